@@ -1,0 +1,52 @@
+//! The numbers of this domain, each its own type.
+//! Logical indexes count in topology order; OS numbers are the kernel's.
+//! Mixing them puts a task on the wrong CPU without any error.
+
+use std::fmt;
+
+macro_rules! number {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(pub u32);
+
+        impl $name {
+            /// The number as a position in a table.
+            #[must_use]
+            pub fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+number!(
+    /// The kernel's number of a hardware thread (hwloc `P#`, Slurm "machine CPU").
+    CpuId
+);
+number!(
+    /// The kernel's number of a NUMA node.
+    NumaId
+);
+number!(
+    /// Place of a hardware thread in topology order (Slurm "abstract CPU").
+    PuIdx
+);
+number!(
+    /// Place of a core in topology order: the bit a credential uses for it.
+    CoreIdx
+);
+number!(
+    /// Place of what Slurm calls a socket, in topology order.
+    SocketIdx
+);
+number!(
+    /// A task's number on this host, from 0 (Slurm `node_tid`).
+    LocalId
+);
