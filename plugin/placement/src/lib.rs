@@ -3,14 +3,45 @@
 //! Same request, same host, same plan: no C, no system call, no clock, no
 //! hidden state. The shared object and the command call the same function, so
 //! a dry run is the truth.
+//!
+//! Read the files in the order of the pipeline:
+//! [`request`] → [`host`] ([`machine`], [`shape`]) → [`available`] →
+//! [`place`] ([`place_block`], [`place_cyclic`]) or [`explicit`] or [`linear`] → [`plan`].
 #![forbid(unsafe_code)]
 
+pub mod available;
+pub mod binding;
+pub mod cpu_bind;
 pub mod cpuset;
 pub mod cpuset_text;
+pub mod distribution;
 pub mod error;
+pub mod explicit;
+pub mod host;
 pub mod ids;
+pub mod linear;
 pub mod machine;
+pub mod numbering;
+pub mod place;
+pub mod place_block;
+pub mod place_cyclic;
+pub mod plan;
+pub mod refusal;
+pub mod request;
+pub mod rule;
+pub mod shape;
 
+pub use binding::Binding;
+pub use cpu_bind::{CpuBind, Level, Mode};
 pub use cpuset::{CpuSet, NodeSet};
+pub use distribution::{AcrossHosts, Distribution, Order};
 pub use error::{MachineError, TextError};
+pub use host::Host;
+pub use ids::{CoreIdx, CpuId, LocalId, NumaId};
 pub use machine::{Core, Machine, NumaNode, Package, Parts, SocketKind};
+pub use numbering::Numbering;
+pub use plan::{Message, Plan, TaskPlan, plan, plan_batch};
+pub use refusal::{Note, Refusal, RefusalKind};
+pub use request::{Allocation, Compat, CoreSpec, Request, Rules};
+pub use rule::Rule;
+pub use shape::Shape;

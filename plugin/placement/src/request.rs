@@ -1,0 +1,109 @@
+//! What a step asks for on this host, in our own terms.
+//! Filled by the shared object from a launch request, by the command from options.
+//! Pure data; `Request::default()` is one task, one CPU, no wish.
+
+use crate::binding::Binding;
+use crate::cpu_bind::CpuBind;
+use crate::cpuset::CpuSet;
+use crate::distribution::Distribution;
+use crate::ids::CoreIdx;
+
+/// One step's request on one host, with the rules it is judged by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Tasks to launch on this host.
+    pub tasks: u32,
+    /// `-c`: CPUs (hardware threads) per task, at least 1.
+    pub cpus_per_task: u32,
+    /// `--cpu-bind`, with what srun and slurmctld derived for it.
+    pub cpu_bind: CpuBind,
+    /// `-m`.
+    pub distribution: Distribution,
+    /// `--threads-per-core`: at most so many hardware threads of a core.
+    pub threads_per_core: Option<u32>,
+    /// `--ntasks-per-core`.
+    pub ntasks_per_core: Option<u32>,
+    /// `--ntasks-per-socket`.
+    pub ntasks_per_socket: Option<u32>,
+    /// `-O`: more tasks than CPUs, on purpose.
+    pub overcommit: bool,
+    /// `--core-spec` or `--thread-spec` of the job.
+    pub core_spec: CoreSpec,
+    /// Grid Engine's `--binding`; `None` also for its strategy `none`.
+    pub binding: Option<Binding>,
+    /// What the step owns on this host.
+    pub allocation: Allocation,
+    /// How the site and the running Slurm want it judged.
+    pub rules: Rules,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            tasks: 1,
+            cpus_per_task: 1,
+            cpu_bind: CpuBind::default(),
+            distribution: Distribution::default(),
+            threads_per_core: None,
+            ntasks_per_core: None,
+            ntasks_per_socket: None,
+            overcommit: false,
+            core_spec: CoreSpec::None,
+            binding: None,
+            allocation: Allocation::Whole,
+            rules: Rules::default(),
+        }
+    }
+}
+
+/// Specialised resources kept from the job (`job_core_spec` of the credential).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CoreSpec {
+    /// Not given.
+    #[default]
+    None,
+    /// `--core-spec`: whole cores; slurmctld has already left them out.
+    Cores(u32),
+    /// `--thread-spec`: hardware threads, taken from the top by the plugin.
+    Threads(u32),
+}
+
+/// What the step owns on this host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Allocation {
+    /// Every allowed CPU.
+    Whole,
+    /// Cores of a credential.
+    Cores {
+        /// Core bits set, relative to this host's first bit.
+        cores: Vec<CoreIdx>,
+        /// Cores that slurmctld believes this host has: beyond the hardware,
+        /// numbers wrap as in task/affinity's `_get_avail_map`.
+        configured: u32,
+    },
+    /// Kernel CPU numbers, for trying things out.
+    Cpus(CpuSet),
+}
+
+/// Whose behaviour, and the site's defaults.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// Ours, or task/affinity's bit for bit.
+    pub compat: Compat,
+    /// `SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK`.
+    pub block_by_default: bool,
+    /// `TaskPluginParam=autobind=…`, where auto binding finds no whole match.
+    pub autobind: Option<crate::cpu_bind::Level>,
+    /// Refuse a `--binding` that cannot be had (`binding_fail=refuse`).
+    pub refuse_failed_binding: bool,
+}
+
+/// Key `compat=`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compat {
+    /// As task/affinity, with the named fixes.
+    #[default]
+    Berth,
+    /// As task/affinity, also where it is wrong.
+    Affinity,
+}
