@@ -1,1 +1,49 @@
-//! Not written yet.
+//! Slurm's private records, for every release line we know, in one build.
+//!
+//! `layout` holds where each release keeps its fields, `running` tells which release we are in,
+//! `symbols` finds Slurm's functions at run time, and `views` reads the records through both.
+//! Everything above this crate sees owned values. Source of all offsets and constants:
+//! `bindings/layouts.json`.
+
+pub mod error;
+#[cfg(feature = "headers")]
+#[allow(
+    missing_docs,
+    non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals
+)]
+#[allow(
+    unsafe_op_in_unsafe_fn,
+    clippy::all,
+    clippy::undocumented_unsafe_blocks
+)]
+pub mod headers {
+    //! Slurm's public headers on the build machine; read by tests, used by nothing that runs.
+    include!(concat!(env!("OUT_DIR"), "/headers.rs"));
+}
+pub mod identity;
+pub mod layout;
+pub mod line;
+mod loaded;
+pub mod log;
+mod memory;
+mod probe;
+pub mod process;
+pub mod running;
+pub mod runtime;
+pub mod sanity;
+pub mod symbols;
+pub mod views;
+
+pub use error::Error;
+pub use identity::Identity;
+pub use layout::{Chosen, Layout, choose};
+pub use line::{Line, UnknownLine, Version};
+pub use memory::hand_over;
+pub use runtime::Slurm;
+pub use symbols::Symbols;
+pub use views::{
+    BatchRequest, CoreSpec, Credential, LaunchRequest, NodeCores, SlurmConf, SlurmdConf, StepId,
+    StepKind, StepRecord, TaskInfo,
+};

@@ -1,0 +1,27 @@
+//! Turns `layouts.json` into Rust tables, so that the layouts stay data and the code has none.
+//! In: `layouts.json`. Out: `$OUT_DIR/tables.rs` (and `headers.rs` with the feature `headers`).
+//! Stops the build when the file contradicts itself; never looks at the build machine's Slurm.
+
+#[path = "build/fields.rs"]
+mod fields;
+#[cfg(feature = "headers")]
+#[path = "build/headers.rs"]
+mod headers;
+#[path = "build/tables.rs"]
+mod tables;
+
+use std::path::PathBuf;
+use std::{env, fs};
+
+fn main() {
+    println!("cargo::rerun-if-changed=layouts.json");
+    println!("cargo::rerun-if-changed=build");
+    let source = fs::read_to_string("layouts.json").expect("bindings/layouts.json is readable");
+    let json: serde_json::Value =
+        serde_json::from_str(&source).expect("bindings/layouts.json is valid JSON");
+    let variants = json["variants"].as_array().expect("a list `variants`");
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    fs::write(out.join("tables.rs"), tables::generate(variants)).expect("OUT_DIR is writable");
+    #[cfg(feature = "headers")]
+    headers::generate(&out);
+}

@@ -1,0 +1,49 @@
+//! What can go wrong with a record of Slurm's, as texts that say what to do.
+
+/// Why a record could not be read or written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// A function or variable of Slurm's is not in this process.
+    #[error(
+        "Slurm's {0} was needed, this process does not have it; report which program and release this is"
+    )]
+    MissingSymbol(&'static str),
+    /// The record holds no such thing for this launch.
+    #[error("{what} was needed, the {record} has none; nothing is changed")]
+    Absent {
+        /// Which record.
+        record: &'static str,
+        /// Which part of it.
+        what: &'static str,
+    },
+    /// The record contradicts itself.
+    #[error(
+        "{record}: expected {expected}, found {found}; check that berth knows this Slurm release (berth doctor)"
+    )]
+    Nonsense {
+        /// Which record.
+        record: &'static str,
+        /// What a sound record has.
+        expected: String,
+        /// What this one has.
+        found: String,
+    },
+    /// The node is not in the job's host list.
+    #[error(
+        "node {node} was looked for in the job's host list, found {hosts}; compare NodeName in slurm.conf with slurmd's -N"
+    )]
+    NotInHostList {
+        /// The name that was looked for.
+        node: String,
+        /// The list.
+        hosts: String,
+    },
+    /// A text that C cannot hold.
+    #[error(
+        "a text for Slurm must hold no NUL byte (and a variable's name no '='), found {0:?}; leave it out"
+    )]
+    NotAText(String),
+    /// Slurm's allocator gave nothing.
+    #[error("{0} bytes were asked from Slurm's allocator, it gave none; free memory on this node")]
+    OutOfMemory(usize),
+}

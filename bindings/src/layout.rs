@@ -1,0 +1,162 @@
+//! Where each release keeps the fields we use, and which table a running Slurm gets.
+//! In: line and micro. Out: a table, or the reason why there is none. Pure.
+//! Source of the tables: `layouts.json`, by way of `build.rs`.
+
+use crate::line::{Line, UnknownLine, Version};
+use std::ffi::{c_char, c_void};
+use std::marker::PhantomData;
+
+/// Where a record keeps one field of type `T`; `build.rs` checked that the C field has `T`'s size.
+#[derive(Debug)]
+pub struct Field<T> {
+    offset: usize,
+    kind: PhantomData<fn() -> T>,
+}
+
+impl<T> Field<T> {
+    /// A field at `offset`: only the generated tables make one.
+    const fn at(offset: usize) -> Field<T> {
+        Field {
+            offset,
+            kind: PhantomData,
+        }
+    }
+
+    /// Bytes from the start of the record.
+    pub fn offset(self) -> usize {
+        self.offset
+    }
+}
+
+impl<T> Clone for Field<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Field<T> {}
+
+/// A record inside a record: it has an offset and is read through its own fields.
+#[derive(Clone, Copy, Debug)]
+pub struct Nested;
+
+include!(concat!(env!("OUT_DIR"), "/tables.rs"));
+
+impl Layout {
+    /// Every table, oldest release first.
+    pub fn all() -> &'static [Layout] {
+        &LAYOUTS
+    }
+
+    fn is_verified(&self, micro: u8) -> bool {
+        micro <= self.last_verified_micro || self.also_checked.contains(&micro)
+    }
+
+    /// The last micro release this table was checked against.
+    fn newest_checked(&self) -> u8 {
+        self.also_checked
+            .iter()
+            .copied()
+            .fold(self.last_verified_micro, u8::max)
+    }
+}
+
+/// Which table a release gets.
+#[derive(Clone, Debug)]
+pub enum Chosen {
+    /// Checked against this very release.
+    Known(&'static Layout),
+    /// Used, after a log line with this text: the micro is newer than our checks, or unknown.
+    Flagged(&'static Layout, String),
+    /// No record may be touched; the text says why and what to do.
+    Inert(String),
+}
+
+impl Chosen {
+    /// The table, unless inert.
+    pub fn layout(&self) -> Option<&'static Layout> {
+        match self {
+            Chosen::Known(layout) | Chosen::Flagged(layout, _) => Some(layout),
+            Chosen::Inert(_) => None,
+        }
+    }
+}
+
+/// The table for a release. With `strict` only releases that were checked get one.
+pub fn choose(line: Result<Line, UnknownLine>, micro: Option<u8>, strict: bool) -> Chosen {
+    let line = match line {
+        Ok(line) => line,
+        Err(unknown) => return Chosen::Inert(unknown_line(unknown)),
+    };
+    let mut chosen = match micro {
+        Some(micro) => by_micro(line, micro),
+        None => without_micro(line),
+    };
+    if let (true, Chosen::Flagged(_, why)) = (strict, &chosen) {
+        chosen = Chosen::Inert(format!(
+            "{why}; strict=on: no step is bound here, set strict=off or install a newer berth"
+        ));
+    }
+    chosen
+}
+
+fn of_line(line: Line) -> impl DoubleEndedIterator<Item = &'static Layout> {
+    Layout::all()
+        .iter()
+        .filter(move |layout| layout.line == line)
+}
+
+fn by_micro(line: Line, micro: u8) -> Chosen {
+    let Some(layout) = of_line(line).rfind(|layout| layout.first_micro <= micro) else {
+        return Chosen::Inert(unknown_line(UnknownLine {
+            api_version: None,
+            plugin_version: Some(line.plugin_version() | u32::from(micro)),
+        }));
+    };
+    if layout.is_verified(micro) {
+        return Chosen::Known(layout);
+    }
+    let release = Version {
+        line,
+        micro: Some(micro),
+    };
+    let checked = Version {
+        line,
+        micro: Some(layout.newest_checked()),
+    };
+    Chosen::Flagged(
+        layout,
+        format!(
+            "this is Slurm {release}, berth was checked up to {checked}; its tables are used after the sanity checks, look for a newer berth"
+        ),
+    )
+}
+
+fn without_micro(line: Line) -> Chosen {
+    if line == Line::V23_02 {
+        return Chosen::Inert(format!(
+            "this is Slurm {line}, but its micro release could not be found out, and 23.02.0 keeps its records elsewhere than 23.02.1; no step is bound here, see that PluginDir holds Slurm's own plugins"
+        ));
+    }
+    match of_line(line).next_back() {
+        Some(layout) => Chosen::Flagged(
+            layout,
+            format!(
+                "this is Slurm {line}, but its micro release could not be found out; the tables of {line}.{} are used after the sanity checks, see that PluginDir holds Slurm's own plugins",
+                layout.last_verified_micro
+            ),
+        ),
+        None => Chosen::Inert(unknown_line(UnknownLine {
+            api_version: None,
+            plugin_version: Some(line.plugin_version()),
+        })),
+    }
+}
+
+fn unknown_line(unknown: UnknownLine) -> String {
+    let known: Vec<String> = Line::all().map(|line| line.to_string()).collect();
+    format!(
+        "this is Slurm {unknown}, berth knows {}; no step is bound here, install a berth that knows it or take task/berth out of TaskPlugin",
+        known.join(", ")
+    )
+}

@@ -1,0 +1,217 @@
+//! The leaves: reads and writes in Slurm's records, and Slurm's allocator.
+//! Everything unsafe about a record is here; views only say which field.
+
+use crate::error::Error;
+use crate::layout::{Field, Nested};
+use crate::symbols::Symbols;
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::ptr::{self, NonNull};
+
+/// A record of Slurm's, alive while the hook runs that it was passed to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record(NonNull<u8>);
+
+impl Record {
+    /// `None` for a null pointer.
+    ///
+    /// # Safety
+    /// `base` is null, or a record that stays as long as this value is used; every field later
+    /// given to this value belongs to that record in the running release. Its pointers are null
+    /// or valid, its texts end in NUL.
+    pub(crate) unsafe fn new(base: *mut c_void) -> Option<Record> {
+        NonNull::new(base.cast::<u8>()).map(Record)
+    }
+
+    /// Where the record is.
+    pub(crate) fn base(self) -> *mut c_void {
+        self.0.as_ptr().cast()
+    }
+
+    /// Where the record keeps a field.
+    pub(crate) fn at<T>(self, field: Field<T>) -> *mut T {
+        self.0.as_ptr().wrapping_add(field.offset()).cast()
+    }
+
+    /// A number or a pointer.
+    pub(crate) fn read<T: Copy>(self, field: Field<T>) -> T {
+        // SAFETY: `new`'s caller promises the record and the field; T is the field's type and
+        // an integer or a pointer, for which every bit pattern is a value.
+        unsafe { ptr::read_unaligned(self.at(field)) }
+    }
+
+    /// Changes a number or a pointer.
+    pub(crate) fn write<T: Copy>(self, field: Field<T>, value: T) {
+        // SAFETY: as for `read`; Slurm passes its records to hooks to be changed.
+        unsafe { ptr::write_unaligned(self.at(field), value) }
+    }
+
+    /// The record that stands inside this one.
+    pub(crate) fn nested(self, field: Field<Nested>) -> Record {
+        // SAFETY: the field lies inside the record, so it is neither null nor wraps.
+        Record(unsafe { NonNull::new_unchecked(self.at(field).cast::<u8>()) })
+    }
+
+    /// The text a field points to; bytes that are not UTF-8 are replaced.
+    pub(crate) fn text(self, field: Field<*mut c_char>) -> Option<String> {
+        let text = self.read(field);
+        // SAFETY: `new`'s caller promises null or a C string.
+        unsafe { owned(text) }
+    }
+
+    /// Entry `index` of an array of `length` that a field points to.
+    pub(crate) fn item<T: Copy>(
+        self,
+        field: Field<*mut T>,
+        index: usize,
+        length: usize,
+    ) -> Option<T> {
+        let array = self.read(field);
+        if array.is_null() || index >= length {
+            return None;
+        }
+        // SAFETY: `new`'s caller promises the array, the view its length.
+        Some(unsafe { ptr::read_unaligned(array.wrapping_add(index)) })
+    }
+
+    /// Frees the text a field points to and puts a copy of `text` there.
+    pub(crate) fn replace_text(
+        self,
+        field: Field<*mut c_char>,
+        text: Option<&str>,
+        symbols: &Symbols,
+    ) -> Result<(), Error> {
+        let copy = match text {
+            Some(text) => duplicate(text, symbols)?,
+            None => ptr::null_mut(),
+        };
+        free(self.at(field).cast(), symbols).inspect_err(|_| {
+            let mut unused = copy.cast();
+            // Without xfree there is nothing to give it back with.
+            let _ = free(&raw mut unused, symbols);
+        })?;
+        self.write(field, copy);
+        Ok(())
+    }
+
+    /// Frees the block a field points to and puts `block` there.
+    pub(crate) fn replace_block(
+        self,
+        field: Field<*mut c_void>,
+        block: *mut c_void,
+        symbols: &Symbols,
+    ) -> Result<(), Error> {
+        free(self.at(field), symbols).inspect_err(|_| {
+            let mut unused = block;
+            // Without xfree there is nothing to give it back with.
+            let _ = free(&raw mut unused, symbols);
+        })?;
+        self.write(field, block);
+        Ok(())
+    }
+}
+
+/// `length` entries from `array`, none where it is null.
+///
+/// # Safety
+/// `array` is null or holds `length` entries.
+pub(crate) unsafe fn items<T: Copy>(array: *const T, length: usize) -> Option<Vec<T>> {
+    if array.is_null() {
+        return None;
+    }
+    // SAFETY: the caller promises the entries.
+    Some(
+        (0..length)
+            .map(|index| unsafe { ptr::read_unaligned(array.wrapping_add(index)) })
+            .collect(),
+    )
+}
+
+/// An owned copy of a C string.
+///
+/// # Safety
+/// `text` is null or a C string.
+pub(crate) unsafe fn owned(text: *const c_char) -> Option<String> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: the caller promises a C string.
+    Some(
+        unsafe { CStr::from_ptr(text) }
+            .to_string_lossy()
+            .into_owned(),
+    )
+}
+
+/// `text` as C has it.
+pub(crate) fn c_text(text: &str) -> Result<CString, Error> {
+    CString::new(text).map_err(|_| Error::NotAText(text.to_owned()))
+}
+
+/// `text` in a block of Slurm's allocator: only those may be handed to Slurm, which frees them.
+pub(crate) fn duplicate(text: &str, symbols: &Symbols) -> Result<*mut c_char, Error> {
+    let strdup = symbols
+        .slurm_xstrdup
+        .ok_or(Error::MissingSymbol("slurm_xstrdup"))?;
+    let text = c_text(text)?;
+    // SAFETY: xstrdup copies the C string it is given.
+    let copy = unsafe { strdup(text.as_ptr()) };
+    if copy.is_null() {
+        Err(Error::OutOfMemory(text.count_bytes() + 1))
+    } else {
+        Ok(copy)
+    }
+}
+
+/// A zeroed block of Slurm's allocator.
+pub(crate) fn allocate(bytes: usize, symbols: &Symbols) -> Result<NonNull<c_void>, Error> {
+    let calloc = symbols
+        .slurm_xcalloc
+        .ok_or(Error::MissingSymbol("slurm_xcalloc"))?;
+    // SAFETY: count, size, clear, and "try": null instead of an abort when memory is short. The
+    // last three only name the caller in Slurm's messages.
+    let block = unsafe {
+        calloc(
+            1,
+            bytes,
+            true,
+            true,
+            c"berth".as_ptr(),
+            0,
+            c"allocate".as_ptr(),
+        )
+    };
+    NonNull::new(block).ok_or(Error::OutOfMemory(bytes))
+}
+
+/// Frees the block in `slot` and makes the slot null; nothing for null.
+fn free(slot: *mut *mut c_void, symbols: &Symbols) -> Result<(), Error> {
+    // SAFETY: `slot` is a field of a live record or a local variable of our caller's.
+    if unsafe { ptr::read_unaligned(slot) }.is_null() {
+        return Ok(());
+    }
+    let free = symbols
+        .slurm_xfree
+        .ok_or(Error::MissingSymbol("slurm_xfree"))?;
+    // SAFETY: Slurm's records own what they point to, in blocks of this allocator.
+    unsafe { free(slot) };
+    Ok(())
+}
+
+/// Makes a text that Slurm takes over, for `*err_msg` of the launch hook.
+///
+/// # Safety
+/// `slot` is null or where Slurm expects a text of its allocator; what stands there is kept.
+pub unsafe fn hand_over(
+    slot: *mut *mut c_char,
+    text: &str,
+    symbols: &Symbols,
+) -> Result<(), Error> {
+    // SAFETY: the caller promises the slot.
+    if slot.is_null() || !unsafe { *slot }.is_null() {
+        return Ok(());
+    }
+    let copy = duplicate(&text.replace('\0', "\\0"), symbols)?;
+    // SAFETY: as above.
+    unsafe { *slot = copy };
+    Ok(())
+}

@@ -1,0 +1,44 @@
+//! Which of Slurm's programs has loaded us.
+
+use crate::symbols::Symbols;
+use std::sync::OnceLock;
+
+/// The program we are in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Daemon {
+    /// slurmd, or a host program that has its `conf`.
+    Slurmd,
+    /// slurmstepd, one for each step.
+    Slurmstepd,
+    /// srun, sbatch and all others.
+    Other,
+}
+
+/// The program we are in, found out once.
+pub fn daemon() -> Daemon {
+    static DAEMON: OnceLock<Daemon> = OnceLock::new();
+    *DAEMON.get_or_init(|| {
+        let path = std::fs::read_link("/proc/self/exe").unwrap_or_default();
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
+        by_name(
+            name.as_deref().unwrap_or_default(),
+            Symbols::get().conf.is_some(),
+        )
+    })
+}
+
+/// The program of a file name; the kernel adds " (deleted)" where an update replaced the file, and
+/// Debian adds suffixes such as "-wlm".
+pub fn by_name(name: &str, has_conf: bool) -> Daemon {
+    let is = |program: &str| {
+        name.strip_prefix(program)
+            .is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
+    };
+    match () {
+        () if is("slurmstepd") => Daemon::Slurmstepd,
+        () if is("slurmd") || has_conf => Daemon::Slurmd,
+        () => Daemon::Other,
+    }
+}

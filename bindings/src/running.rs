@@ -1,0 +1,103 @@
+//! Which Slurm release this process is.
+//! The line is what `slurm_api_version()` says; the micro number is what the stock plugins carry
+//! that are loaded beside us, or else a stock plugin's file.
+
+use crate::line::{Line, UnknownLine, Version};
+use crate::loaded::{self, Identity};
+use crate::symbols::Symbols;
+use std::ffi::{CString, OsStr, c_void};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+/// Plugins that Slurm's own packages have; one that is missing is passed over.
+const STOCK_FILES: [&str; 5] = [
+    "task_none.so",
+    "auth_munge.so",
+    "select_cons_tres.so",
+    "hash_k12.so",
+    "proctrack_linuxproc.so",
+];
+
+/// The release we run in.
+pub fn version(symbols: &Symbols) -> Result<Version, UnknownLine> {
+    let api_version = api_version(symbols);
+    match api_version.and_then(Line::from_api_version) {
+        Some(line) => {
+            let micro = stock_version(symbols, Some(line))
+                .and_then(|number| u8::try_from(number & 0xff).ok());
+            Ok(Version { line, micro })
+        }
+        None => Err(UnknownLine {
+            api_version,
+            plugin_version: stock_version(symbols, None),
+        }),
+    }
+}
+
+/// What our `plugin_version` must hold for the loader to take us: the running line with micro 0,
+/// or in a line we do not know what its stock plugins carry. 0 where neither can be told.
+pub fn claimed_version() -> u32 {
+    let symbols = Symbols::get();
+    match api_version(symbols).and_then(Line::from_api_version) {
+        Some(line) => line.plugin_version(),
+        None => stock_version(symbols, None).unwrap_or(0),
+    }
+}
+
+fn api_version(symbols: &Symbols) -> Option<u32> {
+    // SAFETY: slurm_api_version takes nothing and returns a constant.
+    symbols
+        .slurm_api_version
+        .and_then(|get| u32::try_from(unsafe { get() }).ok())
+}
+
+/// The `plugin_version` of a stock plugin; of `line` only, where one is given.
+fn stock_version(symbols: &Symbols, line: Option<Line>) -> Option<u32> {
+    let ours = loaded::own_file();
+    let fits = |plugin: &Identity| is_witness(plugin, line);
+    loaded::object_names()
+        .into_iter()
+        .filter(|file| file.to_bytes().ends_with(b".so") && Some(file) != ours.as_ref())
+        .filter_map(|file| loaded::identity_of_loaded(&file))
+        .find(fits)
+        .or_else(|| {
+            stock_files(symbols, ours.as_ref())
+                .filter_map(|file| loaded::identity_of_file(&file))
+                .find(fits)
+        })
+        .map(|plugin| plugin.version & 0x00ff_ffff)
+}
+
+/// Whether the loader compared this plugin's whole version with its own: it does so for all but
+/// "spank", whose micro number may be that of another release.
+fn is_witness(plugin: &Identity, line: Option<Line>) -> bool {
+    plugin.kind != "spank"
+        && !plugin.name.to_ascii_lowercase().contains("berth")
+        && plugin.version != 0
+        && line.is_none_or(|line| Line::from_plugin_version(plugin.version) == Some(line))
+}
+
+/// Stock plugin files beside us and beside Slurm's library.
+fn stock_files(symbols: &Symbols, ours: Option<&CString>) -> impl Iterator<Item = CString> {
+    let library = symbols
+        .slurm_api_version
+        .and_then(|get| loaded::file_of(get as *const c_void));
+    let folders: Vec<PathBuf> = [ours.cloned(), library]
+        .into_iter()
+        .flatten()
+        .filter_map(folder)
+        .collect();
+    folders.into_iter().flat_map(|folder| {
+        STOCK_FILES
+            .iter()
+            .map(move |name| folder.join(name))
+            .filter(|path| path.is_file())
+            .filter_map(|path| CString::new(path.into_os_string().into_vec()).ok())
+    })
+}
+
+/// The folder of a file, where the linker knows one: a bare name is the program itself.
+fn folder(file: CString) -> Option<PathBuf> {
+    let folder = Path::new(OsStr::from_bytes(file.to_bytes())).parent()?;
+    folder.is_absolute().then(|| folder.to_owned())
+}

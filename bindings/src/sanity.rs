@@ -1,0 +1,252 @@
+//! Checks before a table is trusted: does the record we see make sense at these offsets?
+//! In: a view, and facts from outside Slurm. Out: nothing, or a text for the log.
+//! What a pointer leads to is first copied by the kernel, so that a wrong table cannot crash slurmd.
+
+use crate::identity::Identity;
+use crate::layout::{Constants, Field};
+use crate::memory::Record;
+use crate::probe::{self, Probe};
+use crate::views::{LaunchRequest, SlurmdConf};
+
+/// Longest name of a node.
+const NAME_LIMIT: usize = 255;
+/// More nodes than any step has: guards the memory that the checks look at.
+const NODE_LIMIT: u32 = 1 << 20;
+
+/// A check's text: record, found, expected, consequence.
+fn text(record: &str, found: impl std::fmt::Display, expected: &str) -> String {
+    format!(
+        "{record}: found {found}, expected {expected}; the record is not used, the step's tasks keep to the step's cores without placement; run berth doctor on this node"
+    )
+}
+
+const CONF: &str = "slurmd's settings (conf)";
+const LAUNCH: &str = "launch request";
+
+/// Whether `conf` can be what the table says. `possible_cpus`: how many CPU numbers the kernel has,
+/// `None` where slurmd describes another machine than this one.
+pub fn conf_is_sane(
+    conf: &SlurmdConf,
+    who: &Identity,
+    possible_cpus: Option<u32>,
+) -> Result<(), String> {
+    let fields = &conf.layout.slurmd_conf;
+    readable(conf.record.base().addr(), fields.extent, CONF, "the record")?;
+    let node_name = name(conf.record, fields.node_name, "node name")?;
+    let hostname = name(conf.record, fields.hostname, "host name")?;
+    if !who.is(&node_name, &hostname) {
+        let expected = match &who.node_argument {
+            Some(argument) => format!("-N {argument} or host {}", who.host),
+            None => format!("host {}", who.host),
+        };
+        return Err(text(
+            CONF,
+            format!("node {node_name} on host {hostname}"),
+            &expected,
+        ));
+    }
+    shape_is_sane(conf)?;
+    map_is_sane(conf, possible_cpus)
+}
+
+fn shape_is_sane(conf: &SlurmdConf) -> Result<(), String> {
+    let shape = [conf.sockets(), conf.cores(), conf.threads()];
+    let product: u64 = shape.iter().map(|count| u64::from(*count)).product();
+    if conf.cpus() == 0 || product == 0 || product > u64::from(u16::MAX) {
+        let [sockets, cores, threads] = shape;
+        let found = format!(
+            "{} CPUs in {sockets} sockets of {cores} cores of {threads} threads",
+            conf.cpus()
+        );
+        return Err(text(
+            CONF,
+            found,
+            "at least 1 of each and no more than 65535 threads",
+        ));
+    }
+    Ok(())
+}
+
+/// Duplicates are no sign of a wrong table: slurmd makes them on machines with holes.
+fn map_is_sane(conf: &SlurmdConf, possible_cpus: Option<u32>) -> Result<(), String> {
+    let size = usize::from(conf.block_map_size());
+    let map = conf.record.read(conf.layout.slurmd_conf.block_map);
+    if size == 0 || map.is_null() {
+        return Err(text(
+            CONF,
+            "an empty block map",
+            "one entry for each hardware thread",
+        ));
+    }
+    readable(map.addr(), size * size_of::<u16>(), CONF, "the block map")?;
+    let wrong = conf
+        .block_map()
+        .into_iter()
+        .flatten()
+        .find(|cpu| possible_cpus.is_some_and(|cpus| u32::from(*cpu) >= cpus));
+    match wrong {
+        Some(cpu) => Err(text(
+            CONF,
+            format!("CPU {cpu} in the block map"),
+            &format!("CPU numbers below {}", possible_cpus.unwrap_or(0)),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// A host name that a field points to.
+fn name(record: Record, field: Field<*mut std::ffi::c_char>, what: &str) -> Result<String, String> {
+    let expected = format!("a {what} of 1 to {NAME_LIMIT} letters, digits, '-', '_' and '.'");
+    let address = record.read(field).addr();
+    if address == 0 {
+        return Err(text(CONF, format!("no {what}"), &expected));
+    }
+    let bytes = match probe::text(address, NAME_LIMIT) {
+        Probe::Bytes(bytes) => bytes,
+        Probe::Unreadable => {
+            return Err(text(
+                CONF,
+                format!("{what} at {address:#x}, where no such text is"),
+                &expected,
+            ));
+        }
+        Probe::Unknown => record.text(field).unwrap_or_default().into_bytes(),
+    };
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    if bytes.is_empty() || bytes.len() > NAME_LIMIT || !bytes.iter().all(is_name) {
+        return Err(text(
+            CONF,
+            format!("{what} {:?}", String::from_utf8_lossy(&bytes)),
+            &expected,
+        ));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Whether a launch request can be what the table says, for the step's node number `node_id` on
+/// the node `node_name`. Gives the node's index in the credential's host list, which costs a
+/// search.
+pub fn launch_is_sane(
+    request: &LaunchRequest,
+    node_id: u32,
+    node_name: &str,
+) -> Result<u32, String> {
+    let fields = &request.layout.launch;
+    readable(
+        request.record.base().addr(),
+        fields.extent,
+        LAUNCH,
+        "the record",
+    )?;
+    let nodes = request.nnodes();
+    if node_id >= nodes || nodes > NODE_LIMIT {
+        return Err(text(
+            LAUNCH,
+            format!("{nodes} nodes"),
+            &format!("a step with a node number {node_id}"),
+        ));
+    }
+    tasks_are_sane(request, node_id)?;
+    let known = known_binding_bits(&request.layout.constants);
+    let unknown = u32::from(request.cpu_bind_type()) & !known;
+    if unknown != 0 {
+        return Err(text(
+            LAUNCH,
+            format!("CPU binding bits {unknown:#x}"),
+            &format!("bits of {known:#x}"),
+        ));
+    }
+    readable(
+        request.record.read(fields.cred).addr(),
+        size_of::<[usize; 8]>(),
+        LAUNCH,
+        "the credential",
+    )?;
+    let cred = request.cred().map_err(|error| error.to_string())?;
+    cred.node_index(node_name)
+        .map_err(|error| text(LAUNCH, error, "this node in the credential's host list"))
+}
+
+fn tasks_are_sane(request: &LaunchRequest, node_id: u32) -> Result<(), String> {
+    let fields = &request.layout.launch;
+    let (node, nodes) = (node_id as usize, request.nnodes() as usize);
+    let counts = request.record.read(fields.tasks_to_launch);
+    readable(
+        counts.addr(),
+        nodes * size_of::<u16>(),
+        LAUNCH,
+        "the task counts",
+    )?;
+    let (tasks, all) = (request.tasks_here(node_id).unwrap_or(0), request.ntasks());
+    if tasks == 0 || u32::from(tasks) > all {
+        return Err(text(
+            LAUNCH,
+            format!("{tasks} tasks here"),
+            &format!("1 to {all}, the step's tasks"),
+        ));
+    }
+    let lists = request.record.read(fields.global_task_ids);
+    readable(
+        lists.addr(),
+        nodes * size_of::<usize>(),
+        LAUNCH,
+        "the lists of task ids",
+    )?;
+    let list = request
+        .record
+        .item(fields.global_task_ids, node, nodes)
+        .map_or(0, |list| list.addr());
+    readable(
+        list,
+        usize::from(tasks) * size_of::<u32>(),
+        LAUNCH,
+        "this node's task ids",
+    )?;
+    match request
+        .global_task_ids(node_id)
+        .into_iter()
+        .flatten()
+        .find(|id| *id >= all)
+    {
+        Some(id) => Err(text(
+            LAUNCH,
+            format!("task id {id}"),
+            &format!("ids below {all}, the step's tasks"),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Every bit that some `CPU_BIND_` constant has; the request's field holds 16 of them.
+fn known_binding_bits(constants: &Constants) -> u32 {
+    [
+        constants.CPU_BIND_VERBOSE,
+        constants.CPU_BIND_TO_THREADS,
+        constants.CPU_BIND_TO_CORES,
+        constants.CPU_BIND_TO_SOCKETS,
+        constants.CPU_BIND_TO_LDOMS,
+        constants.CPU_BIND_NONE,
+        constants.CPU_BIND_RANK.unwrap_or(0),
+        constants.CPU_BIND_MAP,
+        constants.CPU_BIND_MASK,
+        constants.CPU_BIND_LDRANK,
+        constants.CPU_BIND_LDMAP,
+        constants.CPU_BIND_LDMASK,
+        constants.CPU_BIND_ONE_THREAD_PER_CORE,
+        constants.CPU_AUTO_BIND_TO_THREADS,
+    ]
+    .into_iter()
+    .fold(0, |all, bit| all | bit)
+}
+
+/// Whether memory is there; said to be where the kernel does not let us ask.
+fn readable(address: usize, length: usize, record: &str, what: &str) -> Result<(), String> {
+    match probe::bytes(address, length) {
+        Probe::Unreadable => Err(text(
+            record,
+            format!("{what} at {address:#x}, where no {length} bytes are"),
+            "memory of Slurm's",
+        )),
+        Probe::Bytes(_) | Probe::Unknown => Ok(()),
+    }
+}

@@ -1,0 +1,152 @@
+//! Slurm's functions and variables, found in the running process: nothing of Slurm is linked.
+//! Hosts differ (srun has no `conf`), so each may be missing.
+//! Source of the prototypes: Slurm's src/common/{xmalloc,log,env,list,cred}.h and slurm/spank.h,
+//! the same from 22.05 to 26.05.
+
+use crate::error::Error;
+use std::ffi::{CStr, c_char, c_int, c_long, c_void};
+use std::mem::transmute_copy;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+
+/// A printf-like logging function.
+pub type LogFn = unsafe extern "C" fn(*const c_char, ...);
+/// `slurm_list_for_each`'s callback: item, argument.
+pub type ListForFn = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
+
+/// The addresses, by Slurm's names. Tests fill it with functions of their own.
+#[allow(missing_docs, reason = "each is Slurm's own function of that name")]
+#[derive(Clone, Copy, Default)]
+pub struct Addresses {
+    pub slurm_api_version: Option<unsafe extern "C" fn() -> c_long>,
+    pub slurm_xcalloc: Option<
+        unsafe extern "C" fn(
+            usize,
+            usize,
+            bool,
+            bool,
+            *const c_char,
+            c_int,
+            *const c_char,
+        ) -> *mut c_void,
+    >,
+    pub slurm_xfree: Option<unsafe extern "C" fn(*mut *mut c_void)>,
+    pub slurm_xstrdup: Option<unsafe extern "C" fn(*const c_char) -> *mut c_char>,
+    pub slurm_cred_get_args: Option<unsafe extern "C" fn(*mut c_void) -> *mut c_void>,
+    pub slurm_cred_unlock_args: Option<unsafe extern "C" fn(*mut c_void)>,
+    pub nodelist_find: Option<unsafe extern "C" fn(*const c_char, *const c_char) -> c_int>,
+    pub slurm_list_for_each:
+        Option<unsafe extern "C" fn(*mut c_void, ListForFn, *mut c_void) -> c_int>,
+    pub env_array_overwrite:
+        Option<unsafe extern "C" fn(*mut *mut *mut c_char, *const c_char, *const c_char) -> c_int>,
+    pub slurm_error: Option<LogFn>,
+    pub slurm_info: Option<LogFn>,
+    pub slurm_verbose: Option<LogFn>,
+    pub slurm_debug: Option<LogFn>,
+    pub slurm_debug2: Option<LogFn>,
+    pub slurm_debug3: Option<LogFn>,
+    pub get_log_level: Option<unsafe extern "C" fn() -> c_int>,
+    pub cpu_freq_cpuset_validate: Option<unsafe extern "C" fn(*mut c_void)>,
+    pub spank_context: Option<unsafe extern "C" fn() -> c_int>,
+    /// `slurmd_conf_t *conf`: the address of that pointer variable.
+    pub conf: Option<NonNull<*mut c_void>>,
+    /// `slurm_conf_t slurm_conf`: the address of that object.
+    pub slurm_conf: Option<NonNull<c_void>>,
+}
+
+/// Addresses that are known to be what their names say.
+#[derive(Clone, Copy)]
+pub struct Symbols(Addresses);
+
+// SAFETY: the addresses are those of the process's code and static data: they hold for every
+// thread and for ever, and what they point to is read only inside Slurm's hooks.
+unsafe impl Send for Symbols {}
+// SAFETY: as above; nothing here is changed after it was made.
+unsafe impl Sync for Symbols {}
+
+impl Deref for Symbols {
+    type Target = Addresses;
+
+    fn deref(&self) -> &Addresses {
+        &self.0
+    }
+}
+
+impl Symbols {
+    /// This process's symbols, looked up once.
+    pub fn get() -> &'static Symbols {
+        static SYMBOLS: OnceLock<Symbols> = OnceLock::new();
+        SYMBOLS.get_or_init(Symbols::look_up)
+    }
+
+    /// Symbols from elsewhere, for tests.
+    ///
+    /// # Safety
+    /// Every address must be a function or variable with the prototype and meaning that Slurm
+    /// gives to that name, for the rest of the process.
+    pub const unsafe fn from_addresses(addresses: Addresses) -> Symbols {
+        Symbols(addresses)
+    }
+
+    fn look_up() -> Symbols {
+        // SAFETY: the types of `Addresses` are the prototypes that the sources named at the top
+        // of this file give these names; only Slurm's programs and library define them.
+        unsafe {
+            Symbols(Addresses {
+                slurm_api_version: function(c"slurm_api_version"),
+                slurm_xcalloc: function(c"slurm_xcalloc"),
+                slurm_xfree: function(c"slurm_xfree"),
+                slurm_xstrdup: function(c"slurm_xstrdup"),
+                slurm_cred_get_args: function(c"slurm_cred_get_args"),
+                slurm_cred_unlock_args: function(c"slurm_cred_unlock_args"),
+                nodelist_find: function(c"nodelist_find"),
+                slurm_list_for_each: function(c"slurm_list_for_each"),
+                env_array_overwrite: function(c"slurm_env_array_overwrite")
+                    .or_else(|| function(c"env_array_overwrite")),
+                slurm_error: function(c"slurm_error"),
+                slurm_info: function(c"slurm_info"),
+                slurm_verbose: function(c"slurm_verbose"),
+                slurm_debug: function(c"slurm_debug"),
+                slurm_debug2: function(c"slurm_debug2"),
+                slurm_debug3: function(c"slurm_debug3"),
+                get_log_level: function(c"slurm_get_log_level")
+                    .or_else(|| function(c"get_log_level")),
+                cpu_freq_cpuset_validate: function(c"cpu_freq_cpuset_validate"),
+                spank_context: function(c"spank_context"),
+                conf: address(c"conf").map(NonNull::cast),
+                slurm_conf: address(c"slurm_conf"),
+            })
+        }
+    }
+
+    /// Lets Slurm drop the `--cpu-freq` request where the step's CPUs do not allow it; a task
+    /// plugin calls it in `pre_setuid` once the masks are final.
+    ///
+    /// # Safety
+    /// `step` must be the step record that slurmstepd passed to the running hook.
+    pub unsafe fn validate_cpu_freq(&self, step: *mut c_void) -> Result<(), Error> {
+        let validate = self
+            .cpu_freq_cpuset_validate
+            .ok_or(Error::MissingSymbol("cpu_freq_cpuset_validate"))?;
+        // SAFETY: the caller passes Slurm's own record to Slurm's own function.
+        unsafe { validate(step) };
+        Ok(())
+    }
+}
+
+/// Where the global scope has `name`. RTLD_DEFAULT and not a handle: programs hold copies of some
+/// of the library's variables, and theirs are the ones in use.
+pub(crate) fn address(name: &CStr) -> Option<NonNull<c_void>> {
+    // SAFETY: dlsym reads a C string and keeps nothing.
+    NonNull::new(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
+}
+
+/// # Safety
+/// `F` must be a function pointer type with the prototype of the function `name`.
+unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
+    const { assert!(size_of::<F>() == size_of::<NonNull<c_void>>()) };
+    // SAFETY: same size, and on every platform with dlsym a data pointer holds a function's
+    // address; the caller promises that it is one of type F.
+    address(name).map(|at| unsafe { transmute_copy::<NonNull<c_void>, F>(&at) })
+}

@@ -1,0 +1,102 @@
+//! The request to launch a batch script, as slurmd's batch hook gets it.
+//! Source: batch_job_launch_msg_t, src/common/slurm_protocol_defs.h.
+
+use super::credential::Credential;
+use super::environment;
+use super::values::StepId;
+use crate::error::Error;
+use crate::layout::Layout;
+use crate::memory::Record;
+use crate::symbols::Symbols;
+use std::ffi::c_void;
+
+/// A batch request.
+pub struct BatchRequest<'a> {
+    record: Record,
+    layout: &'static Layout,
+    symbols: &'a Symbols,
+}
+
+impl<'a> BatchRequest<'a> {
+    /// `None` for a null pointer.
+    ///
+    /// # Safety
+    /// `request` is null or the request that Slurm passed to the running hook: Slurm owns it and
+    /// keeps it until the hook returns, and the view does not outlive that. `layout` is the
+    /// running release's.
+    pub unsafe fn from_raw(
+        request: *mut c_void,
+        layout: &'static Layout,
+        symbols: &'a Symbols,
+    ) -> Option<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Record::new(request) }.map(|record| BatchRequest {
+            record,
+            layout,
+            symbols,
+        })
+    }
+
+    /// The job; releases from 25.11 on keep it in a step id.
+    pub fn job_id(&self) -> u32 {
+        let fields = &self.layout.batch;
+        match (fields.job_id, fields.step_id) {
+            (Some(job_id), _) => self.record.read(job_id),
+            (None, Some(step_id)) => StepId::read(self.record.nested(step_id), self.layout).job_id,
+            (None, None) => 0,
+        }
+    }
+
+    /// The `CPU_BIND_` bits.
+    pub fn cpu_bind_type(&self) -> u16 {
+        self.record.read(self.layout.batch.cpu_bind_type)
+    }
+
+    /// List of CPUs or masks.
+    pub fn cpu_bind(&self) -> Option<String> {
+        self.record.text(self.layout.batch.cpu_bind)
+    }
+
+    /// Replaces bits and list; they reach slurmstepd. On an error nothing is changed.
+    pub fn set_cpu_bind(&mut self, bits: u16, list: Option<&str>) -> Result<(), Error> {
+        self.record
+            .replace_text(self.layout.batch.cpu_bind, list, self.symbols)?;
+        self.record.write(self.layout.batch.cpu_bind_type, bits);
+        Ok(())
+    }
+
+    /// A variable of the script's environment: the user's words, trust them in nothing.
+    pub fn env_get(&self, name: &str) -> Option<String> {
+        let count = self.record.read(self.layout.batch.envc);
+        environment::get(
+            self.record,
+            self.layout.batch.environment,
+            Some(count),
+            name,
+        )
+    }
+
+    /// Sets a variable for the script.
+    pub fn env_set(&mut self, name: &str, value: &str) -> Result<(), Error> {
+        let fields = &self.layout.batch;
+        environment::set(
+            self.record,
+            fields.environment,
+            Some(fields.envc),
+            (name, value),
+            self.symbols,
+        )
+    }
+
+    /// The job's credential, locked until the value is dropped.
+    pub fn cred(&self) -> Result<Credential<'_>, Error> {
+        // SAFETY: the request holds it, and this view's contract keeps the request.
+        unsafe {
+            Credential::lock(
+                self.record.read(self.layout.batch.cred),
+                self.layout,
+                self.symbols,
+            )
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! The request to launch a step's tasks on this node, as slurmd's launch hook gets it.
+//! Source: launch_tasks_request_msg_t, src/common/slurm_protocol_defs.h.
+
+use super::credential::Credential;
+use super::environment;
+use super::options::{self, SpankOption};
+use super::values::{CoreSpec, StepId, given};
+use crate::error::Error;
+use crate::layout::Layout;
+use crate::memory::{Record, items};
+use crate::symbols::Symbols;
+use std::ffi::c_void;
+
+/// A launch request.
+pub struct LaunchRequest<'a> {
+    pub(crate) record: Record,
+    pub(crate) layout: &'static Layout,
+    pub(crate) symbols: &'a Symbols,
+}
+
+impl<'a> LaunchRequest<'a> {
+    /// `None` for a null pointer.
+    ///
+    /// # Safety
+    /// `request` is null or the request that Slurm passed to the running hook: Slurm owns it and
+    /// keeps it until the hook returns, and the view does not outlive that. `layout` is the
+    /// running release's.
+    pub unsafe fn from_raw(
+        request: *mut c_void,
+        layout: &'static Layout,
+        symbols: &'a Symbols,
+    ) -> Option<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Record::new(request) }.map(|record| LaunchRequest {
+            record,
+            layout,
+            symbols,
+        })
+    }
+
+    /// Job, step, component.
+    pub fn step_id(&self) -> StepId {
+        StepId::read(self.record.nested(self.layout.launch.step_id), self.layout)
+    }
+
+    /// Nodes of the step.
+    pub fn nnodes(&self) -> u32 {
+        self.record.read(self.layout.launch.nnodes)
+    }
+
+    /// Tasks of the step on all its nodes.
+    pub fn ntasks(&self) -> u32 {
+        self.record.read(self.layout.launch.ntasks)
+    }
+
+    fn node_place(&self, node_id: u32) -> (usize, usize) {
+        (node_id as usize, self.nnodes() as usize)
+    }
+
+    /// Tasks to launch on the step's node number `node_id`.
+    pub fn tasks_here(&self, node_id: u32) -> Option<u16> {
+        let (node, nodes) = self.node_place(node_id);
+        self.record
+            .item(self.layout.launch.tasks_to_launch, node, nodes)
+    }
+
+    /// The tasks' numbers in the step, by local number.
+    pub fn global_task_ids(&self, node_id: u32) -> Option<Vec<u32>> {
+        let (node, nodes) = self.node_place(node_id);
+        let ids = self
+            .record
+            .item(self.layout.launch.global_task_ids, node, nodes)?;
+        // SAFETY: slurmctld writes one list per node, as long as the node's task count.
+        unsafe { items(ids, usize::from(self.tasks_here(node_id)?)) }
+    }
+
+    /// CPUs a task asked for; from 24.11 on slurmd has put this node's value here.
+    pub fn cpus_per_task(&self) -> u16 {
+        self.record.read(self.layout.launch.cpus_per_task)
+    }
+
+    /// Changes the CPUs per task; it reaches slurmstepd.
+    pub fn set_cpus_per_task(&mut self, count: u16) {
+        self.record.write(self.layout.launch.cpus_per_task, count);
+    }
+
+    /// `--threads-per-core`, also from `--hint` and `-B`.
+    pub fn threads_per_core(&self) -> Option<u16> {
+        given(
+            self.record.read(self.layout.launch.threads_per_core),
+            self.layout,
+        )
+    }
+
+    /// `--ntasks-per-core`.
+    pub fn ntasks_per_core(&self) -> Option<u16> {
+        given(
+            self.record.read(self.layout.launch.ntasks_per_core),
+            self.layout,
+        )
+    }
+
+    /// `--ntasks-per-socket`.
+    pub fn ntasks_per_socket(&self) -> Option<u16> {
+        given(
+            self.record.read(self.layout.launch.ntasks_per_socket),
+            self.layout,
+        )
+    }
+
+    /// `-m`, as the bits of slurm.h's task_dist_states.
+    pub fn task_dist(&self) -> u32 {
+        self.record.read(self.layout.launch.task_dist)
+    }
+
+    /// The `LAUNCH_` bits.
+    pub fn flags(&self) -> u32 {
+        self.record.read(self.layout.launch.flags)
+    }
+
+    fn has(&self, flag: Option<u32>) -> bool {
+        flag.is_some_and(|flag| self.flags() & flag != 0)
+    }
+
+    /// `-O`; never in releases that do not send it (before 22.05.6).
+    pub fn overcommit(&self) -> bool {
+        self.has(self.layout.constants.LAUNCH_OVERCOMMIT)
+    }
+
+    /// `srun --no-allocate`: the credential is made up.
+    pub fn no_alloc(&self) -> bool {
+        self.flags() & self.layout.constants.LAUNCH_NO_ALLOC != 0
+    }
+
+    /// `srun --external-launcher`, which mpirun starts its daemons with.
+    pub fn external_launcher(&self) -> bool {
+        self.has(self.layout.constants.LAUNCH_EXT_LAUNCHER)
+    }
+
+    /// `--core-spec` or `--thread-spec`.
+    pub fn job_core_spec(&self) -> Option<CoreSpec> {
+        CoreSpec::from_raw(
+            self.record.read(self.layout.launch.job_core_spec),
+            self.layout,
+        )
+    }
+
+    /// The `CPU_BIND_` bits.
+    pub fn cpu_bind_type(&self) -> u16 {
+        self.record.read(self.layout.launch.cpu_bind_type)
+    }
+
+    /// List of CPUs or masks; for a unit the keyword's text.
+    pub fn cpu_bind(&self) -> Option<String> {
+        self.record.text(self.layout.launch.cpu_bind)
+    }
+
+    /// Replaces bits and list; they reach slurmstepd. On an error nothing is changed.
+    pub fn set_cpu_bind(&mut self, bits: u16, list: Option<&str>) -> Result<(), Error> {
+        self.record
+            .replace_text(self.layout.launch.cpu_bind, list, self.symbols)?;
+        self.record.write(self.layout.launch.cpu_bind_type, bits);
+        Ok(())
+    }
+
+    /// The `MEM_BIND_` bits.
+    pub fn mem_bind_type(&self) -> u16 {
+        self.record.read(self.layout.launch.mem_bind_type)
+    }
+
+    /// List of memory nodes or masks.
+    pub fn mem_bind(&self) -> Option<String> {
+        self.record.text(self.layout.launch.mem_bind)
+    }
+
+    /// Replaces bits and list of the memory binding. On an error nothing is changed.
+    pub fn set_mem_bind(&mut self, bits: u16, list: Option<&str>) -> Result<(), Error> {
+        self.record
+            .replace_text(self.layout.launch.mem_bind, list, self.symbols)?;
+        self.record.write(self.layout.launch.mem_bind_type, bits);
+        Ok(())
+    }
+
+    /// CPUs of this node that the job has.
+    pub fn node_cpus(&self) -> u16 {
+        self.record.read(self.layout.launch.node_cpus)
+    }
+
+    /// The step's nodes, in the order that `node_id` counts.
+    pub fn complete_nodelist(&self) -> Option<String> {
+        self.record.text(self.layout.launch.complete_nodelist)
+    }
+
+    /// `--tres-bind`.
+    pub fn tres_bind(&self) -> Option<String> {
+        self.record.text(self.layout.launch.tres_bind)
+    }
+
+    /// A variable of the tasks' environment: the user's words, trust them in nothing.
+    pub fn env_get(&self, name: &str) -> Option<String> {
+        let count = self.record.read(self.layout.launch.envc);
+        environment::get(self.record, self.layout.launch.env, Some(count), name)
+    }
+
+    /// Sets a variable for the tasks.
+    pub fn env_set(&mut self, name: &str, value: &str) -> Result<(), Error> {
+        let fields = &self.layout.launch;
+        environment::set(
+            self.record,
+            fields.env,
+            Some(fields.envc),
+            (name, value),
+            self.symbols,
+        )
+    }
+
+    /// Every SPANK option of the step, ours and other plugins'.
+    pub fn options(&self) -> Result<Vec<SpankOption>, Error> {
+        options::read(
+            self.record.read(self.layout.launch.options),
+            self.layout,
+            self.symbols,
+        )
+    }
+
+    /// The job's credential, locked until the value is dropped.
+    pub fn cred(&self) -> Result<Credential<'_>, Error> {
+        // SAFETY: the request holds it, and this view's contract keeps the request.
+        unsafe {
+            Credential::lock(
+                self.record.read(self.layout.launch.cred),
+                self.layout,
+                self.symbols,
+            )
+        }
+    }
+}

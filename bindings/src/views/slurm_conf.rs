@@ -1,0 +1,78 @@
+//! slurm.conf as the running program has read it; a slurmstepd from 24.11 on has a part of it.
+//! Source: slurm_conf_t, slurm/slurm.h, which is public and moves all the same.
+
+use crate::layout::{Field, Layout};
+use crate::memory::Record;
+use crate::symbols::Symbols;
+use std::ffi::{c_char, c_void};
+
+/// The object `slurm_conf`.
+#[derive(Clone, Copy)]
+pub struct SlurmConf {
+    record: Record,
+    layout: &'static Layout,
+}
+
+/// Makes one accessor per text.
+macro_rules! texts {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
+        $($(#[$doc])* pub fn $name(&self) -> Option<String> {
+            self.text(self.layout.slurm_conf.$name)
+        })+
+    };
+}
+
+impl SlurmConf {
+    /// `None` for a null pointer.
+    ///
+    /// # Safety
+    /// `conf` is null or Slurm's object, which the view does not outlive. `layout` is the
+    /// running release's.
+    pub unsafe fn from_raw(conf: *mut c_void, layout: &'static Layout) -> Option<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Record::new(conf) }.map(|record| SlurmConf { record, layout })
+    }
+
+    /// This process's object.
+    ///
+    /// # Safety
+    /// `layout` is the running release's; the view does not outlive the hook.
+    pub unsafe fn current(layout: &'static Layout, symbols: &Symbols) -> Option<Self> {
+        // SAFETY: the symbol is the object itself.
+        unsafe { SlurmConf::from_raw(symbols.slurm_conf?.as_ptr(), layout) }
+    }
+
+    fn text(&self, field: Field<*mut c_char>) -> Option<String> {
+        self.record.text(field)
+    }
+
+    texts! {
+        /// TaskPlugin.
+        task_plugin,
+        /// PluginDir, with colons.
+        plugindir,
+        /// Where plugstack.conf is.
+        plugstack,
+        /// SlurmdParameters.
+        slurmd_params,
+        /// SlurmdSpoolDir, unexpanded.
+        slurmd_spooldir,
+        /// ClusterName.
+        cluster_name,
+    }
+
+    /// TaskPluginParam, as `CPU_BIND_` and `CPU_AUTO_BIND_` bits.
+    pub fn task_plugin_param(&self) -> u32 {
+        self.record.read(self.layout.slurm_conf.task_plugin_param)
+    }
+
+    /// SelectTypeParameters, as `CR_` bits.
+    pub fn select_type_param(&self) -> u16 {
+        self.record.read(self.layout.slurm_conf.select_type_param)
+    }
+
+    /// DebugFlags.
+    pub fn debug_flags(&self) -> u64 {
+        self.record.read(self.layout.slurm_conf.debug_flags)
+    }
+}

@@ -1,0 +1,101 @@
+//! slurmd's own settings and its map of the node; slurmstepd has a copy with less in it.
+//! Source: slurmd_conf_t, src/slurmd/slurmd/slurmd.h. slurmd changes it in place on a
+//! reconfiguration, so it is read anew each time.
+
+use crate::layout::{Field, Layout};
+use crate::memory::{Record, items};
+use crate::symbols::Symbols;
+use std::ffi::c_void;
+use std::ptr;
+
+/// What `conf` points to.
+#[derive(Clone, Copy)]
+pub struct SlurmdConf {
+    pub(crate) record: Record,
+    pub(crate) layout: &'static Layout,
+}
+
+/// Makes one accessor per number.
+macro_rules! numbers {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
+        $($(#[$doc])* pub fn $name(&self) -> u16 {
+            self.record.read(self.layout.slurmd_conf.$name)
+        })+
+    };
+}
+
+impl SlurmdConf {
+    /// `None` for a null pointer.
+    ///
+    /// # Safety
+    /// `conf` is null or slurmd's record, which it keeps until the hook returns, and the view
+    /// does not outlive that. `layout` is the running release's.
+    pub unsafe fn from_raw(conf: *mut c_void, layout: &'static Layout) -> Option<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Record::new(conf) }.map(|record| SlurmdConf { record, layout })
+    }
+
+    /// The record that `conf` of this process points to now.
+    ///
+    /// # Safety
+    /// `layout` is the running release's; the view does not outlive the hook.
+    pub unsafe fn current(layout: &'static Layout, symbols: &Symbols) -> Option<Self> {
+        let conf = symbols.conf?;
+        // SAFETY: the symbol is a pointer variable of the program; it points to its record.
+        unsafe { SlurmdConf::from_raw(ptr::read(conf.as_ptr()), layout) }
+    }
+
+    numbers! {
+        /// CPUs, as slurm.conf has them.
+        cpus,
+        /// Boards, as slurm.conf has them.
+        boards,
+        /// Sockets, as slurm.conf has them.
+        sockets,
+        /// Cores of a socket, as slurm.conf has them.
+        cores,
+        /// Threads of a core, as slurm.conf has them.
+        threads,
+        /// CPUs found; 0 in slurmstepd.
+        actual_cpus,
+        /// Sockets found; 0 in slurmstepd.
+        actual_sockets,
+        /// Cores of a socket found; 0 in slurmstepd.
+        actual_cores,
+        /// Threads of a core found; 0 in slurmstepd of the older releases.
+        actual_threads,
+        /// Entries of the block map.
+        block_map_size,
+    }
+
+    /// From abstract to kernel's CPU number; `None` where slurmd has no map.
+    pub fn block_map(&self) -> Option<Vec<u16>> {
+        self.map(self.layout.slurmd_conf.block_map)
+    }
+
+    /// From kernel's to abstract CPU number; `None` where slurmd has no map.
+    pub fn block_map_inv(&self) -> Option<Vec<u16>> {
+        self.map(self.layout.slurmd_conf.block_map_inv)
+    }
+
+    fn map(&self, field: Field<*mut u16>) -> Option<Vec<u16>> {
+        let map = self.record.read(field);
+        // SAFETY: slurmd keeps both maps with block_map_size entries (xcpuinfo_hwloc_topo_get).
+        unsafe { items(map, usize::from(self.block_map_size())) }
+    }
+
+    /// The node's name in slurm.conf.
+    pub fn node_name(&self) -> Option<String> {
+        self.record.text(self.layout.slurmd_conf.node_name)
+    }
+
+    /// The machine's host name.
+    pub fn hostname(&self) -> Option<String> {
+        self.record.text(self.layout.slurmd_conf.hostname)
+    }
+
+    /// SlurmdSpoolDir.
+    pub fn spooldir(&self) -> Option<String> {
+        self.record.text(self.layout.slurmd_conf.spooldir)
+    }
+}

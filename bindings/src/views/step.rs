@@ -1,0 +1,209 @@
+//! The step as slurmstepd has it, with the tasks of this node.
+//! Source: stepd_step_rec_t and stepd_step_task_info_t, src/slurmd/slurmstepd/slurmstepd_job.h.
+
+use super::cpu_set;
+use super::environment;
+use super::values::{StepId, StepKind};
+use crate::error::Error;
+use crate::layout::{Field, Layout};
+use crate::memory::Record;
+use crate::symbols::Symbols;
+use std::ffi::{c_char, c_void};
+
+/// A step record.
+pub struct StepRecord<'a> {
+    record: Record,
+    layout: &'static Layout,
+    symbols: &'a Symbols,
+}
+
+/// One task of this node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskInfo {
+    /// Its number on this node.
+    pub id: i32,
+    /// Its number in the step.
+    pub gtid: u32,
+    /// Its process, 0 before it is forked.
+    pub pid: i32,
+}
+
+/// Who the forked child is, known in `pre_launch`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChildIds {
+    /// Number in the step.
+    pub procid: i32,
+    /// Number on this node.
+    pub localid: i32,
+    /// Its process.
+    pub task_pid: i32,
+}
+
+/// Makes one accessor per field that is handed out as it is.
+macro_rules! plain {
+    ($($(#[$doc:meta])* $name:ident: $kind:ty),+ $(,)?) => {
+        $($(#[$doc])* pub fn $name(&self) -> $kind {
+            self.record.read(self.layout.step.$name)
+        })+
+    };
+}
+
+/// Makes one accessor per text.
+macro_rules! texts {
+    ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
+        $($(#[$doc])* pub fn $name(&self) -> Option<String> {
+            self.text(self.layout.step.$name)
+        })+
+    };
+}
+
+impl<'a> StepRecord<'a> {
+    /// `None` for a null pointer.
+    ///
+    /// # Safety
+    /// `step` is null or the record that Slurm passed to the running hook: Slurm owns it and
+    /// keeps it until the hook returns, and the view does not outlive that. `layout` is the
+    /// running release's.
+    pub unsafe fn from_raw(
+        step: *mut c_void,
+        layout: &'static Layout,
+        symbols: &'a Symbols,
+    ) -> Option<Self> {
+        // SAFETY: the caller's promise.
+        unsafe { Record::new(step) }.map(|record| StepRecord {
+            record,
+            layout,
+            symbols,
+        })
+    }
+
+    plain! {
+        /// Tasks of this node.
+        node_tasks: u32,
+        /// Tasks of the step on all its nodes.
+        ntasks: u32,
+        /// This node's number in the step.
+        nodeid: u32,
+        /// The `CPU_BIND_` bits.
+        cpu_bind_type: u32,
+        /// The `MEM_BIND_` bits.
+        mem_bind_type: u32,
+        /// CPUs of this node that the job has.
+        cpus: u16,
+        /// The user.
+        uid: u32,
+        /// The user's group.
+        gid: u32,
+        /// The `LAUNCH_` bits.
+        flags: u32,
+    }
+
+    texts! {
+        /// This node's name in slurm.conf.
+        node_name,
+        /// The masks, one for each local task, as the launch hook left them.
+        cpu_bind,
+        /// List of memory nodes or masks.
+        mem_bind,
+        /// The job's cores here, as a range list of abstract core numbers.
+        job_alloc_cores,
+        /// The step's cores here, as a range list of abstract core numbers.
+        step_alloc_cores,
+    }
+
+    fn text(&self, field: Field<*mut c_char>) -> Option<String> {
+        self.record.text(field)
+    }
+
+    /// Job, step, component, kind.
+    pub fn step_id(&self) -> StepId {
+        StepId::read(self.record.nested(self.layout.step.step_id), self.layout)
+    }
+
+    /// The batch script's step.
+    pub fn is_batch(&self) -> bool {
+        self.step_id().kind == StepKind::Batch
+    }
+
+    /// The step for processes from outside.
+    pub fn is_extern(&self) -> bool {
+        self.step_id().kind == StepKind::Extern
+    }
+
+    /// salloc's shell.
+    pub fn is_interactive(&self) -> bool {
+        self.step_id().kind == StepKind::Interactive
+    }
+
+    /// Whether the launch request is at hand; it is not for batch scripts.
+    pub fn has_launch_request(&self) -> bool {
+        !self.record.read(self.layout.step.msg).is_null()
+    }
+
+    /// Changes the bits, as for the report of the task's own environment.
+    pub fn set_cpu_bind_type(&mut self, bits: u32) {
+        self.record.write(self.layout.step.cpu_bind_type, bits);
+    }
+
+    fn task_record(&self, index: u32) -> Option<Record> {
+        let task = self.record.item(
+            self.layout.step.task,
+            index as usize,
+            self.node_tasks() as usize,
+        )?;
+        // SAFETY: slurmstepd makes node_tasks entries, which live as long as the step's record.
+        unsafe { Record::new(task) }
+    }
+
+    /// One task of this node, by its local number.
+    pub fn task(&self, index: u32) -> Option<TaskInfo> {
+        let (record, fields) = (self.task_record(index)?, &self.layout.task);
+        Some(TaskInfo {
+            id: record.read(fields.id),
+            gtid: record.read(fields.gtid),
+            pid: record.read(fields.pid),
+        })
+    }
+
+    /// Who we are in the forked child; allocates nothing.
+    pub fn child_ids(&self) -> Option<ChildIds> {
+        // SAFETY: slurmstepd keeps the env_t as long as the step's record.
+        let record = unsafe { Record::new(self.record.read(self.layout.step.envtp)) }?;
+        let fields = &self.layout.child_env;
+        Some(ChildIds {
+            procid: record.read(fields.procid),
+            localid: record.read(fields.localid),
+            task_pid: record.read(fields.task_pid),
+        })
+    }
+
+    /// Tells Slurm a task's CPUs, from which it chooses the task's GPUs. Nothing in 22.05, which
+    /// has no such field. The words are 64 CPUs each, lowest bit first.
+    pub fn set_task_cpu_set(&mut self, index: u32, words: &[u64]) -> Result<(), Error> {
+        let Some(field) = self.layout.task.cpu_set else {
+            return Ok(());
+        };
+        let record = self.task_record(index).ok_or(Error::Absent {
+            record: "step record",
+            what: "such a task",
+        })?;
+        let set = cpu_set::build(words, self.layout, self.symbols)?;
+        record.replace_block(field, set, self.symbols)
+    }
+
+    /// A variable of the tasks' environment: the user's words, trust them in nothing.
+    pub fn env_get(&self, name: &str) -> Option<String> {
+        environment::get(self.record, self.layout.step.env, None, name)
+    }
+
+    /// Sets a variable for the tasks.
+    pub fn env_set(&mut self, name: &str, value: &str) -> Result<(), Error> {
+        environment::set(
+            self.record,
+            self.layout.step.env,
+            None,
+            (name, value),
+            self.symbols,
+        )
+    }
+}
