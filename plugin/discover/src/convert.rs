@@ -1,0 +1,161 @@
+//! hwloc's objects to berth's tree.
+//! In: a loaded topology. Out: packages of cores of hardware threads, memory and
+//! L3 domains, allowed CPUs. Order is hwloc's logical order, which slurmd follows.
+
+use berth_placement::cpuset::MAX_CPUS;
+use berth_placement::ids::{CpuId, NumaId};
+use berth_placement::{Core, CpuSet, NumaNode, Package, Parts};
+use hwlocality::Topology;
+use hwlocality::object::types::ObjectType;
+use hwlocality::object::{TopologyObject, TopologyObjectID};
+
+use crate::error::DiscoverError;
+
+/// How many sockets slurmd counts under each of its settings. An object without
+/// cores is none; where nothing is left, slurmd takes one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SocketInfo {
+    /// Packages that hold cores.
+    pub packages: usize,
+    /// L3 caches that hold cores (`l3cache_as_socket`).
+    pub l3_caches: usize,
+    /// Objects that hold cores, of the kind that is the first NUMA node's parent
+    /// (`numa_node_as_socket`): several NUMA nodes may share one.
+    pub numa_parents: usize,
+    /// That kind by hwloc's name (`Package`, `Group`, `L3Cache`, …). Of a
+    /// `MemCache` slurmd finds no cores and numbers CPUs by their OS numbers.
+    pub numa_parent_kind: Option<String>,
+}
+
+/// Everything placement needs.
+pub(crate) fn parts(topology: &Topology) -> Result<Parts, DiscoverError> {
+    Ok(Parts {
+        packages: packages(topology)?,
+        numa_nodes: numa_nodes(topology)?,
+        l3_caches: l3_caches(topology)?,
+        allowed: to_cpuset(topology.allowed_cpuset().iter_set().map(usize::from))?,
+    })
+}
+
+/// Cores under construction, each with hwloc's identity of the core object.
+type Cores = Vec<(Option<TopologyObjectID>, Core)>;
+
+/// Hardware threads come in topology order, so their cores and packages do too.
+fn packages(topology: &Topology) -> Result<Vec<Package>, DiscoverError> {
+    let mut inside: Vec<(TopologyObjectID, Cores)> = Vec::new();
+    let mut outside = Cores::new();
+    for pu in topology.objects_with_type(ObjectType::PU) {
+        let cpu = CpuId(os_number(pu, "hardware thread")?);
+        let core = ancestor(pu, ObjectType::Core);
+        let Some(package) = ancestor(pu, ObjectType::Package) else {
+            add(&mut outside, core, cpu);
+            continue;
+        };
+        match inside.last_mut() {
+            Some((last, cores)) if *last == package => add(cores, core, cpu),
+            _ => {
+                let mut cores = Cores::new();
+                add(&mut cores, core, cpu);
+                inside.push((package, cores));
+            }
+        }
+    }
+    let mut packages: Vec<Cores> = inside.into_iter().map(|(_, cores)| cores).collect();
+    if !outside.is_empty() {
+        packages.push(outside);
+    }
+    Ok(packages.into_iter().map(to_package).collect())
+}
+
+/// A hardware thread in no core is a core of its own.
+fn add(cores: &mut Cores, core: Option<TopologyObjectID>, cpu: CpuId) {
+    match cores.last_mut() {
+        Some((last, found)) if core.is_some() && *last == core => found.pus.push(cpu),
+        _ => cores.push((core, Core { pus: vec![cpu] })),
+    }
+}
+
+fn to_package(cores: Cores) -> Package {
+    Package {
+        cores: cores.into_iter().map(|(_, core)| core).collect(),
+    }
+}
+
+fn ancestor(pu: &TopologyObject, kind: ObjectType) -> Option<TopologyObjectID> {
+    pu.first_ancestor_with_type(kind)
+        .map(TopologyObject::global_persistent_index)
+}
+
+/// In OS order. hwloc gives a node without CPUs of its own either no CPUs or
+/// those of its nearest neighbours by distance: both are passed on.
+fn numa_nodes(topology: &Topology) -> Result<Vec<NumaNode>, DiscoverError> {
+    let mut nodes = Vec::new();
+    for object in topology.objects_with_type(ObjectType::NUMANode) {
+        nodes.push(NumaNode {
+            id: NumaId(os_number(object, "NUMA node")?),
+            cpus: cpus_of(object)?,
+        });
+    }
+    nodes.sort_by_key(|node| node.id);
+    Ok(nodes)
+}
+
+fn l3_caches(topology: &Topology) -> Result<Vec<CpuSet>, DiscoverError> {
+    topology
+        .objects_with_type(ObjectType::L3Cache)
+        .map(cpus_of)
+        .collect()
+}
+
+fn cpus_of(object: &TopologyObject) -> Result<CpuSet, DiscoverError> {
+    match object.cpuset() {
+        Some(cpus) => to_cpuset(cpus.iter_set().map(usize::from)),
+        None => Ok(CpuSet::new()),
+    }
+}
+
+/// hwloc's bitmaps may be infinite: the bound ends those too.
+fn to_cpuset(cpus: impl Iterator<Item = usize>) -> Result<CpuSet, DiscoverError> {
+    cpus.map(|cpu| bounded(Some(cpu), "hardware thread").map(CpuId))
+        .collect()
+}
+
+fn os_number(object: &TopologyObject, kind: &'static str) -> Result<u32, DiscoverError> {
+    bounded(object.os_index(), kind)
+}
+
+fn bounded(number: Option<usize>, kind: &'static str) -> Result<u32, DiscoverError> {
+    number
+        .and_then(|number| u32::try_from(number).ok())
+        .filter(|number| *number < MAX_CPUS)
+        .ok_or_else(|| DiscoverError::OsNumber {
+            kind,
+            found: number.map_or("nothing".into(), |number| number.to_string()),
+        })
+}
+
+/// What slurmd would count as sockets (`xcpuinfo_hwloc_topo_get`).
+pub(crate) fn socket_info(topology: &Topology) -> SocketInfo {
+    let parent = topology
+        .objects_with_type(ObjectType::NUMANode)
+        .next()
+        .and_then(TopologyObject::parent)
+        .map(TopologyObject::object_type);
+    SocketInfo {
+        packages: with_cores(topology, ObjectType::Package),
+        l3_caches: with_cores(topology, ObjectType::L3Cache),
+        numa_parents: parent.map_or(0, |kind| with_cores(topology, kind)),
+        numa_parent_kind: parent.map(|kind| format!("{kind:?}")),
+    }
+}
+
+/// Objects of a kind that have a core below them. A memory-side cache never has:
+/// it hangs beside the cores, not above them.
+fn with_cores(topology: &Topology, kind: ObjectType) -> usize {
+    let mut above_cores: Vec<TopologyObjectID> = topology
+        .objects_with_type(ObjectType::Core)
+        .filter_map(|core| ancestor(core, kind))
+        .collect();
+    above_cores.dedup();
+    above_cores.len()
+}

@@ -1,0 +1,71 @@
+//! How large a synthetic string's machine would be, before hwloc builds it.
+//! In: the string. Out: the number of hardware threads, at least roughly.
+//! Pure; hwloc itself would allocate terabytes for a typing error.
+
+use berth_placement::cpuset::MAX_CPUS;
+
+use crate::error::{DiscoverError, shorten};
+
+/// Longest string taken, in bytes: room for the index list of a large machine.
+const MAX_TEXT: usize = 1 << 20;
+
+/// Refuses a machine with more hardware threads than any kernel can have.
+pub(crate) fn check_size(text: &str) -> Result<(), DiscoverError> {
+    if text.len() > MAX_TEXT || pu_count(text) > u64::from(MAX_CPUS) {
+        return Err(DiscoverError::TooManyCpus(shorten(text)));
+    }
+    Ok(())
+}
+
+/// Product of the counts of all levels; attributes in parentheses and memory
+/// in brackets do not count. A word that is no count is left for hwloc to refuse.
+fn pu_count(text: &str) -> u64 {
+    without_attributes(text)
+        .split_whitespace()
+        .map(|level| {
+            let count = level.rsplit(':').next().unwrap_or(level);
+            count.parse().unwrap_or(1)
+        })
+        .fold(1, u64::saturating_mul)
+}
+
+fn without_attributes(text: &str) -> String {
+    let mut depth = 0u32;
+    text.chars()
+        .filter(|&letter| {
+            match letter {
+                '(' | '[' => depth = depth.saturating_add(1),
+                ')' | ']' => depth = depth.saturating_sub(1),
+                _ => return depth == 0,
+            }
+            false
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_all_levels_multiply() {
+        for (text, count) in [
+            ("pack:2 core:4 pu:2", 16),
+            ("2 3 4", 24),
+            ("pack:2 [numa(memory=1GB)] core:4(indexes=3,2,1,0) pu:2", 16),
+            ("pack:4(memory=8) pu:3", 12),
+            ("garbage", 1),
+            ("pack:4294967295 core:4294967295 pu:4294967295", u64::MAX),
+        ] {
+            assert_eq!(pu_count(text), count, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_limit_is_the_kernels() {
+        assert!(check_size("pack:65536 pu:1").is_ok());
+        let told = check_size("pack:65536 pu:2").unwrap_err().to_string();
+        assert!(told.contains("65536 hardware threads"), "{told}");
+        assert!(check_size(&"1 ".repeat(1 << 20)).is_err());
+    }
+}
