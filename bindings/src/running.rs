@@ -37,10 +37,9 @@ pub fn version(symbols: &Symbols) -> Result<Version, UnknownLine> {
 /// What our `plugin_version` must hold for the loader to take us: the running line with micro 0,
 /// or in a line we do not know what its stock plugins carry. 0 where neither can be told.
 pub fn claimed_version() -> u32 {
-    let symbols = Symbols::get();
-    match api_version(symbols).and_then(Line::from_api_version) {
+    match Symbols::api_version().and_then(Line::from_api_version) {
         Some(line) => line.plugin_version(),
-        None => stock_version(symbols, None).unwrap_or(0),
+        None => stock_version(Symbols::get(), None).unwrap_or(0),
     }
 }
 

@@ -120,6 +120,15 @@ impl Symbols {
         }
     }
 
+    /// `slurm_api_version()`, by one look-up: a constructor runs whenever the object is opened.
+    pub(crate) fn api_version() -> Option<u32> {
+        // SAFETY: slurm.h's prototype; it takes nothing and returns a constant.
+        let number = unsafe {
+            function::<unsafe extern "C" fn() -> c_long>(c"slurm_api_version").map(|get| get())
+        };
+        number.and_then(|number| u32::try_from(number).ok())
+    }
+
     /// Lets Slurm drop the `--cpu-freq` request where the step's CPUs do not allow it; a task
     /// plugin calls it in `pre_setuid` once the masks are final.
     ///

@@ -3,6 +3,7 @@
 
 use super::cpu_set;
 use super::environment;
+use super::launch::LaunchRequest;
 use super::values::{StepId, StepKind};
 use crate::error::Error;
 use crate::layout::{Field, Layout};
@@ -135,9 +136,11 @@ impl<'a> StepRecord<'a> {
         self.step_id().kind == StepKind::Interactive
     }
 
-    /// Whether the launch request is at hand; it is not for batch scripts.
-    pub fn has_launch_request(&self) -> bool {
-        !self.record.read(self.layout.step.msg).is_null()
+    /// The launch request as slurmd sent it on; none for batch scripts.
+    pub fn launch_request(&self) -> Option<LaunchRequest<'_>> {
+        let request = self.record.read(self.layout.step.msg);
+        // SAFETY: slurmstepd keeps the request as long as the step's record.
+        unsafe { LaunchRequest::from_raw(request, self.layout, self.symbols) }
     }
 
     /// Changes the bits, as for the report of the task's own environment.
