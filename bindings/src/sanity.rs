@@ -158,7 +158,7 @@ pub fn launch_is_sane(
     }
     readable(
         request.record.read(fields.cred).addr(),
-        size_of::<[usize; 8]>(),
+        size_of::<usize>(),
         LAUNCH,
         "the credential",
     )?;
