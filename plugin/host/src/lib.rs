@@ -1,1 +1,35 @@
-//! Not written yet.
+//! Touches the kernel for berth: affinity, online CPUs, the machine file, the
+//! state directory, and the child that discovers the machine.
+//!
+//! Runs as root inside slurmd and slurmstepd: nothing here panics, nothing
+//! trusts a file or directory that a user could have written, and every failure
+//! says what was asked, what was found and what to do. No hwloc.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::print_stderr,
+        clippy::print_stdout,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
+
+pub mod affinity;
+pub mod atomic_file;
+pub mod command_path;
+pub mod discover_child;
+pub mod machine_file;
+mod machine_json;
+pub mod online;
+mod spawn;
+pub mod state;
+pub mod trust;
+
+pub use affinity::{AffinityError, affinity_of, set_affinity};
+pub use machine_file::{MachineFile, MachineFileError};
+pub use online::{OnlineCpus, Proof};
+pub use state::{StateDir, StateError};
+pub use trust::TrustError;

@@ -1,0 +1,136 @@
+//! Tells the kernel which CPUs a process may use, and reads back what it has.
+//! In: a process id, a set of any width. Out: nothing, or a set, or why not.
+//! Raw system calls: the C library's `cpu_set_t` ends at 1024 CPUs.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::mem::size_of_val;
+
+use berth_placement::CpuSet;
+use berth_placement::cpuset::MAX_CPUS;
+use libc::pid_t;
+
+/// Room for every CPU number that berth knows: 8 KiB, of which the kernel fills
+/// what it has. So nothing is learned, kept or tried again.
+const WORDS: usize = (MAX_CPUS / u64::BITS) as usize;
+
+// The kernel's masks are arrays of `unsigned long`; ours are of u64.
+const _: () = assert!(
+    cfg!(target_endian = "little") || size_of::<libc::c_ulong>() == size_of::<u64>(),
+    "the kernel's words are not ours on this platform"
+);
+
+/// An affinity that could not be set or read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AffinityError {
+    /// The process asked about; 0 is the calling thread.
+    pub pid: pid_t,
+    /// The CPUs to be set; `None` where the affinity was read.
+    pub asked: Option<CpuSet>,
+    /// The kernel's error number.
+    pub errno: i32,
+}
+
+impl AffinityError {
+    fn last(pid: pid_t, asked: Option<&CpuSet>) -> Self {
+        let errno = io::Error::last_os_error().raw_os_error().unwrap_or(0);
+        Self {
+            pid,
+            asked: asked.cloned(),
+            errno,
+        }
+    }
+
+    /// Whether the process had ended: for a task that was short, no failure.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.errno == libc::ESRCH
+    }
+
+    fn advice(&self) -> &'static str {
+        match self.errno {
+            libc::ESRCH => "it has ended; nothing is left to do",
+            libc::EPERM => "binding another user's process needs root: run slurmd as root",
+            libc::EINVAL if self.asked.is_some() => {
+                "none of these CPUs is online and in its cgroup: compare them with \
+                 Cpus_allowed_list in /proc/PID/status and with cpuset.cpus.effective"
+            }
+            _ => "see the kernel's log",
+        }
+    }
+}
+
+impl fmt::Display for AffinityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.asked {
+            Some(cpus) => write!(f, "process {} was to run on CPUs {cpus}", self.pid)?,
+            None => write!(f, "the CPUs of process {} were asked for", self.pid)?,
+        }
+        let found = io::Error::from_raw_os_error(self.errno);
+        write!(f, "; the kernel said: {found}; {}", self.advice())
+    }
+}
+
+impl std::error::Error for AffinityError {}
+
+/// Binds one process (its first thread; 0: the calling thread) to a set of CPUs.
+///
+/// The kernel silently drops CPUs that are offline or outside the cgroup, and
+/// refuses only when none is left: read back with [`affinity_of`].
+///
+/// # Errors
+/// [`AffinityError`] with the kernel's `errno`: `EINVAL` for an empty set too.
+pub fn set_affinity(pid: pid_t, cpus: &CpuSet) -> Result<(), AffinityError> {
+    let words = cpus.words();
+    // SAFETY: `words` is a live slice of that many bytes, and the kernel
+    // (sched_setaffinity(2)) only reads it. A length of 0 is allowed and refused.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_sched_setaffinity,
+            pid,
+            size_of_val(words),
+            words.as_ptr(),
+        )
+    };
+    if result < 0 {
+        return Err(AffinityError::last(pid, Some(cpus)));
+    }
+    Ok(())
+}
+
+/// The CPUs that one process (its first thread; 0: the calling thread) may use.
+///
+/// # Errors
+/// [`AffinityError`] with the kernel's `errno`: `ESRCH` if there is no such process.
+pub fn affinity_of(pid: pid_t) -> Result<CpuSet, AffinityError> {
+    let mut words = [0u64; WORDS];
+    // SAFETY: `words` is ours and of that many bytes; the kernel
+    // (sched_getaffinity(2)) writes no more than it is told and returns how many.
+    let written = unsafe {
+        libc::syscall(
+            libc::SYS_sched_getaffinity,
+            pid,
+            size_of_val(&words),
+            words.as_mut_ptr(),
+        )
+    };
+    let Ok(bytes) = usize::try_from(written) else {
+        return Err(AffinityError::last(pid, None));
+    };
+    let used = bytes.div_ceil(size_of::<u64>());
+    Ok(CpuSet::from_words(words.get(..used).unwrap_or(&words)))
+}
+
+/// The same, from `/proc/PID/status`: the kernel's own text, for comparison.
+///
+/// # Errors
+/// [`io::Error`] if the file cannot be read or has no such line.
+pub fn affinity_from_status(pid: pid_t) -> io::Result<CpuSet> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
+        .and_then(|list| CpuSet::from_list(list).ok())
+        .ok_or_else(|| io::Error::other(format!("/proc/{pid}/status tells no CPUs")))
+}

@@ -1,0 +1,255 @@
+//! Has the command discover the machine, as a child with a time limit: whatever
+//! hwloc does on broken firmware, slurmd neither hangs nor crashes.
+//! In: the command, the file to write, a limit. Out: the file, or why not.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use thiserror::Error;
+
+use crate::spawn::{self, Child};
+use crate::trust::{self, TrustError};
+
+/// Time that discovery gets: it takes milliseconds, seconds on the largest hosts.
+pub const DEFAULT_LIMIT: Duration = Duration::from_secs(30);
+
+/// Time that a killed child gets to disappear; one stuck in the kernel never does.
+const AFTER_KILL: Duration = Duration::from_secs(2);
+
+/// Longest time between two looks at the child, in milliseconds.
+const LOOK_EVERY: u16 = 50;
+
+/// Bytes kept of what the child says; the rest is read and dropped.
+const KEPT: usize = 4096;
+
+/// A machine that the command could not discover.
+#[derive(Debug, Error)]
+pub enum ChildError {
+    /// It is not there.
+    #[error("the command {0} is not there; install it, or set command= in plugstack.conf")]
+    NotFound(PathBuf),
+    /// A user could have written it, and it would run as we do.
+    #[error(
+        "the command is not to be run: {0}; or set command= in plugstack.conf to one of root's"
+    )]
+    Untrusted(#[from] TrustError),
+    /// The kernel would not start it.
+    #[error(
+        "the command {command} could not be started: {why}; try it by hand: {command} discover; or set command= in plugstack.conf"
+    )]
+    Start {
+        /// The command.
+        command: PathBuf,
+        /// What the system said.
+        why: io::Error,
+    },
+    /// It was killed after its time.
+    #[error(
+        "{command} discover took more than {seconds} s and was killed{said}; try it by hand, and see whether lstopo hangs too; or set command= in plugstack.conf"
+    )]
+    TimedOut {
+        /// The command.
+        command: PathBuf,
+        /// The limit, in seconds.
+        seconds: u64,
+        /// Its first line on stderr, as `: "…"`, or nothing.
+        said: String,
+    },
+    /// It ended with a failure.
+    #[error("{command} discover {ended}{said}; try it by hand; or set command= in plugstack.conf")]
+    Failed {
+        /// The command.
+        command: PathBuf,
+        /// How it ended: `exited with status 1`.
+        ended: String,
+        /// Its first line on stderr, as `: "…"`, or nothing.
+        said: String,
+    },
+    /// It ended well and did nothing.
+    #[error(
+        "{command} discover ended, but wrote no {output}{said}; see whether it is berth's command (berth --version) and set command= in plugstack.conf"
+    )]
+    NoFile {
+        /// The command.
+        command: PathBuf,
+        /// The file it was to write.
+        output: PathBuf,
+        /// Its first line on stderr, as `: "…"`, or nothing.
+        said: String,
+    },
+}
+
+/// How a child ended, as far as one can know.
+enum End {
+    Status(WaitStatus),
+    /// Somebody else waited for it, or SIGCHLD is ignored: only the file tells.
+    Unknown,
+    TimedOut,
+}
+
+/// Runs `COMMAND discover --output OUTPUT` and waits at most `limit` for it.
+///
+/// The child has a clean environment (`PATH`, `HWLOC_…`), no input, default
+/// signals and a process group of its own, which is killed when time is up. Only
+/// this child is waited for. The machine file's directory must be there.
+///
+/// # Errors
+/// [`ChildError`]: each says what to do.
+pub fn run(command: &Path, output: &Path, limit: Duration) -> Result<(), ChildError> {
+    check(command)?;
+    let before = stamp(output);
+    let arguments = [
+        OsStr::new("discover"),
+        OsStr::new("--output"),
+        output.as_os_str(),
+    ];
+    let child = spawn::spawn(command, &arguments).map_err(|why| ChildError::Start {
+        command: command.into(),
+        why,
+    })?;
+    let mut heard = Vec::new();
+    let end = wait(child, limit, &mut heard);
+    let said = first_line(&heard);
+    let command = command.into();
+    match end {
+        End::TimedOut => Err(ChildError::TimedOut {
+            command,
+            seconds: limit.as_secs(),
+            said,
+        }),
+        End::Status(status) if !matches!(status, WaitStatus::Exited(_, 0)) => {
+            Err(ChildError::Failed {
+                command,
+                ended: in_words(status),
+                said,
+            })
+        }
+        _ if stamp(output).is_none_or(|after| Some(after) == before) => Err(ChildError::NoFile {
+            command,
+            output: output.into(),
+            said,
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// A command that a user could have written must not run as root.
+fn check(command: &Path) -> Result<(), ChildError> {
+    match fs::metadata(command) {
+        Ok(found) => Ok(trust::check_file(command, &found)?),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => {
+            Err(ChildError::NotFound(command.into()))
+        }
+        Err(why) => Err(ChildError::Start {
+            command: command.into(),
+            why,
+        }),
+    }
+}
+
+/// Tells one version of the file from the next: it is always put in place anew.
+fn stamp(output: &Path) -> Option<(u64, i64, i64)> {
+    let found = fs::symlink_metadata(output).ok()?;
+    Some((found.ino(), found.ctime(), found.ctime_nsec()))
+}
+
+fn wait(child: Child, limit: Duration, heard: &mut Vec<u8>) -> End {
+    let deadline = Instant::now() + limit;
+    let pid = child.pid;
+    let mut stderr = Some(File::from(child.stderr));
+    loop {
+        if let Some(end) = ended(pid) {
+            drain(&mut stderr, heard);
+            return end;
+        }
+        if Instant::now() >= deadline {
+            break;
+        }
+        listen(&mut stderr, heard, LOOK_EVERY);
+    }
+    // Not yet waited for, so the number is still this child's, and its group's.
+    let _ = killpg(pid, Signal::SIGKILL);
+    let deadline = Instant::now() + AFTER_KILL;
+    while ended(pid).is_none() && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(5));
+    }
+    drain(&mut stderr, heard);
+    End::TimedOut
+}
+
+/// Looks, without waiting, whether this very child has ended; then it is reaped.
+fn ended(pid: nix::unistd::Pid) -> Option<End> {
+    match waitpid(pid, Some(WaitPidFlag::WNOHANG)) {
+        Ok(WaitStatus::StillAlive) | Err(Errno::EINTR) => None,
+        Ok(status) => Some(End::Status(status)),
+        Err(_) => Some(End::Unknown),
+    }
+}
+
+/// Waits a moment for words of the child, or for the next look at it.
+fn listen(stderr: &mut Option<File>, heard: &mut Vec<u8>, milliseconds: u16) {
+    let Some(file) = stderr else {
+        thread::sleep(Duration::from_millis(2));
+        return;
+    };
+    if is_readable(file, milliseconds) && !read_some(file, heard) {
+        *stderr = None;
+    }
+}
+
+/// What is left in the pipe; a grandchild may hold it open, so nobody waits.
+fn drain(stderr: &mut Option<File>, heard: &mut Vec<u8>) {
+    let Some(file) = stderr else { return };
+    while heard.len() < KEPT && is_readable(file, 0) && read_some(file, heard) {}
+}
+
+fn is_readable(file: &File, milliseconds: u16) -> bool {
+    let mut waiting = [PollFd::new(file.as_fd(), PollFlags::POLLIN)];
+    poll(&mut waiting, PollTimeout::from(milliseconds)).is_ok_and(|ready| ready > 0)
+}
+
+/// One read of what is there; `false` at the end of the pipe.
+fn read_some(file: &mut File, heard: &mut Vec<u8>) -> bool {
+    let mut buffer = [0; 1024];
+    match file.read(&mut buffer) {
+        Ok(0) => false,
+        Ok(length) => {
+            let room = KEPT.saturating_sub(heard.len());
+            heard.extend(buffer.iter().take(length.min(room)));
+            true
+        }
+        Err(why) => why.kind() == io::ErrorKind::Interrupted,
+    }
+}
+
+fn in_words(status: WaitStatus) -> String {
+    match status {
+        WaitStatus::Exited(_, code) => format!("exited with status {code}"),
+        WaitStatus::Signaled(_, signal, _) => format!("was killed by {signal}"),
+        other => format!("ended oddly ({other:?})"),
+    }
+}
+
+/// The first line with something in it, made harmless for a log.
+fn first_line(heard: &[u8]) -> String {
+    let text = String::from_utf8_lossy(heard);
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty());
+    line.map_or(String::new(), |line| {
+        let plain: String = line
+            .chars()
+            .map(|letter| if letter.is_control() { ' ' } else { letter })
+            .take(300)
+            .collect();
+        format!(": \"{plain}\"")
+    })
+}

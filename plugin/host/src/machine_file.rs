@@ -1,0 +1,203 @@
+//! The machine file: the machine as discovered once, in the state directory, for
+//! slurmd, slurmstepd and the command. With it goes the proof that it is current.
+//! In: a path. Out: the machine, or why it is not to be used. At most 16 MiB.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use berth_placement::Machine;
+use thiserror::Error;
+
+use crate::atomic_file::{self, WriteError};
+use crate::machine_json;
+pub use crate::machine_json::FormatError;
+use crate::online::Proof;
+use crate::trust::{self, TrustError};
+
+/// Its name in the state directory.
+pub const NAME: &str = "machine.json";
+
+/// Largest file read, in bytes: 65536 CPUs need less than one million.
+const MAX_SIZE: u64 = 16 << 20;
+
+/// Everybody may read how the machine is built.
+const MODE: u32 = 0o644;
+
+/// What a machine file holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineFile {
+    /// The machine.
+    pub machine: Machine,
+    /// Whether hwloc says that it is the one we run on.
+    pub this_system: bool,
+    /// Where it came from, in words: `this host`, `HWLOC_SYNTHETIC=…`.
+    pub source: String,
+    /// What was true when it was found.
+    pub proof: Proof,
+    /// Version of the berth that wrote it.
+    pub written_by: String,
+}
+
+/// Why a machine is not the one we run on now.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum Stale {
+    /// The host was started again.
+    #[error(
+        "the machine was found before the last boot; discover it again (berth discover --output FILE, or restart slurmd)"
+    )]
+    OtherBoot,
+    /// CPUs came or went.
+    #[error(
+        "the machine was found with CPUs {then} online, and now {now} are; discover it again (berth discover --output FILE, or restart slurmd)"
+    )]
+    OtherCpus {
+        /// The list when it was found.
+        then: String,
+        /// The list now.
+        now: String,
+    },
+}
+
+impl MachineFile {
+    /// A file of this berth. Take the proof before discovering the machine.
+    #[must_use]
+    pub fn new(machine: Machine, this_system: bool, source: String, proof: Proof) -> Self {
+        Self {
+            machine,
+            this_system,
+            source,
+            proof,
+            written_by: env!("CARGO_PKG_VERSION").into(),
+        }
+    }
+
+    /// Whether the machine is still the one we run on. Of another machine than
+    /// this host (a synthetic one), only the boot is compared.
+    ///
+    /// # Errors
+    /// [`Stale`] says what changed.
+    pub fn check_current(&self, now: &Proof) -> Result<(), Stale> {
+        if self.proof.boot_id != now.boot_id {
+            return Err(Stale::OtherBoot);
+        }
+        if self.this_system && self.proof.online != now.online {
+            return Err(Stale::OtherCpus {
+                then: self.proof.online.clone(),
+                now: now.online.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// The same as yes or no.
+    #[must_use]
+    pub fn is_current(&self, now: &Proof) -> bool {
+        self.check_current(now).is_ok()
+    }
+
+    /// The file's text, for printing.
+    ///
+    /// # Errors
+    /// [`io::Error`]; none is known.
+    pub fn to_json(&self) -> io::Result<String> {
+        machine_json::write(self).map_err(io::Error::other)
+    }
+}
+
+/// A machine file that could not be written or read.
+#[derive(Debug, Error)]
+pub enum MachineFileError {
+    /// It could not be put in place.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// Nobody has written it yet.
+    #[error("there is no machine file {0}; run: berth discover --output {path}", path = .0.display())]
+    Absent(PathBuf),
+    /// A user could have written it.
+    #[error("the machine file is not to be believed: {0}")]
+    Untrusted(#[from] TrustError),
+    /// The system does not give it.
+    #[error("the machine file {path} cannot be read: {why}; see its owner and mode (ls -l {path})")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        why: io::Error,
+    },
+    /// No machine needs that much.
+    #[error("the machine file {0} has more than {MAX_SIZE} bytes: another program's; {again}", again = again(.0))]
+    TooLarge(PathBuf),
+    /// The text is not one.
+    #[error("the machine file {path} is not usable: {why}; {again}", again = again(path))]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: FormatError,
+    },
+}
+
+fn again(path: &Path) -> String {
+    let path = path.display();
+    format!("write it again (berth discover --output {path}) or remove it")
+}
+
+/// Puts the file in place at once, readable for everybody.
+///
+/// # Errors
+/// [`MachineFileError::Write`]; an older file is then still there.
+pub fn write(path: &Path, file: &MachineFile) -> Result<(), MachineFileError> {
+    let text = file.to_json().map_err(|why| WriteError {
+        path: path.into(),
+        action: "making the text",
+        why,
+    })?;
+    atomic_file::write(path, text.as_bytes(), MODE)?;
+    Ok(())
+}
+
+/// Reads a file that only root or we can have written, in a directory of which
+/// the same holds. Whether it is current is another question.
+///
+/// # Errors
+/// [`MachineFileError`]: each says what to do.
+pub fn read(path: &Path) -> Result<MachineFile, MachineFileError> {
+    let unreadable = |why| MachineFileError::Unreadable {
+        path: path.into(),
+        why,
+    };
+    let file = open(path)?;
+    if let Some(directory) = path.parent() {
+        trust::check_directory(directory)?;
+    }
+    trust::check_file(path, &file.metadata().map_err(unreadable)?)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_SIZE + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_SIZE {
+        return Err(MachineFileError::TooLarge(path.into()));
+    }
+    machine_json::read(&bytes).map_err(|why| MachineFileError::Format {
+        path: path.into(),
+        why,
+    })
+}
+
+/// Follows no link, and does not wait for the other end of a pipe.
+fn open(path: &Path) -> Result<File, MachineFileError> {
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path);
+    opened.map_err(|why| match why.raw_os_error() {
+        Some(libc::ENOENT) => MachineFileError::Absent(path.into()),
+        Some(libc::ELOOP) => TrustError::Symlink(path.into(), "a regular file").into(),
+        _ => MachineFileError::Unreadable {
+            path: path.into(),
+            why,
+        },
+    })
+}

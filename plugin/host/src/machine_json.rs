@@ -1,0 +1,172 @@
+//! The text of a machine file: one JSON object, versioned.
+//! In: a machine with its proof, or a text. Out: the other of the two, or why
+//! not. Pure; strict and bounded, since what is read may be anybody's.
+
+use berth_placement::cpuset::MAX_CPUS;
+use berth_placement::ids::{CpuId, NumaId};
+use berth_placement::{Core, CpuSet, Machine, NumaNode, Package, Parts};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::machine_file::MachineFile;
+use crate::online::Proof;
+
+/// The version written, and the only one read.
+const VERSION: u32 = 1;
+
+/// A text that is no machine file of ours.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum FormatError {
+    /// It ends too early: a writer died, or the disk was full.
+    #[error("it ends in the middle")]
+    Torn,
+    /// Another program's, or edited.
+    #[error("it is not berth's machine file: {0}")]
+    Foreign(String),
+    /// Another release of berth wrote it.
+    #[error("it is of version {0}, and this berth reads version {VERSION}")]
+    Version(u64),
+    /// The numbers in it make no machine.
+    #[error("its machine cannot be: {0}")]
+    Machine(String),
+}
+
+/// Only what tells whose text it is.
+#[derive(Deserialize)]
+struct Versioned {
+    berth_machine: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    berth_machine: u32,
+    written_by: String,
+    boot_id: String,
+    online: String,
+    this_system: bool,
+    source: String,
+    allowed: String,
+    packages: Vec<Vec<Vec<u32>>>,
+    numa: Vec<NumaText>,
+    l3: Vec<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NumaText {
+    id: u32,
+    cpus: String,
+}
+
+/// The text, with a line's end.
+///
+/// # Errors
+/// None that is known: the types have no form that JSON lacks.
+pub(crate) fn write(file: &MachineFile) -> Result<String, serde_json::Error> {
+    let parts = file.machine.parts();
+    let text = Text {
+        berth_machine: VERSION,
+        written_by: file.written_by.clone(),
+        boot_id: file.proof.boot_id.clone(),
+        online: file.proof.online.clone(),
+        this_system: file.this_system,
+        source: file.source.clone(),
+        allowed: parts.allowed.to_string(),
+        packages: parts.packages.iter().map(package_text).collect(),
+        numa: parts.numa_nodes.iter().map(numa_text).collect(),
+        l3: parts.l3_caches.iter().map(CpuSet::to_string).collect(),
+    };
+    serde_json::to_string(&text).map(|text| text + "\n")
+}
+
+fn package_text(package: &Package) -> Vec<Vec<u32>> {
+    let core_text = |core: &Core| core.pus.iter().map(|cpu| cpu.0).collect();
+    package.cores.iter().map(core_text).collect()
+}
+
+fn numa_text(node: &NumaNode) -> NumaText {
+    NumaText {
+        id: node.id.0,
+        cpus: node.cpus.to_string(),
+    }
+}
+
+/// Reads such a text.
+///
+/// # Errors
+/// [`FormatError`] for any other.
+pub(crate) fn read(bytes: &[u8]) -> Result<MachineFile, FormatError> {
+    // The version first: another one may have other fields.
+    let versioned: Versioned = serde_json::from_slice(bytes).map_err(|why| wrong(&why))?;
+    if versioned.berth_machine != u64::from(VERSION) {
+        return Err(FormatError::Version(versioned.berth_machine));
+    }
+    let text: Text = serde_json::from_slice(bytes).map_err(|why| wrong(&why))?;
+    let machine = Machine::new(parts(&text)?).map_err(impossible)?;
+    Ok(MachineFile {
+        machine,
+        this_system: text.this_system,
+        source: text.source,
+        proof: Proof {
+            boot_id: text.boot_id,
+            online: text.online,
+        },
+        written_by: text.written_by,
+    })
+}
+
+fn parts(text: &Text) -> Result<Parts, FormatError> {
+    let packages = text.packages.iter().map(|cores| package(cores));
+    let l3_caches = text.l3.iter().map(|list| cpus(list));
+    Ok(Parts {
+        packages: packages.collect::<Result<_, _>>()?,
+        numa_nodes: text.numa.iter().map(numa_node).collect::<Result<_, _>>()?,
+        l3_caches: l3_caches.collect::<Result<_, _>>()?,
+        allowed: cpus(&text.allowed)?,
+    })
+}
+
+fn package(cores: &[Vec<u32>]) -> Result<Package, FormatError> {
+    let core = |pus: &Vec<u32>| {
+        let pus = pus.iter().map(|&cpu| bounded(cpu).map(CpuId));
+        Ok(Core {
+            pus: pus.collect::<Result<_, _>>()?,
+        })
+    };
+    Ok(Package {
+        cores: cores.iter().map(core).collect::<Result<_, _>>()?,
+    })
+}
+
+fn numa_node(node: &NumaText) -> Result<NumaNode, FormatError> {
+    Ok(NumaNode {
+        id: NumaId(bounded(node.id)?),
+        cpus: cpus(&node.cpus)?,
+    })
+}
+
+fn cpus(list: &str) -> Result<CpuSet, FormatError> {
+    CpuSet::from_list(list).map_err(impossible)
+}
+
+fn bounded(number: u32) -> Result<u32, FormatError> {
+    if number < MAX_CPUS {
+        return Ok(number);
+    }
+    Err(FormatError::Machine(format!(
+        "it has the number {number}, and {MAX_CPUS} is the limit"
+    )))
+}
+
+fn impossible(why: impl ToString) -> FormatError {
+    FormatError::Machine(why.to_string())
+}
+
+fn wrong(why: &serde_json::Error) -> FormatError {
+    if why.is_eof() {
+        FormatError::Torn
+    } else {
+        FormatError::Foreign(why.to_string())
+    }
+}

@@ -1,0 +1,164 @@
+//! Which CPUs the kernel has online, and which boot this is: the proof that a
+//! machine found earlier is still the machine. A launch pays one `pread`.
+//! In: the kernel's files. Out: their texts, unparsed.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use berth_placement::CpuSet;
+
+const ONLINE: &str = "/sys/devices/system/cpu/online";
+const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// sysfs never writes more than one page.
+const PAGE: usize = 4096;
+
+/// The kernel's list of online CPUs, behind a descriptor that is kept open.
+#[derive(Debug)]
+pub struct OnlineCpus {
+    file: File,
+}
+
+impl OnlineCpus {
+    /// Opens the kernel's file (close-on-exec). A process that becomes a daemon
+    /// later must not keep it over that.
+    ///
+    /// # Errors
+    /// [`io::Error`] naming the file.
+    pub fn open() -> io::Result<Self> {
+        Self::open_at(Path::new(ONLINE))
+    }
+
+    /// The same for another file, as tests need it.
+    ///
+    /// # Errors
+    /// [`io::Error`] naming the file.
+    pub fn open_at(path: &Path) -> io::Result<Self> {
+        let file = File::open(path).map_err(|why| named(path, &why))?;
+        Ok(Self { file })
+    }
+
+    /// The list as the kernel writes it, without the line's end: `0-3,8`.
+    ///
+    /// # Errors
+    /// [`io::Error`] from `pread`, or for a text that is no list.
+    pub fn read(&self) -> io::Result<String> {
+        let mut page = [0; PAGE];
+        let text = self.read_into(&mut page)?;
+        match CpuSet::from_list(text) {
+            Ok(cpus) if !cpus.is_empty() => Ok(text.into()),
+            _ => Err(io::Error::other(format!(
+                "the kernel's list of online CPUs is \"{text}\""
+            ))),
+        }
+    }
+
+    /// Whether the list still is what it was: one system call, no allocation.
+    /// A list that cannot be read counts as changed.
+    #[must_use]
+    pub fn unchanged(&self, since: &str) -> bool {
+        let mut page = [0; PAGE];
+        self.read_into(&mut page).is_ok_and(|now| now == since)
+    }
+
+    fn read_into<'page>(&self, page: &'page mut [u8; PAGE]) -> io::Result<&'page str> {
+        let length = self.file.read_at(page, 0)?;
+        let bytes = page.get(..length).unwrap_or_default();
+        std::str::from_utf8(bytes)
+            .map(str::trim_end)
+            .map_err(io::Error::other)
+    }
+}
+
+/// What was true when the machine was found. Take it *before* discovery: a CPU
+/// that goes offline meanwhile then makes the machine old, never wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proof {
+    /// The kernel's name for this boot.
+    pub boot_id: String,
+    /// The kernel's list of online CPUs.
+    pub online: String,
+}
+
+impl Proof {
+    /// The proof of this moment.
+    ///
+    /// # Errors
+    /// [`io::Error`] naming the kernel's file that could not be read.
+    pub fn now() -> io::Result<Self> {
+        Ok(Self {
+            boot_id: boot_id()?,
+            online: OnlineCpus::open()?.read()?,
+        })
+    }
+}
+
+/// One more than the highest CPU number this kernel can ever have; `None` where
+/// it does not tell.
+#[must_use]
+pub fn possible_cpus() -> Option<u32> {
+    let text = fs::read_to_string(POSSIBLE).ok()?;
+    let highest = CpuSet::from_list(&text).ok()?.highest()?;
+    Some(highest.0 + 1)
+}
+
+/// The kernel's name for this boot: 36 characters, another one after each boot.
+///
+/// # Errors
+/// [`io::Error`] naming the file, also for a text that is no such name.
+pub fn boot_id() -> io::Result<String> {
+    let path = Path::new(BOOT_ID);
+    let text = fs::read_to_string(path).map_err(|why| named(path, &why))?;
+    let id = text.trim();
+    let plain = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+    if id.is_empty() || id.len() > 64 || !id.bytes().all(plain) {
+        return Err(io::Error::other(format!("{BOOT_ID} holds no boot id")));
+    }
+    Ok(id.into())
+}
+
+fn named(path: &Path, why: &io::Error) -> io::Error {
+    io::Error::new(why.kind(), format!("{}: {why}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_kernel_tells_its_cpus_and_its_boot() {
+        let online = OnlineCpus::open().unwrap();
+        let text = online.read().unwrap();
+        assert!(online.unchanged(&text));
+        assert!(!online.unchanged("0-99999"));
+        let cpus = CpuSet::from_list(&text).unwrap();
+        let possible = possible_cpus().unwrap();
+        assert!(cpus.highest().unwrap().0 < possible);
+        assert_eq!(boot_id().unwrap().len(), 36);
+        assert_eq!(boot_id().unwrap(), Proof::now().unwrap().boot_id);
+    }
+
+    #[test]
+    fn a_change_is_seen_through_the_kept_descriptor() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("online");
+        fs::write(&path, "0-3\n").unwrap();
+        let online = OnlineCpus::open_at(&path).unwrap();
+        assert!(online.unchanged("0-3"));
+        fs::write(&path, "0-2\n").unwrap();
+        assert!(!online.unchanged("0-3"));
+        assert_eq!(online.read().unwrap(), "0-2");
+        fs::write(&path, "nonsense\n").unwrap();
+        let told = online.read().unwrap_err().to_string();
+        assert!(told.contains("nonsense"), "{told}");
+    }
+
+    #[test]
+    fn a_missing_file_is_named() {
+        let told = OnlineCpus::open_at(Path::new("/no/online")).unwrap_err();
+        assert!(told.to_string().contains("/no/online"), "{told}");
+    }
+}

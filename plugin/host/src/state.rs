@@ -1,0 +1,169 @@
+//! The state directory: one a node name, made when needed, never believed when
+//! somebody else could have prepared it.
+//! In: a base directory and a node name. Out: paths, or why not.
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{AccessFlags, access};
+use thiserror::Error;
+
+use crate::machine_file;
+use crate::trust::{self, TrustError};
+
+/// Where the state of all nodes of a host is, unless `state_dir=` says otherwise.
+pub const DEFAULT_BASE: &str = "/run/berth";
+
+/// A file of this name switches berth off at the next launch.
+const OFF: &str = "off";
+
+const MODE: u32 = 0o755;
+
+/// A state directory that cannot be used.
+#[derive(Debug, Error)]
+pub enum StateError {
+    /// The name would leave the directory, or hide in it.
+    #[error(
+        "the node name \"{0}\" cannot name a directory: expected letters, digits, '.', '_' and '-', no leading dot, not \"off\", at most 255 characters; see NodeName in slurm.conf"
+    )]
+    NodeName(String),
+    /// It would depend on where a daemon was started.
+    #[error(
+        "the state directory {0} is not an absolute path; write state_dir={DEFAULT_BASE}, or another path that begins with a slash"
+    )]
+    Relative(PathBuf),
+    /// It is not there and cannot be made.
+    #[error(
+        "the state directory {path} cannot be made: {why}; make it for root with mode 0755, or set state_dir="
+    )]
+    Make {
+        /// The directory.
+        path: PathBuf,
+        /// What the system said.
+        why: io::Error,
+    },
+    /// A user could have prepared it.
+    #[error(
+        "the state directory is not to be believed: {0}; or set state_dir= to a directory of root's"
+    )]
+    Untrusted(#[from] TrustError),
+}
+
+/// The directory of one node name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateDir {
+    base: PathBuf,
+    directory: PathBuf,
+    machine: PathBuf,
+    off: [PathBuf; 2],
+}
+
+impl StateDir {
+    /// Names the directory; touches nothing.
+    ///
+    /// # Errors
+    /// [`StateError`] for a node name or a base that cannot be used.
+    pub fn new(base: &Path, node_name: &str) -> Result<Self, StateError> {
+        if !is_plain(node_name) {
+            let shown = node_name.chars().take(80).collect();
+            return Err(StateError::NodeName(shown));
+        }
+        if !base.is_absolute() {
+            return Err(StateError::Relative(base.into()));
+        }
+        let directory = base.join(node_name);
+        Ok(Self {
+            machine: directory.join(machine_file::NAME),
+            off: [base.join(OFF), directory.join(OFF)],
+            base: base.into(),
+            directory,
+        })
+    }
+
+    /// `<base>/<node name>`.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The machine file in it.
+    #[must_use]
+    pub fn machine_path(&self) -> &Path {
+        &self.machine
+    }
+
+    /// Makes the directory (mode 0755) where it is missing, and checks it: no
+    /// link, ours or root's, nobody else may write there or exchange it.
+    ///
+    /// # Errors
+    /// [`StateError`]; nothing in the directory may then be used.
+    pub fn prepare(&self) -> Result<(), StateError> {
+        make(&self.base)?;
+        trust::check_ancestors(&self.base)?;
+        trust::check_directory(&self.base)?;
+        make(&self.directory)?;
+        trust::check_directory(&self.directory)?;
+        Ok(())
+    }
+
+    /// The same check, making nothing: for readers.
+    ///
+    /// # Errors
+    /// [`StateError`]; nothing in the directory may then be used.
+    pub fn check(&self) -> Result<(), StateError> {
+        trust::check_ancestors(&self.base)?;
+        trust::check_directory(&self.base)?;
+        trust::check_directory(&self.directory)?;
+        Ok(())
+    }
+
+    /// Whether a file `off` in the base (all nodes of the host) or in the
+    /// directory switches berth off. Two system calls at most, for each launch.
+    #[must_use]
+    pub fn is_off(&self) -> bool {
+        self.off
+            .iter()
+            .any(|off| access(off.as_path(), AccessFlags::F_OK).is_ok())
+    }
+}
+
+fn is_plain(name: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    !name.is_empty()
+        && name.len() <= 255
+        && !name.starts_with('.')
+        && name != OFF
+        && name.bytes().all(allowed)
+}
+
+/// Makes a directory and those above it. What is there already stays as it is.
+fn make(path: &Path) -> Result<(), StateError> {
+    match fs::symlink_metadata(path) {
+        Ok(_) => return Ok(()),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => {}
+        Err(why) => return Err(failed(path, why)),
+    }
+    if let Some(parent) = path.parent() {
+        make(parent)?;
+    }
+    // What is above is checked before anything is made in it.
+    trust::check_ancestors(path)?;
+    match DirBuilder::new().mode(MODE).create(path) {
+        // The process's umask must not lock the node's users out.
+        Ok(()) => {
+            fs::set_permissions(path, Permissions::from_mode(MODE)).map_err(|why| failed(path, why))
+        }
+        // Another slurmd of this host was faster.
+        Err(why) if why.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(why) => Err(failed(path, why)),
+    }
+}
+
+fn failed(path: &Path, why: io::Error) -> StateError {
+    StateError::Make {
+        path: path.into(),
+        why,
+    }
+}

@@ -1,0 +1,137 @@
+//! Which files and directories root may believe: those that only root, or the
+//! user we run as, can have written.
+//! In: a path or what the kernel told of it. Out: nothing, or why not.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use nix::unistd::Uid;
+use thiserror::Error;
+
+/// Writable by group or others.
+const SHARED_WRITE: u32 = 0o022;
+/// Only owners rename and remove what stands in such a directory.
+const STICKY: u32 = 0o1000;
+
+/// A path that somebody else may have prepared.
+#[derive(Debug, Error)]
+pub enum TrustError {
+    /// It could not be looked at.
+    #[error("{path} cannot be looked at: {why}; see its owner and mode (ls -ld {path})")]
+    Look {
+        /// The path.
+        path: PathBuf,
+        /// What the system said.
+        why: io::Error,
+    },
+    /// A link leads to where its maker wants.
+    #[error("{0} is a symbolic link, which berth does not follow here; put {1} there")]
+    Symlink(PathBuf, &'static str),
+    /// It is something else than asked for.
+    #[error("{0} is not {1}; move it away")]
+    Kind(PathBuf, &'static str),
+    /// Another user's.
+    #[error(
+        "{path} belongs to user {owner}, but berth runs as user {us} and believes only root and that user; chown it or remove it"
+    )]
+    Owner {
+        /// The path.
+        path: PathBuf,
+        /// Its owner's number.
+        owner: u32,
+        /// The number of the user we run as.
+        us: u32,
+    },
+    /// Others may write there.
+    #[error(
+        "{path} can be written by its group or by everybody (mode {mode:04o}); run: chmod go-w {path}"
+    )]
+    Writable {
+        /// The path.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+}
+
+const DIRECTORY: &str = "a directory";
+const FILE: &str = "a regular file";
+
+/// Checks a directory of our own: no link, ours or root's, nobody else writes.
+///
+/// # Errors
+/// [`TrustError`], also if it is not there.
+pub fn check_directory(path: &Path) -> Result<(), TrustError> {
+    let found = fs::symlink_metadata(path).map_err(|why| look(path, why))?;
+    if found.is_symlink() {
+        return Err(TrustError::Symlink(path.into(), DIRECTORY));
+    }
+    if !found.is_dir() {
+        return Err(TrustError::Kind(path.into(), DIRECTORY));
+    }
+    check_owner(path, &found)?;
+    check_mode(path, &found)
+}
+
+/// Checks a file that is already open, so that nobody can exchange it meanwhile.
+///
+/// # Errors
+/// [`TrustError`] if it is no regular file, another user's, or shared.
+pub fn check_file(path: &Path, opened: &Metadata) -> Result<(), TrustError> {
+    if !opened.is_file() {
+        return Err(TrustError::Kind(path.into(), FILE));
+    }
+    check_owner(path, opened)?;
+    check_mode(path, opened)
+}
+
+/// Checks every directory above a path, so that nobody can put another tree in
+/// its place. A sticky one (`/tmp`) may be shared: only owners rename in it.
+///
+/// # Errors
+/// [`TrustError`] naming the first directory that is not to be believed.
+pub fn check_ancestors(path: &Path) -> Result<(), TrustError> {
+    let Some(parent) = path.parent() else {
+        return Ok(());
+    };
+    let real = fs::canonicalize(parent).map_err(|why| look(parent, why))?;
+    for directory in real.ancestors() {
+        let found = fs::metadata(directory).map_err(|why| look(directory, why))?;
+        check_owner(directory, &found)?;
+        if found.mode() & STICKY == 0 {
+            check_mode(directory, &found)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_owner(path: &Path, found: &Metadata) -> Result<(), TrustError> {
+    let us = Uid::effective().as_raw();
+    if found.uid() == 0 || found.uid() == us {
+        return Ok(());
+    }
+    Err(TrustError::Owner {
+        path: path.into(),
+        owner: found.uid(),
+        us,
+    })
+}
+
+fn check_mode(path: &Path, found: &Metadata) -> Result<(), TrustError> {
+    if found.mode() & SHARED_WRITE == 0 {
+        return Ok(());
+    }
+    Err(TrustError::Writable {
+        path: path.into(),
+        mode: found.mode() & 0o7777,
+    })
+}
+
+fn look(path: &Path, why: io::Error) -> TrustError {
+    TrustError::Look {
+        path: path.into(),
+        why,
+    }
+}
