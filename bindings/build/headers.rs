@@ -14,7 +14,7 @@ pub fn generate(out: &Path) {
         .allowlist_var("NO_VAL.*|INFINITE16|SLURM_BATCH_SCRIPT|SLURM_EXTERN_CONT|SLURM_INTERACTIVE_STEP")
         .allowlist_var("CORE_SPEC_THREAD|CR_CORE_DEFAULT_DIST_BLOCK|DEBUG_FLAG_CPU_BIND")
         .prepend_enum_name(false)
-        .default_enum_style(bindgen::EnumVariation::ModuleConsts)
+        .default_enum_style(bindgen::EnumVariation::Consts)
         .layout_tests(false)
         .generate()
         .expect("wrapper.h needs Slurm's public headers (Debian: libslurm-dev) and libclang");

@@ -2,7 +2,7 @@
 //! Only with `--features headers`; skips, with a reason, where the release is unknown to us.
 #![cfg(feature = "headers")]
 
-use slurm_sys::headers::{self as h, cpu_bind_type, mem_bind_type, task_dist_states};
+use slurm_sys::headers as h;
 use slurm_sys::{Layout, Line, choose};
 use std::mem::offset_of;
 
@@ -18,75 +18,25 @@ fn table() -> Option<&'static Layout> {
 
 /// Compares constants of the headers with ours of the same name.
 macro_rules! same {
-    ($table:expr, $module:ident { $($name:ident),+ $(,)? }) => {
-        $(assert_eq!($table.constants.$name as u64, $module::$name as u64, stringify!($name));)+
+    ($table:expr; $($name:ident)+) => {
+        $(assert_eq!(u64::from($table.constants.$name), u64::from(h::$name), stringify!($name));)+
     };
 }
 
 #[test]
 fn constants_are_those_of_the_headers() {
     let Some(table) = table() else { return };
-    same!(
-        table,
-        cpu_bind_type {
-            CPU_BIND_VERBOSE,
-            CPU_BIND_TO_THREADS,
-            CPU_BIND_TO_CORES,
-            CPU_BIND_TO_SOCKETS,
-            CPU_BIND_TO_LDOMS,
-            CPU_BIND_NONE,
-            CPU_BIND_MAP,
-            CPU_BIND_MASK,
-            CPU_BIND_LDRANK,
-            CPU_BIND_LDMAP,
-            CPU_BIND_LDMASK,
-            CPU_BIND_ONE_THREAD_PER_CORE,
-            CPU_AUTO_BIND_TO_THREADS,
-            CPU_AUTO_BIND_TO_CORES,
-            CPU_AUTO_BIND_TO_SOCKETS,
-            CPU_BIND_OFF,
-        }
-    );
-    same!(
-        table,
-        mem_bind_type {
-            MEM_BIND_VERBOSE,
-            MEM_BIND_NONE,
-            MEM_BIND_RANK,
-            MEM_BIND_MAP,
-            MEM_BIND_MASK,
-            MEM_BIND_LOCAL,
-            MEM_BIND_SORT,
-            MEM_BIND_PREFER,
-        }
-    );
-    same!(
-        table,
-        task_dist_states {
-            SLURM_DIST_CYCLIC,
-            SLURM_DIST_BLOCK,
-            SLURM_DIST_ARBITRARY,
-            SLURM_DIST_PLANE,
-            SLURM_DIST_BLOCK_CYCLIC,
-            SLURM_DIST_BLOCK_BLOCK,
-            SLURM_DIST_BLOCK_CFULL,
-            SLURM_DIST_CYCLIC_CYCLIC,
-            SLURM_DIST_CYCLIC_BLOCK,
-            SLURM_DIST_CYCLIC_CFULL,
-            SLURM_DIST_UNKNOWN,
-        }
-    );
-    same!(
-        table,
-        h {
-            NO_VAL,
-            NO_VAL16,
-            SLURM_BATCH_SCRIPT,
-            SLURM_EXTERN_CONT,
-            SLURM_INTERACTIVE_STEP,
-            CORE_SPEC_THREAD,
-            SLURM_DIST_NODESOCKMASK
-        }
+    same!(table; CPU_BIND_VERBOSE CPU_BIND_TO_THREADS CPU_BIND_TO_CORES CPU_BIND_TO_SOCKETS CPU_BIND_TO_LDOMS);
+    same!(table; CPU_BIND_NONE CPU_BIND_MAP CPU_BIND_MASK CPU_BIND_LDRANK CPU_BIND_LDMAP CPU_BIND_LDMASK CPU_BIND_OFF);
+    same!(table; CPU_BIND_ONE_THREAD_PER_CORE CPU_AUTO_BIND_TO_THREADS CPU_AUTO_BIND_TO_CORES CPU_AUTO_BIND_TO_SOCKETS);
+    same!(table; MEM_BIND_VERBOSE MEM_BIND_NONE MEM_BIND_RANK MEM_BIND_MAP MEM_BIND_MASK MEM_BIND_LOCAL MEM_BIND_PREFER);
+    same!(table; SLURM_DIST_CYCLIC SLURM_DIST_BLOCK SLURM_DIST_ARBITRARY SLURM_DIST_PLANE SLURM_DIST_UNKNOWN);
+    same!(table; SLURM_DIST_BLOCK_CYCLIC SLURM_DIST_BLOCK_BLOCK SLURM_DIST_BLOCK_CFULL SLURM_DIST_NODESOCKMASK);
+    same!(table; SLURM_DIST_CYCLIC_CYCLIC SLURM_DIST_CYCLIC_BLOCK SLURM_DIST_CYCLIC_CFULL CORE_SPEC_THREAD);
+    same!(table; NO_VAL NO_VAL16 SLURM_BATCH_SCRIPT SLURM_EXTERN_CONT SLURM_INTERACTIVE_STEP ESLURMD_CPU_BIND_ERROR);
+    assert_eq!(
+        table.constants.ESLURMD_CPU_LAYOUT_ERROR,
+        Some(h::ESLURMD_CPU_LAYOUT_ERROR)
     );
     assert_eq!(
         h::INFINITE16,
@@ -132,17 +82,16 @@ fn public_records_are_laid_out_as_the_headers_say() {
 #[test]
 fn spank_items_keep_their_numbers() {
     // The numbers that SPANK wrappers with pre-generated bindings rely on; they only ever grew.
-    use h::spank_item::*;
     let items = [
-        S_JOB_UID,
-        S_JOB_ID,
-        S_JOB_STEPID,
-        S_TASK_ID,
-        S_TASK_PID,
-        S_STEP_CPUS_PER_TASK,
-        S_JOB_ALLOC_CORES,
-        S_STEP_ALLOC_CORES,
-        S_SLURM_VERSION_MICRO,
+        h::S_JOB_UID,
+        h::S_JOB_ID,
+        h::S_JOB_STEPID,
+        h::S_TASK_ID,
+        h::S_TASK_PID,
+        h::S_STEP_CPUS_PER_TASK,
+        h::S_JOB_ALLOC_CORES,
+        h::S_STEP_ALLOC_CORES,
+        h::S_SLURM_VERSION_MICRO,
     ];
     assert_eq!(items, [0, 2, 3, 11, 14, 24, 25, 27, 23]);
 }

@@ -263,12 +263,16 @@ fn the_environment_is_searched_by_whole_names_and_counted_anew() {
             let mut set_and_get = |name: &str, value: Option<&str>| match record {
                 LAUNCH => {
                     let mut view = launch(&mut bytes, &variant);
-                    value.map(|value| view.env_set(name, value).unwrap());
+                    if let Some(value) = value {
+                        view.env_set(name, value).unwrap();
+                    }
                     view.env_get(name)
                 }
                 _ => {
                     let mut view = batch(&mut bytes, &variant);
-                    value.map(|value| view.env_set(name, value).unwrap());
+                    if let Some(value) = value {
+                        view.env_set(name, value).unwrap();
+                    }
                     view.env_get(name)
                 }
             };

@@ -18,12 +18,13 @@ fn open(path: &Path, flags: i32) -> *mut c_void {
     let name = CString::new(path.to_str().unwrap()).unwrap();
     // SAFETY: a library of the installed Slurm; its programs open it the same way.
     let handle = unsafe { libc::dlopen(name.as_ptr(), flags) };
-    // SAFETY: dlerror gives a C string after a failure.
-    assert!(
-        !handle.is_null(),
-        "{}",
-        unsafe { CStr::from_ptr(libc::dlerror()) }.to_string_lossy()
-    );
+    if handle.is_null() {
+        // SAFETY: dlerror gives a C string after a failure.
+        panic!(
+            "{}",
+            unsafe { CStr::from_ptr(libc::dlerror()) }.to_string_lossy()
+        );
+    }
     handle
 }
 

@@ -177,12 +177,11 @@ impl<'v> Bytes<'v> {
     /// The text a field points to now.
     pub fn text_at(&self, field: &str) -> Option<String> {
         let at = std::ptr::with_exposed_provenance::<c_char>(self.get(field) as usize);
+        if at.is_null() {
+            return None;
+        }
         // SAFETY: a text of ours or of the fakes'.
-        (!at.is_null()).then(|| {
-            unsafe { std::ffi::CStr::from_ptr(at) }
-                .to_str()
-                .unwrap()
-                .to_owned()
-        })
+        let text = unsafe { std::ffi::CStr::from_ptr(at) };
+        Some(text.to_str().unwrap().to_owned())
     }
 }
