@@ -1,0 +1,88 @@
+//! The kernel does what `set_affinity` asks and tells it back.
+//! Needs one CPU; binds only children of its own.
+//! A set wider than this host's CPUs is part of it.
+
+use std::process::{Child, Command};
+
+use berth_host::affinity::{affinity_from_status, affinity_of, set_affinity};
+use berth_placement::CpuSet;
+use berth_placement::ids::CpuId;
+
+/// A process that does nothing until it is killed.
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn new() -> Self {
+        Self(Command::new("sleep").arg("600").spawn().unwrap())
+    }
+
+    fn pid(&self) -> i32 {
+        i32::try_from(self.0.id()).unwrap()
+    }
+
+    fn end(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn one(cpu: CpuId) -> CpuSet {
+    [cpu].into_iter().collect()
+}
+
+#[test]
+fn what_is_set_is_what_the_kernel_tells() {
+    let sleeper = Sleeper::new();
+    let all = affinity_of(sleeper.pid()).unwrap();
+    assert_eq!(all, affinity_of(0).unwrap(), "a child inherits");
+    assert_eq!(all, affinity_from_status(sleeper.pid()).unwrap());
+    for cpu in all.iter() {
+        set_affinity(sleeper.pid(), &one(cpu)).unwrap();
+        assert_eq!(affinity_of(sleeper.pid()).unwrap(), one(cpu));
+        assert_eq!(affinity_from_status(sleeper.pid()).unwrap(), one(cpu));
+    }
+    set_affinity(sleeper.pid(), &all).unwrap();
+    assert_eq!(affinity_of(sleeper.pid()).unwrap(), all);
+}
+
+#[test]
+fn cpus_beyond_the_kernels_are_dropped_by_it_and_seen_on_reading_back() {
+    let sleeper = Sleeper::new();
+    let first = affinity_of(0).unwrap().lowest().unwrap();
+    let mut wide = one(first);
+    wide.insert(CpuId(65_535));
+    set_affinity(sleeper.pid(), &wide).unwrap();
+    assert_eq!(affinity_of(sleeper.pid()).unwrap(), one(first));
+}
+
+#[test]
+fn a_set_without_a_usable_cpu_is_refused_with_what_to_compare() {
+    let sleeper = Sleeper::new();
+    for cpus in [CpuSet::new(), one(CpuId(65_535))] {
+        let why = set_affinity(sleeper.pid(), &cpus).unwrap_err();
+        assert_eq!(why.errno, libc::EINVAL);
+        assert_eq!(why.asked.as_ref(), Some(&cpus));
+        assert!(!why.is_gone());
+        let told = why.to_string();
+        assert!(told.contains("Cpus_allowed_list"), "{told}");
+        assert!(told.contains(&sleeper.pid().to_string()), "{told}");
+    }
+}
+
+#[test]
+fn a_process_that_ended_is_told_apart() {
+    let mut sleeper = Sleeper::new();
+    let pid = sleeper.pid();
+    sleeper.end();
+    let why = affinity_of(pid).unwrap_err();
+    assert!(why.is_gone(), "{why}");
+    assert!(why.to_string().contains("has ended"), "{why}");
+    assert!(set_affinity(pid, &one(CpuId(0))).unwrap_err().is_gone());
+    assert!(affinity_from_status(pid).is_err());
+}

@@ -1,0 +1,222 @@
+//! A machine file is read back as written, and everything else is refused with
+//! a text of its own that says what to do.
+//! Machines of every shape, up to 5000 CPUs.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::path::Path;
+
+use berth_host::machine_file::{self, MachineFile, MachineFileError, Stale};
+use berth_host::{Proof, TrustError};
+use berth_placement::ids::{CpuId, NumaId};
+use berth_placement::{Core, CpuSet, Machine, NumaNode, Package, Parts};
+
+/// Packages × cores × threads, numbered threads last, with memory and caches.
+fn machine(packages: u32, cores: u32, threads: u32) -> Machine {
+    let count = packages * cores;
+    let package = |package: u32| Package {
+        cores: (0..cores)
+            .map(|core| Core {
+                pus: (0..threads)
+                    .map(|thread| CpuId(thread * count + package * cores + core))
+                    .collect(),
+            })
+            .collect(),
+    };
+    let packages: Vec<Package> = (0..packages).map(package).collect();
+    let cpus_of = |package: &Package| -> CpuSet {
+        let cores = package.cores.iter();
+        cores.flat_map(|core| core.pus.iter().copied()).collect()
+    };
+    let sets: Vec<CpuSet> = packages.iter().map(cpus_of).collect();
+    let mut numa_nodes: Vec<NumaNode> = (0..)
+        .zip(&sets)
+        .map(|(id, cpus)| NumaNode {
+            id: NumaId(id),
+            cpus: cpus.clone(),
+        })
+        .collect();
+    numa_nodes.push(NumaNode {
+        id: NumaId(252),
+        cpus: CpuSet::new(),
+    });
+    Machine::new(Parts {
+        packages,
+        numa_nodes,
+        l3_caches: sets,
+        allowed: CpuSet::first(count * threads - 1),
+    })
+    .unwrap()
+}
+
+fn proof() -> Proof {
+    Proof {
+        boot_id: "01234567-89ab-cdef-0123-456789abcdef".into(),
+        online: "0-15".into(),
+    }
+}
+
+fn file(machine: Machine) -> MachineFile {
+    MachineFile::new(machine, true, "this host".into(), proof())
+}
+
+/// Writes a text where the machine file is to be, and tells why it is refused.
+fn refused(text: &str) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(machine_file::NAME);
+    fs::write(&path, text).unwrap();
+    let told = machine_file::read(&path).unwrap_err().to_string();
+    assert!(told.contains("machine.json"), "{told}");
+    assert!(told.contains("berth discover --output"), "{told}");
+    told
+}
+
+#[test]
+fn machines_of_every_shape_come_back_as_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(machine_file::NAME);
+    for (packages, cores, threads) in [(1, 1, 1), (2, 4, 2), (3, 5, 8), (4, 625, 2)] {
+        let written = file(machine(packages, cores, threads));
+        machine_file::write(&path, &written).unwrap();
+        assert_eq!(machine_file::read(&path).unwrap(), written);
+    }
+    let mode = fs::metadata(&path).unwrap().mode();
+    assert_eq!(mode & 0o7777, 0o644);
+}
+
+#[test]
+fn the_text_is_stable() {
+    let text = file(machine(1, 2, 2)).to_json().unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    let expected = format!(
+        "{{\"berth_machine\":1,\"written_by\":\"{version}\",\
+         \"boot_id\":\"01234567-89ab-cdef-0123-456789abcdef\",\"online\":\"0-15\",\
+         \"this_system\":true,\"source\":\"this host\",\"allowed\":\"0-2\",\
+         \"packages\":[[[0,2],[1,3]]],\
+         \"numa\":[{{\"id\":0,\"cpus\":\"0-3\"}},{{\"id\":252,\"cpus\":\"\"}}],\
+         \"l3\":[\"0-3\"]}}\n"
+    );
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn a_file_cut_anywhere_is_torn_and_never_a_smaller_machine() {
+    let whole = file(machine(2, 3, 2)).to_json().unwrap();
+    let whole = whole.trim_end();
+    for length in 0..whole.len() {
+        let told = refused(&whole[..length]);
+        assert!(told.contains("ends in the middle"), "{length}: {told}");
+    }
+}
+
+#[test]
+fn other_texts_are_refused_each_with_its_reason() {
+    let good = file(machine(1, 2, 1)).to_json().unwrap();
+    for (text, found) in [
+        ("hello".into(), "not berth's machine file"),
+        ("\0\0\0\0".into(), "not berth's machine file"),
+        ("{\"pid\":1}".into(), "not berth's machine file"),
+        ("[1,2]".into(), "not berth's machine file"),
+        (good.clone() + "{}", "not berth's machine file"),
+        (good.replace("l3", "l4"), "not berth's machine file"),
+        (
+            good.replace("\"l3\"", "\"more\":1,\"l3\""),
+            "not berth's machine file",
+        ),
+        (good.replace("machine\":1", "machine\":2"), "of version 2"),
+        ("{\"berth_machine\":7,\"new\":0}".into(), "of version 7"),
+        (good.replace("[0],[1]", "[0],[0]"), "CPU 0 in two cores"),
+        (good.replace("[0],[1]", ""), "has no CPU"),
+        (good.replace("[1]", "[65536]"), "65536"),
+        (good.replace("252", "4294967295"), "4294967295"),
+        (
+            good.replace("\"0-1\"", "\"0-4000000000\""),
+            "machine cannot be",
+        ),
+        (good.replace("\"0-1\"", "\"1-0\""), "machine cannot be"),
+    ] {
+        let told = refused(&text);
+        assert!(told.contains(found), "{text}: {told}");
+    }
+}
+
+#[test]
+fn nothing_a_user_could_have_written_is_believed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(machine_file::NAME);
+    machine_file::write(&path, &file(machine(1, 1, 1))).unwrap();
+    assert!(machine_file::read(&path).is_ok());
+
+    fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
+    assert!(told_by(&path).contains("chmod go-w"));
+    fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o777)).unwrap();
+    assert!(told_by(&path).contains("(mode 0777)"));
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
+
+    // Only root can give files away.
+    if chown(&path, Some(65_534), None).is_ok() {
+        assert!(told_by(&path).contains("belongs to user 65534"));
+    }
+    let link = dir.path().join("link");
+    symlink(&path, &link).unwrap();
+    assert!(told_by(&link).contains("symbolic link"));
+    let directory = dir.path().join("directory");
+    fs::create_dir(&directory).unwrap();
+    assert!(told_by(&directory).contains("not a regular file"));
+}
+
+fn told_by(path: &Path) -> String {
+    let why = machine_file::read(path).unwrap_err();
+    assert!(
+        matches!(why, MachineFileError::Untrusted(_)),
+        "{why} is another error"
+    );
+    why.to_string()
+}
+
+#[test]
+fn absent_and_huge_files_are_told_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(machine_file::NAME);
+    let told = machine_file::read(&path).unwrap_err();
+    assert!(matches!(told, MachineFileError::Absent(_)));
+    assert!(
+        told.to_string().contains("berth discover --output"),
+        "{told}"
+    );
+    let huge = fs::File::create(&path).unwrap();
+    huge.set_len((16 << 20) + 1).unwrap();
+    let told = machine_file::read(&path).unwrap_err();
+    assert!(matches!(told, MachineFileError::TooLarge(_)), "{told}");
+}
+
+#[test]
+fn the_proof_ends_with_the_boot_and_with_the_cpus() {
+    let current = file(machine(1, 1, 1));
+    assert!(current.is_current(&proof()));
+    let rebooted = Proof {
+        boot_id: "another".into(),
+        ..proof()
+    };
+    assert_eq!(current.check_current(&rebooted), Err(Stale::OtherBoot));
+    let fewer = Proof {
+        online: "0-14".into(),
+        ..proof()
+    };
+    let told = current.check_current(&fewer).unwrap_err().to_string();
+    assert!(told.contains("0-15") && told.contains("0-14"), "{told}");
+    let synthetic = MachineFile {
+        this_system: false,
+        ..current
+    };
+    assert!(synthetic.is_current(&fewer), "its CPUs are not this host's");
+    assert!(!synthetic.is_current(&rebooted));
+}
+
+#[test]
+fn errors_that_callers_tell_apart_stay_public() {
+    let why: MachineFileError = TrustError::Symlink("/x".into(), "a directory").into();
+    assert!(why.to_string().contains("not to be believed"));
+}
