@@ -1,6 +1,10 @@
 //! Which of Slurm's programs has loaded us.
 
+use crate::loaded;
 use crate::symbols::Symbols;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 /// The program we are in.
@@ -27,6 +31,12 @@ pub fn daemon() -> Daemon {
             Symbols::get().conf.is_some(),
         )
     })
+}
+
+/// The file of the object that this code is linked into: the plugin's own.
+pub fn own_path() -> Option<PathBuf> {
+    let file = loaded::own_file()?;
+    Some(PathBuf::from(OsString::from_vec(file.into_bytes())))
 }
 
 /// The program of a file name; the kernel adds " (deleted)" where an update replaced the file, and

@@ -1,1 +1,25 @@
-//! Not written yet.
+//! `task_berth.so`: Slurm's task plugin and SPANK plugin in one object.
+//!
+//! Read [`hooks_task`] and [`hooks_spank`] first: every entry point is a guard and
+//! a call. In slurmd [`launch`] plans; in slurmstepd [`step`] reads the masks
+//! back and [`apply`] tells the kernel. All thinking is in `berth-placement`.
+
+mod apply;
+mod batch;
+mod convert;
+mod guard;
+mod hooks_spank;
+mod hooks_task;
+mod identity;
+mod launch;
+mod message;
+mod node;
+#[cfg(feature = "plant-panics")]
+mod plant;
+mod public_way;
+mod report;
+mod settings;
+mod slurm_log;
+mod spank_option;
+mod standing;
+mod step;

@@ -2,6 +2,8 @@
 //! Out: the PU table, every hardware thread in abstract order with its parents.
 //! Pure; the tree supplies parents only, matched by kernel number.
 
+use std::sync::Arc;
+
 use crate::cpuset::CpuSet;
 use crate::ids::{CpuId, NumaId};
 use crate::machine::{Machine, SocketKind};
@@ -15,7 +17,7 @@ pub struct Host {
     pub shape: Shape,
     /// The tree; without it sockets are taken by arithmetic, and memory
     /// domains are unknown.
-    pub machine: Option<Machine>,
+    pub machine: Option<Arc<Machine>>,
     /// What slurmd calls a socket.
     pub socket: SocketKind,
 }
@@ -26,7 +28,7 @@ impl Host {
     pub fn of(machine: Machine, socket: SocketKind) -> Self {
         Self {
             shape: Shape::of(&machine, socket),
-            machine: Some(machine),
+            machine: Some(Arc::new(machine)),
             socket,
         }
     }
@@ -36,14 +38,14 @@ impl Host {
     pub fn memory_domains(&self) -> Vec<(NumaId, CpuSet)> {
         self.machine
             .as_ref()
-            .map(Machine::memory_domains)
+            .map(|machine| machine.memory_domains())
             .unwrap_or_default()
     }
 
     /// CPUs permitted by kernel and cgroup, where known.
     #[must_use]
     pub fn allowed(&self) -> Option<&CpuSet> {
-        self.machine.as_ref().map(Machine::allowed)
+        self.machine.as_deref().map(Machine::allowed)
     }
 }
 

@@ -1,0 +1,17 @@
+//! Link options of the shared object, and a check that the build is set up as it must be.
+
+#[allow(clippy::panic, reason = "a build script stops the build this way")]
+fn main() {
+    println!("cargo::rerun-if-env-changed=SKIP_SLURM_BINDINGS");
+    if std::env::var_os("SKIP_SLURM_BINDINGS").is_none() {
+        panic!(
+            "SKIP_SLURM_BINDINGS is not set, so slurm-spank would bind the headers of this \
+             machine; run cargo from the folder with .cargo/config.toml, or set it to 1"
+        );
+    }
+    // Slurm relies on lazy binding: srun lacks functions that slurmd has.
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-z,lazy");
+    // Slurm opens, closes and opens a plugin again; destructors of thread-local
+    // values must not point into what was unmapped meanwhile.
+    println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
+}

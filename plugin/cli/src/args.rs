@@ -1,0 +1,175 @@
+//! What can be typed: clap's definitions, from which --help and the man pages come.
+//! Option names and values are srun's wherever srun has one.
+
+use std::path::PathBuf;
+
+use berth_placement::{Binding, CpuBind, CpuSet, Distribution, Numbering};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::srun_options::ExtraNodeInfo;
+
+/// See where Slurm tasks would run, without a cluster.
+#[derive(Debug, Parser)]
+#[command(name = "berth", version, about, args_override_self = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show which CPUs each task of a step would get
+    Plan(Box<PlanArgs>),
+    /// Find this node's hardware and write it down for slurmd
+    Discover(DiscoverArgs),
+    /// Write the man pages
+    #[command(hide = true)]
+    Man(ManArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Folder to write them to
+    pub dir: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  berth discover                              print this node's machine description
+  berth discover --output machine.json        write it to a file")]
+pub(crate) struct DiscoverArgs {
+    /// live, an hwloc XML file, or a synthetic string such as \"pack:2 core:4 pu:2\"
+    #[arg(long, value_name = "M", default_value = "live")]
+    pub machine: String,
+    /// Machine file to write; without it the description goes to stdout
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// The request, in srun's spelling, and the machine it is tried on.
+#[derive(Clone, Debug, Args)]
+#[command(
+    args_override_self = true,
+    after_help = "Examples:
+  berth plan -n 4 -c 2 --cpu-bind=cores
+  berth plan --machine \"pack:4 core:2 pu:1\" -n 8 -B 4:2 -m block:cyclic
+  berth plan --machine node.xml -n 2 --binding=linear:2 --format masks"
+)]
+pub(crate) struct PlanArgs {
+    /// live, an hwloc XML file, or a synthetic string such as \"pack:2 core:4 pu:2\"
+    #[arg(
+        long,
+        value_name = "M",
+        default_value = "live",
+        help_heading = "Machine"
+    )]
+    pub machine: String,
+    /// How a synthetic machine numbers its CPUs: block, cyclic, threads-last
+    #[arg(long, value_name = "ORDER", help_heading = "Machine")]
+    pub numbering: Option<Numbering>,
+    /// What counts as a socket (slurmd: package, unless SlurmdParameters says otherwise)
+    #[arg(
+        long,
+        value_name = "KIND",
+        default_value = "package",
+        help_heading = "Machine"
+    )]
+    pub socket: Socket,
+    /// Cores the step owns, by Slurm's core number [default: all]
+    #[arg(long, value_name = "LIST", value_parser = CpuSet::from_list, conflicts_with = "cpus", help_heading = "Machine")]
+    pub cores: Option<CpuSet>,
+    /// CPUs the step owns, by kernel number [default: all allowed]
+    #[arg(long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
+    pub cpus: Option<CpuSet>,
+
+    /// Tasks on this node
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
+    pub ntasks: u32,
+    /// CPUs per task
+    #[arg(short = 'c', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
+    pub cpus_per_task: u32,
+    /// threads, cores, sockets, ldoms, none, map_cpu:LIST, mask_cpu:LIST, …
+    #[arg(
+        long,
+        alias = "cpu_bind",
+        value_name = "BIND",
+        help_heading = "Request"
+    )]
+    pub cpu_bind: Option<CpuBind>,
+    /// NODES[:SOCKETS[:CORES]]: block, cyclic, fcyclic, plane=N, arbitrary, *
+    #[arg(short = 'm', long, value_name = "DIST", help_heading = "Request")]
+    pub distribution: Option<Distribution>,
+    /// SOCKETS[:CORES[:THREADS]] the node must have; also chooses the level
+    #[arg(short = 'B', long, value_name = "S[:C[:T]]", help_heading = "Request")]
+    pub extra_node_info: Option<ExtraNodeInfo>,
+    /// Use at most so many hardware threads of a core
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
+    pub threads_per_core: Option<u32>,
+    /// At most so many tasks a core
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
+    pub ntasks_per_core: Option<u32>,
+    /// At most so many tasks a socket
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
+    pub ntasks_per_socket: Option<u32>,
+    /// Allow more tasks than CPUs
+    #[arg(short = 'O', long, help_heading = "Request")]
+    pub overcommit: bool,
+    /// Grid Engine's core binding: none or linear:AMOUNT, after [task:|host:][strict:]
+    #[arg(
+        long,
+        alias = "berth-binding",
+        value_name = "B",
+        help_heading = "Request"
+    )]
+    pub binding: Option<Binding>,
+
+    /// A --binding that cannot be had: run unbound, or refuse
+    #[arg(
+        long,
+        value_name = "WHAT",
+        default_value = "unbound",
+        help_heading = "Rules"
+    )]
+    pub binding_fail: BindingFail,
+    /// Whose behaviour
+    #[arg(
+        long,
+        value_name = "WHOSE",
+        default_value = "berth",
+        help_heading = "Rules"
+    )]
+    pub compat: CompatArg,
+
+    /// table, masks (as in the launch message), cpus (one list a task) [default: table; with --batch masks]
+    #[arg(long, value_name = "FORMAT", help_heading = "Output")]
+    pub format: Option<Format>,
+    /// One request a line, one answer a line; - is stdin
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub batch: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Table,
+    Masks,
+    Cpus,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Socket {
+    Package,
+    Numa,
+    L3,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BindingFail {
+    Unbound,
+    Refuse,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompatArg {
+    Berth,
+    Affinity,
+}

@@ -1,0 +1,102 @@
+//! `berth plan --batch`: one request a line, one answer a line, in order.
+//! Options before --batch are defaults for every line; errors are answers too.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use berth_placement::Host;
+use clap::{Args, Command, FromArgMatches};
+
+use crate::Failure;
+use crate::args::{Format, PlanArgs};
+use crate::plan::{Answer, answer, cpus, masks};
+use crate::request::{batch_file, host};
+
+/// Machines already discovered, by what names them: discovery is far slower than planning.
+type Machines = HashMap<(String, String), Host>;
+
+/// Runs a file of requests.
+///
+/// # Errors
+/// A file that cannot be read, or an output that cannot be written.
+pub(crate) fn run(args: &PlanArgs, path: &PathBuf) -> Result<ExitCode, Failure> {
+    let input: Box<dyn BufRead> = match batch_file(path) {
+        None => Box::new(io::stdin().lock()),
+        Some(path) => Box::new(BufReader::new(
+            File::open(path).map_err(|why| format!("--batch {}: {why}", path.display()))?,
+        )),
+    };
+    let command = PlanArgs::augment_args(Command::new("berth plan").no_binary_name(true));
+    let defaults = default_words();
+    let mut machines = Machines::new();
+    let mut output = BufWriter::new(io::stdout().lock());
+    for line in input.lines() {
+        let line = line?;
+        let text = line.trim();
+        if text.is_empty() || text.starts_with('#') {
+            continue;
+        }
+        let answer = one(&command, &defaults, text, args, &mut machines)
+            .unwrap_or_else(|why| format!("error: {}", one_line(&why.to_string())));
+        writeln!(output, "{answer}")?;
+    }
+    output.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The words typed before a line's own, without --batch and its value.
+fn default_words() -> Vec<String> {
+    let mut words = std::env::args().skip_while(|word| word != "plan").skip(1);
+    let mut kept = Vec::new();
+    while let Some(word) = words.next() {
+        if word == "--batch" {
+            words.next();
+        } else if !word.starts_with("--batch=") {
+            kept.push(word);
+        }
+    }
+    kept
+}
+
+fn one(
+    command: &Command,
+    defaults: &[String],
+    text: &str,
+    outer: &PlanArgs,
+    machines: &mut Machines,
+) -> Result<String, Failure> {
+    let words = shlex::split(text).ok_or("a quote is not closed on this line; close it")?;
+    let words = words.strip_prefix(&["srun".to_string()]).unwrap_or(&words);
+    let matches = command
+        .clone()
+        .try_get_matches_from(defaults.iter().chain(words))
+        .map_err(|why| why.to_string().replace("error: ", ""))?;
+    let args = PlanArgs::from_arg_matches(&matches)?;
+    let key = (
+        args.machine.clone(),
+        format!("{:?} {:?}", args.numbering, args.socket),
+    );
+    if !machines.contains_key(&key) {
+        machines.insert(key.clone(), host(&args)?);
+    }
+    Ok(match answer(&args, &machines[&key])? {
+        Answer::Refused(why) => format!("error: {}", one_line(&why)),
+        Answer::Planned(plan) => {
+            let mut line = match args.format.or(outer.format) {
+                Some(Format::Cpus) => cpus(&plan).join(" "),
+                _ => masks(&plan).to_string(),
+            };
+            for note in &plan.notes {
+                line.push_str(&format!(" # {}", one_line(&note.to_string())));
+            }
+            line
+        }
+    })
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

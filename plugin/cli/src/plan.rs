@@ -1,0 +1,80 @@
+//! `berth plan`: one request, or a file of them, answered in the format asked for.
+
+use std::process::ExitCode;
+
+use berth_placement::{Host, Plan, Refusal, plan};
+
+use crate::Failure;
+use crate::args::{Format, PlanArgs};
+use crate::request::{host, request, socket_kind};
+use crate::{batch, table};
+
+/// What came of one request.
+pub(crate) enum Answer {
+    /// The step would run.
+    Planned(Box<Plan>),
+    /// It would be refused, with the reason.
+    Refused(String),
+}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// A machine or file that cannot be read.
+pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
+    if let Some(path) = &args.batch {
+        return batch::run(args, path);
+    }
+    let on = host(args)?;
+    let plan = match answer(args, &on)? {
+        Answer::Planned(plan) => plan,
+        Answer::Refused(why) => {
+            eprintln!("berth: refused: {why}");
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    match args.format.unwrap_or(Format::Table) {
+        Format::Table => print!("{}", table::table(args, &on, &plan)),
+        Format::Masks => println!("{}", masks(&plan)),
+        Format::Cpus => println!("{}", cpus(&plan).join("\n")),
+    }
+    for note in &plan.notes {
+        eprintln!("berth: note: {note}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Plans one request.
+///
+/// # Errors
+/// Options that do not fit the machine.
+pub(crate) fn answer(args: &PlanArgs, on: &Host) -> Result<Answer, Failure> {
+    let unmet = args.extra_node_info.as_ref().zip(on.machine.as_ref());
+    if let Some(why) =
+        unmet.and_then(|(extra, machine)| extra.unmet(machine, socket_kind(args.socket)))
+    {
+        return Ok(Answer::Refused(why));
+    }
+    let ask = request(args, on)?;
+    Ok(match plan(&ask, on) {
+        Ok(plan) => Answer::Planned(Box::new(plan)),
+        Err(why @ Refusal::NoTasks) => return Err(why.into()),
+        Err(why) => Answer::Refused(why.to_string()),
+    })
+}
+
+/// Exactly the text in the launch message.
+pub(crate) fn masks(plan: &Plan) -> &str {
+    plan.message.text().unwrap_or("none")
+}
+
+/// One list a task, in local-id order.
+pub(crate) fn cpus(plan: &Plan) -> Vec<String> {
+    if !plan.is_bound() {
+        return vec!["none".into()];
+    }
+    plan.tasks
+        .iter()
+        .map(|task| task.cpus.to_string())
+        .collect()
+}

@@ -1,0 +1,98 @@
+//! Options to request and host: where the command's words become the engine's.
+
+use std::path::PathBuf;
+
+use berth_discover::{Discovered, Source, discover};
+use berth_placement::{
+    Allocation, Compat, CoreIdx, Host, Request, Rules, SocketKind, binding::Strategy,
+};
+
+use crate::Failure;
+use crate::args::{BindingFail, CompatArg, PlanArgs, Socket};
+use crate::srun_options::derive;
+
+/// The machine the request is tried on.
+///
+/// # Errors
+/// What hwloc could not read, or a numbering that the machine cannot have.
+pub(crate) fn host(args: &PlanArgs) -> Result<Host, Failure> {
+    let found: Discovered = discover(&Source::parse(&args.machine)?)?;
+    let machine = match args.numbering {
+        None => found.machine,
+        Some(numbering) => found.machine.renumbered(numbering).ok_or_else(|| {
+            format!(
+                "--numbering renumbers machines of equal sockets and cores; {} is not one; \
+                 leave it out",
+                args.machine
+            )
+        })?,
+    };
+    Ok(Host::of(machine, socket_kind(args.socket)))
+}
+
+pub(crate) fn socket_kind(socket: Socket) -> SocketKind {
+    match socket {
+        Socket::Package => SocketKind::Package,
+        Socket::Numa => SocketKind::Numa,
+        Socket::L3 => SocketKind::L3,
+    }
+}
+
+/// The request as slurmd would see it.
+///
+/// # Errors
+/// Cores that the machine does not have.
+pub(crate) fn request(args: &PlanArgs, host: &Host) -> Result<Request, Failure> {
+    let (cpu_bind, threads_per_core) = derive(args);
+    let binding = args
+        .binding
+        .clone()
+        .filter(|binding| binding.strategy != Strategy::None);
+    Ok(Request {
+        tasks: args.ntasks,
+        cpus_per_task: args.cpus_per_task,
+        cpu_bind,
+        distribution: args.distribution.unwrap_or_default(),
+        threads_per_core,
+        ntasks_per_core: args.ntasks_per_core,
+        ntasks_per_socket: args.ntasks_per_socket,
+        overcommit: args.overcommit,
+        binding,
+        allocation: allocation(args, host)?,
+        rules: Rules {
+            compat: match args.compat {
+                CompatArg::Berth => Compat::Berth,
+                CompatArg::Affinity => Compat::Affinity,
+            },
+            refuse_failed_binding: args.binding_fail == BindingFail::Refuse,
+            ..Rules::default()
+        },
+        ..Request::default()
+    })
+}
+
+fn allocation(args: &PlanArgs, host: &Host) -> Result<Allocation, Failure> {
+    if let Some(list) = &args.cores {
+        let count = host.shape.core_count();
+        if let Some(last) = list.highest().filter(|last| last.0 >= count) {
+            return Err(format!(
+                "--cores names core {last}; this machine has cores 0-{}; name only those",
+                count.saturating_sub(1)
+            )
+            .into());
+        }
+        return Ok(Allocation::Cores {
+            cores: list.iter().map(|core| CoreIdx(core.0)).collect(),
+            configured: count,
+        });
+    }
+    Ok(match &args.cpus {
+        Some(cpus) => Allocation::Cpus(cpus.clone()),
+        None => Allocation::Whole,
+    })
+}
+
+/// Where a batch file is: `None` is stdin.
+pub(crate) fn batch_file(path: &PathBuf) -> Option<&PathBuf> {
+    Some(path).filter(|path| path.as_os_str() != "-")
+}

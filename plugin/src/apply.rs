@@ -1,0 +1,150 @@
+//! slurmstepd after a task was forked, in the parent, as root: the mask told to
+//! the kernel, read back, reported; after the last task the step's line in the log.
+
+use std::ffi::c_void;
+
+use berth_placement::CpuSet;
+use libc::c_int;
+use slurm_sys::StepRecord;
+use slurm_sys::views::TaskInfo;
+
+use crate::guard::SUCCESS;
+use crate::settings::{self, Notes};
+use crate::slurm_log::VERBOSE;
+use crate::step::{Intent, Step, lock};
+use crate::{node, report, standing};
+
+/// Slurm fails the step only for a negative result.
+const FAILED: c_int = -1;
+/// Masks beyond this length are cut in the log.
+const LOGGED_MASKS: usize = 2000;
+
+/// `task_p_set_affinity` (22.05) and `task_p_pre_launch_priv` (later lines).
+///
+/// # Safety
+/// The pointer is the one that slurmstepd passed to the running hook.
+pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
+    let Some(slurm) = standing::working() else {
+        return SUCCESS;
+    };
+    // SAFETY: slurmstepd owns the record and keeps it until the hook returns.
+    let record = unsafe { StepRecord::from_raw(raw, slurm.layout, slurm.symbols) };
+    let Some(record) = record else {
+        return SUCCESS;
+    };
+    let mut step = lock();
+    let (Some(step), Some(task)) = (step.as_mut(), record.task(local_id)) else {
+        return SUCCESS;
+    };
+    let node_name = record.node_name().unwrap_or_default();
+    let code = bind(step, local_id, task, &node_name);
+    if local_id + 1 >= step.node_tasks {
+        close(step);
+    }
+    code
+}
+
+fn bind(step: &mut Step, local_id: u32, task: TaskInfo, node_name: &str) -> c_int {
+    let wanted = match &step.intent {
+        Intent::Bind(sets) => sets.get(local_id as usize).cloned(),
+        Intent::Leave | Intent::Unplanned => None,
+    };
+    let Some(wanted) = wanted else {
+        show(step, task, node_name, &granted(task), false);
+        return SUCCESS;
+    };
+    let done = set(task, &wanted).or_else(|why| retry(step, task, why));
+    match done {
+        Ok(()) => {
+            step.applied += 1;
+            show(step, task, node_name, &wanted, false);
+            compare(step, task, &wanted);
+            SUCCESS
+        }
+        Err(why) => {
+            show(step, task, node_name, &granted(task), true);
+            step.deviations.push(format!("task {}: {why}", task.gtid));
+            if node::is_pretended() {
+                // The masks are another machine's: they are shown, not applied.
+                return SUCCESS;
+            }
+            log::error!("task {} is not started: {why}", task.gtid);
+            FAILED
+        }
+    }
+}
+
+/// Where the kernel takes none of a mask's CPUs (offline, or kept away by a
+/// cgroup), the step's own CPUs are the next best; it is said.
+fn retry(step: &mut Step, task: TaskInfo, why: String) -> Result<(), String> {
+    if step.own.is_empty() {
+        return Err(why);
+    }
+    let own = step.own.clone();
+    set(task, &own).map_err(|_| why.clone())?;
+    step.deviations.push(format!(
+        "task {}: {why}; bound to the step's CPUs {own}",
+        task.gtid
+    ));
+    Ok(())
+}
+
+fn set(task: TaskInfo, cpus: &CpuSet) -> Result<(), String> {
+    berth_host::set_affinity(task.pid, cpus).map_err(|why| why.to_string())
+}
+
+fn granted(task: TaskInfo) -> CpuSet {
+    berth_host::affinity_of(task.pid).unwrap_or_default()
+}
+
+/// What the kernel says now, against what it was told.
+fn compare(step: &mut Step, task: TaskInfo, wanted: &CpuSet) {
+    match berth_host::affinity_of(task.pid) {
+        Ok(now) if now == *wanted => {}
+        Ok(now) => step.deviations.push(format!(
+            "task {}: asked CPUs {wanted}, the kernel gives {now}",
+            task.gtid
+        )),
+        Err(why) => step.deviations.push(format!("task {}: {why}", task.gtid)),
+    }
+}
+
+fn show(step: &Step, task: TaskInfo, node_name: &str, mask: &CpuSet, failed: bool) {
+    if let Some(words) = &step.report {
+        report::to_user(&words.line(node_name, task, mask, failed));
+    }
+}
+
+/// The step's one line, and what the user should know.
+fn close(step: &mut Step) {
+    let deviations = step.deviations.join("; ");
+    let told = [step.note.as_str(), deviations.as_str()];
+    let told: Vec<_> = told.into_iter().filter(|text| !text.is_empty()).collect();
+    if !told.is_empty() {
+        note(step, &told.join("; "));
+    }
+    let masks: String = step.masks.chars().take(LOGGED_MASKS).collect();
+    log::log!(
+        target: VERBOSE,
+        log::Level::Info,
+        "{} tasks={} request={:?} rule={} masks={} bound={}/{} deviations={:?}",
+        step.name,
+        step.node_tasks,
+        step.request,
+        step.rule,
+        if masks.is_empty() { "none" } else { &masks },
+        step.applied,
+        step.node_tasks,
+        if deviations.is_empty() { "none" } else { &deviations },
+    );
+}
+
+fn note(step: &Step, text: &str) {
+    let notes = settings::current().notes;
+    if notes != Notes::Off {
+        log::info!("{}: note: {text}", step.name);
+    }
+    if notes == Notes::User && step.speaks {
+        report::to_user(&format!("berth: note: {text}\n"));
+    }
+}

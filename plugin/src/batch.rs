@@ -1,0 +1,113 @@
+//! slurmd's batch hook: the script is bound to the job's cores on this node, or
+//! as its `--binding` says. slurmd ignores the result, so a refusal travels on as
+//! a mark that slurmstepd's `pre_launch` obeys.
+
+use std::ffi::c_void;
+
+use berth_placement::{
+    Binding, CpuBind, Plan, RefusalKind, Request, binding::Strategy, plan_batch,
+};
+use libc::c_int;
+use slurm_sys::{BatchRequest, SlurmConf, SlurmdConf};
+
+use crate::guard::SUCCESS;
+use crate::launch::{ENV_BOUND, ENV_NOTE, ENV_REQUEST, ENV_RULE, Stop, describe, is_off, join};
+use crate::settings::{self, Settings};
+use crate::standing::{self, Slurmish};
+use crate::{convert, node, spank_option};
+
+/// Value of `BERTH_BOUND` with which slurmstepd must not start the script.
+pub(crate) const REFUSED: &str = "refused";
+
+/// `task_p_slurmd_batch_request`.
+///
+/// # Safety
+/// The pointer is the one that slurmd passed to the running hook.
+pub(crate) unsafe fn hook(request: *mut c_void) -> c_int {
+    let Some(slurm) = standing::working() else {
+        return SUCCESS;
+    };
+    // SAFETY: slurmd owns the request and keeps it until the hook returns; the
+    // layout is the running release's.
+    let batch = unsafe { BatchRequest::from_raw(request, slurm.layout, slurm.symbols) };
+    let Some(mut batch) = batch else {
+        return SUCCESS;
+    };
+    match script(slurm, &mut batch) {
+        Ok(()) => {}
+        Err(Stop::Aside(why)) => log::error!("step={}.batch: {why}", batch.job_id()),
+        Err(Stop::Refused(_, why)) => {
+            log::info!("step={}.batch bound=refused why={why:?}", batch.job_id());
+            let marked = batch
+                .env_set(ENV_BOUND, REFUSED)
+                .and_then(|()| batch.env_set(ENV_NOTE, &why));
+            if let Err(why) = marked {
+                log::error!("{why}");
+            }
+        }
+    }
+    SUCCESS
+}
+
+fn script(slurm: Slurmish, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
+    let settings = settings::current();
+    // SAFETY: the layout is the running release's, and the view ends with this hook.
+    let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
+    let conf = conf.ok_or_else(|| Stop::Aside("slurmd has no settings (conf)".into()))?;
+    node::sane(&conf).map_err(Stop::Aside)?;
+    let node_name = conf.node_name().unwrap_or_default();
+    if is_off(&settings, &node_name) {
+        return Ok(());
+    }
+    let (allocation, core_spec) = {
+        let cred = batch.cred()?;
+        let cores = cred.node_cores(cred.node_index(&node_name)?)?;
+        let spec = convert::core_spec(cred.job_core_spec());
+        (convert::allocation(cred.job_cores(&cores)?, &cores), spec)
+    };
+    let ask = Request {
+        cpu_bind: CpuBind::default(),
+        binding: binding(batch, &settings)?,
+        allocation,
+        core_spec,
+        rules: convert::rules(slurm, &settings),
+        ..Request::default()
+    };
+    let plan = plan_batch(&ask, &node::host(slurm, &conf))?;
+    write(slurm, batch, &ask, &plan)
+}
+
+/// `--binding` binds the script of a job with one task; others keep the
+/// allocation, and their sruns inherit the request.
+fn binding(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Binding>, Stop> {
+    let Some(text) = spank_option::of_batch(|name| batch.env_get(name)) else {
+        return Ok(None);
+    };
+    let binding: Binding = text
+        .parse()
+        .map_err(|why| Stop::Refused(RefusalKind::Bind, format!("{why}")))?;
+    let one_task = batch
+        .env_get("SLURM_NTASKS")
+        .is_none_or(|tasks| tasks == "1");
+    let wanted = settings.binding && one_task && binding.strategy != Strategy::None;
+    Ok(wanted.then_some(binding))
+}
+
+fn write(
+    slurm: Slurmish,
+    batch: &mut BatchRequest<'_>,
+    ask: &Request,
+    plan: &Plan,
+) -> Result<(), Stop> {
+    let c = &slurm.layout.constants;
+    // SAFETY: the layout is the running release's, and the view ends here.
+    let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) };
+    let site = conf.map_or(0, |conf| conf.task_plugin_param());
+    let bits = c.CPU_BIND_MASK | (site & c.CPU_BIND_VERBOSE);
+    batch.set_cpu_bind(bits as u16, plan.message.text())?;
+    batch.env_set(ENV_BOUND, if plan.is_bound() { "1" } else { "0" })?;
+    batch.env_set(ENV_REQUEST, &describe(ask))?;
+    batch.env_set(ENV_RULE, &plan.rule.to_string())?;
+    batch.env_set(ENV_NOTE, &join(&plan.notes))?;
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! A launch request of Slurm's to a request of ours.
+//! In: the view, the node's cores in the credential. Out: `Request`, or a text.
+//! Bits and numbers only; every word about placement is `berth-placement`'s.
+
+use berth_placement::{
+    AcrossHosts, Allocation, CoreIdx, CoreSpec, CpuBind, Distribution, Level, Mode, Order, Request,
+    Rules,
+};
+use slurm_sys::{LaunchRequest, Layout, NodeCores, SlurmConf};
+
+use crate::settings::Settings;
+use crate::standing::Slurmish;
+
+/// The request of a step, without its `--binding`.
+///
+/// # Errors
+/// A list that cannot be read, as a text for the user.
+pub(crate) fn request(
+    launch: &LaunchRequest<'_>,
+    tasks: u32,
+    allocation: Allocation,
+    rules: Rules,
+    layout: &Layout,
+) -> Result<Request, String> {
+    let bits = u32::from(launch.cpu_bind_type());
+    Ok(Request {
+        tasks,
+        cpus_per_task: u32::from(launch.cpus_per_task().max(1)),
+        cpu_bind: cpu_bind(bits, launch.cpu_bind().as_deref(), layout)?,
+        distribution: distribution(launch.task_dist(), layout),
+        threads_per_core: launch.threads_per_core().map(u32::from),
+        ntasks_per_core: launch.ntasks_per_core().map(u32::from),
+        ntasks_per_socket: launch.ntasks_per_socket().map(u32::from),
+        overcommit: launch.overcommit(),
+        core_spec: core_spec(launch.job_core_spec()),
+        binding: None,
+        allocation,
+        rules,
+    })
+}
+
+/// The cores of a step or job as an allocation.
+pub(crate) fn allocation(cores: Vec<u32>, node: &NodeCores) -> Allocation {
+    Allocation::Cores {
+        cores: cores.into_iter().map(CoreIdx).collect(),
+        configured: node.core_count() as u32,
+    }
+}
+
+/// The site's defaults from slurm.conf, and the settings.
+pub(crate) fn rules(slurm: Slurmish, settings: &Settings) -> Rules {
+    let constants = &slurm.layout.constants;
+    // SAFETY: the layout is the running release's, and the view ends here.
+    let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) };
+    let auto = conf.as_ref().map_or(0, SlurmConf::task_plugin_param);
+    let select = conf
+        .as_ref()
+        .map_or(0, |conf| u32::from(conf.select_type_param()));
+    let autobind = [
+        (constants.CPU_AUTO_BIND_TO_THREADS, Level::Threads),
+        (constants.CPU_AUTO_BIND_TO_CORES, Level::Cores),
+        (constants.CPU_AUTO_BIND_TO_SOCKETS, Level::Sockets),
+    ];
+    Rules {
+        compat: settings.compat,
+        block_by_default: select & constants.CR_CORE_DEFAULT_DIST_BLOCK != 0,
+        autobind: autobind
+            .into_iter()
+            .find(|(bit, _)| auto & bit != 0)
+            .map(|(_, level)| level),
+        refuse_failed_binding: settings.refuse_failed_binding,
+    }
+}
+
+pub(crate) fn core_spec(given: Option<slurm_sys::CoreSpec>) -> CoreSpec {
+    match given {
+        None => CoreSpec::None,
+        Some(slurm_sys::CoreSpec::Cores(count)) => CoreSpec::Cores(u32::from(count)),
+        Some(slurm_sys::CoreSpec::Threads(count)) => CoreSpec::Threads(u32::from(count)),
+    }
+}
+
+/// `--cpu-bind` from its bits. The text counts only beside a mode that has a
+/// list: beside a level it still holds the keyword.
+fn cpu_bind(bits: u32, text: Option<&str>, layout: &Layout) -> Result<CpuBind, String> {
+    let is = |bit: u32| bits & bit != 0;
+    let c = &layout.constants;
+    let level = [
+        (c.CPU_BIND_TO_THREADS, Level::Threads),
+        (c.CPU_BIND_TO_CORES, Level::Cores),
+        (c.CPU_BIND_TO_SOCKETS, Level::Sockets),
+        (c.CPU_BIND_TO_LDOMS, Level::Ldoms),
+    ];
+    Ok(CpuBind {
+        level: level
+            .into_iter()
+            .find(|(bit, _)| is(*bit))
+            .map(|(_, level)| level),
+        mode: mode(bits, text, layout)?,
+        one_thread: is(c.CPU_BIND_ONE_THREAD_PER_CORE),
+        verbose: is(c.CPU_BIND_VERBOSE),
+        quiet: false,
+    })
+}
+
+/// The mode that wins, in the order in which `get_cpuset` looks.
+pub(crate) fn mode(bits: u32, text: Option<&str>, layout: &Layout) -> Result<Option<Mode>, String> {
+    let is = |bit: u32| bits & bit != 0;
+    let c = &layout.constants;
+    let list = [
+        (c.CPU_BIND_MASK, "mask_cpu"),
+        (c.CPU_BIND_MAP, "map_cpu"),
+        (c.CPU_BIND_LDMASK, "mask_ldom"),
+        (c.CPU_BIND_LDMAP, "map_ldom"),
+    ];
+    if is(c.CPU_BIND_NONE) {
+        return Ok(Some(Mode::Free));
+    }
+    if c.CPU_BIND_RANK.is_some_and(is) {
+        return Ok(Some(Mode::Rank));
+    }
+    if is(c.CPU_BIND_LDRANK) {
+        return Ok(Some(Mode::RankLdom));
+    }
+    let Some((_, name)) = list.into_iter().find(|(bit, _)| is(*bit)) else {
+        return Ok(None);
+    };
+    let text = text.filter(|text| !text.is_empty()).ok_or_else(|| {
+        format!("--cpu-bind={name} came without its list; give one, as in --cpu-bind={name}:0,1")
+    })?;
+    let read = Mode::read(name, text).unwrap_or(Ok(Mode::Free));
+    read.map(Some)
+        .map_err(|why| format!("--cpu-bind={name}: {why}"))
+}
+
+fn distribution(bits: u32, layout: &Layout) -> Distribution {
+    let c = &layout.constants;
+    // One level a hexadecimal digit: hosts, then sockets, then cores.
+    let order = |digit: u32| match digit & 0xf {
+        1 => Some(Order::Cyclic),
+        2 => Some(Order::Block),
+        3 => Some(Order::Fcyclic),
+        _ => None,
+    };
+    let hosts = match bits & 0xf {
+        one if one == c.SLURM_DIST_CYCLIC => AcrossHosts::Cyclic,
+        two if two == c.SLURM_DIST_BLOCK => AcrossHosts::Block,
+        three if three == c.SLURM_DIST_ARBITRARY => AcrossHosts::Arbitrary,
+        four if four == c.SLURM_DIST_PLANE => AcrossHosts::Plane,
+        _ => AcrossHosts::Unknown,
+    };
+    Distribution {
+        hosts,
+        sockets: order(bits >> 4),
+        cores: order(bits >> 8),
+    }
+}

@@ -1,0 +1,92 @@
+//! Slurm's SPANK interface: options, settings, and the public way of binding.
+//! Never an error to Slurm for a user's request: from here that drains the node.
+
+use std::ffi::c_char;
+
+use libc::c_int;
+use slurm_spank::{Context, OptionCache, SpankHandle, init_spank_handle, spank_sys::spank_t};
+use slurm_sys::process::{Daemon, daemon};
+use slurm_sys::{Identity, SlurmdConf, Symbols};
+
+use crate::guard::{SUCCESS, guard};
+use crate::settings::Settings;
+use crate::{node, public_way, settings, spank_option, standing};
+
+/// slurmd, slurmstepd, srun, sbatch, salloc: read the settings, register the option.
+///
+/// # Safety
+/// Called by Slurm with its own handle and the words of the plugstack.conf line.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn slurm_spank_init(
+    spank: spank_t,
+    argc: c_int,
+    argv: *const *const c_char,
+) -> c_int {
+    guard("slurm_spank_init", || {
+        let mut cache = OptionCache::default();
+        let handle = init_spank_handle(spank, argc, argv, &mut cache);
+        let context = handle.context().ok();
+        read_settings(&handle, context);
+        match context {
+            Some(Context::Slurmd) => node::get_ready(),
+            Some(Context::Local | Context::Allocator | Context::Remote) => {
+                // SAFETY: Slurm's promise: its own handle, in its init.
+                unsafe { spank_option::register(spank) };
+            }
+            _ => {}
+        }
+        SUCCESS
+    })
+}
+
+/// slurmstepd, for each task, in the parent, after the task plugins.
+///
+/// # Safety
+/// Called by slurmstepd with its own handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn slurm_spank_task_post_fork(
+    spank: spank_t,
+    argc: c_int,
+    argv: *const *const c_char,
+) -> c_int {
+    guard("slurm_spank_task_post_fork", || {
+        let mut cache = OptionCache::default();
+        public_way::post_fork(&init_spank_handle(spank, argc, argv, &mut cache));
+        SUCCESS
+    })
+}
+
+fn read_settings(handle: &SpankHandle<'_>, context: Option<Context>) {
+    let words = handle.plugin_argv().unwrap_or_default();
+    let node = node_name();
+    let (found, complaints) = Settings::read(&words, |list| {
+        node.as_deref().is_some_and(|node| is_in(list, node))
+    });
+    // Only slurmd says what is wrong with the file: once a node, not once a job.
+    if context == Some(Context::Slurmd) {
+        complaints
+            .iter()
+            .for_each(|complaint| log::error!("{complaint}"));
+    }
+    settings::set(found);
+}
+
+/// This node's name in slurm.conf; none on a login node.
+fn node_name() -> Option<String> {
+    if daemon() == Daemon::Other {
+        return None;
+    }
+    let from_conf = standing::unjudged().and_then(|slurm| {
+        // SAFETY: the layout is the running release's, and the view ends here.
+        let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) }?;
+        node::sane(&conf)
+            .is_ok()
+            .then(|| conf.node_name())
+            .flatten()
+    });
+    from_conf.or_else(|| Identity::current().node_argument)
+}
+
+fn is_in(list: &str, node: &str) -> bool {
+    Symbols::get().host_list_has(list, node)
+}

@@ -1,0 +1,219 @@
+//! slurmd's launch hook: request, plan, launch message.
+//! slurmd holds its prolog lock here: arithmetic only, no I/O beyond looking for
+//! the switch-off file and comparing the set of online CPUs.
+
+use std::ffi::{c_char, c_void};
+
+use berth_host::StateDir;
+use berth_placement::{
+    Binding, Note, Plan, Refusal, RefusalKind, Request, binding::Strategy, plan,
+};
+use libc::c_int;
+use slurm_sys::{LaunchRequest, Layout, SlurmdConf, StepId};
+
+use crate::guard::SUCCESS;
+use crate::settings::{self, Settings};
+use crate::slurm_log::VERBOSE;
+use crate::standing::{self, Slurmish};
+use crate::{convert, message, node, spank_option};
+
+/// The environment in which a plan travels to slurmstepd and to the tasks.
+pub(crate) const ENV_BOUND: &str = "BERTH_BOUND";
+/// What was asked.
+pub(crate) const ENV_REQUEST: &str = "BERTH_REQUEST";
+/// The rule that decided.
+pub(crate) const ENV_RULE: &str = "BERTH_RULE";
+/// What the user should know; empty for nothing.
+pub(crate) const ENV_NOTE: &str = "BERTH_NOTE";
+
+/// `task_p_slurmd_launch_request`.
+///
+/// # Safety
+/// The pointers are those that slurmd passed to the running hook.
+pub(crate) unsafe fn hook(request: *mut c_void, node_id: u32, err_msg: *mut *mut c_char) -> c_int {
+    let Some(slurm) = standing::working() else {
+        return SUCCESS;
+    };
+    // SAFETY: slurmd owns the request and keeps it until the hook returns; the
+    // layout is the running release's.
+    let Some(mut launch) =
+        (unsafe { LaunchRequest::from_raw(request, slurm.layout, slurm.symbols) })
+    else {
+        return SUCCESS;
+    };
+    match step(slurm, &mut launch, node_id) {
+        Ok(()) => SUCCESS,
+        Err(Stop::Aside(why)) => {
+            log::error!("{}: {why}", name(launch.step_id()));
+            SUCCESS
+        }
+        Err(Stop::Refused(kind, why)) => {
+            log::info!("{} bound=refused why={why:?}", name(launch.step_id()));
+            // SAFETY: slurmd's place for a text, or null.
+            let told =
+                unsafe { slurm_sys::hand_over(err_msg, &format!("berth: {why}"), slurm.symbols) };
+            if let Err(why) = told {
+                log::error!("{why}");
+            }
+            code(kind, slurm.layout)
+        }
+    }
+}
+
+/// Why a launch is not planned.
+pub(crate) enum Stop {
+    /// We leave the step alone: off, or a record that cannot be trusted.
+    Aside(String),
+    /// The step must not run as asked.
+    Refused(RefusalKind, String),
+}
+
+impl From<Refusal> for Stop {
+    fn from(why: Refusal) -> Self {
+        Self::Refused(why.kind(), why.to_string())
+    }
+}
+
+impl From<slurm_sys::Error> for Stop {
+    fn from(why: slurm_sys::Error) -> Self {
+        Self::Aside(why.to_string())
+    }
+}
+
+fn step(slurm: Slurmish, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), Stop> {
+    let settings = settings::current();
+    // SAFETY: the layout is the running release's, and the view ends with this hook.
+    let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
+    let conf = conf.ok_or_else(|| Stop::Aside("slurmd has no settings (conf)".into()))?;
+    node::sane(&conf).map_err(Stop::Aside)?;
+    let node_name = conf.node_name().unwrap_or_default();
+    if is_off(&settings, &node_name) {
+        return Ok(());
+    }
+    let index =
+        slurm_sys::sanity::launch_is_sane(launch, node_id, &node_name).map_err(Stop::Aside)?;
+    let allocation = {
+        let cred = launch.cred()?;
+        let cores = cred.node_cores(index)?;
+        convert::allocation(cred.step_cores(&cores)?, &cores)
+    };
+    let refused = |why: String| Stop::Refused(RefusalKind::Bind, why);
+    let tasks = u32::from(launch.tasks_here(node_id).unwrap_or(0));
+    let rules = convert::rules(slurm, &settings);
+    let mut ask =
+        convert::request(launch, tasks, allocation, rules, slurm.layout).map_err(refused)?;
+    ask.binding = binding(launch, &settings).map_err(refused)?;
+    let host = node::host(slurm, &conf);
+    let plan = plan(&ask, &host)?;
+    write(slurm, launch, &ask, &plan, host.shape.cpus_are_cores)
+}
+
+/// The step's `--binding`: the option's, else the site's default for regular
+/// steps; `none` switches both off.
+fn binding(launch: &LaunchRequest<'_>, settings: &Settings) -> Result<Option<Binding>, String> {
+    let asked = spank_option::of_step(&launch.options().unwrap_or_default());
+    let kind = launch.step_id().kind;
+    let binding = match asked {
+        Some(text) => Some(text.parse::<Binding>().map_err(|why| why.to_string())?),
+        None if kind == slurm_sys::views::StepKind::Regular => settings.binding_default.clone(),
+        None => None,
+    };
+    let binding = binding.filter(|binding| binding.strategy != Strategy::None);
+    match binding {
+        Some(binding) if !settings.binding => {
+            log::debug!("--binding={binding} is not honoured: binding=off");
+            Ok(None)
+        }
+        other => Ok(other),
+    }
+}
+
+fn write(
+    slurm: Slurmish,
+    launch: &mut LaunchRequest<'_>,
+    ask: &Request,
+    plan: &Plan,
+    cpus_are_cores: bool,
+) -> Result<(), Stop> {
+    let bits = message::bits(
+        launch.cpu_bind_type().into(),
+        plan,
+        cpus_are_cores,
+        slurm.layout,
+    );
+    if plan.cpus_per_task != ask.cpus_per_task {
+        launch.set_cpus_per_task(plan.cpus_per_task as u16);
+    }
+    let request = describe(ask);
+    launch.set_cpu_bind(bits as u16, plan.message.text())?;
+    launch.env_set(ENV_BOUND, if plan.is_bound() { "1" } else { "0" })?;
+    launch.env_set(ENV_REQUEST, &request)?;
+    launch.env_set(ENV_RULE, &plan.rule.to_string())?;
+    launch.env_set(ENV_NOTE, &join(&plan.notes))?;
+    log::debug!(
+        "{} request={request:?} rule={} masks={}",
+        name(launch.step_id()),
+        plan.rule,
+        plan.message.text().unwrap_or("none")
+    );
+    Ok(())
+}
+
+/// A request on one line of a log.
+pub(crate) fn describe(ask: &Request) -> String {
+    let mut text = format!("n={} c={} {}", ask.tasks, ask.cpus_per_task, ask.cpu_bind);
+    text.push_str(&format!(" dist={}", ask.distribution));
+    let limits = [
+        ("threads-per-core", ask.threads_per_core),
+        ("ntasks-per-core", ask.ntasks_per_core),
+        ("ntasks-per-socket", ask.ntasks_per_socket),
+    ];
+    for (limit, value) in limits {
+        if let Some(value) = value {
+            text.push_str(&format!(" {limit}={value}"));
+        }
+    }
+    if ask.overcommit {
+        text.push_str(" overcommit");
+    }
+    if let Some(binding) = &ask.binding {
+        text.push_str(&format!(" binding={binding}"));
+    }
+    // A list of thousands of masks belongs to the masks, not to the request.
+    text.chars().take(400).collect()
+}
+
+pub(crate) fn join(notes: &[Note]) -> String {
+    notes
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+/// The beginning of every log line about a step.
+pub(crate) fn name(id: StepId) -> String {
+    match id.kind {
+        slurm_sys::views::StepKind::Regular => format!("step={}.{}", id.job_id, id.step_id),
+        kind => format!("step={}.{}", id.job_id, format!("{kind:?}").to_lowercase()),
+    }
+}
+
+/// Whether the administrator's switch-off file is there.
+pub(crate) fn is_off(settings: &Settings, node_name: &str) -> bool {
+    let off = StateDir::new(&settings.state_dir, node_name).is_ok_and(|dir| dir.is_off());
+    if off {
+        log::log!(target: VERBOSE, log::Level::Info, "switched off by {}/off", settings.state_dir.display());
+    }
+    off
+}
+
+fn code(kind: RefusalKind, layout: &Layout) -> c_int {
+    let c = &layout.constants;
+    let bind = c.ESLURMD_CPU_BIND_ERROR;
+    let code = match kind {
+        RefusalKind::Bind => bind,
+        RefusalKind::Layout => c.ESLURMD_CPU_LAYOUT_ERROR.unwrap_or(bind),
+    };
+    code as c_int
+}

@@ -1,0 +1,35 @@
+//! A plan into the launch message's `cpu_bind` bits and text.
+//! In: the bits that came, the plan. Out: the bits that go on to slurmstepd.
+
+use berth_placement::{Message, Plan, Rule};
+use slurm_sys::Layout;
+
+/// The bits after planning: masks are a mode; a level that was laid out is done.
+/// Source: `lllp_distribution`, `_lllp_generate_cpu_bind`.
+pub(crate) fn bits(came: u32, plan: &Plan, one_thread: bool, layout: &Layout) -> u32 {
+    let c = &layout.constants;
+    let came = came
+        | if one_thread {
+            c.CPU_BIND_ONE_THREAD_PER_CORE
+        } else {
+            0
+        };
+    let modes = c.CPU_BIND_NONE
+        | c.CPU_BIND_RANK.unwrap_or(0)
+        | c.CPU_BIND_MAP
+        | c.CPU_BIND_MASK
+        | c.CPU_BIND_LDRANK
+        | c.CPU_BIND_LDMAP
+        | c.CPU_BIND_LDMASK;
+    let levels =
+        c.CPU_BIND_TO_THREADS | c.CPU_BIND_TO_CORES | c.CPU_BIND_TO_SOCKETS | c.CPU_BIND_TO_LDOMS;
+    match &plan.message {
+        Message::Free | Message::Map(_) => came,
+        Message::Masks { keep_level, .. } => {
+            // A level beside an explicit mode stays: it is in the verbose report.
+            let explicit = matches!(plan.rule, Rule::Asked(_) | Rule::Free { .. });
+            let done = if *keep_level || explicit { 0 } else { levels };
+            (came & !modes & !done) | c.CPU_BIND_MASK
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The verbose report on the job's stderr, word for word as users know it
+//! (`task_slurm_chkaffinity`), and our notes to users.
+
+use berth_placement::CpuSet;
+use slurm_sys::Layout;
+use slurm_sys::views::TaskInfo;
+
+/// The fixed words of a step's report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Words {
+    /// `-threads`, `-cores`, `-sockets`, `-ldoms` or nothing.
+    level: &'static str,
+    /// `MASK`, `MAP `, … with the blanks of the original.
+    kind: &'static str,
+    /// ` set` or nothing.
+    action: &'static str,
+}
+
+/// The words for a bind type; `None` unless `verbose` was asked for.
+pub(crate) fn words(bits: u32, layout: &Layout) -> Option<Words> {
+    let c = &layout.constants;
+    let is = |bit: u32| bits & bit != 0;
+    if !is(c.CPU_BIND_VERBOSE) {
+        return None;
+    }
+    if is(c.CPU_BIND_NONE) {
+        return Some(Words {
+            level: "",
+            kind: "NONE",
+            action: "",
+        });
+    }
+    let first = |known: &[(u32, &'static str)]| {
+        known
+            .iter()
+            .find(|(bit, _)| is(*bit))
+            .map(|(_, word)| *word)
+    };
+    let level = first(&[
+        (c.CPU_BIND_TO_THREADS, "-threads"),
+        (c.CPU_BIND_TO_CORES, "-cores"),
+        (c.CPU_BIND_TO_SOCKETS, "-sockets"),
+        (c.CPU_BIND_TO_LDOMS, "-ldoms"),
+    ]);
+    let kind = first(&[
+        (c.CPU_BIND_RANK.unwrap_or(0), "RANK"),
+        (c.CPU_BIND_MAP, "MAP "),
+        (c.CPU_BIND_MASK, "MASK"),
+        (c.CPU_BIND_LDRANK, "LDRANK"),
+        (c.CPU_BIND_LDMAP, "LDMAP "),
+        (c.CPU_BIND_LDMASK, "LDMASK"),
+    ]);
+    let other = is(!c.CPU_BIND_VERBOSE);
+    Some(Words {
+        level: level.unwrap_or(""),
+        kind: kind.unwrap_or(if other { "UNK " } else { "NULL" }),
+        action: if kind.is_some() || other { " set" } else { "" },
+    })
+}
+
+impl Words {
+    /// The line of one task.
+    pub(crate) fn line(&self, node: &str, task: TaskInfo, mask: &CpuSet, failed: bool) -> String {
+        let Self {
+            level,
+            kind,
+            action,
+        } = self;
+        format!(
+            "cpu-bind{level}={kind} - {node}, task {:2} {:2} [{}]: mask {}{action}{}\n",
+            task.gtid,
+            task.id,
+            task.pid,
+            mask.to_short_hex(),
+            if failed { " FAILED" } else { "" },
+        )
+    }
+}
+
+/// Writes to stderr, which slurmstepd has joined to the job's by now.
+pub(crate) fn to_user(text: &str) {
+    // SAFETY: the kernel reads as many bytes as there are. A short or failed
+    // write loses a report, nothing else.
+    let _ = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
+}

@@ -1,0 +1,173 @@
+//! The administrator's settings: arguments of the plugstack.conf line.
+//! In: `key=value` words. Out: `Settings` and a complaint for each wrong word,
+//! which is otherwise ignored: one file serves nodes of different age.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use berth_placement::{Binding, Compat};
+
+/// Every key of the design; those this release does nothing for say so.
+const KEYS: [&str; 11] = [
+    "compat",
+    "fixes",
+    "shadow",
+    "binding",
+    "binding_default",
+    "binding_fail",
+    "notes",
+    "command",
+    "state_dir",
+    "strict",
+    "nodes",
+];
+const NOT_YET: [&str; 2] = ["fixes", "shadow"];
+
+/// Where notes to users go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notes {
+    /// To the job's stderr and the log.
+    User,
+    /// To the log.
+    Log,
+    /// Nowhere.
+    Off,
+}
+
+/// The settings in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Settings {
+    pub compat: Compat,
+    pub binding: bool,
+    pub binding_default: Option<Binding>,
+    pub refuse_failed_binding: bool,
+    pub notes: Notes,
+    pub command: Option<PathBuf>,
+    pub state_dir: PathBuf,
+    pub strict: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            compat: Compat::Berth,
+            binding: true,
+            binding_default: None,
+            refuse_failed_binding: false,
+            notes: Notes::User,
+            command: None,
+            state_dir: PathBuf::from("/run/berth"),
+            strict: false,
+        }
+    }
+}
+
+impl Settings {
+    /// Reads the words. `is_here` says whether a host list holds this node;
+    /// keys behind a `nodes=` that does not hold it are skipped.
+    pub(crate) fn read(words: &[&str], is_here: impl Fn(&str) -> bool) -> (Self, Vec<String>) {
+        let mut settings = Self::default();
+        let mut complaints = Vec::new();
+        let mut here = true;
+        for word in words {
+            let (key, value) = word.split_once('=').unwrap_or((word, ""));
+            if key == "nodes" {
+                here = value.is_empty() || value == "ALL" || is_here(value);
+            } else if here && let Err(why) = settings.take(key, value) {
+                complaints.push(format!("plugstack.conf: {word}: {why}; ignored"));
+            }
+        }
+        (settings, complaints)
+    }
+
+    fn take(&mut self, key: &str, value: &str) -> Result<(), String> {
+        match key {
+            "compat" => {
+                self.compat = one_of(
+                    value,
+                    &[("berth", Compat::Berth), ("affinity", Compat::Affinity)],
+                )?;
+            }
+            "binding" => self.binding = one_of(value, &[("on", true), ("off", false)])?,
+            "binding_default" => self.binding_default = default_binding(value)?,
+            "binding_fail" => {
+                self.refuse_failed_binding =
+                    one_of(value, &[("unbound", false), ("refuse", true)])?;
+            }
+            "notes" => {
+                let all = [
+                    ("user", Notes::User),
+                    ("log", Notes::Log),
+                    ("off", Notes::Off),
+                ];
+                self.notes = one_of(value, &all)?;
+            }
+            "command" => self.command = Some(absolute(value)?),
+            "state_dir" => self.state_dir = absolute(value)?,
+            "strict" => self.strict = one_of(value, &[("off", false), ("on", true)])?,
+            _ if NOT_YET.contains(&key) => {
+                return Err("this release of berth does not have this key".into());
+            }
+            _ => return Err(unknown_key(key)),
+        }
+        Ok(())
+    }
+}
+
+fn one_of<T: Copy>(value: &str, known: &[(&str, T)]) -> Result<T, String> {
+    let found = known.iter().find(|(name, _)| *name == value);
+    found.map(|(_, meaning)| *meaning).ok_or_else(|| {
+        let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
+        format!("the value is one of {}", names.join(", "))
+    })
+}
+
+fn absolute(value: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(value);
+    if path.is_absolute() {
+        Ok(path)
+    } else {
+        Err("the value is a path from the root".into())
+    }
+}
+
+fn default_binding(value: &str) -> Result<Option<Binding>, String> {
+    if value.is_empty() {
+        return Ok(None);
+    }
+    let binding: Binding = value.parse().map_err(|why| format!("{why}"))?;
+    match binding.unsupported() {
+        Some(why) => Err(why),
+        None => Ok(Some(binding)),
+    }
+}
+
+fn unknown_key(key: &str) -> String {
+    let nearest = KEYS
+        .iter()
+        .map(|known| (strsim::damerau_levenshtein(key, known), known))
+        .min()
+        .filter(|(distance, _)| *distance <= 3);
+    match nearest {
+        Some((_, known)) => format!("there is no such key, the nearest is {known}"),
+        None => format!("there is no such key, there are {}", KEYS.join(", ")),
+    }
+}
+
+fn cell() -> &'static RwLock<Arc<Settings>> {
+    static CELL: OnceLock<RwLock<Arc<Settings>>> = OnceLock::new();
+    CELL.get_or_init(RwLock::default)
+}
+
+/// The settings of this process; the defaults until the plugstack line was seen.
+pub(crate) fn current() -> Arc<Settings> {
+    cell()
+        .read()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone()
+}
+
+/// Puts settings in force.
+pub(crate) fn set(settings: Settings) {
+    *cell().write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+}
