@@ -11,7 +11,7 @@ use slurm_sys::views::TaskInfo;
 use crate::guard::SUCCESS;
 use crate::settings::{self, Notes};
 use crate::slurm_log::VERBOSE;
-use crate::step::{Intent, Step, lock};
+use crate::step::{Intent, Step, is_refused, lock};
 use crate::{node, report, standing};
 
 /// Slurm fails the step only for a negative result.
@@ -36,6 +36,11 @@ pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
     let (Some(step), Some(task)) = (step.as_mut(), record.task(local_id)) else {
         return SUCCESS;
     };
+    if is_refused() {
+        // By now Slurm shows errors in the job's output too.
+        log::error!("the script is not started: {}", step.note);
+        return SUCCESS;
+    }
     let node_name = record.node_name().unwrap_or_default();
     let code = bind(step, local_id, task, &node_name);
     if local_id + 1 >= step.node_tasks {

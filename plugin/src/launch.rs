@@ -149,7 +149,11 @@ fn write(
     launch.env_set(ENV_BOUND, if plan.is_bound() { "1" } else { "0" })?;
     launch.env_set(ENV_REQUEST, &request)?;
     launch.env_set(ENV_RULE, &plan.rule.to_string())?;
-    launch.env_set(ENV_NOTE, &join(&plan.notes))?;
+    let notes: Vec<_> = [join(&plan.notes), memory_note(launch, slurm.layout)]
+        .into_iter()
+        .filter(|note| !note.is_empty())
+        .collect();
+    launch.env_set(ENV_NOTE, &notes.join("; "))?;
     log::debug!(
         "{} request={request:?} rule={} masks={}",
         name(launch.step_id()),
@@ -157,6 +161,18 @@ fn write(
         plan.message.text().unwrap_or("none")
     );
     Ok(())
+}
+
+/// `--mem-bind` is task/affinity's; a wish that is not served is said.
+fn memory_note(launch: &LaunchRequest<'_>, layout: &Layout) -> String {
+    let c = &layout.constants;
+    let policies = c.MEM_BIND_RANK | c.MEM_BIND_MAP | c.MEM_BIND_MASK | c.MEM_BIND_LOCAL;
+    if u32::from(launch.mem_bind_type()) & policies == 0 {
+        return String::new();
+    }
+    "this release of berth does not apply --mem-bind; memory follows the kernel's default, near \
+     the CPUs: use numactl in the step, or leave the option out"
+        .into()
 }
 
 /// A request on one line of a log.

@@ -82,7 +82,7 @@ pub(crate) fn told() -> Option<String> {
 pub(crate) fn of_step(options: &[SpankOption]) -> Option<String> {
     let ours = |option: &&SpankOption| {
         let name = |known: &&CStr| known.to_bytes() == option.option.as_bytes();
-        option.plugin == NAME && NAMES.iter().any(|known| name(&known))
+        option.plugin == NAME && NAMES.iter().any(|known| name(known))
     };
     options.iter().rev().find(ours)?.argument.clone()
 }

@@ -105,7 +105,6 @@ fn read(slurm: Slurmish, record: &StepRecord<'_>) -> Option<Step> {
     let env = |name: &str| record.env_get(name).unwrap_or_default();
     let note = env(ENV_NOTE);
     if id.kind == StepKind::Batch && env(ENV_BOUND) == batch::REFUSED {
-        log::error!("{note}");
         REFUSED.store(true, Ordering::Relaxed);
     }
     let bits = record.cpu_bind_type();

@@ -12,7 +12,8 @@ use hwlocality::object::{TopologyObject, TopologyObjectID};
 use crate::error::DiscoverError;
 
 /// How many sockets slurmd counts under each of its settings. An object without
-/// cores is none; where nothing is left, slurmd takes one.
+/// cores is none; where none of a kind has cores, slurmd takes them all, and one
+/// where the kind is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SocketInfo {
     /// Packages that hold cores.
@@ -142,20 +143,23 @@ pub(crate) fn socket_info(topology: &Topology) -> SocketInfo {
         .and_then(TopologyObject::parent)
         .map(TopologyObject::object_type);
     SocketInfo {
-        packages: with_cores(topology, ObjectType::Package),
-        l3_caches: with_cores(topology, ObjectType::L3Cache),
-        numa_parents: parent.map_or(0, |kind| with_cores(topology, kind)),
+        packages: sockets_of(topology, ObjectType::Package),
+        l3_caches: sockets_of(topology, ObjectType::L3Cache),
+        numa_parents: parent.map_or(1, |kind| sockets_of(topology, kind)),
         numa_parent_kind: parent.map(|kind| format!("{kind:?}")),
     }
 }
 
 /// Objects of a kind that have a core below them. A memory-side cache never has:
 /// it hangs beside the cores, not above them.
-fn with_cores(topology: &Topology, kind: ObjectType) -> usize {
+fn sockets_of(topology: &Topology, kind: ObjectType) -> usize {
     let mut above_cores: Vec<TopologyObjectID> = topology
         .objects_with_type(ObjectType::Core)
         .filter_map(|core| ancestor(core, kind))
         .collect();
     above_cores.dedup();
-    above_cores.len()
+    match above_cores.len() {
+        0 => topology.objects_with_type(kind).len().max(1),
+        count => count,
+    }
 }

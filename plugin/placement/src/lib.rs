@@ -11,6 +11,7 @@
 
 pub mod available;
 pub mod binding;
+mod by_binding;
 pub mod cpu_bind;
 pub mod cpuset;
 pub mod cpuset_text;
@@ -26,6 +27,7 @@ pub mod place;
 pub mod place_block;
 pub mod place_cyclic;
 pub mod plan;
+mod planner;
 pub mod refusal;
 pub mod request;
 pub mod rule;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::cpu_bind::Mode;
 use crate::cpuset::CpuSet;
-use crate::ids::{CpuId, LocalId};
+use crate::ids::LocalId;
 use crate::place::NoPlace;
 
 /// A refused request.
@@ -62,7 +62,7 @@ pub enum Refusal {
     BindingFailed(String),
     /// A task that would get no CPU: a zero mask in a list.
     EmptyMask(LocalId),
-    /// Memory would be needed for nothing: a task count of zero.
+    /// The launch request has no task for this host.
     NoTasks,
 }
 
@@ -208,15 +208,8 @@ pub enum Note {
         /// CPUs of the step.
         own: u32,
     },
-    /// The tasks could not be placed, and `--overcommit` allows that.
-    Overcommitted,
     /// A `--binding` that could not be had: the whole text.
     NotBound(String),
-    /// Some cores carry more than one task although nobody asked.
-    SharedCpus {
-        /// CPUs given to more than one task.
-        cpus: CpuSet,
-    },
 }
 
 impl fmt::Display for Note {
@@ -232,21 +225,7 @@ impl fmt::Display for Note {
                 "{tasks} tasks × {asked} CPUs asked, {own} CPUs here: each task gets {given}; \
                  use fewer tasks or a smaller -c"
             ),
-            Self::Overcommitted => f.write_str(
-                "more is asked than there are CPUs (--overcommit): every task may use all of \
-                 the step's CPUs",
-            ),
             Self::NotBound(text) => f.write_str(text),
-            Self::SharedCpus { cpus } => write!(
-                f,
-                "more tasks than room: CPUs {cpus} carry more than one task"
-            ),
         }
     }
-}
-
-/// A CPU for error texts.
-#[must_use]
-pub fn one(cpu: CpuId) -> CpuSet {
-    std::iter::once(cpu).collect()
 }

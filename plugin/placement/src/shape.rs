@@ -75,13 +75,9 @@ impl Shape {
     }
 }
 
-/// `2 sockets × 4 cores × 2 threads`.
+/// `S:C:T 2:4:2`, as Slurm writes sockets, cores a socket and threads a core.
 impl fmt::Display for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} sockets × {} cores × {} threads",
-            self.sockets, self.cores, self.threads
-        )
+        write!(f, "S:C:T {}:{}:{}", self.sockets, self.cores, self.threads)
     }
 }

@@ -1,0 +1,264 @@
+//! One planning under way: an explicit mode, a level, or what fits exactly.
+//! In: request, host. Out: the parts of a plan. Pure.
+//! Source: `lllp_distribution`; the order of its checks is kept.
+
+use crate::available::Available;
+use crate::cpu_bind::{Level, Mode};
+use crate::cpuset::CpuSet;
+use crate::cpuset_text::join_masks;
+use crate::explicit;
+use crate::host::{Host, PuTable};
+use crate::place::{NoPlace, Walk, cpus_per_task_that_fit, place};
+use crate::plan::{Message, Plan, TaskPlan};
+use crate::refusal::{Note, Refusal};
+use crate::request::{Compat, CoreSpec, Request};
+use crate::rule::{Chosen, Rule};
+
+/// One planning under way.
+pub(crate) struct Planner<'a> {
+    pub(crate) ask: &'a Request,
+    pub(crate) on: &'a Host,
+    pub(crate) table: PuTable,
+    pub(crate) available: Available,
+}
+
+impl<'a> Planner<'a> {
+    /// Looks up what the step owns.
+    pub(crate) fn new(ask: &'a Request, on: &'a Host) -> Result<Self, Refusal> {
+        if ask.tasks == 0 {
+            return Err(Refusal::NoTasks);
+        }
+        let table = PuTable::new(on, ask.rules.compat);
+        let available = Available::of(ask, on, &table);
+        if available.count == 0 {
+            return Err(Refusal::NothingOwned);
+        }
+        Ok(Self {
+            ask,
+            on,
+            table,
+            available,
+        })
+    }
+
+    fn own(&self) -> &CpuSet {
+        &self.available.cpus
+    }
+
+    pub(crate) fn width(&self) -> u32 {
+        self.on.shape.mask_width()
+    }
+
+    fn affinity(&self) -> bool {
+        self.ask.rules.compat == Compat::Affinity
+    }
+
+    /// At most so many hardware threads of a core: asked for, or by a hint or
+    /// the node's configuration.
+    pub(crate) fn threads_per_core(&self) -> Option<u32> {
+        let one = self.ask.cpu_bind.one_thread || self.on.shape.cpus_are_cores;
+        self.ask.threads_per_core.or(one.then_some(1))
+    }
+
+    /// An explicit mode.
+    pub(crate) fn by_mode(&self, mode: &Mode) -> Result<Plan, Refusal> {
+        let listed = matches!(mode, Mode::MapCpu(_) | Mode::MaskCpu(_));
+        let whole = self.available.owned.whole_host;
+        let special = self.ask.core_spec != CoreSpec::None;
+        if !listed && !whole && !special {
+            return match mode {
+                Mode::Free => Ok(self.all_to_all(Rule::Free { whole: false }, vec![])),
+                _ => Err(Refusal::NeedsWholeHost {
+                    asked: mode.clone(),
+                    own: self.own().clone(),
+                }),
+            };
+        }
+        // task/affinity trusts every list when cores are specialised; root does not.
+        if listed && !(special && self.affinity()) {
+            let named = explicit::named(mode);
+            if !named.is_subset(self.own()) {
+                return Err(Refusal::outside(mode, &named, self.own()));
+            }
+        }
+        let tasks = explicit::tasks(
+            mode,
+            self.ask.tasks,
+            self.own(),
+            self.on,
+            self.ask.rules.compat,
+        )?;
+        let Some(tasks) = tasks else {
+            return Ok(self.free());
+        };
+        let message = match mode {
+            Mode::MapCpu(list) => Message::Map(
+                list.iter()
+                    .map(ToString::to_string)
+                    .collect::<Vec<_>>()
+                    .join(","),
+            ),
+            Mode::MaskCpu(list) => masks(normalised(list)),
+            _ => masks(join_masks(&tasks, self.width())),
+        };
+        Ok(self.finish(tasks, Rule::Asked(mode.word()), message, vec![]))
+    }
+
+    fn free(&self) -> Plan {
+        Plan {
+            tasks: vec![
+                TaskPlan {
+                    cpus: CpuSet::new()
+                };
+                self.ask.tasks as usize
+            ],
+            rule: Rule::Free { whole: true },
+            cpus_per_task: self.ask.cpus_per_task,
+            message: Message::Free,
+            notes: vec![],
+        }
+    }
+
+    /// A level, asked for or found.
+    pub(crate) fn by_level(&self) -> Result<Plan, Refusal> {
+        let (level, chosen) = match self.ask.cpu_bind.level {
+            Some(level) => (level, Chosen::Asked),
+            None => match self.auto_level() {
+                Some(found) => found,
+                None => return Ok(self.all_to_all(Rule::NoMatch, vec![])),
+            },
+        };
+        let order = self.ask.distribution.order(self.ask.rules.block_by_default);
+        let rule = Rule::Level {
+            level,
+            order,
+            chosen,
+        };
+        let mut walk = Walk {
+            tasks: self.ask.tasks,
+            cpus_per_task: self.ask.cpus_per_task.max(1),
+            threads_per_core: self.threads_per_core(),
+            ntasks_per_core: self.ask.ntasks_per_core,
+            ntasks_per_socket: self.ask.ntasks_per_socket,
+            level,
+            order,
+        };
+        let threads = self.on.shape.threads;
+        let placed =
+            cpus_per_task_that_fit(&walk, threads, &self.table, &self.available).and_then(|fit| {
+                walk.cpus_per_task = fit;
+                place(&walk, &self.table, &self.available)
+            });
+        match placed {
+            Ok(slots) => self.placed(slots, &walk, rule),
+            Err(_) if self.ask.overcommit => Ok(self.overcommitted(rule)),
+            Err(why) => Err(self.no_place(why, &walk)),
+        }
+    }
+
+    /// Auto binding: the level whose whole objects the step's CPUs fill exactly,
+    /// else the site's default (`autobind=`).
+    fn auto_level(&self) -> Option<(Level, Chosen)> {
+        let owned = self.available.owned;
+        let wanted = u64::from(self.ask.tasks) * u64::from(self.ask.cpus_per_task);
+        let is = |count: u32| wanted == u64::from(count);
+        let special = matches!(self.ask.core_spec, CoreSpec::Threads(count) if count > 0);
+        let fills =
+            |whole: u32, part: u32| (is(whole) && part == 0) || (special && is(whole + part));
+        let exact = if fills(owned.sockets, owned.part_sockets) {
+            Some(Level::Sockets)
+        } else if fills(owned.cores, owned.part_cores) {
+            Some(Level::Cores)
+        } else if is(owned.threads) {
+            Some(Level::Threads)
+        } else {
+            None
+        };
+        exact
+            .map(|level| (level, Chosen::Exact))
+            .or_else(|| self.ask.rules.autobind.map(|level| (level, Chosen::Site)))
+    }
+
+    fn placed(&self, slots: Vec<Vec<u32>>, walk: &Walk, rule: Rule) -> Result<Plan, Refusal> {
+        let mut notes = Vec::new();
+        let mut tasks: Vec<CpuSet> = slots
+            .into_iter()
+            .map(|task| self.table.cpus(task))
+            .collect();
+        if walk.level == Level::Ldoms {
+            // task/affinity widens beyond the allocation; no task of ours leaves it.
+            let within = (!self.affinity()).then_some(self.own());
+            for cpus in &mut tasks {
+                *cpus = explicit::widen_to_domains(cpus, self.on, within)?;
+            }
+        }
+        if walk.cpus_per_task < self.ask.cpus_per_task {
+            notes.push(Note::CpusPerTaskShrunk {
+                asked: self.ask.cpus_per_task,
+                given: walk.cpus_per_task,
+                tasks: self.ask.tasks,
+                own: self.available.count,
+            });
+        }
+        let message = masks(join_masks(&tasks, self.width()));
+        let mut plan = self.finish(tasks, rule, message, notes);
+        plan.cpus_per_task = walk.cpus_per_task;
+        Ok(plan)
+    }
+
+    fn overcommitted(&self, rule: Rule) -> Plan {
+        let mut plan = self.all_to_all(Rule::Overcommit, vec![]);
+        if let (true, Rule::Level { .. }, Message::Masks { keep_level, .. }) =
+            (self.affinity(), rule, &mut plan.message)
+        {
+            *keep_level = true;
+        }
+        plan
+    }
+
+    fn no_place(&self, why: NoPlace, walk: &Walk) -> Refusal {
+        Refusal::NoPlace {
+            why,
+            tasks: self.ask.tasks,
+            cpus_per_task: self.ask.cpus_per_task,
+            threads_per_core: walk.threads_per_core,
+            own: self.own().clone(),
+        }
+    }
+
+    /// Every task on all of the step's CPUs: one mask, which wraps.
+    pub(crate) fn all_to_all(&self, rule: Rule, notes: Vec<Note>) -> Plan {
+        let text = self.own().to_hex(self.width());
+        let tasks = vec![self.own().clone(); self.ask.tasks as usize];
+        self.finish(tasks, rule, masks(text), notes)
+    }
+
+    pub(crate) fn finish(
+        &self,
+        tasks: Vec<CpuSet>,
+        rule: Rule,
+        message: Message,
+        notes: Vec<Note>,
+    ) -> Plan {
+        Plan {
+            tasks: tasks.into_iter().map(|cpus| TaskPlan { cpus }).collect(),
+            rule,
+            cpus_per_task: self.ask.cpus_per_task,
+            message,
+            notes,
+        }
+    }
+}
+
+pub(crate) fn masks(text: String) -> Message {
+    Message::Masks {
+        text,
+        keep_level: false,
+    }
+}
+
+/// A user's mask list as task/affinity rewrites it: no `0x`, no leading zeros.
+fn normalised(list: &[CpuSet]) -> String {
+    let digits = |mask: &CpuSet| mask.to_short_hex().split_off(2);
+    list.iter().map(digits).collect::<Vec<_>>().join(",")
+}
