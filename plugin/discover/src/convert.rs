@@ -87,18 +87,32 @@ fn ancestor(pu: &TopologyObject, kind: ObjectType) -> Option<TopologyObjectID> {
         .map(TopologyObject::global_persistent_index)
 }
 
-/// In OS order. hwloc gives a node without CPUs of its own either no CPUs or
-/// those of its nearest neighbours by distance: both are passed on.
+/// In OS order. Where hwloc does not know what a node of memory alone is near,
+/// it hangs it under the machine with every CPU; the kernel gives such a node
+/// none, and so do we. Of others hwloc knows the nearest CPUs: those are kept.
 fn numa_nodes(topology: &Topology) -> Result<Vec<NumaNode>, DiscoverError> {
+    let objects = || topology.objects_with_type(ObjectType::NUMANode);
+    let some_below = objects().any(|object| !is_under_machine(object));
     let mut nodes = Vec::new();
-    for object in topology.objects_with_type(ObjectType::NUMANode) {
+    for object in objects() {
+        let cpus = if some_below && is_under_machine(object) {
+            CpuSet::new()
+        } else {
+            cpus_of(object)?
+        };
         nodes.push(NumaNode {
             id: NumaId(os_number(object, "NUMA node")?),
-            cpus: cpus_of(object)?,
+            cpus,
         });
     }
     nodes.sort_by_key(|node| node.id);
     Ok(nodes)
+}
+
+fn is_under_machine(object: &TopologyObject) -> bool {
+    object
+        .parent()
+        .is_some_and(|parent| parent.object_type() == ObjectType::Machine)
 }
 
 fn l3_caches(topology: &Topology) -> Result<Vec<CpuSet>, DiscoverError> {
