@@ -83,3 +83,69 @@ pub(crate) fn to_user(text: &str) {
     // write loses a report, nothing else.
     let _ = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lines printed by task/affinity of Debian's 22.05.8, with other names and numbers.
+    #[test]
+    fn word_for_word() {
+        let task = TaskInfo {
+            id: 1,
+            gtid: 12,
+            pid: 4711,
+        };
+        let mask = CpuSet::from_list("0,4").unwrap_or_default();
+        for layout in Layout::all() {
+            let c = &layout.constants;
+            let v = c.CPU_BIND_VERBOSE;
+            for (bits, line) in [
+                (
+                    v | c.CPU_BIND_MASK,
+                    "cpu-bind=MASK - n1, task 12  1 [4711]: mask 0x11 set\n",
+                ),
+                (
+                    v | c.CPU_BIND_MAP,
+                    "cpu-bind=MAP  - n1, task 12  1 [4711]: mask 0x11 set\n",
+                ),
+                (
+                    v | c.CPU_BIND_NONE,
+                    "cpu-bind=NONE - n1, task 12  1 [4711]: mask 0x11\n",
+                ),
+                (v, "cpu-bind=NULL - n1, task 12  1 [4711]: mask 0x11\n"),
+                (
+                    v | c.CPU_BIND_TO_CORES | c.CPU_BIND_MASK,
+                    "cpu-bind-cores=MASK - n1, task 12  1 [4711]: mask 0x11 set\n",
+                ),
+                (
+                    v | c.CPU_BIND_TO_LDOMS,
+                    "cpu-bind-ldoms=UNK  - n1, task 12  1 [4711]: mask 0x11 set\n",
+                ),
+            ] {
+                let words = words(bits, layout).map(|words| words.line("n1", task, &mask, false));
+                assert_eq!(words.as_deref(), Some(line));
+            }
+            assert_eq!(words(c.CPU_BIND_MASK, layout), None);
+        }
+    }
+
+    #[test]
+    fn a_failure_is_said() {
+        let words = Words {
+            level: "",
+            kind: "MASK",
+            action: " set",
+        };
+        let task = TaskInfo {
+            id: 0,
+            gtid: 0,
+            pid: 1,
+        };
+        let line = words.line("n1", task, &CpuSet::new(), true);
+        assert_eq!(
+            line,
+            "cpu-bind=MASK - n1, task  0  0 [1]: mask 0x0 set FAILED\n"
+        );
+    }
+}

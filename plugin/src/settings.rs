@@ -171,3 +171,57 @@ pub(crate) fn current() -> Arc<Settings> {
 pub(crate) fn set(settings: Settings) {
     *cell().write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(words: &str) -> (Settings, Vec<String>) {
+        let words: Vec<_> = words.split(' ').filter(|word| !word.is_empty()).collect();
+        Settings::read(&words, |list| list == "here")
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let (settings, complaints) = read(
+            "compat=affinity binding=off binding_default=linear:2 binding_fail=refuse notes=log \
+             command=/opt/bin/berth state_dir=/var/lib/berth strict=on",
+        );
+        assert_eq!(complaints, Vec::<String>::new());
+        assert_eq!(settings.compat, Compat::Affinity);
+        assert!(!settings.binding && settings.refuse_failed_binding && settings.strict);
+        assert_eq!(
+            settings.binding_default.map(|binding| binding.to_string()),
+            Some("linear:2".into())
+        );
+        assert_eq!(settings.notes, Notes::Log);
+        assert_eq!(settings.state_dir, PathBuf::from("/var/lib/berth"));
+        assert_eq!(read("").0, Settings::default());
+    }
+
+    #[test]
+    fn what_is_unknown_is_said_and_ignored() {
+        for (words, says) in [
+            ("stat_dir=/x", "nearest is state_dir"),
+            ("compat=afinity", "one of berth, affinity"),
+            ("frobnicate=1", "there are compat"),
+            ("shadow=on", "does not have this key"),
+            ("state_dir=run", "path from the root"),
+            ("binding_default=linear:x", "expected"),
+            ("binding_default=striding:2:2", "does not have striding"),
+        ] {
+            let (settings, complaints) = read(words);
+            assert_eq!(settings, Settings::default(), "{words}");
+            assert_eq!(complaints.len(), 1, "{words}");
+            assert!(complaints.concat().contains(says), "{complaints:?}");
+        }
+    }
+
+    #[test]
+    fn keys_behind_nodes_hold_there_only() {
+        let elsewhere = "strict=on nodes=there binding=off nodes=here notes=off";
+        let (settings, _) = read(elsewhere);
+        assert!(settings.strict && settings.binding);
+        assert_eq!(settings.notes, Notes::Off);
+    }
+}

@@ -82,7 +82,7 @@ pub(crate) fn told() -> Option<String> {
 pub(crate) fn of_step(options: &[SpankOption]) -> Option<String> {
     let ours = |option: &&SpankOption| {
         let name = |known: &&CStr| known.to_bytes() == option.option.as_bytes();
-        option.plugin == NAME && NAMES.iter().any(|known| name(known))
+        option.plugin == NAME && NAMES.iter().any(name)
     };
     options.iter().rev().find(ours)?.argument.clone()
 }
@@ -94,4 +94,35 @@ pub(crate) fn of_batch(env: impl Fn(&str) -> Option<String>) -> Option<String> {
         let plain = format!("_SLURM_SPANK_OPTION_{NAME}_{name}");
         env(&plain).or_else(|| env(&format!("SLURM_SPANK_{plain}")))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn found_on_every_route() {
+        let option = |plugin: &str, option: &str, argument: &str| SpankOption {
+            plugin: plugin.into(),
+            option: option.into(),
+            argument: Some(argument.into()),
+        };
+        let options = [
+            option("other", "binding", "linear:9"),
+            option("berth", "binding", "linear:1"),
+            option("berth", "berth-binding", "linear:2"),
+        ];
+        assert_eq!(of_step(&options).as_deref(), Some("linear:2"));
+        assert_eq!(of_step(&options[..1]), None);
+
+        let only = |known: &'static str| move |name: &str| (name == known).then(|| "x".to_string());
+        for known in [
+            "_SLURM_SPANK_OPTION_berth_binding",
+            "SLURM_SPANK__SLURM_SPANK_OPTION_berth_binding",
+            "_SLURM_SPANK_OPTION_berth_berth_binding",
+        ] {
+            assert_eq!(of_batch(only(known)).as_deref(), Some("x"), "{known}");
+        }
+        assert_eq!(of_batch(|_| None), None);
+    }
 }

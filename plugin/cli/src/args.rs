@@ -38,7 +38,7 @@ pub(crate) struct ManArgs {
   berth discover                              print this node's machine description
   berth discover --output machine.json        write it to a file")]
 pub(crate) struct DiscoverArgs {
-    /// live, an hwloc XML file, or a synthetic string such as \"pack:2 core:4 pu:2\"
+    /// live, an hwloc XML file, or a synthetic string such as "pack:2 core:4 pu:2"
     #[arg(long, value_name = "M", default_value = "live")]
     pub machine: String,
     /// Machine file to write; without it the description goes to stdout
@@ -56,7 +56,7 @@ pub(crate) struct DiscoverArgs {
   berth plan --machine node.xml -n 2 --binding=linear:2 --format masks"
 )]
 pub(crate) struct PlanArgs {
-    /// live, an hwloc XML file, or a synthetic string such as \"pack:2 core:4 pu:2\"
+    /// live, an hwloc XML file, or a synthetic string such as "pack:2 core:4 pu:2"
     #[arg(
         long,
         value_name = "M",

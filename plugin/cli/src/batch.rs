@@ -73,7 +73,7 @@ fn one(
     let matches = command
         .clone()
         .try_get_matches_from(defaults.iter().chain(words))
-        .map_err(|why| why.to_string().replace("error: ", ""))?;
+        .map_err(|why| first_line(&why.to_string()))?;
     let args = PlanArgs::from_arg_matches(&matches)?;
     let key = (
         args.machine.clone(),
@@ -95,6 +95,12 @@ fn one(
             line
         }
     })
+}
+
+/// clap's own text without its usage reminder.
+fn first_line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    line.trim_start_matches("error: ").to_string()
 }
 
 fn one_line(text: &str) -> String {

@@ -14,7 +14,8 @@ use thiserror::Error;
 /// A file that could not be put in place.
 #[derive(Debug, Error)]
 #[error(
-    "{path} could not be written: {action} failed: {why}; see whether its directory is there, writable, and has room (ls -ld, df)"
+    "{path} could not be written: {action} failed: {why}; see whether its directory is there, \
+     writable, and has room (ls -ld, df)"
 )]
 pub struct WriteError {
     /// The file asked for.

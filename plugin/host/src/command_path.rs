@@ -9,7 +9,10 @@ use thiserror::Error;
 
 /// No command in any of the usual places.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
-#[error("no command berth was found (tried {tried}); install it there, or set command= in plugstack.conf", tried = listed(.0))]
+#[error(
+    "no command berth was found (tried {tried}); install it there, or set command= in \
+     plugstack.conf", tried = listed(.0)
+)]
 pub struct NoCommand(pub Vec<PathBuf>);
 
 /// The first that is there, of `<prefix>/bin/berth` for an object in

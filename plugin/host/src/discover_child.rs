@@ -45,7 +45,8 @@ pub enum ChildError {
     Untrusted(#[from] TrustError),
     /// The kernel would not start it.
     #[error(
-        "the command {command} could not be started: {why}; try it by hand: {command} discover; or set command= in plugstack.conf"
+        "the command {command} could not be started: {why}; try it by hand: {command} \
+         discover; or set command= in plugstack.conf"
     )]
     Start {
         /// The command.
@@ -55,7 +56,8 @@ pub enum ChildError {
     },
     /// It was killed after its time.
     #[error(
-        "{command} discover took more than {seconds} s and was killed{said}; try it by hand, and see whether lstopo hangs too; or set command= in plugstack.conf"
+        "{command} discover took more than {seconds} s and was killed{said}; try it by hand, \
+         and see whether lstopo hangs too; or set command= in plugstack.conf"
     )]
     TimedOut {
         /// The command.
@@ -77,7 +79,8 @@ pub enum ChildError {
     },
     /// It ended well and did nothing.
     #[error(
-        "{command} discover ended, but wrote no {output}{said}; see whether it is berth's command (berth --version) and set command= in plugstack.conf"
+        "{command} discover ended, but wrote no {output}{said}; see whether it is berth's \
+         command (berth --version) and set command= in plugstack.conf"
     )]
     NoFile {
         /// The command.

@@ -45,12 +45,14 @@ pub struct MachineFile {
 pub enum Stale {
     /// The host was started again.
     #[error(
-        "the machine was found before the last boot; discover it again (berth discover --output FILE, or restart slurmd)"
+        "the machine was found before the last boot; discover it again (berth discover \
+         --output FILE, or restart slurmd)"
     )]
     OtherBoot,
     /// CPUs came or went.
     #[error(
-        "the machine was found with CPUs {then} online, and now {now} are; discover it again (berth discover --output FILE, or restart slurmd)"
+        "the machine was found with CPUs {then} online, and now {now} are; discover it again \
+         (berth discover --output FILE, or restart slurmd)"
     )]
     OtherCpus {
         /// The list when it was found.
@@ -113,7 +115,9 @@ pub enum MachineFileError {
     #[error(transparent)]
     Write(#[from] WriteError),
     /// Nobody has written it yet.
-    #[error("there is no machine file {0}; run: berth discover --output {path}", path = .0.display())]
+    #[error(
+        "there is no machine file {0}; run: berth discover --output {path}", path = .0.display()
+    )]
     Absent(PathBuf),
     /// A user could have written it.
     #[error("the machine file is not to be believed: {0}")]
@@ -127,7 +131,9 @@ pub enum MachineFileError {
         why: io::Error,
     },
     /// No machine needs that much.
-    #[error("the machine file {0} has more than {MAX_SIZE} bytes: another program's; {again}", again = again(.0))]
+    #[error(
+        "the machine file {0} has more than {MAX_SIZE} bytes: another program's; {again}", again = again(.0)
+    )]
     TooLarge(PathBuf),
     /// The text is not one.
     #[error("the machine file {path} is not usable: {why}; {again}", again = again(path))]

@@ -26,17 +26,21 @@ const MODE: u32 = 0o755;
 pub enum StateError {
     /// The name would leave the directory, or hide in it.
     #[error(
-        "the node name \"{0}\" cannot name a directory: expected letters, digits, '.', '_' and '-', no leading dot, not \"off\", at most 255 characters; see NodeName in slurm.conf"
+        "the node name \"{0}\" cannot name a directory: expected letters, digits, '.', '_' \
+         and '-', no leading dot, not \"off\", at most 255 characters; see NodeName in \
+         slurm.conf"
     )]
     NodeName(String),
     /// It would depend on where a daemon was started.
     #[error(
-        "the state directory {0} is not an absolute path; write state_dir={DEFAULT_BASE}, or another path that begins with a slash"
+        "the state directory {0} is not an absolute path; write state_dir={DEFAULT_BASE}, or \
+         another path that begins with a slash"
     )]
     Relative(PathBuf),
     /// It is not there and cannot be made.
     #[error(
-        "the state directory {path} cannot be made: {why}; make it for root with mode 0755, or set state_dir="
+        "the state directory {path} cannot be made: {why}; make it for root with mode 0755, \
+         or set state_dir="
     )]
     Make {
         /// The directory.

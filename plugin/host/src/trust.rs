@@ -34,7 +34,8 @@ pub enum TrustError {
     Kind(PathBuf, &'static str),
     /// Another user's.
     #[error(
-        "{path} belongs to user {owner}, but berth runs as user {us} and believes only root and that user; chown it or remove it"
+        "{path} belongs to user {owner}, but berth runs as user {us} and believes only root \
+         and that user; chown it or remove it"
     )]
     Owner {
         /// The path.
@@ -46,7 +47,8 @@ pub enum TrustError {
     },
     /// Others may write there.
     #[error(
-        "{path} can be written by its group or by everybody (mode {mode:04o}); run: chmod go-w {path}"
+        "{path} can be written by its group or by everybody (mode {mode:04o}); run: chmod \
+         go-w {path}"
     )]
     Writable {
         /// The path.

@@ -13,7 +13,11 @@ use crate::rule::Rule;
 
 impl Planner<'_> {
     /// Grid Engine's core binding: it decides alone.
-    pub(crate) fn by_binding(&self, binding: &Binding, mode: Option<&Mode>) -> Result<Plan, Refusal> {
+    pub(crate) fn by_binding(
+        &self,
+        binding: &Binding,
+        mode: Option<&Mode>,
+    ) -> Result<Plan, Refusal> {
         if let Some(text) = binding.unsupported() {
             return Err(Refusal::BindingFailed(text));
         }

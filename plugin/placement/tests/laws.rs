@@ -1,0 +1,177 @@
+//! Laws: what holds for every request on every machine, whatever the numbers.
+
+use berth_placement::*;
+use proptest::prelude::*;
+
+fn numberings() -> impl Strategy<Value = Numbering> {
+    prop_oneof![
+        Just(Numbering::Block),
+        Just(Numbering::Cyclic),
+        Just(Numbering::ThreadsLast)
+    ]
+}
+
+fn machines() -> impl Strategy<Value = Machine> {
+    let threads = prop_oneof![Just(1u32), Just(2), Just(4), Just(8)];
+    (1u32..5, 1u32..9, threads, numberings())
+        .prop_map(|(s, c, t, numbering)| Machine::regular(s, c, t, numbering).unwrap())
+}
+
+fn levels() -> impl Strategy<Value = Option<Level>> {
+    prop_oneof![
+        Just(None),
+        Just(Some(Level::Threads)),
+        Just(Some(Level::Cores)),
+        Just(Some(Level::Sockets)),
+        Just(Some(Level::Ldoms))
+    ]
+}
+
+fn distributions() -> impl Strategy<Value = Distribution> {
+    let texts = [
+        "*",
+        "block",
+        "cyclic",
+        "block:block",
+        "block:cyclic",
+        "block:fcyclic",
+        "cyclic:fcyclic:block",
+        "plane=2",
+        "arbitrary",
+    ];
+    proptest::sample::select(texts.map(|text| text.parse().unwrap()).to_vec())
+}
+
+prop_compose! {
+    fn requests()(
+        tasks in 1u32..70,
+        cpus_per_task in 1u32..9,
+        level in levels(),
+        one_thread in any::<bool>(),
+        distribution in distributions(),
+        threads_per_core in proptest::option::of(1u32..4),
+        ntasks_per_core in proptest::option::of(1u32..4),
+        ntasks_per_socket in proptest::option::of(1u32..4),
+        overcommit in any::<bool>(),
+        owned in proptest::collection::vec(any::<bool>(), 40),
+        special in proptest::option::of(0u32..6),
+        binding in proptest::option::of((1u32..5, any::<bool>())),
+    ) -> Request {
+        let cores = (0..).zip(&owned).filter(|(_, own)| **own).map(|(at, _)| CoreIdx(at));
+        Request {
+            tasks, cpus_per_task, distribution, threads_per_core, ntasks_per_core,
+            ntasks_per_socket, overcommit,
+            cpu_bind: CpuBind { level, one_thread, ..CpuBind::default() },
+            core_spec: special.map_or(CoreSpec::None, CoreSpec::Threads),
+            binding: binding.map(|(amount, host)| {
+                let scope = if host { "host:" } else { "" };
+                format!("{scope}linear:{amount}").parse().unwrap()
+            }),
+            allocation: Allocation::Cores { cores: cores.collect(), configured: 40 },
+            ..Request::default()
+        }
+    }
+}
+
+/// CPUs of the cores that a request owns, from the machine alone.
+fn owned(ask: &Request, machine: &Machine) -> CpuSet {
+    let Allocation::Cores { cores, .. } = &ask.allocation else {
+        return machine.cpus().clone();
+    };
+    let count = machine.core_count() as u32;
+    let core = |core: &CoreIdx| machine.pus_of(CoreIdx(core.0 % count)).to_vec();
+    cores.iter().flat_map(core).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_task_has_cpus_and_none_outside_the_allocation(ask in requests(), machine in machines()) {
+        let own = owned(&ask, &machine);
+        let on = Host::of(machine, SocketKind::Package);
+        if let Ok(plan) = plan(&ask, &on) {
+            prop_assert_eq!(plan.tasks.len(), ask.tasks as usize);
+            for task in &plan.tasks {
+                prop_assert!(!task.cpus.is_empty());
+                prop_assert!(task.cpus.is_subset(&own), "{:?} outside {own}", task.cpus);
+            }
+        }
+    }
+
+    #[test]
+    fn the_text_in_the_message_means_the_plan(ask in requests(), machine in machines()) {
+        let on = Host::of(machine, SocketKind::Package);
+        if let Ok(plan) = plan(&ask, &on) {
+            let text = plan.message.text().unwrap();
+            let masks: Vec<_> = text.split(',').map(|mask| CpuSet::from_hex(mask).unwrap()).collect();
+            for (task, mask) in plan.tasks.iter().zip(masks.iter().cycle()) {
+                prop_assert_eq!(&task.cpus, mask);
+            }
+        }
+    }
+
+    #[test]
+    fn renumbering_the_machine_renumbers_the_answer(ask in requests(), machine in machines(), other in numberings()) {
+        let renumbered = machine.renumbered(other).unwrap();
+        let back = |cpus: &CpuSet, machine: &Machine| -> Vec<(u32, usize)> {
+            (0..machine.core_count() as u32).flat_map(|core| {
+                let pus = machine.pus_of(CoreIdx(core));
+                pus.iter().enumerate().filter(|(_, cpu)| cpus.contains(**cpu))
+                    .map(|(thread, _)| (core, thread)).collect::<Vec<_>>()
+            }).collect()
+        };
+        let one = plan(&ask, &Host::of(machine.clone(), SocketKind::Package));
+        let two = plan(&ask, &Host::of(renumbered.clone(), SocketKind::Package));
+        prop_assert_eq!(one.is_ok(), two.is_ok());
+        if let (Ok(one), Ok(two)) = (one, two) {
+            for (one, two) in one.tasks.iter().zip(&two.tasks) {
+                prop_assert_eq!(back(&one.cpus, &machine), back(&two.cpus, &renumbered));
+            }
+        }
+    }
+
+    #[test]
+    fn linear_tasks_never_share_a_core(tasks in 1u32..9, amount in 1u32..9, machine in machines()) {
+        let ask = Request {
+            tasks,
+            binding: Some(format!("strict:linear:{amount}").parse().unwrap()),
+            ..Request::default()
+        };
+        let cores = machine.core_count();
+        let fits = (tasks * amount) as usize <= cores;
+        let plan = plan(&ask, &Host::of(machine.clone(), SocketKind::Package));
+        prop_assert_eq!(plan.is_ok(), fits);
+        if let Ok(plan) = plan {
+            let mut seen = CpuSet::new();
+            for task in &plan.tasks {
+                prop_assert!(!seen.intersects(&task.cpus));
+                seen.insert_all(&task.cpus);
+                prop_assert_eq!(task.cpus.count(), amount as usize * machine.cpus().count() / cores);
+            }
+        }
+    }
+
+    #[test]
+    fn no_text_makes_the_grammar_panic(text in "\\PC{0,60}", known in "(set:|env |pe,)?(host:)?(linear|striding|explicit|none)[:;,0-9]{0,12}") {
+        for text in [text, known] {
+            if let Ok(binding) = text.parse::<Binding>() {
+                let again: Binding = binding.to_string().parse().unwrap();
+                prop_assert_eq!(binding, again);
+            }
+            let _ = text.parse::<Binding>().map_err(|why| why.to_string());
+            let _ = text.parse::<CpuBind>().map_err(|why| why.to_string());
+            let _ = text.parse::<Distribution>();
+            let _ = CpuSet::from_list(&text);
+            let _ = CpuSet::from_hex(&text);
+        }
+    }
+
+    #[test]
+    fn lists_and_masks_mean_the_same_there_and_back(cpus in proptest::collection::btree_set(0u32..3000, 0..40)) {
+        let set: CpuSet = cpus.iter().copied().map(CpuId).collect();
+        prop_assert_eq!(&CpuSet::from_list(&set.to_string()).unwrap(), &set);
+        prop_assert_eq!(&CpuSet::from_hex(&set.to_short_hex()).unwrap(), &set);
+        prop_assert_eq!(set.iter().map(|cpu| cpu.0).collect::<Vec<_>>(), cpus.into_iter().collect::<Vec<_>>());
+    }
+}
