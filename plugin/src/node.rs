@@ -69,15 +69,29 @@ pub(crate) fn get_ready() {
     let Some(conf) = (unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) }) else {
         return;
     };
-    if let Err(why) = sane(&conf) {
+    let checked = sane(&conf);
+    let name = match &checked {
+        Ok(()) => conf.node_name().unwrap_or_default(),
+        // The machine file is needed all the more: for binding the public way.
+        Err(_) => public_name(),
+    };
+    let known = discover(&name);
+    let machine = known.machine.clone();
+    *KNOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
+    if let Err(why) = checked {
         log::error!("{why}");
         return;
     }
-    let known = discover(&conf.node_name().unwrap_or_default());
-    let host = host_of(slurm, &conf, known.machine.clone());
-    *KNOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
+    let host = host_of(slurm, &conf, machine);
     log::info!("{}", ready_line(slurm, &host));
     compare_shapes(&host);
+}
+
+/// This node's name without Slurm's records.
+fn public_name() -> String {
+    let who = Identity::current();
+    let short = who.host.split('.').next().unwrap_or_default();
+    who.node_argument.unwrap_or_else(|| short.to_string())
 }
 
 fn ready_line(slurm: Slurmish, host: &Host) -> String {

@@ -132,7 +132,8 @@ pub enum MachineFileError {
     },
     /// No machine needs that much.
     #[error(
-        "the machine file {0} has more than {MAX_SIZE} bytes: another program's; {again}", again = again(.0)
+        "the machine file {0} has more than {MAX_SIZE} bytes: another program's; {again}",
+        again = again(.0)
     )]
     TooLarge(PathBuf),
     /// The text is not one.

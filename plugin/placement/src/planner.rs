@@ -192,7 +192,7 @@ impl<'a> Planner<'a> {
                 *cpus = explicit::widen_to_domains(cpus, self.on, within)?;
             }
         }
-        if walk.cpus_per_task < self.ask.cpus_per_task {
+        if walk.cpus_per_task < self.ask.cpus_per_task && !self.affinity() {
             notes.push(Note::CpusPerTaskShrunk {
                 asked: self.ask.cpus_per_task,
                 given: walk.cpus_per_task,
