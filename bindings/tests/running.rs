@@ -20,10 +20,8 @@ fn open(path: &Path, flags: i32) -> *mut c_void {
     let handle = unsafe { libc::dlopen(name.as_ptr(), flags) };
     if handle.is_null() {
         // SAFETY: dlerror gives a C string after a failure.
-        panic!(
-            "{}",
-            unsafe { CStr::from_ptr(libc::dlerror()) }.to_string_lossy()
-        );
+        let why = unsafe { CStr::from_ptr(libc::dlerror()) };
+        panic!("{}", why.to_string_lossy());
     }
     handle
 }

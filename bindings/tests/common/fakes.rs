@@ -99,12 +99,22 @@ unsafe extern "C" fn unlock_args(_cred: *mut c_void) {
     LOCKED.set(LOCKED.get() - 1);
 }
 
-/// Host lists are here names with commas.
+/// Host lists are here names with commas, or one range such as n[1-3].
 unsafe extern "C" fn nodelist_find(list: *const c_char, name: *const c_char) -> c_int {
     // SAFETY: the caller passes C strings.
     let (list, name) = unsafe { (CStr::from_ptr(list), CStr::from_ptr(name)) };
     let (list, name) = (list.to_str().unwrap(), name.to_str().unwrap());
-    list.split(',')
+    let hosts: Vec<String> = match list
+        .split_once('[')
+        .map(|(head, range)| (head, range.trim_end_matches(']').split_once('-').unwrap()))
+    {
+        Some((head, (first, last))) => (first.parse::<u32>().unwrap()..=last.parse().unwrap())
+            .map(|number| format!("{head}{number}"))
+            .collect(),
+        None => list.split(',').map(str::to_owned).collect(),
+    };
+    hosts
+        .iter()
         .position(|host| host == name)
         .map_or(-1, |index| index as c_int)
 }
