@@ -4,6 +4,17 @@
 //! `symbols` finds Slurm's functions at run time, and `views` reads the records through both.
 //! Everything above this crate sees owned values. Source of all offsets and constants:
 //! `bindings/layouts.json`.
+//!
+//! All of this runs as root inside slurmd, so nothing here panics.
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::exit
+)]
 
 pub mod error;
 #[cfg(feature = "headers")]

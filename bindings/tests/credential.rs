@@ -1,0 +1,179 @@
+//! The credential of every release: shapes, cores, and what does not fit together.
+
+mod common;
+
+use common::{Bytes, Variant, fakes, variants};
+use slurm_sys::{CoreSpec, Credential, Error, NodeCores};
+use std::ffi::c_void;
+
+/// Calls `check` with a locked credential whose arguments are `bytes`.
+fn with_cred<R>(bytes: &mut Bytes, variant: &Variant, check: impl FnOnce(&Credential) -> R) -> R {
+    let mut arguments = bytes.base();
+    // SAFETY: the fakes take a pointer to the arguments for a credential.
+    let cred = unsafe {
+        Credential::lock(
+            (&raw mut arguments).cast(),
+            variant.layout,
+            fakes::symbols(),
+        )
+    }
+    .unwrap();
+    assert_eq!(fakes::LOCKED.get(), 1);
+    let result = check(&cred);
+    drop(cred);
+    assert_eq!(fakes::LOCKED.get(), 0, "unlocked on drop");
+    result
+}
+
+/// Two nodes of 2x4 cores, three of 1x40, one of 4x2.
+fn uneven<'v>(variant: &'v Variant) -> Bytes<'v> {
+    let mut bytes = Bytes::new(variant, "slurm_cred_arg_t");
+    bytes
+        .put("core_array_size", 3)
+        .put("job_nhosts", 6)
+        .put("job_core_spec", 2);
+    bytes
+        .put_array("sockets_per_node", 2, &[2, 1, 4])
+        .put_array("cores_per_socket", 2, &[4, 40, 2]);
+    bytes
+        .put_array("sock_core_rep_count", 4, &[2, 3, 1])
+        .put_text("job_hostlist", "a,b,c,d,e,f");
+    bytes
+}
+
+/// Slurm's bit string with these bits set.
+fn bit_string(length: u64, set: &[usize]) -> Vec<u64> {
+    let mut words = vec![0u64; 2 + length.div_ceil(64) as usize];
+    (words[0], words[1]) = (0x4243_4445, length);
+    for bit in set {
+        words[2 + bit / 64] |= 1 << (bit % 64);
+    }
+    words
+}
+
+#[test]
+fn a_credential_gives_each_node_its_shape_and_its_cores() {
+    for variant in variants() {
+        let mut bytes = uneven(&variant);
+        let step = [0, 7, 8, 9, 16, 55, 56, 63, 64, 95, 96, 135, 136, 143];
+        bytes.put_array("step_core_bitmap", 8, &bit_string(144, &step));
+        bytes.put_array("job_core_bitmap", 8, &bit_string(144, &[0, 1, 2, 143]));
+        with_cred(&mut bytes, &variant, |cred| {
+            let node = |name: &str| cred.node_cores(cred.node_index(name).unwrap()).unwrap();
+            let steps = |name: &str| cred.step_cores(&node(name)).unwrap();
+            assert_eq!(
+                node("b"),
+                NodeCores {
+                    sockets: 2,
+                    cores_per_socket: 4,
+                    first_bit: 8
+                }
+            );
+            assert_eq!(
+                node("e"),
+                NodeCores {
+                    sockets: 1,
+                    cores_per_socket: 40,
+                    first_bit: 96
+                }
+            );
+            assert_eq!(
+                node("f"),
+                NodeCores {
+                    sockets: 4,
+                    cores_per_socket: 2,
+                    first_bit: 136
+                }
+            );
+            assert_eq!((steps("a"), steps("b")), (vec![0, 7], vec![0, 1]));
+            assert_eq!((steps("c"), steps("d")), (vec![0, 39], vec![0, 7, 8, 39]));
+            assert_eq!((steps("e"), steps("f")), (vec![0, 39], vec![0, 7]));
+            assert_eq!(cred.job_cores(&node("a")).unwrap(), [0, 1, 2]);
+            assert_eq!(cred.job_cores(&node("f")).unwrap(), [7]);
+            assert_eq!(
+                (cred.job_nhosts(), cred.job_core_spec()),
+                (6, Some(CoreSpec::Cores(2)))
+            );
+            assert_eq!(cred.job_hostlist().as_deref(), Some("a,b,c,d,e,f"));
+        });
+    }
+}
+
+#[test]
+fn a_credential_that_contradicts_itself_is_an_error_and_no_crash() {
+    for variant in variants() {
+        let nonsense = |change: &dyn Fn(&mut Bytes)| {
+            let mut bytes = uneven(&variant);
+            bytes.put_array("step_core_bitmap", 8, &bit_string(144, &[0]));
+            change(&mut bytes);
+            with_cred(&mut bytes, &variant, |cred| {
+                cred.node_cores(5).and_then(|node| cred.step_cores(&node))
+            })
+            .unwrap_err()
+        };
+        let is_nonsense = |error: Error| matches!(error, Error::Nonsense { .. });
+        assert!(is_nonsense(nonsense(&|bytes| {
+            bytes.put("core_array_size", 2);
+        })));
+        assert!(is_nonsense(nonsense(&|bytes| {
+            bytes.put("core_array_size", 0);
+        })));
+        assert!(is_nonsense(nonsense(&|bytes| {
+            bytes.put("sockets_per_node", 0);
+        })));
+        assert!(is_nonsense(nonsense(&|bytes| {
+            bytes.put_array("cores_per_socket", 2, &[4, 0, 2]);
+        })));
+        assert!(is_nonsense(nonsense(&|bytes| {
+            bytes.put_array("step_core_bitmap", 8, &bit_string(143, &[0]));
+        })));
+        assert!(is_nonsense(nonsense(&|bytes| {
+            bytes.put_array("step_core_bitmap", 8, &[7, 144, 0, 0, 0]);
+        })));
+        assert!(is_nonsense(nonsense(&|bytes| {
+            bytes.put_array("step_core_bitmap", 8, &[0x4243_4445, u64::MAX]);
+        })));
+        assert!(matches!(
+            nonsense(&|bytes| {
+                bytes.put("step_core_bitmap", 0);
+            }),
+            Error::Absent { .. }
+        ));
+    }
+}
+
+#[test]
+fn a_node_outside_the_host_list_is_named_with_the_list() {
+    let variants = variants();
+    let mut bytes = uneven(&variants[0]);
+    let error = with_cred(&mut bytes, &variants[0], |cred| {
+        cred.node_index("z").unwrap_err()
+    });
+    assert!(
+        error.to_string().contains("node z") && error.to_string().contains("a,b,c,d,e,f"),
+        "{error}"
+    );
+    bytes.put("job_nhosts", 3);
+    assert!(
+        with_cred(&mut bytes, &variants[0], |cred| cred
+            .node_index("d")
+            .is_err()),
+        "index beyond job_nhosts"
+    );
+}
+
+#[test]
+fn a_credential_without_arguments_is_unlocked_again() {
+    let variants = variants();
+    let mut nothing: *mut c_void = std::ptr::null_mut();
+    // SAFETY: the fakes take a pointer to the arguments for a credential.
+    let cred = unsafe {
+        Credential::lock(
+            (&raw mut nothing).cast(),
+            variants[0].layout,
+            fakes::symbols(),
+        )
+    };
+    assert!(cred.is_err());
+    assert_eq!((fakes::LOCKS.get(), fakes::LOCKED.get()), (1, 0));
+}

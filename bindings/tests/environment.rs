@@ -1,0 +1,92 @@
+//! The tasks' environment in launch and batch requests, searched and changed through the views.
+
+mod common;
+
+use common::{Bytes, Variant, fakes, variants};
+use slurm_sys::{BatchRequest, Error, LaunchRequest};
+
+const LAUNCH: &str = "launch_tasks_request_msg_t";
+const BATCH: &str = "batch_job_launch_msg_t";
+
+fn launch<'a>(bytes: &mut Bytes, variant: &Variant) -> LaunchRequest<'a> {
+    // SAFETY: the test keeps the record longer than the view.
+    unsafe { LaunchRequest::from_raw(bytes.base(), variant.layout, fakes::symbols()) }.unwrap()
+}
+
+fn batch<'a>(bytes: &mut Bytes, variant: &Variant) -> BatchRequest<'a> {
+    // SAFETY: the test keeps the record longer than the view.
+    unsafe { BatchRequest::from_raw(bytes.base(), variant.layout, fakes::symbols()) }.unwrap()
+}
+
+#[test]
+fn the_environment_is_searched_by_whole_names_and_counted_anew() {
+    for variant in variants() {
+        for (record, field) in [(LAUNCH, "env"), (BATCH, "environment")] {
+            let mut bytes = Bytes::new(&variant, record);
+            let env = fakes::new_env(&["PATHS=no", "PATH=/bin:/usr/bin", "EMPTY=", "BROKEN"]);
+            bytes.put_pointer(field, env).put("envc", 4);
+            let mut set_and_get = |name: &str, value: Option<&str>| match record {
+                LAUNCH => {
+                    let mut view = launch(&mut bytes, &variant);
+                    if let Some(value) = value {
+                        view.env_set(name, value).unwrap();
+                    }
+                    view.env_get(name)
+                }
+                _ => {
+                    let mut view = batch(&mut bytes, &variant);
+                    if let Some(value) = value {
+                        view.env_set(name, value).unwrap();
+                    }
+                    view.env_get(name)
+                }
+            };
+            assert_eq!(set_and_get("PATH", None).as_deref(), Some("/bin:/usr/bin"));
+            assert_eq!(
+                (
+                    set_and_get("EMPTY", None).as_deref(),
+                    set_and_get("BROKEN", None)
+                ),
+                (Some(""), None)
+            );
+            assert_eq!(
+                set_and_get("BERTH_CPUS", Some("0-3")).as_deref(),
+                Some("0-3")
+            );
+            assert_eq!(set_and_get("PATH", Some("/opt")).as_deref(), Some("/opt"));
+            assert_eq!(bytes.get("envc"), 5);
+            bytes.put("envc", 1);
+            assert_eq!(
+                launch_or_batch_env(&mut bytes, &variant, record),
+                None,
+                "the search ends with the count"
+            );
+            fakes::free_env(std::ptr::with_exposed_provenance_mut(
+                bytes.get(field) as usize
+            ));
+            assert_eq!(fakes::LIVE_BLOCKS.get(), 0);
+        }
+    }
+}
+
+fn launch_or_batch_env(bytes: &mut Bytes, variant: &Variant, record: &str) -> Option<String> {
+    if record == LAUNCH {
+        launch(bytes, variant).env_get("PATH")
+    } else {
+        batch(bytes, variant).env_get("PATH")
+    }
+}
+
+#[test]
+fn names_that_no_environment_holds_are_refused() {
+    let variants = variants();
+    let mut bytes = Bytes::new(&variants[0], LAUNCH);
+    let mut request = launch(&mut bytes, &variants[0]);
+    for (name, value) in [("", "x"), ("A=B", "x"), ("A", "x\0y")] {
+        assert!(
+            matches!(request.env_set(name, value), Err(Error::NotAText(_))),
+            "{name:?}"
+        );
+    }
+    assert_eq!(bytes.get("env"), 0);
+}
