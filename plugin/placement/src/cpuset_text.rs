@@ -2,36 +2,42 @@
 //! In: what a user, Slurm or the kernel wrote. Out: a set, or what was wrong.
 //! Pure; strict, bounded by `MAX_CPUS`.
 
-use std::fmt::Write;
-
 use crate::cpuset::{CpuSet, MAX_CPUS};
 use crate::error::TextError;
 use crate::ids::CpuId;
 
 const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+/// Bits of a digit, digits of a word.
 const PER_DIGIT: u32 = 4;
+const PER_WORD: usize = 16;
 
 impl CpuSet {
     /// `0x` and upper-case digits, padded with zeros to `width` bits: the form
     /// of Slurm's `bit_fmt_hexmask`, in which masks travel in a launch message.
     ///
     /// Members at or beyond `width` are kept: the text grows.
-    pub fn write_hex(&self, width: u32, out: &mut String) {
-        let needed = self.highest().map_or(0, |cpu| cpu.0 + 1);
-        let digits = width.max(needed).div_ceil(PER_DIGIT);
-        out.reserve(digits as usize + 2);
-        out.push_str("0x");
-        for at in (0..digits).rev() {
-            out.push(char::from(DIGITS[self.nibble(at)]));
-        }
-    }
-
-    /// See [`CpuSet::write_hex`].
     #[must_use]
     pub fn to_hex(&self, width: u32) -> String {
-        let mut text = String::new();
-        self.write_hex(width, &mut text);
-        text
+        ascii(|text| self.write_hex(width, text))
+    }
+
+    /// Masks of one task have few members and many zeros: the zeros are written
+    /// at once, then the digits of words that are not zero.
+    fn write_hex(&self, width: u32, out: &mut Vec<u8>) {
+        let needed = self.highest().map_or(0, |cpu| cpu.0 + 1);
+        let digits = width.max(needed).div_ceil(PER_DIGIT) as usize;
+        out.extend_from_slice(b"0x");
+        out.resize(out.len() + digits, b'0');
+        let end = out.len();
+        for (at, &word) in self.words().iter().enumerate() {
+            let mut rest = word;
+            let mut digit = end - at * PER_WORD;
+            while rest != 0 {
+                digit -= 1;
+                out[digit] = DIGITS[(rest & 0xf) as usize];
+                rest >>= PER_DIGIT;
+            }
+        }
     }
 
     /// `0x` and digits without leading zeros, as Slurm's verbose report prints it.
@@ -42,12 +48,6 @@ impl CpuSet {
         } else {
             self.to_hex(0)
         }
-    }
-
-    fn nibble(&self, digit: u32) -> usize {
-        let bit = digit * PER_DIGIT;
-        let word = self.words().get((bit / 64) as usize).copied().unwrap_or(0);
-        (word >> (bit % 64) & 0xf) as usize
     }
 
     /// Reads a hexadecimal mask, with or without `0x`.
@@ -109,15 +109,22 @@ pub(crate) fn parse_number(text: &str) -> Option<u32> {
 
 /// Masks joined with commas, each padded to `width` bits.
 #[must_use]
-pub fn join_masks<'a>(masks: impl IntoIterator<Item = &'a CpuSet>, width: u32) -> String {
-    let mut text = String::new();
-    for (at, mask) in masks.into_iter().enumerate() {
-        if at > 0 {
-            let _ = text.write_char(',');
+pub fn join_masks(masks: &[CpuSet], width: u32) -> String {
+    ascii(|text| {
+        text.reserve(masks.len() * (width.div_ceil(PER_DIGIT) as usize + 3));
+        for (at, mask) in masks.iter().enumerate() {
+            if at > 0 {
+                text.push(b',');
+            }
+            mask.write_hex(width, text);
         }
-        mask.write_hex(width, &mut text);
-    }
-    text
+    })
+}
+
+fn ascii(write: impl FnOnce(&mut Vec<u8>)) -> String {
+    let mut text = Vec::new();
+    write(&mut text);
+    String::from_utf8(text).unwrap_or_default()
 }
 
 #[cfg(test)]
