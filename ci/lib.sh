@@ -1,0 +1,34 @@
+# shellcheck shell=bash
+# Functions shared by the scripts in ci/. Sourced, never run.
+
+root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
+me=ci/$(basename -- "$0")
+
+# Everything said to the reader goes to stderr; stdout is for results.
+say() { printf '%s: %s\n' "$me" "$*" >&2; }
+die() { say "error: $*"; exit 1; }
+
+need_root() {
+    [ "$(id -u)" -eq 0 ] || die "$1 must run as root; this is user $(id -un). Try: sudo $me"
+}
+
+# The programs of Debian's real daemons: with slurm-wlm-emulator installed the plain
+# names are front-end builds, which know no task plugin.
+slurm_daemon() {
+    command -v "$1-wlm" || command -v "$1" ||
+        die "the program $1 is not installed. Run ci/setup first."
+}
+
+# Where the installed Slurm keeps its own plugins. Its daemons are linked with
+# libslurmfull.so, which every Slurm build installs into its plugin directory.
+slurm_stock_plugindir() {
+    local lib
+    lib=$(ldd "$(slurm_daemon slurmd)" | awk '$1 == "libslurmfull.so" { print $3 }')
+    [ -e "$lib" ] || die "slurmd does not say where its libslurmfull.so is, so its plugins were not found. Is Slurm installed? Try ci/setup."
+    dirname -- "$lib"
+}
+
+# Release line of the installed Slurm as a number: 2205, 2411.
+slurm_line() {
+    "$(slurm_daemon slurmd)" -V | sed -E 's/^[^0-9]*([0-9]+)\.([0-9]+).*/\1\2/'
+}
