@@ -100,3 +100,36 @@ fn folder(file: CString) -> Option<PathBuf> {
     let folder = Path::new(OsStr::from_bytes(file.to_bytes())).parent()?;
     folder.is_absolute().then(|| folder.to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plugins_whose_whole_version_was_compared_are_witnesses() {
+        let plugin = |name: &str, kind: &str, version| Identity {
+            name: name.into(),
+            kind: kind.into(),
+            version,
+        };
+        let line = Some(Line::V24_11);
+        assert!(is_witness(&plugin("MUNGE", "auth/munge", 0x18_0b_05), line));
+        assert!(
+            is_witness(&plugin("MUNGE", "auth/munge", 0x1a_0b_02), None),
+            "a line that nobody knows"
+        );
+        assert!(
+            !is_witness(&plugin("x11", "spank", 0x18_0b_01), line),
+            "built for another micro"
+        );
+        assert!(
+            !is_witness(&plugin("task BERTH", "task/berth", 0x18_0b_00), line),
+            "ourselves"
+        );
+        assert!(
+            !is_witness(&plugin("old", "auth/old", 0x18_05_05), line),
+            "of another line"
+        );
+        assert!(!is_witness(&plugin("none", "auth/none", 0), None));
+    }
+}
