@@ -1,1 +1,12 @@
-//! Not written yet.
+//! What the tests share: a real Slurm cluster in a temporary folder, the built
+//! object and command, and a way to say that a test was not run.
+
+mod builder;
+mod cluster;
+mod output;
+mod under_test;
+
+pub use builder::Builder;
+pub use cluster::{Batch, Cluster};
+pub use output::{Done, mask};
+pub use under_test::{command, object, skip};

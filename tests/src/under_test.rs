@@ -1,0 +1,52 @@
+//! Which files are tested, and the list of tests that could not run.
+//! `ci/test` sets the variables; without them the release build's files are meant.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// The built `task_berth.so`: `BERTH_OBJECT`, else the release build's.
+pub fn object() -> PathBuf {
+    built("BERTH_OBJECT", "libtask_berth.so")
+}
+
+/// The built command `berth`: `BERTH_COMMAND`, else the release build's.
+pub fn command() -> PathBuf {
+    built("BERTH_COMMAND", "berth")
+}
+
+fn built(variable: &str, name: &str) -> PathBuf {
+    let path = match std::env::var_os(variable) {
+        Some(path) => PathBuf::from(path),
+        None => workspace().join("target/release").join(name),
+    };
+    assert!(
+        path.is_file(),
+        "{} is not there; build it (cargo build --release --workspace) or set {variable}",
+        path.display()
+    );
+    path
+}
+
+/// The top folder of the source tree.
+pub(crate) fn workspace() -> &'static Path {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    tests.parent().expect("tests/ lies in the workspace")
+}
+
+/// Says that the calling test does not run here, and why; the test then returns.
+/// `ci/test` counts and lists these from the file named by `BERTH_SKIP_FILE`.
+pub fn skip(why: &str) {
+    let thread = std::thread::current();
+    let line = format!("{}: {why}\n", thread.name().unwrap_or("a test"));
+    eprint!("skipped {line}");
+    if let Some(file) = std::env::var_os("BERTH_SKIP_FILE") {
+        // One short write in append mode: tests in parallel do not mix their lines.
+        OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(&file)
+            .and_then(|mut file| file.write_all(line.as_bytes()))
+            .unwrap_or_else(|error| panic!("BERTH_SKIP_FILE {}: {error}", file.display()));
+    }
+}
