@@ -3,12 +3,14 @@
 //! the switch-off file and comparing the set of online CPUs.
 
 use std::ffi::{c_char, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use berth_host::StateDir;
 use berth_placement::{
     Binding, Note, Plan, Refusal, RefusalKind, Request, binding::Strategy, plan,
 };
 use libc::c_int;
+use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
 use slurm_sys::{LaunchRequest, Layout, SlurmdConf, StepId};
 
 use crate::guard::SUCCESS;
@@ -90,8 +92,7 @@ fn step(slurm: Slurmish, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result
     if is_off(&settings, &node_name) {
         return Ok(());
     }
-    let index =
-        slurm_sys::sanity::launch_is_sane(launch, node_id, &node_name).map_err(Stop::Aside)?;
+    let index = check(launch, node_id, &node_name).map_err(Stop::Aside)?;
     let allocation = {
         let cred = launch.cred()?;
         let cores = cred.node_cores(index)?;
@@ -104,8 +105,23 @@ fn step(slurm: Slurmish, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result
         convert::request(launch, tasks, allocation, rules, slurm.layout).map_err(refused)?;
     ask.binding = binding(launch, &settings).map_err(refused)?;
     let host = node::host(slurm, &conf);
+    if host.shape.map.is_empty() {
+        return Err(Stop::Aside("slurmd has no map of its CPUs".into()));
+    }
     let plan = plan(&ask, &host)?;
     write(slurm, launch, &ask, &plan, host.shape.cpus_are_cores)
+}
+
+/// The sanity checks; once one request has passed, the kernel need not look at
+/// every pointer again. Gives this node's place in the credential.
+fn check(launch: &LaunchRequest<'_>, node_id: u32, node_name: &str) -> Result<u32, String> {
+    static PASSED: AtomicBool = AtomicBool::new(false);
+    if PASSED.load(Ordering::Relaxed) {
+        return launch_is_still_sane(launch, node_id, node_name);
+    }
+    let index = launch_is_sane(launch, node_id, node_name)?;
+    PASSED.store(true, Ordering::Relaxed);
+    Ok(index)
 }
 
 /// The step's `--binding`: the option's, else the site's default for regular

@@ -1,7 +1,7 @@
 //! What slurmd knows of its node: the machine found once by `berth discover`,
 //! the kernel's set of online CPUs, and slurmd's own shape at each launch.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use berth_host::command_path::default_command;
 use berth_host::{MachineFile, OnlineCpus, StateDir, discover_child, machine_file};
@@ -137,10 +137,16 @@ fn compare_shapes(host: &Host) {
     }
 }
 
-/// Checks that slurmd's record means what the table says.
+/// Whether slurmd's record means what the table says; judged once a process,
+/// since the check reads files and has the kernel look at every pointer.
 pub(crate) fn sane(conf: &SlurmdConf) -> Result<(), String> {
-    let possible = berth_host::online::possible_cpus().filter(|_| !is_pretended());
-    slurm_sys::sanity::conf_is_sane(conf, &Identity::current(), possible)
+    static JUDGED: OnceLock<Result<(), String>> = OnceLock::new();
+    JUDGED
+        .get_or_init(|| {
+            let possible = berth_host::online::possible_cpus().filter(|_| !is_pretended());
+            slurm_sys::sanity::conf_is_sane(conf, &Identity::current(), possible)
+        })
+        .clone()
 }
 
 /// Whether hwloc was told to show another machine than this one.
