@@ -1,8 +1,12 @@
 # shellcheck shell=bash
+# shellcheck disable=SC2034 # Used by the scripts that source this.
 # Functions shared by the scripts in ci/. Sourced, never run.
 
 root=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 me=ci/$(basename -- "$0")
+
+# Where ci/build leaves what it built.
+built=${CARGO_TARGET_DIR:-$root/target}/release
 
 # Everything said to the reader goes to stderr; stdout is for results.
 say() { printf '%s: %s\n' "$me" "$*" >&2; }
