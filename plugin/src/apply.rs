@@ -37,8 +37,7 @@ pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
         return SUCCESS;
     };
     if is_refused() {
-        // By now Slurm shows errors in the job's output too.
-        log::error!("the script is not started: {}", step.note);
+        tell(&format!("the script is not started: {}", step.note));
         return SUCCESS;
     }
     let node_name = record.node_name().unwrap_or_default();
@@ -73,7 +72,7 @@ fn bind(step: &mut Step, local_id: u32, task: TaskInfo, node_name: &str) -> c_in
                 // The masks are another machine's: they are shown, not applied.
                 return SUCCESS;
             }
-            log::error!("task {} is not started: {why}", task.gtid);
+            tell(&format!("task {} is not started: {why}", task.gtid));
             FAILED
         }
     }
@@ -142,6 +141,12 @@ fn close(step: &mut Step) {
         step.node_tasks,
         if deviations.is_empty() { "none" } else { &deviations },
     );
+}
+
+/// An error for the user and the administrator.
+fn tell(text: &str) {
+    log::error!("{text}");
+    report::to_user(&format!("berth: error: {text}\n"));
 }
 
 fn note(step: &Step, text: &str) {

@@ -1,8 +1,9 @@
 //! The `log` crate's messages into Slurm's own log, at Slurm's levels, each
-//! beginning with "berth: ". In slurmstepd Slurm also shows errors to the user.
+//! beginning with "berth: ".
 
 use log::{LevelFilter, Log, Metadata, Record};
 use slurm_sys::log::Level;
+use slurm_sys::process::{Daemon, daemon};
 
 struct SlurmLog;
 
@@ -21,6 +22,9 @@ pub(crate) fn install() {
 
 fn level(metadata: &Metadata<'_>) -> Level {
     match metadata.level() {
+        // slurmstepd shows its errors in the job's output; what a user should see is
+        // written there on purpose (`report::to_user`), the rest is the administrator's.
+        log::Level::Error if daemon() == Daemon::Slurmstepd => Level::Info,
         log::Level::Error => Level::Error,
         // Slurm has no warnings; at info they reach every log, and no user's stderr.
         log::Level::Warn => Level::Info,
@@ -39,7 +43,9 @@ impl Log for SlurmLog {
     fn log(&self, record: &Record<'_>) {
         let level = level(record.metadata());
         if slurm_sys::log::enabled(level) {
-            slurm_sys::log::write(level, &format!("berth: {}", record.args()));
+            let error = record.level() == log::Level::Error && level != Level::Error;
+            let kind = if error { "error: " } else { "" };
+            slurm_sys::log::write(level, &format!("berth: {kind}{}", record.args()));
         }
     }
 

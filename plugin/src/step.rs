@@ -104,14 +104,17 @@ fn read(slurm: Slurmish, record: &StepRecord<'_>) -> Option<Step> {
     }
     let env = |name: &str| record.env_get(name).unwrap_or_default();
     let note = env(ENV_NOTE);
-    if id.kind == StepKind::Batch && env(ENV_BOUND) == batch::REFUSED {
-        REFUSED.store(true, Ordering::Relaxed);
-    }
+    let refused = id.kind == StepKind::Batch && env(ENV_BOUND) == batch::REFUSED;
+    REFUSED.store(refused, Ordering::Relaxed);
     let bits = record.cpu_bind_type();
     let masks = record.cpu_bind().unwrap_or_default();
     Some(Step {
         name: name(id),
-        intent: intent(slurm, record, bits, &masks),
+        intent: if refused {
+            Intent::Leave
+        } else {
+            intent(slurm, record, bits, &masks)
+        },
         own: own_cpus(slurm, record),
         report: crate::report::words(bits, slurm.layout),
         note,

@@ -94,7 +94,7 @@ impl Cluster {
     pub fn task_masks(&self, arguments: &[&str]) -> Vec<String> {
         // The shell reads it itself: a program it starts would be one more thing to trust.
         let ask = [
-            "sh",
+            "/bin/sh",
             "-c",
             "while read -r key mask; do case $key in Cpus_allowed:) echo $SLURM_PROCID $mask;; esac; done < /proc/self/status",
         ];

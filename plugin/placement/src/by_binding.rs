@@ -68,8 +68,8 @@ impl Planner<'_> {
     fn not_bound(&self, binding: &Binding, amount: u32, found: usize) -> Result<Plan, Refusal> {
         let tasks = self.ask.tasks;
         let asked = match binding.scope {
-            Scope::Task => format!("{tasks} tasks × {amount} cores"),
-            Scope::Host => format!("{amount} cores"),
+            Scope::Task if tasks > 1 => format!("{tasks} tasks × {amount} cores"),
+            Scope::Task | Scope::Host => format!("{amount} cores"),
         };
         let instead = better_line(binding, tasks, amount, found);
         let text = format!(

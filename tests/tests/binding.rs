@@ -1,0 +1,281 @@
+//! Steps and scripts on a real cluster: what was asked, what the kernel says, what
+//! the user and the administrator are told.
+
+use berth_tests::{Cluster, Done};
+
+/// Two CPUs are enough for every fact here, and all that a small machine has.
+fn cluster() -> Option<Cluster> {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    if cpus < 2 {
+        berth_tests::skip("needs two CPUs");
+        return None;
+    }
+    Some(Cluster::builder().plugstack(Some("")).up())
+}
+
+/// A refused command: a text for the user, an exit code, and a node that is well.
+#[track_caller]
+fn refused(cluster: &Cluster, done: &Done, says: &[&str]) {
+    assert!(!done.ok(), "{done:#?}");
+    for text in says {
+        assert!(done.stderr.contains(text), "no {text:?} in {done:#?}");
+    }
+    cluster.wait_idle();
+}
+
+#[test]
+fn masks_are_planned_applied_and_reported() {
+    let Some(cluster) = cluster() else { return };
+    let config = cluster.scontrol(&["show", "config"]).expect_ok();
+    let task_plugin = config.lines().find(|line| line.starts_with("TaskPlugin "));
+    assert!(
+        task_plugin.is_some_and(|line| line.ends_with("= task/berth")),
+        "{task_plugin:?}"
+    );
+
+    let verbose = cluster.srun(&["-n2", "-c1", "--cpu-bind=verbose,cores", "true"]);
+    let mut lines: Vec<_> = verbose
+        .stderr
+        .lines()
+        .filter(|line| line.contains("cpu-bind"))
+        .collect();
+    lines.sort_unstable();
+    assert_eq!(lines.len(), 2, "{verbose:#?}");
+    for (task, line) in lines.iter().enumerate() {
+        assert!(line.starts_with("cpu-bind=MASK - berth"), "{line}");
+        assert!(
+            line.contains(&format!(", task  {task}  {task} [")),
+            "{line}"
+        );
+        assert!(
+            line.ends_with(&format!(": mask 0x{} set", 1 << task)),
+            "{line}"
+        );
+    }
+    for (options, masks) in [
+        (&["-n2", "--cpu-bind=cores"][..], &["0x1", "0x2"][..]),
+        (
+            &["-n2", "--cpu-bind=threads", "-m", "block:block"],
+            &["0x1", "0x2"],
+        ),
+        (&["-n2", "--cpu-bind=map_cpu:1,0"], &["0x2", "0x1"]),
+        (&["-n2", "--cpu-bind=mask_cpu:0x3,0x2"], &["0x3", "0x2"]),
+        (&["-n2", "--cpu-bind=none"], &["0x3", "0x3"]),
+        (&["-n2", "--cpu-bind=rank"], &["0x1", "0x2"]),
+        (&["-n2", "--cpu-bind=ldoms"], &["0x3", "0x3"]),
+        (&["-n1", "-c2"], &["0x3"]),
+        (&["-n2"], &["0x1", "0x2"]),
+        (&["-n2", "--binding=linear:1"], &["0x1", "0x2"]),
+        (&["-n2", "--binding=host:linear:2"], &["0x3", "0x3"]),
+        (
+            &["-n2", "--berth-binding=linear:1", "--export=NONE"],
+            &["0x1", "0x2"],
+        ),
+        (
+            &["-n2", "--binding=none", "--cpu-bind=map_cpu:1"],
+            &["0x2", "0x2"],
+        ),
+    ] {
+        // The whole node, so that the numbers are known.
+        let options = [&["--exclusive"], options].concat();
+        assert_eq!(cluster.task_masks(&options), masks, "{options:?}");
+    }
+}
+
+#[test]
+fn a_refusal_teaches_the_user_and_leaves_the_node_alone() {
+    let Some(cluster) = cluster() else { return };
+    let far = cluster.srun(&["-n2", "--cpu-bind=map_cpu:7", "true"]);
+    refused(
+        &cluster,
+        &far,
+        &[
+            "--cpu-bind=map_cpu:7 names CPU 7",
+            "this step's CPUs here are 0-1",
+            "name only those",
+            "Unable to satisfy cpu bind request",
+        ],
+    );
+    let beside = cluster.srun(&["-n1", "--binding=linear:1", "--cpu-bind=map_cpu:0", "true"]);
+    refused(&cluster, &beside, &["drop one of them"]);
+    let strict = cluster.srun(&["-n2", "--binding=strict:linear:2", "true"]);
+    refused(
+        &cluster,
+        &strict,
+        &[
+            "2 tasks × 2 cores",
+            "2 whole free cores here",
+            "host:strict:linear:2 would fit",
+        ],
+    );
+    for (option, says) in [
+        ("--binding=linier:2", "expected a strategy"),
+        ("--binding=linear:2:0", "expected ','"),
+        (
+            "--binding=striding:2:2",
+            "this release of berth does not have striding",
+        ),
+        (
+            "--binding=env:linear:2",
+            "this release of berth does not have env:",
+        ),
+    ] {
+        for (command, work) in [
+            ("srun", "true"),
+            ("sbatch", "--wrap=true"),
+            ("salloc", "true"),
+        ] {
+            let done = cluster.run(command, &[option, work]);
+            refused(&cluster, &done, &[says]);
+        }
+    }
+    let jobs = cluster.scontrol(&["-o", "show", "jobs"]).expect_ok();
+    assert!(
+        !jobs.contains("JobName=salloc"),
+        "a wrong option was queued: {jobs}"
+    );
+}
+
+#[test]
+fn what_cannot_be_had_is_said_once_and_the_step_runs() {
+    let Some(cluster) = cluster() else { return };
+    let done = cluster.srun(&["-n2", "--exclusive", "--binding=linear:2", "true"]);
+    assert!(done.ok(), "{done:#?}");
+    let notes: Vec<_> = done
+        .stderr
+        .lines()
+        .filter(|line| line.contains("note"))
+        .collect();
+    assert_eq!(notes.len(), 1, "{done:#?}");
+    assert!(
+        notes[0].starts_with("berth: note: --binding=linear:2 asks for 2 tasks × 2 cores"),
+        "{notes:?}"
+    );
+    assert!(
+        notes[0].contains("--binding=host:linear:2 would fit"),
+        "{notes:?}"
+    );
+    let memory = cluster.srun(&["-n1", "--mem-bind=local", "true"]);
+    assert!(
+        memory.ok() && memory.stderr.contains("does not apply --mem-bind"),
+        "{memory:#?}"
+    );
+    let quiet = cluster.srun(&["-n2", "--cpu-bind=cores", "true"]);
+    assert_eq!(quiet.stderr, "", "nothing to say");
+}
+
+#[test]
+fn scripts_are_bound_to_their_allocation() {
+    let Some(cluster) = cluster() else { return };
+    let ask = "grep Cpus_allowed_list /proc/self/status; echo bound=$BERTH_BOUND rule=$BERTH_RULE";
+    let script = cluster.sbatch(&["-n1", "-c1"], ask);
+    assert!(
+        script.output.contains("Cpus_allowed_list:\t0\n"),
+        "{script:?}"
+    );
+    assert!(
+        script.output.contains("bound=1 rule=batch:own-cpus"),
+        "{script:?}"
+    );
+    let one = cluster.sbatch(&["-n1", "--exclusive", "--binding=linear:1"], ask);
+    assert!(one.output.contains("Cpus_allowed_list:\t0\n"), "{one:?}");
+    let two = cluster.sbatch(&["-n2", "--exclusive", "--binding=linear:1"], ask);
+    assert!(
+        two.output.contains("Cpus_allowed_list:\t0-1\n"),
+        "its sruns inherit the request: {two:?}"
+    );
+
+    let refused = cluster.sbatch(&["-n1", "--binding=strict:linear:9"], ask);
+    assert_eq!(refused.state, "FAILED");
+    assert_ne!(refused.exit_code, "0:0");
+    assert!(
+        refused
+            .output
+            .contains("the script is not started: --binding=strict:linear:9 asks for 9 cores"),
+        "{refused:?}"
+    );
+    assert!(!refused.output.contains("bound="), "{refused:?}");
+    cluster.wait_idle();
+}
+
+#[test]
+fn an_interactive_step_keeps_its_allocation() {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    if cpus < 2 {
+        return berth_tests::skip("needs two CPUs");
+    }
+    let cluster = Cluster::builder()
+        .plugstack(Some("binding_default=linear:1"))
+        .set("LaunchParameters=use_interactive_step")
+        .set("InteractiveStepOptions=\"--interactive -n1 /bin/grep Cpus_allowed_list /proc/self/status\"")
+        .up();
+    let shell = cluster.run("salloc", &["-n1", "-c2"]);
+    assert!(
+        shell.stdout.contains("Cpus_allowed_list:\t0-1"),
+        "{shell:#?}"
+    );
+    assert_eq!(
+        cluster.task_masks(&["-n1", "--exclusive"]),
+        ["0x1"],
+        "the default is for regular steps"
+    );
+}
+
+#[test]
+fn every_step_leaves_one_line_and_slurmd_says_when_it_is_ready() {
+    let Some(cluster) = cluster() else { return };
+    let log = cluster.slurmd_log();
+    let ready: Vec<_> = log
+        .lines()
+        .filter(|line| line.contains("berth: ready:"))
+        .collect();
+    assert_eq!(ready.len(), 1, "{log}");
+    for part in [
+        "berth 0.",
+        ", Slurm 2",
+        ", layout 2",
+        ", machine S:C:T ",
+        "(S",
+        "compat=berth",
+    ] {
+        assert!(ready[0].contains(part), "no {part:?} in {ready:?}");
+    }
+    cluster
+        .srun(&["-n2", "--exclusive", "--cpu-bind=cores", "true"])
+        .expect_ok();
+    cluster.srun(&["-n2", "--cpu-bind=map_cpu:9", "true"]);
+    cluster.wait_idle();
+    let log = cluster.slurmd_log();
+    let steps: Vec<_> = log
+        .lines()
+        .filter(|line| line.contains("berth: step="))
+        .collect();
+    assert_eq!(steps.len(), 2, "{steps:#?}");
+    assert!(steps[0].ends_with(
+        "tasks=2 request=\"n=2 c=1 cores dist=*\" rule=cores:cyclic masks=0x1,0x2 bound=2/2 deviations=\"none\""
+    ) || steps[0].contains("rule=cores:cyclic masks=0x1,0x2 bound=2/2 deviations=\"none\""), "{steps:#?}");
+    assert!(steps[1].contains("bound=refused why="), "{steps:#?}");
+}
+
+#[test]
+fn the_switch_off_file_works_at_the_next_launch() {
+    let Some(cluster) = cluster() else { return };
+    let ask = ["-n2", "--exclusive", "--cpu-bind=cores"];
+    assert_eq!(cluster.task_masks(&ask), ["0x1", "0x2"]);
+    let off = cluster.folder().join("run/berth/off");
+    std::fs::write(&off, "").unwrap();
+    assert_eq!(cluster.task_masks(&ask), ["0x3", "0x3"]);
+    std::fs::remove_file(&off).unwrap();
+    assert_eq!(cluster.task_masks(&ask), ["0x1", "0x2"]);
+}
+
+#[test]
+fn the_option_stands_in_every_help() {
+    let Some(cluster) = cluster() else { return };
+    for command in ["srun", "sbatch", "salloc"] {
+        let help = cluster.run(command, &["--help"]).expect_ok();
+        for option in ["--binding=", "--berth-binding="] {
+            assert!(help.contains(option), "{command}: {help}");
+        }
+    }
+}
