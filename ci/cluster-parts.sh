@@ -222,13 +222,22 @@ stop_pids() {
     wait_until 5 all_dead "$@" || kill -KILL "$@" 2> /dev/null || true
 }
 
-# The pid of each pid file that still belongs to a program of ours: a number alone may be
-# somebody else's by now.
+# Our daemons: of these programs, and with a path in our folder as an argument. Pid files
+# would miss one that has just started, and name somebody else when one was killed.
 daemon_pids() {
     local file pid
-    for file in "$dir"/run/*.pid; do
-        pid=$(cat "$file" 2> /dev/null) || continue
-        ! grep -qszF -- "$dir/" "/proc/$pid/cmdline" || printf '%s\n' "$pid"
+    for file in $(grep -lszF -- "$dir/" /proc/[0-9]*/cmdline); do
+        pid=$(cut -d / -f 3 <<< "$file")
+        case $(readlink "/proc/$pid/exe") in
+            */munged | */slurmctld* | */slurmd*) printf '%s\n' "$pid" ;;
+        esac
+    done
+}
+
+slurmd_pids() {
+    local pid
+    for pid in $(daemon_pids); do
+        [[ $(readlink "/proc/$pid/exe") != */slurmd* ]] || printf '%s\n' "$pid"
     done
 }
 
