@@ -15,7 +15,7 @@ make_folders() {
     # Slurm puts node name, job and step behind it in socket names, which end at 107 characters.
     [ ${#dir} -le 60 ] || die "the path $dir is too long for socket names (${#dir} characters, 60 at most); use a shorter one, as \$(mktemp -d)"
     mkdir -p "$dir"/{etc,log,munge,plugins,run,spool,state}
-    # Jobs of other users pass through here to munged's socket; munged refuses one they cannot reach.
+    # Jobs of other users pass through here to munged's socket.
     chmod 0755 "$dir" "$dir"/{log,munge,run,spool}
 }
 
@@ -154,7 +154,8 @@ write_cgroup_conf() {
 
 start_munged() {
     (umask 0077 && head -c 128 /dev/urandom > "$dir/munge/key")
-    munged --key-file="$dir/munge/key" --socket="$dir/munge/socket" --pid-file="$dir/run/munged.pid" \
+    # --force: a TMPDIR that only root may enter is good enough for root's jobs.
+    munged --force --key-file="$dir/munge/key" --socket="$dir/munge/socket" --pid-file="$dir/run/munged.pid" \
         --log-file="$dir/log/munged.log" --seed-file="$dir/munge/seed" 2>> "$dir/log/munged.err"
 }
 

@@ -1,0 +1,80 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # $root and the words "same", "refuses", … come from ci/tests/run.
+# ci/install: what it puts where, and that it takes away just that.
+
+unset SLURM_CONF
+
+installed() { "$root/ci/install" --prefix "$PWD/prefix" --plugindir "$PWD/plugins" "$@" 2>&1; }
+
+test_dry_run_does_nothing() {
+    local said
+    said=$(installed --dry-run)
+    contains "$said" "$PWD/plugins/task_berth.so"
+    same "$(ls)" ''
+}
+
+test_installs_and_prints_the_lines() {
+    local said
+    said=$(installed)
+    cmp "$BERTH_OBJECT" plugins/task_berth.so
+    cmp "$BERTH_COMMAND" prefix/bin/berth
+    [ -s prefix/share/man/man1/berth.1 ]
+    contains "$said" 'TaskPlugin=task/berth'
+    contains "$said" "optional task_berth.so compat=affinity command=$PWD/prefix/bin/berth"
+    same "$(stat -c %a plugins/task_berth.so)" 644
+}
+
+test_replaces_by_renaming() {
+    installed
+    # Whoever has the old file mapped keeps it.
+    exec 3< plugins/task_berth.so
+    local before
+    before=$(stat -c %i plugins/task_berth.so)
+    installed
+    [ "$(stat -c %i plugins/task_berth.so)" != "$before" ] || fail 'the file was written in place'
+    cmp "$BERTH_OBJECT" /proc/self/fd/3
+    same "$(find . -name '.berth-*')" ''
+}
+
+test_uninstall_leaves_other_files() {
+    mkdir -p prefix/bin plugins
+    touch prefix/bin/other plugins/other.so
+    installed
+    "$root/ci/install" --uninstall --prefix "$PWD/prefix"
+    same "$(find . -type f | sort)" './plugins/other.so
+./prefix/bin/other'
+    refuses 'nothing is recorded' "$root/ci/install" --uninstall --prefix "$PWD/prefix"
+}
+
+test_uninstall_keeps_a_changed_file() {
+    installed
+    echo changed >> prefix/share/man/man1/berth.1
+    refuses 'was changed' "$root/ci/install" --uninstall --prefix "$PWD/prefix"
+    same "$(find prefix -name '*.1')" prefix/share/man/man1/berth.1
+    "$root/ci/install" --uninstall --force --prefix "$PWD/prefix"
+    same "$(find . -type f)" ''
+}
+
+test_configured_means_not_removed() {
+    echo 'taskplugin = task/cgroup,task/berth' > slurm.conf
+    export SLURM_CONF=$PWD/slurm.conf
+    installed
+    refuses 'has TaskPlugin=task/cgroup,task/berth' "$root/ci/install" --uninstall --prefix "$PWD/prefix"
+    [ -f plugins/task_berth.so ]
+    "$root/ci/install" --uninstall --force --prefix "$PWD/prefix"
+    [ ! -e plugins/task_berth.so ]
+}
+
+test_asks_the_running_slurm() {
+    "$root/ci/cluster" up "$PWD/c" --task-plugin task/cgroup,task/affinity --example cgroup --no-plugstack
+    trap '"$root/ci/cluster" down "$PWD/c"' EXIT
+    local said
+    said=$(SLURM_CONF=$PWD/c/etc/slurm.conf "$root/ci/install" --prefix "$PWD/prefix" 2>&1)
+    cmp "$BERTH_OBJECT" c/plugins/task_berth.so
+    contains "$said" 'TaskPlugin=task/cgroup,task/berth'
+}
+
+test_unknown_words_are_refused() {
+    refuses "does not know '--prefixx'" "$root/ci/install" --prefixx x
+    refuses 'needs a folder' "$root/ci/install" --prefix
+}
