@@ -18,6 +18,8 @@ use crate::{node, report, standing};
 const FAILED: c_int = -1;
 /// Masks beyond this length are cut in the log.
 const LOGGED_MASKS: usize = 2000;
+/// Deviations beyond this number are counted only.
+const SHOWN_DEVIATIONS: usize = 4;
 
 /// `task_p_set_affinity` (22.05) and `task_p_pre_launch_priv` (later lines).
 ///
@@ -57,8 +59,11 @@ fn bind(step: &mut Step, local_id: u32, task: TaskInfo, node_name: &str) -> c_in
         show(step, task, node_name, &granted(task), false);
         return SUCCESS;
     };
-    let done = set(task, &wanted).or_else(|why| retry(step, task, why));
-    match done {
+    let told = set(task, &wanted);
+    if node::is_pretended() {
+        return pretend(step, task, node_name, &wanted, told.is_ok());
+    }
+    match told.or_else(|why| retry(step, task, why)) {
         Ok(()) => {
             step.applied += 1;
             show(step, task, node_name, &wanted, false);
@@ -67,15 +72,25 @@ fn bind(step: &mut Step, local_id: u32, task: TaskInfo, node_name: &str) -> c_in
         }
         Err(why) => {
             show(step, task, node_name, &granted(task), true);
-            step.deviations.push(format!("task {}: {why}", task.gtid));
-            if node::is_pretended() {
-                // The masks are another machine's: they are shown, not applied.
-                return SUCCESS;
-            }
             tell(&format!("task {} is not started: {why}", task.gtid));
+            step.deviations.push(format!("task {}: {why}", task.gtid));
             FAILED
         }
     }
+}
+
+/// On a machine that hwloc was told to show instead of this one, masks are for
+/// looking at: where the kernel cannot follow, the step runs all the same.
+fn pretend(step: &mut Step, task: TaskInfo, node: &str, wanted: &CpuSet, told: bool) -> c_int {
+    show(step, task, node, wanted, !told);
+    if told && granted(task) == *wanted {
+        step.applied += 1;
+    } else if step.deviations.is_empty() {
+        let why =
+            "this node pretends to be another machine (HWLOC_…): masks are shown, not applied";
+        step.deviations.push(why.into());
+    }
+    SUCCESS
 }
 
 /// Where the kernel takes none of a mask's CPUs (offline, or kept away by a
@@ -121,7 +136,7 @@ fn show(step: &Step, task: TaskInfo, node_name: &str, mask: &CpuSet, failed: boo
 
 /// The step's one line, and what the user should know.
 fn close(step: &mut Step) {
-    let deviations = step.deviations.join("; ");
+    let deviations = some_of(&step.deviations);
     let told = [step.note.as_str(), deviations.as_str()];
     let told: Vec<_> = told.into_iter().filter(|text| !text.is_empty()).collect();
     if !told.is_empty() {
@@ -131,9 +146,10 @@ fn close(step: &mut Step) {
     log::log!(
         target: VERBOSE,
         log::Level::Info,
-        "{} tasks={} request={:?} rule={} masks={} bound={}/{} deviations={:?}",
+        "{} tasks={} cores={} request={:?} rule={} masks={} bound={}/{} deviations={:?}",
         step.name,
         step.node_tasks,
+        step.cores,
         step.request,
         step.rule,
         if masks.is_empty() { "none" } else { &masks },
@@ -141,6 +157,18 @@ fn close(step: &mut Step) {
         step.node_tasks,
         if deviations.is_empty() { "none" } else { &deviations },
     );
+}
+
+/// Deviations on one line: of many alike a few tell the story.
+fn some_of(deviations: &[String]) -> String {
+    let shown: Vec<_> = deviations.iter().take(SHOWN_DEVIATIONS).cloned().collect();
+    let left = deviations.len() - shown.len();
+    let more = if left > 0 {
+        format!("; and {left} more")
+    } else {
+        String::new()
+    };
+    shown.join("; ") + &more
 }
 
 /// An error for the user and the administrator.

@@ -1,7 +1,7 @@
 //! What slurmd knows of its node: the machine found once by `berth discover`,
 //! the kernel's set of online CPUs, and slurmd's own shape at each launch.
 
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 
 use berth_host::command_path::default_command;
 use berth_host::{MachineFile, OnlineCpus, StateDir, discover_child, machine_file};
@@ -57,8 +57,10 @@ fn in_plugstack() -> bool {
 /// when slurmd is given other settings.
 pub(crate) fn get_ready() {
     let Some(slurm) = standing::working() else {
+        // Once, however often Slurm loads the object.
+        static SAID: Once = Once::new();
         if let Some(why) = standing::aside() {
-            log::error!("{why}");
+            SAID.call_once(|| log::error!("{why}"));
         }
         return;
     };

@@ -21,6 +21,8 @@ pub(crate) struct Step {
     /// `step=12.0`, for the log.
     pub name: String,
     pub intent: Intent,
+    /// The step's cores, as Slurm numbers them.
+    pub cores: String,
     /// CPUs of the step's cores: what is tried where the kernel refuses a mask.
     pub own: CpuSet,
     /// The kind in the verbose report, such as "MASK", with the level's suffix.
@@ -115,6 +117,7 @@ fn read(slurm: Slurmish, record: &StepRecord<'_>) -> Option<Step> {
         } else {
             intent(slurm, record, bits, &masks)
         },
+        cores: record.step_alloc_cores().unwrap_or_default(),
         own: own_cpus(slurm, record),
         report: crate::report::words(bits, slurm.layout),
         note,

@@ -251,9 +251,13 @@ fn every_step_leaves_one_line_and_slurmd_says_when_it_is_ready() {
         .filter(|line| line.contains("berth: step="))
         .collect();
     assert_eq!(steps.len(), 2, "{steps:#?}");
-    assert!(steps[0].ends_with(
-        "tasks=2 request=\"n=2 c=1 cores dist=*\" rule=cores:cyclic masks=0x1,0x2 bound=2/2 deviations=\"none\""
-    ) || steps[0].contains("rule=cores:cyclic masks=0x1,0x2 bound=2/2 deviations=\"none\""), "{steps:#?}");
+    assert!(
+        steps[0].ends_with(
+            "tasks=2 cores=0-1 request=\"n=2 c=1 cores dist=*\" rule=cores:cyclic masks=0x1,0x2 \
+             bound=2/2 deviations=\"none\""
+        ),
+        "{steps:#?}"
+    );
     assert!(steps[1].contains("bound=refused why="), "{steps:#?}");
 }
 

@@ -127,7 +127,7 @@ impl fmt::Display for Refusal {
             ),
             Self::NoSuchDomain { asked, found } => write!(
                 f,
-                "--cpu-bind asks for NUMA node {asked}; this node has {found}; name one of those"
+                "--cpu-bind asks for NUMA node {asked}; here there are NUMA nodes {found}; name one of those"
             ),
             Self::DomainsUnknown => f.write_str(
                 "--cpu-bind asks for NUMA nodes; berth does not know this node's (its machine \

@@ -1,0 +1,114 @@
+//! A panic planted in each hook: slurmd lives, the job runs, the node is well, and
+//! the next job is bound. The switch that plants it is in no release build.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use berth_tests::{Cluster, object};
+
+const CORES: [&str; 3] = ["-n2", "--exclusive", "--cpu-bind=cores"];
+const VARIABLE: &str = "BERTH_PLANTED_PANIC";
+
+/// The object with the switch, built beside the one that is shipped.
+fn object_with_switch() -> PathBuf {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let target = workspace.join("target/plant-panics");
+    let built = Command::new(env!("CARGO"))
+        .current_dir(workspace)
+        .args(["build", "--quiet", "--locked", "-p", "task_berth"])
+        .args(["--features", "plant-panics", "--target-dir"])
+        .arg(&target)
+        .status()
+        .unwrap();
+    assert!(built.success());
+    target.join("debug/libtask_berth.so")
+}
+
+fn has_word(file: &Path, word: &str) -> bool {
+    let bytes = std::fs::read(file).unwrap();
+    bytes
+        .windows(word.len())
+        .any(|window| window == word.as_bytes())
+}
+
+#[test]
+fn a_panic_costs_one_step_at_most_its_binding() {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return berth_tests::skip("needs two CPUs");
+    }
+    let with_switch = object_with_switch();
+    assert!(
+        has_word(&with_switch, VARIABLE),
+        "the search finds it where it is"
+    );
+    assert!(
+        !has_word(&object(), VARIABLE),
+        "a release build has the switch"
+    );
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("hook");
+    let plant = |hook: &str| std::fs::write(&file, hook).unwrap();
+    plant("");
+    let cluster = Cluster::builder()
+        .plugstack(Some(""))
+        .plugin(&with_switch)
+        .env(VARIABLE, &file.to_string_lossy())
+        .up();
+    let slurmds = || cluster.slurmd_log().matches("slurmd version").count();
+    // Hook, and whether its step is bound all the same.
+    for (hook, masks) in [
+        // By the public way: to the step's cores.
+        ("task_p_slurmd_launch_request", ["0x3", "0x3"]),
+        ("task_p_pre_setuid", ["0x3", "0x3"]),
+        ("task_p_set_affinity", ["0x3", "0x3"]),
+        ("task_p_pre_set_affinity", ["0x1", "0x2"]),
+        ("task_p_post_set_affinity", ["0x1", "0x2"]),
+        ("task_p_pre_launch", ["0x1", "0x2"]),
+        ("task_p_post_term", ["0x1", "0x2"]),
+        ("task_p_post_step", ["0x1", "0x2"]),
+        ("slurm_spank_task_post_fork", ["0x1", "0x2"]),
+        ("slurm_spank_init", ["0x1", "0x2"]),
+        ("init", ["0x1", "0x2"]),
+        ("fini", ["0x1", "0x2"]),
+    ] {
+        plant(hook);
+        let step = cluster.srun(&[&CORES[..], &["true"]].concat());
+        assert!(step.ok(), "{hook}: {step:#?}");
+        assert!(
+            !step.stderr.contains("panic") && !step.stderr.contains("planted"),
+            "{hook}: {step:#?}"
+        );
+        assert_eq!(cluster.task_masks(&CORES), masks, "{hook}");
+        plant("");
+        assert_eq!(
+            cluster.task_masks(&CORES),
+            ["0x1", "0x2"],
+            "the next job after {hook}"
+        );
+        cluster.wait_idle();
+        assert_eq!(slurmds(), 1, "slurmd was started again after {hook}");
+        let log = cluster.slurmd_log();
+        let silent = ["task_p_pre_launch", "fini"];
+        if !silent.contains(&hook) {
+            assert!(log.contains(&format!("planted in {hook}")), "{hook}: {log}");
+            assert!(
+                log.contains(&format!("{hook} stopped at a bug of berth's")),
+                "{hook}: {log}"
+            );
+        }
+    }
+    plant("task_p_slurmd_batch_request");
+    assert_eq!(cluster.sbatch(&[], "true").state, "COMPLETED");
+    for hook in ["init", "slurm_spank_init", "fini"] {
+        plant(hook);
+        cluster.restart_slurmd();
+        plant("");
+        assert_eq!(
+            cluster.task_masks(&CORES),
+            ["0x1", "0x2"],
+            "after a start with {hook}"
+        );
+        cluster.wait_idle();
+    }
+}

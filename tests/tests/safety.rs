@@ -1,0 +1,232 @@
+//! What must never take a node down: an unknown release, a record that makes no
+//! sense, task/affinity beside us, wrong settings, a missing command.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use berth_tests::{Builder, Cluster, command};
+
+const CORES: [&str; 3] = ["-n2", "--exclusive", "--cpu-bind=cores"];
+
+fn two_cpus() -> bool {
+    let enough = std::thread::available_parallelism().map_or(1, usize::from) >= 2;
+    if !enough {
+        berth_tests::skip("needs two CPUs");
+    }
+    enough
+}
+
+/// A library that changes one answer of the system for Slurm's daemons, built from C.
+fn preload(name: &str, source: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, object) = (
+        folder.path().join("p.c"),
+        folder.path().join(format!("{name}.so")),
+    );
+    std::fs::write(&code, source).unwrap();
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .args([&object, &code])
+        .status()
+        .unwrap();
+    assert!(built.success());
+    (folder, object)
+}
+
+fn berth() -> Builder {
+    Cluster::builder().plugstack(Some(""))
+}
+
+/// slurmd runs, the node is idle, and a step runs with these masks.
+#[track_caller]
+fn lives(cluster: &Cluster, masks: [&str; 2]) {
+    assert_eq!(cluster.task_masks(&CORES), masks);
+    assert!(cluster.sbatch(&[], "true").state == "COMPLETED");
+    cluster.wait_idle();
+}
+
+#[test]
+fn an_unknown_release_line_makes_it_inert() {
+    if !two_cpus() {
+        return;
+    }
+    // 99: a line that Slurm will have some day.
+    let source = "long slurm_api_version(void) { return 99L << 16; }";
+    let (_folder, object) = preload("future", source);
+    let cluster = berth().env("LD_PRELOAD", &object.to_string_lossy()).up();
+    lives(&cluster, ["0x3", "0x3"]);
+    let log = cluster.slurmd_log();
+    let loud: Vec<_> = log
+        .lines()
+        .filter(|line| line.contains("error: berth:"))
+        .collect();
+    assert_eq!(loud.len(), 1, "one loud line, at start: {log}");
+    for part in [
+        "berth knows 22.05",
+        "26.05",
+        "install a berth that knows it",
+    ] {
+        assert!(loud[0].contains(part), "no {part:?} in {loud:?}");
+    }
+    assert!(!log.contains("berth: ready"), "{log}");
+}
+
+#[test]
+fn a_record_that_fails_its_check_is_not_used() {
+    if !two_cpus() {
+        return;
+    }
+    // The check has the kernel look at each pointer first; here it finds nothing there.
+    let source = "#include <errno.h>\n#include <sys/types.h>\n\
+                  ssize_t process_vm_readv(void) { errno = EFAULT; return -1; }";
+    let (_folder, object) = preload("blind", source);
+    let cluster = berth().env("LD_PRELOAD", &object.to_string_lossy()).up();
+    // Bound to the step's cores all the same, by Slurm's public interface.
+    assert_eq!(
+        cluster.task_masks(&["-n1", "-c1", "--cpu-bind=cores"]),
+        ["0x1"]
+    );
+    lives(&cluster, ["0x3", "0x3"]);
+    let log = cluster.slurmd_log();
+    assert!(
+        log.contains("error: berth: slurmd's settings (conf)"),
+        "{log}"
+    );
+    assert!(
+        log.contains("is bound to the step's CPUs 0, without placement"),
+        "{log}"
+    );
+}
+
+#[test]
+fn beside_task_affinity_it_steps_aside() {
+    if !two_cpus() {
+        return;
+    }
+    let cluster = berth().task_plugin("task/affinity,task/berth").up();
+    // A mask that both would bind, and a refusal that only one can be the author of.
+    lives(&cluster, ["0x1", "0x2"]);
+    let far = cluster.srun(&["-n1", "--cpu-bind=map_cpu:9", "true"]);
+    assert!(!far.ok() && !far.stderr.contains("berth:"), "{far:#?}");
+    let log = cluster.slurmd_log();
+    assert!(
+        log.contains("TaskPlugin=task/affinity,task/berth lists task/affinity"),
+        "{log}"
+    );
+    assert!(!log.contains("berth: step="), "{log}");
+}
+
+#[test]
+fn wrong_settings_are_said_and_ignored() {
+    if !two_cpus() {
+        return;
+    }
+    let cluster = Cluster::builder()
+        .plugstack(Some("compatt=affinity notes=loud shadow=on"))
+        .up();
+    lives(&cluster, ["0x1", "0x2"]);
+    let log = cluster.slurmd_log();
+    for part in [
+        "compatt=affinity: there is no such key, the nearest is compat; ignored",
+        "notes=loud: the value is one of user, log, off; ignored",
+        "shadow=on: this release of berth does not have this key; ignored",
+    ] {
+        assert_eq!(log.matches(part).count(), 1, "{part:?} once in {log}");
+    }
+}
+
+#[test]
+fn without_the_command_slurmds_own_map_is_used() {
+    if !two_cpus() {
+        return;
+    }
+    let cluster = Cluster::builder()
+        .plugstack(Some("command=/nonexistent/berth"))
+        .up();
+    lives(&cluster, ["0x1", "0x2"]);
+    let log = cluster.slurmd_log();
+    assert!(log.contains("/nonexistent/berth is not there"), "{log}");
+    assert!(log.contains("slurmd's own map is used"), "{log}");
+    let domains = cluster.srun(&["-n1", "--exclusive", "--cpu-bind=ldoms", "true"]);
+    assert!(
+        !domains.ok() && domains.stderr.contains("does not know this node's"),
+        "{domains:#?}"
+    );
+    cluster.wait_idle();
+}
+
+#[test]
+fn without_a_plugstack_line_the_defaults_hold() {
+    if !two_cpus() {
+        return;
+    }
+    let cluster = Cluster::builder().plugstack(None).up();
+    lives(&cluster, ["0x1", "0x2"]);
+    assert!(
+        cluster.slurmd_log().contains("berth: ready:"),
+        "{}",
+        cluster.slurmd_log()
+    );
+}
+
+#[test]
+fn restarted_and_reconfigured_while_a_step_runs() {
+    if !two_cpus() {
+        return;
+    }
+    let cluster = berth().up();
+    let mut sleeper = cluster
+        .program("srun")
+        .args(["-n1", "-c1", "--cpu-bind=cores", "sleep", "60"])
+        .spawn()
+        .unwrap();
+    cluster.wait_for("the step", || {
+        cluster.slurmd_log().contains("bound=1/1").then_some(())
+    });
+    cluster.restart_slurmd();
+    cluster.scontrol(&["reconfigure"]).expect_ok();
+    assert_eq!(
+        cluster.task_masks(&["-n1", "-c1", "--cpu-bind=cores"]),
+        ["0x2"]
+    );
+    assert!(sleeper.try_wait().unwrap().is_none(), "the step went on");
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    cluster.wait_idle();
+}
+
+#[test]
+fn a_machine_pretended_to_slurmd_is_said_loudly() {
+    let cluster = berth().env("HWLOC_SYNTHETIC", "pack:2 core:4 pu:2").up();
+    let log = cluster.slurmd_log();
+    assert!(
+        log.contains("the machine is pretended: HWLOC_SYNTHETIC=pack:2 core:4 pu:2"),
+        "{log}"
+    );
+    assert!(
+        log.contains("S:C:T 2:4:2 (SCTTCTTCTTCTTSCTTCTTCTTCTT)"),
+        "{log}"
+    );
+}
+
+#[test]
+fn the_machine_file_is_roots_alone_to_write() {
+    use std::os::unix::fs::PermissionsExt;
+    let cluster = berth().up();
+    let state = cluster.folder().join("run/berth");
+    let node = std::fs::read_dir(&state)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    for (path, mode) in [
+        (&state, 0o755),
+        (&node, 0o755),
+        (&node.join("machine.json"), 0o644),
+    ] {
+        let found = std::fs::metadata(path).unwrap().permissions().mode() & 0o7777;
+        assert_eq!(found, mode, "{}", path.display());
+    }
+    assert!(command().is_file());
+}
