@@ -283,3 +283,58 @@ fn the_option_stands_in_every_help() {
         }
     }
 }
+
+/// After fork slurmstepd's child descends from a process with threads: what it may do
+/// is little, and telling the kernel its mask is not among it.
+#[test]
+fn the_parent_tells_the_kernel_not_the_task() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, object, calls) = (
+        folder.path().join("p.c"),
+        folder.path().join("watch.so"),
+        folder.path().join("calls"),
+    );
+    let source = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <fcntl.h>\n#include <sched.h>\n\
+        #include <stdarg.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <sys/syscall.h>\n\
+        #include <unistd.h>\n\
+        static void note(long target) { const char *file = getenv(\"WATCH_FILE\"); char line[64];\n\
+        int length = snprintf(line, sizeof line, \"%d %ld\\n\", (int)getpid(), target);\n\
+        int fd = file ? open(file, O_WRONLY | O_CREAT | O_APPEND, 0600) : -1;\n\
+        if (fd >= 0) { if (write(fd, line, length) < 0) abort(); close(fd); } }\n\
+        int sched_setaffinity(pid_t pid, size_t size, const cpu_set_t *set) { note(pid);\n\
+        return ((int (*)(pid_t, size_t, const cpu_set_t *))dlsym(RTLD_NEXT, \"sched_setaffinity\"))(pid, size, set); }\n\
+        long syscall(long number, ...) { va_list list; va_start(list, number); long a[6];\n\
+        for (int i = 0; i < 6; i++) a[i] = va_arg(list, long); va_end(list);\n\
+        if (number == SYS_sched_setaffinity) note(a[0]);\n\
+        return ((long (*)(long, ...))dlsym(RTLD_NEXT, \"syscall\"))(number, a[0], a[1], a[2], a[3], a[4], a[5]); }\n";
+    std::fs::write(&code, source).unwrap();
+    let built = std::process::Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .args([&object, &code])
+        .status();
+    assert!(built.unwrap().success());
+    let cluster = Cluster::builder()
+        .plugstack(Some(""))
+        .env("LD_PRELOAD", &object.to_string_lossy())
+        .env("WATCH_FILE", &calls.to_string_lossy())
+        .up();
+    // hwloc binds itself to look at each CPU, when slurmd starts and in our child.
+    std::fs::remove_file(&calls).unwrap();
+    cluster
+        .srun(&["-n1", "-c1", "--cpu-bind=cores", "true"])
+        .expect_ok();
+    let calls = std::fs::read_to_string(&calls).unwrap();
+    let calls: Vec<_> = calls
+        .lines()
+        .filter_map(|line| line.split_once(' '))
+        .collect();
+    // hwloc in slurmstepd itself looks at its CPUs the same way: target 0.
+    let told: Vec<_> = calls.iter().filter(|(_, target)| *target != "0").collect();
+    assert_eq!(told.len(), 1, "one call for one task: {calls:?}");
+    let (parent, task) = told[0];
+    assert_ne!(parent, task);
+    assert!(
+        calls.iter().all(|(caller, _)| caller == parent),
+        "the task called too: {calls:?}"
+    );
+}

@@ -1,0 +1,249 @@
+//! `berth plan` as a user runs it: the program, its words, its exit codes.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+struct Done {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+fn berth(arguments: &[&str], input: &str) -> Done {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_berth"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    Done {
+        code: output.status.code().unwrap(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Options in one text, without blanks inside them.
+fn plan(options: &str) -> Done {
+    let mut arguments = vec!["plan"];
+    arguments.extend(options.split(' '));
+    berth(&arguments, "")
+}
+
+#[test]
+fn the_papers_example_on_both_numberings() {
+    let machine = [
+        "plan",
+        "--machine",
+        "pack:4 core:2 pu:1",
+        "-n8",
+        "-B",
+        "4:2",
+    ];
+    let rest = ["--distribution=block:cyclic", "--format", "masks"];
+    let block = berth(&[&machine[..], &rest].concat(), "");
+    assert_eq!(block.stdout, "0x01,0x04,0x10,0x40,0x02,0x08,0x20,0x80\n");
+    let cyclic = berth(
+        &[&machine[..], &rest, &["--numbering", "cyclic"]].concat(),
+        "",
+    );
+    assert_eq!(cyclic.stdout, "0x01,0x02,0x04,0x08,0x10,0x20,0x40,0x80\n");
+    // By sockets and cores the two are the same.
+    let columns = |numbering: &str| {
+        let table = berth(&[&machine[..], &["--numbering", numbering]].concat(), "").stdout;
+        let rows = table
+            .lines()
+            .skip_while(|line| !line.starts_with("task"))
+            .skip(1);
+        rows.map(|row| row.split_whitespace().take(3).collect::<Vec<_>>().join(" "))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(columns("block"), columns("cyclic"));
+    assert_eq!(
+        columns("block"),
+        [
+            "0 0 0", "1 1 2", "2 2 4", "3 3 6", "4 0 1", "5 1 3", "6 2 5", "7 3 7"
+        ]
+    );
+}
+
+#[test]
+fn the_table_says_what_it_assumes() {
+    let done = berth(
+        &[
+            "plan",
+            "--machine",
+            "pack:2 core:2 pu:2",
+            "-n2",
+            "--cores",
+            "0,2",
+            "--cpu-bind=cores",
+        ],
+        "",
+    );
+    assert_eq!(
+        done.stdout,
+        "machine     pack:2 core:2 pu:2 (S:C:T 2:2:2)\n\
+         allocation  cores 0,2 (--cores)\n\
+         rule        cores:cyclic\n\
+         \n\
+         task  socket  core  CPUs  mask\n\
+         0     0       0     0-1   0x03\n\
+         1     1       2     4-5   0x30\n"
+    );
+    assert_eq!((done.code, done.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn exit_codes_and_texts() {
+    let refused = plan("--machine pu:2 -n2 --cpu-bind=map_cpu:7");
+    assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));
+    assert!(
+        refused
+            .stderr
+            .starts_with("berth: refused: --cpu-bind=map_cpu:7 names CPU 7"),
+        "{}",
+        refused.stderr
+    );
+    let unmet = berth(&["plan", "--machine", "pack:2 core:2 pu:1", "-B", "4:2"], "");
+    assert_eq!(unmet.code, 1);
+    assert!(
+        unmet
+            .stderr
+            .contains("-B asks for 4 sockets; this machine has 2"),
+        "{}",
+        unmet.stderr
+    );
+    let binding = plan("--machine pu:2 --binding=linear:");
+    assert_eq!(binding.code, 2);
+    assert!(
+        binding.stderr.contains("  linear:\n         ^"),
+        "{}",
+        binding.stderr
+    );
+    for usage in [
+        "-n0",
+        "-n2x",
+        "--format=odd",
+        "--cpu-bind=what",
+        "-mblok",
+        "-B1:2:3:4",
+        "--cores=0 --cpus=0",
+        "--no-such",
+    ] {
+        assert_eq!(plan(usage).code, 2, "{usage}");
+    }
+    let note = berth(
+        &[
+            "plan",
+            "--machine",
+            "core:2 pu:1",
+            "-n2",
+            "--binding=linear:2",
+            "--format=cpus",
+        ],
+        "",
+    );
+    assert_eq!((note.code, note.stdout.as_str()), (0, "0-1\n0-1\n"));
+    assert!(
+        note.stderr.starts_with("berth: note: --binding=linear:2"),
+        "{}",
+        note.stderr
+    );
+    assert_eq!(plan("--machine no/such/file.xml").code, 1);
+    let free = berth(
+        &[
+            "plan",
+            "--machine",
+            "core:2 pu:1",
+            "-n2",
+            "--cpu-bind=none",
+            "--format=masks",
+        ],
+        "",
+    );
+    assert_eq!(free.stdout, "none\n");
+}
+
+#[test]
+fn one_answer_a_line() {
+    let requests = "\
+-n 2 --cpu-bind=cores
+# a comment, and a blank line
+
+srun -n4 -c 9 --cpu-bind=cores
+-n 2 --cpu_bind 'map_cpu:0,99'
+-n 2 --binding=linear:9
+-n 2 --format cpus -c 2 --cpu-bind=cores
+-n 2 --machine 'pack:1 core:2 pu:1'
+--what
+-n 2 --cpu-bind=none
+'open
+";
+    let done = berth(
+        &["plan", "--machine", "pack:2 core:4 pu:2", "--batch", "-"],
+        requests,
+    );
+    let answers: Vec<_> = done.stdout.lines().collect();
+    assert_eq!(done.code, 0);
+    assert_eq!(answers.len(), 9, "{answers:#?}");
+    assert_eq!(answers[0], "0x0003,0x0300");
+    assert!(
+        answers[1].starts_with("0x000F,0x0F00,0x00F0,0xF000 # 4 tasks × 9 CPUs asked"),
+        "{}",
+        answers[1]
+    );
+    assert!(
+        answers[2].starts_with("error: --cpu-bind=map_cpu:0,99 names CPU 99"),
+        "{}",
+        answers[2]
+    );
+    assert!(
+        answers[3].starts_with("0xFFFF # --binding=linear:9 asks for 2 tasks × 9 cores"),
+        "{}",
+        answers[3]
+    );
+    assert_eq!(answers[4], "0-1 8-9");
+    assert_eq!(answers[5], "0x1,0x2");
+    assert_eq!(answers[6], "error: unexpected argument '--what' found");
+    assert_eq!(answers[7], "none");
+    assert_eq!(
+        answers[8],
+        "error: a quote is not closed on this line; close it"
+    );
+}
+
+#[test]
+fn live_is_this_machine() {
+    let done = berth(&["plan", "-n1", "--cpu-bind=none", "--format=masks"], "");
+    assert_eq!(
+        (done.code, done.stdout.as_str()),
+        (0, "none\n"),
+        "{}",
+        done.stderr
+    );
+    let found = berth(&["discover"], "");
+    assert_eq!(found.code, 0);
+    assert!(
+        found.stdout.contains("\"berth_machine\""),
+        "{}",
+        found.stdout
+    );
+}
+
+#[test]
+fn man_pages_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let done = berth(&["man", &folder.path().to_string_lossy()], "");
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    let page = std::fs::read_to_string(folder.path().join("berth-plan.1")).unwrap();
+    assert!(page.contains("cpu\\-bind"), "{page}");
+}
