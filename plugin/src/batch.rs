@@ -8,10 +8,10 @@ use berth_placement::{
     Binding, CpuBind, Plan, RefusalKind, Request, binding::Strategy, plan_batch,
 };
 use libc::c_int;
-use slurm_sys::{BatchRequest, SlurmConf, SlurmdConf};
+use slurm_sys::{BatchRequest, SlurmConf};
 
 use crate::guard::SUCCESS;
-use crate::launch::{ENV_BOUND, ENV_NOTE, ENV_REQUEST, ENV_RULE, Stop, describe, is_off, join};
+use crate::launch::{ENV_BOUND, ENV_NOTE, ENV_REQUEST, ENV_RULE, Stop, describe, here, join};
 use crate::settings::{self, Settings};
 use crate::standing::{self, Slurmish};
 use crate::{convert, node, spank_option};
@@ -51,14 +51,9 @@ pub(crate) unsafe fn hook(request: *mut c_void) -> c_int {
 
 fn script(slurm: Slurmish, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
     let settings = settings::current();
-    // SAFETY: the layout is the running release's, and the view ends with this hook.
-    let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
-    let conf = conf.ok_or_else(|| Stop::Aside("slurmd has no settings (conf)".into()))?;
-    node::sane(&conf).map_err(Stop::Aside)?;
-    let node_name = conf.node_name().unwrap_or_default();
-    if is_off(&settings, &node_name) {
+    let Some((conf, node_name)) = here(slurm, &settings)? else {
         return Ok(());
-    }
+    };
     let (allocation, core_spec) = {
         let cred = batch.cred()?;
         let cores = cred.node_cores(cred.node_index(&node_name)?)?;

@@ -84,14 +84,9 @@ impl From<slurm_sys::Error> for Stop {
 
 fn step(slurm: Slurmish, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), Stop> {
     let settings = settings::current();
-    // SAFETY: the layout is the running release's, and the view ends with this hook.
-    let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
-    let conf = conf.ok_or_else(|| Stop::Aside("slurmd has no settings (conf)".into()))?;
-    node::sane(&conf).map_err(Stop::Aside)?;
-    let node_name = conf.node_name().unwrap_or_default();
-    if is_off(&settings, &node_name) {
+    let Some((conf, node_name)) = here(slurm, &settings)? else {
         return Ok(());
-    }
+    };
     let index = check(launch, node_id, &node_name).map_err(Stop::Aside)?;
     let allocation = {
         let cred = launch.cred()?;
@@ -110,6 +105,19 @@ fn step(slurm: Slurmish, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result
     }
     let plan = plan(&ask, &host)?;
     write(slurm, launch, &ask, &plan, host.shape.cpus_are_cores)
+}
+
+/// slurmd's settings and this node's name, checked; nothing while switched off.
+pub(crate) fn here(
+    slurm: Slurmish,
+    settings: &Settings,
+) -> Result<Option<(SlurmdConf, String)>, Stop> {
+    // SAFETY: the layout is the running release's, and the view ends with the hook.
+    let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
+    let conf = conf.ok_or_else(|| Stop::Aside("slurmd has no settings (conf)".into()))?;
+    node::sane(&conf).map_err(Stop::Aside)?;
+    let node_name = conf.node_name().unwrap_or_default();
+    Ok((!is_off(settings, &node_name)).then_some((conf, node_name)))
 }
 
 /// The sanity checks; once one request has passed, the kernel need not look at

@@ -32,6 +32,7 @@ pub mod refusal;
 pub mod request;
 pub mod rule;
 pub mod shape;
+pub mod walk;
 
 pub use binding::Binding;
 pub use cpu_bind::{CpuBind, Level, Mode};

@@ -5,7 +5,7 @@
 
 use crate::available::Available;
 use crate::host::PuTable;
-use crate::place::{NoPlace, Walk};
+use crate::walk::{NoPlace, Walk};
 
 /// Each task's slots, in local-id order.
 ///

@@ -6,7 +6,7 @@
 use crate::available::Available;
 use crate::distribution::Order;
 use crate::host::PuTable;
-use crate::place::{NoPlace, Walk};
+use crate::walk::{NoPlace, Walk};
 
 /// Each task's slots, in local-id order.
 ///

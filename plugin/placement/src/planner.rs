@@ -8,11 +8,12 @@ use crate::cpuset::CpuSet;
 use crate::cpuset_text::join_masks;
 use crate::explicit;
 use crate::host::{Host, PuTable};
-use crate::place::{NoPlace, Walk, cpus_per_task_that_fit, place};
+use crate::place::{cpus_per_task_that_fit, place};
 use crate::plan::{Message, Plan, TaskPlan};
 use crate::refusal::{Note, Refusal};
 use crate::request::{Compat, CoreSpec, Request};
 use crate::rule::{Chosen, Rule};
+use crate::walk::{NoPlace, Walk};
 
 /// One planning under way.
 pub(crate) struct Planner<'a> {

@@ -6,7 +6,7 @@ use std::fmt;
 use crate::cpu_bind::Mode;
 use crate::cpuset::CpuSet;
 use crate::ids::LocalId;
-use crate::place::NoPlace;
+use crate::walk::NoPlace;
 
 /// A refused request.
 #[derive(Clone, Debug, PartialEq, Eq)]
