@@ -227,7 +227,7 @@ stop_pids() {
 # would miss one that has just started, and name somebody else when one was killed.
 daemon_pids() {
     local file pid
-    for file in $(grep -lszF -- "$dir/" /proc/[0-9]*/cmdline); do
+    grep -lszF -- "$dir/" /proc/[0-9]*/cmdline | while read -r file; do
         pid=$(cut -d / -f 3 <<< "$file")
         case $(readlink "/proc/$pid/exe") in
             */munged | */slurmctld* | */slurmd*) printf '%s\n' "$pid" ;;
@@ -237,7 +237,7 @@ daemon_pids() {
 
 slurmd_pids() {
     local pid
-    for pid in $(daemon_pids); do
+    daemon_pids | while read -r pid; do
         [[ $(readlink "/proc/$pid/exe") != */slurmd* ]] || printf '%s\n' "$pid"
     done
 }
