@@ -16,11 +16,14 @@ need_root() {
     [ "$(id -u)" -eq 0 ] || die "$1 must run as root; this is user $(id -un). Try: sudo $me"
 }
 
-# The programs of Debian's real daemons: with slurm-wlm-emulator installed the plain
-# names are front-end builds, which know no task plugin.
+# A daemon's program, by its plain name: newer releases go by the name they are called.
 slurm_daemon() {
-    command -v "$1-wlm" || command -v "$1" ||
-        die "the program $1 is not installed. Run ci/setup first."
+    local program
+    program=$(command -v "$1") || die "the program $1 is not installed. Run ci/setup first."
+    case $(readlink -f -- "$program") in
+        *emulator*) die "$program is the front-end build of slurm-wlm-emulator, which knows no task plugin. Remove that package: apt-get remove slurm-wlm-emulator" ;;
+    esac
+    printf '%s\n' "$program"
 }
 
 # Where the installed Slurm keeps its own plugins. Its daemons are linked with
