@@ -113,7 +113,10 @@ fn exit_codes_and_texts() {
         "{}",
         refused.stderr
     );
-    let unmet = berth(&["plan", "--machine", "pack:2 core:2 pu:1", "-B", "4:2"], "");
+    let unmet = berth(
+        &["plan", "--machine", "pack:2 core:2 pu:1", "-B", "4:2"],
+        "",
+    );
     assert_eq!(unmet.code, 1);
     assert!(
         unmet
