@@ -154,9 +154,10 @@ write_cgroup_conf() {
 
 start_munged() {
     (umask 0077 && head -c 128 /dev/urandom > "$dir/munge/key")
+    # --origin: nobody needs to know this machine's name to find its address.
     # --force: a TMPDIR that only root may enter is good enough for root's jobs.
     munged --force --key-file="$dir/munge/key" --socket="$dir/munge/socket" --pid-file="$dir/run/munged.pid" \
-        --log-file="$dir/log/munged.log" --seed-file="$dir/munge/seed" 2>> "$dir/log/munged.err"
+        --log-file="$dir/log/munged.log" --seed-file="$dir/munge/seed" --origin=127.0.0.1 2>> "$dir/log/munged.err"
 }
 
 start_slurmctld() {
