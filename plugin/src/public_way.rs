@@ -8,7 +8,7 @@ use slurm_spank::SpankHandle;
 
 use crate::settings::{self, Notes};
 use crate::step::{Intent, lock};
-use crate::{report, spank_option};
+use crate::{report, spank_option, standing};
 
 /// SPANK's `task_post_fork`, in the parent, after the task plugins.
 pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
@@ -16,7 +16,7 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
     match step.as_ref().map(|step| &step.intent) {
         Some(Intent::Unplanned) => {}
         Some(_) => return,
-        None => return say_unheard(),
+        None => return say_unheard(spank),
     }
     drop(step);
     let Ok(pid) = spank.task_pid() else { return };
@@ -55,15 +55,19 @@ fn cpus(spank: &SpankHandle<'_>) -> Result<CpuSet, String> {
     Ok(cpus)
 }
 
-/// A `--binding` on a node where we are no task plugin is not dropped in silence.
-fn say_unheard() {
+/// A `--binding` on a node where berth is off, aside or no task plugin is not
+/// dropped in silence. Once a step, from its first node, never from a batch script.
+fn say_unheard(spank: &SpankHandle<'_>) {
     let Some(binding) = spank_option::told() else {
         return;
     };
-    if settings::current().notes == Notes::User && crate::standing::aside().is_none() {
+    let batch = standing::unjudged().map(|slurm| slurm.layout.constants.SLURM_BATCH_SCRIPT);
+    let is_batch = spank.job_stepid().ok() == batch;
+    let is_first = spank.job_nodeid().is_ok_and(|node| node == 0);
+    if settings::current().notes == Notes::User && is_first && !is_batch {
         report::to_user(&format!(
-            "berth: note: --binding={binding} is not honoured on this node: it needs \
-             TaskPlugin=task/berth; ask the administrator\n"
+            "berth: note: --binding={binding} is not honoured on this node; its administrator \
+             finds the reason in slurmd's log\n"
         ));
     }
 }

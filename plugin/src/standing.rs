@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use slurm_sys::{Layout, Slurm, SlurmConf, Symbols};
 
+use crate::identity::NAME;
 use crate::settings;
 
 /// What a hook needs to touch Slurm's records.
@@ -47,13 +48,39 @@ fn judge() -> Result<Slurmish, String> {
     let symbols = slurm.symbols;
     let layout = slurm.layout(settings::current().strict)?;
     let found = Slurmish { layout, symbols };
-    match task_plugin(found).filter(|list| has_affinity(list)) {
-        None => Ok(found),
-        Some(list) => Err(format!(
+    if let Some(list) = task_plugin(found) {
+        may_stand_in(&list, &own_name())?;
+    }
+    Ok(found)
+}
+
+/// Whether a TaskPlugin list has us, and not task/affinity beside us. `own` is the
+/// name of our file, by which Slurm finds it: some sites give it another.
+fn may_stand_in(list: &str, own: &str) -> Result<(), String> {
+    let has = |wanted: &str| {
+        list.split(',')
+            .map(|name| name.trim().trim_start_matches("task/"))
+            .any(|name| name == wanted)
+    };
+    if !has(own) && !has(NAME) {
+        return Err(format!(
+            "TaskPlugin={list} does not list task/berth; berth binds nothing here, --binding is \
+             answered with a note: add task/berth, or take berth's line out of plugstack.conf"
+        ));
+    }
+    if own != "affinity" && has("affinity") {
+        return Err(format!(
             "TaskPlugin={list} lists task/affinity, which binds every task a second time; berth \
              binds nothing here: take one of the two out of slurm.conf"
-        )),
+        ));
     }
+    Ok(())
+}
+
+fn own_name() -> String {
+    let file = slurm_sys::process::own_path().unwrap_or_default();
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    stem.trim_start_matches("task_").to_string()
 }
 
 fn task_plugin(slurm: Slurmish) -> Option<String> {
@@ -62,8 +89,28 @@ fn task_plugin(slurm: Slurmish) -> Option<String> {
     conf.task_plugin()
 }
 
-fn has_affinity(list: &str) -> bool {
-    list.split(',')
-        .map(|name| name.trim().trim_start_matches("task/"))
-        .any(|name| name == "affinity")
+#[cfg(test)]
+mod tests {
+    use super::may_stand_in;
+
+    #[test]
+    #[allow(clippy::panic, reason = "a test says so")]
+    fn listed_and_alone() {
+        for (list, own, says) in [
+            ("task/berth", "berth", None),
+            ("berth", "berth", None),
+            ("task/cgroup,task/berth", "berth", None),
+            ("task/affinity", "affinity", None),
+            ("task/affinity,task/berth", "berth", Some("a second time")),
+            ("task/affinity", "berth", Some("does not list")),
+            ("task/none", "berth", Some("does not list")),
+        ] {
+            let said = may_stand_in(list, own).err();
+            match (said, says) {
+                (None, None) => {}
+                (Some(said), Some(says)) => assert!(said.contains(says), "{list}: {said}"),
+                other => panic!("{list} as {own}: {other:?}"),
+            }
+        }
+    }
 }
