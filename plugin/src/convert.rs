@@ -62,7 +62,7 @@ pub(crate) fn rules(slurm: Slurmish, settings: &Settings) -> Rules {
         (constants.CPU_AUTO_BIND_TO_SOCKETS, Level::Sockets),
     ];
     Rules {
-        compat: settings.compat,
+        fixes: settings.fixes,
         block_by_default: select & constants.CR_CORE_DEFAULT_DIST_BLOCK != 0,
         autobind: autobind
             .into_iter()

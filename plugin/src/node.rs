@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 
 use berth_host::command_path::default_command;
 use berth_host::{MachineFile, OnlineCpus, StateDir, discover_child, machine_file};
-use berth_placement::{CpuId, Host, Machine, Shape, SocketKind};
+use berth_placement::{CpuId, Fixes, Host, Machine, Shape, SocketKind};
 use slurm_sys::process::{Daemon, daemon, own_path};
 use slurm_sys::{Identity, Line, Slurm, SlurmConf, SlurmdConf};
 
@@ -114,9 +114,10 @@ fn ready_line(slurm: Slurmish, host: &Host) -> String {
         layout.first_micro,
         layout.last_verified_micro,
         host.shape,
-        match settings.compat {
-            berth_placement::Compat::Berth => "berth",
-            berth_placement::Compat::Affinity => "affinity",
+        match settings.fixes {
+            Fixes::ALL => "berth".into(),
+            Fixes::NONE => "affinity".into(),
+            some => format!("affinity with {some:?}"),
         },
     )
 }

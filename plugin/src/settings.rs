@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use berth_placement::{Binding, Compat};
+use berth_placement::{Binding, Fixes};
 
 /// Every key of the design; those this release does nothing for say so.
 const KEYS: [&str; 11] = [
@@ -21,7 +21,7 @@ const KEYS: [&str; 11] = [
     "strict",
     "nodes",
 ];
-const NOT_YET: [&str; 2] = ["fixes", "shadow"];
+const NOT_YET: [&str; 1] = ["shadow"];
 
 /// Where notes to users go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,8 @@ pub(crate) enum Notes {
 /// The settings in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Settings {
-    pub compat: Compat,
+    /// `compat=` and `fixes=` together: where we differ from task/affinity.
+    pub fixes: Fixes,
     pub binding: bool,
     pub binding_default: Option<Binding>,
     pub refuse_failed_binding: bool,
@@ -50,7 +51,7 @@ pub(crate) struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            compat: Compat::Berth,
+            fixes: Fixes::ALL,
             binding: true,
             binding_default: None,
             refuse_failed_binding: false,
@@ -83,11 +84,9 @@ impl Settings {
     fn take(&mut self, key: &str, value: &str) -> Result<(), String> {
         match key {
             "compat" => {
-                self.compat = one_of(
-                    value,
-                    &[("berth", Compat::Berth), ("affinity", Compat::Affinity)],
-                )?;
+                self.fixes = one_of(value, &[("berth", Fixes::ALL), ("affinity", Fixes::NONE)])?;
             }
+            "fixes" => self.fixes = self.fixes.apply(value).map_err(|why| why.to_string())?,
             "binding" => self.binding = one_of(value, &[("on", true), ("off", false)])?,
             "binding_default" => self.binding_default = default_binding(value)?,
             "binding_fail" => {
@@ -188,7 +187,7 @@ mod tests {
              command=/opt/bin/berth state_dir=/var/lib/berth strict=on",
         );
         assert_eq!(complaints, Vec::<String>::new());
-        assert_eq!(settings.compat, Compat::Affinity);
+        assert_eq!(settings.fixes, Fixes::NONE);
         assert!(!settings.binding && settings.refuse_failed_binding && settings.strict);
         assert_eq!(
             settings.binding_default.map(|binding| binding.to_string()),
@@ -209,6 +208,7 @@ mod tests {
             ("state_dir=run", "path from the root"),
             ("binding_default=linear:x", "expected"),
             ("binding_default=striding:2:2", "does not have striding"),
+            ("fixes=+no-such", "smt-neighbours"),
         ] {
             let (settings, complaints) = read(words);
             assert_eq!(settings, Settings::default(), "{words}");

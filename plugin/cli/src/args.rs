@@ -140,6 +140,15 @@ pub(crate) struct PlanArgs {
     )]
     pub compat: CompatArg,
 
+    /// Where to differ from task/affinity: all, none, or +NAME,-NAME…
+    #[arg(
+        long,
+        value_name = "FIXES",
+        allow_hyphen_values = true,
+        help_heading = "Rules"
+    )]
+    pub fixes: Option<String>,
+
     /// table, masks (as in the launch message), cpus (one list a task) [default: table; with --batch masks]
     #[arg(long, value_name = "FORMAT", help_heading = "Output")]
     pub format: Option<Format>,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use berth_discover::{Discovered, Source, discover};
 use berth_placement::{
-    Allocation, Compat, CoreIdx, Host, Request, Rules, SocketKind, binding::Strategy,
+    Allocation, CoreIdx, Fixes, Host, Request, Rules, SocketKind, binding::Strategy,
 };
 
 use crate::Failure;
@@ -60,15 +60,21 @@ pub(crate) fn request(args: &PlanArgs, host: &Host) -> Result<Request, Failure> 
         binding,
         allocation: allocation(args, host)?,
         rules: Rules {
-            compat: match args.compat {
-                CompatArg::Berth => Compat::Berth,
-                CompatArg::Affinity => Compat::Affinity,
-            },
+            fixes: fixes(args)?,
             refuse_failed_binding: args.binding_fail == BindingFail::Refuse,
             ..Rules::default()
         },
         ..Request::default()
     })
+}
+
+fn fixes(args: &PlanArgs) -> Result<Fixes, Failure> {
+    let base = match args.compat {
+        CompatArg::Berth => Fixes::ALL,
+        CompatArg::Affinity => Fixes::NONE,
+    };
+    let words = args.fixes.as_deref().unwrap_or_default();
+    Ok(base.apply(words).map_err(|why| format!("--fixes: {why}"))?)
 }
 
 fn allocation(args: &PlanArgs, host: &Host) -> Result<Allocation, Failure> {

@@ -7,11 +7,11 @@ use crate::cpuset::CpuSet;
 use crate::host::Host;
 use crate::ids::{CpuId, LocalId, NumaId};
 use crate::refusal::Refusal;
-use crate::request::Compat;
 
 /// The CPU set of each task; `None` for `none`: nothing is bound.
 ///
-/// Lists wrap: task *i* takes entry *i* modulo their length.
+/// Lists wrap: task *i* takes entry *i* modulo their length. `wrap` is for NUMA
+/// nodes: one that is not there is taken modulo their number, as task/affinity does.
 ///
 /// # Errors
 /// [`Refusal`] for a memory domain that is not there, or an empty mask.
@@ -20,7 +20,7 @@ pub fn tasks(
     tasks: u32,
     own: &CpuSet,
     host: &Host,
-    compat: Compat,
+    wrap: bool,
 ) -> Result<Option<Vec<CpuSet>>, Refusal> {
     let ids = 0..tasks;
     let sets: Vec<CpuSet> = match mode {
@@ -32,17 +32,17 @@ pub fn tasks(
         Mode::MapCpu(list) => ids.filter_map(|id| pick(list, id)).map(single).collect(),
         Mode::MaskCpu(list) => ids.filter_map(|id| pick(list, id)).collect(),
         Mode::RankLdom => {
-            let domains = Domains::of(host, compat)?;
+            let domains = Domains::of(host, wrap)?;
             ids.map(|id| domains.wrapped(id)).collect()
         }
         Mode::MapLdom(list) => {
-            let domains = Domains::of(host, compat)?;
+            let domains = Domains::of(host, wrap)?;
             ids.filter_map(|id| pick(list, id))
                 .map(|id| domains.numbered(id))
                 .collect::<Result<_, _>>()?
         }
         Mode::MaskLdom(list) => {
-            let domains = Domains::of(host, compat)?;
+            let domains = Domains::of(host, wrap)?;
             ids.filter_map(|id| pick(list, id))
                 .map(|mask| domains.masked(&mask))
                 .collect::<Result<_, _>>()?
@@ -80,15 +80,12 @@ struct Domains {
 }
 
 impl Domains {
-    fn of(host: &Host, compat: Compat) -> Result<Self, Refusal> {
+    fn of(host: &Host, wrap: bool) -> Result<Self, Refusal> {
         let list = host.memory_domains();
         if list.is_empty() {
             return Err(Refusal::DomainsUnknown);
         }
-        Ok(Self {
-            list,
-            wrap: compat == Compat::Affinity,
-        })
+        Ok(Self { list, wrap })
     }
 
     fn wrapped(&self, id: u32) -> CpuSet {

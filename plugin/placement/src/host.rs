@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use crate::cpuset::CpuSet;
+use crate::fixes::{Fix, Fixes};
 use crate::ids::{CpuId, NumaId};
 use crate::machine::{Machine, SocketKind};
-use crate::request::Compat;
 use crate::shape::Shape;
 
 /// What the planner knows of the host.
@@ -71,18 +71,25 @@ pub struct PuTable {
     pub stride: u32,
     /// Number of cores.
     pub core_count: u32,
+    /// The walk in blocks, where a third level changes it.
+    order: Option<Vec<u32>>,
 }
 
 impl PuTable {
-    /// The table under the given behaviour: by slurmd's arithmetic for
-    /// `compat=affinity`, with the tree's sockets otherwise.
+    /// The table by slurmd's arithmetic, mended by the fixes that are on.
     #[must_use]
-    pub fn new(host: &Host, compat: Compat) -> Self {
-        let table = Self::by_arithmetic(&host.shape);
-        match (&host.machine, compat) {
-            (Some(machine), Compat::Berth) => table.with_parents(machine, host),
-            _ => table,
+    pub fn new(host: &Host, fixes: Fixes) -> Self {
+        let mut table = Self::by_arithmetic(&host.shape);
+        let Some(machine) = &host.machine else {
+            return table;
+        };
+        if fixes.has(Fix::HoleNumbers) {
+            table.mend_numbers(machine, host);
         }
+        if fixes.has(Fix::RealSockets) {
+            table.use_real_sockets(machine, host.socket);
+        }
+        table
     }
 
     fn by_arithmetic(shape: &Shape) -> Self {
@@ -108,40 +115,66 @@ impl PuTable {
             sockets,
             stride,
             core_count: shape.core_count().max(size.div_ceil(stride)),
+            order: None,
         }
     }
 
-    /// Sockets from the tree, matched by kernel number. Where slurmd's map has
-    /// duplicates (machines with holes in the numbering), the kernel numbers
-    /// too come from the tree, whose core order is the one slurmd meant.
-    fn with_parents(mut self, machine: &Machine, host: &Host) -> Self {
+    /// On machines with holes in their numbering slurmd's map has duplicates; the
+    /// tree's core order is the one it meant. Elsewhere only numbers past the
+    /// map's end are put back.
+    fn mend_numbers(&mut self, machine: &Machine, host: &Host) {
         if host.shape.has_duplicates() {
             self.renumber(machine, host.socket);
-        } else {
-            for (slot, cpu) in self.slots.iter_mut().zip(&host.shape.map) {
-                slot.cpu = Some(*cpu);
-            }
+            return;
         }
-        let parents = machine.socket_of_cpu(host.socket);
+        for (slot, cpu) in self.slots.iter_mut().zip(&host.shape.map) {
+            slot.cpu = Some(*cpu);
+        }
+    }
+
+    /// Sockets from the tree, matched by kernel number.
+    fn use_real_sockets(&mut self, machine: &Machine, kind: SocketKind) {
+        let parents = machine.socket_of_cpu(kind);
         let socket_of = |slot: &Slot| parents.get(slot.cpu?.index()).copied().flatten();
-        if self.slots.iter().any(|slot| socket_of(slot).is_none()) {
+        let Some(of_slot) = self.slots.iter().map(socket_of).collect::<Option<Vec<_>>>() else {
             // The tree is of another machine: arithmetic is the better guess.
-            return self;
-        }
-        let count = parents
-            .iter()
-            .flatten()
-            .max()
-            .map_or(1, |last| last.index() + 1);
+            return;
+        };
+        let count = of_slot.iter().max().map_or(0, |last| last.index() + 1);
         let mut sockets = vec![Vec::new(); count];
-        for (at, slot) in (0..).zip(&mut self.slots) {
-            if let Some(socket) = socket_of(slot) {
-                slot.socket = socket.0;
-                sockets[socket.index()].push(at);
-            }
+        for ((at, slot), socket) in (0..).zip(&mut self.slots).zip(of_slot) {
+            slot.socket = socket.0;
+            sockets[socket.index()].push(at);
         }
         self.sockets = sockets;
-        self
+    }
+
+    /// Orders the hardware threads of each socket by the third level of `-m`:
+    /// `chunk` threads of a core, then as many of the next, then round again.
+    pub(crate) fn order_threads(&mut self, chunk: u32) {
+        let (stride, chunk) = (self.stride as usize, chunk.max(1) as usize);
+        for socket in &mut self.sockets {
+            let cores: Vec<_> = socket.chunks(stride).collect();
+            *socket = (0..stride)
+                .step_by(chunk)
+                .flat_map(|first| {
+                    let turn = move |core: &&[u32]| {
+                        let end = (first + chunk).min(core.len());
+                        core.get(first..end).unwrap_or_default().to_vec()
+                    };
+                    cores.iter().flat_map(turn).collect::<Vec<_>>()
+                })
+                .collect();
+        }
+        self.order = Some(self.sockets.concat());
+    }
+
+    /// The slot at a place of the whole walk in blocks; `None` past its end.
+    pub(crate) fn in_order(&self, place: u32) -> Option<u32> {
+        match &self.order {
+            None => (place < self.slots.len() as u32).then_some(place),
+            Some(order) => order.get(place as usize).copied(),
+        }
     }
 
     fn renumber(&mut self, machine: &Machine, kind: SocketKind) {

@@ -5,7 +5,7 @@
 
 use crate::available::Available;
 use crate::host::PuTable;
-use crate::walk::{NoPlace, Walk};
+use crate::walk::{Counters, NoPlace, Walk};
 
 /// Each task's slots, in local-id order.
 ///
@@ -33,34 +33,22 @@ fn round(
     slots: &mut Vec<u32>,
     tasks: &mut Vec<Vec<u32>>,
 ) {
-    let mut core_tasks = vec![0; table.core_count as usize];
-    let mut core_threads = vec![0; table.core_count as usize];
-    let mut socket_tasks = vec![0; table.sockets.len()];
-    let full = |used: u32, limit: Option<u32>| limit.is_some_and(|limit| used >= limit);
-    let skip = walk.skip_after_task(table.stride);
-    let mut at = 0;
-    while at < table.len() as u32 && (tasks.len() as u32) < walk.tasks {
-        let slot = at;
-        at += 1;
-        if !available.has(slot) {
-            continue;
-        }
-        let core = (slot / table.stride) as usize;
-        let socket = table.slots[slot as usize].socket as usize;
-        if full(core_tasks[core], walk.ntasks_per_core)
-            || full(socket_tasks[socket], walk.ntasks_per_socket)
-            || full(core_threads[core], walk.threads_per_core)
-        {
+    let mut counters = Counters::new(table);
+    let mut place = 0;
+    while (tasks.len() as u32) < walk.tasks
+        && let Some(slot) = table.in_order(place)
+    {
+        place += 1;
+        if !available.has(slot) || counters.forbid(walk, table, slot) {
             continue;
         }
         slots.push(slot);
-        core_threads[core] += 1;
+        counters.take(table, slot);
         if (slots.len() as u32) < walk.cpus_per_task {
             continue;
         }
-        core_tasks[core] += 1;
-        socket_tasks[socket] += 1;
-        at += skip;
+        counters.complete(walk, table, slots);
+        place = walk.after_task(place, table.stride);
         tasks.push(std::mem::take(slots));
     }
 }

@@ -6,7 +6,7 @@
 use crate::available::Available;
 use crate::distribution::Order;
 use crate::host::PuTable;
-use crate::walk::{NoPlace, Walk};
+use crate::walk::{Counters, NoPlace, Walk};
 
 /// Each task's slots, in local-id order.
 ///
@@ -17,9 +17,12 @@ pub fn walk(walk: &Walk, table: &PuTable, available: &Available) -> Result<Vec<V
     let mut cursors = Cursors::new(table);
     let mut tasks = Vec::with_capacity(walk.tasks as usize);
     let mut slots = Vec::new();
+    // Passing by what a fix keeps free can take most of a round before the
+    // counters start over.
+    let patience = if walk.passes_by() { 2 } else { 1 };
     while (tasks.len() as u32) < walk.tasks {
         let before = tasks.len();
-        for _ in 0..table.len() {
+        for _ in 0..table.len() * patience {
             if (tasks.len() as u32) >= walk.tasks {
                 break;
             }
@@ -38,9 +41,8 @@ struct Cursors<'a> {
     /// The socket whose turn it is.
     socket: usize,
     /// Next position within each socket.
-    next: Vec<usize>,
-    core_tasks: Vec<u32>,
-    core_threads: Vec<u32>,
+    next: Vec<u32>,
+    counters: Counters,
 }
 
 impl<'a> Cursors<'a> {
@@ -49,8 +51,7 @@ impl<'a> Cursors<'a> {
             table,
             socket: 0,
             next: vec![0; table.sockets.len()],
-            core_tasks: vec![0; table.core_count as usize],
-            core_threads: vec![0; table.core_count as usize],
+            counters: Counters::new(table),
         }
     }
 
@@ -63,14 +64,9 @@ impl<'a> Cursors<'a> {
         tasks: &mut Vec<Vec<u32>>,
     ) {
         self.leave_full_sockets();
-        let slot = self.table.sockets[self.socket][self.next[self.socket]];
+        let slot = self.table.sockets[self.socket][self.next[self.socket] as usize];
         self.next[self.socket] += 1;
-        let core = (slot / self.table.stride) as usize;
-        let full = |used: u32, limit: Option<u32>| limit.is_some_and(|limit| used >= limit);
-        if !available.has(slot)
-            || full(self.core_tasks[core], walk.ntasks_per_core)
-            || full(self.core_threads[core], walk.threads_per_core)
-        {
+        if !available.has(slot) || self.counters.forbid(walk, self.table, slot) {
             return;
         }
         slots.push(slot);
@@ -78,14 +74,15 @@ impl<'a> Cursors<'a> {
         if each_cpu {
             self.turn();
         }
-        self.core_threads[core] += 1;
+        self.counters.take(self.table, slot);
         if (slots.len() as u32) < walk.cpus_per_task {
             return;
         }
-        self.core_tasks[core] += 1;
+        self.counters.complete(walk, self.table, slots);
         // With fcyclic the turn has passed: as in task/affinity, the skip then
         // falls on the next socket.
-        self.next[self.socket] += walk.skip_after_task(self.table.stride) as usize;
+        let next = &mut self.next[self.socket];
+        *next = walk.after_task(*next, self.table.stride);
         if !each_cpu {
             self.turn();
         }
@@ -100,11 +97,10 @@ impl<'a> Cursors<'a> {
     /// start over, which oversubscribes.
     fn leave_full_sockets(&mut self) {
         let start = self.socket;
-        while self.next[self.socket] >= self.table.sockets[self.socket].len() {
+        while self.next[self.socket] as usize >= self.table.sockets[self.socket].len() {
             self.turn();
             if self.socket == start {
-                self.core_tasks.fill(0);
-                self.core_threads.fill(0);
+                self.counters.clear();
                 self.next.fill(0);
             }
         }

@@ -6,12 +6,14 @@ use crate::available::Available;
 use crate::cpu_bind::{Level, Mode};
 use crate::cpuset::CpuSet;
 use crate::cpuset_text::join_masks;
+use crate::distribution::Order;
 use crate::explicit;
+use crate::fixes::Fix;
 use crate::host::{Host, PuTable};
 use crate::place::{cpus_per_task_that_fit, place};
 use crate::plan::{Message, Plan, TaskPlan};
 use crate::refusal::{Note, Refusal};
-use crate::request::{Compat, CoreSpec, Request};
+use crate::request::{CoreSpec, Request};
 use crate::rule::{Chosen, Rule};
 use crate::walk::{NoPlace, Walk};
 
@@ -29,7 +31,7 @@ impl<'a> Planner<'a> {
         if ask.tasks == 0 {
             return Err(Refusal::NoTasks);
         }
-        let table = PuTable::new(on, ask.rules.compat);
+        let table = PuTable::new(on, ask.rules.fixes);
         let available = Available::of(ask, on, &table);
         if available.count == 0 {
             return Err(Refusal::NothingOwned);
@@ -50,8 +52,8 @@ impl<'a> Planner<'a> {
         self.on.shape.mask_width()
     }
 
-    fn affinity(&self) -> bool {
-        self.ask.rules.compat == Compat::Affinity
+    fn has(&self, fix: Fix) -> bool {
+        self.ask.rules.fixes.has(fix)
     }
 
     /// At most so many hardware threads of a core: asked for, or by a hint or
@@ -76,7 +78,7 @@ impl<'a> Planner<'a> {
             };
         }
         // task/affinity trusts every list when cores are specialised; root does not.
-        if listed && !(special && self.affinity()) {
+        if listed && (!special || self.has(Fix::SpecLists)) {
             let named = explicit::named(mode);
             if !named.is_subset(self.own()) {
                 return Err(Refusal::outside(mode, &named, self.own()));
@@ -87,7 +89,7 @@ impl<'a> Planner<'a> {
             self.ask.tasks,
             self.own(),
             self.on,
-            self.ask.rules.compat,
+            !self.has(Fix::MissingLdom),
         )?;
         let Some(tasks) = tasks else {
             return Ok(self.free());
@@ -135,7 +137,29 @@ impl<'a> Planner<'a> {
             order,
             chosen,
         };
-        let mut walk = Walk {
+        let mut walk = self.walk(level, order);
+        let threads = self.on.shape.threads;
+        let fit = cpus_per_task_that_fit(&walk, threads, &self.table, &self.available);
+        let placed = fit.and_then(|fit| {
+            walk.cpus_per_task = fit;
+            match self.thread_chunk(&walk) {
+                None => place(&walk, &self.table, &self.available),
+                Some(chunk) => {
+                    let mut table = self.table.clone();
+                    table.order_threads(chunk);
+                    place(&walk, &table, &self.available)
+                }
+            }
+        });
+        match placed {
+            Ok(slots) => self.placed(slots, &walk, rule),
+            Err(_) if self.ask.overcommit => Ok(self.overcommitted()),
+            Err(why) => Err(self.no_place(why, &walk)),
+        }
+    }
+
+    fn walk(&self, level: Level, order: Order) -> Walk {
+        Walk {
             tasks: self.ask.tasks,
             cpus_per_task: self.ask.cpus_per_task.max(1),
             threads_per_core: self.threads_per_core(),
@@ -143,17 +167,21 @@ impl<'a> Planner<'a> {
             ntasks_per_socket: self.ask.ntasks_per_socket,
             level,
             order,
-        };
-        let threads = self.on.shape.threads;
-        let placed =
-            cpus_per_task_that_fit(&walk, threads, &self.table, &self.available).and_then(|fit| {
-                walk.cpus_per_task = fit;
-                place(&walk, &self.table, &self.available)
-            });
-        match placed {
-            Ok(slots) => self.placed(slots, &walk, rule),
-            Err(_) if self.ask.overcommit => Ok(self.overcommitted(rule)),
-            Err(why) => Err(self.no_place(why, &walk)),
+            fixes: self.ask.rules.fixes,
+        }
+    }
+
+    /// How many hardware threads of a core a task takes before the next core's
+    /// turn, where the third level of `-m` says other than filling cores. Tasks
+    /// that get whole cores have no threads to order.
+    fn thread_chunk(&self, walk: &Walk) -> Option<u32> {
+        if !self.has(Fix::ThirdLevel) || walk.gets_whole_cores() {
+            return None;
+        }
+        match self.ask.distribution.cores? {
+            Order::Block => None,
+            Order::Cyclic => Some(walk.cpus_per_task),
+            Order::Fcyclic => Some(1),
         }
     }
 
@@ -188,12 +216,12 @@ impl<'a> Planner<'a> {
             .collect();
         if walk.level == Level::Ldoms {
             // task/affinity widens beyond the allocation; no task of ours leaves it.
-            let within = (!self.affinity()).then_some(self.own());
+            let within = self.has(Fix::LdomsInside).then_some(self.own());
             for cpus in &mut tasks {
                 *cpus = explicit::widen_to_domains(cpus, self.on, within)?;
             }
         }
-        if walk.cpus_per_task < self.ask.cpus_per_task && !self.affinity() {
+        if walk.cpus_per_task < self.ask.cpus_per_task && self.has(Fix::SayShrunk) {
             notes.push(Note::CpusPerTaskShrunk {
                 asked: self.ask.cpus_per_task,
                 given: walk.cpus_per_task,
@@ -207,12 +235,10 @@ impl<'a> Planner<'a> {
         Ok(plan)
     }
 
-    fn overcommitted(&self, rule: Rule) -> Plan {
+    fn overcommitted(&self) -> Plan {
         let mut plan = self.all_to_all(Rule::Overcommit, vec![]);
-        if let (true, Rule::Level { .. }, Message::Masks { keep_level, .. }) =
-            (self.affinity(), rule, &mut plan.message)
-        {
-            *keep_level = true;
+        if let Message::Masks { keep_level, .. } = &mut plan.message {
+            *keep_level = !self.has(Fix::CleanType);
         }
         plan
     }

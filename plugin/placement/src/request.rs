@@ -6,6 +6,7 @@ use crate::binding::Binding;
 use crate::cpu_bind::CpuBind;
 use crate::cpuset::CpuSet;
 use crate::distribution::Distribution;
+use crate::fixes::Fixes;
 use crate::ids::CoreIdx;
 
 /// One step's request on one host, with the rules it is judged by.
@@ -88,22 +89,12 @@ pub enum Allocation {
 /// Whose behaviour, and the site's defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// Ours, or task/affinity's bit for bit.
-    pub compat: Compat,
+    /// Where we differ from task/affinity; none of them is `compat=affinity`.
+    pub fixes: Fixes,
     /// `SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK`.
     pub block_by_default: bool,
     /// `TaskPluginParam=autobind=…`, where auto binding finds no whole match.
     pub autobind: Option<crate::cpu_bind::Level>,
     /// Refuse a `--binding` that cannot be had (`binding_fail=refuse`).
     pub refuse_failed_binding: bool,
-}
-
-/// Key `compat=`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Compat {
-    /// As task/affinity, with the named fixes.
-    #[default]
-    Berth,
-    /// As task/affinity, also where it is wrong.
-    Affinity,
 }

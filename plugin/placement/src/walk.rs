@@ -3,6 +3,8 @@
 
 use crate::cpu_bind::Level;
 use crate::distribution::Order;
+use crate::fixes::{Fix, Fixes};
+use crate::host::PuTable;
 
 /// What the walk needs to know of a request.
 #[derive(Clone, Copy, Debug)]
@@ -15,12 +17,14 @@ pub struct Walk {
     pub threads_per_core: Option<u32>,
     /// At most so many tasks of a core.
     pub ntasks_per_core: Option<u32>,
-    /// At most so many tasks of a socket (block only).
+    /// At most so many tasks of a socket.
     pub ntasks_per_socket: Option<u32>,
     /// What tasks are bound to.
     pub level: Level,
     /// Order over the sockets.
     pub order: Order,
+    /// The fixes that are on.
+    pub fixes: Fixes,
 }
 
 /// Why tasks could not be placed.
@@ -38,17 +42,106 @@ pub enum NoPlace {
 }
 
 impl Walk {
-    /// Slots to skip after a task, so that the next one starts on a fresh core.
+    /// Whether the rest of a core stays empty behind a task.
+    pub(crate) fn gets_whole_cores(&self) -> bool {
+        self.level == Level::Cores || self.ntasks_per_core == Some(1)
+    }
+
+    /// Full cyclic takes cores that no earlier task has.
+    pub(crate) fn wants_fresh_cores(&self) -> bool {
+        self.gets_whole_cores() && self.order == Order::Fcyclic && self.fixes.has(Fix::FcyclicCores)
+    }
+
+    /// Whether a fix makes cyclic walks pass by slots that task/affinity takes.
+    pub(crate) fn passes_by(&self) -> bool {
+        let limited = self.ntasks_per_socket.is_some() && self.fixes.has(Fix::SocketLimit);
+        limited || self.wants_fresh_cores()
+    }
+
+    /// Where the walk goes on after a task that ended just before `next`, so that
+    /// the next task starts on a fresh core.
     ///
-    /// Right for one and two threads a core; with more, tasks of several cores
-    /// can share one, as in task/affinity.
-    pub(crate) fn skip_after_task(&self, stride: u32) -> u32 {
-        if self.level != Level::Cores && self.ntasks_per_core != Some(1) {
-            0
+    /// task/affinity skips a number of threads, which is right for one and two
+    /// threads a core; with more, tasks of several cores can share one.
+    pub(crate) fn after_task(&self, next: u32, stride: u32) -> u32 {
+        if !self.gets_whole_cores() || self.wants_fresh_cores() {
+            next
+        } else if self.fixes.has(Fix::SmtNeighbours) && self.order != Order::Fcyclic {
+            next.next_multiple_of(stride)
         } else if self.cpus_per_task < stride {
-            stride - self.cpus_per_task
+            next + stride - self.cpus_per_task
         } else {
-            self.cpus_per_task % stride
+            next + self.cpus_per_task % stride
         }
+    }
+}
+
+/// Tasks and threads counted while walking, against the limits.
+#[derive(Clone, Debug)]
+pub(crate) struct Counters {
+    core_tasks: Vec<u32>,
+    core_threads: Vec<u32>,
+    socket_tasks: Vec<u32>,
+}
+
+impl Counters {
+    pub(crate) fn new(table: &PuTable) -> Self {
+        Self {
+            core_tasks: vec![0; table.core_count as usize],
+            core_threads: vec![0; table.core_count as usize],
+            socket_tasks: vec![0; table.sockets.len()],
+        }
+    }
+
+    /// Starts over: from here on the walk oversubscribes.
+    pub(crate) fn clear(&mut self) {
+        self.core_tasks.fill(0);
+        self.core_threads.fill(0);
+        self.socket_tasks.fill(0);
+    }
+
+    /// Whether a limit forbids this slot for the task under way.
+    pub(crate) fn forbid(&self, walk: &Walk, table: &PuTable, slot: u32) -> bool {
+        let full = |used: u32, limit: Option<u32>| limit.is_some_and(|limit| used >= limit);
+        let core = (slot / table.stride) as usize;
+        let socket = table.slots[slot as usize].socket as usize;
+        let by_socket = walk.order == Order::Block || walk.fixes.has(Fix::SocketLimit);
+        full(self.core_tasks[core], walk.ntasks_per_core)
+            || full(self.core_threads[core], walk.threads_per_core)
+            || (by_socket && full(self.socket_tasks[socket], walk.ntasks_per_socket))
+            || (walk.wants_fresh_cores() && self.core_tasks[core] > 0)
+    }
+
+    /// A slot was taken.
+    pub(crate) fn take(&mut self, table: &PuTable, slot: u32) {
+        self.core_threads[(slot / table.stride) as usize] += 1;
+    }
+
+    /// A task is complete. task/affinity counts it where it ended.
+    pub(crate) fn complete(&mut self, walk: &Walk, table: &PuTable, slots: &[u32]) {
+        let everywhere = walk.fixes.has(Fix::CountTouched) || walk.wants_fresh_cores();
+        let counted = if everywhere {
+            slots
+        } else {
+            slots.last_chunk::<1>().map_or(slots, |last| last)
+        };
+        let mut cores: Vec<_> = counted
+            .iter()
+            .map(|slot| (slot / table.stride) as usize)
+            .collect();
+        let mut sockets: Vec<_> = counted
+            .iter()
+            .map(|slot| table.slots[*slot as usize].socket as usize)
+            .collect();
+        cores.sort_unstable();
+        cores.dedup();
+        sockets.sort_unstable();
+        sockets.dedup();
+        cores
+            .into_iter()
+            .for_each(|core| self.core_tasks[core] += 1);
+        sockets
+            .into_iter()
+            .for_each(|socket| self.socket_tasks[socket] += 1);
     }
 }

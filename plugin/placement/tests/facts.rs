@@ -26,7 +26,8 @@ fn ask(text: &str) -> Request {
             "ntpc" => ask.ntasks_per_core = Some(number()),
             "ntps" => ask.ntasks_per_socket = Some(number()),
             "O" => ask.overcommit = true,
-            "affinity" => ask.rules.compat = Compat::Affinity,
+            "affinity" => ask.rules.fixes = Fixes::NONE,
+            "fixes" => ask.rules.fixes = Fixes::ALL.apply(value).unwrap(),
             "binding" => ask.binding = Some(value.parse().unwrap()),
             "cores" => {
                 let list = CpuSet::from_list(value).unwrap();

@@ -132,6 +132,34 @@ proptest! {
     }
 
     #[test]
+    fn no_two_tasks_on_one_core_while_there_is_room(
+        share in 0.0f64..1.0, cpus_per_task in 1u32..10, distribution in distributions(),
+        machine in machines(),
+    ) {
+        let cores = machine.core_count() as u32;
+        let threads = machine.cpus().count() as u32 / cores;
+        let sockets = machine.sockets(SocketKind::Package).len() as u32;
+        // Full cyclic takes a core on each socket in turn, the last round perhaps on a few.
+        let needed = match distribution.order(false) {
+            Order::Fcyclic => sockets * cpus_per_task.div_ceil(sockets),
+            _ => cpus_per_task.div_ceil(threads),
+        };
+        let tasks = (f64::from(cores / needed) * share) as u32 + 1;
+        prop_assume!(tasks * needed <= cores);
+        let ask = Request {
+            tasks, cpus_per_task, distribution,
+            cpu_bind: "cores".parse().unwrap(),
+            ..Request::default()
+        };
+        let plan = plan(&ask, &Host::of(machine, SocketKind::Package)).unwrap();
+        let mut seen = CpuSet::new();
+        for task in &plan.tasks {
+            prop_assert!(!seen.intersects(&task.cpus), "{:?} again in {:?}", task.cpus, plan.tasks);
+            seen.insert_all(&task.cpus);
+        }
+    }
+
+    #[test]
     fn linear_tasks_never_share_a_core(tasks in 1u32..9, amount in 1u32..9, machine in machines()) {
         let ask = Request {
             tasks,
