@@ -1,7 +1,7 @@
 //! A plan into the launch message's `cpu_bind` bits and text.
 //! In: the bits that came, the plan. Out: the bits that go on to slurmstepd.
 
-use berth_placement::{Message, Plan, Rule};
+use berth_placement::{Level, Message, Plan, Rule};
 use slurm_sys::Layout;
 
 /// The bits after planning: masks are a mode; a level that was laid out is done.
@@ -28,8 +28,19 @@ pub(crate) fn bits(came: u32, plan: &Plan, one_thread: bool, layout: &Layout) ->
         Message::Masks { keep_level, .. } => {
             // A level beside an explicit mode stays: it is in the verbose report.
             let explicit = matches!(plan.rule, Rule::Asked(_) | Rule::Free { .. });
-            let done = if *keep_level || explicit { 0 } else { levels };
-            (came & !modes & !done) | c.CPU_BIND_MASK
+            let done = if explicit { 0 } else { levels };
+            let kept = keep_level.map_or(0, |level| level_bit(level, layout));
+            (came & !modes & !done) | kept | c.CPU_BIND_MASK
         }
+    }
+}
+
+fn level_bit(level: Level, layout: &Layout) -> u32 {
+    let c = &layout.constants;
+    match level {
+        Level::Threads => c.CPU_BIND_TO_THREADS,
+        Level::Cores => c.CPU_BIND_TO_CORES,
+        Level::Sockets => c.CPU_BIND_TO_SOCKETS,
+        Level::Ldoms => c.CPU_BIND_TO_LDOMS,
     }
 }

@@ -30,6 +30,7 @@ impl Planner<'_> {
         let Strategy::Linear { amount, .. } = binding.strategy else {
             return mode.map_or_else(|| self.by_level(), |mode| self.by_mode(mode));
         };
+        self.owns_any()?;
         let takers = match binding.scope {
             Scope::Task => self.ask.tasks,
             Scope::Host => 1,

@@ -2,7 +2,7 @@
 //! In: request, host. Out: `Plan`, or a refusal. Pure: no other inputs.
 //! Source: `lllp_distribution`; `berth plan` and the shared object both call this.
 
-use crate::cpu_bind::{CpuBind, Mode};
+use crate::cpu_bind::{CpuBind, Level, Mode};
 use crate::cpuset::CpuSet;
 use crate::host::Host;
 use crate::planner::Planner;
@@ -44,7 +44,7 @@ pub enum Message {
         /// The list.
         text: String,
         /// task/affinity leaves the level's bit beside the masks here.
-        keep_level: bool,
+        keep_level: Option<Level>,
     },
 }
 
@@ -99,5 +99,7 @@ pub fn plan_batch(ask: &Request, on: &Host) -> Result<Plan, Refusal> {
     if script.binding.is_some() {
         return plan(&script, on);
     }
-    Ok(Planner::new(&script, on)?.all_to_all(Rule::Batch, vec![]))
+    let planner = Planner::new(&script, on)?;
+    planner.owns_any()?;
+    Ok(planner.all_to_all(Rule::Batch, vec![]))
 }

@@ -33,9 +33,6 @@ impl<'a> Planner<'a> {
         }
         let table = PuTable::new(on, ask.rules.fixes);
         let available = Available::of(ask, on, &table);
-        if available.count == 0 {
-            return Err(Refusal::NothingOwned);
-        }
         Ok(Self {
             ask,
             on,
@@ -69,6 +66,7 @@ impl<'a> Planner<'a> {
         let whole = self.available.owned.whole_host;
         let special = self.ask.core_spec != CoreSpec::None;
         if !listed && !whole && !special {
+            self.owns_any()?;
             return match mode {
                 Mode::Free => Ok(self.all_to_all(Rule::Free { whole: false }, vec![])),
                 _ => Err(Refusal::NeedsWholeHost {
@@ -122,8 +120,17 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// For every rule that chooses among the step's CPUs: there must be one.
+    pub(crate) fn owns_any(&self) -> Result<(), Refusal> {
+        match self.available.count {
+            0 => Err(Refusal::NothingOwned),
+            _ => Ok(()),
+        }
+    }
+
     /// A level, asked for or found.
     pub(crate) fn by_level(&self) -> Result<Plan, Refusal> {
+        self.owns_any()?;
         let (level, chosen) = match self.ask.cpu_bind.level {
             Some(level) => (level, Chosen::Asked),
             None => match self.auto_level() {
@@ -153,7 +160,7 @@ impl<'a> Planner<'a> {
         });
         match placed {
             Ok(slots) => self.placed(slots, &walk, rule),
-            Err(_) if self.ask.overcommit => Ok(self.overcommitted()),
+            Err(_) if self.ask.overcommit => Ok(self.overcommitted(level)),
             Err(why) => Err(self.no_place(why, &walk)),
         }
     }
@@ -235,10 +242,10 @@ impl<'a> Planner<'a> {
         Ok(plan)
     }
 
-    fn overcommitted(&self) -> Plan {
+    fn overcommitted(&self, level: Level) -> Plan {
         let mut plan = self.all_to_all(Rule::Overcommit, vec![]);
         if let Message::Masks { keep_level, .. } = &mut plan.message {
-            *keep_level = !self.has(Fix::CleanType);
+            *keep_level = (!self.has(Fix::CleanType)).then_some(level);
         }
         plan
     }
@@ -280,7 +287,7 @@ impl<'a> Planner<'a> {
 pub(crate) fn masks(text: String) -> Message {
     Message::Masks {
         text,
-        keep_level: false,
+        keep_level: None,
     }
 }
 
