@@ -7,7 +7,13 @@ use std::process::Command;
 use berth_tests::{Cluster, command};
 
 /// srun's options; `berth plan` takes the same.
-const REQUESTS: [&str; 18] = [
+const REQUESTS: [&str; 24] = [
+    "-n4 --hint=compute_bound",
+    "-n2 --hint=memory_bound",
+    "-n4 --hint=multithread",
+    "-n4 --hint=nomultithread",
+    "-n2 --hint=nomultithread -c2",
+    "-n4 --cpu-bind=threads -m block:block:cyclic",
     "-n8 --cpu-bind=cores -m block:block",
     "-n8 --cpu-bind=cores -m plane=2",
     "-n8",

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use berth_placement::{Binding, CpuBind, CpuSet, Distribution, Numbering};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::srun_options::ExtraNodeInfo;
+use crate::srun_options::{ExtraNodeInfo, Hint};
 
 /// See where Slurm tasks would run, without a cluster.
 #[derive(Debug, Parser)]
@@ -111,6 +111,9 @@ pub(crate) struct PlanArgs {
     /// At most so many tasks a socket
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
     pub ntasks_per_socket: Option<u32>,
+    /// What the program is like; srun turns it into other options
+    #[arg(long, value_name = "HINT", help_heading = "Request")]
+    pub hint: Option<Hint>,
     /// Allow more tasks than CPUs
     #[arg(short = 'O', long, help_heading = "Request")]
     pub overcommit: bool,

@@ -12,7 +12,7 @@ use clap::{Args, Command, FromArgMatches};
 
 use crate::Failure;
 use crate::args::{Format, PlanArgs};
-use crate::plan::{Answer, answer, cpus, masks};
+use crate::plan::{Answer, answer, cpus, masks, notes};
 use crate::request::{batch_file, host};
 
 /// Machines already discovered, by what names them: discovery is far slower than planning.
@@ -89,8 +89,8 @@ fn one(
                 Some(Format::Cpus) => cpus(&plan).join(" "),
                 _ => masks(&plan).to_string(),
             };
-            for note in &plan.notes {
-                line.push_str(&format!(" # {}", one_line(&note.to_string())));
+            for note in notes(&args, &plan) {
+                line.push_str(&format!(" # {}", one_line(&note)));
             }
             line
         }

@@ -7,6 +7,7 @@ use berth_placement::{Host, Plan, Refusal, plan};
 use crate::Failure;
 use crate::args::{Format, PlanArgs};
 use crate::request::{host, request, socket_kind};
+use crate::srun_options::derive;
 use crate::{batch, table};
 
 /// What came of one request.
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
         Format::Masks => println!("{}", masks(&plan)),
         Format::Cpus => println!("{}", cpus(&plan).join("\n")),
     }
-    for note in &plan.notes {
+    for note in notes(args, &plan) {
         eprintln!("berth: note: {note}");
     }
     Ok(ExitCode::SUCCESS)
@@ -61,6 +62,13 @@ pub(crate) fn answer(args: &PlanArgs, on: &Host) -> Result<Answer, Failure> {
         Err(why @ Refusal::NoTasks) => return Err(why.into()),
         Err(why) => Answer::Refused(why.to_string()),
     })
+}
+
+/// What the user should know, from srun's ways and from the plan.
+pub(crate) fn notes(args: &PlanArgs, plan: &Plan) -> Vec<String> {
+    let mut notes: Vec<_> = derive(args).note.into_iter().collect();
+    notes.extend(plan.notes.iter().map(ToString::to_string));
+    notes
 }
 
 /// Exactly the text in the launch message.

@@ -9,7 +9,7 @@ use berth_placement::{
 
 use crate::Failure;
 use crate::args::{BindingFail, CompatArg, PlanArgs, Socket};
-use crate::srun_options::derive;
+use crate::srun_options::{Derived, derive};
 
 /// The machine the request is tried on.
 ///
@@ -43,7 +43,7 @@ pub(crate) fn socket_kind(socket: Socket) -> SocketKind {
 /// # Errors
 /// Cores that the machine does not have.
 pub(crate) fn request(args: &PlanArgs, host: &Host) -> Result<Request, Failure> {
-    let (cpu_bind, threads_per_core) = derive(args);
+    let derived = derive(args);
     let binding = args
         .binding
         .clone()
@@ -51,14 +51,14 @@ pub(crate) fn request(args: &PlanArgs, host: &Host) -> Result<Request, Failure> 
     Ok(Request {
         tasks: args.ntasks,
         cpus_per_task: args.cpus_per_task,
-        cpu_bind,
+        allocation: allocation(args, host, &derived)?,
+        cpu_bind: derived.cpu_bind,
         distribution: args.distribution.unwrap_or_default(),
-        threads_per_core,
-        ntasks_per_core: args.ntasks_per_core,
+        threads_per_core: derived.threads_per_core,
+        ntasks_per_core: derived.ntasks_per_core,
         ntasks_per_socket: args.ntasks_per_socket,
         overcommit: args.overcommit,
         binding,
-        allocation: allocation(args, host)?,
         rules: Rules {
             fixes: fixes(args)?,
             refuse_failed_binding: args.binding_fail == BindingFail::Refuse,
@@ -77,7 +77,7 @@ fn fixes(args: &PlanArgs) -> Result<Fixes, Failure> {
     Ok(base.apply(words).map_err(|why| format!("--fixes: {why}"))?)
 }
 
-fn allocation(args: &PlanArgs, host: &Host) -> Result<Allocation, Failure> {
+fn allocation(args: &PlanArgs, host: &Host, derived: &Derived) -> Result<Allocation, Failure> {
     if let Some(list) = &args.cores {
         let count = host.shape.core_count();
         if let Some(last) = list.highest().filter(|last| last.0 >= count) {
@@ -94,6 +94,12 @@ fn allocation(args: &PlanArgs, host: &Host) -> Result<Allocation, Failure> {
     }
     Ok(match &args.cpus {
         Some(cpus) => Allocation::Cpus(cpus.clone()),
+        None if derived.one_core_a_socket => Allocation::Cores {
+            cores: (0..host.shape.sockets)
+                .map(|socket| CoreIdx(socket * host.shape.cores))
+                .collect(),
+            configured: host.shape.core_count(),
+        },
         None => Allocation::Whole,
     })
 }

@@ -5,6 +5,7 @@
 use std::str::FromStr;
 
 use berth_placement::{CpuBind, Level, Machine, SocketKind};
+use clap::ValueEnum;
 
 use crate::args::PlanArgs;
 
@@ -73,22 +74,84 @@ impl ExtraNodeInfo {
     }
 }
 
-/// `--cpu-bind` and `--threads-per-core` as they arrive at slurmd.
-pub(crate) fn derive(args: &PlanArgs) -> (CpuBind, Option<u32>) {
+/// `--hint`, as srun turns it into other options (`verify_hint`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "snake_case")]
+pub(crate) enum Hint {
+    /// Whole cores, one thread of each counted
+    ComputeBound,
+    /// One core a socket
+    MemoryBound,
+    /// All hardware threads
+    Multithread,
+    /// One hardware thread a core
+    Nomultithread,
+}
+
+/// Options as they arrive at slurmd.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Derived {
+    pub cpu_bind: CpuBind,
+    pub threads_per_core: Option<u32>,
+    pub ntasks_per_core: Option<u32>,
+    /// slurmctld gives the job one core of each socket.
+    pub one_core_a_socket: bool,
+    /// What srun drops without a word; we say it.
+    pub note: Option<String>,
+}
+
+/// Derives them in srun's order.
+pub(crate) fn derive(args: &PlanArgs) -> Derived {
+    let mut derived = from_options(args);
+    let Some(hint) = args.hint else {
+        return derived;
+    };
+    let other = [
+        (args.extra_node_info.is_some(), "-B"),
+        (args.ntasks_per_core.is_some(), "--ntasks-per-core"),
+        (args.threads_per_core.is_some(), "--threads-per-core"),
+        (!is_bare(args.cpu_bind.as_ref()), "--cpu-bind"),
+    ];
+    if let Some((_, option)) = other.iter().find(|(given, _)| *given) {
+        derived.note = Some(format!(
+            "srun drops --hint beside {option}; leave one of the two out"
+        ));
+        return derived;
+    }
+    let (level, one_thread) = match hint {
+        Hint::ComputeBound | Hint::MemoryBound => (Level::Cores, false),
+        Hint::Multithread => (Level::Threads, false),
+        Hint::Nomultithread => (Level::Threads, true),
+    };
+    derived.cpu_bind.level = Some(level);
+    derived.cpu_bind.one_thread |= one_thread;
+    derived.threads_per_core = (hint != Hint::Multithread).then_some(1);
+    derived.one_core_a_socket = hint == Hint::MemoryBound;
+    derived
+}
+
+/// Without a level or a mode: not given, or `verbose` and `quiet` alone.
+fn is_bare(bind: Option<&CpuBind>) -> bool {
+    bind.is_none_or(|bind| bind.level.is_none() && bind.mode.is_none() && !bind.one_thread)
+}
+
+fn from_options(args: &PlanArgs) -> Derived {
     let mut bind = args.cpu_bind.clone().unwrap_or_default();
     let extra = args.extra_node_info.as_ref();
-    let threads = args
-        .threads_per_core
-        .or(extra.and_then(|extra| extra.minimum[2]));
-    // In srun's order: the first that applies sets the level.
+    // The first that applies sets the level.
+    let by_threads = args.threads_per_core.is_some() && is_bare(args.cpu_bind.as_ref());
     let level = extra
         .map(ExtraNodeInfo::level)
-        .or(args
-            .threads_per_core
-            .filter(|_| args.cpu_bind.is_none())
-            .map(|_| Level::Threads))
+        .or(by_threads.then_some(Level::Threads))
         .or(args.ntasks_per_core.map(|_| Level::Cores))
         .or(args.ntasks_per_socket.map(|_| Level::Sockets));
     bind.level = bind.level.or(level);
-    (bind, threads)
+    Derived {
+        cpu_bind: bind,
+        threads_per_core: args
+            .threads_per_core
+            .or(extra.and_then(|extra| extra.minimum[2])),
+        ntasks_per_core: args.ntasks_per_core,
+        ..Derived::default()
+    }
 }

@@ -6,6 +6,7 @@ use berth_placement::{CpuSet, Host, Machine, Plan, SocketKind};
 
 use crate::args::PlanArgs;
 use crate::request::socket_kind;
+use crate::srun_options::derive;
 
 const HEAD: [&str; 5] = ["task", "socket", "core", "CPUs", "mask"];
 
@@ -66,6 +67,9 @@ fn allocation(args: &PlanArgs) -> String {
     match (&args.cores, &args.cpus) {
         (Some(cores), _) => format!("cores {cores} (--cores)"),
         (None, Some(cpus)) => format!("CPUs {cpus} (--cpus)"),
+        (None, None) if derive(args).one_core_a_socket => {
+            "one core of each socket (--hint=memory_bound)".into()
+        }
         (None, None) => "the whole node (assumed; --cores or --cpus for less)".into(),
     }
 }

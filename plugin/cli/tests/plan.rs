@@ -177,6 +177,37 @@ fn exit_codes_and_texts() {
 }
 
 #[test]
+fn hints_become_other_options() {
+    let machine = ["plan", "--machine", "pack:2 core:2 pu:2", "--format=masks"];
+    for (options, masks) in [
+        (&["-n2", "--hint=compute_bound"][..], "0x03,0x30"),
+        (&["-n2", "--hint=memory_bound"], "0x03,0x30"),
+        (&["-n2", "--hint=multithread"], "0x01,0x10"),
+        (&["-n4", "--hint=nomultithread"], "0x01,0x10,0x04,0x40"),
+    ] {
+        let done = berth(&[&machine[..], options].concat(), "");
+        assert_eq!(done.stdout.trim(), masks, "{options:?}");
+        assert_eq!(done.stderr, "");
+    }
+    let beside = berth(
+        &[
+            &machine[..],
+            &["-n2", "--hint=nomultithread", "--cpu-bind=sockets"],
+        ]
+        .concat(),
+        "",
+    );
+    assert_eq!(beside.stdout.trim(), "0x0F,0xF0");
+    assert!(
+        beside
+            .stderr
+            .contains("srun drops --hint beside --cpu-bind"),
+        "{}",
+        beside.stderr
+    );
+}
+
+#[test]
 fn one_answer_a_line() {
     let requests = "\
 -n 2 --cpu-bind=cores
