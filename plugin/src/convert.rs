@@ -34,6 +34,8 @@ pub(crate) fn request(
         overcommit: launch.overcommit(),
         core_spec: core_spec(launch.job_core_spec()),
         binding: None,
+        mem_bind: berth_placement::MemBind::default(),
+        job_cpus: None,
         allocation,
         rules,
     })

@@ -135,7 +135,7 @@ impl Mode {
 }
 
 /// Splits at `;`, and at `,` unless a value of the list before it follows.
-fn words(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text).filter(|text| !text.is_empty());
     std::iter::from_fn(move || {
         let here = rest?;
@@ -158,7 +158,7 @@ fn starts_value(text: &str) -> bool {
 }
 
 /// Reads a comma list with `value*count` repeats.
-fn entries<T: Clone>(
+pub(crate) fn entries<T: Clone>(
     list: &str,
     what: &str,
     read: impl Fn(&str) -> Option<T>,
@@ -184,7 +184,7 @@ fn entries<T: Clone>(
 }
 
 /// Decimal, or hexadecimal with `0x` as slurmstepd takes it (`get_cpuset`).
-fn parse_id(text: &str) -> Option<u32> {
+pub(crate) fn parse_id(text: &str) -> Option<u32> {
     match text.strip_prefix("0x") {
         Some(digits) if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
             u32::from_str_radix(digits, 16).ok()

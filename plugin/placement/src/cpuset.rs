@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use crate::error::TextError;
 use crate::ids::{CpuId, NumaId};
 
 /// CPUs beyond this number are refused wherever text is parsed: the kernel's
@@ -204,6 +205,38 @@ impl NodeSet {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The lowest member.
+    #[must_use]
+    pub fn lowest(&self) -> Option<NumaId> {
+        self.iter().next()
+    }
+
+    /// Members of this set that are not in `other`.
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Self {
+        Self(self.0.difference(&other.0))
+    }
+
+    /// The words, least significant first, without trailing zero words.
+    #[must_use]
+    pub fn words(&self) -> &[u64] {
+        self.0.words()
+    }
+
+    /// `0x` and digits without leading zeros.
+    #[must_use]
+    pub fn to_hex(&self) -> String {
+        self.0.to_short_hex()
+    }
+
+    /// Reads a hexadecimal mask, with or without `0x`.
+    ///
+    /// # Errors
+    /// [`TextError`] as for CPUs.
+    pub fn from_hex(text: &str) -> Result<Self, TextError> {
+        CpuSet::from_hex(text).map(Self)
     }
 }
 

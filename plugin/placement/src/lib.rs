@@ -6,7 +6,8 @@
 //!
 //! Read the files in the order of the pipeline:
 //! [`request`] → [`host`] ([`machine`], [`shape`]) → [`available`] →
-//! [`place`] ([`place_block`], [`place_cyclic`]) or [`explicit`] or [`linear`] → [`plan`].
+//! [`place`] ([`place_block`], [`place_cyclic`]) or [`explicit`] or [`linear`] → [`memory`] →
+//! [`plan`].
 #![forbid(unsafe_code)]
 
 pub mod available;
@@ -23,6 +24,8 @@ pub mod host;
 pub mod ids;
 pub mod linear;
 pub mod machine;
+pub mod mem_bind;
+pub mod memory;
 pub mod numbering;
 pub mod place;
 pub mod place_block;
@@ -44,6 +47,8 @@ pub use fixes::{Fix, Fixes};
 pub use host::Host;
 pub use ids::{CoreIdx, CpuId, LocalId, NumaId};
 pub use machine::{Core, Machine, NumaNode, Package, Parts, SocketKind};
+pub use mem_bind::{MemBind, MemPolicy};
+pub use memory::MemoryRefusal;
 pub use numbering::Numbering;
 pub use plan::{Message, Plan, TaskPlan, plan, plan_batch};
 pub use refusal::{Note, Refusal, RefusalKind};

@@ -3,7 +3,7 @@
 //! the numbering and several NUMA nodes a package are all ordinary here.
 //! Pure data; made by `berth-discover` or read from a machine file.
 
-use crate::cpuset::CpuSet;
+use crate::cpuset::{CpuSet, NodeSet};
 use crate::error::MachineError;
 use crate::ids::{CoreIdx, CpuId, NumaId, SocketIdx};
 
@@ -186,6 +186,31 @@ impl Machine {
             domains.push((NumaId(after), rest));
         }
         domains
+    }
+
+    /// Every NUMA node, those of memory alone included.
+    #[must_use]
+    pub fn numa_nodes(&self) -> NodeSet {
+        self.parts.numa_nodes.iter().map(|node| node.id).collect()
+    }
+
+    /// The CPUs whose own NUMA node each is, as the kernel has it: every CPU is
+    /// in one node at most. Of nodes that share CPUs (memory of two kinds) the one
+    /// with the fewest counts, then the lowest number.
+    #[must_use]
+    pub fn cpus_by_nearest_node(&self) -> Vec<(NumaId, CpuSet)> {
+        let mut nodes: Vec<_> = self.parts.numa_nodes.iter().collect();
+        nodes.sort_by_key(|node| (node.cpus.count(), node.id));
+        let mut taken = CpuSet::new();
+        nodes
+            .into_iter()
+            .map(|node| {
+                let mine = node.cpus.difference(&taken);
+                taken.insert_all(&mine);
+                (node.id, mine)
+            })
+            .filter(|(_, cpus)| !cpus.is_empty())
+            .collect()
     }
 
     /// The socket of each CPU, by kernel number; `None` for CPUs not there.

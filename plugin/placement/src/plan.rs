@@ -3,8 +3,9 @@
 //! Source: `lllp_distribution`; `berth plan` and the shared object both call this.
 
 use crate::cpu_bind::{CpuBind, Level, Mode};
-use crate::cpuset::CpuSet;
+use crate::cpuset::{CpuSet, NodeSet};
 use crate::host::Host;
+use crate::mem_bind::MemBind;
 use crate::planner::Planner;
 use crate::refusal::{Note, Refusal};
 use crate::request::Request;
@@ -30,6 +31,21 @@ pub struct Plan {
 pub struct TaskPlan {
     /// CPUs by kernel number.
     pub cpus: CpuSet,
+    /// NUMA nodes its memory comes from; `None` leaves it to the kernel.
+    pub mems: Option<NodeSet>,
+    /// The one node in `mems` comes first, others when it is full.
+    pub prefer: bool,
+}
+
+impl TaskPlan {
+    /// A task whose memory is left to the kernel.
+    pub(crate) fn on(cpus: CpuSet) -> Self {
+        Self {
+            cpus,
+            mems: None,
+            prefer: false,
+        }
+    }
 }
 
 /// The launch message's `cpu_bind` after planning.
@@ -49,6 +65,18 @@ pub enum Message {
 }
 
 impl Plan {
+    /// The tasks' NUMA nodes as hexadecimal masks in local-id order, one a task;
+    /// `None` where memory is left to the kernel.
+    #[must_use]
+    pub fn memory_masks(&self) -> Option<String> {
+        let masks: Option<Vec<String>> = self
+            .tasks
+            .iter()
+            .map(|task| task.mems.as_ref().map(NodeSet::to_hex))
+            .collect();
+        masks.map(|masks| masks.join(","))
+    }
+
     /// Whether any task is bound.
     #[must_use]
     pub fn is_bound(&self) -> bool {
@@ -73,11 +101,13 @@ impl Message {
 /// [`Refusal`] where the step must not run as asked.
 pub fn plan(ask: &Request, on: &Host) -> Result<Plan, Refusal> {
     let planner = Planner::new(ask, on)?;
-    match (&ask.binding, &ask.cpu_bind.mode) {
+    let mut plan = match (&ask.binding, &ask.cpu_bind.mode) {
         (Some(binding), mode) => planner.by_binding(binding, mode.as_ref()),
         (None, Some(mode)) => planner.by_mode(mode),
         (None, None) => planner.by_level(),
-    }
+    }?;
+    planner.bind_memory(&mut plan)?;
+    Ok(plan)
 }
 
 /// Plans a batch script: one task on all CPUs of its allocation, or, if the job
@@ -94,6 +124,7 @@ pub fn plan_batch(ask: &Request, on: &Host) -> Result<Plan, Refusal> {
             one_thread: ask.cpu_bind.one_thread,
             ..CpuBind::default()
         },
+        mem_bind: MemBind::default(),
         ..ask.clone()
     };
     if script.binding.is_some() {

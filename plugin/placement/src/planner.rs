@@ -10,6 +10,8 @@ use crate::distribution::Order;
 use crate::explicit;
 use crate::fixes::Fix;
 use crate::host::{Host, PuTable};
+use crate::ids::LocalId;
+use crate::memory::Memory;
 use crate::place::{cpus_per_task_that_fit, place};
 use crate::plan::{Message, Plan, TaskPlan};
 use crate::refusal::{Note, Refusal};
@@ -107,12 +109,7 @@ impl<'a> Planner<'a> {
 
     fn free(&self) -> Plan {
         Plan {
-            tasks: vec![
-                TaskPlan {
-                    cpus: CpuSet::new()
-                };
-                self.ask.tasks as usize
-            ],
+            tasks: vec![TaskPlan::on(CpuSet::new()); self.ask.tasks as usize],
             rule: Rule::Free { whole: true },
             cpus_per_task: self.ask.cpus_per_task,
             message: Message::Free,
@@ -267,6 +264,29 @@ impl<'a> Planner<'a> {
         self.finish(tasks, rule, masks(text), notes)
     }
 
+    /// Each task's NUMA nodes, by the CPUs that the plan gives it.
+    pub(crate) fn bind_memory(&self, plan: &mut Plan) -> Result<(), Refusal> {
+        let bind = &self.ask.mem_bind;
+        let Some(policy) = &bind.policy else {
+            return Ok(());
+        };
+        let job_cpus = self.ask.job_cpus.unwrap_or(self.available.count);
+        let wraps_at = job_cpus.saturating_mul(self.on.shape.threads.max(1));
+        let memory = Memory::new(policy, self.on, wraps_at)?;
+        for (id, task) in (0..).zip(&mut plan.tasks) {
+            let free = task.cpus.is_empty();
+            let cpus = if free { self.own() } else { &task.cpus };
+            let mut mems = memory.of_task(LocalId(id), cpus)?;
+            if bind.prefer {
+                // The kernel takes one; task/affinity tells it the lowest.
+                mems = mems.lowest().into_iter().collect();
+            }
+            task.mems = Some(mems);
+            task.prefer = bind.prefer;
+        }
+        Ok(())
+    }
+
     pub(crate) fn finish(
         &self,
         tasks: Vec<CpuSet>,
@@ -275,7 +295,7 @@ impl<'a> Planner<'a> {
         notes: Vec<Note>,
     ) -> Plan {
         Plan {
-            tasks: tasks.into_iter().map(|cpus| TaskPlan { cpus }).collect(),
+            tasks: tasks.into_iter().map(TaskPlan::on).collect(),
             rule,
             cpus_per_task: self.ask.cpus_per_task,
             message,

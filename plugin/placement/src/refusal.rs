@@ -6,6 +6,7 @@ use std::fmt;
 use crate::cpu_bind::Mode;
 use crate::cpuset::CpuSet;
 use crate::ids::LocalId;
+use crate::memory::MemoryRefusal;
 use crate::walk::NoPlace;
 
 /// A refused request.
@@ -62,6 +63,8 @@ pub enum Refusal {
     BindingFailed(String),
     /// A task that would get no CPU: a zero mask in a list.
     EmptyMask(LocalId),
+    /// A `--mem-bind` that cannot be served.
+    Memory(MemoryRefusal),
     /// The launch request has no task for this host.
     NoTasks,
 }
@@ -95,7 +98,7 @@ impl Refusal {
 }
 
 /// Long lists are cut: the text must fit a terminal, not a file.
-fn short(text: String) -> String {
+pub(crate) fn short(text: String) -> String {
     if text.chars().count() <= 80 {
         return text;
     }
@@ -155,6 +158,7 @@ impl fmt::Display for Refusal {
                 f,
                 "--cpu-bind gives task {task} on this node an empty mask; every task needs a CPU"
             ),
+            Self::Memory(why) => why.fmt(f),
             Self::NoTasks => {
                 f.write_str("the launch request has no task for this node; nothing can be bound")
             }
@@ -193,6 +197,12 @@ fn no_place(
 }
 
 impl std::error::Error for Refusal {}
+
+impl From<MemoryRefusal> for Refusal {
+    fn from(why: MemoryRefusal) -> Self {
+        Self::Memory(why)
+    }
+}
 
 /// Something the user should know although the step runs.
 #[derive(Clone, Debug, PartialEq, Eq)]

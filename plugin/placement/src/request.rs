@@ -8,6 +8,7 @@ use crate::cpuset::CpuSet;
 use crate::distribution::Distribution;
 use crate::fixes::Fixes;
 use crate::ids::CoreIdx;
+use crate::mem_bind::MemBind;
 
 /// One step's request on one host, with the rules it is judged by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +33,10 @@ pub struct Request {
     pub core_spec: CoreSpec,
     /// Grid Engine's `--binding`; `None` also for its strategy `none`.
     pub binding: Option<Binding>,
+    /// `--mem-bind`.
+    pub mem_bind: MemBind,
+    /// CPUs of the job on this host, where known: `--mem-bind=rank` counts by them.
+    pub job_cpus: Option<u32>,
     /// What the step owns on this host.
     pub allocation: Allocation,
     /// How the site and the running Slurm want it judged.
@@ -51,6 +56,8 @@ impl Default for Request {
             overcommit: false,
             core_spec: CoreSpec::None,
             binding: None,
+            mem_bind: MemBind::default(),
+            job_cpus: None,
             allocation: Allocation::Whole,
             rules: Rules::default(),
         }
