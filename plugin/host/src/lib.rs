@@ -1,4 +1,4 @@
-//! Touches the kernel for berth: affinity, online CPUs, the machine file, the
+//! Touches the kernel for berth: affinity, memory policy, online CPUs, the machine file, the
 //! state directory, and the child that discovers the machine.
 //!
 //! Runs as root inside slurmd and slurmstepd: nothing here panics, nothing
@@ -23,6 +23,7 @@ pub mod command_path;
 pub mod discover_child;
 pub mod machine_file;
 mod machine_json;
+pub mod mempolicy;
 pub mod online;
 mod spawn;
 pub mod state;

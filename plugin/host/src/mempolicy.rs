@@ -1,0 +1,119 @@
+//! Tells the kernel which NUMA nodes the calling task's memory comes from, and
+//! reads back what it has. In: a kind, node words. Out: nothing, or an error number.
+//! Raw system calls, no library: a task calls these between fork and exec, where
+//! nothing may allocate or lock.
+
+use std::io;
+use std::mem::size_of_val;
+use std::ptr;
+
+use libc::{c_int, c_long, c_ulong};
+
+/// Words for every node that the kernel can have (`MAX_NUMNODES` is at most 1024,
+/// and it takes and gives fewer or more).
+pub const WORDS: usize = 64;
+
+/// NUMA nodes as the kernel's words, lowest first.
+pub type Nodes = [u64; WORDS];
+
+// The kernel's masks are arrays of `unsigned long`; ours are of u64.
+const _: () = assert!(
+    cfg!(target_endian = "little") || size_of::<c_ulong>() == size_of::<u64>(),
+    "the kernel's words are not ours on this platform"
+);
+
+/// What the nodes mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Memory comes from these nodes alone.
+    Bind,
+    /// From the first of them; from others when it is full.
+    Prefer,
+}
+
+/// Whether this kernel has memory policies. Source: `numa_available`.
+#[must_use]
+pub fn is_available() -> bool {
+    // SAFETY: get_mempolicy(2) with null pointers writes nothing.
+    let result = unsafe { get(ptr::null_mut(), ptr::null_mut(), 0, 0) };
+    result == 0 || !matches!(errno(), libc::ENOSYS | libc::EPERM)
+}
+
+/// Sets the calling thread's policy; what it starts inherits it.
+///
+/// The kernel silently drops nodes that have no memory or are outside the cpuset,
+/// and refuses only when none is left: read back with [`policy`].
+///
+/// # Errors
+/// The kernel's error number: `EINVAL` for no usable node.
+pub fn set_policy(kind: Kind, nodes: &[u64]) -> Result<(), i32> {
+    let mode = match kind {
+        Kind::Bind => libc::MPOL_BIND,
+        Kind::Prefer => libc::MPOL_PREFERRED,
+    };
+    // SAFETY: `nodes` is a live slice, and the kernel (set_mempolicy(2)) only reads
+    // as many bits of it as it is told, which are all of them.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_set_mempolicy,
+            mode,
+            nodes.as_ptr(),
+            bits_of(nodes),
+        )
+    };
+    if result < 0 { Err(errno()) } else { Ok(()) }
+}
+
+/// The calling thread's policy and its nodes; `None` where memory is left to the
+/// kernel, with the nodes that the thread may use.
+///
+/// # Errors
+/// The kernel's error number: `EINVAL` for more nodes than there is room for.
+pub fn policy() -> Result<(Option<Kind>, Nodes), i32> {
+    let mut mode: c_int = 0;
+    let nodes = nodes_with(&raw mut mode, 0)?;
+    let kind = match mode {
+        libc::MPOL_BIND => Kind::Bind,
+        // Without a node it means: near the CPU.
+        libc::MPOL_PREFERRED if nodes.iter().any(|word| *word != 0) => Kind::Prefer,
+        _ => return allowed().map(|nodes| (None, nodes)),
+    };
+    Ok((Some(kind), nodes))
+}
+
+/// The nodes that the calling thread may use.
+///
+/// # Errors
+/// As for [`policy`].
+pub fn allowed() -> Result<Nodes, i32> {
+    nodes_with(ptr::null_mut(), MEMS_ALLOWED)
+}
+
+/// `MPOL_F_MEMS_ALLOWED` of the kernel's `mempolicy.h`.
+const MEMS_ALLOWED: c_ulong = 1 << 2;
+
+fn nodes_with(mode: *mut c_int, flags: c_ulong) -> Result<Nodes, i32> {
+    let mut nodes = [0; WORDS];
+    // SAFETY: both callers pass null or a live number; `nodes` is ours, and the kernel
+    // writes no more bits than it is told there are.
+    let result = unsafe { get(mode, nodes.as_mut_ptr(), bits_of(&nodes), flags) };
+    if result < 0 { Err(errno()) } else { Ok(nodes) }
+}
+
+/// # Safety
+/// `mode` is null or a number to write to; `nodes` is null or has room for `bits`.
+unsafe fn get(mode: *mut c_int, nodes: *mut u64, bits: c_ulong, flags: c_ulong) -> c_long {
+    let nowhere = ptr::null_mut::<u8>();
+    // SAFETY: the caller's promise; get_mempolicy(2) keeps none of the pointers.
+    unsafe { libc::syscall(libc::SYS_get_mempolicy, mode, nodes, bits, nowhere, flags) }
+}
+
+/// The kernel counts one bit less than it is told, reading (`get_nodes`) and
+/// writing (`copy_nodes_to_user`).
+fn bits_of(nodes: &[u64]) -> c_ulong {
+    8 * size_of_val(nodes) as c_ulong + 1
+}
+
+fn errno() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}

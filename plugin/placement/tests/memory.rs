@@ -1,0 +1,219 @@
+//! `--mem-bind` as facts and laws: machine, request, each task's NUMA nodes.
+
+use std::sync::Arc;
+
+use berth_placement::*;
+use proptest::prelude::*;
+
+/// Two packages of two NUMA nodes with two cores each; node 4 is memory alone, and
+/// node 6 a second kind of memory beside node 1's CPUs.
+fn machine() -> Machine {
+    let core = |cpu| Core {
+        pus: vec![CpuId(cpu)],
+    };
+    let package = |first: u32| Package {
+        cores: (first..first + 4).map(core).collect(),
+    };
+    let node = |id, cpus| NumaNode {
+        id: NumaId(id),
+        cpus: CpuSet::from_list(cpus).unwrap(),
+    };
+    Machine::new(Parts {
+        packages: vec![package(0), package(4)],
+        numa_nodes: vec![
+            node(0, "0-1"),
+            node(1, "2-3"),
+            node(2, "4-5"),
+            node(3, "6-7"),
+            node(4, ""),
+            node(6, "2-3"),
+        ],
+        l3_caches: vec![],
+        allowed: CpuSet::first(8),
+    })
+    .unwrap()
+}
+
+fn ask(tasks: u32, cpu_bind: &str, mem_bind: &str) -> Request {
+    Request {
+        tasks,
+        cpu_bind: cpu_bind.parse().unwrap(),
+        distribution: "block:block".parse().unwrap(),
+        mem_bind: mem_bind.parse().unwrap(),
+        ..Request::default()
+    }
+}
+
+/// Each task's nodes, or the refusal's text.
+fn gives(ask: &Request, host: &Host) -> String {
+    match plan(ask, host) {
+        Err(why) => format!("refused: {why}"),
+        Ok(plan) => {
+            let nodes = |task: &TaskPlan| task.mems.as_ref().map_or("-".into(), NodeSet::to_string);
+            let tasks: Vec<_> = plan.tasks.iter().map(nodes).collect();
+            tasks.join(" ")
+        }
+    }
+}
+
+#[test]
+fn each_policys_nodes() {
+    let host = Host::of(machine(), SocketKind::Package);
+    for (tasks, cpu_bind, mem_bind, nodes) in [
+        (2, "cores", "none", "- -"),
+        (2, "cores", "verbose,sort,prefer", "- -"),
+        (4, "cores", "rank", "0 1 2 3"),
+        (5, "none", "rank", "0 1 2 3 4"),
+        (8, "cores", "local", "0 0 1 1 2 2 3 3"),
+        (5, "sockets", "local", "0-1 0-1 0-1 0-1 2-3"),
+        (2, "none", "local", "0-3 0-3"),
+        (2, "map_cpu:7,2", "local", "3 1"),
+        (1, "mask_cpu:0x81", "local", "0,3"),
+        (3, "cores", "map_mem:4,0", "4 0 4"),
+        (2, "cores", "map_mem:0x6", "6 6"),
+        (3, "cores", "mask_mem:0x3,50", "0-1 4,6 0-1"),
+        // An entry that no task takes is not looked at.
+        (1, "cores", "map_mem:0,5", "0"),
+        (5, "sockets", "local,prefer", "0 0 0 0 2"),
+        (2, "cores", "p,mask_mem:0xc", "2 2"),
+    ] {
+        let ask = ask(tasks, cpu_bind, mem_bind);
+        assert_eq!(gives(&ask, &host), nodes, "{tasks} {cpu_bind} {mem_bind}");
+    }
+    let part = Request {
+        allocation: Allocation::Cpus(CpuSet::from_list("4-5").unwrap()),
+        ..ask(2, "none", "local")
+    };
+    assert_eq!(gives(&part, &host), "2 2", "the step's CPUs are the mask");
+}
+
+#[test]
+fn rank_begins_again_after_the_jobs_cpus() {
+    let host = Host::of(machine(), SocketKind::Package);
+    let few = Request {
+        job_cpus: Some(2),
+        overcommit: true,
+        ..ask(3, "cores", "rank")
+    };
+    assert_eq!(gives(&few, &host), "0 1 0");
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_what_to_do() {
+    let host = Host::of(machine(), SocketKind::Package);
+    for (tasks, mem_bind, says) in [
+        (
+            1,
+            "map_mem:5",
+            "--mem-bind=map_mem:5 gives task 0 on this node NUMA node 5; here there are NUMA \
+             nodes 0-4,6; name only those, or let --mem-bind=local choose",
+        ),
+        (
+            2,
+            "mask_mem:1,0xe0",
+            "--mem-bind=mask_mem:0x1,0xE0 gives task 1 on this node NUMA node 5,7;",
+        ),
+        (
+            6,
+            "rank",
+            "--mem-bind=rank gives task 5 on this node NUMA node 5; here there are NUMA nodes \
+             0-4,6; use fewer tasks",
+        ),
+        (2, "mask_mem:1,0", "gives task 1 on this node an empty mask"),
+    ] {
+        let said = gives(&ask(tasks, "none", mem_bind), &host);
+        let said = said.strip_prefix("refused: ").unwrap_or_default();
+        assert!(
+            said.starts_with(says) || said.contains(says),
+            "{mem_bind}: {said}"
+        );
+    }
+}
+
+#[test]
+fn without_a_machine_tree_nothing_can_be_checked() {
+    let unknown = Host {
+        machine: None,
+        ..Host::of(machine(), SocketKind::Package)
+    };
+    for policy in ["local", "rank", "map_mem:0", "mask_mem:1"] {
+        let said = gives(&ask(1, "cores", policy), &unknown);
+        let says = format!("refused: --mem-bind={policy}").replace("mask_mem:1", "mask_mem:0x1");
+        assert!(
+            said.starts_with(&says) && said.contains("berth discover"),
+            "{said}"
+        );
+    }
+    assert_eq!(gives(&ask(1, "cores", "none"), &unknown), "-");
+}
+
+#[test]
+fn cpus_in_no_numa_node_have_no_local_memory() {
+    let mut parts = machine().parts().clone();
+    parts.numa_nodes.retain(|node| node.id.0 != 3);
+    let host = Host {
+        machine: Some(Arc::new(Machine::new(parts).unwrap())),
+        ..Host::of(machine(), SocketKind::Package)
+    };
+    let said = gives(&ask(1, "map_cpu:6", "local"), &host);
+    assert!(said.contains("of CPUs 6, which task 0"), "{said}");
+}
+
+#[test]
+fn batch_scripts_leave_memory_alone() {
+    let host = Host::of(machine(), SocketKind::Package);
+    let batch = plan_batch(&ask(1, "none", "map_mem:99"), &host).unwrap();
+    assert_eq!(batch.memory_masks(), None);
+}
+
+fn policies() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just("local".to_string()),
+        Just("rank".to_string()),
+        proptest::collection::vec(0u32..9, 1..5).prop_map(|nodes| {
+            let nodes: Vec<_> = nodes.iter().map(ToString::to_string).collect();
+            format!("map_mem:{}", nodes.join(","))
+        }),
+        proptest::collection::vec(0u32..300, 1..5).prop_map(|masks| {
+            let masks: Vec<_> = masks.iter().map(|mask| format!("{mask:#x}")).collect();
+            format!("mask_mem:{}", masks.join(","))
+        }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_task_has_nodes_and_all_of_them_are_there(
+        policy in policies(), prefer in any::<bool>(), tasks in 1u32..12,
+        level in proptest::sample::select(vec!["none", "cores", "threads", "sockets", "ldoms"]),
+        own in 1u64..256,
+    ) {
+        let machine = machine();
+        let there = machine.numa_nodes();
+        let word = if prefer { "prefer," } else { "" };
+        let ask = Request {
+            allocation: Allocation::Cpus(CpuSet::from_words(vec![own])),
+            overcommit: true,
+            ..ask(tasks, level, &format!("{word}{policy}"))
+        };
+        let host = Host::of(machine, SocketKind::Package);
+        let plain = plan(&Request { mem_bind: MemBind::default(), ..ask.clone() }, &host);
+        if let Ok(plan) = plan(&ask, &host) {
+            let masks = plan.memory_masks().unwrap();
+            let masks: Vec<_> = masks.split(',').map(|mask| NodeSet::from_hex(mask).unwrap()).collect();
+            prop_assert_eq!(masks.len(), tasks as usize);
+            for (task, mask) in plan.tasks.iter().zip(masks) {
+                let mems = task.mems.as_ref().unwrap();
+                prop_assert_eq!(mems, &mask);
+                prop_assert!(!mems.is_empty());
+                prop_assert!(mems.difference(&there).is_empty());
+                prop_assert_eq!(task.prefer, prefer);
+                prop_assert!(!prefer || mems.iter().count() == 1);
+            }
+            // Memory never moves a task.
+            prop_assert_eq!(plan.message, plain.unwrap().message);
+        }
+    }
+}
