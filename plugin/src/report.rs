@@ -96,31 +96,31 @@ mod tests {
             gtid: 12,
             pid: 4711,
         };
-        let mask = CpuSet::from_list("0,4").unwrap_or_default();
+        let mask = CpuSet::from_list("0-3,8").unwrap_or_default();
         for layout in Layout::all() {
             let c = &layout.constants;
             let v = c.CPU_BIND_VERBOSE;
             for (bits, line) in [
                 (
                     v | c.CPU_BIND_MASK,
-                    "cpu-bind=MASK - n1, task 12  1 [4711]: mask 0x11 set\n",
+                    "cpu-bind=MASK - n1, task 12  1 [4711]: mask 0x10f set\n",
                 ),
                 (
                     v | c.CPU_BIND_MAP,
-                    "cpu-bind=MAP  - n1, task 12  1 [4711]: mask 0x11 set\n",
+                    "cpu-bind=MAP  - n1, task 12  1 [4711]: mask 0x10f set\n",
                 ),
                 (
                     v | c.CPU_BIND_NONE,
-                    "cpu-bind=NONE - n1, task 12  1 [4711]: mask 0x11\n",
+                    "cpu-bind=NONE - n1, task 12  1 [4711]: mask 0x10f\n",
                 ),
-                (v, "cpu-bind=NULL - n1, task 12  1 [4711]: mask 0x11\n"),
+                (v, "cpu-bind=NULL - n1, task 12  1 [4711]: mask 0x10f\n"),
                 (
                     v | c.CPU_BIND_TO_CORES | c.CPU_BIND_MASK,
-                    "cpu-bind-cores=MASK - n1, task 12  1 [4711]: mask 0x11 set\n",
+                    "cpu-bind-cores=MASK - n1, task 12  1 [4711]: mask 0x10f set\n",
                 ),
                 (
                     v | c.CPU_BIND_TO_LDOMS,
-                    "cpu-bind-ldoms=UNK  - n1, task 12  1 [4711]: mask 0x11 set\n",
+                    "cpu-bind-ldoms=UNK  - n1, task 12  1 [4711]: mask 0x10f set\n",
                 ),
             ] {
                 let words = words(bits, layout).map(|words| words.line("n1", task, &mask, false));

@@ -263,8 +263,8 @@ mod tests {
             ("cores,none", "none"),
             ("map_cpu:0,2,4", "map_cpu:0,2,4"),
             ("v,map_cpu=1*3,cores", "map_cpu:1,1,1"),
-            ("mask_cpu:0x3,c,verbose", "mask_cpu:0x3,0xC"),
-            ("mask_cpu:ff,f0*2;quiet", "mask_cpu:0xFF,0xF0,0xF0"),
+            ("mask_cpu:0x3,c,verbose", "mask_cpu:0x3,0xc"),
+            ("mask_cpu:ff,f0*2;quiet", "mask_cpu:0xff,0xf0,0xf0"),
             ("map_ldom:1,0", "map_ldom:1,0"),
             ("one_thread,threads", "threads,one_thread"),
         ] {

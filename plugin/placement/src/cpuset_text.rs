@@ -40,14 +40,14 @@ impl CpuSet {
         }
     }
 
-    /// `0x` and digits without leading zeros, as Slurm's verbose report prints it.
+    /// `0x` and small digits without leading zeros: the form of Slurm's
+    /// `task_cpuset_to_str`, in which its verbose report prints masks.
     #[must_use]
     pub fn to_short_hex(&self) -> String {
         if self.is_empty() {
-            "0x0".into()
-        } else {
-            self.to_hex(0)
+            return "0x0".into();
         }
+        self.to_hex(0).to_ascii_lowercase()
     }
 
     /// Reads a hexadecimal mask, with or without `0x`.
@@ -146,7 +146,7 @@ mod tests {
             assert_eq!(CpuSet::from_list(list).unwrap(), set);
         }
         assert_eq!(CpuSet::new().to_short_hex(), "0x0");
-        assert_eq!(CpuSet::first(9).to_short_hex(), "0x1FF");
+        assert_eq!(CpuSet::first(9).to_short_hex(), "0x1ff");
     }
 
     #[test]

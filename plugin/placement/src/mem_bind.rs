@@ -142,7 +142,7 @@ mod tests {
             ("prefer", "none"),
             ("p,map_mem:1,0", "prefer,map_mem:1,0"),
             ("map_mem=0x1*2,0,prefer", "prefer,map_mem:1,1,0"),
-            ("mask_mem:0x3,c,verbose", "mask_mem:0x3,0xC"),
+            ("mask_mem:0x3,c,verbose", "mask_mem:0x3,0xc"),
             ("maskmem:1*3;q", "mask_mem:0x1,0x1,0x1"),
             ("mask_mem:0x0", "mask_mem:0x0"),
         ] {

@@ -311,7 +311,8 @@ pub(crate) fn masks(text: String) -> Message {
     }
 }
 
-/// A user's mask list as task/affinity rewrites it: no `0x`, no leading zeros.
+/// A user's mask list as task/affinity rewrites it (`task_cpuset_to_str`): no `0x`, no leading
+/// zeros, small digits.
 fn normalised(list: &[CpuSet]) -> String {
     let digits = |mask: &CpuSet| mask.to_short_hex().split_off(2);
     list.iter().map(digits).collect::<Vec<_>>().join(",")

@@ -174,7 +174,7 @@ fn limits() {
 #[test]
 fn lists_are_honoured_or_refused() {
     same("2x2x2", "n=3 bind=map_cpu:5,0", "5,0");
-    same("2x2x2", "n=2 bind=mask_cpu:0x0f,F0", "F,F0");
+    same("2x2x2", "n=2 bind=mask_cpu:0x0f,F0", "f,f0");
     same("2x2x2", "n=2 bind=none", "none");
     same("2x2x2", "n=2 bind=none cores=1", "0x0C");
     same("2x2x2", "n=4 bind=rank_ldom", "0x0F,0xF0,0x0F,0xF0");

@@ -111,7 +111,7 @@ fn what_cannot_be_is_refused_with_what_to_do() {
         (
             2,
             "mask_mem:1,0xe0",
-            "--mem-bind=mask_mem:0x1,0xE0 gives task 1 on this node NUMA node 5,7;",
+            "--mem-bind=mask_mem:0x1,0xe0 gives task 1 on this node NUMA node 5,7;",
         ),
         (
             6,
