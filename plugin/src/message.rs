@@ -24,7 +24,7 @@ pub(crate) fn bits(came: u32, plan: &Plan, one_thread: bool, layout: &Layout) ->
     let levels =
         c.CPU_BIND_TO_THREADS | c.CPU_BIND_TO_CORES | c.CPU_BIND_TO_SOCKETS | c.CPU_BIND_TO_LDOMS;
     match &plan.message {
-        Message::Free | Message::Map(_) => came,
+        Message::Free | Message::AsAsked(_) => came,
         Message::Masks { keep_level, .. } => {
             // A level beside an explicit mode stays: it is in the verbose report.
             let explicit = matches!(plan.rule, Rule::Asked(_) | Rule::Free { .. });
@@ -42,5 +42,14 @@ fn level_bit(level: Level, layout: &Layout) -> u32 {
         Level::Cores => c.CPU_BIND_TO_CORES,
         Level::Sockets => c.CPU_BIND_TO_SOCKETS,
         Level::Ldoms => c.CPU_BIND_TO_LDOMS,
+    }
+}
+
+/// The text after planning; a list of the user's own stays as it came.
+pub(crate) fn text(came: Option<String>, plan: &Plan) -> Option<String> {
+    match &plan.message {
+        Message::Free => None,
+        Message::AsAsked(_) => came,
+        Message::Masks { text, .. } => Some(text.clone()),
     }
 }

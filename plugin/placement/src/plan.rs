@@ -53,8 +53,8 @@ impl TaskPlan {
 pub enum Message {
     /// Bind nothing: the type stays `none`.
     Free,
-    /// A list of CPU numbers, as the user wrote it.
-    Map(String),
+    /// The user's own list, which stays as it is written.
+    AsAsked(String),
     /// Comma list of masks, one a task; shorter lists wrap.
     Masks {
         /// The list.
@@ -90,7 +90,7 @@ impl Message {
     pub fn text(&self) -> Option<&str> {
         match self {
             Self::Free => None,
-            Self::Map(text) | Self::Masks { text, .. } => Some(text),
+            Self::AsAsked(text) | Self::Masks { text, .. } => Some(text),
         }
     }
 }

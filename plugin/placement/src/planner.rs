@@ -95,12 +95,14 @@ impl<'a> Planner<'a> {
             return Ok(self.free());
         };
         let message = match mode {
-            Mode::MapCpu(list) => Message::Map(
-                list.iter()
-                    .map(ToString::to_string)
-                    .collect::<Vec<_>>()
-                    .join(","),
-            ),
+            Mode::MapCpu(list) => {
+                let numbers: Vec<_> = list.iter().map(ToString::to_string).collect();
+                Message::AsAsked(numbers.join(","))
+            }
+            // task/affinity writes a mask list anew where it has checked it.
+            Mode::MaskCpu(list) if special && !self.has(Fix::SpecLists) => {
+                Message::AsAsked(normalised(list))
+            }
             Mode::MaskCpu(list) => masks(normalised(list)),
             _ => masks(join_masks(&tasks, self.width())),
         };
