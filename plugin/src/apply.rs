@@ -142,7 +142,14 @@ fn close(step: &mut Step) {
     if !told.is_empty() {
         note(step, &told.join("; "));
     }
-    let masks: String = step.masks.chars().take(LOGGED_MASKS).collect();
+    let mut masks: String = step.masks.chars().take(LOGGED_MASKS).collect();
+    if masks.is_empty() {
+        masks.push_str("none");
+    }
+    if !step.memory.is_empty() {
+        masks.push_str(" memory=");
+        masks.extend(step.memory.chars().take(LOGGED_MASKS));
+    }
     log::log!(
         target: VERBOSE,
         log::Level::Info,
@@ -152,7 +159,7 @@ fn close(step: &mut Step) {
         step.cores,
         step.request,
         step.rule,
-        if masks.is_empty() { "none" } else { &masks },
+        masks,
         step.applied,
         step.node_tasks,
         if deviations.is_empty() { "none" } else { &deviations },

@@ -3,15 +3,15 @@
 //! Bits and numbers only; every word about placement is `berth-placement`'s.
 
 use berth_placement::{
-    AcrossHosts, Allocation, CoreIdx, CoreSpec, CpuBind, Distribution, Level, Mode, Order, Request,
-    Rules,
+    AcrossHosts, Allocation, CoreIdx, CoreSpec, CpuBind, Distribution, Level, MemBind, Mode, Order,
+    Request, Rules,
 };
 use slurm_sys::{LaunchRequest, Layout, NodeCores, SlurmConf};
 
 use crate::settings::Settings;
 use crate::standing::Slurmish;
 
-/// The request of a step, without its `--binding`.
+/// The request of a step, without its `--binding` and `--mem-bind`.
 ///
 /// # Errors
 /// A list that cannot be read, as a text for the user.
@@ -34,8 +34,8 @@ pub(crate) fn request(
         overcommit: launch.overcommit(),
         core_spec: core_spec(launch.job_core_spec()),
         binding: None,
-        mem_bind: berth_placement::MemBind::default(),
-        job_cpus: None,
+        mem_bind: MemBind::default(),
+        job_cpus: Some(u32::from(launch.node_cpus())).filter(|count| *count > 0),
         allocation,
         rules,
     })

@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_void};
 use libc::{c_int, pid_t};
 
 use crate::guard::{SUCCESS, guard, guard_in_child, prepare};
-use crate::{apply, batch, launch, node, step};
+use crate::{apply, batch, launch, node, step, task_memory};
 
 /// A hook that has nothing to do here.
 macro_rules! nothing {
@@ -115,10 +115,18 @@ pub unsafe extern "C" fn task_p_pre_launch_priv(
     })
 }
 
-/// The task itself, between fork and exec, as the user: a refused script stops here.
+/// The task itself, between fork and exec, as the user: a refused script stops here;
+/// others set their memory policy.
+///
+/// # Safety
+/// Called by slurmstepd's child with slurmstepd's record.
 #[unsafe(no_mangle)]
-pub extern "C" fn task_p_pre_launch(_: *mut c_void) -> c_int {
+pub unsafe extern "C" fn task_p_pre_launch(record: *mut c_void) -> c_int {
     guard_in_child("task_p_pre_launch", || {
-        if step::is_refused() { -1 } else { SUCCESS }
+        if step::is_refused() {
+            return -1;
+        }
+        // SAFETY: slurmstepd's promise, passed on.
+        unsafe { task_memory::in_child(record) }
     })
 }

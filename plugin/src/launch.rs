@@ -17,7 +17,7 @@ use crate::guard::SUCCESS;
 use crate::settings::{self, Settings};
 use crate::slurm_log::VERBOSE;
 use crate::standing::{self, Slurmish};
-use crate::{convert, message, node, spank_option};
+use crate::{convert, memory, message, node, spank_option};
 
 /// The environment in which a plan travels to slurmstepd and to the tasks.
 pub(crate) const ENV_BOUND: &str = "BERTH_BOUND";
@@ -99,11 +99,18 @@ fn step(slurm: Slurmish, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result
     let mut ask =
         convert::request(launch, tasks, allocation, rules, slurm.layout).map_err(refused)?;
     ask.binding = binding(launch, &settings).map_err(refused)?;
+    let (mem_bind, memory_note) = memory::asked(launch, slurm.layout).map_err(refused)?;
+    ask.mem_bind = mem_bind;
     let host = node::host(slurm, &conf);
     if host.shape.map.is_empty() {
         return Err(Stop::Aside("slurmd has no map of its CPUs".into()));
     }
     let plan = plan(&ask, &host)?;
+    let notes: Vec<_> = [join(&plan.notes), memory_note.unwrap_or_default().into()]
+        .into_iter()
+        .filter(|note| !note.is_empty())
+        .collect();
+    launch.env_set(ENV_NOTE, &notes.join("; "))?;
     write(slurm, launch, &ask, &plan, host.shape.cpus_are_cores)
 }
 
@@ -169,15 +176,12 @@ fn write(
         launch.set_cpus_per_task(plan.cpus_per_task as u16);
     }
     let request = describe(ask);
-    launch.set_cpu_bind(bits as u16, plan.message.text())?;
+    let text = message::text(launch.cpu_bind(), plan);
+    launch.set_cpu_bind(bits as u16, text.as_deref())?;
     launch.env_set(ENV_BOUND, if plan.is_bound() { "1" } else { "0" })?;
     launch.env_set(ENV_REQUEST, &request)?;
     launch.env_set(ENV_RULE, &plan.rule.to_string())?;
-    let notes: Vec<_> = [join(&plan.notes), memory_note(launch, slurm.layout)]
-        .into_iter()
-        .filter(|note| !note.is_empty())
-        .collect();
-    launch.env_set(ENV_NOTE, &notes.join("; "))?;
+    memory::write(launch, ask, plan, slurm.layout)?;
     log::debug!(
         "{} request={request:?} rule={} masks={}",
         name(launch.step_id()),
@@ -185,18 +189,6 @@ fn write(
         plan.message.text().unwrap_or("none")
     );
     Ok(())
-}
-
-/// `--mem-bind` is task/affinity's; a wish that is not served is said.
-fn memory_note(launch: &LaunchRequest<'_>, layout: &Layout) -> String {
-    let c = &layout.constants;
-    let policies = c.MEM_BIND_RANK | c.MEM_BIND_MAP | c.MEM_BIND_MASK | c.MEM_BIND_LOCAL;
-    if u32::from(launch.mem_bind_type()) & policies == 0 {
-        return String::new();
-    }
-    "this release of berth does not apply --mem-bind; memory follows the kernel's default, near \
-     the CPUs: use numactl in the step, or leave the option out"
-        .into()
 }
 
 /// A request on one line of a log.
@@ -215,6 +207,9 @@ pub(crate) fn describe(ask: &Request) -> String {
     }
     if ask.overcommit {
         text.push_str(" overcommit");
+    }
+    if ask.mem_bind.policy.is_some() {
+        text.push_str(&format!(" mem={}", ask.mem_bind));
     }
     if let Some(binding) = &ask.binding {
         text.push_str(&format!(" binding={binding}"));

@@ -2,7 +2,8 @@
 //!
 //! Read [`hooks_task`] and [`hooks_spank`] first: every entry point is a guard and
 //! a call. In slurmd [`launch`] plans; in slurmstepd [`step`] reads the masks
-//! back and [`apply`] tells the kernel. All thinking is in `berth-placement`.
+//! back and [`apply`] tells the kernel; the task itself sets its memory policy
+//! ([`task_memory`]). All thinking is in `berth-placement`.
 
 mod apply;
 mod batch;
@@ -12,6 +13,7 @@ mod hooks_spank;
 mod hooks_task;
 mod identity;
 mod launch;
+mod memory;
 mod message;
 mod node;
 #[cfg(feature = "plant-panics")]
@@ -21,5 +23,7 @@ mod report;
 mod settings;
 mod slurm_log;
 mod spank_option;
+mod stack_line;
 mod standing;
 mod step;
+mod task_memory;

@@ -14,7 +14,7 @@ use crate::guard::SUCCESS;
 use crate::launch::{ENV_BOUND, ENV_NOTE, ENV_REQUEST, ENV_RULE, is_off, name};
 use crate::settings;
 use crate::standing::{self, Slurmish};
-use crate::{batch, convert, node};
+use crate::{batch, convert, node, task_memory};
 
 /// What slurmstepd knows of its step from `pre_setuid` on.
 pub(crate) struct Step {
@@ -32,6 +32,8 @@ pub(crate) struct Step {
     pub request: String,
     pub rule: String,
     pub masks: String,
+    /// Node masks, where memory is bound.
+    pub memory: String,
     /// Whether notes may go to the job's stderr: the first node, no batch script.
     pub speaks: bool,
     pub node_tasks: u32,
@@ -105,18 +107,22 @@ fn read(slurm: Slurmish, record: &StepRecord<'_>) -> Option<Step> {
         return None;
     }
     let env = |name: &str| record.env_get(name).unwrap_or_default();
-    let note = env(ENV_NOTE);
     let refused = id.kind == StepKind::Batch && env(ENV_BOUND) == batch::REFUSED;
     REFUSED.store(refused, Ordering::Relaxed);
     let bits = record.cpu_bind_type();
     let masks = record.cpu_bind().unwrap_or_default();
+    let intent = if refused {
+        Intent::Leave
+    } else {
+        intent(slurm, record, bits, &masks)
+    };
+    let note = match intent {
+        Intent::Unplanned => task_memory::unplanned(slurm, record).into(),
+        _ => env(ENV_NOTE),
+    };
     Some(Step {
         name: name(id),
-        intent: if refused {
-            Intent::Leave
-        } else {
-            intent(slurm, record, bits, &masks)
-        },
+        intent,
         cores: record.step_alloc_cores().unwrap_or_default(),
         own: own_cpus(slurm, record),
         report: crate::report::words(bits, slurm.layout),
@@ -124,6 +130,10 @@ fn read(slurm: Slurmish, record: &StepRecord<'_>) -> Option<Step> {
         request: env(ENV_REQUEST),
         rule: env(ENV_RULE),
         masks,
+        memory: match id.kind {
+            StepKind::Regular => task_memory::prepare(slurm, record),
+            _ => String::new(),
+        },
         speaks: record.nodeid() == 0 && id.kind != StepKind::Batch,
         node_tasks: record.node_tasks(),
         applied: 0,

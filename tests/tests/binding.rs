@@ -155,11 +155,6 @@ fn what_cannot_be_had_is_said_once_and_the_step_runs() {
         notes[0].contains("--binding=host:linear:2 would fit"),
         "{notes:?}"
     );
-    let memory = cluster.srun(&["-n1", "--mem-bind=local", "true"]);
-    assert!(
-        memory.ok() && memory.stderr.contains("does not apply --mem-bind"),
-        "{memory:#?}"
-    );
     let quiet = cluster.srun(&["-n2", "--cpu-bind=cores", "true"]);
     assert_eq!(quiet.stderr, "", "nothing to say");
 }

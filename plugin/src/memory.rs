@@ -1,0 +1,154 @@
+//! `--mem-bind` in slurmd: the launch request's bits to a wish, and the planned
+//! node masks back into the launch message, where slurmstepd finds them.
+//! Source: `get_memset` for the order in which the bits count.
+
+use berth_host::mempolicy;
+use berth_placement::{MemBind, MemPolicy, Plan, Request};
+use slurm_sys::{LaunchRequest, Layout};
+
+/// Each task's node mask, by local id; the text that is also the message's.
+pub(crate) const ENV_MASKS: &str = "BERTH_MEM";
+/// What was asked, in srun's words: the report's kind, and what an srun inside the
+/// step inherits instead of this step's masks.
+pub(crate) const ENV_ASKED: &str = "BERTH_MEM_BIND";
+
+const UNAVAILABLE: &str = "memory binding is not available on this node (its kernel was built \
+     without NUMA); --mem-bind is not applied: leave it out, or ask for another node";
+
+/// The wish in a launch request, and what the user should know of it.
+///
+/// # Errors
+/// A list that cannot be read, as a text for the user.
+pub(crate) fn asked(
+    launch: &LaunchRequest<'_>,
+    layout: &Layout,
+) -> Result<(MemBind, Option<&'static str>), String> {
+    let bits = u32::from(launch.mem_bind_type());
+    // How mpirun starts its daemons: they keep the allocation.
+    if launch.external_launcher() {
+        return Ok((MemBind::default(), None));
+    }
+    let text = launch.mem_bind();
+    let mut bind = mem_bind(bits, text.as_deref(), layout)?;
+    if let Some(outer) = inherited(launch, &bind) {
+        bind.policy = Some(outer);
+    }
+    let unserved = bind.policy.is_some() && !mempolicy::is_available();
+    if unserved {
+        bind.policy = None;
+    }
+    Ok((bind, unserved.then_some(UNAVAILABLE)))
+}
+
+/// The option from its bits and text.
+///
+/// # Errors
+/// A list that is missing or cannot be read.
+pub(crate) fn mem_bind(bits: u32, text: Option<&str>, layout: &Layout) -> Result<MemBind, String> {
+    let c = &layout.constants;
+    let is = |bit: u32| bits & bit != 0;
+    let policy = if is(c.MEM_BIND_NONE) {
+        None
+    } else if is(c.MEM_BIND_LOCAL) {
+        Some(MemPolicy::Local)
+    } else if is(c.MEM_BIND_RANK) {
+        Some(MemPolicy::Rank)
+    } else if is(c.MEM_BIND_MASK) {
+        Some(list("mask_mem", text)?)
+    } else if is(c.MEM_BIND_MAP) {
+        Some(list("map_mem", text)?)
+    } else {
+        None
+    };
+    Ok(MemBind {
+        policy,
+        prefer: is(c.MEM_BIND_PREFER),
+        verbose: is(c.MEM_BIND_VERBOSE),
+        sort: is(c.MEM_BIND_SORT),
+    })
+}
+
+fn list(name: &str, text: Option<&str>) -> Result<MemPolicy, String> {
+    let text = text.filter(|text| !text.is_empty()).ok_or_else(|| {
+        format!("--mem-bind={name} came without its list; give one, as in --mem-bind={name}:0,1")
+    })?;
+    let read = MemPolicy::read(name, text).unwrap_or(Ok(MemPolicy::Local));
+    read.map_err(|why| format!("--mem-bind={name}: {why}"))
+}
+
+/// Where the masks are those of the step that srun runs in (`SLURM_MEM_BIND`), what
+/// that step was asked for: its masks are for its tasks, perhaps on another node.
+fn inherited(launch: &LaunchRequest<'_>, bind: &MemBind) -> Option<MemPolicy> {
+    let policy = bind.policy.as_ref()?;
+    let masks = MemPolicy::read("mask_mem", &launch.env_get(ENV_MASKS)?)?;
+    if masks.ok()? != *policy {
+        return None;
+    }
+    launch.env_get(ENV_ASKED)?.parse::<MemBind>().ok()?.policy
+}
+
+/// Puts the planned masks into the message; bits and text stay where no memory is bound.
+///
+/// # Errors
+/// A record that cannot be changed.
+pub(crate) fn write(
+    launch: &mut LaunchRequest<'_>,
+    ask: &Request,
+    plan: &Plan,
+    layout: &Layout,
+) -> Result<(), slurm_sys::Error> {
+    let Some(masks) = plan.memory_masks() else {
+        // An outer step's are not this one's.
+        for name in [ENV_MASKS, ENV_ASKED] {
+            if launch.env_get(name).is_some() {
+                launch.env_set(name, "")?;
+            }
+        }
+        return Ok(());
+    };
+    let bits = masked(launch.mem_bind_type().into(), layout);
+    launch.set_mem_bind(bits as u16, Some(&masks))?;
+    launch.env_set(ENV_MASKS, &masks)?;
+    launch.env_set(ENV_ASKED, &ask.mem_bind.to_string())
+}
+
+/// The bits after planning: whatever the policy was, it is masks now.
+fn masked(came: u32, layout: &Layout) -> u32 {
+    let c = &layout.constants;
+    let policies = c.MEM_BIND_RANK | c.MEM_BIND_LOCAL | c.MEM_BIND_MAP;
+    (came & !policies) | c.MEM_BIND_MASK
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_and_texts_are_what_srun_wrote() {
+        for layout in Layout::all() {
+            let c = &layout.constants;
+            for (bits, text, means) in [
+                (0, None, "none"),
+                (c.MEM_BIND_VERBOSE | c.MEM_BIND_SORT, None, "none"),
+                (c.MEM_BIND_NONE | c.MEM_BIND_LOCAL, None, "none"),
+                (c.MEM_BIND_LOCAL, None, "local"),
+                (c.MEM_BIND_RANK | c.MEM_BIND_PREFER, None, "prefer,rank"),
+                (c.MEM_BIND_MAP, Some("0x1,2"), "map_mem:1,2"),
+                (c.MEM_BIND_MASK, Some("3,0x4"), "mask_mem:0x3,0x4"),
+            ] {
+                let bind = mem_bind(bits, text, layout).map(|bind| bind.to_string());
+                assert_eq!(bind.as_deref(), Ok(means), "{bits}");
+            }
+            for (bits, text) in [
+                (c.MEM_BIND_MAP, None),
+                (c.MEM_BIND_MAP, Some("x")),
+                (c.MEM_BIND_MASK, Some("0xg")),
+            ] {
+                assert!(mem_bind(bits, text, layout).is_err(), "{text:?}");
+            }
+            let kept = c.MEM_BIND_PREFER | c.MEM_BIND_VERBOSE | c.MEM_BIND_SORT;
+            let all = kept | c.MEM_BIND_LOCAL | c.MEM_BIND_RANK | c.MEM_BIND_MAP;
+            assert_eq!(masked(all, layout), kept | c.MEM_BIND_MASK);
+        }
+    }
+}
