@@ -71,6 +71,9 @@ pub struct PuTable {
     pub stride: u32,
     /// Number of cores.
     pub core_count: u32,
+    /// Neighbouring slots that count as one socket when a mask is widened, where it
+    /// is not `sockets`: task/affinity divides its whole map (`_blot_mask_sockets`).
+    pub(crate) widened_by: Option<u32>,
     /// The walk in blocks, where a third level changes it.
     order: Option<Vec<u32>>,
 }
@@ -80,6 +83,9 @@ impl PuTable {
     #[must_use]
     pub fn new(host: &Host, fixes: Fixes) -> Self {
         let mut table = Self::by_arithmetic(&host.shape);
+        if !fixes.has(Fix::RealSockets) {
+            table.widened_by = Some(widened_by(&host.shape));
+        }
         let Some(machine) = &host.machine else {
             return table;
         };
@@ -115,6 +121,7 @@ impl PuTable {
             sockets,
             stride,
             core_count: shape.core_count().max(size.div_ceil(stride)),
+            widened_by: None,
             order: None,
         }
     }
@@ -208,4 +215,10 @@ impl PuTable {
             .filter_map(|at| self.slots.get(at as usize)?.cpu)
             .collect()
     }
+}
+
+fn widened_by(shape: &Shape) -> u32 {
+    let single = shape.cores * shape.stride < 2;
+    let parts = if single { u32::MAX } else { shape.sockets };
+    (shape.map.len() as u32 / parts.max(1)).max(1)
 }

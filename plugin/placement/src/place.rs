@@ -75,6 +75,14 @@ fn widen(task: &mut Vec<u32>, level: Level, table: &PuTable, free: &Available) {
                 task.extend(free.among(first..first + table.stride));
             }
         }
+        Level::Sockets if let Some(count) = table.widened_by => {
+            let mut parts: Vec<_> = task.iter().map(|slot| slot / count).collect();
+            parts.sort_unstable();
+            parts.dedup();
+            for part in parts {
+                task.extend(free.among(part * count..(part + 1) * count));
+            }
+        }
         Level::Sockets => {
             let socket_of = |slot: &u32| table.slots[*slot as usize].socket;
             let mut sockets: Vec<_> = task.iter().map(socket_of).collect();

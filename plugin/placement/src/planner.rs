@@ -47,6 +47,17 @@ impl<'a> Planner<'a> {
         &self.available.cpus
     }
 
+    /// The step's CPUs as all tasks get them and lists are checked against: beside
+    /// `ldoms` task/affinity takes whole memory domains here too (`_alloc_mask`).
+    fn shared(&self) -> CpuSet {
+        let own = self.own();
+        let inside = self.ask.cpu_bind.level != Some(Level::Ldoms) || self.has(Fix::LdomsInside);
+        if inside {
+            return own.clone();
+        }
+        explicit::widen_to_domains(own, self.on, None).unwrap_or_else(|_| own.clone())
+    }
+
     pub(crate) fn width(&self) -> u32 {
         self.on.shape.mask_width()
     }
@@ -80,8 +91,9 @@ impl<'a> Planner<'a> {
         // task/affinity trusts every list when cores are specialised; root does not.
         if listed && (!special || self.has(Fix::SpecLists)) {
             let named = explicit::named(mode);
-            if !named.is_subset(self.own()) {
-                return Err(Refusal::outside(mode, &named, self.own()));
+            let shared = self.shared();
+            if !named.is_subset(&shared) {
+                return Err(Refusal::outside(mode, &named, &shared));
             }
         }
         let tasks = explicit::tasks(
@@ -159,7 +171,7 @@ impl<'a> Planner<'a> {
         });
         match placed {
             Ok(slots) => self.placed(slots, &walk, rule),
-            Err(_) if self.ask.overcommit => Ok(self.overcommitted(level)),
+            Err(_) if self.ask.overcommit => Ok(self.overcommitted(&walk)),
             Err(why) => Err(self.no_place(why, &walk)),
         }
     }
@@ -241,11 +253,12 @@ impl<'a> Planner<'a> {
         Ok(plan)
     }
 
-    fn overcommitted(&self, level: Level) -> Plan {
+    fn overcommitted(&self, walk: &Walk) -> Plan {
         let mut plan = self.all_to_all(Rule::Overcommit, vec![]);
         if let Message::Masks { keep_level, .. } = &mut plan.message {
-            *keep_level = (!self.has(Fix::CleanType)).then_some(level);
+            *keep_level = (!self.has(Fix::CleanType)).then_some(walk.level);
         }
+        plan.cpus_per_task = walk.cpus_per_task;
         plan
     }
 
@@ -261,8 +274,9 @@ impl<'a> Planner<'a> {
 
     /// Every task on all of the step's CPUs: one mask, which wraps.
     pub(crate) fn all_to_all(&self, rule: Rule, notes: Vec<Note>) -> Plan {
-        let text = self.own().to_hex(self.width());
-        let tasks = vec![self.own().clone(); self.ask.tasks as usize];
+        let shared = self.shared();
+        let text = shared.to_hex(self.width());
+        let tasks = vec![shared; self.ask.tasks as usize];
         self.finish(tasks, rule, masks(text), notes)
     }
 
