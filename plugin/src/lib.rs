@@ -8,6 +8,8 @@
 mod apply;
 mod batch;
 mod convert;
+#[cfg(test)]
+mod count_allocations;
 mod guard;
 mod hooks_spank;
 mod hooks_task;

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::sync::OnceLock;
 
 use berth_host::mempolicy::{self, Kind};
-use berth_placement::{MemBind, MemPolicy, NodeSet};
+use berth_placement::{Fixes, MemBind, MemPolicy, NodeSet};
 use libc::c_int;
 use slurm_sys::views::ChildIds;
 use slurm_sys::{SlurmdConf, StepRecord};
@@ -29,7 +29,8 @@ struct Prepared {
     /// Each task's nodes, by local id; none where memory is only reported.
     tasks: Vec<NodeSet>,
     kind: Kind,
-    /// Nodes that were named must be had; near ones and preferred ones give way.
+    /// Nodes that were named must be had; near ones and preferred ones give way, and
+    /// with task/affinity all do.
     strict: bool,
     /// hwloc was told to show another machine: nodes are for looking at.
     pretended: bool,
@@ -79,13 +80,14 @@ pub(crate) fn prepare(slurm: Slurmish, record: &StepRecord<'_>) -> String {
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
     let prefer = bits & c.MEM_BIND_PREFER != 0;
+    let settings = settings::current();
     let prepared = Prepared {
         slurm,
         tasks,
         kind: if prefer { Kind::Prefer } else { Kind::Bind },
-        strict: !prefer && asked.policy != Some(MemPolicy::Local),
+        strict: settings.fixes != Fixes::NONE && !prefer && asked.policy != Some(MemPolicy::Local),
         pretended: node::is_pretended(),
-        notes: settings::current().notes == Notes::User,
+        notes: settings.notes == Notes::User,
         report,
         host: conf.and_then(|conf| conf.hostname()).unwrap_or_default(),
     };
@@ -254,7 +256,10 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
+    use slurm_sys::{Layout, Symbols};
+
     use super::*;
+    use crate::count_allocations::during;
 
     /// Lines printed by task/affinity of Debian's 22.05.8, with other names and numbers.
     #[test]
@@ -287,6 +292,52 @@ mod tests {
             let report = Report { mode, kind, action };
             let line = report.line("n1", ids, &[12, 0]);
             assert_eq!(line.text(), text.as_bytes());
+        }
+    }
+
+    /// On this machine, in a thread of its own: the policy goes with it.
+    #[test]
+    fn after_the_fork_nothing_is_allocated() {
+        let Some(layout) = Layout::all().first() else {
+            return;
+        };
+        let prepared = |nodes: &str, strict: bool, report: Option<Report>| Prepared {
+            slurm: Slurmish {
+                layout,
+                symbols: Symbols::get(),
+            },
+            tasks: vec![NodeSet::from_hex(nodes).unwrap_or_default()],
+            kind: Kind::Bind,
+            strict,
+            pretended: false,
+            notes: true,
+            report,
+            host: "n1".into(),
+        };
+        let report = Report {
+            mode: "=",
+            kind: "MASK",
+            action: " set",
+        };
+        let ids = ChildIds {
+            procid: 0,
+            localid: 0,
+            task_pid: 1,
+        };
+        for (prepared, code) in [
+            (prepared("0x1", true, None), SUCCESS),
+            (prepared("0x1", true, Some(report)), SUCCESS),
+            (prepared("0x8000000000000000", true, None), FAILED),
+            (prepared("0x8000000000000000", false, None), SUCCESS),
+        ] {
+            let thread = std::thread::spawn(move || {
+                let mut found = None;
+                let calls = during(|| found = Some(prepared.bind(ids)));
+                (calls, found)
+            });
+            let available = mempolicy::is_available();
+            let done = thread.join().ok().filter(|_| available);
+            assert!(done.is_none() || done == Some((0, Some(code))), "{done:?}");
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use berth_placement::{Binding, CpuBind, CpuSet, Distribution, Numbering};
+use berth_placement::{Binding, CpuBind, CpuSet, Distribution, MemBind, Numbering};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::srun_options::{ExtraNodeInfo, Hint};
@@ -96,6 +96,14 @@ pub(crate) struct PlanArgs {
         help_heading = "Request"
     )]
     pub cpu_bind: Option<CpuBind>,
+    /// local, rank, map_mem:LIST, mask_mem:LIST, none; prefer beside one of them
+    #[arg(
+        long,
+        alias = "mem_bind",
+        value_name = "BIND",
+        help_heading = "Request"
+    )]
+    pub mem_bind: Option<MemBind>,
     /// NODES[:SOCKETS[:CORES]]: block, cyclic, fcyclic, plane=N, arbitrary, *
     #[arg(short = 'm', long, value_name = "DIST", help_heading = "Request")]
     pub distribution: Option<Distribution>,

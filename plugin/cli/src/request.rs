@@ -53,6 +53,7 @@ pub(crate) fn request(args: &PlanArgs, host: &Host) -> Result<Request, Failure> 
         cpus_per_task: args.cpus_per_task,
         allocation: allocation(args, host, &derived)?,
         cpu_bind: derived.cpu_bind,
+        mem_bind: args.mem_bind.clone().unwrap_or_default(),
         distribution: args.distribution.unwrap_or_default(),
         threads_per_core: derived.threads_per_core,
         ntasks_per_core: derived.ntasks_per_core,

@@ -8,8 +8,6 @@ use crate::args::PlanArgs;
 use crate::request::socket_kind;
 use crate::srun_options::derive;
 
-const HEAD: [&str; 5] = ["task", "socket", "core", "CPUs", "mask"];
-
 /// The whole text.
 pub(crate) fn table(args: &PlanArgs, on: &Host, plan: &Plan) -> String {
     let kind = socket_kind(args.socket);
@@ -19,42 +17,63 @@ pub(crate) fn table(args: &PlanArgs, on: &Host, plan: &Plan) -> String {
     let _ = writeln!(text, "rule        {}", plan.rule);
     if !plan.is_bound() {
         text.push_str("nothing is bound: every task may run on every CPU of the node\n");
+    }
+    let rows = rows(on, plan, kind);
+    if rows.first().is_none_or(|head| head.len() < 2) {
         return text;
     }
-    let rows: Vec<[String; 5]> = plan
-        .tasks
-        .iter()
-        .enumerate()
-        .map(|(id, task)| {
-            let (sockets, cores) = parents(on.machine.as_deref(), kind, &task.cpus);
-            let width = on.shape.mask_width();
-            [
-                id.to_string(),
-                sockets,
-                cores,
-                task.cpus.to_string(),
-                task.cpus.to_hex(width),
-            ]
-        })
-        .collect();
-    let widths: Vec<usize> = (0..HEAD.len())
-        .map(|at| {
-            rows.iter()
-                .map(|row| row[at].len())
-                .chain([HEAD[at].len()])
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
+    let widths = widths(&rows);
     text.push('\n');
-    line(&mut text, &HEAD.map(String::from), &widths);
     for row in &rows {
         line(&mut text, row, &widths);
     }
     text
 }
 
-fn line(text: &mut String, cells: &[String; 5], widths: &[usize]) {
+/// The heads, then each task's cells: CPUs where they are bound, NUMA nodes where
+/// memory is.
+fn rows(on: &Host, plan: &Plan, kind: SocketKind) -> Vec<Vec<String>> {
+    let bound = plan.is_bound();
+    let memory = plan.tasks.iter().any(|task| task.mems.is_some());
+    let mut heads = vec!["task"];
+    heads.extend(
+        bound
+            .then_some(["socket", "core", "CPUs", "mask"])
+            .into_iter()
+            .flatten(),
+    );
+    heads.extend(memory.then_some("memory"));
+    let mut rows = vec![heads.into_iter().map(String::from).collect()];
+    for (id, task) in plan.tasks.iter().enumerate() {
+        let mut row = vec![id.to_string()];
+        if bound {
+            let (sockets, cores) = parents(on.machine.as_deref(), kind, &task.cpus);
+            let mask = task.cpus.to_hex(on.shape.mask_width());
+            row.extend([sockets, cores, task.cpus.to_string(), mask]);
+        }
+        if let Some(mems) = &task.mems {
+            let first = if task.prefer { " first" } else { "" };
+            row.push(format!("{mems}{first}"));
+        }
+        rows.push(row);
+    }
+    rows
+}
+
+fn widths(rows: &[Vec<String>]) -> Vec<usize> {
+    let columns = rows.first().map_or(0, Vec::len);
+    (0..columns)
+        .map(|at| {
+            rows.iter()
+                .filter_map(|row| row.get(at))
+                .map(String::len)
+                .max()
+        })
+        .map(Option::unwrap_or_default)
+        .collect()
+}
+
+fn line(text: &mut String, cells: &[String], widths: &[usize]) {
     let cells = cells
         .iter()
         .zip(widths)

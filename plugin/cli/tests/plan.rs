@@ -103,6 +103,47 @@ fn the_table_says_what_it_assumes() {
 }
 
 #[test]
+fn memory_has_a_column_where_it_is_asked() {
+    let machine = ["plan", "--machine", "pack:2 numa:2 core:2 pu:1", "-n3"];
+    let answer = |options: &[&str]| berth(&[&machine[..], options].concat(), "");
+    let rows = |options: &[&str]| {
+        let text = answer(options).stdout;
+        let rows = text.lines().skip_while(|row| !row.starts_with("task"));
+        rows.map(|row| row.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        rows(&["--cpu-bind=cores", "--mem-bind=local"]),
+        [
+            "task socket core CPUs mask memory",
+            "0 0 0 0 0x01 0",
+            "1 1 4 4 0x10 2",
+            "2 0 1 1 0x02 0"
+        ]
+    );
+    assert_eq!(
+        rows(&["--cpu-bind=none", "--mem_bind=prefer,mask_mem:0xe,1"]),
+        ["task memory", "0 1 first", "1 0 first", "2 1 first"]
+    );
+    let plain = answer(&["--cpu-bind=cores"]);
+    for nothing in ["none", "verbose,sort", "prefer"] {
+        let option = format!("--mem-bind={nothing}");
+        let asked = answer(&["--cpu-bind=cores", &option]);
+        assert_eq!((asked.code, &asked.stdout), (0, &plain.stdout), "{option}");
+    }
+    let refused = answer(&["--mem-bind=map_mem:5"]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));
+    assert_eq!(
+        refused.stderr,
+        "berth: refused: --mem-bind=map_mem:5 gives task 0 on this node NUMA node 5; here there \
+         are NUMA nodes 0-3; name only those, or let --mem-bind=local choose\n"
+    );
+    for usage in ["--mem-bind=map_mem:", "--mem-bind=near"] {
+        assert_eq!(answer(&[usage]).code, 2, "{usage}");
+    }
+}
+
+#[test]
 fn exit_codes_and_texts() {
     let refused = plan("--machine pu:2 -n2 --cpu-bind=map_cpu:7");
     assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));
