@@ -104,13 +104,13 @@ fn beside_task_affinity_it_steps_aside() {
         return;
     }
     let cluster = berth().task_plugin("task/affinity,task/berth").up();
-    // A mask that both would bind, and a refusal that only one can be the author of.
+    // Later lines sort the list. A mask that both would bind, and a refusal that only one can be the author of.
     lives(&cluster, ["0x1", "0x2"]);
     let far = cluster.srun(&["-n1", "--cpu-bind=map_cpu:9", "true"]);
     assert!(!far.ok() && !far.stderr.contains("berth:"), "{far:#?}");
     let log = cluster.slurmd_log();
     assert!(
-        log.contains("TaskPlugin=task/affinity,task/berth lists task/affinity"),
+        log.contains("lists task/affinity, which binds every task a second time"),
         "{log}"
     );
     assert!(!log.contains("berth: step="), "{log}");
