@@ -99,10 +99,12 @@ pub(crate) fn write(
 ) -> Result<(), slurm_sys::Error> {
     let Some(masks) = plan.memory_masks() else {
         // An outer step's are not this one's.
-        for name in [ENV_MASKS, ENV_ASKED] {
-            if launch.env_get(name).is_some() {
-                launch.env_set(name, "")?;
-            }
+        if launch
+            .env_get(ENV_MASKS)
+            .is_some_and(|masks| !masks.is_empty())
+        {
+            launch.env_set(ENV_MASKS, "")?;
+            launch.env_set(ENV_ASKED, "")?;
         }
         return Ok(());
     };
