@@ -1,0 +1,25 @@
+//! Puts the names into the program's dynamic symbol table that Slurm's plugins look for there,
+//! as they are in slurmd's. What is not exported would be taken from Slurm's library, or missing.
+
+const EXPORTED: [&str; 13] = [
+    "conf",
+    "slurm_cred_get_args",
+    "slurm_cred_unlock_args",
+    "task_str_to_cpuset",
+    "task_cpuset_to_str",
+    "task_slurm_chkaffinity",
+    "numa_available",
+    "numa_max_node",
+    "numa_allocate_cpumask",
+    "numa_node_to_cpus",
+    "numa_bitmask_isbitset",
+    "numa_bitmask_clearall",
+    "numa_bitmask_free",
+];
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    for name in EXPORTED {
+        println!("cargo::rustc-link-arg-bins=-Wl,--export-dynamic-symbol={name}");
+    }
+}

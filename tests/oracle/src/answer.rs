@@ -1,0 +1,34 @@
+//! What a hook answers: what slurmd goes on with.
+
+use std::fmt;
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// Returned.
+    pub rc: i32,
+    /// `req->cpu_bind_type`
+    pub cpu_bind_type: u16,
+    /// `req->cpu_bind`
+    pub cpu_bind: Option<String>,
+    /// `req->cpus_per_task`
+    pub cpus_per_task: u16,
+    /// `*err_msg`
+    pub told: Option<String>,
+    /// Locks of the credential that were not given back.
+    pub locked: i32,
+}
+
+impl fmt::Display for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "rc={} cpu_bind_type={:#x} cpus_per_task={} cpu_bind={:?}",
+            self.rc, self.cpu_bind_type, self.cpus_per_task, self.cpu_bind
+        )?;
+        match &self.told {
+            Some(told) => write!(f, " err_msg={told:?}"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! One request with all that a launch hook sees of it. Numbers are as Slurm writes them, with
+//! 0xfffe and 0xffff for "not given".
+
+use std::fmt;
+
+use crate::allocation::Credential;
+use crate::machine::{Class, Machine};
+
+/// A launch.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// From which it was made.
+    pub seed: u64,
+    /// What it shares a process with.
+    pub class: Class,
+    /// `conf`
+    pub machine: Machine,
+    /// `req->cred`
+    pub cred: Credential,
+    /// `req->tasks_to_launch`, one entry a node of the step.
+    pub tasks_to_launch: Vec<u16>,
+    /// This node among those of the step.
+    pub node_id: u32,
+    /// `req->cpus_per_task`
+    pub cpus_per_task: u16,
+    /// `req->threads_per_core`
+    pub threads_per_core: u16,
+    /// `req->ntasks_per_core`
+    pub ntasks_per_core: u16,
+    /// `req->ntasks_per_socket`
+    pub ntasks_per_socket: u16,
+    /// `req->task_dist`
+    pub task_dist: u32,
+    /// LAUNCH_OVERCOMMIT in `req->flags`.
+    pub overcommit: bool,
+    /// `req->job_core_spec`
+    pub job_core_spec: u16,
+    /// `req->cpu_bind_type`
+    pub cpu_bind_type: u16,
+    /// `req->cpu_bind`
+    pub cpu_bind: Option<String>,
+    /// `slurm_conf.task_plugin_param`
+    pub task_plugin_param: u32,
+    /// `slurm_conf.select_type_param`
+    pub select_type_param: u16,
+}
+
+impl Case {
+    /// Tasks of this node.
+    #[must_use]
+    pub fn tasks(&self) -> u16 {
+        self.tasks_to_launch[self.node_id as usize]
+    }
+}
+
+/// A count, where it is one.
+#[must_use]
+pub fn given(raw: u16) -> Option<u16> {
+    (raw != 0 && raw < 0xfffe).then_some(raw)
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Machine {
+            cpus,
+            sockets,
+            cores,
+            threads,
+            ..
+        } = self.machine;
+        writeln!(f, "seed {} class {}", self.seed, self.class)?;
+        writeln!(
+            f,
+            "  machine: sockets={sockets} cores={cores} threads={threads} CPUs={cpus} map of {} {}",
+            self.machine.map.len(),
+            self.machine.numbering
+        )?;
+        if !matches!(self.machine.numbering, "block" | "cyclic" | "threads-last") {
+            writeln!(f, "  map: {:?}", self.machine.map)?;
+        }
+        writeln!(f, "  credential: {}", self.cred)?;
+        writeln!(
+            f,
+            "  request: tasks={} (node {} of {:?}) cpus_per_task={} threads_per_core={:#x} \
+             ntasks_per_core={:#x} ntasks_per_socket={:#x} task_dist={:#x} overcommit={} \
+             job_core_spec={:#x} cpu_bind_type={:#x} cpu_bind={:?}",
+            self.tasks(),
+            self.node_id,
+            self.tasks_to_launch,
+            self.cpus_per_task,
+            self.threads_per_core,
+            self.ntasks_per_core,
+            self.ntasks_per_socket,
+            self.task_dist,
+            self.overcommit,
+            self.job_core_spec,
+            self.cpu_bind_type,
+            self.cpu_bind,
+        )?;
+        write!(
+            f,
+            "  slurm.conf: task_plugin_param={:#x} select_type_param={:#x}",
+            self.task_plugin_param, self.select_type_param
+        )
+    }
+}

@@ -1,0 +1,227 @@
+//! The machine a request runs on, as slurmd counts it: shape, map, and which CPUs are near
+//! which memory.
+
+use std::fmt;
+
+use crate::random::Random;
+
+/// task/affinity's masks are `cpu_set_t`, which ends there.
+const MOST_CPUS: u32 = 1024;
+
+/// What decides things once a process in task/affinity, and so keeps requests apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// `CPUs=` counts hardware threads.
+    Threads,
+    /// `CPUs=` counts cores: one thread of each, decided at the first launch.
+    Cores,
+    /// The memory domains of one machine, whose seed this is: read at the first launch.
+    Ldoms(u64),
+}
+
+impl Class {
+    /// A class as [`fmt::Display`] writes it.
+    ///
+    /// # Errors
+    /// A text that is none.
+    pub fn read(text: &str) -> Result<Self, String> {
+        match text {
+            "threads" => Ok(Self::Threads),
+            "cores" => Ok(Self::Cores),
+            _ => text
+                .strip_prefix("ldoms:")
+                .and_then(|seed| seed.parse().ok())
+                .map(Self::Ldoms)
+                .ok_or_else(|| format!("{text}: expected threads, cores or ldoms:SEED")),
+        }
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Threads => f.write_str("threads"),
+            Self::Cores => f.write_str("cores"),
+            Self::Ldoms(seed) => write!(f, "ldoms:{seed}"),
+        }
+    }
+}
+
+/// A node as slurmd has it in `conf`.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    /// `conf->cpus`
+    pub cpus: u16,
+    /// `conf->sockets`
+    pub sockets: u16,
+    /// `conf->cores`
+    pub cores: u16,
+    /// `conf->threads`
+    pub threads: u16,
+    /// `conf->block_map`: from abstract to kernel's CPU number.
+    pub map: Vec<u16>,
+    /// How the map came about.
+    pub numbering: &'static str,
+    /// Memory domains of each socket.
+    pub domains: u16,
+}
+
+impl Machine {
+    /// A machine of a class.
+    pub fn any(class: Class, random: &mut Random) -> Self {
+        match class {
+            Class::Ldoms(seed) => Self::with_domains(&mut Random::new(seed)),
+            Class::Threads => Self::of(random, &[2, 2, 2, 4, 8], false),
+            Class::Cores => Self::of(random, &[1, 1, 2, 4, 8], true),
+        }
+    }
+
+    /// A regular machine with the identity as its map.
+    #[must_use]
+    pub fn regular(sockets: u16, cores: u16, threads: u16) -> Self {
+        Self {
+            cpus: sockets * cores * threads,
+            sockets,
+            cores,
+            threads,
+            map: (0..sockets * cores * threads).collect(),
+            numbering: "block",
+            domains: 1,
+        }
+    }
+
+    fn of(random: &mut Random, threads: &[u16], cpus_are_cores: bool) -> Self {
+        let mut machine = loop {
+            let found = any_shape(random, threads);
+            let [sockets, cores, threads] = found.map(u32::from);
+            if sockets * cores * threads <= MOST_CPUS {
+                break Self::regular(found[0], found[1], found[2]);
+            }
+        };
+        if cpus_are_cores {
+            machine.cpus = machine.sockets * machine.cores;
+        }
+        machine.renumber(random);
+        machine
+    }
+
+    fn with_domains(random: &mut Random) -> Self {
+        let domains = random.pick(&[1, 1, 2]);
+        let cores = domains * random.small(1, 4);
+        let mut machine = Self::regular(random.small(1, 4), cores, random.pick(&[2, 2, 4]));
+        machine.domains = domains;
+        machine.renumber(random);
+        machine
+    }
+
+    fn renumber(&mut self, random: &mut Random) {
+        self.numbering = random.pick(&["block", "cyclic", "threads-last", "random"]);
+        let (sockets, cores, threads) = (self.sockets, self.cores, self.threads);
+        for socket in 0..sockets {
+            for core in 0..cores {
+                for thread in 0..threads {
+                    let at = (socket * cores + core) * threads + thread;
+                    self.map[usize::from(at)] = match self.numbering {
+                        "cyclic" => (thread * cores + core) * sockets + socket,
+                        "threads-last" => (thread * sockets + socket) * cores + core,
+                        _ => at,
+                    };
+                }
+            }
+        }
+        if self.numbering == "random" {
+            random.shuffle(&mut self.map);
+        }
+    }
+
+    /// Two abstract CPUs on one number, as slurmd makes them on machines with holes.
+    pub fn make_hole(&mut self, random: &mut Random) {
+        let last = self.map.len() as u32 - 1;
+        let (from, to) = (random.within(0, last), random.within(0, last));
+        self.map[to as usize] = self.map[from as usize];
+        self.numbering = "with a hole";
+    }
+
+    /// A slurm.conf that says more or less than the machine has: the map is the machine's.
+    /// Only sizes that the configured sockets divide evenly: task/affinity's
+    /// `_blot_mask_sockets` reads past the map otherwise.
+    pub fn misconfigure(&mut self, random: &mut Random) {
+        let (sockets, cores) = (random.small(1, 6), random.small(1, 12));
+        let size = sockets * cores * self.threads;
+        let blot = (size / self.sockets).max(1);
+        if size.is_multiple_of(blot) {
+            self.map = (0..size).collect();
+            random.shuffle(&mut self.map);
+            self.numbering = "not as configured";
+        }
+    }
+
+    /// Cores that slurm.conf says this node has.
+    #[must_use]
+    pub fn core_count(&self) -> u32 {
+        u32::from(self.sockets) * u32::from(self.cores)
+    }
+
+    /// Hardware threads that slurm.conf says this node has.
+    #[must_use]
+    pub fn pu_count(&self) -> u32 {
+        self.core_count() * u32::from(self.threads)
+    }
+
+    /// Whether the map gives each configured CPU once.
+    #[must_use]
+    pub fn is_permutation(&self) -> bool {
+        if self.map.len() as u32 != self.pu_count() {
+            return false;
+        }
+        let mut sorted = self.map.clone();
+        sorted.sort_unstable();
+        sorted
+            .iter()
+            .enumerate()
+            .all(|(at, cpu)| at == usize::from(*cpu))
+    }
+
+    /// CPUs of each memory domain, by kernel number.
+    #[must_use]
+    pub fn memory(&self) -> Vec<Vec<u16>> {
+        let per_domain = self.pu_count() / u32::from(self.sockets * self.domains);
+        self.map
+            .chunks(per_domain.max(1) as usize)
+            .map(<[u16]>::to_vec)
+            .collect()
+    }
+
+    /// The machine in hwloc's words.
+    #[must_use]
+    pub fn synthetic(&self) -> String {
+        let numa = match self.domains {
+            1 => "[numa]".into(),
+            count => format!("group:{count} [numa]"),
+        };
+        let cores = self.cores / self.domains;
+        let indexes: Vec<_> = self.map.iter().map(ToString::to_string).collect();
+        let numbers = match self.numbering {
+            "block" => String::new(),
+            _ => format!("(indexes={})", indexes.join(",")),
+        };
+        format!(
+            "pack:{} {numa} core:{cores} pu:{}{numbers}",
+            self.sockets, self.threads
+        )
+    }
+}
+
+fn any_shape(random: &mut Random, threads: &[u16]) -> [u16; 3] {
+    let threads = random.pick(threads);
+    if random.once_in(40) {
+        // More CPUs than a byte counts, and than 64 words of a mask's text hold.
+        return [random.small(1, 8), random.small(16, 64), threads];
+    }
+    let most = if random.once_in(4) { 16 } else { 6 };
+    [
+        random.pick(&[1, 1, 2, 2, 2, 2, 3, 4, 4, 8]),
+        random.small(1, most),
+        threads,
+    ]
+}

@@ -1,0 +1,135 @@
+//! The two objects under comparison, in one process: Slurm's library first, for all to see, then
+//! the plugins, as slurmd does it.
+
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr::NonNull;
+
+use slurm_sys::{Line, Slurm as Running, Symbols};
+
+use crate::slurmd::Slurm;
+
+/// `task_p_slurmd_launch_request`
+pub type Hook = unsafe extern "C" fn(*mut c_void, u32, *mut *mut c_char) -> c_int;
+/// `slurm_spank_init`
+type SpankInit = unsafe extern "C" fn(*mut c_void, c_int, *const *const c_char) -> c_int;
+
+/// An object that stays loaded.
+pub struct Object(NonNull<c_void>);
+
+impl Object {
+    /// Loads a file.
+    ///
+    /// # Errors
+    /// What the dynamic linker says.
+    pub fn load(file: &Path, flags: c_int) -> Result<Self, String> {
+        let name = c_text(file.as_os_str())?;
+        // SAFETY: a C string; the files are Slurm's own and ours.
+        match NonNull::new(unsafe { libc::dlopen(name.as_ptr(), flags) }) {
+            Some(handle) => Ok(Self(handle)),
+            // SAFETY: dlopen has just failed, so there is a text.
+            None => Err(unsafe { CStr::from_ptr(libc::dlerror()) }
+                .to_string_lossy()
+                .into_owned()),
+        }
+    }
+
+    fn symbol(&self, name: &CStr) -> Result<NonNull<c_void>, String> {
+        // SAFETY: the object stays loaded.
+        NonNull::new(unsafe { libc::dlsym(self.0.as_ptr(), name.as_ptr()) })
+            .ok_or_else(|| format!("{} is not there", name.to_string_lossy()))
+    }
+
+    /// The launch hook.
+    ///
+    /// # Errors
+    /// Where the object has none.
+    pub fn hook(&self) -> Result<Hook, String> {
+        let at = self.symbol(c"task_p_slurmd_launch_request")?;
+        // SAFETY: Slurm's task interface (src/interfaces/task.c) gives the name this prototype.
+        Ok(unsafe { std::mem::transmute::<*mut c_void, Hook>(at.as_ptr()) })
+    }
+
+    /// Gives our object its settings, the words of a plugstack.conf line.
+    ///
+    /// # Errors
+    /// Where the object has no SPANK part.
+    pub fn set(&self, words: &[String]) -> Result<(), String> {
+        let at = self.symbol(c"slurm_spank_init")?;
+        // SAFETY: spank.h gives the name this prototype.
+        let init = unsafe { std::mem::transmute::<*mut c_void, SpankInit>(at.as_ptr()) };
+        let words: Vec<_> = words
+            .iter()
+            .map(|word| c_text(OsStr::new(word)))
+            .collect::<Result<_, _>>()?;
+        let argv: Vec<_> = words.iter().map(|word| word.as_ptr()).collect();
+        // SAFETY: no handle, as many words as said; the hook copies them.
+        unsafe { init(std::ptr::null_mut(), argv.len() as c_int, argv.as_ptr()) };
+        Ok(())
+    }
+}
+
+fn c_text(text: &OsStr) -> Result<CString, String> {
+    CString::new(text.as_bytes()).map_err(|why| why.to_string())
+}
+
+/// Loads Slurm's library and finds its tables.
+///
+/// # Errors
+/// A library that cannot be loaded, or a release without a table.
+pub fn slurm(plugins: &Path) -> Result<Slurm, String> {
+    let library = plugins.join("libslurmfull.so");
+    Object::load(&library, libc::RTLD_NOW | libc::RTLD_GLOBAL)?;
+    let running = Running::get();
+    let layout = running.layout(false).map_err(str::to_owned)?;
+    quiet(layout.line);
+    Ok(Slurm {
+        layout,
+        symbols: Symbols::get(),
+    })
+}
+
+/// Whether this program can stand in for slurmd of a release: from 26.05 on the library itself
+/// has the functions for CPU sets, with other arguments than those under the same names here.
+///
+/// # Errors
+/// A text that says so.
+pub fn can_stand_in(line: Line) -> Result<(), String> {
+    if line < Line::V26_05 {
+        return Ok(());
+    }
+    Err(format!(
+        "Slurm {line} has other CPU sets than this stand-in for slurmd"
+    ))
+}
+
+/// `log_options_t` of 22.05: no level, no prefix.
+#[repr(C)]
+struct LogOptions {
+    levels: [c_int; 3],
+    prefix_level: bool,
+    buffered: bool,
+    raw: bool,
+}
+
+/// Has Slurm log nothing. Later lines have another record; there the texts go to stderr.
+fn quiet(line: Line) {
+    type Init = unsafe extern "C" fn(*const c_char, LogOptions, c_int, *const c_char) -> c_int;
+    // SAFETY: dlsym reads a C string.
+    let at = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"slurm_log_init".as_ptr()) };
+    if line != Line::V22_05 || at.is_null() {
+        return;
+    }
+    let options = LogOptions {
+        levels: [0; 3],
+        prefix_level: false,
+        buffered: false,
+        raw: false,
+    };
+    // SAFETY: the prototype of src/common/log.h of that line; the texts are copied.
+    unsafe {
+        let init = std::mem::transmute::<*mut c_void, Init>(at);
+        init(c"oracle".as_ptr(), options, 0, std::ptr::null());
+    }
+}

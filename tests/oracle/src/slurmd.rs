@@ -1,0 +1,322 @@
+//! Fresh records of a request, as slurmd hands them to the hook, and what the hook left in them.
+
+use std::ffi::{CString, c_char, c_void};
+use std::ptr;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use slurm_sys::layout::Field;
+use slurm_sys::{Layout, Symbols};
+
+use crate::answer::Answer;
+use crate::case::Case;
+use crate::host;
+use crate::object::Hook;
+use crate::record::Record;
+
+/// First words of Slurm's bit strings (src/common/bitstring.h).
+const BITSTR_MAGIC: i64 = 0x4243_4445;
+
+/// The Slurm that runs: its tables and functions.
+#[derive(Clone, Copy)]
+pub struct Slurm {
+    /// Where the records keep their fields.
+    pub layout: &'static Layout,
+    /// Its functions.
+    pub symbols: &'static Symbols,
+}
+
+/// The records of one launch; they point into each other and into `kept`.
+pub struct Launch {
+    slurm: Slurm,
+    node_id: u32,
+    request: Record,
+    cred: Record,
+    conf: Record,
+    kept: Kept,
+}
+
+/// What the records point to; nothing in it moves.
+#[derive(Default)]
+struct Kept {
+    texts: Vec<CString>,
+    halves: Vec<Vec<u16>>,
+    words: Vec<Vec<u32>>,
+    bits: Vec<Vec<i64>>,
+    pointers: Vec<Vec<*mut u32>>,
+}
+
+impl Kept {
+    fn text(&mut self, text: &str) -> *mut c_char {
+        self.texts.push(CString::new(text).unwrap_or_default());
+        self.texts
+            .last_mut()
+            .map_or(ptr::null_mut(), |text| text.as_ptr().cast_mut())
+    }
+
+    fn halves(&mut self, list: Vec<u16>) -> *mut u16 {
+        self.halves.push(list);
+        self.halves
+            .last_mut()
+            .map_or(ptr::null_mut(), |list| list.as_mut_ptr())
+    }
+
+    fn words(&mut self, list: Vec<u32>) -> *mut u32 {
+        self.words.push(list);
+        self.words
+            .last_mut()
+            .map_or(ptr::null_mut(), |list| list.as_mut_ptr())
+    }
+
+    fn pointers(&mut self, list: Vec<*mut u32>) -> *mut *mut u32 {
+        self.pointers.push(list);
+        self.pointers
+            .last_mut()
+            .map_or(ptr::null_mut(), |list| list.as_mut_ptr())
+    }
+
+    /// A bit string: magic number, number of bits, the bits.
+    fn bits(&mut self, bits: &[bool]) -> *mut i64 {
+        let mut words = vec![BITSTR_MAGIC, bits.len() as i64];
+        words.extend(bits.chunks(64).map(|word| {
+            let bits = word.iter().enumerate().filter(|(_, bit)| **bit);
+            bits.fold(0i64, |word, (at, _)| word | 1 << at)
+        }));
+        self.bits.push(words);
+        self.bits
+            .last_mut()
+            .map_or(ptr::null_mut(), |list| list.as_mut_ptr())
+    }
+}
+
+impl Launch {
+    /// Fills the records, and puts `conf` and `slurm_conf` in force.
+    ///
+    /// # Panics
+    /// Where Slurm's library has no `slurm_xstrdup` or `slurm_conf`.
+    #[must_use]
+    pub fn new(case: &Case, slurm: Slurm) -> Self {
+        let mut launch = Self {
+            slurm,
+            node_id: case.node_id,
+            request: Record::default(),
+            cred: Record::default(),
+            conf: Record::default(),
+            kept: Kept::default(),
+        };
+        launch.fill_conf(case);
+        launch.fill_cred(case);
+        launch.fill_request(case);
+        launch.fill_tasks(case);
+        launch.fill_binding(case);
+        fill_slurm_conf(case, slurm);
+        launch
+    }
+
+    fn fill_conf(&mut self, case: &Case) {
+        let (fields, machine) = (&self.slurm.layout.slurmd_conf, &case.machine);
+        let size = machine.map.len();
+        for (field, value) in [
+            (fields.cpus, machine.cpus),
+            (fields.boards, 1),
+            (fields.sockets, machine.sockets),
+            (fields.cores, machine.cores),
+            (fields.threads, machine.threads),
+            (fields.actual_cpus, size as u16),
+            (fields.actual_sockets, machine.sockets),
+            (fields.actual_cores, machine.cores),
+            (fields.actual_threads, machine.threads),
+            (fields.block_map_size, size as u16),
+        ] {
+            self.conf.put(field, value);
+        }
+        let mut inverse = vec![0u16; size];
+        for (at, cpu) in (0u16..).zip(&machine.map) {
+            inverse[usize::from(*cpu)] = at;
+        }
+        let map = self.kept.halves(machine.map.clone());
+        self.conf.put(fields.block_map, map);
+        let inverse = self.kept.halves(inverse);
+        self.conf.put(fields.block_map_inv, inverse);
+        let name = self.kept.text(&format!("n{}", case.cred.index));
+        self.conf.put(fields.node_name, name);
+        let host = self.kept.text(&slurm_sys::Identity::current().host);
+        self.conf.put(fields.hostname, host);
+    }
+
+    fn fill_cred(&mut self, case: &Case) {
+        let (fields, cred) = (&self.slurm.layout.cred, &case.cred);
+        let of =
+            |value: fn(&crate::allocation::Group) -> u16| cred.groups.iter().map(value).collect();
+        let sockets = self.kept.halves(of(|group| group.sockets));
+        let cores = self.kept.halves(of(|group| group.cores));
+        let nodes = cred.groups.iter().map(|group| group.nodes).collect();
+        let nodes = self.kept.words(nodes);
+        let step = self.kept.bits(&cred.step_cores);
+        let job = self.kept.bits(&vec![true; cred.step_cores.len()]);
+        let hosts = self.kept.text(&cred.hosts);
+        self.cred
+            .put(fields.core_array_size, cred.groups.len() as u16);
+        self.cred.put(fields.sockets_per_node, sockets);
+        self.cred.put(fields.cores_per_socket, cores);
+        self.cred.put(fields.sock_core_rep_count, nodes);
+        self.cred.put(fields.step_core_bitmap, step);
+        self.cred.put(fields.job_core_bitmap, job);
+        self.cred.put(fields.job_hostlist, hosts);
+        self.cred.put(fields.job_nhosts, cred.host_count);
+        self.cred.put(fields.job_core_spec, case.job_core_spec);
+    }
+
+    fn fill_request(&mut self, case: &Case) {
+        let fields = &self.slurm.layout.launch;
+        let overcommit = self.slurm.layout.constants.LAUNCH_OVERCOMMIT.unwrap_or(0);
+        let record = &mut self.request;
+        record.put(fields.cpus_per_task, case.cpus_per_task);
+        record.put(fields.threads_per_core, case.threads_per_core);
+        record.put(fields.ntasks_per_core, case.ntasks_per_core);
+        record.put(fields.ntasks_per_socket, case.ntasks_per_socket);
+        record.put(fields.task_dist, case.task_dist);
+        record.put(fields.flags, if case.overcommit { overcommit } else { 0 });
+        record.put(fields.job_core_spec, case.job_core_spec);
+        record.put(fields.cred, self.cred.base());
+        let (step, ids) = (fields.step_id.offset(), &self.slurm.layout.step_id);
+        let none = self.slurm.layout.constants.NO_VAL;
+        for (field, value) in [(ids.job_id, 7), (ids.step_id, 0), (ids.step_het_comp, none)] {
+            record.put_at(step + field.offset(), value);
+        }
+    }
+
+    fn fill_tasks(&mut self, case: &Case) {
+        let fields = &self.slurm.layout.launch;
+        let mut next = 0u32;
+        let mut lists = Vec::new();
+        for tasks in &case.tasks_to_launch {
+            let end = next + u32::from(*tasks);
+            lists.push(self.kept.words((next..end).collect()));
+            next = end;
+        }
+        let lists = self.kept.pointers(lists);
+        let counts = self.kept.halves(case.tasks_to_launch.clone());
+        self.request
+            .put(fields.nnodes, case.tasks_to_launch.len() as u32);
+        self.request.put(fields.ntasks, next);
+        self.request.put(fields.tasks_to_launch, counts);
+        self.request.put(fields.global_task_ids, lists);
+    }
+
+    fn fill_binding(&mut self, case: &Case) {
+        let fields = &self.slurm.layout.launch;
+        self.request.put(fields.cpu_bind_type, case.cpu_bind_type);
+        if let Some(text) = &case.cpu_bind {
+            let text = CString::new(text.as_str()).unwrap_or_default();
+            let copy = self.slurm.symbols.slurm_xstrdup.expect("slurm_xstrdup");
+            // SAFETY: a C string, which is copied; the hooks free the copy with its allocator.
+            let text = unsafe { copy(text.as_ptr()) };
+            self.request.put(fields.cpu_bind, text);
+        }
+    }
+
+    /// Calls a hook once.
+    ///
+    /// # Safety
+    /// The hook is one of an object of the running release.
+    pub unsafe fn run(&mut self, hook: Hook) -> Answer {
+        let mut err_msg: *mut c_char = ptr::null_mut();
+        // SAFETY: the caller's promise.
+        let (rc, _) = unsafe { self.call(hook, &mut err_msg) };
+        let fields = &self.slurm.layout.launch;
+        Answer {
+            rc,
+            cpu_bind_type: self.request.get(fields.cpu_bind_type),
+            cpu_bind: text(self.request.get(fields.cpu_bind)),
+            cpus_per_task: self.request.get(fields.cpus_per_task),
+            told: self.take_text(err_msg),
+            locked: host::LOCKED.swap(0, Ordering::Relaxed),
+        }
+    }
+
+    /// How long a hook takes, and its return code.
+    ///
+    /// # Safety
+    /// As for [`Launch::run`].
+    pub unsafe fn time(&mut self, hook: Hook) -> (i32, Duration) {
+        let mut err_msg: *mut c_char = ptr::null_mut();
+        // SAFETY: the caller's promise.
+        let (rc, time) = unsafe { self.call(hook, &mut err_msg) };
+        self.free(err_msg.cast());
+        (rc, time)
+    }
+
+    /// # Safety
+    /// As for [`Launch::run`].
+    unsafe fn call(&mut self, hook: Hook, err_msg: &mut *mut c_char) -> (i32, Duration) {
+        host::conf.store(self.conf.base(), Ordering::Relaxed);
+        let request = self.request.base();
+        let start = Instant::now();
+        // SAFETY: the caller's promise; the records are the running release's and complete.
+        let rc = unsafe { hook(request, self.node_id, err_msg) };
+        (rc, start.elapsed())
+    }
+
+    fn take_text(&self, block: *mut c_char) -> Option<String> {
+        let found = text(block);
+        self.free(block.cast());
+        found
+    }
+
+    fn free(&self, mut block: *mut c_void) {
+        if let Some(free) = self.slurm.symbols.slurm_xfree.filter(|_| !block.is_null()) {
+            // SAFETY: a block of Slurm's allocator, made by a hook or by `fill_binding`.
+            unsafe { free(&mut block) };
+        }
+    }
+
+    fn free_field<T>(&mut self, field: Field<*mut T>) {
+        let block = self.request.get(field).cast();
+        self.free(block);
+        self.request.put(field, ptr::null_mut());
+    }
+}
+
+impl Drop for Launch {
+    fn drop(&mut self) {
+        let fields = &self.slurm.layout.launch;
+        let env = self.request.get(fields.env);
+        if !env.is_null() {
+            for at in 0.. {
+                // SAFETY: an environment ends in a null pointer.
+                let entry = unsafe { *env.add(at) };
+                if entry.is_null() {
+                    break;
+                }
+                self.free(entry.cast());
+            }
+        }
+        self.free_field(fields.env);
+        self.free_field(fields.cpu_bind);
+    }
+}
+
+fn text(at: *mut c_char) -> Option<String> {
+    if at.is_null() {
+        return None;
+    }
+    // SAFETY: a C string of a hook's or ours.
+    let text = unsafe { std::ffi::CStr::from_ptr(at) };
+    Some(text.to_string_lossy().into_owned())
+}
+
+fn fill_slurm_conf(case: &Case, slurm: Slurm) {
+    let (fields, object) = (
+        &slurm.layout.slurm_conf,
+        slurm.symbols.slurm_conf.expect("slurm_conf").as_ptr(),
+    );
+    // SAFETY: the object of Slurm's library, at the offsets of the running release; this process
+    // has one thread.
+    unsafe {
+        let bits = object.byte_add(fields.task_plugin_param.offset());
+        ptr::write_unaligned(bits.cast(), case.task_plugin_param);
+        let select = object.byte_add(fields.select_type_param.offset());
+        ptr::write_unaligned(select.cast(), case.select_type_param);
+    }
+}
