@@ -30,7 +30,7 @@ test_cgroups_go_with_the_cluster() {
 }
 
 test_a_bad_start_shows_the_log_and_leaves_nothing() {
-    refuses 'cannot find task plugin for task/nope' \
+    refuses 'cannot create task context for task/nope' \
         "$root/ci/cluster" up "$PWD/c" --task-plugin task/nope --no-plugstack
     [ ! -e c ]
     same "$(processes_of "$PWD/c/")" ''
