@@ -2,10 +2,14 @@
 //!
 //! A host program stands in for slurmd: it has slurmd's `conf`, answers for the credential and
 //! for libnuma, and calls `task_p_slurmd_launch_request` of both objects with requests made at
-//! random from a printed seed. Left out, because task/affinity reads past its arrays or has no
-//! answer there: machines of more than 1024 CPUs (its masks end there), a slurm.conf that says
-//! more than the machine has and does not divide it evenly (`_blot_mask` and `_blot_mask_sockets`
-//! read past the map), and steps whose CPUs are all specialised away (`known` in `compare.rs`).
+//! random from a printed seed. Left out:
+//! - machines of more than 1024 CPUs: task/affinity's masks end there;
+//! - a slurm.conf whose sockets do not divide the machine's CPUs evenly: it reads past its map
+//!   (`_blot_mask_sockets`);
+//! - `threads_per_core` of 65535, which it takes for a limit and we for "not given".
+//!
+//! Compared and counted apart, since they differ on purpose (`known` in `compare.rs`): empty masks
+//! in a list, and steps whose CPUs are all specialised away.
 
 pub mod allocation;
 pub mod answer;
