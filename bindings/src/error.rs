@@ -17,9 +17,7 @@ pub enum Error {
         what: &'static str,
     },
     /// The record contradicts itself.
-    #[error(
-        "{record}: expected {expected}, found {found}; check that berth knows this Slurm release (berth doctor)"
-    )]
+    #[error("{record}: expected {expected}, found {found}; report this line and `slurmd -V`")]
     Nonsense {
         /// Which record.
         record: &'static str,

@@ -25,7 +25,7 @@ const NODE_LIMIT: u32 = 1 << 20;
 /// A check's text: record, found, expected, consequence.
 fn text(record: &str, found: impl std::fmt::Display, expected: &str) -> String {
     format!(
-        "{record}: found {found}, expected {expected}; the record is not used, the step's tasks keep to the step's cores without placement; run berth doctor on this node"
+        "{record}: found {found}, expected {expected}; the record is not used, the step's tasks keep to the step's cores without placement; report this line and `slurmd -V`"
     )
 }
 

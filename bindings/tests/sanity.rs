@@ -43,7 +43,7 @@ fn conf_text(variant: &Variant, change: impl FnOnce(&mut Bytes)) -> String {
     change(&mut bytes);
     let text = check_conf(&mut bytes, variant, &on_host("host1")).unwrap_err();
     assert!(
-        text.starts_with("slurmd's settings (conf): found ") && text.contains("berth doctor"),
+        text.starts_with("slurmd's settings (conf): found ") && text.contains("slurmd -V"),
         "{text}"
     );
     text

@@ -56,12 +56,15 @@ fn a_panic_costs_one_step_at_most_its_binding() {
         .env(VARIABLE, &file.to_string_lossy())
         .up();
     let slurmds = || cluster.slurmd_log().matches("slurmd version").count();
+    // 22.05 has a hook before, for and after the binding; later lines have one for it.
+    let three = cluster.slurmd_log().contains(", Slurm 22.05.");
     // Hook, and whether its step is bound all the same.
     for (hook, masks) in [
         // By the public way: to the step's cores.
         ("task_p_slurmd_launch_request", ["0x3", "0x3"]),
         ("task_p_pre_setuid", ["0x3", "0x3"]),
         ("task_p_set_affinity", ["0x3", "0x3"]),
+        ("task_p_pre_launch_priv", ["0x3", "0x3"]),
         ("task_p_pre_set_affinity", ["0x1", "0x2"]),
         ("task_p_post_set_affinity", ["0x1", "0x2"]),
         ("task_p_pre_launch", ["0x1", "0x2"]),
@@ -72,6 +75,11 @@ fn a_panic_costs_one_step_at_most_its_binding() {
         ("init", ["0x1", "0x2"]),
         ("fini", ["0x1", "0x2"]),
     ] {
+        if hook.ends_with("_set_affinity") != three && hook.contains("affinity")
+            || hook.ends_with("_priv") && three
+        {
+            continue;
+        }
         plant(hook);
         let step = cluster.srun(&[&CORES[..], &["true"]].concat());
         assert!(step.ok(), "{hook}: {step:#?}");
