@@ -3,13 +3,13 @@
 
 use std::process::Command;
 
-const REQUESTS: &str = "20000";
+const REQUESTS: &str = "200000";
 const SEED: &str = "1";
 /// There is nothing to compare with.
 const NOT_HERE: i32 = 77;
 
 #[test]
-fn twenty_thousand_requests_are_answered_as_by_task_affinity() {
+fn two_hundred_thousand_requests_are_answered_as_by_task_affinity() {
     let done = Command::new(env!("CARGO_BIN_EXE_affinity-oracle"))
         .args(["--requests", REQUESTS, "--seed", SEED])
         .output()
