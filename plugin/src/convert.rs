@@ -101,7 +101,6 @@ fn cpu_bind(bits: u32, text: Option<&str>, layout: &Layout) -> Result<CpuBind, S
         mode: mode(bits, text, layout)?,
         one_thread: is(c.CPU_BIND_ONE_THREAD_PER_CORE),
         verbose: is(c.CPU_BIND_VERBOSE),
-        quiet: false,
     })
 }
 

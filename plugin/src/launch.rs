@@ -98,7 +98,8 @@ fn step(slurm: Slurmish, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result
     let rules = convert::rules(slurm, &settings);
     let mut ask =
         convert::request(launch, tasks, allocation, rules, slurm.layout).map_err(refused)?;
-    ask.binding = binding(launch, &settings).map_err(refused)?;
+    let (binding, binding_note) = binding(launch, &settings).map_err(refused)?;
+    ask.binding = binding;
     let (mem_bind, memory_note) = memory::asked(launch, slurm.layout).map_err(refused)?;
     ask.mem_bind = mem_bind;
     let host = node::host(slurm, &conf);
@@ -106,10 +107,12 @@ fn step(slurm: Slurmish, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result
         return Err(Stop::Aside("slurmd has no map of its CPUs".into()));
     }
     let plan = plan(&ask, &host)?;
-    let notes: Vec<_> = [join(&plan.notes), memory_note.unwrap_or_default().into()]
-        .into_iter()
-        .filter(|note| !note.is_empty())
-        .collect();
+    let notes = [
+        join(&plan.notes),
+        binding_note.unwrap_or_default(),
+        memory_note.unwrap_or_default().into(),
+    ];
+    let notes: Vec<_> = notes.into_iter().filter(|note| !note.is_empty()).collect();
     launch.env_set(ENV_NOTE, &notes.join("; "))?;
     write(slurm, launch, &ask, &plan, host.shape.cpus_are_cores)
 }
@@ -140,23 +143,30 @@ fn check(launch: &LaunchRequest<'_>, node_id: u32, node_name: &str) -> Result<u3
 }
 
 /// The step's `--binding`: the option's, else the site's default for regular
-/// steps; `none` switches both off.
-fn binding(launch: &LaunchRequest<'_>, settings: &Settings) -> Result<Option<Binding>, String> {
+/// steps; `none` switches both off. Beside it what the user is told where this
+/// node honours none (`binding=off`).
+fn binding(
+    launch: &LaunchRequest<'_>,
+    settings: &Settings,
+) -> Result<(Option<Binding>, Option<String>), String> {
     let asked = spank_option::of_step(&launch.options().unwrap_or_default());
-    let kind = launch.step_id().kind;
-    let binding = match asked {
-        Some(text) => Some(text.parse::<Binding>().map_err(|why| why.to_string())?),
-        None if kind == slurm_sys::views::StepKind::Regular => settings.binding_default.clone(),
-        None => None,
+    let regular = launch.step_id().kind == slurm_sys::views::StepKind::Regular;
+    let Some(text) = asked else {
+        let default = settings.binding_default.clone();
+        return Ok((default.filter(|_| regular && settings.binding), None));
     };
-    let binding = binding.filter(|binding| binding.strategy != Strategy::None);
-    match binding {
-        Some(binding) if !settings.binding => {
-            log::debug!("--binding={binding} is not honoured: binding=off");
-            Ok(None)
-        }
-        other => Ok(other),
+    let binding: Binding = text.parse().map_err(|why| format!("{why}"))?;
+    if binding.strategy == Strategy::None {
+        return Ok((None, None));
     }
+    if settings.binding {
+        return Ok((Some(binding), None));
+    }
+    let note = format!(
+        "--binding={binding} is not honoured on this node (binding=off); leave it out, or ask the \
+         administrator"
+    );
+    Ok((None, Some(note)))
 }
 
 fn write(

@@ -70,13 +70,20 @@ impl Settings {
         let mut settings = Self::default();
         let mut complaints = Vec::new();
         let mut here = true;
+        // Applied last: `compat=` says what they are switched on top of, wherever it stands.
+        let mut fixes = Vec::new();
         for word in words {
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
             if key == "nodes" {
                 here = value.is_empty() || value == "ALL" || is_here(value);
+            } else if here && key == "fixes" && Fixes::ALL.apply(value).is_ok() {
+                fixes.push(value);
             } else if here && let Err(why) = settings.take(key, value) {
                 complaints.push(format!("plugstack.conf: {word}: {why}; ignored"));
             }
+        }
+        for words in fixes {
+            settings.fixes = settings.fixes.apply(words).unwrap_or(settings.fixes);
         }
         (settings, complaints)
     }
@@ -214,6 +221,17 @@ mod tests {
             assert_eq!(settings, Settings::default(), "{words}");
             assert_eq!(complaints.len(), 1, "{words}");
             assert!(complaints.concat().contains(says), "{complaints:?}");
+        }
+    }
+
+    #[test]
+    fn fixes_hold_wherever_compat_stands() {
+        let one = Fixes::NONE.with(berth_placement::Fix::ThirdLevel, true);
+        for words in [
+            "compat=affinity fixes=+third-level",
+            "fixes=+third-level compat=affinity",
+        ] {
+            assert_eq!(read(words).0.fixes, one, "{words}");
         }
     }
 

@@ -140,6 +140,26 @@ fn a_binding_that_nobody_honours_is_said() {
 }
 
 #[test]
+fn binding_off_is_said_to_who_asks() {
+    if !two_cpus() {
+        return;
+    }
+    let cluster = Cluster::builder()
+        .plugstack(Some("binding=off binding_default=linear:2"))
+        .up();
+    let step = cluster.srun(&["-n2", "--exclusive", "--binding=linear:1", "true"]);
+    assert!(step.ok(), "{step:#?}");
+    assert_eq!(step.stderr.matches("berth: note:").count(), 1, "{step:#?}");
+    assert!(
+        step.stderr
+            .contains("not honoured on this node (binding=off)"),
+        "{step:#?}"
+    );
+    let silent = cluster.srun(&["-n2", "--exclusive", "true"]);
+    assert_eq!(silent.stderr, "", "who asks nothing is told nothing");
+}
+
+#[test]
 fn wrong_settings_are_said_and_ignored() {
     if !two_cpus() {
         return;

@@ -56,8 +56,6 @@ pub struct CpuBind {
     pub one_thread: bool,
     /// `verbose`.
     pub verbose: bool,
-    /// `quiet`: also silences our notes.
-    pub quiet: bool,
 }
 
 impl FromStr for CpuBind {
@@ -82,8 +80,8 @@ impl CpuBind {
             return Ok(());
         }
         match lower.as_str() {
-            "q" | "quiet" => (self.quiet, self.verbose) = (true, false),
-            "v" | "verbose" => (self.quiet, self.verbose) = (false, true),
+            "q" | "quiet" => self.verbose = false,
+            "v" | "verbose" => self.verbose = true,
             "one_thread" => self.one_thread = true,
             "no" | "none" => self.mode = Some(Mode::Free),
             "rank" => self.mode = Some(Mode::Rank),

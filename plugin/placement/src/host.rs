@@ -54,8 +54,6 @@ impl Host {
 pub struct Slot {
     /// Kernel number; `None` where slurmd's map points outside itself.
     pub cpu: Option<CpuId>,
-    /// Position of its core.
-    pub core: u32,
     /// Position of its socket.
     pub socket: u32,
 }
@@ -106,7 +104,6 @@ impl PuTable {
         let slots = (0..).zip(&shape.map).map(|(at, cpu): (u32, _)| Slot {
             // `_lllp_map_abstract_mask` drops a number past its last bit.
             cpu: Some(*cpu).filter(known),
-            core: at / stride,
             socket: (at / per_socket).min(shape.sockets.saturating_sub(1)),
         });
         let sockets = (0..shape.sockets)
