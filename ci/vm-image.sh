@@ -1,0 +1,141 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # $root comes from lib.sh.
+# What a virtual machine is made of: the tools, a suite's image, the kernel. Sourced by ci/vm.
+
+# Outside the tree: made once, used by every run.
+cache=${BERTH_VM_CACHE:-/var/cache/berth-vm}
+suites='bookworm trixie sid'
+# Raised when what goes into an image changes.
+image_version=1
+
+vm_packages=(qemu-system-x86 mmdebstrap busybox-static cpio e2fsprogs xz-utils)
+# What a guest has; nothing of Rust: it runs what the host built.
+guest_packages=slurmctld,slurmd,slurm-client,munge,hwloc-nox,numactl,iproute2,procps
+
+known_suite() {
+    case " $suites " in
+        *" $1 "*) ;;
+        *) die "there are images of $suites, not of '$1'" ;;
+    esac
+}
+
+tool_missing() {
+    local tool
+    for tool in qemu-system-x86_64 mmdebstrap busybox cpio mkfs.ext4 xz perl; do
+        command -v "$tool" > /dev/null || { printf '%s\n' "$tool"; return; }
+    done
+}
+
+have_tools() {
+    local tool
+    tool=$(tool_missing)
+    [ -z "$tool" ] || die "the program $tool is not installed. Run: ci/vm setup"
+}
+
+install_tools() {
+    [ -n "$(tool_missing)" ] || return 0
+    need_root 'Installing packages'
+    say "installing ${vm_packages[*]}"
+    local log
+    log=$(mktemp)
+    if ! DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
+        -o DPkg::Lock::Timeout=300 "${vm_packages[@]}" > "$log" 2>&1; then
+        cat "$log" >&2
+        rm -f -- "$log"
+        die "the packages of the virtual machines could not be installed (above). Is the network there, and are the package lists new (apt-get update)?"
+    fi
+    rm -f -- "$log"
+}
+
+# The mirror that this machine's package manager uses; one that serves the suites' pools.
+mirror() {
+    local uri
+    # shellcheck disable=SC2016 # apt-get's own names
+    uri=$(apt-get indextargets --format '$(REPO_URI) $(ORIGIN) $(RELEASE)' 'Created-By: Packages' \
+        | awk '$2 == "Debian" && $3 !~ /security/ { print $1; exit }')
+    [ -n "$uri" ] || die "the package manager here knows no mirror of Debian, so no image can be made"
+    printf '%s\n' "$uri"
+}
+
+# A suite's root as an ext4 file; guests write to memory above it, so many can share it.
+make_image() {
+    local suite=$1 image=$cache/$1.ext4 log options=() line
+    [ "$(cat "$cache/$suite.version" 2> /dev/null)" != $image_version ] || [ ! -e "$image" ] || return 0
+    need_root 'Making an image'
+    say "making the image of $suite (about half a minute; kept in $cache)"
+    mkdir -p "$cache"
+    # A mirror may be behind with the newest suite: its date is not checked, its signature is.
+    [ "$suite" != sid ] || options=(--aptopt='Acquire::Check-Valid-Until "false"')
+    log=$(mktemp)
+    local making
+    making=$(mktemp -d "$cache/making-XXXXXX")
+    if ! mmdebstrap --variant=minbase --include="$guest_packages" "${options[@]}" \
+        --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
+        --dpkgopt='path-exclude=/usr/share/locale/*' --format=directory \
+        "$suite" "$making/root" "$(mirror)" > "$log" 2>&1; then
+        tail -n 20 "$log" >&2
+        rm -rf -- "$log" "$making"
+        die "no image of $suite: its packages could not be fetched (above). Offline? An image made elsewhere can be put at $image, with $image_version in $cache/$suite.version"
+    fi
+    line=$(chroot "$making/root" slurmd -V | sed -E 's/^[^0-9]*//')
+    mkfs.ext4 -q -d "$making/root" -m 0 -O ^has_journal "$making/image" 1500M >> "$log" 2>&1 || { cat "$log" >&2; die "no image of $suite"; }
+    mv -- "$making/image" "$image"
+    printf '%s\n' "$line" > "$cache/$suite.slurm"
+    printf '%s\n' $image_version > "$cache/$suite.version"
+    rm -rf -- "$log" "$making"
+}
+
+# One kernel for all suites, and what it needs before the image is there: the generic one, as the
+# cloud kernel has no 9p.
+make_kernel() {
+    [ ! -e "$cache/vmlinux" ] || [ ! -e "$cache/initramfs.cpio" ] || [ "$root/ci/vm-init" -nt "$cache/initramfs.cpio" ] || return 0
+    need_root 'Fetching a kernel'
+    local making package release
+    mkdir -p "$cache"
+    making=$(mktemp -d "$cache/making-XXXXXX")
+    if [ ! -e "$cache/vmlinux" ]; then
+        package=$(apt-cache depends linux-image-amd64 | sed -n 's/^ *Depends: //p' | head -n 1)
+        say "fetching the kernel ${package:-linux-image-amd64}"
+        (cd "$making" && apt-get download "$package" > log 2>&1) || { cat "$making/log" >&2; rm -rf -- "$making"; die "the kernel's package could not be fetched (above)"; }
+        rm -rf -- "$cache/kernel"
+        mkdir "$cache/kernel"
+        dpkg-deb --fsys-tarfile "$making/$package"_*.deb | tar -x -C "$cache/kernel" ./boot ./lib/modules
+        unpacked_kernel "$cache"/kernel/boot/vmlinuz-* > "$making/vmlinux"
+        mv -- "$making/vmlinux" "$cache/vmlinux"
+    fi
+    release=$(basename -- "$cache"/kernel/lib/modules/*)
+    make_initramfs "$making" "$release"
+    rm -rf -- "$making"
+}
+
+# Unpacked, the kernel is entered directly and starts three seconds earlier.
+# What follows the stream is not read, so the writer of the pipe may break off.
+unpacked_kernel() (
+    set +o pipefail
+    offset=$(perl -e 'local $/; binmode STDIN; print index(<STDIN>, "\xfd7zXZ\0")' < "$1")
+    [ "$offset" -gt 0 ] || die "found no xz stream in $1"
+    tail -c +$((offset + 1)) "$1" | xz -dc --single-stream
+)
+
+# In the order of their loading.
+boot_modules=(crc32c_generic virtio_pci virtio_blk 9p 9pnet_virtio ext4 overlay)
+
+make_initramfs() {
+    local dir=$1/initramfs modules=$cache/kernel/lib/modules/$2 module file
+    mkdir -p "$dir"/{bin,modules,proc,sys,dev,image,memory,new}
+    cp -- "$(command -v busybox)" "$dir/bin/busybox"
+    cp -- "$root/ci/vm-init" "$dir/init"
+    chmod 0755 "$dir/init"
+    depmod -b "$cache/kernel" "$2" 2> /dev/null || busybox depmod -b "$cache/kernel" "$2"
+    : > "$dir/modules/order"
+    for module in "${boot_modules[@]}"; do
+        # A line of modules.dep names a module and then what it needs, nearest first.
+        for file in $(sed -n "s|^\(.*/$module\.ko[^:]*\):\(.*\)|\2 \1|p" "$modules/modules.dep" | awk '{ for (i = NF - 1; i > 0; i--) print $i; print $NF }'); do
+            [ ! -e "$dir/modules/$(basename -- "$file")" ] || continue
+            cp -- "$modules/$file" "$dir/modules/"
+            basename -- "$file" >> "$dir/modules/order"
+        done
+    done
+    (cd "$dir" && find . | cpio -o -H newc --quiet) > "$1/initramfs.cpio"
+    mv -- "$1/initramfs.cpio" "$cache/initramfs.cpio"
+}
