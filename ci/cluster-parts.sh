@@ -143,14 +143,23 @@ write_plugstack() {
 write_cgroup_conf() {
     local file=$1
     if [ ! -f "$file" ]; then
-        # Since 24.05 slurmd starts its cgroup plugin even if nothing uses it, and ends where it cannot.
-        [ "$(slurm_line)" -lt 2405 ] || echo 'CgroupPlugin=disabled' > "$file"
-    elif [ ! -d /run/systemd/system ] && [ -f /sys/fs/cgroup/cgroup.controllers ]; then
-        # With cgroup v2 slurmd would ask systemd for its folder, and here is none.
+        # Since 24.05 slurmd can do without its cgroup plugin, and says so; before, it starts
+        # the plugin of cgroup v2 wherever that is mounted, and ends where it cannot.
+        if [ "$(slurm_line)" -ge 2405 ]; then
+            echo 'CgroupPlugin=disabled' > "$file"
+        elif without_systemd; then
+            : > "$file"
+        fi
+    fi
+    if [ -f "$file" ] && without_systemd && ! grep -q '^CgroupPlugin=disabled' "$file"; then
+        # slurmd would ask systemd for its folder, and here is none.
         echo 'IgnoreSystemd=yes' >> "$file"
         mkdir -p /sys/fs/cgroup/system.slice
     fi
 }
+
+# Pure cgroup v2, and nobody who hands out its folders.
+without_systemd() { [ ! -d /run/systemd/system ] && [ -f /sys/fs/cgroup/cgroup.controllers ]; }
 
 start_munged() {
     (umask 0077 && head -c 128 /dev/urandom > "$dir/munge/key")
