@@ -1,0 +1,240 @@
+//! `berth-real REQUESTS`: on the machine it runs on, asks the same requests of task/affinity, of
+//! task/berth and of `berth plan`, and compares what the kernel says of every task.
+//! Meant for the virtual machines of `ci/vm`, where root, Slurm and the build tree are there.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use berth_tests::{Cluster, command};
+
+/// Each task prints its number, its step, its CPUs and its memory policy as the kernel has them.
+const PROBE: &str = r#"while read -r key list; do case $key in Cpus_allowed_list:) cpus=$list;; esac; done < /proc/self/status
+read -r place policy rest < /proc/self/numa_maps
+echo "$SLURM_PROCID $SLURM_STEP_ID $cpus $policy""#;
+
+/// One allocation, every request a step of it.
+const STEPS: &str = r#"number=0
+while read -r request; do
+    set -f; set -- $request
+    srun "$@" /bin/sh "$out/probe" > "$out/$number.out" 2> "$out/$number.err" < /dev/null
+    number=$((number + 1))
+done < "$out/requests""#;
+
+/// What became of a request.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+struct Answer {
+    /// CPUs and memory policy by task; empty if nothing started.
+    tasks: BTreeMap<u32, (String, String)>,
+    step: String,
+    said: String,
+}
+
+impl Answer {
+    fn same(&self, other: &Self) -> bool {
+        self.tasks == other.tasks
+    }
+
+    fn show(&self) -> String {
+        if self.tasks.is_empty() {
+            return format!("refused: {}", self.said.lines().next().unwrap_or_default());
+        }
+        let tasks = self.tasks.values();
+        tasks
+            .map(|(cpus, policy)| format!("{cpus}/{policy}"))
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
+fn main() -> ExitCode {
+    let Some(list) = std::env::args().nth(1) else {
+        eprintln!("usage: berth-real REQUESTS");
+        return ExitCode::from(2);
+    };
+    let text = fs::read_to_string(&list).unwrap_or_else(|why| panic!("{list}: {why}"));
+    let requests: Vec<&str> = text
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .collect();
+    let out = std::env::var_os("BERTH_VM_OUT").map_or_else(std::env::temp_dir, PathBuf::from);
+    let topology = out.join("topology.xml");
+    lstopo(&topology);
+
+    let theirs = ask(
+        &Cluster::builder()
+            .task_plugin("task/affinity")
+            .plugstack(None)
+            .up(),
+        &requests,
+    );
+    let cluster = Cluster::builder().plugstack(Some("compat=affinity")).up();
+    let ours = ask(&cluster, &requests);
+    let log = cluster.slurmd_log();
+    drop(cluster);
+    let cluster = Cluster::builder().plugstack(Some("compat=berth")).up();
+    let by_default = ask(&cluster, &requests);
+    let default_log = cluster.slurmd_log();
+    drop(cluster);
+
+    let mut wrong = 0;
+    wrong += report(
+        "task/affinity",
+        "task/berth compat=affinity",
+        &requests,
+        &theirs,
+        &ours,
+    );
+    let planned = plans(&topology, "affinity", &requests, &ours, &log);
+    wrong += report_plans("compat=affinity", &requests, &ours, &planned);
+    let planned = plans(&topology, "berth", &requests, &by_default, &default_log);
+    wrong += report_plans("compat=berth", &requests, &by_default, &planned);
+    let refused = ours.iter().filter(|answer| answer.tasks.is_empty()).count();
+    println!(
+        "{} requests, {refused} of them refused: {wrong} differences",
+        requests.len()
+    );
+    ExitCode::from(u8::from(wrong > 0))
+}
+
+fn lstopo(file: &Path) {
+    let program = ["lstopo-no-graphics", "lstopo"];
+    let done = program.iter().any(|program| {
+        let status = Command::new(program)
+            .args(["--of", "xml", "--force"])
+            .arg(file)
+            .status();
+        status.is_ok_and(|status| status.success())
+    });
+    assert!(done, "lstopo wrote no {}", file.display());
+}
+
+/// Runs every request in one allocation of the whole node.
+fn ask(cluster: &Cluster, requests: &[&str]) -> Vec<Answer> {
+    let out = tempfile::tempdir().expect("a temporary folder");
+    fs::write(out.path().join("probe"), PROBE).expect("the probe is written");
+    fs::write(out.path().join("requests"), requests.join("\n") + "\n").expect("requests");
+    let status = cluster
+        .program("salloc")
+        .args(["-Q", "-N1", "--exclusive", "bash", "-c", STEPS])
+        .env("out", out.path())
+        .status();
+    assert!(status.is_ok_and(|status| status.success()), "salloc failed");
+    let read = |number: usize, kind: &str| {
+        fs::read_to_string(out.path().join(format!("{number}.{kind}"))).unwrap_or_default()
+    };
+    (0..requests.len())
+        .map(|number| answer(&read(number, "out"), read(number, "err")))
+        .collect()
+}
+
+fn answer(printed: &str, said: String) -> Answer {
+    let mut answer = Answer {
+        said,
+        ..Answer::default()
+    };
+    for line in printed.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [task, step, cpus, policy] = words[..] else {
+            panic!("a task printed {line:?}");
+        };
+        answer.step = step.into();
+        let task = task.parse().expect("a task's number");
+        answer.tasks.insert(task, (cpus.into(), policy.into()));
+    }
+    answer
+}
+
+fn report(name: &str, other: &str, requests: &[&str], one: &[Answer], two: &[Answer]) -> u32 {
+    let mut wrong = 0;
+    for ((request, one), two) in requests.iter().zip(one).zip(two) {
+        if !one.same(two) {
+            wrong += 1;
+            println!(
+                "DIFFERENT srun {request}\n  {name}: {}\n  {other}: {}",
+                one.show(),
+                two.show()
+            );
+        }
+    }
+    wrong
+}
+
+fn report_plans(name: &str, requests: &[&str], kernel: &[Answer], planned: &[String]) -> u32 {
+    let mut wrong = 0;
+    let everything = online();
+    for ((request, kernel), planned) in requests.iter().zip(kernel).zip(planned) {
+        let plan = planned.split(" # ").next().unwrap_or_default().trim();
+        let have: Vec<&str> = kernel
+            .tasks
+            .values()
+            .map(|(cpus, _)| cpus.as_str())
+            .collect();
+        let same = match plan {
+            _ if plan.starts_with("error:") => have.is_empty(),
+            // Nothing bound: what every process here may use.
+            "none" => have.iter().all(|cpus| *cpus == everything) && !have.is_empty(),
+            _ => plan.split(' ').eq(have.iter().copied()),
+        };
+        if !same {
+            wrong += 1;
+            println!(
+                "DIFFERENT {name} srun {request}\n  kernel: {}\n  berth plan: {planned}",
+                kernel.show()
+            );
+        }
+    }
+    wrong
+}
+
+fn online() -> String {
+    let text = fs::read_to_string("/sys/devices/system/cpu/online");
+    text.unwrap_or_default().trim().into()
+}
+
+/// What `berth plan` says, from the machine's XML and the cores that each step got.
+fn plans(
+    machine: &Path,
+    compat: &str,
+    requests: &[&str],
+    steps: &[Answer],
+    log: &str,
+) -> Vec<String> {
+    let mut child = Command::new(command())
+        .args(["plan", "--format", "cpus", "--compat", compat, "--machine"])
+        .arg(machine)
+        .args(["--batch", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("berth plan starts");
+    let mut lines = String::new();
+    for (request, step) in requests.iter().zip(steps) {
+        let cores =
+            cores_of(&step.step, log).map_or(String::new(), |cores| format!(" --cores {cores}"));
+        lines.push_str(&format!("{request}{cores}\n"));
+    }
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let writer = std::thread::spawn(move || stdin.write_all(lines.as_bytes()));
+    let output = child.wait_with_output().expect("berth plan ends");
+    writer
+        .join()
+        .expect("the writer ends")
+        .expect("berth plan reads");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let answers: Vec<String> = text.lines().map(String::from).collect();
+    assert_eq!(answers.len(), requests.len(), "one answer a request");
+    answers
+}
+
+/// The cores that Slurm gave a step, from the line that berth leaves of it.
+fn cores_of(step: &str, log: &str) -> Option<String> {
+    let marker = format!(".{step} tasks=");
+    let line = log
+        .lines()
+        .find(|line| line.contains("berth: step=") && line.contains(&marker))?;
+    let (_, rest) = line.split_once(" cores=")?;
+    rest.split(' ').next().map(String::from)
+}
