@@ -58,45 +58,51 @@ mirror() {
 }
 
 # A suite's root as an ext4 file; guests write to memory above it, so many can share it.
-make_image() {
-    local suite=$1 image=$cache/$1.ext4 log options=() line
-    [ "$(cat "$cache/$suite.version" 2> /dev/null)" != $image_version ] || [ ! -e "$image" ] || return 0
-    need_root 'Making an image'
-    say "making the image of $suite (about half a minute; kept in $cache)"
-    mkdir -p "$cache"
+make_image() (
+    suite=$1 image=$cache/$1.ext4 options=()
+    have_image() { [ "$(cat "$cache/$suite.version" 2> /dev/null)" = $image_version ] && [ -e "$image" ]; }
+    ! have_image || return 0
+    one_maker
+    ! have_image || return 0
+    say "making the image of $suite (about a minute; kept in $cache)"
     # A mirror may be behind with the newest suite: its date is not checked, its signature is.
     [ "$suite" != sid ] || options=(--aptopt='Acquire::Check-Valid-Until "false"')
-    log=$(mktemp)
-    local making
-    making=$(mktemp -d "$cache/making-XXXXXX")
     if ! mmdebstrap --variant=minbase --include="$guest_packages" "${options[@]}" \
         --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
         --dpkgopt='path-exclude=/usr/share/locale/*' --format=directory \
-        "$suite" "$making/root" "$(mirror)" > "$log" 2>&1; then
-        tail -n 20 "$log" >&2
-        rm -rf -- "$log" "$making"
+        "$suite" "$making/root" "$(mirror)" > "$making/log" 2>&1; then
+        tail -n 20 "$making/log" >&2
         die "no image of $suite: its packages could not be fetched (above). Offline? An image made elsewhere can be put at $image, with $image_version in $cache/$suite.version"
     fi
     line=$(chroot "$making/root" slurmd -V | sed -E 's/^[^0-9]*//')
-    mkfs.ext4 -q -d "$making/root" -m 0 -O ^has_journal "$making/image" 1500M >> "$log" 2>&1 || { cat "$log" >&2; die "no image of $suite"; }
+    mkfs.ext4 -q -d "$making/root" -m 0 -O ^has_journal "$making/image" 1500M > "$making/log" 2>&1 ||
+        { cat "$making/log" >&2; die "no image of $suite: its file system could not be made (above)"; }
     mv -- "$making/image" "$image"
     printf '%s\n' "$line" > "$cache/$suite.slurm"
     printf '%s\n' $image_version > "$cache/$suite.version"
-    rm -rf -- "$log" "$making"
+)
+
+# One at a time makes what all share; what it leaves half made goes with it.
+one_maker() {
+    need_root 'Making an image'
+    mkdir -p "$cache"
+    exec 9> "$cache/lock"
+    flock 9
+    making=$(mktemp -d "$cache/making-XXXXXX")
+    trap 'rm -rf -- "$making"' EXIT
 }
 
 # One kernel for all suites, and what it needs before the image is there: the generic one, as the
 # cloud kernel has no 9p.
-make_kernel() {
-    [ ! -e "$cache/vmlinux" ] || [ ! -e "$cache/initramfs.cpio" ] || [ "$root/ci/vm-init" -nt "$cache/initramfs.cpio" ] || return 0
-    need_root 'Fetching a kernel'
-    local making package release
-    mkdir -p "$cache"
-    making=$(mktemp -d "$cache/making-XXXXXX")
+make_kernel() (
+    have_kernel() { [ -e "$cache/vmlinux" ] && [ -e "$cache/initramfs.cpio" ] && [ ! "$root/ci/vm-init" -nt "$cache/initramfs.cpio" ]; }
+    ! have_kernel || return 0
+    one_maker
+    ! have_kernel || return 0
     if [ ! -e "$cache/vmlinux" ]; then
         package=$(apt-cache depends linux-image-amd64 | sed -n 's/^ *Depends: //p' | head -n 1)
         say "fetching the kernel ${package:-linux-image-amd64}"
-        (cd "$making" && apt-get download "$package" > log 2>&1) || { cat "$making/log" >&2; rm -rf -- "$making"; die "the kernel's package could not be fetched (above)"; }
+        (cd "$making" && apt-get download "$package" > log 2>&1) || { cat "$making/log" >&2; die "the kernel's package could not be fetched (above)"; }
         rm -rf -- "$cache/kernel"
         mkdir "$cache/kernel"
         dpkg-deb --fsys-tarfile "$making/$package"_*.deb | tar -x -C "$cache/kernel" ./boot ./lib/modules
@@ -105,8 +111,7 @@ make_kernel() {
     fi
     release=$(basename -- "$cache"/kernel/lib/modules/*)
     make_initramfs "$making" "$release"
-    rm -rf -- "$making"
-}
+)
 
 # Unpacked, the kernel is entered directly and starts three seconds earlier.
 # What follows the stream is not read, so the writer of the pipe may break off.
@@ -130,11 +135,12 @@ make_initramfs() {
     : > "$dir/modules/order"
     for module in "${boot_modules[@]}"; do
         # A line of modules.dep names a module and then what it needs, nearest first.
-        for file in $(sed -n "s|^\(.*/$module\.ko[^:]*\):\(.*\)|\2 \1|p" "$modules/modules.dep" | awk '{ for (i = NF - 1; i > 0; i--) print $i; print $NF }'); do
+        while read -r file; do
             [ ! -e "$dir/modules/$(basename -- "$file")" ] || continue
             cp -- "$modules/$file" "$dir/modules/"
             basename -- "$file" >> "$dir/modules/order"
-        done
+        done < <(sed -n "s|^\(.*/$module\.ko[^:]*\):\(.*\)|\2 \1|p" "$modules/modules.dep" |
+            awk '{ for (i = NF - 1; i > 0; i--) print $i; print $NF }')
     done
     (cd "$dir" && find . | cpio -o -H newc --quiet) > "$1/initramfs.cpio"
     mv -- "$1/initramfs.cpio" "$cache/initramfs.cpio"

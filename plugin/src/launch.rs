@@ -17,7 +17,7 @@ use crate::guard::SUCCESS;
 use crate::settings::{self, Settings};
 use crate::slurm_log::VERBOSE;
 use crate::standing::{self, Slurmish};
-use crate::{convert, memory, message, node, spank_option};
+use crate::{convert, inherited, memory, message, node, spank_option};
 
 /// The environment in which a plan travels to slurmstepd and to the tasks.
 pub(crate) const ENV_BOUND: &str = "BERTH_BOUND";
@@ -98,6 +98,7 @@ fn step(slurm: Slurmish, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result
     let rules = convert::rules(slurm, &settings);
     let mut ask =
         convert::request(launch, tasks, allocation, rules, slurm.layout).map_err(refused)?;
+    let inherited = inherited::forget(&mut ask, launch);
     let (binding, binding_note) = binding(launch, &settings).map_err(refused)?;
     ask.binding = binding;
     let (mem_bind, memory_note) = memory::asked(launch, slurm.layout).map_err(refused)?;
@@ -114,6 +115,14 @@ fn step(slurm: Slurmish, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result
     ];
     let notes: Vec<_> = notes.into_iter().filter(|note| !note.is_empty()).collect();
     launch.env_set(ENV_NOTE, &notes.join("; "))?;
+    if inherited {
+        log::debug!(
+            "{}: the outer step's masks came back and were not asked for",
+            name(launch.step_id())
+        );
+        let modes = message::modes(slurm.layout);
+        launch.set_cpu_bind(launch.cpu_bind_type() & !(modes as u16), None)?;
+    }
     write(slurm, launch, &ask, &plan, host.shape.cpus_are_cores)
 }
 
@@ -188,6 +197,7 @@ fn write(
     let request = describe(ask);
     let text = message::text(launch.cpu_bind(), plan);
     launch.set_cpu_bind(bits as u16, text.as_deref())?;
+    inherited::leave(launch, text.as_deref())?;
     launch.env_set(ENV_BOUND, if plan.is_bound() { "1" } else { "0" })?;
     launch.env_set(ENV_REQUEST, &request)?;
     launch.env_set(ENV_RULE, &plan.rule.to_string())?;

@@ -14,6 +14,7 @@ mod guard;
 mod hooks_spank;
 mod hooks_task;
 mod identity;
+mod inherited;
 mod launch;
 mod memory;
 mod message;

@@ -14,13 +14,7 @@ pub(crate) fn bits(came: u32, plan: &Plan, one_thread: bool, layout: &Layout) ->
         } else {
             0
         };
-    let modes = c.CPU_BIND_NONE
-        | c.CPU_BIND_RANK.unwrap_or(0)
-        | c.CPU_BIND_MAP
-        | c.CPU_BIND_MASK
-        | c.CPU_BIND_LDRANK
-        | c.CPU_BIND_LDMAP
-        | c.CPU_BIND_LDMASK;
+    let modes = modes(layout);
     let levels =
         c.CPU_BIND_TO_THREADS | c.CPU_BIND_TO_CORES | c.CPU_BIND_TO_SOCKETS | c.CPU_BIND_TO_LDOMS;
     match &plan.message {
@@ -33,6 +27,18 @@ pub(crate) fn bits(came: u32, plan: &Plan, one_thread: bool, layout: &Layout) ->
             (came & !modes & !done) | kept | c.CPU_BIND_MASK
         }
     }
+}
+
+/// The bits of all explicit modes.
+pub(crate) fn modes(layout: &Layout) -> u32 {
+    let c = &layout.constants;
+    c.CPU_BIND_NONE
+        | c.CPU_BIND_RANK.unwrap_or(0)
+        | c.CPU_BIND_MAP
+        | c.CPU_BIND_MASK
+        | c.CPU_BIND_LDRANK
+        | c.CPU_BIND_LDMAP
+        | c.CPU_BIND_LDMASK
 }
 
 fn level_bit(level: Level, layout: &Layout) -> u32 {

@@ -34,10 +34,12 @@ pub enum Fix {
     SayShrunk = 1 << 10,
     /// The bind type is clean where `--overcommit` gives up placing.
     CleanType = 1 << 11,
+    /// The masks of an outer step are no wish of an inner one.
+    InheritedMask = 1 << 12,
 }
 
 /// Name and what is fixed, in one line.
-const TABLE: [(Fix, &str, &str); 12] = [
+const TABLE: [(Fix, &str, &str); 13] = [
     (
         Fix::SmtNeighbours,
         "smt-neighbours",
@@ -97,6 +99,11 @@ const TABLE: [(Fix, &str, &str); 12] = [
         Fix::CleanType,
         "clean-type",
         "the bind type loses its level where --overcommit gives up placing",
+    ),
+    (
+        Fix::InheritedMask,
+        "inherited-mask",
+        "an srun inside a step is not bound to that step's masks, which nobody wrote",
     ),
 ];
 
