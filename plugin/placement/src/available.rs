@@ -45,7 +45,7 @@ impl Available {
         if let CoreSpec::Threads(count) = ask.core_spec {
             take_special(&mut usable, &host.shape, count, 0);
         }
-        let owned = Owned::count(&usable, table);
+        let owned = Owned::count(&usable, table, known_cores(&ask.allocation, &host.shape));
         let mut shared = usable.clone();
         if let CoreSpec::Threads(count) = ask.core_spec {
             // `_alloc_mask` takes them again, stopping above core 0 and thread 0.
@@ -124,14 +124,28 @@ fn take_special(usable: &mut [bool], shape: &Shape, count: u32, lowest: u32) {
     }
 }
 
+/// Cores that slurmctld or slurmd knows of: on an uneven machine the last ones may be missing
+/// there, and a step that has all the others has the whole host.
+fn known_cores(allocation: &Allocation, shape: &Shape) -> u32 {
+    match allocation {
+        Allocation::Cores { configured, .. } => (*configured).max(shape.core_count()),
+        Allocation::Whole | Allocation::Cpus(_) => u32::MAX,
+    }
+}
+
 impl Owned {
-    fn count(usable: &[bool], table: &PuTable) -> Self {
+    fn count(usable: &[bool], table: &PuTable, known_cores: u32) -> Self {
         let mut owned = Self {
             whole_host: true,
             ..Self::default()
         };
         for socket in &table.sockets {
             let (mut hit, mut miss) = (false, false);
+            let known = |slot: &&u32| **slot / table.stride < known_cores;
+            owned.whole_host &= socket
+                .iter()
+                .filter(known)
+                .all(|slot| usable[*slot as usize]);
             for core in socket.chunks(table.stride as usize) {
                 let mine = core.iter().filter(|slot| usable[**slot as usize]).count();
                 owned.threads += mine as u32;
@@ -145,7 +159,6 @@ impl Owned {
             }
             owned.sockets += u32::from(!miss);
             owned.part_sockets += u32::from(hit && miss);
-            owned.whole_host &= !miss;
         }
         owned
     }

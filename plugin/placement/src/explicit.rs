@@ -81,9 +81,18 @@ struct Domains {
 
 impl Domains {
     fn of(host: &Host, wrap: bool) -> Result<Self, Refusal> {
-        let list = host.memory_domains();
+        let mut list = host.memory_domains();
         if list.is_empty() {
             return Err(Refusal::DomainsUnknown);
+        }
+        if wrap {
+            // `_bind_ldom` ends at sockets x cores x threads, also where that is less than the
+            // CPUs there are (a core offline, an uneven machine).
+            let shape = &host.shape;
+            let seen = CpuSet::first(shape.sockets * shape.cores * shape.threads);
+            for (_, cpus) in &mut list {
+                *cpus = cpus.intersection(&seen);
+            }
         }
         Ok(Self { list, wrap })
     }
