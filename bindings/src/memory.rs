@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::layout::{Field, Nested};
 use crate::symbols::Symbols;
 use std::ffi::{CStr, CString, c_char, c_void};
+use std::fmt;
 use std::ptr::{self, NonNull};
 
 /// A record of Slurm's, alive while the hook runs that it was passed to.
@@ -94,14 +95,14 @@ impl Record {
     }
 
     /// Frees the block a field points to and puts `block` there.
-    pub(crate) fn replace_block(
+    pub(crate) fn replace_block<T>(
         self,
-        field: Field<*mut c_void>,
-        block: *mut c_void,
+        field: Field<*mut T>,
+        block: *mut T,
         symbols: &Symbols,
     ) -> Result<(), Error> {
-        free(self.at(field), symbols).inspect_err(|_| {
-            let mut unused = block;
+        free(self.at(field).cast(), symbols).inspect_err(|_| {
+            let mut unused = block.cast();
             // Without xfree there is nothing to give it back with.
             let _ = free(&raw mut unused, symbols);
         })?;
@@ -135,11 +136,12 @@ pub(crate) unsafe fn owned(text: *const c_char) -> Option<String> {
         return None;
     }
     // SAFETY: the caller promises a C string.
-    Some(
-        unsafe { CStr::from_ptr(text) }
-            .to_string_lossy()
-            .into_owned(),
-    )
+    let bytes = unsafe { CStr::from_ptr(text) }.to_bytes();
+    // Long lists are plain text, which this looks through faster than for what to replace.
+    Some(match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+    })
 }
 
 /// `text` as C has it.
@@ -149,21 +151,75 @@ pub(crate) fn c_text(text: &str) -> Result<CString, Error> {
 
 /// `text` in a block of Slurm's allocator: only those may be handed to Slurm, which frees them.
 pub(crate) fn duplicate(text: &str, symbols: &Symbols) -> Result<*mut c_char, Error> {
-    let strdup = symbols
-        .slurm_xstrdup
-        .ok_or(Error::MissingSymbol("slurm_xstrdup"))?;
-    let text = c_text(text)?;
-    // SAFETY: xstrdup copies the C string it is given.
-    let copy = unsafe { strdup(text.as_ptr()) };
-    if copy.is_null() {
-        Err(Error::OutOfMemory(text.count_bytes() + 1))
-    } else {
-        Ok(copy)
+    joined(&[text], symbols)
+}
+
+/// Texts in a row, as [`duplicate`] makes one: copied once, for a list of masks can be long.
+pub(crate) fn joined(parts: &[&str], symbols: &Symbols) -> Result<*mut c_char, Error> {
+    if let Some(part) = parts.iter().find(|part| part.as_bytes().contains(&0)) {
+        return Err(Error::NotAText((*part).to_owned()));
+    }
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    let block = block(length + 1, false, symbols)?.cast::<u8>();
+    let mut end = block;
+    for part in parts {
+        // SAFETY: the block has room for all parts and the NUL, and is nobody else's.
+        end = unsafe {
+            ptr::copy_nonoverlapping(part.as_ptr(), end.as_ptr(), part.len());
+            end.add(part.len())
+        };
+    }
+    // SAFETY: the block's last byte.
+    unsafe { end.write(0) };
+    Ok(block.cast().as_ptr())
+}
+
+/// A text of at most `length` bytes, written where it will stay.
+pub(crate) fn written(
+    length: usize,
+    symbols: &Symbols,
+    write: impl FnOnce(&mut Text) -> fmt::Result,
+) -> Result<*mut c_char, Error> {
+    let start = block(length + 1, false, symbols)?.cast::<u8>();
+    let mut text = Text {
+        next: start,
+        left: length,
+    };
+    let done = write(&mut text);
+    // SAFETY: `next` is inside the block, whose last byte no text reaches.
+    unsafe { text.next.write(0) };
+    if done.is_ok() {
+        return Ok(start.cast().as_ptr());
+    }
+    // Without xfree there is nothing to give it back with.
+    let _ = free(&mut start.cast().as_ptr(), symbols);
+    Err(Error::OutOfMemory(length))
+}
+
+/// The rest of a block that a text is written into.
+pub struct Text {
+    next: NonNull<u8>,
+    left: usize,
+}
+
+impl fmt::Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.left = self.left.checked_sub(text.len()).ok_or(fmt::Error)?;
+        // SAFETY: as just seen, the block has room for the text, and nobody else knows it yet.
+        self.next = unsafe {
+            ptr::copy_nonoverlapping(text.as_ptr(), self.next.as_ptr(), text.len());
+            self.next.add(text.len())
+        };
+        Ok(())
     }
 }
 
 /// A zeroed block of Slurm's allocator.
 pub(crate) fn allocate(bytes: usize, symbols: &Symbols) -> Result<NonNull<c_void>, Error> {
+    block(bytes, true, symbols)
+}
+
+fn block(bytes: usize, clear: bool, symbols: &Symbols) -> Result<NonNull<c_void>, Error> {
     let calloc = symbols
         .slurm_xcalloc
         .ok_or(Error::MissingSymbol("slurm_xcalloc"))?;
@@ -173,7 +229,7 @@ pub(crate) fn allocate(bytes: usize, symbols: &Symbols) -> Result<NonNull<c_void
         calloc(
             1,
             bytes,
-            true,
+            clear,
             true,
             c"berth".as_ptr(),
             0,
@@ -184,7 +240,7 @@ pub(crate) fn allocate(bytes: usize, symbols: &Symbols) -> Result<NonNull<c_void
 }
 
 /// Frees the block in `slot` and makes the slot null; nothing for null.
-fn free(slot: *mut *mut c_void, symbols: &Symbols) -> Result<(), Error> {
+pub(crate) fn free(slot: *mut *mut c_void, symbols: &Symbols) -> Result<(), Error> {
     // SAFETY: `slot` is a field of a live record or a local variable of our caller's.
     if unsafe { ptr::read_unaligned(slot) }.is_null() {
         return Ok(());

@@ -3,6 +3,8 @@
 mod common;
 
 use common::{Bytes, Variant, fakes, variants};
+use std::fmt::Write;
+
 use slurm_sys::{BatchRequest, Error, LaunchRequest};
 
 const LAUNCH: &str = "launch_tasks_request_msg_t";
@@ -66,6 +68,36 @@ fn the_environment_is_searched_by_whole_names_and_counted_anew() {
             ));
             assert_eq!(fakes::LIVE_BLOCKS.get(), 0);
         }
+    }
+}
+
+#[test]
+fn several_variables_are_set_with_one_move_and_nothing_is_lost() {
+    for variant in variants() {
+        let mut bytes = Bytes::new(&variant, LAUNCH);
+        let env = fakes::new_env(&["PATHS=no", "PATH=/bin", "PATH=second"]);
+        bytes.put_pointer("env", env).put("envc", 3);
+        let mut view = launch(&mut bytes, &variant);
+        let wrong = view.env_set_all(&[("NEW", "1"), ("PATH", "a\0b")]);
+        assert!(matches!(wrong, Err(Error::NotAText(_))), "{wrong:?}");
+        assert_eq!(view.env_get("NEW"), None, "an error changes nothing");
+        view.env_set_all(&[("NEW", "1"), ("PATH", "/opt"), ("EMPTY", "")])
+            .unwrap();
+        let values = ["PATHS", "PATH", "NEW", "EMPTY"].map(|name| view.env_get(name));
+        let expected = ["no", "/opt", "1", ""].map(|value| Some(value.to_owned()));
+        assert_eq!(values, expected);
+        // Written where it stays: no longer than said, and only what was written.
+        view.write_cpu_bind(1, 8, |text| text.write_str("0x3"))
+            .unwrap();
+        assert_eq!(view.cpu_bind().as_deref(), Some("0x3"));
+        let long = view.write_cpu_bind(2, 2, |text| text.write_str("0x3"));
+        assert!(long.is_err() && view.cpu_bind_type() == 1);
+        view.set_cpu_bind(0, None).unwrap();
+        assert_eq!(bytes.get("envc"), 5);
+        fakes::free_env(std::ptr::with_exposed_provenance_mut(
+            bytes.get("env") as usize
+        ));
+        assert_eq!(fakes::LIVE_BLOCKS.get(), 0);
     }
 }
 

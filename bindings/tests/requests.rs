@@ -354,7 +354,7 @@ fn null_is_no_view_and_a_missing_function_is_named() {
     let mut request = unsafe { LaunchRequest::from_raw(bytes.base(), layout, &symbols) }.unwrap();
     assert_eq!(
         request.set_cpu_bind(1, Some("x")),
-        Err(Error::MissingSymbol("slurm_xstrdup"))
+        Err(Error::MissingSymbol("slurm_xcalloc"))
     );
     assert_eq!(
         request.env_set("A", "b"),

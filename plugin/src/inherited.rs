@@ -3,69 +3,103 @@
 //! all, or CPUs that it does not own. Every list that leaves us is marked, so that it is known
 //! when it comes back.
 
-use berth_placement::{Fix, Request};
-use slurm_sys::{Error, LaunchRequest};
+use std::hash::{Hash, Hasher};
 
-/// The mark of the step's list: its hash.
-const ENV_MARK: &str = "BERTH_CPU_BIND";
+use berth_placement::{Fix, Message, Mode, Plan, Request};
+use slurm_sys::LaunchRequest;
+
+/// The mark of the step's list; empty where there is none.
+pub(crate) const ENV_MARK: &str = "BERTH_CPU_BIND";
 
 /// Takes a list that came back for one that was not given; says whether it did.
 /// Source: `setup_env` gives a task its step's list, `_setup_env_args` of srun reads it.
 pub(crate) fn forget(ask: &mut Request, launch: &LaunchRequest<'_>) -> bool {
-    if ask.cpu_bind.mode.is_none() || !ask.rules.fixes.has(Fix::InheritedMask) {
+    if !ask.rules.fixes.has(Fix::InheritedMask) {
         return false;
     }
-    let came_back = launch
-        .cpu_bind()
-        .zip(launch.env_get(ENV_MARK))
-        .is_some_and(|(text, mark)| mark == self::mark(&text));
+    let mark = ask.cpu_bind.mode.as_ref().and_then(of_mode);
+    let came_back = mark.is_some() && launch.env_get(ENV_MARK) == mark;
     if came_back {
         ask.cpu_bind.mode = None;
     }
     came_back
 }
 
-/// Marks the list that goes out; without one an outer step's mark goes away.
-///
-/// # Errors
-/// As [`LaunchRequest::env_set`].
-pub(crate) fn leave(launch: &mut LaunchRequest<'_>, text: Option<&str>) -> Result<(), Error> {
-    let mark = text.map(mark).unwrap_or_default();
-    launch.env_set(ENV_MARK, &mark)
-}
-
-/// The same for a list that went through srun, which drops each mask's `0x`. Eight bytes at a
-/// time: a list of 512 masks has 66 kB.
-fn mark(text: &str) -> String {
-    let masks = text.split(',');
-    let hash = masks.fold(1, |hash, mask| {
-        let digits = mask.strip_prefix("0x").unwrap_or(mask);
-        mix(hash, digits.as_bytes())
-    });
-    format!("{hash:016x}")
-}
-
-fn mix(hash: u64, bytes: &[u8]) -> u64 {
-    let (words, rest) = bytes.as_chunks::<8>();
-    let mut last = [0; 8];
-    for (to, from) in last.iter_mut().zip(rest) {
-        *to = *from;
+/// The mark of the list that a plan sends out.
+pub(crate) fn mark(ask: &Request, plan: &Plan) -> String {
+    match (&plan.message, &ask.cpu_bind.mode) {
+        (Message::Free, _) => String::new(),
+        (Message::AsAsked(_), Some(mode)) => of_mode(mode).unwrap_or_default(),
+        (Message::Masks { .. }, Some(mode @ Mode::MaskCpu(_))) => of_mode(mode).unwrap_or_default(),
+        (
+            Message::Masks {
+                unwritten: Some(_), ..
+            },
+            _,
+        ) => of(plan.tasks.iter().map(|task| &task.cpus)),
+        (message, _) => {
+            let text = message.text().unwrap_or_default();
+            let list = Mode::read("mask_cpu", text).and_then(Result::ok);
+            list.as_ref().and_then(of_mode).unwrap_or_default()
+        }
     }
-    let one = |hash: u64, word: &[u8; 8]| {
-        (hash.rotate_left(29) ^ u64::from_le_bytes(*word)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-    };
-    let length = (bytes.len() as u64).to_le_bytes();
-    words.iter().chain([&last, &length]).fold(hash, one)
+}
+
+/// Of sets, not of their text: srun drops each mask's `0x`.
+fn of_mode(mode: &Mode) -> Option<String> {
+    match mode {
+        Mode::MaskCpu(list) => Some(of(list)),
+        Mode::MapCpu(list) => Some(of(list)),
+        _ => None,
+    }
+}
+
+fn of<T: Hash>(list: impl IntoIterator<Item = T>) -> String {
+    let mut mix = Mix(1);
+    for entry in list {
+        entry.hash(&mut mix);
+    }
+    format!("{:016x}", mix.finish())
+}
+
+/// Quick, and the same in every build: the mark outlives this process.
+struct Mix(u64);
+
+impl Hasher for Mix {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(29) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.write_u64(word.into());
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.write_u64(word as u64);
+    }
+
+    fn write_isize(&mut self, word: isize) {
+        self.write_u64(word as u64);
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::mark;
+    use super::*;
 
     #[test]
     fn another_list_has_another_mark() {
         let lists = [
-            "",
             "0x1",
             "0x2",
             "0x1,0x2",
@@ -73,8 +107,14 @@ mod tests {
             "0x1,0x2,0x4,0x8",
             "0x1,0x2,0x8,0x4",
         ];
-        let marks: std::collections::BTreeSet<String> = lists.map(mark).into();
-        assert_eq!(marks.len(), lists.len(), "{marks:?}");
-        assert_eq!(mark("0x1,0x0FF0"), mark("1,0FF0"), "srun drops the prefix");
+        let read = |text: &str| Mode::read("mask_cpu", text).and_then(Result::ok);
+        let marks = lists.map(|list| read(list).as_ref().and_then(of_mode));
+        let different: std::collections::BTreeSet<_> = marks.iter().flatten().collect();
+        assert_eq!(different.len(), lists.len(), "{marks:?}");
+        let (long, short) = (read("0x1,0x0FF0"), read("1,ff0"));
+        assert_eq!(
+            long.as_ref().and_then(of_mode),
+            short.as_ref().and_then(of_mode)
+        );
     }
 }

@@ -3,11 +3,12 @@
 //! the switch-off file and comparing the set of online CPUs.
 
 use std::ffi::{c_char, c_void};
+use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use berth_host::StateDir;
 use berth_placement::{
-    Binding, Note, Plan, Refusal, RefusalKind, Request, binding::Strategy, plan,
+    Binding, Message, Note, Plan, Refusal, RefusalKind, Request, binding::Strategy, plan_unwritten,
 };
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
@@ -107,23 +108,27 @@ fn step(slurm: Slurmish, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result
     if host.shape.map.is_empty() {
         return Err(Stop::Aside("slurmd has no map of its CPUs".into()));
     }
-    let plan = plan(&ask, &host)?;
+    let table = node::table(&host, ask.rules.fixes);
+    let plan = plan_unwritten(&ask, &host, &table)?;
     let notes = [
         join(&plan.notes),
         binding_note.unwrap_or_default(),
         memory_note.unwrap_or_default().into(),
     ];
     let notes: Vec<_> = notes.into_iter().filter(|note| !note.is_empty()).collect();
-    launch.env_set(ENV_NOTE, &notes.join("; "))?;
     if inherited {
-        log::debug!(
-            "{}: the outer step's masks came back and were not asked for",
-            name(launch.step_id())
-        );
         let modes = message::modes(slurm.layout);
         launch.set_cpu_bind(launch.cpu_bind_type() & !(modes as u16), None)?;
     }
-    write(slurm, launch, &ask, &plan, host.shape.cpus_are_cores)
+    let notes = notes.join("; ");
+    write(
+        slurm,
+        launch,
+        &ask,
+        &plan,
+        host.shape.cpus_are_cores,
+        &notes,
+    )
 }
 
 /// slurmd's settings and this node's name, checked; nothing while switched off.
@@ -184,6 +189,7 @@ fn write(
     ask: &Request,
     plan: &Plan,
     cpus_are_cores: bool,
+    notes: &str,
 ) -> Result<(), Stop> {
     let bits = message::bits(
         launch.cpu_bind_type().into(),
@@ -195,26 +201,54 @@ fn write(
         launch.set_cpus_per_task(plan.cpus_per_task as u16);
     }
     let request = describe(ask);
-    let text = message::text(launch.cpu_bind(), plan);
-    launch.set_cpu_bind(bits as u16, text.as_deref())?;
-    inherited::leave(launch, text.as_deref())?;
-    launch.env_set(ENV_BOUND, if plan.is_bound() { "1" } else { "0" })?;
-    launch.env_set(ENV_REQUEST, &request)?;
-    launch.env_set(ENV_RULE, &plan.rule.to_string())?;
-    memory::write(launch, ask, plan, slurm.layout)?;
-    log::debug!(
-        "{} request={request:?} rule={} masks={}",
-        name(launch.step_id()),
-        plan.rule,
-        plan.message.text().unwrap_or("none")
-    );
+    match &plan.message {
+        // A list of the user's own stays as it came.
+        Message::AsAsked(_) => launch.set_cpu_bind_type(bits as u16),
+        Message::Masks {
+            unwritten: Some(width),
+            ..
+        } => launch.write_cpu_bind(bits as u16, plan.masks_length(*width), |out| {
+            plan.write_masks(*width, out)
+        })?,
+        message => launch.set_cpu_bind(bits as u16, message.text())?,
+    }
+    let rule = plan.rule.to_string();
+    let mark = inherited::mark(ask, plan);
+    let mut variables = vec![
+        (inherited::ENV_MARK, mark.as_str()),
+        (ENV_NOTE, notes),
+        (ENV_BOUND, if plan.is_bound() { "1" } else { "0" }),
+        (ENV_REQUEST, &request),
+        (ENV_RULE, &rule),
+    ];
+    let memory = memory::write(launch, ask, plan, slurm.layout)?;
+    variables.extend(memory.iter().map(|(name, value)| (*name, value.as_str())));
+    launch.env_set_all(&variables)?;
+    if log::log_enabled!(log::Level::Debug) {
+        log::debug!(
+            "{} request={request:?} rule={rule} masks={}",
+            name(launch.step_id()),
+            launch.cpu_bind().as_deref().unwrap_or("none")
+        );
+    }
     Ok(())
 }
 
 /// A request on one line of a log.
 pub(crate) fn describe(ask: &Request) -> String {
-    let mut text = format!("n={} c={} {}", ask.tasks, ask.cpus_per_task, ask.cpu_bind);
-    text.push_str(&format!(" dist={}", ask.distribution));
+    let mut line = Line(String::with_capacity(LINE));
+    // A line that is full is long enough.
+    let _ = describe_in(ask, &mut line);
+    line.0
+}
+
+fn describe_in(ask: &Request, line: &mut Line) -> fmt::Result {
+    write!(
+        line,
+        "n={} c={} {}",
+        ask.tasks, ask.cpus_per_task, ask.cpu_bind
+    )?;
+    write!(line, " dist={}", ask.distribution)?;
     let limits = [
         ("threads-per-core", ask.threads_per_core),
         ("ntasks-per-core", ask.ntasks_per_core),
@@ -222,20 +256,41 @@ pub(crate) fn describe(ask: &Request) -> String {
     ];
     for (limit, value) in limits {
         if let Some(value) = value {
-            text.push_str(&format!(" {limit}={value}"));
+            write!(line, " {limit}={value}")?;
         }
     }
     if ask.overcommit {
-        text.push_str(" overcommit");
+        line.write_str(" overcommit")?;
     }
     if ask.mem_bind.policy.is_some() {
-        text.push_str(&format!(" mem={}", ask.mem_bind));
+        write!(line, " mem={}", ask.mem_bind)?;
     }
     if let Some(binding) = &ask.binding {
-        text.push_str(&format!(" binding={binding}"));
+        write!(line, " binding={binding}")?;
     }
-    // A list of thousands of masks belongs to the masks, not to the request.
-    text.chars().take(400).collect()
+    Ok(())
+}
+
+/// Characters of a request; a list of thousands of masks belongs to the masks, not to the request.
+const LINE: usize = 400;
+
+/// A text that refuses what no longer fits, so that nobody writes on in vain.
+struct Line(String);
+
+impl fmt::Write for Line {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let left = LINE.saturating_sub(self.0.len());
+        let fits = (0..=left.min(text.len()))
+            .rev()
+            .find(|at| text.is_char_boundary(*at));
+        let fits = fits.unwrap_or(0);
+        self.0.push_str(text.get(..fits).unwrap_or_default());
+        if fits < text.len() {
+            Err(fmt::Error)
+        } else {
+            Ok(())
+        }
+    }
 }
 
 pub(crate) fn join(notes: &[Note]) -> String {

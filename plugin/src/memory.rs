@@ -87,7 +87,8 @@ fn inherited(launch: &LaunchRequest<'_>, bind: &MemBind) -> Option<MemPolicy> {
     launch.env_get(ENV_ASKED)?.parse::<MemBind>().ok()?.policy
 }
 
-/// Puts the planned masks into the message; bits and text stay where no memory is bound.
+/// Puts the planned masks into the message; bits and text stay where no memory is bound. Gives
+/// the variables for the tasks.
 ///
 /// # Errors
 /// A record that cannot be changed.
@@ -96,22 +97,20 @@ pub(crate) fn write(
     ask: &Request,
     plan: &Plan,
     layout: &Layout,
-) -> Result<(), slurm_sys::Error> {
+) -> Result<Vec<(&'static str, String)>, slurm_sys::Error> {
+    let variables = |masks, asked| vec![(ENV_MASKS, masks), (ENV_ASKED, asked)];
     let Some(masks) = plan.memory_masks() else {
         // An outer step's are not this one's.
-        if launch
-            .env_get(ENV_MASKS)
-            .is_some_and(|masks| !masks.is_empty())
-        {
-            launch.env_set(ENV_MASKS, "")?;
-            launch.env_set(ENV_ASKED, "")?;
-        }
-        return Ok(());
+        let outer = launch.env_get(ENV_MASKS).unwrap_or_default();
+        return Ok(if outer.is_empty() {
+            Vec::new()
+        } else {
+            variables(String::new(), String::new())
+        });
     };
     let bits = masked(launch.mem_bind_type().into(), layout);
     launch.set_mem_bind(bits as u16, Some(&masks))?;
-    launch.env_set(ENV_MASKS, &masks)?;
-    launch.env_set(ENV_ASKED, &ask.mem_bind.to_string())
+    Ok(variables(masks, ask.mem_bind.to_string()))
 }
 
 /// The bits after planning: whatever the policy was, it is masks now.

@@ -1,4 +1,4 @@
-//! A plan into the launch message's `cpu_bind` bits and text.
+//! A plan into the launch message's `cpu_bind` bits.
 //! In: the bits that came, the plan. Out: the bits that go on to slurmstepd.
 
 use berth_placement::{Level, Message, Plan, Rule};
@@ -48,14 +48,5 @@ fn level_bit(level: Level, layout: &Layout) -> u32 {
         Level::Cores => c.CPU_BIND_TO_CORES,
         Level::Sockets => c.CPU_BIND_TO_SOCKETS,
         Level::Ldoms => c.CPU_BIND_TO_LDOMS,
-    }
-}
-
-/// The text after planning; a list of the user's own stays as it came.
-pub(crate) fn text(came: Option<String>, plan: &Plan) -> Option<String> {
-    match &plan.message {
-        Message::Free => None,
-        Message::AsAsked(_) => came,
-        Message::Masks { text, .. } => Some(text.clone()),
     }
 }

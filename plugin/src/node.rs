@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 
 use berth_host::command_path::default_command;
 use berth_host::{MachineFile, OnlineCpus, StateDir, discover_child, machine_file};
-use berth_placement::{CpuId, Fixes, Host, Machine, Shape, SocketKind};
+use berth_placement::{CpuId, Fixes, Host, Machine, PuTable, Shape, SocketKind};
 use slurm_sys::process::{Daemon, daemon, own_path};
 use slurm_sys::{Identity, Line, Slurm, SlurmConf, SlurmdConf};
 
@@ -210,6 +210,30 @@ pub(crate) fn host(slurm: Slurmish, conf: &SlurmdConf) -> Host {
     }
     let machine = known.as_ref().and_then(|known| known.machine.clone());
     host_of(slurm, conf, machine)
+}
+
+/// The host's table of hardware threads: made again only where the host or the fixes are others
+/// than at the last launch.
+pub(crate) fn table(host: &Host, fixes: Fixes) -> Arc<PuTable> {
+    static LAST: Mutex<Option<(Host, Fixes, Arc<PuTable>)>> = Mutex::new(None);
+    let same = |last: &Host| {
+        let machines = (last.machine.as_ref(), host.machine.as_ref());
+        let machine = match machines {
+            (Some(last), Some(now)) => Arc::ptr_eq(last, now),
+            (last, now) => last.is_none() && now.is_none(),
+        };
+        machine && last.socket == host.socket && last.shape == host.shape
+    };
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((known, with, table)) = last.as_ref()
+        && *with == fixes
+        && same(known)
+    {
+        return table.clone();
+    }
+    let table = Arc::new(PuTable::new(host, fixes));
+    *last = Some((host.clone(), fixes, table.clone()));
+    table
 }
 
 fn host_of(slurm: Slurmish, conf: &SlurmdConf, machine: Option<Arc<Machine>>) -> Host {

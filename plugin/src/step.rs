@@ -93,7 +93,7 @@ pub(crate) unsafe fn pre_setuid(raw: *mut c_void) -> c_int {
 /// Since 23.02 the binding of GPUs reads each task's set from the record.
 fn fill_cpu_sets(record: &mut StepRecord<'_>, sets: &[CpuSet]) {
     for (index, set) in (0..record.node_tasks()).zip(sets) {
-        if let Err(why) = record.set_task_cpu_set(index, set.words()) {
+        if let Err(why) = record.set_task_cpu_set(index, &set.to_words()) {
             log::error!("{why}");
             return;
         }

@@ -1,8 +1,9 @@
 //! Puts the names into the program's dynamic symbol table that Slurm's plugins look for there,
 //! as they are in slurmd's. What is not exported would be taken from Slurm's library, or missing.
 
-const EXPORTED: [&str; 13] = [
+const EXPORTED: [&str; 14] = [
     "conf",
+    "cpu_freq_cpuset_validate",
     "slurm_cred_get_args",
     "slurm_cred_unlock_args",
     "task_str_to_cpuset",
@@ -21,5 +22,6 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     for name in EXPORTED {
         println!("cargo::rustc-link-arg-bins=-Wl,--export-dynamic-symbol={name}");
+        println!("cargo::rustc-link-arg-benches=-Wl,--export-dynamic-symbol={name}");
     }
 }

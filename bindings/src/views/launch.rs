@@ -7,9 +7,10 @@ use super::options::{self, SpankOption};
 use super::values::{CoreSpec, StepId, given};
 use crate::error::Error;
 use crate::layout::Layout;
-use crate::memory::{Record, items};
+use crate::memory::{Record, Text, items, written};
 use crate::symbols::Symbols;
 use std::ffi::c_void;
+use std::fmt;
 
 /// A launch request.
 pub struct LaunchRequest<'a> {
@@ -155,11 +156,31 @@ impl<'a> LaunchRequest<'a> {
         self.record.text(self.layout.launch.cpu_bind)
     }
 
+    /// Replaces the bits; the list stays.
+    pub fn set_cpu_bind_type(&mut self, bits: u16) {
+        self.record.write(self.layout.launch.cpu_bind_type, bits);
+    }
+
     /// Replaces bits and list; they reach slurmstepd. On an error nothing is changed.
     pub fn set_cpu_bind(&mut self, bits: u16, list: Option<&str>) -> Result<(), Error> {
         self.record
             .replace_text(self.layout.launch.cpu_bind, list, self.symbols)?;
-        self.record.write(self.layout.launch.cpu_bind_type, bits);
+        self.set_cpu_bind_type(bits);
+        Ok(())
+    }
+
+    /// Replaces bits and list; the list, of at most `length` bytes and without NUL, is written
+    /// where slurmstepd's copy is made from. On an error nothing is changed.
+    pub fn write_cpu_bind(
+        &mut self,
+        bits: u16,
+        length: usize,
+        write: impl FnOnce(&mut Text) -> fmt::Result,
+    ) -> Result<(), Error> {
+        let text = written(length, self.symbols, write)?;
+        self.record
+            .replace_block(self.layout.launch.cpu_bind, text, self.symbols)?;
+        self.set_cpu_bind_type(bits);
         Ok(())
     }
 
@@ -210,6 +231,18 @@ impl<'a> LaunchRequest<'a> {
             fields.env,
             Some(fields.envc),
             (name, value),
+            self.symbols,
+        )
+    }
+
+    /// Sets several variables for the tasks. On an error nothing is changed.
+    pub fn env_set_all(&mut self, variables: &[(&str, &str)]) -> Result<(), Error> {
+        let fields = &self.layout.launch;
+        environment::set_all(
+            self.record,
+            fields.env,
+            fields.envc,
+            variables,
             self.symbols,
         )
     }

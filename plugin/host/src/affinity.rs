@@ -82,14 +82,14 @@ impl std::error::Error for AffinityError {}
 /// # Errors
 /// [`AffinityError`] with the kernel's `errno`: `EINVAL` for an empty set too.
 pub fn set_affinity(pid: pid_t, cpus: &CpuSet) -> Result<(), AffinityError> {
-    let words = cpus.words();
+    let words = cpus.to_words();
     // SAFETY: `words` is a live slice of that many bytes, and the kernel
     // (sched_setaffinity(2)) only reads it. A length of 0 is allowed and refused.
     let result = unsafe {
         libc::syscall(
             libc::SYS_sched_setaffinity,
             pid,
-            size_of_val(words),
+            size_of_val(words.as_slice()),
             words.as_ptr(),
         )
     };

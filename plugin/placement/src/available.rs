@@ -51,12 +51,8 @@ impl Available {
             // `_alloc_mask` takes them again, stopping above core 0 and thread 0.
             take_special(&mut shared, &host.shape, count, 1);
         }
-        let cpus = table.cpus(
-            (0..)
-                .zip(&shared)
-                .filter(|(_, own)| **own)
-                .map(|(at, _)| at),
-        );
+        let own = (0..).zip(&shared).filter(|(_, own)| **own);
+        let cpus = table.cpus(own.map(|(at, _)| at));
         Self {
             count: usable.iter().filter(|own| **own).count() as u32,
             usable,

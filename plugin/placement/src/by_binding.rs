@@ -4,10 +4,9 @@
 use crate::binding::{Binding, Scope, Strategy};
 use crate::cpu_bind::Mode;
 use crate::cpuset::CpuSet;
-use crate::cpuset_text::join_masks;
 use crate::linear::FreeCores;
-use crate::plan::Plan;
-use crate::planner::{Planner, masks};
+use crate::plan::{Message, Plan};
+use crate::planner::Planner;
 use crate::refusal::{Note, Refusal};
 use crate::rule::Rule;
 
@@ -35,7 +34,7 @@ impl Planner<'_> {
             Scope::Task => self.ask.tasks,
             Scope::Host => 1,
         };
-        let free = FreeCores::of(&self.table, &self.available, self.on.shape.threads);
+        let free = FreeCores::of(self.table, &self.available, self.on.shape.threads);
         let found = free.count();
         match free.linear(takers, amount) {
             Some(cores) => Ok(self.bound(binding, &cores)),
@@ -62,7 +61,7 @@ impl Planner<'_> {
                 vec![shared; self.ask.tasks as usize]
             }
         };
-        let message = masks(join_masks(&tasks, self.width()));
+        let message = Message::one_a_task(self.width());
         self.finish(tasks, Rule::Binding(binding.to_string()), message, vec![])
     }
 

@@ -213,18 +213,27 @@ impl fmt::Display for Level {
 
 impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fn list<T: ToString>(items: &[T]) -> String {
-            items.iter().map(T::to_string).collect::<Vec<_>>().join(",")
+        // One by one: who shows only the beginning of a long list ends the writing there.
+        fn list<T>(
+            items: &[T],
+            f: &mut fmt::Formatter<'_>,
+            mut item: impl FnMut(&T, &mut fmt::Formatter<'_>) -> fmt::Result,
+        ) -> fmt::Result {
+            for (at, one) in items.iter().enumerate() {
+                f.write_str(if at > 0 { "," } else { ":" })?;
+                item(one, f)?;
+            }
+            Ok(())
         }
         f.write_str(self.word())?;
         match self {
             Self::Free | Self::Rank | Self::RankLdom => Ok(()),
-            Self::MapCpu(ids) => write!(f, ":{}", list(ids)),
-            Self::MapLdom(ids) => write!(f, ":{}", list(ids)),
-            Self::MaskCpu(masks) | Self::MaskLdom(masks) => {
-                let masks: Vec<_> = masks.iter().map(CpuSet::to_short_hex).collect();
-                write!(f, ":{}", masks.join(","))
-            }
+            Self::MapCpu(ids) => list(ids, f, fmt::Display::fmt),
+            Self::MapLdom(ids) => list(ids, f, fmt::Display::fmt),
+            Self::MaskCpu(masks) | Self::MaskLdom(masks) => list(masks, f, |mask, f| {
+                f.write_str("0x")?;
+                mask.write_short(f)
+            }),
         }
     }
 }

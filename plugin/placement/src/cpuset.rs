@@ -2,6 +2,7 @@
 //! In: kernel numbers, masks, lists. Out: the same, strictly parsed and bounded.
 //! Pure; grows as needed, nothing is fixed at 64 or 1024.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 use crate::error::TextError;
@@ -11,22 +12,36 @@ use crate::ids::{CpuId, NumaId};
 /// own limit (`NR_CPUS`) is far below, and a typing error must not allocate much.
 pub const MAX_CPUS: u32 = 1 << 16;
 
-const BITS: u32 = u64::BITS;
+/// CPUs of a word.
+pub(crate) const BITS: u32 = u64::BITS;
 
 /// A set of kernel CPU numbers.
 ///
-/// Equality and order ignore how much room a set has: only members count.
-#[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct CpuSet {
-    /// Never ends with a zero word, so that derived equality is set equality.
-    words: Vec<u64>,
+/// Equality and order ignore how much room a set has: only members count. Sets within one word,
+/// which most tasks have, own no memory.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct CpuSet(Words);
+
+/// One form for each set, so that derived equality is set equality.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Words {
+    /// All members are in the word number `at`; the empty set is 0 in word 0.
+    One { at: usize, word: u64 },
+    /// From word 0 on; the last is not 0, nor is it the only one.
+    Many(Vec<u64>),
+}
+
+impl Default for CpuSet {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl CpuSet {
     /// The empty set.
     #[must_use]
     pub const fn new() -> Self {
-        Self { words: Vec::new() }
+        Self(Words::One { at: 0, word: 0 })
     }
 
     /// All CPUs from 0 up to, but not including, `count`.
@@ -38,62 +53,104 @@ impl CpuSet {
     /// Takes the kernel's words, least significant first.
     #[must_use]
     pub fn from_words(words: impl Into<Vec<u64>>) -> Self {
-        let mut set = Self {
-            words: words.into(),
-        };
-        set.trim();
-        set
+        let mut words = words.into();
+        while words.last() == Some(&0) {
+            words.pop();
+        }
+        match words.split_last() {
+            None => Self::new(),
+            Some((&word, rest)) if rest.iter().all(|word| *word == 0) => Self(Words::One {
+                at: rest.len(),
+                word,
+            }),
+            Some(_) => Self(Words::Many(words)),
+        }
     }
 
     /// The words, least significant first, without trailing zero words.
     #[must_use]
-    pub fn words(&self) -> &[u64] {
-        &self.words
+    pub fn to_words(&self) -> Vec<u64> {
+        (0..self.word_count()).map(|at| self.word(at)).collect()
     }
 
-    fn trim(&mut self) {
-        while self.words.last() == Some(&0) {
-            self.words.pop();
+    /// How many words there are up to the highest member.
+    pub(crate) fn word_count(&self) -> usize {
+        match &self.0 {
+            Words::One { word: 0, .. } => 0,
+            Words::One { at, .. } => at + 1,
+            Words::Many(words) => words.len(),
         }
+    }
+
+    /// A word by its number; 0 beyond the last.
+    pub(crate) fn word(&self, number: usize) -> u64 {
+        match &self.0 {
+            Words::One { at, word } if *at == number => *word,
+            Words::One { .. } => 0,
+            Words::Many(words) => words.get(number).copied().unwrap_or(0),
+        }
+    }
+
+    /// The words by number, without those that are zero below a single one.
+    fn numbered(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let (first, words) = match &self.0 {
+            Words::One { at, word } => (*at, std::slice::from_ref(word)),
+            Words::Many(words) => (0, words.as_slice()),
+        };
+        (first..).zip(words.iter().copied())
+    }
+
+    /// The set whose words are made of those of two.
+    fn by_word(&self, other: &Self, make: impl Fn(u64, u64) -> u64) -> Self {
+        let count = self.word_count().max(other.word_count());
+        let words = (0..count).map(|at| make(self.word(at), other.word(at)));
+        Self::from_words(words.collect::<Vec<_>>())
     }
 
     /// Adds one CPU.
     pub fn insert(&mut self, cpu: CpuId) {
-        let word = (cpu.0 / BITS) as usize;
-        if word >= self.words.len() {
-            self.words.resize(word + 1, 0);
+        self.insert_word((cpu.0 / BITS) as usize, 1 << (cpu.0 % BITS));
+    }
+
+    /// Adds the CPUs of a word.
+    pub(crate) fn insert_word(&mut self, number: usize, bits: u64) {
+        match &mut self.0 {
+            _ if bits == 0 => {}
+            Words::One { at, word } if *word == 0 || *at == number => {
+                (*at, *word) = (number, *word | bits);
+            }
+            Words::Many(words) if number < words.len() => words[number] |= bits,
+            _ => {
+                let mut words = self.to_words();
+                words.resize(words.len().max(number + 1), 0);
+                words[number] |= bits;
+                self.0 = Words::Many(words);
+            }
         }
-        self.words[word] |= 1 << (cpu.0 % BITS);
     }
 
     /// Takes one CPU away.
     pub fn remove(&mut self, cpu: CpuId) {
-        if let Some(word) = self.words.get_mut((cpu.0 / BITS) as usize) {
-            *word &= !(1 << (cpu.0 % BITS));
-            self.trim();
-        }
+        *self = self.difference(&std::iter::once(cpu).collect());
     }
 
     /// Whether the CPU is a member.
     #[must_use]
     pub fn contains(&self, cpu: CpuId) -> bool {
-        self.words
-            .get((cpu.0 / BITS) as usize)
-            .is_some_and(|word| word >> (cpu.0 % BITS) & 1 == 1)
+        self.word((cpu.0 / BITS) as usize) >> (cpu.0 % BITS) & 1 == 1
     }
 
     /// Whether there is no member.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.words.is_empty()
+        self.word_count() == 0
     }
 
     /// Number of members.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.words
-            .iter()
-            .map(|word| word.count_ones() as usize)
+        self.numbered()
+            .map(|(_, word)| word.count_ones() as usize)
             .sum()
     }
 
@@ -112,15 +169,14 @@ impl CpuSet {
     /// The highest member.
     #[must_use]
     pub fn highest(&self) -> Option<CpuId> {
-        let last = self.words.last()?;
-        Some(CpuId(
-            (self.words.len() as u32) * BITS - 1 - last.leading_zeros(),
-        ))
+        let count = self.word_count();
+        let last = self.word(count.checked_sub(1)?);
+        Some(CpuId(count as u32 * BITS - 1 - last.leading_zeros()))
     }
 
     /// Members in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
-        self.words.iter().enumerate().flat_map(|(at, &word)| {
+        self.numbered().flat_map(|(at, word)| {
             let mut rest = word;
             std::iter::from_fn(move || {
                 (rest != 0).then(|| {
@@ -134,77 +190,91 @@ impl CpuSet {
 
     /// Adds all members of `other`.
     pub fn insert_all(&mut self, other: &Self) {
-        if self.words.len() < other.words.len() {
-            self.words.resize(other.words.len(), 0);
-        }
-        for (mine, theirs) in self.words.iter_mut().zip(&other.words) {
-            *mine |= theirs;
+        for (at, word) in other.numbered() {
+            self.insert_word(at, word);
         }
     }
 
     /// Members of both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
-        Self::from_words(
-            self.words
-                .iter()
-                .zip(&other.words)
-                .map(|(a, b)| a & b)
-                .collect::<Vec<_>>(),
-        )
+        self.by_word(other, |mine, theirs| mine & theirs)
     }
 
     /// Members of this set that are not in `other`.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
-        let theirs = other.words.iter().chain(std::iter::repeat(&0));
-        Self::from_words(
-            self.words
-                .iter()
-                .zip(theirs)
-                .map(|(a, b)| a & !b)
-                .collect::<Vec<_>>(),
-        )
+        self.by_word(other, |mine, theirs| mine & !theirs)
     }
 
     /// Whether every member is also in `other`.
     #[must_use]
     pub fn is_subset(&self, other: &Self) -> bool {
-        self.difference(other).is_empty()
+        self.numbered()
+            .all(|(at, word)| word & !other.word(at) == 0)
     }
 
     /// Whether the sets share a member.
     #[must_use]
     pub fn intersects(&self, other: &Self) -> bool {
-        self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
+        self.numbered().any(|(at, word)| word & other.word(at) != 0)
+    }
+}
+
+/// By words from the least significant on; a set that ends first comes first.
+impl Ord for CpuSet {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.to_words().cmp(&other.to_words())
+    }
+}
+
+impl PartialOrd for CpuSet {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
 /// A set of NUMA nodes: the same mathematics, another meaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct NodeSet(CpuSet);
+pub struct NodeSet(Box<Nodes>);
+
+/// Apart, so that a task whose memory is not bound has no room for them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Nodes {
+    set: CpuSet,
+    /// The kernel's words, ready for a task between fork and exec, where nothing may allocate.
+    words: Vec<u64>,
+}
 
 impl NodeSet {
+    fn of(set: CpuSet) -> Self {
+        Self(Box::new(Nodes {
+            words: set.to_words(),
+            set,
+        }))
+    }
+
     /// Adds one node.
     pub fn insert(&mut self, node: NumaId) {
-        self.0.insert(CpuId(node.0));
+        self.0.set.insert(CpuId(node.0));
+        self.0.words = self.0.set.to_words();
     }
 
     /// Whether the node is a member.
     #[must_use]
     pub fn contains(&self, node: NumaId) -> bool {
-        self.0.contains(CpuId(node.0))
+        self.0.set.contains(CpuId(node.0))
     }
 
     /// Members in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = NumaId> + '_ {
-        self.0.iter().map(|id| NumaId(id.0))
+        self.0.set.iter().map(|id| NumaId(id.0))
     }
 
     /// Whether there is no member.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.set.is_empty()
     }
 
     /// The lowest member.
@@ -216,19 +286,19 @@ impl NodeSet {
     /// Members of this set that are not in `other`.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
-        Self(self.0.difference(&other.0))
+        Self::of(self.0.set.difference(&other.0.set))
     }
 
     /// The words, least significant first, without trailing zero words.
     #[must_use]
     pub fn words(&self) -> &[u64] {
-        self.0.words()
+        &self.0.words
     }
 
     /// `0x` and digits without leading zeros.
     #[must_use]
     pub fn to_hex(&self) -> String {
-        self.0.to_short_hex()
+        self.0.set.to_short_hex()
     }
 
     /// Reads a hexadecimal mask, with or without `0x`.
@@ -236,19 +306,19 @@ impl NodeSet {
     /// # Errors
     /// [`TextError`] as for CPUs.
     pub fn from_hex(text: &str) -> Result<Self, TextError> {
-        CpuSet::from_hex(text).map(Self)
+        CpuSet::from_hex(text).map(Self::of)
     }
 }
 
 impl FromIterator<NumaId> for NodeSet {
     fn from_iter<I: IntoIterator<Item = NumaId>>(nodes: I) -> Self {
-        Self(nodes.into_iter().map(|id| CpuId(id.0)).collect())
+        Self::of(nodes.into_iter().map(|id| CpuId(id.0)).collect())
     }
 }
 
 impl fmt::Display for NodeSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.0.set.fmt(f)
     }
 }
 

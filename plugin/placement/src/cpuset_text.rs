@@ -2,14 +2,19 @@
 //! In: what a user, Slurm or the kernel wrote. Out: a set, or what was wrong.
 //! Pure; strict, bounded by `MAX_CPUS`.
 
-use crate::cpuset::{CpuSet, MAX_CPUS};
+use std::fmt;
+
+use crate::cpuset::{BITS, CpuSet, MAX_CPUS};
 use crate::error::TextError;
 use crate::ids::CpuId;
 
-const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+const UPPER: &str = "0123456789ABCDEF";
+const LOWER: &str = "0123456789abcdef";
 /// Bits of a digit, digits of a word.
 const PER_DIGIT: u32 = 4;
-const PER_WORD: usize = 16;
+const PER_WORD: u32 = BITS / PER_DIGIT;
+/// Zeros to write at once.
+const ZEROS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 impl CpuSet {
     /// `0x` and upper-case digits, padded with zeros to `width` bits: the form
@@ -18,36 +23,54 @@ impl CpuSet {
     /// Members at or beyond `width` are kept: the text grows.
     #[must_use]
     pub fn to_hex(&self, width: u32) -> String {
-        ascii(|text| self.write_hex(width, text))
+        let mut text = String::with_capacity(hex_length(width));
+        // A String takes everything.
+        let _ = self.write_hex(width, &mut text);
+        text
     }
 
-    /// Masks of one task have few members and many zeros: the zeros are written
-    /// at once, then the digits of words that are not zero.
-    fn write_hex(&self, width: u32, out: &mut Vec<u8>) {
-        let needed = self.highest().map_or(0, |cpu| cpu.0 + 1);
-        let digits = width.max(needed).div_ceil(PER_DIGIT) as usize;
-        out.extend_from_slice(b"0x");
-        out.resize(out.len() + digits, b'0');
-        let end = out.len();
-        for (at, &word) in self.words().iter().enumerate() {
-            let mut rest = word;
-            let mut digit = end - at * PER_WORD;
+    /// One more than the highest member.
+    pub(crate) fn width(&self) -> u32 {
+        self.highest().map_or(0, |cpu| cpu.0 + 1)
+    }
+
+    fn write_hex(&self, width: u32, out: &mut impl fmt::Write) -> fmt::Result {
+        out.write_str("0x")?;
+        self.write_digits(width, UPPER, out)
+    }
+
+    /// Masks of one task have few members and many zeros: from the highest digit down, the zeros
+    /// before each digit that is not zero are written at once.
+    fn write_digits(&self, width: u32, digits: &str, out: &mut impl fmt::Write) -> fmt::Result {
+        let mut left = width.max(self.width()).div_ceil(PER_DIGIT);
+        for at in (0..self.word_count()).rev() {
+            let mut rest = self.word(at);
             while rest != 0 {
-                digit -= 1;
-                out[digit] = DIGITS[(rest & 0xf) as usize];
-                rest >>= PER_DIGIT;
+                let place = (BITS - 1 - rest.leading_zeros()) / PER_DIGIT;
+                let digit = (rest >> (place * PER_DIGIT)) as usize;
+                rest &= !(0xf << (place * PER_DIGIT));
+                let below = at as u32 * PER_WORD + place;
+                write_zeros(left - below - 1, out)?;
+                out.write_str(&digits[digit..=digit])?;
+                left = below;
             }
         }
+        write_zeros(left, out)
     }
 
     /// `0x` and small digits without leading zeros: the form of Slurm's
     /// `task_cpuset_to_str`, in which its verbose report prints masks.
     #[must_use]
     pub fn to_short_hex(&self) -> String {
-        if self.is_empty() {
-            return "0x0".into();
-        }
-        self.to_hex(0).to_ascii_lowercase()
+        let mut text = String::from("0x");
+        // A String takes everything.
+        let _ = self.write_short(&mut text);
+        text
+    }
+
+    /// The digits of [`CpuSet::to_short_hex`] alone.
+    pub(crate) fn write_short(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        self.write_digits(1, LOWER, out)
     }
 
     /// Reads a hexadecimal mask, with or without `0x`.
@@ -65,12 +88,18 @@ impl CpuSet {
         if digits.len() > (MAX_CPUS / PER_DIGIT) as usize {
             return Err(TextError::too_large(text));
         }
-        let mut words = vec![0u64; digits.len().div_ceil(16)];
-        for (at, digit) in digits.bytes().rev().enumerate() {
-            let value = char::from(digit)
-                .to_digit(16)
-                .ok_or_else(|| TextError::new(text, "a hexadecimal mask"))?;
-            words[at / 16] |= u64::from(value) << (at % 16 * 4);
+        let wrong = || TextError::new(text, "a hexadecimal mask");
+        // Most digits of one task's mask are zeros: a word of them is seen at once.
+        let digits = digits.as_bytes();
+        let mut words = Vec::with_capacity(digits.len().div_ceil(PER_WORD as usize));
+        for part in digits.rchunks(PER_WORD as usize) {
+            let mut word = 0;
+            let zeros = &ZEROS.as_bytes()[..PER_WORD as usize];
+            for digit in part.iter().filter(|_| part != zeros) {
+                let value = char::from(*digit).to_digit(16).ok_or_else(wrong)?;
+                word = word << PER_DIGIT | u64::from(value);
+            }
+            words.push(word);
         }
         Ok(Self::from_words(words))
     }
@@ -108,23 +137,32 @@ pub(crate) fn parse_number(text: &str) -> Option<u32> {
 }
 
 /// Masks joined with commas, each padded to `width` bits.
-#[must_use]
-pub fn join_masks(masks: &[CpuSet], width: u32) -> String {
-    ascii(|text| {
-        text.reserve(masks.len() * (width.div_ceil(PER_DIGIT) as usize + 3));
-        for (at, mask) in masks.iter().enumerate() {
-            if at > 0 {
-                text.push(b',');
-            }
-            mask.write_hex(width, text);
+pub(crate) fn write_masks<'a>(
+    masks: impl Iterator<Item = &'a CpuSet>,
+    width: u32,
+    out: &mut impl fmt::Write,
+) -> fmt::Result {
+    for (at, mask) in masks.enumerate() {
+        if at > 0 {
+            out.write_str(",")?;
         }
-    })
+        mask.write_hex(width, out)?;
+    }
+    Ok(())
 }
 
-fn ascii(write: impl FnOnce(&mut Vec<u8>)) -> String {
-    let mut text = Vec::new();
-    write(&mut text);
-    String::from_utf8(text).unwrap_or_default()
+/// Characters of a mask of so many bits.
+pub(crate) fn hex_length(width: u32) -> usize {
+    width.div_ceil(PER_DIGIT) as usize + 2
+}
+
+fn write_zeros(mut count: u32, out: &mut impl fmt::Write) -> fmt::Result {
+    while count > 0 {
+        let now = count.min(ZEROS.len() as u32);
+        out.write_str(&ZEROS[..now as usize])?;
+        count -= now;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::cpuset::CpuSet;
+use crate::cpuset::{BITS, CpuSet};
 use crate::fixes::{Fix, Fixes};
 use crate::ids::{CpuId, NumaId};
 use crate::machine::{Machine, SocketKind};
@@ -207,10 +207,29 @@ impl PuTable {
     /// Kernel numbers of some slots.
     #[must_use]
     pub fn cpus(&self, slots: impl IntoIterator<Item = u32>) -> CpuSet {
-        slots
+        let mut cpus = CpuSet::new();
+        // Neighbouring slots mostly have neighbouring numbers: they are added by the word.
+        let (mut number, mut bits) = (0, 0);
+        let numbers = slots
             .into_iter()
-            .filter_map(|at| self.slots.get(at as usize)?.cpu)
-            .collect()
+            .filter_map(|slot| self.slots.get(slot as usize)?.cpu);
+        for cpu in numbers {
+            let at = cpu.index() / BITS as usize;
+            if at != number {
+                cpus.insert_word(number, bits);
+                (number, bits) = (at, 0);
+            }
+            bits |= 1 << (cpu.0 % BITS);
+        }
+        cpus.insert_word(number, bits);
+        cpus
+    }
+
+    /// Adds the kernel number of a slot, where it has one.
+    pub(crate) fn add_cpu(&self, slot: u32, cpus: &mut CpuSet) {
+        if let Some(cpu) = self.slots.get(slot as usize).and_then(|slot| slot.cpu) {
+            cpus.insert(cpu);
+        }
     }
 }
 

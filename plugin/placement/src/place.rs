@@ -1,32 +1,27 @@
 //! Tasks matched to hardware threads: checks before, the walk, masks after.
-//! In: request, PU table, what is available. Out: each task's slots.
+//! In: request, PU table, what is available. Out: each task's CPUs.
 //! Pure. Source: `_task_layout_lllp_block`, `_task_layout_lllp_cyclic`.
 
 use crate::available::Available;
 use crate::cpu_bind::Level;
+use crate::cpuset::CpuSet;
 use crate::distribution::Order;
 use crate::host::PuTable;
 use crate::place_block;
 use crate::place_cyclic;
 use crate::walk::{NoPlace, Walk};
 
-/// Places all tasks: each task's slots, in local-id order.
+/// Places all tasks: each task's CPUs, in local-id order.
 ///
 /// # Errors
 /// [`NoPlace`] where task/affinity gives up too.
-pub fn place(
-    walk: &Walk,
-    table: &PuTable,
-    available: &Available,
-) -> Result<Vec<Vec<u32>>, NoPlace> {
-    let mut tasks = match walk.order {
+pub fn place(walk: &Walk, table: &PuTable, available: &Available) -> Result<Vec<CpuSet>, NoPlace> {
+    let placed = match walk.order {
         Order::Block => place_block::walk(walk, table, available),
         Order::Cyclic | Order::Fcyclic => place_cyclic::walk(walk, table, available),
     }?;
-    for task in &mut tasks {
-        widen(task, walk.level, table, available);
-    }
-    Ok(tasks)
+    let mut widening = Widening::new(walk.level, table, available);
+    Ok(placed.tasks().map(|task| widening.cpus(task)).collect())
 }
 
 /// The checks before the walk; gives the CPUs per task that fit, which are
@@ -62,37 +57,64 @@ pub fn cpus_per_task_that_fit(
 
 /// Grows a task's slots to all usable ones of the cores or sockets they touch.
 /// Source: `_expand_masks`. Memory domains are widened later, by kernel number.
-fn widen(task: &mut Vec<u32>, level: Level, table: &PuTable, free: &Available) {
-    match level {
-        Level::Threads | Level::Ldoms => return,
-        Level::Cores if table.stride < 2 => return,
-        Level::Cores => {
-            let mut cores: Vec<_> = task.iter().map(|slot| slot / table.stride).collect();
-            cores.sort_unstable();
-            cores.dedup();
-            for core in cores {
-                let first = core * table.stride;
-                task.extend(free.among(first..first + table.stride));
-            }
-        }
-        Level::Sockets if let Some(count) = table.widened_by => {
-            let mut parts: Vec<_> = task.iter().map(|slot| slot / count).collect();
-            parts.sort_unstable();
-            parts.dedup();
-            for part in parts {
-                task.extend(free.among(part * count..(part + 1) * count));
-            }
-        }
-        Level::Sockets => {
-            let socket_of = |slot: &u32| table.slots[*slot as usize].socket;
-            let mut sockets: Vec<_> = task.iter().map(socket_of).collect();
-            sockets.sort_unstable();
-            sockets.dedup();
-            for socket in sockets {
-                task.extend(free.among(table.sockets[socket as usize].iter().copied()));
-            }
-        }
+struct Widening<'a> {
+    table: &'a PuTable,
+    free: &'a Available,
+    by: Wide,
+}
+
+/// What a task's slots grow to.
+enum Wide {
+    /// Nothing more.
+    Slots,
+    /// Cores.
+    Cores,
+    /// Neighbouring slots, so many in a part; the usable CPUs of the parts seen so far.
+    Parts(u32, Vec<Option<CpuSet>>),
+    /// Sockets; the usable CPUs of those seen so far.
+    Sockets(Vec<Option<CpuSet>>),
+}
+
+impl<'a> Widening<'a> {
+    fn new(level: Level, table: &'a PuTable, free: &'a Available) -> Self {
+        let by = match level {
+            Level::Threads | Level::Ldoms => Wide::Slots,
+            Level::Cores if table.stride < 2 => Wide::Slots,
+            Level::Cores => Wide::Cores,
+            Level::Sockets => match table.widened_by {
+                Some(count) => Wide::Parts(count, vec![None; table.len().div_ceil(count as usize)]),
+                None => Wide::Sockets(vec![None; table.sockets.len()]),
+            },
+        };
+        Self { table, free, by }
     }
-    task.sort_unstable();
-    task.dedup();
+
+    /// The CPUs of a task.
+    fn cpus(&mut self, task: &[u32]) -> CpuSet {
+        let (table, free) = (self.table, self.free);
+        let usable = |range: std::ops::Range<u32>| table.cpus(free.among(range));
+        let mut cpus = table.cpus(task.iter().copied());
+        for slot in task {
+            match &mut self.by {
+                Wide::Slots => {}
+                Wide::Cores => {
+                    let first = slot - slot % table.stride;
+                    for slot in free.among(first..first + table.stride) {
+                        table.add_cpu(slot, &mut cpus);
+                    }
+                }
+                Wide::Parts(count, seen) => {
+                    let part = slot / *count;
+                    let whole = || usable(part * *count..(part + 1) * *count);
+                    cpus.insert_all(seen[part as usize].get_or_insert_with(whole));
+                }
+                Wide::Sockets(seen) => {
+                    let socket = table.slots[*slot as usize].socket as usize;
+                    let whole = || table.cpus(free.among(table.sockets[socket].iter().copied()));
+                    cpus.insert_all(seen[socket].get_or_insert_with(whole));
+                }
+            }
+        }
+        cpus
+    }
 }

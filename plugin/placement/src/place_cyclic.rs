@@ -6,33 +6,32 @@
 use crate::available::Available;
 use crate::distribution::Order;
 use crate::host::PuTable;
-use crate::walk::{Counters, NoPlace, Walk};
+use crate::walk::{Counters, NoPlace, Placed, Walk};
 
 /// Each task's slots, in local-id order.
 ///
 /// ```text
 /// 2 sockets × 2 cores × 1 thread, 4 tasks     socket 0: t0 t2   socket 1: t1 t3
 /// ```
-pub fn walk(walk: &Walk, table: &PuTable, available: &Available) -> Result<Vec<Vec<u32>>, NoPlace> {
+pub fn walk(walk: &Walk, table: &PuTable, available: &Available) -> Result<Placed, NoPlace> {
     let mut cursors = Cursors::new(table);
-    let mut tasks = Vec::with_capacity(walk.tasks as usize);
-    let mut slots = Vec::new();
+    let mut placed = Placed::room_for(walk);
     // Passing by what a fix keeps free can take most of a round before the
     // counters start over.
     let patience = if walk.passes_by() { 2 } else { 1 };
-    while (tasks.len() as u32) < walk.tasks {
-        let before = tasks.len();
+    while placed.count() < walk.tasks {
+        let before = placed.count();
         for _ in 0..table.len() * patience {
-            if (tasks.len() as u32) >= walk.tasks {
+            if placed.count() >= walk.tasks {
                 break;
             }
-            cursors.visit(walk, available, &mut slots, &mut tasks);
+            cursors.visit(walk, available, &mut placed);
         }
-        if tasks.len() == before {
+        if placed.count() == before {
             return Err(NoPlace::Stuck);
         }
     }
-    Ok(tasks)
+    Ok(placed)
 }
 
 /// Where the walk stands.
@@ -56,29 +55,23 @@ impl<'a> Cursors<'a> {
     }
 
     /// Looks at one slot: takes it for the task under way, or passes it by.
-    fn visit(
-        &mut self,
-        walk: &Walk,
-        available: &Available,
-        slots: &mut Vec<u32>,
-        tasks: &mut Vec<Vec<u32>>,
-    ) {
+    fn visit(&mut self, walk: &Walk, available: &Available, placed: &mut Placed) {
         self.leave_full_sockets();
         let slot = self.table.sockets[self.socket][self.next[self.socket] as usize];
         self.next[self.socket] += 1;
         if !available.has(slot) || self.counters.forbid(walk, self.table, slot) {
             return;
         }
-        slots.push(slot);
+        placed.add(slot);
         let each_cpu = walk.order == Order::Fcyclic;
         if each_cpu {
             self.turn();
         }
         self.counters.take(self.table, slot);
-        if (slots.len() as u32) < walk.cpus_per_task {
+        if (placed.under_way().len() as u32) < walk.cpus_per_task {
             return;
         }
-        self.counters.complete(walk, self.table, slots);
+        self.counters.complete(walk, self.table, placed.under_way());
         // With fcyclic the turn has passed: as in task/affinity, the skip then
         // falls on the next socket.
         let next = &mut self.next[self.socket];
@@ -86,7 +79,7 @@ impl<'a> Cursors<'a> {
         if !each_cpu {
             self.turn();
         }
-        tasks.push(std::mem::take(slots));
+        placed.complete();
     }
 
     fn turn(&mut self) {

@@ -2,9 +2,12 @@
 //! In: request, host. Out: `Plan`, or a refusal. Pure: no other inputs.
 //! Source: `lllp_distribution`; `berth plan` and the shared object both call this.
 
+use std::fmt;
+
 use crate::cpu_bind::{CpuBind, Level, Mode};
 use crate::cpuset::{CpuSet, NodeSet};
-use crate::host::Host;
+use crate::cpuset_text::{hex_length, write_masks};
+use crate::host::{Host, PuTable};
 use crate::mem_bind::MemBind;
 use crate::planner::Planner;
 use crate::refusal::{Note, Refusal};
@@ -57,8 +60,10 @@ pub enum Message {
     AsAsked(String),
     /// Comma list of masks, one a task; shorter lists wrap.
     Masks {
-        /// The list.
+        /// The list; empty where [`plan_unwritten`] left it to its caller.
         text: String,
+        /// Then the bits that each mask is padded to.
+        unwritten: Option<u32>,
         /// task/affinity leaves the level's bit beside the masks here.
         keep_level: Option<Level>,
     },
@@ -77,6 +82,35 @@ impl Plan {
         masks.map(|masks| masks.join(","))
     }
 
+    /// The tasks' masks joined with commas, each padded to `width` bits.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write_masks(&self, width: u32, out: &mut impl fmt::Write) -> fmt::Result {
+        write_masks(self.tasks.iter().map(|task| &task.cpus), width, out)
+    }
+
+    /// How many characters that is.
+    #[must_use]
+    pub fn masks_length(&self, width: u32) -> usize {
+        let mask = |task: &TaskPlan| hex_length(task.cpus.width().max(width)) + 1;
+        self.tasks.iter().map(mask).sum::<usize>().saturating_sub(1)
+    }
+
+    /// Writes the list into the message where it was left out.
+    fn write(&mut self) {
+        if let Message::Masks {
+            unwritten: Some(width),
+            ..
+        } = self.message
+        {
+            let mut text = String::with_capacity(self.masks_length(width));
+            // A String takes everything.
+            let _ = self.write_masks(width, &mut text);
+            self.message = Message::written(text, self.message.keep_level());
+        }
+    }
+
     /// Whether any task is bound.
     #[must_use]
     pub fn is_bound(&self) -> bool {
@@ -85,6 +119,31 @@ impl Plan {
 }
 
 impl Message {
+    /// A list as it goes into the message.
+    pub(crate) fn written(text: String, keep_level: Option<Level>) -> Self {
+        Self::Masks {
+            text,
+            unwritten: None,
+            keep_level,
+        }
+    }
+
+    /// One mask a task, each padded to `width` bits, to be written later.
+    pub(crate) fn one_a_task(width: u32) -> Self {
+        Self::Masks {
+            text: String::new(),
+            unwritten: Some(width),
+            keep_level: None,
+        }
+    }
+
+    fn keep_level(&self) -> Option<Level> {
+        match self {
+            Self::Masks { keep_level, .. } => *keep_level,
+            _ => None,
+        }
+    }
+
     /// The text as it stands in the message; `None` where nothing is bound.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
@@ -100,7 +159,20 @@ impl Message {
 /// # Errors
 /// [`Refusal`] where the step must not run as asked.
 pub fn plan(ask: &Request, on: &Host) -> Result<Plan, Refusal> {
-    let planner = Planner::new(ask, on)?;
+    let table = PuTable::new(on, ask.rules.fixes);
+    let mut plan = plan_unwritten(ask, on, &table)?;
+    plan.write();
+    Ok(plan)
+}
+
+/// [`plan`] for a caller that writes the list of the tasks' masks where it is to be
+/// ([`Plan::write_masks`]): on a large host that takes longer than planning. `table` is that of
+/// the host with the request's fixes.
+///
+/// # Errors
+/// [`Refusal`] where the step must not run as asked.
+pub fn plan_unwritten(ask: &Request, on: &Host, table: &PuTable) -> Result<Plan, Refusal> {
+    let planner = Planner::new(ask, on, table)?;
     let mut plan = match (&ask.binding, &ask.cpu_bind.mode) {
         (Some(binding), mode) => planner.by_binding(binding, mode.as_ref()),
         (None, Some(mode)) => planner.by_mode(mode),
@@ -130,7 +202,8 @@ pub fn plan_batch(ask: &Request, on: &Host) -> Result<Plan, Refusal> {
     if script.binding.is_some() {
         return plan(&script, on);
     }
-    let planner = Planner::new(&script, on)?;
+    let table = PuTable::new(on, script.rules.fixes);
+    let planner = Planner::new(&script, on, &table)?;
     planner.owns_any()?;
     Ok(planner.all_to_all(Rule::Batch, vec![]))
 }

@@ -5,7 +5,7 @@
 use crate::available::Available;
 use crate::cpu_bind::{Level, Mode};
 use crate::cpuset::CpuSet;
-use crate::cpuset_text::join_masks;
+use crate::cpuset_text::hex_length;
 use crate::distribution::Order;
 use crate::explicit;
 use crate::fixes::Fix;
@@ -23,18 +23,17 @@ use crate::walk::{NoPlace, Walk};
 pub(crate) struct Planner<'a> {
     pub(crate) ask: &'a Request,
     pub(crate) on: &'a Host,
-    pub(crate) table: PuTable,
+    pub(crate) table: &'a PuTable,
     pub(crate) available: Available,
 }
 
 impl<'a> Planner<'a> {
     /// Looks up what the step owns.
-    pub(crate) fn new(ask: &'a Request, on: &'a Host) -> Result<Self, Refusal> {
+    pub(crate) fn new(ask: &'a Request, on: &'a Host, table: &'a PuTable) -> Result<Self, Refusal> {
         if ask.tasks == 0 {
             return Err(Refusal::NoTasks);
         }
-        let table = PuTable::new(on, ask.rules.fixes);
-        let available = Available::of(ask, on, &table);
+        let available = Available::of(ask, on, table);
         Ok(Self {
             ask,
             on,
@@ -115,8 +114,8 @@ impl<'a> Planner<'a> {
             Mode::MaskCpu(list) if special && !self.has(Fix::SpecLists) => {
                 Message::AsAsked(normalised(list))
             }
-            Mode::MaskCpu(list) => masks(normalised(list)),
-            _ => masks(join_masks(&tasks, self.width())),
+            Mode::MaskCpu(list) => Message::written(normalised(list), None),
+            _ => Message::one_a_task(self.width()),
         };
         Ok(self.finish(tasks, Rule::Asked(mode.word()), message, vec![]))
     }
@@ -157,11 +156,11 @@ impl<'a> Planner<'a> {
         };
         let mut walk = self.walk(level, order);
         let threads = self.on.shape.threads;
-        let fit = cpus_per_task_that_fit(&walk, threads, &self.table, &self.available);
+        let fit = cpus_per_task_that_fit(&walk, threads, self.table, &self.available);
         let placed = fit.and_then(|fit| {
             walk.cpus_per_task = fit;
             match self.thread_chunk(&walk) {
-                None => place(&walk, &self.table, &self.available),
+                None => place(&walk, self.table, &self.available),
                 Some(chunk) => {
                     let mut table = self.table.clone();
                     table.order_threads(chunk);
@@ -170,7 +169,7 @@ impl<'a> Planner<'a> {
             }
         });
         match placed {
-            Ok(slots) => self.placed(slots, &walk, rule),
+            Ok(tasks) => self.placed(tasks, &walk, rule),
             Err(_) if self.ask.overcommit => Ok(self.overcommitted(&walk)),
             Err(why) => Err(self.no_place(why, &walk)),
         }
@@ -226,12 +225,8 @@ impl<'a> Planner<'a> {
             .or_else(|| self.ask.rules.autobind.map(|level| (level, Chosen::Site)))
     }
 
-    fn placed(&self, slots: Vec<Vec<u32>>, walk: &Walk, rule: Rule) -> Result<Plan, Refusal> {
+    fn placed(&self, mut tasks: Vec<CpuSet>, walk: &Walk, rule: Rule) -> Result<Plan, Refusal> {
         let mut notes = Vec::new();
-        let mut tasks: Vec<CpuSet> = slots
-            .into_iter()
-            .map(|task| self.table.cpus(task))
-            .collect();
         if walk.level == Level::Ldoms {
             // task/affinity widens beyond the allocation; no task of ours leaves it.
             let within = self.has(Fix::LdomsInside).then_some(self.own());
@@ -247,7 +242,7 @@ impl<'a> Planner<'a> {
                 own: self.available.count,
             });
         }
-        let message = masks(join_masks(&tasks, self.width()));
+        let message = Message::one_a_task(self.width());
         let mut plan = self.finish(tasks, rule, message, notes);
         plan.cpus_per_task = walk.cpus_per_task;
         Ok(plan)
@@ -277,7 +272,7 @@ impl<'a> Planner<'a> {
         let shared = self.shared();
         let text = shared.to_hex(self.width());
         let tasks = vec![shared; self.ask.tasks as usize];
-        self.finish(tasks, rule, masks(text), notes)
+        self.finish(tasks, rule, Message::written(text, None), notes)
     }
 
     /// Each task's NUMA nodes, by the CPUs that the plan gives it.
@@ -320,16 +315,17 @@ impl<'a> Planner<'a> {
     }
 }
 
-pub(crate) fn masks(text: String) -> Message {
-    Message::Masks {
-        text,
-        keep_level: None,
-    }
-}
-
 /// A user's mask list as task/affinity rewrites it (`task_cpuset_to_str`): no `0x`, no leading
 /// zeros, small digits.
 fn normalised(list: &[CpuSet]) -> String {
-    let digits = |mask: &CpuSet| mask.to_short_hex().split_off(2);
-    list.iter().map(digits).collect::<Vec<_>>().join(",")
+    let length = |mask: &CpuSet| hex_length(mask.width());
+    let mut text = String::with_capacity(list.iter().map(length).sum());
+    for (at, mask) in list.iter().enumerate() {
+        if at > 0 {
+            text.push(',');
+        }
+        // A String takes everything.
+        let _ = mask.write_short(&mut text);
+    }
+    text
 }

@@ -76,20 +76,77 @@ impl Walk {
     }
 }
 
+/// The slots of each task in local-id order, one after the other, and of the task under way.
+#[derive(Clone, Debug, Default)]
+pub struct Placed {
+    slots: Vec<u32>,
+    /// Where each complete task's slots end.
+    ends: Vec<usize>,
+}
+
+impl Placed {
+    pub(crate) fn room_for(walk: &Walk) -> Self {
+        Self {
+            slots: Vec::with_capacity(walk.tasks as usize),
+            ends: Vec::with_capacity(walk.tasks as usize),
+        }
+    }
+
+    /// Complete tasks.
+    pub(crate) fn count(&self) -> u32 {
+        self.ends.len() as u32
+    }
+
+    /// Gives the task under way one more slot.
+    pub(crate) fn add(&mut self, slot: u32) {
+        self.slots.push(slot);
+    }
+
+    /// Slots of the task under way.
+    pub(crate) fn under_way(&self) -> &[u32] {
+        &self.slots[self.ends.last().copied().unwrap_or(0)..]
+    }
+
+    /// The task under way has all its slots.
+    pub(crate) fn complete(&mut self) {
+        self.ends.push(self.slots.len());
+    }
+
+    /// Each complete task's slots.
+    pub fn tasks(&self) -> impl ExactSizeIterator<Item = &[u32]> {
+        let mut from = 0;
+        self.ends.iter().map(move |end| {
+            let task = &self.slots[from..*end];
+            from = *end;
+            task
+        })
+    }
+}
+
 /// Tasks and threads counted while walking, against the limits.
 #[derive(Clone, Debug)]
 pub(crate) struct Counters {
     core_tasks: Vec<u32>,
     core_threads: Vec<u32>,
     socket_tasks: Vec<u32>,
+    /// The last task that was counted in each core and socket, so that each is once.
+    core_last: Vec<u32>,
+    socket_last: Vec<u32>,
+    /// Tasks counted.
+    tasks: u32,
 }
 
 impl Counters {
     pub(crate) fn new(table: &PuTable) -> Self {
+        let cores = vec![0; table.core_count as usize];
+        let sockets = vec![0; table.sockets.len()];
         Self {
-            core_tasks: vec![0; table.core_count as usize],
-            core_threads: vec![0; table.core_count as usize],
-            socket_tasks: vec![0; table.sockets.len()],
+            core_threads: cores.clone(),
+            core_last: cores.clone(),
+            core_tasks: cores,
+            socket_last: sockets.clone(),
+            socket_tasks: sockets,
+            tasks: 0,
         }
     }
 
@@ -125,23 +182,16 @@ impl Counters {
         } else {
             slots.last_chunk::<1>().map_or(slots, |last| last)
         };
-        let mut cores: Vec<_> = counted
-            .iter()
-            .map(|slot| (slot / table.stride) as usize)
-            .collect();
-        let mut sockets: Vec<_> = counted
-            .iter()
-            .map(|slot| table.slots[*slot as usize].socket as usize)
-            .collect();
-        cores.sort_unstable();
-        cores.dedup();
-        sockets.sort_unstable();
-        sockets.dedup();
-        cores
-            .into_iter()
-            .for_each(|core| self.core_tasks[core] += 1);
-        sockets
-            .into_iter()
-            .for_each(|socket| self.socket_tasks[socket] += 1);
+        self.tasks += 1;
+        for slot in counted {
+            let core = (slot / table.stride) as usize;
+            if std::mem::replace(&mut self.core_last[core], self.tasks) != self.tasks {
+                self.core_tasks[core] += 1;
+            }
+            let socket = table.slots[*slot as usize].socket as usize;
+            if std::mem::replace(&mut self.socket_last[socket], self.tasks) != self.tasks {
+                self.socket_tasks[socket] += 1;
+            }
+        }
     }
 }

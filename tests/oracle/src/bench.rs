@@ -1,74 +1,237 @@
-//! Both hooks side by side: microseconds a call, binding to threads with one task a thread.
+//! Both objects side by side on one machine: microseconds a call of the launch hook, and of
+//! slurmstepd's hooks for all tasks of a step. The two sides take turns, each call on records of
+//! its own, so that a machine's bad moments fall on both.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::allocation::Credential;
 use crate::case::Case;
 use crate::child::Pair;
 use crate::machine::{Class, Machine};
-use crate::object::Hook;
 use crate::slurmd::Launch;
+use crate::stepd::Step;
 
-/// Sockets and cores of each; two hardware threads a core.
-const SHAPES: [(u16, u16); 4] = [(2, 16), (2, 32), (2, 64), (4, 64)];
-/// Calls of each hook; the middle one counts.
-const CALLS: usize = 301;
+/// Variables of a task's environment, as a user's srun sends them.
+const VARIABLES: u32 = 100;
+/// task/affinity of 22.05 has masks of 1024 CPUs, and of a mask's text it reads 256 characters,
+/// of which `0x` are two.
+const MOST_IN_MASK: u16 = 512;
+/// Calls of each side: as many as a budget allows, within these.
+const CALLS: (usize, usize) = (31, 301);
+/// CPUs × calls that are affordable.
+const BUDGET: usize = 50_000;
 
-/// Prints the table.
-pub fn run(pair: &Pair) {
-    println!("tasks  task/affinity µs  task/berth µs  ratio");
-    for (sockets, cores) in SHAPES {
-        let case = one_task_a_thread(pair, sockets, cores);
-        let theirs = median(&case, pair, pair.theirs);
-        let ours = median(&case, pair, pair.ours);
-        println!(
-            "{:5}  {:16.1}  {:13.1}  {:5.2}",
-            case.tasks(),
-            micros(theirs),
-            micros(ours),
-            micros(ours) / micros(theirs)
-        );
+/// One line of the table.
+#[derive(Clone, Debug)]
+pub struct Row {
+    /// What was asked.
+    pub case: &'static str,
+    /// Tasks.
+    pub tasks: u16,
+    /// task/affinity's times.
+    pub theirs: Times,
+    /// task/berth's times.
+    pub ours: Times,
+}
+
+/// Of many calls.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// The fastest, in microseconds.
+    pub least: f64,
+    /// The one in the middle, in microseconds.
+    pub middle: f64,
+}
+
+impl Times {
+    fn of(mut times: Vec<Duration>) -> Self {
+        times.sort_unstable();
+        let micros = |at: usize| times[at].as_secs_f64() * 1e6;
+        Self {
+            least: micros(0),
+            middle: micros(times.len() / 2),
+        }
     }
 }
 
-fn micros(time: Duration) -> f64 {
-    time.as_secs_f64() * 1e6
+/// `case tasks theirs-least theirs-middle ours-least ours-middle`
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (theirs, ours) = (self.theirs, self.ours);
+        write!(
+            f,
+            "{} {} {} {} {} {}",
+            self.case, self.tasks, theirs.least, theirs.middle, ours.least, ours.middle
+        )
+    }
 }
 
-fn one_task_a_thread(pair: &Pair, sockets: u16, cores: u16) -> Case {
-    let constants = &pair.slurm.layout.constants;
-    let machine = Machine::regular(sockets, cores, 2);
+impl Row {
+    /// A row as [`fmt::Display`] writes it.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let mut words = text.split(' ');
+        let case = CASES
+            .into_iter()
+            .find(|name| words.clone().next() == Some(name))?;
+        words.next();
+        let tasks = words.next()?.parse().ok()?;
+        let mut number = || words.next()?.parse().ok();
+        let mut times = || {
+            Some(Times {
+                least: number()?,
+                middle: number()?,
+            })
+        };
+        Some(Self {
+            case,
+            tasks,
+            theirs: times()?,
+            ours: times()?,
+        })
+    }
+}
+
+/// The cases, by the srun options that they stand for.
+pub const CASES: [&str; 5] = ["threads", "cores", "-c2", "mask_cpu", "stepd"];
+
+/// The machine of a size: two hardware threads a core and two sockets, where there is room.
+#[must_use]
+pub fn machine(cpus: u16) -> Machine {
+    match cpus {
+        2 => Machine::regular(1, 2, 1),
+        4 => Machine::regular(1, 2, 2),
+        _ => Machine::regular(2, cpus / 4, 2),
+    }
+}
+
+/// Every case on the machine of a size. `pid`: a process that may be bound.
+///
+/// # Panics
+/// Where a hook refuses its request.
+#[must_use]
+pub fn rows(pair: &Pair, cpus: u16, pid: i32) -> Vec<Row> {
+    let c = &pair.slurm.layout.constants;
+    let threads = c.CPU_BIND_TO_THREADS as u16;
+    let cores = c.CPU_BIND_TO_CORES as u16;
+    let mut rows = vec![
+        launch(pair, CASES[0], &case(pair, cpus, (cpus, 1, threads), None)),
+        launch(
+            pair,
+            CASES[1],
+            &case(pair, cpus, (cpus / 2, 1, cores), None),
+        ),
+        launch(
+            pair,
+            CASES[2],
+            &case(pair, cpus, (cpus / 2, 2, threads), None),
+        ),
+    ];
+    if cpus <= MOST_IN_MASK {
+        let list = masks(cpus, false);
+        let asked = (cpus, 1, c.CPU_BIND_MASK as u16);
+        rows.push(launch(pair, CASES[3], &case(pair, cpus, asked, Some(list))));
+        rows.push(tasks(pair, CASES[4], cpus, pid));
+    }
+    rows
+}
+
+/// One CPU a task; beside it the first, where the kernel of a small machine is to take each mask.
+fn masks(cpus: u16, with_first: bool) -> String {
+    let digits = usize::from(cpus).div_ceil(4);
+    let mask = |cpu: u16| {
+        let mut digits = vec![0u8; digits];
+        let last = digits.len() - 1;
+        digits[last - usize::from(cpu / 4)] |= 1 << (cpu % 4);
+        digits[last] |= u8::from(with_first);
+        let digits = digits.into_iter().map(|digit| format!("{digit:X}"));
+        format!("0x{}", digits.collect::<String>())
+    };
+    (0..cpus).map(mask).collect::<Vec<_>>().join(",")
+}
+
+fn case(pair: &Pair, cpus: u16, asked: (u16, u16, u16), cpu_bind: Option<String>) -> Case {
+    let machine = machine(cpus);
+    let (tasks, cpus_per_task, cpu_bind_type) = asked;
     Case {
         seed: 0,
         class: Class::Threads,
         cred: Credential::whole(&machine),
-        tasks_to_launch: vec![machine.pu_count() as u16],
+        tasks_to_launch: vec![tasks],
         node_id: 0,
-        cpus_per_task: 1,
+        cpus_per_task,
         threads_per_core: 0xfffe,
         ntasks_per_core: 0xffff,
         ntasks_per_socket: 0xffff,
-        task_dist: constants.SLURM_DIST_BLOCK_CYCLIC,
+        task_dist: pair.slurm.layout.constants.SLURM_DIST_BLOCK_CYCLIC,
         overcommit: false,
         job_core_spec: 0xfffe,
-        cpu_bind_type: constants.CPU_BIND_TO_THREADS as u16,
-        cpu_bind: None,
+        cpu_bind_type,
+        cpu_bind,
         task_plugin_param: 0,
         select_type_param: 0,
         machine,
     }
 }
 
-/// The middle of many calls, each on records of its own.
-fn median(case: &Case, pair: &Pair, hook: Hook) -> Duration {
-    let mut times: Vec<Duration> = (0..CALLS)
-        .map(|_| {
-            // SAFETY: a launch hook of an object for the running release.
-            let (rc, time) = unsafe { Launch::new(case, pair.slurm).time(hook) };
-            assert_eq!(rc, 0, "{case}");
-            time
-        })
-        .collect();
-    times.sort_unstable();
-    times[CALLS / 2]
+fn calls(size: u16) -> usize {
+    (BUDGET / usize::from(size)).clamp(CALLS.0, CALLS.1)
+}
+
+/// The two sides in turn.
+fn in_turn(
+    calls: usize,
+    mut theirs: impl FnMut() -> Duration,
+    mut ours: impl FnMut() -> Duration,
+) -> (Times, Times) {
+    let pairs: (Vec<_>, Vec<_>) = (0..calls).map(|_| (theirs(), ours())).unzip();
+    (Times::of(pairs.0), Times::of(pairs.1))
+}
+
+fn launch(pair: &Pair, name: &'static str, case: &Case) -> Row {
+    let once = |hook| {
+        let mut launch = Launch::new(case, pair.slurm);
+        launch.set_environment(VARIABLES);
+        // SAFETY: a launch hook of an object for the running release.
+        let (rc, time) = unsafe { launch.time(hook) };
+        assert_eq!(rc, 0, "{name}: {case}");
+        time
+    };
+    let (theirs, ours) = in_turn(
+        calls(case.machine.pu_count() as u16),
+        || once(pair.theirs),
+        || once(pair.ours),
+    );
+    Row {
+        case: name,
+        tasks: case.tasks(),
+        theirs,
+        ours,
+    }
+}
+
+/// slurmstepd's side: the list that both launch hooks write for a task a thread.
+fn tasks(pair: &Pair, name: &'static str, cpus: u16, pid: i32) -> Row {
+    let list = masks(cpus, true);
+    let threads = pair.slurm.layout.constants.CPU_BIND_TO_THREADS as u16;
+    let case = case(pair, cpus, (cpus, 1, threads), None);
+    let mut slurmd = Launch::new(&case, pair.slurm);
+    let mut once = |hooks| {
+        // SAFETY: the hooks of an object for the running release.
+        let (rc, time) = unsafe { Step::new(&list, pid, pair.slurm).time(hooks, &mut slurmd) };
+        assert_eq!(rc, 0, "{name}: {cpus} tasks");
+        time
+    };
+    let mut both = Vec::new();
+    for _ in 0..calls(cpus) {
+        both.push((once(pair.their_step), once(pair.our_step)));
+    }
+    let (theirs, ours) = both.into_iter().unzip();
+    Row {
+        case: name,
+        tasks: cpus,
+        theirs: Times::of(theirs),
+        ours: Times::of(ours),
+    }
 }

@@ -11,7 +11,7 @@ use crate::compare::{Verdict, judge};
 use crate::generate::case;
 use crate::machine::{Class, Machine};
 use crate::numa;
-use crate::object::{Hook, Object, slurm};
+use crate::object::{Hook, Object, StepHooks, slurm};
 use crate::paths::genuine;
 use crate::plan_line::plan_line;
 use crate::random::Random;
@@ -66,10 +66,15 @@ pub struct Pair {
     pub theirs: Hook,
     /// Ours.
     pub ours: Hook,
+    /// What slurmstepd calls of task/affinity.
+    pub their_step: StepHooks,
+    /// What slurmstepd calls of ours.
+    pub our_step: StepHooks,
 }
 
 impl Pair {
-    /// Loads both. `command` is what our object finds the machine with.
+    /// Loads both. `command` is what our object finds the machine with, `compat` whose
+    /// behaviour it has.
     ///
     /// # Errors
     /// What is missing.
@@ -78,13 +83,15 @@ impl Pair {
         object: &Path,
         state: &Path,
         command: &Path,
+        compat: &str,
     ) -> Result<Self, String> {
         let slurm = slurm(plugins)?;
         let file = genuine(plugins).ok_or("there is no task_affinity.so")?;
         let theirs = Object::load(&file, libc::RTLD_LAZY)?;
         let ours = Object::load(object, libc::RTLD_LAZY)?;
         ours.set(&[
-            "compat=affinity".into(),
+            format!("compat={compat}"),
+            "notes=off".into(),
             format!("state_dir={}", state.display()),
             format!("command={}", command.display()),
         ])?;
@@ -92,6 +99,8 @@ impl Pair {
             slurm,
             theirs: theirs.hook()?,
             ours: ours.hook()?,
+            their_step: theirs.step_hooks()?,
+            our_step: ours.step_hooks()?,
         })
     }
 

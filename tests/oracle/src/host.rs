@@ -95,3 +95,7 @@ pub extern "C" fn task_slurm_chkaffinity(
     _task: u32,
 ) {
 }
+
+/// Looks at the step's CPU frequencies; slurmstepd's alone.
+#[unsafe(no_mangle)]
+pub extern "C" fn cpu_freq_cpuset_validate(_step: *mut c_void) {}

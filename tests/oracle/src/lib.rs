@@ -29,3 +29,4 @@ pub mod plan_line;
 pub mod random;
 pub mod record;
 pub mod slurmd;
+pub mod stepd;

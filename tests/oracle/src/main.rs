@@ -8,7 +8,7 @@ use berth_oracle::child::{self, Chunk, Pair, Tally};
 use berth_oracle::machine::{Class, Machine};
 use berth_oracle::parent::{Plan, Runner};
 use berth_oracle::random::Random;
-use berth_oracle::{bench, generate, object, paths};
+use berth_oracle::{generate, object, paths};
 use clap::Parser;
 use slurm_sys::Layout;
 
@@ -18,7 +18,6 @@ use slurm_sys::Layout;
     version,
     after_help = "Examples:
   affinity-oracle --requests 20000 --seed 1     compare
-  affinity-oracle --bench                       time both hooks
 
 Environment: BERTH_OBJECT and BERTH_COMMAND name the built object and command."
 )]
@@ -38,16 +37,8 @@ struct Arguments {
     /// Our command, for memory domains [default: BERTH_COMMAND, else the release build's]
     #[arg(long, value_name = "FILE")]
     command: Option<PathBuf>,
-    /// Time both hooks instead
-    #[arg(long)]
-    bench: bool,
     /// Show one request instead, by the seed and class that were printed with it
-    #[arg(
-        long,
-        value_name = "SEED",
-        requires = "class",
-        conflicts_with = "bench"
-    )]
+    #[arg(long, value_name = "SEED", requires = "class")]
     replay: Option<u64>,
     /// threads, cores or ldoms:SEED
     #[arg(long, value_parser = Class::read)]
@@ -63,6 +54,8 @@ struct Arguments {
 
 /// Nothing to compare with here; automake's number for a test that was not run.
 const NOT_HERE: u8 = 77;
+/// What is compared bit for bit.
+const COMPAT: &str = "affinity";
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
@@ -92,12 +85,12 @@ fn run(a: &Arguments, plugins: &Path, layout: &'static Layout) -> Result<ExitCod
     let object = a.object.clone().unwrap_or_else(berth_tests::object);
     if let (Some(class), Some(progress), Some(state)) = (a.class, &a.progress, &a.state) {
         let command = a.command.clone().unwrap_or_default();
-        let pair = Pair::load(plugins, &object, state, &command)?;
+        let pair = Pair::load(plugins, &object, state, &command, COMPAT)?;
         return compare_chunk(a, class, progress, &pair);
     }
     let folder = tempfile::tempdir().map_err(|why| why.to_string())?;
-    if a.bench || a.replay.is_some() {
-        return here_and_now(a, plugins, &object, folder.path());
+    if let Some(seed) = a.replay {
+        return replay(a, seed, plugins, &object, folder.path());
     }
     let runner = Runner {
         object,
@@ -108,9 +101,10 @@ fn run(a: &Arguments, plugins: &Path, layout: &'static Layout) -> Result<ExitCod
     compare_all(a, &runner)
 }
 
-/// What needs no process of its own: a time table, or one request.
-fn here_and_now(
+/// One request, in this process.
+fn replay(
     a: &Arguments,
+    seed: u64,
     plugins: &Path,
     object: &Path,
     state: &Path,
@@ -123,11 +117,7 @@ fn here_and_now(
         Class::Ldoms(_) => a.command.clone().unwrap_or_else(berth_tests::command),
         _ => "/nonexistent".into(),
     };
-    let pair = Pair::load(plugins, object, state, &command)?;
-    let Some(seed) = a.replay else {
-        bench::run(&pair);
-        return Ok(ExitCode::SUCCESS);
-    };
+    let pair = Pair::load(plugins, object, state, &command, COMPAT)?;
     child::pretend_domains(class);
     let case = generate::case(seed, class, pair.slurm.layout);
     let (verdict, answers) = pair.compare(&case, |_| {});

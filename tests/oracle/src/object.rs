@@ -12,6 +12,20 @@ use crate::slurmd::Slurm;
 
 /// `task_p_slurmd_launch_request`
 pub type Hook = unsafe extern "C" fn(*mut c_void, u32, *mut *mut c_char) -> c_int;
+/// `task_p_pre_setuid`
+pub type BeforeHook = unsafe extern "C" fn(*mut c_void) -> c_int;
+/// `task_p_set_affinity`
+pub type TaskHook = unsafe extern "C" fn(*mut c_void, u32) -> c_int;
+
+/// What slurmstepd calls of an object.
+#[derive(Clone, Copy)]
+pub struct StepHooks {
+    /// Once, before the tasks.
+    pub before: BeforeHook,
+    /// For each task, with its local number.
+    pub task: TaskHook,
+}
+
 /// `slurm_spank_init`
 type SpankInit = unsafe extern "C" fn(*mut c_void, c_int, *const *const c_char) -> c_int;
 
@@ -51,6 +65,23 @@ impl Object {
         Ok(unsafe { std::mem::transmute::<*mut c_void, Hook>(at.as_ptr()) })
     }
 
+    /// slurmstepd's hooks before the tasks (`task_p_pre_setuid`) and for each task, under the name
+    /// that the line has for it.
+    ///
+    /// # Errors
+    /// Where the object has none.
+    pub fn step_hooks(&self) -> Result<StepHooks, String> {
+        let before = self.symbol(c"task_p_pre_setuid")?;
+        let task = self.symbol(c"task_p_set_affinity")?;
+        // SAFETY: Slurm's task interface gives the names these prototypes.
+        unsafe {
+            Ok(StepHooks {
+                before: std::mem::transmute::<*mut c_void, BeforeHook>(before.as_ptr()),
+                task: std::mem::transmute::<*mut c_void, TaskHook>(task.as_ptr()),
+            })
+        }
+    }
+
     /// Gives our object its settings, the words of a plugstack.conf line.
     ///
     /// # Errors
@@ -83,7 +114,7 @@ pub fn slurm(plugins: &Path) -> Result<Slurm, String> {
     Object::load(&library, libc::RTLD_NOW | libc::RTLD_GLOBAL)?;
     let running = Running::get();
     let layout = running.layout(false).map_err(str::to_owned)?;
-    quiet(layout.line);
+    set_log(layout.line, Log::Nothing);
     Ok(Slurm {
         layout,
         symbols: Symbols::get(),
@@ -113,16 +144,29 @@ struct LogOptions {
     raw: bool,
 }
 
-/// Has Slurm log nothing. Later lines have another record; there the texts go to stderr.
-fn quiet(line: Line) {
+/// What Slurm writes of a call: its levels from `quiet` (nothing) on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Log {
+    /// Nothing.
+    Nothing,
+    /// What `SlurmdDebug=info`, the default, has written, into a file that swallows it.
+    Info,
+}
+
+/// Sets what Slurm logs. Later lines have another record; there the texts go to stderr.
+pub fn set_log(line: Line, log: Log) {
     type Init = unsafe extern "C" fn(*const c_char, LogOptions, c_int, *const c_char) -> c_int;
     // SAFETY: dlsym reads a C string.
     let at = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"slurm_log_init".as_ptr()) };
     if line != Line::V22_05 || at.is_null() {
         return;
     }
+    let (level, file) = match log {
+        Log::Nothing => (0, std::ptr::null()),
+        Log::Info => (3, c"/dev/null".as_ptr()),
+    };
     let options = LogOptions {
-        levels: [0; 3],
+        levels: [0, 0, level],
         prefix_level: false,
         buffered: false,
         raw: false,
@@ -130,6 +174,6 @@ fn quiet(line: Line) {
     // SAFETY: the prototype of src/common/log.h of that line; the texts are copied.
     unsafe {
         let init = std::mem::transmute::<*mut c_void, Init>(at);
-        init(c"oracle".as_ptr(), options, 0, std::ptr::null());
+        init(c"oracle".as_ptr(), options, 0, file);
     }
 }

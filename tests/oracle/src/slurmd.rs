@@ -216,6 +216,33 @@ impl Launch {
         }
     }
 
+    /// Gives the tasks an environment of so many variables, as srun sends one.
+    ///
+    /// # Panics
+    /// Where Slurm's library has no `slurm_env_array_overwrite`.
+    pub fn set_environment(&mut self, count: u32) {
+        let fields = &self.slurm.layout.launch;
+        let set = self.slurm.symbols.env_array_overwrite;
+        let set = set.expect("slurm_env_array_overwrite");
+        let calloc = self.slurm.symbols.slurm_xcalloc.expect("slurm_xcalloc");
+        let file = c"oracle".as_ptr();
+        // SAFETY: Slurm's allocator: one entry, cleared, which ends the array.
+        let mut env = unsafe { calloc(1, 8, true, false, file, 0, file) }.cast();
+        for at in 0..count {
+            let name = CString::new(format!("SLURM_VARIABLE_{at}")).unwrap_or_default();
+            // SAFETY: an array of Slurm's allocator, and C strings, which are copied.
+            unsafe {
+                set(
+                    &mut env,
+                    name.as_ptr(),
+                    c"a value of common length".as_ptr(),
+                )
+            };
+        }
+        self.request.put(fields.env, env);
+        self.request.put(fields.envc, count);
+    }
+
     /// Calls a hook once.
     ///
     /// # Safety
@@ -250,12 +277,17 @@ impl Launch {
     /// # Safety
     /// As for [`Launch::run`].
     unsafe fn call(&mut self, hook: Hook, err_msg: &mut *mut c_char) -> (i32, Duration) {
-        host::conf.store(self.conf.base(), Ordering::Relaxed);
+        self.enter();
         let request = self.request.base();
         let start = Instant::now();
         // SAFETY: the caller's promise; the records are the running release's and complete.
         let rc = unsafe { hook(request, self.node_id, err_msg) };
         (rc, start.elapsed())
+    }
+
+    /// Makes this launch's `conf` slurmd's.
+    pub fn enter(&mut self) {
+        host::conf.store(self.conf.base(), Ordering::Relaxed);
     }
 
     fn take_text(&self, block: *mut c_char) -> Option<String> {

@@ -1,0 +1,154 @@
+//! `cargo bench -p berth-oracle`: our object and the distribution's task/affinity in one process,
+//! for machines of 2 to 2048 CPUs. A process each size, for both keep what they know of a machine.
+
+use std::process::{Child, Command, ExitCode, Stdio};
+
+use berth_oracle::bench::{self, CASES, Row};
+use berth_oracle::child::Pair;
+use berth_oracle::object::{self, Log, set_log};
+use berth_oracle::paths;
+use clap::Parser;
+
+const SIZES: [u16; 11] = [2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048];
+
+/// Time task/berth and task/affinity side by side
+#[derive(Parser)]
+struct Arguments {
+    /// Only machines of up to so many CPUs
+    #[arg(long, value_name = "CPUS", default_value_t = 2048)]
+    up_to: u16,
+    /// With task/affinity's behaviour instead of the default
+    #[arg(long, value_name = "NAME", default_value = "berth")]
+    compat: String,
+    /// Only with Slurm's log silent
+    #[arg(long)]
+    silent: bool,
+    // cargo's own word for a benchmark.
+    #[arg(long, hide = true)]
+    bench: bool,
+    // The part of a measuring process.
+    #[arg(long, hide = true)]
+    cpus: Option<u16>,
+    #[arg(long, hide = true)]
+    log: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let done = match arguments.cpus {
+        Some(cpus) => measure(&arguments, cpus),
+        None => tables(&arguments),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("side_by_side: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn tables(arguments: &Arguments) -> Result<(), String> {
+    for (log, title) in [
+        (false, "Slurm's log silent"),
+        (true, "Slurm's log at its default level (info)"),
+    ] {
+        if log && arguments.silent {
+            break;
+        }
+        let mut rows = Vec::new();
+        for cpus in SIZES.into_iter().filter(|cpus| *cpus <= arguments.up_to) {
+            rows.extend(process(arguments, cpus, log)?);
+        }
+        println!("\n### {title}");
+        CASES.into_iter().for_each(|case| table(case, &rows));
+    }
+    Ok(())
+}
+
+/// The rows of one size, measured by a process of its own on a pretended machine.
+fn process(arguments: &Arguments, cpus: u16, log: bool) -> Result<Vec<Row>, String> {
+    let this = std::env::current_exe().map_err(|why| why.to_string())?;
+    let mut command = Command::new(this);
+    command
+        .args(["--cpus", &cpus.to_string(), "--compat", &arguments.compat])
+        .args(log.then_some("--log"))
+        .env("HWLOC_SYNTHETIC", bench::machine(cpus).synthetic())
+        .stderr(Stdio::inherit());
+    let output = command.output().map_err(|why| why.to_string())?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let rows: Vec<_> = text.lines().filter_map(Row::read).collect();
+    if !output.status.success() || rows.is_empty() {
+        return Err(format!("{cpus} CPUs: {}\n{text}", output.status));
+    }
+    Ok(rows)
+}
+
+fn table(case: &str, rows: &[Row]) {
+    println!(
+        "\n{case}\n\n| tasks | task/affinity µs: least, middle | task/berth µs: least, middle | times faster: least, middle | growth: theirs, ours |\n|---:|---:|---:|---:|---:|"
+    );
+    let mut before: Option<&Row> = None;
+    for row in rows.iter().filter(|row| row.case == case) {
+        let (theirs, ours) = (row.theirs, row.ours);
+        let growth = before.map_or("".into(), |before| {
+            format!(
+                "{:.2}, {:.2}",
+                theirs.middle / before.theirs.middle,
+                ours.middle / before.ours.middle
+            )
+        });
+        println!(
+            "| {} | {:.1}, {:.1} | {:.1}, {:.1} | {:.1}, {:.1} | {growth} |",
+            row.tasks,
+            theirs.least,
+            theirs.middle,
+            ours.least,
+            ours.middle,
+            theirs.least / ours.least,
+            theirs.middle / ours.middle
+        );
+        before = Some(row);
+    }
+}
+
+fn measure(arguments: &Arguments, cpus: u16) -> Result<(), String> {
+    let plugins = paths::plugin_dir().ok_or("no slurmd is installed here")?;
+    let line = object::slurm(&plugins)?.layout.line;
+    object::can_stand_in(line)?;
+    let folder = tempfile::tempdir().map_err(|why| why.to_string())?;
+    let (object, command) = (berth_tests::object(), berth_tests::command());
+    let pair = Pair::load(
+        &plugins,
+        &object,
+        folder.path(),
+        &command,
+        &arguments.compat,
+    )?;
+    let bound = Sleeper::start()?;
+    if arguments.log {
+        set_log(line, Log::Info);
+    }
+    let rows = bench::rows(&pair, cpus, bound.0.id() as i32);
+    rows.iter().for_each(|row| println!("{row}"));
+    Ok(())
+}
+
+/// A process that the hooks bind; it ends with the value.
+struct Sleeper(Child);
+
+impl Sleeper {
+    fn start() -> Result<Self, String> {
+        let mut sleep = Command::new("sleep");
+        sleep.arg("600").stdin(Stdio::null()).stdout(Stdio::null());
+        let child = sleep.stderr(Stdio::null()).spawn();
+        child.map(Self).map_err(|why| why.to_string())
+    }
+}
+
+impl Drop for Sleeper {
+    fn drop(&mut self) {
+        // It ends by itself otherwise.
+        let _ = self.0.kill().and_then(|()| self.0.wait());
+    }
+}
