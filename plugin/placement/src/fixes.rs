@@ -34,10 +34,14 @@ pub enum Fix {
     SayShrunk = 1 << 10,
     /// The bind type is clean where `--overcommit` gives up placing.
     CleanType = 1 << 11,
+    /// A zero mask in a list is refused.
+    EmptyMask = 1 << 12,
+    /// A step left without a CPU is refused, not bound to none.
+    NoCpuLeft = 1 << 13,
 }
 
 /// Name and what is fixed, in one line.
-const TABLE: [(Fix, &str, &str); 12] = [
+const TABLE: [(Fix, &str, &str); 14] = [
     (
         Fix::SmtNeighbours,
         "smt-neighbours",
@@ -97,6 +101,16 @@ const TABLE: [(Fix, &str, &str); 12] = [
         Fix::CleanType,
         "clean-type",
         "the bind type loses its level where --overcommit gives up placing",
+    ),
+    (
+        Fix::EmptyMask,
+        "empty-mask",
+        "a zero mask in a list is refused, and does not mean all of the step's CPUs",
+    ),
+    (
+        Fix::NoCpuLeft,
+        "no-cpu-left",
+        "where --thread-spec leaves no CPU, no task is handed an empty mask",
     ),
 ];
 

@@ -12,6 +12,8 @@ use crate::slurmd::Slurm;
 
 /// `task_p_slurmd_launch_request`
 pub type Hook = unsafe extern "C" fn(*mut c_void, u32, *mut *mut c_char) -> c_int;
+/// `get_cpuset` of task/affinity: a task's CPUs from slurmstepd's record of its step.
+pub type GetCpuset = unsafe extern "C" fn(*mut libc::cpu_set_t, *mut c_void, u32) -> c_int;
 /// `slurm_spank_init`
 type SpankInit = unsafe extern "C" fn(*mut c_void, c_int, *const *const c_char) -> c_int;
 
@@ -49,6 +51,16 @@ impl Object {
         let at = self.symbol(c"task_p_slurmd_launch_request")?;
         // SAFETY: Slurm's task interface (src/interfaces/task.c) gives the name this prototype.
         Ok(unsafe { std::mem::transmute::<*mut c_void, Hook>(at.as_ptr()) })
+    }
+
+    /// task/affinity's look-up in slurmstepd.
+    ///
+    /// # Errors
+    /// Where the object has none.
+    pub fn get_cpuset(&self) -> Result<GetCpuset, String> {
+        let at = self.symbol(c"get_cpuset")?;
+        // SAFETY: its prototype in affinity.h.
+        Ok(unsafe { std::mem::transmute::<*mut c_void, GetCpuset>(at.as_ptr()) })
     }
 
     /// Gives our object its settings, the words of a plugstack.conf line.
