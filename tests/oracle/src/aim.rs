@@ -96,15 +96,14 @@ fn one(case: &mut Case, layout: &Layout, random: &mut Random) {
         }
         3 => {
             level(case, layout, c.CPU_BIND_TO_THREADS);
-            case.task_dist = random.pick(&[0x21, 0x22]);
-            fit(case, random.small(2, 2 * threads), random);
+            case.task_dist = random.pick(&[0x31, 0x32]);
+            fit(case, random.small(2, 3), random);
             case.ntasks_per_core = random.small(2, 3);
-            if random.once_in(2) {
-                case.ntasks_per_core = INFINITE;
-                case.ntasks_per_socket = random.small(1, 4);
-            }
         }
-        4 => listed(case, c.CPU_BIND_MAP, random.small(0, 3), lists::map, random),
+        4 => {
+            listed(case, c.CPU_BIND_MAP, random.small(0, 3), lists::map, random);
+            case.cpu_bind = case.cpu_bind.take().map(|list| list + ",1999");
+        }
         5 => {
             level(case, layout, c.CPU_BIND_TO_THREADS);
             case.task_dist |= random.pick(&[0x100, 0x300]);
@@ -124,6 +123,9 @@ fn one(case: &mut Case, layout: &Layout, random: &mut Random) {
             case.cpu_bind = case.cpu_bind.take().map(|list| list + ",0");
         }
         9 => {
+            // A level would be refused by both.
+            level(case, layout, 0);
+            case.task_plugin_param = 0;
             case.job_core_spec = 0x8000 | (case.machine.pu_count() as u16 + random.small(0, 2));
         }
         _ => {

@@ -10,20 +10,20 @@ use crate::counts::Counts;
 /// How often a condition may hold for nothing, of a hundred requests where it alone holds.
 /// A condition says where a fix can matter; with few tasks there is room enough anyway.
 pub const IDLE: [(&str, u64); 14] = [
-    ("smt-neighbours", 70),
+    ("smt-neighbours", 75),
     ("fcyclic-cores", 70),
     ("socket-limit", 70),
     ("count-touched", 80),
     ("ldoms-inside", 80),
-    ("spec-lists", 80),
+    ("spec-lists", 50),
     ("real-sockets", 80),
     ("hole-numbers", 80),
-    ("missing-ldom", 10),
+    ("missing-ldom", 20),
     ("third-level", 70),
-    ("say-shrunk", 50),
-    ("clean-type", 60),
-    ("empty-mask", 70),
-    ("no-cpu-left", 50),
+    ("say-shrunk", 40),
+    ("clean-type", 30),
+    ("empty-mask", 50),
+    ("no-cpu-left", 40),
 ];
 /// At most so many of a hundred differing requests may have several fixes to claim them.
 pub const SHARED: u64 = 25;

@@ -29,10 +29,10 @@ pub fn holding(case: &Case, c: &Constants) -> Vec<&'static str> {
     let facts = Facts::of(case, c);
     let all: [(&'static str, bool); 14] = [
         ("smt-neighbours", facts.smt_neighbours()),
-        ("fcyclic-cores", facts.whole_cores && facts.is_fcyclic()),
+        ("fcyclic-cores", facts.fcyclic_cores()),
         ("socket-limit", facts.socket_limit()),
         ("count-touched", facts.count_touched()),
-        ("ldoms-inside", facts.has(c.CPU_BIND_TO_LDOMS)),
+        ("ldoms-inside", facts.ldoms_inside()),
         ("spec-lists", facts.spec_lists()),
         ("real-sockets", facts.real_sockets()),
         ("hole-numbers", matches!(case.class, Class::Holes(_))),
@@ -118,12 +118,22 @@ impl<'a> Facts<'a> {
         u32::from(self.case.cpu_bind_type) & bit != 0
     }
 
-    fn sockets_level(&self) -> u32 {
-        self.case.task_dist & 0xf0
+    /// Only beside block and cyclic; an arbitrary layout over hosts makes it cyclic.
+    fn is_fcyclic(&self) -> bool {
+        matches!(self.case.task_dist & 0xf0ff, 0x31 | 0x32)
     }
 
-    fn is_fcyclic(&self) -> bool {
-        self.sockets_level() == 0x30
+    fn several_tasks(&self) -> bool {
+        self.placed && self.case.tasks() > 1
+    }
+
+    fn fcyclic_cores(&self) -> bool {
+        self.several_tasks() && self.whole_cores && self.is_fcyclic()
+    }
+
+    fn ldoms_inside(&self) -> bool {
+        let all = self.case.machine.map.len() as u32;
+        self.has(self.c.CPU_BIND_TO_LDOMS) && (own_slots(self.case, true).len() as u32) < all
     }
 
     fn is_block(&self) -> bool {
@@ -142,15 +152,16 @@ impl<'a> Facts<'a> {
         let uneven = self.each > self.threads && 2 * (self.each % self.threads) % self.threads != 0;
         let broken =
             self.each > 1 && (self.one_thread || self.limited || spec_threads(self.case) > 0);
-        self.whole_cores && !self.is_fcyclic() && self.threads > 1 && (uneven || broken)
+        let whole = self.several_tasks() && self.whole_cores;
+        whole && !self.is_fcyclic() && self.threads > 1 && (uneven || broken)
     }
 
     fn socket_limit(&self) -> bool {
-        self.placed && given(self.case.ntasks_per_socket).is_some() && !self.is_block()
+        self.several_tasks() && given(self.case.ntasks_per_socket).is_some() && !self.is_block()
     }
 
     fn count_touched(&self) -> bool {
-        self.placed && self.limited && self.each > 1
+        self.several_tasks() && self.limited && self.each > 1
     }
 
     fn spec_lists(&self) -> bool {
@@ -161,7 +172,7 @@ impl<'a> Facts<'a> {
     fn real_sockets(&self) -> bool {
         let machine = &self.case.machine;
         machine.map.len() as u32 != machine.pu_count()
-            || matches!(self.case.class, Class::Uneven(_) | Class::Holes(_))
+            || matches!(self.case.class, Class::Uneven(_))
     }
 
     fn missing_ldom(&self) -> bool {

@@ -324,6 +324,7 @@ impl Launch {
 
 impl Drop for Launch {
     fn drop(&mut self) {
+        host::conf.store(ptr::null_mut(), Ordering::Relaxed);
         let fields = &self.slurm.layout.launch;
         let env = self.request.get(fields.env);
         if !env.is_null() {
