@@ -173,6 +173,7 @@ impl<'a> Facts<'a> {
         let machine = &self.case.machine;
         machine.map.len() as u32 != machine.pu_count()
             || matches!(self.case.class, Class::Uneven(_))
+            || (matches!(self.case.class, Class::Ldoms(_)) && !machine.sockets_in_order())
     }
 
     fn missing_ldom(&self) -> bool {

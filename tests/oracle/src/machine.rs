@@ -177,6 +177,7 @@ impl Machine {
                 numbers.push(number);
             }
         }
+        numbers.sort_unstable();
         machine.map = numbers.iter().map(|number| number % count).collect();
         machine.numbering = "with holes";
         machine.packages = vec![cores; usize::from(sockets)];
@@ -250,6 +251,15 @@ impl Machine {
             .iter()
             .enumerate()
             .all(|(at, cpu)| at == usize::from(*cpu))
+    }
+
+    /// Whether hwloc counts the sockets in the map's order: by their lowest number. slurmd's own
+    /// maps are so; those made at random need not be.
+    #[must_use]
+    pub fn sockets_in_order(&self) -> bool {
+        let size = usize::from((self.cores * self.threads).max(1));
+        let lowest = self.map.chunks(size).map(|socket| socket.iter().min());
+        lowest.is_sorted()
     }
 
     /// CPUs of each memory domain, by kernel number.
