@@ -31,9 +31,7 @@ pub fn tasks(
         Mode::Free => return Ok(None),
         // Beside specialised cores task/affinity counts the node's CPUs, as it trusts lists.
         Mode::Rank if ask.core_spec != CoreSpec::None && !fixes.has(Fix::SpecLists) => {
-            let cpus = ask.job_cpus.unwrap_or(own.count() as u32);
-            let end = cpus.saturating_mul(host.shape.threads.max(1)).max(1);
-            ids.map(|id| single(CpuId(id % end))).collect()
+            ids.map(|id| counted(id, ask, own, host)).collect()
         }
         Mode::Rank => {
             let all: Vec<CpuId> = own.iter().collect();
@@ -84,6 +82,13 @@ pub fn named(mode: &Mode) -> CpuSet {
 
 fn pick<T: Clone>(list: &[T], id: u32) -> Option<T> {
     list.get(id as usize % list.len().max(1)).cloned()
+}
+
+/// The CPU of `rank` as slurmstepd finds it (`get_cpuset`).
+fn counted(id: u32, ask: &Request, own: &CpuSet, host: &Host) -> CpuSet {
+    let cpus = ask.job_cpus.unwrap_or(own.count() as u32);
+    let end = cpus.saturating_mul(host.shape.threads.max(1)).max(1);
+    single(CpuId(id % end))
 }
 
 fn single(cpu: CpuId) -> CpuSet {

@@ -78,6 +78,7 @@ fn one(case: &mut Case, layout: &Layout, random: &mut Random) {
     let c = &layout.constants;
     let threads = case.machine.threads;
     match random.within(0, 10) {
+        turn @ 6.. => more(turn, case, layout, random),
         0 => {
             level(case, layout, c.CPU_BIND_TO_CORES);
             case.task_dist = case.task_dist & !0xf0 | random.pick(&[0x10, 0x20]);
@@ -104,13 +105,19 @@ fn one(case: &mut Case, layout: &Layout, random: &mut Random) {
             listed(case, c.CPU_BIND_MAP, random.small(0, 3), lists::map, random);
             case.cpu_bind = case.cpu_bind.take().map(|list| list + ",1999");
         }
-        5 => {
+        _ => {
             level(case, layout, c.CPU_BIND_TO_THREADS);
             case.task_dist |= random.pick(&[0x100, 0x300]);
         }
+    }
+}
+
+fn more(turn: u32, case: &mut Case, layout: &Layout, random: &mut Random) {
+    let c = &layout.constants;
+    match turn {
         6 => {
             level(case, layout, c.CPU_BIND_TO_THREADS);
-            case.cpus_per_task += random.small(1, 3) + case.cpus_per_task;
+            case.cpus_per_task = 2 * case.cpus_per_task + random.small(1, 3);
         }
         7 => {
             level(case, layout, c.CPU_BIND_TO_SOCKETS);

@@ -1,6 +1,7 @@
 //! berth's default against task/affinity: each difference is claimed by a named fix whose
 //! condition holds, and gone with that fix switched off.
 
+use crate::answer::Answer;
 use crate::case::Case;
 use crate::child::Pair;
 use crate::compare::Verdict;
@@ -72,17 +73,30 @@ pub fn compare(
             if differs {
                 counts.one("claimed by several");
             }
-            for name in several {
-                let only = format!("fixes=+{name}");
-                let alone = pair.with_fixes("compat=affinity", &only, case, &theirs, progress)?;
-                counts.one(&format!("beside {name}"));
-                if matches!(alone.0, Verdict::Differ(_)) {
-                    counts.one(&format!("beside differ {name}"));
-                }
-            }
+            each_alone(pair, case, &theirs, several, counts, progress)?;
         }
     }
     Ok(None)
+}
+
+/// Where several conditions hold: what each fix does by itself.
+fn each_alone(
+    pair: &Pair,
+    case: &Case,
+    theirs: &Answer,
+    held: &[&str],
+    counts: &mut Counts,
+    progress: &impl Fn(u8),
+) -> Result<(), String> {
+    for name in held {
+        let only = format!("fixes=+{name}");
+        let alone = pair.with_fixes("compat=affinity", &only, case, theirs, progress)?;
+        counts.one(&format!("beside {name}"));
+        if matches!(alone.0, Verdict::Differ(_)) {
+            counts.one(&format!("beside differ {name}"));
+        }
+    }
+    Ok(())
 }
 
 /// The table, and what is wrong with it.

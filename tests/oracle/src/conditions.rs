@@ -149,7 +149,8 @@ impl<'a> Facts<'a> {
     /// The formula that skips the rest of a core is right where tasks begin on a core, and end
     /// on its last thread or half-way.
     fn smt_neighbours(&self) -> bool {
-        let uneven = self.each > self.threads && 2 * (self.each % self.threads) % self.threads != 0;
+        let uneven = self.each > self.threads
+            && !(2 * (self.each % self.threads)).is_multiple_of(self.threads);
         let broken =
             self.each > 1 && (self.one_thread || self.limited || spec_threads(self.case) > 0);
         let whole = self.several_tasks() && self.whole_cores;

@@ -257,12 +257,9 @@ impl Launch {
             let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
             // SAFETY: the caller's promise; the record has all fields that are read.
             let bound = unsafe { look_up(&mut set, step.base(), task) } != 0;
-            let all = 0..libc::CPU_SETSIZE as usize;
             // SAFETY: every number lies inside the set.
-            bound.then(|| {
-                all.filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, &set) })
-                    .collect()
-            })
+            let has = |cpu: &usize| unsafe { libc::CPU_ISSET(*cpu, &set) };
+            bound.then(|| (0..libc::CPU_SETSIZE as usize).filter(has).collect())
         };
         (0..u32::from(case.tasks())).map(cpus_of).collect()
     }
