@@ -63,7 +63,13 @@ fn bind(step: &mut Step, local_id: u32, task: TaskInfo, node_name: &str) -> c_in
     if node::is_pretended() {
         return pretend(step, task, node_name, &wanted, told.is_ok());
     }
-    match told.or_else(|why| retry(step, task, why)) {
+    let told = match told {
+        // task/affinity fails such a task too; on all of the step's cores it would
+        // have the threads that the job specialised away.
+        Err(why) if !wanted.is_empty() => retry(step, task, why),
+        told => told,
+    };
+    match told {
         Ok(()) => {
             step.applied += 1;
             show(step, task, node_name, &wanted, false);

@@ -3,6 +3,7 @@
 //! Pure. Source: `_get_avail_map` and `_alloc_mask`.
 
 use crate::cpuset::CpuSet;
+use crate::fixes::Fix;
 use crate::host::{Host, PuTable};
 use crate::request::{Allocation, CoreSpec, Request};
 use crate::shape::Shape;
@@ -51,8 +52,15 @@ impl Available {
             // `_alloc_mask` takes them again, stopping above core 0 and thread 0.
             take_special(&mut shared, &host.shape, count, 1);
         }
-        let own = (0..).zip(&shared).filter(|(_, own)| **own);
-        let cpus = table.cpus(own.map(|(at, _)| at));
+        let of = |slots: &[bool]| {
+            let own = (0..).zip(slots).filter(|(_, own)| **own);
+            table.cpus(own.map(|(at, _)| at))
+        };
+        let mut cpus = of(&shared);
+        if cpus.is_empty() && ask.rules.fixes.has(Fix::NoCpuLeft) {
+            // Only the second taking left none.
+            cpus = of(&usable);
+        }
         Self {
             count: usable.iter().filter(|own| **own).count() as u32,
             usable,

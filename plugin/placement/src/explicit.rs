@@ -4,30 +4,41 @@
 
 use crate::cpu_bind::Mode;
 use crate::cpuset::CpuSet;
+use crate::fixes::Fix;
 use crate::host::Host;
 use crate::ids::{CpuId, LocalId, NumaId};
 use crate::refusal::Refusal;
+use crate::request::{CoreSpec, Request};
 
 /// The CPU set of each task; `None` for `none`: nothing is bound.
 ///
-/// Lists wrap: task *i* takes entry *i* modulo their length. `wrap` is for NUMA
-/// nodes: one that is not there is taken modulo their number, as task/affinity does.
+/// Lists wrap: task *i* takes entry *i* modulo their length. Without the fix
+/// `missing-ldom` a NUMA node that is not there is taken modulo their number; without
+/// `empty-mask` and `no-cpu-left` a task's set may be empty.
 ///
 /// # Errors
-/// [`Refusal`] for a memory domain that is not there, or an empty mask.
+/// [`Refusal`] for a memory domain that is not there, an empty mask, or a step without CPUs.
 pub fn tasks(
     mode: &Mode,
-    tasks: u32,
+    ask: &Request,
     own: &CpuSet,
     host: &Host,
-    wrap: bool,
 ) -> Result<Option<Vec<CpuSet>>, Refusal> {
-    let ids = 0..tasks;
+    let fixes = ask.rules.fixes;
+    let wrap = !fixes.has(Fix::MissingLdom);
+    let ids = 0..ask.tasks;
     let sets: Vec<CpuSet> = match mode {
         Mode::Free => return Ok(None),
+        // Beside specialised cores task/affinity counts the node's CPUs, as it trusts lists.
+        Mode::Rank if ask.core_spec != CoreSpec::None && !fixes.has(Fix::SpecLists) => {
+            ids.map(|id| counted(id, ask, own, host)).collect()
+        }
         Mode::Rank => {
             let all: Vec<CpuId> = own.iter().collect();
-            ids.filter_map(|id| pick(&all, id)).map(single).collect()
+            if all.is_empty() && fixes.has(Fix::NoCpuLeft) {
+                return Err(Refusal::NothingOwned);
+            }
+            ids.map(|id| pick(&all, id).into_iter().collect()).collect()
         }
         Mode::MapCpu(list) => ids.filter_map(|id| pick(list, id)).map(single).collect(),
         Mode::MaskCpu(list) => ids.filter_map(|id| pick(list, id)).collect(),
@@ -49,8 +60,11 @@ pub fn tasks(
         }
     };
     match (0..).zip(&sets).find(|(_, set)| set.is_empty()) {
-        Some((id, _)) => Err(Refusal::EmptyMask(LocalId(id))),
-        None => Ok(Some(sets)),
+        // Without any CPU `rank` is a matter of `no-cpu-left`.
+        Some((id, _)) if fixes.has(Fix::EmptyMask) && *mode != Mode::Rank => {
+            Err(Refusal::EmptyMask(LocalId(id)))
+        }
+        _ => Ok(Some(sets)),
     }
 }
 
@@ -68,6 +82,13 @@ pub fn named(mode: &Mode) -> CpuSet {
 
 fn pick<T: Clone>(list: &[T], id: u32) -> Option<T> {
     list.get(id as usize % list.len().max(1)).cloned()
+}
+
+/// The CPU of `rank` as slurmstepd finds it (`get_cpuset`).
+fn counted(id: u32, ask: &Request, own: &CpuSet, host: &Host) -> CpuSet {
+    let cpus = ask.job_cpus.unwrap_or(own.count() as u32);
+    let end = cpus.saturating_mul(host.shape.threads.max(1)).max(1);
+    single(CpuId(id % end))
 }
 
 fn single(cpu: CpuId) -> CpuSet {

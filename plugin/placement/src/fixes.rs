@@ -34,12 +34,16 @@ pub enum Fix {
     SayShrunk = 1 << 10,
     /// The bind type is clean where `--overcommit` gives up placing.
     CleanType = 1 << 11,
+    /// A zero mask in a list is refused.
+    EmptyMask = 1 << 12,
+    /// A step left without a CPU is refused, not bound to none.
+    NoCpuLeft = 1 << 13,
     /// The masks of an outer step are no wish of an inner one.
-    InheritedMask = 1 << 12,
+    InheritedMask = 1 << 14,
 }
 
 /// Name and what is fixed, in one line.
-const TABLE: [(Fix, &str, &str); 13] = [
+const TABLE: [(Fix, &str, &str); 15] = [
     (
         Fix::SmtNeighbours,
         "smt-neighbours",
@@ -99,6 +103,16 @@ const TABLE: [(Fix, &str, &str); 13] = [
         Fix::CleanType,
         "clean-type",
         "the bind type loses its level where --overcommit gives up placing",
+    ),
+    (
+        Fix::EmptyMask,
+        "empty-mask",
+        "a zero mask in a list is refused, and does not mean all of the step's CPUs",
+    ),
+    (
+        Fix::NoCpuLeft,
+        "no-cpu-left",
+        "where --thread-spec leaves no CPU, no task is handed an empty mask",
     ),
     (
         Fix::InheritedMask,

@@ -90,7 +90,9 @@ impl PuTable {
         if fixes.has(Fix::HoleNumbers) {
             table.mend_numbers(machine, host);
         }
-        if fixes.has(Fix::RealSockets) {
+        // By numbers that are not theirs CPUs would be found on the wrong sockets.
+        let numbered = fixes.has(Fix::HoleNumbers) || !host.shape.has_duplicates();
+        if fixes.has(Fix::RealSockets) && numbered {
             table.use_real_sockets(machine, host.socket);
         }
         table

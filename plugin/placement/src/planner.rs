@@ -2,6 +2,8 @@
 //! In: request, host. Out: the parts of a plan. Pure.
 //! Source: `lllp_distribution`; the order of its checks is kept.
 
+use std::borrow::Cow;
+
 use crate::available::Available;
 use crate::cpu_bind::{Level, Mode};
 use crate::cpuset::CpuSet;
@@ -78,7 +80,7 @@ impl<'a> Planner<'a> {
         let whole = self.available.owned.whole_host;
         let special = self.ask.core_spec != CoreSpec::None;
         if !listed && !whole && !special {
-            self.owns_any()?;
+            self.may_bind()?;
             return match mode {
                 Mode::Free => Ok(self.all_to_all(Rule::Free { whole: false }, vec![])),
                 _ => Err(Refusal::NeedsWholeHost {
@@ -95,17 +97,11 @@ impl<'a> Planner<'a> {
                 return Err(Refusal::outside(mode, &named, &shared));
             }
         }
-        let tasks = explicit::tasks(
-            mode,
-            self.ask.tasks,
-            self.own(),
-            self.on,
-            !self.has(Fix::MissingLdom),
-        )?;
-        let Some(tasks) = tasks else {
+        let read = self.as_read(mode, special && !self.has(Fix::SpecLists));
+        let Some(tasks) = explicit::tasks(&read, self.ask, self.own(), self.on)? else {
             return Ok(self.free());
         };
-        let message = match mode {
+        let message = match &*read {
             Mode::MapCpu(list) => {
                 let numbers: Vec<_> = list.iter().map(ToString::to_string).collect();
                 Message::AsAsked(numbers.join(","))
@@ -118,6 +114,19 @@ impl<'a> Planner<'a> {
             _ => Message::one_a_task(self.width()),
         };
         Ok(self.finish(tasks, Rule::Asked(mode.word()), message, vec![]))
+    }
+
+    /// A mode as task/affinity reads it where it checks lists (`_validate_mask`): a
+    /// zero mask then means all of the step's CPUs.
+    fn as_read<'m>(&self, mode: &'m Mode, trusted: bool) -> Cow<'m, Mode> {
+        match mode {
+            Mode::MaskCpu(list) if !trusted && !self.has(Fix::EmptyMask) => {
+                let all = self.shared();
+                let read = |mask: &CpuSet| if mask.is_empty() { &all } else { mask }.clone();
+                Cow::Owned(Mode::MaskCpu(list.iter().map(read).collect()))
+            }
+            _ => Cow::Borrowed(mode),
+        }
     }
 
     fn free(&self) -> Plan {
@@ -138,9 +147,17 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// The same for steps; task/affinity goes on with empty masks.
+    fn may_bind(&self) -> Result<(), Refusal> {
+        if self.has(Fix::NoCpuLeft) {
+            self.owns_any()?;
+        }
+        Ok(())
+    }
+
     /// A level, asked for or found.
     pub(crate) fn by_level(&self) -> Result<Plan, Refusal> {
-        self.owns_any()?;
+        self.may_bind()?;
         let (level, chosen) = match self.ask.cpu_bind.level {
             Some(level) => (level, Chosen::Asked),
             None => match self.auto_level() {

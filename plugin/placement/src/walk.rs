@@ -55,7 +55,8 @@ impl Walk {
     /// Whether a fix makes cyclic walks pass by slots that task/affinity takes.
     pub(crate) fn passes_by(&self) -> bool {
         let limited = self.ntasks_per_socket.is_some() && self.fixes.has(Fix::SocketLimit);
-        limited || self.wants_fresh_cores()
+        // For a single task nothing is kept free.
+        self.tasks > 1 && (limited || self.wants_fresh_cores())
     }
 
     /// Where the walk goes on after a task that ended just before `next`, so that

@@ -51,6 +51,13 @@ impl Case {
     pub fn tasks(&self) -> u16 {
         self.tasks_to_launch[self.node_id as usize]
     }
+
+    /// `req->node_cpus`, as slurmd counts the step's CPUs (`_check_job_credential`).
+    #[must_use]
+    pub fn node_cpus(&self) -> u16 {
+        let each = u32::from(self.machine.cpus) / self.machine.core_count().max(1);
+        (self.cred.cores().len() as u32 * each.max(1)) as u16
+    }
 }
 
 /// A count, where it is one.

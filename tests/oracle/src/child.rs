@@ -6,16 +6,25 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use slurm_sys::Layout;
+
+use crate::aim::aimed;
+use crate::answer::Answer;
+use crate::by_fix;
 use crate::case::Case;
-use crate::compare::{Verdict, judge};
+use crate::compare::{Verdict, judge, resolved_by_us};
+use crate::counts::Counts;
 use crate::generate::case;
 use crate::machine::{Class, Machine};
 use crate::numa;
-use crate::object::{Hook, Object, StepHooks, slurm};
+use crate::object::{GetCpuset, Hook, Object, StepHooks, slurm};
 use crate::paths::genuine;
 use crate::plan_line::plan_line;
 use crate::random::Random;
 use crate::slurmd::{Launch, Slurm};
+
+/// The last line of a process that came to its end.
+pub const END: &str = "end";
 
 /// Seconds after which a request counts as hanging.
 const LIMIT: u32 = 60;
@@ -35,6 +44,8 @@ pub struct Chunk {
     pub first: u64,
     /// How many.
     pub count: u64,
+    /// Compare berth's default, fix by fix, and not `compat=affinity`.
+    pub by_fix: bool,
 }
 
 impl Chunk {
@@ -43,19 +54,13 @@ impl Chunk {
     pub fn seed_of(&self, number: u64) -> u64 {
         Random::new(self.seed ^ number.wrapping_mul(0x2545_f491_4f6c_dd1d)).number()
     }
-}
 
-/// How many requests ended how.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Bound alike.
-    pub same: u64,
-    /// Refused alike.
-    pub refused: u64,
-    /// Different on purpose.
-    pub known: u64,
-    /// Different.
-    pub differ: u64,
+    /// One request.
+    #[must_use]
+    pub fn case(&self, number: u64, layout: &Layout) -> Case {
+        let make = if self.by_fix { aimed } else { case };
+        make(self.seed_of(number), self.class, layout)
+    }
 }
 
 /// Both hooks, ready.
@@ -70,6 +75,9 @@ pub struct Pair {
     pub their_step: StepHooks,
     /// What slurmstepd calls of ours.
     pub our_step: StepHooks,
+    look_up: GetCpuset,
+    object: Object,
+    settings: [String; 2],
 }
 
 impl Pair {
@@ -89,33 +97,78 @@ impl Pair {
         let file = genuine(plugins).ok_or("there is no task_affinity.so")?;
         let theirs = Object::load(&file, libc::RTLD_LAZY)?;
         let ours = Object::load(object, libc::RTLD_LAZY)?;
-        ours.set(&[
-            format!("compat={compat}"),
-            "notes=off".into(),
-            format!("state_dir={}", state.display()),
-            format!("command={}", command.display()),
-        ])?;
-        Ok(Self {
+        let pair = Self {
             slurm,
             theirs: theirs.hook()?,
             ours: ours.hook()?,
             their_step: theirs.step_hooks()?,
             our_step: ours.step_hooks()?,
-        })
+            look_up: theirs.get_cpuset()?,
+            object: ours,
+            settings: [
+                format!("state_dir={}", state.display()),
+                format!("command={}", command.display()),
+            ],
+        };
+        pair.set(&format!("compat={compat}"), "fixes=")?;
+        Ok(pair)
+    }
+
+    fn set(&self, compat: &str, fixes: &str) -> Result<(), String> {
+        let [state, command] = self.settings.clone();
+        self.object
+            .set(&[compat.into(), fixes.into(), state, command])
+    }
+
+    fn answer(&self, case: &Case, hook: Hook, theirs: Option<&Answer>) -> Answer {
+        let mut launch = Launch::new(case, self.slurm);
+        // SAFETY: a launch hook of an object for the running release.
+        let mut answer = unsafe { launch.run(hook) };
+        let by = theirs.unwrap_or(&answer);
+        if answer.rc == 0 && resolved_by_us(case, by, &self.slurm.layout.constants) {
+            // SAFETY: the look-up of the running release's task/affinity.
+            answer.resolved = unsafe { launch.resolve(case, self.look_up) };
+        }
+        answer
+    }
+
+    /// task/affinity's answer.
+    pub fn theirs(&self, case: &Case, progress: &impl Fn(u8)) -> Answer {
+        progress(THEIRS);
+        self.answer(case, self.theirs, None)
+    }
+
+    fn against(&self, case: &Case, theirs: &Answer, progress: &impl Fn(u8)) -> (Verdict, String) {
+        progress(OURS);
+        let ours = self.answer(case, self.ours, Some(theirs));
+        let verdict = judge(case, theirs, &ours, &self.slurm.layout.constants);
+        (
+            verdict,
+            format!("  task/affinity: {theirs}\n  task/berth:    {ours}"),
+        )
+    }
+
+    /// Ours with other fixes, the words of plugstack.conf, against an answer of theirs.
+    ///
+    /// # Errors
+    /// Words that our object cannot be given.
+    pub fn with_fixes(
+        &self,
+        compat: &str,
+        fixes: &str,
+        case: &Case,
+        theirs: &Answer,
+        progress: &impl Fn(u8),
+    ) -> Result<(Verdict, String), String> {
+        self.set(compat, fixes)?;
+        let (verdict, answers) = self.against(case, theirs, progress);
+        Ok((verdict, format!("{answers}\n  with {compat} {fixes}")))
     }
 
     /// One request through both: the judgement, and both answers as text.
     pub fn compare(&self, case: &Case, progress: impl Fn(u8)) -> (Verdict, String) {
-        progress(THEIRS);
-        // SAFETY: both are launch hooks of objects for the running release.
-        let theirs = unsafe { Launch::new(case, self.slurm).run(self.theirs) };
-        progress(OURS);
-        // SAFETY: as above.
-        let ours = unsafe { Launch::new(case, self.slurm).run(self.ours) };
-        let constants = &self.slurm.layout.constants;
-        let verdict = judge(case, &theirs, &ours, constants);
-        let answers = format!("  task/affinity: {theirs}\n  task/berth:    {ours}");
-        (verdict, answers)
+        let theirs = self.theirs(case, &progress);
+        self.against(case, &theirs, &progress)
     }
 }
 
@@ -132,10 +185,10 @@ pub fn pretend_domains(class: Class) {
 /// A progress file that cannot be written.
 pub fn compare(pair: &Pair, chunk: &Chunk, progress: &File) -> Result<(), String> {
     pretend_domains(chunk.class);
-    let mut tally = Tally::default();
+    let mut counts = Counts::default();
     let mut out = std::io::stdout().lock();
     for number in chunk.first..chunk.first + chunk.count {
-        let case = case(chunk.seed_of(number), chunk.class, pair.slurm.layout);
+        let case = chunk.case(number, pair.slurm.layout);
         let note = |whose: u8| {
             let mut bytes = [whose; 9];
             bytes[..8].copy_from_slice(&number.to_le_bytes());
@@ -144,26 +197,36 @@ pub fn compare(pair: &Pair, chunk: &Chunk, progress: &File) -> Result<(), String
             // SAFETY: takes a number.
             unsafe { libc::alarm(LIMIT) };
         };
-        let (verdict, answers) = pair.compare(&case, note);
-        match verdict {
-            Verdict::Same => tally.same += 1,
-            Verdict::Refused => tally.refused += 1,
-            Verdict::Known(_) => tally.known += 1,
-            Verdict::Differ(what) => {
-                tally.differ += 1;
-                let line = in_words(&case, pair);
-                writeln!(out, "differ: {what}\n{case}\n{answers}\n  {line}\n")
-                    .map_err(|why| why.to_string())?;
-            }
+        let found = if chunk.by_fix {
+            by_fix::compare(pair, &case, &mut counts, &note)?
+        } else {
+            with_compat(pair, &case, &mut counts, &note)
+        };
+        if let Some((what, answers)) = found {
+            counts.one("differ");
+            let line = in_words(&case, pair);
+            writeln!(out, "differ: {what}\n{case}\n{answers}\n  {line}\n")
+                .map_err(|why| why.to_string())?;
         }
     }
-    let Tally {
-        same,
-        refused,
-        known,
-        differ,
-    } = tally;
-    writeln!(out, "tally {same} {refused} {known} {differ}").map_err(|why| why.to_string())
+    writeln!(out, "{counts}{END}").map_err(|why| why.to_string())
+}
+
+/// Under `compat=affinity` nothing differs.
+fn with_compat(
+    pair: &Pair,
+    case: &Case,
+    counts: &mut Counts,
+    progress: &impl Fn(u8),
+) -> Option<(String, String)> {
+    let (verdict, answers) = pair.compare(case, progress);
+    match verdict {
+        Verdict::Same => counts.one("same"),
+        Verdict::Refused => counts.one("refused"),
+        Verdict::Aside(why) => counts.one(&format!("aside {why}")),
+        Verdict::Differ(what) => return Some((what, answers)),
+    }
+    None
 }
 
 /// How to get our answer again with `berth plan`.

@@ -12,8 +12,8 @@ pub enum Verdict {
     Same,
     /// Both refuse, with the same number.
     Refused,
-    /// They differ on purpose.
-    Known(&'static str),
+    /// Bound alike where task/affinity decides, elsewhere not to be compared: why not.
+    Aside(&'static str),
     /// They differ.
     Differ(String),
 }
@@ -27,14 +27,11 @@ pub fn judge(case: &Case, theirs: &Answer, ours: &Answer, constants: &Constants)
     if theirs.rc != 0 && ours.rc != 0 {
         return refusals(theirs, ours);
     }
-    if let Some(why) = known(case, theirs, ours, constants) {
-        return Verdict::Known(why);
-    }
     if theirs.rc != ours.rc {
         return Verdict::Differ(format!("rc {} and {}", theirs.rc, ours.rc));
     }
     if resolved_by_us(case, theirs, constants) {
-        return Verdict::Same;
+        return resolved(case, theirs, ours, constants);
     }
     // Beside specialised cores task/affinity does not read masks, and leaves them as they were
     // spelled; ours go on without leading zeros, in small digits, as everywhere else.
@@ -49,6 +46,9 @@ pub fn judge(case: &Case, theirs: &Answer, ours: &Answer, constants: &Constants)
     }
     if theirs.cpus_per_task != ours.cpus_per_task {
         differ.push("cpus_per_task");
+    }
+    if ours.note.is_some() {
+        differ.push("note");
     }
     if differ.is_empty() {
         Verdict::Same
@@ -68,33 +68,29 @@ fn refusals(theirs: &Answer, ours: &Answer) -> Verdict {
     }
 }
 
-/// Where task/affinity binds and we do otherwise, on purpose.
-fn known(case: &Case, theirs: &Answer, ours: &Answer, c: &Constants) -> Option<&'static str> {
-    if theirs.rc != 0 {
-        return None;
+/// Both answers as slurmstepd reads them.
+fn resolved(case: &Case, theirs: &Answer, ours: &Answer, c: &Constants) -> Verdict {
+    let (map, rank) = (&case.machine.map, c.CPU_BIND_RANK.unwrap_or(0));
+    if u32::from(case.cpu_bind_type) & rank != 0 && u32::from(case.job_core_spec) == c.NO_VAL16 {
+        // There task/affinity names CPUs that are not there, and the kernel refuses them; ours
+        // stay among those of the step.
+        if usize::from(case.tasks()) > map.len() {
+            return Verdict::Aside("rank past the last CPU");
+        }
+        if !case.machine.is_permutation() {
+            return Verdict::Aside("rank where slurmd's map is no permutation");
+        }
     }
-    // An empty mask in a list: it means all CPUs of the step there; here it is refused where a
-    // task would get it, and stays empty where none would.
-    let listed = u32::from(case.cpu_bind_type) & c.CPU_BIND_MASK != 0;
-    let asked = case.cpu_bind.as_deref().filter(|_| listed);
-    if asked.is_some_and(|text| text.split(',').any(is_empty)) {
-        return Some("an empty mask");
+    if theirs.resolved == ours.resolved {
+        Verdict::Same
+    } else {
+        Verdict::Differ("the tasks' CPUs in slurmstepd".into())
     }
-    // A step whose CPUs are all specialised away: it hands out empty masks, which the kernel
-    // takes from no one.
-    let left = theirs.cpu_bind.as_deref().filter(|_| ours.rc != 0);
-    left.is_some_and(|text| text.split(',').all(is_empty))
-        .then_some("no CPU is left")
-}
-
-fn is_empty(mask: &str) -> bool {
-    mask.trim_start_matches("0x")
-        .bytes()
-        .all(|digit| digit == b'0')
 }
 
 /// Modes that task/affinity leaves to slurmstepd on a whole node, and for which we write masks.
-fn resolved_by_us(case: &Case, theirs: &Answer, c: &Constants) -> bool {
+#[must_use]
+pub fn resolved_by_us(case: &Case, theirs: &Answer, c: &Constants) -> bool {
     let later =
         c.CPU_BIND_RANK.unwrap_or(0) | c.CPU_BIND_LDRANK | c.CPU_BIND_LDMAP | c.CPU_BIND_LDMASK;
     u32::from(case.cpu_bind_type) & u32::from(theirs.cpu_bind_type) & later != 0

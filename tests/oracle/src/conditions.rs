@@ -1,207 +1,231 @@
-//! When each named fix may change an answer: read off the request and the machine alone, so that
-//! a fix which reaches further than it says is found. Nothing here looks at our plan.
+//! When each named fix may change an answer: a predicate over the request, the machine and the
+//! allocation, written from task/affinity's source and not from our placement. Where it does
+//! not hold, the fix must change nothing.
 
-use berth_placement::Fix;
 use slurm_sys::layout::Constants;
 
 use crate::case::{Case, given};
 use crate::machine::Class;
 
-/// A fix, when it may speak, and in how many of 10,000 such requests it is at least seen to: a
-/// condition that is much too wide proves nothing.
-pub struct Condition {
-    /// The fix.
-    pub fix: Fix,
-    /// Whether it may speak.
-    pub holds: fn(&Request<'_>) -> bool,
-    /// Of 10,000.
-    pub seen: u64,
-}
-
-/// A request with the constants of its release.
-pub struct Request<'a> {
+/// What the predicates look at.
+struct Facts<'a> {
     case: &'a Case,
     c: &'a Constants,
+    /// Tasks are laid out by a level, or may be.
+    placed: bool,
+    /// A task keeps the rest of its last core, or may.
+    whole_cores: bool,
+    own: u32,
+    /// `-c` as it can be had.
+    each: u32,
+    threads: u32,
+    limited: bool,
+    one_thread: bool,
 }
 
-impl<'a> Request<'a> {
-    /// Of a case.
-    #[must_use]
-    pub fn new(case: &'a Case, c: &'a Constants) -> Self {
-        Self { case, c }
-    }
-
-    fn is(&self, bit: u32) -> bool {
-        u32::from(self.case.cpu_bind_type) & bit != 0
-    }
-
-    fn listed(&self) -> bool {
-        self.is(self.c.CPU_BIND_MAP | self.c.CPU_BIND_MASK)
-    }
-
-    /// No explicit mode: a level, asked for or found.
-    fn placed(&self) -> bool {
-        let c = self.c;
-        let modes = c.CPU_BIND_NONE
-            | c.CPU_BIND_RANK.unwrap_or(0)
-            | c.CPU_BIND_LDRANK
-            | c.CPU_BIND_LDMAP
-            | c.CPU_BIND_LDMASK;
-        !self.listed() && !self.is(modes)
-    }
-
-    /// Tasks may get whole cores: asked for, found, or one task a core.
-    fn perhaps_cores(&self) -> bool {
-        let c = self.c;
-        let others = c.CPU_BIND_TO_THREADS | c.CPU_BIND_TO_SOCKETS | c.CPU_BIND_TO_LDOMS;
-        let cores = self.is(c.CPU_BIND_TO_CORES) || !self.is(others);
-        self.placed() && (cores || self.case.ntasks_per_core == 1)
-    }
-
-    fn sockets_order(&self) -> u32 {
-        self.case.task_dist >> 4 & 0xf
-    }
-
-    /// Whether task/affinity fills socket after socket (the first `case` of `lllp_distribution`).
-    fn in_blocks(&self) -> bool {
-        matches!(self.case.task_dist & 0xff, 0x21 | 0x22 | 0x04)
-    }
-
-    /// CPUs of each task, where the step has enough.
-    fn width(&self) -> u32 {
-        u32::from(self.case.cpus_per_task)
-    }
-
-    fn limited(&self) -> bool {
-        given(self.case.ntasks_per_core).is_some() || given(self.case.ntasks_per_socket).is_some()
-    }
-
-    fn specialised(&self) -> bool {
-        u32::from(self.case.job_core_spec) != self.c.NO_VAL16
-    }
-
-    fn domains_known(&self) -> bool {
-        matches!(self.case.class, Class::Ldoms(_))
-    }
-
-    fn wanted(&self) -> u64 {
-        u64::from(self.case.tasks()) * u64::from(self.case.cpus_per_task.max(1))
-    }
-
-    fn own(&self) -> u64 {
-        self.case.cred.cores().len() as u64 * u64::from(self.case.machine.threads)
-    }
+/// The names of the fixes whose condition holds.
+#[must_use]
+pub fn holding(case: &Case, c: &Constants) -> Vec<&'static str> {
+    let facts = Facts::of(case, c);
+    let all: [(&'static str, bool); 14] = [
+        ("smt-neighbours", facts.smt_neighbours()),
+        ("fcyclic-cores", facts.fcyclic_cores()),
+        ("socket-limit", facts.socket_limit()),
+        ("count-touched", facts.count_touched()),
+        ("ldoms-inside", facts.ldoms_inside()),
+        ("spec-lists", facts.spec_lists()),
+        ("real-sockets", facts.real_sockets()),
+        ("hole-numbers", matches!(case.class, Class::Holes(_))),
+        ("missing-ldom", facts.missing_ldom()),
+        ("third-level", facts.third_level()),
+        ("say-shrunk", facts.say_shrunk()),
+        ("clean-type", facts.clean_type()),
+        ("empty-mask", facts.empty_mask()),
+        ("no-cpu-left", own_slots(case, true).is_empty()),
+    ];
+    let held = all.into_iter().filter(|(_, holds)| *holds);
+    held.map(|(name, _)| name).collect()
 }
 
-/// Every fix that a launch hook on this stand-in can show.
-pub const CONDITIONS: &[Condition] = &[
-    Condition {
-        fix: Fix::SmtNeighbours,
-        // Tasks that are wider than what they may use of a core of three and more threads.
-        holds: |r| {
-            let threads = u32::from(r.case.machine.threads);
-            r.perhaps_cores() && threads > 2 && r.width() > threads.min(r.threads_per_core())
-        },
-        seen: 50,
-    },
-    Condition {
-        fix: Fix::FcyclicCores,
-        holds: |r| {
-            r.perhaps_cores()
-                && r.sockets_order() == 3
-                && r.case.tasks() > 1
-                && r.case.machine.threads > 1
-        },
-        seen: 300,
-    },
-    Condition {
-        fix: Fix::SocketLimit,
-        holds: |r| r.placed() && !r.in_blocks() && given(r.case.ntasks_per_socket).is_some(),
-        seen: 300,
-    },
-    Condition {
-        fix: Fix::CountTouched,
-        holds: |r| r.placed() && r.limited() && r.case.cpus_per_task > 1,
-        seen: 1,
-    },
-    Condition {
-        fix: Fix::LdomsInside,
-        // Also lists and shared masks beside the level are widened.
-        holds: |r| {
-            let part = r.surely_own() < u64::from(r.case.machine.pu_count());
-            r.is(r.c.CPU_BIND_TO_LDOMS) && part
-        },
-        seen: 1500,
-    },
-    Condition {
-        fix: Fix::SpecLists,
-        holds: |r| r.specialised() && r.listed(),
-        seen: 2000,
-    },
-    Condition {
-        fix: Fix::RealSockets,
-        // A machine that is not as slurm.conf has it.
-        holds: |r| r.placed() && r.case.machine.map.len() as u32 != r.case.machine.pu_count(),
-        seen: 100,
-    },
-    Condition {
-        fix: Fix::MissingLdom,
-        holds: |r| r.domains_known() && r.is(r.c.CPU_BIND_LDMAP | r.c.CPU_BIND_LDMASK),
-        seen: 800,
-    },
-    Condition {
-        fix: Fix::ThirdLevel,
-        holds: |r| r.placed() && matches!(r.case.task_dist >> 8 & 0xf, 1 | 3),
-        seen: 200,
-    },
-    Condition {
-        fix: Fix::SayShrunk,
-        holds: |r| r.placed() && r.case.cpus_per_task > 1 && r.wanted() > r.surely_own(),
-        seen: 1500,
-    },
-    Condition {
-        fix: Fix::CleanType,
-        holds: |r| r.placed() && r.case.overcommit,
-        seen: 900,
-    },
-    Condition {
-        fix: Fix::EmptyMask,
-        holds: |r| {
-            let list = r.case.cpu_bind.as_deref().unwrap_or_default();
-            r.is(r.c.CPU_BIND_MASK) && list.split(',').any(is_empty)
-        },
-        seen: 3500,
-    },
-    Condition {
-        fix: Fix::NoCpuLeft,
-        holds: |r| {
-            let threads = u32::from(r.case.job_core_spec);
-            r.specialised() && threads & r.c.CORE_SPEC_THREAD != 0
-        },
-        seen: 50,
-    },
-];
+/// Abstract CPUs of the step (`_get_avail_map`); `twice`: after specialised threads were taken
+/// a second time, as for a task bound to all of them (`_alloc_mask`).
+#[must_use]
+pub fn own_slots(case: &Case, twice: bool) -> Vec<u32> {
+    let machine = &case.machine;
+    let (size, threads) = (machine.map.len() as u32, u32::from(machine.threads));
+    let cores = (case.cred.count as u32).min(machine.core_count()).max(1);
+    let mut own = vec![false; size as usize];
+    for core in case.cred.cores() {
+        let first = core % cores % size * threads;
+        for thread in 0..threads {
+            own[((first + thread) % size) as usize] = true;
+        }
+    }
+    for lowest in 0..=u32::from(twice) {
+        let mut left = spec_threads(case);
+        for thread in (lowest..threads).rev() {
+            for core in (lowest..machine.cores.into()).rev() {
+                for socket in (0..u32::from(machine.sockets)).rev() {
+                    if left > 0 {
+                        let core = socket * u32::from(machine.cores) + core;
+                        own[((core * threads + thread) % size) as usize] = false;
+                        left -= 1;
+                    }
+                }
+            }
+        }
+    }
+    (0..size).filter(|slot| own[*slot as usize]).collect()
+}
 
-impl Request<'_> {
-    /// CPUs that surely are the step's: a credential that does not fit the machine folds cores
-    /// onto each other, and specialised threads may be the step's or not.
-    fn surely_own(&self) -> u64 {
-        let machine = &self.case.machine;
-        let folds = !self.case.cred.fits(machine) || machine.map.len() as u32 != machine.pu_count();
-        if folds || self.specialised() {
-            0
-        } else {
-            self.own()
+/// CORE_SPEC_THREAD
+const SPEC_THREAD: u16 = 0x8000;
+
+fn spec_threads(case: &Case) -> u32 {
+    let spec = case.job_core_spec;
+    let threads = spec < 0xfffe && spec & SPEC_THREAD != 0;
+    u32::from(if threads { spec & !SPEC_THREAD } else { 0 })
+}
+
+impl<'a> Facts<'a> {
+    fn of(case: &'a Case, c: &'a Constants) -> Self {
+        let bits = u32::from(case.cpu_bind_type);
+        let placed = bits & modes(c) == 0;
+        let levels = c.CPU_BIND_TO_THREADS | c.CPU_BIND_TO_SOCKETS | c.CPU_BIND_TO_LDOMS;
+        // Auto binding may choose cores.
+        let cores = bits & levels == 0;
+        let own = own_slots(case, false).len() as u32;
+        let tasks = u32::from(case.tasks()).max(1);
+        let asked = u32::from(case.cpus_per_task).max(1);
+        let cpus_are_cores = u32::from(case.machine.cpus) == case.machine.core_count();
+        Self {
+            case,
+            c,
+            placed,
+            whole_cores: placed && (cores || case.ntasks_per_core == 1),
+            own,
+            each: asked.min(own / tasks),
+            threads: case.machine.threads.into(),
+            limited: given(case.ntasks_per_core).is_some()
+                || given(case.ntasks_per_socket).is_some(),
+            one_thread: given(case.threads_per_core).is_some()
+                || bits & c.CPU_BIND_ONE_THREAD_PER_CORE != 0
+                || cpus_are_cores,
         }
     }
 
-    fn threads_per_core(&self) -> u32 {
-        let one = self.is(self.c.CPU_BIND_ONE_THREAD_PER_CORE) || self.case.class == Class::Cores;
-        given(self.case.threads_per_core).map_or(if one { 1 } else { u32::MAX }, u32::from)
+    fn has(&self, bit: u32) -> bool {
+        u32::from(self.case.cpu_bind_type) & bit != 0
+    }
+
+    /// Only beside block and cyclic; an arbitrary layout over hosts makes it cyclic.
+    fn is_fcyclic(&self) -> bool {
+        matches!(self.case.task_dist & 0xf0ff, 0x31 | 0x32)
+    }
+
+    fn several_tasks(&self) -> bool {
+        self.placed && self.case.tasks() > 1
+    }
+
+    fn fcyclic_cores(&self) -> bool {
+        self.several_tasks() && self.whole_cores && self.is_fcyclic()
+    }
+
+    fn ldoms_inside(&self) -> bool {
+        let all = self.case.machine.map.len() as u32;
+        self.has(self.c.CPU_BIND_TO_LDOMS) && (own_slots(self.case, true).len() as u32) < all
+    }
+
+    fn is_block(&self) -> bool {
+        let by_default =
+            u32::from(self.case.select_type_param) & self.c.CR_CORE_DEFAULT_DIST_BLOCK != 0;
+        match self.case.task_dist & 0xf0ff {
+            0x21 | 0x22 | 0x04 => true,
+            0x01..=0x03 | 0x2000 => by_default,
+            _ => false,
+        }
+    }
+
+    /// The formula that skips the rest of a core is right where tasks begin on a core, and end
+    /// on its last thread or half-way.
+    fn smt_neighbours(&self) -> bool {
+        let uneven = self.each > self.threads
+            && !(2 * (self.each % self.threads)).is_multiple_of(self.threads);
+        let broken =
+            self.each > 1 && (self.one_thread || self.limited || spec_threads(self.case) > 0);
+        let whole = self.several_tasks() && self.whole_cores;
+        whole && !self.is_fcyclic() && self.threads > 1 && (uneven || broken)
+    }
+
+    fn socket_limit(&self) -> bool {
+        self.several_tasks() && given(self.case.ntasks_per_socket).is_some() && !self.is_block()
+    }
+
+    fn count_touched(&self) -> bool {
+        self.several_tasks() && self.limited && self.each > 1
+    }
+
+    fn spec_lists(&self) -> bool {
+        let listed = self.c.CPU_BIND_MAP | self.c.CPU_BIND_MASK | self.c.CPU_BIND_RANK.unwrap_or(0);
+        u32::from(self.case.job_core_spec) != self.c.NO_VAL16 && self.has(listed)
+    }
+
+    fn real_sockets(&self) -> bool {
+        let machine = &self.case.machine;
+        machine.map.len() as u32 != machine.pu_count()
+            || matches!(self.case.class, Class::Uneven(_))
+            || (matches!(self.case.class, Class::Ldoms(_)) && !machine.sockets_in_order())
+    }
+
+    fn missing_ldom(&self) -> bool {
+        let text = self.case.cpu_bind.as_deref().unwrap_or_default();
+        let count = u32::from(self.case.machine.sockets * self.case.machine.domains);
+        let beyond = |number: u32| number >= count;
+        let in_map = |word: &str| word.parse().is_ok_and(beyond);
+        let in_mask = |word: &str| {
+            let digits = word.trim_start_matches("0x");
+            u64::from_str_radix(digits, 16).is_ok_and(|mask| mask >> count != 0)
+        };
+        (self.has(self.c.CPU_BIND_LDMAP) && text.split(',').any(in_map))
+            || (self.has(self.c.CPU_BIND_LDMASK) && text.split(',').any(in_mask))
+    }
+
+    fn third_level(&self) -> bool {
+        let said = matches!(self.case.task_dist & 0xf00, 0x100 | 0x300);
+        let cores = self.has(self.c.CPU_BIND_TO_CORES) || self.case.ntasks_per_core == 1;
+        self.placed && said && self.threads > 1 && !cores
+    }
+
+    fn say_shrunk(&self) -> bool {
+        self.placed && self.each > 0 && self.each < u32::from(self.case.cpus_per_task)
+    }
+
+    /// Placing is given up where tasks are more than CPUs, or a limit leaves too few.
+    fn clean_type(&self) -> bool {
+        let few = self.own < u32::from(self.case.tasks());
+        let given_up = few || self.one_thread || self.limited;
+        self.placed && self.case.overcommit && given_up
+    }
+
+    fn empty_mask(&self) -> bool {
+        let zero = |word: &str| {
+            word.trim_start_matches("0x")
+                .bytes()
+                .all(|digit| digit == b'0')
+        };
+        let text = self.case.cpu_bind.as_deref().unwrap_or_default();
+        self.has(self.c.CPU_BIND_MASK) && text.split(',').any(zero)
     }
 }
 
-fn is_empty(mask: &str) -> bool {
-    let digits = mask.strip_prefix("0x").unwrap_or(mask);
-    digits.bytes().all(|digit| digit == b'0')
+/// The bits of explicit modes.
+#[must_use]
+pub fn modes(c: &Constants) -> u32 {
+    c.CPU_BIND_NONE
+        | c.CPU_BIND_RANK.unwrap_or(0)
+        | c.CPU_BIND_MAP
+        | c.CPU_BIND_MASK
+        | c.CPU_BIND_LDRANK
+        | c.CPU_BIND_LDMAP
+        | c.CPU_BIND_LDMASK
 }

@@ -22,7 +22,7 @@ const PACKING: [u32; 3] = [0, 0x80_0000, 0x40_0000];
 pub fn case(seed: u64, class: Class, layout: &Layout) -> Case {
     let random = &mut Random::new(seed);
     let mut machine = Machine::any(class, random);
-    if !matches!(class, Class::Ldoms(_)) {
+    if matches!(class, Class::Threads | Class::Cores) {
         match random.within(0, 29) {
             0 => machine.make_hole(random),
             1 => machine.misconfigure(random),

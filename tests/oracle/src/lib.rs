@@ -8,15 +8,23 @@
 //!   (`_blot_mask_sockets`);
 //! - `threads_per_core` of 65535, which it takes for a limit and we for "not given".
 //!
-//! Compared and counted apart, since they differ on purpose (`known` in `compare.rs`): empty masks
-//! in a list, and steps whose CPUs are all specialised away.
+//! Where task/affinity leaves a mode to slurmstepd (`rank`, `rank_ldom`, `map_ldom`, `mask_ldom` on
+//! a whole node), its own look-up (`get_cpuset`) says what each task gets, from its answer and from
+//! ours. Counted apart (`Verdict::Aside`): `rank` with more tasks than CPUs, or on a map with holes.
+//!
+//! berth's default is compared too (`by_fix`): what differs is claimed by fixes whose condition
+//! holds (`conditions`), and gone without them.
 
+pub mod aim;
 pub mod allocation;
 pub mod answer;
 pub mod bench;
+pub mod by_fix;
 pub mod case;
 pub mod child;
 pub mod compare;
+pub mod conditions;
+pub mod counts;
 pub mod generate;
 pub mod host;
 pub mod lists;
@@ -30,3 +38,4 @@ pub mod random;
 pub mod record;
 pub mod slurmd;
 pub mod stepd;
+pub mod tree;

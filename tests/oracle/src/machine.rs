@@ -17,6 +17,10 @@ pub enum Class {
     Cores,
     /// The memory domains of one machine, whose seed this is: read at the first launch.
     Ldoms(u64),
+    /// One machine whose sockets differ in size; our object has found it once.
+    Uneven(u64),
+    /// One machine with holes in its numbering.
+    Holes(u64),
 }
 
 impl Class {
@@ -28,11 +32,21 @@ impl Class {
         match text {
             "threads" => Ok(Self::Threads),
             "cores" => Ok(Self::Cores),
-            _ => text
-                .strip_prefix("ldoms:")
-                .and_then(|seed| seed.parse().ok())
-                .map(Self::Ldoms)
-                .ok_or_else(|| format!("{text}: expected threads, cores or ldoms:SEED")),
+            _ => {
+                let wrong = || {
+                    format!(
+                        "{text}: expected threads, cores, ldoms:SEED, uneven:SEED or holes:SEED"
+                    )
+                };
+                let (kind, seed) = text.split_once(':').ok_or_else(wrong)?;
+                let seed = seed.parse().map_err(|_| wrong())?;
+                match kind {
+                    "ldoms" => Ok(Self::Ldoms(seed)),
+                    "uneven" => Ok(Self::Uneven(seed)),
+                    "holes" => Ok(Self::Holes(seed)),
+                    _ => Err(wrong()),
+                }
+            }
         }
     }
 }
@@ -43,6 +57,8 @@ impl fmt::Display for Class {
             Self::Threads => f.write_str("threads"),
             Self::Cores => f.write_str("cores"),
             Self::Ldoms(seed) => write!(f, "ldoms:{seed}"),
+            Self::Uneven(seed) => write!(f, "uneven:{seed}"),
+            Self::Holes(seed) => write!(f, "holes:{seed}"),
         }
     }
 }
@@ -64,6 +80,11 @@ pub struct Machine {
     pub numbering: &'static str,
     /// Memory domains of each socket.
     pub domains: u16,
+    /// Cores of each real socket, and the kernel's number of each hardware thread in hwloc's
+    /// order; empty where [`Machine::synthetic`] says all.
+    pub packages: Vec<u16>,
+    /// As said there.
+    pub numbers: Vec<u16>,
 }
 
 impl Machine {
@@ -71,6 +92,8 @@ impl Machine {
     pub fn any(class: Class, random: &mut Random) -> Self {
         match class {
             Class::Ldoms(seed) => Self::with_domains(&mut Random::new(seed)),
+            Class::Uneven(seed) => Self::uneven(&mut Random::new(seed)),
+            Class::Holes(seed) => Self::holes(&mut Random::new(seed)),
             Class::Threads => Self::of(random, &[2, 2, 2, 4, 8], false),
             Class::Cores => Self::of(random, &[1, 1, 2, 4, 8], true),
         }
@@ -87,6 +110,8 @@ impl Machine {
             map: (0..sockets * cores * threads).collect(),
             numbering: "block",
             domains: 1,
+            packages: Vec::new(),
+            numbers: Vec::new(),
         }
     }
 
@@ -111,6 +136,52 @@ impl Machine {
         let mut machine = Self::regular(random.small(1, 4), cores, random.pick(&[2, 2, 4]));
         machine.domains = domains;
         machine.renumber(random);
+        machine
+    }
+
+    /// slurmd counts as many cores on each socket as there are on average.
+    fn uneven(random: &mut Random) -> Self {
+        let (sockets, threads) = (random.small(2, 3), random.small(1, 2));
+        let mean = random.small(2, 16 / sockets / threads);
+        let mut machine = Self::regular(sockets, mean, threads);
+        machine.renumber(random);
+        machine.numbering = "uneven sockets";
+        machine.packages = vec![mean; usize::from(sockets)];
+        let more = random.small(1, mean - 1);
+        machine.packages[0] -= more;
+        machine.packages[usize::from(sockets) - 1] += more;
+        random.shuffle(&mut machine.packages);
+        machine.numbers = machine.map.clone();
+        machine
+    }
+
+    /// slurmd's map takes the kernel's numbers modulo their count.
+    fn holes(random: &mut Random) -> Self {
+        let (sockets, threads) = (random.small(1, 2), random.small(1, 2));
+        let cores = random.small(2, 16 / sockets / threads);
+        let mut machine = Self::regular(sockets, cores, threads);
+        let count = machine.map.len() as u16;
+        let mut numbers: Vec<u16> = (0..2 * count).collect();
+        random.shuffle(&mut numbers);
+        numbers.truncate(usize::from(count));
+        numbers.sort_unstable();
+        // At least two threads on one number of the map.
+        numbers[usize::from(count) - 1] = numbers[0] + count;
+        numbers.sort_unstable();
+        numbers.dedup();
+        for number in 0.. {
+            if numbers.len() == usize::from(count) {
+                break;
+            }
+            if !numbers.contains(&number) {
+                numbers.push(number);
+            }
+        }
+        numbers.sort_unstable();
+        machine.map = numbers.iter().map(|number| number % count).collect();
+        machine.numbering = "with holes";
+        machine.packages = vec![cores; usize::from(sockets)];
+        machine.numbers = numbers;
         machine
     }
 
@@ -180,6 +251,15 @@ impl Machine {
             .iter()
             .enumerate()
             .all(|(at, cpu)| at == usize::from(*cpu))
+    }
+
+    /// Whether hwloc counts the sockets in the map's order: by their lowest number. slurmd's own
+    /// maps are so; those made at random need not be.
+    #[must_use]
+    pub fn sockets_in_order(&self) -> bool {
+        let size = usize::from((self.cores * self.threads).max(1));
+        let lowest = self.map.chunks(size).map(|socket| socket.iter().min());
+        lowest.is_sorted()
     }
 
     /// CPUs of each memory domain, by kernel number.

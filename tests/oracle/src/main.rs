@@ -4,11 +4,12 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use berth_oracle::child::{self, Chunk, Pair, Tally};
+use berth_oracle::child::{self, Chunk, Pair};
+use berth_oracle::counts::Counts;
 use berth_oracle::machine::{Class, Machine};
-use berth_oracle::parent::{Plan, Runner};
+use berth_oracle::parent::{Plan, Runner, show};
 use berth_oracle::random::Random;
-use berth_oracle::{generate, object, paths};
+use berth_oracle::{aim, by_fix, generate, object, paths};
 use clap::Parser;
 use slurm_sys::Layout;
 
@@ -37,10 +38,13 @@ struct Arguments {
     /// Our command, for memory domains [default: BERTH_COMMAND, else the release build's]
     #[arg(long, value_name = "FILE")]
     command: Option<PathBuf>,
+    /// Compare berth's default, fix by fix, instead of compat=affinity
+    #[arg(long)]
+    by_fix: bool,
     /// Show one request instead, by the seed and class that were printed with it
     #[arg(long, value_name = "SEED", requires = "class")]
     replay: Option<u64>,
-    /// threads, cores or ldoms:SEED
+    /// threads, cores, ldoms:SEED, uneven:SEED or holes:SEED
     #[arg(long, value_parser = Class::read)]
     class: Option<Class>,
     // The part of a comparing process.
@@ -111,15 +115,22 @@ fn replay(
 ) -> Result<ExitCode, String> {
     let class = a.class.unwrap_or(Class::Threads);
     let machine = Machine::any(class, &mut Random::new(0));
+    let (shown, value) = show(&machine, state)?;
     // SAFETY: no other thread runs yet.
-    unsafe { std::env::set_var("HWLOC_SYNTHETIC", machine.synthetic()) };
+    unsafe { std::env::set_var(shown, value) };
     let command = match class {
-        Class::Ldoms(_) => a.command.clone().unwrap_or_else(berth_tests::command),
-        _ => "/nonexistent".into(),
+        Class::Threads | Class::Cores => "/nonexistent".into(),
+        _ => a.command.clone().unwrap_or_else(berth_tests::command),
     };
     let pair = Pair::load(plugins, object, state, &command, COMPAT)?;
     child::pretend_domains(class);
-    let case = generate::case(seed, class, pair.slurm.layout);
+    let make = if a.by_fix { aim::aimed } else { generate::case };
+    let case = make(seed, class, pair.slurm.layout);
+    if a.by_fix {
+        let found = by_fix::compare(&pair, &case, &mut Counts::default(), &|_| {})?;
+        println!("{case}\n{found:?}");
+        return Ok(ExitCode::SUCCESS);
+    }
     let (verdict, answers) = pair.compare(&case, |_| {});
     println!(
         "{case}\n{answers}\n  {}\n{verdict:?}",
@@ -141,14 +152,20 @@ fn compare_chunk(
         seed: a.seed,
         first: a.first,
         count: a.requests,
+        by_fix: a.by_fix,
     };
     child::compare(pair, &chunk, &file)?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn compare_all(a: &Arguments, runner: &Runner) -> Result<ExitCode, String> {
+    let what = if a.by_fix {
+        "compat=berth, fix by fix"
+    } else {
+        "compat=affinity"
+    };
     println!(
-        "{} requests, seed {}, {} against task/affinity of {}",
+        "{} requests, seed {}, {what}: {} against task/affinity of {}",
         a.requests,
         a.seed,
         runner.object.display(),
@@ -158,18 +175,25 @@ fn compare_all(a: &Arguments, runner: &Runner) -> Result<ExitCode, String> {
         requests: a.requests,
         seed: a.seed,
         chunk: a.chunk,
+        by_fix: a.by_fix,
     };
-    let mut sum = Tally::default();
+    let mut sum = Counts::default();
     for chunk in plan.chunks() {
-        sum.add(runner.run(&chunk)?);
+        sum.add(&runner.run(&chunk)?);
     }
-    println!(
-        "{} bound alike, {} refused alike, {} different on purpose, {} different",
-        sum.same, sum.refused, sum.known, sum.differ
-    );
-    Ok(if sum.differ == 0 {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    let differ = sum.of("differ");
+    if !a.by_fix {
+        let (same, refused) = (sum.of("same"), sum.of("refused"));
+        println!("  {same} bound alike, {refused} refused alike, {differ} different");
+        for (why, count) in sum.under("aside ") {
+            println!("  not compared: {count} {why}");
+        }
+        return Ok(ExitCode::from(u8::from(differ > 0)));
+    }
+    let (alike, purpose) = (sum.of("alike"), sum.of("differ on purpose"));
+    println!("  {alike} alike, {purpose} claimed by fixes, {differ} claimed by none");
+    let (text, wrong) = by_fix::summary(&sum);
+    print!("{text}");
+    wrong.iter().for_each(|why| println!("  wrong: {why}"));
+    Ok(ExitCode::from(u8::from(differ > 0 || !wrong.is_empty())))
 }

@@ -26,6 +26,8 @@ pub struct StepHooks {
     pub task: TaskHook,
 }
 
+/// `get_cpuset` of task/affinity: a task's CPUs from slurmstepd's record of its step.
+pub type GetCpuset = unsafe extern "C" fn(*mut libc::cpu_set_t, *mut c_void, u32) -> c_int;
 /// `slurm_spank_init`
 type SpankInit = unsafe extern "C" fn(*mut c_void, c_int, *const *const c_char) -> c_int;
 
@@ -80,6 +82,16 @@ impl Object {
                 task: std::mem::transmute::<*mut c_void, TaskHook>(task.as_ptr()),
             })
         }
+    }
+
+    /// task/affinity's look-up in slurmstepd.
+    ///
+    /// # Errors
+    /// Where the object has none.
+    pub fn get_cpuset(&self) -> Result<GetCpuset, String> {
+        let at = self.symbol(c"get_cpuset")?;
+        // SAFETY: its prototype in affinity.h.
+        Ok(unsafe { std::mem::transmute::<*mut c_void, GetCpuset>(at.as_ptr()) })
     }
 
     /// Gives our object its settings, the words of a plugstack.conf line.

@@ -1,15 +1,17 @@
 //! Shares requests out to processes of one class each, and gathers what they found.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use slurm_sys::Layout;
 
-use crate::child::{Chunk, OURS, Tally};
-use crate::generate::case;
+use crate::child::{Chunk, END, OURS};
+use crate::counts::Counts;
 use crate::machine::{Class, Machine};
 use crate::random::Random;
+use crate::tree::xml;
 
 /// Requests on one machine whose memory domains are asked for.
 const PER_MACHINE: u64 = 50;
@@ -22,6 +24,8 @@ pub struct Plan {
     pub seed: u64,
     /// At most so many a process.
     pub chunk: u64,
+    /// As in [`Chunk`].
+    pub by_fix: bool,
 }
 
 /// What the processes need.
@@ -53,6 +57,7 @@ impl Plan {
                     seed: self.seed,
                     first: next,
                     count: size,
+                    by_fix: self.by_fix,
                 });
                 next += size;
                 count -= size;
@@ -60,9 +65,18 @@ impl Plan {
         };
         share(threads, self.chunk, &|_| Class::Threads);
         share(cores, self.chunk, &|_| Class::Cores);
-        share(ldoms, PER_MACHINE, &|first| {
-            Class::Ldoms(Random::new(self.seed ^ first).number())
-        });
+        let machine = |first| Random::new(self.seed ^ first).number();
+        if self.by_fix {
+            let each = ldoms / 3;
+            let most = 3 * PER_MACHINE;
+            share(each, most, &|first| Class::Uneven(machine(first)));
+            share(each, most, &|first| Class::Holes(machine(first)));
+            share(ldoms - 2 * each, most, &|first| {
+                Class::Ldoms(machine(first))
+            });
+        } else {
+            share(ldoms, PER_MACHINE, &|first| Class::Ldoms(machine(first)));
+        }
         chunks
     }
 }
@@ -72,14 +86,14 @@ impl Runner {
     ///
     /// # Errors
     /// A process that cannot be started, or that ends without its tally and without a crash.
-    pub fn run(&self, chunk: &Chunk) -> Result<Tally, String> {
-        let mut sum = Tally::default();
+    pub fn run(&self, chunk: &Chunk) -> Result<Counts, String> {
+        let mut sum = Counts::default();
         let mut rest = Chunk { ..*chunk };
         while rest.count > 0 {
             let progress = self.folder.join("progress");
             fs::write(&progress, []).map_err(|why| why.to_string())?;
             let (found, died) = self.once(&rest, &progress)?;
-            sum.add(found);
+            sum.add(&found);
             let Some(how) = died else {
                 break;
             };
@@ -95,9 +109,9 @@ impl Runner {
             } else {
                 "task/affinity"
             };
-            let case = case(chunk.seed_of(number), chunk.class, self.layout);
+            let case = chunk.case(number, self.layout);
             println!("differ: {whose} {how}\n{case}\n");
-            sum.differ += 1;
+            sum.one("differ");
             rest.count -= number + 1 - rest.first;
             rest.first = number + 1;
         }
@@ -105,14 +119,13 @@ impl Runner {
     }
 
     /// One process: its tally, or how it died.
-    fn once(&self, chunk: &Chunk, progress: &Path) -> Result<(Tally, Option<String>), String> {
-        let ldoms = matches!(chunk.class, Class::Ldoms(_));
+    fn once(&self, chunk: &Chunk, progress: &Path) -> Result<(Counts, Option<String>), String> {
         let machine = Machine::any(chunk.class, &mut Random::new(0));
-        let command = if ldoms {
-            self.command.as_path()
-        } else {
-            Path::new("/nonexistent")
+        let command = match chunk.class {
+            Class::Threads | Class::Cores => Path::new("/nonexistent"),
+            _ => self.command.as_path(),
         };
+        let (shown, value) = show(&machine, &self.folder)?;
         let myself = std::env::current_exe().map_err(|why| why.to_string())?;
         let mut child = Command::new(myself);
         child
@@ -129,44 +142,34 @@ impl Runner {
             .arg("--command")
             .arg(command)
             // Our object then compares no map with the kernel's CPUs.
-            .env("HWLOC_SYNTHETIC", machine.synthetic())
+            .env(shown, value)
             .stderr(Stdio::inherit());
+        if chunk.by_fix {
+            child.arg("--by-fix");
+        }
         let output = child.output().map_err(|why| why.to_string())?;
         let said = String::from_utf8_lossy(&output.stdout);
-        let mut tally = None;
+        let (mut counts, mut ended) = (Counts::default(), false);
         for line in said.lines() {
-            match line.strip_prefix("tally ").and_then(Tally::read) {
-                Some(found) => tally = Some(found),
-                None => println!("{line}"),
+            match line {
+                END => ended = true,
+                _ if counts.read(line) => {}
+                _ => println!("{line}"),
             }
         }
-        match tally {
-            Some(tally) => Ok((tally, None)),
-            None => Ok((Tally::default(), Some(output.status.to_string()))),
-        }
+        Ok((counts, (!ended).then(|| output.status.to_string())))
     }
 }
 
-impl Tally {
-    fn read(text: &str) -> Option<Self> {
-        let numbers: Vec<u64> = text
-            .split(' ')
-            .filter_map(|word| word.parse().ok())
-            .collect();
-        let [same, refused, known, differ] = numbers.try_into().ok()?;
-        Some(Self {
-            same,
-            refused,
-            known,
-            differ,
-        })
+/// The variable by which hwloc shows a machine, and its value.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn show(machine: &Machine, folder: &Path) -> Result<(&'static str, OsString), String> {
+    if machine.packages.is_empty() {
+        return Ok(("HWLOC_SYNTHETIC", machine.synthetic().into()));
     }
-
-    /// Adds another's.
-    pub fn add(&mut self, other: Self) {
-        self.same += other.same;
-        self.refused += other.refused;
-        self.known += other.known;
-        self.differ += other.differ;
-    }
+    let file = folder.join("machine.xml");
+    fs::write(&file, xml(machine)).map_err(|why| why.to_string())?;
+    Ok(("HWLOC_XMLFILE", file.into()))
 }

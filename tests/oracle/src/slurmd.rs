@@ -11,7 +11,7 @@ use slurm_sys::{Layout, Symbols};
 use crate::answer::Answer;
 use crate::case::Case;
 use crate::host;
-use crate::object::Hook;
+use crate::object::{GetCpuset, Hook};
 use crate::record::Record;
 
 /// First words of Slurm's bit strings (src/common/bitstring.h).
@@ -178,6 +178,7 @@ impl Launch {
         record.put(fields.task_dist, case.task_dist);
         record.put(fields.flags, if case.overcommit { overcommit } else { 0 });
         record.put(fields.job_core_spec, case.job_core_spec);
+        record.put(fields.node_cpus, case.node_cpus());
         record.put(fields.cred, self.cred.base());
         let (step, ids) = (fields.step_id.offset(), &self.slurm.layout.step_id);
         let none = self.slurm.layout.constants.NO_VAL;
@@ -258,8 +259,48 @@ impl Launch {
             cpu_bind: text(self.request.get(fields.cpu_bind)),
             cpus_per_task: self.request.get(fields.cpus_per_task),
             told: self.take_text(err_msg),
+            note: self.note(),
+            resolved: Vec::new(),
             locked: host::LOCKED.swap(0, Ordering::Relaxed),
         }
+    }
+
+    /// What slurmstepd makes of an answer that a hook has left in these records.
+    ///
+    /// # Safety
+    /// The look-up is one of an object of the running release.
+    pub unsafe fn resolve(&mut self, case: &Case, look_up: GetCpuset) -> Vec<Option<Vec<usize>>> {
+        let (fields, launch) = (&self.slurm.layout.step, &self.slurm.layout.launch);
+        let mut step = Record::default();
+        step.put(
+            fields.cpu_bind_type,
+            u32::from(self.request.get(launch.cpu_bind_type)),
+        );
+        step.put(fields.cpu_bind, self.request.get(launch.cpu_bind));
+        step.put(fields.cpus, case.node_cpus());
+        host::conf.store(self.conf.base(), Ordering::Relaxed);
+        let cpus_of = |task| {
+            // SAFETY: a CPU set is a bit string.
+            let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+            // SAFETY: the caller's promise; the record has all fields that are read.
+            let bound = unsafe { look_up(&mut set, step.base(), task) } != 0;
+            // SAFETY: every number lies inside the set.
+            let has = |cpu: &usize| unsafe { libc::CPU_ISSET(*cpu, &set) };
+            bound.then(|| (0..libc::CPU_SETSIZE as usize).filter(has).collect())
+        };
+        (0..u32::from(case.tasks())).map(cpus_of).collect()
+    }
+
+    fn note(&mut self) -> Option<String> {
+        let env = self.request.get(self.slurm.layout.launch.env);
+        if env.is_null() {
+            return None;
+        }
+        // SAFETY: an environment ends in a null pointer.
+        let entries = (0..).map(|at| unsafe { *env.add(at) });
+        let mut texts = entries.map_while(text);
+        let note = texts.find_map(|entry| entry.strip_prefix("BERTH_NOTE=").map(str::to_owned));
+        note.filter(|note| !note.is_empty())
     }
 
     /// How long a hook takes, and its return code.
@@ -312,6 +353,7 @@ impl Launch {
 
 impl Drop for Launch {
     fn drop(&mut self) {
+        host::conf.store(ptr::null_mut(), Ordering::Relaxed);
         let fields = &self.slurm.layout.launch;
         let env = self.request.get(fields.env);
         if !env.is_null() {
