@@ -39,7 +39,8 @@ impl Answer {
 
     fn show(&self) -> String {
         if self.tasks.is_empty() {
-            return format!("refused: {}", self.said.lines().next().unwrap_or_default());
+            let why = self.said.lines().rfind(|line| line.contains("error: "));
+            return format!("refused: {}", why.unwrap_or_default());
         }
         let tasks = self.tasks.values();
         tasks

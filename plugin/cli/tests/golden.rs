@@ -1,0 +1,211 @@
+//! Tables of `berth plan`, kept as files in `golden/`: a change of any is seen in review.
+//! Rewritten on request only: `INSTA_UPDATE=always cargo test -p berth-cli --test golden`.
+
+use std::process::Command;
+
+/// File name, machine, request.
+const TABLES: &[(&str, &str, &str)] = &[
+    // The paper's machine and distributions.
+    (
+        "paper-block-block",
+        "pack:4 core:2 pu:1",
+        "-n 8 -B 4:2 -m block:block",
+    ),
+    (
+        "paper-block-cyclic",
+        "pack:4 core:2 pu:1",
+        "-n 8 -B 4:2 --distribution=block:cyclic",
+    ),
+    ("paper-one-a-socket", "pack:4 core:2 pu:1", "-n 4 -B 4:1"),
+    (
+        "paper-plane",
+        "pack:4 core:2 pu:1",
+        "-n 8 --cpu-bind=cores -m plane=2",
+    ),
+    // Levels, with hardware threads.
+    (
+        "threads-cyclic",
+        "pack:2 core:4 pu:2",
+        "-n 8 --cpu-bind=threads",
+    ),
+    (
+        "threads-block",
+        "pack:2 core:4 pu:2",
+        "-n 8 --cpu-bind=threads -m block:block",
+    ),
+    (
+        "cores-cyclic",
+        "pack:2 core:4 pu:2",
+        "-n 4 --cpu-bind=cores",
+    ),
+    (
+        "cores-more-than-cores",
+        "pack:2 core:2 pu:2",
+        "-n 6 --cpu-bind=cores -m block:block",
+    ),
+    ("sockets", "pack:2 core:4 pu:2", "-n 2 --cpu-bind=sockets"),
+    (
+        "ldoms-finer-than-sockets",
+        "pack:2 numa:2 core:2 pu:2",
+        "-n 4 --cpu-bind=ldoms --mem-bind=local",
+    ),
+    ("auto-threads", "pack:2 core:2 pu:2", "-n 8"),
+    ("auto-cores", "pack:2 core:2 pu:2", "-n 4"),
+    ("auto-sockets", "pack:2 core:2 pu:2", "-n 2"),
+    ("auto-nothing-fits", "pack:2 core:2 pu:2", "-n 3"),
+    // CPUs per task, orders.
+    (
+        "two-each-block",
+        "pack:2 core:4 pu:2",
+        "-n 4 -c 2 --cpu-bind=cores -m block:block",
+    ),
+    (
+        "two-each-fcyclic",
+        "pack:2 core:4 pu:2",
+        "-n 4 -c 2 --cpu-bind=cores -m block:fcyclic",
+    ),
+    (
+        "third-level-cyclic",
+        "pack:1 core:4 pu:2",
+        "-n 4 --cpu-bind=threads -m block:block:cyclic",
+    ),
+    (
+        "third-level-fcyclic",
+        "pack:1 core:4 pu:2",
+        "-n 2 -c 4 --cpu-bind=threads -m block:block:fcyclic",
+    ),
+    (
+        "smt4-five-each",
+        "pack:1 core:4 pu:4",
+        "-n 2 -c 5 --cpu-bind=cores -m block:block",
+    ),
+    (
+        "smt8-one-thread",
+        "pack:1 core:4 pu:8",
+        "-n 4 --threads-per-core=1 --cpu-bind=cores",
+    ),
+    (
+        "hint-nomultithread",
+        "pack:2 core:4 pu:2",
+        "-n 4 --hint=nomultithread",
+    ),
+    (
+        "hint-memory-bound",
+        "pack:2 core:4 pu:2",
+        "-n 2 --hint=memory_bound",
+    ),
+    (
+        "per-socket-limit",
+        "pack:2 core:4 pu:1",
+        "-n 4 --ntasks-per-socket=2 --cpu-bind=cores -m block:block",
+    ),
+    // Part of a node, other numberings.
+    (
+        "part-of-a-node",
+        "pack:2 core:4 pu:2",
+        "-n 4 --cpu-bind=cores --cores 1-3,6",
+    ),
+    (
+        "cyclic-numbering",
+        "pack:2 core:4 pu:2",
+        "-n 4 --cpu-bind=cores --numbering cyclic",
+    ),
+    (
+        "threads-last-numbering",
+        "pack:2 core:4 pu:2",
+        "-n 4 --cpu-bind=cores --numbering threads-last",
+    ),
+    (
+        "numa-as-socket",
+        "pack:1 numa:2 core:2 pu:1",
+        "-n 4 --cpu-bind=cores --socket numa",
+    ),
+    // Spelled out.
+    (
+        "map-wraps",
+        "pack:2 core:4 pu:1",
+        "-n 4 --cpu-bind=map_cpu:7,0",
+    ),
+    (
+        "masks",
+        "pack:2 core:4 pu:1",
+        "-n 2 --cpu-bind=mask_cpu:0x81,0x42",
+    ),
+    (
+        "memory-nodes",
+        "pack:2 numa:1 core:2 pu:1",
+        "-n 2 --cpu-bind=cores --mem-bind=map_mem:1,0",
+    ),
+    // Grid Engine's.
+    (
+        "linear-two",
+        "pack:2 core:4 pu:1",
+        "-n 2 --binding=linear:2",
+    ),
+    (
+        "linear-three-packs",
+        "pack:2 core:4 pu:1",
+        "-n 2 --binding=linear:3",
+    ),
+    (
+        "linear-host",
+        "pack:2 core:4 pu:2",
+        "-n 2 --binding=host:linear:2",
+    ),
+    (
+        "linear-does-not-fit",
+        "pack:2 core:2 pu:1",
+        "-n 4 --binding=linear:4",
+    ),
+    // Notes and refusals.
+    ("shrunk", "pack:1 core:4 pu:1", "-n 2 -c 4 --cpu-bind=cores"),
+    (
+        "overcommit",
+        "pack:1 core:2 pu:1",
+        "-n 4 -O --cpu-bind=cores",
+    ),
+    (
+        "refused-too-many",
+        "pack:1 core:2 pu:1",
+        "-n 4 --cpu-bind=cores",
+    ),
+    (
+        "refused-outside",
+        "pack:1 core:4 pu:1",
+        "-n 1 --cpu-bind=map_cpu:3 --cores 0-1",
+    ),
+    (
+        "refused-memory",
+        "pack:1 numa:1 core:4 pu:1",
+        "-n 1 --mem-bind=map_mem:4",
+    ),
+    (
+        "refused-ldom",
+        "pack:2 numa:1 core:2 pu:1",
+        "-n 1 --cpu-bind=map_ldom:3",
+    ),
+];
+
+#[test]
+fn tables_are_as_they_were() {
+    for (name, machine, request) in TABLES {
+        let done = Command::new(env!("CARGO_BIN_EXE_berth"))
+            .args(["plan", "--machine", machine])
+            .args(request.split(' '))
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        let (table, said) = (text(done.stdout), text(done.stderr));
+        let code = done.status.code().unwrap();
+        let shown = format!(
+            "$ berth plan --machine \"{machine}\" {request}\n{table}{said}exit code {code}\n"
+        );
+        insta::with_settings!({
+            snapshot_path => "golden",
+            prepend_module_to_snapshot => false,
+            omit_expression => true,
+        }, {
+            insta::assert_snapshot!(*name, shown);
+        });
+    }
+}
