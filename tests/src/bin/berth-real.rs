@@ -223,9 +223,11 @@ fn plans(
         .spawn()
         .expect("berth plan starts");
     let mut lines = String::new();
+    // A refused step leaves no line; its cores were those of the first step, the whole job's.
+    let all = cores_of("0", log);
     for (request, step) in requests.iter().zip(steps) {
-        let cores =
-            cores_of(&step.step, log).map_or(String::new(), |cores| format!(" --cores {cores}"));
+        let own = cores_of(&step.step, log).or_else(|| all.clone());
+        let cores = own.map_or(String::new(), |cores| format!(" --cores {cores}"));
         lines.push_str(&format!("{request}{cores}\n"));
     }
     let mut stdin = child.stdin.take().expect("a pipe");
