@@ -1,0 +1,334 @@
+//! The parsers, the words that their texts are made of, and how a text is spoiled.
+
+use std::fmt::{Debug, Display};
+use std::str::FromStr;
+
+use berth_placement::{
+    AcrossHosts, Binding, CpuBind, CpuSet, Distribution, Fixes, MemBind, Mode, NodeSet, Numbering,
+};
+
+use crate::random::Random;
+
+/// What a parser did with a text.
+pub enum Verdict {
+    /// It reads the same again from its own text.
+    Accepted,
+    /// With this error.
+    Refused(String),
+    /// It broke a promise.
+    Wrong(String),
+}
+
+/// A parser.
+pub struct Target {
+    /// Name.
+    pub name: &'static str,
+    /// Words that its texts are made of.
+    words: &'static [&'static str],
+    /// Reads a text.
+    pub parse: fn(&str) -> Verdict,
+}
+
+const NUMBERS: &[&str] = &[
+    "0",
+    "1",
+    "2",
+    "7",
+    "15",
+    "63",
+    "64",
+    "1023",
+    "65535",
+    "65536",
+    "4294967296",
+    "99999999999999999999",
+];
+const SPOILERS: &[&str] = &[
+    ",", ":", ";", "-", "*", "=", "x", "0x", " ", "\t", "\0", "é", "𝄞", "-1", "+1", "1e9", "/",
+    "\"", ",,", "::",
+];
+
+/// All of them.
+pub const TARGETS: &[Target] = &[
+    Target {
+        name: "cpu list",
+        words: &["0-3", "5", "7-7", ",", "8-15", "3-1", "0-4095"],
+        parse: |text| {
+            judged(CpuSet::from_list(text), |set| {
+                CpuSet::from_list(&set.to_string()).ok()
+            })
+        },
+    },
+    Target {
+        name: "mask",
+        words: &[
+            "0x",
+            "f",
+            "F0",
+            "00",
+            "3",
+            "DeadBeef",
+            "0000000000000000",
+            "ffffffffffffffff",
+        ],
+        parse: |text| {
+            judged(CpuSet::from_hex(text), |set| {
+                CpuSet::from_hex(&set.to_hex(1)).ok()
+            })
+        },
+    },
+    Target {
+        name: "node mask",
+        words: &["0x", "f", "F0", "00", "3", "ffffffffffffffff"],
+        parse: |text| {
+            judged(NodeSet::from_hex(text), |set| {
+                NodeSet::from_hex(&set.to_hex()).ok()
+            })
+        },
+    },
+    Target {
+        name: "map_cpu",
+        words: &["0,1", "3", ",", "0x1f", "1*4", "7*2", "2*0"],
+        parse: |text| mode("map_cpu", text),
+    },
+    Target {
+        name: "mask_cpu",
+        words: &["0x1,0x2", "f", ",", "0xff00", "3*4", "0"],
+        parse: |text| mode("mask_cpu", text),
+    },
+    Target {
+        name: "map_ldom",
+        words: &["0,1", "3", ",", "0x1", "1*4"],
+        parse: |text| mode("map_ldom", text),
+    },
+    Target {
+        name: "mask_ldom",
+        words: &["0x1,0x2", "f", ",", "3*4"],
+        parse: |text| mode("mask_ldom", text),
+    },
+    Target {
+        name: "cpu-bind",
+        words: &[
+            "cores",
+            "threads",
+            "verbose",
+            "quiet",
+            ",",
+            "none",
+            "map_cpu:0,1",
+            "mask_cpu:0x3",
+            "rank",
+            "sockets",
+            "ldoms",
+            "one_thread",
+            "no",
+            "rank_ldom",
+            "Cores",
+        ],
+        parse: cpu_bind,
+    },
+    Target {
+        name: "mem-bind",
+        words: &[
+            "local",
+            "rank",
+            "none",
+            "verbose",
+            "prefer",
+            "p",
+            ",",
+            "map_mem:0,1",
+            "mask_mem:0x3",
+            "sort",
+            "nosort",
+            "quiet",
+        ],
+        parse: mem_bind,
+    },
+    Target {
+        name: "distribution",
+        words: &[
+            "block",
+            "cyclic",
+            "fcyclic",
+            ":",
+            "plane=4",
+            "arbitrary",
+            "*",
+            ",Pack",
+            ",NoPack",
+            "Block",
+        ],
+        parse: distribution,
+    },
+    Target {
+        name: "binding",
+        words: &[
+            "linear:2",
+            "striding:2:4",
+            "explicit:0,1:1,0",
+            "set:",
+            "env ",
+            "pe,",
+            "task:",
+            "host:",
+            "strict:",
+            "none",
+            ":0,1",
+            ";1,2",
+        ],
+        parse: again::<Binding>,
+    },
+    Target {
+        name: "fixes",
+        words: &[
+            "all",
+            "none",
+            "+third-level",
+            "-smt-neighbours",
+            ",",
+            "+",
+            "-",
+        ],
+        parse: |text| match Fixes::ALL.apply(text) {
+            Ok(_) => Verdict::Accepted,
+            Err(why) => Verdict::Refused(why.to_string()),
+        },
+    },
+    Target {
+        name: "numbering",
+        words: &["block", "cyclic", "threads-last", "threads"],
+        parse: |text| match text.parse::<Numbering>() {
+            Ok(_) => Verdict::Accepted,
+            Err(why) => Verdict::Refused(why.to_string()),
+        },
+    },
+];
+
+fn again<T: FromStr<Err: Display> + Display + PartialEq + Debug>(text: &str) -> Verdict {
+    judged(text.parse::<T>(), |found| found.to_string().parse().ok())
+}
+
+/// Its text says what is bound to what: `verbose` is not in it, nor a level that a mode beats.
+/// Nothing at all is `auto`, which srun has no word for.
+fn cpu_bind(text: &str) -> Verdict {
+    let read = text.parse::<CpuBind>().map(|mut found| {
+        found.verbose = false;
+        found.level = found.level.filter(|_| found.mode.is_none());
+        found
+    });
+    judged(read, |found| {
+        let own = found.to_string();
+        let own = own
+            .strip_prefix("auto,")
+            .or(own.strip_prefix("auto"))
+            .unwrap_or(&own);
+        own.parse().ok()
+    })
+}
+
+/// What is asked of memory; how it is reported and sorted is not in its text.
+fn mem_bind(text: &str) -> Verdict {
+    let read = text.parse::<MemBind>().map(|found| MemBind {
+        policy: found.policy.clone(),
+        prefer: found.prefer && found.policy.is_some(),
+        ..MemBind::default()
+    });
+    judged(read, |found| found.to_string().parse().ok())
+}
+
+/// How many tasks a plane has is slurmctld's to know; its text has no number.
+fn distribution(text: &str) -> Verdict {
+    judged(text.parse::<Distribution>(), |found| match found.hosts {
+        AcrossHosts::Plane => Some(*found),
+        _ => found.to_string().parse().ok(),
+    })
+}
+
+fn mode(name: &str, text: &str) -> Verdict {
+    match Mode::read(name, text) {
+        None => Verdict::Wrong("the mode's name is not known".into()),
+        // Of its own text `--cpu-bind=NAME:LIST` is made.
+        Some(read) => judged(read, |mode| mode.to_string().parse::<CpuBind>().ok()?.mode),
+    }
+}
+
+fn judged<T: PartialEq + Debug, E: Display>(
+    read: Result<T, E>,
+    again: impl Fn(&T) -> Option<T>,
+) -> Verdict {
+    match read {
+        Err(why) => Verdict::Refused(why.to_string()),
+        Ok(found) if again(&found).as_ref() == Some(&found) => Verdict::Accepted,
+        Ok(_) => Verdict::Wrong("it does not read the same again from its own text".into()),
+    }
+}
+
+/// Options of `berth plan`, for its batch lines.
+pub const OPTIONS: Target = Target {
+    name: "batch lines",
+    words: &[
+        " -n 2",
+        " -c 2",
+        " --cpu-bind=cores",
+        " -m block:cyclic",
+        " -B 1:1-1",
+        " -B 0:0",
+        " --hint=multithread",
+        " --mem-bind=local",
+        " -O",
+        " --binding=linear:2",
+        " --cores 0-1",
+        " --cpu-bind=map_cpu:0",
+        " --ntasks-per-core=1",
+        " --fixes=none",
+        " --compat affinity",
+        " 'quoted",
+        " \"two",
+        " --threads-per-core 1",
+        " -n 99999",
+    ],
+    parse: |_| Verdict::Accepted,
+};
+
+/// A text for a target: its words, right or spoiled; now and then anything at all, or very long.
+pub fn text(target: &Target, random: &mut Random) -> String {
+    let mut text = String::new();
+    let count = match random.below(1000) {
+        0 => 2000,
+        1..=300 => 1,
+        _ => 1 + random.below(6),
+    };
+    for at in 0..count {
+        if at > 0 && random.below(2) == 0 {
+            text.push(',');
+        }
+        text.push_str(match random.below(5) {
+            0 => random.pick(NUMBERS),
+            _ => random.pick(target.words),
+        });
+    }
+    for _ in 0..[0, 0, 0, 1, 1, 2, 5][random.below(7)] {
+        spoil(&mut text, random);
+    }
+    text
+}
+
+fn spoil(text: &mut String, random: &mut Random) {
+    let mut at = random.below(text.len() + 1);
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    match random.below(4) {
+        0 => text.insert_str(at, random.pick(SPOILERS)),
+        1 => text.truncate(at),
+        2 => {
+            let tail = text.split_off(at);
+            text.extend(tail.chars().skip(1));
+        }
+        _ => {
+            let any = char::from_u32(random.number() as u32 % 0x11_0000);
+            text.insert(at, any.unwrap_or('\u{fffd}'));
+        }
+    }
+}
