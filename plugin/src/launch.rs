@@ -18,7 +18,7 @@ use crate::guard::SUCCESS;
 use crate::settings::{self, Settings};
 use crate::slurm_log::VERBOSE;
 use crate::standing::{self, Slurmish};
-use crate::{convert, inherited, memory, message, node, spank_option};
+use crate::{convert, inherited, memory, message, node, shadow, spank_option};
 
 /// The environment in which a plan travels to slurmstepd and to the tasks.
 pub(crate) const ENV_BOUND: &str = "BERTH_BOUND";
@@ -109,6 +109,9 @@ fn step(slurm: Slurmish, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result
         return Err(Stop::Aside("slurmd has no map of its CPUs".into()));
     }
     let table = node::table(&host, ask.rules.fixes);
+    if settings.shadow {
+        shadow::look(&name(launch.step_id()), &ask, &host);
+    }
     let plan = plan_unwritten(&ask, &host, &table)?;
     let notes = [
         join(&plan.notes),
