@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use berth_placement::{Binding, CpuBind, CpuSet, Distribution, MemBind, Numbering};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::ranges::Bind;
 use crate::srun_options::{ExtraNodeInfo, Hint};
 
 /// See where Slurm tasks would run, without a cluster.
@@ -82,9 +83,12 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
     pub cpus: Option<CpuSet>,
 
-    /// Tasks on this node
-    #[arg(short = 'n', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
-    pub ntasks: u32,
+    /// Tasks on this node [default: --ntasks-per-node, else 1]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
+    pub ntasks: Option<u32>,
+    /// Tasks on each node: here as many, or at most as many as -n
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
+    pub ntasks_per_node: Option<u32>,
     /// CPUs per task
     #[arg(short = 'c', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
     pub cpus_per_task: u32,
@@ -95,7 +99,7 @@ pub(crate) struct PlanArgs {
         value_name = "BIND",
         help_heading = "Request"
     )]
-    pub cpu_bind: Option<CpuBind>,
+    pub cpu_bind: Option<Bind<CpuBind>>,
     /// local, rank, map_mem:LIST, mask_mem:LIST, none; prefer beside one of them
     #[arg(
         long,
@@ -103,13 +107,19 @@ pub(crate) struct PlanArgs {
         value_name = "BIND",
         help_heading = "Request"
     )]
-    pub mem_bind: Option<MemBind>,
+    pub mem_bind: Option<Bind<MemBind>>,
     /// NODES[:SOCKETS[:CORES]]: block, cyclic, fcyclic, plane=N, arbitrary, *
     #[arg(short = 'm', long, value_name = "DIST", help_heading = "Request")]
     pub distribution: Option<Distribution>,
     /// SOCKETS[:CORES[:THREADS]] the node must have; also chooses the level
     #[arg(short = 'B', long, value_name = "S[:C[:T]]", help_heading = "Request")]
     pub extra_node_info: Option<ExtraNodeInfo>,
+    /// Sockets the node must have, as the first part of -B
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), conflicts_with = "extra_node_info", help_heading = "Request")]
+    pub sockets_per_node: Option<u32>,
+    /// Cores a socket the node must have, as the second part of -B
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), conflicts_with = "extra_node_info", help_heading = "Request")]
+    pub cores_per_socket: Option<u32>,
     /// Use at most so many hardware threads of a core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
     pub threads_per_core: Option<u32>,
@@ -125,6 +135,18 @@ pub(crate) struct PlanArgs {
     /// Allow more tasks than CPUs
     #[arg(short = 'O', long, help_heading = "Request")]
     pub overcommit: bool,
+    /// Cores left to the system; --cores says which are the step's then
+    #[arg(
+        short = 'S',
+        long,
+        value_name = "N",
+        conflicts_with = "thread_spec",
+        help_heading = "Request"
+    )]
+    pub core_spec: Option<u32>,
+    /// Hardware threads left to the system
+    #[arg(long, value_name = "N", help_heading = "Request")]
+    pub thread_spec: Option<u32>,
     /// Grid Engine's core binding: none or linear:AMOUNT, after [task:|host:][strict:]
     #[arg(
         long,
@@ -150,6 +172,13 @@ pub(crate) struct PlanArgs {
         help_heading = "Rules"
     )]
     pub compat: CompatArg,
+
+    /// TaskPluginParam=autobind=: the level where none is asked and none fits
+    #[arg(long, value_name = "LEVEL", help_heading = "Rules")]
+    pub autobind: Option<Autobind>,
+    /// SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK: sockets in blocks where -m does not say
+    #[arg(long, help_heading = "Rules")]
+    pub block_by_default: bool,
 
     /// Where to differ from task/affinity: all, none, or +NAME,-NAME…
     #[arg(
@@ -183,6 +212,13 @@ pub(crate) enum Socket {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Autobind {
+    Threads,
+    Cores,
+    Sockets,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BindingFail {
     Unbound,
     Refuse,
@@ -192,4 +228,16 @@ pub(crate) enum BindingFail {
 pub(crate) enum CompatArg {
     Berth,
     Affinity,
+}
+
+impl PlanArgs {
+    /// Tasks on this node.
+    pub(crate) fn tasks(&self) -> u32 {
+        self.ntasks.or(self.ntasks_per_node).unwrap_or(1)
+    }
+
+    /// `--cpu-bind`, where given.
+    pub(crate) fn bind(&self) -> Option<&CpuBind> {
+        self.cpu_bind.as_ref().map(|bind| &bind.value)
+    }
 }

@@ -6,6 +6,7 @@ mod batch;
 mod discover;
 mod man;
 mod plan;
+mod ranges;
 mod request;
 mod srun_options;
 mod table;

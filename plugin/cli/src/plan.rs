@@ -7,7 +7,7 @@ use berth_placement::{Host, Plan, Refusal, plan};
 use crate::Failure;
 use crate::args::{Format, PlanArgs};
 use crate::request::{host, request, socket_kind};
-use crate::srun_options::derive;
+use crate::srun_options::{ExtraNodeInfo, derive};
 use crate::{batch, table};
 
 /// What came of one request.
@@ -50,10 +50,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
 /// # Errors
 /// Options that do not fit the machine.
 pub(crate) fn answer(args: &PlanArgs, on: &Host) -> Result<Answer, Failure> {
-    let unmet = args.extra_node_info.as_ref().zip(on.machine.as_ref());
-    if let Some(why) =
-        unmet.and_then(|(extra, machine)| extra.unmet(machine, socket_kind(args.socket)))
-    {
+    if let Some(why) = unmet(args, on) {
         return Ok(Answer::Refused(why));
     }
     let ask = request(args, on)?;
@@ -64,9 +61,34 @@ pub(crate) fn answer(args: &PlanArgs, on: &Host) -> Result<Answer, Failure> {
     })
 }
 
+/// Why slurmctld would not choose this node.
+fn unmet(args: &PlanArgs, on: &Host) -> Option<String> {
+    if let (Some(tasks), Some(most)) = (args.ntasks, args.ntasks_per_node)
+        && tasks > most
+    {
+        return Some(format!(
+            "{tasks} tasks asked, at most {most} a node; this is one node: leave --ntasks-per-node \
+             out, or ask for its share of the tasks with -n"
+        ));
+    }
+    let parts = ExtraNodeInfo::at_least(args.sockets_per_node, args.cores_per_socket);
+    let extra = args.extra_node_info.as_ref().unwrap_or(&parts);
+    extra.unmet(on.machine.as_ref()?, socket_kind(args.socket))
+}
+
 /// What the user should know, from srun's ways and from the plan.
 pub(crate) fn notes(args: &PlanArgs, plan: &Plan) -> Vec<String> {
     let mut notes: Vec<_> = derive(args).note.into_iter().collect();
+    notes.extend(
+        args.cpu_bind
+            .as_ref()
+            .and_then(|bind| bind.note("--cpu-bind")),
+    );
+    notes.extend(
+        args.mem_bind
+            .as_ref()
+            .and_then(|bind| bind.note("--mem-bind")),
+    );
     notes.extend(plan.notes.iter().map(ToString::to_string));
     notes
 }

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use berth_discover::{Discovered, Source, discover};
 use berth_placement::{
-    Allocation, CoreIdx, Fixes, Host, Request, Rules, SocketKind, binding::Strategy,
+    Allocation, CoreIdx, CoreSpec, Fixes, Host, Level, Request, Rules, SocketKind,
+    binding::Strategy,
 };
 
 use crate::Failure;
-use crate::args::{BindingFail, CompatArg, PlanArgs, Socket};
+use crate::args::{Autobind, BindingFail, CompatArg, PlanArgs, Socket};
 use crate::srun_options::{Derived, derive};
 
 /// The machine the request is tried on.
@@ -49,11 +50,15 @@ pub(crate) fn request(args: &PlanArgs, host: &Host) -> Result<Request, Failure> 
         .clone()
         .filter(|binding| binding.strategy != Strategy::None);
     Ok(Request {
-        tasks: args.ntasks,
+        tasks: args.tasks(),
         cpus_per_task: args.cpus_per_task,
         allocation: allocation(args, host, &derived)?,
         cpu_bind: derived.cpu_bind,
-        mem_bind: args.mem_bind.clone().unwrap_or_default(),
+        mem_bind: args
+            .mem_bind
+            .clone()
+            .map(|bind| bind.value)
+            .unwrap_or_default(),
         distribution: args.distribution.unwrap_or_default(),
         threads_per_core: derived.threads_per_core,
         ntasks_per_core: derived.ntasks_per_core,
@@ -63,10 +68,28 @@ pub(crate) fn request(args: &PlanArgs, host: &Host) -> Result<Request, Failure> 
         rules: Rules {
             fixes: fixes(args)?,
             refuse_failed_binding: args.binding_fail == BindingFail::Refuse,
-            ..Rules::default()
+            block_by_default: args.block_by_default,
+            autobind: args.autobind.map(level),
         },
+        core_spec: core_spec(args),
         ..Request::default()
     })
+}
+
+fn core_spec(args: &PlanArgs) -> CoreSpec {
+    match (args.core_spec, args.thread_spec) {
+        (Some(cores), _) => CoreSpec::Cores(cores),
+        (None, Some(threads)) => CoreSpec::Threads(threads),
+        (None, None) => CoreSpec::None,
+    }
+}
+
+fn level(site: Autobind) -> Level {
+    match site {
+        Autobind::Threads => Level::Threads,
+        Autobind::Cores => Level::Cores,
+        Autobind::Sockets => Level::Sockets,
+    }
 }
 
 fn fixes(args: &PlanArgs) -> Result<Fixes, Failure> {

@@ -31,6 +31,11 @@ impl FromStr for ExtraNodeInfo {
         for (place, part) in minimum.iter_mut().zip(&parts) {
             let (least, most) = part.split_once('-').unwrap_or((part, part));
             let number = |text: &str| text.parse::<u32>().map_err(|_| wrong());
+            if number(most).is_ok_and(|most| most == 0) {
+                return Err(format!(
+                    "\"{text}\" asks for 0 of something; a node has at least 1; * means any"
+                ));
+            }
             if *part != "*" {
                 if number(least)? > number(most)? {
                     return Err(wrong());
@@ -46,6 +51,14 @@ impl FromStr for ExtraNodeInfo {
 }
 
 impl ExtraNodeInfo {
+    /// `--sockets-per-node` and `--cores-per-socket`: as in `-B`, but they choose no level.
+    pub(crate) fn at_least(sockets: Option<u32>, cores: Option<u32>) -> Self {
+        Self {
+            minimum: [sockets, cores, None],
+            fields: 2,
+        }
+    }
+
     fn level(&self) -> Level {
         [Level::Sockets, Level::Cores, Level::Threads][self.fields.clamp(1, 3) - 1]
     }
@@ -68,7 +81,9 @@ impl ExtraNodeInfo {
             .find_map(|((asked, found), name)| {
                 let asked = (*asked)?;
                 (asked as usize > found).then(|| {
-                    format!("-B asks for {asked} {name}; this machine has {found}; ask for no more")
+                    format!(
+                        "{asked} {name} are asked for; this machine has {found}; ask for no more"
+                    )
                 })
             })
     }
@@ -110,7 +125,7 @@ pub(crate) fn derive(args: &PlanArgs) -> Derived {
         (args.extra_node_info.is_some(), "-B"),
         (args.ntasks_per_core.is_some(), "--ntasks-per-core"),
         (args.threads_per_core.is_some(), "--threads-per-core"),
-        (!is_bare(args.cpu_bind.as_ref()), "--cpu-bind"),
+        (!is_bare(args.bind()), "--cpu-bind"),
     ];
     if let Some((_, option)) = other.iter().find(|(given, _)| *given) {
         derived.note = Some(format!(
@@ -136,10 +151,10 @@ fn is_bare(bind: Option<&CpuBind>) -> bool {
 }
 
 fn from_options(args: &PlanArgs) -> Derived {
-    let mut bind = args.cpu_bind.clone().unwrap_or_default();
+    let mut bind = args.bind().cloned().unwrap_or_default();
     let extra = args.extra_node_info.as_ref();
     // The first that applies sets the level.
-    let by_threads = args.threads_per_core.is_some() && is_bare(args.cpu_bind.as_ref());
+    let by_threads = args.threads_per_core.is_some() && is_bare(args.bind());
     let level = extra
         .map(ExtraNodeInfo::level)
         .or(by_threads.then_some(Level::Threads))
