@@ -17,7 +17,7 @@ use crate::guard::SUCCESS;
 use crate::settings::{self, Settings};
 use crate::slurm_log::VERBOSE;
 use crate::standing::{self, Slurmish};
-use crate::{convert, memory, message, node, spank_option};
+use crate::{convert, memory, message, node, shadow, spank_option};
 
 /// The environment in which a plan travels to slurmstepd and to the tasks.
 pub(crate) const ENV_BOUND: &str = "BERTH_BOUND";
@@ -106,7 +106,11 @@ fn step(slurm: Slurmish, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result
     if host.shape.map.is_empty() {
         return Err(Stop::Aside("slurmd has no map of its CPUs".into()));
     }
-    let plan = plan(&ask, &host)?;
+    let plan = plan(&ask, &host);
+    if settings.shadow {
+        shadow::compare(&name(launch.step_id()), &ask, &host, &plan);
+    }
+    let plan = plan?;
     let notes = [
         join(&plan.notes),
         binding_note.unwrap_or_default(),

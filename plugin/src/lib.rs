@@ -23,6 +23,7 @@ mod plant;
 mod public_way;
 mod report;
 mod settings;
+mod shadow;
 mod slurm_log;
 mod spank_option;
 mod stack_line;

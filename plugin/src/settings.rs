@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use berth_placement::{Binding, Fixes};
 
-/// Every key of the design; those this release does nothing for say so.
+/// Every key there is.
 const KEYS: [&str; 11] = [
     "compat",
     "fixes",
@@ -21,7 +21,6 @@ const KEYS: [&str; 11] = [
     "strict",
     "nodes",
 ];
-const NOT_YET: [&str; 1] = ["shadow"];
 
 /// Where notes to users go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +38,8 @@ pub(crate) enum Notes {
 pub(crate) struct Settings {
     /// `compat=` and `fixes=` together: where we differ from task/affinity.
     pub fixes: Fixes,
+    /// Whether the other behaviour's answer is logged too.
+    pub shadow: bool,
     pub binding: bool,
     pub binding_default: Option<Binding>,
     pub refuse_failed_binding: bool,
@@ -52,6 +53,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             fixes: Fixes::ALL,
+            shadow: false,
             binding: true,
             binding_default: None,
             refuse_failed_binding: false,
@@ -94,6 +96,7 @@ impl Settings {
                 self.fixes = one_of(value, &[("berth", Fixes::ALL), ("affinity", Fixes::NONE)])?;
             }
             "fixes" => self.fixes = self.fixes.apply(value).map_err(|why| why.to_string())?,
+            "shadow" => self.shadow = one_of(value, &[("off", false), ("on", true)])?,
             "binding" => self.binding = one_of(value, &[("on", true), ("off", false)])?,
             "binding_default" => self.binding_default = default_binding(value)?,
             "binding_fail" => {
@@ -111,9 +114,6 @@ impl Settings {
             "command" => self.command = Some(absolute(value)?),
             "state_dir" => self.state_dir = absolute(value)?,
             "strict" => self.strict = one_of(value, &[("off", false), ("on", true)])?,
-            _ if NOT_YET.contains(&key) => {
-                return Err("this release of berth does not have this key".into());
-            }
             _ => return Err(unknown_key(key)),
         }
         Ok(())
@@ -191,11 +191,13 @@ mod tests {
     fn every_key_is_read() {
         let (settings, complaints) = read(
             "compat=affinity binding=off binding_default=linear:2 binding_fail=refuse notes=log \
-             command=/opt/bin/berth state_dir=/var/lib/berth strict=on",
+             command=/opt/bin/berth state_dir=/var/lib/berth strict=on \
+             shadow=on",
         );
         assert_eq!(complaints, Vec::<String>::new());
         assert_eq!(settings.fixes, Fixes::NONE);
         assert!(!settings.binding && settings.refuse_failed_binding && settings.strict);
+        assert!(settings.shadow);
         assert_eq!(
             settings.binding_default.map(|binding| binding.to_string()),
             Some("linear:2".into())
@@ -211,7 +213,7 @@ mod tests {
             ("stat_dir=/x", "nearest is state_dir"),
             ("compat=afinity", "one of berth, affinity"),
             ("frobnicate=1", "there are compat"),
-            ("shadow=on", "does not have this key"),
+            ("shadow=yes", "one of off, on"),
             ("state_dir=run", "path from the root"),
             ("binding_default=linear:x", "expected"),
             ("binding_default=striding:2:2", "does not have striding"),
