@@ -78,4 +78,8 @@ fn a_difference_is_logged_and_changes_nothing() {
         said.starts_with("2 steps, 1 difference\nmissing-ldom 1\n"),
         "{sum:?}"
     );
+
+    cluster.restart_slurmd();
+    let log = cluster.slurmd_log();
+    assert!(log.contains("berth: shadow: 2 steps, 1 differ"), "{log}");
 }
