@@ -18,6 +18,7 @@ test_installs_and_prints_the_lines() {
     said=$(installed)
     cmp "$BERTH_OBJECT" plugins/task_berth.so
     cmp "$BERTH_COMMAND" prefix/bin/berth
+    same "$(prefix/bin/berth-shadow-sum < /dev/null)" '0 steps, 0 differences'
     [ -s prefix/share/man/man1/berth.1 ]
     contains "$said" 'TaskPlugin=task/berth'
     contains "$said" "optional task_berth.so compat=affinity command=$PWD/prefix/bin/berth"

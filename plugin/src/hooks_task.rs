@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_void};
 use libc::{c_int, pid_t};
 
 use crate::guard::{SUCCESS, guard, guard_in_child, prepare};
-use crate::{apply, batch, launch, node, step, task_memory};
+use crate::{apply, batch, launch, node, shadow, step, task_memory};
 
 /// A hook that has nothing to do here.
 macro_rules! nothing {
@@ -46,7 +46,10 @@ pub extern "C" fn init() -> c_int {
 /// Called before an unload.
 #[unsafe(no_mangle)]
 pub extern "C" fn fini() -> c_int {
-    guard("fini", || SUCCESS)
+    guard("fini", || {
+        shadow::at_end();
+        SUCCESS
+    })
 }
 
 /// slurmd: plan a step.

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use berth_host::StateDir;
 use berth_placement::{
-    Binding, Message, Note, Plan, Refusal, RefusalKind, Request, binding::Strategy, plan_unwritten,
+    Binding, Message, Note, Plan, Refusal, RefusalKind, Request, binding::Strategy, plan,
+    plan_unwritten,
 };
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
@@ -110,7 +111,7 @@ fn step(slurm: Slurmish, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result
     }
     let table = node::table(&host, ask.rules.fixes);
     if settings.shadow {
-        shadow::look(&name(launch.step_id()), &ask, &host);
+        shadow::compare(&name(launch.step_id()), &ask, &host, &plan(&ask, &host));
     }
     let plan = plan_unwritten(&ask, &host, &table)?;
     let notes = [

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use berth_placement::{Binding, Fixes};
 
-/// Every key.
+/// Every key there is.
 const KEYS: [&str; 11] = [
     "compat",
     "fixes",
@@ -38,7 +38,7 @@ pub(crate) enum Notes {
 pub(crate) struct Settings {
     /// `compat=` and `fixes=` together: where we differ from task/affinity.
     pub fixes: Fixes,
-    /// Log what the other behaviour would have given.
+    /// Whether the other behaviour's answer is logged too.
     pub shadow: bool,
     pub binding: bool,
     pub binding_default: Option<Binding>,
@@ -191,12 +191,13 @@ mod tests {
     fn every_key_is_read() {
         let (settings, complaints) = read(
             "compat=affinity binding=off binding_default=linear:2 binding_fail=refuse notes=log \
-             command=/opt/bin/berth state_dir=/var/lib/berth strict=on shadow=on",
+             command=/opt/bin/berth state_dir=/var/lib/berth strict=on \
+             shadow=on",
         );
         assert_eq!(complaints, Vec::<String>::new());
         assert_eq!(settings.fixes, Fixes::NONE);
-        assert!(!settings.binding && settings.refuse_failed_binding);
-        assert!(settings.strict && settings.shadow);
+        assert!(!settings.binding && settings.refuse_failed_binding && settings.strict);
+        assert!(settings.shadow);
         assert_eq!(
             settings.binding_default.map(|binding| binding.to_string()),
             Some("linear:2".into())

@@ -165,14 +165,14 @@ fn wrong_settings_are_said_and_ignored() {
         return;
     }
     let cluster = Cluster::builder()
-        .plugstack(Some("compatt=affinity notes=loud shadow=on"))
+        .plugstack(Some("compatt=affinity notes=loud shadow=yes"))
         .up();
     lives(&cluster, ["0x1", "0x2"]);
     let log = cluster.slurmd_log();
     for part in [
         "compatt=affinity: there is no such key, the nearest is compat; ignored",
         "notes=loud: the value is one of user, log, off; ignored",
-        "shadow=on: this release of berth does not have this key; ignored",
+        "shadow=yes: the value is one of off, on; ignored",
     ] {
         assert_eq!(log.matches(part).count(), 1, "{part:?} once in {log}");
     }

@@ -55,7 +55,7 @@ impl ExtraNodeInfo {
     pub(crate) fn at_least(sockets: Option<u32>, cores: Option<u32>) -> Self {
         Self {
             minimum: [sockets, cores, None],
-            fields: 2,
+            fields: 0,
         }
     }
 
@@ -74,6 +74,10 @@ impl ExtraNodeInfo {
             .unwrap_or(0);
         let found = [sockets.len(), cores, threads];
         let names = ["sockets", "cores a socket", "threads a core"];
+        let option = match self.fields {
+            0 => "--sockets-per-node and --cores-per-socket ask",
+            _ => "-B asks",
+        };
         self.minimum
             .iter()
             .zip(found)
@@ -82,7 +86,7 @@ impl ExtraNodeInfo {
                 let asked = (*asked)?;
                 (asked as usize > found).then(|| {
                     format!(
-                        "{asked} {name} are asked for; this machine has {found}; ask for no more"
+                        "{option} for {asked} {name}; this machine has {found}; ask for no more"
                     )
                 })
             })

@@ -1,0 +1,109 @@
+//! srun's options in `berth plan`: what shapes a binding is taken, what is wrong is refused with
+//! the offending part.
+
+use std::process::{Command, Output};
+
+fn plan(options: &[&str]) -> (i32, String, String) {
+    let all = [&["plan", "--machine", "pack:2 core:4 pu:2"], options].concat();
+    let done: Output = Command::new(env!("CARGO_BIN_EXE_berth"))
+        .args(all)
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (
+        done.status.code().unwrap(),
+        text(done.stdout),
+        text(done.stderr),
+    )
+}
+
+fn cpus(options: &str) -> String {
+    let mut words: Vec<&str> = options.split(' ').collect();
+    words.extend(["--format", "cpus"]);
+    let (code, out, err) = plan(&words);
+    assert_eq!(code, 0, "{options}: {err}");
+    out.trim().replace('\n', " ")
+}
+
+#[test]
+fn what_shapes_a_binding() {
+    for (options, expected) in [
+        ("--ntasks-per-node=2 --cpu-bind=cores", "0-1 8-9"),
+        ("-n 2 --ntasks-per-node=4 --cpu-bind=cores", "0-1 8-9"),
+        (
+            "-n 2 --sockets-per-node=2 --cores-per-socket=4 --cpu-bind=cores",
+            "0-1 8-9",
+        ),
+        ("-n 2 -B 1:1-1", "0-1 8-9"),
+        ("-n 2 --cpu-bind=cores --block-by-default", "0-1 2-3"),
+        ("-n 3 --autobind=cores", "0-1 8-9 2-3"),
+        ("-n 3", "0-15 0-15 0-15"),
+        (
+            "-n 2 --cpu-bind=threads --thread-spec=1 -m block:block",
+            "0 1",
+        ),
+        ("-n 3 --cpu-bind=map_cpu:0-2", "0 1 2"),
+        ("-n 2 --cpu_bind=map_cpu=8,2", "8 2"),
+        ("-n 2 -m block:block,NoPack --cpu-bind=threads", "0 1"),
+        ("-n 2 -m arbitrary:block --cpu-bind=threads", "0 8"),
+    ] {
+        assert_eq!(cpus(options), expected, "{options}");
+    }
+}
+
+#[test]
+fn a_range_is_said_to_be_none_of_sruns() {
+    let (code, _, said) = plan(&["-n", "3", "--cpu-bind=map_cpu:0-2"]);
+    assert_eq!(code, 0);
+    assert!(
+        said.contains("srun takes no ranges in --cpu-bind; write --cpu-bind=map_cpu:0,1,2"),
+        "{said}"
+    );
+    let (_, _, said) = plan(&["--mem-bind=map_mem:0-0"]);
+    assert!(said.contains("write --mem-bind=map_mem:0 "), "{said}");
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let digits = "f".repeat(10_000);
+    let long = format!("--cpu-bind=mask_cpu:0x{digits}");
+    for (options, code, says) in [
+        (&["--cpu-bind=map_cpu:a,b"][..], 2, "map_cpu"),
+        (&["--cpu-bind=map_cpu:"], 2, "in a list of CPU numbers"),
+        (&["--cpu-bind=mask_cpu:"], 2, "in a list of CPU masks"),
+        (&["-m", "plane=0"], 2, "plane=0"),
+        (&["-B", "0:0"], 2, "asks for 0"),
+        (
+            &["-B", "4:2"],
+            1,
+            "-B asks for 4 sockets; this machine has 2",
+        ),
+        (
+            &["--cores-per-socket=9"],
+            1,
+            "for 9 cores a socket; this machine has 4",
+        ),
+        (&["-n", "4", "--ntasks-per-node=2"], 1, "at most 2 a node"),
+        (&["--cpu-bind=map_cpu:16"], 1, "map_cpu:16 names CPU 16"),
+        (&["--cpu-bind=map_cpu:3", "--cores", "4"], 1, "names CPU 3"),
+        (&[&long], 1, "names CPU"),
+        (&["--mem-bind=map_mem:7"], 1, "NUMA node 7"),
+        (&["--cpu-bind=mask_cpu:0x0"], 1, "an empty mask"),
+    ] {
+        let (found, out, said) = plan(options);
+        let shown: String = said.chars().take(300).collect();
+        assert_eq!(found, code, "{shown}");
+        assert!(said.contains(says) && said.len() < 2000, "{says}: {shown}");
+        assert_eq!(out, "");
+    }
+}
+
+#[test]
+fn a_hint_that_srun_drops_is_said() {
+    let (code, _, said) = plan(&["-n", "2", "--hint=nomultithread", "--cpu-bind=threads"]);
+    assert_eq!(code, 0);
+    assert!(
+        said.contains("srun drops --hint beside --cpu-bind"),
+        "{said}"
+    );
+}
