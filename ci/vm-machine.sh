@@ -77,7 +77,7 @@ accelerator() {
 
 # boot COMMAND…: its output is ours, and so is its exit code.
 boot() {
-    local here settings object berth code pid reader arguments=()
+    local here object berth code pid reader arguments=()
     here=$(mktemp -d)
     # shellcheck disable=SC2064 # now, not later
     trap "stop_machine '$here'" EXIT
