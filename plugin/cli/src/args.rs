@@ -182,6 +182,9 @@ pub(crate) struct PlanArgs {
     /// TaskPluginParam=autobind=: the level where none is asked and none fits
     #[arg(long, value_name = "LEVEL", help_heading = "Rules")]
     pub autobind: Option<Autobind>,
+    /// CpuBind= of node or partition: taken where the request has no --cpu-bind of its own
+    #[arg(long, value_name = "LEVEL", help_heading = "Rules")]
+    pub default_cpu_bind: Option<CpuBind>,
     /// SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK: sockets in blocks where -m does not say
     #[arg(long, help_heading = "Rules")]
     pub block_by_default: bool,

@@ -349,3 +349,18 @@ fn exact_says_what_is_not_planned_until_the_cores_are_named() {
     let done = plan("--machine pu:4 --exact -n 1 --cores 2 --format masks");
     assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("0x4\n", ""));
 }
+
+#[test]
+fn the_sites_cpu_bind_stands_only_where_nothing_else_does() {
+    for (options, masks) in [
+        ("", "0x1,0x2\n"),
+        ("--cpu-bind=cores", "0x3,0xC\n"),
+        ("-B1:2", "0x3,0xC\n"),
+    ] {
+        let mut arguments = vec!["plan", "--machine", "core:2 pu:2", "-n2", "--format=masks"];
+        arguments.push("--default-cpu-bind=threads");
+        arguments.extend(options.split_whitespace());
+        let done = berth(&arguments, "");
+        assert_eq!(done.stdout, masks, "{options}: {}", done.stderr);
+    }
+}
