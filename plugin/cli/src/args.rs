@@ -89,6 +89,12 @@ pub(crate) struct PlanArgs {
     /// Tasks on each node: here as many, or at most as many as -n
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
     pub ntasks_per_node: Option<u32>,
+    /// Nodes: one, as a plan is of one node
+    #[arg(short = 'N', long, value_name = "N", value_parser = one_node, help_heading = "Request")]
+    pub nodes: Option<u32>,
+    /// Give the step only the cores it needs; --cores says which they are
+    #[arg(long, help_heading = "Request")]
+    pub exact: bool,
     /// CPUs per task
     #[arg(short = 'c', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
     pub cpus_per_task: u32,
@@ -176,6 +182,9 @@ pub(crate) struct PlanArgs {
     /// TaskPluginParam=autobind=: the level where none is asked and none fits
     #[arg(long, value_name = "LEVEL", help_heading = "Rules")]
     pub autobind: Option<Autobind>,
+    /// CpuBind= of node or partition: taken where the request has no --cpu-bind of its own
+    #[arg(long, value_name = "LEVEL", help_heading = "Rules")]
+    pub default_cpu_bind: Option<CpuBind>,
     /// SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK: sockets in blocks where -m does not say
     #[arg(long, help_heading = "Rules")]
     pub block_by_default: bool,
@@ -228,6 +237,17 @@ pub(crate) enum BindingFail {
 pub(crate) enum CompatArg {
     Berth,
     Affinity,
+}
+
+/// `-N` in srun's spelling, of which only one node can be planned.
+fn one_node(text: &str) -> Result<u32, String> {
+    match text {
+        "1" | "1-1" => Ok(1),
+        _ => Err(format!(
+            "{text} nodes are asked for; a plan is of one node; leave -N out and give this node's \
+             share of the tasks with -n"
+        )),
+    }
 }
 
 impl PlanArgs {

@@ -79,6 +79,13 @@ fn unmet(args: &PlanArgs, on: &Host) -> Option<String> {
 /// What the user should know, from srun's ways and from the plan.
 pub(crate) fn notes(args: &PlanArgs, plan: &Plan) -> Vec<String> {
     let mut notes: Vec<_> = derive(args).note.into_iter().collect();
+    if args.exact && args.cores.is_none() && args.cpus.is_none() {
+        notes.push(
+            "--exact has slurmctld choose the cores, which is not planned here; name them with \
+             --cores"
+                .into(),
+        );
+    }
     notes.extend(
         args.cpu_bind
             .as_ref()

@@ -121,6 +121,18 @@ pub(crate) struct Derived {
 
 /// Derives them in srun's order.
 pub(crate) fn derive(args: &PlanArgs) -> Derived {
+    let mut derived = from_srun(args);
+    // Source: `launch_p_step_launch`: any bit keeps it out, also those of `verbose`,
+    // of the level that another option chose, and of a hint.
+    if derived.cpu_bind == CpuBind::default()
+        && let Some(site) = &args.default_cpu_bind
+    {
+        derived.cpu_bind = site.clone();
+    }
+    derived
+}
+
+fn from_srun(args: &PlanArgs) -> Derived {
     let mut derived = from_options(args);
     let Some(hint) = args.hint else {
         return derived;

@@ -162,7 +162,7 @@ fn exit_codes_and_texts() {
     assert!(
         unmet
             .stderr
-            .contains("-B asks for 4 sockets; this machine has 2"),
+            .contains("4 sockets are asked for; this machine has 2"),
         "{}",
         unmet.stderr
     );
@@ -321,4 +321,46 @@ fn man_pages_are_written() {
     assert_eq!(done.code, 0, "{}", done.stderr);
     let page = std::fs::read_to_string(folder.path().join("berth-plan.1")).unwrap();
     assert!(page.contains("cpu\\-bind"), "{page}");
+}
+
+#[test]
+fn one_node_is_planned_and_more_are_refused() {
+    for options in ["-N 1 -n 2", "--nodes=1-1 -n 2"] {
+        let done = plan(&format!("--machine pu:2 --format masks {options}"));
+        assert_eq!(done.stdout, "0x1,0x2\n", "{options}: {}", done.stderr);
+    }
+    let done = plan("--machine pu:2 -N 2 -n 2");
+    assert_eq!(done.code, 2);
+    assert!(
+        done.stderr.contains("2 nodes are asked for"),
+        "{}",
+        done.stderr
+    );
+}
+
+#[test]
+fn exact_says_what_is_not_planned_until_the_cores_are_named() {
+    let done = plan("--machine pu:4 --exact -n 1 --format masks");
+    assert!(
+        done.stderr.contains("name them with --cores"),
+        "{}",
+        done.stderr
+    );
+    let done = plan("--machine pu:4 --exact -n 1 --cores 2 --format masks");
+    assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("0x4\n", ""));
+}
+
+#[test]
+fn the_sites_cpu_bind_stands_only_where_nothing_else_does() {
+    for (options, masks) in [
+        ("", "0x1,0x2\n"),
+        ("--cpu-bind=cores", "0x3,0xC\n"),
+        ("-B1:2", "0x3,0xC\n"),
+    ] {
+        let mut arguments = vec!["plan", "--machine", "core:2 pu:2", "-n2", "--format=masks"];
+        arguments.push("--default-cpu-bind=threads");
+        arguments.extend(options.split_whitespace());
+        let done = berth(&arguments, "");
+        assert_eq!(done.stdout, masks, "{options}: {}", done.stderr);
+    }
 }
