@@ -162,7 +162,7 @@ fn exit_codes_and_texts() {
     assert!(
         unmet
             .stderr
-            .contains("4 sockets are asked for; this machine has 2"),
+            .contains("-B asks for 4 sockets; this machine has 2"),
         "{}",
         unmet.stderr
     );
