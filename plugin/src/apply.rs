@@ -11,8 +11,9 @@ use slurm_sys::views::TaskInfo;
 use crate::guard::SUCCESS;
 use crate::settings::{self, Notes};
 use crate::slurm_log::VERBOSE;
-use crate::step::{Intent, Step, is_refused, lock};
-use crate::{node, report, standing};
+use crate::standing::{self, Slurmish};
+use crate::step::{Intent, Step, is_refused, lock, own_cpus};
+use crate::{node, report};
 
 /// Slurm fails the step only for a negative result.
 const FAILED: c_int = -1;
@@ -42,42 +43,44 @@ pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
         tell(&format!("the script is not started: {}", step.note));
         return SUCCESS;
     }
-    let node_name = record.node_name().unwrap_or_default();
-    let code = bind(step, local_id, task, &node_name);
+    let code = bind(step, local_id, task, (slurm, &record));
     if local_id + 1 >= step.node_tasks {
         close(step);
     }
     code
 }
 
-fn bind(step: &mut Step, local_id: u32, task: TaskInfo, node_name: &str) -> c_int {
+/// The running Slurm and the record of its step.
+type Here<'a> = (Slurmish, &'a StepRecord<'a>);
+
+fn bind(step: &mut Step, local_id: u32, task: TaskInfo, here: Here<'_>) -> c_int {
     let wanted = match &step.intent {
         Intent::Bind(sets) => sets.get(local_id as usize).cloned(),
         Intent::Leave | Intent::Unplanned => None,
     };
     let Some(wanted) = wanted else {
-        show(step, task, node_name, &granted(task), false);
+        show(step, task, here, &granted(task), false);
         return SUCCESS;
     };
     let told = set(task, &wanted);
     if node::is_pretended() {
-        return pretend(step, task, node_name, &wanted, told.is_ok());
+        return pretend(step, task, here, &wanted, told.is_ok());
     }
     let told = match told {
         // task/affinity fails such a task too; on all of the step's cores it would
         // have the threads that the job specialised away.
-        Err(why) if !wanted.is_empty() => retry(step, task, why),
+        Err(why) if !wanted.is_empty() => retry(step, task, here, why),
         told => told,
     };
     match told {
         Ok(()) => {
             step.applied += 1;
-            show(step, task, node_name, &wanted, false);
+            show(step, task, here, &wanted, false);
             compare(step, task, &wanted);
             SUCCESS
         }
         Err(why) => {
-            show(step, task, node_name, &granted(task), true);
+            show(step, task, here, &granted(task), true);
             tell(&format!("task {} is not started: {why}", task.gtid));
             step.deviations.push(format!("task {}: {why}", task.gtid));
             FAILED
@@ -87,8 +90,8 @@ fn bind(step: &mut Step, local_id: u32, task: TaskInfo, node_name: &str) -> c_in
 
 /// On a machine that hwloc was told to show instead of this one, masks are for
 /// looking at: where the kernel cannot follow, the step runs all the same.
-fn pretend(step: &mut Step, task: TaskInfo, node: &str, wanted: &CpuSet, told: bool) -> c_int {
-    show(step, task, node, wanted, !told);
+fn pretend(step: &mut Step, task: TaskInfo, here: Here<'_>, wanted: &CpuSet, told: bool) -> c_int {
+    show(step, task, here, wanted, !told);
     if told && granted(task) == *wanted {
         step.applied += 1;
     } else if step.deviations.is_empty() {
@@ -101,11 +104,12 @@ fn pretend(step: &mut Step, task: TaskInfo, node: &str, wanted: &CpuSet, told: b
 
 /// Where the kernel takes none of a mask's CPUs (offline, or kept away by a
 /// cgroup), the step's own CPUs are the next best; it is said.
-fn retry(step: &mut Step, task: TaskInfo, why: String) -> Result<(), String> {
-    if step.own.is_empty() {
+fn retry(step: &mut Step, task: TaskInfo, here: Here<'_>, why: String) -> Result<(), String> {
+    let (slurm, record) = here;
+    let own = own_cpus(slurm, record);
+    if own.is_empty() {
         return Err(why);
     }
-    let own = step.own.clone();
     set(task, &own).map_err(|_| why.clone())?;
     step.deviations.push(format!(
         "task {}: {why}; bound to the step's CPUs {own}",
@@ -134,9 +138,10 @@ fn compare(step: &mut Step, task: TaskInfo, wanted: &CpuSet) {
     }
 }
 
-fn show(step: &Step, task: TaskInfo, node_name: &str, mask: &CpuSet, failed: bool) {
+fn show(step: &Step, task: TaskInfo, (_, record): Here<'_>, mask: &CpuSet, failed: bool) {
     if let Some(words) = &step.report {
-        report::to_user(&words.line(node_name, task, mask, failed));
+        let node_name = record.node_name().unwrap_or_default();
+        report::to_user(&words.line(&node_name, task, mask, failed));
     }
 }
 

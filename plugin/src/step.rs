@@ -23,8 +23,6 @@ pub(crate) struct Step {
     pub intent: Intent,
     /// The step's cores, as Slurm numbers them.
     pub cores: String,
-    /// CPUs of the step's cores: what is tried where the kernel refuses a mask.
-    pub own: CpuSet,
     /// The kind in the verbose report, such as "MASK", with the level's suffix.
     pub report: Option<crate::report::Words>,
     /// For the user, from the plan; taken by the first report.
@@ -124,7 +122,6 @@ fn read(slurm: Slurmish, record: &StepRecord<'_>) -> Option<Step> {
         name: name(id),
         intent,
         cores: record.step_alloc_cores().unwrap_or_default(),
-        own: own_cpus(slurm, record),
         report: crate::report::words(bits, slurm.layout),
         note,
         request: env(ENV_REQUEST),
@@ -164,8 +161,8 @@ fn intent(slurm: Slurmish, record: &StepRecord<'_>, bits: u32, text: &str) -> In
     )
 }
 
-/// CPUs of the step's cores, by slurmd's map.
-fn own_cpus(slurm: Slurmish, record: &StepRecord<'_>) -> CpuSet {
+/// CPUs of the step's cores, by slurmd's map: what is tried where the kernel refuses a mask.
+pub(crate) fn own_cpus(slurm: Slurmish, record: &StepRecord<'_>) -> CpuSet {
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
     let Some(conf) = conf.filter(|conf| node::sane(conf).is_ok()) else {

@@ -5,7 +5,7 @@
 use std::fmt;
 use std::fs;
 use std::io;
-use std::mem::size_of_val;
+use std::mem::{MaybeUninit, size_of_val};
 
 use berth_placement::CpuSet;
 use berth_placement::cpuset::MAX_CPUS;
@@ -104,7 +104,8 @@ pub fn set_affinity(pid: pid_t, cpus: &CpuSet) -> Result<(), AffinityError> {
 /// # Errors
 /// [`AffinityError`] with the kernel's `errno`: `ESRCH` if there is no such process.
 pub fn affinity_of(pid: pid_t) -> Result<CpuSet, AffinityError> {
-    let mut words = [0u64; WORDS];
+    // Not zeroed: that would cost as much as the call.
+    let mut words = [const { MaybeUninit::<u64>::uninit() }; WORDS];
     // SAFETY: `words` is ours and of that many bytes; the kernel
     // (sched_getaffinity(2)) writes no more than it is told and returns how many.
     let written = unsafe {
@@ -118,8 +119,11 @@ pub fn affinity_of(pid: pid_t) -> Result<CpuSet, AffinityError> {
     let Ok(bytes) = usize::try_from(written) else {
         return Err(AffinityError::last(pid, None));
     };
-    let used = bytes.div_ceil(size_of::<u64>());
-    Ok(CpuSet::from_words(words.get(..used).unwrap_or(&words)))
+    // The kernel's masks are whole words.
+    let used = words.get(..bytes / size_of::<u64>()).unwrap_or_default();
+    // SAFETY: the kernel has written these bytes, and any bytes are a u64.
+    let used = unsafe { std::slice::from_raw_parts(used.as_ptr().cast::<u64>(), used.len()) };
+    Ok(CpuSet::from_words(used))
 }
 
 /// The same, from `/proc/PID/status`: the kernel's own text, for comparison.

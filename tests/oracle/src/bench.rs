@@ -129,7 +129,7 @@ pub fn rows(pair: &Pair, cpus: u16, pid: i32) -> Vec<Row> {
         ),
     ];
     if cpus <= MOST_IN_MASK {
-        let list = masks(cpus, false);
+        let list = masks(cpus, cpus);
         let asked = (cpus, 1, c.CPU_BIND_MASK as u16);
         rows.push(launch(pair, CASES[3], &case(pair, cpus, asked, Some(list))));
         rows.push(tasks(pair, CASES[4], cpus, pid));
@@ -137,18 +137,17 @@ pub fn rows(pair: &Pair, cpus: u16, pid: i32) -> Vec<Row> {
     rows
 }
 
-/// One CPU a task; beside it the first, where the kernel of a small machine is to take each mask.
-fn masks(cpus: u16, with_first: bool) -> String {
+/// A mask of one CPU for each of so many tasks, as wide as the machine; after `last` it begins anew.
+fn masks(cpus: u16, last: u16) -> String {
     let digits = usize::from(cpus).div_ceil(4);
     let mask = |cpu: u16| {
         let mut digits = vec![0u8; digits];
-        let last = digits.len() - 1;
-        digits[last - usize::from(cpu / 4)] |= 1 << (cpu % 4);
-        digits[last] |= u8::from(with_first);
+        let units = digits.len() - 1;
+        digits[units - usize::from(cpu / 4)] |= 1 << (cpu % 4);
         let digits = digits.into_iter().map(|digit| format!("{digit:X}"));
         format!("0x{}", digits.collect::<String>())
     };
-    (0..cpus).map(mask).collect::<Vec<_>>().join(",")
+    (0..cpus).map(|task| mask(task % last)).collect::<Vec<_>>().join(",")
 }
 
 fn case(pair: &Pair, cpus: u16, asked: (u16, u16, u16), cpu_bind: Option<String>) -> Case {
@@ -213,7 +212,9 @@ fn launch(pair: &Pair, name: &'static str, case: &Case) -> Row {
 
 /// slurmstepd's side: the list that both launch hooks write for a task a thread.
 fn tasks(pair: &Pair, name: &'static str, cpus: u16, pid: i32) -> Row {
-    let list = masks(cpus, true);
+    // CPUs that the kernel has: of a mask that it cuts we would tell the user, at every call.
+    let real = std::thread::available_parallelism().map_or(1, |real| real.get() as u16);
+    let list = masks(cpus, real);
     let threads = pair.slurm.layout.constants.CPU_BIND_TO_THREADS as u16;
     let case = case(pair, cpus, (cpus, 1, threads), None);
     let mut slurmd = Launch::new(&case, pair.slurm);
