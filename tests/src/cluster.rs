@@ -67,13 +67,28 @@ impl Cluster {
         command
     }
 
-    /// Runs a program of Slurm to its end.
+    /// Runs a program of Slurm to its end; panics if there is none within two minutes,
+    /// as with a job that can never start.
     #[track_caller]
     pub fn run(&self, name: &str, arguments: &[&str]) -> Done {
-        let output = self.program(name).args(arguments).output();
-        output
-            .unwrap_or_else(|error| panic!("{name} cannot be run: {error}"))
-            .into()
+        self.run_with(name, arguments, &[])
+    }
+
+    /// The same, with these variables in its environment.
+    #[track_caller]
+    pub fn run_with(&self, name: &str, arguments: &[&str], variables: &[(&str, &str)]) -> Done {
+        let mut patient = self.program("timeout");
+        patient.args(["--kill-after=5", "120", "env"]);
+        // For the program alone: a preloaded library has no business in timeout.
+        patient.args(
+            variables
+                .iter()
+                .map(|(name, value)| format!("{name}={value}")),
+        );
+        let output = patient.arg(name).args(arguments).output();
+        let done = Done::from(output.unwrap_or_else(|error| panic!("timeout: {error}")));
+        assert!(done.code != Some(124), "{name} {arguments:?}: {done:#?}");
+        done
     }
 
     /// `srun ARGUMENTS…`

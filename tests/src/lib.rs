@@ -4,9 +4,11 @@
 mod builder;
 mod cluster;
 mod output;
+mod preload;
 mod under_test;
 
 pub use builder::Builder;
 pub use cluster::{Batch, Cluster};
 pub use output::{Done, mask};
+pub use preload::Preload;
 pub use under_test::{command, object, skip};

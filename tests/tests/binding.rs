@@ -1,7 +1,7 @@
 //! Steps and scripts on a real cluster: what was asked, what the kernel says, what
 //! the user and the administrator are told.
 
-use berth_tests::{Cluster, Done};
+use berth_tests::{Cluster, Done, Preload};
 
 /// Two CPUs are enough for every fact here, and all that a small machine has.
 fn cluster() -> Option<Cluster> {
@@ -283,12 +283,6 @@ fn the_option_stands_in_every_help() {
 /// is little, and telling the kernel its mask is not among it.
 #[test]
 fn the_parent_tells_the_kernel_not_the_task() {
-    let folder = tempfile::tempdir().unwrap();
-    let (code, object, calls) = (
-        folder.path().join("p.c"),
-        folder.path().join("watch.so"),
-        folder.path().join("calls"),
-    );
     let source = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <fcntl.h>\n#include <sched.h>\n\
         #include <stdarg.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <sys/syscall.h>\n\
         #include <unistd.h>\n\
@@ -302,15 +296,11 @@ fn the_parent_tells_the_kernel_not_the_task() {
         for (int i = 0; i < 6; i++) a[i] = va_arg(list, long); va_end(list);\n\
         if (number == SYS_sched_setaffinity) note(a[0]);\n\
         return ((long (*)(long, ...))dlsym(RTLD_NEXT, \"syscall\"))(number, a[0], a[1], a[2], a[3], a[4], a[5]); }\n";
-    std::fs::write(&code, source).unwrap();
-    let built = std::process::Command::new("cc")
-        .args(["-shared", "-fPIC", "-o"])
-        .args([&object, &code])
-        .status();
-    assert!(built.unwrap().success());
+    let watch = Preload::build(source);
+    let calls = watch.folder().join("calls");
     let cluster = Cluster::builder()
         .plugstack(Some(""))
-        .env("LD_PRELOAD", &object.to_string_lossy())
+        .env("LD_PRELOAD", watch.object())
         .env("WATCH_FILE", &calls.to_string_lossy())
         .up();
     // hwloc binds itself to look at each CPU, when slurmd starts and in our child.

@@ -1,10 +1,7 @@
 //! `--mem-bind` on real clusters: what the task has, what it prints beside what
 //! task/affinity prints, what is refused before anything starts.
 
-use std::path::Path;
-use std::process::Command;
-
-use berth_tests::{Cluster, Done};
+use berth_tests::{Cluster, Done, Preload};
 
 /// Each task prints its policy as the kernel tells it, read by the task itself.
 const POLICY: [&str; 3] = [
@@ -232,8 +229,7 @@ fn several_numa_nodes_are_planned_and_the_step_runs() {
 
 /// A cluster in which the kernel answers memory policy calls as `mode` says: `none`
 /// has none, `refuse` takes no node. Each call that sets one is noted in the file.
-fn with_other_kernel(folder: &Path, mode: &str, plugstack: &str) -> Cluster {
-    let (code, object) = (folder.join("k.c"), folder.join("kernel.so"));
+fn with_other_kernel(mode: &str, plugstack: &str) -> (Preload, Cluster) {
     let source = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <errno.h>\n#include <fcntl.h>\n\
         #include <stdarg.h>\n#include <stdlib.h>\n#include <string.h>\n#include <sys/syscall.h>\n\
         #include <unistd.h>\n\
@@ -247,23 +243,20 @@ fn with_other_kernel(folder: &Path, mode: &str, plugstack: &str) -> Cluster {
         { errno = ENOSYS; return -1; }\n\
         if (mode && !strcmp(mode, \"refuse\") && sets) { errno = EINVAL; return -1; }\n\
         return ((long (*)(long, ...))dlsym(RTLD_NEXT, \"syscall\"))(number, a[0], a[1], a[2], a[3], a[4], a[5]); }\n";
-    std::fs::write(&code, source).unwrap();
-    let built = Command::new("cc")
-        .args(["-shared", "-fPIC", "-o"])
-        .args([&object, &code])
-        .status();
-    assert!(built.unwrap().success());
-    Cluster::builder()
+    let kernel = Preload::build(source);
+    let calls = kernel.folder().join("calls");
+    let cluster = Cluster::builder()
         .plugstack(Some(plugstack))
-        .env("LD_PRELOAD", &object.to_string_lossy())
+        .env("LD_PRELOAD", kernel.object())
         .env("KERNEL", mode)
-        .env("KERNEL_CALLS", &folder.join("calls").to_string_lossy())
-        .up()
+        .env("KERNEL_CALLS", &calls.to_string_lossy())
+        .up();
+    (kernel, cluster)
 }
 
 /// How often a policy was set while the step ran.
-fn calls_during(folder: &Path, step: impl FnOnce()) -> u64 {
-    let calls = folder.join("calls");
+fn calls_during(kernel: &Preload, step: impl FnOnce()) -> u64 {
+    let calls = kernel.folder().join("calls");
     // hwloc tries every call when slurmd starts.
     let _ = std::fs::remove_file(&calls);
     step();
@@ -275,15 +268,14 @@ fn a_task_makes_one_call_and_none_without_a_policy() {
     if !has_numa() {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let cluster = with_other_kernel(folder.path(), "ours", "");
+    let (kernel, cluster) = with_other_kernel("ours", "");
     for (options, calls) in [
         (&["-n3", "-O", "--mem-bind=local,v"][..], 3),
         (&["-n2", "-O", "--mem-bind=prefer,map_mem:0"], 2),
         (&["-n1", "--mem-bind=none,v"], 0),
         (&["-n1", "--cpu-bind=cores"], 0),
     ] {
-        let made = calls_during(folder.path(), || {
+        let made = calls_during(&kernel, || {
             cluster.srun(&[options, &["true"]].concat()).expect_ok();
         });
         assert_eq!(made, calls, "{options:?}");
@@ -292,10 +284,9 @@ fn a_task_makes_one_call_and_none_without_a_policy() {
 
 #[test]
 fn a_kernel_without_policies_is_said_and_the_step_runs() {
-    let folder = tempfile::tempdir().unwrap();
-    let cluster = with_other_kernel(folder.path(), "none", "");
+    let (kernel, cluster) = with_other_kernel("none", "");
     for option in ["--mem-bind=local,v", "--mem-bind=map_mem:5"] {
-        let calls = calls_during(folder.path(), || {
+        let calls = calls_during(&kernel, || {
             let done = cluster.srun(&["-n2", "-O", option, "true"]);
             assert!(done.ok(), "{done:#?}");
             let says = "berth: note: memory binding is not available on this node";
@@ -313,8 +304,7 @@ fn what_the_kernel_refuses_ends_the_task_that_named_it_and_no_other() {
     if !has_numa() {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let cluster = with_other_kernel(folder.path(), "refuse", "");
+    let (kernel, cluster) = with_other_kernel("refuse", "");
     let named = cluster.srun(&["-n1", "--mem-bind=map_mem:0", "echo", "started"]);
     assert!(!named.ok() && named.stdout.is_empty(), "{named:#?}");
     let says = "berth: error: task 0: --mem-bind asks for NUMA nodes 0x1; the kernel refuses them";
@@ -326,7 +316,7 @@ fn what_the_kernel_refuses_ends_the_task_that_named_it_and_no_other() {
         assert!(near.stderr.starts_with("berth: note: task 0:"), "{near:#?}");
     }
     drop(cluster);
-    let cluster = with_other_kernel(folder.path(), "refuse", "compat=affinity");
+    let (_kernel, cluster) = with_other_kernel("refuse", "compat=affinity");
     let same = cluster.srun(&["-n1", "--mem-bind=map_mem:0", "echo", "started"]);
     assert_eq!(same.stdout, "started\n", "as with task/affinity: {same:#?}");
 }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use berth_tests::{Builder, Cluster, command};
+use berth_tests::{Builder, Cluster, Preload, command};
 
 const CORES: [&str; 3] = ["-n2", "--exclusive", "--cpu-bind=cores"];
 
@@ -14,23 +14,6 @@ fn two_cpus() -> bool {
         berth_tests::skip("needs two CPUs");
     }
     enough
-}
-
-/// A library that changes one answer of the system for Slurm's daemons, built from C.
-fn preload(name: &str, source: &str) -> (tempfile::TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let (code, object) = (
-        folder.path().join("p.c"),
-        folder.path().join(format!("{name}.so")),
-    );
-    std::fs::write(&code, source).unwrap();
-    let built = Command::new("cc")
-        .args(["-shared", "-fPIC", "-o"])
-        .args([&object, &code])
-        .status()
-        .unwrap();
-    assert!(built.success());
-    (folder, object)
 }
 
 fn berth() -> Builder {
@@ -52,8 +35,8 @@ fn an_unknown_release_line_makes_it_inert() {
     }
     // 99: a line that Slurm will have some day.
     let source = "long slurm_api_version(void) { return 99L << 16; }";
-    let (_folder, object) = preload("future", source);
-    let cluster = berth().env("LD_PRELOAD", &object.to_string_lossy()).up();
+    let future = Preload::build(source);
+    let cluster = berth().env("LD_PRELOAD", future.object()).up();
     lives(&cluster, ["0x3", "0x3"]);
     let log = cluster.slurmd_log();
     let loud: Vec<_> = log
@@ -79,8 +62,8 @@ fn a_record_that_fails_its_check_is_not_used() {
     // The check has the kernel look at each pointer first; here it finds nothing there.
     let source = "#include <errno.h>\n#include <sys/types.h>\n\
                   ssize_t process_vm_readv(void) { errno = EFAULT; return -1; }";
-    let (_folder, object) = preload("blind", source);
-    let cluster = berth().env("LD_PRELOAD", &object.to_string_lossy()).up();
+    let blind = Preload::build(source);
+    let cluster = berth().env("LD_PRELOAD", blind.object()).up();
     // Bound to the step's cores all the same, by Slurm's public interface.
     assert_eq!(
         cluster.task_masks(&["-n1", "-c1", "--cpu-bind=cores"]),

@@ -106,13 +106,22 @@ impl Mode {
         let number = |limit: u32| move |text: &str| parse_id(text).filter(|id| *id < limit);
         let mask = |text: &str| CpuSet::from_hex(text).ok();
         Some(match name {
-            "map_cpu" | "mapcpu" => entries(list, "CPU numbers", number(MAX_CPUS))
-                .map(|ids| Self::MapCpu(ids.into_iter().map(CpuId).collect())),
-            "mask_cpu" | "maskcpu" => entries(list, "CPU masks", mask).map(Self::MaskCpu),
-            "map_ldom" | "mapldom" => {
-                entries(list, "NUMA node numbers", number(MAX_CPUS)).map(Self::MapLdom)
+            "map_cpu" | "mapcpu" => {
+                entries(list, "CPU numbers such as 0,2 or 1*4", number(MAX_CPUS))
+                    .map(|ids| Self::MapCpu(ids.into_iter().map(CpuId).collect()))
             }
-            "mask_ldom" | "maskldom" => entries(list, "NUMA node masks", mask).map(Self::MaskLdom),
+            "mask_cpu" | "maskcpu" => {
+                entries(list, "CPU masks such as 0x1,0xc or 0x3*4", mask).map(Self::MaskCpu)
+            }
+            "map_ldom" | "mapldom" => entries(
+                list,
+                "NUMA node numbers such as 0,2 or 1*4",
+                number(MAX_CPUS),
+            )
+            .map(Self::MapLdom),
+            "mask_ldom" | "maskldom" => {
+                entries(list, "NUMA node masks such as 0x1,0x6 or 0x3*4", mask).map(Self::MaskLdom)
+            }
             _ => return None,
         })
     }
@@ -161,8 +170,7 @@ pub(crate) fn entries<T: Clone>(
     what: &str,
     read: impl Fn(&str) -> Option<T>,
 ) -> Result<Vec<T>, TextError> {
-    let wrong =
-        |part: &str| TextError::new(part, &format!("in a list of {what} such as 0,2 or 1*4"));
+    let wrong = |part: &str| TextError::new(part, &format!("in a list of {what}"));
     let mut values = Vec::new();
     for part in list.split(',') {
         let (value, count) = part.split_once('*').unwrap_or((part, "1"));

@@ -16,8 +16,14 @@ pub struct TextError {
 impl TextError {
     pub(crate) fn new(found: &str, wanted: &str) -> Self {
         // A list of a megabyte must not become an error of a megabyte.
-        let mut short: String = found.chars().take(40).collect();
-        if short.len() < found.len() {
+        let mut letters = found.chars();
+        // Nor may a user's escape sequence reach an administrator's terminal.
+        let shown = letters.by_ref().take(40).map(|letter| match letter {
+            control if control.is_control() => char::REPLACEMENT_CHARACTER,
+            other => other,
+        });
+        let mut short: String = shown.collect();
+        if letters.next().is_some() {
             short.push('…');
         }
         Self {
@@ -33,7 +39,10 @@ impl TextError {
 
 impl fmt::Display for TextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "\"{}\" is not {}", self.found, self.wanted)
+        match self.found.as_str() {
+            "" => write!(f, "an empty text is not {}", self.wanted),
+            found => write!(f, "\"{found}\" is not {}", self.wanted),
+        }
     }
 }
 

@@ -82,8 +82,12 @@ impl MemPolicy {
         let node = |text: &str| parse_id(text).filter(|id| *id < MAX_CPUS).map(NumaId);
         let mask = |text: &str| NodeSet::from_hex(text).ok();
         Some(match name {
-            "map_mem" | "mapmem" => entries(list, "NUMA node numbers", node).map(Self::Map),
-            "mask_mem" | "maskmem" => entries(list, "NUMA node masks", mask).map(Self::Mask),
+            "map_mem" | "mapmem" => {
+                entries(list, "NUMA node numbers such as 0,2 or 1*4", node).map(Self::Map)
+            }
+            "mask_mem" | "maskmem" => {
+                entries(list, "NUMA node masks such as 0x1,0x6 or 0x3*4", mask).map(Self::Mask)
+            }
             _ => return None,
         })
     }

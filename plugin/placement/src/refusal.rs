@@ -116,9 +116,11 @@ impl fmt::Display for Refusal {
                 own,
             } => {
                 let asked = short(asked.to_string());
+                let cpus = if outside.count() == 1 { "CPU" } else { "CPUs" };
+                let (outside, own) = (short(outside.to_string()), short(own.to_string()));
                 write!(
                     f,
-                    "--cpu-bind={asked} names CPU {outside}; this step's CPUs here are {own}; \
+                    "--cpu-bind={asked} names {cpus} {outside}; this step's CPUs here are {own}; \
                      name only those, or let --cpu-bind=cores choose"
                 )
             }

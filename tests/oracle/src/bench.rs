@@ -147,7 +147,10 @@ fn masks(cpus: u16, last: u16) -> String {
         let digits = digits.into_iter().map(|digit| format!("{digit:X}"));
         format!("0x{}", digits.collect::<String>())
     };
-    (0..cpus).map(|task| mask(task % last)).collect::<Vec<_>>().join(",")
+    (0..cpus)
+        .map(|task| mask(task % last))
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 fn case(pair: &Pair, cpus: u16, asked: (u16, u16, u16), cpu_bind: Option<String>) -> Case {

@@ -1,0 +1,185 @@
+//! What cannot be: refused with a text that names the offending part, by berth or by
+//! srun before it; nothing is launched, and the node is idle afterwards.
+
+use berth_tests::{Cluster, Done, Preload};
+
+/// Broken lists reach slurmd from programs that use Slurm's API. Here srun is one: its
+/// own reader of these options (`slurm_verify_cpu_bind`, `slurm_verify_mem_bind`) is
+/// replaced by one that sends on what two variables say.
+const RAW: &str = "#include <stdint.h>\n#include <stdlib.h>\n\
+    extern char *xstrdup(const char *text);\n\
+    static int raw(const char *kind, char **list, uint32_t *bits) {\n\
+    const char *sent = getenv(\"RAW_LIST\"), *mode = getenv(kind);\n\
+    if (mode) { *bits = strtoul(mode, 0, 16); *list = sent ? xstrdup(sent) : 0; }\n\
+    return 0; }\n\
+    int slurm_verify_cpu_bind(const char *given, char **list, uint32_t *bits)\n\
+    { (void)given; return raw(\"RAW_CPU\", list, bits); }\n\
+    int slurm_verify_mem_bind(const char *given, char **list, uint32_t *bits)\n\
+    { (void)given; return raw(\"RAW_MEM\", list, bits); }\n";
+
+const MAP_CPU: &str = "80";
+const MASK_CPU: &str = "100";
+const MAP_LDOM: &str = "400";
+const MASK_LDOM: &str = "800";
+const MAP_MEM: &str = "8";
+const MASK_MEM: &str = "10";
+
+/// A cluster of two CPUs or more; the facts here need no others.
+fn cluster() -> Option<Cluster> {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    if cpus < 2 {
+        berth_tests::skip("needs two CPUs");
+        return None;
+    }
+    Some(Cluster::builder().plugstack(Some("")).up())
+}
+
+/// A refused step: the text for the user, no task, a node that is well.
+#[track_caller]
+fn refused(cluster: &Cluster, options: &[&str], variables: &[(&str, &str)], says: &str) {
+    let begun = cluster.folder().join("begun");
+    let touch = ["touch", &begun.to_string_lossy()];
+    let done: Done = cluster.run_with("srun", &[options, &touch].concat(), variables);
+    let asked = format!("{options:.200?} {variables:.200?}");
+    assert!(!done.ok(), "{asked}: {done:#?}");
+    assert!(
+        done.stderr.contains(says),
+        "no {says:?} for {asked} in {done:#?}"
+    );
+    assert!(done.stderr.len() < 1000, "too much for {asked}: {done:#?}");
+    assert!(!done.stderr.contains('\u{1b}'), "{asked}: {done:#?}");
+    assert!(!begun.exists(), "{asked}: a task was started");
+    cluster.wait_idle();
+}
+
+#[test]
+fn lists_that_ask_for_what_is_not_there() {
+    let Some(cluster) = cluster() else { return };
+    let long = format!("--cpu-bind=mask_cpu:0x{}", "f".repeat(10_000));
+    let holes = format!("--cpu-bind=mask_cpu:0x{}", "a".repeat(10_000));
+    for (option, says) in [
+        (
+            "--cpu-bind=map_cpu:1",
+            "berth: --cpu-bind=map_cpu:1 names CPU 1; this step's CPUs here are 0",
+        ),
+        ("--cpu-bind=mask_cpu:0x2", "names CPU 1; this step's CPUs"),
+        (&long, "ff… names CPUs 1-39999; this step's CPUs here are 0"),
+        (&holes, "aa… names CPUs 1,3,5,7,9,"),
+        (
+            "--cpu-bind=mask_cpu:0x0",
+            "task 0 on this node an empty mask",
+        ),
+        ("--cpu-bind=map_ldom:99", "--cpu-bind=map_ldom:99"),
+    ] {
+        refused(&cluster, &["-n1", option], &[], says);
+    }
+}
+
+#[test]
+fn what_srun_refuses_itself() {
+    let Some(cluster) = cluster() else { return };
+    for option in [
+        "--cpu-bind=map_cpu:a",
+        "--cpu-bind=map_cpu:",
+        "--cpu-bind=mask_cpu:",
+        "--cpu-bind=nonsense",
+        "--mem-bind=map_mem:",
+        "--distribution=plane=0",
+        "--distribution=nonsense",
+    ] {
+        refused(&cluster, &["-n1", option], &[], "srun: ");
+    }
+    let log = cluster.slurmd_log();
+    assert!(!log.contains("launch task"), "one reached slurmd: {log}");
+}
+
+#[test]
+fn lists_that_reach_slurmd_broken() {
+    let Some(cluster) = cluster() else { return };
+    let raw = Preload::build(RAW);
+    let long = "x".repeat(100_000);
+    let no_cpu = "is not in a list of CPU numbers such as 0,2 or 1*4";
+    let no_mask = "is not in a list of CPU masks such as 0x1,0xc or 0x3*4";
+    let no_node = "is not in a list of NUMA node numbers such as 0,2 or 1*4";
+    let cases = [
+        (
+            MAP_CPU,
+            "",
+            "--cpu-bind=map_cpu came without its list; give one",
+        ),
+        (
+            MAP_CPU,
+            "zz",
+            &format!("--cpu-bind=map_cpu: \"zz\" {no_cpu}"),
+        ),
+        (MAP_CPU, "0,x", &format!("\"x\" {no_cpu}")),
+        (MAP_CPU, "0,,1", &format!("an empty text {no_cpu}")),
+        (MAP_CPU, "0-", &format!("\"0-\" {no_cpu}")),
+        (MAP_CPU, "-1", &format!("\"-1\" {no_cpu}")),
+        (
+            MAP_CPU,
+            "99999999999999999999",
+            "\"99999999999999999999\" is",
+        ),
+        (MAP_CPU, "0*99999999999", "\"0*99999999999\" is"),
+        (MAP_CPU, &long, &format!("xxx…\" {no_cpu}")),
+        (
+            MAP_CPU,
+            "0*65537",
+            "\"0*65537\" is not within 65536 entries of a list",
+        ),
+        (
+            MASK_CPU,
+            "0x",
+            &format!("--cpu-bind=mask_cpu: \"0x\" {no_mask}"),
+        ),
+        (MASK_CPU, "0x1,0xz", &format!("\"0xz\" {no_mask}")),
+        (MASK_CPU, "\u{1b}[2J0x1", &format!("[2J0x1\" {no_mask}")),
+        (
+            MAP_LDOM,
+            "0,x",
+            &format!("--cpu-bind=map_ldom: \"x\" {no_node}"),
+        ),
+        (MASK_LDOM, "0xg", "--cpu-bind=mask_ldom: \"0xg\" is not"),
+        (
+            MAP_MEM,
+            "",
+            "--mem-bind=map_mem came without its list; give one",
+        ),
+        (
+            MAP_MEM,
+            "0,x",
+            &format!("--mem-bind=map_mem: \"x\" {no_node}"),
+        ),
+        (MASK_MEM, "0xg", "--mem-bind=mask_mem: \"0xg\" is not"),
+    ];
+    for (bits, list, says) in cases {
+        let memory = [MAP_MEM, MASK_MEM].contains(&bits);
+        let (option, kind) = if memory {
+            ("--mem-bind=local", "RAW_MEM")
+        } else {
+            ("--cpu-bind=cores", "RAW_CPU")
+        };
+        let preload = ("LD_PRELOAD", raw.object());
+        let sent = [preload, (kind, bits), ("RAW_LIST", list)];
+        refused(&cluster, &["-n1", option], &sent, says);
+    }
+    // No list at all, not even an empty one.
+    let nothing = [("LD_PRELOAD", raw.object()), ("RAW_CPU", MAP_CPU)];
+    refused(
+        &cluster,
+        &["-n1", "--cpu-bind=cores"],
+        &nothing,
+        "came without its list",
+    );
+    let log = cluster.slurmd_log();
+    assert_eq!(
+        log.matches("bound=refused").count(),
+        cases.len() + 1,
+        "{log}"
+    );
+    assert_eq!(
+        cluster.task_masks(&["-n1", "-c1", "--cpu-bind=cores"]),
+        ["0x1"]
+    );
+}
