@@ -64,7 +64,9 @@ fn say_unheard(spank: &SpankHandle<'_>) {
     let batch = standing::unjudged().map(|slurm| slurm.layout.constants.SLURM_BATCH_SCRIPT);
     let is_batch = spank.job_stepid().ok() == batch;
     let is_first = spank.job_nodeid().is_ok_and(|node| node == 0);
-    if settings::current().notes == Notes::User && is_first && !is_batch {
+    let switch = spank.getenv(report::ENV_NOTES).ok().flatten();
+    let hushed = report::is_hushed(switch.as_deref());
+    if settings::current().notes == Notes::User && is_first && !is_batch && !hushed {
         report::to_user(&format!(
             "berth: note: --binding={binding} is not honoured on this node; its administrator \
              finds the reason in slurmd's log\n"

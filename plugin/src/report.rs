@@ -77,6 +77,15 @@ impl Words {
     }
 }
 
+/// A user's own switch for notes, in the job's environment: to plugins,
+/// `--cpu-bind=quiet` looks the same as saying nothing (`slurm_verify_cpu_bind`).
+pub(crate) const ENV_NOTES: &str = "BERTH_NOTES";
+
+/// Whether this value of the switch silences the notes.
+pub(crate) fn is_hushed(switch: Option<&str>) -> bool {
+    switch == Some("off")
+}
+
 /// Writes to stderr, which slurmstepd has joined to the job's by now.
 pub(crate) fn to_user(text: &str) {
     // SAFETY: the kernel reads as many bytes as there are. A short or failed

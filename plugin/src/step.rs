@@ -14,7 +14,7 @@ use crate::guard::SUCCESS;
 use crate::launch::{ENV_BOUND, ENV_NOTE, ENV_REQUEST, ENV_RULE, is_off, name};
 use crate::settings;
 use crate::standing::{self, Slurmish};
-use crate::{batch, convert, node, task_memory};
+use crate::{batch, convert, node, report, task_memory};
 
 /// What slurmstepd knows of its step from `pre_setuid` on.
 pub(crate) struct Step {
@@ -24,7 +24,7 @@ pub(crate) struct Step {
     /// The step's cores, as Slurm numbers them.
     pub cores: String,
     /// The kind in the verbose report, such as "MASK", with the level's suffix.
-    pub report: Option<crate::report::Words>,
+    pub report: Option<report::Words>,
     /// For the user, from the plan; taken by the first report.
     pub note: String,
     pub request: String,
@@ -122,7 +122,7 @@ fn read(slurm: Slurmish, record: &StepRecord<'_>) -> Option<Step> {
         name: name(id),
         intent,
         cores: record.step_alloc_cores().unwrap_or_default(),
-        report: crate::report::words(bits, slurm.layout),
+        report: report::words(bits, slurm.layout),
         note,
         request: env(ENV_REQUEST),
         rule: env(ENV_RULE),
@@ -131,7 +131,9 @@ fn read(slurm: Slurmish, record: &StepRecord<'_>) -> Option<Step> {
             StepKind::Regular => task_memory::prepare(slurm, record),
             _ => String::new(),
         },
-        speaks: record.nodeid() == 0 && id.kind != StepKind::Batch,
+        speaks: record.nodeid() == 0
+            && id.kind != StepKind::Batch
+            && !report::is_hushed(record.env_get(report::ENV_NOTES).as_deref()),
         node_tasks: record.node_tasks(),
         applied: 0,
         deviations: Vec::new(),

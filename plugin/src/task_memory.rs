@@ -15,10 +15,10 @@ use slurm_sys::{SlurmdConf, StepRecord};
 
 use crate::guard::SUCCESS;
 use crate::memory::{ENV_ASKED, ENV_MASKS, mem_bind};
-use crate::node;
 use crate::settings::{self, Notes};
 use crate::stack_line::{Hex, Line};
 use crate::standing::Slurmish;
+use crate::{node, report};
 
 /// `pre_launch` not succeeding ends the task before its program starts.
 const FAILED: c_int = -1;
@@ -87,7 +87,8 @@ pub(crate) fn prepare(slurm: Slurmish, record: &StepRecord<'_>) -> String {
         kind: if prefer { Kind::Prefer } else { Kind::Bind },
         strict: settings.fixes != Fixes::NONE && !prefer && asked.policy != Some(MemPolicy::Local),
         pretended: node::is_pretended(),
-        notes: settings.notes == Notes::User,
+        notes: settings.notes == Notes::User
+            && !report::is_hushed(record.env_get(report::ENV_NOTES).as_deref()),
         report,
         host: conf.and_then(|conf| conf.hostname()).unwrap_or_default(),
     };

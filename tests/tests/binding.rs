@@ -157,6 +157,15 @@ fn what_cannot_be_had_is_said_once_and_the_step_runs() {
     );
     let quiet = cluster.srun(&["-n2", "--cpu-bind=cores", "true"]);
     assert_eq!(quiet.stderr, "", "nothing to say");
+    let asked = ["-n2", "--exclusive", "--binding=linear:2", "true"];
+    let hushed = cluster.run_with("srun", &asked, &[("BERTH_NOTES", "off")]);
+    assert_eq!((hushed.ok(), hushed.stderr.as_str()), (true, ""));
+    let log = cluster.slurmd_log();
+    assert_eq!(
+        log.matches(": note: --binding=linear:2").count(),
+        2,
+        "{log}"
+    );
 }
 
 #[test]
