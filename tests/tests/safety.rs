@@ -1,9 +1,6 @@
 //! What must never take a node down: an unknown release, a record that makes no
 //! sense, task/affinity beside us, wrong settings, a missing command.
 
-use std::path::PathBuf;
-use std::process::Command;
-
 use berth_tests::{Builder, Cluster, Preload, command};
 
 const CORES: [&str; 3] = ["-n2", "--exclusive", "--cpu-bind=cores"];
