@@ -304,7 +304,7 @@ fn what_the_kernel_refuses_ends_the_task_that_named_it_and_no_other() {
     if !has_numa() {
         return;
     }
-    let (kernel, cluster) = with_other_kernel("refuse", "");
+    let (_kernel, cluster) = with_other_kernel("refuse", "");
     let named = cluster.srun(&["-n1", "--mem-bind=map_mem:0", "echo", "started"]);
     assert!(!named.ok() && named.stdout.is_empty(), "{named:#?}");
     let says = "berth: error: task 0: --mem-bind asks for NUMA nodes 0x1; the kernel refuses them";
