@@ -10,16 +10,11 @@ use std::process::{Command, ExitCode, Stdio};
 
 use berth_tests::{Cluster, command};
 
-/// Each task prints its number, its step, its CPUs and its memory policy as the kernel has them.
-const PROBE: &str = r#"while read -r key list; do case $key in Cpus_allowed_list:) cpus=$list;; esac; done < /proc/self/status
-read -r place policy rest < /proc/self/numa_maps
-echo "$SLURM_PROCID $SLURM_STEP_ID $cpus $policy""#;
-
 /// One allocation, every request a step of it.
 const STEPS: &str = r#"number=0
 while read -r request; do
     set -f; set -- $request
-    srun "$@" /bin/sh "$out/probe" > "$out/$number.out" 2> "$out/$number.err" < /dev/null
+    srun "$@" "$probe" probe > "$out/$number.out" 2> "$out/$number.err" < /dev/null
     number=$((number + 1))
 done < "$out/requests""#;
 
@@ -55,6 +50,9 @@ fn main() -> ExitCode {
         eprintln!("usage: berth-real REQUESTS");
         return ExitCode::from(2);
     };
+    if list == "probe" {
+        return probe();
+    }
     let text = fs::read_to_string(&list).unwrap_or_else(|why| panic!("{list}: {why}"));
     let requests: Vec<&str> = text
         .lines()
@@ -111,6 +109,22 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(wrong > 0))
 }
 
+/// What each task prints: its number, its step, its CPUs and its memory policy as the kernel has
+/// them. A shell would take a system call for every letter, which emulation makes felt.
+fn probe() -> ExitCode {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let cpus = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
+        .unwrap_or_default();
+    let maps = fs::read_to_string("/proc/self/numa_maps").unwrap_or_default();
+    let policy = maps.split(' ').nth(1).unwrap_or_default();
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let (task, step) = (variable("SLURM_PROCID"), variable("SLURM_STEP_ID"));
+    println!("{task} {step} {} {policy}", cpus.trim());
+    ExitCode::SUCCESS
+}
+
 fn lstopo(file: &Path) {
     let program = ["lstopo-no-graphics", "lstopo"];
     let done = program.iter().any(|program| {
@@ -126,12 +140,12 @@ fn lstopo(file: &Path) {
 /// Runs every request in one allocation of the whole node.
 fn ask(cluster: &Cluster, requests: &[&str]) -> Vec<Answer> {
     let out = tempfile::tempdir().expect("a temporary folder");
-    fs::write(out.path().join("probe"), PROBE).expect("the probe is written");
     fs::write(out.path().join("requests"), requests.join("\n") + "\n").expect("requests");
     let status = cluster
         .program("salloc")
         .args(["-Q", "-N1", "--exclusive", "bash", "-c", STEPS])
         .env("out", out.path())
+        .env("probe", std::env::current_exe().expect("this program"))
         .status();
     assert!(status.is_ok_and(|status| status.success()), "salloc failed");
     let read = |number: usize, kind: &str| {
@@ -159,19 +173,29 @@ fn answer(printed: &str, said: String) -> Answer {
     answer
 }
 
+/// Compares two answers to each request. With a hole in the CPU numbers task/affinity reads `ldoms`
+/// beyond the end of its table (`slurm_get_numa_node`), so its answer there is what lay behind it.
 fn report(name: &str, other: &str, requests: &[&str], one: &[Answer], two: &[Answer]) -> u32 {
     let mut wrong = 0;
+    let holes = has_holes();
     for ((request, one), two) in requests.iter().zip(one).zip(two) {
         if !one.same(two) {
-            wrong += 1;
+            let known = holes && request.contains("=ldoms");
+            wrong += u32::from(!known);
             println!(
-                "DIFFERENT srun {request}\n  {name}: {}\n  {other}: {}",
+                "{} srun {request}\n  {name}: {}\n  {other}: {}",
+                if known { "known:" } else { "DIFFERENT" },
                 one.show(),
                 two.show()
             );
         }
     }
     wrong
+}
+
+/// Whether a CPU is offline below the last one that is not.
+fn has_holes() -> bool {
+    online().contains(',')
 }
 
 fn report_plans(name: &str, requests: &[&str], kernel: &[Answer], planned: &[String]) -> u32 {
