@@ -6,11 +6,11 @@
 cache=${BERTH_VM_CACHE:-/var/cache/berth-vm}
 suites='bookworm trixie sid'
 # Raised when what goes into an image changes.
-image_version=1
+image_version=2
 
 vm_packages=(qemu-system-x86 mmdebstrap busybox-static cpio e2fsprogs xz-utils)
 # What a guest has; nothing of Rust: it runs what the host built.
-guest_packages=slurmctld,slurmd,slurm-client,munge,hwloc-nox,numactl,iproute2,procps
+guest_packages=slurmctld,slurmd,slurm-client,munge,hwloc-nox,numactl,iproute2,procps,openmpi-bin,mpich
 
 known_suite() {
     case " $suites " in

@@ -89,7 +89,7 @@ fn one(
                 Some(Format::Cpus) => cpus(&plan).join(" "),
                 _ => masks(&plan).to_string(),
             };
-            for note in notes(&args, &plan) {
+            for note in notes(&args, &machines[&key], &plan) {
                 line.push_str(&format!(" # {}", one_line(&note)));
             }
             line

@@ -39,7 +39,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
         Format::Masks => println!("{}", masks(&plan)),
         Format::Cpus => println!("{}", cpus(&plan).join("\n")),
     }
-    for note in notes(args, &plan) {
+    for note in notes(args, &on, &plan) {
         eprintln!("berth: note: {note}");
     }
     Ok(ExitCode::SUCCESS)
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
 /// # Errors
 /// Options that do not fit the machine.
 pub(crate) fn answer(args: &PlanArgs, on: &Host) -> Result<Answer, Failure> {
-    if let Some(why) = unmet(args, on) {
+    if let Some(why) = too_many(args).or_else(|| unmet(args, on).filter(|_| is_job(args))) {
         return Ok(Answer::Refused(why));
     }
     let ask = request(args, on)?;
@@ -61,25 +61,36 @@ pub(crate) fn answer(args: &PlanArgs, on: &Host) -> Result<Answer, Failure> {
     })
 }
 
-/// Why slurmctld would not choose this node.
-fn unmet(args: &PlanArgs, on: &Host) -> Option<String> {
-    if let (Some(tasks), Some(most)) = (args.ntasks, args.ntasks_per_node)
-        && tasks > most
-    {
-        return Some(format!(
+fn too_many(args: &PlanArgs) -> Option<String> {
+    let (Some(tasks), Some(most)) = (args.ntasks, args.ntasks_per_node) else {
+        return None;
+    };
+    (tasks > most).then(|| {
+        format!(
             "{tasks} tasks asked, at most {most} a node; this is one node: leave --ntasks-per-node \
              out, or ask for its share of the tasks with -n"
-        ));
-    }
+        )
+    })
+}
+
+/// Why slurmctld would not choose this node for a job.
+fn unmet(args: &PlanArgs, on: &Host) -> Option<String> {
     let parts = ExtraNodeInfo::at_least(args.sockets_per_node, args.cores_per_socket);
     let extra = args.extra_node_info.as_ref().unwrap_or(&parts);
     extra.unmet(on.machine.as_ref()?, socket_kind(args.socket))
 }
 
+/// Whether the request would have to find its node, or is a step on cores that it has.
+fn is_job(args: &PlanArgs) -> bool {
+    args.cores.is_none() && args.cpus.is_none()
+}
+
 /// What the user should know, from srun's ways and from the plan.
-pub(crate) fn notes(args: &PlanArgs, plan: &Plan) -> Vec<String> {
+pub(crate) fn notes(args: &PlanArgs, on: &Host, plan: &Plan) -> Vec<String> {
     let mut notes: Vec<_> = derive(args).note.into_iter().collect();
-    if args.exact && args.cores.is_none() && args.cpus.is_none() {
+    // A step in an allocation is not compared with its nodes (`_step_create`); a job is.
+    notes.extend(unmet(args, on).map(|why| format!("as a job of its own it never starts: {why}")));
+    if args.exact && is_job(args) {
         notes.push(
             "--exact has slurmctld choose the cores, which is not planned here; name them with \
              --cores"

@@ -64,6 +64,16 @@ fn a_range_is_said_to_be_none_of_sruns() {
 }
 
 #[test]
+fn a_step_on_named_cores_is_not_compared_with_its_node() {
+    let (code, out, said) = plan(&["-n2", "-B", "4:2", "--cores", "0-3", "--format", "cpus"]);
+    assert_eq!((code, out.lines().count()), (0, 2), "{said}");
+    assert!(
+        said.contains("as a job of its own it never starts: -B asks for 4 sockets"),
+        "{said}"
+    );
+}
+
+#[test]
 fn what_is_wrong_is_named() {
     let digits = "f".repeat(10_000);
     let long = format!("--cpu-bind=mask_cpu:0x{digits}");

@@ -151,9 +151,30 @@ fn ask(cluster: &Cluster, requests: &[&str]) -> Vec<Answer> {
     let read = |number: usize, kind: &str| {
         fs::read_to_string(out.path().join(format!("{number}.{kind}"))).unwrap_or_default()
     };
-    (0..requests.len())
-        .map(|number| answer(&read(number, "out"), read(number, "err")))
+    requests
+        .iter()
+        .enumerate()
+        .map(|(number, request)| {
+            let answer = answer(&read(number, "out"), read(number, "err"));
+            // Where task/affinity kills some tasks of a step, berth starts none: refused alike.
+            match answer.tasks.len() == tasks_of(request) {
+                true => answer,
+                false => Answer {
+                    tasks: BTreeMap::new(),
+                    ..answer
+                },
+            }
+        })
         .collect()
+}
+
+/// `-n4 …` asks for four.
+fn tasks_of(request: &str) -> usize {
+    let first = request.split(' ').next().unwrap_or_default();
+    let count = first.strip_prefix("-n").map(str::parse);
+    count
+        .and_then(Result::ok)
+        .unwrap_or_else(|| panic!("no -n at the start of {request:?}"))
 }
 
 fn answer(printed: &str, said: String) -> Answer {

@@ -1,0 +1,103 @@
+//! Launchers inside: never everything on one core, never refused for a mask the user did not write.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use crate::tools::{Task, all_cpus, cpus, lists, me, tasks};
+use crate::{Outcome, berth};
+
+pub fn srun_inside() -> Outcome {
+    let cluster = berth();
+    let me = me();
+    // In a script, and in a step that is bound to one thread itself.
+    let script = format!(
+        "srun -n4 --cpu-bind=cores -m block:block {me} probe\n\
+         srun -n1 --cpu-bind=map_cpu:3 srun --overlap -n4 --cpu-bind=threads -m block:block {me} probe\n\
+         srun -n1 --cpu-bind=map_cpu:3 srun --overlap -n2 {me} probe"
+    );
+    let batch = cluster.sbatch(&["--exclusive", "-n8"], &script);
+    assert_eq!(batch.state, "COMPLETED", "{batch:?}");
+    let found = all_cpus(&tasks(&batch.output));
+    for (count, list) in [(1, "0-1"), (1, "6-7"), (1, "0"), (1, "3")] {
+        let here = found.iter().filter(|set| **set == cpus(list)).count();
+        assert!(here >= count, "no {list} in {batch:?}");
+    }
+    assert_eq!(found.len(), 10, "{batch:?}");
+    assert!(!batch.output.contains("refused"), "{batch:?}");
+    cluster.wait_idle();
+    Ok(())
+}
+
+/// Ranks of another launcher: all there, and not all on one core.
+#[track_caller]
+fn spread(tasks: &[Task], ranks: usize, said: &str) {
+    assert_eq!(tasks.len(), ranks, "{said}");
+    let union: BTreeSet<u32> = tasks.iter().flat_map(|task| task.cpus.clone()).collect();
+    assert!(union.len() >= ranks, "{ranks} ranks on {union:?}: {said}");
+}
+
+fn installed(program: &str) -> Result<(), String> {
+    let there = Command::new(program).arg("--version").output();
+    match there {
+        Ok(output) if output.status.success() => Ok(()),
+        _ => Err(format!("{program} is not installed")),
+    }
+}
+
+pub fn open_mpi() -> Outcome {
+    installed("mpirun.openmpi")?;
+    let cluster = berth();
+    let me = me();
+    // As root, and on a machine whose only network is itself; the second half is Open MPI 5's.
+    let script = format!(
+        "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_oob_tcp_if_include=lo \
+         PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_oob_tcp_if_include=lo \
+         PRTE_MCA_prte_if_include=lo\nmpirun.openmpi -n 8 {me} probe 2>&1"
+    );
+    for options in [&["--exclusive", "-n8"][..], &["-n8", "-c2"], &["-n8"]] {
+        let batch = cluster.sbatch(options, &script);
+        spread(&tasks(&batch.output), 8, &format!("{options:?} {batch:?}"));
+    }
+    // From inside a step: as a program that is started by srun and starts ranks itself.
+    let inside = format!(
+        "srun -n1 -c16 --cpu-bind=none sh -c '{}'",
+        script.replace('\n', "; ")
+    );
+    let batch = cluster.sbatch(&["--exclusive", "-n8"], &inside);
+    spread(
+        &tasks(&batch.output),
+        8,
+        &format!("inside a step: {batch:?}"),
+    );
+    cluster.wait_idle();
+    Ok(())
+}
+
+pub fn mpich() -> Outcome {
+    installed("mpirun.mpich")?;
+    let cluster = berth();
+    for options in [&["--exclusive", "-n8"][..], &["-n8", "-c2"], &["-n8"]] {
+        let batch = cluster.sbatch(options, &format!("mpirun.mpich -n 8 {} probe 2>&1", me()));
+        spread(&tasks(&batch.output), 8, &format!("{options:?} {batch:?}"));
+    }
+    cluster.wait_idle();
+    Ok(())
+}
+
+/// One task a node with all its CPUs, whose children are its own business.
+pub fn one_task_starts_many() -> Outcome {
+    let cluster = berth();
+    let many = format!(
+        "for rank in 0 1 2 3; do RANK=$rank {} probe & done; wait",
+        me()
+    );
+    let whole = cluster.srun(&["-n1", "-c16", "--exclusive", "sh", "-c", &many]);
+    assert_eq!(
+        all_cpus(&tasks(&whole.expect_ok())),
+        lists(&["0-15", "0-15", "0-15", "0-15"])
+    );
+    // The whole node and no -c: one core for the task, as srun's rule is.
+    let narrow = cluster.srun(&["-n1", "--exclusive", "sh", "-c", &many]);
+    assert_eq!(tasks(&narrow.expect_ok()).len(), 4);
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! What changes while a node works: CPUs, slurmd, and where slurmd has its configuration from.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+use berth_tests::Cluster;
+
+use crate::tools::{all_cpus, cpus, lists, step, whole_node};
+use crate::{Outcome, berth};
+
+/// A CPU that is brought back whatever happens.
+struct Offline(&'static str);
+
+impl Offline {
+    fn take(file: &'static str) -> Self {
+        fs::write(file, "0").expect("a CPU goes offline");
+        Offline(file)
+    }
+}
+
+impl Drop for Offline {
+    fn drop(&mut self) {
+        let _ = fs::write(self.0, "1");
+    }
+}
+
+/// Between two launches: the next one does without it, and says so; back again, it is used again.
+pub fn cpu_offline() -> Outcome {
+    let cluster = berth();
+    let request = "-n4 --cpu-bind=cores -m block:block";
+    let whole = lists(&["0-1", "2-3", "4-5", "6-7"]);
+    assert_eq!(all_cpus(&whole_node(&cluster, &[], request)), whole);
+    let offline = Offline::take("/sys/devices/system/cpu/cpu5/online");
+    assert_eq!(
+        all_cpus(&whole_node(&cluster, &[], request)),
+        lists(&["0-1", "2-3", "4", "6-7"])
+    );
+    let log = cluster.slurmd_log();
+    let line = log
+        .lines()
+        .rfind(|line| line.contains("berth: step="))
+        .unwrap_or_default();
+    assert!(!line.contains("deviations=\"none\""), "{line}");
+    let named = cluster.srun(&["-n1", "--exclusive", "--cpu-bind=map_cpu:5", "true"]);
+    assert!(!named.ok() && named.stderr.contains("berth"), "{named:#?}");
+    cluster.wait_idle();
+    drop(offline);
+    assert_eq!(all_cpus(&whole_node(&cluster, &[], request)), whole);
+    Ok(())
+}
+
+/// The CPUs of every sleeping task of a node.
+fn sleepers(seconds: &str) -> Vec<BTreeSet<u32>> {
+    let found = Command::new("pgrep")
+        .args(["-f", &format!("^[^ ]*sleep {seconds}$")])
+        .output();
+    let found = String::from_utf8_lossy(&found.expect("pgrep").stdout).into_owned();
+    let of = |pid: &str| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+        Some(cpus(line.trim()))
+    };
+    let mut sets: Vec<_> = found.lines().filter_map(of).collect();
+    sets.sort();
+    sets
+}
+
+/// Steps that run keep their masks through restart and SIGHUP; new ones are bound as ever.
+pub fn restarted() -> Outcome {
+    let cluster = berth();
+    let sleeping = cluster
+        .program("srun")
+        .args(["-n4", "-c2", "--cpu-bind=cores", "sleep", "7123"])
+        .spawn();
+    let mut sleeping = sleeping.expect("srun starts");
+    let want = lists(&["0-1", "2-3", "4-5", "6-7"]);
+    let masks = || (sleepers("7123").len() == 4).then(|| sleepers("7123"));
+    let before = cluster.wait_for("four tasks", masks);
+    cluster.restart_slurmd();
+    cluster.scontrol(&["reconfigure"]).expect_ok();
+    for pid in slurmds() {
+        // SIGHUP, as `systemctl reload` sends it.
+        let _ = Command::new("kill").args(["-HUP", &pid]).status();
+    }
+    sleep(Duration::from_secs(5));
+    let beside = step(&cluster, &["-n4", "-c2", "--cpu-bind=cores"]);
+    assert_eq!(beside.len(), 4, "{beside:#?}");
+    assert!(
+        beside
+            .iter()
+            .all(|task| task.cpus.len() == 2 && task.cpus.is_subset(&cpus("8-15"))),
+        "{beside:#?}"
+    );
+    assert_eq!(sleepers("7123"), before);
+    let mut sorted = want;
+    sorted.sort();
+    assert_eq!(before, sorted);
+    cluster.run("scancel", &["--user=root"]).expect_ok();
+    let _ = sleeping.wait();
+    cluster.wait_idle();
+    Ok(())
+}
+
+fn slurmds() -> Vec<String> {
+    let found = Command::new("pgrep")
+        .args(["-f", "slurmd .*-N berth"])
+        .output();
+    let text = String::from_utf8_lossy(&found.expect("pgrep").stdout).into_owned();
+    text.lines().map(String::from).collect()
+}
+
+/// slurmd without files of its own: everything from slurmctld, plugstack.conf too.
+pub fn configless() -> Outcome {
+    let cluster = Cluster::builder()
+        .plugstack(Some(""))
+        .set("SlurmctldParameters=enable_configless")
+        .up();
+    let conf = fs::read_to_string(cluster.folder().join("etc/slurm.conf")).expect("slurm.conf");
+    let value = |key: &str| {
+        let line = conf.lines().find_map(|line| line.strip_prefix(key));
+        line.unwrap_or_default().to_owned()
+    };
+    let node = value("NodeName=");
+    let node = node.split(' ').next().unwrap_or_default();
+    for pid in slurmds() {
+        let _ = Command::new("kill").arg(&pid).status();
+    }
+    cluster.wait_for("slurmd's end", || slurmds().is_empty().then_some(()));
+    // Before it has a configuration, slurmd looks for munged where every installation has it.
+    let _ = fs::create_dir_all("/run/munge");
+    let socket = std::path::Path::new("/run/munge/munge.socket.2");
+    let _ = fs::remove_file(socket);
+    std::os::unix::fs::symlink(cluster.folder().join("munge/socket"), socket).expect("a link");
+    let log = cluster.folder().join("log/slurmd-configless.log");
+    let started = Command::new("slurmd")
+        .env_remove("SLURM_CONF")
+        .args(["-N", node, "--conf-server"])
+        .arg(format!("127.0.0.1:{}", value("SlurmctldPort=")))
+        .arg("-L")
+        .arg(&log)
+        .status();
+    assert!(started.is_ok_and(|status| status.success()));
+    assert_eq!(
+        all_cpus(&whole_node(&cluster, &[], "-n4 --cpu-bind=cores")),
+        lists(&["0-1", "8-9", "2-3", "10-11"])
+    );
+    let bound = whole_node(&cluster, &[], "-n2 --binding=linear:1");
+    assert_eq!(all_cpus(&bound), lists(&["0-1", "2-3"]));
+    let log = cluster.slurmd_log();
+    assert!(log.contains("berth: ready:"), "{log}");
+    Ok(())
+}

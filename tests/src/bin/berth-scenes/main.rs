@@ -1,0 +1,99 @@
+//! `berth-scenes [NAME…]`: what sites do with Slurm beside plain steps, on the machine it runs on, with
+//! what the kernel says of every task. Meant for the virtual machines of `ci/vm`; which scenes fit depends
+//! on the machine. Names choose; without any, all that fit are played.
+
+mod jobs;
+mod launchers;
+mod lifecycle;
+mod nodes;
+mod specialised;
+mod steps;
+mod tools;
+
+use std::panic::catch_unwind;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use berth_tests::Cluster;
+
+/// `Err` says why a scene was not played; a failed assertion fails it.
+pub type Outcome = Result<(), String>;
+
+/// Name, the machine it is made for (sockets, cores, threads), and what is played.
+type Scene = (&'static str, &'static str, fn() -> Outcome);
+
+/// Two sockets of four cores of two threads, numbered core by core: core K has the CPUs 2K and 2K+1.
+const SMT: &str = "2x4x2";
+/// The paper's node: four sockets of two cores.
+const PAPER: &str = "4x2x1";
+
+const SCENES: &[Scene] = &[
+    ("exact steps at once", SMT, steps::exact_at_once),
+    ("overlapping steps", SMT, steps::overlapping),
+    ("several programs", SMT, steps::several_programs),
+    ("heterogeneous step", SMT, steps::heterogeneous_step),
+    ("heterogeneous job", SMT, jobs::heterogeneous_job),
+    ("job array", SMT, jobs::array),
+    ("confined by cgroups", SMT, jobs::confined),
+    ("batch, interactive, extern", SMT, jobs::every_kind),
+    (
+        "specialised cores of the node",
+        SMT,
+        specialised::of_the_node,
+    ),
+    ("specialised cores of the job", SMT, specialised::of_the_job),
+    ("a CPU goes offline", SMT, lifecycle::cpu_offline),
+    ("slurmd restarts", SMT, lifecycle::restarted),
+    ("configless", SMT, lifecycle::configless),
+    ("srun inside", SMT, launchers::srun_inside),
+    ("Open MPI's mpirun", SMT, launchers::open_mpi),
+    ("MPICH's mpirun", SMT, launchers::mpich),
+    (
+        "one task that starts many",
+        SMT,
+        launchers::one_task_starts_many,
+    ),
+    ("the paper's 32 tasks", PAPER, nodes::paper),
+    ("layouts over nodes", PAPER, nodes::layouts),
+    ("a host file", PAPER, nodes::host_file),
+    ("uneven nodes", PAPER, nodes::uneven),
+];
+
+fn main() -> ExitCode {
+    let names: Vec<String> = std::env::args().skip(1).collect();
+    if names.first().is_some_and(|name| name == "probe") {
+        return tools::probe(names.get(1).and_then(|seconds| seconds.parse().ok()));
+    }
+    let here = tools::machine();
+    let wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
+    let (mut passed, mut failed, mut skipped) = (0, 0, 0);
+    for (name, _, play) in SCENES
+        .iter()
+        .filter(|(name, machine, _)| *machine == here && wanted(name))
+    {
+        let start = Instant::now();
+        let outcome = catch_unwind(play);
+        let seconds = start.elapsed().as_secs_f32();
+        match outcome {
+            Ok(Ok(())) => {
+                passed += 1;
+                println!("pass {name} ({seconds:.0} s)");
+            }
+            Ok(Err(why)) => {
+                skipped += 1;
+                println!("skip {name}: {why}");
+            }
+            Err(_) => {
+                failed += 1;
+                println!("FAIL {name} ({seconds:.0} s)");
+            }
+        }
+    }
+    println!("{here}: {passed} scenes passed, {failed} failed, {skipped} skipped");
+    ExitCode::from(u8::from(failed > 0 || passed == 0))
+}
+
+/// A cluster with berth as it comes.
+fn berth() -> Cluster {
+    Cluster::builder().plugstack(Some("")).up()
+}
