@@ -1,7 +1,10 @@
 //! Launchers inside: never everything on one core, never refused for a mask the user did not write.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::process::Command;
+
+use berth_tests::Cluster;
 
 use crate::tools::{Task, all_cpus, cpus, lists, me, tasks};
 use crate::{Outcome, berth};
@@ -36,6 +39,22 @@ fn spread(tasks: &[Task], ranks: usize, said: &str) {
     assert!(union.len() >= ranks, "{ranks} ranks on {union:?}: {said}");
 }
 
+/// What a script's launcher printed; under emulation that takes longer than other jobs.
+#[track_caller]
+fn script(cluster: &Cluster, options: &[&str], text: &str) -> String {
+    let (file, output) = (
+        cluster.folder().join("etc/script"),
+        cluster.folder().join("log/script.out"),
+    );
+    fs::write(&file, format!("#!/bin/sh\n{text}\n")).expect("a script");
+    let (file, to) = (
+        file.to_string_lossy(),
+        format!("--output={}", output.display()),
+    );
+    cluster.run("sbatch", &[options, &["--wait", &to, &file]].concat());
+    fs::read_to_string(&output).unwrap_or_default()
+}
+
 fn installed(program: &str) -> Result<(), String> {
     let there = Command::new(program).arg("--version").output();
     match there {
@@ -49,26 +68,22 @@ pub fn open_mpi() -> Outcome {
     let cluster = berth();
     let me = me();
     // As root, and on a machine whose only network is itself; the second half is Open MPI 5's.
-    let script = format!(
+    let text = format!(
         "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_oob_tcp_if_include=lo \
          PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 PRTE_MCA_oob_tcp_if_include=lo \
          PRTE_MCA_prte_if_include=lo\nmpirun.openmpi -n 8 {me} probe 2>&1"
     );
     for options in [&["--exclusive", "-n8"][..], &["-n8", "-c2"], &["-n8"]] {
-        let batch = cluster.sbatch(options, &script);
-        spread(&tasks(&batch.output), 8, &format!("{options:?} {batch:?}"));
+        let printed = script(&cluster, options, &text);
+        spread(&tasks(&printed), 8, &format!("{options:?} {printed}"));
     }
     // From inside a step: as a program that is started by srun and starts ranks itself.
     let inside = format!(
         "srun -n1 -c16 --cpu-bind=none sh -c '{}'",
-        script.replace('\n', "; ")
+        text.replace('\n', "; ")
     );
-    let batch = cluster.sbatch(&["--exclusive", "-n8"], &inside);
-    spread(
-        &tasks(&batch.output),
-        8,
-        &format!("inside a step: {batch:?}"),
-    );
+    let printed = script(&cluster, &["--exclusive", "-n8"], &inside);
+    spread(&tasks(&printed), 8, &format!("inside a step: {printed}"));
     cluster.wait_idle();
     Ok(())
 }
@@ -77,8 +92,12 @@ pub fn mpich() -> Outcome {
     installed("mpirun.mpich")?;
     let cluster = berth();
     for options in [&["--exclusive", "-n8"][..], &["-n8", "-c2"], &["-n8"]] {
-        let batch = cluster.sbatch(options, &format!("mpirun.mpich -n 8 {} probe 2>&1", me()));
-        spread(&tasks(&batch.output), 8, &format!("{options:?} {batch:?}"));
+        let printed = script(
+            &cluster,
+            options,
+            &format!("mpirun.mpich -n 8 {} probe 2>&1", me()),
+        );
+        spread(&tasks(&printed), 8, &format!("{options:?} {printed}"));
     }
     cluster.wait_idle();
     Ok(())

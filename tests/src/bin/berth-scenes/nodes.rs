@@ -5,7 +5,7 @@ use std::fs;
 use berth_tests::{Builder, Cluster};
 
 use crate::Outcome;
-use crate::tools::{Task, all_cpus, cpus, lists, me, step, tasks};
+use crate::tools::{Task, all_cpus, cpus, in_allocation, lists, step, tasks};
 
 /// The order of a node's cores with `-B 4:2 --distribution=block:cyclic`: the paper's
 /// `mask_cpu:1,4,10,40,2,8,20,80`, on a node numbered socket by socket.
@@ -124,10 +124,12 @@ pub fn host_file() -> Outcome {
     let file = cluster.folder().join("etc/hosts");
     let text: Vec<&str> = order.iter().map(|node: &usize| names[*node]).collect();
     fs::write(&file, text.join("\n") + "\n").expect("a host file");
-    let words = ["-n6", "-m", "arbitrary", "--cpu-bind=cores", &me(), "probe"];
-    let variables = [("SLURM_HOSTFILE", &*file.to_string_lossy())];
-    let done = cluster.run_with("srun", &words, &variables);
-    let tasks = tasks(&done.expect_ok());
+    // In an allocation: srun's own would have one core on each node of the list.
+    let script = format!(
+        "SLURM_HOSTFILE={} srun -n6 -m arbitrary --cpu-bind=cores $probe",
+        file.display()
+    );
+    let tasks = tasks(&in_allocation(&cluster, &["-N4", "--exclusive"], &script));
     let nodes: Vec<u32> = tasks.iter().map(|task| task.node).collect();
     // The step's nodes are numbered among themselves: 0, 1 and 3 are three nodes.
     let distinct = |node: &u32| nodes.iter().filter(|other| *other == node).count();
