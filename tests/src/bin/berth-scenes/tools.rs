@@ -36,8 +36,8 @@ pub fn probe(seconds: Option<u64>) -> ExitCode {
         Err(_) => first(["PMI_RANK", "SLURM_PROCID", "RANK"]),
     };
     let node = first(["SLURM_NODEID", "NODE", "NODE"]);
-    // In one write, as many write to one file.
-    print!("task {rank} {node} {}\n", cpus.trim());
+    // One line, one write: many tasks have one file.
+    println!("task {rank} {node} {}", cpus.trim());
     sleep(Duration::from_secs(seconds.unwrap_or(0)));
     ExitCode::SUCCESS
 }
