@@ -42,6 +42,7 @@ const SCENES: &[Scene] = &[
         specialised::of_the_node,
     ),
     ("specialised cores of the job", SMT, specialised::of_the_job),
+    ("NUMA nodes as sockets", SMT, specialised::numa_as_socket),
     ("a CPU goes offline", SMT, lifecycle::cpu_offline),
     ("slurmd restarts", SMT, lifecycle::restarted),
     ("configless", SMT, lifecycle::configless),

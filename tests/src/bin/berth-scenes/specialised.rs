@@ -1,5 +1,8 @@
-//! Cores kept from jobs: by the node's configuration, and by the job itself. As task/affinity has it
-//! under `compat=affinity`, and by default never on a core that is kept.
+//! A node that is not simply all its sockets and cores: cores kept from jobs by the node's configuration
+//! or by the job, NUMA nodes that are sockets to Slurm. As task/affinity has it under `compat=affinity`,
+//! and by default never on a core that is kept.
+
+use std::fs;
 
 use berth_tests::{Builder, Cluster};
 
@@ -19,7 +22,7 @@ fn steps(cluster: &Cluster, job: &[&str]) -> Vec<Vec<Task>> {
 }
 
 #[track_caller]
-fn compare(configured: &dyn Fn() -> Builder, job: &[&str], kept: &str) {
+fn compare(configured: &dyn Fn() -> Builder, job: &[&str], kept: &str) -> Vec<Vec<Task>> {
     let affinity = configured()
         .task_plugin("task/affinity")
         .plugstack(None)
@@ -27,8 +30,8 @@ fn compare(configured: &dyn Fn() -> Builder, job: &[&str], kept: &str) {
     let theirs = steps(&affinity, job);
     drop(affinity);
     let same = configured().plugstack(Some("compat=affinity")).up();
-    for ((request, ours), theirs) in REQUESTS.iter().zip(steps(&same, job)).zip(theirs) {
-        assert_eq!(ours, theirs, "{request:?} {job:?}");
+    for ((request, ours), theirs) in REQUESTS.iter().zip(steps(&same, job)).zip(&theirs) {
+        assert_eq!(&ours, theirs, "{request:?} {job:?}");
     }
     drop(same);
     let ours = configured().plugstack(Some("")).up();
@@ -41,6 +44,7 @@ fn compare(configured: &dyn Fn() -> Builder, job: &[&str], kept: &str) {
             );
         }
     }
+    theirs
 }
 
 pub fn of_the_node() -> Outcome {
@@ -52,5 +56,35 @@ pub fn of_the_job() -> Outcome {
     let allowed = || Cluster::builder().set("AllowSpecResourcesUsage=YES");
     compare(&allowed, &["--core-spec=1"], "");
     compare(&allowed, &["--thread-spec=2"], "");
+    Ok(())
+}
+
+/// Where a socket has several NUMA nodes, Slurm can be told that they are the sockets.
+pub fn numa_as_socket() -> Outcome {
+    let nodes = fs::read_dir("/sys/devices/system/node").map_err(|why| why.to_string())?;
+    let is_node = |name: &str| {
+        name.strip_prefix("node")
+            .is_some_and(|id| id.parse::<u32>().is_ok())
+    };
+    let count = nodes
+        .flatten()
+        .filter(|file| is_node(&file.file_name().to_string_lossy()))
+        .count();
+    if count != 4 {
+        return Err(format!(
+            "made for four NUMA nodes on two sockets; here are {count}"
+        ));
+    }
+    let theirs = compare(
+        &|| {
+            Cluster::builder()
+                .set("SlurmdParameters=numa_node_as_socket")
+                .node("SocketsPerBoard=4 CoresPerSocket=2")
+        },
+        &[],
+        "",
+    );
+    let widths: Vec<usize> = theirs[3].iter().map(|task| task.cpus.len()).collect();
+    assert_eq!(widths, [4, 4], "a socket is a NUMA node: {theirs:#?}");
     Ok(())
 }
