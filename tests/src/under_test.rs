@@ -50,3 +50,13 @@ pub fn skip(why: &str) {
             .unwrap_or_else(|error| panic!("BERTH_SKIP_FILE {}: {error}", file.display()));
     }
 }
+
+/// Whether this machine has the two CPUs that nearly every fact about binding needs; if not, the
+/// calling test is said to be skipped.
+pub fn two_cpus() -> bool {
+    let enough = std::thread::available_parallelism().map_or(1, usize::from) >= 2;
+    if !enough {
+        skip("needs two CPUs");
+    }
+    enough
+}

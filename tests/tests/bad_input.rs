@@ -26,9 +26,7 @@ const MASK_MEM: &str = "10";
 
 /// A cluster of two CPUs or more; the facts here need no others.
 fn cluster() -> Option<Cluster> {
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    if cpus < 2 {
-        berth_tests::skip("needs two CPUs");
+    if !berth_tests::two_cpus() {
         return None;
     }
     Some(Cluster::builder().plugstack(Some("")).up())

@@ -5,9 +5,7 @@ use berth_tests::{Cluster, Done, Preload};
 
 /// Two CPUs are enough for every fact here, and all that a small machine has.
 fn cluster() -> Option<Cluster> {
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    if cpus < 2 {
-        berth_tests::skip("needs two CPUs");
+    if !berth_tests::two_cpus() {
         return None;
     }
     Some(Cluster::builder().plugstack(Some("")).up())
@@ -204,9 +202,8 @@ fn scripts_are_bound_to_their_allocation() {
 
 #[test]
 fn an_interactive_step_keeps_its_allocation() {
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    if cpus < 2 {
-        return berth_tests::skip("needs two CPUs");
+    if !berth_tests::two_cpus() {
+        return;
     }
     let cluster = Cluster::builder()
         .plugstack(Some("binding_default=linear:1"))

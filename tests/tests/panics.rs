@@ -33,8 +33,8 @@ fn has_word(file: &Path, word: &str) -> bool {
 
 #[test]
 fn a_panic_costs_one_step_at_most_its_binding() {
-    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        return berth_tests::skip("needs two CPUs");
+    if !berth_tests::two_cpus() {
+        return;
     }
     let with_switch = object_with_switch();
     assert!(

@@ -51,8 +51,8 @@ fn end(cluster: &Cluster, mut job: Child, said: impl Fn() -> String) {
 
 #[test]
 fn back_to_task_affinity_with_a_job_running() {
-    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        return berth_tests::skip("needs two CPUs");
+    if !berth_tests::two_cpus() {
+        return;
     }
     let cluster = Cluster::builder().plugstack(Some("")).up();
     let (job, said) = running_job(&cluster);
@@ -74,8 +74,8 @@ fn back_to_task_affinity_with_a_job_running() {
 
 #[test]
 fn from_task_affinity_to_berth_with_a_job_running() {
-    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        return berth_tests::skip("needs two CPUs");
+    if !berth_tests::two_cpus() {
+        return;
     }
     let cluster = Cluster::builder()
         .plugstack(Some("compat=affinity"))

@@ -1,17 +1,9 @@
 //! What must never take a node down: an unknown release, a record that makes no
 //! sense, task/affinity beside us, wrong settings, a missing command.
 
-use berth_tests::{Builder, Cluster, Preload, command};
+use berth_tests::{Builder, Cluster, Preload, command, two_cpus};
 
 const CORES: [&str; 3] = ["-n2", "--exclusive", "--cpu-bind=cores"];
-
-fn two_cpus() -> bool {
-    let enough = std::thread::available_parallelism().map_or(1, usize::from) >= 2;
-    if !enough {
-        berth_tests::skip("needs two CPUs");
-    }
-    enough
-}
 
 fn berth() -> Builder {
     Cluster::builder().plugstack(Some(""))

@@ -5,8 +5,7 @@ use std::process::Command;
 use berth_tests::Cluster;
 
 fn cluster(settings: &str) -> Option<Cluster> {
-    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
-        berth_tests::skip("needs two CPUs");
+    if !berth_tests::two_cpus() {
         return None;
     }
     let builder = Cluster::builder().plugstack(Some(settings));

@@ -5,7 +5,7 @@ use std::fs;
 use berth_tests::{Builder, Cluster};
 
 use crate::Outcome;
-use crate::tools::{Task, all_cpus, cpus, in_allocation, lists, step, tasks};
+use crate::tools::{Task, all_cpus, assert_disjoint, cpus, in_allocation, lists, step, tasks};
 
 /// The order of a node's cores with `-B 4:2 --distribution=block:cyclic`: the paper's
 /// `mask_cpu:1,4,10,40,2,8,20,80`, on a node numbered socket by socket.
@@ -27,6 +27,12 @@ fn want(ranks: u32, order: [&str; 8], node_of: impl Fn(u32) -> u32) -> Vec<Task>
         Task { rank, node, cpus }
     };
     (0..ranks).map(&mut one).collect()
+}
+
+/// The tasks of one node.
+fn on(node: u32, tasks: &[Task]) -> Vec<Task> {
+    let here = tasks.iter().filter(|task| task.node == node);
+    here.cloned().collect()
 }
 
 pub fn paper() -> Outcome {
@@ -105,12 +111,7 @@ pub fn layouts() -> Outcome {
             "Slurm's own choice: {request:?}"
         );
         for node in 0..4 {
-            let here: Vec<Task> = tasks
-                .iter()
-                .filter(|task| task.node == node)
-                .cloned()
-                .collect();
-            crate::tools::assert_disjoint(&here);
+            assert_disjoint(&on(node, &tasks));
         }
     }
     Ok(())
@@ -160,12 +161,8 @@ pub fn uneven() -> Outcome {
     cluster.wait_for("the job that holds cores", running);
     let tasks = step(&cluster, &["-N2", "-n11", "--cpu-bind=cores"]);
     for node in 0..2 {
-        let here: Vec<Task> = tasks
-            .iter()
-            .filter(|task| task.node == node)
-            .cloned()
-            .collect();
-        crate::tools::assert_disjoint(&here);
+        let here = on(node, &tasks);
+        assert_disjoint(&here);
         assert!(here.iter().all(|task| task.cpus.len() == 1), "{tasks:#?}");
     }
     assert_eq!(tasks.len(), 11);
