@@ -38,6 +38,8 @@ install_tools() {
     say "installing ${vm_packages[*]}"
     local log
     log=$(mktemp)
+    # A new machine has no package lists yet; old ones are better than none.
+    apt-get update > "$log" 2>&1 || say "going on with the package lists that are here"
     if ! DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
         -o DPkg::Lock::Timeout=300 "${vm_packages[@]}" > "$log" 2>&1; then
         cat "$log" >&2

@@ -88,6 +88,7 @@ fn what_srun_refuses_itself() {
         refused(&cluster, &["-n1", option], &[], "srun: ");
     }
     let log = cluster.slurmd_log();
+    assert!(log.contains("berth: ready"), "{log}");
     assert!(!log.contains("launch task"), "one reached slurmd: {log}");
 }
 

@@ -62,13 +62,14 @@ fn main() -> ExitCode {
     let topology = out.join("topology.xml");
     lstopo(&topology);
 
-    let theirs = ask(
+    let answers = ask(
         &Cluster::builder()
             .task_plugin("task/affinity")
             .plugstack(None)
             .up(),
         &requests,
     );
+    let theirs = killed_is_refused(&requests, answers);
     let cluster = Cluster::builder().plugstack(Some("compat=affinity")).up();
     let ours = ask(&cluster, &requests);
     let log = cluster.slurmd_log();
@@ -151,21 +152,20 @@ fn ask(cluster: &Cluster, requests: &[&str]) -> Vec<Answer> {
     let read = |number: usize, kind: &str| {
         fs::read_to_string(out.path().join(format!("{number}.{kind}"))).unwrap_or_default()
     };
-    requests
-        .iter()
-        .enumerate()
-        .map(|(number, request)| {
-            let answer = answer(&read(number, "out"), read(number, "err"));
-            // Where task/affinity kills some tasks of a step, berth starts none: refused alike.
-            match answer.tasks.len() == tasks_of(request) {
-                true => answer,
-                false => Answer {
-                    tasks: BTreeMap::new(),
-                    ..answer
-                },
-            }
-        })
+    (0..requests.len())
+        .map(|number| answer(&read(number, "out"), read(number, "err")))
         .collect()
+}
+
+/// Where task/affinity kills some tasks of a step, berth starts none: refused alike. Only task/affinity's
+/// answers are taken so; a step that berth starts by halves stays a difference.
+fn killed_is_refused(requests: &[&str], mut answers: Vec<Answer>) -> Vec<Answer> {
+    for (request, answer) in requests.iter().zip(&mut answers) {
+        if answer.tasks.len() < tasks_of(request) {
+            answer.tasks.clear();
+        }
+    }
+    answers
 }
 
 /// `-n4 …` asks for four.

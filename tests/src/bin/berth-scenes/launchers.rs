@@ -116,6 +116,9 @@ pub fn one_task_starts_many() -> Outcome {
     );
     // The whole node and no -c: one core for the task, as srun's rule is.
     let narrow = cluster.srun(&["-n1", "--exclusive", "sh", "-c", &many]);
-    assert_eq!(tasks(&narrow.expect_ok()).len(), 4);
+    assert_eq!(
+        all_cpus(&tasks(&narrow.expect_ok())),
+        lists(&["0-1", "0-1", "0-1", "0-1"])
+    );
     Ok(())
 }

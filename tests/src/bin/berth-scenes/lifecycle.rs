@@ -45,7 +45,10 @@ pub fn cpu_offline() -> Outcome {
         .unwrap_or_default();
     assert!(!line.contains("deviations=\"none\""), "{line}");
     let named = cluster.srun(&["-n1", "--exclusive", "--cpu-bind=map_cpu:5", "true"]);
-    assert!(!named.ok() && named.stderr.contains("berth"), "{named:#?}");
+    assert!(
+        !named.ok() && named.stderr.contains("map_cpu:5"),
+        "{named:#?}"
+    );
     cluster.wait_idle();
     drop(offline);
     assert_eq!(all_cpus(&whole_node(&cluster, &[], request)), whole);

@@ -54,8 +54,9 @@ pub fn of_the_node() -> Outcome {
 
 pub fn of_the_job() -> Outcome {
     let allowed = || Cluster::builder().set("AllowSpecResourcesUsage=YES");
-    compare(&allowed, &["--core-spec=1"], "");
-    compare(&allowed, &["--thread-spec=2"], "");
+    // The last core of the node; the last thread of each socket.
+    compare(&allowed, &["--core-spec=1"], "14-15");
+    compare(&allowed, &["--thread-spec=2"], "7,15");
     Ok(())
 }
 
