@@ -3,8 +3,8 @@
 //! Bits and numbers only; every word about placement is `berth-placement`'s.
 
 use berth_placement::{
-    AcrossHosts, Allocation, CoreIdx, CoreSpec, CpuBind, Distribution, Level, MemBind, Mode, Order,
-    Request, Rules,
+    AcrossHosts, Allocation, CoreIdx, CoreSpec, CpuBind, Distribution, Level, MemBind, Mode,
+    Occupied, Order, Request, Rules,
 };
 use slurm_sys::{LaunchRequest, Layout, NodeCores, SlurmConf};
 
@@ -34,6 +34,7 @@ pub(crate) fn request(
         overcommit: launch.overcommit(),
         core_spec: core_spec(launch.job_core_spec()),
         binding: None,
+        occupied: Occupied::default(),
         mem_bind: MemBind::default(),
         job_cpus: Some(u32::from(launch.node_cpus())).filter(|count| *count > 0),
         allocation,

@@ -142,10 +142,7 @@ fn default_binding(value: &str) -> Result<Option<Binding>, String> {
         return Ok(None);
     }
     let binding: Binding = value.parse().map_err(|why| format!("{why}"))?;
-    match binding.unsupported() {
-        Some(why) => Err(why),
-        None => Ok(Some(binding)),
-    }
+    Ok(Some(binding))
 }
 
 fn unknown_key(key: &str) -> String {
@@ -216,7 +213,7 @@ mod tests {
             ("shadow=yes", "one of off, on"),
             ("state_dir=run", "path from the root"),
             ("binding_default=linear:x", "expected"),
-            ("binding_default=striding:2:2", "does not have striding"),
+            ("binding_default=striding:2:0", "of at least 1"),
             ("fixes=+no-such", "smt-neighbours"),
         ] {
             let (settings, complaints) = read(words);

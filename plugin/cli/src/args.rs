@@ -82,6 +82,9 @@ pub(crate) struct PlanArgs {
     /// CPUs the step owns, by kernel number [default: all allowed]
     #[arg(long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
     pub cpus: Option<CpuSet>,
+    /// Cores other steps are bound to, by Slurm's core number, for --binding
+    #[arg(long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
+    pub occupied: Option<CpuSet>,
 
     /// Tasks on this node [default: --ntasks-per-node, else 1]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
@@ -153,7 +156,8 @@ pub(crate) struct PlanArgs {
     /// Hardware threads left to the system
     #[arg(long, value_name = "N", help_heading = "Request")]
     pub thread_spec: Option<u32>,
-    /// Grid Engine's core binding: none or linear:AMOUNT, after [task:|host:][strict:]
+    /// Grid Engine's core binding: linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE],
+    /// explicit:SOCKET,CORE[:…] or none, after [set:|env:|pe:][task:|host:][strict:]
     #[arg(
         long,
         alias = "berth-binding",

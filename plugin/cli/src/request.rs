@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use berth_discover::{Discovered, Source, discover};
 use berth_placement::{
-    Allocation, CoreIdx, CoreSpec, Fixes, Host, Level, Request, Rules, SocketKind,
-    binding::Strategy,
+    Allocation, CoreIdx, CoreSpec, CpuSet, Fixes, Host, Level, Occupied, PuTable, Request, Rules,
+    SocketKind, binding::Strategy,
 };
 
 use crate::Failure;
@@ -49,8 +49,10 @@ pub(crate) fn request(args: &PlanArgs, host: &Host) -> Result<Request, Failure> 
         .binding
         .clone()
         .filter(|binding| binding.strategy != Strategy::None);
+    let fixes = fixes(args)?;
     Ok(Request {
         tasks: args.tasks(),
+        occupied: occupied(args, host, fixes)?,
         cpus_per_task: args.cpus_per_task,
         allocation: allocation(args, host, &derived)?,
         cpu_bind: derived.cpu_bind,
@@ -66,7 +68,7 @@ pub(crate) fn request(args: &PlanArgs, host: &Host) -> Result<Request, Failure> 
         overcommit: args.overcommit,
         binding,
         rules: Rules {
-            fixes: fixes(args)?,
+            fixes,
             refuse_failed_binding: args.binding_fail == BindingFail::Refuse,
             block_by_default: args.block_by_default,
             autobind: args.autobind.map(level),
@@ -103,17 +105,9 @@ fn fixes(args: &PlanArgs) -> Result<Fixes, Failure> {
 
 fn allocation(args: &PlanArgs, host: &Host, derived: &Derived) -> Result<Allocation, Failure> {
     if let Some(list) = &args.cores {
-        let count = host.shape.core_count();
-        if let Some(last) = list.highest().filter(|last| last.0 >= count) {
-            return Err(format!(
-                "--cores names core {last}; this machine has cores 0-{}; name only those",
-                count.saturating_sub(1)
-            )
-            .into());
-        }
         return Ok(Allocation::Cores {
-            cores: list.iter().map(|core| CoreIdx(core.0)).collect(),
-            configured: count,
+            cores: known_cores("--cores", list, host)?,
+            configured: host.shape.core_count(),
         });
     }
     Ok(match &args.cpus {
@@ -126,6 +120,33 @@ fn allocation(args: &PlanArgs, host: &Host, derived: &Derived) -> Result<Allocat
         },
         None => Allocation::Whole,
     })
+}
+
+/// What other steps are bound to, as kernel numbers.
+fn occupied(args: &PlanArgs, host: &Host, fixes: Fixes) -> Result<Occupied, Failure> {
+    let Some(list) = &args.occupied else {
+        return Ok(Occupied::default());
+    };
+    let table = PuTable::new(host, fixes);
+    let slots = |core: CoreIdx| core.0 * table.stride..(core.0 + 1) * table.stride;
+    let cores = known_cores("--occupied", list, host)?;
+    Ok(Occupied {
+        taken: table.cpus(cores.into_iter().flat_map(slots)),
+        ..Occupied::default()
+    })
+}
+
+/// A list of core numbers that the machine has.
+fn known_cores(option: &str, list: &CpuSet, host: &Host) -> Result<Vec<CoreIdx>, Failure> {
+    let count = host.shape.core_count();
+    match list.highest().filter(|last| last.0 >= count) {
+        Some(last) => Err(format!(
+            "{option} names core {last}; this machine has cores 0-{}; name only those",
+            count.saturating_sub(1)
+        )
+        .into()),
+        None => Ok(list.iter().map(|core| CoreIdx(core.0)).collect()),
+    }
 }
 
 /// Where a batch file is: `None` is stdin.

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use berth_placement::binding::Instance;
+use berth_placement::chosen::places;
 use berth_placement::{CpuSet, Host, Machine, Plan, SocketKind};
 
 use crate::args::PlanArgs;
@@ -18,7 +20,7 @@ pub(crate) fn table(args: &PlanArgs, on: &Host, plan: &Plan) -> String {
     if !plan.is_bound() {
         text.push_str("nothing is bound: every task may run on every CPU of the node\n");
     }
-    let rows = rows(on, plan, kind);
+    let rows = rows(args, on, plan, kind);
     if rows.first().is_none_or(|head| head.len() < 2) {
         return text;
     }
@@ -32,7 +34,7 @@ pub(crate) fn table(args: &PlanArgs, on: &Host, plan: &Plan) -> String {
 
 /// The heads, then each task's cells: CPUs where they are bound, NUMA nodes where
 /// memory is.
-fn rows(on: &Host, plan: &Plan, kind: SocketKind) -> Vec<Vec<String>> {
+fn rows(args: &PlanArgs, on: &Host, plan: &Plan, kind: SocketKind) -> Vec<Vec<String>> {
     let bound = plan.is_bound();
     let memory = plan.tasks.iter().any(|task| task.mems.is_some());
     let mut heads = vec!["task"];
@@ -42,6 +44,8 @@ fn rows(on: &Host, plan: &Plan, kind: SocketKind) -> Vec<Vec<String>> {
             .into_iter()
             .flatten(),
     );
+    let chosen = plan.chosen.as_ref().filter(|_| is_told(args));
+    heads.extend(chosen.map(|_| "chosen"));
     heads.extend(memory.then_some("memory"));
     let mut rows = vec![heads.into_iter().map(String::from).collect()];
     for (id, task) in plan.tasks.iter().enumerate() {
@@ -51,6 +55,9 @@ fn rows(on: &Host, plan: &Plan, kind: SocketKind) -> Vec<Vec<String>> {
             let mask = task.cpus.to_hex(on.shape.mask_width());
             row.extend([sockets, cores, task.cpus.to_string(), mask]);
         }
+        if let Some(chosen) = chosen {
+            row.push(places(chosen.of_task(id)));
+        }
         if let Some(mems) = &task.mems {
             let first = if task.prefer { " first" } else { "" };
             row.push(format!("{mems}{first}"));
@@ -58,6 +65,12 @@ fn rows(on: &Host, plan: &Plan, kind: SocketKind) -> Vec<Vec<String>> {
         rows.push(row);
     }
     rows
+}
+
+/// Whether the job is told its cores instead of being bound to them.
+fn is_told(args: &PlanArgs) -> bool {
+    let binding = args.binding.as_ref();
+    binding.is_some_and(|binding| binding.instance != Instance::Set)
 }
 
 fn widths(rows: &[Vec<String>]) -> Vec<usize> {

@@ -86,25 +86,6 @@ pub struct Binding {
     pub strategy: Strategy,
 }
 
-impl Binding {
-    /// Why this release cannot serve it, with what to use instead.
-    #[must_use]
-    pub fn unsupported(&self) -> Option<String> {
-        let part = match (self.instance, &self.strategy) {
-            (Instance::Env, _) => "env:",
-            (Instance::Pe, _) => "pe:",
-            (_, Strategy::Striding { .. }) => "striding",
-            (_, Strategy::Explicit(_)) => "explicit",
-            (_, Strategy::Linear { start: Some(_), .. }) => "linear with a start",
-            _ => return None,
-        };
-        Some(format!(
-            "--binding={self}: this release of berth does not have {part}; \
-             it has none and linear:AMOUNT; use one of them, or --cpu-bind=map_cpu:LIST"
-        ))
-    }
-}
-
 /// A wrong `--binding`, with the place where it is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BindingError {

@@ -1,14 +1,17 @@
 //! A plan by Grid Engine's core binding, which decides alone.
-//! In: the binding, the step's whole cores. Out: a plan, a note, or a refusal. Pure.
+//! In: the binding, the step's whole cores, what others are bound to. Out: a plan, a note,
+//! or a refusal. Pure.
 
-use crate::binding::{Binding, Scope, Strategy};
+use crate::binding::{Binding, Instance, Scope, Strategy};
+use crate::chosen::{Chosen, ChosenCore};
+use crate::cores::{Cores, Hurdle, State};
 use crate::cpu_bind::Mode;
-use crate::cpuset::CpuSet;
-use crate::linear::FreeCores;
+use crate::linear;
 use crate::plan::{Message, Plan};
 use crate::planner::Planner;
 use crate::refusal::{Note, Refusal};
 use crate::rule::Rule;
+use crate::striding::striding;
 
 impl Planner<'_> {
     /// Grid Engine's core binding: it decides alone.
@@ -17,8 +20,8 @@ impl Planner<'_> {
         binding: &Binding,
         mode: Option<&Mode>,
     ) -> Result<Plan, Refusal> {
-        if let Some(text) = binding.unsupported() {
-            return Err(Refusal::BindingFailed(text));
+        if binding.strategy == Strategy::None {
+            return mode.map_or_else(|| self.by_level(), |mode| self.by_mode(mode));
         }
         if let Some(list) = mode.filter(|mode| **mode != Mode::Free) {
             return Err(Refusal::BindingBesideList {
@@ -26,55 +29,52 @@ impl Planner<'_> {
                 list: list.clone(),
             });
         }
-        let Strategy::Linear { amount, .. } = binding.strategy else {
-            return mode.map_or_else(|| self.by_level(), |mode| self.by_mode(mode));
-        };
         self.owns_any()?;
-        let takers = match binding.scope {
-            Scope::Task => self.ask.tasks,
-            Scope::Host => 1,
-        };
-        let free = FreeCores::of(self.table, &self.available, self.on.shape.threads);
-        let found = free.count();
-        match free.linear(takers, amount) {
-            Some(cores) => Ok(self.bound(binding, &cores)),
-            None => self.not_bound(binding, amount, found),
+        let threads = self.on.shape.threads;
+        let others = &self.ask.occupied;
+        let cores = Cores::of(self.table, &self.available, threads, others);
+        match choose(binding, &cores, self.ask.tasks) {
+            Ok(found) => Ok(self.chosen(binding, &self.look_up(&cores, &found))),
+            Err(hurdle) => self.not_bound(binding, &cores, hurdle),
         }
     }
 
-    fn bound(&self, binding: &Binding, cores: &[Vec<u32>]) -> Plan {
+    fn look_up(&self, cores: &Cores, found: &[Vec<usize>]) -> Chosen {
         let limit = self.threads_per_core().unwrap_or(u32::MAX) as usize;
-        let cpus_of = |core: &u32| {
-            let first = core * self.table.stride;
+        let core = |at: &usize| {
+            let core = cores.at(*at)?;
+            let first = core.index * self.table.stride;
             let pus = self.available.among(first..first + self.table.stride);
-            self.table.cpus(pus.take(limit))
+            Some(ChosenCore {
+                place: core.place,
+                cpus: self.table.cpus(pus.take(limit)),
+            })
         };
-        let mut sets = cores.iter().map(|cores| {
-            let mut all = CpuSet::new();
-            cores.iter().for_each(|core| all.insert_all(&cpus_of(core)));
-            all
-        });
-        let tasks: Vec<CpuSet> = match binding.scope {
-            Scope::Task => sets.collect(),
-            Scope::Host => {
-                let shared = sets.next().unwrap_or_default();
-                vec![shared; self.ask.tasks as usize]
-            }
-        };
-        let message = Message::one_a_task(self.width());
-        self.finish(tasks, Rule::Binding(binding.to_string()), message, vec![])
+        let task = |cores: &Vec<usize>| cores.iter().filter_map(core).collect();
+        Chosen(found.iter().map(task).collect())
     }
 
-    fn not_bound(&self, binding: &Binding, amount: u32, found: usize) -> Result<Plan, Refusal> {
-        let tasks = self.ask.tasks;
-        let asked = match binding.scope {
-            Scope::Task if tasks > 1 => format!("{tasks} tasks × {amount} cores"),
-            Scope::Task | Scope::Host => format!("{amount} cores"),
+    fn chosen(&self, binding: &Binding, chosen: &Chosen) -> Plan {
+        let rule = Rule::Binding(binding.to_string());
+        let mut plan = match binding.instance {
+            Instance::Set => {
+                let tasks = (0..self.ask.tasks as usize).map(|id| chosen.cpus_of_task(id));
+                let message = Message::one_a_task(self.width());
+                self.finish(tasks.collect(), rule, message, vec![])
+            }
+            // The job binds itself, by what it is told.
+            Instance::Env | Instance::Pe => self.all_to_all(rule, vec![]),
         };
-        let instead = better_line(binding, tasks, amount, found);
-        let text = format!(
-            "--binding={binding} asks for {asked}; this step has {found} whole free cores here{instead}"
-        );
+        plan.chosen = Some(chosen.clone());
+        plan
+    }
+
+    fn not_bound(&self, binding: &Binding, cores: &Cores, hurdle: Hurdle) -> Result<Plan, Refusal> {
+        let tasks = self.ask.tasks;
+        let asked = asked(binding, tasks);
+        let found = in_the_way(cores, hurdle);
+        let instead = better_line(binding, cores, tasks);
+        let text = format!("--binding={binding} asks for {asked}; {found}{instead}");
         if binding.strict || self.ask.rules.refuse_failed_binding {
             return Err(Refusal::BindingFailed(text));
         }
@@ -83,17 +83,110 @@ impl Planner<'_> {
     }
 }
 
-/// The line that would have fitted, if there is one.
-fn better_line(binding: &Binding, tasks: u32, amount: u32, found: usize) -> String {
-    let strict = if binding.strict { "strict:" } else { "" };
-    let per_task = found / tasks.max(1) as usize;
-    if binding.scope == Scope::Task && tasks > 1 && amount as usize <= found {
-        format!("; --binding=host:{strict}linear:{amount} would fit")
-    } else if binding.scope == Scope::Task && per_task > 0 {
-        format!("; --binding={strict}linear:{per_task} would fit")
-    } else if found > 0 {
-        format!("; --binding=host:{strict}linear:{found} would fit")
-    } else {
-        String::new()
+/// Positions of each task's cores, or of those that all share.
+fn choose(binding: &Binding, cores: &Cores, tasks: u32) -> Result<Vec<Vec<usize>>, Hurdle> {
+    let takers = match binding.scope {
+        Scope::Task => tasks,
+        Scope::Host => 1,
+    };
+    match &binding.strategy {
+        Strategy::None => Ok(vec![]),
+        Strategy::Linear {
+            amount,
+            start: None,
+        } => linear::anywhere(cores, takers, *amount),
+        Strategy::Linear {
+            amount,
+            start: Some(start),
+        } => linear::from(cores, takers, *amount, *start),
+        Strategy::Striding {
+            amount,
+            step,
+            start,
+        } => striding(cores, takers, (*amount, *step), *start),
+        // Section 4.1 of the specification: all or nothing. Absolute cores are shared.
+        Strategy::Explicit(places) => {
+            let run = |place| cores.run(cores.find(place)?, 1, 1);
+            let all: Result<Vec<_>, _> = places.iter().copied().map(run).collect();
+            Ok(vec![all?.concat()])
+        }
     }
+}
+
+fn amount(binding: &Binding) -> u32 {
+    match &binding.strategy {
+        Strategy::None => 0,
+        Strategy::Linear { amount, .. } | Strategy::Striding { amount, .. } => *amount,
+        Strategy::Explicit(places) => places.len() as u32,
+    }
+}
+
+fn asked(binding: &Binding, tasks: u32) -> String {
+    let amount = amount(binding);
+    let shared = binding.scope == Scope::Host || matches!(binding.strategy, Strategy::Explicit(_));
+    let unit = if amount == 1 { "core" } else { "cores" };
+    match (shared, tasks) {
+        (false, 2..) => format!("{tasks} tasks × {amount} {unit}"),
+        _ => format!("{amount} {unit}"),
+    }
+}
+
+fn in_the_way(cores: &Cores, hurdle: Hurdle) -> String {
+    let free = cores.free_count();
+    let unit = if free == 1 { "core" } else { "cores" };
+    match hurdle {
+        Hurdle::TooFew => format!("this step has {free} whole free {unit} here"),
+        Hurdle::NoStart => format!("among its {free} whole free {unit} here none lie like that"),
+        Hurdle::Absent(place) => {
+            format!("there is no core {place} here, only {}", cores.extent())
+        }
+        Hurdle::Occupied(core) if core.state == State::Taken => {
+            format!("another step is bound to core {} here", core.place)
+        }
+        Hurdle::Occupied(core) => format!(
+            "core {} here is not this step's, or not all of it is; --exclusive gives it whole nodes",
+            core.place
+        ),
+        Hurdle::End => format!("that goes past the last core: here are {}", cores.extent()),
+    }
+}
+
+/// The line that would have fitted, if there is one.
+fn better_line(binding: &Binding, cores: &Cores, tasks: u32) -> String {
+    let with = |scope, strategy| Binding {
+        scope,
+        strategy,
+        ..binding.clone()
+    };
+    let linear = |amount| Strategy::Linear {
+        amount,
+        start: None,
+    };
+    let mut lines = Vec::new();
+    if binding.scope == Scope::Task && tasks > 1 {
+        lines.push(with(Scope::Host, binding.strategy.clone()));
+    }
+    if let Strategy::Striding { amount, step, .. } = binding.strategy {
+        lines.push(with(
+            binding.scope,
+            Strategy::Striding {
+                amount,
+                step,
+                start: None,
+            },
+        ));
+    }
+    lines.push(with(binding.scope, linear(amount(binding))));
+    let found = cores.free_count() as u32;
+    if binding.scope == Scope::Task {
+        lines.push(with(Scope::Task, linear(found / tasks.max(1))));
+    }
+    lines.push(with(Scope::Host, linear(found)));
+    let fits = |line: &&Binding| {
+        *line != binding && amount(line) > 0 && choose(line, cores, tasks).is_ok()
+    };
+    lines
+        .iter()
+        .find(fits)
+        .map_or_else(String::new, |line| format!("; --binding={line} would fit"))
 }

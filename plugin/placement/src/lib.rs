@@ -6,13 +6,16 @@
 //!
 //! Read the files in the order of the pipeline:
 //! [`request`] → [`host`] ([`machine`], [`shape`]) → [`available`] →
-//! [`place`] ([`place_block`], [`place_cyclic`]) or [`explicit`] or [`linear`] → [`memory`] →
+//! [`place`] ([`place_block`], [`place_cyclic`]) or [`explicit`] or
+//! [`cores`] ([`linear`], [`striding`]) → [`memory`] →
 //! [`plan`].
 #![forbid(unsafe_code)]
 
 pub mod available;
 pub mod binding;
 mod by_binding;
+pub mod chosen;
+pub mod cores;
 pub mod cpu_bind;
 pub mod cpuset;
 pub mod cpuset_text;
@@ -27,6 +30,7 @@ pub mod machine;
 pub mod mem_bind;
 pub mod memory;
 pub mod numbering;
+pub mod occupied;
 pub mod place;
 pub mod place_block;
 pub mod place_cyclic;
@@ -36,9 +40,11 @@ pub mod refusal;
 pub mod request;
 pub mod rule;
 pub mod shape;
+pub mod striding;
 pub mod walk;
 
 pub use binding::Binding;
+pub use chosen::Chosen;
 pub use cpu_bind::{CpuBind, Level, Mode};
 pub use cpuset::{CpuSet, NodeSet};
 pub use distribution::{AcrossHosts, Distribution, Order};
@@ -50,6 +56,7 @@ pub use machine::{Core, Machine, NumaNode, Package, Parts, SocketKind};
 pub use mem_bind::{MemBind, MemPolicy};
 pub use memory::MemoryRefusal;
 pub use numbering::Numbering;
+pub use occupied::Occupied;
 pub use plan::{Message, Plan, TaskPlan, plan, plan_batch, plan_unwritten};
 pub use refusal::{Note, Refusal, RefusalKind};
 pub use request::{Allocation, CoreSpec, Request, Rules};

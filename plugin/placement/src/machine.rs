@@ -230,16 +230,30 @@ impl Machine {
     /// hardware thread where a core has several (`SCTTCTT`).
     #[must_use]
     pub fn topology_string(&self, kind: SocketKind) -> String {
+        self.topology_in_use(kind, &CpuSet::new())
+    }
+
+    /// The same with the letters of cores in use small, and a socket's when all its
+    /// cores are (`SCCSCcSCCscc`). One CPU in use stands for its core.
+    #[must_use]
+    pub fn topology_in_use(&self, kind: SocketKind, used: &CpuSet) -> String {
+        let letter = |letter: char, small: bool| {
+            if small {
+                letter.to_ascii_lowercase()
+            } else {
+                letter
+            }
+        };
         let mut text = String::new();
         for cores in self.sockets(kind) {
-            text.push('S');
+            let in_use = |core: &CoreIdx| self.pus_of(*core).iter().any(|cpu| used.contains(*cpu));
+            text.push(letter('S', cores.iter().all(in_use)));
             for core in cores {
-                let threads = self.pus_of(core).len();
-                text.push('C');
-                text.extend(std::iter::repeat_n(
-                    'T',
-                    if threads > 1 { threads } else { 0 },
-                ));
+                let small = in_use(&core);
+                text.push(letter('C', small));
+                let threads = Some(self.pus_of(core).len()).filter(|count| *count > 1);
+                let t = letter('T', small);
+                text.extend(std::iter::repeat_n(t, threads.unwrap_or(0)));
             }
         }
         text

@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use crate::chosen::Chosen;
 use crate::cpu_bind::{CpuBind, Level, Mode};
 use crate::cpuset::{CpuSet, NodeSet};
 use crate::cpuset_text::{hex_length, write_masks};
@@ -27,6 +28,8 @@ pub struct Plan {
     pub message: Message,
     /// What the user should know.
     pub notes: Vec<Note>,
+    /// The cores that a `--binding` chose.
+    pub chosen: Option<Chosen>,
 }
 
 /// One task's part.

@@ -136,6 +136,7 @@ impl<'a> Planner<'a> {
             cpus_per_task: self.ask.cpus_per_task,
             message: Message::Free,
             notes: vec![],
+            chosen: None,
         }
     }
 
@@ -328,6 +329,7 @@ impl<'a> Planner<'a> {
             cpus_per_task: self.ask.cpus_per_task,
             message,
             notes,
+            chosen: None,
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::distribution::Distribution;
 use crate::fixes::Fixes;
 use crate::ids::CoreIdx;
 use crate::mem_bind::MemBind;
+use crate::occupied::Occupied;
 
 /// One step's request on one host, with the rules it is judged by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub struct Request {
     pub core_spec: CoreSpec,
     /// Grid Engine's `--binding`; `None` also for its strategy `none`.
     pub binding: Option<Binding>,
+    /// What others are bound to; only a `--binding` looks.
+    pub occupied: Occupied,
     /// `--mem-bind`.
     pub mem_bind: MemBind,
     /// CPUs of the job on this host, where known: `--mem-bind=rank` counts by them.
@@ -56,6 +59,7 @@ impl Default for Request {
             overcommit: false,
             core_spec: CoreSpec::None,
             binding: None,
+            occupied: Occupied::default(),
             mem_bind: MemBind::default(),
             job_cpus: None,
             allocation: Allocation::Whole,

@@ -229,7 +229,6 @@ fn a_binding_that_cannot_be_had_is_said_or_refused() {
         "{note}"
     );
     assert!(gives("1x4x1", "n=4 binding=strict:linear:4").starts_with("refused"));
-    assert!(gives("1x4x1", "n=1 binding=striding:2:2").contains("this release"));
     assert!(gives("1x4x1", "n=1 binding=linear:1 bind=map_cpu:0").contains("drop one"));
     // Levels, which srun derives from other options, give way.
     same("1x4x1", "n=2 binding=linear:2 bind=cores", "0x3,0xC");

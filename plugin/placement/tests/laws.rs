@@ -181,6 +181,56 @@ proptest! {
     }
 
     #[test]
+    fn every_strategy_keeps_to_cores_that_can_be_had(
+        tasks in 1u32..6, amount in 1u32..5, step in 1u32..5, kind in 0usize..6, scope in 0usize..2,
+        own in proptest::collection::btree_set(0u32..32, 1..32),
+        taken in proptest::collection::btree_set(0u32..64, 0..20),
+        shared in proptest::collection::btree_set(0u32..64, 0..20),
+        machine in machines(),
+    ) {
+        let scope = ["task:", "host:"][scope];
+        let strategy = match kind {
+            0 => format!("linear:{amount}"),
+            1 => format!("linear:{amount}:0,{step}"),
+            2 => format!("striding:{amount}:{step}"),
+            3 => format!("striding:{amount}:{step}:0,{step}"),
+            4 => format!("explicit:0,{amount}"),
+            _ => format!("explicit:0,0:1,{step}"),
+        };
+        let set = |list: std::collections::BTreeSet<u32>| list.into_iter().map(CpuId).collect::<CpuSet>();
+        let ask = Request {
+            tasks,
+            binding: Some(format!("{scope}{strategy}").parse().unwrap()),
+            allocation: Allocation::Cores {
+                cores: own.into_iter().map(CoreIdx).collect(),
+                configured: machine.core_count() as u32,
+            },
+            occupied: Occupied { taken: set(taken), shared: set(shared) },
+            ..Request::default()
+        };
+        let host = Host::of(machine, SocketKind::Package);
+        let Ok(plan) = plan(&ask, &host) else { return Ok(()) };
+        let Some(chosen) = &plan.chosen else {
+            prop_assert_eq!(&plan.rule, &Rule::BindingFailed);
+            return Ok(());
+        };
+        let whole = Request { binding: None, cpu_bind: "none".parse().unwrap(), tasks: 1, ..ask.clone() };
+        let all = plan_batch(&whole, &host).unwrap().tasks.remove(0).cpus;
+        let apart = scope == "task:" && kind < 4;
+        prop_assert_eq!(chosen.0.len(), if apart { tasks as usize } else { 1 });
+        let mut seen = CpuSet::new();
+        for task in &chosen.0 {
+            for core in task {
+                prop_assert!(core.cpus.is_subset(&all), "outside the allocation");
+                prop_assert!(!core.cpus.intersects(&ask.occupied.taken), "taken");
+                prop_assert!(!core.cpus.intersects(&seen), "twice");
+                seen.insert_all(&core.cpus);
+            }
+        }
+        prop_assert_eq!(&chosen.to_string().parse::<Chosen>().unwrap(), chosen);
+    }
+
+    #[test]
     fn no_text_makes_the_grammar_panic(text in "\\PC{0,60}", known in "(set:|env |pe,)?(host:)?(linear|striding|explicit|none)[:;,0-9]{0,12}") {
         for text in [text, known] {
             if let Ok(binding) = text.parse::<Binding>() {
