@@ -36,18 +36,7 @@ static WRITERS: AtomicU32 = AtomicU32::new(0);
 /// # Errors
 /// [`WriteError`]; the temporary file is then removed, the old file untouched.
 pub fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), WriteError> {
-    let temporary = temporary_beside(path);
-    let written = fill(&temporary, bytes, mode)
-        .and_then(|()| fs::rename(&temporary, path).map_err(|why| ("renaming into place", why)));
-    if let Err((action, why)) = written {
-        // It may never have been made; a second failure would tell nothing new.
-        let _ = fs::remove_file(&temporary);
-        return Err(WriteError {
-            path: path.into(),
-            action,
-            why,
-        });
-    }
+    put(path, bytes, mode, true)?;
     // The file is in place; only a power cut could still undo the rename.
     if let Some(Ok(directory)) = path.parent().map(File::open) {
         let _ = directory.sync_all();
@@ -55,12 +44,43 @@ pub fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), WriteError> {
     Ok(())
 }
 
-fn fill(temporary: &Path, bytes: &[u8], mode: u32) -> Result<(), (&'static str, io::Error)> {
+/// The same without waiting for the disk: for what the next boot must not find anyway.
+///
+/// # Errors
+/// [`WriteError`]; the temporary file is then removed, the old file untouched.
+pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), WriteError> {
+    put(path, bytes, mode, false)
+}
+
+fn put(path: &Path, bytes: &[u8], mode: u32, synced: bool) -> Result<(), WriteError> {
+    let temporary = temporary_beside(path);
+    let written = fill(&temporary, bytes, mode, synced)
+        .and_then(|()| fs::rename(&temporary, path).map_err(|why| ("renaming into place", why)));
+    written.map_err(|(action, why)| {
+        // It may never have been made; a second failure would tell nothing new.
+        let _ = fs::remove_file(&temporary);
+        WriteError {
+            path: path.into(),
+            action,
+            why,
+        }
+    })
+}
+
+fn fill(
+    temporary: &Path,
+    bytes: &[u8],
+    mode: u32,
+    synced: bool,
+) -> Result<(), (&'static str, io::Error)> {
     let mut file = create(temporary).map_err(|why| ("creating a file beside it", why))?;
     file.set_permissions(Permissions::from_mode(mode))
         .map_err(|why| ("setting the mode", why))?;
     file.write_all(bytes).map_err(|why| ("writing", why))?;
-    file.sync_all().map_err(|why| ("syncing", why))
+    if synced {
+        file.sync_all().map_err(|why| ("syncing", why))?;
+    }
+    Ok(())
 }
 
 /// A name that a dead process of our number left behind is taken over.
@@ -128,7 +148,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let left = dir.path().join(".left");
         fs::write(&left, "torn").unwrap();
-        fill(&left, b"whole", 0o600).unwrap();
+        fill(&left, b"whole", 0o600, true).unwrap();
         assert_eq!(fs::read(&left).unwrap(), b"whole");
     }
 }

@@ -1,5 +1,5 @@
 //! Touches the kernel for berth: affinity, memory policy, online CPUs, the machine file, the
-//! state directory, and the child that discovers the machine.
+//! ledger, the state directory, and the child that discovers the machine.
 //!
 //! Runs as root inside slurmd and slurmstepd: nothing here panics, nothing
 //! trusts a file or directory that a user could have written, and every failure
@@ -21,6 +21,7 @@ pub mod affinity;
 pub mod atomic_file;
 pub mod command_path;
 pub mod discover_child;
+pub mod ledger;
 pub mod machine_file;
 mod machine_json;
 pub mod mempolicy;
@@ -30,6 +31,7 @@ pub mod state;
 pub mod trust;
 
 pub use affinity::{AffinityError, affinity_of, set_affinity};
+pub use ledger::{Ledger, LedgerError};
 pub use machine_file::{MachineFile, MachineFileError};
 pub use online::{OnlineCpus, Proof};
 pub use state::{StateDir, StateError};

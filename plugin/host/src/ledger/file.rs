@@ -1,0 +1,216 @@
+//! The ledger's file: a head, then slots of one size. In the state directory, for root alone,
+//! of this boot only. Not mapped: whoever cuts the file must not take slurmd down.
+//! In: a state directory. Out: slots read and written, or why not.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::lock::{Locked, lock};
+use super::record::{HEAD, WORD};
+use crate::online::{boot_id, possible_cpus};
+use crate::state::StateDir;
+use crate::trust::{self, TrustError};
+
+/// Its name; another format will have another number, so that two releases of berth on one
+/// node never read each other's bytes wrong.
+pub const NAME: &str = "ledger.1";
+const MAGIC: &[u8; 8] = b"BERTHLG1";
+/// Bytes before the first slot: the magic, words of a slot, words of its CPUs, the boot.
+pub(super) const HEAD_BYTES: u64 = 96;
+/// Room for so many CPUs even where the kernel tells fewer.
+const LEAST_CPUS: u32 = 1024;
+/// No kernel has more CPUs than these words have bits.
+const MOST_CPU_WORDS: usize = 4096;
+/// A file with more slots is not ours.
+const MOST_SLOTS: u64 = 1 << 16;
+/// Holds the file while it is looked at and written.
+const WHOLE: u64 = 0;
+/// Who reads it and writes the public file.
+pub(super) const PUBLIC: u64 = 1;
+
+/// A ledger that cannot be used.
+#[derive(Debug, Error)]
+pub enum LedgerError {
+    /// The system does not let us.
+    #[error(
+        "the ledger {path} could not be used: {action} failed: {why}; see whether its directory \
+         is there, writable, and has room (ls -ld, df)"
+    )]
+    System {
+        /// The file.
+        path: PathBuf,
+        /// What failed.
+        action: &'static str,
+        /// What the system said.
+        why: io::Error,
+    },
+    /// Somebody else could have written it.
+    #[error("the ledger is not to be believed: {0}")]
+    Untrusted(#[from] TrustError),
+    /// Another process does not let go.
+    #[error(
+        "the ledger {0} is held by another process for too long; see which slurmd or \
+         slurmstepd is stopped (ps -e -o pid,stat,args)"
+    )]
+    Busy(PathBuf),
+    /// CPUs that this kernel did not have when the file was made.
+    #[error("the ledger {0} has no room for this step's CPU numbers; remove it while no step runs")]
+    TooManyCpus(PathBuf),
+}
+
+/// Words of a slot, if the file's head is one of ours and of this boot.
+fn words(file: &File, boot: &str) -> Option<usize> {
+    let mut head = [0; HEAD_BYTES as usize];
+    file.read_exact_at(&mut head, 0).ok()?;
+    let (magic, rest) = head.split_at_checked(MAGIC.len())?;
+    let (words, then) = rest.split_at_checked(WORD)?;
+    let words = usize::try_from(u64::from_le_bytes(words.try_into().ok()?)).ok()?;
+    let then = std::str::from_utf8(then).ok()?.trim_end_matches('\0');
+    let sane = (HEAD + 1..=HEAD + MOST_CPU_WORDS).contains(&words);
+    (magic == MAGIC && then == boot && sane).then_some(words)
+}
+
+/// The open file.
+#[derive(Debug)]
+pub(super) struct LedgerFile {
+    path: PathBuf,
+    file: File,
+    /// Device and number, to see whether the name still means it.
+    identity: (u64, u64),
+    /// Words of a slot.
+    pub words: usize,
+    /// What stood there instead of a ledger of ours, and was thrown away.
+    pub replaced: bool,
+}
+
+impl LedgerFile {
+    /// Opens it, and makes it where it is missing, of another boot, or not a ledger.
+    pub fn open(dir: &StateDir) -> Result<Self, LedgerError> {
+        let path = dir.path().join(NAME);
+        let failed = |action| {
+            let path = path.clone();
+            move |why| LedgerError::System { path, action, why }
+        };
+        trust::check_directory(dir.path())?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(&path)
+            .map_err(failed("opening it"))?;
+        let found = file.metadata().map_err(failed("looking at it"))?;
+        trust::check_file(&path, &found)?;
+        let boot = boot_id().map_err(failed("asking for the boot"))?;
+        let mut ledger = Self {
+            identity: (found.dev(), found.ino()),
+            words: words(&file, &boot).unwrap_or_default(),
+            path,
+            file,
+            replaced: false,
+        };
+        if ledger.words == 0 {
+            (ledger.words, ledger.replaced) = ledger.begin(&boot)?;
+        }
+        Ok(ledger)
+    }
+
+    /// Empties the file and writes its head. Gives a slot's words, and whether something
+    /// else stood there.
+    fn begin(&self, boot: &str) -> Result<(usize, bool), LedgerError> {
+        let _whole = self.lock(Duration::from_secs(1))?;
+        // Another process of this node may have been faster.
+        if let Some(words) = words(&self.file, boot) {
+            return Ok((words, false));
+        }
+        let mut magic = [0; MAGIC.len()];
+        let empty = self.file.read_exact_at(&mut magic, 0).is_err();
+        let cpus = possible_cpus().unwrap_or_default().max(LEAST_CPUS);
+        let words = HEAD + cpus.div_ceil(u64::BITS) as usize;
+        let mut head = [0; HEAD_BYTES as usize];
+        let length = (words as u64).to_le_bytes();
+        let text = MAGIC.iter().chain(&length).chain(boot.as_bytes());
+        for (place, byte) in head.iter_mut().zip(text) {
+            *place = *byte;
+        }
+        self.file
+            .set_len(0)
+            .and_then(|()| self.file.write_all_at(&head, 0))
+            .map_err(|why| self.failed("beginning it", why))?;
+        Ok((words, !empty && magic != *MAGIC))
+    }
+
+    /// Whether its name still leads to it: an administrator may have removed it.
+    pub fn is_current(&self) -> bool {
+        let found = std::fs::symlink_metadata(&self.path);
+        found.is_ok_and(|found| (found.dev(), found.ino()) == self.identity)
+    }
+
+    pub fn lock(&self, patience: Duration) -> Result<Locked<'_>, LedgerError> {
+        self.lock_byte(WHOLE, patience)?
+            .ok_or_else(|| LedgerError::Busy(self.path.clone()))
+    }
+
+    pub fn lock_byte(
+        &self,
+        byte: u64,
+        patience: Duration,
+    ) -> Result<Option<Locked<'_>>, LedgerError> {
+        lock(&self.file, byte, patience).map_err(|why| self.failed("locking it", why))
+    }
+
+    /// All slots, one after the other; a last one that is cut is left out.
+    pub fn read_all(&self) -> Result<Vec<u64>, LedgerError> {
+        let length = self
+            .file
+            .metadata()
+            .map_err(|why| self.failed("looking at it", why))?
+            .len();
+        let slots = (length.saturating_sub(HEAD_BYTES) / self.slot_bytes()).min(MOST_SLOTS);
+        self.read_words(HEAD_BYTES, slots as usize * self.words)
+    }
+
+    pub fn read_words(&self, offset: u64, words: usize) -> Result<Vec<u64>, LedgerError> {
+        let mut bytes = vec![0; words * WORD];
+        self.file
+            .read_exact_at(&mut bytes, offset)
+            .map_err(|why| self.failed("reading", why))?;
+        let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+        Ok(bytes.chunks_exact(WORD).map(word).collect())
+    }
+
+    /// One call of the system: within a page, which a slot's parts are, nobody sees half of it.
+    pub fn write_words(&self, offset: u64, words: &[u64]) -> Result<(), LedgerError> {
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.file
+            .write_all_at(&bytes, offset)
+            .map_err(|why| self.failed("writing", why))
+    }
+
+    pub fn slot_bytes(&self) -> u64 {
+        (self.words * WORD) as u64
+    }
+
+    pub fn offset(&self, slot: usize) -> u64 {
+        HEAD_BYTES + slot as u64 * self.slot_bytes()
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn failed(&self, action: &'static str, why: io::Error) -> LedgerError {
+        LedgerError::System {
+            path: self.path.clone(),
+            action,
+            why,
+        }
+    }
+}

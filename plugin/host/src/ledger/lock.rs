@@ -1,0 +1,59 @@
+//! Locks on single bytes of the ledger's file, which the kernel lets go of with the
+//! process, however it ends. Open-file-description locks: another descriptor of the same
+//! process, closed somewhere, does not lose them.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long until the next try: the holder only reads and writes some pages.
+const PAUSE: Duration = Duration::from_micros(100);
+
+/// A byte of a file, locked until this is dropped.
+#[derive(Debug)]
+pub(super) struct Locked<'a> {
+    file: &'a File,
+    byte: u64,
+}
+
+/// Locks a byte, waiting no longer than `patience`; `None` if somebody else keeps it.
+pub(super) fn lock(file: &File, byte: u64, patience: Duration) -> io::Result<Option<Locked<'_>>> {
+    let end = Instant::now() + patience;
+    loop {
+        match set(file, byte, libc::F_WRLCK) {
+            Ok(()) => return Ok(Some(Locked { file, byte })),
+            Err(why) if held(&why) && Instant::now() < end => sleep(PAUSE),
+            Err(why) if held(&why) => return Ok(None),
+            Err(why) => return Err(why),
+        }
+    }
+}
+
+fn held(why: &io::Error) -> bool {
+    matches!(why.raw_os_error(), Some(libc::EAGAIN | libc::EACCES))
+}
+
+fn set(file: &File, byte: u64, kind: i32) -> io::Result<()> {
+    let wish = libc::flock {
+        l_type: kind as i16,
+        l_whence: libc::SEEK_SET as i16,
+        l_start: byte as i64,
+        l_len: 1,
+        l_pid: 0,
+    };
+    // SAFETY: the kernel reads the wish during the call (fcntl(2)); the descriptor is open.
+    let done = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const wish) };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+impl Drop for Locked<'_> {
+    fn drop(&mut self) {
+        // The kernel has no reason to refuse, and closing the file would do the same.
+        let _ = set(self.file, self.byte, libc::F_UNLCK);
+    }
+}

@@ -1,0 +1,311 @@
+//! Which cores are bound on this node, and by which step: Grid Engine's accounting for
+//! `--binding`. slurmd (or, where it does not plan, slurmstepd) writes an entry when it plans a
+//! step; slurmstepd puts its own number into it, and the entry ends with that process, however
+//! it ends. Nothing here waits for a disk, and nothing is believed that a user could have
+//! written. A ledger that fails is an error for the caller to say; the launch goes on.
+//!
+//! Read in this order: [`record`], [`file`], [`lock`], [`process`], [`rule`].
+
+mod file;
+mod lock;
+mod process;
+pub mod public;
+mod record;
+mod rule;
+
+use std::time::Duration;
+
+use berth_placement::{CpuSet, Occupied};
+use nix::time::{ClockId, clock_gettime};
+
+use self::file::LedgerFile;
+pub use self::file::{LedgerError, NAME};
+use self::process::Watch;
+pub use self::process::{Process, is_stopped};
+pub use self::record::{Entry, Kind, Step};
+use crate::state::StateDir;
+
+/// How long an entry without a slurmstepd counts: a node's prolog may run for minutes
+/// between planning and the start.
+const PENDING: Duration = Duration::from_secs(600);
+/// The same where the slurmd that planned it has ended.
+const ORPHANED: Duration = Duration::from_secs(10);
+/// From so many slots on every entry is looked after, to find slots of dead steps.
+const MANY_SLOTS: usize = 1024;
+
+/// An open ledger.
+#[derive(Debug)]
+pub struct Ledger {
+    file: LedgerFile,
+    watch: Watch,
+    own: Process,
+}
+
+/// An entry that was written, until its step ends.
+#[derive(Debug)]
+pub struct Held {
+    file: LedgerFile,
+    slot: usize,
+    entry: Entry,
+}
+
+/// The ledger while nobody else writes it.
+#[derive(Debug)]
+pub struct Session<'a> {
+    file: &'a LedgerFile,
+    watch: &'a mut Watch,
+    own: Process,
+    slots: Vec<u64>,
+    /// A slot that nobody uses, or the first behind the last.
+    free: usize,
+    /// Whether that one is an expired entry, whose slurmstepd may come late.
+    expired: bool,
+    _lock: Option<lock::Locked<'a>>,
+}
+
+impl Ledger {
+    /// Opens the ledger of a node, and makes it where it is missing.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; the caller then goes on without accounting, and says so.
+    pub fn open(dir: &StateDir) -> Result<Self, LedgerError> {
+        Ok(Self {
+            file: LedgerFile::open(dir)?,
+            watch: Watch::default(),
+            own: Process::own(),
+        })
+    }
+
+    /// Whether its name still leads to it.
+    #[must_use]
+    pub fn is_current(&self) -> bool {
+        self.file.is_current()
+    }
+
+    /// Whether something else stood there and was thrown away.
+    #[must_use]
+    pub fn was_foreign(&self) -> bool {
+        self.file.replaced
+    }
+
+    /// Holds the ledger, waiting no longer than `patience` for others.
+    ///
+    /// # Errors
+    /// [`LedgerError`]
+    pub fn session(&mut self, patience: Duration) -> Result<Session<'_>, LedgerError> {
+        let lock = self.file.lock(patience)?;
+        let slots = self.file.read_all()?;
+        let words = self.file.words;
+        let free = slots
+            .chunks_exact(words)
+            .position(|slot| !record::is_used(slot));
+        Ok(Session {
+            free: free.unwrap_or(slots.len() / words),
+            expired: false,
+            file: &self.file,
+            watch: &mut self.watch,
+            own: self.own,
+            slots,
+            _lock: Some(lock),
+        })
+    }
+
+    /// slurmstepd's own: finds the entry of its step and makes it end with this process.
+    /// Nothing where slurmd wrote none.
+    ///
+    /// # Errors
+    /// [`LedgerError`]
+    pub fn confirm(self, step: Step, uid: u32) -> Result<Option<Held>, LedgerError> {
+        let words = self.file.words;
+        let slots = self.file.read_all()?;
+        let waiting = slots
+            .chunks_exact(words)
+            .enumerate()
+            .filter_map(|(slot, words)| Some((slot, record::read(words)?)))
+            .filter(|(_, entry)| entry.step == step && entry.stepd.is_none())
+            .max_by_key(|(_, entry)| entry.made);
+        let Some((slot, mut entry)) = waiting else {
+            return Ok(None);
+        };
+        let offset = self.file.offset(slot);
+        let lock = self.file.lock_byte(offset, Duration::from_secs(1))?;
+        let now = record::read(&self.file.read_words(offset, words)?);
+        // Where it waited for too long, its slot may just be given to another step.
+        if lock.is_none() || now.as_ref() != Some(&entry) {
+            return Ok(None);
+        }
+        (entry.stepd, entry.uid) = (Some(self.own), uid);
+        write_confirmed(&self.file, slot, &entry)?;
+        drop(lock);
+        Ok(Some(Held {
+            file: self.file,
+            slot,
+            entry,
+        }))
+    }
+}
+
+impl Session<'_> {
+    /// The entries of live steps that are bound to any of these CPUs.
+    pub fn live(&mut self, near: &CpuSet) -> Vec<Entry> {
+        let near = near.to_words();
+        let words = self.file.words;
+        let all = self.slots.len() / words > MANY_SLOTS;
+        let touches = |record: &[u64]| {
+            let cpus = record::cpu_words(record);
+            all || cpus.iter().zip(&near).any(|(cpus, near)| cpus & near != 0)
+        };
+        let mut found = Vec::new();
+        for (slot, words) in self.slots.chunks_exact(words).enumerate() {
+            if !record::is_used(words) || !touches(words) {
+                continue;
+            }
+            match record::read(words) {
+                Some(entry) => found.push((slot, entry)),
+                // Torn: its writer died over it, so its step never was.
+                None => self.free = self.free.min(slot),
+            }
+        }
+        self.keep_living(found)
+    }
+
+    /// Every live entry.
+    pub fn all(&mut self) -> Vec<Entry> {
+        let words = self.file.words;
+        let slots = self.slots.chunks_exact(words).enumerate();
+        let found = slots.filter_map(|(slot, words)| Some((slot, record::read(words)?)));
+        let found = found.collect();
+        self.keep_living(found)
+    }
+
+    /// What is taken for a step on these CPUs, of all that others are bound to.
+    pub fn occupied(&mut self, step: Step, near: &CpuSet) -> Occupied {
+        let entries = self.live(near);
+        // One look at each job, however many steps of it there are.
+        let mut jobs: Vec<(u32, bool)> = Vec::new();
+        rule::occupied(&entries, step, |entry| {
+            let job = entry.step.job;
+            if let Some((_, stopped)) = jobs.iter().find(|(known, _)| *known == job) {
+                return *stopped;
+            }
+            let stopped = entry.task > 0 && is_stopped(entry.task);
+            jobs.push((job, stopped));
+            stopped
+        })
+    }
+
+    fn keep_living(&mut self, found: Vec<(usize, Entry)>) -> Vec<Entry> {
+        let stepds: Vec<_> = found.iter().filter_map(|(_, entry)| entry.stepd).collect();
+        let mut alive = self.watch.alive(&stepds).into_iter();
+        let now = now();
+        let mut living = Vec::with_capacity(found.len());
+        for (slot, entry) in found {
+            let lives = match entry.stepd {
+                Some(_) => alive.next().unwrap_or(true),
+                None => self.is_awaited(&entry, now),
+            };
+            if lives {
+                living.push(entry);
+            } else if slot < self.free {
+                (self.free, self.expired) = (slot, entry.stepd.is_none());
+            }
+        }
+        living
+    }
+
+    fn is_awaited(&self, entry: &Entry, now: u64) -> bool {
+        let age = Duration::from_nanos(now.saturating_sub(entry.made));
+        let maker_lives = || entry.maker == self.own || entry.maker.is_alive();
+        // A clock that went back would be another boot, whose ledger is gone.
+        age < ORPHANED || (age < PENDING && maker_lives())
+    }
+
+    /// Writes an entry; the caller's number and the time are put in.
+    ///
+    /// # Errors
+    /// [`LedgerError`]
+    pub fn add(&mut self, mut entry: Entry) -> Result<usize, LedgerError> {
+        (entry.made, entry.maker) = (now(), self.own);
+        let words = self.file.words;
+        let Some(record) = record::write(&entry, words) else {
+            return Err(LedgerError::TooManyCpus(self.file.path().into()));
+        };
+        let slot = self.free;
+        let offset = self.file.offset(slot);
+        let late = match self.expired {
+            true => self.file.lock_byte(offset, Duration::ZERO)?,
+            false => None,
+        };
+        let slot = if self.expired && late.is_none() {
+            // Its slurmstepd comes at this very moment.
+            self.slots.len() / words
+        } else {
+            slot
+        };
+        self.file.write_words(self.file.offset(slot), &record)?;
+        Ok(slot)
+    }
+
+    /// Takes an entry out again that [`Self::add`] has written.
+    ///
+    /// # Errors
+    /// [`LedgerError`]
+    pub fn remove(&self, slot: usize) -> Result<(), LedgerError> {
+        self.file.write_words(self.file.offset(slot), &[0])
+    }
+}
+
+impl Ledger {
+    /// slurmstepd's own where no slurmd plans: an entry that ends with this process.
+    ///
+    /// # Errors
+    /// [`LedgerError`]
+    pub fn hold(self, slot: usize, entry: Entry) -> Result<Held, LedgerError> {
+        let stepd = Some(self.own);
+        let entry = Entry { stepd, ..entry };
+        write_confirmed(&self.file, slot, &entry)?;
+        Ok(Held {
+            file: self.file,
+            slot,
+            entry,
+        })
+    }
+}
+
+impl Held {
+    /// The entry as it stands.
+    #[must_use]
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// Tells whose state says whether the step is suspended.
+    ///
+    /// # Errors
+    /// [`LedgerError`]
+    pub fn set_task(&mut self, pid: i32) -> Result<(), LedgerError> {
+        self.entry.task = pid;
+        write_confirmed(&self.file, self.slot, &self.entry)
+    }
+
+    /// The step has ended: its cores are free before anybody hears of it.
+    ///
+    /// # Errors
+    /// [`LedgerError`]; the cores are then free when this process ends.
+    pub fn release(self) -> Result<(), LedgerError> {
+        self.file.write_words(self.file.offset(self.slot), &[0])
+    }
+}
+
+fn write_confirmed(file: &LedgerFile, slot: usize, entry: &Entry) -> Result<(), LedgerError> {
+    let offset = file.offset(slot) + (record::CONFIRMED * record::WORD) as u64;
+    file.write_words(offset, &record::confirmed(entry))
+}
+
+/// Nanoseconds since the boot, sleep included: no administrator sets this clock.
+fn now() -> u64 {
+    let time = clock_gettime(ClockId::CLOCK_BOOTTIME);
+    time.map_or(0, |time| {
+        time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
+    })
+}

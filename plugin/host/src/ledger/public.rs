@@ -1,0 +1,73 @@
+//! The file that everybody may read: the node's topology, which cores are in use, and counts.
+//! Who uses them stays in the ledger. Written by slurmstepd when a bound step begins and ends.
+//! In: ledger, machine. Out: `name=value` lines (Grid Engine's load values of section 3.1).
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use berth_placement::{CpuSet, Machine, SocketKind};
+
+use super::file::PUBLIC;
+use super::{Ledger, LedgerError};
+use crate::atomic_file;
+use crate::state::StateDir;
+
+/// Its name in the state directory.
+pub const NAME: &str = "topology";
+const MODE: u32 = 0o644;
+/// How long for others who write it.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The lines for a node whose bound steps use these CPUs.
+#[must_use]
+pub fn text(machine: &Machine, kind: SocketKind, used: &CpuSet, steps: usize) -> String {
+    let mut text = String::new();
+    let sockets = machine.sockets(kind).len();
+    let (cores, threads) = (machine.core_count(), machine.cpus().count());
+    let _ = writeln!(text, "m_topology={}", machine.topology_string(kind));
+    let in_use = machine.topology_in_use(kind, used);
+    let _ = writeln!(text, "m_topology_inuse={in_use}");
+    let _ = writeln!(
+        text,
+        "m_socket={sockets}\nm_core={cores}\nm_thread={threads}"
+    );
+    let _ = writeln!(text, "steps={steps}");
+    text
+}
+
+/// The lines where the machine is not known (section 3.1).
+pub const UNKNOWN: &str = "m_topology=NONE\nm_topology_inuse=NONE\n";
+
+/// Writes the file anew from what the ledger says now.
+///
+/// # Errors
+/// [`LedgerError`]; the file then is older than the ledger.
+pub fn publish(
+    ledger: &mut Ledger,
+    dir: &StateDir,
+    machine: &Machine,
+    kind: SocketKind,
+) -> Result<(), LedgerError> {
+    let (file, watch, own) = (&ledger.file, &mut ledger.watch, ledger.own);
+    // Whoever comes later reads later: the last file is the newest.
+    let _turn = file.lock_byte(PUBLIC, PATIENCE)?;
+    let mut session = super::Session {
+        slots: file.read_all()?,
+        free: usize::MAX,
+        expired: false,
+        // Nothing is written: what is torn meanwhile is left out, and slurmd never waits for us.
+        _lock: None,
+        file,
+        watch,
+        own,
+    };
+    let entries = session.all();
+    drop(session);
+    let mut used = CpuSet::new();
+    entries
+        .iter()
+        .for_each(|entry| used.insert_all(&entry.cpus));
+    let text = text(machine, kind, &used, entries.len());
+    atomic_file::replace(&dir.path().join(NAME), text.as_bytes(), MODE)
+        .map_err(|failed| file.failed("writing the public file beside it", failed.why))
+}

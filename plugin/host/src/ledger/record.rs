@@ -1,0 +1,283 @@
+//! An entry of the ledger as it stands in the file: words of 64 bits, in three parts that
+//! have one writer each. Part one, with a checksum, is written when a step is planned; part
+//! two by its slurmstepd; the first word says whether the slot is used.
+//! In: an entry or bytes. Out: the other. Pure; what does not check is no entry.
+
+use berth_placement::CpuSet;
+
+use super::process::Process;
+
+/// Bytes of a word.
+pub(super) const WORD: usize = size_of::<u64>();
+/// Words before the CPUs.
+pub(super) const HEAD: usize = 24;
+/// First word of slurmstepd's part, and how many.
+pub(super) const CONFIRMED: usize = 9;
+pub(super) const CONFIRMED_WORDS: usize = 3;
+/// The request's text, cut at this many bytes.
+const REQUEST: usize = 12;
+const REQUEST_BYTES: usize = (HEAD - REQUEST) * WORD;
+/// The first word of a used slot, beside the checksum.
+const USED: u64 = 0xBE;
+
+/// What kind of step is bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// Started by srun, alone on its CPUs.
+    #[default]
+    Regular,
+    /// Started by `srun --overlap`.
+    Overlap,
+    /// A batch script.
+    Batch,
+}
+
+/// Which step, on one node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// Job.
+    pub job: u32,
+    /// Step, or Slurm's number of a batch script.
+    pub step: u32,
+    /// Component of a heterogeneous step, or Slurm's number for none.
+    pub component: u32,
+}
+
+/// One bound step.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entry {
+    /// Which.
+    pub step: Step,
+    /// Of what kind.
+    pub kind: Kind,
+    /// Tasks on this node.
+    pub tasks: u32,
+    /// Nanoseconds between the boot and its planning.
+    pub made: u64,
+    /// Who planned it.
+    pub maker: Process,
+    /// Its slurmstepd; none as long as it has not started.
+    pub stepd: Option<Process>,
+    /// Its first task; 0 as long as it has none.
+    pub task: i32,
+    /// Its user, known to slurmstepd.
+    pub uid: u32,
+    /// The `--binding`, cut where it is long.
+    pub request: String,
+    /// The CPUs of its cores.
+    pub cpus: CpuSet,
+}
+
+impl Kind {
+    fn number(self) -> u64 {
+        match self {
+            Self::Regular => 1,
+            Self::Overlap => 2,
+            Self::Batch => 3,
+        }
+    }
+
+    fn of(number: u64) -> Option<Self> {
+        [Self::Regular, Self::Overlap, Self::Batch]
+            .into_iter()
+            .find(|kind| kind.number() == number)
+    }
+}
+
+/// The words of an entry; `None` if its CPUs need more than there are.
+pub(super) fn write(entry: &Entry, words: usize) -> Option<Vec<u64>> {
+    let cpus = entry.cpus.to_words();
+    if HEAD + cpus.len() > words {
+        return None;
+    }
+    let mut record = vec![0; words];
+    let head = [
+        0,
+        pair(entry.step.job, entry.step.step),
+        pair(entry.step.component, entry.tasks),
+        entry.kind.number(),
+        entry.made,
+        entry.maker.pid as u64,
+        entry.maker.start,
+    ];
+    record.get_mut(..head.len())?.copy_from_slice(&head);
+    record
+        .get_mut(REQUEST..HEAD)?
+        .copy_from_slice(&text_words(&entry.request));
+    record
+        .get_mut(HEAD..HEAD + cpus.len())?
+        .copy_from_slice(&cpus);
+    record
+        .get_mut(CONFIRMED..CONFIRMED + CONFIRMED_WORDS)?
+        .copy_from_slice(&confirmed(entry));
+    *record.first_mut()? = USED | u64::from(checksum(&record)) << 32;
+    Some(record)
+}
+
+/// slurmstepd's part.
+pub(super) fn confirmed(entry: &Entry) -> [u64; CONFIRMED_WORDS] {
+    let stepd = entry.stepd.unwrap_or_default();
+    [
+        pair(stepd.pid as u32, entry.task as u32),
+        stepd.start,
+        entry.uid.into(),
+    ]
+}
+
+/// Whether a slot is used at all: the one look that most slots get.
+pub(super) fn is_used(record: &[u64]) -> bool {
+    record.first().is_some_and(|word| word & 0xff == USED)
+}
+
+/// The CPUs of a slot, unchecked.
+pub(super) fn cpu_words(record: &[u64]) -> &[u64] {
+    record.get(HEAD..).unwrap_or_default()
+}
+
+/// The entry in a slot; `None` where it is free or torn.
+pub(super) fn read(record: &[u64]) -> Option<Entry> {
+    let at = |word: usize| record.get(word).copied();
+    let first = at(0)?;
+    if !is_used(record) || (first >> 32) as u32 != checksum(record) {
+        return None;
+    }
+    let (job, step) = halves(at(1)?);
+    let (component, tasks) = halves(at(2)?);
+    let (pid, task) = halves(at(CONFIRMED)?);
+    let stepd = Process {
+        pid: pid as i32,
+        start: at(CONFIRMED + 1)?,
+    };
+    Some(Entry {
+        step: Step {
+            job,
+            step,
+            component,
+        },
+        tasks,
+        kind: Kind::of(at(3)?)?,
+        made: at(4)?,
+        maker: Process {
+            pid: at(5)? as i32,
+            start: at(6)?,
+        },
+        stepd: (stepd.pid > 0).then_some(stepd),
+        task: task as i32,
+        uid: at(CONFIRMED + 2)? as u32,
+        request: text(record.get(REQUEST..HEAD)?),
+        cpus: CpuSet::from_words(cpu_words(record)),
+    })
+}
+
+/// Of what its first writer wrote, but for the first word.
+fn checksum(record: &[u64]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    let parts = [1..CONFIRMED, CONFIRMED + CONFIRMED_WORDS..record.len()];
+    for part in parts {
+        let words = record.get(part).unwrap_or_default();
+        words
+            .iter()
+            .for_each(|word| sum.update(&word.to_le_bytes()));
+    }
+    sum.finalize()
+}
+
+fn pair(low: u32, high: u32) -> u64 {
+    u64::from(low) | u64::from(high) << 32
+}
+
+fn halves(word: u64) -> (u32, u32) {
+    (word as u32, (word >> 32) as u32)
+}
+
+fn text_words(text: &str) -> [u64; HEAD - REQUEST] {
+    let mut end = text.len().min(REQUEST_BYTES);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let mut words = [0; HEAD - REQUEST];
+    for (at, byte) in text.bytes().take(end).enumerate() {
+        if let Some(word) = words.get_mut(at / WORD) {
+            *word |= u64::from(byte) << (at % WORD * 8);
+        }
+    }
+    words
+}
+
+fn text(words: &[u64]) -> String {
+    let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+    let bytes: Vec<u8> = bytes.take_while(|byte| *byte != 0).collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry() -> Entry {
+        Entry {
+            step: Step {
+                job: 4711,
+                step: 3,
+                component: 0xffff_fffe,
+            },
+            kind: Kind::Overlap,
+            tasks: 16,
+            made: 123_456_789_012,
+            maker: Process { pid: 77, start: 99 },
+            stepd: Some(Process {
+                pid: 1234,
+                start: 5678,
+            }),
+            task: 1250,
+            uid: 1000,
+            request: "striding:2:2".into(),
+            cpus: CpuSet::from_list("0-3,70").unwrap(),
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let record = write(&entry(), HEAD + 2).unwrap();
+        assert_eq!(read(&record), Some(entry()));
+        assert_eq!(write(&entry(), HEAD + 1), None, "CPU 70 needs two words");
+        let pending = Entry {
+            stepd: None,
+            task: 0,
+            uid: 0,
+            ..entry()
+        };
+        let record = write(&pending, HEAD + 2).unwrap();
+        assert_eq!(read(&record), Some(pending));
+    }
+
+    #[test]
+    fn a_long_request_is_cut_between_letters() {
+        let long = Entry {
+            request: "×".repeat(200),
+            ..entry()
+        };
+        let record = write(&long, HEAD + 2).unwrap();
+        assert_eq!(
+            read(&record).unwrap().request,
+            "×".repeat(REQUEST_BYTES / 2)
+        );
+    }
+
+    #[test]
+    fn a_torn_record_is_none() {
+        let whole = write(&entry(), HEAD + 2).unwrap();
+        for word in (1..CONFIRMED).chain(CONFIRMED + CONFIRMED_WORDS..whole.len()) {
+            for bit in [0, 31, 63] {
+                let mut torn = whole.clone();
+                torn[word] ^= 1 << bit;
+                assert_eq!(read(&torn), None, "word {word}");
+            }
+        }
+        for length in 0..whole.len() {
+            assert_eq!(read(&whole[..length]), None, "{length} words");
+        }
+        assert_eq!(read(&vec![0; HEAD + 2]), None);
+        assert_eq!(read(&vec![u64::MAX; HEAD + 2]), None);
+    }
+}
