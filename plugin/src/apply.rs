@@ -43,9 +43,15 @@ pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
         tell(&format!("the script is not started: {}", step.note));
         return SUCCESS;
     }
+    if let Some(account) = step.account.as_mut().filter(|_| local_id == 0) {
+        account.first_task(task.pid);
+    }
     let code = bind(step, local_id, task, (slurm, &record));
     if local_id + 1 >= step.node_tasks {
         close(step);
+        if let Some(account) = &step.account {
+            account.publish(Some(slurm));
+        }
     }
     code
 }

@@ -4,6 +4,7 @@
 
 use std::ffi::c_void;
 
+use berth_host::ledger::Kind;
 use berth_placement::{
     Binding, CpuBind, Plan, RefusalKind, Request, binding::Strategy, plan_batch,
 };
@@ -14,7 +15,8 @@ use crate::guard::SUCCESS;
 use crate::launch::{ENV_BOUND, ENV_NOTE, ENV_REQUEST, ENV_RULE, Stop, describe, here, join};
 use crate::settings::{self, Settings};
 use crate::standing::{self, Slurmish};
-use crate::{convert, node, spank_option};
+use crate::task_env::ENV_CHOSEN;
+use crate::{accounting, convert, node, spank_option};
 
 /// Value of `BERTH_BOUND` with which slurmstepd must not start the script.
 pub(crate) const REFUSED: &str = "refused";
@@ -60,7 +62,7 @@ fn script(slurm: Slurmish, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
         let spec = convert::core_spec(cred.job_core_spec());
         (convert::allocation(cred.job_cores(&cores)?, &cores), spec)
     };
-    let ask = Request {
+    let mut ask = Request {
         cpu_bind: CpuBind::default(),
         binding: binding(batch, &settings)?,
         allocation,
@@ -68,8 +70,22 @@ fn script(slurm: Slurmish, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
         rules: convert::rules(slurm, &settings),
         ..Request::default()
     };
-    let plan = plan_batch(&ask, &node::host(slurm, &conf))?;
-    write(slurm, batch, &ask, &plan)
+    let host = node::host(slurm, &conf);
+    let table = node::table(&host, ask.rules.fixes);
+    let (plan, note) = if ask.binding.is_some() {
+        let who = accounting::Who {
+            settings: &settings,
+            node_name: &node_name,
+            step: accounting::step(batch.step_id()),
+            kind: Kind::Batch,
+        };
+        accounting::plan(&who, &mut ask, (&host, &table), |ask| {
+            plan_batch(ask, &host)
+        })?
+    } else {
+        (plan_batch(&ask, &host)?, String::new())
+    };
+    write(slurm, batch, &ask, &plan, &note)
 }
 
 /// `--binding` binds the script of a job with one task; others keep the
@@ -93,6 +109,7 @@ fn write(
     batch: &mut BatchRequest<'_>,
     ask: &Request,
     plan: &Plan,
+    ledger_note: &str,
 ) -> Result<(), Stop> {
     let c = &slurm.layout.constants;
     // SAFETY: the layout is the running release's, and the view ends here.
@@ -103,6 +120,10 @@ fn write(
     batch.env_set(ENV_BOUND, if plan.is_bound() { "1" } else { "0" })?;
     batch.env_set(ENV_REQUEST, &describe(ask))?;
     batch.env_set(ENV_RULE, &plan.rule.to_string())?;
-    batch.env_set(ENV_NOTE, &join(&plan.notes))?;
+    let notes = [join(&plan.notes), ledger_note.into()];
+    let notes: Vec<_> = notes.into_iter().filter(|note| !note.is_empty()).collect();
+    batch.env_set(ENV_NOTE, &notes.join("; "))?;
+    let chosen = plan.chosen.as_ref().map(ToString::to_string);
+    batch.env_set(ENV_CHOSEN, &chosen.unwrap_or_default())?;
     Ok(())
 }

@@ -29,11 +29,37 @@ pub unsafe extern "C" fn slurm_spank_init(
         read_settings(&handle, context);
         match context {
             Some(Context::Slurmd) => node::get_ready(),
-            Some(Context::Local | Context::Allocator | Context::Remote) => {
+            Some(Context::Local | Context::Allocator) => {
                 // SAFETY: Slurm's promise: its own handle, in its init.
                 unsafe { spank_option::register(spank) };
+                // SAFETY: the same.
+                unsafe { spank_option::defaults(spank) };
+            }
+            Some(Context::Remote) => {
+                // SAFETY: Slurm's promise: its own handle, in its init.
+                unsafe { spank_option::register(spank) };
+                // SAFETY: the same.
+                unsafe { spank_option::register_own(spank) };
             }
             _ => {}
+        }
+        SUCCESS
+    })
+}
+
+/// srun, sbatch, salloc, when their options are read.
+///
+/// # Safety
+/// Called by Slurm with its own handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn slurm_spank_init_post_opt(
+    _spank: spank_t,
+    _argc: c_int,
+    _argv: *const *const c_char,
+) -> c_int {
+    guard("slurm_spank_init_post_opt", || {
+        if daemon() == Daemon::Other {
+            spank_option::forget_overlap();
         }
         SUCCESS
     })

@@ -28,7 +28,6 @@ nothing! {
     task_p_pre_set_affinity(*mut c_void, u32),
     task_p_post_set_affinity(*mut c_void, u32),
     task_p_post_term(*mut c_void, *mut c_void),
-    task_p_post_step(*mut c_void),
     task_p_add_pid(pid_t),
     task_p_update_mem_limit(*mut c_void, u64, u64),
 }
@@ -90,6 +89,15 @@ pub unsafe extern "C" fn task_p_pre_setuid(record: *mut c_void) -> c_int {
     guard("task_p_pre_setuid", || unsafe { step::pre_setuid(record) })
 }
 
+/// slurmstepd, when the step's tasks have ended and before anybody is told: its cores are free.
+#[unsafe(no_mangle)]
+pub extern "C" fn task_p_post_step(_record: *mut c_void) -> c_int {
+    guard("task_p_post_step", || {
+        step::release();
+        SUCCESS
+    })
+}
+
 /// slurmstepd of 22.05, for each task, in the parent: bind it.
 ///
 /// # Safety
@@ -130,6 +138,8 @@ pub unsafe extern "C" fn task_p_pre_launch(record: *mut c_void) -> c_int {
             return -1;
         }
         // SAFETY: slurmstepd's promise, passed on.
+        unsafe { step::tell_task(record) };
+        // SAFETY: the same.
         unsafe { task_memory::in_child(record) }
     })
 }

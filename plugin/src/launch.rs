@@ -1,6 +1,6 @@
 //! slurmd's launch hook: request, plan, launch message.
 //! slurmd holds its prolog lock here: arithmetic only, no I/O beyond looking for
-//! the switch-off file and comparing the set of online CPUs.
+//! the switch-off file, comparing the set of online CPUs, and for `--binding` the ledger.
 
 use std::ffi::{c_char, c_void};
 use std::fmt::{self, Write};
@@ -13,13 +13,15 @@ use berth_placement::{
 };
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
+use slurm_sys::views::SpankOption;
 use slurm_sys::{LaunchRequest, Layout, SlurmdConf, StepId};
 
 use crate::guard::SUCCESS;
 use crate::settings::{self, Settings};
 use crate::slurm_log::VERBOSE;
 use crate::standing::{self, Slurmish};
-use crate::{convert, inherited, memory, message, node, shadow, spank_option};
+use crate::task_env::ENV_CHOSEN;
+use crate::{accounting, convert, inherited, memory, message, node, shadow, spank_option};
 
 /// The environment in which a plan travels to slurmstepd and to the tasks.
 pub(crate) const ENV_BOUND: &str = "BERTH_BOUND";
@@ -101,7 +103,9 @@ fn step(slurm: Slurmish, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result
     let mut ask =
         convert::request(launch, tasks, allocation, rules, slurm.layout).map_err(refused)?;
     let inherited = inherited::forget(&mut ask, launch);
-    let (binding, binding_note) = binding(launch, &settings).map_err(refused)?;
+    let options = launch.options().unwrap_or_default();
+    let overlaps = spank_option::overlaps(&options);
+    let (binding, binding_note) = binding(launch, &options, &settings).map_err(refused)?;
     ask.binding = binding;
     let (mem_bind, memory_note) = memory::asked(launch, slurm.layout).map_err(refused)?;
     ask.mem_bind = mem_bind;
@@ -113,9 +117,23 @@ fn step(slurm: Slurmish, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result
     if settings.shadow {
         shadow::compare(&name(launch.step_id()), &ask, &host, &plan(&ask, &host));
     }
-    let plan = plan_unwritten(&ask, &host, &table)?;
+    let (plan, ledger_note) = if ask.binding.is_some() {
+        let id = launch.step_id();
+        let who = accounting::Who {
+            settings: &settings,
+            node_name: &node_name,
+            step: accounting::step(id),
+            kind: accounting::kind(id, overlaps),
+        };
+        accounting::plan(&who, &mut ask, (&host, &table), |ask| {
+            plan_unwritten(ask, &host, &table)
+        })?
+    } else {
+        (plan_unwritten(&ask, &host, &table)?, String::new())
+    };
     let notes = [
         join(&plan.notes),
+        ledger_note,
         binding_note.unwrap_or_default(),
         memory_note.unwrap_or_default().into(),
     ];
@@ -165,13 +183,17 @@ fn check(launch: &LaunchRequest<'_>, node_id: u32, node_name: &str) -> Result<u3
 /// node honours none (`binding=off`).
 fn binding(
     launch: &LaunchRequest<'_>,
+    options: &[SpankOption],
     settings: &Settings,
 ) -> Result<(Option<Binding>, Option<String>), String> {
-    let asked = spank_option::of_step(&launch.options().unwrap_or_default());
+    // How mpirun starts its daemons, and salloc its shell: they keep the allocation.
     let regular = launch.step_id().kind == slurm_sys::views::StepKind::Regular;
-    let Some(text) = asked else {
+    if !regular || launch.external_launcher() {
+        return Ok((None, None));
+    }
+    let Some(text) = spank_option::of_step(options) else {
         let default = settings.binding_default.clone();
-        return Ok((default.filter(|_| regular && settings.binding), None));
+        return Ok((default.filter(|_| settings.binding), None));
     };
     let binding: Binding = text.parse().map_err(|why| format!("{why}"))?;
     if binding.strategy == Strategy::None {
@@ -217,6 +239,8 @@ fn write(
         message => launch.set_cpu_bind(bits as u16, message.text())?,
     }
     let rule = plan.rule.to_string();
+    let chosen = plan.chosen.as_ref().map(ToString::to_string);
+    let chosen = chosen.unwrap_or_default();
     let mark = inherited::mark(ask, plan);
     let mut variables = vec![
         (inherited::ENV_MARK, mark.as_str()),
@@ -224,6 +248,7 @@ fn write(
         (ENV_BOUND, if plan.is_bound() { "1" } else { "0" }),
         (ENV_REQUEST, &request),
         (ENV_RULE, &rule),
+        (ENV_CHOSEN, &chosen),
     ];
     let memory = memory::write(launch, ask, plan, slurm.layout)?;
     variables.extend(memory.iter().map(|(name, value)| (*name, value.as_str())));

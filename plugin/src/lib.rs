@@ -5,12 +5,14 @@
 //! back and [`apply`] tells the kernel; the task itself sets its memory policy
 //! ([`task_memory`]). All thinking is in `berth-placement`.
 
+mod accounting;
 mod apply;
 mod batch;
 mod convert;
 #[cfg(test)]
 mod count_allocations;
 mod guard;
+mod held;
 mod hooks_spank;
 mod hooks_task;
 mod identity;
@@ -18,6 +20,7 @@ mod inherited;
 mod launch;
 mod memory;
 mod message;
+mod never_fits;
 mod node;
 #[cfg(feature = "plant-panics")]
 mod plant;
@@ -30,4 +33,6 @@ mod spank_option;
 mod stack_line;
 mod standing;
 mod step;
+mod submission;
+mod task_env;
 mod task_memory;

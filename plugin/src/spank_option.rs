@@ -3,20 +3,39 @@
 //! in slurmd. Source of the routes: `slurm_spank_*` options in job_options.h.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::sync::{Mutex, PoisonError};
+use std::io::Read;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use berth_placement::Binding;
+use berth_placement::binding::MAX_LENGTH;
 use slurm_spank::spank_sys;
+use slurm_sys::SlurmConf;
 use slurm_sys::views::SpankOption;
 
 use crate::guard::guard;
 use crate::identity::NAME;
+use crate::submission::Words;
+use crate::{never_fits, standing};
 
 /// The short name another plugin may own, and the one that is ours for sure.
 const NAMES: [&CStr; 2] = [c"binding", c"berth-binding"];
+/// Tells slurmd that a step was started with `--overlap`, which no record of Slurm's does.
+const OVERLAP: &CStr = c"berth-overlap";
 const ARGUMENT: &CStr = c"[set:|env:|pe:][task:|host:][strict:]STRATEGY";
 const USAGE: &CStr = c"bind each task to cores of its own: linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE], explicit:SOCKET,CORE[:...] or none (berth; Grid Engine's -binding)";
 
+/// Letters of a `BERTH_BINDING` that is too long, which Slurm repeats.
+const MOST_SHOWN: usize = 60;
+/// Bytes of a script in which its options are looked for.
+const SCRIPT_HEAD: u64 = 1 << 20;
+/// `CR_CPU`, `CR_SOCKET` and `CR_CORE` of slurm.h, the same bits in every release: what jobs are
+/// given. Only by cores can one say that a job has no more than it asks for.
+const CR_CPU: u32 = 1;
+const CR_SOCKET: u32 = 2;
+const CR_CORE: u32 = 4;
+
+/// What `BERTH_BINDING` said.
+static DEFAULT: OnceLock<String> = OnceLock::new();
 /// What slurmstepd was told; only to say so where nobody honours it.
 static TOLD: Mutex<Option<String>> = Mutex::new(None);
 
@@ -26,27 +45,46 @@ static TOLD: Mutex<Option<String>> = Mutex::new(None);
 /// `spank` is the handle that Slurm passed to `slurm_spank_init`.
 pub(crate) unsafe fn register(spank: spank_sys::spank_t) {
     for name in NAMES {
-        let mut option = spank_sys::spank_option {
-            name: name.as_ptr(),
-            arginfo: ARGUMENT.as_ptr(),
-            usage: USAGE.as_ptr(),
-            has_arg: 1,
-            val: 0,
-            cb: Some(take),
-        };
-        // SAFETY: Slurm copies the option; its texts are static.
-        let code = unsafe { spank_sys::spank_option_register(spank, &raw mut option) };
-        if code != spank_sys::ESPANK_SUCCESS {
-            log::debug!("option --{} was not registered", name.to_string_lossy());
-        }
+        // SAFETY: the caller's promise.
+        unsafe { register_one(spank, name, ARGUMENT, USAGE) };
+    }
+}
+
+/// Registers what only berth itself gives, so that slurmstepd knows it.
+///
+/// # Safety
+/// As for [`register`].
+pub(crate) unsafe fn register_own(spank: spank_sys::spank_t) {
+    // SAFETY: the caller's promise.
+    unsafe { register_one(spank, OVERLAP, c"0|1", c"set by berth beside --overlap") };
+}
+
+unsafe fn register_one(
+    spank: spank_sys::spank_t,
+    name: &'static CStr,
+    argument: &'static CStr,
+    usage: &'static CStr,
+) {
+    let mut option = spank_sys::spank_option {
+        name: name.as_ptr(),
+        arginfo: argument.as_ptr(),
+        usage: usage.as_ptr(),
+        has_arg: 1,
+        val: c_int::from(name == OVERLAP),
+        cb: Some(take),
+    };
+    // SAFETY: the caller's handle; Slurm copies the option, whose texts are static.
+    let code = unsafe { spank_sys::spank_option_register(spank, &raw mut option) };
+    if code != spank_sys::ESPANK_SUCCESS {
+        log::debug!("option --{} was not registered", name.to_string_lossy());
     }
 }
 
 /// Slurm calls it with what the user typed: before anything is queued in the
 /// submitting command, and in slurmstepd again.
-unsafe extern "C" fn take(_val: c_int, argument: *const c_char, remote: c_int) -> c_int {
+unsafe extern "C" fn take(val: c_int, argument: *const c_char, remote: c_int) -> c_int {
     guard("option", || {
-        if argument.is_null() {
+        if argument.is_null() || val != 0 {
             return 0;
         }
         // SAFETY: Slurm passes a C string that lives during the call.
@@ -68,8 +106,96 @@ unsafe extern "C" fn take(_val: c_int, argument: *const c_char, remote: c_int) -
 }
 
 fn check(text: &str) -> Result<(), String> {
-    let _: Binding = text.parse().map_err(|why| format!("{why}"))?;
-    Ok(())
+    let by_default = DEFAULT.get().is_some_and(|default| default == text);
+    let source = if by_default { "BERTH_BINDING: " } else { "" };
+    let binding: Binding = text.parse().map_err(|why| format!("{source}{why}"))?;
+    let (words, cores_count) = own_words();
+    if !cores_count {
+        return Ok(());
+    }
+    let env = |name: &str| std::env::var(name).ok();
+    match never_fits::why(&binding, &words, env) {
+        Some(why) => Err(format!("{source}{why}")),
+        None => Ok(()),
+    }
+}
+
+/// The command's own words, and whether jobs are given cores, not whole sockets or nodes.
+fn own_words() -> (Words, bool) {
+    let mut own = std::env::args();
+    let command = own.next().unwrap_or_default();
+    let command = command.rsplit('/').next().unwrap_or_default().to_string();
+    let own: Vec<_> = own.collect();
+    let words = Words::read(&command, own.iter().map(String::as_str));
+    let slurm = standing::unjudged();
+    // SAFETY: the layout is the running release's, and the view ends here.
+    let conf = slurm.and_then(|slurm| unsafe { SlurmConf::current(slurm.layout, slurm.symbols) });
+    let by = u32::from(conf.map_or(0, |conf| conf.select_type_param()));
+    let by_core = by & (CR_CPU | CR_CORE) != 0 && by & CR_SOCKET == 0;
+    if command != "sbatch" || words.has("wrap") {
+        return (words, by_core);
+    }
+    let script = words.program.as_deref().and_then(script_head);
+    match script {
+        Some(script) => (words.with_script(&script), by_core),
+        // From a pipe: sbatch has read it, we cannot.
+        None => (words, false),
+    }
+}
+
+/// The beginning of a script, where its options are.
+fn script_head(path: &str) -> Option<String> {
+    let mut head = Vec::new();
+    let file = std::fs::File::open(path).ok()?;
+    file.take(SCRIPT_HEAD).read_to_end(&mut head).ok()?;
+    Some(String::from_utf8_lossy(&head).into_owned())
+}
+
+/// In the submitting command, before Slurm looks at its options: `BERTH_BINDING` becomes the
+/// default by the route that Slurm has for options in the environment, and `--overlap` is told
+/// to slurmd. Source: `spank_process_env_options`.
+///
+/// # Safety
+/// `spank` is the handle that Slurm passed to `slurm_spank_init`.
+pub(crate) unsafe fn defaults(spank: spank_sys::spank_t) {
+    let routed = |name: &str| format!("SLURM_SPANK__SLURM_SPANK_OPTION_{NAME}_{name}");
+    if let Ok(text) = std::env::var("BERTH_BINDING")
+        && std::env::var_os(routed("binding")).is_none()
+    {
+        // Slurm repeats a wrong one whole.
+        let text = match text
+            .char_indices()
+            .nth(MOST_SHOWN)
+            .filter(|_| text.len() > MAX_LENGTH)
+        {
+            Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+            None => text,
+        };
+        set_env(&routed("binding"), &text);
+        let _ = DEFAULT.set(text);
+    }
+    let overlaps = own_words().0.has("overlap") || std::env::var_os("SLURM_OVERLAP").is_some();
+    if overlaps {
+        // SAFETY: the caller's promise.
+        unsafe { register_one(spank, OVERLAP, c"0|1", c"set by berth beside --overlap") };
+        set_env(&routed("berth_overlap"), "1");
+    }
+}
+
+/// After Slurm has looked at its options: what an srun inside the job must not find.
+pub(crate) fn forget_overlap() {
+    let name = format!("SLURM_SPANK__SLURM_SPANK_OPTION_{NAME}_berth_overlap");
+    if std::env::var_os(&name).is_some() {
+        // SAFETY: Slurm's commands have one thread as long as they read their options.
+        unsafe { std::env::remove_var(name) };
+    }
+}
+
+fn set_env(name: &str, value: &str) {
+    if !value.contains('\0') {
+        // SAFETY: Slurm's commands have one thread as long as they read their options.
+        unsafe { std::env::set_var(name, value) };
+    }
 }
 
 /// The option slurmstepd was told, once.
@@ -85,6 +211,14 @@ pub(crate) fn of_step(options: &[SpankOption]) -> Option<String> {
         option.plugin == NAME && NAMES.iter().any(name)
     };
     options.iter().rev().find(ours)?.argument.clone()
+}
+
+/// Whether srun had `--overlap`, as its berth tells by the option of that name.
+pub(crate) fn overlaps(options: &[SpankOption]) -> bool {
+    let ours = |option: &SpankOption| {
+        option.plugin == NAME && option.option.as_bytes() == OVERLAP.to_bytes()
+    };
+    options.iter().any(ours)
 }
 
 /// The option in a batch script's environment, in either spelling.

@@ -5,15 +5,17 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use berth_placement::{CpuSet, Mode};
+use berth_placement::{Binding, Chosen, CpuSet, Mode};
 use libc::c_int;
 use slurm_sys::views::StepKind;
 use slurm_sys::{SlurmdConf, StepRecord};
 
 use crate::guard::SUCCESS;
+use crate::held::Account;
 use crate::launch::{ENV_BOUND, ENV_NOTE, ENV_REQUEST, ENV_RULE, is_off, name};
 use crate::settings;
 use crate::standing::{self, Slurmish};
+use crate::task_env::{self, ENV_CHOSEN};
 use crate::{batch, convert, node, report, task_memory};
 
 /// What slurmstepd knows of its step from `pre_setuid` on.
@@ -37,6 +39,8 @@ pub(crate) struct Step {
     pub node_tasks: u32,
     pub applied: u32,
     pub deviations: Vec<String>,
+    /// The step's entry in the ledger, where a `--binding` chose its cores.
+    pub account: Option<Account>,
 }
 
 /// What is to be done with the tasks.
@@ -114,6 +118,13 @@ fn read(slurm: Slurmish, record: &StepRecord<'_>) -> Option<Step> {
     } else {
         intent(slurm, record, bits, &masks)
     };
+    let chosen = env(ENV_CHOSEN);
+    let account = (!chosen.is_empty())
+        .then(|| Account::confirm(record, id, &node_name))
+        .flatten();
+    if id.kind != StepKind::Interactive {
+        task_env::prepare(entries(slurm, record, &intent, &chosen));
+    }
     let note = match intent {
         Intent::Unplanned => task_memory::unplanned(slurm, record).into(),
         _ => env(ENV_NOTE),
@@ -137,7 +148,74 @@ fn read(slurm: Slurmish, record: &StepRecord<'_>) -> Option<Step> {
         node_tasks: record.node_tasks(),
         applied: 0,
         deviations: Vec::new(),
+        account,
     })
+}
+
+/// What each task finds in its environment.
+fn entries(
+    slurm: Slurmish,
+    record: &StepRecord<'_>,
+    intent: &Intent,
+    chosen: &str,
+) -> Vec<task_env::Entries> {
+    // SAFETY: the layout is the running release's, and the view ends here.
+    let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
+    let conf = conf.filter(|conf| node::sane(conf).is_ok());
+    let map = conf.as_ref().and_then(SlurmdConf::block_map);
+    let map = map.unwrap_or_default();
+    let stride = conf.map_or(1, |conf| node::stride(slurm, &conf));
+    let binding = told_binding(record, chosen);
+    let given = |name: &str| record.env_get(name).is_some();
+    let of_task = |id: usize| {
+        let mut entries = match intent {
+            Intent::Bind(sets) => sets.get(id).map(|cpus| task_env::bound(cpus, &map, stride)),
+            Intent::Leave | Intent::Unplanned => None,
+        }
+        .unwrap_or_else(task_env::unbound);
+        entries.extend(match &binding {
+            Some((binding, chosen)) => task_env::chosen(binding, chosen, id, given),
+            None => vec![(ENV_CHOSEN, String::new())],
+        });
+        entries
+    };
+    (0..record.node_tasks() as usize).map(of_task).collect()
+}
+
+/// What slurmd's plan chose, beside what was asked.
+fn told_binding(record: &StepRecord<'_>, chosen: &str) -> Option<(Binding, Chosen)> {
+    let chosen = chosen.parse().ok()?;
+    let rule = record.env_get(ENV_RULE)?;
+    let binding = rule.strip_prefix("binding:")?.parse().ok()?;
+    Some((binding, chosen))
+}
+
+/// In the task, between fork and exec: its own entries, prepared before.
+///
+/// # Safety
+/// The pointer is the one that slurmstepd's child passed to the running hook.
+pub(crate) unsafe fn tell_task(raw: *mut c_void) {
+    let Some(slurm) = standing::working() else {
+        return;
+    };
+    // SAFETY: slurmstepd's child owns its copy of the record until it becomes the program.
+    let record = unsafe { StepRecord::from_raw(raw, slurm.layout, slurm.symbols) };
+    let Some(mut record) = record else { return };
+    let Some(ids) = record.child_ids() else {
+        return;
+    };
+    for (name, value) in task_env::of_task(ids.localid as usize) {
+        // A task without them runs all the same.
+        let _ = record.env_set(name, value);
+    }
+}
+
+/// The step has ended.
+pub(crate) fn release() {
+    let account = lock().as_mut().and_then(|step| step.account.take());
+    if let Some(account) = account {
+        account.release(standing::working());
+    }
 }
 
 fn intent(slurm: Slurmish, record: &StepRecord<'_>, bits: u32, text: &str) -> Intent {

@@ -3,7 +3,7 @@
 
 use super::credential::Credential;
 use super::environment;
-use super::values::StepId;
+use super::values::{StepId, StepKind};
 use crate::error::Error;
 use crate::layout::Layout;
 use crate::memory::Record;
@@ -44,6 +44,16 @@ impl<'a> BatchRequest<'a> {
             (Some(job_id), _) => self.record.read(job_id),
             (None, Some(step_id)) => StepId::read(self.record.nested(step_id), self.layout).job_id,
             (None, None) => 0,
+        }
+    }
+
+    /// The script's step, made of the job's number where the record has no more.
+    pub fn step_id(&self) -> StepId {
+        StepId {
+            job_id: self.job_id(),
+            step_id: self.layout.constants.SLURM_BATCH_SCRIPT,
+            het_component: None,
+            kind: StepKind::Batch,
         }
     }
 

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use crate::cpuset_text::parse_number;
 
 /// Longer texts are refused before they are looked at.
-const MAX_LENGTH: usize = 8 * 1024;
+pub const MAX_LENGTH: usize = 8 * 1024;
 /// More cores than any host has.
 const MAX_CORES: u32 = 1 << 16;
 

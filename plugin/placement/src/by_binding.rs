@@ -20,10 +20,12 @@ impl Planner<'_> {
         binding: &Binding,
         mode: Option<&Mode>,
     ) -> Result<Plan, Refusal> {
-        if binding.strategy == Strategy::None {
+        // Whoever asks for no binding gets none: mpirun starts its daemons so, in steps that
+        // inherit the job's --binding.
+        if binding.strategy == Strategy::None || mode == Some(&Mode::Free) {
             return mode.map_or_else(|| self.by_level(), |mode| self.by_mode(mode));
         }
-        if let Some(list) = mode.filter(|mode| **mode != Mode::Free) {
+        if let Some(list) = mode {
             return Err(Refusal::BindingBesideList {
                 binding: binding.to_string(),
                 list: list.clone(),

@@ -195,7 +195,7 @@ pub fn plan_batch(ask: &Request, on: &Host) -> Result<Plan, Refusal> {
         tasks: 1,
         cpus_per_task: 1,
         cpu_bind: CpuBind {
-            mode: Some(Mode::Free),
+            mode: ask.binding.is_none().then_some(Mode::Free),
             one_thread: ask.cpu_bind.one_thread,
             ..CpuBind::default()
         },

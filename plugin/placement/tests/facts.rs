@@ -230,6 +230,9 @@ fn a_binding_that_cannot_be_had_is_said_or_refused() {
     );
     assert!(gives("1x4x1", "n=4 binding=strict:linear:4").starts_with("refused"));
     assert!(gives("1x4x1", "n=1 binding=linear:1 bind=map_cpu:0").contains("drop one"));
+    // mpirun starts its daemons so; they keep the allocation.
+    same("1x4x1", "n=1 binding=linear:1 bind=none", "none");
+    same("1x4x1", "n=1 binding=linear:1 bind=none cores=0-1", "0x3");
     // Levels, which srun derives from other options, give way.
     same("1x4x1", "n=2 binding=linear:2 bind=cores", "0x3,0xC");
 }

@@ -1,0 +1,119 @@
+//! What every task finds in its environment: its CPUs and cores, and with `--binding=env:` what
+//! Grid Engine and OpenMP call them. Prepared in slurmstepd before the fork; the task itself
+//! only puts its own entries in.
+
+use std::sync::OnceLock;
+
+use berth_placement::binding::Instance;
+use berth_placement::chosen::{ChosenCore, places};
+use berth_placement::{Binding, Chosen, CpuId, CpuSet};
+
+/// The CPUs it is bound to, by kernel number.
+pub(crate) const ENV_CPUS: &str = "BERTH_CPUS";
+/// Their cores, by Slurm's number.
+pub(crate) const ENV_CORES: &str = "BERTH_CORES";
+/// What `--binding` chose: from slurmd of all tasks, in the task its own.
+pub(crate) const ENV_CHOSEN: &str = "BERTH_BINDING_CORES";
+
+/// One task's entries.
+pub(crate) type Entries = Vec<(&'static str, String)>;
+
+/// Written once, before the first fork; reading it takes no lock.
+static PREPARED: OnceLock<Vec<Entries>> = OnceLock::new();
+
+/// In the parent, before the fork.
+pub(crate) fn prepare(tasks: Vec<Entries>) {
+    // Slurm prepares a step once; what a second call would prepare is the same.
+    let _ = PREPARED.set(tasks);
+}
+
+/// A task's entries, by its local id. Safe between fork and exec.
+pub(crate) fn of_task(id: usize) -> &'static [(&'static str, String)] {
+    let tasks = PREPARED.get().map_or(&[][..], Vec::as_slice);
+    tasks.get(id).map_or(&[], Vec::as_slice)
+}
+
+/// CPUs and cores of a task that is bound to a set. `map` is slurmd's, `stride` its entries
+/// of a core.
+pub(crate) fn bound(cpus: &CpuSet, map: &[u16], stride: u32) -> Entries {
+    let core_of = |at: usize| CpuId(at as u32 / stride.max(1));
+    let mine = map
+        .iter()
+        .enumerate()
+        .filter(|(_, cpu)| cpus.contains(CpuId(u32::from(**cpu))));
+    let cores: CpuSet = mine.map(|(at, _)| core_of(at)).collect();
+    vec![(ENV_CPUS, cpus.to_string()), (ENV_CORES, cores.to_string())]
+}
+
+/// A task that is not bound: what an outer step had must not be taken for its own.
+pub(crate) fn unbound() -> Entries {
+    vec![(ENV_CPUS, String::new()), (ENV_CORES, String::new())]
+}
+
+/// What a `--binding` chose for a task. `given` says what the user has set.
+pub(crate) fn chosen(
+    binding: &Binding,
+    chosen: &Chosen,
+    id: usize,
+    given: impl Fn(&str) -> bool,
+) -> Entries {
+    let cores = chosen.of_task(id);
+    let mut entries = vec![(ENV_CHOSEN, places(cores))];
+    if binding.instance != Instance::Env {
+        return entries;
+    }
+    let numbers: Vec<_> = cores
+        .iter()
+        .flat_map(|core| core.cpus.iter())
+        .map(|cpu| cpu.to_string())
+        .collect();
+    entries.push(("SGE_BINDING", numbers.join(" ")));
+    let openmp = [
+        ("OMP_PLACES", omp_places(cores)),
+        ("OMP_PROC_BIND", "close".into()),
+        ("OMP_NUM_THREADS", cores.len().to_string()),
+    ];
+    entries.extend(openmp.into_iter().filter(|(name, _)| !given(name)));
+    entries
+}
+
+/// One place a core, with all its hardware threads: `{0,4},{1,5}`.
+fn omp_places(cores: &[ChosenCore]) -> String {
+    let place = |core: &ChosenCore| {
+        let cpus: Vec<_> = core.cpus.iter().map(|cpu| cpu.to_string()).collect();
+        format!("{{{}}}", cpus.join(","))
+    };
+    cores.iter().map(place).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test says so")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_task_is_told() {
+        let list: Chosen = "0,0=0,4:0,1=1,5;1,0=2,6:1,1=3,7".parse().unwrap();
+        let env: Binding = "env:linear:2".parse().unwrap();
+        let entries = chosen(&env, &list, 1, |name| name == "OMP_PROC_BIND");
+        let told: Vec<_> = entries
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                "BERTH_BINDING_CORES=1,0:1,1",
+                "SGE_BINDING=2 6 3 7",
+                "OMP_PLACES={2,6},{3,7}",
+                "OMP_NUM_THREADS=2"
+            ]
+        );
+        let set: Binding = "linear:2".parse().unwrap();
+        assert_eq!(chosen(&set, &list, 0, |_| false).len(), 1);
+        let cpus = CpuSet::from_list("1,5").unwrap();
+        let told = bound(&cpus, &[0, 4, 1, 5, 2, 6, 3, 7], 2);
+        let told: Vec<_> = told.iter().map(|(_, value)| value.as_str()).collect();
+        assert_eq!(told, ["1,5", "1"]);
+    }
+}
