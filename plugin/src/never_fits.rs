@@ -56,7 +56,7 @@ pub(crate) fn why(
         };
         format!(
             "--binding={binding} asks for {asked}; this job asks for {tasks} × {each} CPUs and can \
-             never have them; use {instead}, or --exclusive for whole nodes"
+             never have them; use {instead}; in a job of whole nodes (sbatch --exclusive) it may fit"
         )
     })
 }
@@ -83,8 +83,8 @@ mod tests {
                 "-n4 a",
                 "-n1 -c4 for one process with 4 threads",
             ),
-            ("linear:4", "a", "use -n1 -c4,"),
-            ("host:linear:8", "-n4 a", "use -n4 -c2,"),
+            ("linear:4", "a", "use -n1 -c4;"),
+            ("host:linear:8", "-n4 a", "use -n4 -c2;"),
             ("striding:3:2", "-n2 -c2 a", "2 tasks × 3 cores"),
             ("explicit:0,0:0,1", "-n1 a", "2 cores"),
         ] {

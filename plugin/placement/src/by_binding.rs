@@ -146,7 +146,7 @@ fn in_the_way(cores: &Cores, hurdle: Hurdle) -> String {
             format!("another step is bound to core {} here", core.place)
         }
         Hurdle::Occupied(core) => format!(
-            "core {} here is not this step's, or not all of it is; --exclusive gives it whole nodes",
+            "core {} here is not this step's, or not all of it is; more come with -c, whole nodes with sbatch --exclusive",
             core.place
         ),
         Hurdle::End => format!("that goes past the last core: here are {}", cores.extent()),
