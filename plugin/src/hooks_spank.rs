@@ -8,9 +8,9 @@ use slurm_spank::{Context, OptionCache, SpankHandle, init_spank_handle, spank_sy
 use slurm_sys::process::{Daemon, daemon};
 use slurm_sys::{Identity, SlurmdConf, Symbols};
 
-use crate::guard::{SUCCESS, guard};
+use crate::guard::{SUCCESS, guard, guard_in_child};
 use crate::settings::Settings;
-use crate::{node, public_way, settings, spank_option, standing};
+use crate::{node, public_binding, public_way, settings, spank_option, standing};
 
 /// slurmd, slurmstepd, srun, sbatch, salloc: read the settings, register the option.
 ///
@@ -47,19 +47,59 @@ pub unsafe extern "C" fn slurm_spank_init(
     })
 }
 
-/// srun, sbatch, salloc, when their options are read.
+/// When the options are read: in the submitting command, and in slurmstepd before it forks.
 ///
 /// # Safety
 /// Called by Slurm with its own handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn slurm_spank_init_post_opt(
+    spank: spank_t,
+    argc: c_int,
+    argv: *const *const c_char,
+) -> c_int {
+    guard("slurm_spank_init_post_opt", || {
+        let mut cache = OptionCache::default();
+        match daemon() {
+            Daemon::Other => spank_option::forget_overlap(),
+            Daemon::Slurmstepd => {
+                public_binding::prepare(&init_spank_handle(spank, argc, argv, &mut cache));
+            }
+            Daemon::Slurmd => {}
+        }
+        SUCCESS
+    })
+}
+
+/// The task, between fork and exec, as the user.
+///
+/// # Safety
+/// Called by slurmstepd's child with slurmstepd's handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn slurm_spank_task_init(
+    spank: spank_t,
+    argc: c_int,
+    argv: *const *const c_char,
+) -> c_int {
+    guard_in_child("slurm_spank_task_init", || {
+        let mut cache = OptionCache::default();
+        public_binding::in_task(&init_spank_handle(spank, argc, argv, &mut cache));
+        SUCCESS
+    })
+}
+
+/// slurmstepd, when the step has ended and before anybody is told.
+///
+/// # Safety
+/// Called by Slurm with its own handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn slurm_spank_exit(
     _spank: spank_t,
     _argc: c_int,
     _argv: *const *const c_char,
 ) -> c_int {
-    guard("slurm_spank_init_post_opt", || {
-        if daemon() == Daemon::Other {
-            spank_option::forget_overlap();
+    guard("slurm_spank_exit", || {
+        if daemon() == Daemon::Slurmstepd {
+            public_binding::release();
         }
         SUCCESS
     })
@@ -98,7 +138,7 @@ fn read_settings(handle: &SpankHandle<'_>, context: Option<Context>) {
 }
 
 /// This node's name in slurm.conf; none on a login node.
-fn node_name() -> Option<String> {
+pub(crate) fn node_name() -> Option<String> {
     if daemon() == Daemon::Other {
         return None;
     }

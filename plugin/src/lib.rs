@@ -24,6 +24,7 @@ mod never_fits;
 mod node;
 #[cfg(feature = "plant-panics")]
 mod plant;
+mod public_binding;
 mod public_way;
 mod report;
 mod settings;

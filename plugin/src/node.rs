@@ -60,7 +60,15 @@ pub(crate) fn get_ready() {
         // Once, however often Slurm loads the object.
         static SAID: Once = Once::new();
         if let Some(why) = standing::aside() {
-            SAID.call_once(|| log::error!("{why}"));
+            let level = if standing::serves_binding_only() {
+                log::Level::Info
+            } else {
+                log::Level::Error
+            };
+            SAID.call_once(|| log::log!(level, "{why}"));
+            // slurmstepd serves --binding the public way, from the machine file alone.
+            let name = crate::hooks_spank::node_name().unwrap_or_else(public_name);
+            *KNOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(discover(&name));
         }
         return;
     };

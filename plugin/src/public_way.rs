@@ -6,9 +6,9 @@ use berth_host::{StateDir, machine_file};
 use berth_placement::{CoreIdx, CpuSet};
 use slurm_spank::SpankHandle;
 
-use crate::settings::{self, Notes};
+use crate::public_binding;
+use crate::settings;
 use crate::step::{Intent, lock};
-use crate::{report, spank_option, standing};
 
 /// SPANK's `task_post_fork`, in the parent, after the task plugins.
 pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
@@ -16,7 +16,7 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
     match step.as_ref().map(|step| &step.intent) {
         Some(Intent::Unplanned) => {}
         Some(_) => return,
-        None => return say_unheard(spank),
+        None => return public_binding::post_fork(spank),
     }
     drop(step);
     let Ok(pid) = spank.task_pid() else { return };
@@ -34,12 +34,7 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
 fn cpus(spank: &SpankHandle<'_>) -> Result<CpuSet, String> {
     let list = spank.step_alloc_cores().map_err(|why| why.to_string())?;
     let cores = CpuSet::from_list(list).map_err(|why| why.to_string())?;
-    let node = std::env::var("SLURMD_NODENAME").unwrap_or_default();
-    let node = spank
-        .getenv("SLURMD_NODENAME")
-        .ok()
-        .flatten()
-        .unwrap_or(node);
+    let node = node_name().unwrap_or_default();
     let dir =
         StateDir::new(&settings::current().state_dir, &node).map_err(|why| why.to_string())?;
     let machine = machine_file::read(dir.machine_path())
@@ -55,21 +50,9 @@ fn cpus(spank: &SpankHandle<'_>) -> Result<CpuSet, String> {
     Ok(cpus)
 }
 
-/// A `--binding` on a node where berth is off, aside or no task plugin is not
-/// dropped in silence. Once a step, from its first node, never from a batch script.
-fn say_unheard(spank: &SpankHandle<'_>) {
-    let Some(binding) = spank_option::told() else {
-        return;
-    };
-    let batch = standing::unjudged().map(|slurm| slurm.layout.constants.SLURM_BATCH_SCRIPT);
-    let is_batch = spank.job_stepid().ok() == batch;
-    let is_first = spank.job_nodeid().is_ok_and(|node| node == 0);
-    let switch = spank.getenv(report::ENV_NOTES).ok().flatten();
-    let hushed = report::is_hushed(switch.as_deref());
-    if settings::current().notes == Notes::User && is_first && !is_batch && !hushed {
-        report::to_user(&format!(
-            "berth: note: --binding={binding} is not honoured on this node; its administrator \
-             finds the reason in slurmd's log\n"
-        ));
-    }
+/// This node's name: by Slurm's own record where that can be read, else as slurmstepd has it in
+/// its own environment, which is not the user's.
+pub(crate) fn node_name() -> Option<String> {
+    let own = || std::env::var("SLURMD_NODENAME").ok();
+    crate::hooks_spank::node_name().or_else(own)
 }

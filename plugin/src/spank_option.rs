@@ -4,6 +4,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 use std::io::Read;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use berth_placement::Binding;
@@ -34,9 +35,11 @@ const CR_CPU: u32 = 1;
 const CR_SOCKET: u32 = 2;
 const CR_CORE: u32 = 4;
 
+/// Whether slurmstepd was told of `--overlap`.
+static TOLD_OVERLAP: AtomicBool = AtomicBool::new(false);
 /// What `BERTH_BINDING` said.
 static DEFAULT: OnceLock<String> = OnceLock::new();
-/// What slurmstepd was told; only to say so where nobody honours it.
+/// What slurmstepd was told.
 static TOLD: Mutex<Option<String>> = Mutex::new(None);
 
 /// Registers both names.
@@ -84,7 +87,11 @@ unsafe fn register_one(
 /// submitting command, and in slurmstepd again.
 unsafe extern "C" fn take(val: c_int, argument: *const c_char, remote: c_int) -> c_int {
     guard("option", || {
-        if argument.is_null() || val != 0 {
+        if val != 0 {
+            TOLD_OVERLAP.store(remote != 0, Ordering::Relaxed);
+            return 0;
+        }
+        if argument.is_null() {
             return 0;
         }
         // SAFETY: Slurm passes a C string that lives during the call.
@@ -198,9 +205,14 @@ fn set_env(name: &str, value: &str) {
     }
 }
 
-/// The option slurmstepd was told, once.
+/// The option slurmstepd was told.
 pub(crate) fn told() -> Option<String> {
-    TOLD.lock().unwrap_or_else(PoisonError::into_inner).take()
+    TOLD.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Whether slurmstepd was told of `--overlap`.
+pub(crate) fn told_overlap() -> bool {
+    TOLD_OVERLAP.load(Ordering::Relaxed)
 }
 
 /// The option in a launch request: the typed route, there whatever `--export` says.

@@ -37,6 +37,12 @@ pub(crate) fn aside() -> Option<&'static str> {
     judged().as_ref().err().map(String::as_str)
 }
 
+/// Whether we stand aside because nobody wants more of us than `--binding`.
+pub(crate) fn serves_binding_only() -> bool {
+    let list = unjudged().and_then(task_plugin);
+    aside().is_some() && list.is_some_and(|list| !is_listed(&list, &own_name()))
+}
+
 /// Judged once, at the first hook after the settings were seen.
 fn judged() -> &'static Result<Slurmish, String> {
     static JUDGED: OnceLock<Result<Slurmish, String>> = OnceLock::new();
@@ -57,24 +63,29 @@ fn judge() -> Result<Slurmish, String> {
 /// Whether a TaskPlugin list has us, and not task/affinity beside us. `own` is the
 /// name of our file, by which Slurm finds it: some sites give it another.
 fn may_stand_in(list: &str, own: &str) -> Result<(), String> {
-    let has = |wanted: &str| {
-        list.split(',')
-            .map(|name| name.trim().trim_start_matches("task/"))
-            .any(|name| name == wanted)
-    };
-    if !has(own) && !has(NAME) {
+    if !is_listed(list, own) {
         return Err(format!(
-            "TaskPlugin={list} does not list task/berth; berth binds nothing here, --binding is \
-             answered with a note: add task/berth, or take berth's line out of plugstack.conf"
+            "TaskPlugin={list} does not list task/berth; berth serves --binding here and nothing \
+             else: add task/berth for the rest, or take berth's line out of plugstack.conf"
         ));
     }
-    if own != "affinity" && has("affinity") {
+    if own != "affinity" && names(list).any(|name| name == "affinity") {
         return Err(format!(
             "TaskPlugin={list} lists task/affinity, which binds every task a second time; berth \
              binds nothing here: take one of the two out of slurm.conf"
         ));
     }
     Ok(())
+}
+
+/// The plugins of a TaskPlugin list.
+fn names(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',')
+        .map(|name| name.trim().trim_start_matches("task/"))
+}
+
+fn is_listed(list: &str, own: &str) -> bool {
+    names(list).any(|name| name == own || name == NAME)
 }
 
 fn own_name() -> String {

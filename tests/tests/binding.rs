@@ -109,14 +109,6 @@ fn a_refusal_teaches_the_user_and_leaves_the_node_alone() {
     for (option, says) in [
         ("--binding=linier:2", "expected a strategy"),
         ("--binding=linear:2:0", "expected ','"),
-        (
-            "--binding=striding:2:2",
-            "this release of berth does not have striding",
-        ),
-        (
-            "--binding=env:linear:2",
-            "this release of berth does not have env:",
-        ),
     ] {
         for (command, work) in [
             ("srun", "true"),

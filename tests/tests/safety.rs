@@ -89,29 +89,6 @@ fn beside_task_affinity_it_steps_aside() {
 }
 
 #[test]
-fn a_binding_that_nobody_honours_is_said() {
-    if !two_cpus() {
-        return;
-    }
-    let cluster = berth().task_plugin("task/affinity").up();
-    let step = cluster.srun(&["-n2", "--exclusive", "--binding=linear:1", "true"]);
-    assert!(step.ok(), "{step:#?}");
-    assert_eq!(step.stderr.matches("note").count(), 1, "{step:#?}");
-    assert!(
-        step.stderr
-            .contains("--binding=linear:1 is not honoured on this node"),
-        "{step:#?}"
-    );
-    let log = cluster.slurmd_log();
-    assert!(
-        log.contains("TaskPlugin=task/affinity does not list task/berth"),
-        "{log}"
-    );
-    let script = cluster.sbatch(&["--binding=linear:1"], "true");
-    assert_eq!(script.output, "", "a script's stderr stays clean");
-}
-
-#[test]
 fn binding_off_is_said_to_who_asks() {
     if !two_cpus() {
         return;

@@ -60,7 +60,10 @@ fn exactly_the_agreed_symbols_are_exported() {
         "task_p_post_step",
         "task_p_add_pid",
         "task_p_update_mem_limit",
+        "slurm_spank_exit",
         "slurm_spank_init",
+        "slurm_spank_init_post_opt",
+        "slurm_spank_task_init",
         "slurm_spank_task_post_fork",
         // slurm-spank's own; nothing calls it.
         "spank_option_callback",
