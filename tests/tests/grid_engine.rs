@@ -414,3 +414,57 @@ fn a_client_that_lets_everything_through_does_no_harm() {
     }
     cluster.wait_idle();
 }
+
+#[test]
+fn who_is_bound_where() {
+    let Some(cluster) = cluster(Some(SHARED)) else {
+        return;
+    };
+    let status = |options: &[&str]| {
+        let state = cluster.folder().join("run/berth");
+        let state = format!("--state-dir={}", state.display());
+        let command = std::env::var("BERTH_COMMAND").expect("the tests' runner says where it is");
+        cluster.run(&command, &[&["status", &state], options].concat())
+    };
+    assert!(
+        status(&[])
+            .expect_ok()
+            .contains("no step is bound by --binding")
+    );
+    let (job, _) = lasting(&cluster, "linear:1", "");
+    let text = status(&[]).expect_ok();
+    assert!(
+        text.contains("linear:1") && text.contains("running"),
+        "{text}"
+    );
+    assert!(text.contains(&format!("{}.0", job.job)), "{text}");
+    let (_other, _) = lasting(&cluster, "linear:1", "");
+    let own = status(&["--job", &job.job, "--format=json"]).expect_ok();
+    let in_use = own.lines().find(|line| line.contains("m_topology_inuse"));
+    let small = |text: &str| text.chars().filter(|letter| *letter == 'c').count();
+    assert_eq!(
+        in_use.map(|line| small(&line.replace("m_topology_inuse", ""))),
+        Some(1),
+        "{own}"
+    );
+    cluster.run("scontrol", &["suspend", &job.job]).expect_ok();
+    cluster.wait_for("the suspended job", || {
+        status(&[]).stdout.contains("suspended").then_some(())
+    });
+    // Its core goes to whoever asks, and is taken from nobody; resumed, it is where it was.
+    let both = cluster.srun(&[
+        "-n1",
+        "-c2",
+        "--binding=linear:1:0,0",
+        "/bin/sh",
+        "-c",
+        "echo $BERTH_CPUS",
+    ]);
+    assert_eq!((both.stdout.as_str(), both.stderr.as_str()), ("0\n", ""));
+    cluster.run("scontrol", &["resume", &job.job]).expect_ok();
+    cluster.wait_for("the resumed job", || {
+        (!status(&[]).stdout.contains("suspended")).then_some(())
+    });
+    let full = cluster.srun(&["-n1", "-c2", "--binding=linear:1", "true"]);
+    assert!(note(&full).contains("0 whole free cores"), "{full:#?}");
+}

@@ -23,6 +23,8 @@ pub(crate) enum Command {
     Plan(Box<PlanArgs>),
     /// Find this node's hardware and write it down for slurmd
     Discover(DiscoverArgs),
+    /// Show which steps are bound to which cores of this node
+    Status(StatusArgs),
     /// Write the man pages
     #[command(hide = true)]
     Man(ManArgs),
@@ -45,6 +47,35 @@ pub(crate) struct DiscoverArgs {
     /// Machine file to write; without it the description goes to stdout
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  berth status                    who is bound where (root), or how full the node is
+  berth status --job 4711         this job's cores in small letters
+  berth status --format json      the same for a script")]
+pub(crate) struct StatusArgs {
+    /// NodeName in slurm.conf [default: every one of this host]
+    #[arg(long, value_name = "NAME")]
+    pub node: Option<String>,
+    /// Steps of this job only
+    #[arg(long, value_name = "ID")]
+    pub job: Option<u32>,
+    /// The state_dir= of plugstack.conf
+    #[arg(long, value_name = "DIR", default_value = berth_host::state::DEFAULT_BASE)]
+    pub state_dir: PathBuf,
+    /// What counts as a socket (slurmd: package, unless SlurmdParameters says otherwise)
+    #[arg(long, value_name = "KIND", default_value = "package")]
+    pub socket: Socket,
+    /// table, or json for scripts
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub format: StatusFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatusFormat {
+    Table,
+    Json,
 }
 
 /// The request, in srun's spelling, and the machine it is tried on.

@@ -9,6 +9,7 @@ mod plan;
 mod ranges;
 mod request;
 mod srun_options;
+mod status;
 mod table;
 
 use std::process::ExitCode;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
     let done = match &cli.command {
         Command::Plan(args) => plan::run(args),
         Command::Discover(args) => discover::run(args),
+        Command::Status(args) => status::run(args),
         Command::Man(args) => man::run(args),
     };
     match done {

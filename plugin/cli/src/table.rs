@@ -24,11 +24,15 @@ pub(crate) fn table(args: &PlanArgs, on: &Host, plan: &Plan) -> String {
     if rows.first().is_none_or(|head| head.len() < 2) {
         return text;
     }
-    let widths = widths(&rows);
     text.push('\n');
-    for row in &rows {
-        line(&mut text, row, &widths);
-    }
+    text + &columns(&rows)
+}
+
+/// Rows of cells as lines, each column as wide as it must be.
+pub(crate) fn columns(rows: &[Vec<String>]) -> String {
+    let widths = widths(rows);
+    let mut text = String::new();
+    rows.iter().for_each(|row| line(&mut text, row, &widths));
     text
 }
 

@@ -122,6 +122,36 @@ impl LedgerFile {
         Ok(ledger)
     }
 
+    /// Opens it for looking only; nothing where there is none of this boot.
+    pub fn look(dir: &StateDir) -> Result<Option<Self>, LedgerError> {
+        let path = dir.path().join(NAME);
+        let opened = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(&path);
+        let failed = |action, why| LedgerError::System {
+            path: path.clone(),
+            action,
+            why,
+        };
+        let file = match opened {
+            Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(|why| failed("opening it", why))?,
+        };
+        let found = file
+            .metadata()
+            .map_err(|why| failed("looking at it", why))?;
+        trust::check_file(&path, &found)?;
+        let boot = boot_id().map_err(|why| failed("asking for the boot", why))?;
+        Ok(words(&file, &boot).map(|words| Self {
+            identity: (found.dev(), found.ino()),
+            path,
+            file,
+            words,
+            replaced: false,
+        }))
+    }
+
     /// Empties the file and writes its head. Gives a slot's words, and whether something
     /// else stood there.
     fn begin(&self, boot: &str) -> Result<(usize, bool), LedgerError> {

@@ -302,6 +302,27 @@ fn write_confirmed(file: &LedgerFile, slot: usize, entry: &Entry) -> Result<(), 
     file.write_words(offset, &record::confirmed(entry))
 }
 
+/// Every bound step of a node, for looking only: nothing is made, locked or written. Root's.
+///
+/// # Errors
+/// [`LedgerError`]
+pub fn look(dir: &StateDir) -> Result<Vec<Entry>, LedgerError> {
+    let Some(file) = LedgerFile::look(dir)? else {
+        return Ok(Vec::new());
+    };
+    let mut watch = Watch::default();
+    let mut session = Session {
+        slots: file.read_all()?,
+        free: usize::MAX,
+        expired: false,
+        file: &file,
+        watch: &mut watch,
+        own: Process::own(),
+        _lock: None,
+    };
+    Ok(session.all())
+}
+
 /// Nanoseconds since the boot, sleep included: no administrator sets this clock.
 fn now() -> u64 {
     let time = clock_gettime(ClockId::CLOCK_BOOTTIME);

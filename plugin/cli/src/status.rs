@@ -1,0 +1,190 @@
+//! `berth status`: who is bound where on this node. Root reads the ledger; everybody else reads
+//! how full the node is, and not who runs what.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use berth_host::ledger::{Entry, Kind, is_stopped, look, public};
+use berth_host::{StateDir, machine_file};
+use berth_placement::{CpuSet, Machine, SocketKind};
+use nix::unistd::{Uid, User};
+use serde::Serialize;
+
+use crate::Failure;
+use crate::args::{StatusArgs, StatusFormat};
+use crate::request::socket_kind;
+use crate::table::columns;
+
+/// One node, as JSON has it.
+#[derive(Serialize)]
+struct Node {
+    node: String,
+    m_topology: String,
+    m_topology_inuse: String,
+    m_socket: usize,
+    m_core: usize,
+    m_thread: usize,
+    steps: Vec<Step>,
+}
+
+#[derive(Serialize)]
+struct Step {
+    job: u32,
+    step: String,
+    user: String,
+    tasks: u32,
+    cpus: String,
+    topology: String,
+    binding: String,
+    state: &'static str,
+}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// A state directory or ledger that cannot be read.
+pub(crate) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
+    let mut out = io::stdout().lock();
+    let nodes = nodes(args)?;
+    if nodes.is_empty() {
+        return Err(format!(
+            "no node keeps its state in {}; is slurmd running with berth, or is state_dir= \
+             another directory (--state-dir)?",
+            args.state_dir.display()
+        )
+        .into());
+    }
+    let kind = socket_kind(args.socket);
+    let mut told = Vec::new();
+    for name in nodes {
+        let dir = StateDir::new(&args.state_dir, &name)?;
+        if !Uid::effective().is_root() {
+            let text = std::fs::read_to_string(dir.path().join(public::NAME));
+            let text = text.unwrap_or_else(|_| nothing_bound(&dir, kind));
+            write!(out, "node={name}\n{text}")?;
+            continue;
+        }
+        told.push(node(&dir, &name, kind, args.job)?);
+    }
+    if !Uid::effective().is_root() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    match args.format {
+        StatusFormat::Json => writeln!(out, "{}", serde_json::to_string_pretty(&told)?)?,
+        StatusFormat::Table => told.iter().try_for_each(|node| table(&mut out, node))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The nodes of this host: one asked for, or all that keep state.
+fn nodes(args: &StatusArgs) -> Result<Vec<String>, Failure> {
+    if let Some(node) = &args.node {
+        return Ok(vec![node.clone()]);
+    }
+    let Ok(entries) = std::fs::read_dir(&args.state_dir) else {
+        return Ok(Vec::new());
+    };
+    let is_node = |path: &Path| path.join(machine_file::NAME).exists();
+    let mut nodes: Vec<_> = entries
+        .flatten()
+        .filter(|entry| is_node(&entry.path()))
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    nodes.sort();
+    Ok(nodes)
+}
+
+/// The public lines of a node on which nothing was bound yet.
+fn nothing_bound(dir: &StateDir, kind: SocketKind) -> String {
+    let file = machine_file::read(dir.machine_path());
+    file.map_or_else(
+        |_| public::UNKNOWN.into(),
+        |file| public::text(&file.machine, kind, &CpuSet::new(), 0),
+    )
+}
+
+fn node(dir: &StateDir, name: &str, kind: SocketKind, job: Option<u32>) -> Result<Node, Failure> {
+    let machine = machine_file::read(dir.machine_path())?.machine;
+    let mut entries = look(dir)?;
+    entries.retain(|entry| job.is_none_or(|job| entry.step.job == job));
+    entries.sort_by_key(|entry| (entry.step.job, entry.step.step));
+    let mut used = CpuSet::new();
+    entries
+        .iter()
+        .for_each(|entry| used.insert_all(&entry.cpus));
+    Ok(Node {
+        node: name.into(),
+        m_topology: machine.topology_string(kind),
+        m_topology_inuse: machine.topology_in_use(kind, &used),
+        m_socket: machine.sockets(kind).len(),
+        m_core: machine.core_count(),
+        m_thread: machine.cpus().count(),
+        steps: entries
+            .iter()
+            .map(|entry| step(entry, &machine, kind))
+            .collect(),
+    })
+}
+
+fn step(entry: &Entry, machine: &Machine, kind: SocketKind) -> Step {
+    let user = match entry.stepd {
+        Some(_) => user(entry.uid),
+        None => "-".into(),
+    };
+    Step {
+        job: entry.step.job,
+        step: match entry.kind {
+            Kind::Batch => "batch".into(),
+            Kind::Regular | Kind::Overlap => entry.step.step.to_string(),
+        },
+        user,
+        tasks: entry.tasks,
+        cpus: entry.cpus.to_string(),
+        topology: machine.topology_in_use(kind, &entry.cpus),
+        binding: entry.request.clone(),
+        state: match entry.stepd {
+            None => "starting",
+            Some(_) if entry.task > 0 && is_stopped(entry.task) => "suspended",
+            Some(_) => "running",
+        },
+    }
+}
+
+fn user(uid: u32) -> String {
+    let found = User::from_uid(Uid::from_raw(uid)).ok().flatten();
+    found.map_or_else(|| uid.to_string(), |user| user.name)
+}
+
+fn table(out: &mut impl Write, node: &Node) -> io::Result<()> {
+    writeln!(
+        out,
+        "node {}: {} sockets, {} cores, {} threads, in use {}",
+        node.node, node.m_socket, node.m_core, node.m_thread, node.m_topology_inuse
+    )?;
+    if node.steps.is_empty() {
+        return writeln!(out, "no step is bound by --binding");
+    }
+    let heads = [
+        "step",
+        "user",
+        "tasks",
+        "CPUs",
+        "its cores",
+        "binding",
+        "state",
+    ];
+    let mut rows = vec![heads.map(String::from).to_vec()];
+    rows.extend(node.steps.iter().map(|step| {
+        vec![
+            format!("{}.{}", step.job, step.step),
+            step.user.clone(),
+            step.tasks.to_string(),
+            step.cpus.clone(),
+            step.topology.clone(),
+            step.binding.clone(),
+            step.state.into(),
+        ]
+    }));
+    write!(out, "{}", columns(&rows))
+}
