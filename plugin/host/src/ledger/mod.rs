@@ -25,9 +25,9 @@ pub use self::process::{Process, is_stopped};
 pub use self::record::{Entry, Kind, Step};
 use crate::state::StateDir;
 
-/// How long an entry without a slurmstepd counts: a node's prolog may run for minutes
-/// between planning and the start.
-const PENDING: Duration = Duration::from_secs(600);
+/// How long an entry without a slurmstepd counts. A node's prolog may run for longer between
+/// planning and the start: whoever comes late looks whether its cores are still free.
+const PENDING: Duration = Duration::from_secs(60);
 /// The same where the slurmd that planned it has ended.
 const ORPHANED: Duration = Duration::from_secs(10);
 /// From so many slots on every entry is looked after, to find slots of dead steps.
@@ -115,7 +115,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError`]
-    pub fn confirm(self, step: Step, uid: u32) -> Result<Option<Held>, LedgerError> {
+    pub fn confirm(mut self, step: Step, uid: u32) -> Result<Option<Held>, LedgerError> {
         let words = self.file.words;
         let slots = self.file.read_all()?;
         let waiting = slots
@@ -127,6 +127,12 @@ impl Ledger {
         let Some((slot, mut entry)) = waiting else {
             return Ok(None);
         };
+        if age(&entry) >= PENDING {
+            let mut session = self.session(Duration::from_secs(1))?;
+            if !session.occupied(step, &entry.cpus).taken.is_empty() {
+                return Ok(None);
+            }
+        }
         let offset = self.file.offset(slot);
         let lock = self.file.lock_byte(offset, Duration::from_secs(1))?;
         let now = record::read(&self.file.read_words(offset, words)?);
@@ -197,12 +203,11 @@ impl Session<'_> {
     fn keep_living(&mut self, found: Vec<(usize, Entry)>) -> Vec<Entry> {
         let stepds: Vec<_> = found.iter().filter_map(|(_, entry)| entry.stepd).collect();
         let mut alive = self.watch.alive(&stepds).into_iter();
-        let now = now();
         let mut living = Vec::with_capacity(found.len());
         for (slot, entry) in found {
             let lives = match entry.stepd {
                 Some(_) => alive.next().unwrap_or(true),
-                None => self.is_awaited(&entry, now),
+                None => self.is_awaited(&entry),
             };
             if lives {
                 living.push(entry);
@@ -213,8 +218,8 @@ impl Session<'_> {
         living
     }
 
-    fn is_awaited(&self, entry: &Entry, now: u64) -> bool {
-        let age = Duration::from_nanos(now.saturating_sub(entry.made));
+    fn is_awaited(&self, entry: &Entry) -> bool {
+        let age = age(entry);
         let maker_lives = || entry.maker == self.own || entry.maker.is_alive();
         // A clock that went back would be another boot, whose ledger is gone.
         age < ORPHANED || (age < PENDING && maker_lives())
@@ -321,6 +326,10 @@ pub fn look(dir: &StateDir) -> Result<Vec<Entry>, LedgerError> {
         _lock: None,
     };
     Ok(session.all())
+}
+
+fn age(entry: &Entry) -> Duration {
+    Duration::from_nanos(now().saturating_sub(entry.made))
 }
 
 /// Nanoseconds since the boot, sleep included: no administrator sets this clock.

@@ -1,0 +1,59 @@
+//! Kills what lives: tasks, steps, slurmstepds, slurmd. Also nurses the node, which Slurm takes
+//! out of service for some of it.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use crate::counts::count;
+use crate::processes::{find, kill_one};
+use crate::work::Soak;
+
+/// As the kernel shows a program's name.
+const TASK: &str = "berth-soak";
+
+/// Until the workers are done.
+pub fn run(soak: &Soak, seed: u64) {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut nursed = Instant::now();
+    while !soak.done.load(Ordering::Relaxed) {
+        std::thread::sleep(Duration::from_millis(random.u64(100..500)));
+        one(soak, &mut random);
+        if nursed.elapsed() > Duration::from_secs(1) {
+            soak.nurse();
+            nursed = Instant::now();
+        }
+    }
+}
+
+fn one(soak: &Soak, random: &mut fastrand::Rng) {
+    let counts = &soak.counts;
+    let folder = soak.cluster.folder().to_string_lossy().into_owned();
+    match random.u32(0..100) {
+        0..40 => {
+            let tasks = find(TASK, &format!("{folder}/cores"));
+            if kill_one(random, &tasks) {
+                count(&counts.tasks_killed);
+            }
+        }
+        40..65 => {
+            let steps = soak.steps();
+            if let Some(step) = random.choice(&steps) {
+                soak.cluster.run("scancel", &[step]);
+                count(&counts.steps_killed);
+            }
+        }
+        65..98 => {
+            let stepds = find("slurmstepd", &folder);
+            if kill_one(random, &stepds) {
+                count(&counts.stepds_killed);
+            }
+        }
+        _ => {
+            if kill_one(random, &find("slurmd", &folder)) {
+                count(&counts.slurmds_killed);
+                std::thread::sleep(Duration::from_millis(random.u64(0..500)));
+                soak.restart_slurmd();
+            }
+        }
+    }
+}

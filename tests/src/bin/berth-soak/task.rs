@@ -1,0 +1,153 @@
+//! The program that the steps run: holds a lock on each CPU that it is bound to, for as long as it
+//! lives, and writes down whom it meets there.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use nix::fcntl::{Flock, FlockArg};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
+use nix::unistd::getppid;
+
+use crate::processes::start_of;
+
+/// How long a dead step's task may still hold its locks.
+const DYING: Duration = Duration::from_secs(5);
+
+/// Who holds a CPU, as it stands in the lock's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Holder {
+    job: String,
+    step: String,
+    overlap: bool,
+    stepd: i32,
+    start: String,
+}
+
+impl Holder {
+    fn own(kind: &str) -> Option<Self> {
+        let stepd = getppid().as_raw();
+        Some(Self {
+            job: std::env::var("SLURM_JOB_ID").ok()?,
+            step: std::env::var("SLURM_STEP_ID").ok()?,
+            overlap: kind == "overlap",
+            stepd,
+            start: start_of(stepd)?,
+        })
+    }
+
+    fn read(file: &File) -> Option<Self> {
+        let mut bytes = [0; 128];
+        let length = file.read_at(&mut bytes, 0).ok()?;
+        let text = String::from_utf8_lossy(bytes.get(..length)?).into_owned();
+        let mut words = text.split_whitespace().map(String::from);
+        Some(Self {
+            job: words.next()?,
+            step: words.next()?,
+            overlap: words.next()? == "true",
+            stepd: words.next()?.parse().ok()?,
+            start: words.next()?,
+        })
+    }
+
+    fn write(&self, file: &File) {
+        let text = format!(
+            "{} {} {} {} {}",
+            self.job, self.step, self.overlap, self.stepd, self.start
+        );
+        let _ = file.write_all_at(format!("{text:127}\n").as_bytes(), 0);
+    }
+
+    fn lives(&self) -> bool {
+        start_of(self.stepd).as_ref() == Some(&self.start)
+    }
+}
+
+/// Runs until its time is up, or until its slurmstepd ends.
+pub fn run(folder: &str, kind: &str) -> ExitCode {
+    let _ = set_pdeathsig(Signal::SIGKILL);
+    let folder = PathBuf::from(folder);
+    let Some(own) = Holder::own(kind) else {
+        return ExitCode::SUCCESS;
+    };
+    let env = |name: &str| std::env::var(name).unwrap_or_default();
+    let bound = !env("BERTH_BINDING_CORES").is_empty();
+    tell(&folder, if bound { "bound" } else { "unbound" }, "");
+    let cpus = berth_placement::CpuSet::from_list(&env("BERTH_CPUS")).unwrap_or_default();
+    if bound && folder.join("real").exists() {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let kernel = status
+            .lines()
+            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        if kernel.map(str::trim) != Some(env("BERTH_CPUS").as_str()) {
+            let said = format!("{own:?}: told {cpus}, the kernel says {kernel:?}");
+            tell(&folder, "differs", &said);
+        }
+    }
+    let mut held = Vec::new();
+    for cpu in cpus.iter().filter(|_| bound) {
+        held.extend(take(&folder, &own, cpu.0));
+    }
+    std::thread::sleep(Duration::from_millis(fastrand::u64(0..150)));
+    ExitCode::SUCCESS
+}
+
+/// Locks a CPU's file, or writes down who has it.
+fn take(folder: &Path, own: &Holder, cpu: u32) -> Option<Flock<File>> {
+    let since = Instant::now();
+    let open = || {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        options.open(folder.join(cpu.to_string())).ok()
+    };
+    let mut file = open()?;
+    loop {
+        file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+            Ok(held) => {
+                own.write(&held);
+                return Some(held);
+            }
+            Err((file, _)) => file,
+        };
+        let other = Holder::read(&file);
+        match other {
+            // Its writer has the lock and not written yet, or is just going.
+            None => {}
+            Some(other) if other.job == own.job && other.step == own.step => return None,
+            Some(other) if other.lives() => {
+                let shares = other.job == own.job && (other.overlap || own.overlap);
+                let what = if shares { "shared" } else { "collisions" };
+                let again = Holder::read(&file);
+                if again.as_ref() == Some(&other) && is_held(&file) {
+                    tell(folder, what, &format!("CPU {cpu}: {own:?} meets {other:?}"));
+                    return None;
+                }
+            }
+            Some(_) => {}
+        }
+        if since.elapsed() > DYING {
+            tell(folder, "lingering", &format!("CPU {cpu}: {own:?}"));
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Whether the one who was read still has the lock.
+fn is_held(file: &File) -> bool {
+    let Ok(again) = file.try_clone() else {
+        return false;
+    };
+    Flock::lock(again, FlockArg::LockSharedNonblock).is_err()
+}
+
+/// One line in a file of what happened.
+fn tell(folder: &Path, what: &str, text: &str) {
+    let mut options = OpenOptions::new();
+    let file = options.create(true).append(true).open(folder.join(what));
+    let _ = file.and_then(|mut file| file.write_all(format!("{text}\n").as_bytes()));
+}

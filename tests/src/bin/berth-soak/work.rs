@@ -1,0 +1,249 @@
+//! The workers: one random step after another, until all are done.
+
+use std::fmt;
+use std::fs;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use berth_tests::{Cluster, command};
+
+use crate::counts::{Counts, count};
+
+/// Jobs that last, in which half of the steps run.
+const JOBS: usize = 2;
+/// A step whose slurmstepd was killed may leave its srun waiting.
+const PATIENCE: &str = "6";
+
+/// The run.
+pub struct Soak {
+    pub cluster: Cluster,
+    pub counts: Counts,
+    pub done: AtomicBool,
+    steps: u64,
+    /// CPUs that a step may ask for.
+    cpus: u32,
+    started: AtomicU64,
+    jobs: Mutex<Vec<String>>,
+}
+
+/// What the tasks wrote down.
+pub struct Told {
+    bound: usize,
+    unbound: usize,
+    shared: usize,
+    bad: Vec<String>,
+}
+
+impl Told {
+    pub fn is_well(&self) -> bool {
+        self.bad.is_empty() && self.bound > 0
+    }
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} tasks bound, {} not; {} met a step of their own job started with --overlap; {} met \
+             another live step, or found another mask",
+            self.bound,
+            self.unbound,
+            self.shared,
+            self.bad.len()
+        )?;
+        self.bad
+            .iter()
+            .take(10)
+            .try_for_each(|line| write!(f, "\n  {line}"))
+    }
+}
+
+impl Soak {
+    pub fn new(cluster: Cluster, steps: u64, pretended: bool) -> Self {
+        let cores = cluster.folder().join("cores");
+        fs::create_dir(&cores).expect("a folder for the locks");
+        if !pretended {
+            fs::write(cores.join("real"), "").expect("a mark");
+        }
+        let soak = Self {
+            cluster,
+            counts: Counts::default(),
+            done: AtomicBool::new(false),
+            steps,
+            cpus: if pretended { 4 } else { 2 },
+            started: AtomicU64::new(0),
+            jobs: Mutex::default(),
+        };
+        soak.keep_jobs();
+        soak
+    }
+
+    /// Starts steps until all are started.
+    pub fn work(&self, seed: u64) {
+        let mut random = fastrand::Rng::with_seed(seed);
+        while self.started.fetch_add(1, Ordering::Relaxed) < self.steps {
+            let overlaps = random.bool();
+            let job = self
+                .jobs
+                .lock()
+                .ok()
+                .and_then(|jobs| random.choice(jobs.iter()).cloned());
+            let words = words(&mut random, job.filter(|_| overlaps), self.cpus);
+            let kind = if overlaps { "overlap" } else { "exact" };
+            let own = std::env::current_exe().expect("this program has a path");
+            let (own, folder) = (own.to_string_lossy(), self.cluster.folder().join("cores"));
+            let folder = folder.to_string_lossy();
+            let mut all = vec!["--preserve-status", PATIENCE, "srun", "--quiet"];
+            all.extend(words.iter().map(String::as_str));
+            all.extend([&*own, "task", &*folder, kind]);
+            let done = self.cluster.run("timeout", &all);
+            count(&self.counts.steps);
+            if overlaps {
+                count(&self.counts.overlapping);
+            }
+            if !done.ok() {
+                count(&self.counts.failed);
+            }
+            if done.stderr.contains("berth: note:") {
+                count(&self.counts.unbound);
+            }
+            let all = self.counts.steps.load(Ordering::Relaxed);
+            if all.is_multiple_of(1000) {
+                eprintln!("{all} of {} steps: {}", self.steps, self.counts);
+            }
+        }
+    }
+
+    /// Steps that run, as scancel names them; not the lasting jobs' scripts.
+    pub fn steps(&self) -> Vec<String> {
+        let shown = self.cluster.run("squeue", &["-h", "-s", "-o", "%i"]).stdout;
+        let is_step = |name: &&str| !name.contains("batch") && !name.contains("extern");
+        shown
+            .split_whitespace()
+            .filter(is_step)
+            .map(String::from)
+            .collect()
+    }
+
+    /// Slurm takes a node out of service for what cannot be killed; it comes back, and so do the
+    /// lasting jobs.
+    pub fn nurse(&self) {
+        let state = self.cluster.run("sinfo", &["-h", "-o", "%T %N"]).stdout;
+        if state.contains("drain") || state.contains("down") {
+            let name = state.split_whitespace().nth(1).unwrap_or_default();
+            let name = format!("nodename={name}");
+            self.cluster
+                .run("scontrol", &["update", &name, "state=resume"]);
+        }
+        self.keep_jobs();
+    }
+
+    fn keep_jobs(&self) {
+        let running = self
+            .cluster
+            .run("squeue", &["-h", "-n", "lasting", "-t", "R", "-o", "%A"]);
+        let mut jobs: Vec<String> = running
+            .stdout
+            .split_whitespace()
+            .map(String::from)
+            .collect();
+        while jobs.len() < JOBS {
+            let tasks = format!("-n{}", self.cpus);
+            let asked = [
+                "--parsable",
+                "-J",
+                "lasting",
+                &tasks,
+                "-o",
+                "/dev/null",
+                "--wrap=sleep 3600",
+            ];
+            let done = self.cluster.run("sbatch", &asked);
+            if !done.ok() {
+                break;
+            }
+            jobs.push(done.stdout.trim().into());
+        }
+        if let Ok(mut known) = self.jobs.lock() {
+            *known = jobs;
+        }
+    }
+
+    pub fn restart_slurmd(&self) {
+        self.cluster.restart_slurmd();
+    }
+
+    /// Ends everything, and waits for the ledger. What is left in it, if anything.
+    pub fn wait_for_empty_ledger(&self, patience: Duration) -> Option<String> {
+        self.cluster.run("scancel", &["--full", "-u", "root"]);
+        let state = format!(
+            "--state-dir={}",
+            self.cluster.folder().join("run/berth").display()
+        );
+        let berth = command();
+        let end = Instant::now() + patience;
+        loop {
+            let shown = self
+                .cluster
+                .run(&berth.to_string_lossy(), &["status", &state]);
+            if shown.ok() && shown.stdout.contains("no step is bound") {
+                return None;
+            }
+            if Instant::now() > end {
+                return Some(shown.stdout + &shown.stderr);
+            }
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    }
+
+    pub fn told_by_tasks(&self) -> Told {
+        let read = |what: &str| {
+            let file = self.cluster.folder().join("cores").join(what);
+            let text = fs::read_to_string(file).unwrap_or_default();
+            text.lines().map(String::from).collect::<Vec<_>>()
+        };
+        let bad = ["collisions", "differs", "lingering"];
+        Told {
+            bound: read("bound").len(),
+            unbound: read("unbound").len(),
+            shared: read("shared").len(),
+            bad: bad.iter().flat_map(|what| read(what)).collect(),
+        }
+    }
+
+    pub fn keep_logs(&self) {
+        let log = std::env::temp_dir().join("berth-soak.log");
+        if fs::write(&log, self.cluster.slurmd_log()).is_ok() {
+            eprintln!("slurmd's log is {}", log.display());
+        }
+    }
+}
+
+/// A random step: in a lasting job with `--overlap`, or a job of its own on shared CPUs.
+fn words(random: &mut fastrand::Rng, job: Option<String>, most: u32) -> Vec<String> {
+    let mut words = match job {
+        Some(job) => vec![format!("--jobid={job}"), "--overlap".into()],
+        None => vec![],
+    };
+    let tasks = random.u32(1..=2);
+    let cpus = random.u32(1..=most / tasks);
+    let start = if random.u32(0..4) == 0 {
+        format!(":0,{}", random.u32(0..most))
+    } else {
+        String::new()
+    };
+    let amount = random.u32(1..=cpus);
+    let strategy = match random.u32(0..4) {
+        0 | 1 => format!("linear:{amount}{start}"),
+        2 => format!("striding:{amount}:{}{start}", random.u32(1..=3)),
+        _ => format!("explicit:0,{}", random.u32(0..most)),
+    };
+    let scope = if random.u32(0..4) == 0 { "host:" } else { "" };
+    words.extend([
+        format!("-n{tasks}"),
+        format!("-c{cpus}"),
+        format!("--binding={scope}{strategy}"),
+    ]);
+    words
+}
