@@ -36,6 +36,9 @@ pub struct Addresses {
     pub slurm_cred_get_args: Option<unsafe extern "C" fn(*mut c_void) -> *mut c_void>,
     pub slurm_cred_unlock_args: Option<unsafe extern "C" fn(*mut c_void)>,
     pub nodelist_find: Option<unsafe extern "C" fn(*const c_char, *const c_char) -> c_int>,
+    pub slurm_hostlist_create: Option<unsafe extern "C" fn(*const c_char) -> *mut c_void>,
+    pub slurm_hostlist_shift: Option<unsafe extern "C" fn(*mut c_void) -> *mut c_char>,
+    pub slurm_hostlist_destroy: Option<unsafe extern "C" fn(*mut c_void)>,
     pub slurm_list_for_each:
         Option<unsafe extern "C" fn(*mut c_void, ListForFn, *mut c_void) -> c_int>,
     pub env_array_overwrite:
@@ -101,6 +104,9 @@ impl Symbols {
                 slurm_cred_get_args: function(c"slurm_cred_get_args"),
                 slurm_cred_unlock_args: function(c"slurm_cred_unlock_args"),
                 nodelist_find: function(c"nodelist_find"),
+                slurm_hostlist_create: function(c"slurm_hostlist_create"),
+                slurm_hostlist_shift: function(c"slurm_hostlist_shift"),
+                slurm_hostlist_destroy: function(c"slurm_hostlist_destroy"),
                 slurm_list_for_each: function(c"slurm_list_for_each"),
                 env_array_overwrite: function(c"slurm_env_array_overwrite")
                     .or_else(|| function(c"env_array_overwrite")),
@@ -141,6 +147,42 @@ impl Symbols {
         };
         // SAFETY: both are C strings, which nodelist_find only reads.
         unsafe { find(list.as_ptr(), name.as_ptr()) >= 0 }
+    }
+
+    /// The names in a host list, in its order; none where this process cannot tell.
+    pub fn host_names(&self, list: &str) -> Vec<String> {
+        let (Some(create), Some(shift), Some(destroy), Ok(text)) = (
+            self.slurm_hostlist_create,
+            self.slurm_hostlist_shift,
+            self.slurm_hostlist_destroy,
+            CString::new(list),
+        ) else {
+            return Vec::new();
+        };
+        // SAFETY: a C string, which slurm_hostlist_create only reads.
+        let hosts = unsafe { create(text.as_ptr()) };
+        if hosts.is_null() {
+            return Vec::new();
+        }
+        let mut names = Vec::new();
+        loop {
+            // SAFETY: the list just made; it gives a text of its own each time, then null.
+            let name = unsafe { shift(hosts) };
+            if name.is_null() {
+                break;
+            }
+            // SAFETY: a C string that was given to us.
+            names.push(
+                unsafe { CStr::from_ptr(name) }
+                    .to_string_lossy()
+                    .into_owned(),
+            );
+            // SAFETY: slurm_hostlist_shift makes it with strdup (slurm.h).
+            unsafe { libc::free(name.cast()) };
+        }
+        // SAFETY: ours, and not used again.
+        unsafe { destroy(hosts) };
+        names
     }
 
     /// Lets Slurm drop the `--cpu-freq` request where the step's CPUs do not allow it; a task

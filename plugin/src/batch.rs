@@ -6,7 +6,9 @@ use std::ffi::c_void;
 
 use berth_host::ledger::Kind;
 use berth_placement::{
-    Binding, CpuBind, Plan, RefusalKind, Request, binding::Strategy, plan_batch,
+    Binding, CpuBind, Plan, RefusalKind, Request,
+    binding::{Instance, Strategy},
+    plan_batch,
 };
 use libc::c_int;
 use slurm_sys::{BatchRequest, SlurmConf};
@@ -16,7 +18,7 @@ use crate::launch::{ENV_BOUND, ENV_NOTE, ENV_REQUEST, ENV_RULE, Stop, describe, 
 use crate::settings::{self, Settings};
 use crate::standing::{self, Slurmish};
 use crate::task_env::ENV_CHOSEN;
-use crate::{accounting, convert, node, spank_option};
+use crate::{accounting, convert, node, pe_files, spank_option};
 
 /// Value of `BERTH_BOUND` with which slurmstepd must not start the script.
 pub(crate) const REFUSED: &str = "refused";
@@ -56,15 +58,21 @@ fn script(slurm: Slurmish, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
     let Some((conf, node_name)) = here(slurm, &settings)? else {
         return Ok(());
     };
-    let (allocation, core_spec) = {
+    let (allocation, core_spec, nodes) = {
         let cred = batch.cred()?;
         let cores = cred.node_cores(cred.node_index(&node_name)?)?;
         let spec = convert::core_spec(cred.job_core_spec());
-        (convert::allocation(cred.job_cores(&cores)?, &cores), spec)
+        let own = convert::allocation(cred.job_cores(&cores)?, &cores);
+        (own, spec, cred.job_nhosts())
     };
+    let binding = binding(batch, &settings)?;
+    let tasks = binding
+        .as_ref()
+        .and_then(|binding| tasks(binding, nodes, |name| batch.env_get(name)));
     let mut ask = Request {
         cpu_bind: CpuBind::default(),
-        binding: binding(batch, &settings)?,
+        tasks: tasks.unwrap_or(1),
+        binding,
         allocation,
         core_spec,
         rules: convert::rules(slurm, &settings),
@@ -97,11 +105,28 @@ fn binding(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Bindi
     let binding: Binding = text
         .parse()
         .map_err(|why| Stop::Refused(RefusalKind::Bind, format!("{why}")))?;
-    let one_task = batch
-        .env_get("SLURM_NTASKS")
-        .is_none_or(|tasks| tasks == "1");
-    let wanted = settings.binding && one_task && binding.strategy != Strategy::None;
-    Ok(wanted.then_some(binding))
+    let wanted = settings.binding && binding.strategy != Strategy::None;
+    let serves = wanted && tasks(&binding, 1, |name| batch.env_get(name)).is_some();
+    Ok(serves.then_some(binding))
+}
+
+/// For how many tasks of a node a script's `--binding` is planned: one, if the job has one; with
+/// `pe:` those that the parallel environment will start. Otherwise it is the steps' alone.
+pub(crate) fn tasks(
+    binding: &Binding,
+    nodes: u32,
+    env: impl Fn(&str) -> Option<String>,
+) -> Option<u32> {
+    let number = |name: &str| env(name)?.parse::<u32>().ok();
+    let all = number("SLURM_NTASKS").unwrap_or(1);
+    if all <= 1 {
+        return Some(1);
+    }
+    // slurmd's hook comes before Slurm says how many tasks each node has.
+    let of_nodes = env("SLURM_TASKS_PER_NODE").unwrap_or_default();
+    let most = pe_files::counts(&of_nodes).into_iter().max();
+    let each = || number("SLURM_NTASKS_PER_NODE").unwrap_or(all.div_ceil(nodes.max(1)));
+    Some(most.unwrap_or_else(each)).filter(|_| binding.instance == Instance::Pe)
 }
 
 fn write(

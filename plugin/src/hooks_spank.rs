@@ -10,7 +10,7 @@ use slurm_sys::{Identity, SlurmdConf, Symbols};
 
 use crate::guard::{SUCCESS, guard, guard_in_child};
 use crate::settings::Settings;
-use crate::{node, public_binding, public_way, settings, spank_option, standing};
+use crate::{node, pe_files, public_binding, public_way, settings, spank_option, standing};
 
 /// slurmd, slurmstepd, srun, sbatch, salloc: read the settings, register the option.
 ///
@@ -70,6 +70,23 @@ pub unsafe extern "C" fn slurm_spank_init_post_opt(
     })
 }
 
+/// slurmstepd, as the user, before the first fork.
+///
+/// # Safety
+/// Called by slurmstepd with its own handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn slurm_spank_user_init(
+    spank: spank_t,
+    argc: c_int,
+    argv: *const *const c_char,
+) -> c_int {
+    guard("slurm_spank_user_init", || {
+        let mut cache = OptionCache::default();
+        pe_files::user_init(&init_spank_handle(spank, argc, argv, &mut cache));
+        SUCCESS
+    })
+}
+
 /// The task, between fork and exec, as the user.
 ///
 /// # Safety
@@ -100,6 +117,7 @@ pub unsafe extern "C" fn slurm_spank_exit(
     guard("slurm_spank_exit", || {
         if daemon() == Daemon::Slurmstepd {
             public_binding::release();
+            pe_files::remove();
         }
         SUCCESS
     })

@@ -22,6 +22,7 @@ mod memory;
 mod message;
 mod never_fits;
 mod node;
+mod pe_files;
 #[cfg(feature = "plant-panics")]
 mod plant;
 mod public_binding;

@@ -16,7 +16,9 @@ use slurm_sys::Layout;
 
 use crate::held::Account;
 use crate::settings::{self, Notes, Settings};
-use crate::{accounting, node, public_way, report, spank_option, standing, task_env};
+use crate::{
+    accounting, batch, node, pe_files, public_way, report, spank_option, standing, task_env,
+};
 
 /// slurmstepd waits for others of its node; nobody waits for it.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -184,11 +186,10 @@ impl Who {
         settings: &Settings,
     ) -> Result<Option<Binding>, String> {
         let batch = self.kind == Kind::Batch;
-        let several = batch && env(spank, "SLURM_NTASKS").is_some_and(|tasks| tasks != "1");
         // mpirun starts its daemons so, in steps that inherit the job's --binding.
         let free = env(spank, "SLURM_CPU_BIND_TYPE").is_some_and(|kind| kind.contains("none"));
         let dir = StateDir::new(&settings.state_dir, &self.node);
-        if several || (free && !batch) || dir.is_ok_and(|dir| dir.is_off()) {
+        if (free && !batch) || dir.is_ok_and(|dir| dir.is_off()) {
             return Ok(None);
         }
         let told = match batch {
@@ -200,7 +201,8 @@ impl Who {
             return Ok(default.filter(|_| settings.binding && !batch));
         };
         let binding: Binding = text.parse().map_err(|why| format!("{why}"))?;
-        if binding.strategy == Strategy::None {
+        let serves = !batch || batch::tasks(&binding, 1, |name| env(spank, name)).is_some();
+        if binding.strategy == Strategy::None || !serves {
             return Ok(None);
         }
         let list = env(spank, "SLURM_CPU_BIND_TYPE").unwrap_or_default();
@@ -294,10 +296,9 @@ impl Who {
         let cores = CpuSet::from_list(list).map_err(|why| why.to_string())?;
         let threads = env(spank, "SLURM_THREADS_PER_CORE").and_then(|text| text.parse().ok());
         Ok(Request {
-            tasks: if self.kind == Kind::Batch {
-                1
-            } else {
-                self.tasks
+            tasks: match self.kind {
+                Kind::Batch => batch::tasks(binding, 1, |name| env(spank, name)).unwrap_or(1),
+                Kind::Regular | Kind::Overlap => self.tasks,
             },
             threads_per_core: threads.filter(|threads| *threads > 0),
             binding: Some(binding.clone()),
@@ -345,6 +346,13 @@ impl Who {
     }
 
     fn tell_tasks(&self, spank: &SpankHandle<'_>, binding: &Binding, plan: &Plan) {
+        if let Some(chosen) = plan
+            .chosen
+            .as_ref()
+            .filter(|_| binding.instance == Instance::Pe)
+        {
+            pe_files::ask(chosen);
+        }
         let given = |name: &str| env(spank, name).is_some();
         let of_task = |id: usize| match &plan.chosen {
             Some(chosen) => task_env::chosen(binding, chosen, id, given),

@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use berth_placement::binding::Instance;
 use berth_placement::{Binding, Chosen, CpuSet, Mode};
 use libc::c_int;
 use slurm_sys::views::StepKind;
@@ -16,7 +17,7 @@ use crate::launch::{ENV_BOUND, ENV_NOTE, ENV_REQUEST, ENV_RULE, is_off, name};
 use crate::settings;
 use crate::standing::{self, Slurmish};
 use crate::task_env::{self, ENV_CHOSEN};
-use crate::{batch, convert, node, report, task_memory};
+use crate::{batch, convert, node, pe_files, report, task_memory};
 
 /// What slurmstepd knows of its step from `pre_setuid` on.
 pub(crate) struct Step {
@@ -166,6 +167,11 @@ fn entries(
     let map = map.unwrap_or_default();
     let stride = conf.map_or(1, |conf| node::stride(slurm, &conf));
     let binding = told_binding(record, chosen);
+    if let Some((binding, chosen)) = &binding
+        && binding.instance == Instance::Pe
+    {
+        pe_files::ask(chosen);
+    }
     let given = |name: &str| record.env_get(name).is_some();
     let of_task = |id: usize| {
         let mut entries = match intent {

@@ -172,7 +172,7 @@ impl Words {
                 .any(|prefix| env(&format!("{prefix}_{name}")).is_some())
         };
         let grows = |option: &&str| self.has(option) || from_env(option);
-        if self.unsure || GROWING.iter().any(|option| grows(option)) {
+        if self.unsure || GROWING.iter().any(grows) {
             return None;
         }
         let from_env = || {

@@ -11,4 +11,4 @@ pub use builder::Builder;
 pub use cluster::{Batch, Cluster};
 pub use output::{Done, mask};
 pub use preload::Preload;
-pub use under_test::{command, object, skip, two_cpus};
+pub use under_test::{command, object, program, skip, two_cpus};

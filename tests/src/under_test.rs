@@ -51,6 +51,16 @@ pub fn skip(why: &str) {
     }
 }
 
+/// Whether a program is installed here; if not, the calling test says that it skips a part.
+pub fn program(name: &str, what: &str) -> bool {
+    let found = std::env::var_os("PATH")
+        .is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(name).is_file()));
+    if !found {
+        skip(&format!("needs {what}"));
+    }
+    found
+}
+
 /// Whether this machine has the two CPUs that nearly every fact about binding needs; if not, the
 /// calling test is said to be skipped.
 pub fn two_cpus() -> bool {

@@ -423,8 +423,11 @@ fn who_is_bound_where() {
     let status = |options: &[&str]| {
         let state = cluster.folder().join("run/berth");
         let state = format!("--state-dir={}", state.display());
-        let command = std::env::var("BERTH_COMMAND").expect("the tests' runner says where it is");
-        cluster.run(&command, &[&["status", &state], options].concat())
+        let command = berth_tests::command();
+        cluster.run(
+            &command.to_string_lossy(),
+            &[&["status", &state], options].concat(),
+        )
     };
     assert!(
         status(&[])
@@ -467,4 +470,44 @@ fn who_is_bound_where() {
     });
     let full = cluster.srun(&["-n1", "-c2", "--binding=linear:1", "true"]);
     assert!(note(&full).contains("0 whole free cores"), "{full:#?}");
+}
+
+/// Grid Engine's scripts read the fourth column; Open MPI takes the rank file.
+#[test]
+fn files_for_parallel_environments() {
+    let Some(cluster) = cluster(None) else { return };
+    let script = "cut -d' ' -f2,4 $PE_HOSTFILE\nwhile read host slots queue cores; do echo \"$slots $cores\"; done < $PE_HOSTFILE\n\
+        cut -d= -f2 $BERTH_RANKFILE | cut -d' ' -f2\nls -ld $BERTH_RANKFILE $PE_HOSTFILE | cut -c1-10\necho $PE_HOSTFILE";
+    for (options, tasks) in [
+        (&["-n2", "--binding=pe:linear:1"][..], "2 0,0:"),
+        (&["-n1", "-c2", "--binding=pe linear:2"], "1 0,0:"),
+    ] {
+        let job = cluster.sbatch(options, script);
+        let lines: Vec<_> = job.output.lines().collect();
+        assert_eq!(lines[0], lines[1], "{job:?}");
+        assert!(lines[0].starts_with(tasks), "{job:?}");
+        let path = lines.last().unwrap();
+        assert!(path.starts_with("/tmp/berth-"), "{job:?}");
+        assert!(!std::path::Path::new(path).exists(), "it stays: {job:?}");
+    }
+    let step = cluster.srun(&[
+        "-n2",
+        "--binding=pe:linear:1",
+        "/bin/sh",
+        "-c",
+        "wc -l < $BERTH_RANKFILE",
+    ]);
+    assert_eq!(step.expect_ok(), "2\n2\n");
+    if !berth_tests::program("mpirun", "Open MPI's mpirun (openmpi-bin)") {
+        return;
+    }
+    let mpi = "mpirun --allow-run-as-root --rankfile $BERTH_RANKFILE grep Cpus_allowed_list /proc/self/status";
+    let job = cluster.sbatch(&["-n2", "--binding=pe:linear:1"], mpi);
+    let mut lines: Vec<_> = job.output.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(
+        lines,
+        ["Cpus_allowed_list:\t0", "Cpus_allowed_list:\t1"],
+        "{job:?}"
+    );
 }

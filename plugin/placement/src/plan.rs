@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use crate::binding::{Binding, Instance};
 use crate::chosen::Chosen;
 use crate::cpu_bind::{CpuBind, Level, Mode};
 use crate::cpuset::{CpuSet, NodeSet};
@@ -191,8 +192,14 @@ pub fn plan_unwritten(ask: &Request, on: &Host, table: &PuTable) -> Result<Plan,
 /// # Errors
 /// [`Refusal`] as for a step.
 pub fn plan_batch(ask: &Request, on: &Host) -> Result<Plan, Refusal> {
+    // A parallel environment will start all tasks of the node from the script.
+    let pe = |binding: &Binding| binding.instance == Instance::Pe;
     let script = Request {
-        tasks: 1,
+        tasks: if ask.binding.as_ref().is_some_and(pe) {
+            ask.tasks
+        } else {
+            1
+        },
         cpus_per_task: 1,
         cpu_bind: CpuBind {
             mode: ask.binding.is_none().then_some(Mode::Free),
