@@ -5,7 +5,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use berth_host::ledger::{Entry, Kind, Step};
+use berth_host::ledger::{Entry, Kind, Others, Step};
 use berth_host::{Ledger, LedgerError, StateDir};
 use berth_placement::available::Available;
 use berth_placement::{Host, Plan, PuTable, Refusal, Request};
@@ -77,8 +77,8 @@ fn accounted(
     };
     let mut session = ledger.session(PATIENCE).map_err(text)?;
     let near = Available::of(ask, host, table).cpus;
-    ask.occupied = session.occupied(who.step, &near);
-    let planned = match plan(ask) {
+    let others = session.others(who.step, &near);
+    let planned = match plan_beside(&others, ask, plan) {
         Ok(planned) => planned,
         Err(why) => return Ok(Err(why)),
     };
@@ -96,6 +96,29 @@ fn accounted(
             .map_err(text)?;
     }
     Ok(Ok(planned))
+}
+
+/// Plans beside what others are bound to. Whether a job is suspended costs a look at one of its
+/// tasks, so that is only asked where it decides: where the plan would be another if all were.
+pub(crate) fn plan_beside(
+    others: &Others,
+    ask: &mut Request,
+    plan: &impl Fn(&Request) -> Result<Plan, Refusal>,
+) -> Result<Plan, Refusal> {
+    ask.occupied = others.all_running();
+    let running = plan(ask);
+    if !others.has_jobs() {
+        return running;
+    }
+    let chosen =
+        |plan: &Result<Plan, Refusal>| plan.as_ref().ok().and_then(|plan| plan.chosen.clone());
+    ask.occupied = others.all_suspended();
+    if chosen(&plan(ask)) == chosen(&running) {
+        ask.occupied = others.all_running();
+        return running;
+    }
+    ask.occupied = others.now();
+    plan(ask)
 }
 
 /// Opens a node's ledger, and makes its directory where it is missing.

@@ -324,8 +324,8 @@ impl Who {
         let mut ledger = accounting::open(dir)?;
         let mut session = ledger.session(PATIENCE).map_err(|why| why.to_string())?;
         let near = berth_placement::available::Available::of(ask, host, table).cpus;
-        ask.occupied = session.occupied(self.step, &near);
-        let plan = berth_placement::plan(ask, host);
+        let others = session.others(self.step, &near);
+        let plan = accounting::plan_beside(&others, ask, &|ask| berth_placement::plan(ask, host));
         let plan = plan.map_err(|why| Failed::Refused(why.to_string()))?;
         let Some(chosen) = &plan.chosen else {
             return Ok((plan, None));

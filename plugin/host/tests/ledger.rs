@@ -50,12 +50,18 @@ fn entry(job: u32, cpus: &str) -> Entry {
 
 fn add(ledger: &mut Ledger, entry: Entry) -> usize {
     let mut session = ledger.session(PATIENCE).unwrap();
-    session.live(&entry.cpus);
+    session.others(entry.step, &entry.cpus);
     session.add(entry).unwrap()
 }
 
 fn live(ledger: &mut Ledger, near: &str) -> Vec<u32> {
-    let entries = ledger.session(PATIENCE).unwrap().live(&set(near));
+    let mut entries = ledger.session(PATIENCE).unwrap().all();
+    let others = ledger
+        .session(PATIENCE)
+        .unwrap()
+        .others(step(0, 0), &set(near));
+    entries.retain(|entry| entry.cpus.intersects(&set(near)));
+    assert_eq!(others.has_jobs(), !entries.is_empty());
     let mut jobs: Vec<_> = entries.iter().map(|entry| entry.step.job).collect();
     jobs.sort_unstable();
     jobs
@@ -201,7 +207,7 @@ fn many_at_once_lose_nothing() {
                     let mut entry = entry(job, "0");
                     entry.step.step = step;
                     let mut session = ledger.session(PATIENCE).unwrap();
-                    session.live(&set("0"));
+                    session.others(entry.step, &set("0"));
                     session.add(entry).unwrap();
                 }
             });
@@ -221,9 +227,8 @@ fn suspended_jobs_take_nothing() {
     let mut held = held.unwrap().unwrap();
     held.set_task(task.id() as i32).unwrap();
     let mut occupied = || {
-        let found = ledger.session(PATIENCE).unwrap();
-        let mut found = found;
-        found.occupied(step(2, 0), &set("0-3"))
+        let mut session = ledger.session(PATIENCE).unwrap();
+        session.others(step(2, 0), &set("0-3")).now()
     };
     let taken = occupied();
     assert_eq!((taken.taken, taken.shared), (set("0-1"), CpuSet::new()));

@@ -15,14 +15,16 @@ mod rule;
 
 use std::time::Duration;
 
-use berth_placement::{CpuSet, Occupied};
+use berth_placement::CpuSet;
 use nix::time::{ClockId, clock_gettime};
 
 use self::file::LedgerFile;
 pub use self::file::{LedgerError, NAME};
 use self::process::Watch;
 pub use self::process::{Process, is_stopped};
+use self::record::Look;
 pub use self::record::{Entry, Kind, Step};
+pub use self::rule::Others;
 use crate::state::StateDir;
 
 /// How long an entry without a slurmstepd counts. A node's prolog may run for longer between
@@ -127,9 +129,10 @@ impl Ledger {
         let Some((slot, mut entry)) = waiting else {
             return Ok(None);
         };
-        if age(&entry) >= PENDING {
+        if age(entry.made) >= PENDING {
             let mut session = self.session(Duration::from_secs(1))?;
-            if !session.occupied(step, &entry.cpus).taken.is_empty() {
+            let others = session.others(step, &entry.cpus).now();
+            if !others.taken.is_empty() {
                 return Ok(None);
             }
         }
@@ -152,77 +155,67 @@ impl Ledger {
 }
 
 impl Session<'_> {
-    /// The entries of live steps that are bound to any of these CPUs.
-    pub fn live(&mut self, near: &CpuSet) -> Vec<Entry> {
+    /// What other steps are bound to, of these CPUs.
+    pub fn others(&mut self, step: Step, near: &CpuSet) -> Others {
         let near = near.to_words();
-        let words = self.file.words;
-        let all = self.slots.len() / words > MANY_SLOTS;
         let touches = |record: &[u64]| {
             let cpus = record::cpu_words(record);
-            all || cpus.iter().zip(&near).any(|(cpus, near)| cpus & near != 0)
+            cpus.iter().zip(&near).any(|(cpus, near)| cpus & near != 0)
         };
-        let mut found = Vec::new();
-        for (slot, words) in self.slots.chunks_exact(words).enumerate() {
-            if !record::is_used(words) || !touches(words) {
-                continue;
-            }
-            match record::read(words) {
-                Some(entry) => found.push((slot, entry)),
-                // Torn: its writer died over it, so its step never was.
-                None => self.free = self.free.min(slot),
+        let everything = self.slots.len() / self.file.words > MANY_SLOTS;
+        let mut others = Others::default();
+        for (slot, entry) in self.living(|record| everything || touches(record)) {
+            if let Some(record) = self.record(slot)
+                && touches(record)
+            {
+                others.add(step, &entry, record::cpu_words(record));
             }
         }
-        self.keep_living(found)
+        others
     }
 
     /// Every live entry.
     pub fn all(&mut self) -> Vec<Entry> {
-        let words = self.file.words;
-        let slots = self.slots.chunks_exact(words).enumerate();
-        let found = slots.filter_map(|(slot, words)| Some((slot, record::read(words)?)));
-        let found = found.collect();
-        self.keep_living(found)
+        let living = self.living(|_| true);
+        let entry = |(slot, entry): (usize, Look)| Some(entry.entry(self.record(slot)?));
+        living.into_iter().filter_map(entry).collect()
     }
 
-    /// What is taken for a step on these CPUs, of all that others are bound to.
-    pub fn occupied(&mut self, step: Step, near: &CpuSet) -> Occupied {
-        let entries = self.live(near);
-        // One look at each job, however many steps of it there are.
-        let mut jobs: Vec<(u32, bool)> = Vec::new();
-        rule::occupied(&entries, step, |entry| {
-            let job = entry.step.job;
-            if let Some((_, stopped)) = jobs.iter().find(|(known, _)| *known == job) {
-                return *stopped;
+    fn record(&self, slot: usize) -> Option<&[u64]> {
+        self.slots.chunks_exact(self.file.words).nth(slot)
+    }
+
+    /// The slots with entries of live steps, of those that are asked for; of the others one is
+    /// remembered for the next entry.
+    fn living(&mut self, is_asked: impl Fn(&[u64]) -> bool) -> Vec<(usize, Look)> {
+        let mut found = Vec::new();
+        for (slot, record) in self.slots.chunks_exact(self.file.words).enumerate() {
+            if !record::is_used(record) || !is_asked(record) {
+                continue;
             }
-            let stopped = entry.task > 0 && is_stopped(entry.task);
-            jobs.push((job, stopped));
-            stopped
-        })
-    }
-
-    fn keep_living(&mut self, found: Vec<(usize, Entry)>) -> Vec<Entry> {
-        let stepds: Vec<_> = found.iter().filter_map(|(_, entry)| entry.stepd).collect();
-        let mut alive = self.watch.alive(&stepds).into_iter();
-        let mut living = Vec::with_capacity(found.len());
-        for (slot, entry) in found {
-            let lives = match entry.stepd {
-                Some(_) => alive.next().unwrap_or(true),
-                None => self.is_awaited(&entry),
-            };
-            if lives {
-                living.push(entry);
-            } else if slot < self.free {
-                (self.free, self.expired) = (slot, entry.stepd.is_none());
+            match record::look(record) {
+                Some(entry) => found.push((slot, entry)),
+                // Torn: its writer died over it, so its step never was.
+                None if slot < self.free => (self.free, self.expired) = (slot, false),
+                None => {}
             }
         }
-        living
-    }
-
-    fn is_awaited(&self, entry: &Entry) -> bool {
-        let age = age(entry);
-        let maker_lives = || entry.maker == self.own || entry.maker.is_alive();
-        // A clock that went back would be another boot, whose ledger is gone.
-        age < ORPHANED || (age < PENDING && maker_lives())
+        let stepd = |(slot, entry): &(usize, Look)| Some((*slot, entry.stepd?));
+        let stepds: Vec<_> = found.iter().filter_map(stepd).collect();
+        let mut alive = self.watch.alive(&stepds).into_iter();
+        let (own, free) = (self.own, &mut self.free);
+        let expired = &mut self.expired;
+        found.retain(|(slot, entry)| {
+            let lives = match entry.stepd {
+                Some(_) => alive.next().unwrap_or(true),
+                None => is_awaited(entry, own),
+            };
+            if !lives && *slot < *free {
+                (*free, *expired) = (*slot, entry.stepd.is_none());
+            }
+            lives
+        });
+        found
     }
 
     /// Writes an entry; the caller's number and the time are put in.
@@ -328,8 +321,16 @@ pub fn look(dir: &StateDir) -> Result<Vec<Entry>, LedgerError> {
     Ok(session.all())
 }
 
-fn age(entry: &Entry) -> Duration {
-    Duration::from_nanos(now().saturating_sub(entry.made))
+fn age(made: u64) -> Duration {
+    Duration::from_nanos(now().saturating_sub(made))
+}
+
+/// Whether a slurmstepd may still come for an entry. A clock that went back would be another
+/// boot, whose ledger is gone.
+fn is_awaited(entry: &Look, own: Process) -> bool {
+    let age = age(entry.made);
+    let maker_lives = || entry.maker == own || entry.maker.is_alive();
+    age < ORPHANED || (age < PENDING && maker_lives())
 }
 
 /// Nanoseconds since the boot, sleep included: no administrator sets this clock.

@@ -1,7 +1,6 @@
 //! Which process an entry belongs to, and whether that process still is.
 //! In: a number and a start time, since numbers come back. Out: yes or no.
 
-use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 
@@ -57,54 +56,68 @@ fn fields(pid: pid_t) -> Option<impl Iterator<Item = String>> {
     Some(fields.into_iter())
 }
 
-/// Looks after processes by descriptors of theirs, so that asking for hundreds is one system
-/// call. A kernel or a limit that gives no descriptor makes it slower, not wrong.
+/// Looks after the processes of the ledger's slots by descriptors of theirs, so that asking for
+/// hundreds is one system call. A kernel or a limit that gives no descriptor makes it slower,
+/// not wrong.
 #[derive(Debug, Default)]
 pub struct Watch {
-    known: HashMap<Process, OwnedFd>,
+    /// By slot.
+    known: Vec<Option<(Process, OwnedFd)>>,
 }
 
 impl Watch {
-    /// Which of these are alive, in their order.
-    pub fn alive(&mut self, asked: &[Process]) -> Vec<bool> {
-        for process in asked {
-            if !self.known.contains_key(process)
-                && let Some(fd) = open(*process)
-            {
-                self.known.insert(*process, fd);
+    /// Which of these are alive, in their order; each with its slot.
+    pub fn alive(&mut self, asked: &[(usize, Process)]) -> Vec<bool> {
+        for (slot, process) in asked {
+            if self.known.len() <= *slot {
+                self.known.resize_with(slot + 1, || None);
+            }
+            let Some(place) = self.known.get_mut(*slot) else {
+                continue;
+            };
+            if place.as_ref().is_none_or(|(known, _)| known != process) {
+                *place = open(*process).map(|fd| (*process, fd));
             }
         }
-        let ended = self.ended();
-        let answer = |process: &Process| match self.known.contains_key(process) {
-            true => !ended.contains(process),
-            false => process.is_alive(),
+        let watched: Vec<usize> = self.slots().collect();
+        self.drop_ended();
+        let answer = |(slot, process): &(usize, Process)| {
+            let now = self.known.get(*slot).is_some_and(Option::is_some);
+            now || (watched.binary_search(slot).is_err() && process.is_alive())
         };
-        let answers = asked.iter().map(answer).collect();
-        self.known.retain(|process, _| !ended.contains(process));
-        answers
+        asked.iter().map(answer).collect()
     }
 
-    /// Those of all known ones that have ended.
-    fn ended(&self) -> HashSet<Process> {
-        let known: Vec<_> = self.known.iter().collect();
-        let mut polls: Vec<_> = known
-            .iter()
+    /// Slots whose process is looked after, ascending.
+    fn slots(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..)
+            .zip(&self.known)
+            .filter_map(|(slot, place)| place.as_ref().map(|_| slot))
+    }
+
+    /// Lets go of all that have ended, asked for or not.
+    fn drop_ended(&mut self) {
+        let watched = self.known.iter().flatten();
+        let mut polls: Vec<_> = watched
             .map(|(_, fd)| PollFd::new(fd.as_fd(), PollFlags::POLLIN))
             .collect();
         if polls.is_empty() || poll(&mut polls, PollTimeout::ZERO).is_err() {
-            return HashSet::new();
+            return;
         }
-        let ended = known.iter().zip(&polls);
-        ended
-            .filter(|(_, poll)| poll.any() == Some(true))
-            .map(|((process, _), _)| **process)
-            .collect()
+        let ended: Vec<bool> = polls.iter().map(|poll| poll.any() == Some(true)).collect();
+        drop(polls);
+        let mut ended = ended.into_iter();
+        for place in self.known.iter_mut().filter(|place| place.is_some()) {
+            if ended.next() == Some(true) {
+                *place = None;
+            }
+        }
     }
 
     /// How many descriptors are held.
     #[cfg(test)]
     fn held(&self) -> usize {
-        self.known.len()
+        self.known.iter().flatten().count()
     }
 }
 
@@ -138,17 +151,18 @@ mod tests {
             ..asked[0]
         };
         asked.push(recycled);
+        let slots: Vec<_> = asked.iter().copied().enumerate().collect();
         let mut watch = Watch::default();
-        assert_eq!(watch.alive(&asked), [true, true, true, true, false]);
+        assert_eq!(watch.alive(&slots), [true, true, true, true, false]);
         assert_eq!(watch.held(), 4);
         children[1].kill().unwrap();
         while asked[1].is_alive() {
             std::thread::yield_now();
         }
         // A zombie has ended, though its number is not free yet.
-        assert_eq!(watch.alive(&asked), [true, false, true, true, false]);
+        assert_eq!(watch.alive(&slots), [true, false, true, true, false]);
         children[1].wait().unwrap();
-        assert_eq!(watch.alive(&asked), [true, false, true, true, false]);
+        assert_eq!(watch.alive(&slots), [true, false, true, true, false]);
         assert_eq!(watch.held(), 3, "who has ended is let go");
         assert!(!is_stopped(asked[0].pid));
         let pid = nix::unistd::Pid::from_raw(asked[0].pid);

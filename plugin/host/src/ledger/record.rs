@@ -17,6 +17,8 @@ pub(super) const CONFIRMED_WORDS: usize = 3;
 /// The request's text, cut at this many bytes.
 const REQUEST: usize = 12;
 const REQUEST_BYTES: usize = (HEAD - REQUEST) * WORD;
+/// Words that are summed up at once.
+const AT_ONCE: usize = 64;
 /// The first word of a used slot, beside the checksum.
 const USED: u64 = 0xBE;
 
@@ -134,8 +136,8 @@ pub(super) fn cpu_words(record: &[u64]) -> &[u64] {
     record.get(HEAD..).unwrap_or_default()
 }
 
-/// The entry in a slot; `None` where it is free or torn.
-pub(super) fn read(record: &[u64]) -> Option<Entry> {
+/// What a launch looks at in a slot; `None` where it is free or torn.
+pub(super) fn look(record: &[u64]) -> Option<Look> {
     let at = |word: usize| record.get(word).copied();
     let first = at(0)?;
     if !is_used(record) || (first >> 32) as u32 != checksum(record) {
@@ -148,7 +150,7 @@ pub(super) fn read(record: &[u64]) -> Option<Entry> {
         pid: pid as i32,
         start: at(CONFIRMED + 1)?,
     };
-    Some(Entry {
+    Some(Look {
         step: Step {
             job,
             step,
@@ -164,20 +166,58 @@ pub(super) fn read(record: &[u64]) -> Option<Entry> {
         stepd: (stepd.pid > 0).then_some(stepd),
         task: task as i32,
         uid: at(CONFIRMED + 2)? as u32,
-        request: text(record.get(REQUEST..HEAD)?),
-        cpus: CpuSet::from_words(cpu_words(record)),
     })
+}
+
+/// An entry without what must be copied out of the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Look {
+    pub step: Step,
+    pub kind: Kind,
+    tasks: u32,
+    pub made: u64,
+    pub maker: Process,
+    pub stepd: Option<Process>,
+    pub task: i32,
+    uid: u32,
+}
+
+impl Look {
+    /// The whole entry.
+    pub fn entry(self, record: &[u64]) -> Entry {
+        Entry {
+            step: self.step,
+            kind: self.kind,
+            tasks: self.tasks,
+            made: self.made,
+            maker: self.maker,
+            stepd: self.stepd,
+            task: self.task,
+            uid: self.uid,
+            request: text(record.get(REQUEST..HEAD).unwrap_or_default()),
+            cpus: CpuSet::from_words(cpu_words(record)),
+        }
+    }
+}
+
+/// The entry in a slot; `None` where it is free or torn.
+pub(super) fn read(record: &[u64]) -> Option<Entry> {
+    look(record).map(|look| look.entry(record))
 }
 
 /// Of what its first writer wrote, but for the first word.
 fn checksum(record: &[u64]) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     let parts = [1..CONFIRMED, CONFIRMED + CONFIRMED_WORDS..record.len()];
-    for part in parts {
-        let words = record.get(part).unwrap_or_default();
-        words
-            .iter()
-            .for_each(|word| sum.update(&word.to_le_bytes()));
+    let words = parts
+        .into_iter()
+        .flat_map(|part| record.get(part).unwrap_or_default().chunks(AT_ONCE));
+    for words in words {
+        let mut bytes = [0; AT_ONCE * WORD];
+        for (place, word) in bytes.chunks_exact_mut(WORD).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        sum.update(bytes.get(..words.len() * WORD).unwrap_or_default());
     }
     sum.finalize()
 }

@@ -1,74 +1,172 @@
 //! What is taken for a step, of all that other steps are bound to.
-//! In: live entries, the step. Out: `Occupied` for the planner. Source: design, "Accounting".
+//! In: live entries, the step. Out: what is sure, and what depends on whether a job is suspended.
+//! Source: design, "Accounting".
 
-use berth_placement::Occupied;
+use std::collections::HashMap;
 
-use super::record::{Entry, Kind, Step};
+use berth_placement::{CpuSet, Occupied};
 
-/// Taken are the cores of steps of other jobs, and those of regular steps of the own job that
-/// were started without `--overlap`. The job's own script and `--overlap` steps take nothing,
-/// nor do suspended jobs, whose cores belong to whoever preempted them: they only decide
-/// between equal choices. An older entry of the same step is of an earlier launch.
-pub fn occupied<'a>(
-    entries: impl IntoIterator<Item = &'a Entry>,
-    step: Step,
-    mut is_suspended: impl FnMut(&Entry) -> bool,
-) -> Occupied {
-    let mut found = Occupied::default();
-    for entry in entries {
+use super::process::is_stopped;
+use super::record::{Kind, Look, Step};
+
+/// What other steps are bound to, as it concerns one step.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Others {
+    /// Of the own job. Its regular steps that were started without `--overlap` take their cores;
+    /// its script and `--overlap` steps take nothing: they only decide between equal choices.
+    own: Sets,
+    /// Of other jobs, each of which takes its cores unless it is suspended: then they belong to
+    /// whoever preempted it.
+    jobs: Vec<OtherStep>,
+    /// The CPUs of those, one after the other.
+    cpus: Vec<u64>,
+    /// And of all of them together.
+    all: Vec<u64>,
+}
+
+/// Words of CPU sets, gathered without a set for each entry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Sets {
+    taken: Vec<u64>,
+    shared: Vec<u64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct OtherStep {
+    job: u32,
+    /// Its task that shows whether the job is suspended.
+    task: i32,
+    /// How many words its CPUs are.
+    words: usize,
+}
+
+impl Others {
+    /// One more live entry. An older one of the same step is of an earlier launch.
+    pub(super) fn add(&mut self, step: Step, entry: &Look, cpus: &[u64]) {
         if entry.step == step {
-            continue;
+            return;
         }
-        let takes = if entry.step.job == step.job {
-            entry.kind == Kind::Regular
-        } else {
-            !is_suspended(entry)
-        };
-        let set = if takes {
-            &mut found.taken
-        } else {
-            &mut found.shared
-        };
-        set.insert_all(&entry.cpus);
+        if entry.step.job == step.job {
+            let regular = entry.kind == Kind::Regular;
+            return join(
+                if regular {
+                    &mut self.own.taken
+                } else {
+                    &mut self.own.shared
+                },
+                cpus,
+            );
+        }
+        self.jobs.push(OtherStep {
+            job: entry.step.job,
+            task: entry.task,
+            words: cpus.len(),
+        });
+        self.cpus.extend_from_slice(cpus);
+        join(&mut self.all, cpus);
     }
-    found
+
+    /// Whether another job is bound to any of the CPUs asked about.
+    #[must_use]
+    pub fn has_jobs(&self) -> bool {
+        !self.jobs.is_empty()
+    }
+
+    /// As if no job were suspended.
+    #[must_use]
+    pub fn all_running(&self) -> Occupied {
+        let mut sets = self.own.clone();
+        join(&mut sets.taken, &self.all);
+        sets.occupied()
+    }
+
+    /// As if every other job were.
+    #[must_use]
+    pub fn all_suspended(&self) -> Occupied {
+        let mut sets = self.own.clone();
+        join(&mut sets.shared, &self.all);
+        sets.occupied()
+    }
+
+    /// As it is: one look at a task of each other job.
+    #[must_use]
+    pub fn now(&self) -> Occupied {
+        let mut sets = self.own.clone();
+        let mut stopped = HashMap::new();
+        let mut rest = self.cpus.as_slice();
+        for step in &self.jobs {
+            let (cpus, after) = rest.split_at_checked(step.words).unwrap_or((rest, &[]));
+            rest = after;
+            let look = || step.task > 0 && is_stopped(step.task);
+            let is_stopped = *stopped.entry(step.job).or_insert_with(look);
+            let set = if is_stopped {
+                &mut sets.shared
+            } else {
+                &mut sets.taken
+            };
+            join(set, cpus);
+        }
+        sets.occupied()
+    }
+}
+
+impl Sets {
+    fn occupied(self) -> Occupied {
+        Occupied {
+            taken: CpuSet::from_words(self.taken),
+            shared: CpuSet::from_words(self.shared),
+        }
+    }
+}
+
+fn join(set: &mut Vec<u64>, more: &[u64]) {
+    if set.len() < more.len() {
+        set.resize(more.len(), 0);
+    }
+    for (word, more) in set.iter_mut().zip(more) {
+        *word |= more;
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use berth_placement::CpuSet;
-
+    use super::super::record::{Entry, HEAD, cpu_words, look, write};
     use super::*;
 
     #[test]
     fn who_takes_what() {
-        let entry = |job, step, kind, cpus: &str| Entry {
-            step: Step {
-                job,
-                step,
-                component: 0,
-            },
-            kind,
-            cpus: CpuSet::from_list(cpus).unwrap(),
-            ..Entry::default()
-        };
-        let entries = [
-            entry(1, 0, Kind::Regular, "0"),
-            entry(1, 1, Kind::Overlap, "1"),
-            entry(1, u32::MAX, Kind::Batch, "0-3"),
-            entry(2, 0, Kind::Regular, "4"),
-            entry(2, 1, Kind::Overlap, "5"),
-            entry(3, u32::MAX, Kind::Batch, "6"),
-            entry(4, 0, Kind::Regular, "7"),
-            entry(1, 9, Kind::Regular, "8"),
-        ];
         let own = Step {
             job: 1,
             step: 9,
             component: 0,
         };
-        let found = occupied(&entries, own, |entry| entry.step.job == 4);
-        assert_eq!(found.taken.to_string(), "0,4-6");
-        assert_eq!(found.shared.to_string(), "0-3,7");
+        let mut others = Others::default();
+        let mut add = |job, step, kind, cpus: &str| {
+            let entry = Entry {
+                step: Step {
+                    job,
+                    step,
+                    component: 0,
+                },
+                kind,
+                cpus: CpuSet::from_list(cpus).unwrap(),
+                ..Entry::default()
+            };
+            let record = write(&entry, HEAD + 1).unwrap();
+            others.add(own, &look(&record).unwrap(), cpu_words(&record));
+        };
+        add(1, 0, Kind::Regular, "0");
+        add(1, 1, Kind::Overlap, "1");
+        add(1, u32::MAX, Kind::Batch, "0-3");
+        add(2, 0, Kind::Regular, "4");
+        add(2, 1, Kind::Overlap, "5");
+        add(3, u32::MAX, Kind::Batch, "6");
+        add(1, 9, Kind::Regular, "8");
+        assert!(others.has_jobs());
+        let sets = |found: Occupied| (found.taken.to_string(), found.shared.to_string());
+        let running = sets(others.all_running());
+        assert_eq!(running, ("0,4-6".into(), "0-3".into()));
+        assert_eq!(sets(others.now()), running);
+        assert_eq!(sets(others.all_suspended()), ("0".into(), "0-6".into()));
     }
 }
