@@ -199,11 +199,11 @@ wait_until() {
 wait_listening() { wait_until "$2" listening "$1"; }
 
 all_idle() {
-    local state count=0
-    while read -r state; do
+    local state count=0 # of each node once, in however many partitions it is
+    while read -r _ state; do
         [ "$state" = idle ] || return 1
         count=$((count + 1))
-    done < <(SLURM_CONF=$dir/etc/slurm.conf sinfo -h -N -o %T 2> /dev/null)
+    done < <(SLURM_CONF=$dir/etc/slurm.conf sinfo -h -N -o '%N %T' 2> /dev/null | sort -u)
     [ "$count" -eq ${#node_names[@]} ]
 }
 

@@ -6,13 +6,14 @@ use berth_tests::{Cluster, Done};
 /// Jobs that share a node's CPUs: where collisions really happen.
 const SHARED: &str = "PartitionName=main Nodes=ALL Default=YES OverSubscribe=FORCE:8";
 
-/// One node with two CPUs, which jobs share where `line` says so.
-fn cluster(line: Option<&str>) -> Option<Cluster> {
+/// One node with two CPUs, with these lines in its slurm.conf.
+fn cluster(lines: &[&str]) -> Option<Cluster> {
     if !berth_tests::two_cpus() {
         return None;
     }
     let builder = Cluster::builder().plugstack(Some(""));
-    Some(line.map_or(builder.clone(), |line| builder.set(line)).up())
+    let set = |builder: berth_tests::Builder, line: &&str| builder.set(line);
+    Some(lines.iter().fold(builder, set).up())
 }
 
 /// A job whose one step is bound as asked and lasts until it is told to end.
@@ -69,7 +70,7 @@ fn in_use(cluster: &Cluster) -> String {
 
 #[test]
 fn the_default_line_of_grid_engine() {
-    let Some(cluster) = cluster(Some(SHARED)) else {
+    let Some(cluster) = cluster(&[SHARED]) else {
         return;
     };
     let script = "grep Cpus_allowed_list /proc/self/status\n\
@@ -94,7 +95,7 @@ fn the_default_line_of_grid_engine() {
 
 #[test]
 fn jobs_on_the_same_cpus_get_cores_of_their_own() {
-    let Some(cluster) = cluster(Some(SHARED)) else {
+    let Some(cluster) = cluster(&[SHARED]) else {
         return;
     };
     let (first, cpus) = lasting(&cluster, "linear:1", "");
@@ -129,7 +130,7 @@ fn jobs_on_the_same_cpus_get_cores_of_their_own() {
 
 #[test]
 fn a_killed_slurmstepd_leaves_nothing_taken() {
-    let Some(cluster) = cluster(Some(SHARED)) else {
+    let Some(cluster) = cluster(&[SHARED]) else {
         return;
     };
     let (_job, cpus) = lasting(&cluster, "linear:2", "");
@@ -156,7 +157,7 @@ fn a_killed_slurmstepd_leaves_nothing_taken() {
 
 #[test]
 fn steps_of_one_job() {
-    let Some(cluster) = cluster(Some(SHARED)) else {
+    let Some(cluster) = cluster(&[SHARED]) else {
         return;
     };
     // Started without --overlap they are never on the same cores; an --overlap step takes nothing.
@@ -171,7 +172,7 @@ fn steps_of_one_job() {
 
 #[test]
 fn a_task_is_told_what_it_has() {
-    let Some(cluster) = cluster(None) else { return };
+    let Some(cluster) = cluster(&[]) else { return };
     let ask = "echo \"$SLURM_PROCID|$BERTH_CPUS|$BERTH_CORES|$BERTH_BINDING_CORES|$SGE_BINDING|$OMP_PLACES|\
         $OMP_NUM_THREADS|$OMP_PROC_BIND|`grep Cpus_allowed_list /proc/self/status | cut -f2`\"";
     let says = |options: &[&str]| {
@@ -217,7 +218,7 @@ fn a_task_is_told_what_it_has() {
 
 #[test]
 fn the_environment_is_the_options_default() {
-    let Some(cluster) = cluster(None) else { return };
+    let Some(cluster) = cluster(&[]) else { return };
     let masks = |options: &[&str], value: &str| {
         let ask = ["/bin/sh", "-c", "echo $BERTH_RULE"];
         let asked = [&["-n1", "-c2"], options, &ask].concat();
@@ -273,7 +274,7 @@ fn the_environment_is_the_options_default() {
 
 #[test]
 fn what_can_never_fit_is_caught_at_submission() {
-    let Some(cluster) = cluster(None) else { return };
+    let Some(cluster) = cluster(&[]) else { return };
     let script = cluster.folder().join("log/never.sh");
     std::fs::write(
         &script,
@@ -344,7 +345,7 @@ fn what_can_never_fit_is_caught_at_submission() {
 /// A client whose plugin of our name checks nothing.
 #[test]
 fn a_client_that_lets_everything_through_does_no_harm() {
-    let Some(cluster) = cluster(None) else { return };
+    let Some(cluster) = cluster(&[]) else { return };
     let source = "#include <slurm/spank.h>\n\
         const char plugin_name[] = \"berth\"; const char plugin_type[] = \"spank\";\n\
         #include <slurm/slurm.h>\nconst unsigned int plugin_version = SLURM_VERSION_NUMBER;\n\
@@ -417,7 +418,7 @@ fn a_client_that_lets_everything_through_does_no_harm() {
 
 #[test]
 fn who_is_bound_where() {
-    let Some(cluster) = cluster(Some(SHARED)) else {
+    let Some(cluster) = cluster(&[SHARED]) else {
         return;
     };
     let status = |options: &[&str]| {
@@ -475,7 +476,7 @@ fn who_is_bound_where() {
 /// Grid Engine's scripts read the fourth column; Open MPI takes the rank file.
 #[test]
 fn files_for_parallel_environments() {
-    let Some(cluster) = cluster(None) else { return };
+    let Some(cluster) = cluster(&[]) else { return };
     let script = "cut -d' ' -f2,4 $PE_HOSTFILE\nwhile read host slots queue cores; do echo \"$slots $cores\"; done < $PE_HOSTFILE\n\
         cut -d= -f2 $BERTH_RANKFILE | cut -d' ' -f2\nls -ld $BERTH_RANKFILE $PE_HOSTFILE | cut -c1-10\necho $PE_HOSTFILE";
     for (options, tasks) in [
@@ -510,4 +511,76 @@ fn files_for_parallel_environments() {
         ["Cpus_allowed_list:\t0", "Cpus_allowed_list:\t1"],
         "{job:?}"
     );
+}
+
+/// select/linear gives every step all of its job's node, so that steps collide without --overlap.
+#[test]
+fn steps_beside_each_other_under_select_linear() {
+    let Some(cluster) = cluster(&[
+        "SelectType=select/linear",
+        "SelectTypeParameters=CR_ONE_TASK_PER_CORE",
+    ]) else {
+        return;
+    };
+    let script = "ask='while read -r key cpus; do case $key in Cpus_allowed_list:) echo $cpus;; esac; done < /proc/self/status; sleep 2'\n\
+        srun --exact -n1 -c1 --binding=linear:1 /bin/sh -c \"$ask\" & sleep 1\n\
+        srun --exact -n1 -c1 --binding=linear:1 /bin/sh -c \"$ask\" & wait\n";
+    let job = cluster.sbatch(&["-n2"], script);
+    let mut lines: Vec<_> = job
+        .output
+        .lines()
+        .filter(|line| !line.contains("srun:"))
+        .collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["0", "1"], "{job:?}");
+}
+
+/// Whoever preempts a job gets its cores; resumed, it is where it was.
+#[test]
+fn preempted_by_suspension() {
+    // ci/cluster takes `\n` within a line for its end.
+    let partitions = "PartitionName=main Nodes=ALL Default=YES PriorityTier=1 OverSubscribe=FORCE:1\\n\
+        PartitionName=high Nodes=ALL PriorityTier=9 OverSubscribe=FORCE:1";
+    let lines = [
+        "PreemptType=preempt/partition_prio",
+        "PreemptMode=SUSPEND,GANG",
+        partitions,
+    ];
+    let Some(cluster) = cluster(&lines) else {
+        return;
+    };
+    let (low, cpus) = lasting(&cluster, "linear:2", "");
+    assert_eq!(cpus, "0-1");
+    let ask = [
+        "-p",
+        "high",
+        "-n1",
+        "-c2",
+        "--binding=linear:2",
+        "/bin/sh",
+        "-c",
+        "echo $BERTH_CPUS",
+    ];
+    let high = cluster.srun(&ask);
+    assert_eq!(
+        (high.stdout.as_str(), high.stderr.as_str()),
+        ("0-1\n", ""),
+        "{high:#?}"
+    );
+    let state = format!(
+        "--state-dir={}",
+        cluster.folder().join("run/berth").display()
+    );
+    cluster.wait_for("the preempted job", || {
+        let berth = berth_tests::command();
+        let status = cluster
+            .run(&berth.to_string_lossy(), &["status", &state])
+            .expect_ok();
+        let own = format!("{}.0", low.job);
+        let line = status
+            .lines()
+            .find(|line| line.starts_with(&own))?
+            .to_string();
+        line.ends_with("running").then_some(())
+    });
 }
