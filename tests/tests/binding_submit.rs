@@ -1,0 +1,218 @@
+//! `--binding` in the submitting command, on a real cluster: its default from the environment,
+//! what is wrong or can never fit, and clients that let everything through.
+
+use berth_tests::{Cluster, Done};
+
+/// One node with two CPUs.
+fn cluster() -> Option<Cluster> {
+    if !berth_tests::two_cpus() {
+        return None;
+    }
+    Some(Cluster::builder().plugstack(Some("")).up())
+}
+
+fn note(done: &Done) -> &str {
+    done.stderr
+        .lines()
+        .find(|line| line.contains("note:"))
+        .unwrap_or_default()
+}
+
+#[test]
+fn the_environment_is_the_options_default() {
+    let Some(cluster) = cluster() else { return };
+    let masks = |options: &[&str], value: &str| {
+        let ask = ["/bin/sh", "-c", "echo $BERTH_RULE"];
+        let asked = [&["-n1", "-c2"], options, &ask].concat();
+        cluster.run_with("srun", &asked, &[("BERTH_BINDING", value)])
+    };
+    assert_eq!(masks(&[], "linear:1").stdout, "binding:linear:1\n");
+    assert_eq!(
+        masks(&["--export=NONE"], "linear:1").stdout,
+        "binding:linear:1\n"
+    );
+    assert_eq!(
+        masks(&["--binding=linear:2"], "linear:1").stdout,
+        "binding:linear:2\n"
+    );
+    assert_ne!(
+        masks(&["--binding=none"], "linear:1").stdout,
+        "binding:linear:1\n"
+    );
+    for (value, says) in [
+        (
+            "linear:0".to_string(),
+            "BERTH_BINDING: --binding: expected an amount of cores of at least 1",
+        ),
+        (
+            "x".repeat(100_000),
+            "BERTH_BINDING: --binding: expected a strategy",
+        ),
+        (
+            "explicit:".to_string() + &"0,0:".repeat(25_000),
+            "longer than",
+        ),
+    ] {
+        let wrong = masks(&[], &value);
+        assert!(!wrong.ok() && wrong.stderr.len() < 2000, "{wrong:#?}");
+        assert!(
+            wrong.stderr.contains(says) || wrong.stderr.contains("expected"),
+            "{wrong:#?}"
+        );
+    }
+    let jobs = cluster.scontrol(&["-o", "show", "jobs"]).expect_ok();
+    let script = cluster.folder().join("log/job.sh");
+    std::fs::write(&script, "#!/bin/sh\n#SBATCH -n1 -c2\necho $BERTH_RULE\n").unwrap();
+    let output = cluster.folder().join("log/job.out");
+    let output = output.to_string_lossy();
+    let job = ["--wait", "-o", &output, &script.to_string_lossy()];
+    let done = cluster.run_with("sbatch", &job, &[("BERTH_BINDING", "host:linear:2")]);
+    assert!(done.ok(), "{done:#?} {jobs}");
+    assert_eq!(
+        std::fs::read_to_string(&*output).unwrap(),
+        "binding:host:linear:2\n"
+    );
+}
+
+#[test]
+fn what_can_never_fit_is_caught_at_submission() {
+    let Some(cluster) = cluster() else { return };
+    let script = cluster.folder().join("log/never.sh");
+    std::fs::write(
+        &script,
+        "#!/bin/sh\n#SBATCH -n 4\n#SBATCH --binding=linear:4\ntrue\n",
+    )
+    .unwrap();
+    let script = script.to_string_lossy().into_owned();
+    for (command, words) in [
+        ("sbatch", &[script.as_str()][..]),
+        ("sbatch", &["-n4", "--binding=linear:4", "--wrap=true"]),
+        ("srun", &["-n4", "--binding=linear:4", "true"]),
+        ("salloc", &["-n", "4", "--binding", "linear:4", "true"]),
+    ] {
+        let done = cluster.run(command, words);
+        assert!(!done.ok(), "{done:#?}");
+        for says in [
+            "--binding=linear:4 asks for 4 tasks × 4 cores",
+            "this job asks for 4 × 1 CPUs and can never have them",
+            "use -n1 -c4 for one process with 4 threads",
+        ] {
+            assert!(done.stderr.contains(says), "{says}: {done:#?}");
+        }
+    }
+    for (option, says) in [
+        ("linear:0", "of at least 1"),
+        ("linear:99999999999", "an amount of cores (0 to 65536)"),
+        ("striding:2:0", "a step of at least 1"),
+        ("explicit:", "a socket number"),
+        ("linear:2:0", "expected ','"),
+        ("linier:2", "expected a strategy"),
+        ("explicit:0,0:0,0", "a core not named before"),
+    ] {
+        for (command, work) in [
+            ("srun", "true"),
+            ("sbatch", "--wrap=true"),
+            ("salloc", "true"),
+        ] {
+            let done = cluster.run(command, &["-c2", &format!("--binding={option}"), work]);
+            assert!(!done.ok() && done.stderr.contains(says), "{done:#?}");
+            assert!(
+                done.stderr.contains('^'),
+                "the offending part is marked: {done:#?}"
+            );
+        }
+    }
+    let long = format!("--binding=explicit:{}0,0", "0,0:".repeat(25_000));
+    let done = cluster.srun(&["-c2", &long, "true"]);
+    assert!(
+        !done.ok() && done.stderr.contains("longer than 8192 bytes"),
+        "{:.400}",
+        done.stderr
+    );
+    let jobs = cluster.scontrol(&["-o", "show", "jobs"]).expect_ok();
+    assert!(!jobs.contains("JobId="), "something was queued: {jobs}");
+    // Where it is not sure, the node decides.
+    let whole = cluster.srun(&["-n2", "--exclusive", "--binding=linear:2", "true"]);
+    assert!(
+        whole.ok() && note(&whole).contains("host:linear:2 would fit"),
+        "{whole:#?}"
+    );
+    let absent = cluster.srun(&["-n1", "--binding=explicit:9,9", "true"]);
+    assert!(
+        absent.ok() && note(&absent).contains("no core 9,9 here"),
+        "{absent:#?}"
+    );
+}
+
+#[test]
+fn a_client_that_lets_everything_through_does_no_harm() {
+    let Some(cluster) = cluster() else { return };
+    let source = "#include <slurm/spank.h>\n\
+        const char plugin_name[] = \"berth\"; const char plugin_type[] = \"spank\";\n\
+        #include <slurm/slurm.h>\nconst unsigned int plugin_version = SLURM_VERSION_NUMBER;\n\
+        static int take(int val, const char *text, int remote) { return 0; }\n\
+        int slurm_spank_init(spank_t spank, int argc, char **argv) {\n\
+        static struct spank_option option = { \"binding\", \"TEXT\", \"anything\", 1, 0, take };\n\
+        return spank_option_register(spank, &option); }\n";
+    let client = berth_tests::Preload::build(source);
+    let etc = cluster.folder().join("client");
+    std::fs::create_dir(&etc).unwrap();
+    let plugstack = etc.join("plugstack.conf");
+    std::fs::write(&plugstack, format!("optional {}\n", client.object())).unwrap();
+    let conf = std::fs::read_to_string(cluster.folder().join("etc/slurm.conf")).unwrap();
+    let mut lines: Vec<_> = conf
+        .lines()
+        .filter(|line| !line.starts_with("PlugStackConfig"))
+        .collect();
+    let own = format!("PlugStackConfig={}", plugstack.display());
+    lines.push(&own);
+    let conf = etc.join("slurm.conf");
+    std::fs::write(&conf, lines.join("\n") + "\n").unwrap();
+    let conf = conf.to_string_lossy().into_owned();
+    let with =
+        |command: &str, words: &[&str]| cluster.run_with(command, words, &[("SLURM_CONF", &conf)]);
+    let long = "x".repeat(100_000);
+    for text in [
+        "linear:0",
+        "linear:99999999999",
+        "striding:2:0",
+        "explicit:",
+        "linear:2:0",
+        "words",
+        long.as_str(),
+        "explicit:0,0:0,0",
+        "",
+    ] {
+        let step = with("srun", &["-n1", &format!("--binding={text}"), "true"]);
+        assert!(
+            !step.ok() && step.stderr.contains("berth: --binding: "),
+            "{text:.40}: {:.600}",
+            step.stderr
+        );
+        assert!(
+            step.stderr.contains("expected") || step.stderr.contains("longer"),
+            "{:.600}",
+            step.stderr
+        );
+        let output = cluster.folder().join("log/client.out");
+        let job = [
+            "--wait",
+            "-o",
+            &output.to_string_lossy(),
+            &format!("--binding={text}"),
+            "--wrap=echo ran",
+        ];
+        let job = with("sbatch", &job);
+        assert!(!job.ok(), "{text:.40}: {job:#?}");
+        let said = std::fs::read_to_string(&output).unwrap_or_default();
+        assert!(
+            said.contains("the script is not started") && !said.contains("ran"),
+            "{said:.600}"
+        );
+    }
+    for text in ["explicit:9,9", "linear:65536"] {
+        let step = with("srun", &["-n1", &format!("--binding={text}"), "true"]);
+        assert!(step.ok() && note(&step).contains("not bound"), "{step:#?}");
+    }
+    cluster.wait_idle();
+}
