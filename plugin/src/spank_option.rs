@@ -37,6 +37,9 @@ const CR_CORE: u32 = 4;
 
 /// Whether slurmstepd was told of `--overlap`.
 static TOLD_OVERLAP: AtomicBool = AtomicBool::new(false);
+/// What an outer command put into Slurm's variable because of its `BERTH_BINDING`.
+const ENV_ROUTED: &str = "BERTH_BINDING_ROUTED";
+
 /// What `BERTH_BINDING` said.
 static DEFAULT: OnceLock<String> = OnceLock::new();
 /// What slurmstepd was told.
@@ -138,8 +141,12 @@ fn own_words() -> (Words, bool) {
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = slurm.and_then(|slurm| unsafe { SlurmConf::current(slurm.layout, slurm.symbols) });
     let by = u32::from(conf.map_or(0, |conf| conf.select_type_param()));
-    let by_core = by & (CR_CPU | CR_CORE) != 0 && by & CR_SOCKET == 0;
-    if command != "sbatch" || words.has("wrap") {
+    // scrontab has its options elsewhere.
+    let known = ["srun", "sbatch", "salloc"]
+        .iter()
+        .any(|known| command.starts_with(known));
+    let by_core = known && by & (CR_CPU | CR_CORE) != 0 && by & CR_SOCKET == 0;
+    if !command.starts_with("sbatch") || words.has("wrap") {
         return (words, by_core);
     }
     let script = words.program.as_deref().and_then(script_head);
@@ -166,9 +173,11 @@ fn script_head(path: &str) -> Option<String> {
 /// `spank` is the handle that Slurm passed to `slurm_spank_init`.
 pub(crate) unsafe fn defaults(spank: spank_sys::spank_t) {
     let routed = |name: &str| format!("SLURM_SPANK__SLURM_SPANK_OPTION_{NAME}_{name}");
-    if let Ok(text) = std::env::var("BERTH_BINDING")
-        && std::env::var_os(routed("binding")).is_none()
-    {
+    let env = |name: &str| std::env::var(name).ok();
+    // An outer command's option goes before our default, but its default does not: the nearest counts.
+    let outer = env(&routed("binding"));
+    let by_default = outer.is_none() || outer == env(ENV_ROUTED);
+    if let Some(text) = env("BERTH_BINDING").filter(|_| by_default) {
         // Slurm repeats a wrong one whole.
         let text = match text
             .char_indices()
@@ -179,6 +188,7 @@ pub(crate) unsafe fn defaults(spank: spank_sys::spank_t) {
             None => text,
         };
         set_env(&routed("binding"), &text);
+        set_env(ENV_ROUTED, &text);
         let _ = DEFAULT.set(text);
     }
     let overlaps = own_words().0.has("overlap") || std::env::var_os("SLURM_OVERLAP").is_some();

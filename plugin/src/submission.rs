@@ -105,7 +105,8 @@ impl Words {
         rest: &mut impl Iterator<Item = &'a str>,
     ) {
         for (at, letter) in letters.char_indices() {
-            let has_argument = LETTERS.contains(letter) && (letter != 'W' || command != "sbatch");
+            let has_argument =
+                LETTERS.contains(letter) && (letter != 'W' || !command.starts_with("sbatch"));
             if !has_argument {
                 self.set(&letter.to_string(), "");
                 // What is attached to these is theirs.

@@ -296,3 +296,53 @@ fn preempted_by_suspension() {
         line.ends_with("running").then_some(())
     });
 }
+
+#[test]
+fn a_ledger_that_fails_costs_no_launch() {
+    let Some(cluster) = cluster(&[SHARED]) else {
+        return;
+    };
+    let base = cluster.folder().join("run/berth");
+    let node = std::fs::read_dir(&base).unwrap().flatten().next().unwrap();
+    let ledger = node.path().join("ledger.1");
+    let ask = [
+        "-n1",
+        "-c2",
+        "--binding=linear:1",
+        "/bin/sh",
+        "-c",
+        "echo $BERTH_CPUS",
+    ];
+    std::fs::create_dir(&ledger).unwrap();
+    let step = cluster.srun(&ask);
+    assert_eq!(step.stdout, "0\n", "{step:#?}");
+    assert!(
+        note(&step).contains("the node's ledger could not be used"),
+        "{step:#?}"
+    );
+    assert!(cluster.slurmd_log().contains("opening it failed"));
+    std::fs::remove_dir(&ledger).unwrap();
+    for damage in [
+        &b"another program's bytes, in a file of root's"[..],
+        &[0xff; 9000],
+        b"",
+    ] {
+        std::fs::write(&ledger, damage).unwrap();
+        let step = cluster.srun(&ask);
+        assert_eq!(
+            (step.stdout.as_str(), step.stderr.as_str()),
+            ("0\n", ""),
+            "{step:#?}"
+        );
+    }
+    // Even the whole directory, while slurmd has the file open.
+    std::fs::remove_dir_all(&base).unwrap();
+    let step = cluster.srun(&ask);
+    assert_eq!(
+        (step.stdout.as_str(), step.stderr.as_str()),
+        ("0\n", ""),
+        "{step:#?}"
+    );
+    assert!(ledger.exists());
+    cluster.wait_idle();
+}

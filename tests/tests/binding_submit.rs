@@ -39,6 +39,26 @@ fn the_environment_is_the_options_default() {
         masks(&["--binding=none"], "linear:1").stdout,
         "binding:linear:1\n"
     );
+    // Inside a job the nearest counts: an outer default gives way, an outer option does not.
+    let inner = "--wrap=BERTH_BINDING=linear:2 srun /bin/sh -c 'echo $BERTH_RULE'";
+    for (options, rule) in [
+        (&["-n1", "-c2"][..], "binding:linear:2\n"),
+        (
+            &["-n1", "-c2", "--binding=host:linear:1"],
+            "binding:host:linear:1\n",
+        ),
+    ] {
+        let output = cluster.folder().join("log/inner.out");
+        let output = output.to_string_lossy();
+        let job = [&["--wait", "-o", &output], options, &[inner]].concat();
+        let done = cluster.run_with("sbatch", &job, &[("BERTH_BINDING", "linear:1")]);
+        assert!(done.ok(), "{done:#?}");
+        assert_eq!(
+            std::fs::read_to_string(&*output).unwrap(),
+            rule,
+            "{options:?}"
+        );
+    }
     for (value, says) in [
         (
             "linear:0".to_string(),

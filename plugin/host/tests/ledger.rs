@@ -108,6 +108,25 @@ fn another_process() {
         "slurmd" => {
             add(&mut ledger, entry(1, "0-1"));
         }
+        "full" => {
+            add(&mut ledger, entry(1, "0"));
+            // As on a disk without room: what is there stays, nothing can be added.
+            let size = fs::metadata(dir.path().join(NAME)).unwrap().len();
+            let limit = libc::rlimit {
+                rlim_cur: size,
+                rlim_max: size,
+            };
+            // SAFETY: both calls read what is passed, and this process does nothing else.
+            unsafe {
+                libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+                libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit);
+            }
+            let mut session = ledger.session(PATIENCE).unwrap();
+            let told = session.add(entry(2, "1")).unwrap_err().to_string();
+            assert!(told.contains("has room"), "{told}");
+            let others = session.others(step(9, 0), &set("0")).now();
+            assert_eq!(others.taken, set("0"));
+        }
         "holds" => session = Some(ledger.session(PATIENCE).unwrap()),
         other => panic!("{other}"),
     }
@@ -215,6 +234,17 @@ fn many_at_once_lose_nothing() {
     });
     let mut ledger = Ledger::open(&node.dir).unwrap();
     assert_eq!(live(&mut ledger, "0").len(), 400);
+}
+
+#[test]
+fn a_full_disk_is_said_and_loses_nothing() {
+    let node = node();
+    let base = node.dir.path().parent().unwrap().to_path_buf();
+    let mut full = other("full", &base);
+    let mut ledger = Ledger::open(&node.dir).unwrap();
+    assert_eq!(live(&mut ledger, "0-1"), [1]);
+    full.kill().unwrap();
+    full.wait().unwrap();
 }
 
 #[test]
