@@ -21,16 +21,18 @@ pub enum Daemon {
 /// The program we are in, found out once.
 pub fn daemon() -> Daemon {
     static DAEMON: OnceLock<Daemon> = OnceLock::new();
-    *DAEMON.get_or_init(|| {
-        let path = std::fs::read_link("/proc/self/exe").unwrap_or_default();
-        let name = path
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned());
-        by_name(
-            name.as_deref().unwrap_or_default(),
-            Symbols::get().conf.is_some(),
-        )
-    })
+    *DAEMON.get_or_init(|| by_name(&own_name(), Symbols::get().conf.is_some()))
+}
+
+/// Whether that is Slurm's own slurmd or slurmstepd, not a host program that stands for one.
+pub fn is_slurms_daemon() -> bool {
+    by_name(&own_name(), false) != Daemon::Other
+}
+
+fn own_name() -> String {
+    let path = std::fs::read_link("/proc/self/exe").unwrap_or_default();
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 /// The file of the object that this code is linked into: the plugin's own.

@@ -130,6 +130,11 @@ fn hostfile(hosts: &[(String, u32)], chosen: &Chosen, queue: &str) -> String {
 fn rankfile(hosts: &[(String, u32)], chosen: &Chosen) -> String {
     let slot = |core: &ChosenCore| format!("{}:{}", core.place.socket, core.place.core);
     let mut text = String::new();
+    if hosts.len() > 1 {
+        text.push_str(
+            "# Holds for whole, equal nodes: the cores are those of the node that wrote it.\n",
+        );
+    }
     let mut rank = 0;
     for (host, tasks) in hosts {
         for task in 0..*tasks {
@@ -170,7 +175,8 @@ mod tests {
         );
         assert_eq!(
             rankfile(&hosts, &each),
-            "rank 0=n1 slot=0:0,0:1\nrank 1=n1 slot=1:0,1:1\nrank 2=n2 slot=0:0,0:1\n"
+            "# Holds for whole, equal nodes: the cores are those of the node that wrote it.\n\
+             rank 0=n1 slot=0:0,0:1\nrank 1=n1 slot=1:0,1:1\nrank 2=n2 slot=0:0,0:1\n"
         );
         let shared: Chosen = "0,0=0:0,1=1".parse().unwrap();
         assert_eq!(

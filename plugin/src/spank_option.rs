@@ -130,13 +130,19 @@ fn check(text: &str) -> Result<(), String> {
     }
 }
 
-/// The command's own words, and whether jobs are given cores, not whole sockets or nodes.
-fn own_words() -> (Words, bool) {
+/// The command's name and its arguments.
+fn command_line() -> (String, Words) {
     let mut own = std::env::args();
     let command = own.next().unwrap_or_default();
     let command = command.rsplit('/').next().unwrap_or_default().to_string();
     let own: Vec<_> = own.collect();
     let words = Words::read(&command, own.iter().map(String::as_str));
+    (command, words)
+}
+
+/// The command's own words, and whether jobs are given cores, not whole sockets or nodes.
+fn own_words() -> (Words, bool) {
+    let (command, words) = command_line();
     let slurm = standing::unjudged();
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = slurm.and_then(|slurm| unsafe { SlurmConf::current(slurm.layout, slurm.symbols) });
@@ -191,7 +197,7 @@ pub(crate) unsafe fn defaults(spank: spank_sys::spank_t) {
         set_env(ENV_ROUTED, &text);
         let _ = DEFAULT.set(text);
     }
-    let overlaps = own_words().0.has("overlap") || std::env::var_os("SLURM_OVERLAP").is_some();
+    let overlaps = command_line().1.has("overlap") || std::env::var_os("SLURM_OVERLAP").is_some();
     if overlaps {
         // SAFETY: the caller's promise.
         unsafe { register_one(spank, OVERLAP, c"0|1", c"set by berth beside --overlap") };

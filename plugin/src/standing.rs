@@ -39,8 +39,8 @@ pub(crate) fn aside() -> Option<&'static str> {
 
 /// Whether we stand aside because nobody wants more of us than `--binding`.
 pub(crate) fn serves_binding_only() -> bool {
-    let list = unjudged().and_then(task_plugin);
-    aside().is_some() && list.is_some_and(|list| !is_listed(&list, &own_name()))
+    let list = unjudged().and_then(task_plugin).unwrap_or_default();
+    aside().is_some() && !is_listed(&list, &own_name())
 }
 
 /// Judged once, at the first hook after the settings were seen.
@@ -54,8 +54,11 @@ fn judge() -> Result<Slurmish, String> {
     let symbols = slurm.symbols;
     let layout = slurm.layout(settings::current().strict)?;
     let found = Slurmish { layout, symbols };
-    if let Some(list) = task_plugin(found) {
-        may_stand_in(&list, &own_name())?;
+    match task_plugin(found) {
+        Some(list) => may_stand_in(&list, &own_name())?,
+        // From 23.02 on Slurm takes task/none for nothing at all.
+        None if slurm_sys::process::is_slurms_daemon() => may_stand_in("none", &own_name())?,
+        None => {}
     }
     Ok(found)
 }

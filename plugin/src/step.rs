@@ -166,6 +166,7 @@ fn entries(
     let map = conf.as_ref().and_then(SlurmdConf::block_map);
     let map = map.unwrap_or_default();
     let stride = conf.map_or(1, |conf| node::stride(slurm, &conf));
+    let cores = task_env::Cores::of(&map, stride);
     let binding = told_binding(record, chosen);
     if let Some((binding, chosen)) = &binding
         && binding.instance == Instance::Pe
@@ -175,7 +176,7 @@ fn entries(
     let given = |name: &str| record.env_get(name).is_some();
     let of_task = |id: usize| {
         let mut entries = match intent {
-            Intent::Bind(sets) => sets.get(id).map(|cpus| task_env::bound(cpus, &map, stride)),
+            Intent::Bind(sets) => sets.get(id).map(|cpus| cores.bound(cpus)),
             Intent::Leave | Intent::Unplanned => None,
         }
         .unwrap_or_else(task_env::unbound);

@@ -33,16 +33,28 @@ pub(crate) fn of_task(id: usize) -> &'static [(&'static str, String)] {
     tasks.get(id).map_or(&[], Vec::as_slice)
 }
 
-/// CPUs and cores of a task that is bound to a set. `map` is slurmd's, `stride` its entries
-/// of a core.
-pub(crate) fn bound(cpus: &CpuSet, map: &[u16], stride: u32) -> Entries {
-    let core_of = |at: usize| CpuId(at as u32 / stride.max(1));
-    let mine = map
-        .iter()
-        .enumerate()
-        .filter(|(_, cpu)| cpus.contains(CpuId(u32::from(**cpu))));
-    let cores: CpuSet = mine.map(|(at, _)| core_of(at)).collect();
-    vec![(ENV_CPUS, cpus.to_string()), (ENV_CORES, cores.to_string())]
+/// The core of each CPU, by kernel number.
+pub(crate) struct Cores(Vec<Option<u32>>);
+
+impl Cores {
+    /// By slurmd's map, `stride` entries of which are a core.
+    pub(crate) fn of(map: &[u16], stride: u32) -> Self {
+        let size = map.iter().max().map_or(0, |cpu| usize::from(*cpu) + 1);
+        let mut cores = vec![None; size];
+        for (at, cpu) in (0..).zip(map) {
+            if let Some(core) = cores.get_mut(usize::from(*cpu)) {
+                *core = Some(at / stride.max(1));
+            }
+        }
+        Self(cores)
+    }
+
+    /// CPUs and cores of a task that is bound to a set.
+    pub(crate) fn bound(&self, cpus: &CpuSet) -> Entries {
+        let core = |cpu: CpuId| self.0.get(cpu.index()).copied().flatten();
+        let cores: CpuSet = cpus.iter().filter_map(core).map(CpuId).collect();
+        vec![(ENV_CPUS, cpus.to_string()), (ENV_CORES, cores.to_string())]
+    }
 }
 
 /// A task that is not bound: what an outer step had must not be taken for its own.
@@ -112,7 +124,7 @@ mod tests {
         let set: Binding = "linear:2".parse().unwrap();
         assert_eq!(chosen(&set, &list, 0, |_| false).len(), 1);
         let cpus = CpuSet::from_list("1,5").unwrap();
-        let told = bound(&cpus, &[0, 4, 1, 5, 2, 6, 3, 7], 2);
+        let told = Cores::of(&[0, 4, 1, 5, 2, 6, 3, 7], 2).bound(&cpus);
         let told: Vec<_> = told.iter().map(|(_, value)| value.as_str()).collect();
         assert_eq!(told, ["1,5", "1"]);
     }

@@ -94,4 +94,22 @@ fn files_for_parallel_environments() {
         ["Cpus_allowed_list:\t0", "Cpus_allowed_list:\t1"],
         "{job:?}"
     );
+    // Without files: the ranks are on what the script is bound to, and not all on one core.
+    let mpi = "mpirun --allow-run-as-root --oversubscribe --bind-to none -np 2 grep Cpus_allowed_list /proc/self/status";
+    let job = cluster.sbatch(&["-n1", "-c2", "--binding=linear:2"], mpi);
+    assert_eq!(
+        job.output, "Cpus_allowed_list:\t0-1\nCpus_allowed_list:\t0-1\n",
+        "{job:?}"
+    );
+    let job = cluster.sbatch(
+        &["-n2", "--binding=linear:1"],
+        &mpi.replace(" --bind-to none", ""),
+    );
+    let mut lines: Vec<_> = job.output.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(
+        lines,
+        ["Cpus_allowed_list:\t0", "Cpus_allowed_list:\t1"],
+        "{job:?}"
+    );
 }

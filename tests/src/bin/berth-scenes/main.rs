@@ -2,6 +2,7 @@
 //! what the kernel says of every task. Meant for the virtual machines of `ci/vm`; which scenes fit depends
 //! on the machine. Names choose; without any, all that fit are played.
 
+mod binding;
 mod jobs;
 mod launchers;
 mod lifecycle;
@@ -53,6 +54,15 @@ const SCENES: &[Scene] = &[
         "one task that starts many",
         SMT,
         launchers::one_task_starts_many,
+    ),
+    ("binding: strategies", SMT, binding::strategies),
+    ("binding: default line", SMT, binding::default_line),
+    ("binding: shared node", SMT, binding::shared_node),
+    ("binding: overlapping steps", SMT, binding::overlapping),
+    (
+        "binding: without the task plugin",
+        SMT,
+        binding::without_task_plugin,
     ),
     ("the paper's 32 tasks", PAPER, nodes::paper),
     ("layouts over nodes", PAPER, nodes::layouts),
