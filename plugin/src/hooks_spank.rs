@@ -28,7 +28,10 @@ pub unsafe extern "C" fn slurm_spank_init(
         let context = handle.context().ok();
         read_settings(&handle, context);
         match context {
-            Some(Context::Slurmd) => node::get_ready(),
+            Some(Context::Slurmd) => {
+                node::get_ready();
+                node::get_ready_aside();
+            }
             Some(Context::Local | Context::Allocator) => {
                 // SAFETY: Slurm's promise: its own handle, in its init.
                 unsafe { spank_option::register(spank) };

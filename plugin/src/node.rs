@@ -66,9 +66,6 @@ pub(crate) fn get_ready() {
                 log::Level::Error
             };
             SAID.call_once(|| log::log!(level, "{why}"));
-            // slurmstepd serves --binding the public way, from the machine file alone.
-            let name = crate::hooks_spank::node_name().unwrap_or_else(public_name);
-            *KNOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(discover(&name));
         }
         return;
     };
@@ -95,6 +92,15 @@ pub(crate) fn get_ready() {
     let host = host_of(slurm, &conf, machine);
     log::info!("{}", ready_line(slurm, &host));
     compare_shapes(&host);
+}
+
+/// The same where we stand aside, once the settings were seen: slurmstepd serves --binding the
+/// public way, from the machine file alone.
+pub(crate) fn get_ready_aside() {
+    if standing::working().is_none() {
+        let name = crate::hooks_spank::node_name().unwrap_or_else(public_name);
+        *KNOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(discover(&name));
+    }
 }
 
 /// This node's name without Slurm's records.

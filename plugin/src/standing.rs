@@ -39,7 +39,10 @@ pub(crate) fn aside() -> Option<&'static str> {
 
 /// Whether we stand aside because nobody wants more of us than `--binding`.
 pub(crate) fn serves_binding_only() -> bool {
-    let list = unjudged().and_then(task_plugin).unwrap_or_default();
+    let Some(slurm) = unjudged() else {
+        return false;
+    };
+    let list = task_plugin(slurm).unwrap_or_default();
     aside().is_some() && !is_listed(&list, &own_name())
 }
 
