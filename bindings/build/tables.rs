@@ -14,15 +14,18 @@ struct Stretch<'a> {
     constants: Value,
 }
 
-/// The text of `tables.rs`.
-pub fn generate(variants: &[Value]) -> String {
+/// The text of `tables.rs`, without the tables of the line `left_out`.
+pub fn generate(variants: &[Value], left_out: &str) -> String {
     let mut out = String::new();
     for (c, _, name) in RECORDS {
         define_record(&mut out, c, name, variants);
     }
     let names = define_constants(&mut out, variants);
     define_layout(&mut out, variants);
-    let stretches: Vec<_> = variants.iter().flat_map(split).collect();
+    let known = variants
+        .iter()
+        .filter(|variant| variant["line"] != left_out);
+    let stretches: Vec<_> = known.flat_map(split).collect();
     writeln!(out, "static LAYOUTS: [Layout; {}] = [", stretches.len()).unwrap();
     for stretch in &stretches {
         write_layout(&mut out, stretch, variants, &names);

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use berth_tests::Cluster;
 
-use crate::tools::{Task, all_cpus, cpus, lists, me, tasks};
+use crate::tools::{Task, all_cpus, cpus, in_allocation, lists, me, tasks};
 use crate::{Outcome, berth};
 
 pub fn srun_inside() -> Outcome {
@@ -120,5 +120,34 @@ pub fn one_task_starts_many() -> Outcome {
         all_cpus(&tasks(&narrow.expect_ok())),
         lists(&["0-1", "0-1", "0-1", "0-1"])
     );
+    Ok(())
+}
+
+/// srun with every way of telling MPI its ranks that this Slurm has.
+pub fn mpi_types() -> Outcome {
+    let cluster = berth();
+    let list = cluster.srun(&["--mpi=list"]);
+    let said = list.stdout + &list.stderr;
+    let has = |kind: &&str| said.split_whitespace().any(|word| word == *kind);
+    let kinds: Vec<&str> = ["none", "pmi2", "cray_shasta", "pmix"]
+        .into_iter()
+        .filter(has)
+        .collect();
+    assert!(kinds.contains(&"pmi2"), "{said}");
+    let want = lists(&["0-1", "2-3", "4-5", "6-7"]);
+    for kind in kinds.into_iter().filter(|kind| *kind != "cray_shasta") {
+        let request = format!("--mpi={kind} -n4 -c2 --cpu-bind=cores -m block:block");
+        let options = ["-n4", "-c2", "--exclusive"];
+        let printed = in_allocation(
+            &cluster,
+            &options,
+            &format!("srun {request} $probe || echo failed"),
+        );
+        if kind == "pmix" && printed.contains("failed") {
+            // Its library may be missing, under every task plugin.
+            continue;
+        }
+        assert_eq!(all_cpus(&tasks(&printed)), want, "{kind}: {printed}");
+    }
     Ok(())
 }

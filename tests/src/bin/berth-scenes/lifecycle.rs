@@ -158,3 +158,42 @@ pub fn configless() -> Outcome {
     assert!(log.contains("berth: ready:"), "{log}");
     Ok(())
 }
+
+/// An object without a table for the Slurm that runs: one loud line, no record touched, jobs run.
+pub fn unknown_line() -> Outcome {
+    let version = Command::new("slurmd").arg("-V").output();
+    let version = version.map_err(|why| why.to_string())?.stdout;
+    let version = String::from_utf8_lossy(&version).into_owned();
+    let number = version.split_whitespace().last().unwrap_or_default();
+    let line: Vec<&str> = number.split('.').take(2).collect();
+    let line = line.join(".");
+    let here = std::env::current_exe().map_err(|why| why.to_string())?;
+    let built = here.ancestors().nth(2).unwrap_or(&here);
+    let object = built.join(format!("without-{line}/release/libtask_berth.so"));
+    if !object.is_file() {
+        return Err(format!(
+            "{} is not built (ci/vm-matrix does)",
+            object.display()
+        ));
+    }
+    let cluster = Cluster::builder().plugin(&object).plugstack(Some("")).up();
+    let all = whole_node(&cluster, &[], "-n2 --cpu-bind=cores");
+    assert_eq!(all_cpus(&all), lists(&["0-15", "0-15"]), "nobody binds");
+    // What needs none of Slurm's records is served all the same.
+    let bound = whole_node(&cluster, &[], "-n2 --binding=linear:2");
+    assert_eq!(all_cpus(&bound), lists(&["0-3", "4-7"]));
+    let job = cluster.sbatch(&["-n1"], "echo ran");
+    assert_eq!(job.output, "ran\n");
+    let log = cluster.slurmd_log();
+    let loud: Vec<_> = log
+        .lines()
+        .filter(|line| line.contains("error: berth:"))
+        .collect();
+    assert_eq!(loud.len(), 1, "{loud:#?}");
+    assert!(
+        loud[0].contains("install a berth that knows it"),
+        "{loud:#?}"
+    );
+    cluster.wait_idle();
+    Ok(())
+}

@@ -89,3 +89,20 @@ pub fn numa_as_socket() -> Outcome {
     assert_eq!(widths, [4, 4], "a socket is a NUMA node: {theirs:#?}");
     Ok(())
 }
+
+/// The same with L3 caches, where the machine has them.
+pub fn l3_as_socket() -> Outcome {
+    let l3 = "/sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list";
+    let Ok(shared) = fs::read_to_string(l3) else {
+        return Err("this machine has no L3 cache".into());
+    };
+    let theirs = compare(
+        &|| Cluster::builder().set("SlurmdParameters=l3cache_as_socket"),
+        &[],
+        "",
+    );
+    let one = crate::tools::cpus(shared.trim()).len();
+    let widths: Vec<usize> = theirs[3].iter().map(|task| task.cpus.len()).collect();
+    assert_eq!(widths, [one, one], "a socket is an L3 cache: {theirs:#?}");
+    Ok(())
+}
