@@ -96,7 +96,8 @@ fn a_refusal_teaches_the_user_and_leaves_the_node_alone() {
     );
     let beside = cluster.srun(&["-n1", "--binding=linear:1", "--cpu-bind=map_cpu:0", "true"]);
     refused(&cluster, &beside, &["drop one of them"]);
-    let strict = cluster.srun(&["-n2", "--binding=strict:linear:2", "true"]);
+    // Without --exclusive srun itself knows that it can never fit.
+    let strict = cluster.srun(&["-n2", "--exclusive", "--binding=strict:linear:2", "true"]);
     refused(
         &cluster,
         &strict,
