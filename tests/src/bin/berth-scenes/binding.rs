@@ -48,6 +48,23 @@ pub fn default_line() -> Outcome {
     let found = tasks(&job.output);
     assert_eq!(all_cpus(&found), lists(&["0-7", "0-7"]), "{job:#?}");
     assert!(!job.output.contains("note"), "{job:#?}");
+    // What slurmd wrote is confirmed by both slurmstepds, and gone with them.
+    let state = cluster.folder().join("run/berth");
+    let berth = berth_tests::command();
+    let status = format!("{} status --state-dir={}", berth.display(), state.display());
+    let job = cluster.sbatch(
+        &["-n1", "-c8", "--binding=linear:4"],
+        &format!("srun {status}"),
+    );
+    for kind in [".0 ", ".batch "] {
+        let line = job.output.lines().find(|line| line.contains(kind));
+        assert!(
+            line.is_some_and(|line| line.ends_with("running")),
+            "{kind}: {job:#?}"
+        );
+    }
+    let after = cluster.run("sh", &["-c", &status]).expect_ok();
+    assert!(after.contains("no step is bound"), "{after}");
     // Where there is a choice, the step's is not its script's.
     let asked = ["-n1", "-c8", "--export=NONE", "--binding=linear:1"];
     let alone = cluster.sbatch(&asked, &script);
