@@ -145,9 +145,7 @@ fn write(
     batch.env_set(ENV_BOUND, if plan.is_bound() { "1" } else { "0" })?;
     batch.env_set(ENV_REQUEST, &describe(ask))?;
     batch.env_set(ENV_RULE, &plan.rule.to_string())?;
-    let notes = [join(&plan.notes), ledger_note.into()];
-    let notes: Vec<_> = notes.into_iter().filter(|note| !note.is_empty()).collect();
-    batch.env_set(ENV_NOTE, &notes.join("; "))?;
+    batch.env_set(ENV_NOTE, &join(&plan.notes, [ledger_note.into()]))?;
     let chosen = plan.chosen.as_ref().map(ToString::to_string);
     batch.env_set(ENV_CHOSEN, &chosen.unwrap_or_default())?;
     Ok(())

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use berth_host::StateDir;
 use berth_placement::{
-    Binding, Message, Note, Plan, Refusal, RefusalKind, Request, binding::Strategy, plan,
-    plan_unwritten,
+    Binding, Host, Message, Note, Plan, PuTable, Refusal, RefusalKind, Request, binding::Strategy,
+    plan, plan_unwritten,
 };
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
@@ -117,40 +117,38 @@ fn step(slurm: Slurmish, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result
     if settings.shadow {
         shadow::compare(&name(launch.step_id()), &ask, &host, &plan(&ask, &host));
     }
-    let (plan, ledger_note) = if ask.binding.is_some() {
-        let id = launch.step_id();
-        let who = accounting::Who {
-            settings: &settings,
-            node_name: &node_name,
-            step: accounting::step(id),
-            kind: accounting::kind(id, overlaps),
-        };
-        accounting::plan(&who, &mut ask, (&host, &table), |ask| {
-            plan_unwritten(ask, &host, &table)
-        })?
-    } else {
-        (plan_unwritten(&ask, &host, &table)?, String::new())
+    let id = launch.step_id();
+    let who = accounting::Who {
+        settings: &settings,
+        node_name: &node_name,
+        step: accounting::step(id),
+        kind: accounting::kind(id, overlaps),
     };
-    let notes = [
-        join(&plan.notes),
-        ledger_note,
-        binding_note.unwrap_or_default(),
-        memory_note.unwrap_or_default().into(),
-    ];
-    let notes: Vec<_> = notes.into_iter().filter(|note| !note.is_empty()).collect();
+    let (plan, ledger_note) = planned(&who, &mut ask, &host, &table)?;
+    let memory_note = memory_note.unwrap_or_default().into();
+    let others = [ledger_note, binding_note.unwrap_or_default(), memory_note];
+    let notes = join(&plan.notes, others);
     if inherited {
         let modes = message::modes(slurm.layout);
         launch.set_cpu_bind(launch.cpu_bind_type() & !(modes as u16), None)?;
     }
-    let notes = notes.join("; ");
-    write(
-        slurm,
-        launch,
-        &ask,
-        &plan,
-        host.shape.cpus_are_cores,
-        &notes,
-    )
+    let cores_only = host.shape.cpus_are_cores;
+    write(slurm, launch, &ask, &plan, cores_only, &notes)
+}
+
+/// The plan, and what the user should know of the ledger: only a `--binding` looks there.
+fn planned(
+    who: &accounting::Who<'_>,
+    ask: &mut Request,
+    host: &Host,
+    table: &PuTable,
+) -> Result<(Plan, String), Refusal> {
+    if ask.binding.is_none() {
+        return Ok((plan_unwritten(ask, host, table)?, String::new()));
+    }
+    accounting::plan(who, ask, (host, table), |ask| {
+        plan_unwritten(ask, host, table)
+    })
 }
 
 /// slurmd's settings and this node's name, checked; nothing while switched off.
@@ -322,12 +320,11 @@ impl fmt::Write for Line {
     }
 }
 
-pub(crate) fn join(notes: &[Note]) -> String {
-    notes
-        .iter()
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join("; ")
+/// Everything that the user should know, as one text.
+pub(crate) fn join(notes: &[Note], others: impl IntoIterator<Item = String>) -> String {
+    let all = notes.iter().map(ToString::to_string).chain(others);
+    let said: Vec<_> = all.filter(|note| !note.is_empty()).collect();
+    said.join("; ")
 }
 
 /// The beginning of every log line about a step.
