@@ -59,6 +59,8 @@ const GROWING: [&str; 14] = [
 /// What a command line says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Words {
+    /// srun, whose steps are of the job around it, if there is one; the others make new jobs.
+    pub is_srun: bool,
     options: HashMap<String, String>,
     /// The first word that is no option: program, script or command.
     pub program: Option<String>,
@@ -69,7 +71,10 @@ pub(crate) struct Words {
 impl Words {
     /// Reads the words behind the command's name.
     pub(crate) fn read<'a>(command: &str, words: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut found = Self::default();
+        let mut found = Self {
+            is_srun: command.starts_with("srun"),
+            ..Self::default()
+        };
         let mut words = words.into_iter().peekable();
         while let Some(word) = words.next() {
             if let Some(long) = word.strip_prefix("--") {
