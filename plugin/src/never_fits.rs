@@ -20,7 +20,8 @@ pub(crate) fn why(
         }
         Strategy::Explicit(places) => (places.len() as u32, true),
     };
-    if words.is_unsure() {
+    // Components have allocations of their own.
+    if words.is_unsure() || env("SLURM_HET_SIZE").is_some() {
         return None;
     }
     let tasks = words.tasks(&env)?;
@@ -30,7 +31,7 @@ pub(crate) fn why(
         1 => format!("{amount} {unit}"),
         _ => format!("{tasks} tasks × {amount} {unit}"),
     };
-    if let Some(cpus) = env("SLURM_JOB_CPUS_PER_NODE") {
+    if let Some(cpus) = env("SLURM_JOB_CPUS_PER_NODE").filter(|_| words.is_srun) {
         let inherited = env("SLURM_JOB_ID").is_some() && !words.has("jobid");
         let cpus = cpus_of(&cpus).filter(|_| inherited)?;
         let never = u64::from(takers) * u64::from(amount) > u64::from(cpus);
@@ -102,5 +103,15 @@ mod tests {
         let job = [("SLURM_JOB_ID", "1"), ("SLURM_JOB_CPUS_PER_NODE", "4")];
         assert_eq!(says("linear:4", "a", &job), "");
         assert!(says("linear:4", "-n4 a", &job).contains("this allocation has 4 CPUs"));
+        let part = [job[0], job[1], ("SLURM_HET_SIZE", "2")];
+        assert_eq!(says("linear:4", "-n4 a", &part), "");
+        // A new job from within a job is not a step of it.
+        let new = Words::read("sbatch", "-n1 -c8 a".split(' '));
+        let env = |name: &str| {
+            let outer = [job[0], job[1], ("SLURM_NTASKS", "9")];
+            let found = outer.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| value.to_string())
+        };
+        assert_eq!(why(&"linear:8".parse().unwrap(), &new, env), None);
     }
 }

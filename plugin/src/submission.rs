@@ -183,10 +183,8 @@ impl Words {
         }
         let from_env = || {
             let names = ["SRUN_CPUS_PER_TASK", "SLURM_CPUS_PER_TASK"];
-            names
-                .iter()
-                .find_map(|name| env(name))
-                .map(|text| text.parse().ok())
+            let found = names.iter().find_map(|name| env(name));
+            found.filter(|_| self.is_srun).map(|text| text.parse().ok())
         };
         self.number("cpus-per-task")
             .or_else(from_env)
@@ -195,7 +193,8 @@ impl Words {
 
     /// Tasks asked for, where that is known.
     pub(crate) fn tasks(&self, env: impl Fn(&str) -> Option<String>) -> Option<u32> {
-        let from_env = || env("SLURM_NTASKS").map(|text| text.parse().ok());
+        let found = || env("SLURM_NTASKS").filter(|_| self.is_srun);
+        let from_env = || found().map(|text| text.parse().ok());
         self.number("ntasks").or_else(from_env).unwrap_or(Some(1))
     }
 
