@@ -5,7 +5,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use berth_host::ledger::{Entry, Kind, Others, Step};
+use berth_host::ledger::{Entry, Kind, Others, Session, Step};
 use berth_host::{Ledger, LedgerError, StateDir};
 use berth_placement::available::Available;
 use berth_placement::{Host, Plan, PuTable, Refusal, Request};
@@ -76,31 +76,47 @@ fn accounted(
         return Err("the ledger is not open".into());
     };
     let mut session = ledger.session(PATIENCE).map_err(text)?;
+    let step = (who.step, who.kind);
+    let planned = within(&mut session, step, ask, (host, table), plan).map_err(text)?;
+    Ok(planned.map(|(plan, _)| plan))
+}
+
+/// A plan, and where a `--binding` chose cores, the entry with its slot.
+pub(crate) type Planned = (Plan, Option<(usize, Entry)>);
+
+/// Plans a step while the ledger is held, and writes it down there.
+pub(crate) fn within(
+    session: &mut Session<'_>,
+    (step, kind): (Step, Kind),
+    ask: &mut Request,
+    (host, table): (&Host, &PuTable),
+    plan: &impl Fn(&Request) -> Result<Plan, Refusal>,
+) -> Result<Result<Planned, Refusal>, LedgerError> {
     let near = Available::of(ask, host, table).cpus;
-    let others = session.others(who.step, &near);
-    let planned = match plan_beside(&others, ask, plan) {
-        Ok(planned) => planned,
+    let others = session.others(step, &near);
+    let plan = match plan_beside(&others, ask, plan) {
+        Ok(plan) => plan,
         Err(why) => return Ok(Err(why)),
     };
-    if let Some(chosen) = &planned.chosen {
-        let request = ask.binding.as_ref().map(ToString::to_string);
-        session
-            .add(Entry {
-                step: who.step,
-                kind: who.kind,
-                tasks: ask.tasks,
-                request: request.unwrap_or_default(),
-                cpus: chosen.cpus(),
-                ..Entry::default()
-            })
-            .map_err(text)?;
-    }
-    Ok(Ok(planned))
+    let Some(chosen) = &plan.chosen else {
+        return Ok(Ok((plan, None)));
+    };
+    let request = ask.binding.as_ref().map(ToString::to_string);
+    let entry = Entry {
+        step,
+        kind,
+        tasks: ask.tasks,
+        request: request.unwrap_or_default(),
+        cpus: chosen.cpus(),
+        ..Entry::default()
+    };
+    let slot = session.add(entry.clone())?;
+    Ok(Ok((plan, Some((slot, entry)))))
 }
 
 /// Plans beside what others are bound to. Whether a job is suspended costs a look at one of its
 /// tasks, so that is only asked where it decides: where the plan would be another if all were.
-pub(crate) fn plan_beside(
+fn plan_beside(
     others: &Others,
     ask: &mut Request,
     plan: &impl Fn(&Request) -> Result<Plan, Refusal>,

@@ -5,8 +5,8 @@
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use berth_host::ledger::{Entry, Held, Kind, Step};
-use berth_host::{MachineFile, StateDir, machine_file};
+use berth_host::ledger::{Held, Kind, Step};
+use berth_host::{LedgerError, MachineFile, StateDir, machine_file};
 use berth_placement::binding::{Instance, Strategy};
 use berth_placement::{
     Allocation, Binding, CoreIdx, CpuSet, Host, Note, Plan, PuTable, Request, Rules,
@@ -322,26 +322,19 @@ impl Who {
         dir: &StateDir,
     ) -> Result<(Plan, Option<Held>), Failed> {
         let mut ledger = accounting::open(dir)?;
-        let mut session = ledger.session(PATIENCE).map_err(|why| why.to_string())?;
-        let near = berth_placement::available::Available::of(ask, host, table).cpus;
-        let others = session.others(self.step, &near);
-        let plan = accounting::plan_beside(&others, ask, &|ask| berth_placement::plan(ask, host));
-        let plan = plan.map_err(|why| Failed::Refused(why.to_string()))?;
-        let Some(chosen) = &plan.chosen else {
+        let text = |why: LedgerError| why.to_string();
+        let mut session = ledger.session(PATIENCE).map_err(text)?;
+        let step = (self.step, self.kind);
+        let plan = |ask: &Request| berth_placement::plan(ask, host);
+        let planned = accounting::within(&mut session, step, ask, (host, table), &plan);
+        let (plan, entry) = planned
+            .map_err(text)?
+            .map_err(|why| Failed::Refused(why.to_string()))?;
+        drop(session);
+        let Some((slot, entry)) = entry else {
             return Ok((plan, None));
         };
-        let request = ask.binding.as_ref().map(ToString::to_string);
-        let entry = Entry {
-            step: self.step,
-            kind: self.kind,
-            tasks: ask.tasks,
-            request: request.unwrap_or_default(),
-            cpus: chosen.cpus(),
-            ..Entry::default()
-        };
-        let slot = session.add(entry.clone()).map_err(|why| why.to_string())?;
-        drop(session);
-        let held = ledger.hold(slot, entry).map_err(|why| why.to_string())?;
+        let held = ledger.hold(slot, entry).map_err(text)?;
         Ok((plan, Some(held)))
     }
 
