@@ -103,6 +103,10 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
 
 /// In the task, between fork and exec: its entries, or its end.
 pub(crate) fn in_task(spank: &SpankHandle<'_>) {
+    if standing::working().is_some() {
+        // `pre_launch` has put them in.
+        return;
+    }
     if let Some(why) = REFUSED.get() {
         report::to_user(&format!("berth: error: the task is not started: {why}\n"));
         // SAFETY: ends this process, which is the task and not yet its program; nothing of
