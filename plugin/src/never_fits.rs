@@ -5,7 +5,7 @@
 use berth_placement::Binding;
 use berth_placement::binding::{Scope, Strategy};
 
-use crate::submission::{Words, cpus_of};
+use crate::submission::{Words, each_node};
 
 /// Why the binding can never fit, with the line to use instead.
 pub(crate) fn why(
@@ -33,8 +33,9 @@ pub(crate) fn why(
     };
     if let Some(cpus) = env("SLURM_JOB_CPUS_PER_NODE").filter(|_| words.is_srun) {
         let inherited = env("SLURM_JOB_ID").is_some() && !words.has("jobid");
-        let cpus = cpus_of(&cpus).filter(|_| inherited)?;
-        let never = u64::from(takers) * u64::from(amount) > u64::from(cpus);
+        let each = each_node(&cpus).filter(|_| inherited)?;
+        let cpus: u64 = each.into_iter().map(u64::from).sum();
+        let never = u64::from(takers) * u64::from(amount) > cpus;
         return never.then(|| {
             format!(
                 "--binding={binding} asks for {asked}; this allocation has {cpus} CPUs: ask for \

@@ -16,6 +16,8 @@ use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
 use slurm_spank::SpankHandle;
 use slurm_sys::Symbols;
 
+use crate::submission::each_node;
+
 /// Grid Engine's own name for the file's path.
 pub(crate) const ENV_HOSTFILE: &str = "PE_HOSTFILE";
 pub(crate) const ENV_RANKFILE: &str = "BERTH_RANKFILE";
@@ -49,7 +51,7 @@ fn write(spank: &SpankHandle<'_>, chosen: &Chosen) -> Result<(), String> {
     let hosts: Vec<(String, u32)> = Symbols::get()
         .host_names(&hosts)
         .into_iter()
-        .zip(counts(&tasks))
+        .zip(each_node(&tasks).unwrap_or_default())
         .collect();
     if hosts.is_empty() {
         return Err("the job's nodes are unknown".into());
@@ -150,16 +152,6 @@ fn rankfile(hosts: &[(String, u32)], chosen: &Chosen) -> String {
     text
 }
 
-/// Slurm's `4(x2),2` as one number a node.
-pub(crate) fn counts(text: &str) -> Vec<u32> {
-    let part = |part: &str| {
-        let (count, times) = part.split_once("(x").unwrap_or((part, "1"));
-        let times = times.trim_end_matches(')').parse::<usize>().ok()?;
-        Some(vec![count.parse::<u32>().ok()?; times.min(1 << 20)])
-    };
-    text.split(',').filter_map(part).flatten().collect()
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test says so")]
 mod tests {
@@ -183,6 +175,5 @@ mod tests {
             hostfile(&hosts, &shared, "all"),
             "n1 2 all@n1 0,0:0,1\nn2 1 all@n2 0,0:0,1\n"
         );
-        assert_eq!(counts("4(x2),2"), [4, 4, 2]);
     }
 }

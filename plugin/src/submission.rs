@@ -244,16 +244,18 @@ fn full(name: &str) -> String {
     meant.map_or(name, |known| *known).into()
 }
 
-/// CPUs of an allocation, from Slurm's `4(x2),2`.
-pub(crate) fn cpus_of(text: &str) -> Option<u32> {
-    let part = |part: &str| -> Option<u32> {
-        let (cpus, times) = match part.split_once("(x") {
-            Some((cpus, times)) => (cpus, times.strip_suffix(')')?.parse().ok()?),
+/// Slurm's `4(x2),2` (CPUs or tasks of an allocation's nodes) as one number a node.
+pub(crate) fn each_node(text: &str) -> Option<Vec<u32>> {
+    let part = |part: &str| -> Option<Vec<u32>> {
+        let (count, times) = match part.split_once("(x") {
+            Some((count, times)) => (count, times.strip_suffix(')')?.parse().ok()?),
             None => (part, 1),
         };
-        cpus.parse::<u32>().ok()?.checked_mul(times)
+        // The text comes from an environment: no cluster has more nodes.
+        Some(vec![count.parse().ok()?; usize::min(times, 1 << 20)])
     };
-    text.split(',').map(part).sum()
+    let parts: Option<Vec<_>> = text.split(',').map(part).collect();
+    parts.map(|parts| parts.concat())
 }
 
 #[cfg(test)]
@@ -331,8 +333,8 @@ mod tests {
 
     #[test]
     fn allocations() {
-        assert_eq!(cpus_of("4"), Some(4));
-        assert_eq!(cpus_of("4(x2),2"), Some(10));
-        assert_eq!(cpus_of("4(x,2"), None);
+        assert_eq!(each_node("4"), Some(vec![4]));
+        assert_eq!(each_node("4(x2),2"), Some(vec![4, 4, 2]));
+        assert_eq!(each_node("4(x,2"), None);
     }
 }
