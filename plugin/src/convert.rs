@@ -155,5 +155,8 @@ fn distribution(bits: u32, layout: &Layout) -> Distribution {
         hosts,
         sockets: order(bits >> 4),
         cores: order(bits >> 8),
+        // slurmctld's business: the host's own order is the same for all.
+        plane_size: None,
+        pack: None,
     }
 }

@@ -204,6 +204,7 @@ mod tests {
                 hosts: AcrossHosts::Block,
                 sockets: Some(Order::Cyclic),
                 cores: Some(Order::Block),
+                ..Distribution::default()
             },
             ntasks_per_core: Some(1),
             overcommit: true,

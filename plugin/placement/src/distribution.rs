@@ -44,6 +44,10 @@ pub struct Distribution {
     pub sockets: Option<Order>,
     /// Third level; `None` follows the second.
     pub cores: Option<Order>,
+    /// Tasks of a plane, where the first level is one and its size is known.
+    pub plane_size: Option<u32>,
+    /// `,Pack` or `,NoPack`: whether nodes are filled one after the other.
+    pub pack: Option<bool>,
 }
 
 impl Distribution {
@@ -77,12 +81,13 @@ impl FromStr for Distribution {
                  for sockets and again for cores",
             )
         };
-        let (levels, packing) = text.split_once(',').unwrap_or((text, "Pack"));
-        if !["pack", "nopack"].contains(&packing.to_ascii_lowercase().as_str()) {
-            return Err(wrong(packing));
-        }
+        let (levels, pack) = match text.split_once(',') {
+            None => (text, None),
+            Some((levels, word)) => (levels, Some(packing(word).ok_or_else(|| wrong(word))?)),
+        };
         let mut parts = levels.split(':');
-        let hosts = across_hosts(parts.next().unwrap_or_default()).ok_or_else(|| wrong(levels))?;
+        let first = parts.next().unwrap_or_default();
+        let (hosts, plane_size) = across_hosts(first).ok_or_else(|| wrong(levels))?;
         let mut level = || {
             parts
                 .next()
@@ -96,23 +101,35 @@ impl FromStr for Distribution {
             hosts,
             sockets,
             cores,
+            plane_size,
+            pack,
         })
     }
 }
 
-fn across_hosts(text: &str) -> Option<AcrossHosts> {
+/// The first level, and the size of its plane.
+fn across_hosts(text: &str) -> Option<(AcrossHosts, Option<u32>)> {
     let text = text.to_ascii_lowercase();
     if let Some(size) = text.strip_prefix("plane=") {
         let size = crate::cpuset_text::parse_number(size)?;
-        return (size > 0).then_some(AcrossHosts::Plane);
+        return (size > 0).then_some((AcrossHosts::Plane, Some(size)));
     }
-    Some(match text.as_str() {
+    let hosts = match text.as_str() {
         "block" => AcrossHosts::Block,
         "cyclic" => AcrossHosts::Cyclic,
         "arbitrary" => AcrossHosts::Arbitrary,
         "*" => AcrossHosts::Unknown,
         _ => return None,
-    })
+    };
+    Some((hosts, None))
+}
+
+fn packing(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "pack" => Some(true),
+        "nopack" => Some(false),
+        _ => None,
+    }
 }
 
 /// `Some(None)` is the explicit default.
@@ -145,11 +162,19 @@ impl fmt::Display for Distribution {
             AcrossHosts::Plane => "plane",
             AcrossHosts::Unknown => "*",
         })?;
+        if let Some(size) = self.plane_size {
+            write!(f, "={size}")?;
+        }
         match (self.sockets, self.cores) {
-            (None, None) => Ok(()),
-            (Some(sockets), None) => write!(f, ":{sockets}"),
-            (None, Some(cores)) => write!(f, ":*:{cores}"),
-            (Some(sockets), Some(cores)) => write!(f, ":{sockets}:{cores}"),
+            (None, None) => {}
+            (Some(sockets), None) => write!(f, ":{sockets}")?,
+            (None, Some(cores)) => write!(f, ":*:{cores}")?,
+            (Some(sockets), Some(cores)) => write!(f, ":{sockets}:{cores}")?,
+        }
+        match self.pack {
+            None => Ok(()),
+            Some(true) => f.write_str(",Pack"),
+            Some(false) => f.write_str(",NoPack"),
         }
     }
 }

@@ -8,9 +8,10 @@
 //! [`request`] → [`host`] ([`machine`], [`shape`]) → [`available`] →
 //! [`place`] ([`place_block`], [`place_cyclic`]) or [`explicit`] or
 //! [`cores`] ([`linear`], [`striding`]) → [`memory`] →
-//! [`plan`].
+//! [`plan`]. Which tasks a host gets of a step over several is [`across`].
 #![forbid(unsafe_code)]
 
+pub mod across;
 pub mod available;
 pub mod binding;
 mod by_binding;
@@ -43,6 +44,7 @@ pub mod shape;
 pub mod striding;
 pub mod walk;
 
+pub use across::{Across, TaskPlace};
 pub use binding::Binding;
 pub use chosen::Chosen;
 pub use cpu_bind::{CpuBind, Level, Mode};

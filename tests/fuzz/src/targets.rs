@@ -4,7 +4,7 @@ use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
 use berth_placement::{
-    AcrossHosts, Binding, CpuBind, CpuSet, Distribution, Fixes, MemBind, Mode, NodeSet, Numbering,
+    Binding, CpuBind, CpuSet, Distribution, Fixes, MemBind, Mode, NodeSet, Numbering,
 };
 
 use crate::random::Random;
@@ -237,11 +237,9 @@ fn mem_bind(text: &str) -> Verdict {
     judged(read, |found| found.to_string().parse().ok())
 }
 
-/// How many tasks a plane has is slurmctld's to know; its text has no number.
 fn distribution(text: &str) -> Verdict {
-    judged(text.parse::<Distribution>(), |found| match found.hosts {
-        AcrossHosts::Plane => Some(*found),
-        _ => found.to_string().parse().ok(),
+    judged(text.parse::<Distribution>(), |found| {
+        found.to_string().parse().ok()
     })
 }
 
