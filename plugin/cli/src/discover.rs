@@ -1,6 +1,7 @@
 //! `berth discover`: the machine written down, for slurmd or for people.
 //! slurmd runs it as a child, so that nothing of hwloc can hang or crash slurmd.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use berth_discover::Source;
@@ -8,6 +9,7 @@ use berth_host::{MachineFile, Proof, machine_file};
 
 use crate::Failure;
 use crate::args::DiscoverArgs;
+use crate::say;
 
 /// Runs the subcommand.
 ///
@@ -20,7 +22,11 @@ pub(crate) fn run(args: &DiscoverArgs) -> Result<ExitCode, Failure> {
     let file = MachineFile::new(found.machine, found.this_system, found.source, proof);
     match &args.output {
         Some(path) => machine_file::write(path, &file)?,
-        None => println!("{}", file.to_json()?),
+        None => {
+            let mut out = say::output();
+            writeln!(out, "{}", file.to_json()?)?;
+            out.flush()?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,17 +1,25 @@
-//! The command `berth`: what would I get, and why? One subcommand a file.
+//! The command `berth`: what would I get, what have I, and why? One subcommand a file.
 //! Exit codes: 0 the step would run, 1 it would be refused or something failed, 2 usage.
+#![forbid(unsafe_code)]
 
 mod args;
-mod batch;
+mod columns;
+mod completions;
 mod discover;
+mod host_list;
 mod man;
+mod nodes;
+mod parents;
+mod picture;
 mod plan;
+mod progress;
 mod ranges;
-mod request;
+mod say;
 mod srun_options;
 mod status;
-mod table;
+mod topo;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -25,15 +33,26 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match &cli.command {
         Command::Plan(args) => plan::run(args),
-        Command::Discover(args) => discover::run(args),
+        Command::Topo(args) => topo::run(args),
         Command::Status(args) => status::run(args),
+        Command::Discover(args) => discover::run(args),
+        Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),
     };
     match done {
         Ok(code) => code,
+        // As `| head` does: who stopped reading has what they wanted.
+        Err(why) if is_closed_pipe(&*why) => ExitCode::SUCCESS,
         Err(why) => {
-            eprintln!("berth: {why}");
+            say::failed(&why.to_string());
             ExitCode::FAILURE
         }
     }
+}
+
+fn is_closed_pipe(why: &(dyn std::error::Error + 'static)) -> bool {
+    let io = why.downcast_ref::<io::Error>().map(io::Error::kind);
+    let json = why.downcast_ref::<serde_json::Error>();
+    io.or_else(|| json.and_then(serde_json::Error::io_error_kind))
+        == Some(io::ErrorKind::BrokenPipe)
 }

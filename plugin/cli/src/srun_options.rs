@@ -186,3 +186,30 @@ fn from_options(args: &PlanArgs) -> Derived {
         ..Derived::default()
     }
 }
+
+/// Which of the options chose the level, in the order in which srun asks them.
+pub(crate) fn level_from(args: &PlanArgs) -> String {
+    if let Some(level) = args.bind().and_then(|bind| bind.level) {
+        return format!("--cpu-bind={level} asks for it");
+    }
+    let (derived, plain) = (derive(args), from_options(args));
+    if derived.cpu_bind.level != plain.cpu_bind.level {
+        return match args.hint.filter(|_| derived.note.is_none()) {
+            Some(_) => "the hint asks for it".into(),
+            None => "it is the site's default (CpuBind=)".into(),
+        };
+    }
+    if let Some(extra) = &args.extra_node_info {
+        let numbers = ["one number", "two numbers", "three numbers"][extra.fields.clamp(1, 3) - 1];
+        return format!("-B has {numbers}");
+    }
+    let option = [
+        (args.threads_per_core.is_some(), "--threads-per-core"),
+        (args.ntasks_per_core.is_some(), "--ntasks-per-core"),
+        (args.ntasks_per_socket.is_some(), "--ntasks-per-socket"),
+    ];
+    match option.iter().find(|(given, _)| *given) {
+        Some((_, option)) => format!("{option} implies it"),
+        None => "the request asks for it".into(),
+    }
+}

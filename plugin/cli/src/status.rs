@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use crate::Failure;
 use crate::args::{StatusArgs, StatusFormat};
-use crate::request::socket_kind;
-use crate::table::columns;
+use crate::columns::write_rows;
+use crate::plan::socket_kind;
 
 /// One node, as JSON has it.
 #[derive(Serialize)]
@@ -186,5 +186,5 @@ fn table(out: &mut impl Write, node: &Node) -> io::Result<()> {
             step.state.into(),
         ]
     }));
-    write!(out, "{}", columns(&rows))
+    write_rows(out, &rows)
 }

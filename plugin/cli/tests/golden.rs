@@ -184,6 +184,76 @@ const TABLES: &[(&str, &str, &str)] = &[
         "pack:2 numa:1 core:2 pu:1",
         "-n 1 --cpu-bind=map_ldom:3",
     ),
+    // Several nodes.
+    (
+        "nodes-block",
+        "pack:2 core:2 pu:1",
+        "-N 2 -n 6 --cpu-bind=cores",
+    ),
+    (
+        "nodes-plane",
+        "pack:4 core:2 pu:1",
+        "-w n[1-4] -n 32 --cpu-bind=cores -m plane=4",
+    ),
+    // Other formats.
+    (
+        "tree-80",
+        "pack:2 numa:2 core:4 pu:2",
+        "-n 8 -c 2 --cpu-bind=cores --cores 0-11 --format tree --width 80",
+    ),
+    (
+        "tree-200",
+        "pack:2 core:64 pu:2",
+        "-n 100 --cpu-bind=cores --format tree --width 200",
+    ),
+    (
+        "tree-narrow",
+        "pack:2 core:4 pu:2",
+        "-n 3 --cpu-bind=sockets --format tree --width 40",
+    ),
+    (
+        "svg",
+        "pack:2 numa:1 core:2 pu:2",
+        "-n 4 --cpu-bind=threads --format svg",
+    ),
+    (
+        "json",
+        "pack:2 numa:1 core:2 pu:2",
+        "-N 2 -n 3 --cpu-bind=cores --mem-bind=local --format json",
+    ),
+    (
+        "brackets",
+        "pack:2 core:4 pu:2",
+        "-n 4 --cpu-bind=cores --format brackets",
+    ),
+    (
+        "rankfile",
+        "pack:2 core:4 pu:2",
+        "-w n1,n2 -n 4 -c 4 --cpu-bind=cores -m cyclic:block --format rankfile",
+    ),
+    // Reasons.
+    ("explain-exact", "pack:2 core:4 pu:2", "-n 4 -c 2 --explain"),
+    ("explain-no-match", "pack:2 core:4 pu:2", "-n 3 --explain"),
+    (
+        "explain-list",
+        "pack:2 core:2 pu:2",
+        "-n 3 --cpu-bind=map_cpu:0,4 --explain",
+    ),
+    (
+        "explain-hint",
+        "pack:2 core:4 pu:2",
+        "-n 12 --hint=nomultithread --explain",
+    ),
+    (
+        "explain-shared",
+        "pack:2 core:2 pu:2",
+        "-n 6 --cpu-bind=cores -m block:block --explain",
+    ),
+    (
+        "explain-binding",
+        "pack:2 core:4 pu:2",
+        "-n 2 --binding=linear:2 --explain",
+    ),
 ];
 
 #[test]

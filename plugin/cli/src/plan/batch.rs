@@ -10,10 +10,10 @@ use std::process::ExitCode;
 use berth_placement::Host;
 use clap::{Args, Command, FromArgMatches};
 
+use super::request::{batch_file, host};
+use super::{Answer, Step, answer, masks, notes};
 use crate::Failure;
 use crate::args::{Format, PlanArgs};
-use crate::plan::{Answer, answer, cpus, masks, notes};
-use crate::request::{batch_file, host};
 
 /// Machines already discovered, by what names them: discovery is far slower than planning.
 type Machines = HashMap<(String, String), Host>;
@@ -77,24 +77,46 @@ fn one(
     let args = PlanArgs::from_arg_matches(&matches)?;
     let key = (
         args.machine.clone(),
-        format!("{:?} {:?}", args.numbering, args.socket),
+        format!(
+            "{:?} {:?} {:?}",
+            args.numbering, args.socket, args.config_cpus
+        ),
     );
     if !machines.contains_key(&key) {
         machines.insert(key.clone(), host(&args)?);
     }
     Ok(match answer(&args, &machines[&key])? {
         Answer::Refused(why) => format!("error: {}", one_line(&why)),
-        Answer::Planned(plan) => {
+        Answer::Planned(step) => {
             let mut line = match args.format.or(outer.format) {
-                Some(Format::Cpus) => cpus(&plan).join(" "),
-                _ => masks(&plan).to_string(),
+                Some(Format::Cpus) => cpus(&step).join(" "),
+                Some(Format::Masks) | None => nodes_masks(&step).join(" "),
+                Some(_) => {
+                    return Err("--batch answers in one line: use --format masks or cpus".into());
+                }
             };
-            for note in notes(&args, &machines[&key], &plan) {
+            for note in notes(&args, &machines[&key], &step) {
                 line.push_str(&format!(" # {}", one_line(&note)));
             }
             line
         }
     })
+}
+
+/// The text of each node's launch message.
+fn nodes_masks(step: &Step) -> Vec<&str> {
+    let nodes = 0..step.node_count();
+    nodes.map(|node| masks(step.plan_of(node))).collect()
+}
+
+/// Each task's CPUs, in task order.
+fn cpus(step: &Step) -> Vec<String> {
+    if !step.is_bound() {
+        return vec!["none".into()];
+    }
+    step.tasks()
+        .map(|task| task.plan().cpus.to_string())
+        .collect()
 }
 
 /// clap's own text without its usage reminder.

@@ -1,82 +1,14 @@
-//! What can be typed: clap's definitions, from which --help and the man pages come.
-//! Option names and values are srun's wherever srun has one.
+//! The options of `berth plan`: srun's, with its names and values, and the machine to try them on.
 
 use std::path::PathBuf;
 
 use berth_placement::{Binding, CpuBind, CpuSet, Distribution, MemBind, Numbering};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, ColorChoice, ValueEnum};
 
+use crate::args::Socket;
+use crate::nodes::NodeCount;
 use crate::ranges::Bind;
 use crate::srun_options::{ExtraNodeInfo, Hint};
-
-/// See where Slurm tasks would run, without a cluster.
-#[derive(Debug, Parser)]
-#[command(name = "berth", version, about, args_override_self = true)]
-pub(crate) struct Cli {
-    #[command(subcommand)]
-    pub command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Show which CPUs each task of a step would get
-    Plan(Box<PlanArgs>),
-    /// Find this node's hardware and write it down for slurmd
-    Discover(DiscoverArgs),
-    /// Show which steps are bound to which cores of this node
-    Status(StatusArgs),
-    /// Write the man pages
-    #[command(hide = true)]
-    Man(ManArgs),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ManArgs {
-    /// Folder to write them to
-    pub dir: PathBuf,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  berth discover                              print this node's machine description
-  berth discover --output machine.json        write it to a file")]
-pub(crate) struct DiscoverArgs {
-    /// live, an hwloc XML file, or a synthetic string such as "pack:2 core:4 pu:2"
-    #[arg(long, value_name = "M", default_value = "live")]
-    pub machine: String,
-    /// Machine file to write; without it the description goes to stdout
-    #[arg(long, value_name = "FILE")]
-    pub output: Option<PathBuf>,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  berth status                    who is bound where (root), or how full the node is
-  berth status --job 4711         this job's cores in small letters
-  berth status --format json      the same for a script")]
-pub(crate) struct StatusArgs {
-    /// NodeName in slurm.conf [default: every one of this host]
-    #[arg(long, value_name = "NAME")]
-    pub node: Option<String>,
-    /// Steps of this job only
-    #[arg(long, value_name = "ID")]
-    pub job: Option<u32>,
-    /// The state_dir= of plugstack.conf
-    #[arg(long, value_name = "DIR", default_value = berth_host::state::DEFAULT_BASE)]
-    pub state_dir: PathBuf,
-    /// What counts as a socket (slurmd: package, unless SlurmdParameters says otherwise)
-    #[arg(long, value_name = "KIND", default_value = "package")]
-    pub socket: Socket,
-    /// table, or json for scripts
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    pub format: StatusFormat,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StatusFormat {
-    Table,
-    Json,
-}
 
 /// The request, in srun's spelling, and the machine it is tried on.
 #[derive(Clone, Debug, Args)]
@@ -85,10 +17,12 @@ pub(crate) enum StatusFormat {
     after_help = "Examples:
   berth plan -n 4 -c 2 --cpu-bind=cores
   berth plan --machine \"pack:4 core:2 pu:1\" -n 8 -B 4:2 -m block:cyclic
-  berth plan --machine node.xml -n 2 --binding=linear:2 --format masks"
+  berth plan --machine node.xml -N 4 -n 32 --cpu-bind=cores -m cyclic:block
+  berth plan --machine node.xml -n 2 --binding=linear:2 --format tree --explain
+Exit code: 0 the step would run, 1 it would be refused, 2 a wrong option."
 )]
 pub(crate) struct PlanArgs {
-    /// live, an hwloc XML file, or a synthetic string such as "pack:2 core:4 pu:2"
+    /// live, an hwloc XML file, or a synthetic string: "pack:2 core:4 pu:2"
     #[arg(
         long,
         value_name = "M",
@@ -97,10 +31,16 @@ pub(crate) struct PlanArgs {
     )]
     pub machine: String,
     /// How a synthetic machine numbers its CPUs: block, cyclic, threads-last
-    #[arg(long, value_name = "ORDER", help_heading = "Machine")]
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "ORDER",
+        help_heading = "Machine"
+    )]
     pub numbering: Option<Numbering>,
     /// What counts as a socket (slurmd: package, unless SlurmdParameters says otherwise)
     #[arg(
+        hide_short_help = true,
         long,
         value_name = "KIND",
         default_value = "package",
@@ -113,21 +53,32 @@ pub(crate) struct PlanArgs {
     /// CPUs the step owns, by kernel number [default: all allowed]
     #[arg(long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
     pub cpus: Option<CpuSet>,
+    /// CPUs= of slurm.conf, where it is not one a hardware thread
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "N",
+        help_heading = "Machine"
+    )]
+    pub config_cpus: Option<u32>,
     /// Cores other steps are bound to, by Slurm's core number, for --binding
-    #[arg(long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
+    #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
     pub occupied: Option<CpuSet>,
 
-    /// Tasks on this node [default: --ntasks-per-node, else 1]
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
+    /// Tasks of the step [default: --ntasks-per-node on each node, else 1]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Request")]
     pub ntasks: Option<u32>,
-    /// Tasks on each node: here as many, or at most as many as -n
+    /// Tasks on each node: so many, or at most so many beside -n
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
     pub ntasks_per_node: Option<u32>,
-    /// Nodes: one, as a plan is of one node
-    #[arg(short = 'N', long, value_name = "N", value_parser = one_node, help_heading = "Request")]
-    pub nodes: Option<u32>,
+    /// Nodes, all like the machine [default: those of -w, else 1]
+    #[arg(short = 'N', long, value_name = "N", help_heading = "Request")]
+    pub nodes: Option<NodeCount>,
+    /// Names of the nodes (n[1-4],m7), or a file of them; with -m arbitrary one a task
+    #[arg(short = 'w', long, value_name = "LIST", help_heading = "Request")]
+    pub nodelist: Option<String>,
     /// Give the step only the cores it needs; --cores says which they are
-    #[arg(long, help_heading = "Request")]
+    #[arg(hide_short_help = true, long, help_heading = "Request")]
     pub exact: bool,
     /// CPUs per task
     #[arg(short = 'c', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
@@ -155,28 +106,34 @@ pub(crate) struct PlanArgs {
     #[arg(short = 'B', long, value_name = "S[:C[:T]]", help_heading = "Request")]
     pub extra_node_info: Option<ExtraNodeInfo>,
     /// Sockets the node must have, as the first part of -B
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), conflicts_with = "extra_node_info", help_heading = "Request")]
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), conflicts_with = "extra_node_info", help_heading = "Request")]
     pub sockets_per_node: Option<u32>,
     /// Cores a socket the node must have, as the second part of -B
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), conflicts_with = "extra_node_info", help_heading = "Request")]
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), conflicts_with = "extra_node_info", help_heading = "Request")]
     pub cores_per_socket: Option<u32>,
     /// Use at most so many hardware threads of a core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
     pub threads_per_core: Option<u32>,
     /// At most so many tasks a core
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
     pub ntasks_per_core: Option<u32>,
     /// At most so many tasks a socket
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
+    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
     pub ntasks_per_socket: Option<u32>,
-    /// What the program is like; srun turns it into other options
-    #[arg(long, value_name = "HINT", help_heading = "Request")]
+    /// compute_bound, memory_bound, multithread or nomultithread
+    #[arg(
+        hide_possible_values = true,
+        long,
+        value_name = "HINT",
+        help_heading = "Request"
+    )]
     pub hint: Option<Hint>,
     /// Allow more tasks than CPUs
     #[arg(short = 'O', long, help_heading = "Request")]
     pub overcommit: bool,
     /// Cores left to the system; --cores says which are the step's then
     #[arg(
+        hide_short_help = true,
         short = 'S',
         long,
         value_name = "N",
@@ -185,7 +142,12 @@ pub(crate) struct PlanArgs {
     )]
     pub core_spec: Option<u32>,
     /// Hardware threads left to the system
-    #[arg(long, value_name = "N", help_heading = "Request")]
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "N",
+        help_heading = "Request"
+    )]
     pub thread_spec: Option<u32>,
     /// Grid Engine's core binding: linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE],
     /// explicit:SOCKET,CORE[:…] or none, after [set:|env:|pe:][task:|host:][strict:]
@@ -199,6 +161,7 @@ pub(crate) struct PlanArgs {
 
     /// A --binding that cannot be had: run unbound, or refuse
     #[arg(
+        hide_short_help = true,
         long,
         value_name = "WHAT",
         default_value = "unbound",
@@ -215,17 +178,28 @@ pub(crate) struct PlanArgs {
     pub compat: CompatArg,
 
     /// TaskPluginParam=autobind=: the level where none is asked and none fits
-    #[arg(long, value_name = "LEVEL", help_heading = "Rules")]
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "LEVEL",
+        help_heading = "Rules"
+    )]
     pub autobind: Option<Autobind>,
     /// CpuBind= of node or partition: taken where the request has no --cpu-bind of its own
-    #[arg(long, value_name = "LEVEL", help_heading = "Rules")]
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "LEVEL",
+        help_heading = "Rules"
+    )]
     pub default_cpu_bind: Option<CpuBind>,
     /// SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK: sockets in blocks where -m does not say
-    #[arg(long, help_heading = "Rules")]
+    #[arg(hide_short_help = true, long, help_heading = "Rules")]
     pub block_by_default: bool,
 
     /// Where to differ from task/affinity: all, none, or +NAME,-NAME…
     #[arg(
+        hide_short_help = true,
         long,
         value_name = "FIXES",
         allow_hyphen_values = true,
@@ -233,9 +207,34 @@ pub(crate) struct PlanArgs {
     )]
     pub fixes: Option<String>,
 
-    /// table, masks (as in the launch message), cpus (one list a task) [default: table; with --batch masks]
-    #[arg(long, value_name = "FORMAT", help_heading = "Output")]
+    /// table, masks, cpus, json, tree, svg, brackets, rankfile [default: table]
+    #[arg(
+        hide_possible_values = true,
+        long,
+        value_name = "FORMAT",
+        help_heading = "Output"
+    )]
     pub format: Option<Format>,
+    /// Say for each task why it is there, and what would change it
+    #[arg(long, help_heading = "Output")]
+    pub explain: bool,
+    /// Columns a picture may have [default: the terminal's]
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "N",
+        help_heading = "Output"
+    )]
+    pub width: Option<usize>,
+    /// Colours of a picture
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "Output"
+    )]
+    pub color: ColorChoice,
     /// One request a line, one answer a line; - is stdin
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub batch: Option<PathBuf>,
@@ -243,16 +242,22 @@ pub(crate) struct PlanArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
+    /// A row a task, for people
     Table,
+    /// As in the launch message, a line a node
     Masks,
+    /// One list of CPUs a task, by kernel number
     Cpus,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Socket {
-    Package,
-    Numa,
-    L3,
+    /// For scripts; its schema has a version
+    Json,
+    /// The machine as boxes, with task numbers in its CPUs
+    Tree,
+    /// The same as a picture for documents and tickets
+    Svg,
+    /// A line a task, as Open MPI draws it: [BB/..][../..]
+    Brackets,
+    /// Open MPI's rank file
+    Rankfile,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -274,23 +279,7 @@ pub(crate) enum CompatArg {
     Affinity,
 }
 
-/// `-N` in srun's spelling, of which only one node can be planned.
-fn one_node(text: &str) -> Result<u32, String> {
-    match text {
-        "1" | "1-1" => Ok(1),
-        _ => Err(format!(
-            "{text} nodes are asked for; a plan is of one node; leave -N out and give this node's \
-             share of the tasks with -n"
-        )),
-    }
-}
-
 impl PlanArgs {
-    /// Tasks on this node.
-    pub(crate) fn tasks(&self) -> u32 {
-        self.ntasks.or(self.ntasks_per_node).unwrap_or(1)
-    }
-
     /// `--cpu-bind`, where given.
     pub(crate) fn bind(&self) -> Option<&CpuBind> {
         self.cpu_bind.as_ref().map(|bind| &bind.value)

@@ -28,7 +28,19 @@ pub(crate) fn host(args: &PlanArgs) -> Result<Host, Failure> {
             )
         })?,
     };
-    Ok(Host::of(machine, socket_kind(args.socket)))
+    let mut host = Host::of(machine, socket_kind(args.socket));
+    if let Some(cpus) = args.config_cpus {
+        let (threads, cores) = (host.shape.map.len() as u32, host.shape.core_count());
+        if cpus != threads && cpus != cores {
+            return Err(format!(
+                "--config-cpus says CPUs={cpus}; slurmd takes the number of hardware threads \
+                 ({threads}) or of cores ({cores}) of this machine: say one of them"
+            )
+            .into());
+        }
+        host.shape.cpus_are_cores = cpus == cores;
+    }
+    Ok(host)
 }
 
 pub(crate) fn socket_kind(socket: Socket) -> SocketKind {
@@ -39,11 +51,11 @@ pub(crate) fn socket_kind(socket: Socket) -> SocketKind {
     }
 }
 
-/// The request as slurmd would see it.
+/// The request as the slurmd of a node with so many of the tasks would see it.
 ///
 /// # Errors
 /// Cores that the machine does not have.
-pub(crate) fn request(args: &PlanArgs, host: &Host) -> Result<Request, Failure> {
+pub(crate) fn request(args: &PlanArgs, host: &Host, tasks: u32) -> Result<Request, Failure> {
     let derived = derive(args);
     let binding = args
         .binding
@@ -51,7 +63,7 @@ pub(crate) fn request(args: &PlanArgs, host: &Host) -> Result<Request, Failure> 
         .filter(|binding| binding.strategy != Strategy::None);
     let fixes = fixes(args)?;
     Ok(Request {
-        tasks: args.tasks(),
+        tasks,
         occupied: occupied(args, host, fixes)?,
         cpus_per_task: args.cpus_per_task,
         allocation: allocation(args, host, &derived)?,
@@ -150,6 +162,6 @@ fn known_cores(option: &str, list: &CpuSet, host: &Host) -> Result<Vec<CoreIdx>,
 }
 
 /// Where a batch file is: `None` is stdin.
-pub(crate) fn batch_file(path: &PathBuf) -> Option<&PathBuf> {
+pub(super) fn batch_file(path: &PathBuf) -> Option<&PathBuf> {
     Some(path).filter(|path| path.as_os_str() != "-")
 }

@@ -1,0 +1,141 @@
+//! What can be typed: clap's definitions, from which --help, the man pages and the shells'
+//! completions come.
+
+mod plan;
+
+use std::path::PathBuf;
+
+use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+
+pub(crate) use plan::{Autobind, BindingFail, CompatArg, Format, PlanArgs};
+
+/// See where Slurm tasks would run, without a cluster, and where they do.
+#[derive(Debug, Parser)]
+#[command(name = "berth", version, about, args_override_self = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show which CPUs each task of a step would get
+    Plan(Box<PlanArgs>),
+    /// Show a node's sockets, cores and CPUs
+    Topo(TopoArgs),
+    /// Show which steps are bound to which cores of this node
+    Status(StatusArgs),
+    /// Find this node's hardware and write it down for slurmd
+    Discover(DiscoverArgs),
+    /// Print a shell's completions
+    Completions(CompletionArgs),
+    /// Write the man pages
+    #[command(hide = true)]
+    Man(ManArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ManArgs {
+    /// Folder to write them to
+    pub dir: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  berth completions bash > /etc/bash_completion.d/berth
+  berth completions zsh > \"${fpath[1]}/_berth\"")]
+pub(crate) struct CompletionArgs {
+    /// Which shell's
+    pub shell: Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  berth discover                              print this node's machine description
+  berth discover --output machine.json        write it to a file")]
+pub(crate) struct DiscoverArgs {
+    /// live, an hwloc XML file, or a synthetic string such as "pack:2 core:4 pu:2"
+    #[arg(long, value_name = "M", default_value = "live")]
+    pub machine: String,
+    /// Machine file to write; without it the description goes to stdout
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  berth topo                          this node: counts, topology string, a row a core
+  berth topo --format tree            the same as boxes
+  berth topo --machine node.xml --format svg > node.svg")]
+pub(crate) struct TopoArgs {
+    /// live, an hwloc XML file, or a synthetic string such as "pack:2 core:4 pu:2"
+    #[arg(long, value_name = "M", default_value = "live")]
+    pub machine: String,
+    /// What counts as a socket (slurmd: package, unless SlurmdParameters says otherwise)
+    #[arg(long, value_name = "KIND", default_value = "package")]
+    pub socket: Socket,
+    /// How to answer
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub format: TopoFormat,
+    /// Columns a picture may have [default: the terminal's]
+    #[arg(long, value_name = "N")]
+    pub width: Option<usize>,
+    /// Colours of a picture
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub color: ColorChoice,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TopoFormat {
+    /// Counts, and a row a core
+    Table,
+    /// Grid Engine's topology string
+    String,
+    /// The machine as boxes, with CPU numbers
+    Tree,
+    /// The same as a picture
+    Svg,
+    /// For scripts
+    Json,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  berth status                    who is bound where (root), or how full the node is
+  berth status --job 4711         this job's cores in small letters
+  berth status --watch            again every two seconds
+  berth status --format json      the same for a script")]
+pub(crate) struct StatusArgs {
+    /// NodeName in slurm.conf [default: every one of this host]
+    #[arg(long, value_name = "NAME")]
+    pub node: Option<String>,
+    /// Steps of this job only
+    #[arg(long, value_name = "ID")]
+    pub job: Option<u32>,
+    /// The state_dir= of plugstack.conf
+    #[arg(long, value_name = "DIR", default_value = berth_host::state::DEFAULT_BASE)]
+    pub state_dir: PathBuf,
+    /// What counts as a socket (slurmd: package, unless SlurmdParameters says otherwise)
+    #[arg(long, value_name = "KIND", default_value = "package")]
+    pub socket: Socket,
+    /// table, or json for scripts
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub format: StatusFormat,
+    /// Show it again every so many seconds, until interrupted
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", value_parser = clap::value_parser!(u64).range(1..=86400))]
+    pub watch: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StatusFormat {
+    Table,
+    Json,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Socket {
+    Package,
+    Numa,
+    L3,
+}

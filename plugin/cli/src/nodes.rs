@@ -1,0 +1,159 @@
+//! The nodes of a step: how many, by what names. In: `-N`, `-w`, `-m arbitrary`'s list.
+//! Out: names in the order in which slurmctld lays tasks out.
+
+use std::borrow::Cow;
+use std::fs;
+use std::str::FromStr;
+
+use berth_placement::AcrossHosts;
+
+use crate::Failure;
+use crate::args::PlanArgs;
+use crate::host_list::{expand, natural};
+
+/// slurmctld's own limit.
+const MOST_NODES: u32 = 65533;
+
+/// `-N` in srun's spelling, of which only one number can be planned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NodeCount(pub u32);
+
+impl FromStr for NodeCount {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (least, most) = text.split_once('-').unwrap_or((text, text));
+        let number = |text: &str| {
+            let number = text.parse().ok().filter(|n| (1..=MOST_NODES).contains(n));
+            number.ok_or_else(|| format!("\"{text}\" is no number of nodes from 1 to {MOST_NODES}"))
+        };
+        let (least, most) = (number(least)?, number(most)?);
+        if least != most {
+            return Err(format!(
+                "{text} leaves the number of nodes to slurmctld; a plan needs one: say which"
+            ));
+        }
+        Ok(Self(most))
+    }
+}
+
+/// What the nodes are called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// By position alone.
+    Numbered,
+    /// As the user has them.
+    Listed(Vec<String>),
+}
+
+impl Names {
+    /// What to call a node where its position would do: `2`, or `n3`.
+    pub(crate) fn short(&self, node: u32) -> Cow<'_, str> {
+        match self {
+            Self::Numbered => node.to_string().into(),
+            Self::Listed(names) => names[node as usize].as_str().into(),
+        }
+    }
+
+    /// What to call it where a name is needed: `node2`, or `n3`.
+    pub(crate) fn long(&self, node: u32) -> Cow<'_, str> {
+        match self {
+            Self::Numbered => format!("node{node}").into(),
+            Self::Listed(names) => names[node as usize].as_str().into(),
+        }
+    }
+}
+
+/// The nodes of a step.
+pub(crate) struct Nodes {
+    pub names: Names,
+    pub count: u32,
+    /// `-m arbitrary`: the node of each task.
+    pub of_tasks: Option<Vec<u32>>,
+}
+
+/// Reads them from the options.
+///
+/// # Errors
+/// A list or file that is none, or that contradicts `-N`.
+pub(crate) fn nodes(args: &PlanArgs) -> Result<Nodes, Failure> {
+    let arbitrary = args
+        .distribution
+        .is_some_and(|asked| asked.hosts == AcrossHosts::Arbitrary);
+    // srun takes the variable for this distribution alone.
+    let from_environment = || std::env::var("SLURM_HOSTFILE").ok().filter(|_| arbitrary);
+    let listed = match &args.nodelist {
+        Some(list) if list.contains('/') => read(list)?,
+        Some(list) => expand(list)?,
+        None => match from_environment() {
+            Some(file) => read(&file)?,
+            None => return Ok(unnamed(args, arbitrary)),
+        },
+    };
+    // Nodes stand in slurmctld's order, in whatever order they were named.
+    let mut names = listed.clone();
+    names.sort_by_key(|name| natural(name));
+    names.dedup();
+    if let Some(NodeCount(asked)) = args.nodes
+        && asked as usize != names.len()
+    {
+        return Err(format!(
+            "-N asks for {asked} nodes, and {} are named; name them all, or leave one of the two out",
+            names.len()
+        )
+        .into());
+    }
+    let place = |name: &String| names.iter().position(|known| known == name);
+    let of_tasks = arbitrary.then(|| {
+        let places = listed.iter().filter_map(place);
+        places.map(|place| place as u32).collect()
+    });
+    Ok(Nodes {
+        count: names.len() as u32,
+        names: Names::Listed(names),
+        of_tasks,
+    })
+}
+
+fn unnamed(args: &PlanArgs, arbitrary: bool) -> Nodes {
+    let count = args.nodes.map_or(1, |NodeCount(count)| count);
+    Nodes {
+        names: Names::Numbered,
+        count,
+        // Of one node there is nothing to list.
+        of_tasks: (arbitrary && count == 1)
+            .then(|| vec![0; args.ntasks.or(args.ntasks_per_node).unwrap_or(1) as usize]),
+    }
+}
+
+/// A file of host lists, one a line, of which `n1*3` stands for three tasks on n1.
+/// Source: `slurm_read_hostfile`.
+fn read(path: &str) -> Result<Vec<String>, Failure> {
+    let text = fs::read_to_string(path).map_err(|why| {
+        format!("the host file {path} cannot be read: {why}; give one node a line, or a list without '/'")
+    })?;
+    let mut names = Vec::new();
+    for line in text.lines() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        for word in line.split_whitespace() {
+            let (list, times) = match word.rsplit_once('*') {
+                Some((list, times)) => (
+                    list,
+                    times.parse().map_err(|_| {
+                        format!(
+                            "the host file {path} has \"{word}\"; a number of tasks stands behind *"
+                        )
+                    })?,
+                ),
+                None => (word, 1),
+            };
+            for name in expand(list)? {
+                names.extend(std::iter::repeat_n(name, times));
+            }
+        }
+    }
+    if names.is_empty() {
+        return Err(format!("the host file {path} names no node; give one a line").into());
+    }
+    Ok(names)
+}

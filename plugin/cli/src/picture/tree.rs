@@ -1,0 +1,176 @@
+//! The machine for the terminal: a box a socket, a bracket a core, a cell a hardware thread.
+//! Boxes stand side by side where the width allows, and break their rows where it does not.
+//! Colour repeats what the numbers say.
+
+use std::fmt::Write;
+
+use anstyle::{Ansi256Color, Style};
+
+use super::{Cell, Picture, SocketBox};
+
+/// Colours that are told apart on light and dark terminals, with black letters on them.
+const COLOURS: [u8; 12] = [114, 75, 215, 176, 80, 222, 110, 174, 150, 147, 209, 116];
+
+/// Columns between two boxes.
+const GAP: usize = 1;
+
+/// A box as lines: the text with its colours, and how many columns it shows.
+struct Block {
+    lines: Vec<String>,
+    width: usize,
+}
+
+/// The whole picture.
+pub(crate) fn draw(picture: &Picture<'_>, width: usize) -> String {
+    let blocks: Vec<_> = picture
+        .sockets
+        .iter()
+        .map(|socket| block(picture, socket, width))
+        .collect();
+    let mut text = String::new();
+    if let Some(name) = &picture.name {
+        let _ = writeln!(text, "{name}");
+    }
+    let mut rest = blocks.as_slice();
+    while !rest.is_empty() {
+        let row = fitting(rest, width);
+        side_by_side(&mut text, &rest[..row]);
+        rest = &rest[row..];
+    }
+    text
+}
+
+/// How many of the boxes stand beside each other: one at least.
+fn fitting(blocks: &[Block], width: usize) -> usize {
+    let mut used = 0;
+    let fit = blocks.iter().take_while(|block| {
+        used += block.width + GAP;
+        used - GAP <= width
+    });
+    fit.count().max(1)
+}
+
+fn side_by_side(text: &mut String, blocks: &[Block]) {
+    let height = blocks
+        .iter()
+        .map(|block| block.lines.len())
+        .max()
+        .unwrap_or(0);
+    for at in 0..height {
+        let line: Vec<_> = blocks
+            .iter()
+            .map(|block| match block.lines.get(at) {
+                Some(line) => line.clone(),
+                None => " ".repeat(block.width),
+            })
+            .collect();
+        let _ = writeln!(text, "{}", line.join(&" ".repeat(GAP)).trim_end());
+    }
+}
+
+/// One socket with its frame.
+fn block(picture: &Picture<'_>, socket: &SocketBox<'_>, width: usize) -> Block {
+    let sizes = Sizes::of(picture, socket);
+    // The frame takes two columns on each side.
+    let inner = width.saturating_sub(4);
+    let per_row = sizes.per_row(inner);
+    let title = format!(" socket {} ", socket.number);
+    let rows: Vec<(String, usize)> = rows(picture, socket, &sizes, per_row);
+    let longest = rows.iter().map(|(_, width)| *width).max().unwrap_or(0);
+    let inner = longest.max(title.len());
+    let mut lines = vec![format!("┌─{title}{}┐", "─".repeat(inner + 1 - title.len()))];
+    for (row, width) in rows {
+        lines.push(format!("│ {row}{} │", " ".repeat(inner - width)));
+    }
+    lines.push(format!("└{}┘", "─".repeat(inner + 2)));
+    Block {
+        lines,
+        width: inner + 4,
+    }
+}
+
+/// The rows inside a frame, each with the columns it shows.
+fn rows(
+    picture: &Picture<'_>,
+    socket: &SocketBox<'_>,
+    sizes: &Sizes,
+    per_row: usize,
+) -> Vec<(String, usize)> {
+    let mut rows = Vec::new();
+    for group in &socket.groups {
+        if let Some(numa) = group.numa {
+            let title = format!("NUMA node {numa}");
+            rows.push((title.clone(), title.len()));
+        }
+        for cores in group.cores.chunks(per_row) {
+            let (mut row, mut shown) = (String::new(), 0);
+            for (at, (core, cpus)) in cores.iter().enumerate() {
+                let blanks = if at > 0 { 2 } else { 0 };
+                let _ = write!(row, "{:blanks$}{core:>1$}[", "", sizes.core);
+                for (at, cpu) in cpus.iter().enumerate() {
+                    let cell = picture.cell(*cpu);
+                    let (space, style) = (if at > 0 { " " } else { "" }, style(cell));
+                    let _ = write!(
+                        row,
+                        "{space}{style}{:>1$}{style:#}",
+                        cell.text(),
+                        sizes.cell
+                    );
+                }
+                row.push(']');
+                shown += blanks + sizes.core + 2 + cpus.len() * (sizes.cell + 1) - 1;
+            }
+            rows.push((row, shown));
+        }
+    }
+    rows
+}
+
+fn style(cell: &Cell) -> Style {
+    let Some(task) = cell.task() else {
+        return match cell {
+            Cell::All => Style::new().bold(),
+            Cell::Outside | Cell::Forbidden(_) => Style::new().dimmed(),
+            _ => Style::new(),
+        };
+    };
+    let colour = COLOURS[task as usize % COLOURS.len()];
+    Style::new()
+        .bg_color(Some(Ansi256Color(colour).into()))
+        .fg_color(Some(Ansi256Color(16).into()))
+}
+
+/// Columns of numbers, the same in the whole picture, so that its boxes are alike.
+struct Sizes {
+    core: usize,
+    cell: usize,
+    threads: usize,
+    /// Cores of the largest group of this socket.
+    cores: usize,
+}
+
+impl Sizes {
+    fn of(picture: &Picture<'_>, socket: &SocketBox<'_>) -> Self {
+        let groups = || picture.sockets.iter().flat_map(|socket| &socket.groups);
+        let cores = || groups().flat_map(|group| &group.cores);
+        let cpus = cores().flat_map(|(_, cpus)| cpus.iter());
+        let most = |numbers: &mut dyn Iterator<Item = usize>| numbers.max().unwrap_or(1);
+        Self {
+            core: most(&mut cores().map(|(core, _)| core.to_string().len())),
+            cell: most(&mut cpus.map(|cpu| picture.cell(*cpu).text().len())),
+            threads: most(&mut cores().map(|(_, cpus)| cpus.len())),
+            cores: most(&mut socket.groups.iter().map(|group| group.cores.len())),
+        }
+    }
+
+    /// Cores beside each other: all, or a number that is easily counted.
+    fn per_row(&self, inner: usize) -> usize {
+        let core = self.core + 2 + self.threads * (self.cell + 1) - 1;
+        let fit = (inner + 2) / (core + 2);
+        if self.cores <= fit {
+            return self.cores;
+        }
+        let round = [64, 32, 16, 12, 8, 6, 4, 2];
+        round.into_iter().find(|count| *count <= fit).unwrap_or(1)
+    }
+}

@@ -1,0 +1,67 @@
+//! A line a task, as users of Open MPI know it: a bracket a socket, a slash between cores, a
+//! letter a hardware thread: `[B./..][../..]`.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use berth_placement::{CpuSet, Host};
+
+use super::step::Step;
+use crate::args::PlanArgs;
+use crate::parents::Parents;
+use crate::plan::socket_kind;
+use crate::progress::watched;
+
+/// The whole text.
+///
+/// # Errors
+/// Those of `out`.
+pub(crate) fn write(
+    out: &mut impl Write,
+    args: &PlanArgs,
+    on: &Host,
+    step: &Step,
+) -> io::Result<()> {
+    let Some(machine) = on.machine.as_deref() else {
+        return Ok(());
+    };
+    let parents = Parents::new(machine, socket_kind(args.socket));
+    let mut maps: BTreeMap<(u32, u32), String> = BTreeMap::new();
+    for task in watched(step.tasks(), step.tasks) {
+        let place = task.place;
+        let count = step.across.counts()[place.node as usize];
+        let map = maps
+            .entry((count, place.local))
+            .or_insert_with(|| map(&parents, &task.plan().cpus, task.node_plan.is_bound()));
+        match step.node_count() {
+            1 => writeln!(out, "task {} {map}", task.id)?,
+            _ => writeln!(
+                out,
+                "task {} {} {map}",
+                task.id,
+                step.names.long(place.node)
+            )?,
+        }
+    }
+    Ok(())
+}
+
+fn map(parents: &Parents<'_>, cpus: &CpuSet, bound: bool) -> String {
+    if !bound {
+        return "not bound".into();
+    }
+    let letter = |cpu| if cpus.contains(cpu) { 'B' } else { '.' };
+    let core = |id: &_| {
+        parents
+            .cpus_of(*id)
+            .iter()
+            .map(|cpu| letter(*cpu))
+            .collect::<String>()
+    };
+    let socket = |cores: &Vec<_>| cores.iter().map(core).collect::<Vec<_>>().join("/");
+    let sockets = parents
+        .sockets
+        .iter()
+        .map(|cores| format!("[{}]", socket(cores)));
+    sockets.collect()
+}

@@ -1,0 +1,311 @@
+//! `--explain`: for each task the rule that applied, what was looked at and rejected, and what
+//! would change it, in the user's words. The rules are those of `planner.rs` in berth-placement.
+
+use std::io::Write;
+
+use berth_placement::available::{Available, Owned};
+use berth_placement::chosen::places;
+use berth_placement::rule::Chosen;
+use berth_placement::{CpuSet, Host, Level, Mode, Order, Plan, PuTable, Request, Rule};
+
+use super::request::request;
+use super::step::Step;
+use crate::Failure;
+use crate::args::PlanArgs;
+use crate::parents::Parents;
+use crate::plan::socket_kind;
+use crate::srun_options::level_from;
+
+/// Writes the explanation behind an answer.
+///
+/// # Errors
+/// Those of `out`.
+pub(crate) fn write(
+    out: &mut impl Write,
+    args: &PlanArgs,
+    on: &Host,
+    step: &Step,
+) -> Result<(), Failure> {
+    writeln!(out)?;
+    for line in lines(args, on, step)? {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+/// The same, line by line: once for each number of tasks a node may have.
+pub(crate) fn lines(args: &PlanArgs, on: &Host, step: &Step) -> Result<Vec<String>, Failure> {
+    let mut lines = Vec::new();
+    for (count, plan) in step.plans() {
+        let ask = request(args, on, count)?;
+        if step.node_count() > 1 {
+            lines.push(format!(
+                "on a node with {count} of the tasks, by their local numbers:"
+            ));
+        }
+        lines.extend(one_node(args, on, &ask, plan));
+    }
+    Ok(lines)
+}
+
+fn one_node(args: &PlanArgs, on: &Host, ask: &Request, plan: &Plan) -> Vec<String> {
+    let table = PuTable::new(on, ask.rules.fixes);
+    let available = Available::of(ask, on, &table);
+    let mut lines = vec![format!("why         {}", why(args, ask, plan, &available))];
+    let not = |line| format!("not         {line}");
+    lines.extend(rejected(ask, plan, &available.owned).into_iter().map(not));
+    if let Rule::Level { order, .. } = plan.rule {
+        lines.push(format!("order       {}", order_why(args, ask, order)));
+    }
+    let parents = on
+        .machine
+        .as_deref()
+        .map(|machine| Parents::new(machine, socket_kind(args.socket)));
+    lines.extend((0..plan.tasks.len()).map(|id| task_line(ask, plan, parents.as_ref(), id)));
+    let change = |line| format!("change      {line}");
+    lines.extend(changes(ask, on, plan).into_iter().map(change));
+    lines
+}
+
+fn wanted(ask: &Request) -> String {
+    let all = u64::from(ask.tasks) * u64::from(ask.cpus_per_task);
+    let tasks = counted(ask.tasks, "task", "tasks");
+    match ask.cpus_per_task {
+        1 => format!("{tasks} × 1 CPU = {all}"),
+        each => format!("{tasks} × {each} CPUs = {all}"),
+    }
+}
+
+fn counted(count: u32, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
+}
+
+fn why(args: &PlanArgs, ask: &Request, plan: &Plan, available: &Available) -> String {
+    let own = &available.cpus;
+    match &plan.rule {
+        Rule::Free { whole: true } => {
+            "nothing is bound: --cpu-bind=none, and the step has the whole node".into()
+        }
+        Rule::Free { whole: false } => format!(
+            "all of the step's CPUs ({own}) for every task: --cpu-bind=none, on a part of the node"
+        ),
+        Rule::Asked(word) => format!("--cpu-bind={word} spells the CPUs out; nothing is chosen"),
+        Rule::Level { level, chosen, .. } => {
+            level_why(args, ask, *level, *chosen, &available.owned)
+        }
+        Rule::NoMatch => format!(
+            "all of the step's CPUs ({own}) for every task: no level is asked, and {} is not the \
+             number of anything it has whole",
+            wanted(ask)
+        ),
+        Rule::Overcommit => format!(
+            "all of the step's CPUs ({own}) for every task: --overcommit, and there are fewer \
+             CPUs than asked"
+        ),
+        Rule::Binding(binding) => format!(
+            "--binding={binding}: cores by Grid Engine's rules, free ones first; Slurm's own \
+             levels are not looked at"
+        ),
+        Rule::BindingFailed => {
+            "all of the step's CPUs: the --binding cannot be had, and is not strict:".into()
+        }
+        Rule::Batch => format!("all of the job's CPUs here ({own}): it is a batch script"),
+    }
+}
+
+fn level_why(
+    args: &PlanArgs,
+    ask: &Request,
+    level: Level,
+    chosen: Chosen,
+    owned: &Owned,
+) -> String {
+    match chosen {
+        Chosen::Asked => format!("{level}, because {}", level_from(args)),
+        Chosen::Site => format!(
+            "{level}, because no level is asked, none fits exactly, and the site says \
+             autobind={level}"
+        ),
+        Chosen::Exact => {
+            let has = match level {
+                Level::Sockets => counted(owned.sockets, "whole socket", "whole sockets"),
+                Level::Cores => counted(owned.cores, "whole core", "whole cores"),
+                Level::Threads | Level::Ldoms => {
+                    counted(owned.threads, "hardware thread", "hardware threads")
+                }
+            };
+            format!(
+                "{level}, because no level is asked, and {} are as many as the step's {has}",
+                wanted(ask)
+            )
+        }
+    }
+}
+
+/// The levels that automatic binding looked at before the one it took.
+fn rejected(ask: &Request, plan: &Plan, owned: &Owned) -> Vec<String> {
+    let part = |count| match count {
+        0 => String::new(),
+        count => format!(" and {count} in part"),
+    };
+    let sockets = format!(
+        "sockets: the step has {} whole{}",
+        owned.sockets,
+        part(owned.part_sockets)
+    );
+    let cores = format!(
+        "cores: it has {} whole{}",
+        owned.cores,
+        part(owned.part_cores)
+    );
+    let threads = format!("threads: it has {}", owned.threads);
+    let looked = match &plan.rule {
+        Rule::Level {
+            chosen: Chosen::Exact,
+            level,
+            ..
+        } => match level {
+            Level::Sockets => 0,
+            Level::Cores => 1,
+            Level::Threads | Level::Ldoms => 2,
+        },
+        Rule::Level {
+            chosen: Chosen::Site,
+            ..
+        }
+        | Rule::NoMatch => 3,
+        _ => 0,
+    };
+    let all = u64::from(ask.tasks) * u64::from(ask.cpus_per_task);
+    [sockets, cores, threads]
+        .into_iter()
+        .take(looked)
+        .map(|line| format!("{line}, asked are {all}"))
+        .collect()
+}
+
+fn order_why(args: &PlanArgs, ask: &Request, order: Order) -> String {
+    let means = match order {
+        Order::Block => "one socket is filled, then the next",
+        Order::Cyclic => "each task goes to the next socket",
+        Order::Fcyclic => "each CPU comes from the next socket, also within a task",
+    };
+    let by = match (&args.distribution, ask.distribution.sockets) {
+        (Some(asked), Some(_)) => format!("-m {asked}"),
+        (Some(asked), None) if asked.plane_size.is_some() => format!("-m {asked}"),
+        (Some(asked), None) => format!("-m {asked} leaves the sockets to the default"),
+        (None, _) => "the default".into(),
+    };
+    format!("{order} over the sockets ({by}): {means}")
+}
+
+fn task_line(ask: &Request, plan: &Plan, parents: Option<&Parents<'_>>, id: usize) -> String {
+    let task = &plan.tasks[id];
+    let mut text = format!("task {id:<6} ");
+    if !plan.is_bound() {
+        return text + "every CPU of the node";
+    }
+    text += &place(parents, &task.cpus);
+    if let Some(chosen) = &plan.chosen {
+        text += &format!("; chosen: {}", places(chosen.of_task(id)));
+    }
+    if let Some(entry) = entry(ask, id) {
+        text += &format!("; {entry}");
+    }
+    let asked = plan.cpus_per_task as usize;
+    let is_level = matches!(plan.rule, Rule::Level { .. });
+    if is_level && task.cpus.count() > asked {
+        text += &format!("; whole objects of the level, {asked} asked");
+    } else if is_level && task.cpus.count() < asked {
+        text += &format!("; fewer than the {asked} asked");
+    }
+    let shared: Vec<_> = plan.tasks[..id]
+        .iter()
+        .enumerate()
+        .filter(|(_, other)| other.cpus.intersects(&task.cpus))
+        .map(|(other, _)| other.to_string())
+        .take(4)
+        .collect();
+    match shared.as_slice() {
+        [] => text,
+        [one] => format!("{text}; shared with task {one}"),
+        [first @ .., _] if shared.len() == 4 => {
+            format!("{text}; shared with tasks {}, …", first.join(", "))
+        }
+        all => format!("{text}; shared with tasks {}", all.join(", ")),
+    }
+}
+
+/// `core 3 of socket 0 (CPUs 3,11)`
+fn place(parents: Option<&Parents<'_>>, cpus: &CpuSet) -> String {
+    let noun = if cpus.count() == 1 { "CPU" } else { "CPUs" };
+    let Some(parents) = parents else {
+        return format!("{noun} {cpus}");
+    };
+    let [sockets, _, cores] = parents.of(cpus);
+    let plural = |list: &str, noun: &str| match list.contains([',', '-']) {
+        true => format!("{noun}s {list}"),
+        false => format!("{noun} {list}"),
+    };
+    format!(
+        "{} of {} ({noun} {cpus})",
+        plural(&cores, "core"),
+        plural(&sockets, "socket")
+    )
+}
+
+/// Which entry of a list is a task's.
+fn entry(ask: &Request, id: usize) -> Option<String> {
+    let length = match ask.cpu_bind.mode.as_ref()? {
+        Mode::MapCpu(list) => list.len(),
+        Mode::MapLdom(list) => list.len(),
+        Mode::MaskCpu(list) | Mode::MaskLdom(list) => list.len(),
+        _ => return None,
+    };
+    let at = id.checked_rem(length)?;
+    let again = if id >= length {
+        ", which starts again"
+    } else {
+        ""
+    };
+    Some(format!("entry {} of the list{again}", at + 1))
+}
+
+fn changes(ask: &Request, on: &Host, plan: &Plan) -> Vec<String> {
+    let mut changes = Vec::new();
+    let threads = on.shape.threads > 1;
+    match &plan.rule {
+        Rule::Level { level, order, .. } => {
+            if *order == Order::Cyclic && ask.distribution.sockets.is_none() && on.shape.sockets > 1
+            {
+                changes.push(
+                    "-m block:block puts neighbours beside each other, one socket after the other"
+                        .into(),
+                );
+            }
+            if *order == Order::Block && on.shape.sockets > 1 {
+                changes.push("-m block:cyclic spreads the tasks over the sockets".into());
+            }
+            if *level == Level::Cores && threads && ask.threads_per_core.is_none() {
+                changes.push("--hint=nomultithread gives one hardware thread of each core, --cpu-bind=threads as few threads as asked".into());
+            }
+            if *level == Level::Threads && threads {
+                changes.push("--cpu-bind=cores gives each task whole cores".into());
+            }
+        }
+        Rule::NoMatch => changes.push(
+            "--cpu-bind=cores (or threads, sockets) binds whatever the numbers; so does -c, if \
+             tasks × CPUs fill whole cores"
+                .into(),
+        ),
+        Rule::Free { .. } => {
+            changes.push("--cpu-bind=cores gives each task cores of its own".into())
+        }
+        Rule::Asked(_) => changes
+            .push("--cpu-bind=cores has them chosen, on every node by its own numbers".into()),
+        Rule::Overcommit => changes.push("fewer tasks or a smaller -c bind each task".into()),
+        Rule::BindingFailed => changes.push("the note says which --binding fits".into()),
+        Rule::Binding(_) | Rule::Batch => {}
+    }
+    changes
+}

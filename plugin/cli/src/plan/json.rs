@@ -1,0 +1,167 @@
+//! A plan for scripts: `berth-plan`, version 1. A field may be added within a version; none
+//! changes its meaning or goes away. Tasks are written one by one, so that a million fit.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use berth_placement::chosen::places;
+use berth_placement::{CpuSet, Host};
+use serde::{Serialize, Serializer};
+
+use super::explain;
+use super::step::{Step, Task};
+use super::table::allocation;
+use crate::Failure;
+use crate::args::PlanArgs;
+use crate::parents::Parents;
+use crate::plan::{notes, socket_kind};
+use crate::progress::watched;
+
+/// The whole answer.
+#[derive(Serialize)]
+struct Document<'a> {
+    /// `berth-plan`
+    format: &'static str,
+    version: u32,
+    machine: MachineJson<'a>,
+    allocation: String,
+    /// What decided, by the number of tasks on a node.
+    rules: BTreeMap<u32, String>,
+    bound: bool,
+    /// `-c` as served, by the number of tasks on a node.
+    cpus_per_task: BTreeMap<u32, u32>,
+    notes: Vec<String>,
+    nodes: Vec<NodeJson<'a>>,
+    #[serde(serialize_with = "one_by_one")]
+    tasks: RefCell<Option<Tasks<'a>>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    explanation: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct MachineJson<'a> {
+    source: &'a str,
+    sockets: u32,
+    cores_per_socket: u32,
+    threads_per_core: u32,
+    topology: Option<String>,
+}
+
+#[derive(Serialize)]
+struct NodeJson<'a> {
+    name: std::borrow::Cow<'a, str>,
+    tasks: u32,
+    /// As in the launch message; absent where nothing is bound.
+    masks: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct TaskJson {
+    task: u32,
+    /// Position of the node in `nodes`.
+    node: u32,
+    local: u32,
+    /// Kernel numbers as a list, `0-3,8`; absent where nothing is bound.
+    cpus: Option<String>,
+    mask: Option<String>,
+    sockets: String,
+    numa_nodes: String,
+    cores: String,
+    /// NUMA nodes of its memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<String>,
+    /// `SOCKET,CORE:…` that a --binding chose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chosen: Option<String>,
+}
+
+struct Tasks<'a> {
+    step: &'a Step,
+    parents: Option<Parents<'a>>,
+}
+
+impl Tasks<'_> {
+    fn json(&self, task: Task<'_>) -> TaskJson {
+        let plan = task.plan();
+        let bound = task.node_plan.is_bound();
+        let touched = |cpus: &CpuSet| self.parents.as_ref().map(|parents| parents.of(cpus));
+        let [sockets, numa_nodes, cores] = touched(&plan.cpus).unwrap_or_default();
+        let chosen = task.node_plan.chosen.as_ref();
+        TaskJson {
+            task: task.id,
+            node: task.place.node,
+            local: task.place.local,
+            cpus: bound.then(|| plan.cpus.to_string()),
+            mask: bound.then(|| plan.cpus.to_short_hex()),
+            sockets,
+            numa_nodes,
+            cores,
+            memory: plan.mems.as_ref().map(ToString::to_string),
+            chosen: chosen.map(|chosen| places(chosen.of_task(task.place.local as usize))),
+        }
+    }
+}
+
+fn one_by_one<S: Serializer>(tasks: &RefCell<Option<Tasks<'_>>>, to: S) -> Result<S::Ok, S::Error> {
+    let tasks = tasks.take();
+    let items = tasks.iter().flat_map(|tasks| {
+        watched(tasks.step.tasks(), tasks.step.tasks).map(|task| tasks.json(task))
+    });
+    to.collect_seq(items)
+}
+
+/// Writes it.
+///
+/// # Errors
+/// Those of `out`.
+pub(crate) fn write(
+    out: &mut impl Write,
+    args: &PlanArgs,
+    on: &Host,
+    step: &Step,
+) -> Result<(), Failure> {
+    let machine = on.machine.as_deref();
+    let kind = socket_kind(args.socket);
+    let counts = (0..).zip(step.across.counts());
+    let document = Document {
+        format: "berth-plan",
+        version: 1,
+        machine: MachineJson {
+            source: &args.machine,
+            sockets: on.shape.sockets,
+            cores_per_socket: on.shape.cores,
+            threads_per_core: on.shape.threads,
+            topology: machine.map(|machine| machine.topology_string(kind)),
+        },
+        allocation: allocation(args),
+        rules: step
+            .plans()
+            .map(|(count, plan)| (count, plan.rule.to_string()))
+            .collect(),
+        bound: step.is_bound(),
+        cpus_per_task: step
+            .plans()
+            .map(|(count, plan)| (count, plan.cpus_per_task))
+            .collect(),
+        notes: notes(args, on, step),
+        nodes: counts
+            .map(|(node, tasks)| NodeJson {
+                name: step.names.long(node),
+                tasks: *tasks,
+                masks: step.plan_of(node).message.text(),
+            })
+            .collect(),
+        tasks: RefCell::new(Some(Tasks {
+            step,
+            parents: machine.map(|machine| Parents::new(machine, kind)),
+        })),
+        explanation: match args.explain {
+            true => explain::lines(args, on, step)?,
+            false => Vec::new(),
+        },
+    };
+    serde_json::to_writer_pretty(&mut *out, &document)?;
+    writeln!(out)?;
+    Ok(())
+}

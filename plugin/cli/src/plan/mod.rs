@@ -1,0 +1,149 @@
+//! `berth plan`: one request, or a file of them, answered in the format asked for.
+
+mod batch;
+mod brackets;
+mod explain;
+mod json;
+mod pictures;
+mod rankfile;
+mod request;
+mod step;
+mod table;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use berth_placement::{Host, Plan};
+
+use crate::Failure;
+use crate::args::{Format, PlanArgs};
+use crate::progress::watched;
+use crate::say;
+use crate::srun_options::{ExtraNodeInfo, derive};
+
+pub(crate) use request::{host, socket_kind};
+pub(crate) use step::Step;
+
+/// What came of one request.
+pub(crate) enum Answer {
+    /// The step would run.
+    Planned(Box<Step>),
+    /// It would be refused, with the reason.
+    Refused(String),
+}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// A machine or file that cannot be read, an output that cannot be written.
+pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
+    if let Some(path) = &args.batch {
+        return batch::run(args, path);
+    }
+    let on = host(args)?;
+    let step = match answer(args, &on)? {
+        Answer::Planned(step) => step,
+        Answer::Refused(why) => {
+            say::refused(&why);
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    let mut out = say::output();
+    show(args, &on, &step, &mut out)?;
+    if args.explain && args.format != Some(Format::Json) {
+        explain::write(&mut out, args, &on, &step)?;
+    }
+    out.flush()?;
+    for note in notes(args, &on, &step) {
+        say::note(&note);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(args: &PlanArgs, on: &Host, step: &Step, out: &mut impl Write) -> Result<(), Failure> {
+    match args.format.unwrap_or(Format::Table) {
+        Format::Table => table::write(out, args, on, step)?,
+        Format::Masks => {
+            for node in 0..step.node_count() {
+                writeln!(out, "{}", masks(step.plan_of(node)))?;
+            }
+        }
+        Format::Cpus => {
+            if !step.is_bound() {
+                writeln!(out, "none")?;
+                return Ok(());
+            }
+            for task in watched(step.tasks(), step.tasks) {
+                writeln!(out, "{}", task.plan().cpus)?;
+            }
+        }
+        Format::Json => json::write(out, args, on, step)?,
+        Format::Tree => pictures::tree(out, args, on, step)?,
+        Format::Svg => pictures::svg(out, args, on, step)?,
+        Format::Brackets => brackets::write(out, args, on, step)?,
+        Format::Rankfile => rankfile::write(out, args, on, step)?,
+    }
+    Ok(())
+}
+
+/// Plans one request.
+///
+/// # Errors
+/// Options that do not fit the machine.
+pub(crate) fn answer(args: &PlanArgs, on: &Host) -> Result<Answer, Failure> {
+    if let Some(why) = unmet(args, on).filter(|_| is_job(args)) {
+        return Ok(Answer::Refused(why));
+    }
+    Ok(match step::step(args, on)? {
+        Ok(step) => Answer::Planned(Box::new(step)),
+        Err(why) => Answer::Refused(why),
+    })
+}
+
+/// Why slurmctld would not choose this node for a job.
+fn unmet(args: &PlanArgs, on: &Host) -> Option<String> {
+    let parts = ExtraNodeInfo::at_least(args.sockets_per_node, args.cores_per_socket);
+    let extra = args.extra_node_info.as_ref().unwrap_or(&parts);
+    extra.unmet(on.machine.as_ref()?, socket_kind(args.socket))
+}
+
+/// Whether the request would have to find its node, or is a step on cores that it has.
+fn is_job(args: &PlanArgs) -> bool {
+    args.cores.is_none() && args.cpus.is_none()
+}
+
+/// What the user should know, from srun's ways and from the plans.
+pub(crate) fn notes(args: &PlanArgs, on: &Host, step: &Step) -> Vec<String> {
+    let mut notes: Vec<_> = derive(args).note.into_iter().collect();
+    notes.extend(step.notes.iter().cloned());
+    // A step in an allocation is not compared with its nodes (`_step_create`); a job is.
+    notes.extend(unmet(args, on).map(|why| format!("as a job of its own it never starts: {why}")));
+    if args.exact && is_job(args) {
+        notes.push(
+            "--exact has slurmctld choose the cores, which is not planned here; name them with \
+             --cores"
+                .into(),
+        );
+    }
+    let spelled = [
+        args.cpu_bind
+            .as_ref()
+            .and_then(|bind| bind.note("--cpu-bind")),
+        args.mem_bind
+            .as_ref()
+            .and_then(|bind| bind.note("--mem-bind")),
+    ];
+    notes.extend(spelled.into_iter().flatten());
+    let plans = step.plans().flat_map(|(_, plan)| &plan.notes);
+    for note in plans.map(ToString::to_string) {
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    notes
+}
+
+/// Exactly the text in the launch message.
+pub(crate) fn masks(plan: &Plan) -> &str {
+    plan.message.text().unwrap_or("none")
+}

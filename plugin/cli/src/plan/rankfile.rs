@@ -1,0 +1,52 @@
+//! Open MPI's rank file: a line a task with its node and its cores as `SOCKET:CORE`, for an
+//! mpirun that is to bind as the step would.
+
+use std::io::Write;
+
+use berth_placement::Host;
+
+use super::step::Step;
+use crate::Failure;
+use crate::args::PlanArgs;
+use crate::parents::Parents;
+use crate::plan::socket_kind;
+use crate::progress::watched;
+
+/// The whole text.
+///
+/// # Errors
+/// A plan that binds nothing, and those of `out`.
+pub(crate) fn write(
+    out: &mut impl Write,
+    args: &PlanArgs,
+    on: &Host,
+    step: &Step,
+) -> Result<(), Failure> {
+    let Some(machine) = on.machine.as_deref().filter(|_| step.is_bound()) else {
+        return Err(
+            "nothing is bound, so there is no core to write into a rank file; ask for a \
+                    level, as --cpu-bind=cores"
+                .into(),
+        );
+    };
+    let parents = Parents::new(machine, socket_kind(args.socket));
+    for task in watched(step.tasks(), step.tasks) {
+        let told = task.node_plan.chosen.as_ref();
+        let cpus = match told {
+            Some(chosen) => chosen.cpus_of_task(task.place.local as usize),
+            None => task.plan().cpus.clone(),
+        };
+        let cores = parents.cores_of(&cpus);
+        let slots: Vec<_> = cores
+            .map(|place| format!("{}:{}", place.socket, place.core))
+            .collect();
+        writeln!(
+            out,
+            "rank {}={} slot={}",
+            task.id,
+            step.names.long(task.place.node),
+            slots.join(",")
+        )?;
+    }
+    Ok(())
+}

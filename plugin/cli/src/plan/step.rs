@@ -1,0 +1,213 @@
+//! A step over its nodes: how many tasks each has, and the plan of each such number.
+//! In: options and a machine that all nodes are like. Out: the step's tasks in order, each with
+//! its node and plan. Nothing is kept for a task: a million cost no memory.
+
+use std::collections::BTreeMap;
+
+use berth_placement::across::TaskPlace;
+use berth_placement::available::Available;
+use berth_placement::{Across, AcrossHosts, Host, Plan, PuTable, Refusal, Request, TaskPlan, plan};
+
+use super::request::request;
+use crate::Failure;
+use crate::args::PlanArgs;
+use crate::nodes::{Names, NodeCount, nodes};
+
+/// A step's tasks of one node are counted in 16 bits.
+const MOST_ON_A_NODE: u32 = u16::MAX as u32;
+
+/// A planned step.
+pub(crate) struct Step {
+    pub names: Names,
+    pub across: Across,
+    pub tasks: u32,
+    /// What the user should know of the layout.
+    pub notes: Vec<String>,
+    plans: BTreeMap<u32, Plan>,
+}
+
+/// One task of a step.
+#[derive(Clone, Copy)]
+pub(crate) struct Task<'a> {
+    pub id: u32,
+    pub place: TaskPlace,
+    pub node_plan: &'a Plan,
+}
+
+impl<'a> Task<'a> {
+    pub(crate) fn plan(&self) -> &'a TaskPlan {
+        &self.node_plan.tasks[self.place.local as usize]
+    }
+}
+
+impl Step {
+    /// Every task, by its number in the step.
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = Task<'_>> {
+        (0..).zip(self.across.places()).map(|(id, place)| Task {
+            id,
+            place,
+            node_plan: self.plan_of(place.node),
+        })
+    }
+
+    /// How many nodes there are.
+    pub(crate) fn node_count(&self) -> u32 {
+        self.across.counts().len() as u32
+    }
+
+    /// What a node's slurmd plans.
+    pub(crate) fn plan_of(&self, node: u32) -> &Plan {
+        &self.plans[&self.across.counts()[node as usize]]
+    }
+
+    /// Each different plan, with the number of tasks that leads to it.
+    pub(crate) fn plans(&self) -> impl Iterator<Item = (u32, &Plan)> {
+        self.plans.iter().map(|(count, plan)| (*count, plan))
+    }
+
+    /// The numbers of each node's tasks, by local id.
+    pub(crate) fn tasks_by_node(&self) -> Vec<Vec<u32>> {
+        let mut nodes = vec![Vec::new(); self.node_count() as usize];
+        for (id, place) in (0..).zip(self.across.places()) {
+            nodes[place.node as usize].push(id);
+        }
+        nodes
+    }
+
+    /// Whether any task is bound.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.plans.values().any(Plan::is_bound)
+    }
+}
+
+/// Lays a step out over its nodes and plans each.
+///
+/// # Errors
+/// Options that do not fit the machine or each other. Within: why the step would be refused.
+pub(crate) fn step(args: &PlanArgs, on: &Host) -> Result<Result<Step, String>, Failure> {
+    let nodes = nodes(args)?;
+    let one = request(args, on, 1)?;
+    let tasks = match (&nodes.of_tasks, args.ntasks) {
+        (Some(listed), None) => listed.len() as u32,
+        (_, Some(tasks)) => tasks,
+        (None, None) => nodes.count * args.ntasks_per_node.unwrap_or(1),
+    };
+    let mut notes = Vec::new();
+    let count = nodes.count.min(tasks);
+    if count < nodes.count {
+        notes.push(format!(
+            "{tasks} tasks need no {} nodes: srun takes {count} of them",
+            nodes.count
+        ));
+    }
+    if let Some(why) = too_many(args, tasks, count) {
+        return Ok(Err(why));
+    }
+    let across = match nodes.of_tasks {
+        Some(listed) if listed.len() as u32 == tasks => Across::listed(listed),
+        Some(listed) => {
+            return Ok(Err(format!(
+                "-n asks for {tasks} tasks and the list of nodes has {}; -m arbitrary takes one a \
+                 task: ask for -n {}",
+                listed.len(),
+                listed.len()
+            )));
+        }
+        None if args
+            .distribution
+            .is_some_and(|asked| asked.hosts == AcrossHosts::Arbitrary) =>
+        {
+            return Err(
+                "-m arbitrary takes each task's node from a list; give it with -w, or in a \
+                        file named by SLURM_HOSTFILE"
+                    .into(),
+            );
+        }
+        None => {
+            let room = vec![room(args, on, &one); count as usize];
+            Across::new(&room, tasks, &args.distribution.unwrap_or_default())
+        }
+    };
+    Ok(planned(args, on, across, one)?.map(|plans| Step {
+        names: nodes.names,
+        tasks,
+        notes,
+        plans: plans.0,
+        across: plans.1,
+    }))
+}
+
+type Planned = (BTreeMap<u32, Plan>, Across);
+
+fn planned(
+    args: &PlanArgs,
+    on: &Host,
+    across: Across,
+    one: Request,
+) -> Result<Result<Planned, String>, Failure> {
+    let mut plans = BTreeMap::new();
+    for &count in across.counts() {
+        if plans.contains_key(&count) {
+            continue;
+        }
+        let ask = Request {
+            tasks: count,
+            ..one.clone()
+        };
+        match plan(&ask, on) {
+            Ok(plan) => {
+                plans.insert(count, plan);
+            }
+            Err(why @ Refusal::NoTasks) => return Err(why.into()),
+            Err(why) if across.counts().len() == 1 => return Ok(Err(why.to_string())),
+            Err(why) => {
+                let of = if args.ntasks.is_some() { "gets" } else { "has" };
+                return Ok(Err(format!("a node that {of} {count} of the tasks: {why}")));
+            }
+        }
+    }
+    Ok(Ok((plans, across)))
+}
+
+fn too_many(args: &PlanArgs, tasks: u32, nodes: u32) -> Option<String> {
+    let each = tasks.div_ceil(nodes.max(1));
+    if let Some(most) = args.ntasks_per_node.filter(|most| each > *most) {
+        let nodes_asked = args.nodes.map_or(1, |NodeCount(count)| count);
+        return Some(format!(
+            "{tasks} tasks asked, at most {most} a node, and this is a plan of {nodes} node(s): ask \
+             for -N {}{}",
+            tasks.div_ceil(most),
+            if nodes_asked == 1 {
+                ", or for this node's share with -n"
+            } else {
+                ""
+            }
+        ));
+    }
+    (each > MOST_ON_A_NODE).then(|| {
+        format!(
+            "{tasks} tasks on {nodes} node(s) are {each} on one; Slurm counts to {MOST_ON_A_NODE}: \
+             ask for more nodes (-N) or fewer tasks"
+        )
+    })
+}
+
+/// How many tasks slurmctld believes a node has CPUs for (`step_layout_create`).
+fn room(args: &PlanArgs, on: &Host, one: &Request) -> u32 {
+    let table = PuTable::new(on, one.rules.fixes);
+    let threads = on.shape.threads.max(1);
+    let single = one.threads_per_core == Some(1) || one.cpu_bind.one_thread;
+    let mut cpus = Available::of(one, on, &table).count;
+    if single || on.shape.cpus_are_cores {
+        cpus /= threads;
+    }
+    let each = args.cpus_per_task.max(1);
+    let whole_core = !single && one.ntasks_per_core == Some(1) && each < threads;
+    let each = if whole_core { threads } else { each };
+    let room = (cpus / each).max(1);
+    // slurmctld holds tasks against CPUs here: with -c 2 the limit is twice as wide.
+    match args.ntasks_per_node {
+        Some(most) => room.min(most.saturating_mul(each)),
+        None => room,
+    }
+}

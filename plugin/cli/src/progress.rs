@@ -1,0 +1,56 @@
+//! A progress bar for what takes longer than a second; only where somebody sees it and it is
+//! not in the way of the answer.
+
+use std::io::{IsTerminal, stderr, stdout};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// The clock is looked at once for so many items.
+const STEP: u32 = 4096;
+
+/// The same items; their number is shown on stderr if it takes long.
+pub(crate) fn watched<T>(items: impl Iterator<Item = T>, count: u32) -> impl Iterator<Item = T> {
+    let bar = (stderr().is_terminal() && !stdout().is_terminal()).then(|| {
+        let bar = ProgressBar::with_draw_target(Some(count.into()), ProgressDrawTarget::hidden());
+        let style =
+            ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} tasks, {eta}");
+        match style {
+            Ok(style) => bar.with_style(style),
+            Err(_) => bar,
+        }
+    });
+    let mut watch = Watch {
+        bar,
+        since: Instant::now(),
+        seen: 0,
+    };
+    items.inspect(move |_| watch.one_more())
+}
+
+struct Watch {
+    bar: Option<ProgressBar>,
+    since: Instant,
+    seen: u32,
+}
+
+impl Watch {
+    fn one_more(&mut self) {
+        self.seen += 1;
+        let Some(bar) = self.bar.as_ref().filter(|_| self.seen.is_multiple_of(STEP)) else {
+            return;
+        };
+        if bar.is_hidden() && self.since.elapsed() > Duration::from_secs(1) {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        bar.set_position(self.seen.into());
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! The command's manners: what it does with nonsense, with nobody listening, with no colours.
+
+use std::fs::File;
+use std::io::Read;
+use std::process::{Command, Output, Stdio};
+
+fn berth(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_berth"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn a_machine_that_is_none_is_told_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let broken = path("broken.xml");
+    std::fs::write(&broken, "<topology><object type=\"Machine\"").unwrap();
+    let binary = path("binary.xml");
+    std::fs::write(&binary, [0_u8, 159, 146, 150].repeat(1000)).unwrap();
+    // A file of a gigabyte without its blocks.
+    let huge = path("huge.xml");
+    File::create(&huge).unwrap().set_len(1 << 30).unwrap();
+    let no_cores = path("no-cores.xml");
+    std::fs::write(
+        &no_cores,
+        "<?xml version=\"1.0\"?>\n<topology version=\"2.0\"><object type=\"Machine\" os_index=\"0\" \
+         cpuset=\"0x0\" complete_cpuset=\"0x0\" allowed_cpuset=\"0x0\" nodeset=\"0x1\" \
+         complete_nodeset=\"0x1\" allowed_nodeset=\"0x1\" gp_index=\"1\"></object></topology>",
+    )
+    .unwrap();
+    let folder_name = folder.path().to_string_lossy().into_owned();
+    for machine in [
+        broken.as_str(),
+        &binary,
+        &huge,
+        &no_cores,
+        &folder_name,
+        "",
+        "pack:0 core:4 pu:1",
+        "pack:2 core:0 pu:1",
+        "pack:2 core:4 pu:-1",
+        "no machine at all",
+        "/no/such/file",
+        "pack:99999999 pu:99",
+    ] {
+        for command in [
+            &["plan", "-n2", "--machine"][..],
+            &["topo", "--machine"],
+            &["discover", "--machine"],
+        ] {
+            let done = berth(&[command, &[machine]].concat());
+            let said = String::from_utf8_lossy(&done.stderr).into_owned();
+            assert_eq!(done.status.code(), Some(1), "{machine}: {said}");
+            assert!(
+                said.starts_with("berth: ") && !said.contains("panicked"),
+                "{machine}: {said}"
+            );
+            assert_eq!(done.stdout, b"", "{machine}");
+        }
+    }
+}
+
+/// As `berth … | head -1`: the end is quiet, whatever was left to say.
+#[test]
+fn nobody_reads_to_the_end() {
+    for arguments in [
+        &[
+            "plan",
+            "--machine",
+            "pack:2 core:4 pu:2",
+            "-N2000",
+            "--ntasks-per-node=16",
+        ][..],
+        &[
+            "plan",
+            "--machine",
+            "pack:2 core:4 pu:2",
+            "-N2000",
+            "--ntasks-per-node=16",
+            "--format=json",
+        ],
+        &[
+            "plan",
+            "--machine",
+            "pack:2 core:4 pu:2",
+            "-N2000",
+            "--ntasks-per-node=16",
+            "--format=cpus",
+        ],
+        &[
+            "plan",
+            "--machine",
+            "pack:2 core:64 pu:2",
+            "-N200",
+            "--format=tree",
+        ],
+        &["topo", "--machine", "pack:4 core:256 pu:2"],
+        &["completions", "zsh"],
+    ] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_berth"))
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut first = [0; 1];
+        let mut pipe = child.stdout.take().unwrap();
+        pipe.read_exact(&mut first).unwrap();
+        drop(pipe);
+        let done = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(done.status.success(), "{arguments:?}: {said}");
+        assert!(
+            !said.contains("panicked") && !said.contains("Broken pipe"),
+            "{arguments:?}: {said}"
+        );
+    }
+}
+
+#[test]
+fn colours_are_asked_for_or_absent() {
+    let tree = [
+        "plan",
+        "--machine",
+        "pack:2 core:2 pu:1",
+        "-n2",
+        "--cpu-bind=cores",
+        "--format=tree",
+    ];
+    let plain = berth(&tree).stdout;
+    assert!(!plain.contains(&0x1b));
+    let coloured = berth(&[&tree[..], &["--color=always"]].concat()).stdout;
+    assert!(coloured.contains(&0x1b));
+    // Without its colours it says the same.
+    let text = String::from_utf8(coloured).unwrap();
+    let mut stripped = String::new();
+    let mut rest = text.as_str();
+    while let Some(at) = rest.find('\u{1b}') {
+        stripped.push_str(&rest[..at]);
+        rest = &rest[at + rest[at..].find('m').unwrap() + 1..];
+    }
+    stripped.push_str(rest);
+    assert_eq!(stripped.as_bytes(), plain);
+}
+
+/// The machine's boxes never pass the width asked for, if a core fits in it at all.
+#[test]
+fn pictures_fit_their_width() {
+    for machine in [
+        "pack:2 core:64 pu:2",
+        "pack:4 core:2 pu:1",
+        "pack:1 core:12 pu:8",
+        "pack:2 numa:4 core:3 pu:2",
+    ] {
+        for width in [60, 80, 120, 200] {
+            let width = width.to_string();
+            let done = berth(&[
+                "topo",
+                "--machine",
+                machine,
+                "--format=tree",
+                "--width",
+                &width,
+            ]);
+            let text = String::from_utf8(done.stdout).unwrap();
+            let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+            assert!(
+                widest <= width.parse().unwrap(),
+                "{machine} at {width}:\n{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn short_help_fits_a_screen_and_has_examples() {
+    for command in ["plan", "topo", "status", "discover", "completions"] {
+        let help = String::from_utf8(berth(&[command, "-h"]).stdout).unwrap();
+        let lines = help.lines().count();
+        assert!(lines <= 50, "{command} -h has {lines} lines:\n{help}");
+        assert!(help.contains("Examples:"), "{command}");
+        let widest = help.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(
+            widest <= 100,
+            "{command} -h is {widest} columns wide:\n{help}"
+        );
+    }
+}
+
+#[test]
+fn every_shell_has_completions() {
+    for shell in ["bash", "zsh", "fish"] {
+        let done = berth(&["completions", shell]);
+        let text = String::from_utf8(done.stdout).unwrap();
+        assert!(
+            text.contains("cpu-bind") && text.contains("rankfile"),
+            "{shell}"
+        );
+    }
+}
