@@ -14,6 +14,7 @@ mod picture;
 mod plan;
 mod progress;
 mod ranges;
+mod report;
 mod say;
 mod srun_options;
 mod status;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan::run(args),
         Command::Topo(args) => topo::run(args),
         Command::Status(args) => status::run(args),
+        Command::Report(args) => report::run(args),
         Command::Discover(args) => discover::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),

@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Topo(TopoArgs),
     /// Show which steps are bound to which cores of this node
     Status(StatusArgs),
+    /// Run by each task of a step: show what it really has
+    Report(ReportArgs),
     /// Find this node's hardware and write it down for slurmd
     Discover(DiscoverArgs),
     /// Print a shell's completions
@@ -131,6 +133,50 @@ pub(crate) struct StatusArgs {
 pub(crate) enum StatusFormat {
     Table,
     Json,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  srun -N2 -n8 --cpu-bind=cores berth report       a block a node, a row a task
+  srun -n4 -c2 berth report --after 2 -- ./app     runs ./app; its threads after two seconds
+  mpirun -n 4 berth report                         works without Slurm too
+  srun … berth report --format json | berth report --merge -     one table of the whole step")]
+pub(crate) struct ReportArgs {
+    /// table, or json: a line a node
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub format: ReportFormat,
+    /// Seconds to wait for the other tasks of the node
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    pub wait: u64,
+    /// Seconds to let the program start its threads
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
+    pub after: f64,
+    /// Exit with 1 if a task has something else than was planned
+    #[arg(long)]
+    pub check: bool,
+    /// Read blocks in JSON and show the whole step in task order; - is stdin
+    #[arg(long, value_name = "FILE", conflicts_with = "program")]
+    pub merge: Option<PathBuf>,
+    /// What counts as a socket (slurmd: package, unless SlurmdParameters says otherwise)
+    #[arg(long, value_name = "KIND", default_value = "package")]
+    pub socket: Socket,
+    /// A program to run, and to look at
+    #[arg(last = true, value_name = "PROGRAM")]
+    pub program: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    Table,
+    Json,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let number = text
+        .parse()
+        .ok()
+        .filter(|number| (0.0..=86400.0).contains(number));
+    number.ok_or_else(|| "seconds from 0 to 86400 are asked for".into())
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

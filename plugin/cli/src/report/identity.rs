@@ -1,0 +1,119 @@
+//! Who this process is among the others: from Slurm's environment, or from the mpirun that
+//! started it.
+
+use std::env::var;
+
+/// A task among the tasks of its node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// Number in the step, or in MPI_COMM_WORLD.
+    pub task: u32,
+    /// Number on the node.
+    pub local: u32,
+    /// How many there are on the node.
+    pub local_count: u32,
+    /// Name of the node.
+    pub host: String,
+    /// What the tasks of one launch on one node have in common, and no others.
+    pub meeting: String,
+    /// Launched by Slurm itself: then berth's plan in the environment is this task's.
+    pub is_slurms: bool,
+}
+
+impl Identity {
+    /// From the environment; a process on its own is the only task.
+    pub(crate) fn of_this_task() -> Self {
+        from_mpirun().or_else(from_slurm).unwrap_or_else(|| Self {
+            task: 0,
+            local: 0,
+            local_count: 1,
+            host: host(),
+            meeting: format!("alone-{}", std::process::id()),
+            is_slurms: false,
+        })
+    }
+}
+
+fn number(name: &str) -> Option<u32> {
+    var(name).ok()?.parse().ok()
+}
+
+/// An mpirun's own variables come first: inside a step it passes Slurm's on as they are.
+fn from_mpirun() -> Option<Identity> {
+    let numbers = [
+        // Open MPI; MPICH's hydra.
+        [
+            "OMPI_COMM_WORLD_RANK",
+            "OMPI_COMM_WORLD_LOCAL_RANK",
+            "OMPI_COMM_WORLD_LOCAL_SIZE",
+        ],
+        ["PMI_RANK", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"],
+    ];
+    let found = numbers
+        .iter()
+        .find_map(|[rank, local, count]| Some((number(rank)?, number(local)?, number(count)?)));
+    let (task, local, local_count) = found?;
+    Some(Identity {
+        task,
+        local,
+        local_count,
+        host: host(),
+        meeting: format!("mpi-{}", nix::unistd::getppid()),
+        is_slurms: false,
+    })
+}
+
+fn from_slurm() -> Option<Identity> {
+    let (job, step) = (number("SLURM_JOB_ID")?, var("SLURM_STEP_ID").ok()?);
+    let node = number("SLURM_NODEID").unwrap_or(0);
+    let counts = var("SLURM_STEP_TASKS_PER_NODE").ok()?;
+    // Two slurmds of one host, and two components of a job, have meetings of their own:
+    // components count their nodes on.
+    let host = var("SLURMD_NODENAME").unwrap_or_else(|_| host());
+    Some(Identity {
+        task: number("SLURM_PROCID")?,
+        local: number("SLURM_LOCALID")?,
+        local_count: of_node(&counts, node)?,
+        meeting: format!("{job}.{step}-{host}-{node}"),
+        host,
+        is_slurms: true,
+    })
+}
+
+fn host() -> String {
+    let name = nix::unistd::gethostname().ok();
+    name.and_then(|name| name.into_string().ok())
+        .unwrap_or_else(|| "localhost".into())
+}
+
+/// One node's number of a list such as `4(x2),3`.
+fn of_node(counts: &str, node: u32) -> Option<u32> {
+    let mut left = node;
+    for part in counts.split(',') {
+        let (count, times) = match part.split_once("(x") {
+            Some((count, times)) => (count, times.trim_end_matches(')').parse().ok()?),
+            None => (part, 1),
+        };
+        if left < times {
+            return count.parse().ok();
+        }
+        left -= times;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_node;
+
+    #[test]
+    fn counts_of_nodes() {
+        let each = |node| of_node("4(x2),3,1(x3)", node);
+        assert_eq!(
+            (0..7).map(each).collect::<Vec<_>>(),
+            [Some(4), Some(4), Some(3), Some(1), Some(1), Some(1), None]
+        );
+        assert_eq!(of_node("2", 0), Some(2));
+        assert_eq!(of_node("", 0), None);
+    }
+}

@@ -1,0 +1,162 @@
+//! What one task has, as the kernel says it, and what was planned for it.
+
+use std::env::var;
+use std::fs;
+
+use berth_host::affinity::affinity_from_status;
+use berth_host::mempolicy::{self, Kind};
+use berth_placement::{CpuSet, NodeSet, NumaId};
+use serde::{Deserialize, Serialize};
+
+use super::identity::Identity;
+use crate::Failure;
+
+/// One task's part of a report. Sets are lists: `0-3,8`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Task {
+    pub task: u32,
+    pub local: u32,
+    pub pid: u32,
+    pub cpus: String,
+    /// `bind 0`, `prefer 1`, or empty for the kernel's own way.
+    pub memory: String,
+    /// NUMA nodes that its cpuset permits.
+    pub memory_allowed: String,
+    /// Each thread of the program's CPUs; empty without a program.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<String>,
+    /// What berth planned; absent where it planned nothing for this task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_cpus: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_memory: Option<String>,
+    /// The rule that decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+}
+
+impl Task {
+    /// How it differs from its plan.
+    pub(crate) fn deviations(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        if let Some(planned) = self
+            .planned_cpus
+            .as_ref()
+            .filter(|cpus| **cpus != self.cpus)
+        {
+            found.push(format!("planned CPUs {planned}"));
+        }
+        let memory = self.memory.split(' ').nth(1).unwrap_or_default();
+        if let Some(planned) = self
+            .planned_memory
+            .as_ref()
+            .filter(|nodes| *nodes != memory)
+        {
+            found.push(format!("planned memory {planned}"));
+        }
+        found
+    }
+
+    /// What of its program's threads is worth a line: how many there are, and where they are not
+    /// where the task is.
+    pub(crate) fn threads_text(&self) -> String {
+        let count = self.threads.len();
+        let elsewhere = self.threads.iter().any(|cpus| *cpus != self.cpus);
+        match count {
+            0 => String::new(),
+            _ if elsewhere => format!("{count}: {}", self.threads.join(" ")),
+            _ => count.to_string(),
+        }
+    }
+}
+
+/// Asks the kernel about this process, or about the program it has started.
+///
+/// # Errors
+/// A /proc that cannot be read.
+pub(crate) fn task(me: &Identity, program: Option<u32>) -> Result<Task, Failure> {
+    let pid = program.unwrap_or_else(std::process::id);
+    let has_ended =
+        |_| format!("process {pid} has ended before it could be looked at; see --after");
+    let cpus = affinity_from_status(pid as i32).map_err(has_ended)?;
+    let planned = me.is_slurms && var("BERTH_BOUND").is_ok_and(|bound| bound == "1");
+    let filled = |name| var(name).ok().filter(|value| planned && !value.is_empty());
+    Ok(Task {
+        task: me.task,
+        local: me.local,
+        pid,
+        cpus: cpus.to_string(),
+        memory: memory(),
+        memory_allowed: allowed_memory(pid),
+        threads: match program {
+            Some(pid) => threads(pid),
+            None => Vec::new(),
+        },
+        planned_cpus: filled("BERTH_CPUS"),
+        planned_memory: filled("BERTH_MEM").and_then(|list| planned_memory(&list, me.local)),
+        rule: filled("BERTH_RULE"),
+    })
+}
+
+/// This process's policy, which its program inherits.
+fn memory() -> String {
+    let Ok((Some(kind), words)) = mempolicy::policy() else {
+        return String::new();
+    };
+    let word = match kind {
+        Kind::Bind => "bind",
+        Kind::Prefer => "prefer",
+    };
+    let numbers = (0..).zip(&words).flat_map(|(at, word)| {
+        let bits = (0..u64::BITS).filter(move |bit| word >> bit & 1 == 1);
+        bits.map(move |bit| NumaId(at * u64::BITS + bit))
+    });
+    let nodes: NodeSet = numbers.collect();
+    format!("{word} {nodes}")
+}
+
+fn allowed_memory(pid: u32) -> String {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Mems_allowed_list:"));
+    line.unwrap_or_default().trim().to_string()
+}
+
+/// One mask of a list of them, by local id, as a list of NUMA nodes.
+fn planned_memory(masks: &str, local: u32) -> Option<String> {
+    let mask = masks.split(',').nth(local as usize)?;
+    NodeSet::from_hex(mask).ok().map(|nodes| nodes.to_string())
+}
+
+/// The CPUs of each thread of a process and of what it has started, by thread number.
+fn threads(pid: u32) -> Vec<String> {
+    let mut ids: Vec<u32> = family(pid)
+        .iter()
+        .filter_map(|pid| fs::read_dir(format!("/proc/{pid}/task")).ok())
+        .flat_map(|entries| entries.flatten())
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    ids.sort_unstable();
+    ids.iter()
+        .filter_map(|id| affinity_from_status(*id as i32).ok())
+        .map(|cpus: CpuSet| cpus.to_string())
+        .collect()
+}
+
+/// A process and its children, and theirs.
+fn family(pid: u32) -> Vec<u32> {
+    let mut found = vec![pid];
+    let mut at = 0;
+    while let Some(parent) = found.get(at).copied() {
+        let list = format!("/proc/{parent}/task/{parent}/children");
+        let children = fs::read_to_string(list).unwrap_or_default();
+        found.extend(
+            children
+                .split_whitespace()
+                .filter_map(|word| word.parse::<u32>().ok()),
+        );
+        at += 1;
+    }
+    found
+}
