@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod check;
 mod columns;
 mod completions;
 mod discover;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan::run(args),
         Command::Topo(args) => topo::run(args),
         Command::Status(args) => status::run(args),
+        Command::Check(args) => check::run(args),
         Command::Report(args) => report::run(args),
         Command::Discover(args) => discover::run(args),
         Command::Completions(args) => completions::run(args),

@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Topo(TopoArgs),
     /// Show which steps are bound to which cores of this node
     Status(StatusArgs),
+    /// Name the traps in an srun line or a batch script
+    Check(CheckArgs),
     /// Run by each task of a step: show what it really has
     Report(ReportArgs),
     /// Find this node's hardware and write it down for slurmd
@@ -133,6 +135,24 @@ pub(crate) struct StatusArgs {
 pub(crate) enum StatusFormat {
     Table,
     Json,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  berth check 'srun -n4 --hint=nomultithread --cpu-bind=cores ./app'
+  berth check job.sh                             a batch script of Slurm's, or of Grid Engine's
+  berth check --machine node.xml job.sh          and whether it fits these nodes
+Exit code: 0 nothing to say or hints only, 1 a trap, 2 a wrong option.")]
+pub(crate) struct CheckArgs {
+    /// An srun line in quotes, a batch script, or - for stdin
+    #[arg(value_name = "LINE|FILE", required = true, num_args = 1.., trailing_var_arg = true)]
+    pub line: Vec<String>,
+    /// The node it is for: live, an hwloc XML file, or a synthetic string
+    #[arg(long, value_name = "M")]
+    pub machine: Option<String>,
+    /// table, or json for scripts
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub format: StatusFormat,
 }
 
 #[derive(Debug, Args)]

@@ -1,0 +1,42 @@
+//! mpirun in a batch script: what it does with a job that has several CPUs a task.
+
+use super::Finding;
+use super::case::Case;
+use super::words::joined;
+
+/// Options with which the user says where ranks go.
+const PLACEMENT: &[&str] = &[
+    "map-by",
+    "bind-to",
+    "rank-by",
+    "cpus-per-rank",
+    "cpus-per-proc",
+    "rankfile",
+    "rf",
+    "cpu-set",
+];
+
+/// What to say of an mpirun.
+pub(super) fn check(case: &Case<'_>) -> Option<Finding> {
+    let words = &case.command.words;
+    let placed = words.iter().any(|word| {
+        let name = word
+            .trim_start_matches('-')
+            .split('=')
+            .next()
+            .unwrap_or_default();
+        word.starts_with('-') && PLACEMENT.contains(&name)
+    });
+    let threads = case.openmp_threads().unwrap_or(1);
+    let cpus = case.cpus_per_task().max(threads);
+    (cpus > 1 && !placed).then(|| {
+        Finding::warning(
+            case.command,
+            "mpirun-one-core",
+            format!("mpirun with {cpus} CPUs a rank and no --map-by"),
+            "Open MPI binds each rank to one core unless it is told how many CPUs a rank has: all \
+             its threads share that core",
+            format!("mpirun --map-by slot:PE={cpus} {}", joined(words)),
+        )
+    })
+}

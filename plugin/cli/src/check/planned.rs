@@ -1,0 +1,116 @@
+//! Traps that only a plan shows: wrong values, and on a machine that is known what is refused,
+//! what is cut down, and which tasks share a core.
+
+use berth_placement::Host;
+use clap::{Args, Command, FromArgMatches};
+
+use super::Finding;
+use super::case::Case;
+use crate::Failure;
+use crate::args::PlanArgs;
+use crate::plan::{self, Answer};
+
+/// srun's options that a plan understands.
+const KNOWN: &[&str] = &[
+    "ntasks",
+    "ntasks-per-node",
+    "nodes",
+    "exact",
+    "cpus-per-task",
+    "cpu-bind",
+    "mem-bind",
+    "distribution",
+    "extra-node-info",
+    "sockets-per-node",
+    "cores-per-socket",
+    "threads-per-core",
+    "ntasks-per-core",
+    "ntasks-per-socket",
+    "hint",
+    "overcommit",
+    "core-spec",
+    "thread-spec",
+    "binding",
+];
+
+/// The machine named on the command line.
+pub(super) fn host(machine: &str) -> Result<Host, Failure> {
+    let words = ["--machine".to_string(), machine.to_string()];
+    plan::host(&parsed(&words).map_err(|why| why.to_string())?)
+}
+
+fn parsed(words: &[String]) -> Result<PlanArgs, clap::Error> {
+    let command = PlanArgs::augment_args(Command::new("berth plan").no_binary_name(true));
+    PlanArgs::from_arg_matches(&command.try_get_matches_from(words)?)
+}
+
+/// The step's options as a plan's; those whose value the shell will find out are left out.
+fn words(case: &Case<'_>) -> Vec<String> {
+    let known = case
+        .options
+        .iter()
+        .filter(|(name, value)| KNOWN.contains(&name.as_str()) && !value.contains(['$', '`']));
+    known
+        .map(|(name, value)| match value.as_str() {
+            "" => format!("--{name}"),
+            value => format!("--{name}={value}"),
+        })
+        .collect()
+}
+
+/// A value that srun or berth would not take.
+pub(super) fn wrong_value(case: &Case<'_>) -> Option<Finding> {
+    let mut words = words(case);
+    // A range of nodes is right, only not to be planned.
+    words.retain(|word| !word.starts_with("--nodes="));
+    let why = parsed(&words).err()?.to_string();
+    let mut lines = why.lines();
+    let first = lines.next().unwrap_or_default();
+    let first = first.trim_start_matches("error: ");
+    Some(Finding::warning(
+        case.command,
+        "wrong-value",
+        first.into(),
+        "srun refuses the line",
+        String::new(),
+    ))
+}
+
+/// What the plan on a known machine says.
+pub(super) fn on_machine(case: &Case<'_>) -> Option<Finding> {
+    let host = case.host?;
+    let args = parsed(&words(case)).ok()?;
+    let found = |rule, found: String, why: &str, instead| {
+        Some(Finding::warning(case.command, rule, found, why, instead))
+    };
+    let step = match plan::answer(&args, host).ok()? {
+        Answer::Planned(step) => step,
+        Answer::Refused(why) => {
+            return found("refused", why, "the step does not run there", String::new());
+        }
+    };
+    let shape = &host.shape;
+    let cores = shape.core_count() * step.node_count();
+    if step.tasks > cores && step.is_bound() && !args.overcommit && !uses_threads(&args) {
+        return found(
+            "more-tasks-than-cores",
+            format!("{} tasks on {cores} cores", step.tasks),
+            "some tasks share a core, each with a hardware thread of it or with all",
+            case.rewritten(&["ntasks"], &[&format!("-n{cores}")]),
+        );
+    }
+    let note = step.plans().flat_map(|(_, plan)| &plan.notes).next()?;
+    found(
+        "not-as-asked",
+        note.to_string(),
+        "it runs there, but not as asked",
+        String::new(),
+    )
+}
+
+/// Whether hardware threads are what the user wants.
+fn uses_threads(args: &PlanArgs) -> bool {
+    use crate::srun_options::Hint;
+    let level = args.bind().and_then(|bind| bind.level);
+    level == Some(berth_placement::Level::Threads) || args.hint == Some(Hint::Multithread)
+}
