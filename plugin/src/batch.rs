@@ -19,7 +19,7 @@ use crate::settings::{self, Settings};
 use crate::standing::{self, Slurmish};
 use crate::submission::each_node;
 use crate::task_env::ENV_CHOSEN;
-use crate::{accounting, convert, node, spank_option};
+use crate::{accounting, convert, counting, node, spank_option};
 
 /// Value of `BERTH_BOUND` with which slurmstepd must not start the script.
 pub(crate) const REFUSED: &str = "refused";
@@ -43,6 +43,7 @@ pub(crate) unsafe fn hook(request: *mut c_void) -> c_int {
         Err(Stop::Aside(why)) => log::error!("step={}.batch: {why}", batch.job_id()),
         Err(Stop::Refused(_, why)) => {
             log::info!("step={}.batch bound=refused why={why:?}", batch.job_id());
+            counting::refused(slurm);
             let marked = batch
                 .env_set(ENV_BOUND, REFUSED)
                 .and_then(|()| batch.env_set(ENV_NOTE, &why));

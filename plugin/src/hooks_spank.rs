@@ -10,7 +10,9 @@ use slurm_sys::{Identity, SlurmdConf, Symbols};
 
 use crate::guard::{SUCCESS, guard, guard_in_child};
 use crate::settings::Settings;
-use crate::{node, pe_files, public_binding, public_way, settings, spank_option, standing};
+use crate::{
+    announce, node, pe_files, public_binding, public_way, settings, spank_option, standing,
+};
 
 /// slurmd, slurmstepd, srun, sbatch, salloc: read the settings, register the option.
 ///
@@ -151,9 +153,11 @@ fn read_settings(handle: &SpankHandle<'_>, context: Option<Context>) {
     });
     // Only slurmd says what is wrong with the file: once a node, not once a job.
     if context == Some(Context::Slurmd) {
-        complaints
-            .iter()
-            .for_each(|complaint| log::error!("{complaint}"));
+        for complaint in complaints {
+            log::error!("{complaint}");
+            announce::complain(complaint);
+        }
+        announce::in_plugstack();
     }
     settings::set(found);
 }

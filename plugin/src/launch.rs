@@ -21,7 +21,9 @@ use crate::settings::{self, Settings};
 use crate::slurm_log::VERBOSE;
 use crate::standing::{self, Slurmish};
 use crate::task_env::ENV_CHOSEN;
-use crate::{accounting, convert, inherited, memory, message, node, shadow, spank_option};
+use crate::{
+    accounting, convert, counting, inherited, memory, message, node, shadow, spank_option,
+};
 
 /// The environment in which a plan travels to slurmstepd and to the tasks.
 pub(crate) const ENV_BOUND: &str = "BERTH_BOUND";
@@ -55,6 +57,7 @@ pub(crate) unsafe fn hook(request: *mut c_void, node_id: u32, err_msg: *mut *mut
         }
         Err(Stop::Refused(kind, why)) => {
             log::info!("{} bound=refused why={why:?}", name(launch.step_id()));
+            counting::refused(slurm);
             // SAFETY: slurmd's place for a text, or null.
             let told =
                 unsafe { slurm_sys::hand_over(err_msg, &format!("berth: {why}"), slurm.symbols) };

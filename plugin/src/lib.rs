@@ -6,11 +6,13 @@
 //! ([`task_memory`]). All thinking is in `berth-placement`.
 
 mod accounting;
+mod announce;
 mod apply;
 mod batch;
 mod convert;
 #[cfg(test)]
 mod count_allocations;
+mod counting;
 mod guard;
 mod held;
 mod hooks_spank;

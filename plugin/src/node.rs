@@ -9,6 +9,7 @@ use berth_placement::{CpuId, Fixes, Host, Machine, PuTable, Shape, SocketKind};
 use slurm_sys::process::{Daemon, daemon, own_path};
 use slurm_sys::{Identity, Line, Slurm, SlurmConf, SlurmdConf};
 
+use crate::announce::{self, Role, announce};
 use crate::settings::{self, Settings};
 use crate::standing::{self, Slurmish};
 
@@ -65,7 +66,10 @@ pub(crate) fn get_ready() {
             } else {
                 log::Level::Error
             };
-            SAID.call_once(|| log::log!(level, "{why}"));
+            SAID.call_once(|| {
+                log::log!(level, "{why}");
+                announce(&public_name(), &Role::Aside(why));
+            });
         }
         return;
     };
@@ -87,11 +91,16 @@ pub(crate) fn get_ready() {
     *KNOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
     if let Err(why) = checked {
         log::error!("{why}");
+        announce(&name, &Role::Aside(&why));
         return;
     }
     let host = host_of(slurm, &conf, machine);
     log::info!("{}", ready_line(slurm, &host));
-    compare_shapes(&host);
+    if let Some(why) = other_shape(&host) {
+        log::warn!("{why}");
+        announce::complain(why);
+    }
+    announce(&name, &Role::Task(slurm.layout, &host));
 }
 
 /// The same where we stand aside, once the settings were seen: slurmstepd serves --binding the
@@ -100,6 +109,7 @@ pub(crate) fn get_ready_aside() {
     if standing::working().is_none() {
         let name = crate::hooks_spank::node_name().unwrap_or_else(public_name);
         *KNOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(discover(&name));
+        announce(&name, &Role::Aside(standing::aside().unwrap_or_default()));
     }
 }
 
@@ -111,47 +121,35 @@ fn public_name() -> String {
 }
 
 fn ready_line(slurm: Slurmish, host: &Host) -> String {
-    let settings = settings::current();
-    let layout = slurm.layout;
-    let release = match &Slurm::get().version {
-        Ok(version) => version.to_string(),
-        Err(unknown) => unknown.to_string(),
-    };
     let topology = match &host.machine {
         Some(machine) => machine.topology_string(host.socket),
         None => "unknown, slurmd's own map is used".into(),
     };
     format!(
-        "ready: berth {}, Slurm {release}, layout {}.{}-{}, machine {} ({topology}), compat={}",
+        "ready: berth {}, Slurm {}, layout {}, machine {} ({topology}), {}",
         env!("CARGO_PKG_VERSION"),
-        layout.line,
-        layout.first_micro,
-        layout.last_verified_micro,
+        announce::release(),
+        announce::range(slurm.layout),
         host.shape,
-        match settings.fixes {
-            Fixes::ALL => "berth".into(),
-            Fixes::NONE => "affinity".into(),
-            some => format!("affinity with {some:?}"),
-        },
+        announce::compat(settings::current().fixes),
     )
 }
 
-/// Says once where slurm.conf, slurmd's map and hwloc disagree.
-fn compare_shapes(host: &Host) {
-    let Some(machine) = &host.machine else {
-        return;
-    };
+/// Where slurm.conf, slurmd's map and hwloc disagree.
+fn other_shape(host: &Host) -> Option<String> {
+    let machine = host.machine.as_deref()?;
     let seen = Shape::of(machine, host.socket);
     let same = (seen.sockets, seen.cores) == (host.shape.sockets, host.shape.cores);
-    if !same || seen.map.len() != host.shape.map.len() {
-        log::warn!(
+    let other = !same || seen.map.len() != host.shape.map.len();
+    other.then(|| {
+        format!(
             "slurm.conf says {} ({} CPUs mapped), hwloc finds {seen} ({} CPUs); slurmd's map is \
              used: compare `slurmd -C` with the node's line in slurm.conf",
             host.shape,
             host.shape.map.len(),
             seen.map.len()
-        );
-    }
+        )
+    })
 }
 
 /// Whether slurmd's record means what the table says; judged once a process,
@@ -178,7 +176,9 @@ fn discover(node: &str) -> Known {
     match find(&settings, node) {
         Ok(file) => {
             if is_pretended() {
-                log::warn!("the machine is pretended: {}", file.source);
+                let why = format!("the machine is pretended: {}", file.source);
+                log::warn!("{why}");
+                announce::complain(why);
             }
             let online = OnlineCpus::open().ok().filter(|_| file.this_system);
             Known {
@@ -187,7 +187,9 @@ fn discover(node: &str) -> Known {
             }
         }
         Err(why) => {
-            log::error!("{why}; slurmd's own map is used, memory domains are unknown");
+            let why = format!("{why}; slurmd's own map is used, memory domains are unknown");
+            log::error!("{why}");
+            announce::complain(why);
             Known {
                 machine: None,
                 online: None,

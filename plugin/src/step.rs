@@ -17,12 +17,14 @@ use crate::launch::{ENV_BOUND, ENV_NOTE, ENV_REQUEST, ENV_RULE, is_off, name};
 use crate::settings;
 use crate::standing::{self, Slurmish};
 use crate::task_env::{self, ENV_CHOSEN};
-use crate::{batch, convert, node, pe_files, report, task_memory};
+use crate::{batch, convert, counting, node, pe_files, report, task_memory};
 
 /// What slurmstepd knows of its step from `pre_setuid` on.
 pub(crate) struct Step {
     /// `step=12.0`, for the log.
     pub name: String,
+    /// NodeName of this slurmd.
+    pub node_name: String,
     pub intent: Intent,
     /// The step's cores, as Slurm numbers them.
     pub cores: String,
@@ -132,6 +134,7 @@ fn read(slurm: Slurmish, record: &StepRecord<'_>) -> Option<Step> {
     };
     Some(Step {
         name: name(id),
+        node_name,
         intent,
         cores: record.step_alloc_cores().unwrap_or_default(),
         report: report::words(bits, slurm.layout),
@@ -222,6 +225,9 @@ pub(crate) fn release() {
     let account = lock().as_mut().and_then(|step| step.account.take());
     if let Some(account) = account {
         account.release(standing::working());
+    }
+    if let Some(step) = lock().as_ref() {
+        counting::ended(step);
     }
 }
 

@@ -7,6 +7,7 @@ mod check;
 mod columns;
 mod completions;
 mod discover;
+mod doctor;
 mod host_list;
 mod man;
 mod nodes;
@@ -17,7 +18,9 @@ mod progress;
 mod ranges;
 mod report;
 mod say;
+mod slurmd;
 mod srun_options;
+mod state_nodes;
 mod status;
 mod topo;
 
@@ -39,6 +42,7 @@ fn main() -> ExitCode {
         Command::Status(args) => status::run(args),
         Command::Check(args) => check::run(args),
         Command::Report(args) => report::run(args),
+        Command::Doctor(args) => doctor::run(args),
         Command::Discover(args) => discover::run(args),
         Command::Completions(args) => completions::run(args),
         Command::Man(args) => man::run(args),

@@ -1,9 +1,10 @@
 //! `berth status`: who is bound where on this node. Root reads the ledger; everybody else reads
 //! how full the node is, and not who runs what.
 
-use std::io::{self, Write};
-use std::path::Path;
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
 
 use berth_host::ledger::{Entry, Kind, is_stopped, look, public};
 use berth_host::{StateDir, machine_file};
@@ -15,6 +16,11 @@ use crate::Failure;
 use crate::args::{StatusArgs, StatusFormat};
 use crate::columns::write_rows;
 use crate::plan::socket_kind;
+use crate::say;
+use crate::state_nodes::nodes_of;
+
+/// What a terminal takes for: wipe everything, go to the top.
+const TOP_OF_EMPTY_SCREEN: &str = "\u{1b}[H\u{1b}[2J";
 
 /// One node, as JSON has it.
 #[derive(Serialize)]
@@ -45,8 +51,25 @@ struct Step {
 /// # Errors
 /// A state directory or ledger that cannot be read.
 pub(crate) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
-    let mut out = io::stdout().lock();
-    let nodes = nodes(args)?;
+    let mut out = say::output();
+    loop {
+        // Found out before the screen is wiped, so that it never stays empty.
+        let mut text = Vec::new();
+        once(args, &mut text)?;
+        if args.watch.is_some() && io::stdout().is_terminal() {
+            write!(out, "{TOP_OF_EMPTY_SCREEN}")?;
+        }
+        out.write_all(&text)?;
+        out.flush()?;
+        match args.watch {
+            Some(seconds) => thread::sleep(Duration::from_secs(seconds)),
+            None => return Ok(ExitCode::SUCCESS),
+        }
+    }
+}
+
+fn once(args: &StatusArgs, out: &mut impl Write) -> Result<(), Failure> {
+    let nodes = nodes_of(&args.state_dir, args.node.as_deref());
     if nodes.is_empty() {
         return Err(format!(
             "no node keeps its state in {}; is slurmd running with berth, or is state_dir= \
@@ -68,31 +91,13 @@ pub(crate) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
         told.push(node(&dir, &name, kind, args.job)?);
     }
     if !Uid::effective().is_root() {
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     match args.format {
         StatusFormat::Json => writeln!(out, "{}", serde_json::to_string_pretty(&told)?)?,
-        StatusFormat::Table => told.iter().try_for_each(|node| table(&mut out, node))?,
+        StatusFormat::Table => told.iter().try_for_each(|node| table(out, node))?,
     }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// The nodes of this host: one asked for, or all that keep state.
-fn nodes(args: &StatusArgs) -> Result<Vec<String>, Failure> {
-    if let Some(node) = &args.node {
-        return Ok(vec![node.clone()]);
-    }
-    let Ok(entries) = std::fs::read_dir(&args.state_dir) else {
-        return Ok(Vec::new());
-    };
-    let is_node = |path: &Path| path.join(machine_file::NAME).exists();
-    let mut nodes: Vec<_> = entries
-        .flatten()
-        .filter(|entry| is_node(&entry.path()))
-        .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .collect();
-    nodes.sort();
-    Ok(nodes)
+    Ok(())
 }
 
 /// The public lines of a node on which nothing was bound yet.

@@ -176,7 +176,15 @@ fn pictures_fit_their_width() {
 
 #[test]
 fn short_help_fits_a_screen_and_has_examples() {
-    for command in ["plan", "topo", "status", "check", "report", "discover", "completions"] {
+    for command in [
+        "plan",
+        "topo",
+        "status",
+        "check",
+        "report",
+        "discover",
+        "completions",
+    ] {
         let help = String::from_utf8(berth(&[command, "-h"]).stdout).unwrap();
         let lines = help.lines().count();
         assert!(lines <= 50, "{command} -h has {lines} lines:\n{help}");

@@ -18,8 +18,10 @@
 )]
 
 pub mod affinity;
+pub mod announcement;
 pub mod atomic_file;
 pub mod command_path;
+pub mod counters;
 pub mod discover_child;
 pub mod ledger;
 pub mod machine_file;

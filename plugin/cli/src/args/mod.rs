@@ -30,6 +30,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Run by each task of a step: show what it really has
     Report(ReportArgs),
+    /// Check that berth works on this node, for health checks and tickets
+    Doctor(DoctorArgs),
     /// Find this node's hardware and write it down for slurmd
     Discover(DiscoverArgs),
     /// Print a shell's completions
@@ -102,6 +104,26 @@ pub(crate) enum TopoFormat {
     Svg,
     /// For scripts
     Json,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  berth doctor                    a line a check, for each slurmd of this host
+  berth doctor --quiet            only what is wrong: for a health check
+Exit code: 0 all is well or only to be noted, 1 something is wrong, 2 a wrong option.")]
+pub(crate) struct DoctorArgs {
+    /// NodeName in slurm.conf [default: every one of this host]
+    #[arg(long, value_name = "NAME")]
+    pub node: Option<String>,
+    /// The state_dir= of plugstack.conf
+    #[arg(long, value_name = "DIR", default_value = berth_host::state::DEFAULT_BASE)]
+    pub state_dir: PathBuf,
+    /// Say nothing about what is well
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// table, or json for scripts
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub format: StatusFormat,
 }
 
 #[derive(Debug, Args)]

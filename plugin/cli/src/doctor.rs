@@ -1,0 +1,316 @@
+//! `berth doctor`: does berth work on this node? For health checks, and for the first question in
+//! any ticket. What slurmd said when it started is held against what is here now.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use berth_discover::{Source, discover};
+use berth_host::announcement::{self, Announcement};
+use berth_host::counters::{self, Counters};
+use berth_host::{OnlineCpus, StateDir, ledger, machine_file};
+use berth_placement::Machine;
+use nix::unistd::Uid;
+use serde::Serialize;
+
+use crate::Failure;
+use crate::args::{DoctorArgs, StatusFormat};
+use crate::columns::write_rows;
+use crate::say;
+use crate::slurmd;
+use crate::state_nodes::nodes_of;
+
+/// How a check came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Ok,
+    Note,
+    Wrong,
+}
+
+/// One check.
+#[derive(Clone, Debug, Serialize)]
+struct Check {
+    node: String,
+    what: &'static str,
+    verdict: Verdict,
+    text: String,
+}
+
+/// The checks of one node.
+struct Checks {
+    node: String,
+    all: Vec<Check>,
+}
+
+impl Checks {
+    fn add(&mut self, verdict: Verdict, what: &'static str, text: impl Into<String>) {
+        self.all.push(Check {
+            node: self.node.clone(),
+            what,
+            verdict,
+            text: text.into(),
+        });
+    }
+
+    fn ok(&mut self, what: &'static str, text: impl Into<String>) {
+        self.add(Verdict::Ok, what, text);
+    }
+
+    fn note(&mut self, what: &'static str, text: impl Into<String>) {
+        self.add(Verdict::Note, what, text);
+    }
+
+    fn wrong(&mut self, what: &'static str, text: impl Into<String>) {
+        self.add(Verdict::Wrong, what, text);
+    }
+}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// An output that cannot be written.
+pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
+    let mut all = Vec::new();
+    let mut host = Checks {
+        node: String::new(),
+        all: Vec::new(),
+    };
+    let machine = machine(&mut host);
+    let nodes = nodes_of(&args.state_dir, args.node.as_deref());
+    if nodes.is_empty() {
+        host.wrong(
+            "slurmd",
+            format!(
+                "no slurmd with berth has started here: nothing is in {}; TaskPlugin in slurm.conf \
+                 lists task/berth, plugstack.conf has a line for task_berth.so, and state_dir= in \
+                 it is this directory (--state-dir)?",
+                args.state_dir.display()
+            ),
+        );
+    }
+    all.append(&mut host.all);
+    for node in nodes {
+        all.extend(checks_of(&args.state_dir, node, machine.as_ref()));
+    }
+    let wrong = all.iter().any(|check| check.verdict == Verdict::Wrong);
+    if args.quiet {
+        all.retain(|check| check.verdict != Verdict::Ok);
+    }
+    let mut out = say::output();
+    match args.format {
+        StatusFormat::Json => {
+            serde_json::to_writer_pretty(&mut out, &all)?;
+            writeln!(out)?;
+        }
+        StatusFormat::Table => write_rows(&mut out, &rows(&all))?,
+    }
+    out.flush()?;
+    Ok(if wrong {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+fn rows(all: &[Check]) -> Vec<Vec<String>> {
+    let word = |verdict| match verdict {
+        Verdict::Ok => "ok",
+        Verdict::Note => "note",
+        Verdict::Wrong => "WRONG",
+    };
+    let row = |check: &Check| {
+        let cells = [word(check.verdict), &check.node, check.what, &check.text];
+        cells.map(String::from).to_vec()
+    };
+    all.iter().map(row).collect()
+}
+
+fn machine(checks: &mut Checks) -> Option<Machine> {
+    match Source::parse("live").and_then(|live| discover(&live)) {
+        Ok(found) => {
+            let topology = found
+                .machine
+                .topology_string(berth_placement::SocketKind::Package);
+            checks.ok("machine", format!("{}: {topology}", found.source));
+            found.this_system.then_some(found.machine)
+        }
+        Err(why) => {
+            checks.wrong("machine", why.to_string());
+            None
+        }
+    }
+}
+
+fn checks_of(base: &Path, node: String, machine: Option<&Machine>) -> Vec<Check> {
+    let mut checks = Checks {
+        node: node.clone(),
+        all: Vec::new(),
+    };
+    let dir = match StateDir::new(base, &node) {
+        Ok(dir) => dir,
+        Err(why) => {
+            checks.wrong("state", why.to_string());
+            return checks.all;
+        }
+    };
+    state(&mut checks, &dir);
+    match announcement::read(&dir) {
+        Ok(words) => {
+            running(&mut checks, &words, &dir);
+            said(&mut checks, &words);
+        }
+        Err(why) => checks.wrong(
+            "slurmd",
+            format!(
+                "{}/{} is not there: {why}; restart slurmd with this release of berth",
+                dir.path().display(),
+                announcement::NAME
+            ),
+        ),
+    }
+    machine_known(&mut checks, &dir, machine);
+    bound_steps(&mut checks, &dir);
+    counted(&mut checks, &dir);
+    checks.all
+}
+
+fn state(checks: &mut Checks, dir: &StateDir) {
+    if !Uid::effective().is_root() {
+        checks.note(
+            "state",
+            "only root can check that its directory is writable",
+        );
+    } else {
+        match dir.check() {
+            Ok(()) => checks.ok("state", format!("{} is root's", dir.path().display())),
+            Err(why) => checks.wrong("state", why.to_string()),
+        }
+    }
+    if dir.is_off() {
+        checks.note(
+            "switch",
+            format!(
+                "berth is switched off by a file \"off\" in {}; rm it to go on",
+                dir.path().display()
+            ),
+        );
+    }
+}
+
+/// Whether the slurmd that said it still runs.
+fn running(checks: &mut Checks, words: &Announcement, dir: &StateDir) {
+    let release = format!("berth {}, Slurm {}", words.berth, words.slurm);
+    let Some((pid, age)) = slurmd::find(&words.command_line) else {
+        return checks.wrong("slurmd", format!("it does not run; it had {release}"));
+    };
+    if slurmd::since(dir).is_some_and(|since| since > age + slurmd::FORK) {
+        return checks.wrong(
+            "slurmd",
+            format!("process {pid} was started later, and without berth; before it had {release}"),
+        );
+    }
+    let own = env!("CARGO_PKG_VERSION");
+    match words.berth == own {
+        true => checks.ok("slurmd", format!("process {pid} with {release}")),
+        false => checks.note(
+            "slurmd",
+            format!(
+                "process {pid} with {release}; this command is {own}: restart slurmd to have the same"
+            ),
+        ),
+    }
+}
+
+/// What slurmd said when it started.
+fn said(checks: &mut Checks, words: &Announcement) {
+    if words.is_task_plugin {
+        checks.ok(
+            "task plugin",
+            format!(
+                "layout {}, {} {}, {}",
+                words.layout, words.shape, words.topology, words.settings
+            ),
+        );
+    } else if words.is_spank_plugin {
+        checks.note("task plugin", words.aside.clone());
+    } else {
+        checks.wrong("task plugin", words.aside.clone());
+    }
+    match words.is_spank_plugin {
+        true => checks.ok("SPANK plugin", "plugstack.conf names it"),
+        false => checks.note(
+            "SPANK plugin",
+            "plugstack.conf does not name task_berth.so: there are no settings and no --binding",
+        ),
+    }
+    words
+        .complaints
+        .iter()
+        .for_each(|why| checks.wrong("complaint", why.clone()));
+    words
+        .warnings
+        .iter()
+        .for_each(|why| checks.note("warning", why.clone()));
+}
+
+/// The machine file beside the machine.
+fn machine_known(checks: &mut Checks, dir: &StateDir, machine: Option<&Machine>) {
+    let file = match machine_file::read(dir.machine_path()) {
+        Ok(file) => file,
+        Err(why) => return checks.wrong("machine file", why.to_string()),
+    };
+    let online = OnlineCpus::open().ok();
+    let fresh =
+        !file.this_system || online.is_none_or(|online| online.unchanged(&file.proof.online));
+    match machine.filter(|_| file.this_system) {
+        _ if !fresh => checks.note(
+            "machine file",
+            "CPUs went on or off since it was written; the next launch writes it anew",
+        ),
+        Some(now) if now.parts().packages != file.machine.parts().packages => checks.wrong(
+            "machine file",
+            "it shows other cores than hwloc finds now; restart slurmd",
+        ),
+        _ => checks.ok("machine file", file.source),
+    }
+}
+
+fn bound_steps(checks: &mut Checks, dir: &StateDir) {
+    if !Uid::effective().is_root() {
+        return;
+    }
+    match ledger::look(dir) {
+        Ok(entries) => checks.ok(
+            "ledger",
+            format!("{} steps bound by --binding", entries.len()),
+        ),
+        Err(why) => checks.wrong("ledger", why.to_string()),
+    }
+}
+
+fn counted(checks: &mut Checks, dir: &StateDir) {
+    let path = dir.path().join(counters::NAME);
+    let Ok(text) = fs::read_to_string(&path) else {
+        return checks.ok(
+            "counters",
+            format!("no step has ended yet ({})", path.display()),
+        );
+    };
+    let counts = Counters::parse(&text);
+    let told = format!(
+        "{} launches, {} tasks bound, {} unbound, {} refused, {} read-back differences ({})",
+        counts.launches,
+        counts.bound,
+        counts.unbound,
+        counts.refused,
+        counts.differences,
+        path.display()
+    );
+    match counts.differences {
+        0 => checks.ok("counters", told),
+        _ => checks.note("counters", told),
+    }
+}
