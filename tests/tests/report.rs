@@ -1,0 +1,247 @@
+//! `berth report` in the tasks of real steps, and `berth doctor` beside a real slurmd.
+
+use std::fs;
+use std::process::Command;
+
+use berth_tests::{Cluster, command};
+use serde_json::Value;
+
+fn cluster(nodes: u32, arguments: &str) -> Option<Cluster> {
+    if !berth_tests::two_cpus() {
+        return None;
+    }
+    Some(
+        Cluster::builder()
+            .nodes(nodes)
+            .plugstack(Some(arguments))
+            .up(),
+    )
+}
+
+/// The blocks that a step prints, one a node.
+fn blocks(text: &str) -> Vec<Value> {
+    let lines = text.lines().filter(|line| line.starts_with('{'));
+    lines
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn each_task_says_what_it_has() {
+    let Some(cluster) = cluster(2, "") else {
+        return;
+    };
+    let berth = command().to_string_lossy().into_owned();
+    let srun = |options: &[&str], words: &[&str]| {
+        let report = [options, &[&berth, "report"], words].concat();
+        cluster.srun(&report).expect_ok()
+    };
+    let text = srun(
+        &["-N2", "-n4", "--cpu-bind=cores", "--mem-bind=local"],
+        &["--format=json"],
+    );
+    let found = blocks(&text);
+    assert_eq!(found.len(), 2, "{text}");
+    for block in &found {
+        assert_eq!(block["as_planned"], true, "{block}");
+        let tasks = block["tasks"].as_array().unwrap();
+        let cpus: Vec<_> = tasks
+            .iter()
+            .map(|task| task["cpus"].as_str().unwrap())
+            .collect();
+        assert_eq!(cpus, ["0", "1"], "{block}");
+        assert_eq!(tasks[1]["memory"], "bind 0", "{block}");
+        assert_eq!(tasks[1]["cores"], "1", "{block}");
+    }
+    // The whole step in task order, from the blocks.
+    let file = cluster.folder().join("blocks");
+    fs::write(&file, &text).unwrap();
+    let merged = Command::new(command())
+        .args(["report", "--check", "--merge"])
+        .arg(&file)
+        .output()
+        .unwrap();
+    let table = String::from_utf8(merged.stdout).unwrap();
+    assert!(merged.status.success(), "{table}");
+    let order: Vec<_> = table
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert_eq!(order, ["0", "1", "2", "3"], "{table}");
+
+    // Threads of a program that binds itself, and its exit code.
+    let moved = cluster.srun(&[
+        "-n1",
+        "-c2",
+        "--cpu-bind=cores",
+        &berth,
+        "report",
+        "--format=json",
+        "--",
+        "sh",
+        "-c",
+        "taskset -pc 1 $$ > /dev/null; sleep 3; exit 7",
+    ]);
+    let block = &blocks(&moved.stdout)[0];
+    assert_eq!(moved.code, Some(7), "{moved:#?}");
+    assert_eq!(block["as_planned"], false, "{block}");
+    let task = &block["tasks"][0];
+    assert_eq!(
+        (&task["cpus"], &task["planned_cpus"]),
+        (&"1".into(), &"0-1".into())
+    );
+    assert!(
+        task["threads"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|cpus| cpus == "1"),
+        "{block}"
+    );
+    let moved = cluster.srun(&[
+        "-n1",
+        "sh",
+        "-c",
+        &format!(
+            "taskset -pc 0 $$ > /dev/null; taskset -pc 1 $$ > /dev/null; {berth} report --check"
+        ),
+    ]);
+    assert!(
+        moved.stdout.contains("DIFFERS: planned CPUs 0"),
+        "{moved:#?}"
+    );
+    assert_eq!(moved.code, Some(1), "{moved:#?}");
+
+    // One of two says nothing; the other does not wait for ever.
+    let alone = cluster.srun(&[
+        "-n2",
+        "-N1",
+        "sh",
+        "-c",
+        &format!("[ $SLURM_LOCALID = 1 ] || {berth} report --wait 1"),
+    ]);
+    assert!(
+        alone.stdout.contains("no word from local task(s) 1"),
+        "{alone:#?}"
+    );
+    let orphan = cluster.srun(&[
+        "-n2",
+        "-N1",
+        "sh",
+        "-c",
+        &format!("[ $SLURM_LOCALID = 0 ] || {berth} report --wait 1"),
+    ]);
+    assert!(orphan.stdout.contains("1 task"), "{orphan:#?}");
+}
+
+fn doctor(cluster: &Cluster) -> (Vec<Value>, bool) {
+    let done = Command::new(command())
+        .args(["doctor", "--format=json", "--state-dir"])
+        .arg(cluster.folder().join("run/berth"))
+        .output()
+        .unwrap();
+    let checks: Vec<Value> = serde_json::from_slice(&done.stdout).unwrap();
+    (checks, done.status.success())
+}
+
+fn wrong(checks: &[Value]) -> Vec<String> {
+    let wrong = checks.iter().filter(|check| check["verdict"] == "wrong");
+    wrong.map(|check| check["text"].to_string()).collect()
+}
+
+#[test]
+fn a_node_that_is_well_and_one_that_is_not() {
+    let Some(well) = cluster(1, "") else { return };
+    let (checks, is_well) = doctor(&well);
+    assert!(is_well, "{checks:#?}");
+    let plugin = checks
+        .iter()
+        .find(|check| check["what"] == "task plugin")
+        .unwrap();
+    assert!(
+        plugin["text"].as_str().unwrap().contains("S:C:T"),
+        "{plugin}"
+    );
+
+    // What steps leave for monitoring.
+    well.srun(&["-n2", "--cpu-bind=cores", "true"]).expect_ok();
+    well.srun(&["-n1", "-c2", "--cpu-bind=none", "true"])
+        .expect_ok();
+    assert!(!well.srun(&["-n1", "--cpu-bind=map_cpu:77", "true"]).ok());
+    let node = well.run("sinfo", &["-h", "-N", "-o", "%N"]).stdout;
+    let file = well
+        .folder()
+        .join(format!("run/berth/{}/berth.prom", node.trim()));
+    let counts = [
+        "launches",
+        "tasks_bound",
+        "tasks_unbound",
+        "refused",
+        "readback_differences",
+    ];
+    let told = well.wait_for("both steps to be counted", || {
+        let text = fs::read_to_string(&file).ok()?;
+        let value = |name: &str| {
+            let line = text
+                .lines()
+                .find(|line| line.starts_with(&format!("berth_{name}_total{{")));
+            line?.rsplit(' ').next()?.parse::<u32>().ok()
+        };
+        let found: Option<Vec<_>> = counts.iter().map(|name| value(name)).collect();
+        found.filter(|found| found[0] == 2)
+    });
+    assert_eq!(told, [2, 2, 1, 1, 0]);
+
+    well.restart_slurmd();
+    assert!(doctor(&well).1, "after a restart");
+    drop(well);
+
+    let odd = cluster(1, "compta=affinity").unwrap();
+    let (checks, is_well) = doctor(&odd);
+    assert!(!is_well);
+    let found = wrong(&checks);
+    assert!(
+        found.len() == 1 && found[0].contains("nearest is compat"),
+        "{found:?}"
+    );
+
+    let beside = Cluster::builder()
+        .task_plugin("task/affinity,task/berth")
+        .plugstack(Some(""))
+        .up();
+    let (checks, _) = doctor(&beside);
+    let plugin = checks
+        .iter()
+        .find(|check| check["what"] == "task plugin")
+        .unwrap();
+    assert_eq!(plugin["verdict"], "note", "{checks:#?}");
+}
+
+#[test]
+fn a_slurmd_that_is_gone_is_missed() {
+    let Some(cluster) = cluster(1, "") else {
+        return;
+    };
+    let state = cluster.folder().join("run/berth");
+    let copy = tempfile::tempdir().unwrap();
+    let copied = Command::new("cp")
+        .arg("-a")
+        .arg(&state)
+        .arg(copy.path())
+        .status();
+    assert!(copied.unwrap().success());
+    drop(cluster);
+    let done = Command::new(command())
+        .args(["doctor", "--format=json", "--state-dir"])
+        .arg(copy.path().join("berth"))
+        .output()
+        .unwrap();
+    let checks: Vec<Value> = serde_json::from_slice(&done.stdout).unwrap();
+    let found = wrong(&checks);
+    assert!(
+        found.iter().any(|text| text.contains("it does not run")),
+        "{found:?}"
+    );
+    assert_eq!(done.status.code(), Some(1));
+}
