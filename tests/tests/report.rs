@@ -141,8 +141,14 @@ fn doctor(cluster: &Cluster) -> (Vec<Value>, bool) {
         .arg(cluster.folder().join("run/berth"))
         .output()
         .unwrap();
-    let checks: Vec<Value> = serde_json::from_slice(&done.stdout).unwrap();
+    let checks = checks(&done.stdout);
     (checks, done.status.success())
+}
+
+fn checks(json: &[u8]) -> Vec<Value> {
+    let document: Value = serde_json::from_slice(json).unwrap();
+    assert_eq!(document["format"], "berth-doctor");
+    document["checks"].as_array().unwrap().clone()
 }
 
 fn wrong(checks: &[Value]) -> Vec<String> {
@@ -237,7 +243,7 @@ fn a_slurmd_that_is_gone_is_missed() {
         .arg(copy.path().join("berth"))
         .output()
         .unwrap();
-    let checks: Vec<Value> = serde_json::from_slice(&done.stdout).unwrap();
+    let checks = checks(&done.stdout);
     let found = wrong(&checks);
     assert!(
         found.iter().any(|text| text.contains("it does not run")),

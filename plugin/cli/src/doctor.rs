@@ -17,6 +17,7 @@ use serde::Serialize;
 use crate::Failure;
 use crate::args::{DoctorArgs, StatusFormat};
 use crate::columns::write_rows;
+use crate::json;
 use crate::say;
 use crate::slurmd;
 use crate::state_nodes::nodes_of;
@@ -102,8 +103,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
     let mut out = say::output();
     match args.format {
         StatusFormat::Json => {
-            serde_json::to_writer_pretty(&mut out, &all)?;
-            writeln!(out)?;
+            json::write(&mut out, "berth-doctor", "checks", &all)?;
         }
         StatusFormat::Table => write_rows(&mut out, &rows(&all))?,
     }

@@ -9,6 +9,7 @@ mod completions;
 mod discover;
 mod doctor;
 mod host_list;
+mod json;
 mod man;
 mod nodes;
 mod parents;

@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::Failure;
 use crate::args::{StatusArgs, StatusFormat};
 use crate::columns::write_rows;
+use crate::json;
 use crate::plan::socket_kind;
 use crate::say;
 use crate::state_nodes::nodes_of;
@@ -94,7 +95,7 @@ fn once(args: &StatusArgs, out: &mut impl Write) -> Result<(), Failure> {
         return Ok(());
     }
     match args.format {
-        StatusFormat::Json => writeln!(out, "{}", serde_json::to_string_pretty(&told)?)?,
+        StatusFormat::Json => json::write(out, "berth-status", "nodes", &told)?,
         StatusFormat::Table => told.iter().try_for_each(|node| table(out, node))?,
     }
     Ok(())

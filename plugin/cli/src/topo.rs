@@ -82,7 +82,10 @@ pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
         TopoFormat::Svg => {
             let title = format!("{} ({})", found.source, Shape::of(machine, kind));
             let picture = [draw(machine, kind, &kernel)];
-            out.write_all(picture::svg::draw(&picture, &title).as_bytes())?;
+            out.write_all(
+                picture::svg::draw(&picture, &title, &found.machine.topology_string(kind))
+                    .as_bytes(),
+            )?;
         }
         TopoFormat::Json => {
             serde_json::to_writer_pretty(&mut out, &document(&found, kind, &kernel))?;

@@ -29,7 +29,7 @@ fn findings(arguments: &[&str], input: &str) -> (Vec<(String, String)>, Option<i
         serde_json::from_slice(&done.stdout).unwrap_or_else(|_| panic!("{said}"));
     let text =
         |finding: &serde_json::Value, name: &str| finding[name].as_str().unwrap().to_string();
-    let all = found.as_array().unwrap().iter();
+    let all = found["findings"].as_array().unwrap().iter();
     let all = all.map(|finding| (text(finding, "rule"), text(finding, "instead")));
     (all.collect(), done.status.code())
 }

@@ -72,8 +72,14 @@ fn a_file_of_hosts() {
         .args(["--cpu-bind=cores"])
         .output()
         .unwrap();
+    let text = String::from_utf8(done.stdout).unwrap();
+    let (comment, ranks) = text.split_once('\n').unwrap();
+    assert!(
+        comment.starts_with("# allocation: the whole node"),
+        "{comment}"
+    );
     assert_eq!(
-        String::from_utf8(done.stdout).unwrap(),
+        ranks,
         "rank 0=n2 slot=0:0\nrank 1=n2 slot=0:1\nrank 2=n1 slot=0:0\nrank 3=n3 slot=0:0\n"
     );
 }

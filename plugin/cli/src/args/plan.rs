@@ -80,6 +80,12 @@ pub(crate) struct PlanArgs {
     /// Give the step only the cores it needs; --cores says which they are
     #[arg(hide_short_help = true, long, help_heading = "Request")]
     pub exact: bool,
+    /// The nodes are the step's alone, which a plan takes for granted
+    #[arg(long, value_name = "WHO", num_args = 0..=1, require_equals = true, default_missing_value = "", hide_short_help = true, help_heading = "Request")]
+    pub exclusive: Option<String>,
+    /// The step shares its CPUs with others, which changes no plan
+    #[arg(long, hide_short_help = true, help_heading = "Request")]
+    pub overlap: bool,
     /// CPUs per task
     #[arg(short = 'c', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
     pub cpus_per_task: u32,

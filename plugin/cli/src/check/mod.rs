@@ -18,6 +18,7 @@ use serde::Serialize;
 
 use crate::Failure;
 use crate::args::{CheckArgs, StatusFormat};
+use crate::json;
 use crate::say;
 use case::Case;
 use script::{Command, Kind, Script};
@@ -96,8 +97,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let mut out = say::output();
     match args.format {
         StatusFormat::Json => {
-            serde_json::to_writer_pretty(&mut out, &findings)?;
-            writeln!(out)?;
+            json::write(&mut out, "berth-check", "findings", &findings)?;
         }
         StatusFormat::Table => {
             for finding in &findings {

@@ -29,16 +29,26 @@ svg { font: 12px system-ui, sans-serif; --ink: #1b1f24; --paper: #ffffff; --line
 text { fill: var(--ink); } .small { font-size: 10px; opacity: .8; } .title { font-weight: 600; }
 .cell { text-anchor: middle; font-variant-numeric: tabular-nums; } .on { fill: #111; }";
 
-/// One document for one or several nodes, below each other.
-pub(crate) fn draw(pictures: &[Picture<'_>], title: &str) -> String {
+/// One document for one or several nodes, below each other; `below` stands under the title.
+pub(crate) fn draw(pictures: &[Picture<'_>], title: &str, below: &str) -> String {
     let mut body = String::new();
-    let (mut width, mut y) = (320.max(title.len() * 8), PAD + LINE);
+    let longest = title.chars().count().max(below.chars().count());
+    let (mut width, mut y) = (320.max(longest * 8), PAD + LINE);
     let _ = writeln!(
         body,
         "<text class=\"title\" x=\"{PAD}\" y=\"{}\">{}</text>",
         PAD + 12,
         escaped(title)
     );
+    if !below.is_empty() {
+        let _ = writeln!(
+            body,
+            "<text class=\"small\" x=\"{PAD}\" y=\"{}\">{}</text>",
+            y + 8,
+            escaped(below)
+        );
+        y += LINE;
+    }
     for picture in pictures {
         if let Some(name) = &picture.name {
             let _ = writeln!(

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use berth_placement::{CpuSet, Host};
 
 use super::step::Step;
+use super::table;
 use crate::args::PlanArgs;
 use crate::parents::Parents;
 use crate::plan::socket_kind;
@@ -26,6 +27,8 @@ pub(crate) fn write(
         return Ok(());
     };
     let parents = Parents::new(machine, socket_kind(args.socket));
+    table::head(out, args, on, step)?;
+    writeln!(out)?;
     let mut maps: BTreeMap<(u32, u32), String> = BTreeMap::new();
     for task in watched(step.tasks(), step.tasks) {
         let place = task.place;

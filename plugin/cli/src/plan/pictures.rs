@@ -40,8 +40,12 @@ pub(crate) fn svg(
     step: &Step,
 ) -> Result<(), Failure> {
     let pictures = pictures(args, on, step)?;
-    out.write_all(picture::svg::draw(&pictures, &title(args, step)).as_bytes())?;
+    out.write_all(picture::svg::draw(&pictures, &title(args, step), &below(args)).as_bytes())?;
     Ok(())
+}
+
+fn below(args: &PlanArgs) -> String {
+    format!("allocation: {}", table::allocation(args))
 }
 
 fn title(args: &PlanArgs, step: &Step) -> String {

@@ -6,6 +6,7 @@ use std::io::Write;
 use berth_placement::Host;
 
 use super::step::Step;
+use super::table::allocation;
 use crate::Failure;
 use crate::args::PlanArgs;
 use crate::parents::Parents;
@@ -30,6 +31,7 @@ pub(crate) fn write(
         );
     };
     let parents = Parents::new(machine, socket_kind(args.socket));
+    writeln!(out, "# allocation: {}", allocation(args))?;
     for task in watched(step.tasks(), step.tasks) {
         let told = task.node_plan.chosen.as_ref();
         let cpus = match told {
