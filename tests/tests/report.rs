@@ -70,42 +70,34 @@ fn each_task_says_what_it_has() {
         .collect();
     assert_eq!(order, ["0", "1", "2", "3"], "{table}");
 
-    // Threads of a program that binds itself, and its exit code.
-    let moved = cluster.srun(&[
-        "-n1",
-        "-c2",
-        "--cpu-bind=cores",
-        &berth,
-        "report",
-        "--format=json",
-        "--",
-        "sh",
-        "-c",
-        "taskset -pc 1 $$ > /dev/null; sleep 3; exit 7",
-    ]);
-    let block = &blocks(&moved.stdout)[0];
-    assert_eq!(moved.code, Some(7), "{moved:#?}");
-    assert_eq!(block["as_planned"], false, "{block}");
-    let task = &block["tasks"][0];
+    // Threads of a program that binds itself, within its plan and beyond it; its exit code.
+    let program = |cpus: &str, move_to: &str| {
+        let line = format!("taskset -pc {move_to} $$ > /dev/null; sleep 3; exit 7");
+        let words = ["report", "--format=json", "--", "sh", "-c", &line];
+        let bound = ["-n1", cpus, "--cpu-bind=cores", &berth];
+        let done = cluster.srun(&[&bound[..], &words].concat());
+        assert_eq!(done.code, Some(7), "{done:#?}");
+        blocks(&done.stdout)[0].clone()
+    };
+    let inside = program("-c2", "1");
+    let task = &inside["tasks"][0];
+    assert_eq!(inside["as_planned"], true, "{inside}");
     assert_eq!(
         (&task["cpus"], &task["planned_cpus"]),
         (&"1".into(), &"0-1".into())
     );
+    let threads = task["threads"].as_array().unwrap();
     assert!(
-        task["threads"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .all(|cpus| cpus == "1"),
-        "{block}"
+        threads.len() == 2 && threads.iter().all(|cpus| cpus == "1"),
+        "{inside}"
     );
+    let beyond = program("-c1", "0-1");
+    assert_eq!(beyond["as_planned"], false, "{beyond}");
     let moved = cluster.srun(&[
         "-n1",
         "sh",
         "-c",
-        &format!(
-            "taskset -pc 0 $$ > /dev/null; taskset -pc 1 $$ > /dev/null; {berth} report --check"
-        ),
+        &format!("taskset -pc 1 $$ > /dev/null; {berth} report --check"),
     ]);
     assert!(
         moved.stdout.contains("DIFFERS: planned CPUs 0"),

@@ -17,6 +17,7 @@ pub(crate) struct Task {
     pub task: u32,
     pub local: u32,
     pub pid: u32,
+    /// With a program those of all its threads.
     pub cpus: String,
     /// `bind 0`, `prefer 1`, or empty for the kernel's own way.
     pub memory: String,
@@ -42,7 +43,7 @@ impl Task {
         if let Some(planned) = self
             .planned_cpus
             .as_ref()
-            .filter(|cpus| **cpus != self.cpus)
+            .filter(|_| !self.has_planned_cpus())
         {
             found.push(format!("planned CPUs {planned}"));
         }
@@ -55,6 +56,27 @@ impl Task {
             found.push(format!("planned memory {planned}"));
         }
         found
+    }
+
+    /// A program may bind its threads more narrowly; outside of the plan none may be.
+    fn has_planned_cpus(&self) -> bool {
+        let Some(planned) = self.planned_cpus.as_ref() else {
+            return true;
+        };
+        let set = |list: &str| CpuSet::from_list(list).unwrap_or_default();
+        match self.threads.is_empty() {
+            true => *planned == self.cpus,
+            false => set(&self.cpus).is_subset(&set(planned)),
+        }
+    }
+
+    /// Whether its program keeps to a part of the plan.
+    pub(crate) fn is_inside_plan(&self) -> bool {
+        self.has_planned_cpus()
+            && self
+                .planned_cpus
+                .as_ref()
+                .is_some_and(|planned| *planned != self.cpus)
     }
 
     /// What of its program's threads is worth a line: how many there are, and where they are not
@@ -78,7 +100,9 @@ pub(crate) fn task(me: &Identity, program: Option<u32>) -> Result<Task, Failure>
     let pid = program.unwrap_or_else(std::process::id);
     let has_ended =
         |_| format!("process {pid} has ended before it could be looked at; see --after");
-    let cpus = affinity_from_status(pid as i32).map_err(has_ended)?;
+    let mut cpus = affinity_from_status(pid as i32).map_err(has_ended)?;
+    let threads = program.map(threads).unwrap_or_default();
+    threads.iter().for_each(|own| cpus.insert_all(own));
     let planned = me.is_slurms && var("BERTH_BOUND").is_ok_and(|bound| bound == "1");
     let filled = |name| var(name).ok().filter(|value| planned && !value.is_empty());
     Ok(Task {
@@ -88,10 +112,7 @@ pub(crate) fn task(me: &Identity, program: Option<u32>) -> Result<Task, Failure>
         cpus: cpus.to_string(),
         memory: memory(),
         memory_allowed: allowed_memory(pid),
-        threads: match program {
-            Some(pid) => threads(pid),
-            None => Vec::new(),
-        },
+        threads: threads.iter().map(ToString::to_string).collect(),
         planned_cpus: filled("BERTH_CPUS"),
         planned_memory: filled("BERTH_MEM").and_then(|list| planned_memory(&list, me.local)),
         rule: filled("BERTH_RULE"),
@@ -130,7 +151,7 @@ fn planned_memory(masks: &str, local: u32) -> Option<String> {
 }
 
 /// The CPUs of each thread of a process and of what it has started, by thread number.
-fn threads(pid: u32) -> Vec<String> {
+fn threads(pid: u32) -> Vec<CpuSet> {
     let mut ids: Vec<u32> = family(pid)
         .iter()
         .filter_map(|pid| fs::read_dir(format!("/proc/{pid}/task")).ok())
@@ -140,7 +161,6 @@ fn threads(pid: u32) -> Vec<String> {
     ids.sort_unstable();
     ids.iter()
         .filter_map(|id| affinity_from_status(*id as i32).ok())
-        .map(|cpus: CpuSet| cpus.to_string())
         .collect()
 }
 

@@ -123,6 +123,7 @@ pub(super) fn rows(tasks: &[Row], host_of: Option<&dyn Fn(usize) -> String>) -> 
 fn plan_text(task: &Task) -> String {
     let deviations = task.deviations();
     match (deviations.as_slice(), &task.planned_cpus) {
+        ([], Some(planned)) if task.is_inside_plan() => format!("inside {planned}"),
         ([], Some(_)) => "as planned".into(),
         ([], None) => String::new(),
         (found, _) => format!("DIFFERS: {}", found.join(", ")),

@@ -1,0 +1,103 @@
+//! What the documentation shows of the command is what it prints: each `$ berth …` line in a page
+//! is run, and the lines below it compared. `BERTH_PAGES=write cargo test -p berth-cli --test pages`
+//! writes what is printed now into the pages. Lines that need a cluster or this very machine stand in
+//! blocks marked `text`, and are not run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const PAGES: &[&str] = &[
+    "README.md",
+    "plugin/TOUR.md",
+    "plugin/WHICH-OPTIONS.md",
+    "plugin/COMING-FROM.md",
+    "plugin/JSON.md",
+];
+
+/// Pictures of the pages, and the options that draw them.
+const PICTURES: &[(&str, &str)] = &[
+    (
+        "plugin/pictures/eight-by-four.svg",
+        "plan --machine 'pack:2 numa:2 core:8 pu:1' -n 8 -c 4 --cpu-bind=cores -m block:block --format svg",
+    ),
+    (
+        "plugin/pictures/two-by-64.svg",
+        "plan --machine 'pack:2 core:64 pu:2' -n 64 -c 2 --cpu-bind=cores --cores 0-99 --format svg",
+    ),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// What a shell prints for a line, both outputs.
+fn run(line: &str) -> String {
+    let program = Path::new(env!("CARGO_BIN_EXE_berth"));
+    let path = std::env::var("PATH").unwrap();
+    let output = Command::new("sh")
+        .args(["-c", &format!("{{ {line}; }} 2>&1")])
+        .env(
+            "PATH",
+            format!("{}:{path}", program.parent().unwrap().display()),
+        )
+        .current_dir(root())
+        .output()
+        .unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// A page with every shown line's output as it is now.
+fn renewed(page: &str) -> String {
+    let mut text = String::new();
+    let mut lines = page.lines().peekable();
+    let (mut is_inside, mut is_shown) = (false, false);
+    while let Some(line) = lines.next() {
+        text.push_str(line);
+        text.push('\n');
+        if line.starts_with("```") {
+            is_inside = !is_inside;
+            is_shown = is_inside && line == "```";
+        }
+        let Some(command) = line.strip_prefix("$ berth ").filter(|_| is_shown) else {
+            continue;
+        };
+        while lines
+            .peek()
+            .is_some_and(|next| !next.starts_with("```") && !next.starts_with("$ "))
+        {
+            lines.next();
+        }
+        text.push_str(&run(&format!("berth {command}")));
+    }
+    text
+}
+
+fn compare(path: &Path, now: &str) -> Option<String> {
+    if std::env::var("BERTH_PAGES").is_ok_and(|word| word == "write") {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, now).unwrap();
+        return None;
+    }
+    let shown = fs::read_to_string(path).unwrap_or_default();
+    let differ = shown
+        .lines()
+        .zip(now.lines())
+        .find(|(shown, now)| shown != now);
+    (shown != now).then(|| format!("{}: {differ:?}", path.display()))
+}
+
+#[test]
+fn pages_show_what_the_command_prints() {
+    let pages = PAGES.iter().map(|name| {
+        let path = root().join(name);
+        let page = fs::read_to_string(&path).unwrap();
+        assert!(page.contains("berth "), "{name}");
+        compare(&path, &renewed(&page))
+    });
+    let pictures = PICTURES
+        .iter()
+        .map(|(name, options)| compare(&root().join(name), &run(&format!("berth {options}"))));
+    let old: Vec<_> = pages.chain(pictures).flatten().collect();
+    assert!(old.is_empty(), "{}", old.join("\n"));
+}
