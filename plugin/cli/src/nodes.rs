@@ -13,6 +13,8 @@ use crate::host_list::{expand, natural};
 
 /// slurmctld's own limit.
 const MOST_NODES: u32 = 65533;
+/// More tasks than anybody lists by name.
+const MOST_TASKS: usize = 1 << 20;
 
 /// `-N` in srun's spelling, of which only one number can be planned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,25 +132,29 @@ fn unnamed(args: &PlanArgs, arbitrary: bool) -> Nodes {
 /// Source: `slurm_read_hostfile`.
 fn read(path: &str) -> Result<Vec<String>, Failure> {
     let text = fs::read_to_string(path).map_err(|why| {
-        format!("the host file {path} cannot be read: {why}; give one node a line, or a list without '/'")
+        format!(
+            "the host file {path} cannot be read: {why}; give one node a line, or a list without '/'"
+        )
     })?;
     let mut names = Vec::new();
     for line in text.lines() {
-        let line = line.split('#').next().unwrap_or_default().trim();
+        let line = line.split('#').next().unwrap_or_default();
         for word in line.split_whitespace() {
-            let (list, times) = match word.rsplit_once('*') {
-                Some((list, times)) => (
-                    list,
-                    times.parse().map_err(|_| {
-                        format!(
-                            "the host file {path} has \"{word}\"; a number of tasks stands behind *"
-                        )
-                    })?,
-                ),
-                None => (word, 1),
-            };
+            let (list, times) = word.rsplit_once('*').unwrap_or((word, "1"));
+            let times = times.parse().ok().filter(|times| *times <= MOST_TASKS);
+            let times = times.ok_or_else(|| {
+                format!(
+                    "the host file {path} has \"{word}\"; a number of tasks up to {MOST_TASKS} \
+                     stands behind *"
+                )
+            })?;
             for name in expand(list)? {
                 names.extend(std::iter::repeat_n(name, times));
+            }
+            if names.len() > MOST_TASKS {
+                return Err(
+                    format!("the host file {path} names more than {MOST_TASKS} tasks").into(),
+                );
             }
         }
     }

@@ -9,12 +9,32 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// The clock is looked at once for so many items.
 const STEP: u32 = 4096;
 
-/// The same items; their number is shown on stderr if it takes long.
+/// The same tasks; how many of them are done is shown on stderr if it takes long.
 pub(crate) fn watched<T>(items: impl Iterator<Item = T>, count: u32) -> impl Iterator<Item = T> {
+    shown(
+        items,
+        Some(count),
+        "{bar:40} {human_pos} of {human_len} tasks, {eta}",
+    )
+}
+
+/// The same for requests, whose number nobody knows before.
+pub(crate) fn counted<T>(items: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
+    shown(
+        items,
+        None,
+        "{spinner} {human_pos} requests answered, {per_sec}",
+    )
+}
+
+fn shown<T>(
+    items: impl Iterator<Item = T>,
+    count: Option<u32>,
+    template: &str,
+) -> impl Iterator<Item = T> {
     let bar = (stderr().is_terminal() && !stdout().is_terminal()).then(|| {
-        let bar = ProgressBar::with_draw_target(Some(count.into()), ProgressDrawTarget::hidden());
-        let style =
-            ProgressStyle::with_template("{bar:40} {human_pos} of {human_len} tasks, {eta}");
+        let bar = ProgressBar::with_draw_target(count.map(u64::from), ProgressDrawTarget::hidden());
+        let style = ProgressStyle::with_template(template);
         match style {
             Ok(style) => bar.with_style(style),
             Err(_) => bar,

@@ -1,6 +1,7 @@
 //! `berth status`: who is bound where on this node. Root reads the ledger; everybody else reads
 //! how full the node is, and not who runs what.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::thread;
@@ -11,6 +12,7 @@ use berth_host::{StateDir, machine_file};
 use berth_placement::{CpuSet, Machine, SocketKind};
 use nix::unistd::{Uid, User};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::Failure;
 use crate::args::{StatusArgs, StatusFormat};
@@ -80,25 +82,37 @@ fn once(args: &StatusArgs, out: &mut impl Write) -> Result<(), Failure> {
         .into());
     }
     let kind = socket_kind(args.socket);
-    let mut told = Vec::new();
+    let (mut told, mut everybody) = (Vec::new(), Vec::new());
     for name in nodes {
         let dir = StateDir::new(&args.state_dir, &name)?;
         if !Uid::effective().is_root() {
             let text = std::fs::read_to_string(dir.path().join(public::NAME));
             let text = text.unwrap_or_else(|_| nothing_bound(&dir, kind));
-            write!(out, "node={name}\n{text}")?;
+            everybody.push(format!("node={name}\n{text}"));
             continue;
         }
         told.push(node(&dir, &name, kind, args.job)?);
     }
-    if !Uid::effective().is_root() {
-        return Ok(());
-    }
     match args.format {
+        StatusFormat::Json if !everybody.is_empty() => {
+            let nodes: Vec<_> = everybody.iter().map(|text| pairs(text)).collect();
+            json::write(out, "berth-status", "nodes", &nodes)?;
+        }
+        StatusFormat::Table if !everybody.is_empty() => write!(out, "{}", everybody.concat())?,
         StatusFormat::Json => json::write(out, "berth-status", "nodes", &told)?,
         StatusFormat::Table => told.iter().try_for_each(|node| table(out, node))?,
     }
     Ok(())
+}
+
+/// Lines of `name=value`, in which a number is one.
+fn pairs(text: &str) -> BTreeMap<&str, Value> {
+    let pairs = text.lines().filter_map(|line| line.split_once('='));
+    let value = |text: &str| match text.parse::<u64>() {
+        Ok(number) => Value::from(number),
+        Err(_) => Value::from(text),
+    };
+    pairs.map(|(name, text)| (name, value(text))).collect()
 }
 
 /// The public lines of a node on which nothing was bound yet.

@@ -186,6 +186,11 @@ fn a_machine_shows_more() {
             "srun -n2 --cpu-bind=map_cpu:9,1 --exclusive ./app",
             "refused",
         ),
+        (
+            "pack:1 core:4 pu:2",
+            "srun -n2 --cpu-bind=map_cpu:0,1 --exclusive ./app",
+            "list-on-one-core",
+        ),
     ] {
         let (found, code) = findings(&["--machine", machine, line], "");
         assert_eq!(found.len(), 1, "{line}: {found:?}");

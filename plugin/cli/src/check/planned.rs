@@ -8,7 +8,8 @@ use super::Finding;
 use super::case::Case;
 use crate::Failure;
 use crate::args::PlanArgs;
-use crate::plan::{self, Answer};
+use crate::parents::Parents;
+use crate::plan::{self, Answer, Step};
 
 /// srun's options that a plan understands.
 const KNOWN: &[&str] = &[
@@ -99,6 +100,17 @@ pub(super) fn on_machine(case: &Case<'_>) -> Option<Finding> {
             case.rewritten(&["ntasks"], &[&format!("-n{cores}")]),
         );
     }
+    if let Some((one, other, core)) = case.is_list().then(|| on_one_core(host, &step)).flatten()
+        && step.tasks <= cores
+    {
+        return found(
+            "list-on-one-core",
+            format!("tasks {one} and {other} are on hardware threads of one core ({core})"),
+            "the list is written for CPUs that are numbered otherwise (berth topo shows how); \
+             --cpu-bind=cores needs no numbers",
+            case.rewritten(&["cpu-bind"], &["--cpu-bind=cores"]),
+        );
+    }
     let note = step.plans().flat_map(|(_, plan)| &plan.notes).next()?;
     found(
         "not-as-asked",
@@ -106,6 +118,26 @@ pub(super) fn on_machine(case: &Case<'_>) -> Option<Finding> {
         "it runs there, but not as asked",
         String::new(),
     )
+}
+
+/// Two tasks of a node with CPUs of their own that share a core all the same.
+fn on_one_core(host: &Host, step: &Step) -> Option<(usize, usize, u32)> {
+    let parents = Parents::new(host.machine.as_deref()?, host.socket);
+    let tasks = &step.plan_of(0).tasks;
+    let pairs = (0..tasks.len()).flat_map(|one| (0..one).map(move |other| (other, one)));
+    for (one, other) in pairs {
+        let (first, second) = (&tasks[one].cpus, &tasks[other].cpus);
+        let mut both = parents.cores_of(first).filter(|place| {
+            let cpus = parents.cpus_of(place.id);
+            cpus.iter().any(|cpu| second.contains(*cpu))
+        });
+        if !first.intersects(second)
+            && let Some(core) = both.next()
+        {
+            return Some((one, other, core.id.0));
+        }
+    }
+    None
 }
 
 /// Whether hardware threads are what the user wants.

@@ -200,6 +200,17 @@ pub(crate) fn is_launcher(word: &str) -> bool {
 mod tests {
     use super::*;
 
+    proptest::proptest! {
+        /// Whatever a file holds, reading it ends, and words are words.
+        #[test]
+        fn any_text_is_read(text in "([ -~]|\\n|é|srun |#SBATCH |-n|--cpu-bind|=|'|\\\\\n){0,60}") {
+            for command in script(&text).commands {
+                proptest::prop_assert!(command.line.own_words <= command.words.len());
+                command.line.rewritten(&command.words, &["ntasks"], &["-n1"]);
+            }
+        }
+    }
+
     #[test]
     fn a_batch_script() {
         let found = script(

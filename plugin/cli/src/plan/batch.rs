@@ -14,6 +14,7 @@ use super::request::{batch_file, host};
 use super::{Answer, Step, answer, masks, notes};
 use crate::Failure;
 use crate::args::{Format, PlanArgs};
+use crate::progress::counted;
 
 /// Machines already discovered, by what names them: discovery is far slower than planning.
 type Machines = HashMap<(String, String), Host>;
@@ -33,7 +34,7 @@ pub(crate) fn run(args: &PlanArgs, path: &PathBuf) -> Result<ExitCode, Failure> 
     let defaults = default_words();
     let mut machines = Machines::new();
     let mut output = BufWriter::new(io::stdout().lock());
-    for line in input.lines() {
+    for line in counted(input.lines()) {
         let line = line?;
         let text = line.trim();
         if text.is_empty() || text.starts_with('#') {

@@ -12,10 +12,10 @@ use crate::tools::{all_cpus, cpus, lists, step, whole_node};
 use crate::{Outcome, berth};
 
 /// A CPU that is brought back whatever happens.
-struct Offline(&'static str);
+pub struct Offline(&'static str);
 
 impl Offline {
-    fn take(file: &'static str) -> Self {
+    pub fn take(file: &'static str) -> Self {
         fs::write(file, "0").expect("a CPU goes offline");
         Offline(file)
     }

@@ -3,6 +3,7 @@
 //! on the machine. Names choose; without any, all that fit are played.
 
 mod binding;
+mod command;
 mod jobs;
 mod launchers;
 mod lifecycle;
@@ -48,6 +49,7 @@ const SCENES: &[Scene] = &[
     ("an unknown line", SMT, lifecycle::unknown_line),
     ("PMI variants", SMT, launchers::mpi_types),
     ("a CPU goes offline", SMT, lifecycle::cpu_offline),
+    ("health and counters", SMT, command::health),
     ("slurmd restarts", SMT, lifecycle::restarted),
     ("configless", SMT, lifecycle::configless),
     ("srun inside", SMT, launchers::srun_inside),
@@ -69,6 +71,7 @@ const SCENES: &[Scene] = &[
     ),
     ("the paper's 32 tasks", PAPER, nodes::paper),
     ("layouts over nodes", PAPER, nodes::layouts),
+    ("planned over nodes", PAPER, command::planned_over_nodes),
     ("a host file", PAPER, nodes::host_file),
     ("uneven nodes", PAPER, nodes::uneven),
 ];
