@@ -349,3 +349,26 @@ fn the_sites_cpu_bind_stands_only_where_nothing_else_does() {
         assert_eq!(done.stdout, masks, "{options}: {}", done.stderr);
     }
 }
+
+/// What srun takes and no plan depends on.
+#[test]
+fn options_that_change_no_plan() {
+    let plain = plan("--machine pu:2 -n2 --cpu-bind=cores --format masks");
+    for more in [
+        "--exclusive",
+        "--exclusive=user",
+        "--overlap",
+        "--whole",
+        "--overlap --exclusive",
+    ] {
+        let done = plan(&format!(
+            "--machine pu:2 -n2 --cpu-bind=cores --format masks {more}"
+        ));
+        assert_eq!(
+            (done.code, &done.stdout),
+            (0, &plain.stdout),
+            "{more}: {}",
+            done.stderr
+        );
+    }
+}

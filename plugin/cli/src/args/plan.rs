@@ -86,6 +86,14 @@ pub(crate) struct PlanArgs {
     /// The step shares its CPUs with others, which changes no plan
     #[arg(long, hide_short_help = true, help_heading = "Request")]
     pub overlap: bool,
+    /// The step gets all that the job has on its nodes, which a plan takes for granted
+    #[arg(
+        long,
+        hide_short_help = true,
+        help_heading = "Request",
+        conflicts_with = "exact"
+    )]
+    pub whole: bool,
     /// CPUs per task
     #[arg(short = 'c', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
     pub cpus_per_task: u32,

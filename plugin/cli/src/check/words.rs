@@ -78,6 +78,7 @@ const NO_NEXT_WORD: &[&str] = &[
     "verbose",
     "version",
     "wait-for-children",
+    "whole",
 ];
 
 /// Options by long name; one without a value has an empty one.
