@@ -3,6 +3,7 @@
 //! A ledger that fails costs the step its accounting, never its launch; it is said.
 
 use std::sync::{Mutex, PoisonError};
+use std::thread::sleep;
 use std::time::Duration;
 
 use berth_host::ledger::{Entry, Kind, Others, Session, Step};
@@ -16,6 +17,12 @@ use crate::settings::Settings;
 
 /// slurmd holds its prolog lock while we wait: others hold the ledger for microseconds.
 const PATIENCE: Duration = Duration::from_millis(200);
+
+/// slurmctld suspends a job and launches the one that preempts it in the same breath: where a
+/// binding would fail for want of a stop, that is waited for. (With OverSubscribe=FORCE the stop never
+/// comes, and a binding that fails so takes its launch 50 ms longer.)
+const LOOKS: u32 = 6;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
 /// Kept open between launches, with descriptors of the slurmstepds it names.
 static LEDGER: Mutex<Option<(StateDir, Ledger)>> = Mutex::new(None);
@@ -132,6 +139,14 @@ fn plan_beside(
     if chosen(&plan(ask)) == chosen(&running) {
         ask.occupied = others.all_running();
         return running;
+    }
+    for _ in 1..LOOKS {
+        ask.occupied = others.now();
+        let now = plan(ask);
+        if chosen(&now).is_some() {
+            return now;
+        }
+        sleep(BETWEEN_LOOKS);
     }
     ask.occupied = others.now();
     plan(ask)
