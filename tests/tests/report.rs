@@ -18,12 +18,14 @@ fn cluster(nodes: u32, arguments: &str) -> Option<Cluster> {
     )
 }
 
-/// The blocks that a step prints, one a node.
-fn blocks(text: &str) -> Vec<Value> {
+/// The lines that a step prints, one a task, in task order.
+fn tasks(text: &str) -> Vec<Value> {
     let lines = text.lines().filter(|line| line.starts_with('{'));
-    lines
+    let mut tasks: Vec<Value> = lines
         .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+        .collect();
+    tasks.sort_by_key(|task| task["task"].as_u64());
+    tasks
 }
 
 #[test]
@@ -40,19 +42,24 @@ fn each_task_says_what_it_has() {
         &["-N2", "-n4", "--cpu-bind=cores", "--mem-bind=local"],
         &["--format=json"],
     );
-    let found = blocks(&text);
-    assert_eq!(found.len(), 2, "{text}");
-    for block in &found {
-        assert_eq!(block["as_planned"], true, "{block}");
-        let tasks = block["tasks"].as_array().unwrap();
-        let cpus: Vec<_> = tasks
+    let found = tasks(&text);
+    let of = |name: &str| {
+        found
             .iter()
-            .map(|task| task["cpus"].as_str().unwrap())
-            .collect();
-        assert_eq!(cpus, ["0", "1"], "{block}");
-        assert_eq!(tasks[1]["memory"], "bind 0", "{block}");
-        assert_eq!(tasks[1]["cores"], "1", "{block}");
-    }
+            .map(|task| task[name].to_string())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(of("task"), "0 1 2 3", "{text}");
+    assert_eq!(of("local"), "0 1 0 1", "{text}");
+    assert_eq!(of("cpus"), r#""0" "1" "0" "1""#, "{text}");
+    assert_eq!(of("as_planned"), "true true true true", "{text}");
+    assert_eq!(found[1]["memory"], "bind 0", "{text}");
+    assert_eq!(found[1]["cores"], "1", "{text}");
+    assert!(
+        found[0]["node"] == found[1]["node"] && found[1]["node"] != found[2]["node"],
+        "{text}"
+    );
     // The whole step in task order, from the blocks.
     let file = cluster.folder().join("blocks");
     fs::write(&file, &text).unwrap();
@@ -77,20 +84,15 @@ fn each_task_says_what_it_has() {
         let bound = ["-n1", cpus, "--cpu-bind=cores", &berth];
         let done = cluster.srun(&[&bound[..], &words].concat());
         assert_eq!(done.code, Some(7), "{done:#?}");
-        blocks(&done.stdout)[0].clone()
+        tasks(&done.stdout)[0].clone()
     };
     let inside = program("-c2", "1");
-    let task = &inside["tasks"][0];
     assert_eq!(inside["as_planned"], true, "{inside}");
     assert_eq!(
-        (&task["cpus"], &task["planned_cpus"]),
+        (&inside["cpus"], &inside["planned_cpus"]),
         (&"1".into(), &"0-1".into())
     );
-    let threads = task["threads"].as_array().unwrap();
-    assert!(
-        threads.len() == 2 && threads.iter().all(|cpus| cpus == "1"),
-        "{inside}"
-    );
+    assert_eq!(inside["threads"], 2, "{inside}");
     let beyond = program("-c1", "0-1");
     assert_eq!(beyond["as_planned"], false, "{beyond}");
     let moved = cluster.srun(&[
@@ -114,7 +116,7 @@ fn each_task_says_what_it_has() {
         &format!("[ $SLURM_LOCALID = 1 ] || {berth} report --wait 1"),
     ]);
     assert!(
-        alone.stdout.contains("no word from local task(s) 1"),
+        alone.stderr.contains("no word from task(s) 1 of"),
         "{alone:#?}"
     );
     let orphan = cluster.srun(&[

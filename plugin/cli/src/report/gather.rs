@@ -106,5 +106,5 @@ fn node(me: &Identity, mut tasks: Vec<Task>) -> Node {
         [only] if only.local > 0 => CpuSet::new(),
         _ => all.difference(&heard),
     };
-    Node::new(me.host.clone(), missing.to_string(), tasks)
+    Node::new(me, missing.to_string(), tasks)
 }

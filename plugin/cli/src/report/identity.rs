@@ -12,8 +12,10 @@ pub(crate) struct Identity {
     pub local: u32,
     /// How many there are on the node.
     pub local_count: u32,
-    /// Name of the node.
+    /// Name of the node, its position in the step, and how many there are.
     pub host: String,
+    pub node: u32,
+    pub node_count: u32,
     /// What the tasks of one launch on one node have in common, and no others.
     pub meeting: String,
     /// Launched by Slurm itself: then berth's plan in the environment is this task's.
@@ -28,6 +30,8 @@ impl Identity {
             local: 0,
             local_count: 1,
             host: host(),
+            node: 0,
+            node_count: 1,
             meeting: format!("alone-{}", std::process::id()),
             is_slurms: false,
         })
@@ -58,9 +62,22 @@ fn from_mpirun() -> Option<Identity> {
         local,
         local_count,
         host: host(),
+        node: number("SLURM_NODEID").unwrap_or(0),
+        node_count: mpi_nodes(task),
         meeting: format!("mpi-{}", nix::unistd::getppid()),
         is_slurms: false,
     })
+}
+
+/// mpirun says how many ranks there are, not on how many nodes: more than here are elsewhere too.
+fn mpi_nodes(task: u32) -> u32 {
+    let world = number("OMPI_COMM_WORLD_SIZE").or_else(|| number("PMI_SIZE"));
+    let local = number("OMPI_COMM_WORLD_LOCAL_SIZE").or_else(|| number("MPI_LOCALNRANKS"));
+    if world.unwrap_or(task + 1) > local.unwrap_or(u32::MAX) {
+        2
+    } else {
+        1
+    }
 }
 
 fn from_slurm() -> Option<Identity> {
@@ -76,6 +93,8 @@ fn from_slurm() -> Option<Identity> {
         local_count: of_node(&counts, node)?,
         meeting: format!("{job}.{step}-{host}-{node}"),
         host,
+        node,
+        node_count: number("SLURM_STEP_NUM_NODES").unwrap_or(1),
         is_slurms: true,
     })
 }

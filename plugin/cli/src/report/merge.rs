@@ -1,11 +1,10 @@
-//! `berth report --merge FILE`: the nodes' blocks, which were written as JSON, as one table of the
-//! whole step in task order.
+//! `berth report --merge FILE`: the nodes' lines of JSON as one table of the whole step in task order.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::show::{Node, rows};
+use super::show::{Row, rows};
 use crate::Failure;
 use crate::args::ReportArgs;
 use crate::columns::write_rows;
@@ -25,28 +24,27 @@ pub(crate) fn run(args: &ReportArgs, file: &Path) -> Result<ExitCode, Failure> {
         false => std::fs::read_to_string(file)
             .map_err(|why| format!("--merge {}: {why}", file.display()))?,
     };
-    let mut all = Vec::new();
-    // What the program wrote between the blocks is not ours.
-    let blocks = text
+    let mut tasks = Vec::new();
+    // What the program wrote between the lines is not ours; srun --label stands before them.
+    for line in text
         .lines()
-        .filter(|line| line.contains("\"berth-report\""));
-    for line in blocks {
+        .filter(|line| line.contains("\"berth-report\""))
+    {
         let from = line.find('{').unwrap_or_default();
-        let node: Node = serde_json::from_str(&line[from..]).map_err(|why| {
-            format!("a block is not as berth report --format json writes it: {why}")
+        let row: Row = serde_json::from_str(&line[from..]).map_err(|why| {
+            format!("a line is not as berth report --format json writes it: {why}")
         })?;
-        all.extend(node.tasks.into_iter().map(|row| (node.host.clone(), row)));
+        tasks.push(row);
     }
-    if all.is_empty() {
+    if tasks.is_empty() {
         return Err(
-            "there is no block in it; write them with srun … berth report --format json".into(),
+            "there is no report in it; write one with srun … berth report --format json".into(),
         );
     }
-    all.sort_by_key(|(_, row)| row.task.task);
-    let (hosts, tasks): (Vec<_>, Vec<_>) = all.into_iter().unzip();
-    let deviates = tasks.iter().any(|row| !row.task.deviations().is_empty());
+    tasks.sort_by_key(|row| row.task.task);
+    let deviates = tasks.iter().any(|row| !row.as_planned);
     let mut out = say::output();
-    write_rows(&mut out, &rows(&tasks, Some(&|at| hosts[at].clone())))?;
+    write_rows(&mut out, &rows(&tasks, true))?;
     out.flush()?;
     Ok(match deviates && args.check {
         true => ExitCode::FAILURE,

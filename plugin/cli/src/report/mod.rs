@@ -19,6 +19,10 @@ use crate::say;
 use gather::{Gathered, gather};
 use identity::Identity;
 
+/// When each node's block is written.
+const TURN: Duration = Duration::from_millis(20);
+const LAST_TURN: Duration = Duration::from_secs(2);
+
 /// Runs the subcommand.
 ///
 /// # Errors
@@ -37,7 +41,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     match gather(&me, own, Duration::from_secs(args.wait)) {
         Gathered::All(node) => {
             deviates = node.deviates();
-            // One write: the blocks of several nodes, and the program's own words, stay apart.
+            // In turn, so that srun mixes the nodes' lines less.
+            thread::sleep((TURN * me.node).min(LAST_TURN));
             let text = show::text(args, &node);
             io::stdout().lock().write_all(text.as_bytes())?;
             if !node.missing.is_empty() {

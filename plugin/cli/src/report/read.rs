@@ -11,6 +11,11 @@ use serde::{Deserialize, Serialize};
 use super::identity::Identity;
 use crate::Failure;
 
+/// Letters of the threads' CPUs. srun passes a line of up to 1024 on as one; of longer ones the
+/// parts of several nodes would mix.
+const IN_JSON: usize = 500;
+const IN_A_TABLE: usize = 60;
+
 /// One task's part of a report. Sets are lists: `0-3,8`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Task {
@@ -23,9 +28,12 @@ pub(crate) struct Task {
     pub memory: String,
     /// NUMA nodes that its cpuset permits.
     pub memory_allowed: String,
-    /// Each thread of the program's CPUs; empty without a program.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub threads: Vec<String>,
+    /// How many threads the program and what it has started have; 0 without a program.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub threads: u32,
+    /// Each one's CPUs, by thread number; empty where all are the task's.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub thread_cpus: String,
     /// What berth planned; absent where it planned nothing for this task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned_cpus: Option<String>,
@@ -64,7 +72,7 @@ impl Task {
             return true;
         };
         let set = |list: &str| CpuSet::from_list(list).unwrap_or_default();
-        match self.threads.is_empty() {
+        match self.threads == 0 {
             true => *planned == self.cpus,
             false => set(&self.cpus).is_subset(&set(planned)),
         }
@@ -82,12 +90,10 @@ impl Task {
     /// What of its program's threads is worth a line: how many there are, and where they are not
     /// where the task is.
     pub(crate) fn threads_text(&self) -> String {
-        let count = self.threads.len();
-        let elsewhere = self.threads.iter().any(|cpus| *cpus != self.cpus);
-        match count {
-            0 => String::new(),
-            _ if elsewhere => format!("{count}: {}", self.threads.join(" ")),
-            _ => count.to_string(),
+        match (self.threads, self.thread_cpus.as_str()) {
+            (0, _) => String::new(),
+            (count, "") => count.to_string(),
+            (count, cpus) => format!("{count}: {}", cut(cpus, IN_A_TABLE)),
         }
     }
 }
@@ -112,11 +118,32 @@ pub(crate) fn task(me: &Identity, program: Option<u32>) -> Result<Task, Failure>
         cpus: cpus.to_string(),
         memory: memory(),
         memory_allowed: allowed_memory(pid),
-        threads: threads.iter().map(ToString::to_string).collect(),
+        threads: threads.len() as u32,
+        thread_cpus: match threads.iter().all(|own| *own == cpus) {
+            true => String::new(),
+            false => cut(&one_by_one(&threads), IN_JSON),
+        },
         planned_cpus: filled("BERTH_CPUS"),
         planned_memory: filled("BERTH_MEM").and_then(|list| planned_memory(&list, me.local)),
         rule: filled("BERTH_RULE"),
     })
+}
+
+fn one_by_one(threads: &[CpuSet]) -> String {
+    let lists: Vec<_> = threads.iter().map(ToString::to_string).collect();
+    lists.join(" ")
+}
+
+/// A text of no more than so many letters; what is left out is marked.
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.into(),
+    }
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// This process's policy, which its program inherits.

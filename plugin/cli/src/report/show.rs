@@ -1,11 +1,11 @@
-//! A node's block: a row a task, and where it is in the machine.
-
-use std::fmt::Write;
+//! A node's block: a row a task, and where it is in the machine. srun mixes the lines of several
+//! nodes, but no line within itself: each says whose it is.
 
 use berth_discover::{Source, discover};
 use berth_placement::CpuSet;
 use serde::{Deserialize, Serialize};
 
+use super::identity::Identity;
 use super::is_json;
 use super::read::Task;
 use crate::args::ReportArgs;
@@ -13,23 +13,26 @@ use crate::columns::write_rows;
 use crate::parents::Parents;
 use crate::plan::socket_kind;
 
-/// What the tasks of a node have: `berth-report`, version 1; one line of JSON.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// What the tasks of a node have.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Node {
-    format: String,
-    version: u32,
     pub host: String,
+    /// Whether there are others.
+    pub is_one_of_several: bool,
     /// Local numbers of tasks that said nothing.
     pub missing: String,
-    pub as_planned: bool,
     pub tasks: Vec<Row>,
 }
 
-/// A task with its place in the machine.
+/// A task with its place in the machine: `berth-report`, version 1, a line of JSON each.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Row {
+    pub format: String,
+    pub version: u32,
+    pub node: String,
     #[serde(flatten)]
     pub task: Task,
+    pub as_planned: bool,
     pub sockets: String,
     pub numa_nodes: String,
     pub cores: String,
@@ -37,28 +40,28 @@ pub(crate) struct Row {
 
 impl Node {
     /// The words of some tasks.
-    pub(crate) fn new(host: String, missing: String, tasks: Vec<Task>) -> Self {
-        Self {
+    pub(crate) fn new(me: &Identity, missing: String, tasks: Vec<Task>) -> Self {
+        let row = |task: Task| Row {
             format: "berth-report".into(),
             version: 1,
-            host,
+            node: me.host.clone(),
+            as_planned: task.deviations().is_empty(),
+            task,
+            sockets: String::new(),
+            numa_nodes: String::new(),
+            cores: String::new(),
+        };
+        Self {
+            host: me.host.clone(),
+            is_one_of_several: me.node_count > 1,
             missing,
-            as_planned: tasks.iter().all(|task| task.deviations().is_empty()),
-            tasks: tasks
-                .into_iter()
-                .map(|task| Row {
-                    task,
-                    sockets: String::new(),
-                    numa_nodes: String::new(),
-                    cores: String::new(),
-                })
-                .collect(),
+            tasks: tasks.into_iter().map(row).collect(),
         }
     }
 
     /// Whether a task has something else than was planned.
     pub(crate) fn deviates(&self) -> bool {
-        !self.as_planned
+        self.tasks.iter().any(|row| !row.as_planned)
     }
 
     /// Looks each task up in this host's machine; where that is not to be had, only CPUs are told.
@@ -74,7 +77,7 @@ impl Node {
     }
 
     /// The block for people.
-    pub(crate) fn table(&self) -> String {
+    fn table(&self) -> String {
         let mut text = Vec::new();
         let count = self.tasks.len();
         let tasks = if count == 1 { "task" } else { "tasks" };
@@ -82,31 +85,27 @@ impl Node {
         let rule = rule
             .map(|rule| format!(", rule {rule}"))
             .unwrap_or_default();
-        let mut head = format!("node {}: {count} {tasks}{rule}", self.host);
-        if !self.missing.is_empty() {
-            let _ = write!(head, "; no word from local task(s) {}", self.missing);
-        }
-        let rows = rows(&self.tasks, None);
+        let head = format!("node {}: {count} {tasks}{rule}", self.host);
         // A Vec takes everything.
-        let _ = write_rows(&mut text, &rows);
+        let _ = write_rows(&mut text, &rows(&self.tasks, self.is_one_of_several));
         format!("{head}\n{}\n", String::from_utf8_lossy(&text))
     }
 }
 
 /// Heads and cells; columns that nobody needs are left out.
-pub(super) fn rows(tasks: &[Row], host_of: Option<&dyn Fn(usize) -> String>) -> Vec<Vec<String>> {
+pub(super) fn rows(tasks: &[Row], with_node: bool) -> Vec<Vec<String>> {
     let planned = tasks.iter().any(|row| row.task.planned_cpus.is_some());
-    let threads = tasks.iter().any(|row| !row.task.threads.is_empty());
+    let threads = tasks.iter().any(|row| row.task.threads > 0);
     let mut heads = vec!["task"];
-    heads.extend(host_of.map(|_| "node"));
+    heads.extend(with_node.then_some("node"));
     heads.extend(["local", "pid", "socket", "NUMA", "core", "CPUs", "memory"]);
     heads.extend(threads.then_some("threads"));
     heads.extend(planned.then_some("plan"));
     let mut rows = vec![heads.into_iter().map(String::from).collect()];
-    for (at, row) in tasks.iter().enumerate() {
+    for row in tasks {
         let task = &row.task;
         let mut cells = vec![task.task.to_string()];
-        cells.extend(host_of.map(|host| host(at)));
+        cells.extend(with_node.then(|| row.node.clone()));
         cells.extend([task.local.to_string(), task.pid.to_string()]);
         cells.extend([&row.sockets, &row.numa_nodes, &row.cores, &task.cpus].map(Clone::clone));
         cells.push(match task.memory.as_str() {
@@ -134,8 +133,9 @@ fn plan_text(task: &Task) -> String {
 pub(crate) fn text(args: &ReportArgs, node: &Node) -> String {
     let mut node = node.clone();
     node.locate(args);
-    if is_json(args) {
-        return serde_json::to_string(&node).unwrap_or_default() + "\n";
+    if !is_json(args) {
+        return node.table();
     }
-    node.table()
+    let line = |row: &Row| serde_json::to_string(row).unwrap_or_default() + "\n";
+    node.tasks.iter().map(line).collect()
 }

@@ -9,6 +9,7 @@ use berth_tests::Cluster;
 use serde_json::Value;
 
 use crate::lifecycle::Offline;
+use crate::tools::in_allocation;
 use crate::{Outcome, berth};
 
 /// Steps whose every task is compared: node, number there, CPUs.
@@ -66,25 +67,23 @@ fn planned(request: &[&str]) -> Tasks {
     list(&plan["tasks"]).iter().map(task).collect()
 }
 
-fn reported(cluster: &Cluster, nodes: &[String], request: &[&str]) -> Tasks {
+fn reported(cluster: &Cluster, nodes: &[String], request: &str) -> Tasks {
     let berth = berth_tests::command().to_string_lossy().into_owned();
-    let words = [
-        &["--exclusive"],
-        request,
-        &[&berth, "report", "--format=json", "--wait=60"],
-    ]
-    .concat();
-    let done = cluster.srun(&words).expect_ok();
+    let script = format!("srun {request} {berth} report --format=json --wait=60");
+    // The job's own number of tasks must not stand for the step's.
+    let done = in_allocation(
+        cluster,
+        &["--exclusive", "-N4"],
+        &format!("unset SLURM_NTASKS SLURM_NPROCS; {script}"),
+    );
     let mut found = Tasks::new();
-    for block in done.lines().filter(|line| line.starts_with('{')) {
-        let block: Value = serde_json::from_str(block).expect("a block");
-        assert_eq!(block["as_planned"], true, "{block}");
-        let host = text(&block, "host");
+    for line in done.lines().filter(|line| line.starts_with('{')) {
+        let task: Value = serde_json::from_str(line).expect("a task");
+        assert_eq!(task["as_planned"], true, "{task}");
+        let host = text(&task, "node");
         let node = nodes.iter().position(|name| *name == host).expect("a node");
-        for task in list(&block["tasks"]) {
-            let place = (node as u64, number(task, "local"), text(task, "cpus"));
-            found.insert(number(task, "task"), place);
-        }
+        let place = (node as u64, number(&task, "local"), text(&task, "cpus"));
+        found.insert(number(&task, "task"), place);
     }
     found
 }
@@ -95,9 +94,9 @@ pub fn planned_over_nodes() -> Outcome {
     let names = cluster.run("sinfo", &["-h", "-N", "-o", "%N"]).expect_ok();
     let nodes: Vec<String> = names.lines().map(String::from).collect();
     for request in STEPS {
-        let request: Vec<_> = request.split(' ').collect();
-        let (plan, kernel) = (planned(&request), reported(&cluster, &nodes, &request));
-        assert_eq!(plan, kernel, "{request:?}");
+        let words: Vec<_> = request.split(' ').collect();
+        let (plan, kernel) = (planned(&words), reported(&cluster, &nodes, request));
+        assert_eq!(plan, kernel, "{request}");
         cluster.wait_idle();
     }
     Ok(())
