@@ -82,10 +82,11 @@ pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
         TopoFormat::Svg => {
             let title = format!("{} ({})", found.source, Shape::of(machine, kind));
             let picture = [draw(machine, kind, &kernel)];
-            out.write_all(
-                picture::svg::draw(&picture, &title, &found.machine.topology_string(kind))
-                    .as_bytes(),
-            )?;
+            let mut below = machine.topology_string(kind);
+            if !kernel.offline.is_empty() {
+                below += &format!("; offline CPUs, in no core: {}", kernel.offline);
+            }
+            out.write_all(picture::svg::draw(&picture, &title, &below).as_bytes())?;
         }
         TopoFormat::Json => {
             serde_json::to_writer_pretty(&mut out, &document(&found, kind, &kernel))?;
@@ -167,6 +168,12 @@ fn table(
         writeln!(out, "not allowed {forbidden}")?;
     }
     writeln!(out)?;
+    write_rows(out, &rows(&all, &forbidden, kernel))?;
+    Ok(())
+}
+
+/// A row a core, and one for each CPU that is in none.
+fn rows(all: &Document, forbidden: &CpuSet, kernel: &Kernel) -> Vec<Vec<String>> {
     let mut rows = vec![
         ["core", "socket", "NUMA", "CPUs", ""]
             .map(String::from)
@@ -180,7 +187,7 @@ fn table(
             .map(berth_placement::CpuId)
             .collect();
         let marks = [
-            (cpus.intersects(&forbidden), "not allowed"),
+            (cpus.intersects(forbidden), "not allowed"),
             (cpus.intersects(&kernel.isolated), "isolated"),
         ];
         let marks: Vec<_> = marks
@@ -199,6 +206,16 @@ fn table(
             marks.join(", "),
         ]);
     }
-    write_rows(out, &rows)?;
-    Ok(())
+    // As lscpu has them: the kernel no longer says which core they are of.
+    for cpu in kernel.offline.iter() {
+        let dash = || "-".to_string();
+        rows.push(vec![
+            dash(),
+            dash(),
+            dash(),
+            cpu.to_string(),
+            "offline".into(),
+        ]);
+    }
+    rows
 }

@@ -194,3 +194,49 @@ fn choice(asked: ColorChoice) -> Choice {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use berth_placement::{Core, Package, Parts};
+
+    use super::*;
+
+    /// One package of four cores of one thread; CPU 3 is not allowed.
+    fn machine() -> Machine {
+        let core = |cpu| Core {
+            pus: vec![CpuId(cpu)],
+        };
+        Machine::new(Parts {
+            packages: vec![Package {
+                cores: (0..4).map(core).collect(),
+            }],
+            allowed: CpuSet::from_list("0-2").unwrap(),
+            ..Parts::default()
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn what_the_kernel_keeps_is_marked() {
+        let machine = machine();
+        let cells = numbers(&machine, &CpuSet::from_list("1-2").unwrap());
+        let texts: Vec<_> = cells.values().map(Cell::text).collect();
+        assert_eq!(texts, ["0", "1~", "2~", "3!"]);
+        let picture = [Picture::new(&machine, SocketKind::Package, None, cells)];
+        let tree = tree::draw(&picture[0], 80);
+        assert!(tree.contains("0[ 0]  1[1~]"), "{tree}");
+        assert_eq!(
+            legend(&picture),
+            [
+                "N a CPU, by kernel number",
+                "N! not allowed here",
+                "N~ isolated (isolcpus)"
+            ]
+        );
+        let svg = svg::draw(&picture, "a <node>", "");
+        assert!(
+            svg.contains("a &lt;node&gt;") && svg.contains(">1~</text>"),
+            "{svg}"
+        );
+    }
+}

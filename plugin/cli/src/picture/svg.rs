@@ -7,6 +7,8 @@ use super::{Cell, Group, Picture, SocketBox};
 
 /// Sizes in pixels.
 const THREAD: (usize, usize) = (30, 22);
+/// A core is wide enough for its name.
+const NARROWEST_CORE: usize = 54;
 const CORE_GAP: usize = 8;
 const LABEL: usize = 14;
 const PAD: usize = 12;
@@ -17,6 +19,8 @@ const THREADS_A_ROW: usize = 4;
 const ROW: usize = 590;
 /// Where sockets beside each other end, in pixels.
 const WIDEST: usize = 1260;
+/// Letters of a line of text.
+const LONGEST_TEXT: usize = 120;
 /// Hue from task to task: neighbours are far apart on the wheel.
 const GOLDEN_ANGLE: f64 = 137.508;
 
@@ -31,62 +35,69 @@ text { fill: var(--ink); } .small { font-size: 10px; opacity: .8; } .title { fon
 
 /// One document for one or several nodes, below each other; `below` stands under the title.
 pub(crate) fn draw(pictures: &[Picture<'_>], title: &str, below: &str) -> String {
-    let mut body = String::new();
+    let (title, below) = (&shortened(title), &shortened(below));
     let longest = title.chars().count().max(below.chars().count());
-    let (mut width, mut y) = (320.max(longest * 8), PAD + LINE);
-    let _ = writeln!(
-        body,
-        "<text class=\"title\" x=\"{PAD}\" y=\"{}\">{}</text>",
-        PAD + 12,
-        escaped(title)
-    );
+    let mut page = Page {
+        body: String::new(),
+        width: 320.max(longest * 8),
+        y: PAD,
+    };
+    page.text("title", title);
     if !below.is_empty() {
-        let _ = writeln!(
-            body,
-            "<text class=\"small\" x=\"{PAD}\" y=\"{}\">{}</text>",
-            y + 8,
-            escaped(below)
-        );
-        y += LINE;
+        page.text("small", below);
     }
     for picture in pictures {
         if let Some(name) = &picture.name {
-            let _ = writeln!(
-                body,
-                "<text class=\"title\" x=\"{PAD}\" y=\"{}\">{}</text>",
-                y + 14,
-                escaped(name)
-            );
-            y += LINE;
+            page.text("title", name);
         }
-        let (mut x, mut bottom) = (PAD, y);
-        for socket in &picture.sockets {
-            let mut drawn = Drawn::at(x, y, picture, socket);
-            if x > PAD && drawn.right > WIDEST {
-                y = bottom + PAD;
-                drawn = Drawn::at(PAD, y, picture, socket);
-            }
-            body.push_str(&drawn.text);
-            width = width.max(drawn.right + PAD);
-            bottom = bottom.max(drawn.bottom);
-            x = drawn.right + PAD;
-        }
-        y = bottom + PAD;
+        page.sockets(picture);
     }
     let legend = super::legend(pictures).join(" \u{a0}·\u{a0} ");
-    let _ = writeln!(
-        body,
-        "<text class=\"small\" x=\"{PAD}\" y=\"{}\">{}</text>",
-        y + 8,
-        escaped(&legend)
-    );
-    let height = y + LINE;
+    page.text("small", &legend);
+    let Page { body, width, y } = page;
+    let height = y + PAD / 2;
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
          width=\"{width}\" height=\"{height}\" role=\"img\">\n<title>{}</title>\n\
          <style>\n{STYLE}\n</style>\n<rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>\n{body}</svg>\n",
         escaped(title)
     )
+}
+
+/// A document under way: what is drawn, and how far down.
+struct Page {
+    body: String,
+    width: usize,
+    y: usize,
+}
+
+impl Page {
+    fn text(&mut self, class: &str, text: &str) {
+        let _ = writeln!(
+            self.body,
+            "<text class=\"{class}\" x=\"{PAD}\" y=\"{}\">{}</text>",
+            self.y + 12,
+            escaped(text)
+        );
+        self.y += LINE;
+    }
+
+    /// A machine's sockets, beside each other while there is room.
+    fn sockets(&mut self, picture: &Picture<'_>) {
+        let (mut x, mut bottom) = (PAD, self.y);
+        for socket in &picture.sockets {
+            let mut drawn = Drawn::at(x, self.y, picture, socket);
+            if x > PAD && drawn.right > WIDEST {
+                self.y = bottom + PAD;
+                drawn = Drawn::at(PAD, self.y, picture, socket);
+            }
+            self.body.push_str(&drawn.text);
+            self.width = self.width.max(drawn.right + PAD);
+            bottom = bottom.max(drawn.bottom);
+            x = drawn.right + PAD;
+        }
+        self.y = bottom + PAD;
+    }
 }
 
 /// A socket, and where it ends.
@@ -146,7 +157,8 @@ fn cores(
         .max()
         .unwrap_or(1);
     let (columns, lines) = (threads.min(THREADS_A_ROW), threads.div_ceil(THREADS_A_ROW));
-    let width = columns * THREAD.0 + 6;
+    let width = (columns * THREAD.0 + 6).max(NARROWEST_CORE);
+    let thread_width = (width - 6) / columns;
     let height = LABEL + lines * THREAD.1 + 6;
     let fit = (ROW + CORE_GAP) / (width + CORE_GAP);
     let round = [64, 32, 16, 8, 4, 2, 1]
@@ -165,9 +177,9 @@ fn cores(
             y + 11
         );
         for (thread, cpu) in cpus.iter().enumerate() {
-            let x = x + 3 + thread % columns * THREAD.0;
+            let x = x + 3 + thread % columns * thread_width;
             let y = y + LABEL + 3 + thread / columns * THREAD.1;
-            cell(inside, picture.cell(*cpu), cpu.0, x, y);
+            cell(inside, picture.cell(*cpu), cpu.0, (x, y, thread_width));
         }
     }
     let rows = group.cores.len().div_ceil(per_row);
@@ -177,7 +189,7 @@ fn cores(
     )
 }
 
-fn cell(inside: &mut String, cell: &Cell, cpu: u32, x: usize, y: usize) {
+fn cell(inside: &mut String, cell: &Cell, cpu: u32, (x, y, width): (usize, usize, usize)) {
     let (class, fill) = match cell {
         Cell::All => ("all", String::new()),
         Cell::Outside | Cell::Forbidden(_) => ("outside", String::new()),
@@ -185,13 +197,13 @@ fn cell(inside: &mut String, cell: &Cell, cpu: u32, x: usize, y: usize) {
         Cell::Free | Cell::Number(_) | Cell::Isolated(_) => ("free", String::new()),
     };
     let on = if cell.task().is_some() { " on" } else { "" };
-    let (width, height) = (THREAD.0 - 2, THREAD.1 - 2);
+    let (middle, width, height) = (x + width / 2, width - 2, THREAD.1 - 2);
     let _ = writeln!(
         inside,
         "<g><title>CPU {cpu}</title><rect class=\"{class}\"{fill} x=\"{}\" y=\"{y}\" width=\"{width}\" \
          height=\"{height}\" rx=\"3\"/><text class=\"cell{on}\" x=\"{}\" y=\"{}\">{}</text></g>",
         x + 1,
-        x + THREAD.0 / 2,
+        middle,
         y + 14,
         escaped(&cell.text())
     );
@@ -201,6 +213,14 @@ fn colour(task: u32) -> String {
     let hue = (f64::from(task) * GOLDEN_ANGLE) % 360.0;
     let light = [78, 68, 86][task as usize / 8 % 3];
     format!("hsl({hue:.0} 70% {light}%)")
+}
+
+/// A topology string of a large node is longer than its picture is wide.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_TEXT) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.into(),
+    }
 }
 
 fn escaped(text: &str) -> String {

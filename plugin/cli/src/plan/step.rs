@@ -105,27 +105,13 @@ pub(crate) fn step(args: &PlanArgs, on: &Host) -> Result<Result<Step, String>, F
     }
     let across = match nodes.of_tasks {
         Some(listed) if listed.len() as u32 == tasks => Across::listed(listed),
-        Some(listed) => {
-            return Ok(Err(format!(
-                "-n asks for {tasks} tasks and the list of nodes has {}; -m arbitrary takes one a \
-                 task: ask for -n {}",
-                listed.len(),
-                listed.len()
-            )));
-        }
-        None if args
-            .distribution
-            .is_some_and(|asked| asked.hosts == AcrossHosts::Arbitrary) =>
-        {
-            return Err(
-                "-m arbitrary takes each task's node from a list; give it with -w, or in a \
-                        file named by SLURM_HOSTFILE"
-                    .into(),
-            );
-        }
+        Some(listed) => return Ok(Err(other_count(tasks, listed.len()))),
         None => {
-            let room = vec![room(args, on, &one); count as usize];
-            Across::new(&room, tasks, &args.distribution.unwrap_or_default())
+            let asked = args.distribution.unwrap_or_default();
+            if asked.hosts == AcrossHosts::Arbitrary {
+                return Err(NO_LIST.into());
+            }
+            Across::new(&vec![room(args, on, &one); count as usize], tasks, &asked)
         }
     };
     Ok(planned(args, on, across, one)?.map(|plans| Step {
@@ -135,6 +121,16 @@ pub(crate) fn step(args: &PlanArgs, on: &Host) -> Result<Result<Step, String>, F
         plans: plans.0,
         across: plans.1,
     }))
+}
+
+const NO_LIST: &str = "-m arbitrary takes each task's node from a list; give it with -w, or in a \
+                       file named by SLURM_HOSTFILE";
+
+fn other_count(tasks: u32, listed: usize) -> String {
+    format!(
+        "-n asks for {tasks} tasks and the list of nodes has {listed}; -m arbitrary takes one a \
+         task: ask for -n {listed}"
+    )
 }
 
 type Planned = (BTreeMap<u32, Plan>, Across);

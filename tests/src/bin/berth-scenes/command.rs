@@ -134,6 +134,19 @@ pub fn health() -> Outcome {
     let without = topo();
     assert_eq!(text(&without, "offline"), "5");
     assert_eq!(list(&without["cores"])[2]["cpus"], serde_json::json!([4]));
+    let shown = |format: &str| {
+        let done = Command::new(berth_tests::command())
+            .args(["topo", "--format", format])
+            .output();
+        String::from_utf8_lossy(&done.expect("berth").stdout).into_owned()
+    };
+    assert!(shown("tree").contains("offline CPUs, in no core: 5"));
+    assert!(shown("svg").contains("offline CPUs, in no core: 5"));
+    assert!(
+        shown("table").contains("5     offline"),
+        "{}",
+        shown("table")
+    );
     let note = doctor();
     let file = list(&note["checks"])
         .iter()
