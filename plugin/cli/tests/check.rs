@@ -133,6 +133,14 @@ fn each_trap_is_named_with_the_line_to_use() {
 }
 
 #[test]
+fn what_may_be_meant_is_a_hint() {
+    let script = "#SBATCH --exclusive -N2\nsrun -n4 --cpu-bind=mask_cpu:0x3,0xc ./app";
+    let (found, code) = findings(&["-"], script);
+    assert_eq!((found.len(), code), (1, Some(0)), "{found:?}");
+    assert_eq!(found[0].0, "list-on-several-nodes");
+}
+
+#[test]
 fn clean_lines_pass() {
     for line in [
         "srun ./app",
@@ -157,6 +165,7 @@ fn clean_lines_pass() {
         "srun -n1 : -n2 ./app",
         "srun --gpus=1 -n1 ./app",
         "srun -N2-4 --cpu-bind=cores ./app",
+        "#SBATCH --exclusive -n1\nexport OMP_NUM_THREADS=64 OMP_PLACES=cores\nsrun ./app",
     ] {
         let (found, code) = findings(&["-"], line);
         assert_eq!((found, code), (vec![], Some(0)), "{line}");

@@ -65,16 +65,22 @@ fn hint_dropped(case: &Case<'_>) -> Option<Finding> {
 }
 
 fn list_on_several_nodes(case: &Case<'_>) -> Option<Finding> {
-    (case.is_list() && case.nodes() > 1).then(|| {
-        Finding::warning(
-            case.command,
-            "list-on-several-nodes",
-            format!("--cpu-bind={} on {} nodes", case.cpu_bind(), case.nodes()),
-            "the one list holds on every node, by the kernel's numbers there; what a job gets, and \
-             how CPUs are numbered, differ from node to node",
-            case.rewritten(&["cpu-bind"], &["--cpu-bind=cores"]),
-        )
-    })
+    if !case.is_list() || case.nodes() < 2 {
+        return None;
+    }
+    // Of whole, equal nodes a list may be meant.
+    let say = match case.is_exclusive() {
+        true => Finding::hint,
+        false => Finding::warning,
+    };
+    Some(say(
+        case.command,
+        "list-on-several-nodes",
+        format!("--cpu-bind={} on {} nodes", case.cpu_bind(), case.nodes()),
+        "the one list holds on every node, by the kernel's numbers there; what a job gets, and \
+         how CPUs are numbered, differ from node to node",
+        case.rewritten(&["cpu-bind"], &["--cpu-bind=cores"]),
+    ))
 }
 
 fn list_on_part_of_a_node(case: &Case<'_>) -> Option<Finding> {
@@ -181,7 +187,9 @@ fn threads_without_places(case: &Case<'_>) -> Option<Finding> {
 
 fn more_threads_than_cpus(case: &Case<'_>) -> Option<Finding> {
     let (threads, cpus) = (case.openmp_threads()?, case.cpus_per_task());
-    (threads > cpus).then(|| {
+    // One process on a node of its own has all of it, whatever -c.
+    let has_all = case.tasks() == case.nodes() && case.is_exclusive() && cpus == 1;
+    (threads > cpus && !has_all).then(|| {
         Finding::warning(
             case.command,
             "openmp-threads",
