@@ -97,7 +97,10 @@ one_maker() {
 # One kernel for all suites, and what it needs before the image is there: the generic one, as the
 # cloud kernel has no 9p.
 make_kernel() (
-    have_kernel() { [ -e "$cache/vmlinux" ] && [ -e "$cache/initramfs.cpio" ] && [ ! "$root/ci/vm-init" -nt "$cache/initramfs.cpio" ]; }
+    have_kernel() {
+        [ -e "$cache/vmlinux" ] && [ -e "$cache/initramfs.cpio" ] &&
+            [ ! "$root/ci/vm-init" -nt "$cache/initramfs.cpio" ] && [ ! "$root/ci/vm-image.sh" -nt "$cache/initramfs.cpio" ]
+    }
     ! have_kernel || return 0
     one_maker
     ! have_kernel || return 0
@@ -125,7 +128,7 @@ unpacked_kernel() (
 )
 
 # In the order of their loading.
-boot_modules=(crc32c_generic virtio_pci virtio_blk 9p 9pnet_virtio ext4 overlay)
+boot_modules=(crc32c_generic virtio_pci virtio_blk virtio_net 9p 9pnet_virtio ext4 overlay)
 
 make_initramfs() {
     local dir=$1/initramfs modules=$cache/kernel/lib/modules/$2 module file

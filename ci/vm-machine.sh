@@ -65,6 +65,17 @@ numa_arguments() {
     done
 }
 
+# The end of a cable between two machines.
+cable_arguments() {
+    case $cable in
+        '') return 0 ;;
+        listen=*) printf '%s\n' -netdev "stream,id=cable,server=on,addr.type=unix,addr.path=${cable#*=}" ;;
+        connect=*) printf '%s\n' -netdev "stream,id=cable,server=off,addr.type=unix,addr.path=${cable#*=}" ;;
+        *) die "--cable is listen=SOCKET or connect=SOCKET, and was '$cable'" ;;
+    esac
+    printf '%s\n' -device "virtio-net-pci,netdev=cable,romfile=,mac=52:54:00:00:00:$([[ $cable == listen=* ]] && echo 01 || echo 02)"
+}
+
 # Hardware acceleration where it is the processor's own: a /dev/kvm of another kind interprets
 # a whole kernel and never gets anywhere. Emulated CPUs share one thread: on a few cores, threads
 # of their own wait for each other, and two machines at once are the better use.
@@ -100,7 +111,7 @@ boot() {
     mv -- "$here/madt" "$here/early/kernel/firmware/acpi/APIC.aml"
     (cd "$here/early" && find kernel | cpio -o -H newc --quiet) > "$here/initrd"
     cat "$cache/initramfs.cpio" >> "$here/initrd"
-    mapfile -t arguments < <(accelerator; numa_arguments)
+    mapfile -t arguments < <(accelerator; numa_arguments; cable_arguments)
     # Programs always at the same addresses: what was translated for one run serves the next.
     timeout --kill-after=10 "$seconds" qemu-system-x86_64 -M pc -cpu max,vendor=GenuineIntel "${arguments[@]}" \
         -smp "$cpus,sockets=$sockets,cores=$cores,threads=$threads" -m "${memory}M" \
