@@ -9,6 +9,7 @@ use berth_placement::{Fixes, Host};
 use slurm_sys::{Layout, Slurm};
 
 use crate::settings::{self, Settings};
+use crate::standing;
 
 /// What was wrong so far; slurmd's settings are read before it is ready.
 static COMPLAINTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -46,6 +47,7 @@ pub(crate) fn announce(node_name: &str, role: &Role<'_>) {
             .map(|word| word.to_string_lossy().into())
             .collect(),
         slurm: release(),
+        serves_binding_only: standing::serves_binding_only(),
         is_spank_plugin: IS_SPANK_PLUGIN.load(Ordering::Relaxed),
         settings: told(&settings),
         complaints: COMPLAINTS

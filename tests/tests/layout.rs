@@ -26,6 +26,8 @@ const LAYOUTS: &[&str] = &[
     "-N3 -n5 --ntasks-per-node=2",
     "-N3 -n5 --ntasks-per-node=2 -m cyclic",
     "-N3 -n5 -c4 -m block,Pack",
+    "-N2 -n4 -c2 --ntasks-per-node=2 -m block,Pack",
+    "-N2 -n3 -c2 --ntasks-per-node=2 -m block,Pack",
     "-N2 -n5 -c4 -m cyclic",
     "-N3 -n9 -c2 -m plane=2",
     "-N2 -n12 --threads-per-core=1",

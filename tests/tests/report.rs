@@ -206,16 +206,24 @@ fn a_node_that_is_well_and_one_that_is_not() {
         "{found:?}"
     );
 
-    let beside = Cluster::builder()
-        .task_plugin("task/affinity,task/berth")
-        .plugstack(Some(""))
-        .up();
-    let (checks, _) = doctor(&beside);
-    let plugin = checks
-        .iter()
-        .find(|check| check["what"] == "task plugin")
-        .unwrap();
-    assert_eq!(plugin["verdict"], "note", "{checks:#?}");
+    // Beside task/affinity it steps aside, which nobody wants; without a place in TaskPlugin it
+    // serves --binding, which somebody may.
+    for (list, verdict) in [
+        ("task/affinity,task/berth", "wrong"),
+        ("task/affinity", "note"),
+    ] {
+        let aside = Cluster::builder()
+            .task_plugin(list)
+            .plugstack(Some(""))
+            .up();
+        let (checks, is_well) = doctor(&aside);
+        let plugin = checks
+            .iter()
+            .find(|check| check["what"] == "task plugin")
+            .unwrap();
+        assert_eq!(plugin["verdict"], verdict, "{list}: {checks:#?}");
+        assert_eq!(is_well, verdict == "note", "{list}");
+    }
 }
 
 #[test]

@@ -238,7 +238,7 @@ fn said(checks: &mut Checks, words: &Announcement) {
                 words.layout, words.shape, words.topology, words.settings
             ),
         );
-    } else if words.is_spank_plugin {
+    } else if words.serves_binding_only && words.is_spank_plugin {
         checks.note("task plugin", words.aside.clone());
     } else {
         checks.wrong("task plugin", words.aside.clone());

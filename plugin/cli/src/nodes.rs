@@ -2,6 +2,7 @@
 //! Out: names in the order in which slurmctld lays tasks out.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fs;
 use std::str::FromStr;
 
@@ -89,7 +90,7 @@ pub(crate) fn nodes(args: &PlanArgs) -> Result<Nodes, Failure> {
         Some(list) => expand(list)?,
         None => match from_environment() {
             Some(file) => read(&file)?,
-            None => return Ok(unnamed(args, arbitrary)),
+            None => return Ok(unnamed(args)),
         },
     };
     // Nodes stand in slurmctld's order, in whatever order they were named.
@@ -105,11 +106,8 @@ pub(crate) fn nodes(args: &PlanArgs) -> Result<Nodes, Failure> {
         )
         .into());
     }
-    let place = |name: &String| names.iter().position(|known| known == name);
-    let of_tasks = arbitrary.then(|| {
-        let places = listed.iter().filter_map(place);
-        places.map(|place| place as u32).collect()
-    });
+    let places: HashMap<&String, u32> = names.iter().zip(0..).collect();
+    let of_tasks = arbitrary.then(|| listed.iter().map(|name| places[name]).collect());
     Ok(Nodes {
         count: names.len() as u32,
         names: Names::Listed(names),
@@ -117,14 +115,11 @@ pub(crate) fn nodes(args: &PlanArgs) -> Result<Nodes, Failure> {
     })
 }
 
-fn unnamed(args: &PlanArgs, arbitrary: bool) -> Nodes {
-    let count = args.nodes.map_or(1, |NodeCount(count)| count);
+fn unnamed(args: &PlanArgs) -> Nodes {
     Nodes {
         names: Names::Numbered,
-        count,
-        // Of one node there is nothing to list.
-        of_tasks: (arbitrary && count == 1)
-            .then(|| vec![0; args.ntasks.or(args.ntasks_per_node).unwrap_or(1) as usize]),
+        count: args.nodes.map_or(1, |NodeCount(count)| count),
+        of_tasks: None,
     }
 }
 
@@ -149,12 +144,12 @@ fn read(path: &str) -> Result<Vec<String>, Failure> {
                 )
             })?;
             for name in expand(list)? {
+                if names.len() + times > MOST_TASKS {
+                    return Err(
+                        format!("the host file {path} names more than {MOST_TASKS} tasks").into(),
+                    );
+                }
                 names.extend(std::iter::repeat_n(name, times));
-            }
-            if names.len() > MOST_TASKS {
-                return Err(
-                    format!("the host file {path} names more than {MOST_TASKS} tasks").into(),
-                );
             }
         }
     }

@@ -120,6 +120,16 @@ fn each_trap_is_named_with_the_line_to_use() {
             "#SBATCH -n8 --binding=pe:linear:1\nsrun -n8 --binding=pe:linear:1 ./program",
         ),
         (
+            "#$ -t 1-10:2 -binding linear:1",
+            "grid-engine",
+            "#SBATCH -n1 -c1 --array=1-10:2 --binding=linear:1\nsrun -n1 -c1 --array=1-10:2 --binding=linear:1 ./program",
+        ),
+        (
+            "#SBATCH --hint=nomultithread --threads-per-core=1\nsrun -n4 ./app",
+            "hint",
+            "",
+        ),
+        (
             "#$ -binding striding:2:4",
             "grid-engine",
             "#SBATCH -n1 -c2 --binding=striding:2:4\nsrun -n1 -c2 --binding=striding:2:4 ./program",
@@ -237,4 +247,16 @@ fn a_script_is_read_as_a_file_and_lines_are_numbered() {
     assert_eq!(nothing.status.code(), Some(1));
     let said = String::from_utf8(nothing.stderr).unwrap();
     assert!(said.contains("nothing to check"), "{said}");
+}
+
+#[test]
+fn comments_in_another_encoding() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(
+        file.path(),
+        b"# gr\xfc\xdfe\nsrun -n2 --cpu-bind=rank ./app\n",
+    )
+    .unwrap();
+    let (found, _) = findings(&[&file.path().to_string_lossy()], "");
+    assert_eq!(found.len(), 1, "{found:?}");
 }

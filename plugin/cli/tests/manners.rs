@@ -208,3 +208,61 @@ fn every_shell_has_completions() {
         );
     }
 }
+
+/// An explanation never gets into what a program reads.
+#[test]
+fn explanations_stay_out_of_files() {
+    for format in ["svg", "masks", "cpus", "rankfile"] {
+        let plan = [
+            "plan",
+            "--machine",
+            "pu:2",
+            "-n2",
+            "--cpu-bind=threads",
+            "--format",
+            format,
+        ];
+        let plain = berth(&plan);
+        let explained = berth(&[&plan[..], &["--explain"]].concat());
+        assert_eq!(explained.stdout, plain.stdout, "{format}");
+        let said = String::from_utf8_lossy(&explained.stderr).into_owned();
+        assert!(said.contains("why         threads"), "{format}: {said}");
+    }
+}
+
+/// CPUs= of slurm.conf as cores: a task gets one thread of each.
+#[test]
+fn cpus_counted_as_cores() {
+    let plan = [
+        "plan",
+        "--machine",
+        "core:2 pu:2",
+        "-n2",
+        "-c1",
+        "--cpu-bind=threads",
+        "--format=cpus",
+    ];
+    let cpus =
+        |more: &[&str]| String::from_utf8(berth(&[&plan[..], more].concat()).stdout).unwrap();
+    assert_eq!(cpus(&["-m", "block:block"]), "0\n1\n");
+    assert_eq!(cpus(&["-m", "block:block", "--config-cpus=4"]), "0\n1\n");
+    assert_eq!(cpus(&["-m", "block:block", "--config-cpus=2"]), "0\n2\n");
+    let odd = berth(&[&plan[..], &["--config-cpus=3"]].concat());
+    assert_eq!(odd.status.code(), Some(1));
+}
+
+/// The program of a report goes on and gives its exit code, even if nobody can read the report.
+#[test]
+fn a_report_never_ends_its_program() {
+    let marker = tempfile::NamedTempFile::new().unwrap();
+    let line = format!("sleep 0.6; echo done > {}; exit 7", marker.path().display());
+    let mut child = Command::new(env!("CARGO_BIN_EXE_berth"))
+        .args(["report", "--after", "0.1", "--", "sh", "-c", &line])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(7));
+    assert_eq!(std::fs::read(marker.path()).unwrap(), b"done\n");
+}

@@ -101,6 +101,11 @@ fn what_contradicts_is_told() {
         (&["-N2", "-n9", "--ntasks-per-node=4"], 1, "-N 3"),
         (&["-n70000"], 1, "Slurm counts to 65535"),
         (
+            &["-n4000000000", "-m", "arbitrary"],
+            1,
+            "Slurm counts to 65535",
+        ),
+        (
             &["-N2", "-n9", "--cpu-bind=cores"],
             1,
             "a node that gets 5 of the tasks",
@@ -134,4 +139,22 @@ fn the_papers_step() {
     let done = plan(&options);
     let node = "0\n2\n4\n6\n1\n3\n5\n7\n";
     assert_eq!(String::from_utf8(done.stdout).unwrap(), node.repeat(4));
+}
+
+/// A file that would fill the memory is refused before it does.
+#[test]
+fn a_file_of_far_too_many_hosts() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    for text in ["n[1-100000]*1000000", "n1*99999999999", "n1*4000000000"] {
+        std::fs::write(file.path(), text).unwrap();
+        let done = plan(&[
+            "--machine",
+            "pu:2",
+            "-m",
+            "arbitrary",
+            "-w",
+            &file.path().to_string_lossy(),
+        ]);
+        assert_eq!(done.status.code(), Some(1), "{text}");
+    }
 }

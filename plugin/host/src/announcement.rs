@@ -31,6 +31,9 @@ pub struct Announcement {
     /// Why it stands aside.
     #[serde(default)]
     pub aside: String,
+    /// Whether it stands aside because TaskPlugin does not list it: it serves --binding alone.
+    #[serde(default)]
+    pub serves_binding_only: bool,
     /// Whether plugstack.conf names it.
     pub is_spank_plugin: bool,
     /// Sockets, cores and threads by slurmd.

@@ -30,7 +30,12 @@ pub(super) fn translated(command: &Command) -> Option<Finding> {
         }
     };
     if let Some(tasks) = after("-t").and_then(|rest| rest.first().copied()) {
-        options.push(format!("--array={}", tasks.replacen(':', "-", 1)));
+        // 1-10:2 is Slurm's spelling too; 1:4 is a range.
+        let range = match tasks.contains('-') {
+            true => tasks.to_string(),
+            false => tasks.replacen(':', "-", 1),
+        };
+        options.push(format!("--array={range}"));
     }
     options.extend(
         binding

@@ -123,15 +123,22 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
 fn text(words: &[String]) -> Result<String, Failure> {
     match words {
         [one] if one == "-" => {
-            let mut text = String::new();
-            io::stdin().read_to_string(&mut text)?;
-            Ok(text)
+            let mut bytes = Vec::new();
+            io::stdin().read_to_end(&mut bytes)?;
+            Ok(lossy(&bytes))
         }
-        [one] if Path::new(one).is_file() => std::fs::read_to_string(one)
-            .map_err(|why| format!("{one} cannot be read: {why}").into()),
+        [one] if Path::new(one).is_file() => match std::fs::read(one) {
+            Ok(bytes) => Ok(lossy(&bytes)),
+            Err(why) => Err(format!("{one} cannot be read: {why}").into()),
+        },
         [one] => Ok(one.clone()),
         several => Ok(shlex::try_join(several.iter().map(String::as_str))?),
     }
+}
+
+/// Comments may be in any encoding; none of what is looked for is.
+fn lossy(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 fn findings(script: &Script, host: Option<&Host>) -> Vec<Finding> {

@@ -54,13 +54,19 @@ fn hint_dropped(case: &Case<'_>) -> Option<Finding> {
     let other = others
         .iter()
         .find(|name| case.has(name).is_some() && (**name != "cpu-bind" || !bare))?;
-    let own = case.command.line.options.contains_key("hint");
+    let own = |name: &str| case.command.line.options.contains_key(name);
+    let instead = match (own("hint"), own(other)) {
+        (true, _) => case.rewritten(&["hint"], &[]),
+        (false, true) => case.rewritten(&[other], &[]),
+        // Both stand elsewhere: there is no one line.
+        (false, false) => String::new(),
+    };
     Some(Finding::warning(
         case.command,
         "hint",
         format!("--hint={hint} beside --{other}"),
         "srun drops the hint without a word beside that option; newer releases refuse the two",
-        case.rewritten(&[if own { "hint" } else { other }], &[]),
+        instead,
     ))
 }
 

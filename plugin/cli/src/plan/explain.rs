@@ -107,7 +107,7 @@ fn why(args: &PlanArgs, ask: &Request, plan: &Plan, available: &Available) -> St
              levels are not looked at"
         ),
         Rule::BindingFailed => {
-            "all of the step's CPUs: the --binding cannot be had, and is not strict:".into()
+            "all of the step's CPUs: the --binding cannot be had, and is not strict".into()
         }
         Rule::Batch => format!("all of the job's CPUs here ({own}): it is a batch script"),
     }

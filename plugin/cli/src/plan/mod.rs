@@ -50,8 +50,18 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
     };
     let mut out = say::output();
     show(args, &on, &step, &mut out)?;
-    if args.explain && args.format != Some(Format::Json) {
-        explain::write(&mut out, args, &on, &step)?;
+    if args.explain {
+        match args.format.unwrap_or(Format::Table) {
+            Format::Table | Format::Tree | Format::Brackets => {
+                explain::write(&mut out, args, &on, &step)?;
+            }
+            // It has them.
+            Format::Json => {}
+            // Programs read these; people the other channel.
+            Format::Masks | Format::Cpus | Format::Svg | Format::Rankfile => {
+                explain::write(&mut std::io::stderr(), args, &on, &step)?;
+            }
+        }
     }
     out.flush()?;
     for note in notes(args, &on, &step) {

@@ -108,7 +108,8 @@ pub(crate) fn step(args: &PlanArgs, on: &Host) -> Result<Result<Step, String>, F
         Some(listed) => return Ok(Err(other_count(tasks, listed.len()))),
         None => {
             let asked = args.distribution.unwrap_or_default();
-            if asked.hosts == AcrossHosts::Arbitrary {
+            // Of one node there is nothing to list.
+            if asked.hosts == AcrossHosts::Arbitrary && nodes.count > 1 {
                 return Err(NO_LIST.into());
             }
             Across::new(&vec![room(args, on, &one); count as usize], tasks, &asked)

@@ -32,35 +32,39 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
         return merge::run(args, file);
     }
     let me = Identity::of_this_task();
-    let mut program = start(&args.program)?;
-    if program.is_some() {
-        thread::sleep(Duration::from_secs_f64(args.after));
+    let Some(mut program) = start(&args.program)? else {
+        let deviates = report(args, &me, None)?;
+        return Ok(match deviates && args.check {
+            true => ExitCode::FAILURE,
+            false => ExitCode::SUCCESS,
+        });
+    };
+    thread::sleep(Duration::from_secs_f64(args.after));
+    // The program is what the task is for: it goes on, whatever becomes of its report.
+    if let Err(why) = report(args, &me, Some(program.id())) {
+        say::failed(&why.to_string());
     }
-    let own = read::task(&me, program.as_ref().map(Child::id))?;
-    let mut deviates = false;
-    match gather(&me, own, Duration::from_secs(args.wait)) {
-        Gathered::All(node) => {
-            deviates = node.deviates();
-            // In turn, so that srun mixes the nodes' lines less.
-            thread::sleep((TURN * me.node).min(LAST_TURN));
-            let text = show::text(args, &node);
-            io::stdout().lock().write_all(text.as_bytes())?;
-            if !node.missing.is_empty() {
-                say::note(&format!(
-                    "no word from task(s) {} of {} within {} s; do all of them run berth report? \
-                     --wait gives them longer",
-                    node.missing, node.host, args.wait
-                ));
-            }
-        }
-        Gathered::Told => {}
+    Ok(exit_code(program.wait()?))
+}
+
+/// Tells what this task has, to the one that prints or as that one. Whether a printed task deviates.
+fn report(args: &ReportArgs, me: &Identity, program: Option<u32>) -> Result<bool, Failure> {
+    let own = read::task(me, program)?;
+    let Gathered::All(node) = gather(me, own, Duration::from_secs(args.wait)) else {
+        return Ok(false);
+    };
+    // In turn, so that srun mixes the nodes' lines less.
+    thread::sleep((TURN * me.node).min(LAST_TURN));
+    let text = show::text(args, &node);
+    io::stdout().lock().write_all(text.as_bytes())?;
+    if !node.missing.is_empty() {
+        say::note(&format!(
+            "no word from task(s) {} of {} within {} s; do all of them run berth report? --wait \
+             gives them longer",
+            node.missing, node.host, args.wait
+        ));
     }
-    let code = program.as_mut().map(Child::wait).transpose()?;
-    Ok(match code {
-        Some(status) => exit_code(status),
-        None if deviates && args.check => ExitCode::FAILURE,
-        None => ExitCode::SUCCESS,
-    })
+    Ok(node.deviates())
 }
 
 fn start(words: &[String]) -> Result<Option<Child>, Failure> {

@@ -194,6 +194,14 @@ pub fn unknown_line() -> Outcome {
         loud[0].contains("install a berth that knows it"),
         "{loud:#?}"
     );
+    let health = Command::new(berth_tests::command())
+        .args(["doctor", "--quiet", "--state-dir"])
+        .arg(cluster.folder().join("run/berth"))
+        .output()
+        .map_err(|why| why.to_string())?;
+    let told = String::from_utf8_lossy(&health.stdout).into_owned();
+    assert!(!health.status.success(), "{told}");
+    assert!(told.contains("install a berth that knows it"), "{told}");
     cluster.wait_idle();
     Ok(())
 }
