@@ -65,10 +65,11 @@ numa_arguments() {
     done
 }
 
-# The end of a cable between two machines.
+# A network card: the end of a cable between two machines, or without --cable one that leads nowhere.
+# Launchers take a node without any for one that has lost its network.
 cable_arguments() {
     case $cable in
-        '') return 0 ;;
+        '') printf '%s\n' -netdev hubport,id=cable,hubid=0 ;;
         listen=*) printf '%s\n' -netdev "stream,id=cable,server=on,addr.type=unix,addr.path=${cable#*=}" ;;
         connect=*) printf '%s\n' -netdev "stream,id=cable,server=off,addr.type=unix,addr.path=${cable#*=}" ;;
         *) die "--cable is listen=SOCKET or connect=SOCKET, and was '$cable'" ;;
@@ -102,7 +103,7 @@ boot() {
     berth=${BERTH_COMMAND:-$built/berth}
     {
         printf 'want_apic_ids=%q\noffline=%q\n' "${apic_ids[*]}" "$(each_cpu "$offline")"
-        printf 'tree=%q\nnodes=%q\nobject=%q\nberth=%q\n' "$root" "$nodes" "$object" "$berth"
+        printf 'tree=%q\nnodes=%q\nobject=%q\nberth=%q\ncable=%q\n' "$root" "$nodes" "$object" "$berth" "$cable"
         printf 'command=(%s)\n' "$(printf '%q ' "$@")"
     } > "$here/exchange/settings"
     : > "$here/exchange/output"
