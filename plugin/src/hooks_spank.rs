@@ -140,7 +140,9 @@ pub unsafe extern "C" fn slurm_spank_task_post_fork(
 ) -> c_int {
     guard("slurm_spank_task_post_fork", || {
         let mut cache = OptionCache::default();
-        public_way::post_fork(&init_spank_handle(spank, argc, argv, &mut cache));
+        let handle = init_spank_handle(spank, argc, argv, &mut cache);
+        public_way::post_fork(&handle);
+        pe_files::post_fork(&handle);
         SUCCESS
     })
 }

@@ -25,6 +25,7 @@ mod message;
 mod never_fits;
 mod node;
 mod pe_files;
+mod pe_texts;
 #[cfg(feature = "plant-panics")]
 mod plant;
 mod public_binding;

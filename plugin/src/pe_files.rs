@@ -1,21 +1,20 @@
-//! `--binding=pe:`: what a parallel environment reads. A pe_hostfile with Grid Engine's fourth
-//! column (section 3.2.1 of its specification) and a rankfile for Open MPI, written as the user
-//! into the job's temporary directory, before the tasks start; removed when the step ends.
-//! Other nodes' ledgers are unknown here: they are taken to be empty and like this one.
+//! `--binding=pe:`: the files of [`crate::pe_texts`], written as the user into the job's temporary
+//! directory, before the tasks start; removed when the step ends.
 
-use std::fmt::Write;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use berth_placement::Chosen;
-use berth_placement::chosen::{ChosenCore, places};
+use berth_host::{StateDir, machine_file};
+use berth_placement::{Chosen, CoreIdx, CpuSet, Machine};
 use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
 use slurm_spank::SpankHandle;
 use slurm_sys::Symbols;
 
+use crate::pe_texts::{Hosts, hostfile, rankfile};
+use crate::settings;
 use crate::submission::each_node;
 
 /// Grid Engine's own name for the file's path.
@@ -23,19 +22,57 @@ pub(crate) const ENV_HOSTFILE: &str = "PE_HOSTFILE";
 pub(crate) const ENV_RANKFILE: &str = "BERTH_RANKFILE";
 
 /// What was chosen, for a step that asked for files.
-static ASKED: OnceLock<Chosen> = OnceLock::new();
+struct Asked {
+    chosen: Chosen,
+    /// The CPUs of each of the node's cores, in hwloc's order.
+    cores: Vec<CpuSet>,
+    /// Where the machine is a pretended one the kernel knows nothing of its CPUs.
+    this_system: bool,
+}
+
 /// What was written, to be removed, and whose it is.
-static WRITTEN: Mutex<Option<(PathBuf, Uid, Gid)>> = Mutex::new(None);
+struct Written {
+    folder: PathBuf,
+    uid: Uid,
+    gid: Gid,
+    hosts: Hosts,
+}
+
+static ASKED: OnceLock<Asked> = OnceLock::new();
+static WRITTEN: Mutex<Option<Written>> = Mutex::new(None);
+
+fn written() -> MutexGuard<'static, Option<Written>> {
+    WRITTEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// In slurmstepd, before the user's hook.
-pub(crate) fn ask(chosen: &Chosen) {
-    let _ = ASKED.set(chosen.clone());
+pub(crate) fn ask(chosen: &Chosen, node_name: &str) {
+    let dir = StateDir::new(&settings::current().state_dir, node_name);
+    let found = dir
+        .map_err(|why| why.to_string())
+        .and_then(|dir| machine_file::read(dir.machine_path()).map_err(|why| why.to_string()));
+    match found {
+        Ok(found) => {
+            let _ = ASKED.set(Asked {
+                chosen: chosen.clone(),
+                cores: cores(&found.machine),
+                this_system: found.this_system,
+            });
+        }
+        Err(why) => log::error!("--binding=pe: no host file and no rank file: {why}"),
+    }
+}
+
+fn cores(machine: &Machine) -> Vec<CpuSet> {
+    let count = machine.core_count() as u32;
+    let cpus = |core| machine.pus_of(CoreIdx(core)).iter().copied().collect();
+    (0..count).map(cpus).collect()
 }
 
 /// SPANK's `user_init`: in slurmstepd, as the user, before the first fork.
 pub(crate) fn user_init(spank: &SpankHandle<'_>) {
-    let Some(chosen) = ASKED.get() else { return };
-    if let Err(why) = write(spank, chosen) {
+    let Some(asked) = ASKED.get() else { return };
+    if let Err(why) = write(spank, asked) {
         log::error!(
             "--binding=pe: the host file and the rank file could not be written: {why}; see TMPDIR \
              in the job's environment"
@@ -43,12 +80,12 @@ pub(crate) fn user_init(spank: &SpankHandle<'_>) {
     }
 }
 
-fn write(spank: &SpankHandle<'_>, chosen: &Chosen) -> Result<(), String> {
+fn write(spank: &SpankHandle<'_>, asked: &Asked) -> Result<(), String> {
     let env = |name: &str| spank.getenv(name).ok().flatten();
     let either = |step: &str, job: &str| env(step).or_else(|| env(job));
     let hosts = either("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST").unwrap_or_default();
     let tasks = either("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE").unwrap_or_default();
-    let hosts: Vec<(String, u32)> = Symbols::get()
+    let hosts: Hosts = Symbols::get()
         .host_names(&hosts)
         .into_iter()
         .zip(each_node(&tasks).unwrap_or_default())
@@ -59,8 +96,9 @@ fn write(spank: &SpankHandle<'_>, chosen: &Chosen) -> Result<(), String> {
     let queue = env("SLURM_JOB_PARTITION").unwrap_or_else(|| "slurm".into());
     let base = env("TMPDIR").filter(|path| Path::new(path).is_absolute());
     let number = |found: Result<u32, _>| found.map_or_else(|_| "0".into(), |id| id.to_string());
+    // No dash: Open MPI 5.0 takes no path with one for its rank file.
     let name = format!(
-        "berth-{}.{}-{}",
+        "berth.{}.{}.{}",
         number(spank.job_id()),
         number(spank.job_stepid()),
         std::process::id()
@@ -72,16 +110,25 @@ fn write(spank: &SpankHandle<'_>, chosen: &Chosen) -> Result<(), String> {
         .mode(0o700)
         .create(&folder)
         .map_err(told)?;
-    *WRITTEN.lock().unwrap_or_else(PoisonError::into_inner) =
-        Some((folder.clone(), Uid::effective(), Gid::effective()));
-    for (variable, name, text) in [
+    let texts = [
         (
             ENV_HOSTFILE,
             "pe_hostfile",
-            hostfile(&hosts, chosen, &queue),
+            hostfile(&hosts, &asked.chosen, &queue),
         ),
-        (ENV_RANKFILE, "rankfile", rankfile(&hosts, chosen)),
-    ] {
+        (
+            ENV_RANKFILE,
+            "rankfile",
+            rankfile(&hosts, &asked.chosen, &asked.cores),
+        ),
+    ];
+    *written() = Some(Written {
+        folder: folder.clone(),
+        uid: Uid::effective(),
+        gid: Gid::effective(),
+        hosts,
+    });
+    for (variable, name, text) in texts {
         let file = folder.join(name);
         fs::write(&file, text).map_err(told)?;
         let path = file.to_string_lossy().into_owned();
@@ -92,88 +139,52 @@ fn write(spank: &SpankHandle<'_>, chosen: &Chosen) -> Result<(), String> {
     Ok(())
 }
 
-/// The step has ended. As the user, so that nothing but the user's own goes.
-pub(crate) fn remove() {
-    let written = WRITTEN
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .take();
-    let Some((folder, uid, gid)) = written else {
+/// In the parent, as root, when the first task has its cgroup and not yet its program: where that
+/// confines it, Open MPI sees and numbers the cores in it alone.
+pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
+    let (Some(asked), Ok(0), Ok(pid)) = (ASKED.get(), spank.task_id(), spank.task_pid()) else {
         return;
     };
-    // These two are the calling thread's alone.
-    let (old_gid, old_uid) = (setfsgid(gid), setfsuid(uid));
-    for name in ["pe_hostfile", "rankfile"] {
-        let _ = fs::remove_file(folder.join(name));
+    let written = written();
+    let Some(written) = written.as_ref().filter(|_| asked.this_system) else {
+        return;
+    };
+    let all: CpuSet = asked.cores.iter().flat_map(CpuSet::iter).collect();
+    let told = match berth_host::reachable_from(pid, &all) {
+        Ok(seen) if seen == all => return,
+        Ok(seen) => written.as_user(|| {
+            let seen = asked.cores.iter().filter(|core| core.intersects(&seen));
+            let seen: Vec<_> = seen.cloned().collect();
+            let text = rankfile(&written.hosts, &asked.chosen, &seen);
+            fs::write(written.folder.join("rankfile"), text).map_err(|why| why.to_string())
+        }),
+        Err(why) => Err(why.to_string()),
+    };
+    if let Err(why) = told {
+        log::error!("--binding=pe: the rank file numbers the cores of the whole node: {why}");
     }
-    let _ = fs::remove_dir(&folder);
-    setfsuid(old_uid);
-    setfsgid(old_gid);
 }
 
-/// One line a host: name, slots, queue, and the cores of all its tasks.
-fn hostfile(hosts: &[(String, u32)], chosen: &Chosen, queue: &str) -> String {
-    let mut text = String::new();
-    for (host, tasks) in hosts {
-        let cores: Vec<_> = match chosen.0.as_slice() {
-            [shared] => vec![places(shared)],
-            each => each
-                .iter()
-                .take(*tasks as usize)
-                .map(|task| places(task))
-                .collect(),
-        };
-        let _ = writeln!(text, "{host} {tasks} {queue}@{host} {}", cores.join(":"));
-    }
-    text
-}
-
-/// One line a rank, in the order of nodes: Open MPI's `slot=SOCKET:CORE,…`.
-fn rankfile(hosts: &[(String, u32)], chosen: &Chosen) -> String {
-    let slot = |core: &ChosenCore| format!("{}:{}", core.place.socket, core.place.core);
-    let mut text = String::new();
-    if hosts.len() > 1 {
-        text.push_str(
-            "# Holds for whole, equal nodes: the cores are those of the node that wrote it.\n",
-        );
-    }
-    let mut rank = 0;
-    for (host, tasks) in hosts {
-        for task in 0..*tasks {
-            let cores = chosen.of_task(task as usize);
-            let slots: Vec<_> = cores.iter().map(slot).collect();
-            // A node with more tasks than this one has: Open MPI chooses there.
-            if !slots.is_empty() {
-                let _ = writeln!(text, "rank {rank}={host} slot={}", slots.join(","));
-            }
-            rank += 1;
+/// The step has ended. As the user, so that nothing but the user's own goes.
+pub(crate) fn remove() {
+    let Some(written) = written().take() else {
+        return;
+    };
+    written.as_user(|| {
+        for name in ["pe_hostfile", "rankfile"] {
+            let _ = fs::remove_file(written.folder.join(name));
         }
-    }
-    text
+        let _ = fs::remove_dir(&written.folder);
+    });
 }
 
-#[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test says so")]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn two_hosts() {
-        let hosts = [("n1".to_string(), 2), ("n2".to_string(), 1)];
-        let each: Chosen = "0,0=0:0,1=1;1,0=2:1,1=3".parse().unwrap();
-        assert_eq!(
-            hostfile(&hosts, &each, "all"),
-            "n1 2 all@n1 0,0:0,1:1,0:1,1\nn2 1 all@n2 0,0:0,1\n"
-        );
-        assert_eq!(
-            rankfile(&hosts, &each),
-            "# Holds for whole, equal nodes: the cores are those of the node that wrote it.\n\
-             rank 0=n1 slot=0:0,0:1\nrank 1=n1 slot=1:0,1:1\nrank 2=n2 slot=0:0,0:1\n"
-        );
-        let shared: Chosen = "0,0=0:0,1=1".parse().unwrap();
-        assert_eq!(
-            hostfile(&hosts, &shared, "all"),
-            "n1 2 all@n1 0,0:0,1\nn2 1 all@n2 0,0:0,1\n"
-        );
+impl Written {
+    /// With the owner's rights on files; they are the calling thread's alone.
+    fn as_user<T>(&self, work: impl FnOnce() -> T) -> T {
+        let (old_gid, old_uid) = (setfsgid(self.gid), setfsuid(self.uid));
+        let done = work();
+        setfsuid(old_uid);
+        setfsgid(old_gid);
+        done
     }
 }

@@ -348,7 +348,7 @@ impl Who {
             .as_ref()
             .filter(|_| binding.instance == Instance::Pe)
         {
-            pe_files::ask(chosen);
+            pe_files::ask(chosen, &self.node);
         }
         let given = |name: &str| env(spank, name).is_some();
         let of_task = |id: usize| match &plan.chosen {

@@ -174,7 +174,7 @@ fn entries(
     if let Some((binding, chosen)) = &binding
         && binding.instance == Instance::Pe
     {
-        pe_files::ask(chosen);
+        pe_files::ask(chosen, &record.node_name().unwrap_or_default());
     }
     let given = |name: &str| record.env_get(name).is_some();
     let of_task = |id: usize| {

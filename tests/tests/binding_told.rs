@@ -71,7 +71,7 @@ fn files_for_parallel_environments() {
         assert_eq!(lines[0], lines[1], "{job:?}");
         assert!(lines[0].starts_with(tasks), "{job:?}");
         let path = lines.last().unwrap();
-        assert!(path.contains("/berth-"), "{job:?}");
+        assert!(path.contains("/berth."), "{job:?}");
         assert!(!std::path::Path::new(path).exists(), "it stays: {job:?}");
     }
     let step = cluster.srun(&[

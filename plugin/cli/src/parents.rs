@@ -15,8 +15,6 @@ pub(crate) struct Parents<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct CorePlace {
     pub socket: u32,
-    /// Within the socket.
-    pub core: u32,
     pub id: CoreIdx,
 }
 
@@ -50,13 +48,9 @@ impl<'a> Parents<'a> {
 
     /// Every core.
     pub(crate) fn cores(&self) -> impl Iterator<Item = CorePlace> + '_ {
-        (0..).zip(&self.sockets).flat_map(|(socket, cores)| {
-            (0..).zip(cores).map(move |(core, id)| CorePlace {
-                socket,
-                core,
-                id: *id,
-            })
-        })
+        (0..)
+            .zip(&self.sockets)
+            .flat_map(|(socket, cores)| cores.iter().map(move |id| CorePlace { socket, id: *id }))
     }
 
     /// A core's hardware threads.

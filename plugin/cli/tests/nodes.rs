@@ -80,7 +80,7 @@ fn a_file_of_hosts() {
     );
     assert_eq!(
         ranks,
-        "rank 0=n2 slot=0:0\nrank 1=n2 slot=0:1\nrank 2=n1 slot=0:0\nrank 3=n3 slot=0:0\n"
+        "rank 0=n2 slot=0\nrank 1=n2 slot=1\nrank 2=n1 slot=0\nrank 3=n3 slot=0\n"
     );
 }
 

@@ -126,7 +126,20 @@ pub fn affinity_of(pid: pid_t) -> Result<CpuSet, AffinityError> {
     Ok(CpuSet::from_words(used))
 }
 
-/// The same, from `/proc/PID/status`: the kernel's own text, for comparison.
+/// Those of some CPUs to which a process could be bound at all: what its cgroup leaves of them. Found
+/// by trying, so the process must not run its program yet; it keeps the CPUs that it had.
+///
+/// # Errors
+/// [`AffinityError`] with the kernel's `errno`.
+pub fn reachable_from(pid: pid_t, cpus: &CpuSet) -> Result<CpuSet, AffinityError> {
+    let had = affinity_of(pid)?;
+    set_affinity(pid, cpus)?;
+    let reached = affinity_of(pid);
+    set_affinity(pid, &had)?;
+    reached
+}
+
+/// What [`affinity_of`] says, from `/proc/PID/status`: the kernel's own text, for comparison.
 ///
 /// # Errors
 /// [`io::Error`] if the file cannot be read or has no such line.

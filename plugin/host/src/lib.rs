@@ -32,7 +32,7 @@ mod spawn;
 pub mod state;
 pub mod trust;
 
-pub use affinity::{AffinityError, affinity_of, set_affinity};
+pub use affinity::{AffinityError, affinity_of, reachable_from, set_affinity};
 pub use ledger::{Ledger, LedgerError};
 pub use machine_file::{MachineFile, MachineFileError};
 pub use online::{OnlineCpus, Proof};

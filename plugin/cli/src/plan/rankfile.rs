@@ -1,9 +1,10 @@
-//! Open MPI's rank file: a line a task with its node and its cores as `SOCKET:CORE`, for an
-//! mpirun that is to bind as the step would.
+//! Open MPI's rank file: a line a task with its node and its cores, for an mpirun that is to bind as
+//! the step would. Cores are numbered over the node, `slot=0-1,5`: of a rank file's forms only
+//! this one means the same to Open MPI 4.1, 5.0 and 6.0.
 
 use std::io::Write;
 
-use berth_placement::Host;
+use berth_placement::{CpuId, CpuSet, Host};
 
 use super::step::Step;
 use super::table::allocation;
@@ -32,22 +33,26 @@ pub(crate) fn write(
     };
     let parents = Parents::new(machine, socket_kind(args.socket));
     writeln!(out, "# allocation: {}", allocation(args))?;
+    if args.cores.is_some() || args.cpus.is_some() {
+        writeln!(
+            out,
+            "# cores: by their numbers on the whole node; where a cgroup confines the job to its own, \
+             Open MPI numbers these from 0"
+        )?;
+    }
     for task in watched(step.tasks(), step.tasks) {
         let told = task.node_plan.chosen.as_ref();
         let cpus = match told {
             Some(chosen) => chosen.cpus_of_task(task.place.local as usize),
             None => task.plan().cpus.clone(),
         };
-        let cores = parents.cores_of(&cpus);
-        let slots: Vec<_> = cores
-            .map(|place| format!("{}:{}", place.socket, place.core))
-            .collect();
+        let cores = parents.cores_of(&cpus).map(|core| CpuId(core.id.0));
+        let cores: CpuSet = cores.collect();
         writeln!(
             out,
-            "rank {}={} slot={}",
+            "rank {}={} slot={cores}",
             task.id,
             step.names.long(task.place.node),
-            slots.join(",")
         )?;
     }
     Ok(())
