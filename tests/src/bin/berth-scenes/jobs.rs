@@ -53,7 +53,7 @@ pub fn array() -> Outcome {
 }
 
 /// What cgroups need where nobody hands their folders out.
-fn with_cgroups() -> Result<Builder, String> {
+pub fn with_cgroups() -> Result<Builder, String> {
     let controllers = fs::read_to_string("/sys/fs/cgroup/cgroup.controllers");
     if !controllers.is_ok_and(|all| all.split_whitespace().any(|one| one == "cpuset")) {
         return Err("there is no cgroup v2 with cpusets".into());

@@ -41,7 +41,7 @@ fn spread(tasks: &[Task], ranks: usize, said: &str) {
 
 /// What a script's launcher printed; under emulation that takes longer than other jobs.
 #[track_caller]
-fn script(cluster: &Cluster, options: &[&str], text: &str) -> String {
+pub fn script(cluster: &Cluster, options: &[&str], text: &str) -> String {
     let (file, output) = (
         cluster.folder().join("etc/script"),
         cluster.folder().join("log/script.out"),
@@ -56,7 +56,7 @@ fn script(cluster: &Cluster, options: &[&str], text: &str) -> String {
 }
 
 /// What it says of itself.
-fn installed(program: &str) -> Result<String, String> {
+pub fn installed(program: &str) -> Result<String, String> {
     match Command::new(program).arg("--version").output() {
         Ok(output) if output.status.success() => {
             Ok(String::from_utf8_lossy(&output.stdout).into_owned())

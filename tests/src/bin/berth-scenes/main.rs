@@ -8,6 +8,7 @@ mod jobs;
 mod launchers;
 mod lifecycle;
 mod nodes;
+mod rank_files;
 mod specialised;
 mod steps;
 mod tools;
@@ -54,6 +55,7 @@ const SCENES: &[Scene] = &[
     ("configless", SMT, lifecycle::configless),
     ("srun inside", SMT, launchers::srun_inside),
     ("Open MPI's mpirun", SMT, launchers::open_mpi),
+    ("rank files", SMT, rank_files::open_mpi),
     ("MPICH's mpirun", SMT, launchers::mpich),
     (
         "one task that starts many",
