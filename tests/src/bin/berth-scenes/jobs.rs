@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 
 use berth_tests::{Builder, Cluster};
 
@@ -54,9 +55,10 @@ pub fn array() -> Outcome {
 
 /// What cgroups need where nobody hands their folders out.
 pub fn with_cgroups() -> Result<Builder, String> {
-    let controllers = fs::read_to_string("/sys/fs/cgroup/cgroup.controllers");
-    if !controllers.is_ok_and(|all| all.split_whitespace().any(|one| one == "cpuset")) {
-        return Err("there is no cgroup v2 with cpusets".into());
+    let v2 = fs::read_to_string("/sys/fs/cgroup/cgroup.controllers");
+    let v2 = v2.is_ok_and(|all| all.split_whitespace().any(|one| one == "cpuset"));
+    if !v2 && !Path::new("/sys/fs/cgroup/cpuset/cpuset.cpus").exists() {
+        return Err("there are no cgroups with cpusets".into());
     }
     Ok(Cluster::builder().example("cgroup").plugstack(Some("")))
 }
@@ -76,7 +78,9 @@ pub fn confined() -> Outcome {
         .iter()
         .map(|request| whole_node(&confined, &[], request))
         .collect();
-    let ask = "cat /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/cpuset.cpus.effective";
+    // Version 1 or 2.
+    let ask = "own=$(cat /proc/self/cpuset); cat /sys/fs/cgroup/cpuset$own/cpuset.effective_cpus \
+               /sys/fs/cgroup$own/cpuset.cpus.effective 2> /dev/null; true";
     let set = confined.srun(&["-n1", "-c4", "--cpu-bind=threads", "sh", "-c", ask]);
     assert_eq!(set.expect_ok().trim(), "0-3");
     drop(confined);

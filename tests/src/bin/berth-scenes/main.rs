@@ -3,6 +3,7 @@
 //! on the machine. Names choose; without any, all that fit are played.
 
 mod binding;
+mod cgroup_v1;
 mod command;
 mod jobs;
 mod launchers;
@@ -38,6 +39,7 @@ const SCENES: &[Scene] = &[
     ("heterogeneous job", SMT, jobs::heterogeneous_job),
     ("job array", SMT, jobs::array),
     ("confined by cgroups", SMT, jobs::confined),
+    ("confined by cgroups v1", SMT, cgroup_v1::confined),
     ("batch, interactive, extern", SMT, jobs::every_kind),
     (
         "specialised cores of the node",
