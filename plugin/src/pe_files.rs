@@ -181,10 +181,17 @@ pub(crate) fn remove() {
 impl Written {
     /// With the owner's rights on files; they are the calling thread's alone.
     fn as_user<T>(&self, work: impl FnOnce() -> T) -> T {
-        let (old_gid, old_uid) = (setfsgid(self.gid), setfsuid(self.uid));
-        let done = work();
-        setfsuid(old_uid);
-        setfsgid(old_gid);
-        done
+        let _root_again = Rights(setfsgid(self.gid), setfsuid(self.uid));
+        work()
+    }
+}
+
+/// A thread's rights on files, to be had again whatever happens.
+struct Rights(Gid, Uid);
+
+impl Drop for Rights {
+    fn drop(&mut self) {
+        setfsuid(self.1);
+        setfsgid(self.0);
     }
 }
