@@ -231,6 +231,11 @@ const TABLES: &[(&str, &str, &str)] = &[
         "pack:2 core:4 pu:2",
         "-w n1,n2 -n 4 -c 4 --cpu-bind=cores -m cyclic:block --format rankfile",
     ),
+    (
+        "rankfile-threads",
+        "pack:2 core:4 pu:2",
+        "-n 3 --cpu-bind=threads --cores 0-2,7 --format rankfile",
+    ),
     // Reasons.
     ("explain-exact", "pack:2 core:4 pu:2", "-n 4 -c 2 --explain"),
     ("explain-no-match", "pack:2 core:4 pu:2", "-n 3 --explain"),

@@ -13,6 +13,7 @@ use crate::args::PlanArgs;
 use crate::parents::Parents;
 use crate::plan::socket_kind;
 use crate::progress::watched;
+use crate::say;
 
 /// The whole text.
 ///
@@ -40,20 +41,32 @@ pub(crate) fn write(
              Open MPI numbers these from 0"
         )?;
     }
+    let mut narrow = false;
     for task in watched(step.tasks(), step.tasks) {
         let told = task.node_plan.chosen.as_ref();
         let cpus = match told {
             Some(chosen) => chosen.cpus_of_task(task.place.local as usize),
             None => task.plan().cpus.clone(),
         };
-        let cores = parents.cores_of(&cpus).map(|core| CpuId(core.id.0));
-        let cores: CpuSet = cores.collect();
+        let mut cores = CpuSet::new();
+        for core in parents.cores_of(&cpus) {
+            cores.insert(CpuId(core.id.0));
+            narrow |= !parents
+                .cpus_of(core.id)
+                .iter()
+                .all(|cpu| cpus.contains(*cpu));
+        }
         writeln!(
             out,
             "rank {}={} slot={cores}",
             task.id,
             step.names.long(task.place.node),
         )?;
+    }
+    if narrow {
+        say::note(
+            "a rank file names whole cores: mpirun gives a rank all hardware threads of its cores, and this plan fewer",
+        );
     }
     Ok(())
 }
