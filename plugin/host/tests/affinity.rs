@@ -4,7 +4,7 @@
 
 use std::process::{Child, Command};
 
-use berth_host::affinity::{affinity_from_status, affinity_of, set_affinity};
+use berth_host::affinity::{affinity_from_status, affinity_of, reachable_from, set_affinity};
 use berth_placement::CpuSet;
 use berth_placement::ids::CpuId;
 
@@ -34,6 +34,20 @@ impl Drop for Sleeper {
 
 fn one(cpu: CpuId) -> CpuSet {
     [cpu].into_iter().collect()
+}
+
+#[test]
+fn what_is_reachable_is_found_and_nothing_changed() {
+    let sleeper = Sleeper::new();
+    let all = affinity_of(0).unwrap();
+    let first = one(all.iter().next().unwrap());
+    set_affinity(sleeper.pid(), &first).unwrap();
+    let mut more = all.clone();
+    more.insert(CpuId(4000));
+    assert_eq!(reachable_from(sleeper.pid(), &more).unwrap(), all);
+    assert_eq!(affinity_of(sleeper.pid()).unwrap(), first);
+    assert!(reachable_from(sleeper.pid(), &one(CpuId(4000))).is_err());
+    assert_eq!(affinity_of(sleeper.pid()).unwrap(), first);
 }
 
 #[test]
