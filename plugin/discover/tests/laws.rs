@@ -2,12 +2,15 @@
 //! machines with a core offline and with NUMA nodes finer than sockets, and those of the folder
 //! that `BERTH_TOPOLOGIES` names.
 
+#[path = "../../placement/tests/common/mod.rs"]
+mod common;
+
 use std::path::{Path, PathBuf};
 
 use berth_discover::{Source, discover};
 use berth_placement::*;
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestCaseError, TestRunner};
+use proptest::test_runner::{TestCaseError, TestRunner};
 
 /// Requests a machine and law.
 const CASES: u32 = 300;
@@ -41,12 +44,8 @@ fn on_every_machine<S: Strategy>(
 ) {
     for (path, machine) in machines() {
         for kind in [SocketKind::Package, SocketKind::Numa, SocketKind::L3] {
-            let config = Config {
-                cases: CASES,
-                failure_persistence: None,
-                ..Config::default()
-            };
-            let checked = TestRunner::new(config).run(requests, |ask| law(ask, &machine, kind));
+            let checked = TestRunner::new(common::config(CASES))
+                .run(requests, |ask| law(ask, &machine, kind));
             checked.unwrap_or_else(|why| panic!("{} as {kind:?}: {why}", path.display()));
         }
     }
@@ -128,6 +127,29 @@ fn every_task_has_cpus_of_the_step_and_the_text_says_which() {
         }
         Ok(())
     });
+}
+
+/// A case that the law above once failed: slurmd's map of a machine with a core offline names two
+/// CPUs twice and others never, here with compat=affinity's rules.
+#[test]
+fn cpus_that_slurmds_map_does_not_name_are_the_steps_all_the_same() {
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/topologies/vm-2x4x2-hole.xml"
+    );
+    let found = discover(&Source::parse(file).expect("a source")).expect("a machine");
+    for kind in [SocketKind::Package, SocketKind::Numa, SocketKind::L3] {
+        let host = Host::of(found.machine.clone(), kind);
+        for own in ["14", "15", "14-15"].map(|list| CpuSet::from_list(list).expect("a list")) {
+            let mut ask = Request {
+                allocation: Allocation::Cpus(own.clone()),
+                ..Request::default()
+            };
+            ask.rules.fixes = Fixes::NONE.with(Fix::LdomsInside, true);
+            let plan = plan(&ask, &host).expect("nothing was asked for");
+            assert_eq!(plan.tasks[0].cpus, own, "{kind:?}");
+        }
+    }
 }
 
 /// `--cpu-bind=threads` gives the width that was asked, or says that it shrank

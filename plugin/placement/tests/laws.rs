@@ -1,5 +1,7 @@
 //! Laws: what holds for every request on every machine, whatever the numbers.
 
+mod common;
+
 use berth_placement::*;
 use proptest::prelude::*;
 
@@ -84,7 +86,7 @@ fn owned(ask: &Request, machine: &Machine) -> CpuSet {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(common::config(2000))]
 
     #[test]
     fn every_task_has_cpus_and_none_outside_the_allocation(ask in requests(), machine in machines()) {

@@ -1,5 +1,7 @@
 //! `--mem-bind` as facts and laws: machine, request, each task's NUMA nodes.
 
+mod common;
+
 use std::sync::Arc;
 
 use berth_placement::*;
@@ -182,7 +184,7 @@ fn policies() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(common::config(2000))]
 
     #[test]
     fn every_task_has_nodes_and_all_of_them_are_there(
