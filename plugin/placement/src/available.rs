@@ -61,6 +61,11 @@ impl Available {
             // Only the second taking left none.
             cpus = of(&usable);
         }
+        if let (true, Allocation::Cpus(own)) = (cpus.is_empty(), &ask.allocation) {
+            // On a machine with holes slurmd's map may know none of the CPUs; they are the
+            // step's all the same.
+            cpus = own.clone();
+        }
         Self {
             count: usable.iter().filter(|own| **own).count() as u32,
             usable,
