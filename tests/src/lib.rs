@@ -5,6 +5,7 @@ mod builder;
 mod cluster;
 mod output;
 mod preload;
+pub mod process;
 mod under_test;
 
 pub use builder::Builder;

@@ -1,7 +1,8 @@
 //! `--binding` where jobs and steps share CPUs, on a real cluster: Grid Engine's default line, who
 //! gets which core, what kills and suspensions leave, and what `berth status` says of it.
 
-use berth_tests::{Cluster, Done};
+use berth_tests::{Cluster, Done, process};
+use nix::sys::signal::Signal;
 
 /// Jobs that share a node's CPUs: where collisions really happen.
 const SHARED: &str = "PartitionName=main Nodes=ALL Default=YES OverSubscribe=FORCE:8";
@@ -138,18 +139,10 @@ fn a_killed_slurmstepd_leaves_nothing_taken() {
     let full = cluster.srun(&["-n1", "-c2", "--binding=linear:1", "true"]);
     assert!(note(&full).contains("0 whole free cores"), "{full:#?}");
     let conf = cluster.folder().join("etc/slurm.conf");
-    let stepds = std::process::Command::new("pgrep")
-        .args(["-x", "slurmstepd"])
-        .output()
-        .unwrap();
-    for pid in String::from_utf8_lossy(&stepds.stdout).split_whitespace() {
-        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        if String::from_utf8_lossy(&environ).contains(&*conf.to_string_lossy()) {
-            std::process::Command::new("kill")
-                .args(["-9", pid])
-                .status()
-                .unwrap();
-        }
+    let stepds = process::find("slurmstepd", &conf.to_string_lossy());
+    assert!(!stepds.is_empty(), "the step's own slurmstepd");
+    for pid in stepds {
+        process::signal(pid, Signal::SIGKILL);
     }
     let free = || cluster.task_masks(&["-n1", "-c2", "--binding=linear:2"]) == ["0x3"];
     cluster.wait_for("the cores of the dead", || free().then_some(()));

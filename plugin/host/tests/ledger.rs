@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use berth_host::ledger::{Entry, Kind, Ledger, NAME, Process, Step, public};
 use berth_host::{LedgerError, StateDir};
 use berth_placement::{CpuSet, Machine, Numbering, SocketKind};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -262,21 +264,18 @@ fn suspended_jobs_take_nothing() {
     };
     let taken = occupied();
     assert_eq!((taken.taken, taken.shared), (set("0-1"), CpuSet::new()));
-    let signal = |name: &str| {
-        let pid = task.id().to_string();
-        let done = Command::new("kill").args(["-s", name, &pid]).status();
-        assert!(done.unwrap().success());
-    };
+    let pid = Pid::from_raw(task.id() as i32);
+    let signal = |signal| kill(pid, signal).unwrap();
     let until = |stopped: bool| {
         while berth_host::ledger::is_stopped(task.id() as i32) != stopped {
             std::thread::yield_now();
         }
     };
-    signal("STOP");
+    signal(Signal::SIGSTOP);
     until(true);
     let shared = occupied();
     assert_eq!((shared.taken, shared.shared), (CpuSet::new(), set("0-1")));
-    signal("CONT");
+    signal(Signal::SIGCONT);
     until(false);
     assert_eq!(occupied().taken, set("0-1"), "resumed, it is where it was");
     task.kill().unwrap();

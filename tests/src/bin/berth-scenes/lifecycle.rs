@@ -6,7 +6,8 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::Duration;
 
-use berth_tests::Cluster;
+use berth_tests::{Cluster, process};
+use nix::sys::signal::Signal;
 
 use crate::tools::{all_cpus, cpus, lists, step, whole_node};
 use crate::{Outcome, berth};
@@ -57,18 +58,9 @@ pub fn cpu_offline() -> Outcome {
 
 /// The CPUs of every sleeping task of a node.
 fn sleepers(seconds: &str) -> Vec<BTreeSet<u32>> {
-    let found = Command::new("pgrep")
-        .args(["-f", &format!("^[^ ]*sleep {seconds}$")])
-        .output();
-    let found = String::from_utf8_lossy(&found.expect("pgrep").stdout).into_owned();
-    let of = |pid: &str| {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-        let line = status
-            .lines()
-            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-        Some(cpus(line.trim()))
-    };
-    let mut sets: Vec<_> = found.lines().filter_map(of).collect();
+    let of = |pid: &i32| Some(cpus(&process::status(*pid, "Cpus_allowed_list")?));
+    let found = process::find("sleep", &format!("\0{seconds}\0"));
+    let mut sets: Vec<_> = found.iter().filter_map(of).collect();
     sets.sort();
     sets
 }
@@ -88,7 +80,7 @@ pub fn restarted() -> Outcome {
     cluster.scontrol(&["reconfigure"]).expect_ok();
     for pid in slurmds() {
         // SIGHUP, as `systemctl reload` sends it.
-        let _ = Command::new("kill").args(["-HUP", &pid]).status();
+        process::signal(pid, Signal::SIGHUP);
     }
     sleep(Duration::from_secs(5));
     let beside = step(&cluster, &["-n4", "-c2", "--cpu-bind=cores"]);
@@ -109,12 +101,8 @@ pub fn restarted() -> Outcome {
     Ok(())
 }
 
-fn slurmds() -> Vec<String> {
-    let found = Command::new("pgrep")
-        .args(["-f", "slurmd .*-N berth"])
-        .output();
-    let text = String::from_utf8_lossy(&found.expect("pgrep").stdout).into_owned();
-    text.lines().map(String::from).collect()
+fn slurmds() -> Vec<i32> {
+    process::find("slurmd", "\0-N\0berth")
 }
 
 /// slurmd without files of its own: everything from slurmctld, plugstack.conf too.
@@ -131,7 +119,7 @@ pub fn configless() -> Outcome {
     let node = value("NodeName=");
     let node = node.split(' ').next().unwrap_or_default();
     for pid in slurmds() {
-        let _ = Command::new("kill").arg(&pid).status();
+        process::signal(pid, Signal::SIGTERM);
     }
     cluster.wait_for("slurmd's end", || slurmds().is_empty().then_some(()));
     // Before it has a configuration, slurmd looks for munged where every installation has it.

@@ -1,23 +1,11 @@
-//! Processes of one cluster, found in /proc.
+//! Processes of one cluster, to be killed.
 
 use std::fs;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Processes whose name is `name` and which have `mark` in their environment or arguments.
-pub fn find(name: &str, mark: &str) -> Vec<i32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|pid| {
-            let read = |file: &str| fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
-            let has = |file: &str| String::from_utf8_lossy(&read(file)).contains(mark);
-            String::from_utf8_lossy(&read("comm")).trim() == name
-                && (has("environ") || has("cmdline"))
-        })
-        .collect()
-}
+pub use berth_tests::process::find;
 
 /// Kills one of them, if there is any.
 pub fn kill_one(random: &mut fastrand::Rng, pids: &[i32]) -> bool {

@@ -1,0 +1,34 @@
+//! Processes of one cluster, found in /proc: no program of procps is needed.
+
+use std::fs;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// Processes whose name is `name` and which have `mark` in their environment or arguments.
+pub fn find(name: &str, mark: &str) -> Vec<i32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(|pid| {
+            let read = |file: &str| fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+            let has = |file: &str| String::from_utf8_lossy(&read(file)).contains(mark);
+            String::from_utf8_lossy(&read("comm")).trim() == name
+                && (has("environ") || has("cmdline"))
+        })
+        .collect()
+}
+
+/// Sends a signal; a process that is gone has nothing to be told.
+pub fn signal(pid: i32, signal: Signal) {
+    let _ = kill(Pid::from_raw(pid), signal);
+}
+
+/// The value of a field of `/proc/PID/status`.
+pub fn status(pid: i32, field: &str) -> Option<String> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
+    Some(line.trim().to_owned())
+}
