@@ -3,6 +3,7 @@
 
 mod builder;
 mod cluster;
+pub mod hostile;
 mod output;
 mod preload;
 pub mod process;

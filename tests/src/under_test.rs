@@ -15,6 +15,11 @@ pub fn command() -> PathBuf {
     built("BERTH_COMMAND", "berth")
 }
 
+/// The client that sends what srun would not: `BERTH_HOSTILE_CLIENT`, else the release build's.
+pub fn hostile_client() -> PathBuf {
+    built("BERTH_HOSTILE_CLIENT", "libberth_hostile.so")
+}
+
 fn built(variable: &str, name: &str) -> PathBuf {
     let path = match std::env::var_os(variable) {
         Some(path) => PathBuf::from(path),

@@ -1,0 +1,75 @@
+//! What users can do to a node, played on real clusters: by a user without rights, with a client
+//! that sends what srun would not, beside a bystander whose launches are timed. The same attack
+//! is played against Slurm without berth, and the two are compared.
+
+mod client;
+mod victim;
+
+pub use client::{Attacker, Changes, Job, USER};
+pub use victim::{FORGED, Toll, Victim};
+
+use std::io::Write;
+use std::time::Duration;
+
+use crate::builder::Builder;
+use crate::cluster::Cluster;
+
+/// slurmd may take so much more than with task/none.
+const MEMORY: u64 = 16 * 1024;
+/// A bystander's launch never takes longer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The cluster that is attacked: berth with these arguments of its plugstack line.
+#[must_use]
+pub fn berth(arguments: &str) -> Builder {
+    Cluster::builder().plugstack(Some(arguments))
+}
+
+/// Slurm without berth.
+#[must_use]
+pub fn stock(task_plugin: &str) -> Builder {
+    Cluster::builder().task_plugin(task_plugin).plugstack(None)
+}
+
+/// Plays an attack against berth, task/affinity and task/none, and compares.
+///
+/// # Panics
+/// Where a node does not stand it, or pays more for berth than it may.
+pub fn compare(name: &str, builder: Builder, attack: impl Fn(&Attacker<'_>) + Sync) {
+    let toll = |builder| Victim::start(builder).attacked(&attack);
+    let berth = toll(builder);
+    let affinity = toll(stock("task/affinity"));
+    let none = toll(stock("task/none"));
+    let ratio = berth.bystander.as_secs_f64() / affinity.bystander.as_secs_f64().max(1e-3);
+    say(&format!(
+        "{name}: memory {} KiB (task/none {} KiB), bystander {:.2} s, {ratio:.1} times task/affinity's",
+        berth.memory,
+        none.memory,
+        berth.bystander.as_secs_f64(),
+    ));
+    assert!(
+        berth.memory <= none.memory + MEMORY,
+        "{name}: slurmd took {} KiB more, with task/none {} KiB",
+        berth.memory,
+        none.memory
+    );
+    assert!(
+        berth.bystander < PATIENCE,
+        "{name}: a bystander waited {:?}",
+        berth.bystander
+    );
+}
+
+/// A line for whoever runs the tests; `ci/test` shows those of `BERTH_SUMMARY_FILE`.
+pub fn say(line: &str) {
+    println!("{line}");
+    let Some(file) = std::env::var_os("BERTH_SUMMARY_FILE") else {
+        return;
+    };
+    let file = std::fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(file);
+    let written = file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
+    written.expect("BERTH_SUMMARY_FILE can be written");
+}

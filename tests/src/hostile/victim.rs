@@ -1,0 +1,157 @@
+//! One cluster under attack: what slurmd and another user's launches pay for it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use super::client::{Attacker, Job};
+use crate::builder::Builder;
+use crate::cluster::Cluster;
+use crate::process;
+
+/// Jobs share the node's CPUs, so that nobody waits for a place of theirs.
+const SHARED: &str = "PartitionName=main Nodes=ALL Default=YES OverSubscribe=FORCE:8";
+
+/// A cluster with one node that is attacked.
+#[derive(Debug)]
+pub struct Victim {
+    cluster: Cluster,
+    slurmd: i32,
+}
+
+/// What an attack cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Toll {
+    /// The most memory that slurmd had beyond what it had before, in KiB.
+    pub memory: u64,
+    /// The longest that another user's `srun true` took meanwhile.
+    pub bystander: Duration,
+}
+
+impl Victim {
+    /// Starts the cluster.
+    #[must_use]
+    pub fn start(builder: Builder) -> Self {
+        let cluster = builder.set(SHARED).up();
+        let slurmd = slurmd_of(&cluster);
+        Self { cluster, slurmd }
+    }
+
+    /// The cluster.
+    #[must_use]
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// slurmd's process.
+    #[must_use]
+    pub fn slurmd(&self) -> i32 {
+        self.slurmd
+    }
+
+    /// Attacks, with another user's launches beside it, one after the other until it ends.
+    ///
+    /// # Panics
+    /// Where the node does not stand it: slurmd ended, the node drained, a bystander refused, or a
+    /// line in the log that a user wrote.
+    pub fn attacked(&self, attack: impl FnOnce(&Attacker<'_>) + Send) -> Toll {
+        let job = Job::of_root(&self.cluster, &["-n1"]);
+        let (place, own) = (job.option(), ["--overlap", "-n1", "true"]);
+        let arguments = [&[&*place], &own[..]].concat();
+        self.cluster.srun(&arguments).expect_ok();
+        self.forget_peak();
+        let before = self.kib("VmRSS");
+        let attacker = Attacker::new(&self.cluster);
+        let over = AtomicBool::new(false);
+        let mut bystander = Duration::ZERO;
+        std::thread::scope(|threads| {
+            let attack = threads.spawn(|| {
+                attack(&attacker);
+                over.store(true, Ordering::Relaxed);
+            });
+            while !over.load(Ordering::Relaxed) && !attack.is_finished() {
+                let start = Instant::now();
+                let done = self.cluster.srun(&arguments);
+                bystander = bystander.max(start.elapsed());
+                self.alive();
+                assert!(done.ok(), "a bystander's launch: {done:#?}");
+            }
+        });
+        drop(job);
+        self.stands();
+        Toll {
+            memory: self.kib("VmHWM").saturating_sub(before),
+            bystander,
+        }
+    }
+
+    /// The daemon is the one that started, its node is idle, and its log is its own.
+    ///
+    /// # Panics
+    /// Where it is not so.
+    pub fn stands(&self) {
+        self.alive();
+        let user = super::USER.to_string();
+        let _ = self.cluster.program("scancel").args(["-u", &user]).output();
+        self.cluster.wait_idle();
+        self.alive();
+        clean(&self.cluster.slurmd_log());
+    }
+
+    fn alive(&self) {
+        let state = process::status(self.slurmd, "State");
+        let lives = state
+            .as_deref()
+            .is_some_and(|state| !state.starts_with('Z'));
+        let log = self.cluster.slurmd_log();
+        let tail: Vec<_> = log.lines().rev().take(5).collect();
+        assert!(lives, "slurmd is gone: {tail:#?}");
+    }
+
+    /// From here on the kernel counts slurmd's greatest memory anew.
+    fn forget_peak(&self) {
+        let file = format!("/proc/{}/clear_refs", self.slurmd);
+        std::fs::write(file, "5").expect("root may forget a peak");
+    }
+
+    fn kib(&self, field: &str) -> u64 {
+        let text = process::status(self.slurmd, field).unwrap_or_default();
+        let number = text.split_whitespace().next().unwrap_or_default();
+        number
+            .parse()
+            .unwrap_or_else(|_| panic!("{field} of slurmd: {text:?}"))
+    }
+}
+
+/// slurmd's process id, from its own file.
+fn slurmd_of(cluster: &Cluster) -> i32 {
+    let pids = process::find("slurmd", &cluster.folder().to_string_lossy());
+    match pids[..] {
+        [pid] => pid,
+        _ => panic!("one slurmd in {}: {pids:?}", cluster.folder().display()),
+    }
+}
+
+/// What users put where a line break would make a line of it.
+pub const FORGED: &str = "FORGED-BY-A-USER";
+
+/// Every line begins as Slurm's do, and none with a user's words.
+fn clean(log: &str) {
+    for line in log.lines() {
+        let (time, text) = line.split_once("] ").unwrap_or((line, ""));
+        assert!(
+            time.starts_with("[20"),
+            "a line that no daemon wrote: {line:.300}"
+        );
+        assert!(
+            !text.starts_with(FORGED),
+            "a line that a user wrote: {line:.300}"
+        );
+        assert!(
+            line.len() < 20_000,
+            "a line of {} bytes: {line:.300}",
+            line.len()
+        );
+        let control = line.chars().find(|char| char.is_control());
+        assert!(control.is_none(), "{control:?} in a line: {line:?}");
+    }
+}

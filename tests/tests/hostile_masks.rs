@@ -1,0 +1,86 @@
+//! Lists of masks and CPUs, short and long, that mean much more than they say.
+
+use berth_tests::hostile::{self, Attacker};
+use berth_tests::two_cpus;
+
+/// So many of them: enough for one to meet a bystander's launch.
+const LAUNCHES: usize = 4;
+
+const MASK_CPU: &[u8] = b"0x100";
+const MAP_CPU: &[u8] = b"0x80";
+const MASK_LDOM: &[u8] = b"0x800";
+const MASK_MEM: &[u8] = b"0x10";
+const MAP_MEM: &[u8] = b"0x8";
+
+/// A list of `entry`, with so many repeats.
+fn repeated(entry: &str, repeats: u32, times: usize) -> Vec<u8> {
+    vec![format!("{entry}*{repeats}"); times]
+        .join(",")
+        .into_bytes()
+}
+
+/// 64,000 CPUs in one mask.
+fn wide() -> String {
+    format!("0x{}", "f".repeat(16_000))
+}
+
+/// One kind of list after the other, in steps of one job.
+fn play(attacker: &Attacker<'_>, field: &str, lists: &[(&[u8], Vec<u8>)]) {
+    let job = attacker.job(&["-n1"]);
+    for (kind, list) in lists {
+        for _ in 0..LAUNCHES {
+            let bits = format!("{field}_type");
+            let changes: &[(&str, &[u8])] = &[(&bits, kind), (field, list)];
+            attacker.srun(changes, &[&job.option(), "--overlap", "-n1", "true"]);
+        }
+    }
+}
+
+fn cpu_lists() -> Vec<(&'static [u8], Vec<u8>)> {
+    vec![
+        (MASK_CPU, repeated(&wide(), 65_000, 1)),
+        (MASK_CPU, repeated("0x1", 65_535, 500)),
+        (MAP_CPU, repeated("0", 65_535, 500)),
+        (MASK_LDOM, repeated(&wide(), 65_000, 1)),
+    ]
+}
+
+#[test]
+fn masks_with_repeats() {
+    if !two_cpus() {
+        return;
+    }
+    hostile::compare("masks with repeats", hostile::berth(""), |attacker| {
+        play(attacker, "cpu_bind", &cpu_lists());
+    });
+}
+
+#[test]
+fn masks_with_repeats_in_shadow_mode() {
+    if !two_cpus() {
+        return;
+    }
+    let builder = hostile::berth("shadow=on");
+    hostile::compare("masks with repeats, shadow=on", builder, |attacker| {
+        play(attacker, "cpu_bind", &cpu_lists());
+    });
+}
+
+#[test]
+fn memory_masks_with_repeats() {
+    if !two_cpus() {
+        return;
+    }
+    let lists = [
+        (MASK_MEM, repeated(&wide(), 65_000, 1)),
+        (MASK_MEM, repeated("0x1", 65_535, 500)),
+        (MAP_MEM, repeated("0", 65_535, 500)),
+    ];
+    hostile::compare(
+        "memory masks with repeats",
+        hostile::berth(""),
+        |attacker| {
+            play(attacker, "mem_bind", &lists);
+        },
+    );
+}
