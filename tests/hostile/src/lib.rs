@@ -59,5 +59,6 @@ unsafe fn forge(message: *mut c_void) -> Option<Forged> {
     for (name, value) in changes::parse(&text).expect("BERTH_HOSTILE names a list of changes") {
         forged.change(name, value);
     }
+    forged.send_variables();
     Some(forged)
 }

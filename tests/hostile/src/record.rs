@@ -18,6 +18,7 @@ pub struct Forged {
     layout: &'static Layout,
     symbols: &'static Symbols,
     before: Vec<Before>,
+    variables: Vec<*mut c_char>,
 }
 
 impl Forged {
@@ -33,10 +34,11 @@ impl Forged {
             layout,
             symbols,
             before: Vec::new(),
+            variables: Vec::new(),
         }
     }
 
-    /// Makes one change.
+    /// Makes one change; variables are kept for `send_variables`.
     ///
     /// # Panics
     /// Where the name is none, or the value does not fit the field.
@@ -62,7 +64,7 @@ impl Forged {
             "mem_bind" => self.text(fields.mem_bind, value),
             "tres_bind" => self.text(fields.tres_bind, value),
             "complete_nodelist" => self.text(fields.complete_nodelist, value),
-            "env" => self.variable(value),
+            "env" => self.variables.push(kept(value)),
             "tasks_to_launch" => self.tasks(value),
             "job_id" => self.step_id(self.layout.step_id.job_id, value),
             "step_id" => self.step_id(self.layout.step_id.step_id, value),
@@ -89,13 +91,13 @@ impl Forged {
         self.put(field, kept(value));
     }
 
-    /// One more variable, also a second of a name.
-    fn variable(&mut self, entry: &[u8]) {
+    /// Puts the variables behind srun's own, also second ones of a name.
+    pub fn send_variables(&mut self) {
         let fields = &self.layout.launch;
         let (old, count) = (self.get(fields.env), self.get(fields.envc));
         // SAFETY: srun counted the entries itself (slurm_step_launch, src/api/step_launch.c).
         let mut entries = unsafe { std::slice::from_raw_parts(old, count as usize) }.to_vec();
-        entries.push(kept(entry));
+        entries.append(&mut self.variables);
         let length = u32::try_from(entries.len()).expect("no more entries than that");
         entries.push(ptr::null_mut());
         self.put(fields.env, entries.leak().as_mut_ptr());

@@ -57,12 +57,12 @@ impl<'a> Attacker<'a> {
         &self.folder
     }
 
-    /// A program as this user, in the user's folder, killed after a minute.
+    /// A program as this user, in the user's folder, killed after half a minute.
     #[must_use]
     pub fn program(&self, name: &str) -> Command {
         let mut command = self.cluster.program("timeout");
         command
-            .args(["--kill-after=5", "60", name])
+            .args(["--kill-after=5", "30", name])
             .current_dir(&self.folder)
             .uid(USER)
             .gid(USER);

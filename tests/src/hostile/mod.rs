@@ -47,6 +47,14 @@ pub fn compare(name: &str, builder: Builder, attack: impl Fn(&Attacker<'_>) + Sy
         none.memory,
         berth.bystander.as_secs_f64(),
     ));
+    within(name, berth, none);
+}
+
+/// What berth may cost beyond task/none.
+///
+/// # Panics
+/// Where it is more.
+pub fn within(name: &str, berth: Toll, none: Toll) {
     assert!(
         berth.memory <= none.memory + MEMORY,
         "{name}: slurmd took {} KiB more, with task/none {} KiB",
