@@ -18,10 +18,32 @@ const EXPORTED: [&str; 14] = [
     "numa_bitmask_free",
 ];
 
+/// What `launch-fuzz` has in the place of the C library's.
+const ALLOCATOR: [&str; 8] = [
+    "malloc",
+    "calloc",
+    "realloc",
+    "reallocarray",
+    "memalign",
+    "aligned_alloc",
+    "posix_memalign",
+    "free",
+];
+
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     for name in EXPORTED {
         println!("cargo::rustc-link-arg-bins=-Wl,--export-dynamic-symbol={name}");
         println!("cargo::rustc-link-arg-benches=-Wl,--export-dynamic-symbol={name}");
+    }
+    // AddressSanitizer brings an allocator of its own.
+    println!("cargo::rustc-check-cfg=cfg(address_sanitizer)");
+    let sanitizer = std::env::var("CARGO_CFG_SANITIZE").unwrap_or_default();
+    if sanitizer.split(',').any(|name| name == "address") {
+        println!("cargo::rustc-cfg=address_sanitizer");
+        return;
+    }
+    for name in ALLOCATOR {
+        println!("cargo::rustc-link-arg-bin=launch-fuzz=-Wl,--export-dynamic-symbol={name}");
     }
 }

@@ -13,7 +13,8 @@ impl Counts {
         self.many(name, 1);
     }
 
-    fn many(&mut self, name: &str, count: u64) {
+    /// So many more.
+    pub fn many(&mut self, name: &str, count: u64) {
         *self.0.entry(name.to_owned()).or_default() += count;
     }
 

@@ -25,6 +25,7 @@ pub mod child;
 pub mod compare;
 pub mod conditions;
 pub mod counts;
+pub mod fuzz;
 pub mod generate;
 pub mod host;
 pub mod lists;

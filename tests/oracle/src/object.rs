@@ -12,6 +12,8 @@ use crate::slurmd::Slurm;
 
 /// `task_p_slurmd_launch_request`
 pub type Hook = unsafe extern "C" fn(*mut c_void, u32, *mut *mut c_char) -> c_int;
+/// `task_p_slurmd_batch_request`
+pub type BatchHook = unsafe extern "C" fn(*mut c_void) -> c_int;
 /// `task_p_pre_setuid`
 pub type BeforeHook = unsafe extern "C" fn(*mut c_void) -> c_int;
 /// `task_p_set_affinity`
@@ -65,6 +67,16 @@ impl Object {
         let at = self.symbol(c"task_p_slurmd_launch_request")?;
         // SAFETY: Slurm's task interface (src/interfaces/task.c) gives the name this prototype.
         Ok(unsafe { std::mem::transmute::<*mut c_void, Hook>(at.as_ptr()) })
+    }
+
+    /// The hook for batch scripts.
+    ///
+    /// # Errors
+    /// Where the object has none.
+    pub fn batch_hook(&self) -> Result<BatchHook, String> {
+        let at = self.symbol(c"task_p_slurmd_batch_request")?;
+        // SAFETY: Slurm's task interface gives the name this prototype.
+        Ok(unsafe { std::mem::transmute::<*mut c_void, BatchHook>(at.as_ptr()) })
     }
 
     /// slurmstepd's hooks before the tasks (`task_p_pre_setuid`) and for each task, under the name
@@ -158,15 +170,17 @@ struct LogOptions {
 
 /// What Slurm writes of a call: its levels from `quiet` (nothing) on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Log {
+pub enum Log<'a> {
     /// Nothing.
     Nothing,
     /// What `SlurmdDebug=info`, the default, has written, into a file that swallows it.
     Info,
+    /// The same into another file.
+    InfoTo(&'a CStr),
 }
 
 /// Sets what Slurm logs. Later lines have another record; there the texts go to stderr.
-pub fn set_log(line: Line, log: Log) {
+pub fn set_log(line: Line, log: Log<'_>) {
     type Init = unsafe extern "C" fn(*const c_char, LogOptions, c_int, *const c_char) -> c_int;
     // SAFETY: dlsym reads a C string.
     let at = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"slurm_log_init".as_ptr()) };
@@ -176,6 +190,7 @@ pub fn set_log(line: Line, log: Log) {
     let (level, file) = match log {
         Log::Nothing => (0, std::ptr::null()),
         Log::Info => (3, c"/dev/null".as_ptr()),
+        Log::InfoTo(file) => (3, file.as_ptr()),
     };
     let options = LogOptions {
         levels: [0, 0, level],

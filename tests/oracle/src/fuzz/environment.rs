@@ -1,0 +1,153 @@
+//! Environments and SPANK options of a message.
+
+use crate::fuzz::message::JobOption;
+use crate::fuzz::text;
+use crate::random::Random;
+
+/// How a batch script's environment and a task's carry the options of berth.
+const ROUTES: [&str; 4] = [
+    "_SLURM_SPANK_OPTION_berth_binding",
+    "_SLURM_SPANK_OPTION_berth_berth_binding",
+    "SLURM_SPANK__SLURM_SPANK_OPTION_berth_binding",
+    "SLURM_SPANK__SLURM_SPANK_OPTION_berth_berth_overlap",
+];
+
+/// Names that stand for requests, for what slurmd tells slurmstepd, and for neither.
+const NAMES: [&str; 24] = [
+    "BERTH_BINDING",
+    "BERTH_BIND_TO",
+    "BERTH_BOUND",
+    "BERTH_CHOSEN",
+    "BERTH_CONFINE",
+    "BERTH_CORE_KIND",
+    "BERTH_CPUSET",
+    "BERTH_HANDOVER",
+    "BERTH_INHERITED",
+    "BERTH_MAP_BY",
+    "BERTH_MEMORY",
+    "BERTH_NEAR",
+    "BERTH_NOTE",
+    "BERTH_NOTES",
+    "BERTH_PLAN",
+    "BERTH_POOL",
+    "BERTH_RANK_BY",
+    "BERTH_REQUEST",
+    "BERTH_RULE",
+    "BERTH_STATE_DIR",
+    "SLURM_CPU_BIND",
+    "SLURM_CPU_BIND_LIST",
+    "SLURM_CPU_BIND_TYPE",
+    "SLURM_JOB_ID",
+];
+
+/// Names behind which a number of tasks stands.
+const COUNTS: [&str; 4] = [
+    "SLURM_NTASKS",
+    "SLURM_NPROCS",
+    "SLURM_NTASKS_PER_NODE",
+    "SLURM_CPUS_PER_TASK",
+];
+
+fn entry(name: &str, value: &[u8]) -> Vec<u8> {
+    [name.as_bytes(), b"=", value].concat()
+}
+
+/// `SLURM_TASKS_PER_NODE`
+fn tasks_per_node(random: &mut Random) -> Vec<u8> {
+    let part = |random: &mut Random| {
+        let (tasks, nodes) = (text::number(random), text::number(random));
+        match random.within(0, 2) {
+            0 => tasks,
+            1 => format!("1(x{nodes})"),
+            _ => format!("{tasks}(x{nodes})"),
+        }
+    };
+    let count = if random.once_in(20) {
+        text::length(random) / 8
+    } else {
+        random.within(1, 4)
+    };
+    let parts: Vec<_> = (0..count).map(|_| part(random)).collect();
+    let right = parts.join(",").into_bytes();
+    if random.once_in(5) {
+        return text::damaged(&right, random);
+    }
+    right
+}
+
+fn value(random: &mut Random) -> Vec<u8> {
+    match random.within(0, 4) {
+        0 => text::garbage(random),
+        1 => text::number(random).into_bytes(),
+        2 => text::binding(None, random).unwrap_or_default(),
+        _ => text::request(random),
+    }
+}
+
+fn any(random: &mut Random) -> Vec<u8> {
+    match random.within(0, 9) {
+        0 => text::garbage(random),
+        1 => Vec::new(),
+        2 => random.pick(&NAMES).into(),
+        3 => b"=".to_vec(),
+        4 => entry(random.pick(&COUNTS), text::number(random).as_bytes()),
+        5 => entry("SLURM_TASKS_PER_NODE", &tasks_per_node(random)),
+        6 => entry(random.pick(&ROUTES), &text::request(random)),
+        7 => entry("PATH", b"/usr/bin"),
+        _ => entry(random.pick(&NAMES), &value(random)),
+    }
+}
+
+/// An environment.
+pub fn variables(random: &mut Random) -> Vec<Vec<u8>> {
+    let count = match random.within(0, 199) {
+        0 => text::length(random) / 8,
+        1..=60 => 0,
+        _ => random.within(1, 12),
+    };
+    // Many of them alike: it is their number that counts then.
+    let mut env: Vec<_> = (0..count.min(200)).map(|_| any(random)).collect();
+    let more = count.saturating_sub(200);
+    env.extend((0..more).map(|at| format!("VARIABLE_{at}=1").into_bytes()));
+    env
+}
+
+/// What a batch script's environment has beside that: a request, and how many tasks.
+pub fn of_script(random: &mut Random) -> Vec<Vec<u8>> {
+    let mut env = vec![
+        entry(random.pick(&ROUTES[..3]), &text::request(random)),
+        entry("SLURM_NTASKS", text::number(random).as_bytes()),
+    ];
+    if random.once_in(2) {
+        env.push(entry("SLURM_TASKS_PER_NODE", &tasks_per_node(random)));
+    }
+    env
+}
+
+/// OPT_TYPE_SPANK of Slurm's src/common/plugstack.c.
+const SPANK: i32 = 0x4400;
+
+/// SPANK options.
+pub fn options(random: &mut Random) -> Vec<JobOption> {
+    let count = match random.within(0, 99) {
+        0 => random.within(5, 6000),
+        1..=49 => 0,
+        _ => random.within(1, 3),
+    };
+    let one = |random: &mut Random| JobOption {
+        kind: if random.once_in(20) {
+            random.number() as i32
+        } else {
+            SPANK
+        },
+        option: match random.within(0, 9) {
+            0 => text::garbage(random),
+            1 => b"berth-overlap:berth".to_vec(),
+            2 => b"berth-binding:berth".to_vec(),
+            3 => b"binding".to_vec(),
+            _ => b"binding:berth".to_vec(),
+        },
+        argument: (!random.once_in(15)).then(|| text::request(random)),
+    };
+    (0..count).map(|_| one(random)).collect()
+}
