@@ -211,3 +211,19 @@ fn commands_that_cannot_or_must_not_run_are_told_apart() {
     assert!(why.to_string().contains("not to be run"), "{why}");
     assert!(!stage.output().exists(), "it was run");
 }
+
+#[test]
+fn nobody_else_can_exchange_the_command() {
+    let stage = Stage::new();
+    let folder = stage.dir.path().join("bin");
+    fs::create_dir(&folder).unwrap();
+    let command = folder.join("berth");
+    fs::copy(stage.script("echo > \"$3\""), &command).unwrap();
+    let run = || discover_child::run(&command, &stage.output(), LONG);
+    run().unwrap();
+    fs::set_permissions(&folder, Permissions::from_mode(0o777)).unwrap();
+    let told = run().unwrap_err();
+    assert!(matches!(told, ChildError::Untrusted(_)), "{told}");
+    let folder = folder.display().to_string();
+    assert!(told.to_string().contains(&folder), "{told}");
+}
