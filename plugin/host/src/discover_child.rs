@@ -146,10 +146,21 @@ pub fn run(command: &Path, output: &Path, limit: Duration) -> Result<(), ChildEr
     }
 }
 
-/// A command that a user could have written must not run as root.
+/// A command that a user could have written, or can exchange, must not run as root. A link is
+/// followed to the end, and every folder on the way up from there counts, those of the link too.
 fn check(command: &Path) -> Result<(), ChildError> {
     match fs::metadata(command) {
-        Ok(found) => Ok(trust::check_file(command, &found)?),
+        Ok(found) => {
+            trust::check_file(command, &found)?;
+            trust::check_ancestors(command)?;
+            match fs::canonicalize(command) {
+                Ok(real) => Ok(trust::check_ancestors(&real)?),
+                Err(why) => Err(ChildError::Start {
+                    command: command.into(),
+                    why,
+                }),
+            }
+        }
         Err(why) if why.kind() == io::ErrorKind::NotFound => {
             Err(ChildError::NotFound(command.into()))
         }
