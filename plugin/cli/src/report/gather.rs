@@ -1,25 +1,27 @@
-//! The tasks of a node meet: local task 0 listens at a socket without a file, the others tell it
-//! what they have. Who is at the other end is asked of the kernel: only the same user counts.
+//! The tasks of a node meet: local task 0 listens at a socket, the others tell it what they have.
+//! Nobody waits beyond the deadline, whatever the one at the other end does.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use berth_placement::{CpuId, CpuSet};
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
-use nix::unistd::Uid;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::identity::Identity;
+use super::meeting::{self, Meeting};
 use super::read::Task;
 use super::show::Node;
 
 /// How long to wait before looking again.
 const PAUSE: Duration = Duration::from_millis(20);
 /// More than any task's words.
-const MOST: u64 = 1 << 20;
+const MOST: usize = 1 << 20;
+/// How many tasks are listened to at the same time, so that one that says nothing does not keep the
+/// others from being heard.
+const MOST_AT_ONCE: usize = 512;
 
 /// What came of the meeting.
 pub(crate) enum Gathered {
@@ -32,6 +34,9 @@ pub(crate) enum Gathered {
 /// Meets the other tasks of the node.
 pub(crate) fn gather(me: &Identity, own: Task, patience: Duration) -> Gathered {
     let until = Instant::now() + patience;
+    if me.local_count < 2 {
+        return Gathered::All(node(me, vec![own]));
+    }
     if me.local == 0 {
         return Gathered::All(listen(me, own, until));
     }
@@ -42,59 +47,114 @@ pub(crate) fn gather(me: &Identity, own: Task, patience: Duration) -> Gathered {
     }
 }
 
-fn address(me: &Identity) -> io::Result<SocketAddr> {
-    let name = format!("berth-report/{}/{}", Uid::effective(), me.meeting);
-    SocketAddr::from_abstract_name(name)
+/// A task that has connected, and its words so far.
+struct Speaker {
+    stream: UnixStream,
+    words: Vec<u8>,
 }
 
 fn listen(me: &Identity, own: Task, until: Instant) -> Node {
     let mut tasks = vec![own];
-    if let Ok(listener) = address(me).and_then(|at| UnixListener::bind_addr(&at)) {
-        let _ = listener.set_nonblocking(true);
-        while tasks.len() < me.local_count as usize && Instant::now() < until {
-            match listener.accept() {
-                Ok((stream, _)) => tasks.extend(hear(&stream, until)),
-                Err(_) => thread::sleep(PAUSE),
-            }
+    let Ok(meeting) = Meeting::open(&me.meeting) else {
+        return node(me, tasks);
+    };
+    let mut speakers: Vec<Speaker> = Vec::new();
+    while tasks.len() < me.local_count as usize && Instant::now() < until {
+        while speakers.len() < MOST_AT_ONCE
+            && let Some(stream) = meeting.accept()
+        {
+            let words = Vec::new();
+            speakers.push(Speaker { stream, words });
         }
+        speakers.retain_mut(|speaker| match speaker.hear() {
+            Ok(None) => true,
+            Ok(Some(task)) => {
+                tasks.push(task);
+                false
+            }
+            Err(_) => false,
+        });
+        wait(&meeting, &speakers, until);
     }
     node(me, tasks)
 }
 
-fn hear(stream: &UnixStream, until: Instant) -> Option<Task> {
-    if !is_mine(stream) {
-        return None;
+/// Until somebody comes or says something, and not beyond the deadline.
+fn wait(meeting: &Meeting, speakers: &[Speaker], until: Instant) {
+    let left = until.saturating_duration_since(Instant::now()).min(PAUSE);
+    let all = speakers.iter().map(|speaker| speaker.stream.as_fd());
+    let mut polls: Vec<_> = all
+        .chain([meeting.as_fd()])
+        .map(|fd| PollFd::new(fd, PollFlags::POLLIN))
+        .collect();
+    // What went wrong shows at the next read.
+    let _ = poll(
+        &mut polls,
+        PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO),
+    );
+}
+
+impl Speaker {
+    /// What is there by now; the task once its line is complete.
+    fn hear(&mut self) -> io::Result<Option<Task>> {
+        let mut part = [0; 4096];
+        loop {
+            match self.stream.read(&mut part) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(length) => self.words.extend_from_slice(&part[..length]),
+                Err(why) if why.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+                Err(why) => return Err(why),
+            }
+            if self.words.ends_with(b"\n") {
+                return Ok(Some(serde_json::from_slice(&self.words)?));
+            }
+            if self.words.len() > MOST {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+        }
     }
-    let left = until.saturating_duration_since(Instant::now());
-    stream.set_nonblocking(false).ok()?;
-    stream.set_read_timeout(Some(left.max(PAUSE))).ok()?;
-    let mut line = String::new();
-    BufReader::new(stream.take(MOST))
-        .read_line(&mut line)
-        .ok()?;
-    serde_json::from_str(&line).ok()
 }
 
 fn tell(me: &Identity, own: &Task, until: Instant) -> io::Result<()> {
-    let address = address(me)?;
-    let stream = loop {
-        match UnixStream::connect_addr(&address) {
-            Ok(stream) => break stream,
-            Err(why) if Instant::now() >= until => return Err(why),
-            Err(_) => thread::sleep(PAUSE),
+    let mut words = serde_json::to_vec(own)?;
+    words.push(b'\n');
+    loop {
+        // A process of ours that listens and never reads must not hide the meeting.
+        for mut stream in meeting::find(&me.meeting) {
+            if send(&mut stream, &words, until).is_ok() {
+                return Ok(());
+            }
         }
-    };
-    if !is_mine(&stream) {
-        return Err(io::Error::other("another user listens"));
+        if Instant::now() >= until {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        thread::sleep(PAUSE);
     }
-    let mut words = serde_json::to_string(own)?;
-    words.push('\n');
-    (&stream).write_all(words.as_bytes())
 }
 
-fn is_mine(stream: &UnixStream) -> bool {
-    let peer = getsockopt(&stream.as_fd(), PeerCredentials);
-    peer.is_ok_and(|peer| peer.uid() == Uid::effective().as_raw())
+fn send(stream: &mut UnixStream, words: &[u8], until: Instant) -> io::Result<()> {
+    let mut rest = words;
+    while !rest.is_empty() {
+        match stream.write(rest) {
+            Ok(length) => rest = &rest[length..],
+            Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+            Err(why) if why.kind() == io::ErrorKind::WouldBlock => {
+                let left = until.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Err(why);
+                }
+                let mut room = [PollFd::new(stream.as_fd(), PollFlags::POLLOUT)];
+                let left = left.min(PAUSE);
+                poll(
+                    &mut room,
+                    PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO),
+                )?;
+            }
+            Err(why) => return Err(why),
+        }
+    }
+    Ok(())
 }
 
 fn node(me: &Identity, mut tasks: Vec<Task>) -> Node {

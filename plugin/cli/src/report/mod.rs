@@ -1,9 +1,10 @@
 //! `berth report`: run by every task of a step, it tells what each really has, as the kernel says
-//! it, beside what was planned. The tasks of a node meet at a socket of their own; one of them
+//! it, beside what was planned. The tasks of a node meet at a socket of their own user's; one of them
 //! prints the node's block.
 
 mod gather;
 mod identity;
+mod meeting;
 mod merge;
 mod read;
 mod show;
