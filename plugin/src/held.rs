@@ -1,8 +1,9 @@
 //! slurmstepd at the ledger: it makes its step's entry end with itself, says which task shows
 //! whether the step is suspended, gives the cores back, and tells everybody how full the node is.
 
-use berth_host::ledger::{Held, public};
+use berth_host::ledger::{Confirmed, Held, public};
 use berth_host::{Ledger, StateDir, machine_file};
+use berth_placement::CpuSet;
 use slurm_sys::{StepId, StepRecord};
 
 use crate::standing::Slurmish;
@@ -19,16 +20,30 @@ impl Account {
         Self { held, dir }
     }
 
-    /// Takes over what slurmd wrote. Nothing where it wrote none, which it said itself.
-    pub(crate) fn confirm(record: &StepRecord<'_>, id: StepId, node_name: &str) -> Option<Self> {
-        let dir = StateDir::new(&settings::current().state_dir, node_name).ok()?;
+    /// Takes over what slurmd wrote for a step that is about to be bound to these CPUs. Beside the
+    /// account, what the user should know. Where slurmd wrote nothing, it said so itself.
+    pub(crate) fn confirm(
+        record: &StepRecord<'_>,
+        id: StepId,
+        node_name: &str,
+        cpus: &CpuSet,
+    ) -> (Option<Self>, Option<String>) {
+        let Ok(dir) = StateDir::new(&settings::current().state_dir, node_name) else {
+            return (None, None);
+        };
         let confirmed = Ledger::open(&dir)
-            .and_then(|ledger| ledger.confirm(accounting::step(id), record.uid()));
+            .and_then(|ledger| ledger.confirm(accounting::step(id), record.uid(), cpus));
         match confirmed {
-            Ok(held) => Some(Self::new(held?, dir)),
+            Ok(Confirmed::Held(held)) => (Some(Self::new(*held, dir)), None),
+            Ok(Confirmed::Nothing) => (None, None),
+            Ok(Confirmed::Late(taken)) => {
+                let note = late(&taken);
+                log::warn!("job {}: {note}", id.job_id);
+                (None, Some(note))
+            }
             Err(why) => {
                 log::error!("{why}; this step's cores count as free as soon as it has started");
-                None
+                (None, None)
             }
         }
     }
@@ -53,6 +68,14 @@ impl Account {
     pub(crate) fn publish(&self, slurm: Option<Slurmish>) {
         publish(slurm, &self.dir);
     }
+}
+
+/// What is said where a step started so long after its planning that others have its cores.
+fn late(taken: &CpuSet) -> String {
+    format!(
+        "this step started long after its cores were chosen; meanwhile other steps were bound to \
+         CPU(s) {taken} of them, which are now shared: start the step again if that matters"
+    )
 }
 
 fn publish(slurm: Option<Slurmish>, dir: &StateDir) {

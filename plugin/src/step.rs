@@ -13,7 +13,7 @@ use slurm_sys::{SlurmdConf, StepRecord};
 
 use crate::guard::SUCCESS;
 use crate::held::Account;
-use crate::launch::{ENV_BOUND, ENV_NOTE, ENV_REQUEST, ENV_RULE, is_off, name};
+use crate::launch::{ENV_BOUND, ENV_NOTE, ENV_REQUEST, ENV_RULE, is_off, join, name};
 use crate::settings;
 use crate::standing::{self, Slurmish};
 use crate::task_env::{self, ENV_CHOSEN};
@@ -122,15 +122,16 @@ fn read(slurm: Slurmish, record: &StepRecord<'_>) -> Option<Step> {
         intent(slurm, record, bits, &masks)
     };
     let chosen = env(ENV_CHOSEN);
-    let account = (!chosen.is_empty())
-        .then(|| Account::confirm(record, id, &node_name))
-        .flatten();
+    let (account, late) = match chosen.is_empty() {
+        true => (None, None),
+        false => Account::confirm(record, id, &node_name, &planned_cpus(&intent)),
+    };
     if id.kind != StepKind::Interactive {
         task_env::prepare(entries(slurm, record, &intent, &chosen));
     }
     let note = match intent {
         Intent::Unplanned => task_memory::unplanned(slurm, record).into(),
-        _ => env(ENV_NOTE),
+        _ => join(&[], [env(ENV_NOTE), late.unwrap_or_default()]),
     };
     Some(Step {
         name: name(id),
@@ -154,6 +155,15 @@ fn read(slurm: Slurmish, record: &StepRecord<'_>) -> Option<Step> {
         deviations: Vec::new(),
         account,
     })
+}
+
+/// The CPUs that the step's tasks are about to be bound to.
+fn planned_cpus(intent: &Intent) -> CpuSet {
+    let mut all = CpuSet::new();
+    if let Intent::Bind(sets) = intent {
+        sets.iter().for_each(|set| all.insert_all(set));
+    }
+    all
 }
 
 /// What each task finds in its environment.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
-use berth_host::ledger::{Entry, Kind, is_stopped, look, public};
+use berth_host::ledger::{Entry, Kind, Task, look, public};
 use berth_host::{StateDir, machine_file};
 use berth_placement::{CpuSet, Machine, SocketKind};
 use nix::unistd::{Uid, User};
@@ -165,7 +165,7 @@ fn step(entry: &Entry, machine: &Machine, kind: SocketKind) -> Step {
         binding: entry.request.clone(),
         state: match entry.stepd {
             None => "starting",
-            Some(_) if entry.task > 0 && is_stopped(entry.task) => "suspended",
+            Some(_) if entry.task.is_some_and(Task::is_stopped) => "suspended",
             Some(_) => "running",
         },
     }

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use berth_host::StateDir;
-use berth_host::ledger::{Entry, Ledger, Step};
+use berth_host::ledger::{Confirmed, Entry, Ledger, Step};
 use berth_placement::{CpuId, CpuSet};
 
 const SIZES: [u32; 4] = [0, 16, 64, 256];
@@ -46,8 +46,11 @@ fn confirm(number: u32) {
         .and_then(|job| job.parse().ok())
         .unwrap_or(number);
     let dir = StateDir::new(base.as_ref(), "n1").expect("a node's name");
-    let held = Ledger::open(&dir).and_then(|ledger| ledger.confirm(step(job, number), 0));
-    let mut held = held.expect("a ledger").expect("an entry");
+    let none = CpuSet::new();
+    let held = Ledger::open(&dir).and_then(|ledger| ledger.confirm(step(job, number), 0, &none));
+    let Confirmed::Held(mut held) = held.expect("a ledger") else {
+        panic!("slurmd's part wrote no entry");
+    };
     held.set_task(std::process::id() as i32)
         .expect("a written entry");
     println!("ready");

@@ -24,6 +24,7 @@ pub mod command_path;
 pub mod counters;
 pub mod discover_child;
 pub mod ledger;
+mod lock;
 pub mod machine_file;
 mod machine_json;
 pub mod mempolicy;

@@ -45,6 +45,17 @@ pub enum TrustError {
         /// The number of the user we run as.
         us: u32,
     },
+    /// Others may open it, and then hold locks on it.
+    #[error(
+        "{path} can be opened by its group or by everybody (mode {mode:04o}); berth locks this \
+         file, so only root may open it: remove it, and it is made anew"
+    )]
+    NotPrivate {
+        /// The path.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
     /// Others may write there.
     #[error(
         "{path} can be written by its group or by everybody (mode {mode:04o}); run: chmod \
@@ -57,6 +68,9 @@ pub enum TrustError {
         mode: u32,
     },
 }
+
+/// Readable or writable by group or others.
+const SHARED: u32 = 0o077;
 
 const DIRECTORY: &str = "a directory";
 const FILE: &str = "a regular file";
@@ -87,6 +101,21 @@ pub fn check_file(path: &Path, opened: &Metadata) -> Result<(), TrustError> {
     }
     check_owner(path, opened)?;
     check_mode(path, opened)
+}
+
+/// The same for a file that berth locks: whoever can open a file can hold a lock on it.
+///
+/// # Errors
+/// [`TrustError`]
+pub fn check_private_file(path: &Path, opened: &Metadata) -> Result<(), TrustError> {
+    check_file(path, opened)?;
+    if opened.mode() & SHARED != 0 {
+        return Err(TrustError::NotPrivate {
+            path: path.into(),
+            mode: opened.mode() & 0o7777,
+        });
+    }
+    Ok(())
 }
 
 /// Checks every directory above a path, so that nobody can put another tree in

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::lock::{Locked, lock};
 use super::record::{HEAD, WORD};
+use crate::lock::{self, Locked};
 use crate::online::{boot_id, possible_cpus};
 use crate::state::StateDir;
 use crate::trust::{self, TrustError};
@@ -107,7 +107,7 @@ impl LedgerFile {
             .open(&path)
             .map_err(failed("opening it"))?;
         let found = file.metadata().map_err(failed("looking at it"))?;
-        trust::check_file(&path, &found)?;
+        trust::check_private_file(&path, &found)?;
         let boot = boot_id().map_err(failed("asking for the boot"))?;
         let mut ledger = Self {
             identity: (found.dev(), found.ino()),
@@ -188,12 +188,18 @@ impl LedgerFile {
             .ok_or_else(|| LedgerError::Busy(self.path.clone()))
     }
 
+    /// Without sleeping; nothing if another process keeps it for all of that time.
+    pub fn try_lock(&self, at_most: Duration) -> Result<Option<Locked<'_>>, LedgerError> {
+        let locked = lock::try_for(&self.file, WHOLE, at_most);
+        locked.map_err(|why| self.failed("locking it", why))
+    }
+
     pub fn lock_byte(
         &self,
         byte: u64,
         patience: Duration,
     ) -> Result<Option<Locked<'_>>, LedgerError> {
-        lock(&self.file, byte, patience).map_err(|why| self.failed("locking it", why))
+        lock::wait(&self.file, byte, patience).map_err(|why| self.failed("locking it", why))
     }
 
     /// All slots, one after the other; a last one that is cut is left out.

@@ -4,10 +4,10 @@
 //! it ends. Nothing here waits for a disk, and nothing is believed that a user could have
 //! written. A ledger that fails is an error for the caller to say; the launch goes on.
 //!
-//! Read in this order: [`record`], [`file`], [`lock`], [`process`], [`rule`].
+//! Read in this order: [`record`], [`file`], [`process`], [`rule`], [`confirm`].
 
+mod confirm;
 mod file;
-mod lock;
 mod process;
 pub mod public;
 mod record;
@@ -18,13 +18,15 @@ use std::time::Duration;
 use berth_placement::CpuSet;
 use nix::time::{ClockId, clock_gettime};
 
+pub use self::confirm::{Confirmed, Held};
 use self::file::LedgerFile;
 pub use self::file::{LedgerError, NAME};
 use self::process::Watch;
-pub use self::process::{Process, is_stopped};
+pub use self::process::{Process, Task};
 use self::record::Look;
 pub use self::record::{Entry, Kind, Step};
 pub use self::rule::Others;
+use crate::lock::Locked;
 use crate::state::StateDir;
 
 /// How long an entry without a slurmstepd counts. A node's prolog may run for longer between
@@ -34,6 +36,8 @@ const PENDING: Duration = Duration::from_secs(60);
 const ORPHANED: Duration = Duration::from_secs(10);
 /// From so many slots on every entry is looked after, to find slots of dead steps.
 const MANY_SLOTS: usize = 1024;
+/// How long slurmd's hook tries for the lock: others keep it for one write.
+const AT_ONCE: Duration = Duration::from_micros(100);
 
 /// An open ledger.
 #[derive(Debug)]
@@ -43,15 +47,7 @@ pub struct Ledger {
     own: Process,
 }
 
-/// An entry that was written, until its step ends.
-#[derive(Debug)]
-pub struct Held {
-    file: LedgerFile,
-    slot: usize,
-    entry: Entry,
-}
-
-/// The ledger while nobody else writes it.
+/// The ledger as it was read: while nobody else writes it, or without that certainty.
 #[derive(Debug)]
 pub struct Session<'a> {
     file: &'a LedgerFile,
@@ -62,7 +58,7 @@ pub struct Session<'a> {
     free: usize,
     /// Whether that one is an expired entry, whose slurmstepd may come late.
     expired: bool,
-    _lock: Option<lock::Locked<'a>>,
+    lock: Option<Locked<'a>>,
 }
 
 impl Ledger {
@@ -95,66 +91,56 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`]
     pub fn session(&mut self, patience: Duration) -> Result<Session<'_>, LedgerError> {
-        let lock = self.file.lock(patience)?;
-        let slots = self.file.read_all()?;
-        let words = self.file.words;
-        let free = slots
-            .chunks_exact(words)
-            .position(|slot| !record::is_used(slot));
-        Ok(Session {
-            free: free.unwrap_or(slots.len() / words),
-            expired: false,
-            file: &self.file,
-            watch: &mut self.watch,
-            own: self.own,
-            slots,
-            _lock: Some(lock),
-        })
+        let Self { file, watch, own } = self;
+        let lock = file.lock(patience)?;
+        Session::read(file, watch, *own, Some(lock))
     }
 
-    /// slurmstepd's own: finds the entry of its step and makes it end with this process.
-    /// Nothing where slurmd wrote none.
+    /// The same for slurmd's hook, which sleeps for nobody: where another process keeps the lock
+    /// for longer than a moment, the ledger is only read.
     ///
     /// # Errors
     /// [`LedgerError`]
-    pub fn confirm(mut self, step: Step, uid: u32) -> Result<Option<Held>, LedgerError> {
-        let words = self.file.words;
-        let slots = self.file.read_all()?;
-        let waiting = slots
-            .chunks_exact(words)
-            .enumerate()
-            .filter_map(|(slot, words)| Some((slot, record::read(words)?)))
-            .filter(|(_, entry)| entry.step == step && entry.stepd.is_none())
-            .max_by_key(|(_, entry)| entry.made);
-        let Some((slot, mut entry)) = waiting else {
-            return Ok(None);
-        };
-        if age(entry.made) >= PENDING {
-            let mut session = self.session(Duration::from_secs(1))?;
-            let others = session.others(step, &entry.cpus).now();
-            if !others.taken.is_empty() {
-                return Ok(None);
-            }
-        }
-        let offset = self.file.offset(slot);
-        let lock = self.file.lock_byte(offset, Duration::from_secs(1))?;
-        let now = record::read(&self.file.read_words(offset, words)?);
-        // Where it waited for too long, its slot may just be given to another step.
-        if lock.is_none() || now.as_ref() != Some(&entry) {
-            return Ok(None);
-        }
-        (entry.stepd, entry.uid) = (Some(self.own), uid);
-        write_confirmed(&self.file, slot, &entry)?;
-        drop(lock);
-        Ok(Some(Held {
-            file: self.file,
-            slot,
-            entry,
-        }))
+    pub fn session_now(&mut self) -> Result<Session<'_>, LedgerError> {
+        let Self { file, watch, own } = self;
+        let lock = file.try_lock(AT_ONCE)?;
+        Session::read(file, watch, *own, lock)
+    }
+
+    /// The ledger as it is, unlocked: entries that are written meanwhile may be missing.
+    fn unlocked(&mut self) -> Result<Session<'_>, LedgerError> {
+        Session::read(&self.file, &mut self.watch, self.own, None)
     }
 }
 
-impl Session<'_> {
+impl<'a> Session<'a> {
+    fn read(
+        file: &'a LedgerFile,
+        watch: &'a mut Watch,
+        own: Process,
+        lock: Option<Locked<'a>>,
+    ) -> Result<Self, LedgerError> {
+        let slots = file.read_all()?;
+        let free = slots
+            .chunks_exact(file.words)
+            .position(|slot| !record::is_used(slot));
+        Ok(Session {
+            free: free.unwrap_or(slots.len() / file.words),
+            expired: false,
+            file,
+            watch,
+            own,
+            slots,
+            lock,
+        })
+    }
+
+    /// Whether nobody else writes while this is there. Without that, nothing can be added.
+    #[must_use]
+    pub fn is_locked(&self) -> bool {
+        self.lock.is_some()
+    }
+
     /// What other steps are bound to, of these CPUs.
     pub fn others(&mut self, step: Step, near: &CpuSet) -> Others {
         let near = near.to_words();
@@ -221,8 +207,11 @@ impl Session<'_> {
     /// Writes an entry; the caller's number and the time are put in.
     ///
     /// # Errors
-    /// [`LedgerError`]
+    /// [`LedgerError`]; `Busy` where the ledger is not locked.
     pub fn add(&mut self, mut entry: Entry) -> Result<usize, LedgerError> {
+        if self.lock.is_none() {
+            return Err(LedgerError::Busy(self.file.path().into()));
+        }
         (entry.made, entry.maker) = (now(), self.own);
         let words = self.file.words;
         let Some(record) = record::write(&entry, words) else {
@@ -253,53 +242,6 @@ impl Session<'_> {
     }
 }
 
-impl Ledger {
-    /// slurmstepd's own where no slurmd plans: an entry that ends with this process.
-    ///
-    /// # Errors
-    /// [`LedgerError`]
-    pub fn hold(self, slot: usize, entry: Entry) -> Result<Held, LedgerError> {
-        let stepd = Some(self.own);
-        let entry = Entry { stepd, ..entry };
-        write_confirmed(&self.file, slot, &entry)?;
-        Ok(Held {
-            file: self.file,
-            slot,
-            entry,
-        })
-    }
-}
-
-impl Held {
-    /// The entry as it stands.
-    #[must_use]
-    pub fn entry(&self) -> &Entry {
-        &self.entry
-    }
-
-    /// Tells whose state says whether the step is suspended.
-    ///
-    /// # Errors
-    /// [`LedgerError`]
-    pub fn set_task(&mut self, pid: i32) -> Result<(), LedgerError> {
-        self.entry.task = pid;
-        write_confirmed(&self.file, self.slot, &self.entry)
-    }
-
-    /// The step has ended: its cores are free before anybody hears of it.
-    ///
-    /// # Errors
-    /// [`LedgerError`]; the cores are then free when this process ends.
-    pub fn release(self) -> Result<(), LedgerError> {
-        self.file.write_words(self.file.offset(self.slot), &[0])
-    }
-}
-
-fn write_confirmed(file: &LedgerFile, slot: usize, entry: &Entry) -> Result<(), LedgerError> {
-    let offset = file.offset(slot) + (record::CONFIRMED * record::WORD) as u64;
-    file.write_words(offset, &record::confirmed(entry))
-}
-
 /// Every bound step of a node, for looking only: nothing is made, locked or written. Root's.
 ///
 /// # Errors
@@ -309,15 +251,7 @@ pub fn look(dir: &StateDir) -> Result<Vec<Entry>, LedgerError> {
         return Ok(Vec::new());
     };
     let mut watch = Watch::default();
-    let mut session = Session {
-        slots: file.read_all()?,
-        free: usize::MAX,
-        expired: false,
-        file: &file,
-        watch: &mut watch,
-        own: Process::own(),
-        _lock: None,
-    };
+    let mut session = Session::read(&file, &mut watch, Process::own(), None)?;
     Ok(session.all())
 }
 

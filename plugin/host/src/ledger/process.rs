@@ -2,6 +2,7 @@
 //! In: a number and a start time, since numbers come back. Out: yes or no.
 
 use std::fs;
+use std::io;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 
 use libc::pid_t;
@@ -16,6 +17,25 @@ pub struct Process {
     pub start: u64,
 }
 
+/// A task by which a job's suspension is seen. The ledger has room for a part of the start time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Task {
+    /// Its number.
+    pub pid: pid_t,
+    /// The low 32 bits of its start time; 0 where it is not known.
+    pub start: u32,
+}
+
+/// What /proc says of a process number.
+enum Found {
+    /// A process, by the letter of its state and its start time.
+    Process(char, u64),
+    /// No process has this number.
+    Nothing,
+    /// The kernel did not answer, so nothing is known.
+    Unknown,
+}
+
 impl Process {
     /// The calling one.
     #[must_use]
@@ -26,34 +46,69 @@ impl Process {
     /// The one that has this number now.
     #[must_use]
     pub fn of(pid: pid_t) -> Option<Self> {
-        let start = fields(pid)?.nth(START)?.parse().ok()?;
-        Some(Self { pid, start })
+        match find(pid) {
+            Found::Process(_, start) => Some(Self { pid, start }),
+            Found::Nothing | Found::Unknown => None,
+        }
     }
 
-    /// Whether it is there; a zombie has ended.
+    /// Whether it is there. A zombie has ended. A process of which the kernel does not tell counts
+    /// as alive: its cores must not be given away because a file could not be opened.
     #[must_use]
     pub fn is_alive(self) -> bool {
-        let state = fields(self.pid).and_then(|mut fields| fields.next());
-        let ended = state.is_none_or(|state| state == "Z" || state == "X");
-        !ended && Self::of(self.pid) == Some(self)
+        match find(self.pid) {
+            Found::Process('Z' | 'X', _) | Found::Nothing => false,
+            Found::Process(_, start) => start == self.start,
+            Found::Unknown => true,
+        }
+    }
+}
+
+impl Task {
+    /// The task that has this number now.
+    #[must_use]
+    pub fn of(pid: pid_t) -> Self {
+        let start = Process::of(pid).map_or(0, |process| process.start as u32);
+        Self { pid, start }
+    }
+
+    /// Whether this very task is stopped, as the tasks of a suspended job are. A task that is not
+    /// known for certain counts as running: then its cores stay taken.
+    #[must_use]
+    pub fn is_stopped(self) -> bool {
+        let same = |start: u64| self.start != 0 && start as u32 == self.start;
+        self.pid > 0 && matches!(find(self.pid), Found::Process('T', start) if same(start))
     }
 }
 
 /// Place of the start time behind the program's name (proc(5), field 22).
 const START: usize = 19;
 
-/// Whether a process is stopped, as the tasks of a suspended job are.
-#[must_use]
-pub fn is_stopped(pid: pid_t) -> bool {
-    fields(pid).and_then(|mut fields| fields.next()).as_deref() == Some("T")
+/// What `/proc/PID/stat` has behind the name, which may hold anything.
+fn find(pid: pid_t) -> Found {
+    let text = match fs::read(format!("/proc/{pid}/stat")) {
+        Ok(text) => text,
+        Err(why) => return without(&why),
+    };
+    let behind = text.iter().rposition(|byte| *byte == b')');
+    let rest = behind.and_then(|at| text.get(at + 1..)).unwrap_or_default();
+    let rest = String::from_utf8_lossy(rest);
+    let mut fields = rest.split_whitespace();
+    let state = fields.next().and_then(|state| state.chars().next());
+    let start = fields.nth(START - 1).and_then(|start| start.parse().ok());
+    match (state, start) {
+        (Some(state), Some(start)) => Found::Process(state, start),
+        _ => Found::Unknown,
+    }
 }
 
-/// The fields of `/proc/PID/stat` behind the name, which may hold anything.
-fn fields(pid: pid_t) -> Option<impl Iterator<Item = String>> {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, rest) = text.rsplit_once(')')?;
-    let fields: Vec<_> = rest.split_whitespace().map(String::from).collect();
-    Some(fields.into_iter())
+/// Only the kernel's word that there is no such process means that it has ended: a limit on open
+/// files, or a /proc that hides processes, does not.
+fn without(why: &io::Error) -> Found {
+    match why.raw_os_error() {
+        Some(libc::ENOENT | libc::ESRCH) => Found::Nothing,
+        _ => Found::Unknown,
+    }
 }
 
 /// Looks after the processes of the ledger's slots by descriptors of theirs, so that asking for
@@ -164,11 +219,16 @@ mod tests {
         children[1].wait().unwrap();
         assert_eq!(watch.alive(&slots), [true, false, true, true, false]);
         assert_eq!(watch.held(), 3, "who has ended is let go");
-        assert!(!is_stopped(asked[0].pid));
+        let task = Task::of(asked[0].pid);
+        assert!(!task.is_stopped());
         let pid = nix::unistd::Pid::from_raw(asked[0].pid);
         nix::sys::signal::kill(pid, nix::sys::signal::SIGSTOP).unwrap();
-        while !is_stopped(asked[0].pid) {
+        while !task.is_stopped() {
             std::thread::yield_now();
+        }
+        for start in [0, task.start + 1] {
+            let other = Task { start, ..task };
+            assert!(!other.is_stopped(), "another process of the same number");
         }
         for child in &mut children {
             let _ = child.kill();
@@ -176,5 +236,21 @@ mod tests {
         }
         assert_eq!(watch.alive(&[]), Vec::<bool>::new());
         assert_eq!(watch.held(), 1);
+    }
+
+    #[test]
+    fn only_no_such_process_is_dead() {
+        let answer = |code| without(&io::Error::from_raw_os_error(code));
+        for code in [libc::ENOENT, libc::ESRCH] {
+            assert!(matches!(answer(code), Found::Nothing), "{code}");
+        }
+        for code in [libc::EMFILE, libc::ENFILE, libc::EACCES, libc::ENOMEM] {
+            assert!(matches!(answer(code), Found::Unknown), "{code}");
+        }
+        let gone = Process {
+            pid: pid_t::MAX,
+            start: 1,
+        };
+        assert!(!gone.is_alive());
     }
 }

@@ -48,21 +48,11 @@ pub fn publish(
     machine: &Machine,
     kind: SocketKind,
 ) -> Result<(), LedgerError> {
-    let (file, watch, own) = (&ledger.file, &mut ledger.watch, ledger.own);
-    // Whoever comes later reads later: the last file is the newest.
+    let Ledger { file, watch, own } = ledger;
+    // Whoever comes later reads later: the last file is the newest. slurmd never asks for this
+    // lock, and the ledger itself is not locked: what is torn meanwhile is left out.
     let _turn = file.lock_byte(PUBLIC, PATIENCE)?;
-    let mut session = super::Session {
-        slots: file.read_all()?,
-        free: usize::MAX,
-        expired: false,
-        // Nothing is written: what is torn meanwhile is left out, and slurmd never waits for us.
-        _lock: None,
-        file,
-        watch,
-        own,
-    };
-    let entries = session.all();
-    drop(session);
+    let entries = super::Session::read(file, watch, *own, None)?.all();
     let mut used = CpuSet::new();
     entries
         .iter()

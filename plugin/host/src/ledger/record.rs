@@ -5,7 +5,7 @@
 
 use berth_placement::CpuSet;
 
-use super::process::Process;
+use super::process::{Process, Task};
 
 /// Bytes of a word.
 pub(super) const WORD: usize = size_of::<u64>();
@@ -60,8 +60,8 @@ pub struct Entry {
     pub maker: Process,
     /// Its slurmstepd; none as long as it has not started.
     pub stepd: Option<Process>,
-    /// Its first task; 0 as long as it has none.
-    pub task: i32,
+    /// Its first task; none as long as it has not started.
+    pub task: Option<Task>,
     /// Its user, known to slurmstepd.
     pub uid: u32,
     /// The `--binding`, cut where it is long.
@@ -116,13 +116,15 @@ pub(super) fn write(entry: &Entry, words: usize) -> Option<Vec<u64>> {
     Some(record)
 }
 
-/// slurmstepd's part.
+/// slurmstepd's part. The task's start time stands where releases before it wrote zeros, and read
+/// nothing: they and this one understand each other's entries.
 pub(super) fn confirmed(entry: &Entry) -> [u64; CONFIRMED_WORDS] {
     let stepd = entry.stepd.unwrap_or_default();
+    let task = entry.task.unwrap_or_default();
     [
-        pair(stepd.pid as u32, entry.task as u32),
+        pair(stepd.pid as u32, task.pid as u32),
         stepd.start,
-        entry.uid.into(),
+        pair(entry.uid, task.start),
     ]
 }
 
@@ -146,6 +148,11 @@ pub(super) fn look(record: &[u64]) -> Option<Look> {
     let (job, step) = halves(at(1)?);
     let (component, tasks) = halves(at(2)?);
     let (pid, task) = halves(at(CONFIRMED)?);
+    let (uid, start) = halves(at(CONFIRMED + 2)?);
+    let task = Task {
+        pid: task as i32,
+        start,
+    };
     let stepd = Process {
         pid: pid as i32,
         start: at(CONFIRMED + 1)?,
@@ -164,8 +171,8 @@ pub(super) fn look(record: &[u64]) -> Option<Look> {
             start: at(6)?,
         },
         stepd: (stepd.pid > 0).then_some(stepd),
-        task: task as i32,
-        uid: at(CONFIRMED + 2)? as u32,
+        task: (task.pid > 0).then_some(task),
+        uid,
     })
 }
 
@@ -178,7 +185,7 @@ pub(super) struct Look {
     pub made: u64,
     pub maker: Process,
     pub stepd: Option<Process>,
-    pub task: i32,
+    pub task: Option<Task>,
     uid: u32,
 }
 
@@ -269,7 +276,10 @@ mod tests {
                 pid: 1234,
                 start: 5678,
             }),
-            task: 1250,
+            task: Some(Task {
+                pid: 1250,
+                start: 5679,
+            }),
             uid: 1000,
             request: "striding:2:2".into(),
             cpus: CpuSet::from_list("0-3,70").unwrap(),
@@ -283,12 +293,26 @@ mod tests {
         assert_eq!(write(&entry(), HEAD + 1), None, "CPU 70 needs two words");
         let pending = Entry {
             stepd: None,
-            task: 0,
+            task: None,
             uid: 0,
             ..entry()
         };
         let record = write(&pending, HEAD + 2).unwrap();
         assert_eq!(read(&record), Some(pending));
+    }
+
+    #[test]
+    fn an_entry_of_the_release_before_is_read() {
+        // It wrote no start time of the task, and read the user from the low half alone.
+        let mut record = write(&entry(), HEAD + 2).unwrap();
+        let user = &mut record[CONFIRMED + 2];
+        assert_eq!(*user as u32, 1000);
+        *user = 1000;
+        let task = Some(Task {
+            pid: 1250,
+            start: 0,
+        });
+        assert_eq!(read(&record), Some(Entry { task, ..entry() }));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 use berth_placement::{CpuSet, Occupied};
 
-use super::process::is_stopped;
+use super::process::Task;
 use super::record::{Kind, Look, Step};
 
 /// What other steps are bound to, as it concerns one step.
@@ -35,7 +35,7 @@ struct Sets {
 struct OtherStep {
     job: u32,
     /// Its task that shows whether the job is suspended.
-    task: i32,
+    task: Option<Task>,
     /// How many words its CPUs are.
     words: usize,
 }
@@ -97,7 +97,7 @@ impl Others {
         for step in &self.jobs {
             let (cpus, after) = rest.split_at_checked(step.words).unwrap_or((rest, &[]));
             rest = after;
-            let look = || step.task > 0 && is_stopped(step.task);
+            let look = || step.task.is_some_and(Task::is_stopped);
             let is_stopped = *stopped.entry(step.job).or_insert_with(look);
             let set = if is_stopped {
                 &mut sets.shared

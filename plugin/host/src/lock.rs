@@ -1,8 +1,9 @@
-//! Locks on single bytes of the ledger's file, which the kernel lets go of with the
+//! Locks on single bytes of a file that only root can open, which the kernel lets go of with the
 //! process, however it ends. Open-file-description locks: another descriptor of the same
 //! process, closed somewhere, does not lose them.
 
 use std::fs::File;
+use std::hint::spin_loop;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::thread::sleep;
@@ -13,13 +14,27 @@ const PAUSE: Duration = Duration::from_micros(100);
 
 /// A byte of a file, locked until this is dropped.
 #[derive(Debug)]
-pub(super) struct Locked<'a> {
+pub(crate) struct Locked<'a> {
     file: &'a File,
     byte: u64,
 }
 
+/// Locks a byte, trying again and again for a moment without ever sleeping; `None` if somebody else
+/// keeps it.
+pub(crate) fn try_for(file: &File, byte: u64, at_most: Duration) -> io::Result<Option<Locked<'_>>> {
+    let end = Instant::now() + at_most;
+    loop {
+        match set(file, byte, libc::F_WRLCK) {
+            Ok(()) => return Ok(Some(Locked { file, byte })),
+            Err(why) if held(&why) && Instant::now() < end => spin_loop(),
+            Err(why) if held(&why) => return Ok(None),
+            Err(why) => return Err(why),
+        }
+    }
+}
+
 /// Locks a byte, waiting no longer than `patience`; `None` if somebody else keeps it.
-pub(super) fn lock(file: &File, byte: u64, patience: Duration) -> io::Result<Option<Locked<'_>>> {
+pub(crate) fn wait(file: &File, byte: u64, patience: Duration) -> io::Result<Option<Locked<'_>>> {
     let end = Instant::now() + patience;
     loop {
         match set(file, byte, libc::F_WRLCK) {

@@ -1,0 +1,63 @@
+//! A node with a ledger, and steps to write into it.
+#![allow(dead_code, reason = "each test program uses a part")]
+
+use std::time::Duration;
+
+use berth_host::StateDir;
+use berth_host::ledger::{Entry, Ledger, Step};
+use berth_placement::CpuSet;
+
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+pub struct Node {
+    _base: tempfile::TempDir,
+    pub dir: StateDir,
+}
+
+pub fn node() -> Node {
+    let base = tempfile::tempdir().unwrap();
+    let dir = StateDir::new(base.path(), "n1").unwrap();
+    dir.prepare().unwrap();
+    Node { _base: base, dir }
+}
+
+pub fn set(list: &str) -> CpuSet {
+    CpuSet::from_list(list).unwrap()
+}
+
+pub fn step(job: u32, step: u32) -> Step {
+    Step {
+        job,
+        step,
+        component: u32::MAX - 1,
+    }
+}
+
+pub fn entry(job: u32, cpus: &str) -> Entry {
+    Entry {
+        step: step(job, 0),
+        tasks: 1,
+        request: "linear:1".into(),
+        cpus: set(cpus),
+        ..Entry::default()
+    }
+}
+
+pub fn add(ledger: &mut Ledger, entry: Entry) -> usize {
+    let mut session = ledger.session(PATIENCE).unwrap();
+    session.others(entry.step, &entry.cpus);
+    session.add(entry).unwrap()
+}
+
+pub fn live(ledger: &mut Ledger, near: &str) -> Vec<u32> {
+    let mut entries = ledger.session(PATIENCE).unwrap().all();
+    let others = ledger
+        .session(PATIENCE)
+        .unwrap()
+        .others(step(0, 0), &set(near));
+    entries.retain(|entry| entry.cpus.intersects(&set(near)));
+    assert_eq!(others.has_jobs(), !entries.is_empty());
+    let mut jobs: Vec<_> = entries.iter().map(|entry| entry.step.job).collect();
+    jobs.sort_unstable();
+    jobs
+}
