@@ -1,0 +1,196 @@
+//! slurmd discovers the machine beside its launches, never within one: after a failure it is tried
+//! again, and no launch waits for it.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use berth_tests::{Cluster, Preload, command};
+use serde_json::Value;
+
+/// A discovering command that takes this long must not be felt in a launch.
+const SLOW: Duration = Duration::from_secs(8);
+
+fn put(path: &Path, text: &str) {
+    let beside = path.with_extension("new");
+    fs::write(&beside, text).unwrap();
+    fs::set_permissions(&beside, Permissions::from_mode(0o755)).unwrap();
+    fs::rename(beside, path).unwrap();
+}
+
+/// A command that hands over to the real one.
+fn works() -> String {
+    format!("#!/bin/sh\nexec {} \"$@\"\n", command().display())
+}
+
+fn fails_slowly() -> String {
+    format!(
+        "#!/bin/sh\nsleep {}\necho broken firmware >&2\nexit 3\n",
+        SLOW.as_secs()
+    )
+}
+
+/// How long a step takes.
+fn launch(cluster: &Cluster) -> Duration {
+    let since = Instant::now();
+    cluster
+        .srun(&["-n2", "--cpu-bind=cores", "true"])
+        .expect_ok();
+    since.elapsed()
+}
+
+fn has_line(cluster: &Cluster, words: &str) -> Option<()> {
+    cluster.slurmd_log().contains(words).then_some(())
+}
+
+fn count(cluster: &Cluster, words: &str) -> usize {
+    cluster.slurmd_log().matches(words).count()
+}
+
+fn doctor(cluster: &Cluster) -> Vec<Value> {
+    let done = Command::new(command())
+        .args(["doctor", "--quiet", "--format=json", "--state-dir"])
+        .arg(cluster.folder().join("run/berth"))
+        .output()
+        .unwrap();
+    let document: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let checks = document["checks"].as_array().unwrap().iter();
+    let wrong = checks.filter(|check| check["verdict"] == "wrong");
+    wrong.cloned().collect()
+}
+
+/// slurmd's threads, by name.
+fn threads(cluster: &Cluster) -> Vec<String> {
+    let node = cluster.run("sinfo", &["-h", "-N", "-o", "%N"]).stdout;
+    let file = cluster
+        .folder()
+        .join("run/berth")
+        .join(node.trim())
+        .join("slurmd.json");
+    let words: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    let tasks = PathBuf::from(format!("/proc/{}/task", words["pid"]));
+    let tasks = fs::read_dir(tasks).into_iter().flatten().flatten();
+    let name = |task: fs::DirEntry| fs::read_to_string(task.path().join("comm")).ok();
+    tasks
+        .filter_map(name)
+        .map(|name| name.trim().to_owned())
+        .collect()
+}
+
+#[test]
+fn a_discovery_that_failed_at_start_is_tried_again() {
+    if !berth_tests::two_cpus() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("berth");
+    put(&program, "#!/bin/sh\necho broken firmware >&2\nexit 3\n");
+    let cluster = Cluster::builder()
+        .plugstack(Some(""))
+        .command(&program)
+        .up();
+    has_line(&cluster, "broken firmware").expect("slurmd says what went wrong");
+    assert_eq!(
+        threads(&cluster),
+        Vec::<String>::new(),
+        "no thread at start"
+    );
+    launch(&cluster);
+    assert!(!doctor(&cluster).is_empty());
+    let ours = |cluster: &Cluster| {
+        threads(cluster)
+            .iter()
+            .filter(|name| *name == "berth")
+            .count()
+    };
+    cluster.wait_for("the thread", || (ours(&cluster) == 1).then_some(()));
+    put(&program, &works());
+    cluster.wait_for("the machine", || {
+        has_line(&cluster, "the machine was discovered again")
+    });
+    cluster.wait_for("doctor to be content", || {
+        doctor(&cluster).is_empty().then_some(())
+    });
+    launch(&cluster);
+    assert_eq!(ours(&cluster), 1, "one thread, however many launches");
+    assert_eq!(count(&cluster, "the machine was discovered again"), 1);
+
+    // What slurmd does with its plugins and its threads goes on as ever.
+    cluster.scontrol(&["reconfigure"]).expect_ok();
+    launch(&cluster);
+    cluster.restart_slurmd();
+    cluster.wait_idle();
+    launch(&cluster);
+    assert!(!cluster.slurmd_log().contains("fatal: "));
+}
+
+/// The kernel's list of online CPUs, for slurmd alone, is what a file says.
+const OTHER_LIST: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+static int other(const char *name, const char *path, int flags, mode_t mode) {
+    int (*real)(const char *, int, mode_t) = dlsym(RTLD_NEXT, name);
+    const char *instead = getenv("OTHER_LIST");
+    if (instead && !strcmp(path, "/sys/devices/system/cpu/online"))
+        path = instead;
+    return real(path, flags, mode);
+}
+static mode_t mode_of(int flags, va_list rest) {
+    return flags & (O_CREAT | O_TMPFILE) ? va_arg(rest, mode_t) : 0;
+}
+int open(const char *path, int flags, ...) {
+    va_list rest; va_start(rest, flags); mode_t mode = mode_of(flags, rest); va_end(rest);
+    return other("open", path, flags, mode);
+}
+int open64(const char *path, int flags, ...) {
+    va_list rest; va_start(rest, flags); mode_t mode = mode_of(flags, rest); va_end(rest);
+    return other("open64", path, flags, mode);
+}
+"#;
+
+#[test]
+fn no_launch_waits_for_a_discovery() {
+    if !berth_tests::two_cpus() {
+        return;
+    }
+    let online = fs::read_to_string("/sys/devices/system/cpu/online").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (program, list) = (folder.path().join("berth"), folder.path().join("online"));
+    put(&program, &works());
+    fs::write(&list, &online).unwrap();
+    let preload = Preload::build(OTHER_LIST);
+    let cluster = Cluster::builder()
+        .plugstack(Some(""))
+        .command(&program)
+        .env("LD_PRELOAD", preload.object())
+        .env("OTHER_LIST", list.to_str().unwrap())
+        .up();
+    launch(&cluster);
+    let unchanged = "the set of online CPUs is not";
+    assert_eq!(count(&cluster, unchanged), 0, "{}", cluster.slurmd_log());
+
+    put(&program, &fails_slowly());
+    fs::write(&list, "0,2-9\n").unwrap();
+    for _ in 0..3 {
+        let took = launch(&cluster);
+        assert!(took < SLOW / 2, "a launch took {took:?}");
+    }
+    cluster.wait_for("the failure", || has_line(&cluster, "broken firmware"));
+    assert_eq!(count(&cluster, unchanged), 1, "{}", cluster.slurmd_log());
+    assert!(!doctor(&cluster).is_empty());
+
+    // CPUs are back and the command is mended: found again without any further launch.
+    fs::write(&list, &online).unwrap();
+    put(&program, &works());
+    cluster.wait_for("the machine", || {
+        has_line(&cluster, "the machine was discovered again")
+    });
+    assert_eq!(count(&cluster, "broken firmware"), 1, "said once");
+    launch(&cluster);
+}
