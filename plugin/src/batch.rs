@@ -58,6 +58,7 @@ pub(crate) unsafe fn hook(request: *mut c_void) -> c_int {
 fn script(slurm: Slurmish, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
     let settings = settings::current();
     let Some((conf, node_name)) = here(slurm, &settings)? else {
+        counting::switched_off(slurm, 1);
         return Ok(());
     };
     let (allocation, core_spec, nodes) = {

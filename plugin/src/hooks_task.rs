@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_void};
 use libc::{c_int, pid_t};
 
 use crate::guard::{SUCCESS, guard, guard_in_child, prepare};
-use crate::{apply, batch, launch, node, shadow, step, task_memory};
+use crate::{apply, batch, counting, launch, node, shadow, step, task_memory, worker};
 
 /// A hook that has nothing to do here.
 macro_rules! nothing {
@@ -47,6 +47,8 @@ pub extern "C" fn init() -> c_int {
 pub extern "C" fn fini() -> c_int {
     guard("fini", || {
         shadow::at_end();
+        worker::stop();
+        counting::publish();
         SUCCESS
     })
 }

@@ -92,6 +92,7 @@ impl From<slurm_sys::Error> for Stop {
 fn step(slurm: Slurmish, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), Stop> {
     let settings = settings::current();
     let Some((conf, node_name)) = here(slurm, &settings)? else {
+        counting::switched_off(slurm, launch.tasks_here(node_id).unwrap_or(0).into());
         return Ok(());
     };
     let index = check(launch, node_id, &node_name).map_err(Stop::Aside)?;

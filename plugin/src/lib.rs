@@ -13,6 +13,7 @@ mod convert;
 #[cfg(test)]
 mod count_allocations;
 mod counting;
+mod discovery;
 mod guard;
 mod held;
 mod hooks_spank;
@@ -41,3 +42,4 @@ mod step;
 mod submission;
 mod task_env;
 mod task_memory;
+mod worker;

@@ -1,42 +1,23 @@
-//! What slurmd knows of its node: the machine found once by `berth discover`,
-//! the kernel's set of online CPUs, and slurmd's own shape at each launch.
+//! What slurmd knows of its node: its own shape at each launch, and the machine that was discovered.
 
 use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
 
-use berth_host::command_path::default_command;
-use berth_host::{MachineFile, OnlineCpus, StateDir, discover_child, machine_file};
+use berth_host::{Ledger, StateDir};
 use berth_placement::{CpuId, Fixes, Host, Machine, PuTable, Shape, SocketKind};
-use slurm_sys::process::{Daemon, daemon, own_path};
+use slurm_sys::process::{Daemon, daemon};
 use slurm_sys::{Identity, Line, Slurm, SlurmConf, SlurmdConf};
 
 use crate::announce::{self, Role, announce};
-use crate::settings::{self, Settings};
 use crate::standing::{self, Slurmish};
-
-/// What was found at start.
-struct Known {
-    machine: Option<Arc<Machine>>,
-    /// The list of online CPUs that `machine` was found under, with the
-    /// descriptor to compare it; absent where the machine is not this one.
-    online: Option<(OnlineCpus, String)>,
-}
-
-static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+use crate::{counting, discovery, settings, worker};
 
 /// At each load. slurmd loads its task plugins before it reads plugstack.conf, so
 /// where that file names us, getting ready waits for the settings in it.
 pub(crate) fn at_load() {
-    if daemon() != Daemon::Slurmd || is_ready() || in_plugstack() {
+    if daemon() != Daemon::Slurmd || discovery::was_tried() || in_plugstack() {
         return;
     }
     get_ready();
-}
-
-fn is_ready() -> bool {
-    KNOWN
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .is_some()
 }
 
 /// Whether plugstack.conf may name us; a wrong guess only moves the start to the
@@ -69,6 +50,7 @@ pub(crate) fn get_ready() {
             SAID.call_once(|| {
                 log::log!(level, "{why}");
                 announce(&public_name(), &Role::Aside(why));
+                counting::begin(&public_name());
             });
         }
         return;
@@ -86,15 +68,15 @@ pub(crate) fn get_ready() {
         // The machine file is needed all the more: for binding the public way.
         Err(_) => public_name(),
     };
-    let known = discover(&name);
-    let machine = known.machine.clone();
-    *KNOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(known);
+    discovery::at_start(&name);
+    counting::begin(&name);
+    begin_ledger(&name);
     if let Err(why) = checked {
         log::error!("{why}");
         announce(&name, &Role::Aside(&why));
         return;
     }
-    let host = host_of(slurm, &conf, machine);
+    let host = host_of(slurm, &conf, discovery::machine());
     log::info!("{}", ready_line(slurm, &host));
     if let Some(why) = other_shape(&host) {
         log::warn!("{why}");
@@ -108,8 +90,17 @@ pub(crate) fn get_ready() {
 pub(crate) fn get_ready_aside() {
     if standing::working().is_none() {
         let name = crate::hooks_spank::node_name().unwrap_or_else(public_name);
-        *KNOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(discover(&name));
+        discovery::at_start(&name);
+        counting::begin(&name);
         announce(&name, &Role::Aside(standing::aside().unwrap_or_default()));
+    }
+}
+
+/// The ledger is there before the first launch, whose hook then has nothing to make.
+fn begin_ledger(name: &str) {
+    let dir = StateDir::new(&settings::current().state_dir, name);
+    if let Err(why) = dir.map(|dir| Ledger::open(&dir)) {
+        log::debug!("the ledger is made at the first launch that needs it: {why}");
     }
 }
 
@@ -171,61 +162,23 @@ pub(crate) fn is_pretended() -> bool {
         .any(|name| std::env::var_os(name).is_some())
 }
 
-fn discover(node: &str) -> Known {
-    let settings = settings::current();
-    match find(&settings, node) {
-        Ok(file) => {
-            if is_pretended() {
-                let why = format!("the machine is pretended: {}", file.source);
-                log::warn!("{why}");
-                announce::complain(why);
-            }
-            let online = OnlineCpus::open().ok().filter(|_| file.this_system);
-            Known {
-                online: online.map(|online| (online, file.proof.online.clone())),
-                machine: Some(Arc::new(file.machine)),
-            }
-        }
-        Err(why) => {
-            let why = format!("{why}; slurmd's own map is used, memory domains are unknown");
-            log::error!("{why}");
-            announce::complain(why);
-            Known {
-                machine: None,
-                online: None,
-            }
-        }
-    }
-}
-
-fn find(settings: &Settings, node: &str) -> Result<MachineFile, String> {
-    let dir = StateDir::new(&settings.state_dir, node).map_err(|why| why.to_string())?;
-    dir.prepare().map_err(|why| why.to_string())?;
-    let command = match &settings.command {
-        Some(command) => command.clone(),
-        None => default_command(&own_path().unwrap_or_default()).map_err(|why| why.to_string())?,
-    };
-    discover_child::run(&command, dir.machine_path(), discover_child::DEFAULT_LIMIT)
-        .map_err(|why| why.to_string())?;
-    machine_file::read(dir.machine_path()).map_err(|why| why.to_string())
-}
-
-/// The host as it is now, for planning. Only a compare of the online CPUs is read
-/// from outside; a machine that changed is discovered anew.
+/// The host as it is now, for planning. Only a compare of the online CPUs is read from outside. A
+/// machine that changed is discovered elsewhere: this launch goes on with the one known before.
 pub(crate) fn host(slurm: Slurmish, conf: &SlurmdConf) -> Host {
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    let changed = known
-        .as_ref()
-        .and_then(|known| known.online.as_ref())
-        .is_some_and(|(online, since)| !online.unchanged(since));
-    if changed {
-        log::warn!("the set of online CPUs changed; the machine is discovered anew");
+    if !worker::is_ours_to_start() {
+        // A host program that stands for slurmd has no time to lose, and nobody else discovers.
+        if !discovery::was_tried() || discovery::is_outdated() {
+            discovery::at_start(&conf.node_name().unwrap_or_default());
+        }
+    } else if !discovery::was_tried() {
+        worker::discover(&conf.node_name().unwrap_or_default());
+    } else {
+        if discovery::is_outdated() {
+            worker::discover(&conf.node_name().unwrap_or_default());
+        }
+        worker::start();
     }
-    if changed || known.is_none() {
-        *known = Some(discover(&conf.node_name().unwrap_or_default()));
-    }
-    let machine = known.as_ref().and_then(|known| known.machine.clone());
-    host_of(slurm, conf, machine)
+    host_of(slurm, conf, discovery::machine())
 }
 
 /// The host's table of hardware threads: made again only where the host or the fixes are others

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use berth_placement::{Binding, Fixes};
 
 /// Every key there is.
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
     "compat",
     "fixes",
     "shadow",
@@ -19,6 +19,7 @@ const KEYS: [&str; 11] = [
     "command",
     "state_dir",
     "strict",
+    "counters",
     "nodes",
 ];
 
@@ -47,6 +48,8 @@ pub(crate) struct Settings {
     pub command: Option<PathBuf>,
     pub state_dir: PathBuf,
     pub strict: bool,
+    /// Whether steps, tasks and refusals are counted for monitoring.
+    pub counters: bool,
 }
 
 impl Default for Settings {
@@ -61,6 +64,7 @@ impl Default for Settings {
             command: None,
             state_dir: PathBuf::from("/run/berth"),
             strict: false,
+            counters: true,
         }
     }
 }
@@ -113,6 +117,7 @@ impl Settings {
             }
             "command" => self.command = Some(absolute(value)?),
             "state_dir" => self.state_dir = absolute(value)?,
+            "counters" => self.counters = one_of(value, &[("on", true), ("off", false)])?,
             "strict" => self.strict = one_of(value, &[("off", false), ("on", true)])?,
             _ => return Err(unknown_key(key)),
         }
@@ -189,12 +194,12 @@ mod tests {
         let (settings, complaints) = read(
             "compat=affinity binding=off binding_default=linear:2 binding_fail=refuse notes=log \
              command=/opt/bin/berth state_dir=/var/lib/berth strict=on \
-             shadow=on",
+             shadow=on counters=off",
         );
         assert_eq!(complaints, Vec::<String>::new());
         assert_eq!(settings.fixes, Fixes::NONE);
         assert!(!settings.binding && settings.refuse_failed_binding && settings.strict);
-        assert!(settings.shadow);
+        assert!(settings.shadow && !settings.counters);
         assert_eq!(
             settings.binding_default.map(|binding| binding.to_string()),
             Some("linear:2".into())

@@ -248,7 +248,9 @@ fn a_slurmd_that_is_gone_is_missed() {
     let checks = checks(&done.stdout);
     let found = wrong(&checks);
     assert!(
-        found.iter().any(|text| text.contains("it does not run")),
+        found
+            .iter()
+            .any(|text| text.contains("not running; last seen as")),
         "{found:?}"
     );
     assert_eq!(done.status.code(), Some(1));

@@ -1,7 +1,6 @@
 //! `berth doctor`: does berth work on this node? For health checks, and for the first question in
 //! any ticket. What slurmd said when it started is held against what is here now.
 
-use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
@@ -9,6 +8,7 @@ use std::process::ExitCode;
 use berth_discover::{Source, discover};
 use berth_host::announcement::{self, Announcement};
 use berth_host::counters::{self, Counters};
+use berth_host::trusted_file::ReadError;
 use berth_host::{OnlineCpus, StateDir, ledger, machine_file};
 use berth_placement::Machine;
 use nix::unistd::Uid;
@@ -19,7 +19,7 @@ use crate::args::{DoctorArgs, StatusFormat};
 use crate::columns::write_rows;
 use crate::json;
 use crate::say;
-use crate::slurmd;
+use crate::slurmd::{self, Found};
 use crate::state_nodes::nodes_of;
 
 /// How a check came out.
@@ -157,23 +157,23 @@ fn checks_of(base: &Path, node: String, machine: Option<&Machine>) -> Vec<Check>
         }
     };
     state(&mut checks, &dir);
-    match announcement::read(&dir) {
+    let words = announcement::read(&dir);
+    match &words {
         Ok(words) => {
-            running(&mut checks, &words, &dir);
-            said(&mut checks, &words);
+            running(&mut checks, words);
+            said(&mut checks, words);
         }
         Err(why) => checks.wrong(
             "slurmd",
             format!(
-                "{}/{} is not there: {why}; restart slurmd with this release of berth",
-                dir.path().display(),
-                announcement::NAME
+                "what slurmd announced could not be read: {why}; restart slurmd with this release \
+                 of berth"
             ),
         ),
     }
     machine_known(&mut checks, &dir, machine);
     bound_steps(&mut checks, &dir);
-    counted(&mut checks, &dir);
+    counted(&mut checks, &dir, words.ok().as_ref());
     checks.all
 }
 
@@ -200,29 +200,44 @@ fn state(checks: &mut Checks, dir: &StateDir) {
     }
 }
 
-/// Whether the slurmd that said it still runs.
-fn running(checks: &mut Checks, words: &Announcement, dir: &StateDir) {
+/// Whether the slurmd that announced itself still runs.
+fn running(checks: &mut Checks, words: &Announcement) {
     let release = format!("berth {}, Slurm {}", words.berth, words.slurm);
-    let Some((pid, age)) = slurmd::find(&words.command_line) else {
-        // Others may not see root's processes (hidepid).
-        return match Uid::effective().is_root() {
-            true => checks.wrong("slurmd", format!("it does not run; it had {release}")),
-            false => checks.note("slurmd", format!("it is not to be seen; it had {release}")),
-        };
-    };
-    if slurmd::since(dir).is_some_and(|since| since > age + slurmd::FORK) {
-        return checks.wrong(
-            "slurmd",
-            format!("process {pid} was started later, and without berth; before it had {release}"),
-        );
-    }
     let own = env!("CARGO_PKG_VERSION");
-    match words.berth == own {
-        true => checks.ok("slurmd", format!("process {pid} with {release}")),
-        false => checks.note(
+    match slurmd::find(words) {
+        Found::Running(pid) if words.berth == own => {
+            checks.ok("slurmd", format!("process {pid} with {release}"));
+        }
+        Found::Running(pid) => checks.note(
             "slurmd",
             format!(
                 "process {pid} with {release}; this command is {own}: restart slurmd to have the same"
+            ),
+        ),
+        Found::WithoutBerth(pid) => checks.wrong(
+            "slurmd",
+            format!(
+                "process {pid} runs without berth; the slurmd before it had {release}: look at \
+                 TaskPlugin in slurm.conf and at plugstack.conf"
+            ),
+        ),
+        Found::Unannounced(pid) => checks.wrong(
+            "slurmd",
+            format!(
+                "process {pid} was started later than the slurmd that announced itself with \
+                 {release}, and could not announce itself: the reason is in slurmd's log"
+            ),
+        ),
+        // Others may not see root's processes (hidepid).
+        Found::Nothing if Uid::effective().is_root() => checks.wrong(
+            "slurmd",
+            format!("not running; last seen as process {} with {release}", words.pid),
+        ),
+        Found::Nothing => checks.note(
+            "slurmd",
+            format!(
+                "not visible to this user; last seen as process {} with {release}",
+                words.pid
             ),
         ),
     }
@@ -272,7 +287,7 @@ fn machine_known(checks: &mut Checks, dir: &StateDir, machine: Option<&Machine>)
     match machine.filter(|_| file.this_system) {
         _ if !fresh => checks.note(
             "machine file",
-            "CPUs went on or off since it was written; the next launch writes it anew",
+            "CPUs went on or off since it was written; slurmd writes it anew after the next launch",
         ),
         Some(now) if now.parts().packages != file.machine.parts().packages => checks.wrong(
             "machine file",
@@ -295,20 +310,30 @@ fn bound_steps(checks: &mut Checks, dir: &StateDir) {
     }
 }
 
-fn counted(checks: &mut Checks, dir: &StateDir) {
+fn counted(checks: &mut Checks, dir: &StateDir, words: Option<&Announcement>) {
     let path = dir.path().join(counters::NAME);
-    let Ok(text) = fs::read_to_string(&path) else {
-        return checks.ok(
-            "counters",
-            format!("no step has ended yet ({})", path.display()),
-        );
+    let text = match counters::read(dir) {
+        Ok(text) => text,
+        Err(ReadError::Absent(_)) => {
+            let off = words.is_some_and(|words| words.settings.contains("counters=off"));
+            let why = if off {
+                "counters=off"
+            } else {
+                "no step has ended yet"
+            };
+            return checks.ok("counters", format!("{why} ({})", path.display()));
+        }
+        Err(why) => return checks.wrong("counters", why.to_string()),
     };
     let counts = Counters::parse(&text);
     let told = format!(
-        "{} launches, {} tasks bound, {} unbound, {} refused, {} read-back differences ({})",
+        "{} launches, {} tasks bound, {} unbound ({} while switched off, {} by a failed \
+         --binding), {} refused, {} read-back differences ({})",
         counts.launches,
         counts.bound,
         counts.unbound,
+        counts.switched_off,
+        counts.binding_failed,
         counts.refused,
         counts.differences,
         path.display()

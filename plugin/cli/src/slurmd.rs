@@ -1,42 +1,134 @@
-//! Finds the slurmd that wrote an announcement: by its command line, and by when it was started.
+//! Finds the slurmd that announced itself, among processes that any user can name as he likes: only
+//! root's count, by the number and start that were announced. What only root can see, the program
+//! and whether berth's object is mapped in it, is asked where root asks.
 
-use std::fs;
-use std::time::{Duration, SystemTime};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::Path;
 
-use berth_host::{StateDir, announcement};
+use berth_host::announcement::{Announcement, ticks_a_second};
+use berth_host::ledger::Process;
+use berth_host::online::boot_id;
+use nix::unistd::Uid;
 
-/// slurmd announces itself before it forks into the background.
-pub(crate) const FORK: Duration = Duration::from_secs(60);
+/// How many seconds after it has announced itself slurmd may still fork into the background.
+const FORK: i64 = 60;
+/// The most that is read of a file of /proc: command lines may be 2 MiB, maps longer.
+const MOST: u64 = 16 << 20;
+/// The object's usual name, where the announcement has none.
+const OBJECT: &str = "task_berth.so";
 
-/// The kernel's ticks in /proc, on every architecture.
-const TICKS: f64 = 100.0;
+/// What became of the slurmd that announced itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// It runs.
+    Running(i32),
+    /// A slurmd runs in its place, and has no berth in it.
+    WithoutBerth(i32),
+    /// A slurmd runs in its place that was started later and has not announced itself.
+    Unannounced(i32),
+    /// None runs.
+    Nothing,
+}
 
-/// Its process and how long that has run.
-pub(crate) fn find(command_line: &[String]) -> Option<(u32, Duration)> {
-    let words = command_line.iter().map(|word| format!("{word}\0"));
-    let wanted = words.collect::<String>().into_bytes();
-    let processes = fs::read_dir("/proc").ok()?.flatten();
-    let mut pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let is_it = |pid: &u32| {
-        let line = fs::read(format!("/proc/{pid}/cmdline"));
-        line.is_ok_and(|line| line == wanted)
+/// A process that may be it.
+#[derive(Clone, Copy)]
+struct Candidate {
+    process: Process,
+    parent: i32,
+}
+
+/// Looks for it.
+pub(crate) fn find(words: &Announcement) -> Found {
+    let same_boot = words.boot_id.is_empty() || boot_id().is_ok_and(|now| now == words.boot_id);
+    let announced = Process {
+        pid: words.pid,
+        start: words.start,
     };
-    let pid = pids.find(is_it)?;
-    Some((pid, age(pid)?))
+    let all = candidates(words);
+    let exact = all.iter().find(|found| found.process == announced);
+    if let Some(found) = exact.filter(|_| same_boot) {
+        return with_berth(found.process.pid, words);
+    }
+    // A launch forks for a moment; slurmd is the one that no other of them has started.
+    let is_forked = |found: &Candidate| all.iter().any(|other| other.process.pid == found.parent);
+    let Some(found) = all.iter().find(|found| !is_forked(found)) else {
+        return Found::Nothing;
+    };
+    let pid = found.process.pid;
+    let fork = (FORK * ticks_a_second()) as u64;
+    let latest = words.made.saturating_add(fork);
+    match with_berth(pid, words) {
+        Found::Running(_) if !same_boot || words.is_daemon || found.process.start > latest => {
+            Found::Unannounced(pid)
+        }
+        found => found,
+    }
 }
 
-fn age(pid: u32) -> Option<Duration> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name before it may hold anything, a bracket too.
-    let fields = stat.rsplit(')').next()?;
-    let started: f64 = fields.split_whitespace().nth(19)?.parse().ok()?;
-    let uptime = fs::read_to_string("/proc/uptime").ok()?;
-    let now: f64 = uptime.split_whitespace().next()?.parse().ok()?;
-    Duration::try_from_secs_f64((now - started / TICKS).max(0.0)).ok()
+/// Root's processes with that command line, and for root with that program.
+fn candidates(words: &Announcement) -> Vec<Candidate> {
+    let line = words.command_line.iter().map(|word| format!("{word}\0"));
+    let line = line.collect::<String>().into_bytes();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    pids.filter_map(|pid| candidate(pid, &line, words))
+        .collect()
 }
 
-/// How long ago the announcement was written.
-pub(crate) fn since(dir: &StateDir) -> Option<Duration> {
-    let file = fs::metadata(dir.path().join(announcement::NAME)).ok()?;
-    SystemTime::now().duration_since(file.modified().ok()?).ok()
+fn candidate(pid: i32, line: &[u8], words: &Announcement) -> Option<Candidate> {
+    let parent = parent_of_roots(pid)?;
+    let found = read(&format!("/proc/{pid}/cmdline"), line.len() as u64 + 1).ok()?;
+    // A program that was replaced by an update has a mark behind its name.
+    let program = |path: &Path| {
+        let path = path.to_string_lossy();
+        path.strip_suffix(" (deleted)").unwrap_or(&path) == words.program
+    };
+    let same = match fs::read_link(format!("/proc/{pid}/exe")) {
+        Ok(path) => words.program.is_empty() || program(&path),
+        Err(_) => !Uid::effective().is_root(),
+    };
+    let process = Process::of(pid).filter(|_| same && found == line)?;
+    process.is_alive().then_some(Candidate { process, parent })
+}
+
+/// The parent of a process of which every user number is root's: a user who runs a program with
+/// root's rights under slurmd's name keeps his own real number.
+fn parent_of_roots(pid: i32) -> Option<i32> {
+    let text = read(&format!("/proc/{pid}/status"), MOST).ok()?;
+    let text = String::from_utf8_lossy(&text).into_owned();
+    let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name));
+    let mut numbers = value("Uid:")?.split_whitespace();
+    let is_roots = numbers.clone().count() == 4 && numbers.all(|number| number == "0");
+    is_roots.then_some(value("PPid:")?.trim().parse().ok()?)
+}
+
+fn read(path: &str, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Whether berth's object is mapped in a process. Only root may look; others take it as announced.
+fn with_berth(pid: i32, words: &Announcement) -> Found {
+    if !Uid::effective().is_root() {
+        return Found::Running(pid);
+    }
+    let Ok(maps) = File::open(format!("/proc/{pid}/maps")) else {
+        return Found::Nothing;
+    };
+    let object = match words.object.is_empty() {
+        true => OBJECT,
+        false => &words.object,
+    };
+    let mut lines = BufReader::new(maps.take(MOST)).split(b'\n').flatten();
+    let is_mapped = lines.any(|line| {
+        let line = String::from_utf8_lossy(&line).into_owned();
+        let line = line.strip_suffix(" (deleted)").unwrap_or(&line);
+        line.ends_with(object)
+    });
+    match is_mapped {
+        true => Found::Running(pid),
+        false => Found::WithoutBerth(pid),
+    }
 }

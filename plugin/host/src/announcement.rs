@@ -2,25 +2,53 @@
 //! Slurm, in which role, by which settings, and what it found wrong.
 //! In: the words. Out: `slurmd.json` in the node's state directory.
 
-use std::fs;
 use std::io;
 
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::{SysconfVar, sysconf};
 use serde::{Deserialize, Serialize};
 
 use crate::atomic_file;
 use crate::state::StateDir;
+use crate::trusted_file::{self, ReadError};
 
 /// Its name in the state directory.
 pub const NAME: &str = "slurmd.json";
 const MODE: u32 = 0o644;
+/// Far more than it can have: a command line is the longest part.
+const MOST: u64 = 1 << 20;
+/// What the kernel has if it does not tell.
+const USUAL_TICKS: i64 = 100;
 
 /// slurmd's words.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Announcement {
     /// berth's release.
     pub berth: String,
-    /// slurmd's command line, by which it is found: it forks once more when it is ready.
+    /// slurmd's command line.
     pub command_line: Vec<String>,
+    /// The process that announced itself, and its start in clock ticks since the boot.
+    #[serde(default)]
+    pub pid: i32,
+    /// See [`Self::pid`].
+    #[serde(default)]
+    pub start: u64,
+    /// Whether that process stays: slurmd announces itself once before it becomes a daemon, when it
+    /// may still fork, and again from its first launch on.
+    #[serde(default)]
+    pub is_daemon: bool,
+    /// When that was, in clock ticks since the boot.
+    #[serde(default)]
+    pub made: u64,
+    /// Which boot that was.
+    #[serde(default)]
+    pub boot_id: String,
+    /// slurmd's program.
+    #[serde(default)]
+    pub program: String,
+    /// berth's shared object.
+    #[serde(default)]
+    pub object: String,
     /// Slurm's release, as it says itself.
     pub slurm: String,
     /// The table of its records' layout; empty where there is none.
@@ -62,11 +90,38 @@ pub fn write(dir: &StateDir, words: &Announcement) -> io::Result<()> {
     atomic_file::replace(&dir.path().join(NAME), text.as_bytes(), MODE).map_err(|failed| failed.why)
 }
 
-/// Reads it.
+/// An announcement that was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum AnnouncementError {
+    /// The file was not read.
+    #[error(transparent)]
+    File(#[from] ReadError),
+    /// Another release wrote it otherwise.
+    #[error("{0} is not what this release of berth writes")]
+    Format(#[from] serde_json::Error),
+}
+
+/// Reads it, as only root can have written it.
 ///
 /// # Errors
-/// No such file, or one that another release wrote otherwise.
-pub fn read(dir: &StateDir) -> io::Result<Announcement> {
-    let text = fs::read_to_string(dir.path().join(NAME))?;
-    Ok(serde_json::from_str(&text)?)
+/// No such file, one that others could have written, or one that another release wrote otherwise.
+pub fn read(dir: &StateDir) -> Result<Announcement, AnnouncementError> {
+    let text = trusted_file::read(&dir.path().join(NAME), MOST)?;
+    Ok(serde_json::from_slice(&text)?)
+}
+
+/// Clock ticks since the boot, as /proc counts the start of a process.
+#[must_use]
+pub fn ticks_now() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_BOOTTIME);
+    let (seconds, nanoseconds) = now.map_or((0, 0), |now| (now.tv_sec(), now.tv_nsec()));
+    let ticks = ticks_a_second();
+    (seconds * ticks + nanoseconds * ticks / 1_000_000_000) as u64
+}
+
+/// How many of them there are in a second.
+#[must_use]
+pub fn ticks_a_second() -> i64 {
+    let told = sysconf(SysconfVar::CLK_TCK).ok().flatten();
+    told.filter(|ticks| *ticks > 0).unwrap_or(USUAL_TICKS)
 }

@@ -32,6 +32,7 @@ pub mod online;
 mod spawn;
 pub mod state;
 pub mod trust;
+pub mod trusted_file;
 
 pub use affinity::{AffinityError, affinity_of, reachable_from, set_affinity};
 pub use ledger::{Ledger, LedgerError};

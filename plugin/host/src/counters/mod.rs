@@ -1,23 +1,21 @@
-//! Counts of a node since it booted, in a text file that monitoring reads: the format of
-//! Prometheus, as node_exporter's textfile collector takes it. Written when a step has ended and
-//! when one was refused, never while one is launched.
-//! In: what happened. Out: `berth.prom` in the node's state directory.
+//! Counts of a node, and the text in which monitoring reads them: the format of Prometheus, as
+//! node_exporter's textfile collector takes it.
+//! In: what happened. Out: `berth.prom` in the node's state directory ([`store`]).
 
-use std::fmt::Write;
-use std::fs::{self, File};
-use std::io;
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+mod store;
 
-use nix::fcntl::{Flock, FlockArg};
+use std::fmt::{self, Write};
 
-use crate::atomic_file;
+pub use self::store::{COUNTS, add, publish, remove};
 use crate::state::StateDir;
+use crate::trusted_file::{self, ReadError};
 
-/// Its name in the state directory.
+/// The public file's name in the state directory.
 pub const NAME: &str = "berth.prom";
-const MODE: u32 = 0o644;
-const PAUSE: Duration = Duration::from_millis(1);
+/// Far more than the file can have.
+const MOST: u64 = 64 << 10;
+/// How many counts there are.
+const KINDS: usize = 7;
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,22 +24,29 @@ pub struct Counters {
     pub launches: u64,
     /// Tasks that were bound.
     pub bound: u64,
-    /// Tasks that were left unbound, as asked or because it failed.
+    /// Tasks that were left unbound, for whatever reason.
     pub unbound: u64,
     /// Steps and scripts that were refused.
     pub refused: u64,
     /// Tasks for which the kernel had something else than was planned.
     pub differences: u64,
+    /// Those of the unbound tasks that were launched while berth was switched off.
+    pub switched_off: u64,
+    /// Those of the unbound tasks for which a `--binding` failed.
+    pub binding_failed: u64,
 }
 
-/// Names and meanings, in the order of the file.
-const KINDS: [(&str, &str); 5] = [
+/// Names and meanings, in the order of the files.
+const NAMES: [(&str, &str); KINDS] = [
     (
         "berth_launches_total",
         "Steps and batch scripts that ran with berth.",
     ),
     ("berth_tasks_bound_total", "Tasks that were bound."),
-    ("berth_tasks_unbound_total", "Tasks that were left unbound."),
+    (
+        "berth_tasks_unbound_total",
+        "Tasks that were left unbound, for whatever reason.",
+    ),
     (
         "berth_refused_total",
         "Steps and batch scripts that were refused.",
@@ -50,56 +55,133 @@ const KINDS: [(&str, &str); 5] = [
         "berth_readback_differences_total",
         "Tasks for which the kernel had something else than was planned.",
     ),
+    (
+        "berth_tasks_unbound_switched_off_total",
+        "Unbound tasks that were launched while berth was switched off.",
+    ),
+    (
+        "berth_tasks_unbound_binding_failed_total",
+        "Unbound tasks for which a --binding failed.",
+    ),
 ];
 
+/// Whether berth does anything on a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// It does.
+    #[default]
+    Working,
+    /// It stands aside: slurmd's log and `berth doctor` say why.
+    Inert,
+    /// An administrator has switched it off.
+    Off,
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Working => "working",
+            Self::Inert => "inert",
+            Self::Off => "off",
+        })
+    }
+}
+
+/// What the file says beside the counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// The node's name.
+    pub node: String,
+    /// `berth`, or `affinity` with what else is switched on.
+    pub compat: String,
+    /// Whether berth works there.
+    pub state: State,
+}
+
 impl Counters {
-    fn values(&self) -> [u64; 5] {
+    fn values(&self) -> [u64; KINDS] {
         [
             self.launches,
             self.bound,
             self.unbound,
             self.refused,
             self.differences,
+            self.switched_off,
+            self.binding_failed,
         ]
     }
 
-    fn plus(&self, more: &Self) -> Self {
-        let sum = |one: u64, other: u64| one.saturating_add(other);
-        Self {
-            launches: sum(self.launches, more.launches),
-            bound: sum(self.bound, more.bound),
-            unbound: sum(self.unbound, more.unbound),
-            refused: sum(self.refused, more.refused),
-            differences: sum(self.differences, more.differences),
-        }
-    }
-
-    /// Reads the file's text; what it does not have is 0.
-    #[must_use]
-    pub fn parse(text: &str) -> Self {
-        let value = |name: &str| {
-            let line = text
-                .lines()
-                .find(|line| line.starts_with(name) && line[name.len()..].starts_with(['{', ' ']));
-            let last = line.and_then(|line| line.rsplit(' ').next());
-            last.and_then(|number| number.parse().ok()).unwrap_or(0)
-        };
-        let [launches, bound, unbound, refused, differences] = KINDS.map(|(name, _)| value(name));
+    fn of(values: [u64; KINDS]) -> Self {
+        let [
+            launches,
+            bound,
+            unbound,
+            refused,
+            differences,
+            switched_off,
+            binding_failed,
+        ] = values;
         Self {
             launches,
             bound,
             unbound,
             refused,
             differences,
+            switched_off,
+            binding_failed,
         }
     }
 
-    /// The file's text.
+    /// Both together.
     #[must_use]
-    pub fn text(&self, node: &str) -> String {
+    pub fn plus(&self, more: &Self) -> Self {
+        let mut sum = self.values();
+        for (value, more) in sum.iter_mut().zip(more.values()) {
+            *value = value.saturating_add(more);
+        }
+        Self::of(sum)
+    }
+
+    /// Reads the public file's text; what it does not have is 0.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        let value = |name: &str| {
+            let line = text.lines().find(|line| {
+                line.strip_prefix(name)
+                    .is_some_and(|rest| rest.starts_with(['{', ' ']))
+            });
+            let last = line.and_then(|line| line.rsplit(' ').next());
+            last.and_then(|number| number.parse().ok()).unwrap_or(0)
+        };
+        Self::of(NAMES.map(|(name, _)| value(name)))
+    }
+
+    /// The public file's text.
+    #[must_use]
+    pub fn text(&self, facts: &Facts) -> String {
         let mut text = String::new();
-        for ((name, help), value) in KINDS.iter().zip(self.values()) {
-            // A String takes everything.
+        let node = escaped(&facts.node);
+        // A String takes everything.
+        let _ = writeln!(
+            text,
+            "# HELP berth_info The release of berth and whose behaviour it has.\n# TYPE berth_info gauge\n\
+             berth_info{{node=\"{node}\",version=\"{}\",compat=\"{}\"}} 1",
+            env!("CARGO_PKG_VERSION"),
+            escaped(&facts.compat)
+        );
+        let _ = writeln!(
+            text,
+            "# HELP berth_state Whether berth works on this node: 1 at the state that it is in.\n\
+             # TYPE berth_state gauge"
+        );
+        for state in [State::Working, State::Inert, State::Off] {
+            let is_it = u8::from(state == facts.state);
+            let _ = writeln!(
+                text,
+                "berth_state{{node=\"{node}\",state=\"{state}\"}} {is_it}"
+            );
+        }
+        for ((name, help), value) in NAMES.iter().zip(self.values()) {
             let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter");
             let _ = writeln!(text, "{name}{{node=\"{node}\"}} {value}");
         }
@@ -107,61 +189,39 @@ impl Counters {
     }
 }
 
-/// Adds to the counts of a node, waiting no longer than `patience` for others who count.
-///
-/// # Errors
-/// A directory that cannot be locked in time or written; the event is then not counted.
-pub fn add(dir: &StateDir, node: &str, more: &Counters, patience: Duration) -> io::Result<()> {
-    let _turn = lock(dir, patience)?;
-    let path = dir.path().join(NAME);
-    let before = fs::read_to_string(&path).unwrap_or_default();
-    let text = Counters::parse(&before).plus(more).text(node);
-    atomic_file::replace(&path, text.as_bytes(), MODE).map_err(|failed| failed.why)
+/// A label's value as the format wants it.
+fn escaped(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    for letter in value.chars() {
+        match letter {
+            '\\' => text.push_str("\\\\"),
+            '"' => text.push_str("\\\""),
+            '\n' => text.push_str("\\n"),
+            letter => text.push(letter),
+        }
+    }
+    text
 }
 
-/// The directory itself is the lock: there is no further file to be left behind.
-fn lock(dir: &StateDir, patience: Duration) -> io::Result<Flock<File>> {
-    let until = Instant::now() + patience;
-    let mut file = File::open(dir.path())?;
-    loop {
-        match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(locked) => return Ok(locked),
-            Err((_, why)) if Instant::now() >= until => return Err(why.into()),
-            Err((again, _)) => file = again,
-        }
-        sleep(PAUSE);
-    }
+/// The public file's text, as only root can have written it.
+///
+/// # Errors
+/// [`ReadError`], also where nothing was counted yet.
+pub fn read(dir: &StateDir) -> Result<String, ReadError> {
+    let bytes = trusted_file::read(&dir.path().join(NAME), MOST)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn many_count_at_once() {
-        let base = tempfile::tempdir().unwrap();
-        let dir = StateDir::new(base.path(), "n1").unwrap();
-        fs::create_dir(dir.path()).unwrap();
-        let one = Counters {
-            launches: 1,
-            bound: 3,
-            ..Counters::default()
-        };
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    (0..10).for_each(|_| add(&dir, "n1", &one, Duration::from_secs(9)).unwrap())
-                });
-            }
-        });
-        let text = fs::read_to_string(dir.path().join(NAME)).unwrap();
-        let all = Counters::parse(&text);
-        assert_eq!((all.launches, all.bound, all.refused), (40, 120, 0));
-        assert!(
-            text.contains("berth_tasks_bound_total{node=\"n1\"} 120\n"),
-            "{text}"
-        );
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    fn facts() -> Facts {
+        Facts {
+            node: "n 1".into(),
+            compat: "affinity with \"x\"".into(),
+            state: State::Off,
+        }
     }
 
     #[test]
@@ -177,9 +237,29 @@ mod tests {
         let some = Counters {
             launches: u64::MAX,
             differences: 2,
+            unbound: 7,
+            switched_off: 3,
+            binding_failed: 4,
             ..Counters::default()
         };
-        assert_eq!(Counters::parse(&some.text("n 1")), some);
+        assert_eq!(Counters::parse(&some.text(&facts())), some);
         assert_eq!(some.plus(&some).launches, u64::MAX);
+        assert_eq!(some.plus(&some).switched_off, 6);
+    }
+
+    #[test]
+    fn the_text_says_release_behaviour_and_state() {
+        let text = Counters::default().text(&facts());
+        let version = env!("CARGO_PKG_VERSION");
+        for line in [
+            format!(
+                "berth_info{{node=\"n 1\",version=\"{version}\",compat=\"affinity with \\\"x\\\"\"}} 1"
+            ),
+            "berth_state{node=\"n 1\",state=\"working\"} 0".into(),
+            "berth_state{node=\"n 1\",state=\"off\"} 1".into(),
+            "# TYPE berth_tasks_unbound_switched_off_total counter".into(),
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}: {text}");
+        }
     }
 }

@@ -1,0 +1,105 @@
+//! Reads a small file that only root, or the user we run as, can have written: no link is
+//! followed, no pipe is waited for, and no more is read than the file can rightly have.
+//! In: a path and the most bytes. Out: the bytes, or why they are not believed.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::trust::{self, TrustError};
+
+/// A file that was not read.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// It is not there.
+    #[error("{0} does not exist")]
+    Absent(PathBuf),
+    /// Somebody else could have written it.
+    #[error("{0}")]
+    Untrusted(#[from] TrustError),
+    /// The system does not give it.
+    #[error("{path} cannot be read: {why}; see its owner and mode (ls -l {path})")]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        why: io::Error,
+    },
+    /// It is another program's.
+    #[error("{path} has more than {most} bytes, so berth did not write it; remove it")]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The most bytes that it may have.
+        most: u64,
+    },
+}
+
+/// Reads a file of at most so many bytes, in a folder of which the same holds.
+///
+/// # Errors
+/// [`ReadError`]: each says what to do.
+pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, ReadError> {
+    let unreadable = |why| ReadError::Unreadable {
+        path: path.into(),
+        why,
+    };
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path);
+    let file = opened.map_err(|why| match why.raw_os_error() {
+        Some(libc::ENOENT) => ReadError::Absent(path.into()),
+        Some(libc::ELOOP) => TrustError::Symlink(path.into(), "a regular file").into(),
+        _ => unreadable(why),
+    })?;
+    if let Some(directory) = path.parent() {
+        trust::check_directory(directory)?;
+    }
+    trust::check_file(path, &file.metadata().map_err(unreadable)?)?;
+    let mut bytes = Vec::new();
+    file.take(most + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    match bytes.len() as u64 > most {
+        true => Err(ReadError::TooLarge {
+            path: path.into(),
+            most,
+        }),
+        false => Ok(bytes),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    #[test]
+    fn only_what_root_wrote_is_read_and_nothing_is_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("words");
+        assert!(matches!(read(&path, 5), Err(ReadError::Absent(_))));
+        fs::write(&path, "12345").unwrap();
+        assert_eq!(read(&path, 5).unwrap(), b"12345");
+        assert!(matches!(read(&path, 4), Err(ReadError::TooLarge { .. })));
+        let told = read(&path, 4).unwrap_err().to_string();
+        assert!(told.contains("more than 4 bytes"), "{told}");
+        fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
+        assert!(matches!(read(&path, 5), Err(ReadError::Untrusted(_))));
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        let link = dir.path().join("link");
+        symlink(&path, &link).unwrap();
+        assert!(matches!(read(&link, 5), Err(ReadError::Untrusted(_))));
+        let pipe = dir.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert!(matches!(read(&pipe, 5), Err(ReadError::Untrusted(_))));
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o777)).unwrap();
+        assert!(matches!(read(&path, 5), Err(ReadError::Untrusted(_))));
+    }
+}
