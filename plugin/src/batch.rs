@@ -15,9 +15,9 @@ use slurm_sys::{BatchRequest, SlurmConf};
 
 use crate::guard::SUCCESS;
 use crate::launch::{ENV_BOUND, ENV_NOTE, ENV_REQUEST, ENV_RULE, Stop, describe, here, join};
+use crate::node_counts::each_node;
 use crate::settings::{self, Settings};
 use crate::standing::{self, Slurmish};
-use crate::submission::each_node;
 use crate::task_env::ENV_CHOSEN;
 use crate::{accounting, convert, counting, node, spank_option};
 
@@ -127,7 +127,7 @@ pub(crate) fn tasks(
     }
     // slurmd's hook comes before Slurm says how many tasks each node has.
     let of_nodes = env("SLURM_TASKS_PER_NODE").unwrap_or_default();
-    let most = each_node(&of_nodes).unwrap_or_default().into_iter().max();
+    let most = each_node(&of_nodes).unwrap_or_default().most();
     let each = || number("SLURM_NTASKS_PER_NODE").unwrap_or(all.div_ceil(nodes.max(1)));
     Some(most.unwrap_or_else(each)).filter(|_| binding.instance == Instance::Pe)
 }

@@ -25,6 +25,7 @@ mod memory;
 mod message;
 mod never_fits;
 mod node;
+mod node_counts;
 mod pe_files;
 mod pe_texts;
 #[cfg(feature = "plant-panics")]

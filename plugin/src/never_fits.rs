@@ -5,7 +5,8 @@
 use berth_placement::Binding;
 use berth_placement::binding::{Scope, Strategy};
 
-use crate::submission::{Words, each_node};
+use crate::node_counts::each_node;
+use crate::submission::Words;
 
 /// Why the binding can never fit, with the line to use instead.
 pub(crate) fn why(
@@ -33,8 +34,7 @@ pub(crate) fn why(
     };
     if let Some(cpus) = env("SLURM_JOB_CPUS_PER_NODE").filter(|_| words.is_srun) {
         let inherited = env("SLURM_JOB_ID").is_some() && !words.has("jobid");
-        let each = each_node(&cpus).filter(|_| inherited)?;
-        let cpus: u64 = each.into_iter().map(u64::from).sum();
+        let cpus = each_node(&cpus).filter(|_| inherited)?.sum();
         let never = u64::from(takers) * u64::from(amount) > cpus;
         return never.then(|| {
             format!(

@@ -13,9 +13,9 @@ use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
 use slurm_spank::SpankHandle;
 use slurm_sys::Symbols;
 
+use crate::node_counts::each_node;
 use crate::pe_texts::{Hosts, hostfile, rankfile};
 use crate::settings;
-use crate::submission::each_node;
 
 /// Grid Engine's own name for the file's path.
 pub(crate) const ENV_HOSTFILE: &str = "PE_HOSTFILE";
@@ -88,7 +88,7 @@ fn write(spank: &SpankHandle<'_>, asked: &Asked) -> Result<(), String> {
     let hosts: Hosts = Symbols::get()
         .host_names(&hosts)
         .into_iter()
-        .zip(each_node(&tasks).unwrap_or_default())
+        .zip(each_node(&tasks).unwrap_or_default().each())
         .collect();
     if hosts.is_empty() {
         return Err("the job's nodes are unknown".into());

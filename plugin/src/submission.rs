@@ -244,20 +244,6 @@ fn full(name: &str) -> String {
     meant.map_or(name, |known| *known).into()
 }
 
-/// Slurm's `4(x2),2` (CPUs or tasks of an allocation's nodes) as one number a node.
-pub(crate) fn each_node(text: &str) -> Option<Vec<u32>> {
-    let part = |part: &str| -> Option<Vec<u32>> {
-        let (count, times) = match part.split_once("(x") {
-            Some((count, times)) => (count, times.strip_suffix(')')?.parse().ok()?),
-            None => (part, 1),
-        };
-        // The text comes from an environment: no cluster has more nodes.
-        Some(vec![count.parse().ok()?; usize::min(times, 1 << 20)])
-    };
-    let parts: Option<Vec<_>> = text.split(',').map(part).collect();
-    parts.map(|parts| parts.concat())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -329,12 +315,5 @@ mod tests {
         );
         assert_eq!(words.most_cpus_per_task(env("SBATCH_EXCLUSIVE", "")), None);
         assert_eq!(words.tasks(env("SLURM_NTASKS", "7")), Some(7));
-    }
-
-    #[test]
-    fn allocations() {
-        assert_eq!(each_node("4"), Some(vec![4]));
-        assert_eq!(each_node("4(x2),2"), Some(vec![4, 4, 2]));
-        assert_eq!(each_node("4(x,2"), None);
     }
 }
