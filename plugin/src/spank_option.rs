@@ -4,6 +4,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -27,8 +28,9 @@ const USAGE: &CStr = c"bind each task to cores of its own: linear:AMOUNT[:SOCKET
 
 /// Letters of a `BERTH_BINDING` that is too long, which Slurm repeats.
 const MOST_SHOWN: usize = 60;
-/// Bytes of a script in which its options are looked for.
-const SCRIPT_HEAD: u64 = 1 << 20;
+/// Bytes of a script in which its options are looked for: far more than anybody writes there, and
+/// little enough to be kept as words.
+const SCRIPT_HEAD: usize = 64 * 1024;
 /// `CR_CPU`, `CR_SOCKET` and `CR_CORE` of slurm.h, the same bits in every release: what jobs are
 /// given. Only by cores can one say that a job has no more than it asks for.
 const CR_CPU: u32 = 1;
@@ -163,12 +165,27 @@ fn own_words() -> (Words, bool) {
     }
 }
 
-/// The beginning of a script, where its options are.
+/// The beginning of a script, where its options are; none where that is not sure.
 fn script_head(path: &str) -> Option<String> {
+    // A pipe is not even opened: its writer would take that for sbatch, and write to nobody.
+    if !std::fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    // Another file may have come into its place: opening that one must not wait either.
+    let flags = libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY;
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.read(true).custom_flags(flags).open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
     let mut head = Vec::new();
-    let file = std::fs::File::open(path).ok()?;
-    file.take(SCRIPT_HEAD).read_to_end(&mut head).ok()?;
-    Some(String::from_utf8_lossy(&head).into_owned())
+    let most = SCRIPT_HEAD as u64 + 1;
+    file.take(most).read_to_end(&mut head).ok()?;
+    let head = String::from_utf8_lossy(&head).into_owned();
+    // Where the options go on behind the head, they are unknown.
+    let ended = |line: &str| !line.is_empty() && !line.starts_with('#');
+    let whole = head.len() <= SCRIPT_HEAD || head.lines().any(ended);
+    whole.then_some(head)
 }
 
 /// In the submitting command, before Slurm looks at its options: `BERTH_BINDING` becomes the
@@ -259,8 +276,33 @@ pub(crate) fn of_batch(env: impl Fn(&str) -> Option<String>) -> Option<String> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test says so")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_file_s_whole_head_is_read() {
+        let folder = std::env::temp_dir().join(format!("berth-script.{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let path = folder.join("script");
+        let head = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            script_head(path.to_str().unwrap())
+        };
+        let short = "#!/bin/sh\n#SBATCH -n2\nhostname\n";
+        assert_eq!(head(short).as_deref(), Some(short));
+        let comments = "#SBATCH -n2\n".repeat(SCRIPT_HEAD / 12 + 1);
+        assert_eq!(head(&comments), None, "more options may follow");
+        let ended = format!("{short}{comments}");
+        assert!(head(&ended).is_some_and(|head| head.len() <= SCRIPT_HEAD + 1));
+
+        let pipe = folder.join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        for other in [&pipe, &folder, &folder.join("nothing")] {
+            assert_eq!(script_head(other.to_str().unwrap()), None, "{other:?}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     #[test]
     fn found_on_every_route() {
