@@ -149,40 +149,41 @@ impl Symbols {
         unsafe { find(list.as_ptr(), name.as_ptr()) >= 0 }
     }
 
-    /// The names in a host list, in its order; none where this process cannot tell.
-    pub fn host_names(&self, list: &str) -> Vec<String> {
+    /// The names in a host list, in its order, empty where this process cannot tell; `None` if they
+    /// take more than `most` bytes of memory, which a short list can: `n[0-65535],m[0-65535],…`.
+    pub fn host_names(&self, list: &str, most: usize) -> Option<Vec<String>> {
         let (Some(create), Some(shift), Some(destroy), Ok(text)) = (
             self.slurm_hostlist_create,
             self.slurm_hostlist_shift,
             self.slurm_hostlist_destroy,
             CString::new(list),
         ) else {
-            return Vec::new();
+            return Some(Vec::new());
         };
         // SAFETY: a C string, which slurm_hostlist_create only reads.
         let hosts = unsafe { create(text.as_ptr()) };
         if hosts.is_null() {
-            return Vec::new();
+            return Some(Vec::new());
         }
-        let mut names = Vec::new();
-        loop {
+        let (mut names, mut left) = (Vec::new(), Some(most));
+        while left.is_some() {
             // SAFETY: the list just made; it gives a text of its own each time, then null.
             let name = unsafe { shift(hosts) };
             if name.is_null() {
                 break;
             }
             // SAFETY: a C string that was given to us.
-            names.push(
-                unsafe { CStr::from_ptr(name) }
-                    .to_string_lossy()
-                    .into_owned(),
-            );
+            let text = unsafe { CStr::from_ptr(name) };
+            let text = text.to_string_lossy().into_owned();
+            let size = size_of::<String>() + text.len();
+            left = left.and_then(|left| left.checked_sub(size));
+            names.push(text);
             // SAFETY: slurm_hostlist_shift makes it with strdup (slurm.h).
             unsafe { libc::free(name.cast()) };
         }
         // SAFETY: ours, and not used again.
         unsafe { destroy(hosts) };
-        names
+        left.map(|_| names)
     }
 
     /// Lets Slurm drop the `--cpu-freq` request where the step's CPUs do not allow it; a task

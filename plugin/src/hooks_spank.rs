@@ -104,7 +104,9 @@ pub unsafe extern "C" fn slurm_spank_task_init(
 ) -> c_int {
     guard_in_child("slurm_spank_task_init", || {
         let mut cache = OptionCache::default();
-        public_binding::in_task(&init_spank_handle(spank, argc, argv, &mut cache));
+        let handle = init_spank_handle(spank, argc, argv, &mut cache);
+        public_binding::in_task(&handle);
+        pe_files::in_task(&handle);
         SUCCESS
     })
 }
@@ -122,7 +124,6 @@ pub unsafe extern "C" fn slurm_spank_exit(
     guard("slurm_spank_exit", || {
         if daemon() == Daemon::Slurmstepd {
             public_binding::release();
-            pe_files::remove();
         }
         SUCCESS
     })
@@ -142,7 +143,6 @@ pub unsafe extern "C" fn slurm_spank_task_post_fork(
         let mut cache = OptionCache::default();
         let handle = init_spank_handle(spank, argc, argv, &mut cache);
         public_way::post_fork(&handle);
-        pe_files::post_fork(&handle);
         SUCCESS
     })
 }

@@ -14,6 +14,7 @@ mod convert;
 mod count_allocations;
 mod counting;
 mod discovery;
+mod first_task;
 mod guard;
 mod held;
 mod hooks_spank;
@@ -28,6 +29,7 @@ mod node;
 mod node_counts;
 mod pe_files;
 mod pe_texts;
+mod pe_writer;
 #[cfg(feature = "plant-panics")]
 mod plant;
 mod public_binding;

@@ -1,21 +1,29 @@
-//! `--binding=pe:`: the files of [`crate::pe_texts`], written as the user into the job's temporary
-//! directory, before the tasks start; removed when the step ends.
+//! `--binding=pe:`: prepares the files of [`crate::pe_texts`] in slurmstepd, before the fork, and
+//! lets the node's first task write them.
+//!
+//! The task writes in SPANK's `task_init`. In every release line that hook runs in the child, after
+//! it has joined the job's namespace (`_pre_task_child_privileged`), has become the user
+//! (`_become_user`) and was released by slurmstepd, so that its cgroup holds already; it
+//! comes after the task plugins' `pre_launch`, and unlike that one it is called without
+//! `TaskPlugin=task/berth` too. Nobody removes the files: after the step no process of the
+//! user's is left to do it, and root must not touch a directory that a user can change.
 
-use std::fs::{self, DirBuilder};
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::ffi::{CString, OsString};
+use std::fmt::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::OnceLock;
 
-use berth_host::{StateDir, machine_file};
+use berth_host::{StateDir, machine_file, reachable};
 use berth_placement::{Chosen, CoreIdx, CpuSet, Machine};
-use nix::unistd::{Gid, Uid, setfsgid, setfsuid};
 use slurm_spank::SpankHandle;
 use slurm_sys::Symbols;
 
+use crate::first_task::FirstTask;
 use crate::node_counts::each_node;
-use crate::pe_texts::{Hosts, hostfile, rankfile};
+use crate::pe_texts::{Hosts, MAX_FILE, Texts};
+use crate::pe_writer::{HOSTFILE, Place, RANKFILE};
 use crate::settings;
+use crate::stack_line::Line;
 
 /// Grid Engine's own name for the file's path.
 pub(crate) const ENV_HOSTFILE: &str = "PE_HOSTFILE";
@@ -30,20 +38,21 @@ struct Asked {
     this_system: bool,
 }
 
-/// What was written, to be removed, and whose it is.
-struct Written {
-    folder: PathBuf,
-    uid: Uid,
-    gid: Gid,
-    hosts: Hosts,
+/// What the first task needs.
+struct Prepared {
+    place: Place,
+    texts: Texts,
+    /// The CPUs of each of the node's cores; none on a pretended machine.
+    cores: Vec<CpuSet>,
+    /// All of them together, as the kernel wants them.
+    cpus: Vec<u64>,
+    /// Where the tasks meet, if there are several.
+    first: Option<FirstTask>,
 }
 
 static ASKED: OnceLock<Asked> = OnceLock::new();
-static WRITTEN: Mutex<Option<Written>> = Mutex::new(None);
-
-fn written() -> MutexGuard<'static, Option<Written>> {
-    WRITTEN.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// Written once, before the first fork; reading it takes no lock.
+static PREPARED: OnceLock<Prepared> = OnceLock::new();
 
 /// In slurmstepd, before the user's hook.
 pub(crate) fn ask(chosen: &Chosen, node_name: &str) {
@@ -69,32 +78,32 @@ fn cores(machine: &Machine) -> Vec<CpuSet> {
     (0..count).map(cpus).collect()
 }
 
-/// SPANK's `user_init`: in slurmstepd, as the user, before the first fork.
+/// SPANK's `user_init`: in slurmstepd, before the first fork. No file is touched here.
 pub(crate) fn user_init(spank: &SpankHandle<'_>) {
     let Some(asked) = ASKED.get() else { return };
-    if let Err(why) = write(spank, asked) {
-        log::error!(
-            "--binding=pe: the host file and the rank file could not be written: {why}; see TMPDIR \
-             in the job's environment"
-        );
+    let prepared = prepare(spank, asked).and_then(|prepared| {
+        for (variable, name) in [(ENV_HOSTFILE, HOSTFILE), (ENV_RANKFILE, RANKFILE)] {
+            let path = [prepared.place.folder.to_bytes(), b"/", name.to_bytes()].concat();
+            let path = OsString::from_vec(path);
+            let set = spank.setenv(variable, path, true);
+            set.map_err(|why| format!("{variable}: {why}"))?;
+        }
+        Ok(prepared)
+    });
+    match prepared {
+        Ok(prepared) => {
+            // Slurm calls user_init once; what a second call would prepare is the same.
+            let _ = PREPARED.set(prepared);
+        }
+        Err(why) => log::error!("--binding=pe: no host file and no rank file: {why}"),
     }
 }
 
-fn write(spank: &SpankHandle<'_>, asked: &Asked) -> Result<(), String> {
+fn prepare(spank: &SpankHandle<'_>, asked: &Asked) -> Result<Prepared, String> {
     let env = |name: &str| spank.getenv(name).ok().flatten();
-    let either = |step: &str, job: &str| env(step).or_else(|| env(job));
-    let hosts = either("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST").unwrap_or_default();
-    let tasks = either("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE").unwrap_or_default();
-    let hosts: Hosts = Symbols::get()
-        .host_names(&hosts)
-        .into_iter()
-        .zip(each_node(&tasks).unwrap_or_default().each())
-        .collect();
-    if hosts.is_empty() {
-        return Err("the job's nodes are unknown".into());
-    }
     let queue = env("SLURM_JOB_PARTITION").unwrap_or_else(|| "slurm".into());
-    let base = env("TMPDIR").filter(|path| Path::new(path).is_absolute());
+    let texts = Texts::new(hosts(env)?, queue, &asked.chosen, &asked.cores);
+    texts.check()?;
     let number = |found: Result<u32, _>| found.map_or_else(|_| "0".into(), |id| id.to_string());
     // No dash: Open MPI 5.0 takes no path with one for its rank file.
     let name = format!(
@@ -103,95 +112,113 @@ fn write(spank: &SpankHandle<'_>, asked: &Asked) -> Result<(), String> {
         number(spank.job_stepid()),
         std::process::id()
     );
-    let folder = PathBuf::from(base.unwrap_or_else(|| "/tmp".into())).join(name);
-    let told = |why: io::Error| format!("{}: {why}", folder.display());
-    // One that is there already is somebody else's.
-    DirBuilder::new()
-        .mode(0o700)
-        .create(&folder)
-        .map_err(told)?;
-    let texts = [
-        (
-            ENV_HOSTFILE,
-            "pe_hostfile",
-            hostfile(&hosts, &asked.chosen, &queue),
-        ),
-        (
-            ENV_RANKFILE,
-            "rankfile",
-            rankfile(&hosts, &asked.chosen, &asked.cores),
-        ),
-    ];
-    *written() = Some(Written {
-        folder: folder.clone(),
-        uid: Uid::effective(),
-        gid: Gid::effective(),
-        hosts,
-    });
-    for (variable, name, text) in texts {
-        let file = folder.join(name);
-        fs::write(&file, text).map_err(told)?;
-        let path = file.to_string_lossy().into_owned();
-        spank
-            .setenv(variable, path, true)
-            .map_err(|why| why.to_string())?;
-    }
-    Ok(())
+    let alone = spank.job_local_task_count().is_ok_and(|tasks| tasks == 1);
+    let first = match alone {
+        true => None,
+        false => Some(FirstTask::new().map_err(|why| format!("a page of shared memory: {why}"))?),
+    };
+    let cores = if asked.this_system {
+        asked.cores.clone()
+    } else {
+        Vec::new()
+    };
+    let cpus: CpuSet = cores.iter().flat_map(CpuSet::iter).collect();
+    Ok(Prepared {
+        place: place(spank.getenv_os("TMPDIR").ok().flatten(), &name)?,
+        texts,
+        cores,
+        cpus: cpus.to_words(),
+        first,
+    })
 }
 
-/// In the parent, as root, when the first task has its cgroup and not yet its program: where that
-/// confines it, Open MPI sees and numbers the cores in it alone.
-pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
-    let (Some(asked), Ok(0), Ok(pid)) = (ASKED.get(), spank.task_id(), spank.task_pid()) else {
+/// The step's nodes and their tasks, as the environment names them: the files are the user's own.
+fn hosts(env: impl Fn(&str) -> Option<String>) -> Result<Hosts, String> {
+    let either = |step: &str, job: &str| env(step).or_else(|| env(job)).unwrap_or_default();
+    let names = either("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST");
+    let tasks = either("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
+    let names = Symbols::get().host_names(&names, MAX_FILE);
+    let names = names.ok_or_else(|| format!("the nodes' names take more than {MAX_FILE} bytes"))?;
+    let tasks = each_node(&tasks).unwrap_or_default();
+    let hosts: Hosts = names.into_iter().zip(tasks.each()).collect();
+    if hosts.is_empty() {
+        return Err("the job's nodes are unknown".into());
+    }
+    Ok(hosts)
+}
+
+/// Where the files go: TMPDIR, if a path in it can be used; else /tmp.
+fn place(tmpdir: Option<OsString>, name: &str) -> Result<Place, String> {
+    let length = |parent: &[u8]| parent.len() + name.len() + HOSTFILE.to_bytes().len() + 3;
+    let usable = |path: &[u8]| path.starts_with(b"/") && length(path) <= libc::PATH_MAX as usize;
+    let parent = tmpdir.as_ref().map(|path| path.as_bytes());
+    let parent = parent.filter(|path| usable(path)).unwrap_or(b"/tmp");
+    let folder = [parent, b"/", name.as_bytes()].concat();
+    let path = |bytes: Vec<u8>| CString::new(bytes).map_err(|why| why.to_string());
+    Ok(Place {
+        parent: path(parent.to_vec())?,
+        folder: path(folder)?,
+    })
+}
+
+/// In the task, between fork and exec: the first one writes, the others wait for it.
+pub(crate) fn in_task(spank: &SpankHandle<'_>) {
+    let Some(prepared) = PREPARED.get() else {
         return;
     };
-    let written = written();
-    let Some(written) = written.as_ref().filter(|_| asked.this_system) else {
-        return;
-    };
-    let all: CpuSet = asked.cores.iter().flat_map(CpuSet::iter).collect();
-    let told = match berth_host::reachable_from(pid, &all) {
-        Ok(seen) if seen == all => return,
-        Ok(seen) => written.as_user(|| {
-            let seen = asked.cores.iter().filter(|core| core.intersects(&seen));
-            let seen: Vec<_> = seen.cloned().collect();
-            let text = rankfile(&written.hosts, &asked.chosen, &seen);
-            fs::write(written.folder.join("rankfile"), text).map_err(|why| why.to_string())
-        }),
-        Err(why) => Err(why.to_string()),
-    };
-    if let Err(why) = told {
-        log::error!("--binding=pe: the rank file numbers the cores of the whole node: {why}");
+    match spank.task_id() {
+        Ok(0) => prepared.write(),
+        Ok(_) => prepared.wait(),
+        Err(_) => {}
     }
 }
 
-/// The step has ended. As the user, so that nothing but the user's own goes.
-pub(crate) fn remove() {
-    let Some(written) = written().take() else {
-        return;
-    };
-    written.as_user(|| {
-        for name in ["pe_hostfile", "rankfile"] {
-            let _ = fs::remove_file(written.folder.join(name));
+impl Prepared {
+    fn write(&self) {
+        self.renumber();
+        if let Err(failed) = self.place.write(&self.texts) {
+            self.place.complaint(failed).send();
         }
-        let _ = fs::remove_dir(&written.folder);
-    });
-}
+        if let Some(first) = &self.first {
+            first.done();
+        }
+    }
 
-impl Written {
-    /// With the owner's rights on files; they are the calling thread's alone.
-    fn as_user<T>(&self, work: impl FnOnce() -> T) -> T {
-        let _root_again = Rights(setfsgid(self.gid), setfsuid(self.uid));
-        work()
+    fn wait(&self) {
+        if self.first.as_ref().is_some_and(|first| !first.wait()) {
+            let mut line = Line::new();
+            let _ = line.write_str(
+                "berth: error: --binding=pe: this task starts before its node's first task has written \
+                 the host file and the rank file; see TMPDIR in the job's environment\n",
+            );
+            line.send();
+        }
+    }
+
+    /// Where a cgroup confines this task, Open MPI sees and numbers the cores in it alone.
+    fn renumber(&self) {
+        if self.cpus.is_empty() {
+            return;
+        }
+        match reachable(&self.cpus) {
+            Ok(seen) => {
+                let sees = |core: &CpuSet| core.iter().any(|cpu| seen.has(cpu));
+                self.texts
+                    .renumber(|core| self.cores.get(core).is_some_and(sees));
+            }
+            Err(errno) => {
+                let mut line = Line::new();
+                let _ = writeln!(
+                    line,
+                    "berth: error: --binding=pe: the rank file numbers the cores of the whole node, since the \
+                     kernel does not say which of them this task may use (error {errno})"
+                );
+                line.send();
+            }
+        }
     }
 }
 
-/// A thread's rights on files, to be had again whatever happens.
-struct Rights(Gid, Uid);
-
-impl Drop for Rights {
-    fn drop(&mut self) {
-        setfsuid(self.1);
-        setfsgid(self.0);
-    }
-}
+#[cfg(test)]
+#[path = "pe_files_tests.rs"]
+mod tests;

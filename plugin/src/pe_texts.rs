@@ -1,56 +1,210 @@
 //! The files that a parallel environment reads: a pe_hostfile with Grid Engine's fourth column
 //! (section 3.2.1 of its specification) and a rank file for Open MPI. Pure.
-//! Other nodes' ledgers are unknown here: they are taken to be empty and like this one.
+//! Everything that needs memory is made before the fork; the task then writes line by line and
+//! allocates nothing. Other nodes' ledgers are unknown here: they are taken to be empty and like
+//! this one.
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use berth_placement::chosen::places;
 use berth_placement::{Chosen, CpuId, CpuSet};
 
+/// Bytes of one file: more than 100,000 ranks have. The names of hosts are kept in slurmstepd's memory,
+/// and they come from the environment: a longer file is not begun.
+pub(crate) const MAX_FILE: usize = 4 << 20;
+/// Ranks that are looked at for a rank file, also those that get no line in it.
+const MAX_RANKS: u64 = 1 << 20;
+/// A core that the task does not see has no number.
+const UNSEEN: u32 = u32::MAX;
+
 /// The step's nodes, each with its number of tasks.
 pub(crate) type Hosts = Vec<(String, u32)>;
 
-/// One line a host: name, slots, queue, and the cores of all its tasks.
-pub(crate) fn hostfile(hosts: &[(String, u32)], chosen: &Chosen, queue: &str) -> String {
-    let mut text = String::new();
-    for (host, tasks) in hosts {
-        let cores: Vec<_> = match chosen.0.as_slice() {
-            [shared] => vec![places(shared)],
-            each => each
-                .iter()
-                .take(*tasks as usize)
-                .map(|task| places(task))
-                .collect(),
-        };
-        let _ = writeln!(text, "{host} {tasks} {queue}@{host} {}", cores.join(":"));
-    }
-    text
+/// Both files, ready to be written.
+pub(crate) struct Texts {
+    hosts: Hosts,
+    queue: String,
+    /// One for all tasks, or one per task.
+    tasks: Vec<Task>,
+    /// Each core's number in the rank file. The task renumbers its own copy of slurmstepd's memory.
+    numbers: Vec<AtomicU32>,
 }
 
-/// One line a rank, in the order of nodes, with its cores by Open MPI's number: `slot=0-1,5`. Of
-/// the forms of a rank file only this one means the same to its releases 4.1, 5.0 and 6.0. `cores` are
-/// the CPUs of each core that there is for it, in hwloc's order.
-pub(crate) fn rankfile(hosts: &[(String, u32)], chosen: &Chosen, cores: &[CpuSet]) -> String {
-    let mut text = String::new();
-    if hosts.len() > 1 {
-        text.push_str(
-            "# Holds for whole, equal nodes: the cores are those of the node that wrote it.\n",
-        );
-    }
-    let mut rank = 0;
-    for (host, tasks) in hosts {
-        for task in 0..*tasks {
-            let cpus = chosen.cpus_of_task(task as usize);
-            let own = (0..).zip(cores).filter(|(_, core)| core.intersects(&cpus));
-            let own: CpuSet = own.map(|(at, _)| CpuId(at)).collect();
-            // A node with more tasks than this one has: Open MPI chooses there.
-            if !own.is_empty() {
-                let _ = writeln!(text, "rank {rank}={host} slot={own}");
+/// What one task was given.
+struct Task {
+    /// Its cores as Grid Engine names them: `0,0:0,1`.
+    places: String,
+    /// Its cores in hwloc's order, ascending.
+    cores: Vec<u32>,
+}
+
+impl Texts {
+    /// `cores` are the CPUs of each of the node's cores, in hwloc's order.
+    pub(crate) fn new(hosts: Hosts, queue: String, chosen: &Chosen, cores: &[CpuSet]) -> Self {
+        let core_of = Cores::of(cores);
+        let task = |list: &Vec<_>| {
+            let mut own = CpuSet::new();
+            let cpus = list
+                .iter()
+                .flat_map(|core: &berth_placement::chosen::ChosenCore| core.cpus.iter());
+            cpus.filter_map(|cpu| core_of.get(cpu))
+                .for_each(|core| own.insert(CpuId(core)));
+            Task {
+                places: places(list),
+                cores: own.iter().map(|core| core.0).collect(),
             }
-            rank += 1;
+        };
+        Self {
+            hosts,
+            queue,
+            tasks: chosen.0.iter().map(task).collect(),
+            numbers: (0..).take(cores.len()).map(AtomicU32::new).collect(),
         }
     }
-    text
+
+    /// One line per host: name, slots, queue, and the cores of all its tasks.
+    pub(crate) fn hostfile(&self, to: &mut impl Write) -> fmt::Result {
+        let queue = &self.queue;
+        for (host, tasks) in &self.hosts {
+            write!(to, "{host} {tasks} {queue}@{host} ")?;
+            let listed = match self.tasks.len() {
+                1 => 1,
+                _ => *tasks as usize,
+            };
+            for (at, task) in self.tasks.iter().take(listed).enumerate() {
+                to.write_str(if at > 0 { ":" } else { "" })?;
+                to.write_str(&task.places)?;
+            }
+            to.write_char('\n')?;
+        }
+        Ok(())
+    }
+
+    /// One line per rank, in the order of nodes, with its cores by Open MPI's number: `slot=0-1,5`.
+    /// Of the forms of a rank file only this one means the same to its releases 4.1, 5.0 and 6.0.
+    pub(crate) fn rankfile(&self, to: &mut impl Write) -> fmt::Result {
+        if self.hosts.len() > 1 {
+            to.write_str(
+                "# Holds for whole, equal nodes: the cores are those of the node that wrote it.\n",
+            )?;
+        }
+        let (mut first, mut looked_at) = (0, 0);
+        for (host, tasks) in &self.hosts {
+            let tasks = u64::from(*tasks);
+            let lines = match self.tasks.len() {
+                1 => tasks,
+                listed => tasks.min(listed as u64),
+            };
+            looked_at += lines;
+            if looked_at > MAX_RANKS {
+                return Err(fmt::Error);
+            }
+            for id in 0..lines {
+                self.rank(to, (first + id, host), id as usize)?;
+            }
+            first += tasks;
+        }
+        Ok(())
+    }
+
+    fn rank(&self, to: &mut impl Write, rank: (u64, &str), id: usize) -> fmt::Result {
+        let at = if self.tasks.len() == 1 { 0 } else { id };
+        let cores = self.tasks.get(at).map_or(&[][..], |task| &task.cores);
+        let number = |core: &u32| {
+            self.numbers
+                .get(*core as usize)?
+                .load(Ordering::Relaxed)
+                .into()
+        };
+        let seen = cores
+            .iter()
+            .filter_map(number)
+            .filter(|number| *number != UNSEEN);
+        let mut seen = seen.peekable();
+        // A node with more tasks than this one has: Open MPI chooses there.
+        if seen.peek().is_none() {
+            return Ok(());
+        }
+        write!(to, "rank {}={} slot=", rank.0, rank.1)?;
+        let mut comma = "";
+        while let Some(start) = seen.next() {
+            let mut end = start;
+            while let Some(next) = seen.next_if(|next: &u32| *next == end + 1) {
+                end = next;
+            }
+            match start == end {
+                true => write!(to, "{comma}{start}")?,
+                false => write!(to, "{comma}{start}-{end}")?,
+            }
+            comma = ",";
+        }
+        to.write_char('\n')
+    }
+
+    /// Open MPI counts only the cores that it sees: the others get no number. `sees` tells it of a
+    /// core's place in hwloc's order.
+    pub(crate) fn renumber(&self, sees: impl Fn(usize) -> bool) {
+        let mut next = 0;
+        for (core, number) in self.numbers.iter().enumerate() {
+            let seen = sees(core);
+            number.store(if seen { next } else { UNSEEN }, Ordering::Relaxed);
+            next += u32::from(seen);
+        }
+    }
+
+    /// Why the files must not be written.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let (mut hostfile, mut rankfile) = (Room::default(), Room::default());
+        let fits = self
+            .hostfile(&mut hostfile)
+            .and_then(|()| self.rankfile(&mut rankfile));
+        fits.map_err(|_| {
+            format!(
+                "the step has {} nodes, and a file for all their ranks would be longer than {} MiB \
+                 or {MAX_RANKS} ranks; use `srun` without pe:, or fewer tasks",
+                self.hosts.len(),
+                MAX_FILE >> 20,
+            )
+        })
+    }
+}
+
+/// Counts what would be written, up to the bound.
+#[derive(Default)]
+struct Room(usize);
+
+impl Write for Room {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0 += text.len();
+        if self.0 > MAX_FILE {
+            Err(fmt::Error)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The core of each CPU.
+struct Cores(Vec<Option<u32>>);
+
+impl Cores {
+    fn of(cores: &[CpuSet]) -> Self {
+        let highest = cores.iter().flat_map(CpuSet::iter).max();
+        let mut of_cpu = vec![None; highest.map_or(0, |cpu| cpu.index() + 1)];
+        for (number, core) in (0..).zip(cores) {
+            for cpu in core.iter() {
+                if let Some(place) = of_cpu.get_mut(cpu.index()) {
+                    *place = Some(number);
+                }
+            }
+        }
+        Self(of_cpu)
+    }
+
+    fn get(&self, cpu: CpuId) -> Option<u32> {
+        self.0.get(cpu.index()).copied().flatten()
+    }
 }
 
 #[cfg(test)]
@@ -58,28 +212,82 @@ pub(crate) fn rankfile(hosts: &[(String, u32)], chosen: &Chosen, cores: &[CpuSet
 mod tests {
     use super::*;
 
+    fn texts(hosts: &[(&str, u32)], chosen: &str) -> Texts {
+        let hosts = hosts.iter().map(|(name, tasks)| (name.to_string(), *tasks));
+        let cores: Vec<_> = (0..5).map(|cpu| CpuSet::from_iter([CpuId(cpu)])).collect();
+        Texts::new(
+            hosts.collect(),
+            "all".into(),
+            &chosen.parse().unwrap(),
+            &cores,
+        )
+    }
+
+    fn both(texts: &Texts) -> [String; 2] {
+        let mut both = [const { String::new() }; 2];
+        texts.hostfile(&mut both[0]).unwrap();
+        texts.rankfile(&mut both[1]).unwrap();
+        both
+    }
+
     #[test]
     fn two_hosts() {
-        let hosts = [("n1".to_string(), 2), ("n2".to_string(), 1)];
-        let each: Chosen = "0,0=0:0,1=1;1,0=2:1,1=3".parse().unwrap();
+        let note =
+            "# Holds for whole, equal nodes: the cores are those of the node that wrote it.\n";
+        let hosts = [("n1", 2), ("n2", 1)];
+        let each = "0,0=0:0,1=1;1,0=2:1,1=3";
         assert_eq!(
-            hostfile(&hosts, &each, "all"),
-            "n1 2 all@n1 0,0:0,1:1,0:1,1\nn2 1 all@n2 0,0:0,1\n"
+            both(&texts(&hosts, each)),
+            [
+                "n1 2 all@n1 0,0:0,1:1,0:1,1\nn2 1 all@n2 0,0:0,1\n",
+                &format!("{note}rank 0=n1 slot=0-1\nrank 1=n1 slot=2-3\nrank 2=n2 slot=0-1\n"),
+            ]
         );
-        let cores: Vec<_> = (0..5).map(|cpu| CpuSet::from_iter([CpuId(cpu)])).collect();
+        // A task that sees all but the first core.
+        let one = texts(&hosts[..1], each);
+        one.renumber(|core| core > 0);
+        assert_eq!(both(&one)[1], "rank 0=n1 slot=0\nrank 1=n1 slot=1-2\n");
+        one.renumber(|core| core == 4);
+        assert_eq!(both(&one)[1], "", "Open MPI chooses");
+        let shared = "0,0=0:0,2=2:0,3=3";
         assert_eq!(
-            rankfile(&hosts, &each, &cores),
-            "# Holds for whole, equal nodes: the cores are those of the node that wrote it.\n\
-             rank 0=n1 slot=0-1\nrank 1=n1 slot=2-3\nrank 2=n2 slot=0-1\n"
+            both(&texts(&hosts, shared)),
+            [
+                "n1 2 all@n1 0,0:0,2:0,3\nn2 1 all@n2 0,0:0,2:0,3\n",
+                &format!(
+                    "{note}rank 0=n1 slot=0,2-3\nrank 1=n1 slot=0,2-3\nrank 2=n2 slot=0,2-3\n"
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_node_with_more_tasks_leaves_them_to_open_mpi() {
+        let all = both(&texts(&[("n1", 2), ("n2", 4), ("n3", 1)], "0,0=0;0,1=1"));
+        assert!(
+            all[1].ends_with("rank 3=n2 slot=1\nrank 6=n3 slot=0\n"),
+            "{all:?}"
         );
         assert_eq!(
-            rankfile(&hosts[..1], &each, cores.get(1..).unwrap()),
-            "rank 0=n1 slot=0\nrank 1=n1 slot=1-2\n"
+            all[0],
+            "n1 2 all@n1 0,0:0,1\nn2 4 all@n2 0,0:0,1\nn3 1 all@n3 0,0\n"
         );
-        let shared: Chosen = "0,0=0:0,1=1".parse().unwrap();
-        assert_eq!(
-            hostfile(&hosts, &shared, "all"),
-            "n1 2 all@n1 0,0:0,1\nn2 1 all@n2 0,0:0,1\n"
-        );
+    }
+
+    #[test]
+    fn what_is_too_long_is_not_begun() {
+        assert_eq!(texts(&[("n1", 100_000)], "0,0=0").check(), Ok(()));
+        let many: Vec<_> = (0..200_000).map(|_| ("n1", u32::MAX)).collect();
+        for (hosts, chosen) in [
+            (&[("n1", u32::MAX)][..], "0,0=0"),
+            (&[("n1", 200_000)], "0,0=0"),
+            // Ranks without a core on this node take time, though they get no line.
+            (&[("n1", u32::MAX)], "0,9=9"),
+            (&many, "0,0=0;0,9=9"),
+            (&many, "0,0=0"),
+        ] {
+            let why = texts(hosts, chosen).check().unwrap_err();
+            assert!(why.contains("4 MiB"), "{why}");
+        }
     }
 }

@@ -7,8 +7,8 @@ use std::fs;
 use std::io;
 use std::mem::{MaybeUninit, size_of_val};
 
-use berth_placement::CpuSet;
 use berth_placement::cpuset::MAX_CPUS;
+use berth_placement::{CpuId, CpuSet};
 use libc::pid_t;
 
 /// Room for every CPU number that berth knows: 8 KiB, of which the kernel fills
@@ -34,11 +34,10 @@ pub struct AffinityError {
 
 impl AffinityError {
     fn last(pid: pid_t, asked: Option<&CpuSet>) -> Self {
-        let errno = io::Error::last_os_error().raw_os_error().unwrap_or(0);
         Self {
             pid,
             asked: asked.cloned(),
-            errno,
+            errno: last_errno(),
         }
     }
 
@@ -126,17 +125,68 @@ pub fn affinity_of(pid: pid_t) -> Result<CpuSet, AffinityError> {
     Ok(CpuSet::from_words(used))
 }
 
-/// Those of some CPUs to which a process could be bound at all: what its cgroup leaves of them. Found
-/// by trying, so the process must not run its program yet; it keeps the CPUs that it had.
+/// CPUs to which the calling thread could be bound.
+pub struct Reachable([u64; WORDS]);
+
+impl Reachable {
+    /// Whether it could be bound to this one.
+    #[must_use]
+    pub fn has(&self, cpu: CpuId) -> bool {
+        let (word, bit) = (cpu.0 / u64::BITS, cpu.0 % u64::BITS);
+        let word = self.0.get(word as usize).copied().unwrap_or_default();
+        word >> bit & 1 == 1
+    }
+}
+
+/// Those of some CPUs (as words, lowest first) to which the calling thread could be bound at all:
+/// what its cgroup leaves of them. This is found by trying; afterwards the thread has the CPUs that
+/// it had. For a task between fork and exec: system calls alone, no allocation.
 ///
 /// # Errors
-/// [`AffinityError`] with the kernel's `errno`.
-pub fn reachable_from(pid: pid_t, cpus: &CpuSet) -> Result<CpuSet, AffinityError> {
-    let had = affinity_of(pid)?;
-    set_affinity(pid, cpus)?;
-    let reached = affinity_of(pid);
-    set_affinity(pid, &had)?;
-    reached
+/// The kernel's `errno`: `EINVAL` if none of them is left.
+pub fn reachable(cpus: &[u64]) -> Result<Reachable, i32> {
+    let set = |words: &[u64]| {
+        // SAFETY: `words` is a live slice of that many bytes, and the kernel only reads it.
+        let result = unsafe {
+            libc::syscall(
+                libc::SYS_sched_setaffinity,
+                0,
+                size_of_val(words),
+                words.as_ptr(),
+            )
+        };
+        if result < 0 {
+            Err(last_errno())
+        } else {
+            Ok(())
+        }
+    };
+    let get = || {
+        let mut words = [0; WORDS];
+        // SAFETY: `words` is ours and of that many bytes; the kernel writes no more.
+        let written = unsafe {
+            libc::syscall(
+                libc::SYS_sched_getaffinity,
+                0,
+                size_of_val(&words),
+                words.as_mut_ptr(),
+            )
+        };
+        if written < 0 {
+            Err(last_errno())
+        } else {
+            Ok(words)
+        }
+    };
+    let had = get()?;
+    set(cpus)?;
+    let reached = get();
+    set(&had)?;
+    reached.map(Reachable)
+}
+
+fn last_errno() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
 /// What [`affinity_of`] says, from `/proc/PID/status`: the kernel's own text, for comparison.

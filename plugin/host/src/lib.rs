@@ -34,7 +34,7 @@ pub mod state;
 pub mod trust;
 pub mod trusted_file;
 
-pub use affinity::{AffinityError, affinity_of, reachable_from, set_affinity};
+pub use affinity::{AffinityError, Reachable, affinity_of, reachable, set_affinity};
 pub use ledger::{Ledger, LedgerError};
 pub use machine_file::{MachineFile, MachineFileError};
 pub use online::{OnlineCpus, Proof};

@@ -4,7 +4,7 @@
 
 use std::process::{Child, Command};
 
-use berth_host::affinity::{affinity_from_status, affinity_of, reachable_from, set_affinity};
+use berth_host::affinity::{affinity_from_status, affinity_of, reachable, set_affinity};
 use berth_placement::CpuSet;
 use berth_placement::ids::CpuId;
 
@@ -38,16 +38,26 @@ fn one(cpu: CpuId) -> CpuSet {
 
 #[test]
 fn what_is_reachable_is_found_and_nothing_changed() {
-    let sleeper = Sleeper::new();
+    // A thread of its own: the kernel's masks are a thread's.
     let all = affinity_of(0).unwrap();
-    let first = one(all.iter().next().unwrap());
-    set_affinity(sleeper.pid(), &first).unwrap();
-    let mut more = all.clone();
-    more.insert(CpuId(4000));
-    assert_eq!(reachable_from(sleeper.pid(), &more).unwrap(), all);
-    assert_eq!(affinity_of(sleeper.pid()).unwrap(), first);
-    assert!(reachable_from(sleeper.pid(), &one(CpuId(4000))).is_err());
-    assert_eq!(affinity_of(sleeper.pid()).unwrap(), first);
+    std::thread::spawn(move || {
+        let first = one(all.iter().next().unwrap());
+        set_affinity(0, &first).unwrap();
+        let mut more = all.clone();
+        more.insert(CpuId(4000));
+        let reached = reachable(&more.to_words()).unwrap();
+        let found: CpuSet = more.iter().filter(|cpu| reached.has(*cpu)).collect();
+        assert_eq!(found, all);
+        assert!(!reached.has(CpuId(u32::MAX)));
+        assert_eq!(affinity_of(0).unwrap(), first);
+        assert_eq!(
+            reachable(&one(CpuId(4000)).to_words()).err(),
+            Some(libc::EINVAL)
+        );
+        assert_eq!(affinity_of(0).unwrap(), first);
+    })
+    .join()
+    .unwrap();
 }
 
 #[test]

@@ -51,7 +51,8 @@ fn ranks(printed: &str) -> Vec<BTreeSet<u32>> {
 #[track_caller]
 fn bound(cluster: &Cluster, options: &[&str], sets: &[&str]) {
     let how = with("$BERTH_RANKFILE").expect("it is installed");
-    let printed = script(cluster, options, &mpirun(cluster, sets.len(), &how));
+    let text = mpirun(cluster, sets.len(), &how) + "\nrm -r ${BERTH_RANKFILE%/*}";
+    let printed = script(cluster, options, &text);
     assert_eq!(ranks(&printed), lists(sets), "{options:?} {printed}");
 }
 
