@@ -48,6 +48,8 @@ fn rust_type(c: &str) -> (&'static str, &'static [u64]) {
         "bitstr_t *" => ("*mut i64", &[8]),
         "stepd_step_task_info_t **" => ("*mut *mut c_void", &[8]),
         "slurm_step_id_t" => ("Nested", &[12, 24]),
+        // glibc's on x86-64 and on aarch64.
+        "pthread_mutex_t" => ("Nested", &[40, 48]),
         "List" => ("*mut c_void", &[8]),
         _ if c.ends_with(" *") => ("*mut c_void", &[8]),
         _ => panic!("layouts.json: no Rust type is known for `{c}`; add it to build/fields.rs"),

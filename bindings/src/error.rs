@@ -41,6 +41,14 @@ pub enum Error {
         "a text for Slurm must hold no NUL byte (and a variable's name no '='), found {0:?}; leave it out"
     )]
     NotAText(String),
+    /// A text that a user made longer than anything that makes sense.
+    #[error("the {what} of this launch is longer than {limit} bytes; use a shorter one")]
+    TooLong {
+        /// Which text.
+        what: &'static str,
+        /// The most that is read.
+        limit: usize,
+    },
     /// Slurm's allocator gave nothing.
     #[error("{0} bytes were asked from Slurm's allocator, it gave none; free memory on this node")]
     OutOfMemory(usize),

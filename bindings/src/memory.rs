@@ -59,6 +59,38 @@ impl Record {
         unsafe { owned(text) }
     }
 
+    /// The same for a text that a user may have written: one longer than `limit` bytes is not
+    /// copied, nor is its end looked for.
+    pub(crate) fn text_within(
+        self,
+        field: Field<*mut c_char>,
+        what: &'static str,
+        limit: usize,
+    ) -> Result<Option<String>, Error> {
+        let text = self.read(field);
+        if text.is_null() {
+            return Ok(None);
+        }
+        // SAFETY: `new`'s caller promises a C string; it is read up to the limit or its end.
+        match unsafe { within(text, limit) } {
+            Some(text) => Ok(Some(text)),
+            None => Err(Error::TooLong { what, limit }),
+        }
+    }
+
+    /// The first bytes of a text, at most `most` of them.
+    pub(crate) fn beginning(self, field: Field<*mut c_char>, most: usize) -> Option<String> {
+        let text = self.read(field);
+        if text.is_null() {
+            return None;
+        }
+        // SAFETY: `new`'s caller promises a C string; strnlen stops at its end.
+        let length = unsafe { libc::strnlen(text, most) };
+        // SAFETY: so many bytes were just read there.
+        let bytes = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), length) };
+        Some(String::from_utf8_lossy(bytes).into_owned())
+    }
+
     /// Entry `index` of an array of `length` that a field points to.
     pub(crate) fn item<T: Copy>(
         self,
@@ -138,6 +170,24 @@ pub(crate) unsafe fn owned(text: *const c_char) -> Option<String> {
     // SAFETY: the caller promises a C string.
     let bytes = unsafe { CStr::from_ptr(text) }.to_bytes();
     // Long lists are plain text, which this looks through faster than for what to replace.
+    Some(match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => String::from_utf8_lossy(bytes).into_owned(),
+    })
+}
+
+/// An owned copy of a C string of at most `limit` bytes; nothing for a longer one.
+///
+/// # Safety
+/// `text` is a C string.
+pub(crate) unsafe fn within(text: *const c_char, limit: usize) -> Option<String> {
+    // SAFETY: the caller promises a C string; strnlen stops at its end.
+    let length = unsafe { libc::strnlen(text, limit.saturating_add(1)) };
+    if length > limit {
+        return None;
+    }
+    // SAFETY: so many bytes were just read there.
+    let bytes = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), length) };
     Some(match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
         Err(_) => String::from_utf8_lossy(bytes).into_owned(),

@@ -26,7 +26,8 @@ pub fn daemon() -> Daemon {
 
 /// Whether that is Slurm's own slurmd or slurmstepd, not a host program that stands for one.
 pub fn is_slurms_daemon() -> bool {
-    by_name(&own_name(), false) != Daemon::Other
+    static IS_ONE: OnceLock<bool> = OnceLock::new();
+    *IS_ONE.get_or_init(|| by_name(&own_name(), false) != Daemon::Other)
 }
 
 fn own_name() -> String {

@@ -3,7 +3,7 @@
 //! What a pointer leads to is first copied by the kernel, so that a wrong table cannot crash slurmd.
 
 use crate::identity::Identity;
-use crate::layout::{Constants, Field};
+use crate::layout::Field;
 use crate::memory::Record;
 use crate::probe::{self, Probe};
 use crate::views::{LaunchRequest, SlurmdConf};
@@ -188,15 +188,6 @@ fn check_launch(
         ));
     }
     tasks_are_sane(request, node_id, trust)?;
-    let known = known_binding_bits(&request.layout.constants);
-    let unknown = u32::from(request.cpu_bind_type()) & !known;
-    if unknown != 0 {
-        return Err(text(
-            LAUNCH,
-            format!("CPU binding bits {unknown:#x}"),
-            &format!("bits of {known:#x}"),
-        ));
-    }
     readable(
         trust,
         request.record.read(fields.cred).addr(),
@@ -260,28 +251,6 @@ fn tasks_are_sane(request: &LaunchRequest, node_id: u32, trust: Trust) -> Result
         )),
         None => Ok(()),
     }
-}
-
-/// Every bit that some `CPU_BIND_` constant has; the request's field holds 16 of them.
-fn known_binding_bits(constants: &Constants) -> u32 {
-    [
-        constants.CPU_BIND_VERBOSE,
-        constants.CPU_BIND_TO_THREADS,
-        constants.CPU_BIND_TO_CORES,
-        constants.CPU_BIND_TO_SOCKETS,
-        constants.CPU_BIND_TO_LDOMS,
-        constants.CPU_BIND_NONE,
-        constants.CPU_BIND_RANK.unwrap_or(0),
-        constants.CPU_BIND_MAP,
-        constants.CPU_BIND_MASK,
-        constants.CPU_BIND_LDRANK,
-        constants.CPU_BIND_LDMAP,
-        constants.CPU_BIND_LDMASK,
-        constants.CPU_BIND_ONE_THREAD_PER_CORE,
-        constants.CPU_AUTO_BIND_TO_THREADS,
-    ]
-    .into_iter()
-    .fold(0, |all, bit| all | bit)
 }
 
 /// Whether memory is there; said to be where the kernel does not let us ask.

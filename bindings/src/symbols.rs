@@ -52,6 +52,8 @@ pub struct Addresses {
     pub get_log_level: Option<unsafe extern "C" fn() -> c_int>,
     pub cpu_freq_cpuset_validate: Option<unsafe extern "C" fn(*mut c_void)>,
     pub spank_context: Option<unsafe extern "C" fn() -> c_int>,
+    pub slurm_conf_lock: Option<unsafe extern "C" fn() -> *mut c_void>,
+    pub slurm_conf_unlock: Option<unsafe extern "C" fn()>,
     /// `slurmd_conf_t *conf`: the address of that pointer variable.
     pub conf: Option<NonNull<*mut c_void>>,
     /// `slurm_conf_t slurm_conf`: the address of that object.
@@ -120,6 +122,8 @@ impl Symbols {
                     .or_else(|| function(c"get_log_level")),
                 cpu_freq_cpuset_validate: function(c"cpu_freq_cpuset_validate"),
                 spank_context: function(c"spank_context"),
+                slurm_conf_lock: function(c"slurm_conf_lock"),
+                slurm_conf_unlock: function(c"slurm_conf_unlock"),
                 conf: address(c"conf").map(NonNull::cast),
                 slurm_conf: address(c"slurm_conf"),
             })

@@ -5,10 +5,23 @@ mod common;
 use common::{Bytes, Variant, fakes, variants};
 use std::fmt::Write;
 
-use slurm_sys::{BatchRequest, Error, LaunchRequest};
+use slurm_sys::views::Change;
+use slurm_sys::{BatchRequest, Error, LaunchRequest, StepRecord};
 
 const LAUNCH: &str = "launch_tasks_request_msg_t";
 const BATCH: &str = "batch_job_launch_msg_t";
+
+/// More than any text here has.
+const LIMIT: usize = 64;
+
+fn set<'a>(set: &'a [(&'a str, &'a str)]) -> Change<'a> {
+    Change {
+        prefix: "",
+        remove: &[],
+        set,
+        reserve: &[],
+    }
+}
 
 fn launch<'a>(bytes: &mut Bytes, variant: &Variant) -> LaunchRequest<'a> {
     // SAFETY: the test keeps the record longer than the view.
@@ -31,16 +44,16 @@ fn the_environment_is_searched_by_whole_names_and_counted_anew() {
                 LAUNCH => {
                     let mut view = launch(&mut bytes, &variant);
                     if let Some(value) = value {
-                        view.env_set(name, value).unwrap();
+                        view.env_change(&set(&[(name, value)])).unwrap();
                     }
-                    view.env_get(name)
+                    view.env_get(name, LIMIT)
                 }
                 _ => {
                     let mut view = batch(&mut bytes, &variant);
                     if let Some(value) = value {
-                        view.env_set(name, value).unwrap();
+                        view.env_change(&set(&[(name, value)])).unwrap();
                     }
-                    view.env_get(name)
+                    view.env_get(name, LIMIT)
                 }
             };
             assert_eq!(set_and_get("PATH", None).as_deref(), Some("/bin:/usr/bin"));
@@ -78,22 +91,22 @@ fn several_variables_are_set_with_one_move_and_nothing_is_lost() {
         let env = fakes::new_env(&["PATHS=no", "PATH=/bin", "PATH=second"]);
         bytes.put_pointer("env", env).put("envc", 3);
         let mut view = launch(&mut bytes, &variant);
-        let wrong = view.env_set_all(&[("NEW", "1"), ("PATH", "a\0b")]);
+        let wrong = view.env_change(&set(&[("NEW", "1"), ("PATH", "a\0b")]));
         assert!(matches!(wrong, Err(Error::NotAText(_))), "{wrong:?}");
-        assert_eq!(view.env_get("NEW"), None, "an error changes nothing");
-        view.env_set_all(&[("NEW", "1"), ("PATH", "/opt"), ("EMPTY", "")])
+        assert_eq!(view.env_get("NEW", LIMIT), None, "an error changes nothing");
+        view.env_change(&set(&[("NEW", "1"), ("PATH", "/opt"), ("EMPTY", "")]))
             .unwrap();
-        let values = ["PATHS", "PATH", "NEW", "EMPTY"].map(|name| view.env_get(name));
+        let values = ["PATHS", "PATH", "NEW", "EMPTY"].map(|name| view.env_get(name, LIMIT));
         let expected = ["no", "/opt", "1", ""].map(|value| Some(value.to_owned()));
         assert_eq!(values, expected);
         // Written where it stays: no longer than said, and only what was written.
         view.write_cpu_bind(1, 8, |text| text.write_str("0x3"))
             .unwrap();
-        assert_eq!(view.cpu_bind().as_deref(), Some("0x3"));
+        assert_eq!(view.cpu_bind(LIMIT).unwrap().as_deref(), Some("0x3"));
         let long = view.write_cpu_bind(2, 2, |text| text.write_str("0x3"));
         assert!(long.is_err() && view.cpu_bind_type() == 1);
         view.set_cpu_bind(0, None).unwrap();
-        assert_eq!(bytes.get("envc"), 5);
+        assert_eq!(bytes.get("envc"), 4, "the second PATH went with the first");
         fakes::free_env(std::ptr::with_exposed_provenance_mut(
             bytes.get("env") as usize
         ));
@@ -103,9 +116,9 @@ fn several_variables_are_set_with_one_move_and_nothing_is_lost() {
 
 fn launch_or_batch_env(bytes: &mut Bytes, variant: &Variant, record: &str) -> Option<String> {
     if record == LAUNCH {
-        launch(bytes, variant).env_get("PATH")
+        launch(bytes, variant).env_get("PATH", LIMIT)
     } else {
-        batch(bytes, variant).env_get("PATH")
+        batch(bytes, variant).env_get("PATH", LIMIT)
     }
 }
 
@@ -116,9 +129,76 @@ fn names_that_no_environment_holds_are_refused() {
     let mut request = launch(&mut bytes, &variants[0]);
     for (name, value) in [("", "x"), ("A=B", "x"), ("A", "x\0y")] {
         assert!(
-            matches!(request.env_set(name, value), Err(Error::NotAText(_))),
+            matches!(
+                request.env_change(&set(&[(name, value)])),
+                Err(Error::NotAText(_))
+            ),
             "{name:?}"
         );
     }
     assert_eq!(bytes.get("env"), 0);
+}
+
+#[test]
+fn what_a_user_left_goes_and_room_is_filled_without_the_allocator() {
+    for variant in variants() {
+        let mut bytes = Bytes::new(&variant, "stepd_step_rec_t");
+        let entries = [
+            "BERTH_NOTE=forged",
+            "PATH=/bin",
+            "BERTH_NOTES=off",
+            "BERTH_NOTE=twice",
+            "NOTE=mine",
+        ];
+        bytes.put_pointer("env", fakes::new_env(&entries));
+        // SAFETY: the test keeps the record longer than the view.
+        let view = unsafe { StepRecord::from_raw(bytes.base(), variant.layout, fakes::symbols()) };
+        let mut view = view.unwrap();
+        let change = Change {
+            prefix: "BERTH_",
+            remove: &["NOTE", "HANDOVER"],
+            set: &[("BERTH_BOUND", "1")],
+            reserve: &[("BERTH_CPUS", 5)],
+        };
+        view.env_change(&change).unwrap();
+        let get = |view: &StepRecord<'_>, name| view.env_get(name, LIMIT).unwrap_or_default();
+        assert_eq!(view.env_get("BERTH_NOTE", LIMIT), None);
+        assert_eq!(
+            ["PATH", "BERTH_NOTES", "NOTE", "BERTH_BOUND", "BERTH_CPUS"].map(|it| get(&view, it)),
+            ["/bin", "off", "mine", "1", "     "]
+        );
+        let before = fakes::LIVE_BLOCKS.get();
+        assert!(view.env_fill("BERTH_CPUS", "0-3,8", 5));
+        assert_eq!(get(&view, "BERTH_CPUS"), "0-3,8");
+        assert!(view.env_fill("BERTH_CPUS", "", 5));
+        assert_eq!(view.env_get("BERTH_CPUS", LIMIT).as_deref(), Some(""));
+        assert!(!view.env_fill("BERTH_CPUS", "0-3,80", 5), "no room for it");
+        assert!(!view.env_fill("BERTH_CORES", "", 5), "nobody made room");
+        assert_eq!(fakes::LIVE_BLOCKS.get(), before);
+        fakes::free_env(std::ptr::with_exposed_provenance_mut(
+            bytes.get("env") as usize
+        ));
+        assert_eq!(fakes::LIVE_BLOCKS.get(), 0);
+    }
+}
+
+#[test]
+fn a_value_that_is_too_long_is_not_copied() {
+    let variants = variants();
+    let mut bytes = Bytes::new(&variants[0], LAUNCH);
+    let long = format!("LONG={}", "x".repeat(LIMIT + 1));
+    bytes
+        .put_pointer("env", fakes::new_env(&["SHORT=x", &long]))
+        .put("envc", 2)
+        .put_owned_text("cpu_bind", &"1,".repeat(LIMIT));
+    let mut view = launch(&mut bytes, &variants[0]);
+    assert_eq!(view.env_get("LONG", LIMIT), None);
+    assert_eq!(view.env_get("LONG", LIMIT + 1).map(|it| it.len()), Some(65));
+    let told = view.cpu_bind(LIMIT).unwrap_err().to_string();
+    assert!(told.contains("longer than 64 bytes"), "{told}");
+    view.set_cpu_bind(0, None).unwrap();
+    fakes::free_env(std::ptr::with_exposed_provenance_mut(
+        bytes.get("env") as usize
+    ));
+    assert_eq!(fakes::LIVE_BLOCKS.get(), 0);
 }

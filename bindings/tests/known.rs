@@ -97,12 +97,12 @@ fn launch_answer(request: &LaunchRequest, node_id: u32, accessor: &str) -> Value
             .map(|spec| format!("{spec:?}"))
             .into(),
         ("cpu_bind_type", _) => request.cpu_bind_type().into(),
-        ("cpu_bind", _) => request.cpu_bind().into(),
+        ("cpu_bind", _) => request.cpu_bind(1 << 20).unwrap().into(),
         ("mem_bind_type", _) => request.mem_bind_type().into(),
-        ("mem_bind", _) => request.mem_bind().into(),
+        ("mem_bind", _) => request.mem_bind(1 << 20).unwrap().into(),
         ("node_cpus", _) => request.node_cpus().into(),
         ("complete_nodelist", _) => request.complete_nodelist().into(),
-        ("env_get", name) => request.env_get(name).into(),
+        ("env_get", name) => request.env_get(name, 1 << 20).into(),
         other => panic!("launch.{other:?}: no such answer"),
     }
 }

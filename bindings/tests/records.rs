@@ -69,7 +69,10 @@ fn a_step_record_is_read_where_the_release_has_it() {
             "{name}"
         );
         assert_eq!(
-            (view.cpu_bind().as_deref(), view.mem_bind().as_deref()),
+            (
+                view.cpu_bind(64).unwrap().as_deref(),
+                view.mem_bind(64).unwrap().as_deref()
+            ),
             (Some("this is cpu_bind"), Some("this is mem_bind"))
         );
         assert_eq!(
@@ -121,15 +124,20 @@ fn a_step_tells_its_kind_its_request_and_its_environment() {
             .put_pointer("env", fakes::new_env(&["A=1", "B=2"]));
         let mut view = step(&mut bytes, &variant);
         view.set_cpu_bind_type(0x2102);
-        view.env_set("B", "3").unwrap();
-        view.env_set("C", "4").unwrap();
+        let change = slurm_sys::views::Change {
+            prefix: "",
+            remove: &[],
+            set: &[("B", "3"), ("C", "4")],
+            reserve: &[],
+        };
+        view.env_change(&change).unwrap();
         assert_eq!(view.launch_request().unwrap().ntasks(), 77);
         assert_eq!(
             [
-                view.env_get("A"),
-                view.env_get("B"),
-                view.env_get("C"),
-                view.env_get("D")
+                view.env_get("A", 64),
+                view.env_get("B", 64),
+                view.env_get("C", 64),
+                view.env_get("D", 64)
             ]
             .map(Option::unwrap_or_default),
             ["1", "3", "4", ""]
@@ -300,7 +308,7 @@ fn slurm_conf_is_read_where_the_release_has_it() {
             conf.task_plugin(),
             conf.plugindir(),
             conf.plugstack(),
-            conf.slurmd_params(),
+            conf.slurmd_params(fakes::symbols()),
             conf.slurmd_spooldir(),
             conf.cluster_name(),
         ];

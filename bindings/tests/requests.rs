@@ -3,10 +3,12 @@
 mod common;
 
 use common::{Bytes, Variant, fakes, variants};
-use slurm_sys::views::SpankOption;
+use slurm_sys::views::{Change, SpankOption};
 use slurm_sys::{BatchRequest, CoreSpec, Error, LaunchRequest, StepKind};
 use std::ffi::{c_char, c_void};
 
+/// More than any text here has.
+const LIMIT: usize = 64;
 const LAUNCH: &str = "launch_tasks_request_msg_t";
 const BATCH: &str = "batch_job_launch_msg_t";
 
@@ -83,8 +85,16 @@ fn every_number_and_text_of_a_launch_request_is_read_where_the_release_has_it() 
             Some(CoreSpec::Threads(3)),
             "{name}"
         );
-        assert_eq!(request.cpu_bind().as_deref(), Some("0x3,0xC"), "{name}");
-        assert_eq!(request.mem_bind().as_deref(), Some("0,1"), "{name}");
+        assert_eq!(
+            request.cpu_bind(LIMIT).unwrap().as_deref(),
+            Some("0x3,0xC"),
+            "{name}"
+        );
+        assert_eq!(
+            request.mem_bind(LIMIT).unwrap().as_deref(),
+            Some("0,1"),
+            "{name}"
+        );
         assert_eq!(
             request.complete_nodelist().as_deref(),
             Some("n[1-3]"),
@@ -148,14 +158,17 @@ fn not_given_arrives_as_nothing() {
         );
         assert_eq!(
             (
-                request.cpu_bind(),
-                request.mem_bind(),
+                request.cpu_bind(LIMIT).unwrap(),
+                request.mem_bind(LIMIT).unwrap(),
                 request.complete_nodelist()
             ),
             (None, None, None)
         );
         assert_eq!(
-            (request.env_get("PATH"), request.options().unwrap().len()),
+            (
+                request.env_get("PATH", LIMIT),
+                request.options("berth", LIMIT).unwrap().len()
+            ),
             (None, 0)
         );
         assert!(!request.overcommit() && !request.no_alloc() && !request.external_launcher());
@@ -224,7 +237,10 @@ fn a_new_binding_replaces_text_and_bits_and_leaks_nothing() {
         request.set_cpu_bind(0x0101, Some("0x00FF,0xFF00")).unwrap();
         request.set_mem_bind(0x10, Some("0x1")).unwrap();
         request.set_cpus_per_task(3);
-        assert_eq!(request.cpu_bind().as_deref(), Some("0x00FF,0xFF00"));
+        assert_eq!(
+            request.cpu_bind(LIMIT).unwrap().as_deref(),
+            Some("0x00FF,0xFF00")
+        );
         assert_eq!(
             (
                 bytes.get("cpu_bind_type"),
@@ -262,11 +278,14 @@ fn options_of_all_spank_plugins_are_listed() {
             argument.map(|argument| item.put_text("optarg", argument).base());
             item
         };
+        let long = format!("{}:berth", "x".repeat(300));
         let mut items = [
             item(0x4400, "binding:berth", Some("linear:2")),
             item(0x4401, "other:berth", None),
             item(0x4400, "no-plugin", None),
             item(0x4400, "flag:auks", None),
+            item(0x4400, "flag:berth", None),
+            item(0x4400, &long, Some("x")),
         ];
         let list: Vec<*mut c_void> = items
             .iter_mut()
@@ -275,17 +294,15 @@ fn options_of_all_spank_plugins_are_listed() {
             .collect();
         let mut bytes = Bytes::new(&variant, LAUNCH);
         bytes.put_pointer("options", &raw const list);
-        let option = |option: &str, plugin: &str, argument: Option<&str>| SpankOption {
+        let option = |option: &str, argument: Option<&str>| SpankOption {
             option: option.into(),
-            plugin: plugin.into(),
             argument: argument.map(str::to_owned),
         };
-        let expected = vec![
-            option("binding", "berth", Some("linear:2")),
-            option("flag", "auks", None),
-        ];
+        let expected = vec![option("binding", Some("linear:2")), option("flag", None)];
         assert_eq!(
-            launch(&mut bytes, &variant).options().unwrap(),
+            launch(&mut bytes, &variant)
+                .options("berth", LIMIT)
+                .unwrap(),
             expected,
             "{}",
             variant.name()
@@ -357,15 +374,37 @@ fn null_is_no_view_and_a_missing_function_is_named() {
         Err(Error::MissingSymbol("slurm_xcalloc"))
     );
     assert_eq!(
-        request.env_set("A", "b"),
-        Err(Error::MissingSymbol("env_array_overwrite"))
+        request.env_change(&Change {
+            prefix: "",
+            remove: &[],
+            set: &[("A", "b")],
+            reserve: &[],
+        }),
+        Err(Error::MissingSymbol("slurm_xcalloc"))
     );
     assert_eq!(
-        request.options().err(),
+        request.options("berth", LIMIT).err(),
         Some(Error::MissingSymbol("slurm_list_for_each"))
     );
     assert_eq!(
         request.cred().err(),
         Some(Error::MissingSymbol("slurm_cred_get_args"))
     );
+}
+
+#[test]
+fn bits_that_no_release_or_an_earlier_one_has_are_told() {
+    for variant in variants() {
+        let had_rank = !variant.json["constants"]["CPU_BIND_RANK"].is_null();
+        let mut bytes = Bytes::new(&variant, LAUNCH);
+        for (bits, unknown) in [
+            (0x2105, 0),
+            (0x9001, 0x9000),
+            (0x41, if had_rank { 0 } else { 0x40 }),
+        ] {
+            bytes.put("cpu_bind_type", bits);
+            let told = launch(&mut bytes, &variant).unknown_binding_bits();
+            assert_eq!(told, unknown, "{} {bits:#x}", variant.name());
+        }
+    }
 }

@@ -301,9 +301,6 @@ fn unsound_requests_are_told_in_words() {
         says("task id 4, expected ids below 4", 1, &|bytes| {
             bytes.put("ntasks", 4);
         });
-        says("CPU binding bits 0x9000", 1, &|bytes| {
-            bytes.put("cpu_bind_type", 0x9001);
-        });
         says("the credential at 0x0", 1, &|bytes| {
             bytes.put("cred", 0);
         });
@@ -312,16 +309,5 @@ fn unsound_requests_are_told_in_words() {
             text.contains("node z was looked for") && text.contains("a,b,c"),
             "{text}"
         );
-    }
-}
-
-#[test]
-fn bits_that_left_slurm_are_unknown_after_that() {
-    for variant in variants() {
-        let had_rank = !variant.json["constants"]["CPU_BIND_RANK"].is_null();
-        let result = check_launch(&variant, "a", 0, |bytes| {
-            bytes.put("cpu_bind_type", 0x41);
-        });
-        assert_eq!(result.is_ok(), had_rank, "{} {result:?}", variant.name());
     }
 }

@@ -40,7 +40,7 @@ pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
         return SUCCESS;
     };
     if is_refused() {
-        tell(&format!("the script is not started: {}", step.note));
+        tell(&format!("{} is not started: {}", step.program(), step.note));
         return SUCCESS;
     }
     if let Some(account) = step.account.as_mut().filter(|_| local_id == 0) {
@@ -62,7 +62,8 @@ type Here<'a> = (Slurmish, &'a StepRecord<'a>);
 fn bind(step: &mut Step, local_id: u32, task: TaskInfo, here: Here<'_>) -> c_int {
     let wanted = match &step.intent {
         Intent::Bind(sets) => sets.get(local_id as usize).cloned(),
-        Intent::Leave | Intent::Unplanned => None,
+        Intent::Own(own) => Some(own.clone()).filter(|own| !own.is_empty()),
+        Intent::Leave => None,
     };
     let Some(wanted) = wanted else {
         show(step, task, here, &granted(task), false);

@@ -5,24 +5,24 @@
 use std::ffi::c_void;
 
 use berth_host::ledger::Kind;
+use berth_placement::bounded::shown;
+use berth_placement::limits::{BINDING_BYTES, MAX_ENTRIES, USER_TEXT};
 use berth_placement::{
     Binding, CpuBind, Plan, RefusalKind, Request,
     binding::{Instance, Strategy},
     plan_batch,
 };
 use libc::c_int;
-use slurm_sys::{BatchRequest, SlurmConf};
+use slurm_sys::{BatchRequest, SlurmConf, SlurmdConf};
 
+use crate::accounting::Planned;
 use crate::guard::SUCCESS;
-use crate::launch::{ENV_BOUND, ENV_NOTE, ENV_REQUEST, ENV_RULE, Stop, describe, here, join};
-use crate::node_counts::each_node;
+use crate::handover::{Handover, Outcome};
+use crate::launch::{Stop, here, join};
+use crate::seal::{self, ENV_HANDOVER, Whose};
 use crate::settings::{self, Settings};
 use crate::standing::{self, Slurmish};
-use crate::task_env::ENV_CHOSEN;
 use crate::{accounting, convert, counting, node, spank_option};
-
-/// Value of `BERTH_BOUND` with which slurmstepd must not start the script.
-pub(crate) const REFUSED: &str = "refused";
 
 /// `task_p_slurmd_batch_request`.
 ///
@@ -42,13 +42,17 @@ pub(crate) unsafe fn hook(request: *mut c_void) -> c_int {
         Ok(()) => {}
         Err(Stop::Aside(why)) => log::error!("step={}.batch: {why}", batch.job_id()),
         Err(Stop::Refused(_, why)) => {
+            let why = shown(USER_TEXT, why);
             log::info!("step={}.batch bound=refused why={why:?}", batch.job_id());
             counting::refused(slurm);
-            let marked = batch
-                .env_set(ENV_BOUND, REFUSED)
-                .and_then(|()| batch.env_set(ENV_NOTE, &why));
-            if let Err(why) = marked {
-                log::error!("{why}");
+            let refused = Handover {
+                outcome: Outcome::Refused,
+                note: why,
+                ..Handover::default()
+            };
+            if let Err(Stop::Aside(why) | Stop::Refused(_, why)) = pass(slurm, &mut batch, &refused)
+            {
+                log::error!("step={}.batch: {why}", batch.job_id());
             }
         }
     }
@@ -71,7 +75,7 @@ fn script(slurm: Slurmish, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
     let binding = binding(batch, &settings)?;
     let tasks = binding
         .as_ref()
-        .and_then(|binding| tasks(binding, nodes, |name| batch.env_get(name)));
+        .and_then(|binding| tasks(binding, batch.ntasks(), nodes));
     let mut ask = Request {
         cpu_bind: CpuBind::default(),
         tasks: tasks.unwrap_or(1),
@@ -83,7 +87,7 @@ fn script(slurm: Slurmish, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
     };
     let host = node::host(slurm, &conf);
     let table = node::table(&host, ask.rules.fixes);
-    let (plan, note) = if ask.binding.is_some() {
+    let planned = if ask.binding.is_some() {
         let who = accounting::Who {
             settings: &settings,
             node_name: &node_name,
@@ -94,62 +98,66 @@ fn script(slurm: Slurmish, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
             plan_batch(ask, &host)
         })?
     } else {
-        (plan_batch(&ask, &host)?, String::new())
+        Planned::alone(plan_batch(&ask, &host)?)
     };
-    write(slurm, batch, &ask, &plan, &note)
+    let settle = planned.unsettled;
+    let mut handover = Handover {
+        note: shown(USER_TEXT, join(planned.notes(), planned.said.clone())),
+        settle: settle.then(|| accounting::settle(&ask, &host, false)),
+        ..Handover::default()
+    };
+    handover.decided(&ask, &planned.plan);
+    write(slurm, batch, &planned.plan)?;
+    pass(slurm, batch, &handover)
 }
 
 /// `--binding` binds the script of a job with one task; others keep the
 /// allocation, and their sruns inherit the request.
 fn binding(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Binding>, Stop> {
-    let Some(text) = spank_option::of_batch(|name| batch.env_get(name)) else {
+    // One byte more than a binding has: its reader then says that it is too long.
+    let Some(text) = spank_option::of_batch(|name| batch.env_get(name, BINDING_BYTES + 1)) else {
         return Ok(None);
     };
     let binding: Binding = text
         .parse()
         .map_err(|why| Stop::Refused(RefusalKind::Bind, format!("{why}")))?;
     let wanted = settings.binding && binding.strategy != Strategy::None;
-    let serves = wanted && tasks(&binding, 1, |name| batch.env_get(name)).is_some();
+    let serves = wanted && tasks(&binding, batch.ntasks(), 1).is_some();
     Ok(serves.then_some(binding))
 }
 
 /// For how many tasks of a node a script's `--binding` is planned: one, if the job has one; with
-/// `pe:` those that the parallel environment will start. Otherwise it is the steps' alone.
-pub(crate) fn tasks(
-    binding: &Binding,
-    nodes: u32,
-    env: impl Fn(&str) -> Option<String>,
-) -> Option<u32> {
-    let number = |name: &str| env(name)?.parse::<u32>().ok();
-    let all = number("SLURM_NTASKS").unwrap_or(1);
-    if all <= 1 {
-        return Some(1);
+/// `pe:` those that the parallel environment will start, as evenly as slurmctld lays them out by
+/// default. Otherwise it is the steps' alone. `all` are the job's tasks on all its nodes.
+pub(crate) fn tasks(binding: &Binding, all: u32, nodes: u32) -> Option<u32> {
+    let most = all.div_ceil(nodes.max(1)).min(MAX_ENTRIES);
+    match all {
+        0 | 1 => Some(1),
+        _ => Some(most).filter(|_| binding.instance == Instance::Pe),
     }
-    // slurmd's hook comes before Slurm says how many tasks each node has.
-    let of_nodes = env("SLURM_TASKS_PER_NODE").unwrap_or_default();
-    let most = each_node(&of_nodes).unwrap_or_default().most();
-    let each = || number("SLURM_NTASKS_PER_NODE").unwrap_or(all.div_ceil(nodes.max(1)));
-    Some(most.unwrap_or_else(each)).filter(|_| binding.instance == Instance::Pe)
 }
 
-fn write(
-    slurm: Slurmish,
-    batch: &mut BatchRequest<'_>,
-    ask: &Request,
-    plan: &Plan,
-    ledger_note: &str,
-) -> Result<(), Stop> {
+fn write(slurm: Slurmish, batch: &mut BatchRequest<'_>, plan: &Plan) -> Result<(), Stop> {
     let c = &slurm.layout.constants;
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) };
     let site = conf.map_or(0, |conf| conf.task_plugin_param());
     let bits = c.CPU_BIND_MASK | (site & c.CPU_BIND_VERBOSE);
-    batch.set_cpu_bind(bits as u16, plan.message.text())?;
-    batch.env_set(ENV_BOUND, if plan.is_bound() { "1" } else { "0" })?;
-    batch.env_set(ENV_REQUEST, &describe(ask))?;
-    batch.env_set(ENV_RULE, &plan.rule.to_string())?;
-    batch.env_set(ENV_NOTE, &join(&plan.notes, [ledger_note.into()]))?;
-    let chosen = plan.chosen.as_ref().map(ToString::to_string);
-    batch.env_set(ENV_CHOSEN, &chosen.unwrap_or_default())?;
-    Ok(())
+    Ok(batch.set_cpu_bind(bits as u16, plan.message.text())?)
+}
+
+/// The handover into the script's environment, with slurmd's mark.
+fn pass(slurm: Slurmish, batch: &mut BatchRequest<'_>, handover: &Handover) -> Result<(), Stop> {
+    // SAFETY: the layout is the running release's, and the view ends here.
+    let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
+    let node_name = conf.and_then(|conf| conf.node_name()).unwrap_or_default();
+    let whose = Whose {
+        node_name: &node_name,
+        step: batch.step_id(),
+        uid: batch.cred()?.uid(),
+    };
+    let key = seal::key_of_slurmd(&node_name);
+    let sealed = key.map(|key| seal::sealed(handover, &whose, &key));
+    let set = sealed.as_deref().map(|sealed| (ENV_HANDOVER, sealed));
+    Ok(batch.env_change(&seal::instead(set.as_slice()))?)
 }

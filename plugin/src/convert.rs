@@ -2,8 +2,9 @@
 //! In: the view, the node's cores in the credential. Out: `Request`, or a text.
 //! Bits and numbers only; every word about placement is `berth-placement`'s.
 
+use berth_placement::limits::{LEAST_MASK_WIDTH, LIST_BYTES};
 use berth_placement::{
-    AcrossHosts, Allocation, CoreIdx, CoreSpec, CpuBind, Distribution, Level, MemBind, Mode,
+    AcrossHosts, Allocation, CoreIdx, CoreSpec, CpuBind, Distribution, Host, Level, MemBind, Mode,
     Occupied, Order, Request, Rules,
 };
 use slurm_sys::{LaunchRequest, Layout, NodeCores, SlurmConf};
@@ -17,16 +18,20 @@ use crate::standing::Slurmish;
 /// A list that cannot be read, as a text for the user.
 pub(crate) fn request(
     launch: &LaunchRequest<'_>,
-    tasks: u32,
-    allocation: Allocation,
+    (tasks, allocation): (u32, Allocation),
     rules: Rules,
-    layout: &Layout,
+    (layout, width): (&Layout, u32),
 ) -> Result<Request, String> {
     let bits = u32::from(launch.cpu_bind_type());
+    // Beside a level the text is the keyword, and any length of it is as good.
+    let text = match has_list(bits, layout) {
+        true => launch.cpu_bind(LIST_BYTES).map_err(|why| why.to_string())?,
+        false => None,
+    };
     Ok(Request {
         tasks,
         cpus_per_task: u32::from(launch.cpus_per_task().max(1)),
-        cpu_bind: cpu_bind(bits, launch.cpu_bind().as_deref(), layout)?,
+        cpu_bind: cpu_bind(bits, text.as_deref(), (layout, width))?,
         distribution: distribution(launch.task_dist(), layout),
         threads_per_core: launch.threads_per_core().map(u32::from),
         ntasks_per_core: launch.ntasks_per_core().map(u32::from),
@@ -40,6 +45,15 @@ pub(crate) fn request(
         allocation,
         rules,
     })
+}
+
+/// How wide a mask in a launch request may be on this node.
+pub(crate) fn mask_width(host: &Host) -> u32 {
+    let map = host.shape.map.iter().map(|cpu| cpu.0 + 1).max();
+    let machine = host.machine.as_ref();
+    let highest = machine.and_then(|machine| machine.cpus().highest());
+    let width = map.unwrap_or(0).max(highest.map_or(0, |cpu| cpu.0 + 1));
+    width.max(LEAST_MASK_WIDTH)
 }
 
 /// The cores of a step or job as an allocation.
@@ -85,7 +99,11 @@ pub(crate) fn core_spec(given: Option<slurm_sys::CoreSpec>) -> CoreSpec {
 
 /// `--cpu-bind` from its bits. The text counts only beside a mode that has a
 /// list: beside a level it still holds the keyword.
-fn cpu_bind(bits: u32, text: Option<&str>, layout: &Layout) -> Result<CpuBind, String> {
+fn cpu_bind(
+    bits: u32,
+    text: Option<&str>,
+    (layout, width): (&Layout, u32),
+) -> Result<CpuBind, String> {
     let is = |bit: u32| bits & bit != 0;
     let c = &layout.constants;
     let level = [
@@ -99,14 +117,23 @@ fn cpu_bind(bits: u32, text: Option<&str>, layout: &Layout) -> Result<CpuBind, S
             .into_iter()
             .find(|(bit, _)| is(*bit))
             .map(|(_, level)| level),
-        mode: mode(bits, text, layout)?,
+        mode: mode(bits, text, (layout, width))?,
         one_thread: is(c.CPU_BIND_ONE_THREAD_PER_CORE),
         verbose: is(c.CPU_BIND_VERBOSE),
     })
 }
 
+fn has_list(bits: u32, layout: &Layout) -> bool {
+    let c = &layout.constants;
+    bits & (c.CPU_BIND_MASK | c.CPU_BIND_MAP | c.CPU_BIND_LDMASK | c.CPU_BIND_LDMAP) != 0
+}
+
 /// The mode that wins, in the order in which `get_cpuset` looks.
-pub(crate) fn mode(bits: u32, text: Option<&str>, layout: &Layout) -> Result<Option<Mode>, String> {
+pub(crate) fn mode(
+    bits: u32,
+    text: Option<&str>,
+    (layout, width): (&Layout, u32),
+) -> Result<Option<Mode>, String> {
     let is = |bit: u32| bits & bit != 0;
     let c = &layout.constants;
     let list = [
@@ -130,7 +157,7 @@ pub(crate) fn mode(bits: u32, text: Option<&str>, layout: &Layout) -> Result<Opt
     let text = text.filter(|text| !text.is_empty()).ok_or_else(|| {
         format!("--cpu-bind={name} came without its list; give one, as in --cpu-bind={name}:0,1")
     })?;
-    let read = Mode::read(name, text).unwrap_or(Ok(Mode::Free));
+    let read = Mode::read_within(name, text, width).unwrap_or(Ok(Mode::Free));
     read.map(Some)
         .map_err(|why| format!("--cpu-bind={name}: {why}"))
 }

@@ -9,13 +9,11 @@ use berth_host::counters::{self, Counters, Facts, State};
 use berth_placement::Fixes;
 use slurm_sys::SlurmdConf;
 
+use crate::handover::Outcome;
 use crate::settings::{self, Settings};
 use crate::standing::{self, Slurmish};
 use crate::step::{Intent, Step};
 use crate::{announce, worker};
-
-/// How the rule of a `--binding` begins that was not available.
-const FAILED_BINDING: &str = "binding-failed";
 
 /// What slurmd's hooks have counted and nobody has written yet.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
@@ -90,8 +88,8 @@ pub(crate) fn publish() {
 pub(crate) fn ended(step: &Step) {
     let tasks = u64::from(step.node_tasks);
     let applied = u64::from(step.applied).min(tasks);
-    let has_failed = step.rule.starts_with(FAILED_BINDING);
-    let is_bound = matches!(step.intent, Intent::Bind(_) | Intent::Unplanned) && !has_failed;
+    let has_failed = step.outcome == Outcome::Failed;
+    let is_bound = matches!(step.intent, Intent::Bind(_)) && !has_failed;
     let bound = if is_bound { applied } else { 0 };
     let counts = Counters {
         launches: 1,

@@ -26,12 +26,31 @@ pub(crate) fn guard(hook: &'static str, work: impl FnOnce() -> c_int) -> c_int {
         Ok(code) => code,
         Err(_) => {
             log::error!(
-                "{hook} stopped at a bug of berth's (the line before says where); this step goes \
-                 on without that part of its binding: please report both lines"
+                "internal error in berth ({hook}), location in the previous line; this step goes on \
+                 without that part of its binding; please report both lines"
             );
             SUCCESS
         }
     }
+}
+
+/// The same, with what is to be done after a panic.
+pub(crate) fn guard_or(
+    hook: &'static str,
+    work: impl FnOnce() -> c_int,
+    after_panic: impl FnOnce(),
+) -> c_int {
+    let mut done = false;
+    let code = guard(hook, || {
+        let code = work();
+        done = true;
+        code
+    });
+    // A second panic is logged by the panic hook, and ends here too.
+    if !done && catch_unwind(AssertUnwindSafe(after_panic)).is_err() {
+        log::error!("{hook}: internal error in berth while it stood aside");
+    }
+    code
 }
 
 /// The same between fork and exec, where nothing may be logged or locked.

@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_void};
 
 use libc::{c_int, pid_t};
 
-use crate::guard::{SUCCESS, guard, guard_in_child, prepare};
+use crate::guard::{SUCCESS, guard, guard_in_child, guard_or, prepare};
 use crate::{apply, batch, counting, launch, node, shadow, step, task_memory, worker};
 
 /// A hook that has nothing to do here.
@@ -63,10 +63,13 @@ pub unsafe extern "C" fn task_p_slurmd_launch_request(
     node_id: u32,
     err_msg: *mut *mut c_char,
 ) -> c_int {
-    // SAFETY: slurmd's promise, passed on.
-    guard("task_p_slurmd_launch_request", || unsafe {
-        launch::hook(request, node_id, err_msg)
-    })
+    guard_or(
+        "task_p_slurmd_launch_request",
+        // SAFETY: slurmd's promise, passed on.
+        || unsafe { launch::hook(request, node_id, err_msg) },
+        // SAFETY: the same.
+        || unsafe { launch::after_panic(request) },
+    )
 }
 
 /// slurmd: plan a batch script.

@@ -10,6 +10,8 @@ use slurm_sys::LaunchRequest;
 
 /// The mark of the step's list; empty where there is none.
 pub(crate) const ENV_MARK: &str = "BERTH_CPU_BIND";
+/// A mark's digits.
+const MARK_BYTES: usize = 16;
 
 /// Takes a list that came back for one that was not given; says whether it did.
 /// Source: `setup_env` gives a task its step's list, `_setup_env_args` of srun reads it.
@@ -18,7 +20,7 @@ pub(crate) fn forget(ask: &mut Request, launch: &LaunchRequest<'_>) -> bool {
         return false;
     }
     let mark = ask.cpu_bind.mode.as_ref().and_then(of_mode);
-    let came_back = mark.is_some() && launch.env_get(ENV_MARK) == mark;
+    let came_back = mark.is_some() && launch.env_get(ENV_MARK, MARK_BYTES) == mark;
     if came_back {
         ask.cpu_bind.mode = None;
     }
@@ -46,10 +48,10 @@ pub(crate) fn mark(ask: &Request, plan: &Plan) -> String {
 }
 
 /// Of sets, not of their text: srun drops each mask's `0x`.
-fn of_mode(mode: &Mode) -> Option<String> {
+pub(crate) fn of_mode(mode: &Mode) -> Option<String> {
     match mode {
-        Mode::MaskCpu(list) => Some(of(list)),
-        Mode::MapCpu(list) => Some(of(list)),
+        Mode::MaskCpu(list) => Some(of(list.iter())),
+        Mode::MapCpu(list) => Some(of(list.iter())),
         _ => None,
     }
 }

@@ -7,6 +7,8 @@ use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use berth_host::StateDir;
+use berth_placement::bounded::{Bounded, shown};
+use berth_placement::limits::{BINDING_BYTES, DESCRIBED_REQUEST, LIST_BYTES, USER_TEXT};
 use berth_placement::{
     Binding, Host, Message, Note, Plan, PuTable, Refusal, RefusalKind, Request, binding::Strategy,
     plan, plan_unwritten,
@@ -16,23 +18,20 @@ use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
 use slurm_sys::views::SpankOption;
 use slurm_sys::{LaunchRequest, Layout, SlurmdConf, StepId};
 
+use crate::accounting::Planned;
 use crate::guard::SUCCESS;
+use crate::handover::{Handover, Outcome};
+use crate::identity::NAME;
+use crate::seal::{self, ENV_HANDOVER, Whose};
 use crate::settings::{self, Settings};
 use crate::slurm_log::VERBOSE;
 use crate::standing::{self, Slurmish};
-use crate::task_env::ENV_CHOSEN;
 use crate::{
     accounting, convert, counting, inherited, memory, message, node, shadow, spank_option,
 };
 
-/// The environment in which a plan travels to slurmstepd and to the tasks.
-pub(crate) const ENV_BOUND: &str = "BERTH_BOUND";
-/// What was asked.
-pub(crate) const ENV_REQUEST: &str = "BERTH_REQUEST";
-/// The rule that decided.
-pub(crate) const ENV_RULE: &str = "BERTH_RULE";
-/// What the user should know; empty for nothing.
-pub(crate) const ENV_NOTE: &str = "BERTH_NOTE";
+/// Whether a launch request has passed the checks in this process, so that the table is right.
+static PROVEN: AtomicBool = AtomicBool::new(false);
 
 /// `task_p_slurmd_launch_request`.
 ///
@@ -53,9 +52,11 @@ pub(crate) unsafe fn hook(request: *mut c_void, node_id: u32, err_msg: *mut *mut
         Ok(()) => SUCCESS,
         Err(Stop::Aside(why)) => {
             log::error!("{}: {why}", name(launch.step_id()));
+            stand_aside(&mut launch);
             SUCCESS
         }
         Err(Stop::Refused(kind, why)) => {
+            let why = shown(USER_TEXT, why);
             log::info!("{} bound=refused why={why:?}", name(launch.step_id()));
             counting::refused(slurm);
             // SAFETY: slurmd's place for a text, or null.
@@ -66,6 +67,38 @@ pub(crate) unsafe fn hook(request: *mut c_void, node_id: u32, err_msg: *mut *mut
             }
             code(kind, slurm.layout)
         }
+    }
+}
+
+/// After a panic in the hook.
+///
+/// # Safety
+/// As for [`hook`].
+pub(crate) unsafe fn after_panic(request: *mut c_void) {
+    let Some(slurm) = standing::working() else {
+        return;
+    };
+    // SAFETY: slurmd owns the request and keeps it until the hook returns; the
+    // layout is the running release's.
+    let launch = unsafe { LaunchRequest::from_raw(request, slurm.layout, slurm.symbols) };
+    if let Some(mut launch) = launch {
+        stand_aside(&mut launch);
+    }
+}
+
+/// Leaves the step to slurmstepd, which keeps its tasks to the step's own CPUs: what a user's
+/// client wrote is taken out of the message. Where no record has passed its check yet, the table
+/// may be wrong and nothing is written; slurmstepd finds no mark and applies nothing then.
+fn stand_aside(launch: &mut LaunchRequest<'_>) {
+    if !PROVEN.load(Ordering::Relaxed) {
+        return;
+    }
+    let cleared = launch
+        .set_cpu_bind(0, None)
+        .and_then(|()| launch.set_mem_bind(0, None))
+        .and_then(|()| launch.env_change(&seal::instead(&[])));
+    if let Err(why) = cleared {
+        log::error!("{}: {why}", name(launch.step_id()));
     }
 }
 
@@ -96,59 +129,115 @@ fn step(slurm: Slurmish, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result
         return Ok(());
     };
     let index = check(launch, node_id, &node_name).map_err(Stop::Aside)?;
-    let allocation = {
+    let (allocation, uid) = {
         let cred = launch.cred()?;
         let cores = cred.node_cores(index)?;
-        convert::allocation(cred.step_cores(&cores)?, &cores)
+        (
+            convert::allocation(cred.step_cores(&cores)?, &cores),
+            cred.uid(),
+        )
     };
-    let refused = |why: String| Stop::Refused(RefusalKind::Bind, why);
-    let tasks = u32::from(launch.tasks_here(node_id).unwrap_or(0));
-    let rules = convert::rules(slurm, &settings);
-    let mut ask =
-        convert::request(launch, tasks, allocation, rules, slurm.layout).map_err(refused)?;
-    let inherited = inherited::forget(&mut ask, launch);
-    let options = launch.options().unwrap_or_default();
-    let overlaps = spank_option::overlaps(&options);
-    let (binding, binding_note) = binding(launch, &options, &settings).map_err(refused)?;
-    ask.binding = binding;
-    let (mem_bind, memory_note) = memory::asked(launch, slurm.layout).map_err(refused)?;
-    ask.mem_bind = mem_bind;
+    let id = launch.step_id();
+    let whose = Whose {
+        node_name: &node_name,
+        step: id,
+        uid,
+    };
     let host = node::host(slurm, &conf);
     if host.shape.map.is_empty() {
         return Err(Stop::Aside("slurmd has no map of its CPUs".into()));
     }
+    let tasks = u32::from(launch.tasks_here(node_id).unwrap_or(0));
+    let asked = asked(slurm, launch, &settings, (tasks, allocation), &host)?;
+    let mut ask = asked.request;
     let table = node::table(&host, ask.rules.fixes);
     if settings.shadow {
-        shadow::compare(&name(launch.step_id()), &ask, &host, &plan(&ask, &host));
+        shadow::compare(&name(id), &ask, &host, &plan(&ask, &host));
     }
-    let id = launch.step_id();
     let who = accounting::Who {
         settings: &settings,
         node_name: &node_name,
         step: accounting::step(id),
-        kind: accounting::kind(id, overlaps),
+        kind: accounting::kind(id, asked.overlaps),
     };
-    let (plan, ledger_note) = planned(&who, &mut ask, &host, &table)?;
-    let memory_note = memory_note.unwrap_or_default().into();
-    let others = [ledger_note, binding_note.unwrap_or_default(), memory_note];
-    let notes = join(&plan.notes, others);
-    if inherited {
+    let planned = planned(&who, &mut ask, &host, &table)?;
+    if asked.inherited {
         let modes = message::modes(slurm.layout);
         launch.set_cpu_bind(launch.cpu_bind_type() & !(modes as u16), None)?;
     }
+    let said = asked.notes.into_iter().chain(planned.said.clone());
+    let notes = join(planned.notes(), said);
+    let handover = Handover {
+        note: shown(USER_TEXT, notes),
+        settle: planned
+            .unsettled
+            .then(|| accounting::settle(&ask, &host, asked.overlaps)),
+        ..Handover::default()
+    };
     let cores_only = host.shape.cpus_are_cores;
-    write(slurm, launch, &ask, &plan, cores_only, &notes)
+    write(
+        slurm,
+        launch,
+        (&ask, &planned.plan),
+        cores_only,
+        (handover, &whose),
+    )
 }
 
-/// The plan, and what the user should know of the ledger: only a `--binding` looks there.
+/// What a launch request asks for.
+struct Asked {
+    request: Request,
+    /// Whether its list was that of the step around it.
+    inherited: bool,
+    overlaps: bool,
+    /// What the user should know of it.
+    notes: Vec<String>,
+}
+
+/// Reads a launch request: nonsense is refused, for a client other than srun may have sent it.
+fn asked(
+    slurm: Slurmish,
+    launch: &LaunchRequest<'_>,
+    settings: &Settings,
+    (tasks, allocation): (u32, berth_placement::Allocation),
+    host: &Host,
+) -> Result<Asked, Stop> {
+    let refused = |why: String| Stop::Refused(RefusalKind::Bind, why);
+    let unknown = launch.unknown_binding_bits();
+    if unknown != 0 {
+        return Err(refused(format!(
+            "the launch request has CPU binding bits {unknown:#x}, which this Slurm does not know; \
+             start the step with this cluster's own srun"
+        )));
+    }
+    let rules = convert::rules(slurm, settings);
+    let width = convert::mask_width(host);
+    let mut request = convert::request(launch, (tasks, allocation), rules, (slurm.layout, width))
+        .map_err(refused)?;
+    let inherited = inherited::forget(&mut request, launch);
+    let options = launch.options(NAME, BINDING_BYTES).unwrap_or_default();
+    let (binding, binding_note) = binding(launch, &options, settings).map_err(refused)?;
+    request.binding = binding;
+    let (mem_bind, memory_note) = memory::asked(launch, slurm.layout).map_err(refused)?;
+    request.mem_bind = mem_bind;
+    let notes = [binding_note, memory_note.map(String::from)];
+    Ok(Asked {
+        request,
+        inherited,
+        overlaps: spank_option::overlaps(&options),
+        notes: notes.into_iter().flatten().collect(),
+    })
+}
+
+/// The plan: only a `--binding` looks at the ledger.
 fn planned(
     who: &accounting::Who<'_>,
     ask: &mut Request,
     host: &Host,
     table: &PuTable,
-) -> Result<(Plan, String), Refusal> {
+) -> Result<Planned, Refusal> {
     if ask.binding.is_none() {
-        return Ok((plan_unwritten(ask, host, table)?, String::new()));
+        return Ok(Planned::alone(plan_unwritten(ask, host, table)?));
     }
     accounting::plan(who, ask, (host, table), |ask| {
         plan_unwritten(ask, host, table)
@@ -171,12 +260,11 @@ pub(crate) fn here(
 /// The sanity checks; once one request has passed, the kernel need not look at
 /// every pointer again. Gives this node's place in the credential.
 fn check(launch: &LaunchRequest<'_>, node_id: u32, node_name: &str) -> Result<u32, String> {
-    static PASSED: AtomicBool = AtomicBool::new(false);
-    if PASSED.load(Ordering::Relaxed) {
+    if PROVEN.load(Ordering::Relaxed) {
         return launch_is_still_sane(launch, node_id, node_name);
     }
     let index = launch_is_sane(launch, node_id, node_name)?;
-    PASSED.store(true, Ordering::Relaxed);
+    PROVEN.store(true, Ordering::Relaxed);
     Ok(index)
 }
 
@@ -205,8 +293,9 @@ fn binding(
         return Ok((Some(binding), None));
     }
     let note = format!(
-        "--binding={binding} is not honoured on this node (binding=off); leave it out, or ask the \
-         administrator"
+        "--binding={} is not honoured on this node (binding=off); leave it out, or ask the \
+         administrator",
+        shown(USER_TEXT / 4, binding)
     );
     Ok((None, Some(note)))
 }
@@ -214,21 +303,15 @@ fn binding(
 fn write(
     slurm: Slurmish,
     launch: &mut LaunchRequest<'_>,
-    ask: &Request,
-    plan: &Plan,
+    (ask, plan): (&Request, &Plan),
     cpus_are_cores: bool,
-    notes: &str,
+    (mut handover, whose): (Handover, &Whose<'_>),
 ) -> Result<(), Stop> {
-    let bits = message::bits(
-        launch.cpu_bind_type().into(),
-        plan,
-        cpus_are_cores,
-        slurm.layout,
-    );
+    let came = launch.cpu_bind_type().into();
+    let bits = message::bits(came, plan, cpus_are_cores, slurm.layout);
     if plan.cpus_per_task != ask.cpus_per_task {
         launch.set_cpus_per_task(plan.cpus_per_task as u16);
     }
-    let request = describe(ask);
     match &plan.message {
         // A list of the user's own stays as it came.
         Message::AsAsked(_) => launch.set_cpu_bind_type(bits as u16),
@@ -240,40 +323,51 @@ fn write(
         })?,
         message => launch.set_cpu_bind(bits as u16, message.text())?,
     }
-    let rule = plan.rule.to_string();
-    let chosen = plan.chosen.as_ref().map(ToString::to_string);
-    let chosen = chosen.unwrap_or_default();
-    let mark = inherited::mark(ask, plan);
-    let mut variables = vec![
-        (inherited::ENV_MARK, mark.as_str()),
-        (ENV_NOTE, notes),
-        (ENV_BOUND, if plan.is_bound() { "1" } else { "0" }),
-        (ENV_REQUEST, &request),
-        (ENV_RULE, &rule),
-        (ENV_CHOSEN, &chosen),
-    ];
-    let memory = memory::write(launch, ask, plan, slurm.layout)?;
-    variables.extend(memory.iter().map(|(name, value)| (*name, value.as_str())));
-    launch.env_set_all(&variables)?;
+    memory::write(launch, plan, slurm.layout)?;
+    handover.decided(ask, plan);
+    let key = seal::key_of_slurmd(whose.node_name);
+    let sealed = key.map(|key| seal::sealed(&handover, whose, &key));
+    let set = sealed.as_deref().map(|sealed| (ENV_HANDOVER, sealed));
+    launch.env_change(&seal::instead(set.as_slice()))?;
     if log::log_enabled!(log::Level::Debug) {
         log::debug!(
-            "{} request={request:?} rule={rule} masks={}",
+            "{} request={:?} rule={} masks={}",
             name(launch.step_id()),
-            launch.cpu_bind().as_deref().unwrap_or("none")
+            handover.request,
+            handover.rule,
+            launch.cpu_bind(LIST_BYTES)?.as_deref().unwrap_or("none")
         );
     }
     Ok(())
 }
 
-/// A request on one line of a log.
-pub(crate) fn describe(ask: &Request) -> String {
-    let mut line = Line(String::with_capacity(LINE));
-    // A line that is full is long enough.
-    let _ = describe_in(ask, &mut line);
-    line.0
+impl Handover {
+    /// Puts in what a plan decided.
+    pub(crate) fn decided(&mut self, ask: &Request, plan: &Plan) {
+        self.outcome = match plan.rule {
+            berth_placement::Rule::BindingFailed => Outcome::Failed,
+            _ if plan.is_bound() => Outcome::Bound,
+            _ => Outcome::Unbound,
+        };
+        self.list = inherited::mark(ask, plan);
+        self.own = plan.own.clone();
+        self.request = describe(ask);
+        self.rule = plan.rule.to_string();
+        self.chosen.clone_from(&plan.chosen);
+        let bound = plan.tasks.iter().any(|task| task.mems.is_some());
+        self.memory = bound.then(|| ask.mem_bind.clone());
+    }
 }
 
-fn describe_in(ask: &Request, line: &mut Line) -> fmt::Result {
+/// A request on one line of a log.
+pub(crate) fn describe(ask: &Request) -> String {
+    let mut line = Bounded::new(DESCRIBED_REQUEST);
+    // A line that is full is long enough.
+    let _ = describe_in(ask, &mut line);
+    line.into_text()
+}
+
+fn describe_in(ask: &Request, line: &mut Bounded) -> fmt::Result {
     write!(
         line,
         "n={} c={} {}",
@@ -300,28 +394,6 @@ fn describe_in(ask: &Request, line: &mut Line) -> fmt::Result {
         write!(line, " binding={binding}")?;
     }
     Ok(())
-}
-
-/// Characters of a request; a list of thousands of masks belongs to the masks, not to the request.
-const LINE: usize = 400;
-
-/// A text that refuses what no longer fits, so that nobody writes on in vain.
-struct Line(String);
-
-impl fmt::Write for Line {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let left = LINE.saturating_sub(self.0.len());
-        let fits = (0..=left.min(text.len()))
-            .rev()
-            .find(|at| text.is_char_boundary(*at));
-        let fits = fits.unwrap_or(0);
-        self.0.push_str(text.get(..fits).unwrap_or_default());
-        if fits < text.len() {
-            Err(fmt::Error)
-        } else {
-            Ok(())
-        }
-    }
 }
 
 /// Everything that the user should know, as one text.

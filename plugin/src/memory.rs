@@ -3,7 +3,8 @@
 //! Source: `get_memset` for the order in which the bits count.
 
 use berth_host::mempolicy;
-use berth_placement::{MemBind, MemPolicy, Plan, Request};
+use berth_placement::limits::LIST_BYTES;
+use berth_placement::{MemBind, MemPolicy, Plan};
 use slurm_sys::{LaunchRequest, Layout};
 
 /// Each task's node mask, by local id; the text that is also the message's.
@@ -28,7 +29,10 @@ pub(crate) fn asked(
     if launch.external_launcher() {
         return Ok((MemBind::default(), None));
     }
-    let text = launch.mem_bind();
+    let text = match has_list(bits, layout) {
+        true => launch.mem_bind(LIST_BYTES).map_err(|why| why.to_string())?,
+        false => None,
+    };
     let mut bind = mem_bind(bits, text.as_deref(), layout)?;
     if let Some(outer) = inherited(launch, &bind) {
         bind.policy = Some(outer);
@@ -80,37 +84,37 @@ fn list(name: &str, text: Option<&str>) -> Result<MemPolicy, String> {
 /// that step was asked for: its masks are for its tasks, perhaps on another node.
 fn inherited(launch: &LaunchRequest<'_>, bind: &MemBind) -> Option<MemPolicy> {
     let policy = bind.policy.as_ref()?;
-    let masks = MemPolicy::read("mask_mem", &launch.env_get(ENV_MASKS)?)?;
+    let masks = MemPolicy::read("mask_mem", &launch.env_get(ENV_MASKS, LIST_BYTES)?)?;
     if masks.ok()? != *policy {
         return None;
     }
-    launch.env_get(ENV_ASKED)?.parse::<MemBind>().ok()?.policy
+    let asked = launch.env_get(ENV_ASKED, LIST_BYTES)?;
+    asked.parse::<MemBind>().ok()?.policy
 }
 
-/// Puts the planned masks into the message; bits and text stay where no memory is bound. Gives
-/// the variables for the tasks.
+fn has_list(bits: u32, layout: &Layout) -> bool {
+    bits & (layout.constants.MEM_BIND_MASK | layout.constants.MEM_BIND_MAP) != 0
+}
+
+/// Puts the planned masks into the message; bits and text stay where no memory is bound.
 ///
 /// # Errors
 /// A record that cannot be changed.
 pub(crate) fn write(
     launch: &mut LaunchRequest<'_>,
-    ask: &Request,
     plan: &Plan,
     layout: &Layout,
-) -> Result<Vec<(&'static str, String)>, slurm_sys::Error> {
-    let variables = |masks, asked| vec![(ENV_MASKS, masks), (ENV_ASKED, asked)];
+) -> Result<(), slurm_sys::Error> {
     let Some(masks) = plan.memory_masks() else {
-        // An outer step's are not this one's.
-        let outer = launch.env_get(ENV_MASKS).unwrap_or_default();
-        return Ok(if outer.is_empty() {
-            Vec::new()
-        } else {
-            variables(String::new(), String::new())
-        });
+        return Ok(());
     };
     let bits = masked(launch.mem_bind_type().into(), layout);
-    launch.set_mem_bind(bits as u16, Some(&masks))?;
-    Ok(variables(masks, ask.mem_bind.to_string()))
+    launch.set_mem_bind(bits as u16, Some(&masks))
+}
+
+/// Whether the bits say that the list is one of node masks.
+pub(crate) fn is_masks(bits: u32, layout: &Layout) -> bool {
+    bits & layout.constants.MEM_BIND_MASK != 0
 }
 
 /// The bits after planning: whatever the policy was, it is masks now.

@@ -205,7 +205,7 @@ pub(crate) fn table(host: &Host, fixes: Fixes) -> Arc<PuTable> {
     table
 }
 
-fn host_of(slurm: Slurmish, conf: &SlurmdConf, machine: Option<Arc<Machine>>) -> Host {
+pub(crate) fn host_of(slurm: Slurmish, conf: &SlurmdConf, machine: Option<Arc<Machine>>) -> Host {
     let map = conf.block_map().unwrap_or_default();
     Host {
         shape: Shape {
@@ -239,7 +239,7 @@ pub(crate) fn socket_kind(slurm: Slurmish) -> SocketKind {
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) };
     let words = conf
-        .and_then(|conf| conf.slurmd_params())
+        .and_then(|conf| conf.slurmd_params(slurm.symbols))
         .unwrap_or_default();
     let words = words.to_ascii_lowercase();
     if words.contains("l3cache_as_socket") {

@@ -18,12 +18,6 @@ impl Runs {
         self.0.iter().map(product).fold(0, u64::saturating_add)
     }
 
-    /// The largest count; none where no node is left.
-    pub(crate) fn most(&self) -> Option<u32> {
-        let filled = self.0.iter().filter(|(_, nodes)| *nodes > 0);
-        filled.map(|(count, _)| *count).max()
-    }
-
     /// One count per node, in order. The caller says how many nodes it wants.
     pub(crate) fn each(&self) -> impl Iterator<Item = u32> + '_ {
         let run = |&(count, nodes): &(u32, u32)| std::iter::repeat_n(count, nodes as usize);
@@ -71,8 +65,8 @@ mod tests {
             assert_eq!(each_node(wrong), None, "{wrong}");
         }
         let runs = each_node("4(x2),2").unwrap();
-        assert_eq!((runs.sum(), runs.most()), (10, Some(4)));
-        assert_eq!(each_node("9(x0)").unwrap().most(), None);
+        assert_eq!(runs.sum(), 10);
+        assert_eq!(each_node("9(x0)").unwrap().sum(), 0);
     }
 
     #[test]
@@ -83,7 +77,7 @@ mod tests {
             found = each_node(&[most; 200].join(","));
         });
         let runs = found.unwrap();
-        assert_eq!((runs.sum(), runs.most()), (u64::MAX, Some(u32::MAX)));
+        assert_eq!(runs.sum(), u64::MAX);
         assert_eq!(runs.0.len(), 200);
         assert_eq!(runs.each().take(3).collect::<Vec<_>>(), [u32::MAX; 3]);
         assert!(calls < 20, "{calls} calls of the allocator");

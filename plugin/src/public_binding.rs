@@ -205,7 +205,7 @@ impl Who {
             return Ok(default.filter(|_| settings.binding && !batch));
         };
         let binding: Binding = text.parse().map_err(|why| format!("{why}"))?;
-        let serves = !batch || batch::tasks(&binding, 1, |name| env(spank, name)).is_some();
+        let serves = !batch || batch_tasks(&binding, spank).is_some();
         if binding.strategy == Strategy::None || !serves {
             return Ok(None);
         }
@@ -301,7 +301,7 @@ impl Who {
         let threads = env(spank, "SLURM_THREADS_PER_CORE").and_then(|text| text.parse().ok());
         Ok(Request {
             tasks: match self.kind {
-                Kind::Batch => batch::tasks(binding, 1, |name| env(spank, name)).unwrap_or(1),
+                Kind::Batch => batch_tasks(binding, spank).unwrap_or(1),
                 Kind::Regular | Kind::Overlap => self.tasks,
             },
             threads_per_core: threads.filter(|threads| *threads > 0),
@@ -368,4 +368,16 @@ impl Who {
 
 fn env(spank: &SpankHandle<'_>, name: &str) -> Option<String> {
     spank.getenv(name).ok().flatten()
+}
+
+/// For how many tasks a script's `--binding` is planned here: only the environment tells, and no
+/// number in it takes more memory than the most tasks a node has.
+fn batch_tasks(binding: &Binding, spank: &SpankHandle<'_>) -> Option<u32> {
+    let number = |name: &str| env(spank, name).and_then(|text| text.parse::<u32>().ok());
+    let nodes = number("SLURM_JOB_NUM_NODES").or_else(|| number("SLURM_NNODES"));
+    batch::tasks(
+        binding,
+        number("SLURM_NTASKS").unwrap_or(1),
+        nodes.unwrap_or(1),
+    )
 }

@@ -14,7 +14,7 @@ use crate::step::{Intent, lock};
 pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
     let step = lock();
     match step.as_ref().map(|step| &step.intent) {
-        Some(Intent::Unplanned) => {}
+        Some(Intent::Own(own)) if own.is_empty() => {}
         Some(_) => return,
         None => return public_binding::post_fork(spank),
     }

@@ -253,17 +253,15 @@ pub(crate) fn told_overlap() -> bool {
 pub(crate) fn of_step(options: &[SpankOption]) -> Option<String> {
     let ours = |option: &&SpankOption| {
         let name = |known: &&CStr| known.to_bytes() == option.option.as_bytes();
-        option.plugin == NAME && NAMES.iter().any(name)
+        NAMES.iter().any(name)
     };
     options.iter().rev().find(ours)?.argument.clone()
 }
 
 /// Whether srun had `--overlap`, as its berth tells by the option of that name.
 pub(crate) fn overlaps(options: &[SpankOption]) -> bool {
-    let ours = |option: &SpankOption| {
-        option.plugin == NAME && option.option.as_bytes() == OVERLAP.to_bytes()
-    };
-    options.iter().any(ours)
+    let is_it = |option: &SpankOption| option.option.as_bytes() == OVERLAP.to_bytes();
+    options.iter().any(is_it)
 }
 
 /// The option in a batch script's environment, in either spelling.
@@ -306,15 +304,14 @@ mod tests {
 
     #[test]
     fn found_on_every_route() {
-        let option = |plugin: &str, option: &str, argument: &str| SpankOption {
-            plugin: plugin.into(),
+        let option = |option: &str, argument: &str| SpankOption {
             option: option.into(),
             argument: Some(argument.into()),
         };
         let options = [
-            option("other", "binding", "linear:9"),
-            option("berth", "binding", "linear:1"),
-            option("berth", "berth-binding", "linear:2"),
+            option("berth-overlap", "1"),
+            option("binding", "linear:1"),
+            option("berth-binding", "linear:2"),
         ];
         assert_eq!(of_step(&options).as_deref(), Some("linear:2"));
         assert_eq!(of_step(&options[..1]), None);

@@ -1,23 +1,19 @@
-//! slurmstepd before the tasks are forked: the masks read back from the step
-//! record, one for each local task. Nothing is planned here.
+//! slurmstepd's step: what it knows of it from `pre_setuid` on, until its tasks have ended.
+//! [`crate::reading`] fills it in.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use berth_placement::binding::Instance;
-use berth_placement::{Binding, Chosen, CpuSet, Mode};
+use berth_placement::CpuSet;
 use libc::c_int;
-use slurm_sys::views::StepKind;
 use slurm_sys::{SlurmdConf, StepRecord};
 
 use crate::guard::SUCCESS;
+use crate::handover::Outcome;
 use crate::held::Account;
-use crate::launch::{ENV_BOUND, ENV_NOTE, ENV_REQUEST, ENV_RULE, is_off, join, name};
-use crate::settings;
 use crate::standing::{self, Slurmish};
-use crate::task_env::{self, ENV_CHOSEN};
-use crate::{batch, convert, counting, node, pe_files, report, task_memory};
+use crate::{counting, node, reading, report, task_env};
 
 /// What slurmstepd knows of its step from `pre_setuid` on.
 pub(crate) struct Step {
@@ -25,7 +21,10 @@ pub(crate) struct Step {
     pub name: String,
     /// NodeName of this slurmd.
     pub node_name: String,
+    pub is_batch: bool,
     pub intent: Intent,
+    /// What slurmd, or the ledger afterwards, made of the request.
+    pub outcome: Outcome,
     /// The step's cores, as Slurm numbers them.
     pub cores: String,
     /// The kind in the verbose report, such as "MASK", with the level's suffix.
@@ -53,12 +52,23 @@ pub(crate) enum Intent {
     Bind(Vec<CpuSet>),
     /// Nothing, and that was decided.
     Leave,
-    /// slurmd could not plan: bind to the step's cores by the public way.
-    Unplanned,
+    /// Nothing of the message can be believed: every task gets the step's own CPUs. Where those
+    /// are not known from Slurm's record, none are here, and the public way serves.
+    Own(CpuSet),
+}
+
+impl Step {
+    /// What its tasks are to a user.
+    pub(crate) fn program(&self) -> &'static str {
+        match self.is_batch {
+            true => "the script",
+            false => "the task",
+        }
+    }
 }
 
 static STEP: Mutex<Option<Step>> = Mutex::new(None);
-/// Read between fork and exec: the script must not start.
+/// Read between fork and exec: the tasks must not start.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// The step, if `pre_setuid` saw one. Never called between fork and exec.
@@ -81,11 +91,12 @@ pub(crate) unsafe fn pre_setuid(raw: *mut c_void) -> c_int {
     };
     // SAFETY: slurmstepd owns the record and keeps it until the hook returns.
     if let Some(mut record) = unsafe { StepRecord::from_raw(raw, slurm.layout, slurm.symbols) }
-        && let Some(step) = read(slurm, &record)
+        && let Some(step) = reading::step(slurm, &mut record)
     {
         if let Intent::Bind(sets) = &step.intent {
             fill_cpu_sets(&mut record, sets);
         }
+        REFUSED.store(step.outcome == Outcome::Refused, Ordering::Relaxed);
         *lock() = Some(step);
     }
     // SAFETY: the record that slurmstepd passed to this hook.
@@ -105,111 +116,6 @@ fn fill_cpu_sets(record: &mut StepRecord<'_>, sets: &[CpuSet]) {
     }
 }
 
-fn read(slurm: Slurmish, record: &StepRecord<'_>) -> Option<Step> {
-    let id = record.step_id();
-    let node_name = record.node_name().unwrap_or_default();
-    if id.kind == StepKind::Extern || is_off(&settings::current(), &node_name) {
-        return None;
-    }
-    let env = |name: &str| record.env_get(name).unwrap_or_default();
-    let refused = id.kind == StepKind::Batch && env(ENV_BOUND) == batch::REFUSED;
-    REFUSED.store(refused, Ordering::Relaxed);
-    let bits = record.cpu_bind_type();
-    let masks = record.cpu_bind().unwrap_or_default();
-    let intent = if refused {
-        Intent::Leave
-    } else {
-        intent(slurm, record, bits, &masks)
-    };
-    let chosen = env(ENV_CHOSEN);
-    let (account, late) = match chosen.is_empty() {
-        true => (None, None),
-        false => Account::confirm(record, id, &node_name, &planned_cpus(&intent)),
-    };
-    if id.kind != StepKind::Interactive {
-        task_env::prepare(entries(slurm, record, &intent, &chosen));
-    }
-    let note = match intent {
-        Intent::Unplanned => task_memory::unplanned(slurm, record).into(),
-        _ => join(&[], [env(ENV_NOTE), late.unwrap_or_default()]),
-    };
-    Some(Step {
-        name: name(id),
-        node_name,
-        intent,
-        cores: record.step_alloc_cores().unwrap_or_default(),
-        report: report::words(bits, slurm.layout),
-        note,
-        request: env(ENV_REQUEST),
-        rule: env(ENV_RULE),
-        masks,
-        memory: match id.kind {
-            StepKind::Regular => task_memory::prepare(slurm, record),
-            _ => String::new(),
-        },
-        speaks: record.nodeid() == 0
-            && id.kind != StepKind::Batch
-            && !report::is_hushed(record.env_get(report::ENV_NOTES).as_deref()),
-        node_tasks: record.node_tasks(),
-        applied: 0,
-        deviations: Vec::new(),
-        account,
-    })
-}
-
-/// The CPUs that the step's tasks are about to be bound to.
-fn planned_cpus(intent: &Intent) -> CpuSet {
-    let mut all = CpuSet::new();
-    if let Intent::Bind(sets) = intent {
-        sets.iter().for_each(|set| all.insert_all(set));
-    }
-    all
-}
-
-/// What each task finds in its environment.
-fn entries(
-    slurm: Slurmish,
-    record: &StepRecord<'_>,
-    intent: &Intent,
-    chosen: &str,
-) -> Vec<task_env::Entries> {
-    // SAFETY: the layout is the running release's, and the view ends here.
-    let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
-    let conf = conf.filter(|conf| node::sane(conf).is_ok());
-    let map = conf.as_ref().and_then(SlurmdConf::block_map);
-    let map = map.unwrap_or_default();
-    let stride = conf.map_or(1, |conf| node::stride(slurm, &conf));
-    let cores = task_env::Cores::of(&map, stride);
-    let binding = told_binding(record, chosen);
-    if let Some((binding, chosen)) = &binding
-        && binding.instance == Instance::Pe
-    {
-        pe_files::ask(chosen, &record.node_name().unwrap_or_default());
-    }
-    let given = |name: &str| record.env_get(name).is_some();
-    let of_task = |id: usize| {
-        let mut entries = match intent {
-            Intent::Bind(sets) => sets.get(id).map(|cpus| cores.bound(cpus)),
-            Intent::Leave | Intent::Unplanned => None,
-        }
-        .unwrap_or_else(task_env::unbound);
-        entries.extend(match &binding {
-            Some((binding, chosen)) => task_env::chosen(binding, chosen, id, given),
-            None => vec![(ENV_CHOSEN, String::new())],
-        });
-        entries
-    };
-    (0..record.node_tasks() as usize).map(of_task).collect()
-}
-
-/// What slurmd's plan chose, beside what was asked.
-fn told_binding(record: &StepRecord<'_>, chosen: &str) -> Option<(Binding, Chosen)> {
-    let chosen = chosen.parse().ok()?;
-    let rule = record.env_get(ENV_RULE)?;
-    let binding = rule.strip_prefix("binding:")?.parse().ok()?;
-    Some((binding, chosen))
-}
-
 /// In the task, between fork and exec: its own entries, prepared before.
 ///
 /// # Safety
@@ -224,9 +130,11 @@ pub(crate) unsafe fn tell_task(raw: *mut c_void) {
     let Some(ids) = record.child_ids() else {
         return;
     };
-    for (name, value) in task_env::of_task(ids.localid as usize) {
+    let own = task_env::of_task(ids.localid as usize);
+    for (name, room) in task_env::rooms() {
+        let value = own.iter().find(|(known, _)| known == name);
         // A task without them runs all the same.
-        let _ = record.env_set(name, value);
+        let _ = record.env_fill(name, value.map_or("", |(_, value)| value), *room);
     }
 }
 
@@ -236,32 +144,10 @@ pub(crate) fn release() {
     if let Some(account) = account {
         account.release(standing::working());
     }
-    if let Some(step) = lock().as_ref() {
+    // slurmd has counted those that the switch-off file left alone.
+    if let Some(step) = lock().as_ref().filter(|step| step.outcome != Outcome::Off) {
         counting::ended(step);
     }
-}
-
-fn intent(slurm: Slurmish, record: &StepRecord<'_>, bits: u32, text: &str) -> Intent {
-    let list = match convert::mode(bits, Some(text), slurm.layout) {
-        Ok(Some(Mode::MaskCpu(list))) => list,
-        Ok(Some(Mode::MapCpu(list))) => list
-            .into_iter()
-            .map(|cpu| std::iter::once(cpu).collect())
-            .collect(),
-        Ok(Some(Mode::Free)) => return Intent::Leave,
-        Ok(_) => return Intent::Unplanned,
-        Err(why) => {
-            log::error!("{why}");
-            return Intent::Unplanned;
-        }
-    };
-    // A shorter list wraps.
-    Intent::Bind(
-        list.into_iter()
-            .cycle()
-            .take(record.node_tasks() as usize)
-            .collect(),
-    )
 }
 
 /// CPUs of the step's cores, by slurmd's map: what is tried where the kernel refuses a mask.

@@ -18,19 +18,38 @@ pub(crate) const ENV_CHOSEN: &str = "BERTH_BINDING_CORES";
 /// One task's entries.
 pub(crate) type Entries = Vec<(&'static str, String)>;
 
-/// Written once, before the first fork; reading it takes no lock.
-static PREPARED: OnceLock<Vec<Entries>> = OnceLock::new();
+/// What the tasks find after the fork.
+struct Prepared {
+    tasks: Vec<Entries>,
+    /// Every name, with the length of its longest value.
+    rooms: Vec<(&'static str, usize)>,
+}
 
-/// In the parent, before the fork.
-pub(crate) fn prepare(tasks: Vec<Entries>) {
+/// Written once, before the first fork; reading it takes no lock.
+static PREPARED: OnceLock<Prepared> = OnceLock::new();
+
+/// In the parent, before the fork. Gives every name with the length of its longest value.
+pub(crate) fn prepare(tasks: Vec<Entries>) -> &'static [(&'static str, usize)] {
+    let mut rooms: Vec<(&'static str, usize)> = Vec::new();
+    for (name, value) in tasks.iter().flatten() {
+        match rooms.iter_mut().find(|(known, _)| known == name) {
+            Some((_, room)) => *room = value.len().max(*room),
+            None => rooms.push((name, value.len())),
+        }
+    }
     // Slurm prepares a step once; what a second call would prepare is the same.
-    let _ = PREPARED.set(tasks);
+    &PREPARED.get_or_init(|| Prepared { tasks, rooms }).rooms
 }
 
 /// A task's entries, by its local id. Safe between fork and exec.
 pub(crate) fn of_task(id: usize) -> &'static [(&'static str, String)] {
-    let tasks = PREPARED.get().map_or(&[][..], Vec::as_slice);
+    let tasks = PREPARED.get().map_or(&[][..], |prepared| &prepared.tasks);
     tasks.get(id).map_or(&[], Vec::as_slice)
+}
+
+/// Every name, with the length of its longest value. Safe between fork and exec.
+pub(crate) fn rooms() -> &'static [(&'static str, usize)] {
+    PREPARED.get().map_or(&[], |prepared| &prepared.rooms)
 }
 
 /// The core of each CPU, by kernel number.

@@ -8,13 +8,14 @@ use std::fmt::Write;
 use std::sync::OnceLock;
 
 use berth_host::mempolicy::{self, Kind};
-use berth_placement::{Fixes, MemBind, MemPolicy, NodeSet};
+use berth_placement::limits::LIST_BYTES;
+use berth_placement::{Fixes, List, MemBind, MemPolicy, NodeSet};
 use libc::c_int;
 use slurm_sys::views::ChildIds;
 use slurm_sys::{SlurmdConf, StepRecord};
 
 use crate::guard::SUCCESS;
-use crate::memory::{ENV_ASKED, ENV_MASKS, mem_bind};
+use crate::memory::mem_bind;
 use crate::settings::{self, Notes};
 use crate::stack_line::{Hex, Line};
 use crate::standing::Slurmish;
@@ -27,7 +28,7 @@ const FAILED: c_int = -1;
 struct Prepared {
     slurm: Slurmish,
     /// Each task's nodes, by local id; none where memory is only reported.
-    tasks: Vec<NodeSet>,
+    tasks: List<NodeSet>,
     kind: Kind,
     /// Nodes that were named must be had; near ones and preferred ones give way, and
     /// with task/affinity all do.
@@ -52,21 +53,23 @@ struct Report {
 /// Written once, before the first fork; reading it takes no lock.
 static PREPARED: OnceLock<Prepared> = OnceLock::new();
 
-/// In the parent, before the fork. Gives the masks for the step's line in the log.
-pub(crate) fn prepare(slurm: Slurmish, record: &StepRecord<'_>) -> String {
+/// In the parent, before the fork. `asked` is `--mem-bind` as asked, where slurmd's plan has put
+/// each task's nodes into the record. Gives those masks, for the step's line in the log.
+pub(crate) fn prepare(slurm: Slurmish, record: &StepRecord<'_>, asked: Option<&MemBind>) -> String {
     let c = &slurm.layout.constants;
     let bits = record.mem_bind_type();
     if bits == 0 || !mempolicy::is_available() {
         return String::new();
     }
-    let text = record.mem_bind().unwrap_or_default();
-    let asked = planned(record, bits, &text).unwrap_or_default();
+    let text = record.mem_bind(LIST_BYTES).ok().flatten();
+    let text = text.unwrap_or_default();
+    let asked = asked.cloned().unwrap_or_default();
     let tasks = match mem_bind(bits, Some(&text), slurm.layout) {
         Ok(MemBind {
             policy: Some(MemPolicy::Mask(list)),
             ..
         }) if asked.policy.is_some() => list,
-        _ => Vec::new(),
+        _ => List::default(),
     };
     let report = Report::of(bits, &asked, slurm);
     if tasks.is_empty() && report.is_none() {
@@ -88,7 +91,7 @@ pub(crate) fn prepare(slurm: Slurmish, record: &StepRecord<'_>) -> String {
         strict: settings.fixes != Fixes::NONE && !prefer && asked.policy != Some(MemPolicy::Local),
         pretended: node::is_pretended(),
         notes: settings.notes == Notes::User
-            && !report::is_hushed(record.env_get(report::ENV_NOTES).as_deref()),
+            && !report::is_hushed(report::switch(record).as_deref()),
         report,
         host: conf.and_then(|conf| conf.hostname()).unwrap_or_default(),
     };
@@ -104,15 +107,8 @@ pub(crate) fn unplanned(slurm: Slurmish, record: &StepRecord<'_>) -> &'static st
     if record.mem_bind_type() & policies == 0 {
         return "";
     }
-    "--mem-bind is not applied, since this step could not be planned; its administrator finds the \
-     reason in slurmd's log"
-}
-
-/// What was asked, if the masks in the record are the plan of slurmd's hook.
-fn planned(record: &StepRecord<'_>, bits: u32, text: &str) -> Option<MemBind> {
-    let asked = record.env_get(ENV_ASKED)?.parse::<MemBind>().ok()?;
-    let ours = bits != 0 && record.env_get(ENV_MASKS)? == text && !text.is_empty();
-    ours.then_some(asked)
+    "--mem-bind is not applied, since this step could not be planned; ask the administrator; the \
+     reason is in slurmd's log"
 }
 
 /// In the task, between fork and exec.
@@ -135,9 +131,8 @@ pub(crate) unsafe fn in_child(raw: *mut c_void) -> c_int {
 impl Prepared {
     fn bind(&self, ids: ChildIds) -> c_int {
         // Slurm's lists wrap.
-        let local = usize::try_from(ids.localid).unwrap_or_default();
-        let place = local.checked_rem(self.tasks.len()).unwrap_or_default();
-        let Some(wanted) = self.tasks.get(place) else {
+        let local = u32::try_from(ids.localid).unwrap_or_default();
+        let Some(wanted) = self.tasks.of_task(local) else {
             self.show(ids, None);
             return SUCCESS;
         };
@@ -307,7 +302,7 @@ mod tests {
                 layout,
                 symbols: Symbols::get(),
             },
-            tasks: vec![NodeSet::from_hex(nodes).unwrap_or_default()],
+            tasks: std::iter::once(NodeSet::from_hex(nodes).unwrap_or_default()).collect(),
             kind: Kind::Bind,
             strict,
             pretended: false,

@@ -2,7 +2,7 @@
 //! Source: batch_job_launch_msg_t, src/common/slurm_protocol_defs.h.
 
 use super::credential::Credential;
-use super::environment;
+use super::environment::{self, Change, Environment};
 use super::values::{StepId, StepKind};
 use crate::error::Error;
 use crate::layout::Layout;
@@ -57,6 +57,11 @@ impl<'a> BatchRequest<'a> {
         }
     }
 
+    /// Tasks of the job on all its nodes, as slurmctld counts them.
+    pub fn ntasks(&self) -> u32 {
+        self.record.read(self.layout.batch.ntasks)
+    }
+
     /// The `CPU_BIND_` bits.
     pub fn cpu_bind_type(&self) -> u16 {
         self.record.read(self.layout.batch.cpu_bind_type)
@@ -76,26 +81,27 @@ impl<'a> BatchRequest<'a> {
     }
 
     /// A variable of the script's environment: the user's words, trust them in nothing.
-    pub fn env_get(&self, name: &str) -> Option<String> {
-        let count = self.record.read(self.layout.batch.envc);
-        environment::get(
-            self.record,
-            self.layout.batch.environment,
-            Some(count),
-            name,
-        )
+    /// One whose value has more than `limit` bytes counts as not set.
+    pub fn env_get(&self, name: &str, limit: usize) -> Option<String> {
+        environment::get(self.environment(), name, limit)
     }
 
-    /// Sets a variable for the script.
-    pub fn env_set(&mut self, name: &str, value: &str) -> Result<(), Error> {
+    /// Takes variables out of the script's environment and puts others in. On an error nothing is
+    /// changed.
+    ///
+    /// # Errors
+    /// Where Slurm's allocator is missing or gives nothing.
+    pub fn env_change(&mut self, change: &Change<'_>) -> Result<(), Error> {
+        environment::change(self.environment(), change, self.symbols)
+    }
+
+    fn environment(&self) -> Environment {
         let fields = &self.layout.batch;
-        environment::set(
-            self.record,
-            fields.environment,
-            Some(fields.envc),
-            (name, value),
-            self.symbols,
-        )
+        Environment {
+            record: self.record,
+            field: fields.environment,
+            count: Some(fields.envc),
+        }
     }
 
     /// The job's credential, locked until the value is dropped.

@@ -85,6 +85,11 @@ impl<'a> Credential<'a> {
         self.arguments.text(self.layout.cred.job_hostlist)
     }
 
+    /// The job's user.
+    pub fn uid(&self) -> u32 {
+        self.arguments.read(self.layout.cred.uid)
+    }
+
     /// How many nodes that are.
     pub fn job_nhosts(&self) -> u32 {
         self.arguments.read(self.layout.cred.job_nhosts)

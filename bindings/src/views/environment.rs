@@ -2,130 +2,149 @@
 
 use crate::error::Error;
 use crate::layout::Field;
-use crate::memory::{Record, allocate, c_text, free, joined};
+use crate::memory::{Record, allocate, free, joined, within};
 use crate::symbols::Symbols;
-use std::ffi::{CStr, c_char};
+use std::ffi::c_char;
 use std::ptr;
 
 /// No environment has more entries: the kernel takes at most 2 GiB of them.
 const MOST: usize = 1 << 24;
 
-/// Entries before the null pointer, at most `limit`.
-fn entries(
-    record: Record,
-    field: Field<*mut *mut c_char>,
-    limit: usize,
-) -> impl Iterator<Item = *mut c_char> {
-    (0..limit).map_while(move |index| {
-        record
-            .item(field, index, limit)
-            .filter(|entry| !entry.is_null())
-    })
+/// Where a record keeps an environment, and its length if it keeps that too.
+#[derive(Clone, Copy)]
+pub(crate) struct Environment {
+    pub(crate) record: Record,
+    pub(crate) field: Field<*mut *mut c_char>,
+    pub(crate) count: Option<Field<u32>>,
 }
 
-/// The value of a variable among the first `count` entries (all, where no count is kept).
-pub(crate) fn get(
-    record: Record,
-    field: Field<*mut *mut c_char>,
-    count: Option<u32>,
-    name: &str,
-) -> Option<String> {
-    let limit = count
-        .and_then(|count| usize::try_from(count).ok())
-        .unwrap_or(MOST);
-    entries(record, field, limit).find_map(|entry| {
+/// What is to become of an environment.
+#[derive(Clone, Copy, Debug)]
+pub struct Change<'a> {
+    /// Only entries that begin so are compared with the names of `remove`.
+    pub prefix: &'a str,
+    /// Names, without the prefix, of the variables that go.
+    pub remove: &'a [&'a str],
+    /// Names and values of the variables that come.
+    pub set: &'a [(&'a str, &'a str)],
+    /// Names of variables that come with so many blanks for a value, to be overwritten by
+    /// [`fill`] in a task, where nothing may be allocated. (Blanks, for Slurm copies entries as far
+    /// as they are written.)
+    pub reserve: &'a [(&'a str, usize)],
+}
+
+impl Environment {
+    /// Entries before the null pointer, at most as many as are counted.
+    fn entries(self) -> impl Iterator<Item = *mut c_char> {
+        let counted = self.count.map(|count| self.record.read(count));
+        let limit = counted
+            .and_then(|count| usize::try_from(count).ok())
+            .unwrap_or(MOST);
+        (0..limit).map_while(move |index| {
+            let entry = self.record.item(self.field, index, limit);
+            entry.filter(|entry| !entry.is_null())
+        })
+    }
+}
+
+/// The value of a variable; one of more than `limit` bytes counts as not set.
+pub(crate) fn get(environment: Environment, name: &str, limit: usize) -> Option<String> {
+    environment.entries().find_map(|entry| {
         let value = value_of(entry, name)?;
         // SAFETY: what follows the name in an entry is the rest of a C string.
-        let value = unsafe { CStr::from_ptr(value) };
-        Some(value.to_string_lossy().into_owned())
+        unsafe { within(value, limit) }
     })
 }
 
 /// Where an entry's value begins, if the entry is this variable's.
 fn value_of(entry: *const c_char, name: &str) -> Option<*const c_char> {
-    // SAFETY: entries before the null pointer are C strings (src/common/env.c), and a string is
-    // not read beyond its first difference from a name without NUL.
-    let has = |at: usize, byte: u8| unsafe { *entry.wrapping_add(at) } as u8 == byte;
-    let same = (0..).zip(name.bytes()).all(|(at, byte)| has(at, byte)) && has(name.len(), b'=');
-    same.then(|| entry.wrapping_add(name.len() + 1))
+    behind(behind(entry, name)?, "=")
 }
 
-/// Sets a variable through Slurm, which may move the array. Where the record keeps a count, it is
-/// made anew, as slurmd does after it changed a request's environment (_rpc_launch_tasks).
-pub(crate) fn set(
-    record: Record,
-    field: Field<*mut *mut c_char>,
-    count: Option<Field<u32>>,
-    (name, value): (&str, &str),
+/// What stands in a C string behind a text that it begins with.
+fn behind(entry: *const c_char, text: &str) -> Option<*const c_char> {
+    // SAFETY: entries before the null pointer are C strings (src/common/env.c), and a string is
+    // not read beyond its first difference from a text without NUL.
+    let has = |at: usize, byte: u8| unsafe { *entry.wrapping_add(at) } as u8 == byte;
+    let same = (0..).zip(text.bytes()).all(|(at, byte)| has(at, byte));
+    same.then(|| entry.wrapping_add(text.len()))
+}
+
+/// Takes variables out and puts others in, with one look at the environment and one move of the
+/// array. A name that comes replaces every entry of that name. On an error nothing is changed.
+pub(crate) fn change(
+    environment: Environment,
+    change: &Change<'_>,
     symbols: &Symbols,
 ) -> Result<(), Error> {
-    let overwrite = symbols
-        .env_array_overwrite
-        .ok_or(Error::MissingSymbol("env_array_overwrite"))?;
-    if name.is_empty() || name.contains('=') {
+    let wrong = |name: &&str| name.is_empty() || name.contains('=');
+    let coming = || {
+        let set = change.set.iter().map(|(name, _)| *name);
+        set.chain(change.reserve.iter().map(|(name, _)| *name))
+    };
+    if let Some(name) = coming().find(wrong) {
         return Err(Error::NotAText(name.to_owned()));
     }
-    let (c_name, c_value) = (c_text(name)?, c_text(value)?);
-    let mut array = record.read(field);
-    // SAFETY: Slurm's own array in Slurm's own function; both texts are copied.
-    let done = unsafe { overwrite(&mut array, c_name.as_ptr(), c_value.as_ptr()) };
-    record.write(field, array);
-    if let Some(count) = count {
-        let length = u32::try_from(entries(record, field, MOST).count()).unwrap_or(u32::MAX);
-        record.write(count, length);
+    let goes = |entry: &*mut c_char| {
+        let is = |rest: *const c_char, name: &str| value_of(rest, name).is_some();
+        let removed = |rest| change.remove.iter().any(|name| is(rest, name));
+        behind(*entry, change.prefix).is_some_and(removed) || coming().any(|name| is(*entry, name))
+    };
+    let (gone, mut kept): (Vec<_>, Vec<_>) = environment.entries().partition(goes);
+    if gone.is_empty() && coming().next().is_none() {
+        return Ok(());
     }
-    if done == 0 || ptr::eq(array, ptr::null()) {
-        return Err(Error::Nonsense {
-            record: "environment",
-            expected: format!("room for {name}"),
-            found: "Slurm refused the change".to_owned(),
-        });
-    }
-    Ok(())
-}
-
-/// Sets several variables with one look at the environment and one move of the array; of two
-/// entries of a name the first is replaced, as Slurm does it (_env_array_update, src/common/env.c).
-/// On an error nothing is changed.
-pub(crate) fn set_all(
-    record: Record,
-    field: Field<*mut *mut c_char>,
-    count: Field<u32>,
-    variables: &[(&str, &str)],
-    symbols: &Symbols,
-) -> Result<(), Error> {
-    let wrong = |name: &str| name.is_empty() || name.contains('=');
-    if let Some((name, _)) = variables.iter().find(|(name, _)| wrong(name)) {
-        return Err(Error::NotAText((*name).to_owned()));
-    }
-    let mut array: Vec<_> = entries(record, field, MOST).collect();
-    let (mut made, mut replaced) = (Vec::new(), Vec::new());
-    let built = variables.iter().try_for_each(|(name, value)| {
-        let entry = joined(&[name, "=", value], symbols)?;
-        made.push(entry);
-        let is_it = |old: &&mut *mut c_char| value_of(**old, name).is_some();
-        match array.iter_mut().find(is_it) {
-            Some(old) => replaced.push(std::mem::replace(old, entry)),
-            None => array.push(entry),
-        }
+    let before = kept.len();
+    let set = change.set.iter().try_for_each(|(name, value)| {
+        kept.push(joined(&[name, "=", value], symbols)?);
         Ok(())
     });
-    match built.and_then(|()| move_to(&array, symbols)) {
+    let made = set.and_then(|()| {
+        change.reserve.iter().try_for_each(|(name, room)| {
+            kept.push(joined(&[name, "=", &" ".repeat(*room)], symbols)?);
+            Ok(())
+        })
+    });
+    match made.and_then(|()| move_to(&kept, symbols)) {
         Ok(block) => {
+            let Environment {
+                record,
+                field,
+                count,
+            } = environment;
             record.replace_block(field, block, symbols)?;
-            record.write(count, u32::try_from(array.len()).unwrap_or(u32::MAX));
-            replaced
-                .into_iter()
-                .try_for_each(|old| give_back(old, symbols))
+            if let Some(count) = count {
+                record.write(count, u32::try_from(kept.len()).unwrap_or(u32::MAX));
+            }
+            gone.into_iter().try_for_each(|old| give_back(old, symbols))
         }
         Err(why) => {
+            let unused = kept.into_iter().skip(before);
             // Without xfree there is nothing to give them back with.
-            let _ = made
-                .into_iter()
-                .try_for_each(|entry| give_back(entry, symbols));
+            let _ = unused
+                .map(|entry| give_back(entry, symbols))
+                .find(Result::is_err);
             Err(why)
         }
     }
+}
+
+/// Puts a value into room that [`Change::reserve`] made: nothing is allocated. `room` is what was
+/// asked for; a longer value is not written.
+pub(crate) fn fill(environment: Environment, name: &str, value: &str, room: usize) -> bool {
+    let mut entries = environment.entries();
+    let found = entries.find_map(|entry| value_of(entry, name));
+    let Some(at) = found.filter(|_| value.len() <= room && !value.contains('\0')) else {
+        return false;
+    };
+    // SAFETY: the entry was made with so many blanks behind its name and a NUL behind those, and
+    // Slurm's own copy of it has the same; nobody else uses the environment of this process's task.
+    unsafe {
+        let at = at.cast_mut().cast::<u8>();
+        ptr::copy_nonoverlapping(value.as_ptr(), at, value.len());
+        at.add(value.len()).write(0);
+    }
+    true
 }
 
 /// The entries and the null pointer behind them in a block of Slurm's allocator.

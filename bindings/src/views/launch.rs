@@ -2,11 +2,11 @@
 //! Source: launch_tasks_request_msg_t, src/common/slurm_protocol_defs.h.
 
 use super::credential::Credential;
-use super::environment;
+use super::environment::{self, Change, Environment};
 use super::options::{self, SpankOption};
 use super::values::{CoreSpec, StepId, given};
 use crate::error::Error;
-use crate::layout::Layout;
+use crate::layout::{Constants, Layout};
 use crate::memory::{Record, Text, items, written};
 use crate::symbols::Symbols;
 use std::ffi::c_void;
@@ -152,8 +152,18 @@ impl<'a> LaunchRequest<'a> {
     }
 
     /// List of CPUs or masks; for a unit the keyword's text.
-    pub fn cpu_bind(&self) -> Option<String> {
-        self.record.text(self.layout.launch.cpu_bind)
+    ///
+    /// # Errors
+    /// [`Error::TooLong`] for more than `limit` bytes, none of which are then copied.
+    pub fn cpu_bind(&self, limit: usize) -> Result<Option<String>, Error> {
+        let field = self.layout.launch.cpu_bind;
+        self.record.text_within(field, "--cpu-bind list", limit)
+    }
+
+    /// The bits of the bind type that no `CPU_BIND_` constant of this release has: srun sends
+    /// none, so another client has made them up.
+    pub fn unknown_binding_bits(&self) -> u16 {
+        self.cpu_bind_type() & !(known_binding_bits(&self.layout.constants) as u16)
     }
 
     /// Replaces the bits; the list stays.
@@ -190,8 +200,12 @@ impl<'a> LaunchRequest<'a> {
     }
 
     /// List of memory nodes or masks.
-    pub fn mem_bind(&self) -> Option<String> {
-        self.record.text(self.layout.launch.mem_bind)
+    ///
+    /// # Errors
+    /// [`Error::TooLong`] for more than `limit` bytes, none of which are then copied.
+    pub fn mem_bind(&self, limit: usize) -> Result<Option<String>, Error> {
+        let field = self.layout.launch.mem_bind;
+        self.record.text_within(field, "--mem-bind list", limit)
     }
 
     /// Replaces bits and list of the memory binding. On an error nothing is changed.
@@ -217,40 +231,36 @@ impl<'a> LaunchRequest<'a> {
         self.record.text(self.layout.launch.tres_bind)
     }
 
-    /// A variable of the tasks' environment: the user's words, trust them in nothing.
-    pub fn env_get(&self, name: &str) -> Option<String> {
-        let count = self.record.read(self.layout.launch.envc);
-        environment::get(self.record, self.layout.launch.env, Some(count), name)
+    /// A variable of the tasks' environment: the user's words, trust them in nothing. One whose
+    /// value has more than `limit` bytes counts as not set.
+    pub fn env_get(&self, name: &str, limit: usize) -> Option<String> {
+        environment::get(self.environment(), name, limit)
     }
 
-    /// Sets a variable for the tasks.
-    pub fn env_set(&mut self, name: &str, value: &str) -> Result<(), Error> {
+    /// Takes variables out of the tasks' environment and puts others in. On an error nothing is
+    /// changed.
+    ///
+    /// # Errors
+    /// Where Slurm's allocator is missing or gives nothing.
+    pub fn env_change(&mut self, change: &Change<'_>) -> Result<(), Error> {
+        environment::change(self.environment(), change, self.symbols)
+    }
+
+    fn environment(&self) -> Environment {
         let fields = &self.layout.launch;
-        environment::set(
-            self.record,
-            fields.env,
-            Some(fields.envc),
-            (name, value),
-            self.symbols,
-        )
+        Environment {
+            record: self.record,
+            field: fields.env,
+            count: Some(fields.envc),
+        }
     }
 
-    /// Sets several variables for the tasks. On an error nothing is changed.
-    pub fn env_set_all(&mut self, variables: &[(&str, &str)]) -> Result<(), Error> {
-        let fields = &self.layout.launch;
-        environment::set_all(
-            self.record,
-            fields.env,
-            fields.envc,
-            variables,
-            self.symbols,
-        )
-    }
-
-    /// Every SPANK option of the step, ours and other plugins'.
-    pub fn options(&self) -> Result<Vec<SpankOption>, Error> {
+    /// The step's options of one SPANK plugin. Of an argument that is longer than `most_bytes` one
+    /// byte more is copied, by which its reader knows.
+    pub fn options(&self, plugin: &str, most_bytes: usize) -> Result<Vec<SpankOption>, Error> {
         options::read(
             self.record.read(self.layout.launch.options),
+            (plugin, most_bytes),
             self.layout,
             self.symbols,
         )
@@ -267,4 +277,26 @@ impl<'a> LaunchRequest<'a> {
             )
         }
     }
+}
+
+/// Every bit that some `CPU_BIND_` constant has; the request's field holds 16 of them.
+fn known_binding_bits(constants: &Constants) -> u32 {
+    [
+        constants.CPU_BIND_VERBOSE,
+        constants.CPU_BIND_TO_THREADS,
+        constants.CPU_BIND_TO_CORES,
+        constants.CPU_BIND_TO_SOCKETS,
+        constants.CPU_BIND_TO_LDOMS,
+        constants.CPU_BIND_NONE,
+        constants.CPU_BIND_RANK.unwrap_or(0),
+        constants.CPU_BIND_MAP,
+        constants.CPU_BIND_MASK,
+        constants.CPU_BIND_LDRANK,
+        constants.CPU_BIND_LDMAP,
+        constants.CPU_BIND_LDMASK,
+        constants.CPU_BIND_ONE_THREAD_PER_CORE,
+        constants.CPU_AUTO_BIND_TO_THREADS,
+    ]
+    .into_iter()
+    .fold(0, |all, bit| all | bit)
 }

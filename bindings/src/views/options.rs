@@ -12,26 +12,30 @@ use std::ffi::{c_int, c_void};
 pub struct SpankOption {
     /// The option's name without dashes.
     pub option: String,
-    /// The plugin's `plugin_name`.
-    pub plugin: String,
     /// What the user gave it.
     pub argument: Option<String>,
 }
 
 /// OPT_TYPE_SPANK of src/common/plugstack.c (spank.c from 23.02 on).
 const SPANK: i32 = 0x4400;
-/// More than any plugstack registers; a list beyond is cut there.
-const MOST: usize = 4096;
+/// More than one plugin registers; a list beyond is cut there.
+const MOST: usize = 16;
+/// Bytes of `OPTION:PLUGIN`; a longer name is no option of ours.
+const NAME: usize = 255;
 
 /// What the callback needs and gathers.
-struct Walk {
+struct Walk<'a> {
     layout: &'static Layout,
+    plugin: &'a str,
+    most_bytes: usize,
     found: Vec<SpankOption>,
 }
 
-/// All options in a list of `job_option_info`; none for a null list.
+/// A plugin's options in a list of `job_option_info`; none for a null list. Of an argument that is
+/// longer than `most_bytes` one byte more is copied, by which its reader knows.
 pub(crate) fn read(
     list: *mut c_void,
+    (plugin, most_bytes): (&str, usize),
     layout: &'static Layout,
     symbols: &Symbols,
 ) -> Result<Vec<SpankOption>, Error> {
@@ -43,6 +47,8 @@ pub(crate) fn read(
         .ok_or(Error::MissingSymbol("slurm_list_for_each"))?;
     let mut walk = Walk {
         layout,
+        plugin,
+        most_bytes,
         found: Vec::new(),
     };
     // SAFETY: the request's own list; `visit` gets the pointer passed here, during the call only.
@@ -53,18 +59,20 @@ pub(crate) fn read(
 /// Negative ends the walk (src/common/list.c).
 unsafe extern "C" fn visit(item: *mut c_void, walk: *mut c_void) -> c_int {
     // SAFETY: `read` passes its Walk, and no other reference to it is used meanwhile.
-    let walk = unsafe { &mut *walk.cast::<Walk>() };
+    let walk = unsafe { &mut *walk.cast::<Walk<'_>>() };
     // SAFETY: the list holds job_option_info records, which live as long as the list.
     let Some(record) = (unsafe { Record::new(item) }) else {
         return 0;
     };
     let fields = &walk.layout.job_option;
-    let text = record.text(fields.option).unwrap_or_default();
-    if let (SPANK, Some((option, plugin))) = (record.read(fields.r#type), text.split_once(':')) {
+    let text = record.text_within(fields.option, "option", NAME);
+    let text = text.ok().flatten().unwrap_or_default();
+    if let (SPANK, Some((option, plugin))) = (record.read(fields.r#type), text.split_once(':'))
+        && plugin == walk.plugin
+    {
         walk.found.push(SpankOption {
             option: option.to_owned(),
-            plugin: plugin.to_owned(),
-            argument: record.text(fields.optarg),
+            argument: record.beginning(fields.optarg, walk.most_bytes.saturating_add(1)),
         });
     }
     if walk.found.len() < MOST { 0 } else { -1 }

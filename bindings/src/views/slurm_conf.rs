@@ -2,7 +2,9 @@
 //! Source: slurm_conf_t, slurm/slurm.h, which is public and moves all the same.
 
 use crate::layout::{Field, Layout};
+use crate::line::Line;
 use crate::memory::Record;
+use crate::process::is_slurms_daemon;
 use crate::symbols::Symbols;
 use std::ffi::{c_char, c_void};
 
@@ -53,12 +55,27 @@ impl SlurmConf {
         plugindir,
         /// Where plugstack.conf is.
         plugstack,
-        /// SlurmdParameters.
-        slurmd_params,
         /// SlurmdSpoolDir, unexpanded.
         slurmd_spooldir,
         /// ClusterName.
         cluster_name,
+    }
+
+    /// SlurmdParameters. Up to 23.02 slurmd reads slurm.conf again while it serves launches, under
+    /// the lock that is held here; later ones start a new slurmd.
+    pub fn slurmd_params(&self, symbols: &Symbols) -> Option<String> {
+        let changes = matches!(self.layout.line, Line::V22_05 | Line::V23_02);
+        let (lock, unlock) = match (symbols.slurm_conf_lock, symbols.slurm_conf_unlock) {
+            (Some(lock), Some(unlock)) if changes && is_slurms_daemon() => (lock, unlock),
+            _ => return self.text(self.layout.slurm_conf.slurmd_params),
+        };
+        // SAFETY: Slurm's own pair of functions, called by a thread that holds neither this lock
+        // nor the one of slurmd's record.
+        unsafe { lock() };
+        let text = self.text(self.layout.slurm_conf.slurmd_params);
+        // SAFETY: locked just above.
+        unsafe { unlock() };
+        text
     }
 
     /// TaskPluginParam, as `CPU_BIND_` and `CPU_AUTO_BIND_` bits.

@@ -79,9 +79,19 @@ impl SlurmdConf {
     }
 
     fn map(&self, field: Field<*mut u16>) -> Option<Vec<u16>> {
+        let _unchanged = self.lock();
         let map = self.record.read(field);
         // SAFETY: slurmd keeps both maps with block_map_size entries (xcpuinfo_hwloc_topo_get).
         unsafe { items(map, usize::from(self.block_map_size())) }
+    }
+
+    /// Holds slurmd's lock of this record, in the releases that give the record another map while
+    /// launches are served (`_read_config`, called by `_reconfigure` up to 23.02; later ones start
+    /// a new slurmd). slurmd takes the same lock for each launch a moment later, and holds it
+    /// while it reads its configuration.
+    fn lock(&self) -> Option<ConfLock> {
+        let mutex = self.layout.slurmd_conf.config_mutex?;
+        ConfLock::take(self.record.nested(mutex).base().cast())
     }
 
     /// The node's name in slurm.conf.
@@ -97,5 +107,24 @@ impl SlurmdConf {
     /// SlurmdSpoolDir.
     pub fn spooldir(&self) -> Option<String> {
         self.record.text(self.layout.slurmd_conf.spooldir)
+    }
+}
+
+/// slurmd's lock, given back when this is dropped.
+struct ConfLock(*mut libc::pthread_mutex_t);
+
+impl ConfLock {
+    fn take(mutex: *mut libc::pthread_mutex_t) -> Option<Self> {
+        // SAFETY: a field of slurmd's record, which slurmd has made ready before it loads plugins
+        // (`_init_conf`); in slurmstepd, where nobody locks it, it is all zeros, which is
+        // PTHREAD_MUTEX_INITIALIZER.
+        (unsafe { libc::pthread_mutex_lock(mutex) } == 0).then_some(Self(mutex))
+    }
+}
+
+impl Drop for ConfLock {
+    fn drop(&mut self) {
+        // SAFETY: locked by this thread in `take`.
+        unsafe { libc::pthread_mutex_unlock(self.0) };
     }
 }

@@ -2,7 +2,7 @@
 //! Source: stepd_step_rec_t and stepd_step_task_info_t, src/slurmd/slurmstepd/slurmstepd_job.h.
 
 use super::cpu_set;
-use super::environment;
+use super::environment::{self, Change, Environment};
 use super::launch::LaunchRequest;
 use super::values::{StepId, StepKind};
 use crate::error::Error;
@@ -102,10 +102,6 @@ impl<'a> StepRecord<'a> {
     texts! {
         /// This node's name in slurm.conf.
         node_name,
-        /// The masks, one for each local task, as the launch hook left them.
-        cpu_bind,
-        /// List of memory nodes or masks.
-        mem_bind,
         /// The job's cores here, as a range list of abstract core numbers.
         job_alloc_cores,
         /// The step's cores here, as a range list of abstract core numbers.
@@ -114,6 +110,44 @@ impl<'a> StepRecord<'a> {
 
     fn text(&self, field: Field<*mut c_char>) -> Option<String> {
         self.record.text(field)
+    }
+
+    /// The masks, one for each local task, as the launch hook left them.
+    ///
+    /// # Errors
+    /// [`Error::TooLong`] for more than `limit` bytes, none of which are then copied.
+    pub fn cpu_bind(&self, limit: usize) -> Result<Option<String>, Error> {
+        let field = self.layout.step.cpu_bind;
+        self.record.text_within(field, "list of masks", limit)
+    }
+
+    /// Replaces bits and list, for what the tasks find in their environment.
+    ///
+    /// # Errors
+    /// Where Slurm's allocator is missing or gives nothing; then nothing is changed.
+    pub fn set_cpu_bind(&mut self, bits: u32, list: Option<&str>) -> Result<(), Error> {
+        self.record
+            .replace_text(self.layout.step.cpu_bind, list, self.symbols)?;
+        self.set_cpu_bind_type(bits);
+        Ok(())
+    }
+
+    /// Replaces the list of the memory binding.
+    ///
+    /// # Errors
+    /// Where Slurm's allocator is missing or gives nothing; then nothing is changed.
+    pub fn set_mem_bind(&mut self, list: Option<&str>) -> Result<(), Error> {
+        self.record
+            .replace_text(self.layout.step.mem_bind, list, self.symbols)
+    }
+
+    /// List of memory nodes or masks.
+    ///
+    /// # Errors
+    /// [`Error::TooLong`] for more than `limit` bytes, none of which are then copied.
+    pub fn mem_bind(&self, limit: usize) -> Result<Option<String>, Error> {
+        let field = self.layout.step.mem_bind;
+        self.record.text_within(field, "list of node masks", limit)
     }
 
     /// Job, step, component, kind.
@@ -194,19 +228,32 @@ impl<'a> StepRecord<'a> {
         record.replace_block(field, set, self.symbols)
     }
 
-    /// A variable of the tasks' environment: the user's words, trust them in nothing.
-    pub fn env_get(&self, name: &str) -> Option<String> {
-        environment::get(self.record, self.layout.step.env, None, name)
+    /// A variable of the tasks' environment: the user's words, trust them in nothing. One whose
+    /// value has more than `limit` bytes counts as not set.
+    pub fn env_get(&self, name: &str, limit: usize) -> Option<String> {
+        environment::get(self.environment(), name, limit)
     }
 
-    /// Sets a variable for the tasks.
-    pub fn env_set(&mut self, name: &str, value: &str) -> Result<(), Error> {
-        environment::set(
-            self.record,
-            self.layout.step.env,
-            None,
-            (name, value),
-            self.symbols,
-        )
+    /// Takes variables out of the tasks' environment and puts others in. On an error nothing is
+    /// changed.
+    ///
+    /// # Errors
+    /// Where Slurm's allocator is missing or gives nothing.
+    pub fn env_change(&mut self, change: &Change<'_>) -> Result<(), Error> {
+        environment::change(self.environment(), change, self.symbols)
+    }
+
+    /// In the task, between fork and exec: puts a value into room that [`Change::reserve`] made.
+    /// Nothing is allocated. Whether it was done.
+    pub fn env_fill(&mut self, name: &str, value: &str, room: usize) -> bool {
+        environment::fill(self.environment(), name, value, room)
+    }
+
+    fn environment(&self) -> Environment {
+        Environment {
+            record: self.record,
+            field: self.layout.step.env,
+            count: None,
+        }
     }
 }

@@ -23,6 +23,7 @@ pub mod atomic_file;
 pub mod command_path;
 pub mod counters;
 pub mod discover_child;
+pub mod key;
 pub mod ledger;
 mod lock;
 pub mod machine_file;

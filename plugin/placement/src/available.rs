@@ -19,6 +19,8 @@ pub struct Available {
     pub owned: Owned,
     /// The step's CPUs for a task that is bound to all of them.
     pub cpus: CpuSet,
+    /// Every CPU of the step's cores, also those that it specialised away: no task goes beyond.
+    pub all: CpuSet,
 }
 
 /// Objects owned whole and in part.
@@ -43,6 +45,7 @@ impl Available {
     #[must_use]
     pub fn of(ask: &Request, host: &Host, table: &PuTable) -> Self {
         let mut usable = owned_slots(&ask.allocation, host, table);
+        let everything = usable.clone();
         if let CoreSpec::Threads(count) = ask.core_spec {
             take_special(&mut usable, &host.shape, count, 0);
         }
@@ -66,8 +69,13 @@ impl Available {
             // step's all the same.
             cpus = own.clone();
         }
+        let all = match ask.core_spec {
+            CoreSpec::Threads(_) => of(&everything),
+            CoreSpec::None | CoreSpec::Cores(_) => cpus.clone(),
+        };
         Self {
             count: usable.iter().filter(|own| **own).count() as u32,
+            all,
             usable,
             owned,
             cpus,

@@ -7,11 +7,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::cpuset_text::parse_number;
+use crate::limits::MAX_CORES;
 
 /// Longer texts are refused before they are looked at.
-pub const MAX_LENGTH: usize = 8 * 1024;
-/// More cores than any host has.
-const MAX_CORES: u32 = 1 << 16;
+pub use crate::limits::BINDING_BYTES as MAX_LENGTH;
 
 /// The grammar in two lines, for errors and help.
 pub const GRAMMAR: &str = "\

@@ -9,7 +9,7 @@ use crate::cpu_bind::Mode;
 use crate::linear;
 use crate::plan::{Message, Plan};
 use crate::planner::Planner;
-use crate::refusal::{Note, Refusal};
+use crate::refusal::{Note, Refusal, short};
 use crate::rule::Rule;
 use crate::striding::striding;
 
@@ -27,7 +27,7 @@ impl Planner<'_> {
         }
         if let Some(list) = mode {
             return Err(Refusal::BindingBesideList {
-                binding: binding.to_string(),
+                binding: short(binding),
                 list: list.clone(),
             });
         }
@@ -76,7 +76,8 @@ impl Planner<'_> {
         let asked = asked(binding, tasks);
         let found = in_the_way(cores, hurdle);
         let instead = better_line(binding, cores, tasks);
-        let text = format!("--binding={binding} asks for {asked}; {found}{instead}");
+        let shown = short(binding);
+        let text = format!("--binding={shown} asks for {asked}; {found}{instead}");
         if binding.strict || self.ask.rules.refuse_failed_binding {
             return Err(Refusal::BindingFailed(text));
         }
@@ -187,8 +188,7 @@ fn better_line(binding: &Binding, cores: &Cores, tasks: u32) -> String {
     let fits = |line: &&Binding| {
         *line != binding && amount(line) > 0 && choose(line, cores, tasks).is_ok()
     };
-    lines
-        .iter()
-        .find(fits)
-        .map_or_else(String::new, |line| format!("; --binding={line} would fit"))
+    lines.iter().find(fits).map_or_else(String::new, |line| {
+        format!("; --binding={} would fit", short(line))
+    })
 }

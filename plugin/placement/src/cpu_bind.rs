@@ -5,13 +5,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::cpuset::{CpuSet, MAX_CPUS};
+use crate::cpuset::CpuSet;
 use crate::cpuset_text::parse_number;
 use crate::error::TextError;
 use crate::ids::CpuId;
-
-/// Lists longer than this are refused: more tasks than any host runs.
-const MAX_ENTRIES: usize = 1 << 16;
+use crate::limits::MAX_CPUS;
+use crate::list::List;
 
 /// Kind of object a task is bound to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,15 +33,15 @@ pub enum Mode {
     /// `rank`: one CPU a task in local-id order (22.05 to 24.05).
     Rank,
     /// `map_cpu`: one CPU a task; the list wraps.
-    MapCpu(Vec<CpuId>),
+    MapCpu(List<CpuId>),
     /// `mask_cpu`: one mask a task; the list wraps.
-    MaskCpu(Vec<CpuSet>),
+    MaskCpu(List<CpuSet>),
     /// `rank_ldom`: one domain a task in local-id order.
     RankLdom,
     /// `map_ldom`: one domain a task; the list wraps.
-    MapLdom(Vec<u32>),
+    MapLdom(List<u32>),
     /// `mask_ldom`: a set of domains a task; the list wraps.
-    MaskLdom(Vec<CpuSet>),
+    MaskLdom(List<CpuSet>),
 }
 
 /// The whole option. A mode wins over a level.
@@ -103,24 +102,36 @@ impl Mode {
     /// [`TextError`] inside for a list that is empty or wrong.
     #[must_use]
     pub fn read(name: &str, list: &str) -> Option<Result<Self, TextError>> {
-        let number = |limit: u32| move |text: &str| parse_id(text).filter(|id| *id < limit);
-        let mask = |text: &str| CpuSet::from_hex(text).ok();
+        Self::read_within(name, list, MAX_CPUS)
+    }
+
+    /// The same for a node: a mask with a CPU from `width` on is refused before memory is taken
+    /// for it. Numbers need no such bound.
+    ///
+    /// # Errors
+    /// [`TextError`] inside for a list that is empty or wrong.
+    #[must_use]
+    pub fn read_within(name: &str, list: &str, width: u32) -> Option<Result<Self, TextError>> {
+        let number = |text: &str| parse_id(text).filter(|id| *id < MAX_CPUS);
+        let mask = |text: &str| CpuSet::from_hex_within(text, width).ok();
+        let masks = |what: &str| {
+            let what = match width {
+                MAX_CPUS => what.into(),
+                _ => format!("{what}, with CPUs below {width} on this node"),
+            };
+            List::read(list, &what, mask)
+        };
         Some(match name {
-            "map_cpu" | "mapcpu" => {
-                entries(list, "CPU numbers such as 0,2 or 1*4", number(MAX_CPUS))
-                    .map(|ids| Self::MapCpu(ids.into_iter().map(CpuId).collect()))
-            }
+            "map_cpu" | "mapcpu" => List::read(list, "CPU numbers such as 0,2 or 1*4", number)
+                .map(|ids| Self::MapCpu(ids.map(|id| CpuId(*id)))),
             "mask_cpu" | "maskcpu" => {
-                entries(list, "CPU masks such as 0x1,0xc or 0x3*4", mask).map(Self::MaskCpu)
+                masks("CPU masks such as 0x1,0xc or 0x3*4").map(Self::MaskCpu)
             }
-            "map_ldom" | "mapldom" => entries(
-                list,
-                "NUMA node numbers such as 0,2 or 1*4",
-                number(MAX_CPUS),
-            )
-            .map(Self::MapLdom),
+            "map_ldom" | "mapldom" => {
+                List::read(list, "NUMA node numbers such as 0,2 or 1*4", number).map(Self::MapLdom)
+            }
             "mask_ldom" | "maskldom" => {
-                entries(list, "NUMA node masks such as 0x1,0x6 or 0x3*4", mask).map(Self::MaskLdom)
+                masks("NUMA node masks such as 0x1,0x6 or 0x3*4").map(Self::MaskLdom)
             }
             _ => return None,
         })
@@ -164,31 +175,6 @@ fn starts_value(text: &str) -> bool {
         || (digits > 0 && matches!(text.as_bytes().get(digits), None | Some(b',' | b';' | b'*')))
 }
 
-/// Reads a comma list with `value*count` repeats.
-pub(crate) fn entries<T: Clone>(
-    list: &str,
-    what: &str,
-    read: impl Fn(&str) -> Option<T>,
-) -> Result<Vec<T>, TextError> {
-    let wrong = |part: &str| TextError::new(part, &format!("in a list of {what}"));
-    let mut values = Vec::new();
-    for part in list.split(',') {
-        let (value, count) = part.split_once('*').unwrap_or((part, "1"));
-        let count = parse_number(count).filter(|count| *count > 0);
-        let (Some(value), Some(count)) = (read(value), count) else {
-            return Err(wrong(part));
-        };
-        if values.len() + count as usize > MAX_ENTRIES {
-            return Err(TextError::new(
-                part,
-                &format!("within {MAX_ENTRIES} entries of a list"),
-            ));
-        }
-        values.extend(std::iter::repeat_n(value, count as usize));
-    }
-    Ok(values)
-}
-
 /// Decimal, or hexadecimal with `0x` as slurmstepd takes it (`get_cpuset`).
 pub(crate) fn parse_id(text: &str) -> Option<u32> {
     match text.strip_prefix("0x") {
@@ -221,26 +207,18 @@ impl fmt::Display for Level {
 
 impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // One by one: who shows only the beginning of a long list ends the writing there.
-        fn list<T>(
-            items: &[T],
-            f: &mut fmt::Formatter<'_>,
-            mut item: impl FnMut(&T, &mut fmt::Formatter<'_>) -> fmt::Result,
-        ) -> fmt::Result {
-            for (at, one) in items.iter().enumerate() {
-                f.write_str(if at > 0 { "," } else { ":" })?;
-                item(one, f)?;
-            }
-            Ok(())
-        }
         f.write_str(self.word())?;
+        if matches!(self, Self::Free | Self::Rank | Self::RankLdom) {
+            return Ok(());
+        }
+        f.write_str(":")?;
         match self {
             Self::Free | Self::Rank | Self::RankLdom => Ok(()),
-            Self::MapCpu(ids) => list(ids, f, fmt::Display::fmt),
-            Self::MapLdom(ids) => list(ids, f, fmt::Display::fmt),
-            Self::MaskCpu(masks) | Self::MaskLdom(masks) => list(masks, f, |mask, f| {
+            Self::MapCpu(ids) => ids.write(f, |id, f| write!(f, "{id}")),
+            Self::MapLdom(ids) => ids.write(f, |id, f| write!(f, "{id}")),
+            Self::MaskCpu(masks) | Self::MaskLdom(masks) => masks.write(f, |mask, mut f| {
                 f.write_str("0x")?;
-                mask.write_short(f)
+                mask.write_short(&mut f)
             }),
         }
     }
@@ -277,9 +255,9 @@ mod tests {
             ("none", "none"),
             ("cores,none", "none"),
             ("map_cpu:0,2,4", "map_cpu:0,2,4"),
-            ("v,map_cpu=1*3,cores", "map_cpu:1,1,1"),
+            ("v,map_cpu=1*3,cores", "map_cpu:1*3"),
             ("mask_cpu:0x3,c,verbose", "mask_cpu:0x3,0xc"),
-            ("mask_cpu:ff,f0*2;quiet", "mask_cpu:0xff,0xf0,0xf0"),
+            ("mask_cpu:ff,f0*2;quiet", "mask_cpu:0xff,0xf0*2"),
             ("map_ldom:1,0", "map_ldom:1,0"),
             ("one_thread,threads", "threads,one_thread"),
         ] {

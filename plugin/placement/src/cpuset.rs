@@ -8,9 +8,7 @@ use std::fmt;
 use crate::error::TextError;
 use crate::ids::{CpuId, NumaId};
 
-/// CPUs beyond this number are refused wherever text is parsed: the kernel's
-/// own limit (`NR_CPUS`) is far below, and a typing error must not allocate much.
-pub const MAX_CPUS: u32 = 1 << 16;
+pub use crate::limits::MAX_CPUS;
 
 /// CPUs of a word.
 pub(crate) const BITS: u32 = u64::BITS;
@@ -307,6 +305,14 @@ impl NodeSet {
     /// [`TextError`] as for CPUs.
     pub fn from_hex(text: &str) -> Result<Self, TextError> {
         CpuSet::from_hex(text).map(Self::of)
+    }
+
+    /// The same for nodes below `width`.
+    ///
+    /// # Errors
+    /// [`TextError`] as for CPUs.
+    pub fn from_hex_within(text: &str, width: u32) -> Result<Self, TextError> {
+        CpuSet::from_hex_within(text, width).map(Self::of)
     }
 }
 

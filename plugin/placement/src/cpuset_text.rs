@@ -78,6 +78,15 @@ impl CpuSet {
     /// # Errors
     /// [`TextError`] for no digits, another character, or a CPU past `MAX_CPUS`.
     pub fn from_hex(text: &str) -> Result<Self, TextError> {
+        Self::from_hex_within(text, MAX_CPUS)
+    }
+
+    /// The same for CPUs below `width`, rounded up to whole digits: a wider mask is refused before
+    /// memory is taken for it. Zeros before the first other digit cost nothing.
+    ///
+    /// # Errors
+    /// [`TextError`] as for [`CpuSet::from_hex`].
+    pub fn from_hex_within(text: &str, width: u32) -> Result<Self, TextError> {
         let digits = text
             .strip_prefix("0x")
             .or_else(|| text.strip_prefix("0X"))
@@ -85,9 +94,18 @@ impl CpuSet {
         if digits.is_empty() {
             return Err(TextError::new(text, "a hexadecimal mask"));
         }
-        if digits.len() > (MAX_CPUS / PER_DIGIT) as usize {
-            return Err(TextError::too_large(text));
+        let significant = digits.trim_start_matches('0');
+        if significant.len() > width.div_ceil(PER_DIGIT) as usize {
+            return Err(TextError::new(
+                text,
+                &format!("a mask of CPUs below {width}"),
+            ));
         }
+        // All zeros is a mask too, of one digit.
+        let digits = match significant {
+            "" => "0",
+            some => some,
+        };
         let wrong = || TextError::new(text, "a hexadecimal mask");
         // Most digits of one task's mask are zeros: a word of them is seen at once.
         let digits = digits.as_bytes();

@@ -38,24 +38,28 @@ pub fn tasks(
             if all.is_empty() && fixes.has(Fix::NoCpuLeft) {
                 return Err(Refusal::NothingOwned);
             }
-            ids.map(|id| pick(&all, id).into_iter().collect()).collect()
+            let wrapped = |id: u32| all.get(id as usize % all.len().max(1)).copied();
+            ids.map(|id| wrapped(id).into_iter().collect()).collect()
         }
-        Mode::MapCpu(list) => ids.filter_map(|id| pick(list, id)).map(single).collect(),
-        Mode::MaskCpu(list) => ids.filter_map(|id| pick(list, id)).collect(),
+        Mode::MapCpu(list) => ids
+            .filter_map(|id| list.of_task(id).copied())
+            .map(single)
+            .collect(),
+        Mode::MaskCpu(list) => ids.filter_map(|id| list.of_task(id).cloned()).collect(),
         Mode::RankLdom => {
             let domains = Domains::of(host, wrap)?;
             ids.map(|id| domains.wrapped(id)).collect()
         }
         Mode::MapLdom(list) => {
             let domains = Domains::of(host, wrap)?;
-            ids.filter_map(|id| pick(list, id))
-                .map(|id| domains.numbered(id))
+            ids.filter_map(|id| list.of_task(id))
+                .map(|id| domains.numbered(*id))
                 .collect::<Result<_, _>>()?
         }
         Mode::MaskLdom(list) => {
             let domains = Domains::of(host, wrap)?;
-            ids.filter_map(|id| pick(list, id))
-                .map(|mask| domains.masked(&mask))
+            ids.filter_map(|id| list.of_task(id))
+                .map(|mask| domains.masked(mask))
                 .collect::<Result<_, _>>()?
         }
     };
@@ -73,15 +77,11 @@ pub fn tasks(
 pub fn named(mode: &Mode) -> CpuSet {
     let mut all = CpuSet::new();
     match mode {
-        Mode::MapCpu(list) => list.iter().for_each(|cpu| all.insert(*cpu)),
-        Mode::MaskCpu(list) => list.iter().for_each(|mask| all.insert_all(mask)),
+        Mode::MapCpu(list) => list.parts().for_each(|(cpu, _)| all.insert(*cpu)),
+        Mode::MaskCpu(list) => list.parts().for_each(|(mask, _)| all.insert_all(mask)),
         _ => {}
     }
     all
-}
-
-fn pick<T: Clone>(list: &[T], id: u32) -> Option<T> {
-    list.get(id as usize % list.len().max(1)).cloned()
 }
 
 /// The CPU of `rank` as slurmstepd finds it (`get_cpuset`).

@@ -5,10 +5,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::cpu_bind::{entries, parse_id, words};
-use crate::cpuset::{MAX_CPUS, NodeSet};
+use crate::cpu_bind::{parse_id, words};
+use crate::cpuset::NodeSet;
 use crate::error::TextError;
 use crate::ids::NumaId;
+use crate::limits::{LEAST_MASK_WIDTH, MAX_CPUS};
+use crate::list::List;
 
 /// Where a task's memory comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,9 +20,9 @@ pub enum MemPolicy {
     /// `local`: the NUMA nodes of the CPUs that the task may run on.
     Local,
     /// `map_mem`: one node a task; the list wraps.
-    Map(Vec<NumaId>),
+    Map(List<NumaId>),
     /// `mask_mem`: a set of nodes a task; the list wraps.
-    Mask(Vec<NodeSet>),
+    Mask(List<NodeSet>),
 }
 
 /// The whole option.
@@ -80,13 +82,14 @@ impl MemPolicy {
     #[must_use]
     pub fn read(name: &str, list: &str) -> Option<Result<Self, TextError>> {
         let node = |text: &str| parse_id(text).filter(|id| *id < MAX_CPUS).map(NumaId);
-        let mask = |text: &str| NodeSet::from_hex(text).ok();
+        // Linux has at most 1024 NUMA nodes (NODES_SHIFT), as many as the narrowest CPU mask.
+        let mask = |text: &str| NodeSet::from_hex_within(text, LEAST_MASK_WIDTH).ok();
         Some(match name {
             "map_mem" | "mapmem" => {
-                entries(list, "NUMA node numbers such as 0,2 or 1*4", node).map(Self::Map)
+                List::read(list, "NUMA node numbers such as 0,2 or 1*4", node).map(Self::Map)
             }
             "mask_mem" | "maskmem" => {
-                entries(list, "NUMA node masks such as 0x1,0x6 or 0x3*4", mask).map(Self::Mask)
+                List::read(list, "NUMA node masks such as 0x1,0x6 or 0x3*4", mask).map(Self::Mask)
             }
             _ => return None,
         })
@@ -103,17 +106,16 @@ fn unknown(word: &str) -> TextError {
 
 impl fmt::Display for MemPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let list = |items: Vec<String>| items.join(",");
         match self {
             Self::Rank => f.write_str("rank"),
             Self::Local => f.write_str("local"),
             Self::Map(nodes) => {
-                let nodes = nodes.iter().map(ToString::to_string).collect();
-                write!(f, "map_mem:{}", list(nodes))
+                f.write_str("map_mem:")?;
+                nodes.write(f, |node, f| write!(f, "{node}"))
             }
             Self::Mask(masks) => {
-                let masks = masks.iter().map(NodeSet::to_hex).collect();
-                write!(f, "mask_mem:{}", list(masks))
+                f.write_str("mask_mem:")?;
+                masks.write(f, |mask, f| f.write_str(&mask.to_hex()))
             }
         }
     }
@@ -145,9 +147,9 @@ mod tests {
             ("sort", "none"),
             ("prefer", "none"),
             ("p,map_mem:1,0", "prefer,map_mem:1,0"),
-            ("map_mem=0x1*2,0,prefer", "prefer,map_mem:1,1,0"),
+            ("map_mem=0x1*2,0,prefer", "prefer,map_mem:1*2,0"),
             ("mask_mem:0x3,c,verbose", "mask_mem:0x3,0xc"),
-            ("maskmem:1*3;q", "mask_mem:0x1,0x1,0x1"),
+            ("maskmem:1*3;q", "mask_mem:0x1*3"),
             ("mask_mem:0x0", "mask_mem:0x0"),
         ] {
             assert_eq!(

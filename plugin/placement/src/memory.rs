@@ -70,8 +70,8 @@ impl<'a> Memory<'a> {
         let asked = match self.policy {
             MemPolicy::Local => return self.near(task, cpus),
             MemPolicy::Rank => one(NumaId(task.0 % self.rank_wraps_at)),
-            MemPolicy::Map(list) => pick(list, task).copied().map(one).unwrap_or_default(),
-            MemPolicy::Mask(list) => pick(list, task).cloned().unwrap_or_default(),
+            MemPolicy::Map(list) => list.of_task(task.0).copied().map(one).unwrap_or_default(),
+            MemPolicy::Mask(list) => list.of_task(task.0).cloned().unwrap_or_default(),
         };
         let missing = asked.difference(&self.found);
         if asked.is_empty() {
@@ -102,10 +102,6 @@ impl<'a> Memory<'a> {
 
 fn one(node: NumaId) -> NodeSet {
     std::iter::once(node).collect()
-}
-
-fn pick<T>(list: &[T], task: LocalId) -> Option<&T> {
-    list.get(task.index() % list.len().max(1))
 }
 
 impl fmt::Display for MemoryRefusal {
@@ -151,5 +147,5 @@ impl fmt::Display for MemoryRefusal {
 
 /// Long lists are cut, as in every refusal.
 fn short(asked: &MemPolicy) -> String {
-    crate::refusal::short(asked.to_string())
+    crate::refusal::short(asked)
 }

@@ -31,6 +31,9 @@ pub struct Plan {
     pub notes: Vec<Note>,
     /// The cores that a `--binding` chose.
     pub chosen: Option<Chosen>,
+    /// Every CPU of the step's cores here. Lists that task/affinity trusts, and its memory
+    /// domains, can lead beyond; no task is bound there.
+    pub own: CpuSet,
 }
 
 /// One task's part.

@@ -13,6 +13,7 @@ use crate::explicit;
 use crate::fixes::Fix;
 use crate::host::{Host, PuTable};
 use crate::ids::LocalId;
+use crate::list::List;
 use crate::memory::Memory;
 use crate::place::{cpus_per_task_that_fit, place};
 use crate::plan::{Message, Plan, TaskPlan};
@@ -103,8 +104,10 @@ impl<'a> Planner<'a> {
         };
         let message = match &*read {
             Mode::MapCpu(list) => {
-                let numbers: Vec<_> = list.iter().map(ToString::to_string).collect();
-                Message::AsAsked(numbers.join(","))
+                let mut numbers = String::new();
+                // A String takes everything.
+                let _ = list.write(&mut numbers, |cpu, out| write!(out, "{cpu}"));
+                Message::AsAsked(numbers)
             }
             // task/affinity writes a mask list anew where it has checked it.
             Mode::MaskCpu(list) if special && !self.has(Fix::SpecLists) => {
@@ -123,7 +126,7 @@ impl<'a> Planner<'a> {
             Mode::MaskCpu(list) if !trusted && !self.has(Fix::EmptyMask) => {
                 let all = self.shared();
                 let read = |mask: &CpuSet| if mask.is_empty() { &all } else { mask }.clone();
-                Cow::Owned(Mode::MaskCpu(list.iter().map(read).collect()))
+                Cow::Owned(Mode::MaskCpu(list.map(read)))
             }
             _ => Cow::Borrowed(mode),
         }
@@ -137,6 +140,7 @@ impl<'a> Planner<'a> {
             message: Message::Free,
             notes: vec![],
             chosen: None,
+            own: self.available.all.clone(),
         }
     }
 
@@ -330,21 +334,17 @@ impl<'a> Planner<'a> {
             message,
             notes,
             chosen: None,
+            own: self.available.all.clone(),
         }
     }
 }
 
 /// A user's mask list as task/affinity rewrites it (`task_cpuset_to_str`): no `0x`, no leading
 /// zeros, small digits.
-fn normalised(list: &[CpuSet]) -> String {
-    let length = |mask: &CpuSet| hex_length(mask.width());
-    let mut text = String::with_capacity(list.iter().map(length).sum());
-    for (at, mask) in list.iter().enumerate() {
-        if at > 0 {
-            text.push(',');
-        }
-        // A String takes everything.
-        let _ = mask.write_short(&mut text);
-    }
+fn normalised(list: &List<CpuSet>) -> String {
+    let length = |(mask, _): (&CpuSet, u32)| hex_length(mask.width());
+    let mut text = String::with_capacity(list.parts().map(length).sum());
+    // A String takes everything.
+    let _ = list.write(&mut text, |mask, mut out| mask.write_short(&mut out));
     text
 }

@@ -3,9 +3,11 @@
 
 use std::fmt;
 
+use crate::bounded::shown;
 use crate::cpu_bind::Mode;
 use crate::cpuset::CpuSet;
 use crate::ids::LocalId;
+use crate::limits::REPEATED_VALUE;
 use crate::memory::MemoryRefusal;
 use crate::walk::NoPlace;
 
@@ -97,14 +99,9 @@ impl Refusal {
     }
 }
 
-/// Long lists are cut: the text must fit a terminal, not a file.
-pub(crate) fn short(text: String) -> String {
-    if text.chars().count() <= 80 {
-        return text;
-    }
-    let mut cut: String = text.chars().take(79).collect();
-    cut.push('…');
-    cut
+/// A value as a refusal repeats it: the text must fit a terminal, not a file.
+pub(crate) fn short(value: impl fmt::Display) -> String {
+    shown(REPEATED_VALUE, value)
 }
 
 impl fmt::Display for Refusal {
@@ -115,9 +112,9 @@ impl fmt::Display for Refusal {
                 outside,
                 own,
             } => {
-                let asked = short(asked.to_string());
+                let asked = short(asked);
                 let cpus = if outside.count() == 1 { "CPU" } else { "CPUs" };
-                let (outside, own) = (short(outside.to_string()), short(own.to_string()));
+                let (outside, own) = (short(outside), short(own));
                 write!(
                     f,
                     "--cpu-bind={asked} names {cpus} {outside}; this step's CPUs here are {own}; \
@@ -128,7 +125,7 @@ impl fmt::Display for Refusal {
                 f,
                 "--cpu-bind={} counts over the whole node; this step has only CPUs {own} of it; \
                  add --exclusive, or use --cpu-bind=cores or ldoms",
-                short(asked.to_string())
+                short(asked)
             ),
             Self::NoSuchDomain { asked, found } => write!(
                 f,
@@ -153,7 +150,7 @@ impl fmt::Display for Refusal {
             Self::BindingBesideList { binding, list } => write!(
                 f,
                 "--binding={binding} and --cpu-bind={} both choose the CPUs; drop one of them",
-                short(list.to_string())
+                short(list)
             ),
             Self::BindingFailed(text) => f.write_str(text),
             Self::EmptyMask(task) => write!(

@@ -262,6 +262,7 @@ fn entry(ask: &Request, id: usize) -> Option<String> {
         Mode::MaskCpu(list) | Mode::MaskLdom(list) => list.len(),
         _ => return None,
     };
+    let length = length as usize;
     let at = id.checked_rem(length)?;
     let again = if id >= length {
         ", which starts again"

@@ -1,0 +1,87 @@
+//! Texts that stop growing: a user's list of a megabyte must not become a message of a megabyte.
+//! In: anything that can be written. Out: at most so many bytes of it. Pure.
+
+use std::fmt::{self, Write};
+
+/// A text with room for so many bytes. It refuses what no longer fits, so that the writer stops.
+#[derive(Debug)]
+pub struct Bounded {
+    text: String,
+    room: usize,
+    cut: bool,
+}
+
+impl Bounded {
+    /// An empty text with room for `room` bytes.
+    #[must_use]
+    pub fn new(room: usize) -> Self {
+        Self {
+            text: String::new(),
+            room,
+            cut: false,
+        }
+    }
+
+    /// What was written, whole or cut.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
+    /// What was written; an ellipsis shows that there was more.
+    #[must_use]
+    pub fn into_shown(mut self) -> String {
+        if self.cut {
+            self.text.push('…');
+        }
+        self.text
+    }
+
+    /// Whether something did not fit.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.cut
+    }
+}
+
+impl Write for Bounded {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let left = self.room.saturating_sub(self.text.len());
+        let mut fits = left.min(text.len());
+        while !text.is_char_boundary(fits) {
+            fits -= 1;
+        }
+        self.text.push_str(&text[..fits]);
+        if fits == text.len() && !self.cut {
+            return Ok(());
+        }
+        self.cut = true;
+        Err(fmt::Error)
+    }
+}
+
+/// A value as a message repeats it: at most `room` bytes, then an ellipsis.
+#[must_use]
+pub fn shown(room: usize, value: impl fmt::Display) -> String {
+    let mut text = Bounded::new(room);
+    // What does not fit is cut on purpose.
+    let _ = write!(text, "{value}");
+    text.into_shown()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_cut_between_characters() {
+        assert_eq!(shown(7, "0x1,0x2"), "0x1,0x2");
+        assert_eq!(shown(6, "0x1,0x2"), "0x1,0x…");
+        assert_eq!(shown(4, "……"), "……");
+        assert_eq!(shown(0, ""), "");
+        let mut text = Bounded::new(4);
+        assert!(text.write_str("abcdef").is_err() && text.is_cut());
+        assert!(text.write_str("").is_err(), "nothing follows what was cut");
+        assert_eq!(text.into_text(), "abcd");
+    }
+}

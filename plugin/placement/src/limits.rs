@@ -1,0 +1,43 @@
+//! Every length that a user can choose, with its bound and the reason for it.
+//! A Rust program aborts when memory cannot be had, and no guard catches that: so each bound is
+//! checked before memory is taken. Pure; used wherever text from outside is read or written.
+
+/// CPU numbers end here: the kernel's own limit (`NR_CPUS`) is far below, slurmd's map has 16-bit
+/// entries, and a typing error must not allocate much.
+pub const MAX_CPUS: u32 = 1 << 16;
+
+/// Masks in a launch request may be as wide as the node, but at least this wide: task/affinity's
+/// own masks have this size (`CPU_SETSIZE`), and `compat=affinity` reads what it reads.
+pub const LEAST_MASK_WIDTH: u32 = 1024;
+
+/// Entries of a list, repeats counted: Slurm counts the tasks of a node in 16 bits.
+pub const MAX_ENTRIES: u32 = 1 << 16;
+
+/// Bytes of a list in an option or a launch request. A mask for each of 4096 tasks on a node of
+/// 4096 CPUs fits; reading this much takes a few milliseconds.
+pub const LIST_BYTES: usize = 4 << 20;
+
+/// Bytes of a `--binding`.
+pub const BINDING_BYTES: usize = 8 * 1024;
+
+/// Cores and strides in a `--binding`: more than any node has.
+pub const MAX_CORES: u32 = 1 << 16;
+
+/// Characters of a value that a refusal or a note repeats: the text must fit a terminal.
+pub const REPEATED_VALUE: usize = 80;
+
+/// Characters of a request on one line of a log: a list of masks belongs to the masks.
+pub const DESCRIBED_REQUEST: usize = 400;
+
+/// Bytes of a refusal or of all notes of a step together.
+pub const USER_TEXT: usize = 4 * 1024;
+
+/// Bytes of one line in Slurm's log.
+pub const LOG_LINE: usize = 8 * 1024;
+
+/// Bytes of a variable that is read from the environment of a job, other than a list.
+pub const VARIABLE_BYTES: usize = 16 * 1024;
+
+/// Bytes of the handover from slurmd to slurmstepd: the cores of a `--binding` for the most tasks
+/// that a node of 4096 CPUs can serve need half of it.
+pub const HANDOVER_BYTES: usize = 1 << 20;
