@@ -236,3 +236,38 @@ fn a_client_that_lets_everything_through_does_no_harm() {
     }
     cluster.wait_idle();
 }
+
+/// sbatch of a named pipe waits for its writer, and so it does with us: our check neither waits before
+/// it, nor takes the text away.
+#[test]
+fn a_script_from_a_named_pipe_is_sbatch_s_own() {
+    let cluster = Cluster::builder().plugstack(Some("")).up();
+    let pipe = cluster.folder().join("pipe");
+    let output = cluster.folder().join("log/pipe.out");
+    let output = output.to_string_lossy().into_owned();
+    let script = b"#!/bin/sh\n#SBATCH -n1\necho fed with $BERTH_RULE\n";
+    for later in [true, false] {
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let feed = || {
+            let pipe = pipe.clone();
+            std::thread::spawn(move || std::fs::write(pipe, script))
+        };
+        // A writer that was there before sbatch must not be cut off by our look either.
+        let before = (!later).then(feed);
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let mut command = cluster.program("timeout");
+        command.args(["--kill-after=5", "20", "sbatch", "--wait", "-o", &output]);
+        command.args(["--binding=linear:1"]).arg(&pipe);
+        command.stdout(std::process::Stdio::piped());
+        command.stderr(std::process::Stdio::piped());
+        let child = command.spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        let writer = before.unwrap_or_else(feed);
+        let done = Done::from(child.wait_with_output().unwrap());
+        assert!(done.ok(), "later={later}: {done:#?}");
+        writer.join().unwrap().unwrap();
+        let printed = std::fs::read_to_string(&output).unwrap();
+        assert_eq!(printed, "fed with binding:linear:1\n", "later={later}");
+        std::fs::remove_file(&pipe).unwrap();
+    }
+}
