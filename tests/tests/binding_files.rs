@@ -187,6 +187,43 @@ fn every_task_finds_what_the_first_one_wrote() {
     }
 }
 
+/// What a user says of the job's nodes in the environment of a batch script: the list is short, what it
+/// stands for is not. The job runs, and its output says why it has no files.
+#[test]
+fn a_list_of_millions_of_nodes_is_not_expanded() {
+    let cluster = cluster("task/berth");
+    let home = Home::new("nodes");
+    let nodes: Vec<_> = (0..400).map(|each| format!("n{each}x[0-65535]")).collect();
+    let output = home.add("out");
+    let [nodes, tmpdir, output] = [nodes.join(","), "/tmp".into(), output.display().to_string()];
+    let asked = [
+        "--wait",
+        "-n1",
+        "--binding=pe:linear:1",
+        "-o",
+        &output,
+        "--wrap=echo it runs",
+    ];
+    let variables = [
+        ("SLURM_STEP_NODELIST", nodes.as_str()),
+        ("SLURM_STEP_TASKS_PER_NODE", "4294967295(x4294967295)"),
+        ("TMPDIR", &tmpdir),
+    ];
+    let start = std::time::Instant::now();
+    let done = cluster.run_with("sbatch", &asked, &variables);
+    println!("{:?} until the job's end", start.elapsed());
+    let printed = fs::read_to_string(&output).unwrap_or_default();
+    assert!(
+        done.ok() && printed.contains("it runs\n"),
+        "{done:#?} {printed}"
+    );
+    assert!(
+        printed.contains("the nodes' names take more than"),
+        "{printed}"
+    );
+    cluster.wait_idle();
+}
+
 /// A private /tmp for each job: the task finds its files in it, and nobody else sees them.
 #[test]
 fn in_a_job_container_they_are_inside() {
