@@ -209,3 +209,79 @@ fn no_lock_of_a_users_holds_up_the_counters() {
     });
     assert!(since.elapsed() < Duration::from_secs(20));
 }
+
+/// The lines of the public file that are no comments, by what stands before the number.
+fn published(cluster: &Cluster) -> Vec<(String, u64)> {
+    let text = fs::read_to_string(node_dir(cluster).join("berth.prom")).unwrap_or_default();
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let pairs = lines.filter_map(|line| line.rsplit_once(' '));
+    pairs
+        .filter_map(|(name, number)| Some((name.to_owned(), number.parse().ok()?)))
+        .collect()
+}
+
+fn is_in_state(cluster: &Cluster, state: &str) -> Option<()> {
+    let label = format!("state=\"{state}\"}}");
+    let found = published(cluster);
+    let mut states = found
+        .iter()
+        .filter(|(name, _)| name.starts_with("berth_state{"));
+    states
+        .all(|(name, number)| (*number == 1) == name.ends_with(&label))
+        .then_some(())
+        .filter(|()| !found.is_empty())
+}
+
+#[test]
+fn monitoring_sees_what_is_unbound_and_why() {
+    let Some(cluster) = cluster("compat=affinity") else {
+        return;
+    };
+    // Before any step: the release, the behaviour, and that berth works.
+    is_in_state(&cluster, "working").expect("slurmd publishes as it starts");
+    let info = published(&cluster).remove(0);
+    assert!(
+        info.0.starts_with("berth_info{") && info.0.contains(",compat=\"affinity\""),
+        "{info:?}"
+    );
+    assert_eq!(info.1, 1);
+
+    // More cores than there are in one place: the step runs unbound.
+    cluster
+        .srun(&["-n2", "--binding=linear:1:0,7", "true"])
+        .expect_ok();
+    cluster.wait_for("the failed binding to be counted", || {
+        counted(&cluster, "tasks_unbound_binding_failed").filter(|count| *count == 2)
+    });
+    assert_eq!(counted(&cluster, "tasks_unbound"), Some(2));
+
+    fs::write(node_dir(&cluster).join("off"), "").unwrap();
+    cluster.srun(&["-n2", "true"]).expect_ok();
+    cluster.wait_for("unbound tasks to be counted", || {
+        counted(&cluster, "tasks_unbound_switched_off").filter(|count| *count == 2)
+    });
+    assert_eq!(counted(&cluster, "tasks_unbound"), Some(4));
+    is_in_state(&cluster, "off").expect("it is switched off");
+    fs::remove_file(node_dir(&cluster).join("off")).unwrap();
+    cluster
+        .srun(&["-n2", "--cpu-bind=cores", "true"])
+        .expect_ok();
+    cluster.wait_for("the next step", || is_in_state(&cluster, "working"));
+    assert_eq!(counted(&cluster, "tasks_bound"), Some(2));
+    drop(cluster);
+
+    let quiet = self::cluster("counters=off").unwrap();
+    quiet.srun(&["-n2", "true"]).expect_ok();
+    assert!(!quiet.srun(&["--cpu-bind=map_cpu:77", "true"]).ok());
+    quiet.wait_idle();
+    let names = fs::read_dir(node_dir(&quiet)).unwrap().flatten();
+    let names: Vec<_> = names.map(|entry| entry.file_name()).collect();
+    let is_counter = |name: &std::ffi::OsString| name == "berth.prom" || name == "counts.1";
+    assert!(!names.iter().any(is_counter), "{names:?}");
+
+    let inert = Cluster::builder()
+        .task_plugin("task/affinity,task/berth")
+        .plugstack(Some(""))
+        .up();
+    is_in_state(&inert, "inert").expect("slurmd says that berth stands aside");
+}

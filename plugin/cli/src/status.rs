@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use berth_host::ledger::{Entry, Kind, Task, look, public};
-use berth_host::{StateDir, machine_file};
+use berth_host::{StateDir, machine_file, trusted_file};
 use berth_placement::{CpuSet, Machine, SocketKind};
 use nix::unistd::{Uid, User};
 use serde::Serialize;
@@ -24,6 +24,9 @@ use crate::state_nodes::nodes_of;
 
 /// What a terminal takes for: wipe everything, go to the top.
 const TOP_OF_EMPTY_SCREEN: &str = "\u{1b}[H\u{1b}[2J";
+
+/// More than the public file of the largest node.
+const MOST: u64 = 1 << 20;
 
 /// One node, as JSON has it.
 #[derive(Serialize)]
@@ -86,8 +89,11 @@ fn once(args: &StatusArgs, out: &mut impl Write) -> Result<(), Failure> {
     for name in nodes {
         let dir = StateDir::new(&args.state_dir, &name)?;
         if !Uid::effective().is_root() {
-            let text = std::fs::read_to_string(dir.path().join(public::NAME));
-            let text = text.unwrap_or_else(|_| nothing_bound(&dir, kind));
+            let text = trusted_file::read(&dir.path().join(public::NAME), MOST);
+            let text = text.map_or_else(
+                |_| nothing_bound(&dir, kind),
+                |bytes| String::from_utf8_lossy(&bytes).into_owned(),
+            );
             everybody.push(format!("node={name}\n{text}"));
             continue;
         }

@@ -3,7 +3,6 @@
 //! process, closed somewhere, does not lose them.
 
 use std::fs::File;
-use std::hint::spin_loop;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::thread::sleep;
@@ -20,13 +19,18 @@ pub(crate) struct Locked<'a> {
 }
 
 /// Locks a byte, trying again and again for a moment without ever sleeping; `None` if somebody else
-/// keeps it.
-pub(crate) fn try_for(file: &File, byte: u64, at_most: Duration) -> io::Result<Option<Locked<'_>>> {
+/// keeps it. `between` says whether others may run meanwhile: the holder may need the processor.
+pub(crate) fn try_for(
+    file: &File,
+    byte: u64,
+    at_most: Duration,
+    between: fn(),
+) -> io::Result<Option<Locked<'_>>> {
     let end = Instant::now() + at_most;
     loop {
         match set(file, byte, libc::F_WRLCK) {
             Ok(()) => return Ok(Some(Locked { file, byte })),
-            Err(why) if held(&why) && Instant::now() < end => spin_loop(),
+            Err(why) if held(&why) && Instant::now() < end => between(),
             Err(why) if held(&why) => return Ok(None),
             Err(why) => return Err(why),
         }

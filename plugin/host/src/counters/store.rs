@@ -5,6 +5,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::thread::yield_now;
 use std::time::Duration;
 
 use super::{Counters, Facts, KINDS, NAME};
@@ -26,7 +27,7 @@ const COUNTING: u64 = 0;
 /// Held while the public file is written.
 const PUBLISHING: u64 = 1;
 /// How long another process's turn at the counts is awaited: it takes some microseconds.
-const A_MOMENT: Duration = Duration::from_millis(1);
+const A_MOMENT: Duration = Duration::from_millis(2);
 /// How often the public file is written again because others counted meanwhile.
 const MOST_TURNS: u32 = 4;
 
@@ -37,7 +38,7 @@ const MOST_TURNS: u32 = 4;
 /// than a moment; the event is then not counted.
 pub fn add(dir: &StateDir, facts: &Facts, more: &Counters) -> io::Result<()> {
     let file = open(dir)?;
-    let turn = lock::try_for(&file, COUNTING, A_MOMENT)?
+    let turn = lock::try_for(&file, COUNTING, A_MOMENT, yield_now)?
         .ok_or_else(|| io::Error::other("another process keeps the counts"))?;
     let sum = now(&file, dir).plus(more);
     file.write_all_at(&bytes(&sum), 0)?;
@@ -64,7 +65,7 @@ pub fn remove(dir: &StateDir) {
 fn publish_from(file: &File, dir: &StateDir, facts: &Facts) -> io::Result<()> {
     let path = dir.path().join(NAME);
     for _ in 0..MOST_TURNS {
-        let Some(turn) = lock::try_for(file, PUBLISHING, Duration::ZERO)? else {
+        let Some(turn) = lock::try_for(file, PUBLISHING, Duration::ZERO, yield_now)? else {
             return Ok(());
         };
         let counts = now(file, dir);
