@@ -28,17 +28,19 @@ impl Drop for Offline {
     }
 }
 
-/// Between two launches: the next one does without it, and says so; back again, it is used again.
+/// Between two launches: the next one is planned on the machine as it was, slurmd discovers the
+/// machine beside it, and the launches after it do without the CPU, and say so. Back again, it is
+/// used again.
 pub fn cpu_offline() -> Outcome {
     let cluster = berth();
     let request = "-n4 --cpu-bind=cores -m block:block";
     let whole = lists(&["0-1", "2-3", "4-5", "6-7"]);
+    let without = lists(&["0-1", "2-3", "4", "6-7"]);
     assert_eq!(all_cpus(&whole_node(&cluster, &[], request)), whole);
     let offline = Offline::take("/sys/devices/system/cpu/cpu5/online");
-    assert_eq!(
-        all_cpus(&whole_node(&cluster, &[], request)),
-        lists(&["0-1", "2-3", "4", "6-7"])
-    );
+    cluster.srun(&["true"]).expect_ok();
+    discovered(&cluster, 1);
+    assert_eq!(all_cpus(&whole_node(&cluster, &[], request)), without);
     let log = cluster.slurmd_log();
     let line = log
         .lines()
@@ -52,8 +54,18 @@ pub fn cpu_offline() -> Outcome {
     );
     cluster.wait_idle();
     drop(offline);
+    cluster.srun(&["true"]).expect_ok();
+    discovered(&cluster, 2);
     assert_eq!(all_cpus(&whole_node(&cluster, &[], request)), whole);
     Ok(())
+}
+
+/// Waits until slurmd has discovered the machine again, for the so-manieth time.
+fn discovered(cluster: &Cluster, times: usize) {
+    let line = "berth: the machine was discovered again";
+    cluster.wait_for("slurmd to discover the machine again", || {
+        (cluster.slurmd_log().matches(line).count() >= times).then_some(())
+    });
 }
 
 /// The CPUs of every sleeping task of a node.
