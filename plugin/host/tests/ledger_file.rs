@@ -86,6 +86,7 @@ fn a_ledger_that_others_can_open_is_not_used() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     let told = Ledger::open(&node.dir).unwrap_err().to_string();
     assert!(told.contains("only root may open it"), "{told}");
+    assert!(berth_host::ledger::look(&node.dir).is_err());
 }
 
 #[test]
@@ -115,4 +116,26 @@ fn everybody_reads_how_full_the_node_is() {
     assert_eq!(text, lines);
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o644);
     assert!(Process::own().is_alive());
+}
+
+#[test]
+fn the_public_file_is_never_older_than_the_last_who_wrote() {
+    let node = node();
+    let machine = Machine::regular(2, 2, 1, Numbering::Block).unwrap();
+    std::thread::scope(|scope| {
+        for job in 1..5 {
+            let (dir, machine) = (&node.dir, &machine);
+            scope.spawn(move || {
+                let mut ledger = Ledger::open(dir).unwrap();
+                for step in 0..25 {
+                    let mut entry = entry(job, "0");
+                    entry.step.step = step;
+                    add(&mut ledger, entry);
+                    public::publish(&mut ledger, dir, machine, SocketKind::Package).unwrap();
+                }
+            });
+        }
+    });
+    let text = fs::read_to_string(node.dir.path().join(public::NAME)).unwrap();
+    assert!(text.contains("steps=100\n"), "{text}");
 }

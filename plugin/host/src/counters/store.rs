@@ -29,7 +29,7 @@ const PUBLISHING: u64 = 1;
 /// How long another process's turn at the counts is awaited: it takes some microseconds.
 const A_MOMENT: Duration = Duration::from_millis(2);
 /// How often the public file is written again because others counted meanwhile.
-const MOST_TURNS: u32 = 4;
+const MOST_TURNS: u32 = 100;
 
 /// Adds to the counts of a node and writes the public file.
 ///

@@ -141,7 +141,7 @@ impl LedgerFile {
         let found = file
             .metadata()
             .map_err(|why| failed("looking at it", why))?;
-        trust::check_file(&path, &found)?;
+        trust::check_private_file(&path, &found)?;
         let boot = boot_id().map_err(|why| failed("asking for the boot", why))?;
         Ok(words(&file, &boot).map(|words| Self {
             identity: (found.dev(), found.ino()),

@@ -8,15 +8,15 @@ use std::time::Duration;
 use berth_placement::{CpuSet, Machine, SocketKind};
 
 use super::file::PUBLIC;
-use super::{Ledger, LedgerError};
+use super::{Ledger, LedgerError, Session};
 use crate::atomic_file;
 use crate::state::StateDir;
 
 /// Its name in the state directory.
 pub const NAME: &str = "topology";
 const MODE: u32 = 0o644;
-/// How long for others who write it.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How often it is written again because the ledger has changed meanwhile.
+const MOST_TURNS: u32 = 100;
 
 /// The lines for a node whose bound steps use these CPUs.
 #[must_use]
@@ -38,7 +38,8 @@ pub fn text(machine: &Machine, kind: SocketKind, used: &CpuSet, steps: usize) ->
 /// The lines where the machine is not known (section 3.1).
 pub const UNKNOWN: &str = "m_topology=NONE\nm_topology_inuse=NONE\n";
 
-/// Writes the file anew from what the ledger says now.
+/// Writes the file anew from what the ledger says now. Whoever finds another process writing leaves
+/// it to that one, which looks afterwards whether the ledger has changed meanwhile: so nobody waits.
 ///
 /// # Errors
 /// [`LedgerError`]; the file then is older than the ledger.
@@ -49,15 +50,24 @@ pub fn publish(
     kind: SocketKind,
 ) -> Result<(), LedgerError> {
     let Ledger { file, watch, own } = ledger;
-    // Whoever comes later reads later: the last file is the newest. slurmd never asks for this
-    // lock, and the ledger itself is not locked: what is torn meanwhile is left out.
-    let _turn = file.lock_byte(PUBLIC, PATIENCE)?;
-    let entries = super::Session::read(file, watch, *own, None)?.all();
-    let mut used = CpuSet::new();
-    entries
-        .iter()
-        .for_each(|entry| used.insert_all(&entry.cpus));
-    let text = text(machine, kind, &used, entries.len());
-    atomic_file::replace(&dir.path().join(NAME), text.as_bytes(), MODE)
-        .map_err(|failed| file.failed("writing the public file beside it", failed.why))
+    for _ in 0..MOST_TURNS {
+        let Some(turn) = file.lock_byte(PUBLIC, Duration::ZERO)? else {
+            return Ok(());
+        };
+        // The ledger itself is not locked: what is torn meanwhile is left out.
+        let mut session = Session::read(file, watch, *own, None)?;
+        let entries = session.all();
+        let mut used = CpuSet::new();
+        entries
+            .iter()
+            .for_each(|entry| used.insert_all(&entry.cpus));
+        let text = text(machine, kind, &used, entries.len());
+        atomic_file::replace(&dir.path().join(NAME), text.as_bytes(), MODE)
+            .map_err(|failed| file.failed("writing the public file beside it", failed.why))?;
+        drop(turn);
+        if file.read_all()? == session.slots {
+            break;
+        }
+    }
+    Ok(())
 }
