@@ -1,6 +1,9 @@
 //! `--binding` where jobs and steps share CPUs, on a real cluster: Grid Engine's default line, who
 //! gets which core, what kills and suspensions leave, and what `berth status` says of it.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
 use berth_tests::{Cluster, Done, process};
 use nix::sys::signal::Signal;
 
@@ -306,6 +309,8 @@ fn a_ledger_that_fails_costs_no_launch() {
         "-c",
         "echo $BERTH_CPUS",
     ];
+    // slurmd has made it as it started.
+    std::fs::remove_file(&ledger).unwrap();
     std::fs::create_dir(&ledger).unwrap();
     let step = cluster.srun(&ask);
     assert_eq!(step.stdout, "0\n", "{step:#?}");
@@ -321,6 +326,7 @@ fn a_ledger_that_fails_costs_no_launch() {
         b"",
     ] {
         std::fs::write(&ledger, damage).unwrap();
+        std::fs::set_permissions(&ledger, Permissions::from_mode(0o600)).unwrap();
         let step = cluster.srun(&ask);
         assert_eq!(
             (step.stdout.as_str(), step.stderr.as_str()),
