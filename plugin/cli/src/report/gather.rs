@@ -121,7 +121,7 @@ fn tell(me: &Identity, own: &Task, until: Instant) -> io::Result<()> {
     words.push(b'\n');
     loop {
         // A process of ours that listens and never reads must not hide the meeting.
-        for mut stream in meeting::find(&me.meeting) {
+        for mut stream in meeting::find(&me.meeting, until) {
             if send(&mut stream, &words, until).is_ok() {
                 return Ok(());
             }

@@ -8,6 +8,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, UnixAddr, connect, getsockopt, socket,
@@ -17,8 +18,6 @@ use nix::unistd::Uid;
 
 /// The socket in the folder.
 const SOCKET: &str = "socket";
-/// A shared folder may hold many entries of other users: so many are looked at.
-const MOST_ENTRIES: usize = 1 << 16;
 /// How many folders of ours, left by tasks that were killed, are tried.
 const MOST_FOLDERS: usize = 64;
 
@@ -81,13 +80,14 @@ impl Drop for Folder {
     }
 }
 
-/// Connections to what looks like the meeting, each made without waiting.
-pub(super) fn find(name: &str) -> Vec<UnixStream> {
+/// Connections to what looks like the meeting, each made without waiting. Others may have filled a
+/// shared folder with entries of theirs, which are looked over until the deadline.
+pub(super) fn find(name: &str, until: Instant) -> Vec<UnixStream> {
     let prefix = prefix(name);
     let mut found = Vec::new();
     for base in bases() {
         let entries = fs::read_dir(&base).into_iter().flatten();
-        for entry in entries.take(MOST_ENTRIES).flatten() {
+        for entry in entries.take_while(|_| Instant::now() < until).flatten() {
             if !entry.file_name().to_string_lossy().starts_with(&prefix) {
                 continue;
             }
