@@ -74,9 +74,7 @@ pub(crate) fn announce(node_name: &str, role: &Role<'_>) {
         program: std::fs::read_link("/proc/self/exe")
             .map(|path| path.to_string_lossy().into())
             .unwrap_or_default(),
-        object: slurm_sys::process::own_path()
-            .map(|path| path.to_string_lossy().into())
-            .unwrap_or_default(),
+        object: object(),
         slurm: release(),
         serves_binding_only: standing::serves_binding_only(),
         is_spank_plugin: IS_SPANK_PLUGIN.load(Ordering::Relaxed),
@@ -99,6 +97,13 @@ pub(crate) fn announce(node_name: &str, role: &Role<'_>) {
     }
     write(node_name, &mut words, kind);
     *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some((node_name.into(), words, kind));
+}
+
+/// Our own file, as the kernel shows it in the list of what is mapped: without links on the way.
+fn object() -> String {
+    let path = slurm_sys::process::own_path().unwrap_or_default();
+    let path = std::fs::canonicalize(&path).unwrap_or(path);
+    path.to_string_lossy().into()
 }
 
 /// Announces slurmd again, now that it is a daemon or the machine is another; not in a hook.

@@ -79,11 +79,7 @@ fn candidates(words: &Announcement) -> Vec<Candidate> {
 fn candidate(pid: i32, line: &[u8], words: &Announcement) -> Option<Candidate> {
     let parent = parent_of_roots(pid)?;
     let found = read(&format!("/proc/{pid}/cmdline"), line.len() as u64 + 1).ok()?;
-    // A program that was replaced by an update has a mark behind its name.
-    let program = |path: &Path| {
-        let path = path.to_string_lossy();
-        path.strip_suffix(" (deleted)").unwrap_or(&path) == words.program
-    };
+    let program = |path: &Path| unmarked(&path.to_string_lossy()) == unmarked(&words.program);
     let same = match fs::read_link(format!("/proc/{pid}/exe")) {
         Ok(path) => words.program.is_empty() || program(&path),
         Err(_) => !Uid::effective().is_root(),
@@ -117,18 +113,23 @@ fn with_berth(pid: i32, words: &Announcement) -> Found {
     let Ok(maps) = File::open(format!("/proc/{pid}/maps")) else {
         return Found::Nothing;
     };
-    let object = match words.object.is_empty() {
-        true => OBJECT,
-        false => &words.object,
-    };
+    // Its folder may have been renamed since, its name hardly.
+    let name = Path::new(unmarked(&words.object)).file_name();
+    let name = name.map_or(OBJECT.into(), |name| name.to_string_lossy());
     let mut lines = BufReader::new(maps.take(MOST)).split(b'\n').flatten();
     let is_mapped = lines.any(|line| {
         let line = String::from_utf8_lossy(&line).into_owned();
-        let line = line.strip_suffix(" (deleted)").unwrap_or(&line);
-        line.ends_with(object)
+        let path = unmarked(&line);
+        path.strip_suffix(&*name)
+            .is_some_and(|folder| folder.ends_with('/'))
     });
     match is_mapped {
         true => Found::Running(pid),
         false => Found::WithoutBerth(pid),
     }
+}
+
+/// A path without the kernel's mark for a file that was replaced or removed, as by an update.
+fn unmarked(path: &str) -> &str {
+    path.strip_suffix(" (deleted)").unwrap_or(path)
 }

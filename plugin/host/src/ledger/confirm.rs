@@ -151,3 +151,62 @@ fn write_confirmed(file: &LedgerFile, slot: usize, entry: &Entry) -> Result<(), 
     let offset = file.offset(slot) + (record::CONFIRMED * record::WORD) as u64;
     file.write_words(offset, &record::confirmed(entry))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::process::Process;
+    use super::super::{Kind, now};
+    use super::*;
+    use crate::state::StateDir;
+
+    /// Writes what a slurmd that lives no more planned so long ago.
+    fn put(dir: &StateDir, slot: usize, (job, cpus): (u32, &str), ago: Duration) {
+        let entry = Entry {
+            step: step(job),
+            kind: Kind::Regular,
+            made: now() - ago.as_nanos() as u64,
+            maker: Process { pid: 1, start: 7 },
+            cpus: CpuSet::from_list(cpus).unwrap(),
+            ..Entry::default()
+        };
+        let ledger = Ledger::open(dir).unwrap();
+        let record = record::write(&entry, ledger.file.words).unwrap();
+        let offset = ledger.file.offset(slot);
+        ledger.file.write_words(offset, &record).unwrap();
+    }
+
+    fn step(job: u32) -> Step {
+        Step {
+            job,
+            ..Step::default()
+        }
+    }
+
+    #[test]
+    fn a_slurmstepd_that_comes_late_looks_who_has_its_cores() {
+        let base = tempfile::tempdir().unwrap();
+        let dir = StateDir::new(base.path(), "n1").unwrap();
+        dir.prepare().unwrap();
+        let late = PENDING + Duration::from_secs(9);
+        let confirm = |job| {
+            let ledger = Ledger::open(&dir).unwrap();
+            ledger.confirm(step(job), 0, &CpuSet::new()).unwrap()
+        };
+        put(&dir, 0, (1, "0-3"), late);
+        put(&dir, 1, (2, "2-5"), Duration::from_secs(1));
+        put(&dir, 2, (3, "8"), late);
+        let found = confirm(1);
+        let is_late = matches!(&found, Confirmed::Late(cpus) if cpus.to_string() == "2-3");
+        assert!(is_late, "{found:?}");
+        assert!(matches!(confirm(3), Confirmed::Held(_)), "nobody took it");
+        // An expired entry of another step takes nothing.
+        put(&dir, 3, (4, "0-1"), late);
+        assert!(matches!(confirm(4), Confirmed::Held(_)));
+        // The one that was late is in nobody's way: its entry has expired.
+        put(&dir, 4, (5, "0"), Duration::ZERO);
+        let mut all = super::super::look(&dir).unwrap();
+        all.sort_by_key(|entry| entry.step.job);
+        let jobs: Vec<_> = all.iter().map(|entry| entry.step.job).collect();
+        assert_eq!(jobs, [2, 3, 4, 5]);
+    }
+}
