@@ -213,23 +213,30 @@ fn launch(pair: &Pair, name: &'static str, case: &Case) -> Row {
     }
 }
 
-/// slurmstepd's side: the list that both launch hooks write for a task a thread.
+/// slurmstepd's side, for a list of one CPU for each task. Both launch hooks leave such a list as
+/// it is; ours adds what its own slurmstepd reads.
 fn tasks(pair: &Pair, name: &'static str, cpus: u16, pid: i32) -> Row {
     // CPUs that the kernel has: of a mask that it cuts we would tell the user, at every call.
     let real = std::thread::available_parallelism().map_or(1, |real| real.get() as u16);
     let list = masks(cpus, real);
-    let threads = pair.slurm.layout.constants.CPU_BIND_TO_THREADS as u16;
-    let case = case(pair, cpus, (cpus, 1, threads), None);
-    let mut slurmd = Launch::new(&case, pair.slurm);
-    let mut once = |hooks| {
+    let asked = pair.slurm.layout.constants.CPU_BIND_MASK as u16;
+    let case = case(pair, cpus, (cpus, 1, asked), Some(list));
+    let once = |hook, hooks| {
+        let mut slurmd = Launch::new(&case, pair.slurm);
         // SAFETY: the hooks of an object for the running release.
-        let (rc, time) = unsafe { Step::new(&list, pid, pair.slurm).time(hooks, &mut slurmd) };
-        assert_eq!(rc, 0, "{name}: {cpus} tasks");
+        let (refused, _) = unsafe { slurmd.time(hook) };
+        let mut step = Step::new(&mut slurmd, &case, pid);
+        // SAFETY: the same.
+        let (rc, time) = unsafe { step.time(hooks, &mut slurmd) };
+        assert_eq!((refused, rc), (0, 0), "{name}: {cpus} tasks");
         time
     };
     let mut both = Vec::new();
     for _ in 0..calls(cpus) {
-        both.push((once(pair.their_step), once(pair.our_step)));
+        both.push((
+            once(pair.theirs, pair.their_step),
+            once(pair.ours, pair.our_step),
+        ));
     }
     let (theirs, ours) = both.into_iter().unzip();
     Row {

@@ -43,8 +43,16 @@ impl Record {
     /// # Panics
     /// Outside the record.
     pub fn get<T: Copy>(&mut self, field: Field<T>) -> T {
-        assert!(field.offset() + size_of::<T>() <= self.0.len() * size_of::<u64>());
+        self.get_at(field.offset())
+    }
+
+    /// Reads at an offset.
+    ///
+    /// # Panics
+    /// Outside the record.
+    pub fn get_at<T: Copy>(&mut self, offset: usize) -> T {
+        assert!(offset + size_of::<T>() <= self.0.len() * size_of::<u64>());
         // SAFETY: inside the record, as just seen; fields are numbers and pointers.
-        unsafe { ptr::read_unaligned(self.base().byte_add(field.offset()).cast()) }
+        unsafe { ptr::read_unaligned(self.base().byte_add(offset).cast()) }
     }
 }

@@ -1,21 +1,19 @@
 //! Fresh records of a request, as slurmd hands them to the hook, and what the hook left in them.
 
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::c_char;
 use std::ptr;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use slurm_sys::layout::Field;
 use slurm_sys::{Layout, Symbols};
 
 use crate::answer::Answer;
+use crate::blocks::{bytes, entries};
 use crate::case::Case;
 use crate::host;
+use crate::kept::Kept;
 use crate::object::{GetCpuset, Hook};
 use crate::record::Record;
-
-/// First words of Slurm's bit strings (src/common/bitstring.h).
-const BITSTR_MAGIC: i64 = 0x4243_4445;
 
 /// The Slurm that runs: its tables and functions.
 #[derive(Clone, Copy)]
@@ -28,72 +26,19 @@ pub struct Slurm {
 
 /// The records of one launch; they point into each other and into `kept`.
 pub struct Launch {
-    slurm: Slurm,
-    node_id: u32,
-    request: Record,
-    cred: Record,
+    pub(crate) slurm: Slurm,
+    pub(crate) node_id: u32,
+    pub(crate) request: Record,
+    pub(crate) cred: Record,
     conf: Record,
-    kept: Kept,
-}
-
-/// What the records point to; nothing in it moves.
-#[derive(Default)]
-struct Kept {
-    texts: Vec<CString>,
-    halves: Vec<Vec<u16>>,
-    words: Vec<Vec<u32>>,
-    bits: Vec<Vec<i64>>,
-    pointers: Vec<Vec<*mut u32>>,
-}
-
-impl Kept {
-    fn text(&mut self, text: &str) -> *mut c_char {
-        self.texts.push(CString::new(text).unwrap_or_default());
-        self.texts
-            .last_mut()
-            .map_or(ptr::null_mut(), |text| text.as_ptr().cast_mut())
-    }
-
-    fn halves(&mut self, list: Vec<u16>) -> *mut u16 {
-        self.halves.push(list);
-        self.halves
-            .last_mut()
-            .map_or(ptr::null_mut(), |list| list.as_mut_ptr())
-    }
-
-    fn words(&mut self, list: Vec<u32>) -> *mut u32 {
-        self.words.push(list);
-        self.words
-            .last_mut()
-            .map_or(ptr::null_mut(), |list| list.as_mut_ptr())
-    }
-
-    fn pointers(&mut self, list: Vec<*mut u32>) -> *mut *mut u32 {
-        self.pointers.push(list);
-        self.pointers
-            .last_mut()
-            .map_or(ptr::null_mut(), |list| list.as_mut_ptr())
-    }
-
-    /// A bit string: magic number, number of bits, the bits.
-    fn bits(&mut self, bits: &[bool]) -> *mut i64 {
-        let mut words = vec![BITSTR_MAGIC, bits.len() as i64];
-        words.extend(bits.chunks(64).map(|word| {
-            let bits = word.iter().enumerate().filter(|(_, bit)| **bit);
-            bits.fold(0i64, |word, (at, _)| word | 1 << at)
-        }));
-        self.bits.push(words);
-        self.bits
-            .last_mut()
-            .map_or(ptr::null_mut(), |list| list.as_mut_ptr())
-    }
+    pub(crate) kept: Kept,
 }
 
 impl Launch {
     /// Fills the records, and puts `conf` and `slurm_conf` in force.
     ///
     /// # Panics
-    /// Where Slurm's library has no `slurm_xstrdup` or `slurm_conf`.
+    /// Where Slurm's library has no `slurm_xcalloc` or `slurm_conf`.
     #[must_use]
     pub fn new(case: &Case, slurm: Slurm) -> Self {
         let mut launch = Self {
@@ -138,9 +83,9 @@ impl Launch {
         self.conf.put(fields.block_map, map);
         let inverse = self.kept.halves(inverse);
         self.conf.put(fields.block_map_inv, inverse);
-        let name = self.kept.text(&format!("n{}", case.cred.index));
+        let name = self.kept.text(format!("n{}", case.cred.index));
         self.conf.put(fields.node_name, name);
-        let host = self.kept.text(&slurm_sys::Identity::current().host);
+        let host = self.kept.text(slurm_sys::Identity::current().host);
         self.conf.put(fields.hostname, host);
     }
 
@@ -154,7 +99,7 @@ impl Launch {
         let nodes = self.kept.words(nodes);
         let step = self.kept.bits(&cred.step_cores);
         let job = self.kept.bits(&vec![true; cred.step_cores.len()]);
-        let hosts = self.kept.text(&cred.hosts);
+        let hosts = self.kept.text(cred.hosts.as_str());
         self.cred
             .put(fields.core_array_size, cred.groups.len() as u16);
         self.cred.put(fields.sockets_per_node, sockets);
@@ -209,37 +154,17 @@ impl Launch {
         let fields = &self.slurm.layout.launch;
         self.request.put(fields.cpu_bind_type, case.cpu_bind_type);
         if let Some(text) = &case.cpu_bind {
-            let text = CString::new(text.as_str()).unwrap_or_default();
-            let copy = self.slurm.symbols.slurm_xstrdup.expect("slurm_xstrdup");
-            // SAFETY: a C string, which is copied; the hooks free the copy with its allocator.
-            let text = unsafe { copy(text.as_ptr()) };
+            let text = self.slurm.text(text.as_bytes());
             self.request.put(fields.cpu_bind, text);
         }
     }
 
     /// Gives the tasks an environment of so many variables, as srun sends one.
-    ///
-    /// # Panics
-    /// Where Slurm's library has no `slurm_env_array_overwrite`.
     pub fn set_environment(&mut self, count: u32) {
+        let entry = |at| format!("SLURM_VARIABLE_{at}=a value of common length").into_bytes();
+        let entries: Vec<_> = (0..count).map(entry).collect();
         let fields = &self.slurm.layout.launch;
-        let set = self.slurm.symbols.env_array_overwrite;
-        let set = set.expect("slurm_env_array_overwrite");
-        let calloc = self.slurm.symbols.slurm_xcalloc.expect("slurm_xcalloc");
-        let file = c"oracle".as_ptr();
-        // SAFETY: Slurm's allocator: one entry, cleared, which ends the array.
-        let mut env = unsafe { calloc(1, 8, true, false, file, 0, file) }.cast();
-        for at in 0..count {
-            let name = CString::new(format!("SLURM_VARIABLE_{at}")).unwrap_or_default();
-            // SAFETY: an array of Slurm's allocator, and C strings, which are copied.
-            unsafe {
-                set(
-                    &mut env,
-                    name.as_ptr(),
-                    c"a value of common length".as_ptr(),
-                )
-            };
-        }
+        let env = self.slurm.array(entries.iter().map(Vec::as_slice));
         self.request.put(fields.env, env);
         self.request.put(fields.envc, count);
     }
@@ -293,12 +218,7 @@ impl Launch {
 
     fn note(&mut self) -> Option<String> {
         let env = self.request.get(self.slurm.layout.launch.env);
-        if env.is_null() {
-            return None;
-        }
-        // SAFETY: an environment ends in a null pointer.
-        let entries = (0..).map(|at| unsafe { *env.add(at) });
-        let mut texts = entries.map_while(text);
+        let mut texts = entries(env).map_while(text);
         let note = texts.find_map(|entry| entry.strip_prefix("BERTH_NOTE=").map(str::to_owned));
         note.filter(|note| !note.is_empty())
     }
@@ -311,7 +231,7 @@ impl Launch {
         let mut err_msg: *mut c_char = ptr::null_mut();
         // SAFETY: the caller's promise.
         let (rc, time) = unsafe { self.call(hook, &mut err_msg) };
-        self.free(err_msg.cast());
+        self.slurm.free(err_msg.cast());
         (rc, time)
     }
 
@@ -333,21 +253,8 @@ impl Launch {
 
     fn take_text(&self, block: *mut c_char) -> Option<String> {
         let found = text(block);
-        self.free(block.cast());
+        self.slurm.free(block.cast());
         found
-    }
-
-    fn free(&self, mut block: *mut c_void) {
-        if let Some(free) = self.slurm.symbols.slurm_xfree.filter(|_| !block.is_null()) {
-            // SAFETY: a block of Slurm's allocator, made by a hook or by `fill_binding`.
-            unsafe { free(&mut block) };
-        }
-    }
-
-    fn free_field<T>(&mut self, field: Field<*mut T>) {
-        let block = self.request.get(field).cast();
-        self.free(block);
-        self.request.put(field, ptr::null_mut());
     }
 }
 
@@ -355,29 +262,13 @@ impl Drop for Launch {
     fn drop(&mut self) {
         host::conf.store(ptr::null_mut(), Ordering::Relaxed);
         let fields = &self.slurm.layout.launch;
-        let env = self.request.get(fields.env);
-        if !env.is_null() {
-            for at in 0.. {
-                // SAFETY: an environment ends in a null pointer.
-                let entry = unsafe { *env.add(at) };
-                if entry.is_null() {
-                    break;
-                }
-                self.free(entry.cast());
-            }
-        }
-        self.free_field(fields.env);
-        self.free_field(fields.cpu_bind);
+        self.slurm.free_array(self.request.get(fields.env));
+        self.slurm.free(self.request.get(fields.cpu_bind).cast());
     }
 }
 
 fn text(at: *mut c_char) -> Option<String> {
-    if at.is_null() {
-        return None;
-    }
-    // SAFETY: a C string of a hook's or ours.
-    let text = unsafe { std::ffi::CStr::from_ptr(at) };
-    Some(text.to_string_lossy().into_owned())
+    bytes(at).map(|text| String::from_utf8_lossy(text).into_owned())
 }
 
 fn fill_slurm_conf(case: &Case, slurm: Slurm) {

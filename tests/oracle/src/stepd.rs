@@ -1,26 +1,33 @@
-//! A step's record as slurmstepd hands it to the hooks for its tasks, all of which are one process.
+//! A step's record as slurmstepd hands it to the hooks for its tasks, made from the launch request
+//! that slurmd's hook has answered, as slurmstepd makes its own. All tasks are one process.
 
-use std::ffi::{CString, c_char, c_int, c_void};
-use std::ptr;
+use std::ffi::{c_char, c_int, c_void};
 use std::time::{Duration, Instant};
 
+use crate::blocks::{bytes, entries};
+use crate::case::Case;
 use crate::object::StepHooks;
 use crate::record::Record;
 use crate::slurmd::{Launch, Slurm};
 
-/// A step with as many tasks as its list has masks; what its record points to is kept beside it.
+/// The user of every step here; the credential's record has the same.
+const UID: u32 = 0;
+
+/// A step of a launch; what its record points to is kept beside it.
 pub struct Step {
+    slurm: Slurm,
     record: Record,
     tasks: Vec<Record>,
-    _kept: (CString, Vec<*mut c_void>, Vec<*mut c_char>),
+    _pointers: Vec<*mut c_void>,
 }
 
 impl Step {
-    /// A step whose tasks are to be bound by a list of masks.
+    /// The step that a launch request starts on this node. A hook of slurmd's has answered it.
     #[must_use]
-    pub fn new(masks: &str, pid: i32, slurm: Slurm) -> Self {
-        let (step, task) = (&slurm.layout.step, &slurm.layout.task);
-        let count = masks.split(',').count() as u32;
+    pub fn new(launch: &mut Launch, case: &Case, pid: i32) -> Self {
+        let slurm = launch.slurm;
+        let (fields, task) = (&slurm.layout.step, &slurm.layout.task);
+        let count = u32::from(case.tasks());
         let mut tasks: Vec<Record> = Vec::new();
         for number in 0..count {
             let mut record = Record::default();
@@ -29,20 +36,23 @@ impl Step {
             record.put(task.pid, pid);
             tasks.push(record);
         }
-        let text = CString::new(masks).unwrap_or_default();
         let mut pointers: Vec<_> = tasks.iter_mut().map(Record::base).collect();
-        let mut env = vec![ptr::null_mut(); 1];
         let mut record = Record::default();
-        record.put(step.task, pointers.as_mut_ptr());
-        record.put(step.node_tasks, count);
-        record.put(step.ntasks, count);
-        record.put(step.cpu_bind_type, slurm.layout.constants.CPU_BIND_MASK);
-        record.put(step.cpu_bind, text.as_ptr().cast_mut());
-        record.put(step.env, env.as_mut_ptr());
+        record.put(fields.task, pointers.as_mut_ptr());
+        record.put(fields.node_tasks, count);
+        record.put(fields.ntasks, count);
+        record.put(fields.nodeid, launch.node_id);
+        record.put(fields.uid, UID);
+        record.put(fields.cpus, case.node_cpus());
+        let cores: Vec<_> = case.cred.cores().iter().map(u32::to_string).collect();
+        let cores = cores.join(",");
+        record.put(fields.step_alloc_cores, slurm.text(cores.as_bytes()));
+        copy_request(launch, &mut record);
         Self {
+            slurm,
             record,
             tasks,
-            _kept: (text, pointers, env),
+            _pointers: pointers,
         }
     }
 
@@ -61,5 +71,37 @@ impl Step {
             rc |= unsafe { (hooks.task)(record, local_id) };
         }
         (rc, start.elapsed())
+    }
+}
+
+/// What slurmstepd copies out of the request: the binding, the environment, and which step it is.
+fn copy_request(launch: &mut Launch, record: &mut Record) {
+    let slurm = launch.slurm;
+    let (to, from) = (&slurm.layout.step, &slurm.layout.launch);
+    let request = &mut launch.request;
+    record.put(to.cpu_bind_type, request.get(from.cpu_bind_type).into());
+    record.put(to.mem_bind_type, request.get(from.mem_bind_type).into());
+    for (to, from) in [(to.cpu_bind, from.cpu_bind), (to.mem_bind, from.mem_bind)] {
+        if let Some(text) = bytes(request.get(from)) {
+            record.put(to, slurm.text(text));
+        }
+    }
+    let env: Vec<_> = entries(request.get(from.env)).filter_map(bytes).collect();
+    record.put(to.env, slurm.array(env.into_iter()));
+    let ids = &slurm.layout.step_id;
+    for part in [ids.job_id, ids.step_id, ids.step_het_comp] {
+        let value: u32 = request.get_at(from.step_id.offset() + part.offset());
+        record.put_at(to.step_id.offset() + part.offset(), value);
+    }
+}
+
+impl Drop for Step {
+    fn drop(&mut self) {
+        let fields = &self.slurm.layout.step;
+        let env: *mut *mut c_char = self.record.get(fields.env);
+        self.slurm.free_array(env);
+        for text in [fields.cpu_bind, fields.mem_bind, fields.step_alloc_cores] {
+            self.slurm.free(self.record.get(text).cast());
+        }
     }
 }
