@@ -21,7 +21,7 @@ const COUNTS: [&str; 9] = [
     "ntasks",
 ];
 
-const PIECES: [&str; 14] = [
+const PIECES: [&str; 15] = [
     "0x1",
     "0x2",
     "0xffffffffffffffff",
@@ -35,8 +35,11 @@ const PIECES: [&str; 14] = [
     ",,",
     "0x",
     "mask_cpu:0x2",
-    "\u{1b}[2J\n",
+    "\u{1b}[2J",
+    FORGED_LINE,
 ];
+
+const FORGED_LINE: &str = "\n[2026-01-01T00:00:00.000] a user says that all is well\n";
 
 fn list(random: &mut fastrand::Rng) -> Vec<u8> {
     let mut text = String::new();

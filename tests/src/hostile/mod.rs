@@ -6,7 +6,7 @@ mod client;
 mod victim;
 
 pub use client::{Attacker, Changes, Job, USER};
-pub use victim::{FORGED, Toll, Victim};
+pub use victim::{FORGED, Toll, Victim, limit};
 
 use std::io::Write;
 use std::time::Duration;

@@ -1,5 +1,6 @@
 //! One cluster under attack: what slurmd and another user's launches pay for it.
 
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,10 @@ use crate::process;
 
 /// Jobs share the node's CPUs, so that nobody waits for a place of theirs.
 const SHARED: &str = "PartitionName=main Nodes=ALL Default=YES OverSubscribe=FORCE:8";
+
+/// A slurmd that takes more address space is refused it, so that a test that fails ends no other
+/// process of this machine.
+const MOST: u64 = 4 << 30;
 
 /// A cluster with one node that is attacked.
 #[derive(Debug)]
@@ -33,6 +38,7 @@ impl Victim {
     pub fn start(builder: Builder) -> Self {
         let cluster = builder.set(SHARED).up();
         let slurmd = slurmd_of(&cluster);
+        limit(slurmd, "--as", MOST);
         Self { cluster, slurmd }
     }
 
@@ -122,6 +128,17 @@ impl Victim {
     }
 }
 
+/// Sets a limit of a running process, as `prlimit` of util-linux names it.
+///
+/// # Panics
+/// Where it cannot be set.
+pub fn limit(pid: i32, name: &str, value: u64) {
+    let done = Command::new("prlimit")
+        .args(["--pid", &pid.to_string(), &format!("{name}={value}")])
+        .status();
+    assert!(done.is_ok_and(|status| status.success()), "prlimit {name}");
+}
+
 /// slurmd's process id, from its own file.
 fn slurmd_of(cluster: &Cluster) -> i32 {
     let pids = process::find("slurmd", &cluster.folder().to_string_lossy());
@@ -131,19 +148,15 @@ fn slurmd_of(cluster: &Cluster) -> i32 {
     }
 }
 
-/// What users put where a line break would make a line of it.
-pub const FORGED: &str = "FORGED-BY-A-USER";
+/// What users write behind a line break: it begins as Slurm's own lines do, at no time of ours.
+pub const FORGED: &str = "[2026-01-01T00:00:00.000] a user says that all is well";
 
-/// Every line begins as Slurm's do, and none with a user's words.
+/// No line is a user's, none has control characters, none is endless. (Daemons that write at the
+/// same time tear each other's lines, so that not every line begins with a time.)
 fn clean(log: &str) {
     for line in log.lines() {
-        let (time, text) = line.split_once("] ").unwrap_or((line, ""));
         assert!(
-            time.starts_with("[20"),
-            "a line that no daemon wrote: {line:.300}"
-        );
-        assert!(
-            !text.starts_with(FORGED),
+            !line.starts_with(FORGED),
             "a line that a user wrote: {line:.300}"
         );
         assert!(
