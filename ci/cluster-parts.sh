@@ -78,6 +78,7 @@ write_configuration() {
     stock=$(slurm_stock_plugindir)
     host=$(hostname -s)
     cp "$source"/* "$dir/etc/"
+    [ ${#files[@]} -eq 0 ] || cp -- "${files[@]}" "$dir/etc/"
 
     # What slurmd itself sees, in the environment that it will run in.
     hardware=$(env "${environment[@]}" "$(slurm_daemon slurmd)" -C | sed -n 's/^NodeName=[^ ]* //p')

@@ -61,6 +61,11 @@ impl Builder {
         self.option("--set", line)
     }
 
+    /// A file that is copied beside slurm.conf, as `job_container.conf`.
+    pub fn file(self, file: &Path) -> Self {
+        self.option("--file", file)
+    }
+
     /// A variable of slurmd's environment, as `HWLOC_SYNTHETIC`.
     pub fn env(self, name: &str, value: &str) -> Self {
         self.option("--env", format!("{name}={value}"))

@@ -237,6 +237,10 @@ impl Cluster {
     fn print_log_tails(&self) {
         for file in self.log_files() {
             let text = fs::read(&file).unwrap_or_default();
+            // What a daemon that died left may lie here too.
+            if text.contains(&0) {
+                continue;
+            }
             let text = String::from_utf8_lossy(&text);
             let lines: Vec<&str> = text.lines().collect();
             let tail = lines

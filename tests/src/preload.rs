@@ -31,6 +31,17 @@ impl Preload {
         Preload { folder, object }
     }
 
+    /// Compiles a program; panics with the compiler's words if it is wrong.
+    #[track_caller]
+    pub fn program(source: &str, program: &Path) {
+        let code = program.with_extension("c");
+        std::fs::write(&code, source).expect("the C text can be written");
+        let built = Command::new("cc").arg("-o").args([program, &code]).output();
+        let built = built.expect("cc can be run");
+        let says = String::from_utf8_lossy(&built.stderr);
+        assert!(built.status.success(), "{says}");
+    }
+
     /// The library, as `LD_PRELOAD` wants it.
     pub fn object(&self) -> &str {
         let object = self.object.to_str();

@@ -7,9 +7,15 @@ use std::time::{Duration, Instant};
 use berth_tests::hostile::{self, Attacker, Victim};
 use berth_tests::{Builder, two_cpus};
 
+/// A slurmstepd of stock Slurm has about 10 MiB at its peak.
+const STEPD: u64 = 40 << 10;
+
 /// Submits a script, waits until it has ended or a few seconds are over, and cancels it.
 fn submit(attacker: &Attacker<'_>, variables: &[(&str, &str)]) {
-    let options = ["--parsable", "--no-requeue", "--wrap=true"];
+    // The script's parent is its slurmstepd.
+    let peak = attacker.folder().join("peak");
+    let script = format!("--wrap=grep VmHWM /proc/$PPID/status > {}", peak.display());
+    let options = ["--parsable", "--no-requeue", &script];
     let done = attacker.run("sbatch", &options, variables);
     let job = done.stdout.trim().to_owned();
     let end = Instant::now() + Duration::from_secs(10);
@@ -21,6 +27,16 @@ fn submit(attacker: &Attacker<'_>, variables: &[(&str, &str)]) {
         std::thread::sleep(Duration::from_millis(50));
     }
     attacker.run("scancel", &[&job], &[]);
+    let Ok(text) = fs::read_to_string(&peak) else {
+        return;
+    };
+    let _ = fs::remove_file(peak);
+    let kib = text.split_whitespace().nth(1);
+    let kib: u64 = kib.and_then(|kib| kib.parse().ok()).unwrap_or(0);
+    assert!(
+        kib < STEPD,
+        "slurmstepd had {kib} KiB with {variables:.100?}"
+    );
 }
 
 fn counts(attacker: &Attacker<'_>) {
@@ -52,7 +68,12 @@ fn play(name: &str, builder: Builder) {
     if !two_cpus() {
         return;
     }
-    let toll = Victim::start(builder).attacked(counts);
+    let victim = Victim::start(builder);
+    let toll = victim.attacked(counts);
+    let log = victim.cluster().slurmd_log();
+    assert!(!log.contains("slurmstepd return code -1"), "{name}: {log}");
+    let crashed = victim.cluster().folder().join("log/core");
+    assert!(!crashed.exists(), "{name}: slurmstepd left a core");
     let none = Victim::start(hostile::stock("task/none")).attacked(counts);
     hostile::within(name, toll, none);
 }

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use nix::unistd::{Uid, chown};
 
@@ -26,6 +26,7 @@ pub struct Attacker<'a> {
     cluster: &'a Cluster,
     folder: PathBuf,
     object: PathBuf,
+    over: AtomicBool,
 }
 
 impl<'a> Attacker<'a> {
@@ -48,7 +49,13 @@ impl<'a> Attacker<'a> {
             cluster,
             folder,
             object,
+            over: AtomicBool::new(false),
         }
+    }
+
+    /// The node has fallen: what is left of the attack is not played.
+    pub(super) fn give_up(&self) {
+        self.over.store(true, Ordering::Relaxed);
     }
 
     /// The user's own folder.
@@ -58,8 +65,12 @@ impl<'a> Attacker<'a> {
     }
 
     /// A program as this user, in the user's folder, killed after half a minute.
+    ///
+    /// # Panics
+    /// Where the node has fallen.
     #[must_use]
     pub fn program(&self, name: &str) -> Command {
+        assert!(!self.over.load(Ordering::Relaxed), "the node has fallen");
         let mut command = self.cluster.program("timeout");
         command
             .args(["--kill-after=5", "30", name])

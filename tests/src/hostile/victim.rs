@@ -74,6 +74,7 @@ impl Victim {
                 attack(&attacker);
                 over.store(true, Ordering::Relaxed);
             });
+            let fallen = GiveUp(&attacker);
             while !over.load(Ordering::Relaxed) && !attack.is_finished() {
                 let start = Instant::now();
                 let done = self.cluster.srun(&arguments);
@@ -81,6 +82,7 @@ impl Victim {
                 self.alive();
                 assert!(done.ok(), "a bystander's launch: {done:#?}");
             }
+            std::mem::forget(fallen);
         });
         drop(job);
         self.stands();
@@ -125,6 +127,15 @@ impl Victim {
         number
             .parse()
             .unwrap_or_else(|_| panic!("{field} of slurmd: {text:?}"))
+    }
+}
+
+/// Ends an attack whose bystander has failed.
+struct GiveUp<'a>(&'a Attacker<'a>);
+
+impl Drop for GiveUp<'_> {
+    fn drop(&mut self) {
+        self.0.give_up();
     }
 }
 

@@ -1,0 +1,133 @@
+//! A slurmd that is short of memory or descriptors, one that is told to read its configuration
+//! again and again, and what a step's files are worth inside a job's own mount namespace.
+
+use berth_tests::hostile::{self, Attacker, Victim, limit};
+use berth_tests::{Cluster, two_cpus};
+
+/// Steps with everything that berth does for one.
+fn steps(attacker: &Attacker<'_>, count: usize) {
+    let job = attacker.job(&["-n1"]);
+    let wide = format!("0x{}*65000", "f".repeat(16_000)).into_bytes();
+    let long = vec![b'0'; 4 << 20];
+    let place = job.option();
+    for number in 0..count {
+        let changes: &[(&str, &[u8])] = match number % 4 {
+            0 => &[],
+            1 => &[("cpu_bind_type", b"0x100"), ("cpu_bind", &wide)],
+            2 => &[("mem_bind_type", b"0x10"), ("mem_bind", &wide)],
+            _ => &[("cpu_bind_type", b"0x80"), ("cpu_bind", &long)],
+        };
+        attacker.srun(changes, &[&place, "--overlap", "-n1", "true"]);
+        let bound = ["--overlap", "-n1", "--binding=linear:1", "true"];
+        attacker.run("srun", &[&[&*place], &bound[..]].concat(), &[]);
+    }
+}
+
+#[test]
+fn short_of_descriptors() {
+    if !two_cpus() {
+        return;
+    }
+    let victim = Victim::start(hostile::berth(""));
+    limit(victim.slurmd(), "--nofile", 40);
+    victim.attacked(|attacker| steps(attacker, 8));
+}
+
+#[test]
+fn short_of_memory() {
+    if !two_cpus() {
+        return;
+    }
+    let victim = Victim::start(hostile::berth(""));
+    // Enough for Slurm's own threads and messages.
+    limit(victim.slurmd(), "--as", 1536 << 20);
+    victim.attacked(|attacker| steps(attacker, 8));
+}
+
+#[test]
+fn told_to_reconfigure_all_the_time() {
+    if !two_cpus() {
+        return;
+    }
+    let victim = Victim::start(hostile::berth(""));
+    victim.attacked(|attacker| {
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                for _ in 0..25 {
+                    let _ = victim.cluster().scontrol(&["reconfigure"]);
+                    std::thread::sleep(std::time::Duration::from_millis(100));
+                }
+            });
+            steps(attacker, 8);
+        });
+    });
+}
+
+/// With job_container/tmpfs a job has a /tmp of its own: what root writes outside is not there.
+#[test]
+fn files_of_pe_are_the_tasks_own() {
+    if !two_cpus() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder for the jobs' own");
+    let base = folder.path().join("jobs");
+    std::fs::create_dir(&base).expect("a folder for the jobs' own");
+    let conf = folder.path().join("job_container.conf");
+    let text = format!("AutoBasePath=true\nBasePath={}\n", base.display());
+    std::fs::write(&conf, text).expect("job_container.conf");
+    let builder = Cluster::builder()
+        .plugstack(Some(""))
+        .set("JobContainerType=job_container/tmpfs")
+        .set("PrologFlags=Contain")
+        .file(&conf);
+    let cluster = match builder.try_up() {
+        Ok(cluster) => cluster,
+        Err(why) => {
+            berth_tests::skip(&format!("no job_container/tmpfs here: {:.200}", why.stderr));
+            return;
+        }
+    };
+    let plain = cluster.srun(&["-n1", "true"]);
+    if !plain.ok() {
+        berth_tests::skip(&format!(
+            "no job_container/tmpfs here: {:.200}",
+            plain.stderr
+        ));
+        return;
+    }
+    let ask = "test -s \"$PE_HOSTFILE\" && test -s \"$BERTH_RANKFILE\" && echo there";
+    let bound = ["-n1", "--binding=pe:linear:1", "/bin/sh", "-c", ask];
+    let done = cluster.srun(&bound);
+    assert_eq!(done.stdout.trim(), "there", "{done:#?}");
+}
+
+/// A user's process beside the step puts named pipes in place of whatever appears in TMPDIR.
+#[test]
+fn named_pipes_in_place_of_the_files() {
+    if !two_cpus() {
+        return;
+    }
+    let victim = Victim::start(hostile::berth(""));
+    victim.attacked(|attacker| {
+        let folder = attacker.folder().to_string_lossy().into_owned();
+        let swap = "while :; do for f in berth.*/rankfile berth.*/pe_hostfile; do \
+                    test -p \"$f\" || { rm -f \"$f\" && mkfifo \"$f\"; }; done 2>/dev/null; done";
+        let mut swapping = attacker.program("sh");
+        let mut swapping = swapping.args(["-c", swap]).spawn().expect("sh");
+        let tmpdir = [("TMPDIR", folder.as_str())];
+        let job = attacker.job(&["-n1"]);
+        for _ in 0..10 {
+            let bound = [
+                &*job.option(),
+                "--overlap",
+                "-n1",
+                "--binding=pe:linear:1",
+                "true",
+            ];
+            let done = attacker.run("srun", &bound, &tmpdir);
+            assert_ne!(done.code, Some(124), "a step that hangs: {done:#?}");
+        }
+        let _ = swapping.kill();
+        let _ = swapping.wait();
+    });
+}
