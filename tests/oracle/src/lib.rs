@@ -21,6 +21,7 @@ pub mod answer;
 pub mod bench;
 pub mod blocks;
 pub mod by_fix;
+pub mod calls;
 pub mod case;
 pub mod child;
 pub mod compare;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::blocks::{bytes, entries};
 use crate::case::Case;
-use crate::object::StepHooks;
+use crate::object::{BeforeHook, StepHooks};
 use crate::record::Record;
 use crate::slurmd::{Launch, Slurm};
 
@@ -43,6 +43,8 @@ impl Step {
         record.put(fields.ntasks, count);
         record.put(fields.nodeid, launch.node_id);
         record.put(fields.uid, UID);
+        let name = format!("n{}", case.cred.index);
+        record.put(fields.node_name, slurm.text(name.as_bytes()));
         record.put(fields.cpus, case.node_cpus());
         let cores: Vec<_> = case.cred.cores().iter().map(u32::to_string).collect();
         let cores = cores.join(",");
@@ -54,6 +56,16 @@ impl Step {
             tasks,
             _pointers: pointers,
         }
+    }
+
+    /// Calls the hook before the tasks alone. `slurmd` fills `conf`.
+    ///
+    /// # Safety
+    /// The hook is one of an object of the running release.
+    pub unsafe fn begin(&mut self, before: BeforeHook, slurmd: &mut Launch) -> c_int {
+        slurmd.enter();
+        // SAFETY: the caller's promise; the record has all that the hook reads.
+        unsafe { before(self.record.base()) }
     }
 
     /// How long an object's hooks take for all tasks together. `slurmd` fills `conf`.
@@ -100,7 +112,12 @@ impl Drop for Step {
         let fields = &self.slurm.layout.step;
         let env: *mut *mut c_char = self.record.get(fields.env);
         self.slurm.free_array(env);
-        for text in [fields.cpu_bind, fields.mem_bind, fields.step_alloc_cores] {
+        for text in [
+            fields.cpu_bind,
+            fields.mem_bind,
+            fields.step_alloc_cores,
+            fields.node_name,
+        ] {
             self.slurm.free(self.record.get(text).cast());
         }
     }

@@ -1,13 +1,11 @@
-//! The process that calls the hooks: messages of one class under one site's settings, one after
-//! the other. It may die; then the file it keeps says over which message.
+//! Calls a hook with a message under a site's settings, and judges how that ended.
 
 use std::ffi::CString;
-use std::fs::File;
-use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::Duration;
+
+use slurm_sys::Layout;
 
 use crate::child::pretend_domains;
 use crate::fuzz::batch::Script;
@@ -16,18 +14,11 @@ use crate::fuzz::making;
 use crate::fuzz::memory::{self, Usage};
 use crate::fuzz::message::{Kind, Message};
 use crate::fuzz::record::{Outcome, Tasks};
-use crate::fuzz::sums::Sums;
 use crate::machine::Class;
 use crate::object::{BatchHook, Hook, Log, Object, set_log, slurm};
 use crate::random::Random;
 use crate::slurmd::Slurm;
 
-/// The last line of a process that came to its end.
-pub const END: &str = "end";
-/// Begins what a process has found; an empty line ends it.
-pub const WRONG: &str = "wrong: ";
-/// Seconds after which a message counts as hanging.
-const HANGS: u32 = 60;
 /// CPU time that no message may cost.
 const MOST_TIME: Duration = Duration::from_secs(2);
 
@@ -62,6 +53,12 @@ impl Part {
     #[must_use]
     pub fn seed_of(&self, number: u64) -> u64 {
         Random::new(self.seed ^ number.wrapping_mul(0x2545_f491_4f6c_dd1d)).number()
+    }
+
+    /// One message.
+    #[must_use]
+    pub fn message(&self, number: u64, layout: &Layout) -> Message {
+        making::message(self.seed_of(number), self.class, layout)
     }
 
     /// The options that show one message again.
@@ -185,98 +182,4 @@ pub fn judge(ended: &Ended) -> Option<String> {
         .wrong
         .clone()
         .or_else(|| ended.written.wrong.clone())
-}
-
-/// Sends the messages of a part; tells of each defect on stdout and of the sums at the end.
-///
-/// # Errors
-/// A pipe that nobody reads.
-pub fn run(hooks: &mut Hooks, part: &Part, progress: &File) -> Result<(), String> {
-    let mut sums = Sums::default();
-    let (before, descriptors) = (settled(hooks, part), memory::descriptors());
-    for number in part.first..part.first + part.count {
-        note(number, progress);
-        let message = making::message(part.seed_of(number), part.class, hooks.slurm.layout);
-        let ended = hooks.call(&message);
-        count(&mut sums, &message, &ended, &|| part.replay(number));
-        if let Some(why) = judge(&ended) {
-            say(part, number, &why, &message)?;
-            sums.counts.one("wrong");
-        }
-    }
-    let (after, open) = (settled(hooks, part), memory::descriptors());
-    if after > before
-        && let Some(number) = leaking(hooks, part, progress)
-    {
-        let message = making::message(part.seed_of(number), part.class, hooks.slurm.layout);
-        say(
-            part,
-            number,
-            "memory is lost each time it is sent",
-            &message,
-        )?;
-        sums.counts.one("wrong");
-    }
-    // The ledger keeps some of its own.
-    sums.measure(
-        "descriptors",
-        open.saturating_sub(descriptors) as u64,
-        || part.replay(part.first),
-    );
-    // SAFETY: takes a number.
-    unsafe { libc::alarm(0) };
-    writeln!(std::io::stdout(), "{sums}{END}").map_err(|why| why.to_string())
-}
-
-fn say(part: &Part, number: u64, why: &str, message: &Message) -> Result<(), String> {
-    let replay = part.replay(number);
-    let text = format!("{WRONG}{why}\n{message}\n  again with: launch-fuzz {replay}\n");
-    writeln!(std::io::stdout(), "{text}").map_err(|why| why.to_string())
-}
-
-/// Which message is on its way, for the parent.
-fn note(number: u64, progress: &File) {
-    // A note that is lost only makes a crash harder to place.
-    let _ = progress.write_all_at(&number.to_le_bytes(), 0);
-    // SAFETY: takes a number.
-    unsafe { libc::alarm(HANGS) };
-}
-
-fn count(sums: &mut Sums, message: &Message, ended: &Ended, whose: &dyn Fn() -> String) {
-    sums.counts.one(match (message.kind, ended.outcome.rc) {
-        (Kind::Batch, _) => "batch scripts",
-        (Kind::Tasks, 0) => "launches that go on",
-        (Kind::Tasks, _) => "launches refused",
-    });
-    let peak = ended.usage.peak;
-    sums.measure("memory", peak, whose);
-    sums.measure("multiple", peak / message.size().max(4096) as u64, whose);
-    sums.measure("text", ended.outcome.told as u64, whose);
-    sums.measure("line", ended.written.longest as u64, whose);
-    sums.measure("microseconds", ended.time.as_micros() as u64, whose);
-}
-
-/// What is allocated once the hooks have seen one and the same message again: what they keep of
-/// the last machine is then the same.
-fn settled(hooks: &mut Hooks, part: &Part) -> isize {
-    let message = making::plain(0, part.class, hooks.slurm.layout);
-    for _ in 0..2 {
-        hooks.call(&message);
-    }
-    memory::live().unwrap_or(0)
-}
-
-/// The first message of a part with which memory grows each time it is sent.
-fn leaking(hooks: &mut Hooks, part: &Part, progress: &File) -> Option<u64> {
-    let mut grows = |number: u64| {
-        note(number, progress);
-        let message = making::message(part.seed_of(number), part.class, hooks.slurm.layout);
-        let mut live = [0; 4];
-        for place in &mut live {
-            hooks.call(&message);
-            *place = settled(hooks, part);
-        }
-        live.is_sorted_by(|before, after| before < after)
-    };
-    (part.first..part.first + part.count).find(|number| grows(*number))
 }

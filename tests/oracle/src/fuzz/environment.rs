@@ -125,7 +125,7 @@ pub fn of_script(random: &mut Random) -> Vec<Vec<u8>> {
 }
 
 /// OPT_TYPE_SPANK of Slurm's src/common/plugstack.c.
-const SPANK: i32 = 0x4400;
+pub const SPANK: i32 = 0x4400;
 
 /// SPANK options.
 pub fn options(random: &mut Random) -> Vec<JobOption> {

@@ -11,5 +11,6 @@ pub mod memory;
 pub mod message;
 pub mod parent;
 pub mod record;
+pub mod sending;
 pub mod sums;
 pub mod text;

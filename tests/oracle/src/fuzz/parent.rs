@@ -10,8 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use slurm_sys::Layout;
 
 use crate::counts::Counts;
-use crate::fuzz::child::{END, Part, SETTINGS, WRONG};
-use crate::fuzz::making;
+use crate::fuzz::child::{Part, SETTINGS};
+use crate::fuzz::sending::{END, WRONG};
 use crate::fuzz::sums::Sums;
 use crate::machine::{Class, Machine};
 use crate::parent::show;
@@ -129,7 +129,7 @@ impl Runner {
     }
 
     fn died(&self, part: &Part, number: u64, output: &Output) {
-        let message = making::message(part.seed_of(number), part.class, self.layout);
+        let message = part.message(number, self.layout);
         let errors = String::from_utf8_lossy(&output.stderr);
         let lines: Vec<_> = errors.lines().filter(|line| !line.is_empty()).collect();
         let said = lines[..lines.len().min(MOST_LINES)].join("\n  ");

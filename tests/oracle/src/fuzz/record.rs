@@ -4,10 +4,12 @@ use std::ffi::{CStr, c_char, c_void};
 use std::ptr;
 
 use crate::blocks::{bytes, entries};
+use crate::case::Case;
 use crate::fuzz::message::{JobOption, Message};
 use crate::host;
-use crate::object::Hook;
+use crate::object::{BeforeHook, Hook};
 use crate::slurmd::{Launch, Slurm};
+use crate::stepd::Step;
 
 /// `job_options_create`
 type Create = unsafe extern "C" fn() -> *mut c_void;
@@ -143,6 +145,16 @@ impl Tasks {
         };
         self.launch.slurm.free(told.cast());
         outcome
+    }
+
+    /// Has slurmstepd read the answer, as it does before it starts the tasks.
+    ///
+    /// # Safety
+    /// The hook is one of an object of the running release, whose launch hook has run.
+    pub unsafe fn confirm(&mut self, case: &Case, before: BeforeHook) {
+        let mut step = Step::new(&mut self.launch, case, std::process::id() as i32);
+        // SAFETY: the caller's promise.
+        unsafe { step.begin(before, &mut self.launch) };
     }
 
     fn wrong(&mut self) -> Option<String> {

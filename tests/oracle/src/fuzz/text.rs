@@ -45,7 +45,7 @@ fn digits(random: &mut Random) -> String {
         2..=4 => 16_000,
         _ => random.within(1, 32),
     };
-    let digit = random.pick(&[b'1', b'8', b'f', b'F', b'0']);
+    let digit = random.pick(b"18fF0");
     String::from_utf8_lossy(&vec![digit; length as usize]).into_owned()
 }
 

@@ -11,6 +11,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use berth_oracle::fuzz::child::{self, Hooks, Part};
 use berth_oracle::fuzz::parent::{Found, Runner, parts};
+use berth_oracle::fuzz::sending::{self, KINDS};
 use berth_oracle::fuzz::{making, memory};
 use berth_oracle::machine::{Class, Machine};
 use berth_oracle::random::Random;
@@ -93,7 +94,7 @@ fn run(a: &Arguments, plugins: &Path) -> Result<ExitCode, String> {
         let mut hooks = Hooks::load((plugins, &object), (state, &command), &part)?;
         let file = OpenOptions::new().write(true).open(progress);
         let file = file.map_err(|why| format!("{}: {why}", progress.display()))?;
-        child::run(&mut hooks, &part, &file)?;
+        sending::run(&mut hooks, &part, &file)?;
         return Ok(ExitCode::SUCCESS);
     }
     let layout = object::slurm(plugins)?.layout;
@@ -157,14 +158,15 @@ fn all(a: &Arguments, runner: &Runner, seed: u64) -> Result<ExitCode, String> {
     )?;
     let seconds = start.elapsed().as_secs_f64();
     let of = |name| sums.counts.of(name);
-    let kinds = ["launches that go on", "launches refused", "batch scripts"];
     let sent: u64 =
-        kinds.iter().map(|name| of(name)).sum::<u64>() + of("sent before a process died");
+        KINDS.iter().map(|name| of(name)).sum::<u64>() + of("sent before a process died");
     println!(
         "  {sent} sent in {seconds:.0} s, {:.0} a second",
         sent as f64 / seconds
     );
-    for name in kinds {
+    let computed = of("microseconds in the hooks") as f64 / 1e6;
+    println!("  the hooks computed for {computed:.1} s");
+    for name in KINDS {
         println!("  {} {name}", of(name));
     }
     for (what, measure) in [
@@ -186,7 +188,7 @@ fn all(a: &Arguments, runner: &Runner, seed: u64) -> Result<ExitCode, String> {
     for (kind, count) in runner.found.kinds().under("") {
         println!("  {count} times: {kind}");
     }
-    let proves = kinds.iter().all(|name| of(name) > 0);
+    let proves = KINDS.iter().all(|name| of(name) > 0);
     if !proves {
         println!("  one kind was never seen, which proves nothing");
     }
