@@ -1,10 +1,10 @@
 //! What watches over a node, while a user tries to mislead it or to hold it up: `berth doctor`
 //! and the counters, beside a real slurmd.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
@@ -63,15 +63,17 @@ fn slurmd(cluster: &Cluster) -> Option<(i32, Vec<u8>)> {
 struct Impostor(Child);
 
 impl Impostor {
-    fn start(folder: &Path, line: &[u8]) -> Self {
+    /// With `mode` 04755 the program has root's rights, as many that users may start.
+    fn start(folder: &Path, line: &[u8], mode: u32) -> Self {
         let (code, program) = (folder.join("i.c"), PathBuf::from("/tmp"));
-        let program = program.join(format!("berth-impostor-{}", std::process::id()));
+        let program = program.join(format!("berth-impostor-{mode:o}-{}", std::process::id()));
         fs::write(&code, "#include <unistd.h>\nint main(void) { pause(); }\n").unwrap();
         let built = Command::new("cc")
             .arg("-o")
             .args([&program, &code])
             .status();
         assert!(built.unwrap().success());
+        fs::set_permissions(&program, Permissions::from_mode(mode)).unwrap();
         let words: Vec<_> = line.split(|byte| *byte == 0).collect();
         let words: Vec<_> = words[..words.len() - 1]
             .iter()
@@ -110,7 +112,7 @@ fn nobody_else_passes_for_slurmd() {
         assert!(text.contains(&format!("process {pid} ")), "{what}: {text}");
     };
     is_ok("before any launch");
-    let older = Impostor::start(cluster.folder(), &line);
+    let older = [0o755, 0o4755].map(|mode| Impostor::start(cluster.folder(), &line, mode));
     is_ok("beside an impostor");
     cluster.srun(&["true"]).expect_ok();
     is_ok("after a launch, beside an impostor");
