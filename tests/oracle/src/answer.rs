@@ -15,7 +15,7 @@ pub struct Answer {
     pub cpus_per_task: u16,
     /// `*err_msg`
     pub told: Option<String>,
-    /// BERTH_NOTE in `req->env`: what the user is told.
+    /// The note in slurmd's handover, in `req->env`: what the user is told.
     pub note: Option<String>,
     /// What slurmstepd makes of it: CPUs of each task by genuine task/affinity's own look-up
     /// (`get_cpuset`), where that is asked for; `None` for a task it does not bind.

@@ -219,8 +219,15 @@ impl Launch {
     fn note(&mut self) -> Option<String> {
         let env = self.request.get(self.slurm.layout.launch.env);
         let mut texts = entries(env).map_while(text);
-        let note = texts.find_map(|entry| entry.strip_prefix("BERTH_NOTE=").map(str::to_owned));
-        note.filter(|note| !note.is_empty())
+        // slurmd's words to slurmstepd, blanks written as %20.
+        let handover = texts.find_map(|entry| {
+            let words = entry.strip_prefix("BERTH_HANDOVER=")?;
+            Some(words.to_owned())
+        })?;
+        let note = handover
+            .split(' ')
+            .find_map(|word| word.strip_prefix("note="));
+        note.map(str::to_owned)
     }
 
     /// How long a hook takes, and its return code.
