@@ -327,6 +327,8 @@ fn a_ledger_that_fails_costs_no_launch() {
     ] {
         std::fs::write(&ledger, damage).unwrap();
         std::fs::set_permissions(&ledger, Permissions::from_mode(0o600)).unwrap();
+        // srun says something of a job that has to wait for the one before it.
+        cluster.wait_idle();
         let step = cluster.srun(&ask);
         assert_eq!(
             (step.stdout.as_str(), step.stderr.as_str()),
@@ -335,6 +337,7 @@ fn a_ledger_that_fails_costs_no_launch() {
         );
     }
     // Even the whole directory, while slurmd has the file open.
+    cluster.wait_idle();
     std::fs::remove_dir_all(&base).unwrap();
     let step = cluster.srun(&ask);
     assert_eq!(

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use berth_tests::hostile::{self, Attacker, Job, USER, Victim};
-use berth_tests::{Cluster, Done, Preload, command, process, two_cpus};
+use berth_tests::{Cluster, Done, Preload, command, process, program, two_cpus};
 use nix::sys::signal::Signal;
 
 fn doctor(cluster: &Cluster) -> Done {
@@ -41,6 +41,9 @@ fn end(mut child: Child) {
 
 #[test]
 fn an_impostor_is_not_taken_for_slurmd() {
+    if !program("cc", "a C compiler for the impostor") {
+        return;
+    }
     let cluster = hostile::berth("").up();
     let folder = cluster.folder().to_string_lossy().into_owned();
     let slurmd = || process::find("slurmd", &folder);

@@ -91,23 +91,31 @@ fn locks_on_the_state_directory() {
 
 /// Forty steps at once whose binding cannot be had, as other jobs of the user have the cores.
 fn failing(attacker: &Attacker<'_>, bound: bool) {
-    let all = ["-n1", "-c2", "-N1"];
+    let shape = attacker.run("sinfo", &["-h", "-o", "%X %Y %Z"], &[]);
+    let shape = shape.expect_ok();
+    let mut numbers = shape
+        .split_whitespace()
+        .filter_map(|number| number.parse::<u32>().ok());
+    let mut next = || numbers.next().unwrap_or(1);
+    let (cores, threads) = (next() * next(), next());
+    let cpus = format!("-c{}", cores * threads);
+    let all = ["-n1", &*cpus, "-N1"];
     let holder = attacker.job(&all);
-    let binding = |amount: &str| match bound {
+    let binding = |amount: u32| match bound {
         true => vec![format!("--binding=linear:{amount}")],
         false => vec![],
     };
     let mut holding = attacker.program("srun");
-    holding.args([&holder.option(), "-n1", "-c2"]);
-    holding.args(binding("2")).args(["sleep", "30"]);
+    holding.args([&*holder.option(), "-n1", &cpus]);
+    holding.args(binding(cores)).args(["sleep", "30"]);
     let mut holding = holding.spawn().expect("srun");
     thread::sleep(Duration::from_secs(1));
     let job = attacker.job(&all);
     let children: Vec<_> = (0..40)
         .map(|_| {
             let mut step = attacker.program("srun");
-            step.args([&job.option(), "--overlap", "-n1", "-c2"]);
-            step.args(binding("1")).arg("true");
+            step.args([&*job.option(), "--overlap", "-n1", &cpus]);
+            step.args(binding(1)).arg("true");
             step.stderr(std::process::Stdio::null());
             step.spawn().expect("srun")
         })

@@ -11,6 +11,8 @@ pub use victim::{FORGED, Toll, Victim, limit};
 use std::io::Write;
 use std::time::Duration;
 
+use berth_placement::{CpuId, CpuSet};
+
 use crate::builder::Builder;
 use crate::cluster::Cluster;
 
@@ -66,6 +68,27 @@ pub fn within(name: &str, berth: Toll, none: Toll) {
         "{name}: a bystander waited {:?}",
         berth.bystander
     );
+}
+
+/// A CPU that is not among a step's own (`0-1`), and its mask.
+///
+/// # Panics
+/// Where the text is no list of CPUs.
+#[must_use]
+pub fn outside(own: &str) -> (u32, String) {
+    let own = CpuSet::from_list(own).expect("a list of CPUs");
+    let cpu = (0..).find(|cpu| !own.contains(CpuId(*cpu))).unwrap_or(0);
+    (cpu, format!("{:#x}", 1u64 << cpu))
+}
+
+/// Whether all of these CPUs are among a step's own.
+///
+/// # Panics
+/// Where a text is no list of CPUs.
+#[must_use]
+pub fn is_inside(cpus: &str, own: &str) -> bool {
+    let set = |list| CpuSet::from_list(list).expect("a list of CPUs");
+    set(cpus).is_subset(&set(own))
 }
 
 /// A line for whoever runs the tests; `ci/test` shows those of `BERTH_SUMMARY_FILE`.
