@@ -63,6 +63,36 @@ fn told_to_reconfigure_all_the_time() {
     });
 }
 
+/// Discovery follows the set of online CPUs, and no launch waits for it.
+#[test]
+fn cpus_that_go_off_and_on() {
+    // CPUs of this machine are not ours to take.
+    if std::env::var_os("BERTH_VM_OUT").is_none() {
+        berth_tests::skip("takes CPUs offline: only in a machine of ci/vm");
+        return;
+    }
+    let count = std::thread::available_parallelism().map_or(1, usize::from);
+    let last = format!("/sys/devices/system/cpu/cpu{}/online", count - 1);
+    let victim = Victim::start(hostile::berth(""));
+    let toll = victim.attacked(|attacker| {
+        std::thread::scope(|threads| {
+            threads.spawn(|| {
+                for turn in 0..30 {
+                    let word = if turn % 2 == 0 { "0" } else { "1" };
+                    std::fs::write(&last, word).expect("a CPU goes off and on");
+                    std::thread::sleep(std::time::Duration::from_millis(150));
+                }
+            });
+            steps(attacker, 16);
+        });
+    });
+    hostile::say(&format!(
+        "CPUs go off and on: bystander {:.2?}",
+        toll.bystander
+    ));
+    assert!(toll.bystander < std::time::Duration::from_secs(5));
+}
+
 /// With job_container/tmpfs a job has a /tmp of its own: what root writes outside is not there.
 #[test]
 fn files_of_pe_are_the_tasks_own() {

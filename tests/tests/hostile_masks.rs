@@ -84,3 +84,21 @@ fn memory_masks_with_repeats() {
         },
     );
 }
+
+/// As long as a message may be: each of them means what it says.
+#[test]
+fn lists_of_megabytes() {
+    if !two_cpus() {
+        return;
+    }
+    let long = 16 << 20;
+    let lists = [
+        (MAP_CPU, b"0,".repeat(long / 2)),
+        (MASK_CPU, b"0x1,".repeat(long / 4)),
+        (MASK_CPU, b"f".repeat(long)),
+        (MASK_CPU, b"*".repeat(long)),
+    ];
+    hostile::compare("lists of 16 MiB", hostile::berth(""), |attacker| {
+        play(attacker, "cpu_bind", &lists);
+    });
+}
