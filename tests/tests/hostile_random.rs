@@ -103,6 +103,25 @@ fn play(attacker: &Attacker<'_>, seed: u64) {
     }
 }
 
+/// srun was granted one task; more of them are the user's own, whoever counts.
+#[test]
+fn more_tasks_than_were_granted() {
+    if !two_cpus() {
+        return;
+    }
+    let builder = hostile::berth("");
+    hostile::compare("more tasks than were granted", builder, |attacker| {
+        let job = attacker.job(&["-n1"]);
+        for tasks in [&b"3"[..], b"100"] {
+            for bind in ["--cpu-bind=cores", "--cpu-bind=none"] {
+                let place = job.option();
+                let options = [&*place, "--overlap", "-n1", bind, "true"];
+                attacker.srun(&[("tasks_to_launch", tasks)], &options);
+            }
+        }
+    });
+}
+
 #[test]
 fn messages_at_random() {
     if !two_cpus() {

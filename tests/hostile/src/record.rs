@@ -104,7 +104,7 @@ impl Forged {
         self.put(fields.envc, length);
     }
 
-    /// The number of tasks on every node of the step.
+    /// The number of tasks on every node of the step, with numbers in the step for each.
     fn tasks(&mut self, value: &[u8]) {
         let value = number(value).and_then(|value| u16::try_from(value).ok());
         let value = value.expect("a number of 16 bits");
@@ -112,6 +112,9 @@ impl Forged {
         let (counts, nodes) = (self.get(fields.tasks_to_launch), self.get(fields.nnodes));
         for node in 0..nodes as usize {
             self.write(counts.wrapping_add(node).cast(), value);
+            let ids: Vec<u32> = (0..u32::from(value)).collect();
+            let place = self.get(fields.global_task_ids).wrapping_add(node);
+            self.write(place.cast(), ids.leak().as_mut_ptr());
         }
     }
 
