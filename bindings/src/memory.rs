@@ -81,14 +81,8 @@ impl Record {
     /// The first bytes of a text, at most `most` of them.
     pub(crate) fn beginning(self, field: Field<*mut c_char>, most: usize) -> Option<String> {
         let text = self.read(field);
-        if text.is_null() {
-            return None;
-        }
-        // SAFETY: `new`'s caller promises a C string; strnlen stops at its end.
-        let length = unsafe { libc::strnlen(text, most) };
-        // SAFETY: so many bytes were just read there.
-        let bytes = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), length) };
-        Some(String::from_utf8_lossy(bytes).into_owned())
+        // SAFETY: `new`'s caller promises null or a C string.
+        (!text.is_null()).then(|| unsafe { first(text, most) })
     }
 
     /// Entry `index` of an array of `length` that a field points to.
@@ -192,6 +186,18 @@ pub(crate) unsafe fn within(text: *const c_char, limit: usize) -> Option<String>
         Ok(text) => text.to_owned(),
         Err(_) => String::from_utf8_lossy(bytes).into_owned(),
     })
+}
+
+/// An owned copy of the first bytes of a C string, at most `most` of them.
+///
+/// # Safety
+/// `text` is a C string.
+pub(crate) unsafe fn first(text: *const c_char, most: usize) -> String {
+    // SAFETY: the caller promises a C string; strnlen stops at its end.
+    let length = unsafe { libc::strnlen(text, most) };
+    // SAFETY: so many bytes were just read there.
+    let bytes = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), length) };
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// `text` as C has it.

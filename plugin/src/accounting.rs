@@ -14,6 +14,7 @@ use slurm_sys::StepId;
 use slurm_sys::views::StepKind;
 
 use crate::handover::Settle;
+use crate::seal;
 use crate::settings::Settings;
 
 /// Kept open between launches, with descriptors of the slurmstepds it names.
@@ -103,7 +104,9 @@ fn accounted(
         .is_some_and(|(of, ledger)| *of == dir && ledger.is_current());
     if !current {
         *kept = None;
-        *kept = Some((dir.clone(), open(&dir)?));
+        let opened = open(&dir);
+        seal::put_back(who.node_name, &dir);
+        *kept = Some((dir.clone(), opened?));
     }
     let Some((_, ledger)) = kept.as_mut() else {
         return Err("the ledger is not open".into());

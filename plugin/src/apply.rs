@@ -9,11 +9,11 @@ use slurm_sys::StepRecord;
 use slurm_sys::views::TaskInfo;
 
 use crate::guard::SUCCESS;
+use crate::node;
 use crate::settings::{self, Notes};
 use crate::slurm_log::VERBOSE;
 use crate::standing::{self, Slurmish};
 use crate::step::{Intent, Step, is_refused, lock, own_cpus};
-use crate::{node, report};
 
 /// Slurm fails the step only for a negative result.
 const FAILED: c_int = -1;
@@ -148,7 +148,7 @@ fn compare(step: &mut Step, task: TaskInfo, wanted: &CpuSet) {
 fn show(step: &Step, task: TaskInfo, (_, record): Here<'_>, mask: &CpuSet, failed: bool) {
     if let Some(words) = &step.report {
         let node_name = record.node_name().unwrap_or_default();
-        report::to_user(&words.line(&node_name, task, mask, failed));
+        crate::job_stderr::to_user(&words.line(&node_name, task, mask, failed));
     }
 }
 
@@ -199,7 +199,7 @@ fn some_of(deviations: &[String]) -> String {
 /// An error for the user and the administrator.
 fn tell(text: &str) {
     log::error!("{text}");
-    report::to_user(&format!("berth: error: {text}\n"));
+    crate::job_stderr::to_user(&format!("berth: error: {text}\n"));
 }
 
 fn note(step: &Step, text: &str) {
@@ -208,6 +208,6 @@ fn note(step: &Step, text: &str) {
         log::info!("{}: note: {text}", step.name);
     }
     if notes == Notes::User && step.speaks {
-        report::to_user(&format!("berth: note: {text}\n"));
+        crate::job_stderr::to_user(&format!("berth: note: {text}\n"));
     }
 }

@@ -18,10 +18,11 @@ use slurm_sys::{BatchRequest, SlurmConf, SlurmdConf};
 use crate::accounting::Planned;
 use crate::guard::SUCCESS;
 use crate::handover::{Handover, Outcome};
-use crate::launch::{Stop, here, join};
+use crate::launch::{Stop, here};
 use crate::seal::{self, ENV_HANDOVER, Whose};
 use crate::settings::{self, Settings};
 use crate::standing::{self, Slurmish};
+use crate::words::join;
 use crate::{accounting, convert, counting, node, spank_option};
 
 /// `task_p_slurmd_batch_request`.
@@ -115,7 +116,8 @@ fn script(slurm: Slurmish, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
 /// allocation, and their sruns inherit the request.
 fn binding(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Binding>, Stop> {
     // One byte more than a binding has: its reader then says that it is too long.
-    let Some(text) = spank_option::of_batch(|name| batch.env_get(name, BINDING_BYTES + 1)) else {
+    let text = spank_option::of_batch(|name| batch.env_beginning(name, BINDING_BYTES + 1));
+    let Some(text) = text else {
         return Ok(None);
     };
     let binding: Binding = text

@@ -3,20 +3,19 @@
 //! the switch-off file, comparing the set of online CPUs, and for `--binding` the ledger.
 
 use std::ffi::{c_char, c_void};
-use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use berth_host::StateDir;
-use berth_placement::bounded::{Bounded, shown};
-use berth_placement::limits::{BINDING_BYTES, DESCRIBED_REQUEST, LIST_BYTES, USER_TEXT};
+use berth_placement::bounded::shown;
+use berth_placement::limits::{BINDING_BYTES, LIST_BYTES, USER_TEXT};
 use berth_placement::{
-    Binding, Host, Message, Note, Plan, PuTable, Refusal, RefusalKind, Request, binding::Strategy,
-    plan, plan_unwritten,
+    Binding, Host, Message, Plan, PuTable, Refusal, RefusalKind, Request, binding::Strategy, plan,
+    plan_unwritten,
 };
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
 use slurm_sys::views::SpankOption;
-use slurm_sys::{LaunchRequest, Layout, SlurmdConf, StepId};
+use slurm_sys::{LaunchRequest, Layout, SlurmdConf};
 
 use crate::accounting::Planned;
 use crate::guard::SUCCESS;
@@ -26,6 +25,7 @@ use crate::seal::{self, ENV_HANDOVER, Whose};
 use crate::settings::{self, Settings};
 use crate::slurm_log::VERBOSE;
 use crate::standing::{self, Slurmish};
+use crate::words::{describe, join, name};
 use crate::{
     accounting, convert, counting, inherited, memory, message, node, shadow, spank_option,
 };
@@ -356,58 +356,6 @@ impl Handover {
         self.chosen.clone_from(&plan.chosen);
         let bound = plan.tasks.iter().any(|task| task.mems.is_some());
         self.memory = bound.then(|| ask.mem_bind.clone());
-    }
-}
-
-/// A request on one line of a log.
-pub(crate) fn describe(ask: &Request) -> String {
-    let mut line = Bounded::new(DESCRIBED_REQUEST);
-    // A line that is full is long enough.
-    let _ = describe_in(ask, &mut line);
-    line.into_text()
-}
-
-fn describe_in(ask: &Request, line: &mut Bounded) -> fmt::Result {
-    write!(
-        line,
-        "n={} c={} {}",
-        ask.tasks, ask.cpus_per_task, ask.cpu_bind
-    )?;
-    write!(line, " dist={}", ask.distribution)?;
-    let limits = [
-        ("threads-per-core", ask.threads_per_core),
-        ("ntasks-per-core", ask.ntasks_per_core),
-        ("ntasks-per-socket", ask.ntasks_per_socket),
-    ];
-    for (limit, value) in limits {
-        if let Some(value) = value {
-            write!(line, " {limit}={value}")?;
-        }
-    }
-    if ask.overcommit {
-        line.write_str(" overcommit")?;
-    }
-    if ask.mem_bind.policy.is_some() {
-        write!(line, " mem={}", ask.mem_bind)?;
-    }
-    if let Some(binding) = &ask.binding {
-        write!(line, " binding={binding}")?;
-    }
-    Ok(())
-}
-
-/// Everything that the user should know, as one text.
-pub(crate) fn join(notes: &[Note], others: impl IntoIterator<Item = String>) -> String {
-    let all = notes.iter().map(ToString::to_string).chain(others);
-    let said: Vec<_> = all.filter(|note| !note.is_empty()).collect();
-    said.join("; ")
-}
-
-/// The beginning of every log line about a step.
-pub(crate) fn name(id: StepId) -> String {
-    match id.kind {
-        slurm_sys::views::StepKind::Regular => format!("step={}.{}", id.job_id, id.step_id),
-        kind => format!("step={}.{}", id.job_id, format!("{kind:?}").to_lowercase()),
     }
 }
 

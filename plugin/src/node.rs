@@ -9,7 +9,7 @@ use slurm_sys::{Identity, Line, Slurm, SlurmConf, SlurmdConf};
 
 use crate::announce::{self, Role, announce};
 use crate::standing::{self, Slurmish};
-use crate::{counting, discovery, settings, worker};
+use crate::{counting, discovery, seal, settings, worker};
 
 /// At each load. slurmd loads its task plugins before it reads plugstack.conf, so
 /// where that file names us, getting ready waits for the settings in it.
@@ -71,6 +71,7 @@ pub(crate) fn get_ready() {
     discovery::at_start(&name);
     counting::begin(&name);
     begin_ledger(&name);
+    seal::key_of_slurmd(&name);
     if let Err(why) = checked {
         log::error!("{why}");
         announce(&name, &Role::Aside(&why));

@@ -22,8 +22,8 @@ use crate::first_task::FirstTask;
 use crate::node_counts::each_node;
 use crate::pe_texts::{Hosts, MAX_FILE, Texts};
 use crate::pe_writer::{HOSTFILE, Place, RANKFILE};
+use crate::settings;
 use crate::stack_line::Line;
-use crate::{report, settings};
 
 /// Grid Engine's own name for the file's path.
 pub(crate) const ENV_HOSTFILE: &str = "PE_HOSTFILE";
@@ -99,7 +99,7 @@ pub(crate) fn user_init(spank: &SpankHandle<'_>) {
             let text = format!("--binding=pe: no host file and no rank file: {why}");
             log::error!("{text}");
             // Slurm has joined stderr to the job's before it calls user_init.
-            report::to_user(&format!("berth: error: {text}\n"));
+            crate::job_stderr::to_user(&format!("berth: error: {text}\n"));
         }
     }
 }

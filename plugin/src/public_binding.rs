@@ -93,7 +93,7 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
             bound.note
         );
         if bound.speaks && !bound.note.is_empty() {
-            report::to_user(&format!("berth: note: {}\n", bound.note));
+            crate::job_stderr::to_user(&format!("berth: note: {}\n", bound.note));
         }
         if let Some(account) = &bound.account {
             account.publish(standing::unjudged());
@@ -108,7 +108,7 @@ pub(crate) fn in_task(spank: &SpankHandle<'_>) {
         return;
     }
     if let Some(why) = REFUSED.get() {
-        report::to_user(&format!("berth: error: the task is not started: {why}\n"));
+        crate::job_stderr::to_user(&format!("berth: error: the task is not started: {why}\n"));
         // SAFETY: ends this process, which is the task and not yet its program; nothing of
         // slurmstepd's is run on the way.
         unsafe { libc::_exit(1) };

@@ -9,10 +9,11 @@ use slurm_sys::views::StepKind;
 
 use crate::handover::{Handover, Outcome};
 use crate::held::Account;
-use crate::launch::{is_off, join, name};
+use crate::launch::is_off;
 use crate::seal::{self, ENV_HANDOVER, Whose};
 use crate::standing::Slurmish;
 use crate::step::{Intent, Step, own_cpus};
+use crate::words::{join, name};
 use crate::{convert, memory, report, settings, settling, spank_option};
 use crate::{task_memory, telling};
 

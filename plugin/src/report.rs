@@ -93,13 +93,6 @@ pub(crate) fn is_hushed(switch: Option<&str>) -> bool {
     switch == Some("off")
 }
 
-/// Writes to stderr, which slurmstepd has joined to the job's by now.
-pub(crate) fn to_user(text: &str) {
-    // SAFETY: the kernel reads as many bytes as there are. A short or failed
-    // write loses a report, nothing else.
-    let _ = unsafe { libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len()) };
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

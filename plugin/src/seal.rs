@@ -106,6 +106,17 @@ pub(crate) fn key_of_slurmd(node_name: &str) -> Option<Key> {
     key
 }
 
+/// Puts slurmd's key back into a directory that was made anew: somebody has removed the old one.
+pub(crate) fn put_back(node_name: &str, dir: &StateDir) {
+    if Key::read(dir).is_ok() {
+        return;
+    }
+    let key = key_of_slurmd(node_name);
+    if let Some(Err(why)) = key.map(|key| key.write(dir)) {
+        log::error!("slurmd's key could not be put back: {why}");
+    }
+}
+
 fn made(node_name: &str) -> Option<Key> {
     let dir = StateDir::new(&settings::current().state_dir, node_name);
     let made = dir.map_err(|why| why.to_string()).and_then(|dir| {

@@ -28,7 +28,7 @@ pub(crate) fn install() {
 fn level(metadata: &Metadata<'_>) -> Level {
     match metadata.level() {
         // slurmstepd shows its errors in the job's output; what a user should see is
-        // written there on purpose (`report::to_user`), the rest is the administrator's.
+        // written there on purpose (`job_stderr::to_user`), the rest is the administrator's.
         log::Level::Error if daemon() == Daemon::Slurmstepd => Level::Info,
         log::Level::Error => Level::Error,
         // Slurm has no warnings; at info they reach every log, and no user's stderr.

@@ -86,6 +86,11 @@ impl<'a> BatchRequest<'a> {
         environment::get(self.environment(), name, limit)
     }
 
+    /// The beginning of a variable's value, at most `most` bytes.
+    pub fn env_beginning(&self, name: &str, most: usize) -> Option<String> {
+        environment::beginning(self.environment(), name, most)
+    }
+
     /// Takes variables out of the script's environment and puts others in. On an error nothing is
     /// changed.
     ///

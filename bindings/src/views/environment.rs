@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::layout::Field;
-use crate::memory::{Record, allocate, free, joined, within};
+use crate::memory::{Record, allocate, first, free, joined, within};
 use crate::symbols::Symbols;
 use std::ffi::c_char;
 use std::ptr;
@@ -54,6 +54,14 @@ pub(crate) fn get(environment: Environment, name: &str, limit: usize) -> Option<
         // SAFETY: what follows the name in an entry is the rest of a C string.
         unsafe { within(value, limit) }
     })
+}
+
+/// The first bytes of a variable's value, at most `most` of them.
+pub(crate) fn beginning(environment: Environment, name: &str, most: usize) -> Option<String> {
+    let mut entries = environment.entries();
+    let value = entries.find_map(|entry| value_of(entry, name))?;
+    // SAFETY: what follows the name in an entry is the rest of a C string.
+    Some(unsafe { first(value, most) })
 }
 
 /// Where an entry's value begins, if the entry is this variable's.

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use berth_discover::{Source, discover};
 use berth_host::announcement::{self, Announcement};
 use berth_host::counters::{self, Counters};
+use berth_host::key::Key;
 use berth_host::trusted_file::ReadError;
 use berth_host::{OnlineCpus, StateDir, ledger, machine_file};
 use berth_placement::Machine;
@@ -172,6 +173,7 @@ fn checks_of(base: &Path, node: String, machine: Option<&Machine>) -> Vec<Check>
         ),
     }
     machine_known(&mut checks, &dir, machine);
+    key_known(&mut checks, &dir);
     bound_steps(&mut checks, &dir);
     counted(&mut checks, &dir, words.ok().as_ref());
     checks.all
@@ -294,6 +296,22 @@ fn machine_known(checks: &mut Checks, dir: &StateDir, machine: Option<&Machine>)
             "it shows other cores than hwloc finds now; restart slurmd",
         ),
         _ => checks.ok("machine file", file.source),
+    }
+}
+
+/// Without slurmd's key slurmstepd believes nothing of slurmd's, and no step is placed.
+fn key_known(checks: &mut Checks, dir: &StateDir) {
+    if !Uid::effective().is_root() {
+        return;
+    }
+    match Key::read(dir) {
+        Ok(_) => checks.ok("key", "slurmd's key is there, for root alone"),
+        Err(why) => checks.wrong(
+            "key",
+            format!(
+                "slurmd's key cannot be read: {why}; steps keep to their CPUs without placement"
+            ),
+        ),
     }
 }
 

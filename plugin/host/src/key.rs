@@ -55,11 +55,18 @@ impl Key {
             return Ok(key);
         }
         let key = Self::random()?;
-        let text: String = key.0.iter().map(|byte| format!("{byte:02x}")).collect();
-        let path = dir.path().join(NAME);
-        atomic_file::write(&path, format!("{text}\n").as_bytes(), MODE)
-            .map_err(io::Error::other)?;
+        key.write(dir)?;
         Ok(key)
+    }
+
+    /// slurmd's: puts its key where slurmstepd looks for it.
+    ///
+    /// # Errors
+    /// A directory that cannot be written.
+    pub fn write(&self, dir: &StateDir) -> io::Result<()> {
+        let text: String = self.0.iter().map(|byte| format!("{byte:02x}")).collect();
+        let path = dir.path().join(NAME);
+        atomic_file::write(&path, format!("{text}\n").as_bytes(), MODE).map_err(io::Error::other)
     }
 
     /// slurmstepd's: the key that slurmd has made.

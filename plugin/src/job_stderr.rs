@@ -1,0 +1,80 @@
+//! Words for the user, on the job's stderr, which slurmstepd has joined by then. A user chooses what
+//! that is: a full pipe that nobody reads must not stop slurmstepd, which is root and has tasks to
+//! start. (Slurm's own log asks before it writes there, too: `_fd_writeable`.)
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsFd, FromRawFd};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{MsgFlags, send};
+
+/// How long one text may wait for its reader; after that, nothing more is written.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// The kernel's name for this process's stderr, to open it once more without waiting.
+const STDERR: &str = "/proc/self/fd/2";
+
+/// Whether a reader did not read.
+static NOBODY_READS: AtomicBool = AtomicBool::new(false);
+
+/// Writes to the job's stderr. What its reader does not take in time is lost, nothing else.
+pub(crate) fn to_user(text: &str) {
+    if NOBODY_READS.load(Ordering::Relaxed) {
+        return;
+    }
+    if let Err(why) = write(text.as_bytes()) {
+        NOBODY_READS.store(true, Ordering::Relaxed);
+        log::debug!("the job's stderr does not take berth's words: {why}");
+    }
+}
+
+fn write(text: &[u8]) -> io::Result<()> {
+    // SAFETY: the descriptor stays this process's own: the value is never dropped.
+    let stderr = ManuallyDrop::new(unsafe { File::from_raw_fd(libc::STDERR_FILENO) });
+    let kind = stderr.metadata()?.file_type();
+    if kind.is_file() {
+        return (&*stderr).write_all(text);
+    }
+    let until = Instant::now() + PATIENCE;
+    if kind.is_socket() {
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        let put = |part: &[u8]| send(libc::STDERR_FILENO, part, flags).map_err(io::Error::from);
+        return piecewise(text, &*stderr, until, put);
+    }
+    // Not waiting is a property of an open file, which the tasks share: so it is opened anew.
+    let own = OpenOptions::new()
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open(STDERR)?;
+    piecewise(text, &own, until, |part| (&own).write(part))
+}
+
+/// Writes what is taken without waiting, and waits for the rest no longer than `until`.
+fn piecewise(
+    mut text: &[u8],
+    to: &impl AsFd,
+    until: Instant,
+    put: impl Fn(&[u8]) -> io::Result<usize>,
+) -> io::Result<()> {
+    while !text.is_empty() {
+        match put(text) {
+            Ok(written) => text = text.get(written..).unwrap_or_default(),
+            Err(why) if why.kind() == ErrorKind::Interrupted => {}
+            Err(why) if why.kind() == ErrorKind::WouldBlock => {
+                let left = until.saturating_duration_since(Instant::now());
+                let left = u16::try_from(left.as_millis()).unwrap_or(0);
+                if left == 0 {
+                    return Err(why);
+                }
+                let mut waiting = [PollFd::new(to.as_fd(), PollFlags::POLLOUT)];
+                poll(&mut waiting, PollTimeout::from(left))?;
+            }
+            Err(why) => return Err(why),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,61 @@
+//! A step and its request in words, for the log and for users.
+
+use std::fmt::{self, Write};
+
+use berth_placement::bounded::Bounded;
+use berth_placement::limits::DESCRIBED_REQUEST;
+use berth_placement::{Note, Request};
+use slurm_sys::StepId;
+use slurm_sys::views::StepKind;
+
+/// A request on one line of a log.
+pub(crate) fn describe(ask: &Request) -> String {
+    let mut line = Bounded::new(DESCRIBED_REQUEST);
+    // A line that is full is long enough.
+    let _ = describe_in(ask, &mut line);
+    line.into_text()
+}
+
+fn describe_in(ask: &Request, line: &mut Bounded) -> fmt::Result {
+    write!(
+        line,
+        "n={} c={} {}",
+        ask.tasks, ask.cpus_per_task, ask.cpu_bind
+    )?;
+    write!(line, " dist={}", ask.distribution)?;
+    let limits = [
+        ("threads-per-core", ask.threads_per_core),
+        ("ntasks-per-core", ask.ntasks_per_core),
+        ("ntasks-per-socket", ask.ntasks_per_socket),
+    ];
+    for (limit, value) in limits {
+        if let Some(value) = value {
+            write!(line, " {limit}={value}")?;
+        }
+    }
+    if ask.overcommit {
+        line.write_str(" overcommit")?;
+    }
+    if ask.mem_bind.policy.is_some() {
+        write!(line, " mem={}", ask.mem_bind)?;
+    }
+    if let Some(binding) = &ask.binding {
+        write!(line, " binding={binding}")?;
+    }
+    Ok(())
+}
+
+/// Everything that the user should know, as one text.
+pub(crate) fn join(notes: &[Note], others: impl IntoIterator<Item = String>) -> String {
+    let all = notes.iter().map(ToString::to_string).chain(others);
+    let said: Vec<_> = all.filter(|note| !note.is_empty()).collect();
+    said.join("; ")
+}
+
+/// The beginning of every log line about a step.
+pub(crate) fn name(id: StepId) -> String {
+    match id.kind {
+        StepKind::Regular => format!("step={}.{}", id.job_id, id.step_id),
+        kind => format!("step={}.{}", id.job_id, format!("{kind:?}").to_lowercase()),
+    }
+}
