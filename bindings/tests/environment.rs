@@ -181,24 +181,3 @@ fn what_a_user_left_goes_and_room_is_filled_without_the_allocator() {
         assert_eq!(fakes::LIVE_BLOCKS.get(), 0);
     }
 }
-
-#[test]
-fn a_value_that_is_too_long_is_not_copied() {
-    let variants = variants();
-    let mut bytes = Bytes::new(&variants[0], LAUNCH);
-    let long = format!("LONG={}", "x".repeat(LIMIT + 1));
-    bytes
-        .put_pointer("env", fakes::new_env(&["SHORT=x", &long]))
-        .put("envc", 2)
-        .put_owned_text("cpu_bind", &"1,".repeat(LIMIT));
-    let mut view = launch(&mut bytes, &variants[0]);
-    assert_eq!(view.env_get("LONG", LIMIT), None);
-    assert_eq!(view.env_get("LONG", LIMIT + 1).map(|it| it.len()), Some(65));
-    let told = view.cpu_bind(LIMIT).unwrap_err().to_string();
-    assert!(told.contains("longer than 64 bytes"), "{told}");
-    view.set_cpu_bind(0, None).unwrap();
-    fakes::free_env(std::ptr::with_exposed_provenance_mut(
-        bytes.get("env") as usize
-    ));
-    assert_eq!(fakes::LIVE_BLOCKS.get(), 0);
-}

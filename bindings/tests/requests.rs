@@ -391,20 +391,3 @@ fn null_is_no_view_and_a_missing_function_is_named() {
         Some(Error::MissingSymbol("slurm_cred_get_args"))
     );
 }
-
-#[test]
-fn bits_that_no_release_or_an_earlier_one_has_are_told() {
-    for variant in variants() {
-        let had_rank = !variant.json["constants"]["CPU_BIND_RANK"].is_null();
-        let mut bytes = Bytes::new(&variant, LAUNCH);
-        for (bits, unknown) in [
-            (0x2105, 0),
-            (0x9001, 0x9000),
-            (0x41, if had_rank { 0 } else { 0x40 }),
-        ] {
-            bytes.put("cpu_bind_type", bits);
-            let told = launch(&mut bytes, &variant).unknown_binding_bits();
-            assert_eq!(told, unknown, "{} {bits:#x}", variant.name());
-        }
-    }
-}

@@ -35,9 +35,6 @@ pub const USER_TEXT: usize = 4 * 1024;
 /// Bytes of one line in Slurm's log.
 pub const LOG_LINE: usize = 8 * 1024;
 
-/// Bytes of a variable that is read from the environment of a job, other than a list.
-pub const VARIABLE_BYTES: usize = 16 * 1024;
-
 /// Bytes of the handover from slurmd to slurmstepd: the cores of a `--binding` for the most tasks
 /// that a node of 4096 CPUs can serve need half of it.
 pub const HANDOVER_BYTES: usize = 1 << 20;
