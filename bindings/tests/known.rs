@@ -30,6 +30,14 @@ impl Memory {
                 .map(|(name, blob)| (name.clone(), words(blob["bytes"].as_str().unwrap())))
                 .collect(),
         );
+        // slurmd's lock lies beyond what was captured: one that nobody holds is all zeros.
+        if let (Some(mutex), Some(conf)) =
+            (layout.slurmd_conf.config_mutex, memory.0.get_mut("conf"))
+        {
+            let at = mutex.offset() / 8;
+            conf.truncate(at);
+            conf.resize(at + size_of::<libc::pthread_mutex_t>() / 8, 0);
+        }
         for (name, blob) in blobs {
             for (offset, target) in blob["pointers"].as_object().unwrap() {
                 let target = target

@@ -7,6 +7,7 @@ use crate::memory::{Record, items};
 use crate::symbols::Symbols;
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::{Mutex, PoisonError};
 
 /// What `conf` points to.
 #[derive(Clone, Copy)]
@@ -78,20 +79,35 @@ impl SlurmdConf {
         self.map(self.layout.slurmd_conf.block_map_inv)
     }
 
+    /// Up to 23.02 slurmd gives the record another map while it serves launches (`_read_config`, called
+    /// by `_reconfigure`), under a lock that it keeps while it reads its whole configuration. Nobody
+    /// waits for that here: while the lock is not free, the map is the last one that was read. Later
+    /// lines start a new slurmd instead.
     fn map(&self, field: Field<*mut u16>) -> Option<Vec<u16>> {
-        let _unchanged = self.lock();
+        let Some(mutex) = self.layout.slurmd_conf.config_mutex else {
+            return self.read_map(field);
+        };
+        static LAST: Mutex<Vec<(usize, Vec<u16>)>> = Mutex::new(Vec::new());
+        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = last.iter().position(|(at, _)| *at == field.offset());
+        let Some(_unchanged) = ConfLock::take(self.record.nested(mutex).base().cast()) else {
+            return known
+                .and_then(|at| last.get(at))
+                .map(|(_, map)| map.clone());
+        };
+        let map = self.read_map(field)?;
+        match known.and_then(|at| last.get_mut(at)) {
+            Some((_, old)) if *old == map => {}
+            Some((_, old)) => old.clone_from(&map),
+            None => last.push((field.offset(), map.clone())),
+        }
+        Some(map)
+    }
+
+    fn read_map(&self, field: Field<*mut u16>) -> Option<Vec<u16>> {
         let map = self.record.read(field);
         // SAFETY: slurmd keeps both maps with block_map_size entries (xcpuinfo_hwloc_topo_get).
         unsafe { items(map, usize::from(self.block_map_size())) }
-    }
-
-    /// Holds slurmd's lock of this record, in the releases that give the record another map while
-    /// launches are served (`_read_config`, called by `_reconfigure` up to 23.02; later ones start
-    /// a new slurmd). slurmd takes the same lock for each launch a moment later, and holds it
-    /// while it reads its configuration.
-    fn lock(&self) -> Option<ConfLock> {
-        let mutex = self.layout.slurmd_conf.config_mutex?;
-        ConfLock::take(self.record.nested(mutex).base().cast())
     }
 
     /// The node's name in slurm.conf.
@@ -110,15 +126,16 @@ impl SlurmdConf {
     }
 }
 
-/// slurmd's lock, given back when this is dropped.
+/// slurmd's lock of its record, given back when this is dropped.
 struct ConfLock(*mut libc::pthread_mutex_t);
 
 impl ConfLock {
+    /// The lock, if nobody has it.
     fn take(mutex: *mut libc::pthread_mutex_t) -> Option<Self> {
         // SAFETY: a field of slurmd's record, which slurmd has made ready before it loads plugins
         // (`_init_conf`); in slurmstepd, where nobody locks it, it is all zeros, which is
-        // PTHREAD_MUTEX_INITIALIZER.
-        (unsafe { libc::pthread_mutex_lock(mutex) } == 0).then_some(Self(mutex))
+        // PTHREAD_MUTEX_INITIALIZER. Of a record that is none the call at worst changes a word.
+        (unsafe { libc::pthread_mutex_trylock(mutex) } == 0).then_some(Self(mutex))
     }
 }
 
