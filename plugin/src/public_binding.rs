@@ -5,7 +5,7 @@
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use berth_host::ledger::{Held, Kind, Step};
+use berth_host::ledger::{Entry, Held, Kind, Step};
 use berth_host::{LedgerError, MachineFile, StateDir, machine_file};
 use berth_placement::binding::{Instance, Strategy};
 use berth_placement::{
@@ -146,6 +146,7 @@ struct Who {
     name: String,
     step: Step,
     kind: Kind,
+    uid: u32,
     tasks: u32,
     node: String,
 }
@@ -178,6 +179,7 @@ impl Who {
                 component: u32::MAX,
             },
             kind,
+            uid: spank.job_uid().ok()?,
             tasks: spank.job_local_task_count().ok()?,
             node: public_way::node_name()?,
         })
@@ -337,6 +339,10 @@ impl Who {
         drop(session);
         let Some((slot, entry)) = entry else {
             return Ok((plan, None));
+        };
+        let entry = Entry {
+            uid: self.uid,
+            ..entry
         };
         let held = ledger.hold(slot, entry).map_err(text)?;
         Ok((plan, Some(held)))

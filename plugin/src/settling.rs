@@ -5,7 +5,7 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use berth_host::ledger::{Held, Kind, Step};
+use berth_host::ledger::{Entry, Held, Kind, Step};
 use berth_host::{LedgerError, StateDir, machine_file};
 use berth_placement::{
     Allocation, CoreIdx, CpuSet, Host, MemBind, Plan, PuTable, Refusal, Request, plan, plan_batch,
@@ -65,7 +65,12 @@ pub(crate) fn again(
         _ => Kind::Regular,
     };
     let refused = |why: Refusal| Failed::Refused(why.to_string());
-    match written(&dir, (accounting::step(id), kind), &mut ask, &host) {
+    match written(
+        &dir,
+        ((accounting::step(id), kind), record.uid()),
+        &mut ask,
+        &host,
+    ) {
         Ok(Ok((plan, held))) => Ok(Settled {
             account: held.map(|held| Account::new(held, dir)),
             request: ask,
@@ -136,7 +141,7 @@ type Written = (Plan, Option<Held>);
 /// Plans and writes while nobody else does; between two looks others may.
 fn written(
     dir: &StateDir,
-    step: (Step, Kind),
+    (step, uid): ((Step, Kind), u32),
     ask: &mut Request,
     host: &Host,
 ) -> Result<Result<Written, Refusal>, String> {
@@ -150,7 +155,7 @@ fn written(
         drop(session);
         match found.map_err(text)? {
             Ok((plan, Some((slot, entry)))) => {
-                let held = ledger.hold(slot, entry).map_err(text)?;
+                let held = ledger.hold(slot, Entry { uid, ..entry }).map_err(text)?;
                 return Ok(Ok((plan, Some(held))));
             }
             failed if look == LOOKS => return Ok(failed.map(|(plan, _)| (plan, None))),
