@@ -128,7 +128,7 @@ fn step(slurm: Slurmish, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result
         counting::switched_off(slurm, launch.tasks_here(node_id).unwrap_or(0).into());
         return Ok(());
     };
-    let index = check(launch, node_id, &node_name).map_err(Stop::Aside)?;
+    let index = check(launch, node_id, &node_name)?;
     let (allocation, uid) = {
         let cred = launch.cred()?;
         let cores = cred.node_cores(index)?;
@@ -259,11 +259,16 @@ pub(crate) fn here(
 
 /// The sanity checks; once one request has passed, the kernel need not look at
 /// every pointer again. Gives this node's place in the credential.
-fn check(launch: &LaunchRequest<'_>, node_id: u32, node_name: &str) -> Result<u32, String> {
+fn check(launch: &LaunchRequest<'_>, node_id: u32, node_name: &str) -> Result<u32, Stop> {
     if PROVEN.load(Ordering::Relaxed) {
-        return launch_is_still_sane(launch, node_id, node_name);
+        // The table is right, so it is the request that contradicts itself: a client made it up.
+        return launch_is_still_sane(launch, node_id, node_name).map_err(|why| {
+            let found = why.split("; the record").next().unwrap_or_default();
+            let text = format!("{found}; start the step with this cluster's own srun");
+            Stop::Refused(RefusalKind::Bind, text)
+        });
     }
-    let index = launch_is_sane(launch, node_id, node_name)?;
+    let index = launch_is_sane(launch, node_id, node_name).map_err(Stop::Aside)?;
     PROVEN.store(true, Ordering::Relaxed);
     Ok(index)
 }

@@ -163,6 +163,9 @@ fn checks_of(base: &Path, node: String, machine: Option<&Machine>) -> Vec<Check>
         Ok(words) => {
             running(&mut checks, words);
             said(&mut checks, words);
+            if words.is_task_plugin {
+                key_known(&mut checks, &dir);
+            }
         }
         Err(why) => checks.wrong(
             "slurmd",
@@ -173,7 +176,6 @@ fn checks_of(base: &Path, node: String, machine: Option<&Machine>) -> Vec<Check>
         ),
     }
     machine_known(&mut checks, &dir, machine);
-    key_known(&mut checks, &dir);
     bound_steps(&mut checks, &dir);
     counted(&mut checks, &dir, words.ok().as_ref());
     checks.all
