@@ -361,7 +361,8 @@ impl Who {
             Some(chosen) => task_env::chosen(binding, chosen, id, given),
             None => vec![(task_env::ENV_CHOSEN, String::new())],
         };
-        task_env::prepare((0..plan.tasks.len()).map(of_task).collect());
+        // A script with pe: is planned for the ranks that it will start; only its own tasks are told.
+        task_env::prepare((0..self.tasks as usize).map(of_task).collect());
     }
 
     /// Notes come once a step, from its first node, never from a batch script.

@@ -42,7 +42,7 @@ fn submit(attacker: &Attacker<'_>, variables: &[(&str, &str)]) {
 fn counts(attacker: &Attacker<'_>) {
     let parts = vec!["1(x1048576)"; 200].join(",");
     let wide = vec!["65535(x65535)"; 200].join(",");
-    for binding in ["pe:linear:1", "linear:1"] {
+    for binding in ["pe:linear:1", "pe:host:linear:1", "linear:1"] {
         for (tasks, per_node) in [
             ("4294967295", "1"),
             ("4294967295", "4294967295"),

@@ -4,6 +4,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 use crate::error::TextError;
 use crate::ids::{CpuId, NumaId};
@@ -16,7 +17,8 @@ pub(crate) const BITS: u32 = u64::BITS;
 /// A set of kernel CPU numbers.
 ///
 /// Equality and order ignore how much room a set has: only members count. Sets within one word,
-/// which most tasks have, own no memory.
+/// which most tasks have, own no memory; copies of others share it, for 65,536 tasks may have the
+/// CPUs of one wide node.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct CpuSet(Words);
 
@@ -26,7 +28,7 @@ enum Words {
     /// All members are in the word number `at`; the empty set is 0 in word 0.
     One { at: usize, word: u64 },
     /// From word 0 on; the last is not 0, nor is it the only one.
-    Many(Vec<u64>),
+    Many(Arc<[u64]>),
 }
 
 impl Default for CpuSet {
@@ -61,7 +63,7 @@ impl CpuSet {
                 at: rest.len(),
                 word,
             }),
-            Some(_) => Self(Words::Many(words)),
+            Some(_) => Self(Words::Many(words.into())),
         }
     }
 
@@ -93,7 +95,7 @@ impl CpuSet {
     fn numbered(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let (first, words) = match &self.0 {
             Words::One { at, word } => (*at, std::slice::from_ref(word)),
-            Words::Many(words) => (0, words.as_slice()),
+            Words::Many(words) => (0, &**words),
         };
         (first..).zip(words.iter().copied())
     }
@@ -117,12 +119,12 @@ impl CpuSet {
             Words::One { at, word } if *word == 0 || *at == number => {
                 (*at, *word) = (number, *word | bits);
             }
-            Words::Many(words) if number < words.len() => words[number] |= bits,
+            Words::Many(words) if number < words.len() => Arc::make_mut(words)[number] |= bits,
             _ => {
                 let mut words = self.to_words();
                 words.resize(words.len().max(number + 1), 0);
                 words[number] |= bits;
-                self.0 = Words::Many(words);
+                self.0 = Words::Many(words.into());
             }
         }
     }
@@ -365,5 +367,22 @@ impl fmt::Display for CpuSet {
 impl fmt::Debug for CpuSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{{{self}}}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_of_a_wide_set_share_its_words() {
+        let wide = CpuSet::first(4096);
+        let mut copy = wide.clone();
+        assert!(
+            matches!((&wide.0, &copy.0), (Words::Many(one), Words::Many(other)) if Arc::ptr_eq(one, other))
+        );
+        copy.remove(CpuId(7));
+        copy.insert(CpuId(4095));
+        assert_eq!((wide.count(), copy.count()), (4096, 4095));
     }
 }
