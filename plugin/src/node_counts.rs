@@ -2,8 +2,7 @@
 //! In: a text that may come from a user. Out: what the callers add up, compare or go through, in
 //! memory that grows with the text and never with what the text says. Pure.
 
-/// A longer list is not read: Linux passes no longer variable to a program (`MAX_ARG_STRLEN`).
-const MAX_LIST: usize = 128 * 1024;
+use berth_placement::limits::NODE_LIST;
 
 /// Slurm's `4(x2),2` (CPUs or tasks of an allocation's nodes): counts, each with the number of
 /// successive nodes that have it. A repeat stays a number, so the memory that the list takes is a
@@ -36,7 +35,7 @@ pub(crate) fn each_node(text: &str) -> Option<Runs> {
             None => Some((part.parse().ok()?, 1)),
         }
     };
-    if text.len() > MAX_LIST {
+    if text.len() > NODE_LIST {
         return None;
     }
     text.split(',').map(part).collect::<Option<_>>().map(Runs)
@@ -46,7 +45,7 @@ pub(crate) fn each_node(text: &str) -> Option<Runs> {
 /// than any that Linux passes on, or a bracket cannot be counted. To be asked before Slurm expands
 /// the list: it multiplies brackets out at once, whatever comes of it (`_push_range_list`).
 pub(crate) fn count_names(list: &str) -> Option<u64> {
-    if list.len() > MAX_LIST {
+    if list.len() > NODE_LIST {
         return None;
     }
     let (mut all, mut of_name, mut rest) = (0u64, 1u64, list);
@@ -95,7 +94,7 @@ mod tests {
         ] {
             assert_eq!(count_names(list), count, "{list}");
         }
-        assert_eq!(count_names(&"n,".repeat(MAX_LIST)), None);
+        assert_eq!(count_names(&"n,".repeat(NODE_LIST)), None);
     }
 
     use super::*;
@@ -134,6 +133,6 @@ mod tests {
         assert_eq!(runs.0.len(), 200);
         assert_eq!(runs.each().take(3).collect::<Vec<_>>(), [u32::MAX; 3]);
         assert!(calls < 20, "{calls} calls of the allocator");
-        assert_eq!(each_node(&"1,".repeat(MAX_LIST)), None);
+        assert_eq!(each_node(&"1,".repeat(NODE_LIST)), None);
     }
 }

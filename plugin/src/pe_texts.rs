@@ -8,13 +8,9 @@ use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use berth_placement::chosen::places;
+use berth_placement::limits::{PE_FILE, PE_RANKS};
 use berth_placement::{Chosen, CpuId, CpuSet};
 
-/// Bytes of one file: more than 100,000 ranks have. The names of hosts are kept in slurmstepd's memory,
-/// and they come from the environment: a longer file is not begun.
-pub(crate) const MAX_FILE: usize = 4 << 20;
-/// Ranks that are looked at for a rank file, also those that get no line in it.
-const MAX_RANKS: u64 = 1 << 20;
 /// A core that the task does not see has no number.
 const UNSEEN: u32 = u32::MAX;
 
@@ -97,7 +93,7 @@ impl Texts {
                 listed => tasks.min(listed as u64),
             };
             looked_at += lines;
-            if looked_at > MAX_RANKS {
+            if looked_at > PE_RANKS {
                 return Err(fmt::Error);
             }
             for id in 0..lines {
@@ -162,9 +158,9 @@ impl Texts {
         fits.map_err(|_| {
             format!(
                 "the step has {} nodes, and a file for all their ranks would be longer than {} MiB \
-                 or {MAX_RANKS} ranks; use `srun` without pe:, or fewer tasks",
+                 or {PE_RANKS} ranks; use `srun` without pe:, or fewer tasks",
                 self.hosts.len(),
-                MAX_FILE >> 20,
+                PE_FILE >> 20,
             )
         })
     }
@@ -177,7 +173,7 @@ struct Room(usize);
 impl Write for Room {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.0 += text.len();
-        if self.0 > MAX_FILE {
+        if self.0 > PE_FILE {
             Err(fmt::Error)
         } else {
             Ok(())

@@ -7,9 +7,10 @@ use std::ffi::{CStr, CString};
 use std::fmt::{self, Write};
 use std::io;
 
+use berth_placement::limits::PE_FILE;
 use nix::errno::Errno;
 
-use crate::pe_texts::{MAX_FILE, Texts};
+use crate::pe_texts::Texts;
 use crate::stack_line::Line;
 
 /// Bytes that are written with one system call.
@@ -132,7 +133,7 @@ fn file(
         file: &file,
         bytes: [0; CHUNK],
         used: 0,
-        left: MAX_FILE,
+        left: PE_FILE,
         errno: libc::EFBIG,
     };
     text(&mut to).and_then(|()| to.flush()).map_err(|_| Failed {

@@ -10,6 +10,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use berth_placement::Binding;
 use berth_placement::binding::MAX_LENGTH;
+use berth_placement::limits::SCRIPT_HEAD;
 use slurm_spank::spank_sys;
 use slurm_sys::SlurmConf;
 use slurm_sys::views::SpankOption;
@@ -28,9 +29,6 @@ const USAGE: &CStr = c"bind each task to cores of its own: linear:AMOUNT[:SOCKET
 
 /// Letters of a `BERTH_BINDING` that is too long, which Slurm repeats.
 const MOST_SHOWN: usize = 60;
-/// Bytes of a script in which its options are looked for: far more than anybody writes there, and
-/// little enough to be kept as words.
-const SCRIPT_HEAD: usize = 64 * 1024;
 /// `CR_CPU`, `CR_SOCKET` and `CR_CORE` of slurm.h, the same bits in every release: what jobs are
 /// given. Only by cores can one say that a job has no more than it asks for.
 const CR_CPU: u32 = 1;

@@ -38,3 +38,22 @@ pub const LOG_LINE: usize = 8 * 1024;
 /// Bytes of the handover from slurmd to slurmstepd: the cores of a `--binding` for the most tasks
 /// that a node of 4096 CPUs can serve need half of it.
 pub const HANDOVER_BYTES: usize = 1 << 20;
+
+/// Bytes of a list with an entry for each node: Linux passes no longer variable to a program
+/// (`MAX_ARG_STRLEN`).
+pub const NODE_LIST: usize = 128 << 10;
+
+/// Nodes in the files of `--binding=pe:`: more than any job has; Slurm makes a name for each before
+/// one can be looked at, and brackets in its list multiply.
+pub const PE_NODES: u64 = 1 << 16;
+
+/// Bytes of each of these files: more than 100,000 ranks have. The names of hosts are kept in
+/// slurmstepd's memory, and they come from the environment: a longer file is not begun.
+pub const PE_FILE: usize = 4 << 20;
+
+/// Ranks that are looked at for a rank file, also those that get no line in it.
+pub const PE_RANKS: u64 = 1 << 20;
+
+/// Bytes of a script in which the submitting command looks for options: far more than anybody
+/// writes there, and little enough to be kept as words.
+pub const SCRIPT_HEAD: usize = 64 << 10;
