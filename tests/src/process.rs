@@ -1,6 +1,7 @@
 //! Processes of one cluster, found in /proc: no program of procps is needed.
 
 use std::fs;
+use std::process::Child;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -22,6 +23,18 @@ pub fn find(name: &str, mark: &str) -> Vec<i32> {
 /// Sends a signal; a process that is gone has nothing to be told.
 pub fn signal(pid: i32, signal: Signal) {
     let _ = kill(Pid::from_raw(pid), signal);
+}
+
+/// Ends a child, and with it what it has started: `timeout`, which an attacker's programs run in,
+/// passes this signal on, and cannot pass on one that kills.
+///
+/// # Panics
+/// Where it is no child of this process.
+pub fn end(child: &mut Child) {
+    if let Ok(pid) = child.id().try_into() {
+        signal(pid, Signal::SIGTERM);
+    }
+    child.wait().expect("a child");
 }
 
 /// The value of a field of `/proc/PID/status`.

@@ -1,6 +1,9 @@
 //! `--binding` without berth as a task plugin: the plugstack line alone, beside whatever binds
 //! the other steps. What was asked, what the kernel says, and what others see of it.
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
 use berth_tests::{Cluster, Done};
 
 const BESIDE: [&str; 3] = ["task/affinity", "task/none", "task/affinity,task/berth"];
@@ -111,6 +114,38 @@ fn the_ledger_is_kept_all_the_same() {
     cluster.run("scancel", &["--full", &job]).expect_ok();
     let free = || cluster.task_masks(&["-n1", "-c2", "--binding=linear:2"]) == ["0x3"];
     cluster.wait_for("the cores", || free().then_some(()));
+    cluster.wait_idle();
+}
+
+#[test]
+fn its_user_stands_in_the_ledger() {
+    if !berth_tests::two_cpus() {
+        return;
+    }
+    let cluster = cluster("task/affinity", "");
+    // The user has to find the cluster's configuration.
+    std::fs::set_permissions(cluster.folder(), Permissions::from_mode(0o755)).unwrap();
+    let wrap = "--wrap=srun --binding=linear:1 sleep 300";
+    let ask = ["--parsable", "--uid=nobody", "--chdir=/", "-n1", "-c2"];
+    let job = cluster.run("sbatch", &[&ask[..], &["-o", "/dev/null", wrap]].concat());
+    let job = job.expect_ok().trim().to_string();
+    let state = format!(
+        "--state-dir={}",
+        cluster.folder().join("run/berth").display()
+    );
+    let berth = berth_tests::command();
+    let running = || {
+        let status = cluster.run(&berth.to_string_lossy(), &["status", &state]);
+        let mut lines = status.stdout.lines();
+        let line = lines.find(|line| line.contains("running"))?;
+        Some(line.to_string())
+    };
+    let line = cluster.wait_for("the user's step", running);
+    assert!(
+        line.contains(&format!("{job}.0")) && line.contains("nobody"),
+        "{line}"
+    );
+    cluster.run("scancel", &["--full", &job]).expect_ok();
     cluster.wait_idle();
 }
 

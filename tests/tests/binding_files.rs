@@ -218,7 +218,7 @@ fn a_list_of_millions_of_nodes_is_not_expanded() {
         "{done:#?} {printed}"
     );
     assert!(
-        printed.contains("the nodes' names take more than"),
+        printed.contains("the list of the job's nodes names more than"),
         "{printed}"
     );
     cluster.wait_idle();

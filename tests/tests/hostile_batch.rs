@@ -5,7 +5,7 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use berth_tests::hostile::{self, Attacker, Victim};
-use berth_tests::{Builder, two_cpus};
+use berth_tests::{Builder, process, two_cpus};
 
 /// A slurmstepd of stock Slurm has about 10 MiB at its peak.
 const STEPD: u64 = 40 << 10;
@@ -115,8 +115,7 @@ fn a_script_from_a_named_pipe() {
             }
             options.push(&path);
             let done = attacker.run("sbatch", &options, &bound);
-            let _ = writer.kill();
-            let _ = writer.wait();
+            process::end(&mut writer);
             assert!(done.ok(), "{name}: {done:#?}");
             let ran = fs::read_to_string(attacker.folder().join("ran"));
             assert_eq!(ran.ok().as_deref(), Some("ran\n"), "{name}: {done:#?}");

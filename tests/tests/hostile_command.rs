@@ -35,8 +35,7 @@ fn impostor(cluster: &Cluster, slurmd: i32) -> Child {
 }
 
 fn end(mut child: Child) {
-    let _ = child.kill();
-    let _ = child.wait();
+    process::end(&mut child);
 }
 
 #[test]

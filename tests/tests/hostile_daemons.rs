@@ -2,7 +2,7 @@
 //! again and again, and what a step's files are worth inside a job's own mount namespace.
 
 use berth_tests::hostile::{self, Attacker, Victim, limit};
-use berth_tests::{Cluster, two_cpus};
+use berth_tests::{Cluster, process, two_cpus};
 
 /// Steps with everything that berth does for one.
 fn steps(attacker: &Attacker<'_>, count: usize) {
@@ -157,7 +157,6 @@ fn named_pipes_in_place_of_the_files() {
             let done = attacker.run("srun", &bound, &tmpdir);
             assert_ne!(done.code, Some(124), "a step that hangs: {done:#?}");
         }
-        let _ = swapping.kill();
-        let _ = swapping.wait();
+        process::end(&mut swapping);
     });
 }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use berth_tests::hostile::{self, Attacker, Victim};
-use berth_tests::two_cpus;
+use berth_tests::{process, two_cpus};
 
 /// Everything under the state directory, with the directories themselves.
 fn all_of(folder: PathBuf) -> Vec<PathBuf> {
@@ -74,10 +74,7 @@ fn locks_on_the_state_directory() {
     let locked = steps();
     thread::sleep(Duration::from_millis(500));
     let after = counted(&victim);
-    for child in &mut held {
-        let _ = child.kill();
-        let _ = child.wait();
-    }
+    held.iter_mut().for_each(process::end);
     hostile::say(&format!(
         "locks on the state directory: a step {free:.2?}, with locks {locked:.2?}"
     ));
@@ -123,8 +120,7 @@ fn failing(attacker: &Attacker<'_>, bound: bool) {
     for mut child in children {
         let _ = child.wait();
     }
-    let _ = holding.kill();
-    let _ = holding.wait();
+    process::end(&mut holding);
 }
 
 #[test]

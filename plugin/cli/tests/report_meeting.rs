@@ -2,7 +2,7 @@
 //! a process of the same user does.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, ErrorKind};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -99,6 +99,16 @@ fn is_root() -> bool {
     nix::unistd::Uid::effective().is_root()
 }
 
+/// A process that another test has just forked may have the new program open for writing still.
+fn started(command: &mut Command) -> Child {
+    loop {
+        match command.spawn() {
+            Err(why) if why.kind() == ErrorKind::ExecutableFileBusy => std::thread::yield_now(),
+            child => return child.unwrap(),
+        }
+    }
+}
+
 #[test]
 fn another_user_can_neither_take_nor_stall_the_meeting() {
     if !is_root() {
@@ -108,16 +118,16 @@ fn another_user_can_neither_take_nor_stall_the_meeting() {
     // Where the other user can run it, whoever owns the build's folder.
     let own = shared.path().join("other");
     fs::copy(std::env::current_exe().unwrap(), &own).unwrap();
-    let mut other = Command::new(&own)
+    let mut command = Command::new(&own);
+    command
         .args(["--exact", "the_other_user", "--nocapture"])
         .env("HOSTILE_FOLDER", shared.path())
         .current_dir("/")
         .uid(USER)
         .gid(USER)
         .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+        .stdout(Stdio::piped());
+    let mut other = started(&mut command);
     let mut lines = BufReader::new(other.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.is_ok_and(|line| line == "ready")));
     let outputs = both([1, 0].map(|local| task(shared.path(), 4711, local)));
