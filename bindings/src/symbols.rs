@@ -36,9 +36,6 @@ pub struct Addresses {
     pub slurm_cred_get_args: Option<unsafe extern "C" fn(*mut c_void) -> *mut c_void>,
     pub slurm_cred_unlock_args: Option<unsafe extern "C" fn(*mut c_void)>,
     pub nodelist_find: Option<unsafe extern "C" fn(*const c_char, *const c_char) -> c_int>,
-    pub slurm_hostlist_create: Option<unsafe extern "C" fn(*const c_char) -> *mut c_void>,
-    pub slurm_hostlist_shift: Option<unsafe extern "C" fn(*mut c_void) -> *mut c_char>,
-    pub slurm_hostlist_destroy: Option<unsafe extern "C" fn(*mut c_void)>,
     pub slurm_list_for_each:
         Option<unsafe extern "C" fn(*mut c_void, ListForFn, *mut c_void) -> c_int>,
     pub env_array_overwrite:
@@ -106,9 +103,6 @@ impl Symbols {
                 slurm_cred_get_args: function(c"slurm_cred_get_args"),
                 slurm_cred_unlock_args: function(c"slurm_cred_unlock_args"),
                 nodelist_find: function(c"nodelist_find"),
-                slurm_hostlist_create: function(c"slurm_hostlist_create"),
-                slurm_hostlist_shift: function(c"slurm_hostlist_shift"),
-                slurm_hostlist_destroy: function(c"slurm_hostlist_destroy"),
                 slurm_list_for_each: function(c"slurm_list_for_each"),
                 env_array_overwrite: function(c"slurm_env_array_overwrite")
                     .or_else(|| function(c"env_array_overwrite")),
@@ -151,43 +145,6 @@ impl Symbols {
         };
         // SAFETY: both are C strings, which nodelist_find only reads.
         unsafe { find(list.as_ptr(), name.as_ptr()) >= 0 }
-    }
-
-    /// The names in a host list, in its order, empty where this process cannot tell; `None` if they
-    /// take more than `most` bytes of memory, which a short list can: `n[0-65535],m[0-65535],…`.
-    pub fn host_names(&self, list: &str, most: usize) -> Option<Vec<String>> {
-        let (Some(create), Some(shift), Some(destroy), Ok(text)) = (
-            self.slurm_hostlist_create,
-            self.slurm_hostlist_shift,
-            self.slurm_hostlist_destroy,
-            CString::new(list),
-        ) else {
-            return Some(Vec::new());
-        };
-        // SAFETY: a C string, which slurm_hostlist_create only reads.
-        let hosts = unsafe { create(text.as_ptr()) };
-        if hosts.is_null() {
-            return Some(Vec::new());
-        }
-        let (mut names, mut left) = (Vec::new(), Some(most));
-        while left.is_some() {
-            // SAFETY: the list just made; it gives a text of its own each time, then null.
-            let name = unsafe { shift(hosts) };
-            if name.is_null() {
-                break;
-            }
-            // SAFETY: a C string that was given to us.
-            let text = unsafe { CStr::from_ptr(name) };
-            let text = text.to_string_lossy().into_owned();
-            let size = size_of::<String>() + text.len();
-            left = left.and_then(|left| left.checked_sub(size));
-            names.push(text);
-            // SAFETY: slurm_hostlist_shift makes it with strdup (slurm.h).
-            unsafe { libc::free(name.cast()) };
-        }
-        // SAFETY: ours, and not used again.
-        unsafe { destroy(hosts) };
-        left.map(|_| names)
     }
 
     /// Lets Slurm drop the `--cpu-freq` request where the step's CPUs do not allow it; a task

@@ -41,62 +41,9 @@ pub(crate) fn each_node(text: &str) -> Option<Runs> {
     text.split(',').map(part).collect::<Option<_>>().map(Runs)
 }
 
-/// How many names a host list such as `n[0-3,7],m[0-1][0-9]` stands for; `None` where it is longer
-/// than any that Linux passes on, or a bracket cannot be counted. To be asked before Slurm expands
-/// the list: it multiplies brackets out at once, whatever comes of it (`_push_range_list`).
-pub(crate) fn count_names(list: &str) -> Option<u64> {
-    if list.len() > NODE_LIST {
-        return None;
-    }
-    let (mut all, mut of_name, mut rest) = (0u64, 1u64, list);
-    loop {
-        let Some(at) = rest.find(['[', ',']) else {
-            return all.checked_add(of_name);
-        };
-        let (_, from) = rest.split_at(at);
-        if let Some(next) = from.strip_prefix(',') {
-            (all, of_name, rest) = (all.checked_add(of_name)?, 1, next);
-            continue;
-        }
-        let (inside, after) = from.strip_prefix('[')?.split_once(']')?;
-        of_name = of_name.checked_mul(count_numbers(inside)?)?;
-        rest = after;
-    }
-}
-
-/// `0-3,7` is five numbers.
-fn count_numbers(inside: &str) -> Option<u64> {
-    let part = |part: &str| {
-        let (low, high) = part.split_once('-').unwrap_or((part, part));
-        let (low, high): (u64, u64) = (low.parse().ok()?, high.parse().ok()?);
-        high.checked_sub(low)?.checked_add(1)
-    };
-    inside
-        .split(',')
-        .try_fold(0u64, |sum, one| sum.checked_add(part(one)?))
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test says so")]
 mod tests {
-    #[test]
-    fn names_are_counted_before_they_are_made() {
-        for (list, count) in [
-            ("n1", Some(1)),
-            ("n[0-3,7],m", Some(6)),
-            ("a[1-2][0-9]-[1],b[007-010]", Some(24)),
-            ("n[0-60000][0-60000][0-9]", Some(36_001_200_010)),
-            ("n[0-18446744073709551615]", None),
-            ("n[0-4294967295][0-4294967295][0-4294967295]", None),
-            ("n[3-1]", None),
-            ("n[1-2", None),
-            ("n[a-b]", None),
-        ] {
-            assert_eq!(count_names(list), count, "{list}");
-        }
-        assert_eq!(count_names(&"n,".repeat(NODE_LIST)), None);
-    }
-
     use super::*;
 
     #[test]

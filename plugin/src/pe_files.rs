@@ -14,13 +14,13 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::OnceLock;
 
 use berth_host::{StateDir, machine_file, reachable};
+use berth_placement::host_list::{Most, expand};
 use berth_placement::limits::{PE_FILE, PE_NODES};
 use berth_placement::{Chosen, CoreIdx, CpuSet, Machine};
 use slurm_spank::SpankHandle;
-use slurm_sys::Symbols;
 
 use crate::first_task::FirstTask;
-use crate::node_counts::{count_names, each_node};
+use crate::node_counts::each_node;
 use crate::pe_texts::{Hosts, Texts};
 use crate::pe_writer::{HOSTFILE, Place, RANKFILE};
 use crate::settings;
@@ -143,17 +143,15 @@ fn hosts(env: impl Fn(&str) -> Option<String>) -> Result<Hosts, String> {
     let either = |step: &str, job: &str| env(step).or_else(|| env(job)).unwrap_or_default();
     let names = either("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST");
     let tasks = either("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
-    if count_names(&names).is_none_or(|count| count > PE_NODES) {
-        return Err(format!(
-            "the list of the job's nodes names more than {PE_NODES}, or nobody can count them"
-        ));
-    }
-    let names = Symbols::get().host_names(&names, PE_FILE);
-    let names = names.ok_or_else(|| format!("the nodes' names take more than {PE_FILE} bytes"))?;
+    let most = Most {
+        names: PE_NODES,
+        bytes: PE_FILE,
+    };
+    let names = expand(&names, most).map_err(|why| format!("the job's nodes: {why}"))?;
     let tasks = each_node(&tasks).unwrap_or_default();
     let hosts: Hosts = names.into_iter().zip(tasks.each()).collect();
     if hosts.is_empty() {
-        return Err("the job's nodes are unknown".into());
+        return Err("the numbers of the job's tasks on its nodes are unknown".into());
     }
     Ok(hosts)
 }

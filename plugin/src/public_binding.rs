@@ -16,6 +16,7 @@ use slurm_sys::Layout;
 
 use crate::held::Account;
 use crate::settings::{self, Notes, Settings};
+use crate::task_env::Told;
 use crate::{
     accounting, batch, node, pe_files, public_way, report, spank_option, standing, task_env,
 };
@@ -357,12 +358,12 @@ impl Who {
             pe_files::ask(chosen, &self.node);
         }
         let given = |name: &str| env(spank, name).is_some();
-        let of_task = |id: usize| match &plan.chosen {
-            Some(chosen) => task_env::chosen(binding, chosen, id, given),
-            None => vec![(task_env::ENV_CHOSEN, String::new())],
+        let told = match &plan.chosen {
+            Some(chosen) => Told::new(binding, chosen, given),
+            None => Told::nothing(),
         };
         // A script with pe: is planned for the ranks that it will start; only its own tasks are told.
-        task_env::prepare((0..self.tasks as usize).map(of_task).collect());
+        task_env::prepare(told.of_tasks(self.tasks as usize));
     }
 
     /// Notes come once a step, from its first node, never from a batch script.

@@ -2,7 +2,7 @@
 //! Grid Engine and OpenMP call them. Prepared in slurmstepd before the fork; the task itself
 //! only puts its own entries in.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use berth_placement::binding::Instance;
 use berth_placement::chosen::{ChosenCore, places};
@@ -20,7 +20,9 @@ pub(crate) type Entries = Vec<(&'static str, String)>;
 
 /// What the tasks find after the fork.
 struct Prepared {
-    tasks: Vec<Entries>,
+    /// Up to 65,535, each with every CPU of the node in a text: tasks that are told the same share
+    /// their entries.
+    tasks: Vec<Arc<Entries>>,
     /// Every name, with the length of its longest value.
     rooms: Vec<(&'static str, usize)>,
 }
@@ -29,9 +31,9 @@ struct Prepared {
 static PREPARED: OnceLock<Prepared> = OnceLock::new();
 
 /// In the parent, before the fork. Gives every name with the length of its longest value.
-pub(crate) fn prepare(tasks: Vec<Entries>) -> &'static [(&'static str, usize)] {
+pub(crate) fn prepare(tasks: Vec<Arc<Entries>>) -> &'static [(&'static str, usize)] {
     let mut rooms: Vec<(&'static str, usize)> = Vec::new();
-    for (name, value) in tasks.iter().flatten() {
+    for (name, value) in tasks.iter().flat_map(|task| task.iter()) {
         match rooms.iter_mut().find(|(known, _)| known == name) {
             Some((_, room)) => *room = value.len().max(*room),
             None => rooms.push((name, value.len())),
@@ -44,7 +46,7 @@ pub(crate) fn prepare(tasks: Vec<Entries>) -> &'static [(&'static str, usize)] {
 /// A task's entries, by its local id. Safe between fork and exec.
 pub(crate) fn of_task(id: usize) -> &'static [(&'static str, String)] {
     let tasks = PREPARED.get().map_or(&[][..], |prepared| &prepared.tasks);
-    tasks.get(id).map_or(&[], Vec::as_slice)
+    tasks.get(id).map_or(&[], |entries| entries.as_slice())
 }
 
 /// Every name, with the length of its longest value. Safe between fork and exec.
@@ -81,15 +83,43 @@ pub(crate) fn unbound() -> Entries {
     vec![(ENV_CPUS, String::new()), (ENV_CORES, String::new())]
 }
 
-/// What a `--binding` chose for a task. `given` says what the user has set.
-pub(crate) fn chosen(
-    binding: &Binding,
-    chosen: &Chosen,
-    id: usize,
-    given: impl Fn(&str) -> bool,
-) -> Entries {
-    let cores = chosen.of_task(id);
-    let mut entries = vec![(ENV_CHOSEN, places(cores))];
+/// What a `--binding` chose, in words: for each task, or once for all of them.
+pub(crate) struct Told(Vec<Entries>);
+
+impl Told {
+    /// `given` says what the user has set.
+    pub(crate) fn new(binding: &Binding, chosen: &Chosen, given: impl Fn(&str) -> bool) -> Self {
+        let given = OPENMP.map(given);
+        let told = |cores: &Vec<_>| told(binding, cores, given);
+        Self(chosen.0.iter().map(told).collect())
+    }
+
+    /// Without a `--binding`.
+    pub(crate) fn nothing() -> Self {
+        Self(vec![vec![(ENV_CHOSEN, String::new())]])
+    }
+
+    /// A task's entries, by its local id, and what number they have among all that differ.
+    pub(crate) fn of_task(&self, id: usize) -> (usize, &[(&'static str, String)]) {
+        let at = if self.0.len() == 1 { 0 } else { id };
+        (at, self.0.get(at).map_or(&[], Vec::as_slice))
+    }
+
+    /// Those of all tasks, if there is nothing else to tell them.
+    pub(crate) fn of_tasks(self, count: usize) -> Vec<Arc<Entries>> {
+        let mut all: Vec<_> = self.0.into_iter().map(Arc::new).collect();
+        if let [shared] = all.as_slice() {
+            all = vec![shared.clone(); count];
+        }
+        all
+    }
+}
+
+/// What OpenMP reads, unless the user has set it.
+const OPENMP: [&str; 3] = ["OMP_PLACES", "OMP_PROC_BIND", "OMP_NUM_THREADS"];
+
+fn told(binding: &Binding, cores: &[ChosenCore], given: [bool; 3]) -> Entries {
+    let mut entries: Entries = vec![(ENV_CHOSEN, places(cores))];
     if binding.instance != Instance::Env {
         return entries;
     }
@@ -99,12 +129,10 @@ pub(crate) fn chosen(
         .map(|cpu| cpu.to_string())
         .collect();
     entries.push(("SGE_BINDING", numbers.join(" ")));
-    let openmp = [
-        ("OMP_PLACES", omp_places(cores)),
-        ("OMP_PROC_BIND", "close".into()),
-        ("OMP_NUM_THREADS", cores.len().to_string()),
-    ];
-    entries.extend(openmp.into_iter().filter(|(name, _)| !given(name)));
+    let values = [omp_places(cores), "close".into(), cores.len().to_string()];
+    let openmp = OPENMP.into_iter().zip(values).zip(given);
+    let free = openmp.filter(|(_, given)| !given);
+    entries.extend(free.map(|(entry, _)| entry));
     entries
 }
 
@@ -126,7 +154,8 @@ mod tests {
     fn what_a_task_is_told() {
         let list: Chosen = "0,0=0,4:0,1=1,5;1,0=2,6:1,1=3,7".parse().unwrap();
         let env: Binding = "env:linear:2".parse().unwrap();
-        let entries = chosen(&env, &list, 1, |name| name == "OMP_PROC_BIND");
+        let entries = Told::new(&env, &list, |name| name == "OMP_PROC_BIND");
+        let (_, entries) = entries.of_task(1);
         let told: Vec<_> = entries
             .iter()
             .map(|(name, value)| format!("{name}={value}"))
@@ -141,10 +170,16 @@ mod tests {
             ]
         );
         let set: Binding = "linear:2".parse().unwrap();
-        assert_eq!(chosen(&set, &list, 0, |_| false).len(), 1);
+        assert_eq!(Told::new(&set, &list, |_| false).of_task(0).1.len(), 1);
+        let shared: Chosen = "0,0=0,4".parse().unwrap();
+        let told = Told::new(&env, &shared, |_| false);
+        assert_eq!(told.of_task(0), told.of_task(65534));
+        let all = told.of_tasks(65535);
+        let same = |(one, other)| Arc::ptr_eq(one, other);
+        assert!(all.len() == 65535 && all.first().zip(all.last()).is_some_and(same));
         let cpus = CpuSet::from_list("1,5").unwrap();
         let told = Cores::of(&[0, 4, 1, 5, 2, 6, 3, 7], 2).bound(&cpus);
-        let told: Vec<_> = told.iter().map(|(_, value)| value.as_str()).collect();
+        let told: Vec<_> = told.iter().map(|(_, value)| &**value).collect();
         assert_eq!(told, ["1,5", "1"]);
     }
 }

@@ -1,6 +1,9 @@
 //! What the tasks of a step find in their environment: written in slurmstepd before the fork, as
 //! far as it is the same for all; room is made for the rest, which each task fills in itself.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use berth_placement::binding::Instance;
 use berth_placement::{Binding, Chosen};
 use slurm_sys::views::{Change, StepKind};
@@ -11,7 +14,7 @@ use crate::inherited::ENV_MARK;
 use crate::memory::{ENV_ASKED, ENV_MASKS};
 use crate::standing::Slurmish;
 use crate::step::Intent;
-use crate::task_env::{self, ENV_CHOSEN};
+use crate::task_env::{self, Told};
 use crate::{node, pe_files, seal};
 
 /// Whether the step is bound.
@@ -22,8 +25,6 @@ const ENV_REQUEST: &str = "BERTH_REQUEST";
 const ENV_RULE: &str = "BERTH_RULE";
 /// What the user should know; empty for nothing.
 const ENV_NOTE: &str = "BERTH_NOTE";
-/// Bytes of a variable's name or value are looked up to this length, to see whether it is set.
-const ANY: usize = usize::MAX;
 
 /// Takes the handover and all that an outer step left out of the environment, and puts this step's
 /// outcome in.
@@ -72,7 +73,7 @@ fn entries(
     record: &StepRecord<'_>,
     intent: &Intent,
     heard: &Handover,
-) -> Vec<task_env::Entries> {
+) -> Vec<Arc<task_env::Entries>> {
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
     let conf = conf.filter(|conf| node::sane(conf).is_ok());
@@ -86,18 +87,22 @@ fn entries(
     {
         pe_files::ask(chosen, &record.node_name().unwrap_or_default());
     }
-    let given = |name: &str| record.env_get(name, ANY).is_some();
+    let told = match &binding {
+        Some((binding, chosen)) => Told::new(binding, chosen, |name| record.env_has(name)),
+        None => Told::nothing(),
+    };
+    let mut known = HashMap::new();
     let of_task = |id: usize| {
-        let mut entries = match intent {
-            Intent::Bind(sets) => sets.get(id).map(|cpus| cores.bound(cpus)),
+        let cpus = match intent {
+            Intent::Bind(sets) => sets.get(id),
             Intent::Leave | Intent::Own(_) => None,
-        }
-        .unwrap_or_else(task_env::unbound);
-        entries.extend(match &binding {
-            Some((binding, chosen)) => task_env::chosen(binding, chosen, id, given),
-            None => vec![(ENV_CHOSEN, String::new())],
+        };
+        let (at, told) = told.of_task(id);
+        let entries = known.entry((cpus, at)).or_insert_with(|| {
+            let cpus = cpus.map_or_else(task_env::unbound, |cpus| cores.bound(cpus));
+            Arc::new([&cpus, told].concat())
         });
-        entries
+        entries.clone()
     };
     (0..record.node_tasks() as usize).map(of_task).collect()
 }

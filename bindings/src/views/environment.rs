@@ -56,6 +56,13 @@ pub(crate) fn get(environment: Environment, name: &str, limit: usize) -> Option<
     })
 }
 
+/// Whether there is a variable of this name, whatever its value.
+pub(crate) fn has(environment: Environment, name: &str) -> bool {
+    environment
+        .entries()
+        .any(|entry| value_of(entry, name).is_some())
+}
+
 /// The first bytes of a variable's value, at most `most` of them.
 pub(crate) fn beginning(environment: Environment, name: &str, most: usize) -> Option<String> {
     let mut entries = environment.entries();

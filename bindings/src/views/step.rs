@@ -234,6 +234,11 @@ impl<'a> StepRecord<'a> {
         environment::get(self.environment(), name, limit)
     }
 
+    /// Whether the tasks' environment has a variable of this name; its value is not looked at.
+    pub fn env_has(&self, name: &str) -> bool {
+        environment::has(self.environment(), name)
+    }
+
     /// Takes variables out of the tasks' environment and puts others in. On an error nothing is
     /// changed.
     ///

@@ -90,7 +90,7 @@ fn what_contradicts_is_told() {
         (&["-N2-4"][..], 2, "say which"),
         (&["-N0"], 2, "no number of nodes"),
         (&["-N3", "-w", "n1,n2"], 1, "name them all"),
-        (&["-w", "n[1-"], 1, "no host list"),
+        (&["-w", "n[1-"], 1, "not a host list"),
         (&["-w", "/no/such/hosts"], 1, "cannot be read"),
         (&["-N2", "-m", "arbitrary"], 1, "give it with -w"),
         (

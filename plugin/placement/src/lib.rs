@@ -26,6 +26,7 @@ pub mod error;
 pub mod explicit;
 pub mod fixes;
 pub mod host;
+pub mod host_list;
 pub mod ids;
 pub mod limits;
 pub mod linear;

@@ -43,9 +43,8 @@ pub const HANDOVER_BYTES: usize = 1 << 20;
 /// (`MAX_ARG_STRLEN`).
 pub const NODE_LIST: usize = 128 << 10;
 
-/// Nodes in the files of `--binding=pe:`: more than any job has; Slurm makes a name for each before
-/// one can be looked at, and brackets in its list multiply.
-pub const PE_NODES: u64 = 1 << 16;
+/// Nodes in the files of `--binding=pe:`: more than any job has, and brackets in a list multiply.
+pub const PE_NODES: usize = 1 << 16;
 
 /// Bytes of each of these files: more than 100,000 ranks have. The names of hosts are kept in
 /// slurmstepd's memory, and they come from the environment: a longer file is not begun.

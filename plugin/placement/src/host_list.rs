@@ -1,0 +1,214 @@
+//! Slurm's host lists, `n[1-3,07],r[1-2]n[1-4]`, as names.
+//! In: a text that may come from a user, and how much may be made of it. Out: the names in the
+//! list's order, as slurmctld writes and counts them (`hostlist_create` of src/common/hostlist.c).
+//! Pure. Slurm's own reader takes what it is given: a range up to the last number of all never
+//! ends there, and brackets multiply.
+
+use std::fmt::Write;
+
+use crate::error::TextError;
+use crate::limits::NODE_LIST;
+
+/// More brackets than a name of Slurm's has dimensions.
+const MOST_PIECES: usize = 16;
+
+/// How much may be made of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Most {
+    /// So many names.
+    pub names: usize,
+    /// Memory of all names together.
+    pub bytes: usize,
+}
+
+/// The names of a list.
+///
+/// # Errors
+/// A bracket that does not close, a range that is none, or more names than wanted.
+pub fn expand(list: &str, most: Most) -> Result<Vec<String>, TextError> {
+    if list.len() > NODE_LIST {
+        return Err(too_many(list, most));
+    }
+    let mut names = Names {
+        all: Vec::new(),
+        bytes: 0,
+        most,
+    };
+    for part in parts(list) {
+        let pieces = pieces(part).ok_or_else(|| wrong(part))?;
+        let added = names.add(&mut String::new(), &pieces);
+        added.map_err(|Full| too_many(list, most))?;
+    }
+    Ok(names.all)
+}
+
+fn wrong(part: &str) -> TextError {
+    let wanted = "a host list: write names with commas between, ranges in brackets: n[1-4],m7";
+    TextError::new(part, wanted)
+}
+
+fn too_many(list: &str, most: Most) -> TextError {
+    let wanted = format!(
+        "a list of at most {} hosts with names of {} KiB together: give fewer",
+        most.names,
+        most.bytes >> 10
+    );
+    TextError::new(list, &wanted)
+}
+
+/// The list at its commas, not those within brackets.
+fn parts(list: &str) -> impl Iterator<Item = &str> {
+    let mut inside = false;
+    list.split(move |letter| {
+        match letter {
+            '[' => inside = true,
+            ']' => inside = false,
+            _ => {}
+        }
+        letter == ',' && !inside
+    })
+}
+
+/// A stretch of a name.
+enum Piece<'a> {
+    Text(&'a str),
+    Numbers(Vec<Range>),
+}
+
+/// Successive numbers, with zeros before those that have fewer digits.
+struct Range {
+    first: u64,
+    last: u64,
+    width: usize,
+}
+
+fn pieces(part: &str) -> Option<Vec<Piece<'_>>> {
+    let (mut pieces, mut rest) = (Vec::new(), part);
+    while !rest.is_empty() && pieces.len() <= MOST_PIECES {
+        let (text, from) = rest.split_at(rest.find(['[', ']']).unwrap_or(rest.len()));
+        if !text.is_empty() {
+            pieces.push(Piece::Text(text));
+        }
+        rest = from;
+        if !rest.is_empty() {
+            let (inside, after) = rest.strip_prefix('[')?.split_once(']')?;
+            let ranges: Option<_> = inside.split(',').map(range).collect();
+            pieces.push(Piece::Numbers(ranges?));
+            rest = after;
+        }
+    }
+    (rest.is_empty() && !pieces.is_empty()).then_some(pieces)
+}
+
+fn range(text: &str) -> Option<Range> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let number = |text: &str| {
+        let digits = text.bytes().all(|letter| letter.is_ascii_digit());
+        text.parse().ok().filter(|_| digits)
+    };
+    let range = Range {
+        first: number(first)?,
+        last: number(last)?,
+        width: first.len(),
+    };
+    (range.first <= range.last).then_some(range)
+}
+
+/// What has been made so far.
+struct Names {
+    all: Vec<String>,
+    bytes: usize,
+    most: Most,
+}
+
+/// The list stands for more than was wanted.
+struct Full;
+
+impl Names {
+    /// Every name that begins with `name` and goes on with `pieces`.
+    fn add(&mut self, name: &mut String, pieces: &[Piece<'_>]) -> Result<(), Full> {
+        let Some((piece, rest)) = pieces.split_first() else {
+            self.bytes += size_of::<String>() + name.len();
+            if self.all.len() >= self.most.names || self.bytes > self.most.bytes {
+                return Err(Full);
+            }
+            self.all.push(name.clone());
+            return Ok(());
+        };
+        let before = name.len();
+        match piece {
+            Piece::Text(text) => {
+                name.push_str(text);
+                self.add(name, rest)?;
+            }
+            Piece::Numbers(ranges) => {
+                for range in ranges {
+                    for number in range.first..=range.last {
+                        name.truncate(before);
+                        let width = range.width;
+                        write!(name, "{number:0width$}").map_err(|_| Full)?;
+                        self.add(name, rest)?;
+                    }
+                }
+            }
+        }
+        name.truncate(before);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test says so")]
+mod tests {
+    use super::*;
+
+    const SOME: Most = Most {
+        names: 1000,
+        bytes: 100_000,
+    };
+
+    #[test]
+    fn names_in_the_order_of_the_list() {
+        let names = |list| expand(list, SOME).map(|names| names.join(" "));
+        assert_eq!(names("n1").unwrap(), "n1");
+        assert_eq!(names("n[1-3,07],m4").unwrap(), "n1 n2 n3 n07 m4");
+        assert_eq!(names("n[08-10]-ib").unwrap(), "n08-ib n09-ib n10-ib");
+        assert_eq!(names("r[1-2]n[3-4]").unwrap(), "r1n3 r1n4 r2n3 r2n4");
+        let last = "n[18446744073709551614-18446744073709551615]";
+        assert_eq!(
+            names(last).unwrap(),
+            "n18446744073709551614 n18446744073709551615"
+        );
+    }
+
+    #[test]
+    fn what_is_no_list() {
+        let many = "[1]".repeat(MOST_PIECES + 2);
+        for wrong in [
+            "", "n[1-", "n[3-1]", "n1,,n2", "n]1", "n[a]", "n[+1]", "n[1[2]]", "n[]", &many,
+        ] {
+            let why = expand(wrong, SOME).unwrap_err().to_string();
+            assert!(why.contains("not a host list"), "{wrong}: {why}");
+        }
+    }
+
+    #[test]
+    fn short_texts_that_stand_for_much() {
+        let wide = format!("n[1-900]{}", "x".repeat(1000));
+        let deep = "[0-9]".repeat(16);
+        let zeros = format!("n[{}0-900]", "0".repeat(1000));
+        let long = "n,".repeat(NODE_LIST);
+        for much in [
+            "n[0-99999999]",
+            "n[0-18446744073709551615]",
+            "n[18446744073709551610-18446744073709551615],n[0-60000][0-60000]",
+            &wide,
+            &deep,
+            &zeros,
+            &long,
+        ] {
+            let why = expand(much, SOME).unwrap_err().to_string();
+            assert!(why.contains("at most 1000 hosts"), "{much:.40}: {why}");
+        }
+    }
+}
