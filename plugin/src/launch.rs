@@ -323,9 +323,10 @@ fn write(
         Message::Masks {
             unwritten: Some(width),
             ..
-        } => launch.write_cpu_bind(bits as u16, plan.masks_length(*width), |out| {
-            plan.write_masks(*width, out)
-        })?,
+        } => {
+            let masks = plan.masks(*width);
+            launch.write_cpu_bind(bits as u16, masks.length(), |out| masks.write(out))?;
+        }
         message => launch.set_cpu_bind(bits as u16, message.text())?,
     }
     memory::write(launch, plan, slurm.layout)?;
@@ -340,7 +341,12 @@ fn write(
             name(launch.step_id()),
             handover.request,
             handover.rule,
-            launch.cpu_bind(LIST_BYTES)?.as_deref().unwrap_or("none")
+            launch
+                .cpu_bind(LIST_BYTES)
+                .ok()
+                .flatten()
+                .as_deref()
+                .unwrap_or("none")
         );
     }
     Ok(())

@@ -221,9 +221,9 @@ fn intent(
             some => some,
         }
     };
+    let list = list.map(inside);
     let tasks = 0..record.node_tasks();
-    let sets = tasks.filter_map(|id| list.of_task(id)).map(inside);
-    let sets = sets.collect();
+    let sets = tasks.filter_map(|id| list.of_task(id).cloned()).collect();
     let said = (!cut.is_empty()).then(|| {
         format!(
             "CPUs {cut} are not the step's ({}) and are left out",

@@ -60,9 +60,13 @@ impl Planner<'_> {
         let rule = Rule::Binding(binding.to_string());
         let mut plan = match binding.instance {
             Instance::Set => {
-                let tasks = (0..self.ask.tasks as usize).map(|id| chosen.cpus_of_task(id));
+                let count = self.ask.tasks as usize;
+                let tasks = match chosen.0.as_slice() {
+                    [_] => vec![chosen.cpus_of_task(0); count],
+                    _ => (0..count).map(|id| chosen.cpus_of_task(id)).collect(),
+                };
                 let message = Message::one_a_task(self.width());
-                self.finish(tasks.collect(), rule, message, vec![])
+                self.finish(tasks, rule, message, vec![])
             }
             // The job binds itself, by what it is told.
             Instance::Env | Instance::Pe => self.all_to_all(rule, vec![]),

@@ -236,9 +236,10 @@ impl PartialOrd for CpuSet {
 
 /// A set of NUMA nodes: the same mathematics, another meaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct NodeSet(Box<Nodes>);
+pub struct NodeSet(Arc<Nodes>);
 
-/// Apart, so that a task whose memory is not bound has no room for them.
+/// Apart, so that a task whose memory is not bound has no room for them, and tasks with the same
+/// nodes share them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Nodes {
     set: CpuSet,
@@ -248,7 +249,7 @@ struct Nodes {
 
 impl NodeSet {
     fn of(set: CpuSet) -> Self {
-        Self(Box::new(Nodes {
+        Self(Arc::new(Nodes {
             words: set.to_words(),
             set,
         }))
@@ -256,8 +257,20 @@ impl NodeSet {
 
     /// Adds one node.
     pub fn insert(&mut self, node: NumaId) {
-        self.0.set.insert(CpuId(node.0));
-        self.0.words = self.0.set.to_words();
+        let mut set = self.0.set.clone();
+        set.insert(CpuId(node.0));
+        *self = Self::of(set);
+    }
+
+    /// The same numbers as a set of CPUs, whose texts they share.
+    pub(crate) fn as_cpus(&self) -> &CpuSet {
+        &self.0.set
+    }
+
+    /// Whether every member is also in `other`.
+    #[must_use]
+    pub fn is_subset(&self, other: &Self) -> bool {
+        self.0.set.is_subset(&other.0.set)
     }
 
     /// Whether the node is a member.

@@ -8,8 +8,24 @@ use crate::cpuset::{BITS, CpuSet, MAX_CPUS};
 use crate::error::TextError;
 use crate::ids::CpuId;
 
-const UPPER: &str = "0123456789ABCDEF";
-const LOWER: &str = "0123456789abcdef";
+/// The digits of a mask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Digits {
+    /// As in Slurm's `bit_fmt_hexmask`.
+    Upper,
+    /// As in Slurm's `task_cpuset_to_str`.
+    Lower,
+}
+
+impl Digits {
+    fn letters(self) -> &'static str {
+        match self {
+            Self::Upper => "0123456789ABCDEF",
+            Self::Lower => "0123456789abcdef",
+        }
+    }
+}
+
 /// Bits of a digit, digits of a word.
 const PER_DIGIT: u32 = 4;
 const PER_WORD: u32 = BITS / PER_DIGIT;
@@ -25,7 +41,7 @@ impl CpuSet {
     pub fn to_hex(&self, width: u32) -> String {
         let mut text = String::with_capacity(hex_length(width));
         // A String takes everything.
-        let _ = self.write_hex(width, &mut text);
+        let _ = self.write_mask(width, Digits::Upper, &mut text);
         text
     }
 
@@ -34,14 +50,21 @@ impl CpuSet {
         self.highest().map_or(0, |cpu| cpu.0 + 1)
     }
 
-    fn write_hex(&self, width: u32, out: &mut impl fmt::Write) -> fmt::Result {
+    /// `0x` and digits, padded with zeros to `width` bits.
+    pub(crate) fn write_mask(
+        &self,
+        width: u32,
+        digits: Digits,
+        out: &mut impl fmt::Write,
+    ) -> fmt::Result {
         out.write_str("0x")?;
-        self.write_digits(width, UPPER, out)
+        self.write_digits(width, digits, out)
     }
 
     /// Masks of one task have few members and many zeros: from the highest digit down, the zeros
     /// before each digit that is not zero are written at once.
-    fn write_digits(&self, width: u32, digits: &str, out: &mut impl fmt::Write) -> fmt::Result {
+    fn write_digits(&self, width: u32, digits: Digits, out: &mut impl fmt::Write) -> fmt::Result {
+        let letters = digits.letters();
         let mut left = width.max(self.width()).div_ceil(PER_DIGIT);
         for at in (0..self.word_count()).rev() {
             let mut rest = self.word(at);
@@ -51,7 +74,7 @@ impl CpuSet {
                 rest &= !(0xf << (place * PER_DIGIT));
                 let below = at as u32 * PER_WORD + place;
                 write_zeros(left - below - 1, out)?;
-                out.write_str(&digits[digit..=digit])?;
+                out.write_str(&letters[digit..=digit])?;
                 left = below;
             }
         }
@@ -70,7 +93,7 @@ impl CpuSet {
 
     /// The digits of [`CpuSet::to_short_hex`] alone.
     pub(crate) fn write_short(&self, out: &mut impl fmt::Write) -> fmt::Result {
-        self.write_digits(1, LOWER, out)
+        self.write_digits(1, Digits::Lower, out)
     }
 
     /// Reads a hexadecimal mask, with or without `0x`.
@@ -152,21 +175,6 @@ impl CpuSet {
 pub(crate) fn parse_number(text: &str) -> Option<u32> {
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| text.parse().ok()).flatten()
-}
-
-/// Masks joined with commas, each padded to `width` bits.
-pub(crate) fn write_masks<'a>(
-    masks: impl Iterator<Item = &'a CpuSet>,
-    width: u32,
-    out: &mut impl fmt::Write,
-) -> fmt::Result {
-    for (at, mask) in masks.enumerate() {
-        if at > 0 {
-            out.write_str(",")?;
-        }
-        mask.write_hex(width, out)?;
-    }
-    Ok(())
 }
 
 /// Characters of a mask of so many bits.

@@ -52,15 +52,13 @@ pub fn tasks(
         }
         Mode::MapLdom(list) => {
             let domains = Domains::of(host, wrap)?;
-            ids.filter_map(|id| list.of_task(id))
-                .map(|id| domains.numbered(*id))
-                .collect::<Result<_, _>>()?
+            let sets = list.try_map(|id| domains.numbered(*id))?;
+            ids.filter_map(|id| sets.of_task(id).cloned()).collect()
         }
         Mode::MaskLdom(list) => {
             let domains = Domains::of(host, wrap)?;
-            ids.filter_map(|id| list.of_task(id))
-                .map(|mask| domains.masked(mask))
-                .collect::<Result<_, _>>()?
+            let sets = list.try_map(|mask| domains.masked(mask))?;
+            ids.filter_map(|id| sets.of_task(id).cloned()).collect()
         }
     };
     match (0..).zip(&sets).find(|(_, set)| set.is_empty()) {
@@ -125,8 +123,7 @@ impl Domains {
     /// A missing domain wraps in task/affinity (`nnid = ldom % (nmax + 1)`);
     /// by default it is refused.
     fn numbered(&self, id: u32) -> Result<CpuSet, Refusal> {
-        let highest = self.list.last().map_or(0, |(id, _)| id.0);
-        let id = if self.wrap { id % (highest + 1) } else { id };
+        let id = self.number(id);
         let found = self.list.iter().find(|(known, _)| known.0 == id);
         found.map(|(_, cpus)| cpus.clone()).ok_or_else(|| {
             let numbers: CpuSet = self.list.iter().map(|(id, _)| CpuId(id.0)).collect();
@@ -137,9 +134,16 @@ impl Domains {
         })
     }
 
+    fn number(&self, id: u32) -> u32 {
+        let highest = self.list.last().map_or(0, |(id, _)| id.0);
+        if self.wrap { id % (highest + 1) } else { id }
+    }
+
     fn masked(&self, mask: &CpuSet) -> Result<CpuSet, Refusal> {
+        // A wide mask names each domain many times where numbers wrap.
+        let named: CpuSet = mask.iter().map(|id| CpuId(self.number(id.0))).collect();
         let mut cpus = CpuSet::new();
-        for id in mask.iter() {
+        for id in named.iter() {
             cpus.insert_all(&self.numbered(id.0)?);
         }
         Ok(cpus)

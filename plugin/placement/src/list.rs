@@ -84,13 +84,18 @@ impl<T> List<T> {
 
     /// The same list with other values.
     #[must_use]
-    pub fn map<U>(&self, make: impl Fn(&T) -> U) -> List<U> {
-        List(
-            self.0
-                .iter()
-                .map(|(value, end)| (make(value), *end))
-                .collect(),
-        )
+    pub fn map<U>(&self, mut make: impl FnMut(&T) -> U) -> List<U> {
+        let made = self.0.iter().map(|(value, end)| (make(value), *end));
+        List(made.collect())
+    }
+
+    /// The same list with other values, if each of them can be made.
+    ///
+    /// # Errors
+    /// The first one's that cannot.
+    pub fn try_map<U, E>(&self, mut make: impl FnMut(&T) -> Result<U, E>) -> Result<List<U>, E> {
+        let made = self.0.iter().map(|(value, end)| Ok((make(value)?, *end)));
+        made.collect::<Result<_, _>>().map(List)
     }
 
     /// Writes it as it was written: parts with commas between, repeats as `*count`.

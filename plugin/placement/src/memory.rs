@@ -2,6 +2,7 @@
 //! In: the policy, the tasks' CPUs, the machine. Out: node sets, or a refusal.
 //! Pure. Source: `get_memset`; what fails a task there is refused here, before it starts.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use crate::cpuset::{CpuSet, NodeSet};
@@ -43,6 +44,8 @@ pub enum MemoryRefusal {
 pub(crate) struct Memory<'a> {
     found: NodeSet,
     near: Vec<(NumaId, CpuSet)>,
+    /// Nodes near to CPUs that a task before had.
+    known: HashMap<CpuSet, NodeSet>,
     policy: &'a MemPolicy,
     /// After so many tasks `rank` begins again.
     rank_wraps_at: u32,
@@ -60,28 +63,32 @@ impl<'a> Memory<'a> {
         Ok(Self {
             found: machine.numa_nodes(),
             near: machine.cpus_by_nearest_node(),
+            known: HashMap::new(),
             policy,
             rank_wraps_at: rank_wraps_at.max(1),
         })
     }
 
     /// One task's nodes: some, and every one of them is there. Lists wrap.
-    pub(crate) fn of_task(&self, task: LocalId, cpus: &CpuSet) -> Result<NodeSet, MemoryRefusal> {
+    pub(crate) fn of_task(
+        &mut self,
+        task: LocalId,
+        cpus: &CpuSet,
+    ) -> Result<NodeSet, MemoryRefusal> {
         let asked = match self.policy {
             MemPolicy::Local => return self.near(task, cpus),
             MemPolicy::Rank => one(NumaId(task.0 % self.rank_wraps_at)),
             MemPolicy::Map(list) => list.of_task(task.0).copied().map(one).unwrap_or_default(),
             MemPolicy::Mask(list) => list.of_task(task.0).cloned().unwrap_or_default(),
         };
-        let missing = asked.difference(&self.found);
         if asked.is_empty() {
             return Err(MemoryRefusal::Empty(task));
         }
-        if !missing.is_empty() {
+        if !asked.is_subset(&self.found) {
             return Err(MemoryRefusal::Missing {
                 asked: self.policy.clone(),
                 task,
-                missing,
+                missing: asked.difference(&self.found),
                 found: self.found.clone(),
             });
         }
@@ -89,13 +96,17 @@ impl<'a> Memory<'a> {
     }
 
     /// Source: `numa_get_run_node_mask`.
-    fn near(&self, task: LocalId, cpus: &CpuSet) -> Result<NodeSet, MemoryRefusal> {
+    fn near(&mut self, task: LocalId, cpus: &CpuSet) -> Result<NodeSet, MemoryRefusal> {
+        if let Some(known) = self.known.get(cpus) {
+            return Ok(known.clone());
+        }
         let near = self.near.iter().filter(|(_, node)| node.intersects(cpus));
         let near: NodeSet = near.map(|(id, _)| *id).collect();
         if near.is_empty() {
             let cpus = cpus.clone();
             return Err(MemoryRefusal::NoneNear { task, cpus });
         }
+        self.known.insert(cpus.clone(), near.clone());
         Ok(near)
     }
 }

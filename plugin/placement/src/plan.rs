@@ -2,14 +2,13 @@
 //! In: request, host. Out: `Plan`, or a refusal. Pure: no other inputs.
 //! Source: `lllp_distribution`; `berth plan` and the shared object both call this.
 
-use std::fmt;
-
 use crate::binding::{Binding, Instance};
 use crate::chosen::Chosen;
 use crate::cpu_bind::{CpuBind, Level, Mode};
 use crate::cpuset::{CpuSet, NodeSet};
-use crate::cpuset_text::{hex_length, write_masks};
+use crate::cpuset_text::Digits;
 use crate::host::{Host, PuTable};
+use crate::mask_list::MaskList;
 use crate::mem_bind::MemBind;
 use crate::planner::Planner;
 use crate::refusal::{Note, Refusal};
@@ -65,7 +64,7 @@ pub enum Message {
     Free,
     /// The user's own list, which stays as it is written.
     AsAsked(String),
-    /// Comma list of masks, one a task; shorter lists wrap.
+    /// List of masks, one a task; shorter lists begin again ([`MaskList`]).
     Masks {
         /// The list; empty where [`plan_unwritten`] left it to its caller.
         text: String,
@@ -81,27 +80,18 @@ impl Plan {
     /// `None` where memory is left to the kernel.
     #[must_use]
     pub fn memory_masks(&self) -> Option<String> {
-        let masks: Option<Vec<String>> = self
-            .tasks
-            .iter()
-            .map(|task| task.mems.as_ref().map(NodeSet::to_hex))
-            .collect();
-        masks.map(|masks| masks.join(","))
+        let mut masks = Vec::with_capacity(self.tasks.len());
+        for task in &self.tasks {
+            masks.push(task.mems.as_ref()?.as_cpus());
+        }
+        Some(MaskList::new(masks, 1, Digits::Lower).text())
     }
 
-    /// The tasks' masks joined with commas, each padded to `width` bits.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write_masks(&self, width: u32, out: &mut impl fmt::Write) -> fmt::Result {
-        write_masks(self.tasks.iter().map(|task| &task.cpus), width, out)
-    }
-
-    /// How many characters that is.
+    /// The tasks' masks, each padded to `width` bits.
     #[must_use]
-    pub fn masks_length(&self, width: u32) -> usize {
-        let mask = |task: &TaskPlan| hex_length(task.cpus.width().max(width)) + 1;
-        self.tasks.iter().map(mask).sum::<usize>().saturating_sub(1)
+    pub fn masks(&self, width: u32) -> MaskList<'_> {
+        let masks = self.tasks.iter().map(|task| &task.cpus).collect();
+        MaskList::new(masks, width, Digits::Upper)
     }
 
     /// Writes the list into the message where it was left out.
@@ -111,9 +101,7 @@ impl Plan {
             ..
         } = self.message
         {
-            let mut text = String::with_capacity(self.masks_length(width));
-            // A String takes everything.
-            let _ = self.write_masks(width, &mut text);
+            let text = self.masks(width).text();
             self.message = Message::written(text, self.message.keep_level());
         }
     }
@@ -173,7 +161,7 @@ pub fn plan(ask: &Request, on: &Host) -> Result<Plan, Refusal> {
 }
 
 /// [`plan`] for a caller that writes the list of the tasks' masks where it is to be
-/// ([`Plan::write_masks`]): on a large host that takes longer than planning. `table` is that of
+/// ([`Plan::masks`]): on a large host that takes longer than planning. `table` is that of
 /// the host with the request's fixes.
 ///
 /// # Errors

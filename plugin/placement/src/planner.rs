@@ -305,7 +305,7 @@ impl<'a> Planner<'a> {
         };
         let job_cpus = self.ask.job_cpus.unwrap_or(self.available.count);
         let wraps_at = job_cpus.saturating_mul(self.on.shape.threads.max(1));
-        let memory = Memory::new(policy, self.on, wraps_at)?;
+        let mut memory = Memory::new(policy, self.on, wraps_at)?;
         for (id, task) in (0..).zip(&mut plan.tasks) {
             let free = task.cpus.is_empty();
             let cpus = if free { self.own() } else { &task.cpus };
