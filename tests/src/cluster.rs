@@ -14,7 +14,7 @@ use crate::builder::{Builder, ci_cluster};
 use crate::output::{Done, mask};
 
 /// How long anything in a cluster may take before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running cluster: munged, slurmctld and one or more slurmds.
 #[derive(Debug)]

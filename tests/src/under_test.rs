@@ -43,6 +43,7 @@ pub(crate) fn workspace() -> &'static Path {
 /// `ci/test` counts and lists these from the file named by `BERTH_SKIP_FILE`.
 pub fn skip(why: &str) {
     let thread = std::thread::current();
+    let why = why.lines().next().unwrap_or_default();
     let line = format!("{}: {why}\n", thread.name().unwrap_or("a test"));
     eprint!("skipped {line}");
     if let Some(file) = std::env::var_os("BERTH_SKIP_FILE") {

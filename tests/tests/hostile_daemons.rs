@@ -90,7 +90,7 @@ fn cpus_that_go_off_and_on() {
         "CPUs go off and on: bystander {:.2?}",
         toll.bystander
     ));
-    assert!(toll.bystander < std::time::Duration::from_secs(5));
+    hostile::in_time("CPUs go off and on", toll);
 }
 
 /// With job_container/tmpfs a job has a /tmp of its own: what root writes outside is not there.
@@ -99,7 +99,8 @@ fn files_of_pe_are_the_tasks_own() {
     if !two_cpus() {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder for the jobs' own");
+    // slurmd takes no folder below /tmp, which it hides.
+    let folder = tempfile::tempdir_in("/var/tmp").expect("a folder for the jobs' own");
     let base = folder.path().join("jobs");
     std::fs::create_dir(&base).expect("a folder for the jobs' own");
     let conf = folder.path().join("job_container.conf");

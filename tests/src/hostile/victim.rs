@@ -12,6 +12,9 @@ use crate::process;
 /// Jobs share the node's CPUs, so that nobody waits for a place of theirs.
 const SHARED: &str = "PartitionName=main Nodes=ALL Default=YES OverSubscribe=FORCE:8";
 
+/// A launch that waits is timed; it is no error before that.
+const PATIENT: &str = "MessageTimeout=100";
+
 /// A slurmd that takes more address space is refused it, so that a test that fails ends no other
 /// process of this machine.
 const MOST: u64 = 4 << 30;
@@ -30,13 +33,15 @@ pub struct Toll {
     pub memory: u64,
     /// The longest that another user's `srun true` took meanwhile.
     pub bystander: Duration,
+    /// What it took before.
+    pub launch: Duration,
 }
 
 impl Victim {
     /// Starts the cluster.
     #[must_use]
     pub fn start(builder: Builder) -> Self {
-        let cluster = builder.set(SHARED).up();
+        let cluster = builder.set(SHARED).set(PATIENT).up();
         let slurmd = slurmd_of(&cluster);
         limit(slurmd, "--as", MOST);
         Self { cluster, slurmd }
@@ -63,7 +68,14 @@ impl Victim {
         let job = Job::of_root(&self.cluster, &["-n1"]);
         let (place, own) = (job.option(), ["--overlap", "-n1", "true"]);
         let arguments = [&[&*place], &own[..]].concat();
-        self.cluster.srun(&arguments).expect_ok();
+        let timed = || {
+            let start = Instant::now();
+            let done = self.cluster.srun(&arguments);
+            (start.elapsed(), done)
+        };
+        timed().1.expect_ok();
+        let (launch, done) = timed();
+        done.expect_ok();
         self.forget_peak();
         let before = self.kib("VmRSS");
         let attacker = Attacker::new(&self.cluster);
@@ -76,9 +88,8 @@ impl Victim {
             });
             let fallen = GiveUp(&attacker);
             while !over.load(Ordering::Relaxed) && !attack.is_finished() {
-                let start = Instant::now();
-                let done = self.cluster.srun(&arguments);
-                bystander = bystander.max(start.elapsed());
+                let (took, done) = timed();
+                bystander = bystander.max(took);
                 self.alive();
                 // slurmctld answers nobody while it reads its configuration; that is not the node's.
                 let controller = done.stderr.contains("Unable to create step");
@@ -91,6 +102,7 @@ impl Victim {
         Toll {
             memory: self.kib("VmHWM").saturating_sub(before),
             bystander,
+            launch,
         }
     }
 
