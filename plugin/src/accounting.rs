@@ -14,8 +14,8 @@ use slurm_sys::StepId;
 use slurm_sys::views::StepKind;
 
 use crate::handover::Settle;
-use crate::seal;
 use crate::settings::Settings;
+use crate::{launching, seal};
 
 /// Kept open between launches, with descriptors of the slurmstepds it names.
 static LEDGER: Mutex<Option<(StateDir, Ledger)>> = Mutex::new(None);
@@ -74,7 +74,9 @@ pub(crate) fn plan(
     (host, table): (&Host, &PuTable),
     plan: impl Fn(&Request) -> Result<Plan, Refusal>,
 ) -> Result<Planned, Refusal> {
-    match accounted(who, ask, (host, table), &plan) {
+    let accounted = accounted(who, ask, (host, table), &plan);
+    launching::begins(who.step);
+    match accounted {
         Ok(planned) => planned,
         Err(why) => {
             log::error!("{why}; cores are bound without knowing what other steps are bound to");
@@ -82,6 +84,14 @@ pub(crate) fn plan(
             planned.said = Some(UNKNOWN_OTHERS.into());
             Ok(planned)
         }
+    }
+}
+
+/// slurmd has done with the launch of a step.
+pub(crate) fn let_go(step: Step) {
+    let mut kept = LEDGER.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, ledger)) = kept.as_mut() {
+        ledger.let_go(step);
     }
 }
 

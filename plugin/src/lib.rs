@@ -24,6 +24,7 @@ mod identity;
 mod inherited;
 mod job_stderr;
 mod launch;
+mod launching;
 mod memory;
 mod message;
 mod never_fits;

@@ -348,3 +348,37 @@ fn a_ledger_that_fails_costs_no_launch() {
     assert!(ledger.exists());
     cluster.wait_idle();
 }
+
+/// The node's prolog runs between planning and the start of slurmstepd; a job that is cancelled
+/// meanwhile is never started.
+#[test]
+fn a_job_cancelled_in_its_prolog_leaves_nothing_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let prolog = folder.path().join("prolog");
+    let marker = folder.path().join("began");
+    let script = format!("#!/bin/sh\ntouch {}\nsleep 2\n", marker.display());
+    std::fs::write(&prolog, script).unwrap();
+    std::fs::set_permissions(&prolog, Permissions::from_mode(0o755)).unwrap();
+    let line = format!("Prolog={}", prolog.display());
+    let Some(cluster) = cluster(&[SHARED, &line]) else {
+        return;
+    };
+    let ask = [
+        "-n1",
+        "-c2",
+        "--binding=strict:linear:2",
+        "-J",
+        "gone",
+        "true",
+    ];
+    let mut gone = cluster.program("srun").args(ask).spawn().unwrap();
+    cluster.wait_for("the prolog", || marker.exists().then_some(()));
+    cluster.run("scancel", &["-n", "gone"]).expect_ok();
+    gone.wait().unwrap();
+    cluster.wait_idle();
+    let start = std::time::Instant::now();
+    let next = ["-n1", "-c2", "--binding=strict:linear:2", "true"];
+    cluster.wait_for("the cores", || cluster.srun(&next).ok().then_some(()));
+    // Without an end of the launch an entry counts for a minute.
+    assert!(start.elapsed().as_secs() < 30, "{:?}", start.elapsed());
+}

@@ -278,3 +278,21 @@ fn suspended_jobs_take_nothing() {
     task.wait().unwrap();
     let _ = slot;
 }
+
+#[test]
+fn a_launch_that_slurmd_has_done_with_is_not_awaited_for_long() {
+    let node = node();
+    let mut ledger = Ledger::open(&node.dir).unwrap();
+    add(&mut ledger, entry(1, "0-3"));
+    ledger.let_go(step(1, 0));
+    assert_eq!(
+        live(&mut ledger, "0-7"),
+        [1],
+        "its slurmstepd may just start"
+    );
+    std::thread::sleep(Duration::from_millis(3200));
+    assert!(live(&mut ledger, "0-7").is_empty(), "it was never started");
+    // srun asks again after an answer that it did not get.
+    add(&mut ledger, entry(1, "0-3"));
+    assert_eq!(live(&mut ledger, "0-7"), [1]);
+}

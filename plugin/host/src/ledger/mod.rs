@@ -13,6 +13,7 @@ pub mod public;
 mod record;
 mod rule;
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use berth_placement::CpuSet;
@@ -34,6 +35,9 @@ use crate::state::StateDir;
 const PENDING: Duration = Duration::from_secs(60);
 /// The same where the slurmd that planned it has ended.
 const ORPHANED: Duration = Duration::from_secs(10);
+/// The same once slurmd has done with the launch: its slurmstepd has been started by then, or never
+/// will be.
+const LET_GO: Duration = Duration::from_secs(3);
 /// From so many slots on every entry is looked after, to find slots of dead steps.
 const MANY_SLOTS: usize = 1024;
 /// How long slurmd's hook tries for the lock: others keep it for one write.
@@ -45,7 +49,11 @@ pub struct Ledger {
     file: LedgerFile,
     watch: Watch,
     own: Process,
+    let_go: LetGo,
 }
+
+/// When slurmd has done with the launches of the last minute.
+type LetGo = HashMap<Step, u64>;
 
 /// The ledger as it was read: while nobody else writes it, or without that certainty.
 #[derive(Debug)]
@@ -53,6 +61,7 @@ pub struct Session<'a> {
     file: &'a LedgerFile,
     watch: &'a mut Watch,
     own: Process,
+    let_go: &'a LetGo,
     slots: Vec<u64>,
     /// A slot that nobody uses, or the first behind the last.
     free: usize,
@@ -71,7 +80,14 @@ impl Ledger {
             file: LedgerFile::open(dir)?,
             watch: Watch::default(),
             own: Process::own(),
+            let_go: LetGo::new(),
         })
+    }
+
+    /// slurmd has done with a launch, whatever became of it. Others do not know of this.
+    pub fn let_go(&mut self, step: Step) {
+        self.let_go.retain(|_, at| age(*at) < PENDING);
+        self.let_go.insert(step, now());
     }
 
     /// Whether its name still leads to it.
@@ -91,9 +107,12 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`]
     pub fn session(&mut self, patience: Duration) -> Result<Session<'_>, LedgerError> {
-        let Self { file, watch, own } = self;
-        let lock = file.lock(patience)?;
-        Session::read(file, watch, *own, Some(lock))
+        let lock = self.file.lock(patience)?;
+        Session::read(
+            (&self.file, Some(lock)),
+            &mut self.watch,
+            (self.own, &self.let_go),
+        )
     }
 
     /// The same for slurmd's hook, which sleeps for nobody: where another process keeps the lock
@@ -102,23 +121,29 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`]
     pub fn session_now(&mut self) -> Result<Session<'_>, LedgerError> {
-        let Self { file, watch, own } = self;
-        let lock = file.try_lock(AT_ONCE)?;
-        Session::read(file, watch, *own, lock)
+        let lock = self.file.try_lock(AT_ONCE)?;
+        Session::read(
+            (&self.file, lock),
+            &mut self.watch,
+            (self.own, &self.let_go),
+        )
     }
 
     /// The ledger as it is, unlocked: entries that are written meanwhile may be missing.
     fn unlocked(&mut self) -> Result<Session<'_>, LedgerError> {
-        Session::read(&self.file, &mut self.watch, self.own, None)
+        Session::read(
+            (&self.file, None),
+            &mut self.watch,
+            (self.own, &self.let_go),
+        )
     }
 }
 
 impl<'a> Session<'a> {
     fn read(
-        file: &'a LedgerFile,
+        (file, lock): (&'a LedgerFile, Option<Locked<'a>>),
         watch: &'a mut Watch,
-        own: Process,
-        lock: Option<Locked<'a>>,
+        (own, let_go): (Process, &'a LetGo),
     ) -> Result<Self, LedgerError> {
         let slots = file.read_all()?;
         let free = slots
@@ -130,6 +155,7 @@ impl<'a> Session<'a> {
             file,
             watch,
             own,
+            let_go,
             slots,
             lock,
         })
@@ -189,12 +215,12 @@ impl<'a> Session<'a> {
         let stepd = |(slot, entry): &(usize, Look)| Some((*slot, entry.stepd?));
         let stepds: Vec<_> = found.iter().filter_map(stepd).collect();
         let mut alive = self.watch.alive(&stepds).into_iter();
-        let (own, free) = (self.own, &mut self.free);
+        let (own, let_go, free) = (self.own, self.let_go, &mut self.free);
         let expired = &mut self.expired;
         found.retain(|(slot, entry)| {
             let lives = match entry.stepd {
                 Some(_) => alive.next().unwrap_or(true),
-                None => is_awaited(entry, own),
+                None => is_awaited(entry, own, let_go.get(&entry.step)),
             };
             if !lives && *slot < *free {
                 (*free, *expired) = (*slot, entry.stepd.is_none());
@@ -250,8 +276,8 @@ pub fn look(dir: &StateDir) -> Result<Vec<Entry>, LedgerError> {
     let Some(file) = LedgerFile::look(dir)? else {
         return Ok(Vec::new());
     };
-    let mut watch = Watch::default();
-    let mut session = Session::read(&file, &mut watch, Process::own(), None)?;
+    let (mut watch, let_go) = (Watch::default(), LetGo::new());
+    let mut session = Session::read((&file, None), &mut watch, (Process::own(), &let_go))?;
     Ok(session.all())
 }
 
@@ -261,7 +287,10 @@ fn age(made: u64) -> Duration {
 
 /// Whether a slurmstepd may still come for an entry. A clock that went back would be another
 /// boot, whose ledger is gone.
-fn is_awaited(entry: &Look, own: Process) -> bool {
+fn is_awaited(entry: &Look, own: Process, let_go: Option<&u64>) -> bool {
+    if let Some(at) = let_go.filter(|at| **at >= entry.made) {
+        return age(*at) < LET_GO;
+    }
     let age = age(entry.made);
     let maker_lives = || entry.maker == own || entry.maker.is_alive();
     age < ORPHANED || (age < PENDING && maker_lives())

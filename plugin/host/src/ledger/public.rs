@@ -49,13 +49,18 @@ pub fn publish(
     machine: &Machine,
     kind: SocketKind,
 ) -> Result<(), LedgerError> {
-    let Ledger { file, watch, own } = ledger;
+    let Ledger {
+        file,
+        watch,
+        own,
+        let_go,
+    } = ledger;
     for _ in 0..MOST_TURNS {
         let Some(turn) = file.lock_byte(PUBLIC, Duration::ZERO)? else {
             return Ok(());
         };
         // The ledger itself is not locked: what is torn meanwhile is left out.
-        let mut session = Session::read(file, watch, *own, None)?;
+        let mut session = Session::read((&*file, None), watch, (*own, let_go))?;
         let entries = session.all();
         let mut used = CpuSet::new();
         entries

@@ -35,7 +35,7 @@ pub enum Kind {
 }
 
 /// Which step, on one node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Step {
     /// Job.
     pub job: u32,
