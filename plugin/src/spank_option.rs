@@ -98,9 +98,10 @@ unsafe extern "C" fn take(val: c_int, argument: *const c_char, remote: c_int) ->
             return 0;
         }
         // SAFETY: Slurm passes a C string that lives during the call.
-        let text = unsafe { CStr::from_ptr(argument) }
-            .to_string_lossy()
-            .into_owned();
+        let bytes = unsafe { CStr::from_ptr(argument) }.to_bytes();
+        // Of one that is too long its reader sees that it is.
+        let kept = bytes.get(..MAX_LENGTH + 1).unwrap_or(bytes);
+        let text = String::from_utf8_lossy(kept).into_owned();
         if remote != 0 {
             *TOLD.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
             return 0;

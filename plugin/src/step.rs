@@ -97,7 +97,13 @@ pub(crate) unsafe fn pre_setuid(raw: *mut c_void) -> c_int {
             fill_cpu_sets(&mut record, sets);
         }
         REFUSED.store(step.outcome == Outcome::Refused, Ordering::Relaxed);
+        let believed = !matches!(step.intent, Intent::Own(_));
         *lock() = Some(step);
+        if !believed {
+            // The record still has the message's masks: whose frequency they would change is not
+            // the user's to say.
+            return SUCCESS;
+        }
     }
     // SAFETY: the record that slurmstepd passed to this hook.
     if let Err(why) = unsafe { slurm.symbols.validate_cpu_freq(raw) } {

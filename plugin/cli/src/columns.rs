@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use crate::say::one_line;
+
 /// Widths of columns; a row of wider cells later on is only less tidy.
 #[derive(Default)]
 pub(crate) struct Columns(Vec<usize>);
@@ -29,7 +31,8 @@ impl Columns {
         let mut blanks = 0;
         for (at, cell) in cells.into_iter().enumerate() {
             if !cell.is_empty() {
-                write!(out, "{:blanks$}{cell}", "")?;
+                // A row from a user's file must stay one.
+                write!(out, "{:blanks$}{}", "", one_line(cell))?;
                 blanks = 0;
             }
             let width = self.0.get(at).copied().unwrap_or_default();

@@ -94,7 +94,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
         None => None,
     };
     let findings = findings(&script, host.as_ref());
-    let mut out = say::output();
+    let mut out = say::foreign_output();
     match args.format {
         StatusFormat::Json => {
             json::write(&mut out, "berth-check", "findings", &findings)?;

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &ReportArgs, file: &Path) -> Result<ExitCode, Failure> {
     }
     tasks.sort_by_key(|row| row.task.task);
     let deviates = tasks.iter().any(|row| !row.as_planned);
-    let mut out = say::output();
+    let mut out = say::foreign_output();
     write_rows(&mut out, &rows(&tasks, true))?;
     out.flush()?;
     Ok(match deviates && args.check {
