@@ -1,6 +1,6 @@
 //! Lists of masks and CPUs, short and long, that mean much more than they say.
 
-use berth_tests::hostile::{self, Attacker};
+use berth_tests::hostile::{self, Attacker, Victim};
 use berth_tests::two_cpus;
 
 /// So many of them: enough for one to meet a bystander's launch.
@@ -101,4 +101,39 @@ fn long_lists() {
     hostile::compare("long lists", hostile::berth(""), |attacker| {
         play(attacker, "cpu_bind", &lists);
     });
+}
+
+/// Sets for 65,535 tasks, from a mask of a thousand NUMA nodes that are not there; the last task has
+/// none for its memory, so that the whole step is refused when all is done, and costs its user nothing.
+#[test]
+fn work_that_is_refused_at_its_end() {
+    if !two_cpus() {
+        return;
+    }
+    let nodes = repeated(&format!("0x{}", "f".repeat(256)), 65_535, 1);
+    let changes: [(&str, &[u8]); 7] = [
+        ("ntasks", b"65535"),
+        ("tasks_to_launch", b"65535"),
+        ("job_core_spec", b"1"),
+        ("cpu_bind_type", MASK_LDOM),
+        ("cpu_bind", &nodes),
+        ("mem_bind_type", MAP_MEM),
+        ("mem_bind", b"0*65534,99"),
+    ];
+    let victim = Victim::start(hostile::berth("compat=affinity"));
+    let toll = victim.attacked(|attacker| {
+        let job = attacker.job(&["-n2"]);
+        std::thread::scope(|threads| {
+            for _ in 0..8 {
+                threads.spawn(|| {
+                    attacker.srun(&changes, &[&job.option(), "--overlap", "-n2", "true"])
+                });
+            }
+        });
+    });
+    hostile::say(&format!(
+        "work that is refused at its end: bystander {:.2?}, {:.2?} without",
+        toll.bystander, toll.launch
+    ));
+    hostile::in_time("work that is refused at its end", toll);
 }
