@@ -3,9 +3,10 @@
 //! the numbering and several NUMA nodes a package are all ordinary here.
 //! Pure data; made by `berth-discover` or read from a machine file.
 
-use crate::cpuset::{CpuSet, NodeSet};
+use crate::cpuset::CpuSet;
 use crate::error::MachineError;
 use crate::ids::{CoreIdx, CpuId, NumaId, SocketIdx};
+use crate::nodeset::NodeSet;
 
 /// What a discoverer found, before it is checked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

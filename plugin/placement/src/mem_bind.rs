@@ -6,11 +6,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::cpu_bind::{parse_id, words};
-use crate::cpuset::NodeSet;
 use crate::error::TextError;
 use crate::ids::NumaId;
 use crate::limits::{LEAST_MASK_WIDTH, MAX_CPUS};
 use crate::list::List;
+use crate::nodeset::NodeSet;
 
 /// Where a task's memory comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]

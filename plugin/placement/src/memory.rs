@@ -5,10 +5,11 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use crate::cpuset::{CpuSet, NodeSet};
+use crate::cpuset::CpuSet;
 use crate::host::Host;
 use crate::ids::{LocalId, NumaId};
 use crate::mem_bind::MemPolicy;
+use crate::nodeset::NodeSet;
 
 /// A `--mem-bind` that cannot be served.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,11 +5,12 @@
 use crate::binding::{Binding, Instance};
 use crate::chosen::Chosen;
 use crate::cpu_bind::{CpuBind, Level, Mode};
-use crate::cpuset::{CpuSet, NodeSet};
+use crate::cpuset::CpuSet;
 use crate::cpuset_text::Digits;
 use crate::host::{Host, PuTable};
 use crate::mask_list::MaskList;
 use crate::mem_bind::MemBind;
+use crate::nodeset::NodeSet;
 use crate::planner::Planner;
 use crate::refusal::{Note, Refusal};
 use crate::request::Request;
