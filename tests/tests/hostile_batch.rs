@@ -74,8 +74,9 @@ fn play(name: &str, builder: Builder) {
     assert!(!log.contains("slurmstepd return code -1"), "{name}: {log}");
     let crashed = victim.cluster().folder().join("log/core");
     assert!(!crashed.exists(), "{name}: slurmstepd left a core");
-    let none = Victim::start(hostile::stock("task/none")).attacked(counts);
+    let none = hostile::stock("task/none").attacked(counts);
     hostile::within(name, toll, none);
+    hostile::in_time(name, toll, none);
 }
 
 #[test]
@@ -96,11 +97,11 @@ fn a_script_from_a_named_pipe() {
     if !two_cpus() {
         return;
     }
-    for (name, builder) in [
+    for (name, victim) in [
         ("task/none", hostile::stock("task/none")),
-        ("berth", hostile::berth("")),
+        ("berth", Victim::start(hostile::berth(""))),
     ] {
-        Victim::start(builder).attacked(|attacker| {
+        victim.attacked(|attacker| {
             let pipe = attacker.folder().join("script");
             let path = pipe.to_string_lossy().into_owned();
             attacker.run("mkfifo", &[&path], &[]).expect_ok();

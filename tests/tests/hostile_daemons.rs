@@ -1,7 +1,7 @@
 //! A slurmd that is short of memory or descriptors, one that is told to read its configuration
 //! again and again, and what a step's files are worth inside a job's own mount namespace.
 
-use berth_tests::hostile::{self, Attacker, Victim, limit};
+use berth_tests::hostile::{self, Attacker, Toll, Victim, limit};
 use berth_tests::{Cluster, process, two_cpus};
 
 /// Steps with everything that berth does for one.
@@ -90,7 +90,7 @@ fn cpus_that_go_off_and_on() {
         "CPUs go off and on: bystander {:.2?}",
         toll.bystander
     ));
-    hostile::in_time("CPUs go off and on", toll);
+    hostile::in_time("CPUs go off and on", toll, Toll::default());
 }
 
 /// With job_container/tmpfs a job has a /tmp of its own: what root writes outside is not there.

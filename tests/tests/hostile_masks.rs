@@ -1,6 +1,6 @@
 //! Lists of masks and CPUs, short and long, that mean much more than they say.
 
-use berth_tests::hostile::{self, Attacker, Victim};
+use berth_tests::hostile::{self, Attacker, Toll, Victim};
 use berth_tests::two_cpus;
 
 /// So many of them: enough for one to meet a bystander's launch.
@@ -135,5 +135,5 @@ fn work_that_is_refused_at_its_end() {
         "work that is refused at its end: bystander {:.2?}, {:.2?} without",
         toll.bystander, toll.launch
     ));
-    hostile::in_time("work that is refused at its end", toll);
+    hostile::in_time("work that is refused at its end", toll, Toll::default());
 }

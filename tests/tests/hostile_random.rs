@@ -134,6 +134,7 @@ fn messages_at_random() {
     };
     println!("seed {seed}: BERTH_SEED={seed} repeats this test");
     let toll = Victim::start(hostile::berth("")).attacked(|attacker| play(attacker, seed));
-    let none = Victim::start(hostile::stock("task/none")).attacked(|attacker| play(attacker, seed));
+    let none = hostile::stock("task/none").attacked(|attacker| play(attacker, seed));
     hostile::within("messages at random", toll, none);
+    hostile::in_time("messages at random", toll, none);
 }
