@@ -13,7 +13,7 @@ pub mod public;
 mod record;
 mod rule;
 
-use std::collections::HashMap;
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use berth_placement::CpuSet;
@@ -38,6 +38,8 @@ const ORPHANED: Duration = Duration::from_secs(10);
 /// The same once slurmd has done with the launch: its slurmstepd has been started by then, or never
 /// will be.
 const LET_GO: Duration = Duration::from_secs(3);
+/// So many launches are remembered: more than a node starts in a minute.
+const LAUNCHES: usize = 1024;
 /// From so many slots on every entry is looked after, to find slots of dead steps.
 const MANY_SLOTS: usize = 1024;
 /// How long slurmd's hook tries for the lock: others keep it for one write.
@@ -52,8 +54,8 @@ pub struct Ledger {
     let_go: LetGo,
 }
 
-/// When slurmd has done with the launches of the last minute.
-type LetGo = HashMap<Step, u64>;
+/// When slurmd has done with its last launches.
+type LetGo = VecDeque<(Step, u64)>;
 
 /// The ledger as it was read: while nobody else writes it, or without that certainty.
 #[derive(Debug)]
@@ -80,14 +82,16 @@ impl Ledger {
             file: LedgerFile::open(dir)?,
             watch: Watch::default(),
             own: Process::own(),
-            let_go: LetGo::new(),
+            let_go: LetGo::with_capacity(LAUNCHES),
         })
     }
 
     /// slurmd has done with a launch, whatever became of it. Others do not know of this.
     pub fn let_go(&mut self, step: Step) {
-        self.let_go.retain(|_, at| age(*at) < PENDING);
-        self.let_go.insert(step, now());
+        if self.let_go.len() == LAUNCHES {
+            self.let_go.pop_front();
+        }
+        self.let_go.push_back((step, now()));
     }
 
     /// Whether its name still leads to it.
@@ -220,7 +224,7 @@ impl<'a> Session<'a> {
         found.retain(|(slot, entry)| {
             let lives = match entry.stepd {
                 Some(_) => alive.next().unwrap_or(true),
-                None => is_awaited(entry, own, let_go.get(&entry.step)),
+                None => is_awaited(entry, own, let_go),
             };
             if !lives && *slot < *free {
                 (*free, *expired) = (*slot, entry.stepd.is_none());
@@ -287,8 +291,9 @@ fn age(made: u64) -> Duration {
 
 /// Whether a slurmstepd may still come for an entry. A clock that went back would be another
 /// boot, whose ledger is gone.
-fn is_awaited(entry: &Look, own: Process, let_go: Option<&u64>) -> bool {
-    if let Some(at) = let_go.filter(|at| **at >= entry.made) {
+fn is_awaited(entry: &Look, own: Process, let_go: &LetGo) -> bool {
+    let its = |(step, at): &&(Step, u64)| *step == entry.step && *at >= entry.made;
+    if let Some((_, at)) = let_go.iter().rev().find(its) {
         return age(*at) < LET_GO;
     }
     let age = age(entry.made);

@@ -35,7 +35,7 @@ pub enum Kind {
 }
 
 /// Which step, on one node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Step {
     /// Job.
     pub job: u32,
