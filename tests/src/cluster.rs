@@ -13,8 +13,9 @@ use tempfile::TempDir;
 use crate::builder::{Builder, ci_cluster};
 use crate::output::{Done, mask};
 
-/// How long anything in a cluster may take before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long anything in a cluster may take before a test gives up: a slurmstepd that meets a
+/// slurmctld which is just reading its configuration tries again a minute later.
+const PATIENCE: Duration = Duration::from_secs(150);
 
 /// A running cluster: munged, slurmctld and one or more slurmds.
 #[derive(Debug)]
