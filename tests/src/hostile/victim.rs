@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use super::client::{Attacker, Job};
 use crate::builder::Builder;
 use crate::cluster::Cluster;
+use crate::output::Done;
 use crate::process;
 
 /// Jobs share the node's CPUs, so that nobody waits for a place of theirs.
@@ -85,10 +86,11 @@ impl Victim {
     pub fn attacked(&self, attack: impl FnOnce(&Attacker<'_>) + Send) -> Toll {
         let job = Job::of_root(&self.cluster, &["-n1"]);
         let (place, own) = (job.option(), ["--overlap", "-n1", "true"]);
-        let arguments = [&[&*place], &own[..]].concat();
+        let arguments = [&["--kill-after=5", "100", "srun", &*place], &own[..]].concat();
         let timed = || {
             let start = Instant::now();
-            let done = self.cluster.srun(&arguments);
+            let output = self.cluster.program("timeout").args(&arguments).output();
+            let done = Done::from(output.expect("srun can be run"));
             (start.elapsed(), done)
         };
         timed().1.expect_ok();
@@ -109,7 +111,8 @@ impl Victim {
                 let (took, done) = timed();
                 bystander = bystander.max(took);
                 self.alive();
-                // slurmctld answers nobody while it reads its configuration; that is not the node's.
+                // slurmctld answers nobody while it reads its configuration, and from 23.11 on forgets
+                // who waits for a step; that is not the node's.
                 let controller = done.stderr.contains("Unable to create step");
                 assert!(
                     done.ok() || controller || self.is_stock,
