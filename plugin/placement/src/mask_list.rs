@@ -19,24 +19,33 @@ pub struct MaskList<'a> {
     /// Bits that each mask is padded to.
     width: u32,
     digits: Digits,
+    length: usize,
 }
 
 impl<'a> MaskList<'a> {
     /// `masks` are those of all tasks.
-    pub(crate) fn new(mut masks: Vec<&'a CpuSet>, width: u32, digits: Digits) -> Self {
-        let plain = |mask: &&CpuSet| hex_length(mask.width().max(width)) + 1;
-        if masks.iter().map(plain).sum::<usize>() <= LIST_BYTES {
-            let parts = masks.into_iter().map(|mask| (mask, 1)).collect();
+    pub(crate) fn new(
+        masks: impl Iterator<Item = &'a CpuSet> + Clone,
+        width: u32,
+        digits: Digits,
+    ) -> Self {
+        let plain = |mask: &CpuSet| hex_length(mask.width().max(width)) + 1;
+        let length: usize = masks.clone().map(plain).sum();
+        if length <= LIST_BYTES {
             return Self {
-                parts,
+                parts: masks.map(|mask| (mask, 1)).collect(),
                 width,
                 digits,
+                length: length.saturating_sub(1),
             };
         }
+        let mut masks: Vec<_> = masks.collect();
         masks.truncate(period(&masks));
         let runs = masks.chunk_by(|one, next| one == next);
+        let parts: Vec<_> = runs.map(|run| (run[0], run.len() as u32)).collect();
         Self {
-            parts: runs.map(|run| (run[0], run.len() as u32)).collect(),
+            length: length_of(&parts),
+            parts,
             width: 1,
             digits,
         }
@@ -45,15 +54,7 @@ impl<'a> MaskList<'a> {
     /// How many characters the text has.
     #[must_use]
     pub fn length(&self) -> usize {
-        let part = |(mask, count): &(&CpuSet, u32)| {
-            let repeat = match count {
-                1 => 0,
-                _ => count.ilog10() as usize + 2,
-            };
-            hex_length(mask.width().max(self.width)) + repeat + 1
-        };
-        let all: usize = self.parts.iter().map(part).sum();
-        all.saturating_sub(1)
+        self.length
     }
 
     /// Masks with commas between, repeats as `*count`.
@@ -78,6 +79,19 @@ impl<'a> MaskList<'a> {
         let _ = self.write(&mut text);
         text
     }
+}
+
+/// Characters of a list with repeats, without leading zeros.
+fn length_of(parts: &[(&CpuSet, u32)]) -> usize {
+    let part = |(mask, count): &(&CpuSet, u32)| {
+        let repeat = match count {
+            1 => 0,
+            _ => count.ilog10() as usize + 2,
+        };
+        hex_length(mask.width().max(1)) + repeat + 1
+    };
+    let all: usize = parts.iter().map(part).sum();
+    all.saturating_sub(1)
 }
 
 /// After how many entries the list begins again: the least number by which it can be moved onto
@@ -124,7 +138,7 @@ mod tests {
         let mut blocks: Vec<_> = (0..65_535).map(|task| one(task / 16)).collect();
         blocks[3] = CpuSet::first(4096);
         for masks in [&rank[..4000], &rank, &blocks] {
-            let list = MaskList::new(masks.iter().collect(), 4096, Digits::Upper);
+            let list = MaskList::new(masks.iter(), 4096, Digits::Upper);
             let text = list.text();
             assert_eq!(text.len(), list.length());
             assert!(text.len() <= LIST_BYTES, "{}", text.len());
@@ -135,7 +149,7 @@ mod tests {
             assert!((0..).zip(masks).all(same));
         }
         let few: Vec<_> = [3, 3, 0].map(one).to_vec();
-        let list = MaskList::new(few.iter().collect(), 12, Digits::Upper);
+        let list = MaskList::new(few.iter(), 12, Digits::Upper);
         assert_eq!(list.text(), "0x008,0x008,0x001");
     }
 }

@@ -85,13 +85,13 @@ impl Plan {
         for task in &self.tasks {
             masks.push(task.mems.as_ref()?.as_cpus());
         }
-        Some(MaskList::new(masks, 1, Digits::Lower).text())
+        Some(MaskList::new(masks.into_iter(), 1, Digits::Lower).text())
     }
 
     /// The tasks' masks, each padded to `width` bits.
     #[must_use]
     pub fn masks(&self, width: u32) -> MaskList<'_> {
-        let masks = self.tasks.iter().map(|task| &task.cpus).collect();
+        let masks = self.tasks.iter().map(|task| &task.cpus);
         MaskList::new(masks, width, Digits::Upper)
     }
 
