@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use berth_host::ledger::{Entry, Kind, Others, Session, Step};
 use berth_host::{Ledger, LedgerError, StateDir};
-use berth_placement::available::Available;
+use berth_placement::owned::Available;
 use berth_placement::{Host, Note, Plan, PuTable, Refusal, Request};
 use slurm_sys::StepId;
 use slurm_sys::views::StepKind;

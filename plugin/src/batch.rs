@@ -5,12 +5,11 @@
 use std::ffi::c_void;
 
 use berth_host::ledger::Kind;
-use berth_placement::bounded::shown;
-use berth_placement::limits::{BINDING_BYTES, MAX_ENTRIES, USER_TEXT};
+use berth_placement::sets::bounded::shown;
+use berth_placement::sets::limits::{BINDING_BYTES, MAX_ENTRIES, USER_TEXT};
 use berth_placement::{
-    Binding, CpuBind, Plan, RefusalKind, Request,
-    binding::{Instance, Strategy},
-    plan_batch,
+    Binding, CpuBind, Plan, RefusalKind, Request, plan_batch,
+    request::grid_engine::{Instance, Strategy},
 };
 use libc::c_int;
 use slurm_sys::{BatchRequest, SlurmConf, SlurmdConf};

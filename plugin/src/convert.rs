@@ -2,7 +2,7 @@
 //! In: the view, the node's cores in the credential. Out: `Request`, or a text.
 //! Bits and numbers only; every word about placement is `berth-placement`'s.
 
-use berth_placement::limits::{LEAST_MASK_WIDTH, LIST_BYTES};
+use berth_placement::sets::limits::{LEAST_MASK_WIDTH, LIST_BYTES};
 use berth_placement::{
     AcrossHosts, Allocation, CoreIdx, CoreSpec, CpuBind, Distribution, Host, Level, MemBind, Mode,
     Occupied, Order, Request, Rules,

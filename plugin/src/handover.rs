@@ -6,7 +6,7 @@
 use std::fmt::{self, Display, Write};
 use std::str::FromStr;
 
-use berth_placement::limits::HANDOVER_BYTES;
+use berth_placement::sets::limits::HANDOVER_BYTES;
 use berth_placement::{Chosen, CoreSpec, CpuSet, MemBind};
 
 /// Its first word; another form has another number.

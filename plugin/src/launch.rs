@@ -6,11 +6,11 @@ use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use berth_host::StateDir;
-use berth_placement::bounded::shown;
-use berth_placement::limits::{BINDING_BYTES, LIST_BYTES, USER_TEXT};
+use berth_placement::sets::bounded::shown;
+use berth_placement::sets::limits::{BINDING_BYTES, LIST_BYTES, USER_TEXT};
 use berth_placement::{
-    Binding, Host, Message, Plan, PuTable, Refusal, RefusalKind, Request, binding::Strategy, plan,
-    plan_unwritten,
+    Binding, Host, Message, Plan, PuTable, Refusal, RefusalKind, Request, plan, plan_unwritten,
+    request::grid_engine::Strategy,
 };
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};

@@ -3,7 +3,7 @@
 //! Source: `get_memset` for the order in which the bits count.
 
 use berth_host::mempolicy;
-use berth_placement::limits::LIST_BYTES;
+use berth_placement::sets::limits::LIST_BYTES;
 use berth_placement::{MemBind, MemPolicy, Plan};
 use slurm_sys::{LaunchRequest, Layout};
 

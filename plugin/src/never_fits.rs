@@ -3,7 +3,7 @@
 //! In: the binding, the command's own words, its environment. Out: a text, where it is sure.
 
 use berth_placement::Binding;
-use berth_placement::binding::{Scope, Strategy};
+use berth_placement::request::grid_engine::{Scope, Strategy};
 
 use crate::node_counts::each_node;
 use crate::submission::Words;

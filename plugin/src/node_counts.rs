@@ -2,7 +2,7 @@
 //! In: a text that may come from a user. Out: what the callers add up, compare or go through, in
 //! memory that grows with the text and never with what the text says. Pure.
 
-use berth_placement::limits::NODE_LIST;
+use berth_placement::sets::limits::NODE_LIST;
 
 /// Slurm's `4(x2),2` (CPUs or tasks of an allocation's nodes): counts, each with the number of
 /// successive nodes that have it. A repeat stays a number, so the memory that the list takes is a

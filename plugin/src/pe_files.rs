@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 
 use berth_host::{StateDir, machine_file, reachable};
 use berth_placement::host_list::{Most, expand};
-use berth_placement::limits::{PE_FILE, PE_NODES};
+use berth_placement::sets::limits::{PE_FILE, PE_NODES};
 use berth_placement::{Chosen, CoreIdx, CpuSet, Machine};
 use slurm_spank::SpankHandle;
 

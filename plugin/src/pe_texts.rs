@@ -7,8 +7,8 @@
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use berth_placement::chosen::places;
-use berth_placement::limits::{PE_FILE, PE_RANKS};
+use berth_placement::answer::cores::places;
+use berth_placement::sets::limits::{PE_FILE, PE_RANKS};
 use berth_placement::{Chosen, CpuId, CpuSet};
 
 /// A core that the task does not see has no number.
@@ -43,7 +43,7 @@ impl Texts {
             let mut own = CpuSet::new();
             let cpus = list
                 .iter()
-                .flat_map(|core: &berth_placement::chosen::ChosenCore| core.cpus.iter());
+                .flat_map(|core: &berth_placement::answer::cores::ChosenCore| core.cpus.iter());
             cpus.filter_map(|cpu| core_of.get(cpu))
                 .for_each(|core| own.insert(CpuId(core)));
             Task {

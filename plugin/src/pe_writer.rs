@@ -7,7 +7,7 @@ use std::ffi::{CStr, CString};
 use std::fmt::{self, Write};
 use std::io;
 
-use berth_placement::limits::PE_FILE;
+use berth_placement::sets::limits::PE_FILE;
 use nix::errno::Errno;
 
 use crate::pe_texts::Texts;

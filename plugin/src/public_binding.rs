@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use berth_host::ledger::{Entry, Held, Kind, Step};
 use berth_host::{LedgerError, MachineFile, StateDir, machine_file};
-use berth_placement::binding::{Instance, Strategy};
+use berth_placement::request::grid_engine::{Instance, Strategy};
 use berth_placement::{
     Allocation, Binding, CoreIdx, CpuSet, Host, Note, Plan, PuTable, Request, Rules,
 };

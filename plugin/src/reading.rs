@@ -2,8 +2,8 @@
 //! Only what carries slurmd's mark is believed; without it the tasks keep to the step's own CPUs.
 //! Nothing is planned here, but what slurmd left to be settled.
 
-use berth_placement::limits::{HANDOVER_BYTES, LIST_BYTES, MAX_CPUS, USER_TEXT};
-use berth_placement::{CpuSet, Mode, bounded::shown};
+use berth_placement::sets::limits::{HANDOVER_BYTES, LIST_BYTES, MAX_CPUS, USER_TEXT};
+use berth_placement::{CpuSet, Mode, sets::bounded::shown};
 use slurm_sys::StepRecord;
 use slurm_sys::views::StepKind;
 

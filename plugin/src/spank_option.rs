@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use berth_placement::Binding;
-use berth_placement::binding::MAX_LENGTH;
-use berth_placement::limits::SCRIPT_HEAD;
+use berth_placement::request::grid_engine::MAX_LENGTH;
+use berth_placement::sets::limits::SCRIPT_HEAD;
 use slurm_spank::spank_sys;
 use slurm_sys::SlurmConf;
 use slurm_sys::views::SpankOption;

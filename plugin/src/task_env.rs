@@ -4,8 +4,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use berth_placement::binding::Instance;
-use berth_placement::chosen::{ChosenCore, places};
+use berth_placement::answer::cores::{ChosenCore, places};
+use berth_placement::request::grid_engine::Instance;
 use berth_placement::{Binding, Chosen, CpuId, CpuSet};
 
 /// The CPUs it is bound to, by kernel number.

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::sync::OnceLock;
 
 use berth_host::mempolicy::{self, Kind};
-use berth_placement::limits::LIST_BYTES;
+use berth_placement::sets::limits::LIST_BYTES;
 use berth_placement::{Fixes, List, MemBind, MemPolicy, NodeSet};
 use libc::c_int;
 use slurm_sys::views::ChildIds;

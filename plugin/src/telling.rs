@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use berth_placement::binding::Instance;
+use berth_placement::request::grid_engine::Instance;
 use berth_placement::{Binding, Chosen};
 use slurm_sys::views::{Change, StepKind};
 use slurm_sys::{SlurmdConf, StepRecord};
@@ -48,7 +48,7 @@ pub(crate) fn tell(
     ];
     let memory = heard.memory.as_ref().map(ToString::to_string);
     let masks = record
-        .mem_bind(berth_placement::limits::LIST_BYTES)
+        .mem_bind(berth_placement::sets::limits::LIST_BYTES)
         .ok()
         .flatten();
     if let (Some(asked), Some(masks)) = (&memory, &masks) {

@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Write};
 
-use berth_placement::bounded::Bounded;
-use berth_placement::limits::DESCRIBED_REQUEST;
+use berth_placement::sets::bounded::Bounded;
+use berth_placement::sets::limits::DESCRIBED_REQUEST;
 use berth_placement::{Note, Request};
 use slurm_sys::StepId;
 use slurm_sys::views::StepKind;

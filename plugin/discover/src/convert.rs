@@ -2,8 +2,8 @@
 //! In: a loaded topology. Out: packages of cores of hardware threads, memory and
 //! L3 domains, allowed CPUs. Order is hwloc's logical order, which slurmd follows.
 
-use berth_placement::cpuset::MAX_CPUS;
-use berth_placement::ids::{CpuId, NumaId};
+use berth_placement::sets::cpuset::MAX_CPUS;
+use berth_placement::sets::ids::{CpuId, NumaId};
 use berth_placement::{Core, CpuSet, NumaNode, Package, Parts};
 use hwlocality::Topology;
 use hwlocality::object::types::ObjectType;

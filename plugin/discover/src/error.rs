@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use berth_placement::MachineError;
-use berth_placement::cpuset::MAX_CPUS;
+use berth_placement::sets::cpuset::MAX_CPUS;
 use thiserror::Error;
 
 /// The three forms a source has: shown wherever one could not be understood.

@@ -42,7 +42,7 @@ pub struct Discovered {
 ///
 /// # Errors
 /// [`DiscoverError`] if the source cannot be read, describes no CPU or one CPU
-/// twice, has CPU numbers beyond [`berth_placement::cpuset::MAX_CPUS`], or if a
+/// twice, has CPU numbers beyond [`berth_placement::sets::cpuset::MAX_CPUS`], or if a
 /// variable of hwloc's is set that hwloc cannot follow: hwloc itself would fall
 /// back to this host in silence.
 pub fn discover(source: &Source) -> Result<Discovered, DiscoverError> {

@@ -2,7 +2,7 @@
 //! In: the string. Out: the number of hardware threads, at least roughly.
 //! Pure; hwloc itself would allocate terabytes for a typing error.
 
-use berth_placement::cpuset::MAX_CPUS;
+use berth_placement::sets::cpuset::MAX_CPUS;
 
 use crate::error::{DiscoverError, shorten};
 

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use berth_discover::{DiscoverError, Discovered, Source, discover};
-use berth_placement::ids::CoreIdx;
+use berth_placement::sets::ids::CoreIdx;
 use berth_placement::{MachineError, SocketKind};
 
 fn found(text: &str) -> Discovered {

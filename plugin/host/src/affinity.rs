@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::mem::{MaybeUninit, size_of_val};
 
-use berth_placement::cpuset::MAX_CPUS;
+use berth_placement::sets::cpuset::MAX_CPUS;
 use berth_placement::{CpuId, CpuSet};
 use libc::pid_t;
 

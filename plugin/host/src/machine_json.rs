@@ -2,8 +2,8 @@
 //! In: a machine with its proof, or a text. Out: the other of the two, or why
 //! not. Pure; strict and bounded, since what is read may be anybody's.
 
-use berth_placement::cpuset::MAX_CPUS;
-use berth_placement::ids::{CpuId, NumaId};
+use berth_placement::sets::cpuset::MAX_CPUS;
+use berth_placement::sets::ids::{CpuId, NumaId};
 use berth_placement::{Core, CpuSet, Machine, NumaNode, Package, Parts};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;

@@ -6,7 +6,7 @@ use std::process::{Child, Command};
 
 use berth_host::affinity::{affinity_from_status, affinity_of, reachable, set_affinity};
 use berth_placement::CpuSet;
-use berth_placement::ids::CpuId;
+use berth_placement::sets::ids::CpuId;
 
 /// A process that does nothing until it is killed.
 struct Sleeper(Child);

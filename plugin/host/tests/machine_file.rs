@@ -8,7 +8,7 @@ use std::path::Path;
 
 use berth_host::machine_file::{self, MachineFile, MachineFileError, Stale};
 use berth_host::{Proof, TrustError};
-use berth_placement::ids::{CpuId, NumaId};
+use berth_placement::sets::ids::{CpuId, NumaId};
 use berth_placement::{Core, CpuSet, Machine, NumaNode, Package, Parts};
 
 /// Packages × cores × threads, numbered threads last, with memory and caches.

@@ -6,8 +6,8 @@
 
 use std::fmt::Write;
 
-use crate::error::TextError;
-use crate::limits::NODE_LIST;
+use crate::sets::error::TextError;
+use crate::sets::limits::NODE_LIST;
 
 /// More brackets than a name of Slurm's has dimensions.
 const MOST_PIECES: usize = 16;

@@ -2,19 +2,19 @@
 //! In: request, host. Out: `Plan`, or a refusal. Pure: no other inputs.
 //! Source: `lllp_distribution`; `berth plan` and the shared object both call this.
 
-use crate::binding::{Binding, Instance};
-use crate::chosen::Chosen;
-use crate::cpu_bind::{CpuBind, Level, Mode};
-use crate::cpuset::CpuSet;
-use crate::cpuset_text::Digits;
-use crate::host::{Host, PuTable};
-use crate::mask_list::MaskList;
-use crate::mem_bind::MemBind;
-use crate::nodeset::NodeSet;
-use crate::planner::Planner;
-use crate::refusal::{Note, Refusal};
+use crate::answer::cores::Chosen;
+use crate::answer::message::MaskList;
+use crate::answer::refusal::{Note, Refusal};
+use crate::answer::rule::Rule;
 use crate::request::Request;
-use crate::rule::Rule;
+use crate::request::cpu_bind::{CpuBind, Level, Mode};
+use crate::request::grid_engine::{Binding, Instance};
+use crate::request::mem_bind::MemBind;
+use crate::sets::cpuset::CpuSet;
+use crate::sets::cpuset_text::Digits;
+use crate::sets::nodeset::NodeSet;
+use crate::strategy::planner::Planner;
+use crate::topology::host::{Host, PuTable};
 
 /// What every task of a step gets on this host.
 #[derive(Clone, Debug, PartialEq, Eq)]

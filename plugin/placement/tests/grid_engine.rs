@@ -2,7 +2,7 @@
 //! 3.6 and the algorithms of 4) and the fine print of ours, as `socket,core` pairs on machines
 //! written as their topology strings.
 
-use berth_placement::chosen::places;
+use berth_placement::answer::cores::places;
 use berth_placement::*;
 
 /// A machine from its topology string, CPUs numbered in its order.

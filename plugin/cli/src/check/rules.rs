@@ -2,7 +2,7 @@
 //! without a trap must pass without a word.
 
 use berth_placement::Binding;
-use berth_placement::binding::{Scope, Strategy};
+use berth_placement::request::grid_engine::{Scope, Strategy};
 
 use super::Finding;
 use super::case::Case;
@@ -178,7 +178,8 @@ fn threads_without_places(case: &Case<'_>) -> Option<Finding> {
         "KMP_AFFINITY",
     ];
     let told = places.iter().any(set)
-        || binding(case).is_some_and(|b| b.instance == berth_placement::binding::Instance::Env);
+        || binding(case)
+            .is_some_and(|b| b.instance == berth_placement::request::grid_engine::Instance::Env);
     let hybrid = threads > 1 || (threads == 0 && case.cpus_per_task() > 1);
     (hybrid && !told).then(|| {
         Finding::warning(

@@ -3,9 +3,9 @@
 
 use std::io::Write;
 
-use berth_placement::available::{Available, Owned};
-use berth_placement::chosen::places;
-use berth_placement::rule::Chosen;
+use berth_placement::answer::cores::places;
+use berth_placement::answer::rule::Chosen;
+use berth_placement::owned::{Available, Owned};
 use berth_placement::{CpuSet, Host, Level, Mode, Order, Plan, PuTable, Request, Rule};
 
 use super::request::request;

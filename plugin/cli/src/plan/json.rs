@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use berth_placement::chosen::places;
+use berth_placement::answer::cores::places;
 use berth_placement::{CpuSet, Host};
 use serde::{Serialize, Serializer};
 

@@ -68,7 +68,7 @@ fn pictures<'a>(args: &PlanArgs, on: &'a Host, step: &Step) -> Result<Vec<Pictur
         .ok_or("the machine is not known, so there is nothing to draw")?;
     let one = request(args, on, 1)?;
     let table = berth_placement::PuTable::new(on, one.rules.fixes);
-    let owned = berth_placement::available::Available::of(&one, on, &table).cpus;
+    let owned = berth_placement::owned::Available::of(&one, on, &table).cpus;
     let several = step.node_count() > 1;
     let nodes = (0..).zip(step.tasks_by_node());
     Ok(nodes

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use berth_discover::{Discovered, Source, discover};
 use berth_placement::{
     Allocation, CoreIdx, CoreSpec, CpuSet, Fixes, Host, Level, Occupied, PuTable, Request, Rules,
-    SocketKind, binding::Strategy,
+    SocketKind, request::grid_engine::Strategy,
 };
 
 use crate::Failure;

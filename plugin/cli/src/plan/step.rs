@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use berth_placement::across::TaskPlace;
-use berth_placement::available::Available;
+use berth_placement::controller::layout::TaskPlace;
+use berth_placement::owned::Available;
 use berth_placement::{Across, AcrossHosts, Host, Plan, PuTable, Refusal, Request, TaskPlan, plan};
 
 use super::request::request;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use berth_placement::binding::Instance;
-use berth_placement::chosen::places;
+use berth_placement::answer::cores::places;
+use berth_placement::request::grid_engine::Instance;
 use berth_placement::{Host, Plan};
 
 use super::step::Step;

@@ -1,0 +1,240 @@
+//! Why a step cannot run as asked. Each text says what was asked, what was
+//! found, what to do; srun prints it.
+
+use std::fmt;
+
+use crate::answer::memory::MemoryRefusal;
+use crate::request::cpu_bind::Mode;
+use crate::sets::bounded::shown;
+use crate::sets::cpuset::CpuSet;
+use crate::sets::ids::LocalId;
+use crate::sets::limits::REPEATED_VALUE;
+use crate::strategy::level::walk::NoPlace;
+
+/// A refused request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// A list names CPUs that the step does not own.
+    Outside {
+        /// Option value as asked.
+        asked: Mode,
+        /// The CPUs named that are not the step's.
+        outside: CpuSet,
+        /// The step's CPUs.
+        own: CpuSet,
+    },
+    /// A mode that numbers the whole host, on a part of one.
+    NeedsWholeHost {
+        /// Option value as asked.
+        asked: Mode,
+        /// The step's CPUs.
+        own: CpuSet,
+    },
+    /// A memory domain that is not there.
+    NoSuchDomain {
+        /// Number asked for.
+        asked: u32,
+        /// Numbers there are, as a list.
+        found: String,
+    },
+    /// Memory domains asked for where the machine tree is unknown.
+    DomainsUnknown,
+    /// The allocation has no CPU of this host.
+    NothingOwned,
+    /// Tasks do not fit.
+    NoPlace {
+        /// Why.
+        why: NoPlace,
+        /// Tasks on this host.
+        tasks: u32,
+        /// CPUs per task.
+        cpus_per_task: u32,
+        /// `--threads-per-core`, or what a hint made of it.
+        threads_per_core: Option<u32>,
+        /// The step's CPUs.
+        own: CpuSet,
+    },
+    /// `--binding` beside a list of its own.
+    BindingBesideList {
+        /// The `--binding` value.
+        binding: String,
+        /// The `--cpu-bind` value.
+        list: Mode,
+    },
+    /// A `--binding` that cannot be had, where that is an error.
+    BindingFailed(String),
+    /// A task that would get no CPU: a zero mask in a list.
+    EmptyMask(LocalId),
+    /// A `--mem-bind` that cannot be served.
+    Memory(MemoryRefusal),
+    /// The launch request has no task for this host.
+    NoTasks,
+}
+
+/// Which of slurmd's error numbers a refusal is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusalKind {
+    /// `ESLURMD_CPU_BIND_ERROR`.
+    Bind,
+    /// `ESLURMD_CPU_LAYOUT_ERROR`.
+    Layout,
+}
+
+impl Refusal {
+    /// The error number's kind.
+    #[must_use]
+    pub fn kind(&self) -> RefusalKind {
+        match self {
+            Self::NoPlace { .. } | Self::NothingOwned | Self::NoTasks => RefusalKind::Layout,
+            _ => RefusalKind::Bind,
+        }
+    }
+
+    pub(crate) fn outside(asked: &Mode, named: &CpuSet, own: &CpuSet) -> Self {
+        Self::Outside {
+            asked: asked.clone(),
+            outside: named.difference(own),
+            own: own.clone(),
+        }
+    }
+}
+
+/// A value as a refusal repeats it: the text must fit a terminal, not a file.
+pub(crate) fn short(value: impl fmt::Display) -> String {
+    shown(REPEATED_VALUE, value)
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Outside {
+                asked,
+                outside,
+                own,
+            } => {
+                let asked = short(asked);
+                let cpus = if outside.count() == 1 { "CPU" } else { "CPUs" };
+                let (outside, own) = (short(outside), short(own));
+                write!(
+                    f,
+                    "--cpu-bind={asked} names {cpus} {outside}; this step's CPUs here are {own}; \
+                     name only those, or let --cpu-bind=cores choose"
+                )
+            }
+            Self::NeedsWholeHost { asked, own } => write!(
+                f,
+                "--cpu-bind={} counts over the whole node; this step has only CPUs {own} of it; \
+                 add --exclusive, or use --cpu-bind=cores or ldoms",
+                short(asked)
+            ),
+            Self::NoSuchDomain { asked, found } => write!(
+                f,
+                "--cpu-bind asks for NUMA node {asked}; here there are NUMA nodes {found}; name one of those"
+            ),
+            Self::DomainsUnknown => f.write_str(
+                "--cpu-bind asks for NUMA nodes; berth does not know this node's (its machine \
+                 file is missing); use --cpu-bind=sockets, and tell the administrator to run \
+                 `berth discover`",
+            ),
+            Self::NothingOwned => f.write_str(
+                "this step owns no CPU of this node; slurmctld and slurmd disagree about the \
+                 node: the administrator should compare `slurmd -C` with slurm.conf",
+            ),
+            Self::NoPlace {
+                why,
+                tasks,
+                cpus_per_task,
+                threads_per_core,
+                own,
+            } => no_place(f, *why, *tasks, *cpus_per_task, *threads_per_core, own),
+            Self::BindingBesideList { binding, list } => write!(
+                f,
+                "--binding={binding} and --cpu-bind={} both choose the CPUs; drop one of them",
+                short(list)
+            ),
+            Self::BindingFailed(text) => f.write_str(text),
+            Self::EmptyMask(task) => write!(
+                f,
+                "--cpu-bind gives task {task} on this node an empty mask; every task needs a CPU"
+            ),
+            Self::Memory(why) => why.fmt(f),
+            Self::NoTasks => {
+                f.write_str("the launch request has no task for this node; nothing can be bound")
+            }
+        }
+    }
+}
+
+fn no_place(
+    f: &mut fmt::Formatter<'_>,
+    why: NoPlace,
+    tasks: u32,
+    cpus_per_task: u32,
+    threads_per_core: Option<u32>,
+    own: &CpuSet,
+) -> fmt::Result {
+    let count = own.count();
+    match why {
+        NoPlace::TooManyTasks => write!(
+            f,
+            "{tasks} tasks asked for a CPU each; this step has {count} here ({own}); \
+             use fewer tasks or --overcommit"
+        ),
+        NoPlace::ThreadsPerCore { needed } => write!(
+            f,
+            "a task of {cpus_per_task} CPUs with {} thread(s) of each core needs {needed} CPUs; \
+             this step has {count} here ({own}); use a smaller -c or more threads per core",
+            threads_per_core.unwrap_or(1)
+        ),
+        NoPlace::Stuck => write!(
+            f,
+            "{tasks} tasks of {cpus_per_task} CPUs cannot be placed on CPUs {own} within the \
+             limits given (--threads-per-core, --ntasks-per-core, --ntasks-per-socket); \
+             loosen one of them, use a smaller -c, or --overcommit"
+        ),
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+impl From<MemoryRefusal> for Refusal {
+    fn from(why: MemoryRefusal) -> Self {
+        Self::Memory(why)
+    }
+}
+
+/// Something the user should know although the step runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// The step has fewer CPUs than tasks × `-c`.
+    CpusPerTaskShrunk {
+        /// Asked for.
+        asked: u32,
+        /// Given.
+        given: u32,
+        /// Tasks on this host.
+        tasks: u32,
+        /// CPUs of the step.
+        own: u32,
+    },
+    /// A `--binding` that could not be had: the whole text.
+    NotBound(String),
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CpusPerTaskShrunk {
+                asked,
+                given,
+                tasks,
+                own,
+            } => write!(
+                f,
+                "{tasks} tasks × {asked} CPUs asked, {own} CPUs here: each task gets {given}; \
+                 use fewer tasks or a smaller -c"
+            ),
+            Self::NotBound(text) => f.write_str(text),
+        }
+    }
+}

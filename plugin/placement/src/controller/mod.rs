@@ -1,0 +1,3 @@
+//! What slurmctld decides before a node is asked.
+
+pub mod layout;

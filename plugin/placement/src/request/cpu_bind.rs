@@ -1,0 +1,287 @@
+//! `--cpu-bind`: the level or the explicit list a step asks for.
+//! In: srun's spelling (the legacy `--cpu_bind` has the same values). Out: `CpuBind`.
+//! Pure; lists are read only here.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::sets::cpuset::CpuSet;
+use crate::sets::cpuset_text::parse_number;
+use crate::sets::error::TextError;
+use crate::sets::ids::CpuId;
+use crate::sets::limits::MAX_CPUS;
+use crate::sets::list::List;
+
+/// Kind of object a task is bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Hardware threads.
+    Threads,
+    /// Cores.
+    Cores,
+    /// What Slurm calls a socket.
+    Sockets,
+    /// Memory locality domains (NUMA nodes).
+    Ldoms,
+}
+
+/// A binding spelled out instead of a level.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// `none`.
+    Free,
+    /// `rank`: one CPU a task in local-id order (22.05 to 24.05).
+    Rank,
+    /// `map_cpu`: one CPU a task; the list wraps.
+    MapCpu(List<CpuId>),
+    /// `mask_cpu`: one mask a task; the list wraps.
+    MaskCpu(List<CpuSet>),
+    /// `rank_ldom`: one domain a task in local-id order.
+    RankLdom,
+    /// `map_ldom`: one domain a task; the list wraps.
+    MapLdom(List<u32>),
+    /// `mask_ldom`: a set of domains a task; the list wraps.
+    MaskLdom(List<CpuSet>),
+}
+
+/// The whole option. A mode wins over a level.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CpuBind {
+    /// `threads`, `cores`, `sockets`, `ldoms`.
+    pub level: Option<Level>,
+    /// An explicit binding.
+    pub mode: Option<Mode>,
+    /// `one_thread`, and what `--hint=nomultithread` becomes.
+    pub one_thread: bool,
+    /// `verbose`.
+    pub verbose: bool,
+}
+
+impl FromStr for CpuBind {
+    type Err = TextError;
+
+    /// Source: `slurm_verify_cpu_bind`. A comma before something that is no
+    /// number starts the next word; levels replace levels, modes replace modes.
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let mut bind = Self::default();
+        for word in words(text) {
+            bind.take(word)?;
+        }
+        Ok(bind)
+    }
+}
+
+impl CpuBind {
+    fn take(&mut self, word: &str) -> Result<(), TextError> {
+        let lower = word.to_ascii_lowercase();
+        if let Some((name, list)) = lower.split_once([':', '=']) {
+            self.mode = Some(Mode::read(name, list).ok_or_else(|| unknown(word))??);
+            return Ok(());
+        }
+        match lower.as_str() {
+            "q" | "quiet" => self.verbose = false,
+            "v" | "verbose" => self.verbose = true,
+            "one_thread" => self.one_thread = true,
+            "no" | "none" => self.mode = Some(Mode::Free),
+            "rank" => self.mode = Some(Mode::Rank),
+            "rank_ldom" => self.mode = Some(Mode::RankLdom),
+            "thread" | "threads" => self.level = Some(Level::Threads),
+            "core" | "cores" => self.level = Some(Level::Cores),
+            "socket" | "sockets" => self.level = Some(Level::Sockets),
+            "ldom" | "ldoms" => self.level = Some(Level::Ldoms),
+            _ => return Err(unknown(word)),
+        }
+        Ok(())
+    }
+}
+
+impl Mode {
+    /// A mode with a list; `None` for a name that takes none.
+    ///
+    /// # Errors
+    /// [`TextError`] inside for a list that is empty or wrong.
+    #[must_use]
+    pub fn read(name: &str, list: &str) -> Option<Result<Self, TextError>> {
+        Self::read_within(name, list, MAX_CPUS)
+    }
+
+    /// The same for a node: a mask with a CPU from `width` on is refused before memory is taken
+    /// for it. Numbers need no such bound.
+    ///
+    /// # Errors
+    /// [`TextError`] inside for a list that is empty or wrong.
+    #[must_use]
+    pub fn read_within(name: &str, list: &str, width: u32) -> Option<Result<Self, TextError>> {
+        let number = |text: &str| parse_id(text).filter(|id| *id < MAX_CPUS);
+        let mask = |text: &str| CpuSet::from_hex_within(text, width).ok();
+        let masks = |what: &str| {
+            let what = match width {
+                MAX_CPUS => what.into(),
+                _ => format!("{what}, with CPUs below {width} on this node"),
+            };
+            List::read(list, &what, mask)
+        };
+        Some(match name {
+            "map_cpu" | "mapcpu" => List::read(list, "CPU numbers such as 0,2 or 1*4", number)
+                .map(|ids| Self::MapCpu(ids.map(|id| CpuId(*id)))),
+            "mask_cpu" | "maskcpu" => {
+                masks("CPU masks such as 0x1,0xc or 0x3*4").map(Self::MaskCpu)
+            }
+            "map_ldom" | "mapldom" => {
+                List::read(list, "NUMA node numbers such as 0,2 or 1*4", number).map(Self::MapLdom)
+            }
+            "mask_ldom" | "maskldom" => {
+                masks("NUMA node masks such as 0x1,0x6 or 0x3*4").map(Self::MaskLdom)
+            }
+            _ => return None,
+        })
+    }
+
+    /// The word users know it by.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Free => "none",
+            Self::Rank => "rank",
+            Self::MapCpu(_) => "map_cpu",
+            Self::MaskCpu(_) => "mask_cpu",
+            Self::RankLdom => "rank_ldom",
+            Self::MapLdom(_) => "map_ldom",
+            Self::MaskLdom(_) => "mask_ldom",
+        }
+    }
+}
+
+/// Splits at `;`, and at `,` unless a value of the list before it follows.
+pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text).filter(|text| !text.is_empty());
+    std::iter::from_fn(move || {
+        let here = rest?;
+        let cut = here.char_indices().find(|&(at, letter)| {
+            letter == ';' || (letter == ',' && !starts_value(&here[at + 1..]))
+        });
+        let (word, after) =
+            cut.map_or((here, None), |(at, _)| (&here[..at], Some(&here[at + 1..])));
+        rest = after;
+        Some(word)
+    })
+}
+
+/// Whether a list goes on here: a number or a hexadecimal mask, not a word.
+/// Source: `_isvalue`.
+fn starts_value(text: &str) -> bool {
+    let digits = text.bytes().take_while(u8::is_ascii_hexdigit).count();
+    text.starts_with(|letter: char| letter.is_ascii_digit())
+        || (digits > 0 && matches!(text.as_bytes().get(digits), None | Some(b',' | b';' | b'*')))
+}
+
+/// Decimal, or hexadecimal with `0x` as slurmstepd takes it (`get_cpuset`).
+pub(crate) fn parse_id(text: &str) -> Option<u32> {
+    match text.strip_prefix("0x") {
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+            u32::from_str_radix(digits, 16).ok()
+        }
+        Some(_) => None,
+        None => parse_number(text),
+    }
+}
+
+fn unknown(word: &str) -> TextError {
+    TextError::new(
+        word,
+        "a --cpu-bind value: quiet, verbose, none, rank, map_cpu:LIST, mask_cpu:LIST, rank_ldom, \
+         map_ldom:LIST, mask_ldom:LIST, sockets, cores, threads, ldoms",
+    )
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Threads => "threads",
+            Self::Cores => "cores",
+            Self::Sockets => "sockets",
+            Self::Ldoms => "ldoms",
+        })
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())?;
+        if matches!(self, Self::Free | Self::Rank | Self::RankLdom) {
+            return Ok(());
+        }
+        f.write_str(":")?;
+        match self {
+            Self::Free | Self::Rank | Self::RankLdom => Ok(()),
+            Self::MapCpu(ids) => ids.write(f, |id, f| write!(f, "{id}")),
+            Self::MapLdom(ids) => ids.write(f, |id, f| write!(f, "{id}")),
+            Self::MaskCpu(masks) | Self::MaskLdom(masks) => masks.write(f, |mask, mut f| {
+                f.write_str("0x")?;
+                mask.write_short(&mut f)
+            }),
+        }
+    }
+}
+
+impl fmt::Display for CpuBind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.mode, self.level) {
+            (Some(mode), _) => write!(f, "{mode}")?,
+            (None, Some(level)) => write!(f, "{level}")?,
+            (None, None) => f.write_str("auto")?,
+        }
+        if self.one_thread {
+            f.write_str(",one_thread")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> String {
+        text.parse::<CpuBind>().unwrap().to_string()
+    }
+
+    #[test]
+    fn sruns_spellings() {
+        for (text, means) in [
+            ("cores", "cores"),
+            ("verbose,Threads", "threads"),
+            ("socket,core", "cores"),
+            ("none", "none"),
+            ("cores,none", "none"),
+            ("map_cpu:0,2,4", "map_cpu:0,2,4"),
+            ("v,map_cpu=1*3,cores", "map_cpu:1*3"),
+            ("mask_cpu:0x3,c,verbose", "mask_cpu:0x3,0xc"),
+            ("mask_cpu:ff,f0*2;quiet", "mask_cpu:0xff,0xf0*2"),
+            ("map_ldom:1,0", "map_ldom:1,0"),
+            ("one_thread,threads", "threads,one_thread"),
+        ] {
+            assert_eq!(read(text), means, "{text}");
+        }
+        assert!("v,cores".parse::<CpuBind>().unwrap().verbose);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in [
+            "core,",
+            "map_cpu:",
+            "map_cpu:x",
+            "map_cpu:-1",
+            "map_cpu:0-3",
+            "mask_cpu:0xg",
+            "map_cpu:1*0",
+            "map_cpu:1*99999999",
+            "what",
+            "cores:1",
+            "map_cpu:99999",
+        ] {
+            assert!(text.parse::<CpuBind>().is_err(), "{text:?} was taken");
+        }
+    }
+}

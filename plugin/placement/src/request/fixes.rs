@@ -1,0 +1,230 @@
+//! The named fixes: where berth's default differs from task/affinity, on purpose.
+//! Each is switched by itself (`fixes=+name,-name`); `compat=affinity` is none of them.
+//! Pure data; the rules themselves ask `Fixes::has` where they apply.
+
+use std::fmt;
+
+use crate::sets::error::TextError;
+
+/// One difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Fix {
+    /// Tasks bound to cores never share one while there is room.
+    SmtNeighbours = 1,
+    /// Full cyclic over cores takes cores that no earlier task has.
+    FcyclicCores = 1 << 1,
+    /// Cyclic and fcyclic obey `--ntasks-per-socket`.
+    SocketLimit = 1 << 2,
+    /// The limits count a task on every core and socket it touches.
+    CountTouched = 1 << 3,
+    /// `ldoms` stays inside the allocation.
+    LdomsInside = 1 << 4,
+    /// Lists are checked also where cores are specialised.
+    SpecLists = 1 << 5,
+    /// Sockets of uneven machines are the real ones.
+    RealSockets = 1 << 6,
+    /// Machines with holes in their numbering get hwloc's numbers.
+    HoleNumbers = 1 << 7,
+    /// A NUMA node that is not there is refused.
+    MissingLdom = 1 << 8,
+    /// The third level of `-m` works.
+    ThirdLevel = 1 << 9,
+    /// A `-c` that had to shrink is said.
+    SayShrunk = 1 << 10,
+    /// The bind type is clean where `--overcommit` gives up placing.
+    CleanType = 1 << 11,
+    /// A zero mask in a list is refused.
+    EmptyMask = 1 << 12,
+    /// A step left without a CPU is refused, not bound to none.
+    NoCpuLeft = 1 << 13,
+    /// The masks of an outer step are no wish of an inner one.
+    InheritedMask = 1 << 14,
+}
+
+/// Name and what is fixed, in one line.
+const TABLE: [(Fix, &str, &str); 15] = [
+    (
+        Fix::SmtNeighbours,
+        "smt-neighbours",
+        "tasks bound to cores never share a core while there is room (three and more threads a core)",
+    ),
+    (
+        Fix::FcyclicCores,
+        "fcyclic-cores",
+        "fcyclic with cores gives each task cores of its own while there is room",
+    ),
+    (
+        Fix::SocketLimit,
+        "socket-limit",
+        "--ntasks-per-socket holds for cyclic and fcyclic too",
+    ),
+    (
+        Fix::CountTouched,
+        "count-touched",
+        "--ntasks-per-core and -socket count a task on all it touches, not on its last one",
+    ),
+    (
+        Fix::LdomsInside,
+        "ldoms-inside",
+        "--cpu-bind=ldoms stays inside the step's CPUs",
+    ),
+    (
+        Fix::SpecLists,
+        "spec-lists",
+        "CPU lists are checked also for jobs with --core-spec or --thread-spec",
+    ),
+    (
+        Fix::RealSockets,
+        "real-sockets",
+        "sockets of uneven machines are the real ones, not equal parts",
+    ),
+    (
+        Fix::HoleNumbers,
+        "hole-numbers",
+        "on machines with holes in the numbering each core has its own CPUs",
+    ),
+    (
+        Fix::MissingLdom,
+        "missing-ldom",
+        "a NUMA node that is not there is refused, not wrapped",
+    ),
+    (
+        Fix::ThirdLevel,
+        "third-level",
+        "the third level of -m orders the hardware threads of a socket",
+    ),
+    (
+        Fix::SayShrunk,
+        "say-shrunk",
+        "a -c that had to shrink is said",
+    ),
+    (
+        Fix::CleanType,
+        "clean-type",
+        "the bind type loses its level where --overcommit gives up placing",
+    ),
+    (
+        Fix::EmptyMask,
+        "empty-mask",
+        "a zero mask in a list is refused, and does not mean all of the step's CPUs",
+    ),
+    (
+        Fix::NoCpuLeft,
+        "no-cpu-left",
+        "where --thread-spec leaves no CPU, no task is handed an empty mask",
+    ),
+    (
+        Fix::InheritedMask,
+        "inherited-mask",
+        "an srun inside a step is not bound to that step's masks, which nobody wrote",
+    ),
+];
+
+impl Fix {
+    /// Every fix with its name and what it is about.
+    pub fn table() -> impl Iterator<Item = (Self, &'static str, &'static str)> {
+        TABLE.into_iter()
+    }
+
+    /// Its name in settings and options.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        let entry = TABLE.iter().find(|(fix, _, _)| *fix == self);
+        entry.map_or("", |(_, name, _)| *name)
+    }
+}
+
+/// A set of fixes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Fixes(u16);
+
+impl Default for Fixes {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
+impl Fixes {
+    /// berth's default.
+    pub const ALL: Self = Self((1 << TABLE.len()) - 1);
+    /// task/affinity, also where it is wrong.
+    pub const NONE: Self = Self(0);
+
+    /// Whether a fix is on.
+    #[must_use]
+    pub fn has(self, fix: Fix) -> bool {
+        self.0 & fix as u16 != 0
+    }
+
+    /// The same with one fix on or off.
+    #[must_use]
+    pub fn with(self, fix: Fix, on: bool) -> Self {
+        let bit = fix as u16;
+        Self(if on { self.0 | bit } else { self.0 & !bit })
+    }
+
+    /// Applies `all`, `none`, or a list of `+name` and `-name` to a set.
+    ///
+    /// # Errors
+    /// [`TextError`] for a word without its sign or an unknown name.
+    pub fn apply(self, words: &str) -> Result<Self, TextError> {
+        match words {
+            "" => return Ok(self),
+            "all" => return Ok(Self::ALL),
+            "none" => return Ok(Self::NONE),
+            _ => {}
+        }
+        words.split(',').try_fold(self, |set, word| {
+            let found = word.split_at_checked(1).and_then(|(sign, name)| {
+                let (fix, _, _) = TABLE.iter().find(|(_, known, _)| *known == name)?;
+                ["+", "-"]
+                    .contains(&sign)
+                    .then(|| set.with(*fix, sign == "+"))
+            });
+            found.ok_or_else(|| {
+                let names: Vec<_> = TABLE.iter().map(|(_, name, _)| *name).collect();
+                let wanted = format!(
+                    "all, none, or +NAME or -NAME with one of {}",
+                    names.join(", ")
+                );
+                TextError::new(word, &wanted)
+            })
+        })
+    }
+}
+
+impl fmt::Debug for Fixes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let on = TABLE.iter().filter(|(fix, _, _)| self.has(*fix));
+        f.debug_set().entries(on.map(|(_, name, _)| name)).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_switch_one_by_one() {
+        let one = Fixes::NONE.apply("+third-level").unwrap();
+        assert!(one.has(Fix::ThirdLevel) && !one.has(Fix::SpecLists));
+        let all_but = Fixes::ALL.apply("-third-level,-say-shrunk").unwrap();
+        assert!(!all_but.has(Fix::ThirdLevel) && !all_but.has(Fix::SayShrunk));
+        assert!(all_but.has(Fix::SmtNeighbours));
+        assert_eq!(Fixes::NONE.apply("all").unwrap(), Fixes::ALL);
+        assert_eq!(Fixes::ALL.apply("none").unwrap(), Fixes::NONE);
+        for wrong in ["third-level", "+", "+no-such", "all,-third-level", ","] {
+            assert!(Fixes::ALL.apply(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_table_has_every_fix_once() {
+        let all = Fix::table().fold(Fixes::NONE, |set, (fix, _, _)| {
+            assert!(!set.has(fix), "{} twice", fix.name());
+            set.with(fix, true)
+        });
+        assert_eq!(all, Fixes::ALL);
+    }
+}

@@ -1,0 +1,332 @@
+//! Grammar of Grid Engine's core binding:
+//! `--binding=[set:|env:|pe:][task:|host:][strict:]STRATEGY`.
+//! In: what the user typed. Out: `Binding`, or the offending part marked. Pure.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::str::FromStr;
+
+use crate::sets::cpuset_text::parse_number;
+use crate::sets::limits::MAX_CORES;
+
+/// Longer texts are refused before they are looked at.
+pub use crate::sets::limits::BINDING_BYTES as MAX_LENGTH;
+
+/// The grammar in two lines, for errors and help.
+pub const GRAMMAR: &str = "\
+--binding=[set:|env:|pe:][task:|host:][strict:]STRATEGY, with STRATEGY one of none,
+linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE], explicit:SOCKET,CORE[:SOCKET,CORE…]";
+
+/// Who applies the binding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Instance {
+    /// We do, with the kernel.
+    #[default]
+    Set,
+    /// The job does, from its environment.
+    Env,
+    /// The parallel environment does, from a host file.
+    Pe,
+}
+
+/// Whom an amount is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// Each task gets its own cores.
+    #[default]
+    Task,
+    /// All tasks of the step on the host share one set (Grid Engine's meaning).
+    Host,
+}
+
+/// A core by logical numbers: the second core of the first socket is `0,1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// Socket, from 0.
+    pub socket: u32,
+    /// Core within the socket, from 0.
+    pub core: u32,
+}
+
+/// How cores are chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// No binding by `--binding`; Slurm's own options hold.
+    None,
+    /// Successive cores.
+    Linear {
+        /// Cores.
+        amount: u32,
+        /// First core, if given.
+        start: Option<Place>,
+    },
+    /// Cores at a distance.
+    Striding {
+        /// Cores.
+        amount: u32,
+        /// Distance; 1 is neighbours.
+        step: u32,
+        /// First core, if given.
+        start: Option<Place>,
+    },
+    /// Exactly these.
+    Explicit(Vec<Place>),
+}
+
+/// A whole `--binding`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    /// Who applies it.
+    pub instance: Instance,
+    /// Whom amounts are for.
+    pub scope: Scope,
+    /// A binding that cannot be had is an error.
+    pub strict: bool,
+    /// How cores are chosen.
+    pub strategy: Strategy,
+}
+
+/// A wrong `--binding`, with the place where it is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BindingError {
+    text: String,
+    at: usize,
+    what: String,
+}
+
+impl FromStr for Binding {
+    type Err = BindingError;
+
+    fn from_str(text: &str) -> Result<Self, BindingError> {
+        if text.len() > MAX_LENGTH {
+            return Err(BindingError {
+                text: String::new(),
+                at: 0,
+                what: format!("longer than {MAX_LENGTH} bytes"),
+            });
+        }
+        Reader { text, at: 0 }.binding()
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn binding(mut self) -> Result<Binding, BindingError> {
+        let mut instance = Instance::Set;
+        for (word, kind) in [
+            ("set", Instance::Set),
+            ("env", Instance::Env),
+            ("pe", Instance::Pe),
+        ] {
+            // Grid Engine wrote a blank; a comma survives shells and job files.
+            if self.take(word, &[':', ' ', ',']) {
+                instance = kind;
+                break;
+            }
+        }
+        let mut scope = Scope::Task;
+        if self.take("host", &[':']) {
+            scope = Scope::Host;
+        } else {
+            self.take("task", &[':']);
+        }
+        let strict = self.take("strict", &[':']);
+        let strategy = self.strategy()?;
+        Ok(Binding {
+            instance,
+            scope,
+            strict,
+            strategy,
+        })
+    }
+
+    fn strategy(&mut self) -> Result<Strategy, BindingError> {
+        let name_at = self.at;
+        let name = self.until(&[':']);
+        let strategy = match name.to_ascii_lowercase().as_str() {
+            "none" => Strategy::None,
+            "linear" => Strategy::Linear {
+                amount: self.number("an amount of cores")?,
+                start: self.start()?,
+            },
+            "striding" => Strategy::Striding {
+                amount: self.number("an amount of cores")?,
+                step: self.number("a step")?,
+                start: self.start()?,
+            },
+            "explicit" => Strategy::Explicit(self.places()?),
+            _ => {
+                self.at = name_at;
+                return Err(self.error("a strategy (none, linear, striding, explicit)"));
+            }
+        };
+        if self.at < self.text.len() {
+            return Err(self.error("the end"));
+        }
+        Ok(strategy)
+    }
+
+    fn start(&mut self) -> Result<Option<Place>, BindingError> {
+        if self.at >= self.text.len() {
+            return Ok(None);
+        }
+        self.skip(':')?;
+        self.place().map(Some)
+    }
+
+    fn places(&mut self) -> Result<Vec<Place>, BindingError> {
+        let mut places = Vec::new();
+        // A list of 8 KiB names 2,000 cores: comparing each with each takes too long.
+        let mut named = HashSet::new();
+        self.skip(':')?;
+        loop {
+            let at = self.at;
+            let place = self.place()?;
+            if !named.insert(place) {
+                self.at = at;
+                return Err(self.error("a core not named before"));
+            }
+            places.push(place);
+            if self.at >= self.text.len() {
+                return Ok(places);
+            }
+            if self.skip(';').is_err() {
+                self.skip(':')?;
+            }
+        }
+    }
+
+    fn place(&mut self) -> Result<Place, BindingError> {
+        let socket = self.digits("a socket number")?;
+        self.skip(',')?;
+        let core = self.digits("a core number")?;
+        Ok(Place { socket, core })
+    }
+
+    /// A number of at least 1 after a colon.
+    fn number(&mut self, what: &str) -> Result<u32, BindingError> {
+        self.skip(':')
+            .map_err(|_| self.error(&format!("':' and {what}")))?;
+        let at = self.at;
+        match self.digits(what)? {
+            0 => {
+                self.at = at;
+                Err(self.error(&format!("{what} of at least 1")))
+            }
+            number => Ok(number),
+        }
+    }
+
+    fn digits(&mut self, what: &str) -> Result<u32, BindingError> {
+        let at = self.at;
+        let text = self.rest();
+        let end = text
+            .find(|letter: char| !letter.is_ascii_digit())
+            .unwrap_or(text.len());
+        let number = parse_number(&text[..end]).filter(|number| *number <= MAX_CORES);
+        self.at += end;
+        number.ok_or_else(|| {
+            self.at = at;
+            self.error(&format!("{what} (0 to {MAX_CORES})"))
+        })
+    }
+
+    fn rest(&self) -> &'a str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    fn until(&mut self, ends: &[char]) -> &'a str {
+        let rest = self.rest();
+        let word = &rest[..rest.find(ends).unwrap_or(rest.len())];
+        self.at += word.len();
+        word
+    }
+
+    /// Takes `word` and one of the separators behind it.
+    fn take(&mut self, word: &str, separators: &[char]) -> bool {
+        let rest = self.rest();
+        let head = rest.get(..word.len()).unwrap_or_default();
+        let next = rest.get(word.len()..).and_then(|tail| tail.chars().next());
+        let here = head.eq_ignore_ascii_case(word) && next.is_some_and(|c| separators.contains(&c));
+        if here {
+            self.at += word.len() + 1;
+        }
+        here
+    }
+
+    fn skip(&mut self, letter: char) -> Result<(), BindingError> {
+        if self.rest().starts_with(letter) {
+            self.at += letter.len_utf8();
+            return Ok(());
+        }
+        Err(self.error(&format!("'{letter}'")))
+    }
+
+    fn error(&self, expected: &str) -> BindingError {
+        BindingError {
+            text: self.text.into(),
+            at: self.at,
+            what: format!("expected {expected} here"),
+        }
+    }
+}
+
+impl fmt::Display for BindingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "--binding: {}", self.what)?;
+        if !self.text.is_empty() {
+            // A window around the place: the text may be long, and carry anything.
+            let from = self.text[..self.at].chars().count().saturating_sub(40);
+            let shown = self.text.chars().skip(from).take(72);
+            let shown: String = shown
+                .map(|c| if c.is_control() { '?' } else { c })
+                .collect();
+            let column = self.text[..self.at].chars().count() - from;
+            writeln!(f, "  {shown}\n  {:column$}^", "")?;
+        }
+        f.write_str(GRAMMAR)
+    }
+}
+
+impl std::error::Error for BindingError {}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}", self.socket, self.core)
+    }
+}
+
+impl fmt::Display for Binding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.instance {
+            Instance::Set => "",
+            Instance::Env => "env:",
+            Instance::Pe => "pe:",
+        })?;
+        f.write_str(match self.scope {
+            Scope::Task => "",
+            Scope::Host => "host:",
+        })?;
+        f.write_str(if self.strict { "strict:" } else { "" })?;
+        let start = |start: &Option<Place>| start.map(|at| format!(":{at}")).unwrap_or_default();
+        match &self.strategy {
+            Strategy::None => f.write_str("none"),
+            Strategy::Linear { amount, start: at } => write!(f, "linear:{amount}{}", start(at)),
+            Strategy::Striding {
+                amount,
+                step,
+                start: at,
+            } => {
+                write!(f, "striding:{amount}:{step}{}", start(at))
+            }
+            Strategy::Explicit(places) => {
+                let places: Vec<_> = places.iter().map(ToString::to_string).collect();
+                write!(f, "explicit:{}", places.join(":"))
+            }
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! `--mem-bind`: which NUMA nodes a task's memory comes from.
+//! In: srun's spelling (the legacy `--mem_bind` has the same values). Out: `MemBind`.
+//! Pure; lists are read only here.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::request::cpu_bind::{parse_id, words};
+use crate::sets::error::TextError;
+use crate::sets::ids::NumaId;
+use crate::sets::limits::{LEAST_MASK_WIDTH, MAX_CPUS};
+use crate::sets::list::List;
+use crate::sets::nodeset::NodeSet;
+
+/// Where a task's memory comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemPolicy {
+    /// `rank`: the NUMA node whose number is the task's local id.
+    Rank,
+    /// `local`: the NUMA nodes of the CPUs that the task may run on.
+    Local,
+    /// `map_mem`: one node a task; the list wraps.
+    Map(List<NumaId>),
+    /// `mask_mem`: a set of nodes a task; the list wraps.
+    Mask(List<NodeSet>),
+}
+
+/// The whole option.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemBind {
+    /// `None` leaves memory alone: nothing asked, or `none`.
+    pub policy: Option<MemPolicy>,
+    /// `prefer`: the lowest node first, others when it is full.
+    pub prefer: bool,
+    /// `verbose`.
+    pub verbose: bool,
+    /// `sort`: slurmd's own affair (Intel KNL); it binds nothing.
+    pub sort: bool,
+}
+
+impl FromStr for MemBind {
+    type Err = TextError;
+
+    /// Source: `slurm_verify_mem_bind`. Words as in `--cpu-bind`; policies replace policies.
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let mut bind = Self::default();
+        for word in words(text) {
+            bind.take(word)?;
+        }
+        Ok(bind)
+    }
+}
+
+impl MemBind {
+    fn take(&mut self, word: &str) -> Result<(), TextError> {
+        let lower = word.to_ascii_lowercase();
+        if let Some((name, list)) = lower.split_once([':', '=']) {
+            let policy = MemPolicy::read(name, list).ok_or_else(|| unknown(word))??;
+            self.policy = Some(policy);
+            return Ok(());
+        }
+        match lower.as_str() {
+            "p" | "prefer" => self.prefer = true,
+            "q" | "quiet" => self.verbose = false,
+            "v" | "verbose" => self.verbose = true,
+            "sort" => self.sort = true,
+            "nosort" => self.sort = false,
+            "no" | "none" => self.policy = None,
+            "rank" => self.policy = Some(MemPolicy::Rank),
+            "local" => self.policy = Some(MemPolicy::Local),
+            _ => return Err(unknown(word)),
+        }
+        Ok(())
+    }
+}
+
+impl MemPolicy {
+    /// A policy with a list; `None` for a name that takes none.
+    ///
+    /// # Errors
+    /// [`TextError`] inside for a list that is empty or wrong.
+    #[must_use]
+    pub fn read(name: &str, list: &str) -> Option<Result<Self, TextError>> {
+        let node = |text: &str| parse_id(text).filter(|id| *id < MAX_CPUS).map(NumaId);
+        // Linux has at most 1024 NUMA nodes (NODES_SHIFT), as many as the narrowest CPU mask.
+        let mask = |text: &str| NodeSet::from_hex_within(text, LEAST_MASK_WIDTH).ok();
+        Some(match name {
+            "map_mem" | "mapmem" => {
+                List::read(list, "NUMA node numbers such as 0,2 or 1*4", node).map(Self::Map)
+            }
+            "mask_mem" | "maskmem" => {
+                List::read(list, "NUMA node masks such as 0x1,0x6 or 0x3*4", mask).map(Self::Mask)
+            }
+            _ => return None,
+        })
+    }
+}
+
+fn unknown(word: &str) -> TextError {
+    TextError::new(
+        word,
+        "a --mem-bind value: quiet, verbose, prefer, sort, nosort, none, rank, local, \
+         map_mem:LIST, mask_mem:LIST",
+    )
+}
+
+impl fmt::Display for MemPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Rank => f.write_str("rank"),
+            Self::Local => f.write_str("local"),
+            Self::Map(nodes) => {
+                f.write_str("map_mem:")?;
+                nodes.write(f, |node, f| write!(f, "{node}"))
+            }
+            Self::Mask(masks) => {
+                f.write_str("mask_mem:")?;
+                masks.write(f, |mask, f| f.write_str(&mask.to_hex()))
+            }
+        }
+    }
+}
+
+/// What is asked of memory, in srun's words; `verbose` and `sort` are not.
+impl fmt::Display for MemBind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.policy {
+            None => f.write_str("none"),
+            Some(policy) if self.prefer => write!(f, "prefer,{policy}"),
+            Some(policy) => policy.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sruns_spellings() {
+        for (text, means) in [
+            ("local", "local"),
+            ("LOCAL,v", "local"),
+            ("rank,none", "none"),
+            ("none,rank", "rank"),
+            ("verbose", "none"),
+            ("sort", "none"),
+            ("prefer", "none"),
+            ("p,map_mem:1,0", "prefer,map_mem:1,0"),
+            ("map_mem=0x1*2,0,prefer", "prefer,map_mem:1*2,0"),
+            ("mask_mem:0x3,c,verbose", "mask_mem:0x3,0xc"),
+            ("maskmem:1*3;q", "mask_mem:0x1*3"),
+            ("mask_mem:0x0", "mask_mem:0x0"),
+        ] {
+            assert_eq!(
+                text.parse::<MemBind>().unwrap().to_string(),
+                means,
+                "{text}"
+            );
+        }
+        let all: MemBind = "v,sort,local".parse().unwrap();
+        assert!(all.verbose && all.sort && !all.prefer);
+        let none: MemBind = "v,sort,q,nosort".parse().unwrap();
+        assert_eq!(none, MemBind::default());
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in [
+            "what",
+            "local:1",
+            "map_mem:",
+            "map_mem:x",
+            "map_mem:-1",
+            "map_mem:0-3",
+            "map_mem:99999",
+            "mask_mem:0xg",
+            "mask_mem:1*0",
+            "map_cpu:0",
+            "local,",
+        ] {
+            assert!(text.parse::<MemBind>().is_err(), "{text:?} was taken");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! What a step asks for on this host, in our own terms.
+//! Filled by the shared object from a launch request, by the command from options.
+//! Pure data; `Request::default()` is one task, one CPU, no wish.
+
+pub mod claims;
+pub mod cpu_bind;
+pub mod distribution;
+pub mod fixes;
+pub mod grid_engine;
+pub mod mem_bind;
+
+use crate::request::claims::Occupied;
+use crate::request::cpu_bind::CpuBind;
+use crate::request::distribution::Distribution;
+use crate::request::fixes::Fixes;
+use crate::request::grid_engine::Binding;
+use crate::request::mem_bind::MemBind;
+use crate::sets::cpuset::CpuSet;
+use crate::sets::ids::CoreIdx;
+
+/// One step's request on one host, with the rules it is judged by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Tasks to launch on this host.
+    pub tasks: u32,
+    /// `-c`: CPUs (hardware threads) per task, at least 1.
+    pub cpus_per_task: u32,
+    /// `--cpu-bind`, with what srun and slurmctld derived for it.
+    pub cpu_bind: CpuBind,
+    /// `-m`.
+    pub distribution: Distribution,
+    /// `--threads-per-core`: at most so many hardware threads of a core.
+    pub threads_per_core: Option<u32>,
+    /// `--ntasks-per-core`.
+    pub ntasks_per_core: Option<u32>,
+    /// `--ntasks-per-socket`.
+    pub ntasks_per_socket: Option<u32>,
+    /// `-O`: more tasks than CPUs, on purpose.
+    pub overcommit: bool,
+    /// `--core-spec` or `--thread-spec` of the job.
+    pub core_spec: CoreSpec,
+    /// Grid Engine's `--binding`; `None` also for its strategy `none`.
+    pub binding: Option<Binding>,
+    /// What others are bound to; only a `--binding` looks.
+    pub occupied: Occupied,
+    /// `--mem-bind`.
+    pub mem_bind: MemBind,
+    /// CPUs of the job on this host, where known: `--mem-bind=rank` counts by them.
+    pub job_cpus: Option<u32>,
+    /// What the step owns on this host.
+    pub allocation: Allocation,
+    /// How the site and the running Slurm want it judged.
+    pub rules: Rules,
+}
+
+impl Default for Request {
+    fn default() -> Self {
+        Self {
+            tasks: 1,
+            cpus_per_task: 1,
+            cpu_bind: CpuBind::default(),
+            distribution: Distribution::default(),
+            threads_per_core: None,
+            ntasks_per_core: None,
+            ntasks_per_socket: None,
+            overcommit: false,
+            core_spec: CoreSpec::None,
+            binding: None,
+            occupied: Occupied::default(),
+            mem_bind: MemBind::default(),
+            job_cpus: None,
+            allocation: Allocation::Whole,
+            rules: Rules::default(),
+        }
+    }
+}
+
+/// Specialised resources kept from the job (`job_core_spec` of the credential).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CoreSpec {
+    /// Not given.
+    #[default]
+    None,
+    /// `--core-spec`: whole cores; slurmctld has already left them out.
+    Cores(u32),
+    /// `--thread-spec`: hardware threads, taken from the top by the plugin.
+    Threads(u32),
+}
+
+/// What the step owns on this host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Allocation {
+    /// Every allowed CPU.
+    Whole,
+    /// Cores of a credential.
+    Cores {
+        /// Core bits set, relative to this host's first bit.
+        cores: Vec<CoreIdx>,
+        /// Cores that slurmctld believes this host has: beyond the hardware,
+        /// numbers wrap as in task/affinity's `_get_avail_map`.
+        configured: u32,
+    },
+    /// Kernel CPU numbers, for trying things out.
+    Cpus(CpuSet),
+}
+
+/// Whose behaviour, and the site's defaults.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// Where we differ from task/affinity; none of them is `compat=affinity`.
+    pub fixes: Fixes,
+    /// `SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK`.
+    pub block_by_default: bool,
+    /// `TaskPluginParam=autobind=…`, where auto binding finds no whole match.
+    pub autobind: Option<crate::request::cpu_bind::Level>,
+    /// Refuse a `--binding` that cannot be had (`binding_fail=refuse`).
+    pub refuse_failed_binding: bool,
+}

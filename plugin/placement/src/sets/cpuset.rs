@@ -1,0 +1,291 @@
+//! A set of CPUs of any size.
+//! In: kernel numbers, masks, lists. Out: the same, strictly parsed and bounded.
+//! Pure; grows as needed, nothing is fixed at 64 or 1024.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::sets::ids::CpuId;
+
+pub use crate::sets::limits::MAX_CPUS;
+
+/// CPUs of a word.
+pub(crate) const BITS: u32 = u64::BITS;
+
+/// A set of kernel CPU numbers.
+///
+/// Equality and order ignore how much room a set has: only members count. Sets within one word,
+/// which most tasks have, own no memory; copies of others share it, for 65,536 tasks may have the
+/// CPUs of one wide node.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct CpuSet(Words);
+
+/// One form for each set, so that derived equality is set equality.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Words {
+    /// All members are in the word number `at`; the empty set is 0 in word 0.
+    One { at: usize, word: u64 },
+    /// From word 0 on; the last is not 0, nor is it the only one.
+    Many(Arc<[u64]>),
+}
+
+impl Default for CpuSet {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl CpuSet {
+    /// The empty set.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Words::One { at: 0, word: 0 })
+    }
+
+    /// All CPUs from 0 up to, but not including, `count`.
+    #[must_use]
+    pub fn first(count: u32) -> Self {
+        (0..count).map(CpuId).collect()
+    }
+
+    /// Takes the kernel's words, least significant first.
+    #[must_use]
+    pub fn from_words(words: impl Into<Vec<u64>>) -> Self {
+        let mut words = words.into();
+        while words.last() == Some(&0) {
+            words.pop();
+        }
+        match words.split_last() {
+            None => Self::new(),
+            Some((&word, rest)) if rest.iter().all(|word| *word == 0) => Self(Words::One {
+                at: rest.len(),
+                word,
+            }),
+            Some(_) => Self(Words::Many(words.into())),
+        }
+    }
+
+    /// The words, least significant first, without trailing zero words.
+    #[must_use]
+    pub fn to_words(&self) -> Vec<u64> {
+        (0..self.word_count()).map(|at| self.word(at)).collect()
+    }
+
+    /// How many words there are up to the highest member.
+    pub(crate) fn word_count(&self) -> usize {
+        match &self.0 {
+            Words::One { word: 0, .. } => 0,
+            Words::One { at, .. } => at + 1,
+            Words::Many(words) => words.len(),
+        }
+    }
+
+    /// A word by its number; 0 beyond the last.
+    pub(crate) fn word(&self, number: usize) -> u64 {
+        match &self.0 {
+            Words::One { at, word } if *at == number => *word,
+            Words::One { .. } => 0,
+            Words::Many(words) => words.get(number).copied().unwrap_or(0),
+        }
+    }
+
+    /// The words by number, without those that are zero below a single one.
+    fn numbered(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let (first, words) = match &self.0 {
+            Words::One { at, word } => (*at, std::slice::from_ref(word)),
+            Words::Many(words) => (0, &**words),
+        };
+        (first..).zip(words.iter().copied())
+    }
+
+    /// The set whose words are made of those of two.
+    fn by_word(&self, other: &Self, make: impl Fn(u64, u64) -> u64) -> Self {
+        let count = self.word_count().max(other.word_count());
+        let words = (0..count).map(|at| make(self.word(at), other.word(at)));
+        Self::from_words(words.collect::<Vec<_>>())
+    }
+
+    /// Adds one CPU.
+    pub fn insert(&mut self, cpu: CpuId) {
+        self.insert_word((cpu.0 / BITS) as usize, 1 << (cpu.0 % BITS));
+    }
+
+    /// Adds the CPUs of a word.
+    pub(crate) fn insert_word(&mut self, number: usize, bits: u64) {
+        match &mut self.0 {
+            _ if bits == 0 => {}
+            Words::One { at, word } if *word == 0 || *at == number => {
+                (*at, *word) = (number, *word | bits);
+            }
+            Words::Many(words) if number < words.len() => Arc::make_mut(words)[number] |= bits,
+            _ => {
+                let mut words = self.to_words();
+                words.resize(words.len().max(number + 1), 0);
+                words[number] |= bits;
+                self.0 = Words::Many(words.into());
+            }
+        }
+    }
+
+    /// Takes one CPU away.
+    pub fn remove(&mut self, cpu: CpuId) {
+        *self = self.difference(&std::iter::once(cpu).collect());
+    }
+
+    /// Whether the CPU is a member.
+    #[must_use]
+    pub fn contains(&self, cpu: CpuId) -> bool {
+        self.word((cpu.0 / BITS) as usize) >> (cpu.0 % BITS) & 1 == 1
+    }
+
+    /// Whether there is no member.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.word_count() == 0
+    }
+
+    /// Number of members.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.numbered()
+            .map(|(_, word)| word.count_ones() as usize)
+            .sum()
+    }
+
+    /// More than one CPU: the task may move inside its mask.
+    #[must_use]
+    pub fn is_fat(&self) -> bool {
+        self.count() > 1
+    }
+
+    /// The lowest member.
+    #[must_use]
+    pub fn lowest(&self) -> Option<CpuId> {
+        self.iter().next()
+    }
+
+    /// The highest member.
+    #[must_use]
+    pub fn highest(&self) -> Option<CpuId> {
+        let count = self.word_count();
+        let last = self.word(count.checked_sub(1)?);
+        Some(CpuId(count as u32 * BITS - 1 - last.leading_zeros()))
+    }
+
+    /// Members in ascending order.
+    pub fn iter(&self) -> impl Iterator<Item = CpuId> + '_ {
+        self.numbered().flat_map(|(at, word)| {
+            let mut rest = word;
+            std::iter::from_fn(move || {
+                (rest != 0).then(|| {
+                    let bit = rest.trailing_zeros();
+                    rest &= rest - 1;
+                    CpuId(at as u32 * BITS + bit)
+                })
+            })
+        })
+    }
+
+    /// Adds all members of `other`.
+    pub fn insert_all(&mut self, other: &Self) {
+        for (at, word) in other.numbered() {
+            self.insert_word(at, word);
+        }
+    }
+
+    /// Members of both sets.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        self.by_word(other, |mine, theirs| mine & theirs)
+    }
+
+    /// Members of this set that are not in `other`.
+    #[must_use]
+    pub fn difference(&self, other: &Self) -> Self {
+        self.by_word(other, |mine, theirs| mine & !theirs)
+    }
+
+    /// Whether every member is also in `other`.
+    #[must_use]
+    pub fn is_subset(&self, other: &Self) -> bool {
+        self.numbered()
+            .all(|(at, word)| word & !other.word(at) == 0)
+    }
+
+    /// Whether the sets share a member.
+    #[must_use]
+    pub fn intersects(&self, other: &Self) -> bool {
+        self.numbered().any(|(at, word)| word & other.word(at) != 0)
+    }
+}
+
+/// By words from the least significant on; a set that ends first comes first.
+impl Ord for CpuSet {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.to_words().cmp(&other.to_words())
+    }
+}
+
+impl PartialOrd for CpuSet {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl FromIterator<CpuId> for CpuSet {
+    fn from_iter<I: IntoIterator<Item = CpuId>>(cpus: I) -> Self {
+        let mut set = Self::new();
+        for cpu in cpus {
+            set.insert(cpu);
+        }
+        set
+    }
+}
+
+/// The kernel's compact list form: `0-3,8`.
+impl fmt::Display for CpuSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut members = self.iter().peekable();
+        let mut first = true;
+        while let Some(start) = members.next() {
+            let mut end = start;
+            while let Some(next) = members.next_if(|next| next.0 == end.0 + 1) {
+                end = next;
+            }
+            if !first {
+                f.write_str(",")?;
+            }
+            first = false;
+            if start == end {
+                write!(f, "{start}")?;
+            } else {
+                write!(f, "{start}-{end}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for CpuSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{{{self}}}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_of_a_wide_set_share_its_words() {
+        let wide = CpuSet::first(4096);
+        let mut copy = wide.clone();
+        assert!(
+            matches!((&wide.0, &copy.0), (Words::Many(one), Words::Many(other)) if Arc::ptr_eq(one, other))
+        );
+        copy.remove(CpuId(7));
+        copy.insert(CpuId(4095));
+        assert_eq!((wide.count(), copy.count()), (4096, 4095));
+    }
+}

@@ -1,0 +1,249 @@
+//! Texts of CPU sets: hexadecimal masks and compact lists, both ways.
+//! In: what a user, Slurm or the kernel wrote. Out: a set, or what was wrong.
+//! Pure; strict, bounded by `MAX_CPUS`.
+
+use std::fmt;
+
+use crate::sets::cpuset::{BITS, CpuSet, MAX_CPUS};
+use crate::sets::error::TextError;
+use crate::sets::ids::CpuId;
+
+/// The digits of a mask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Digits {
+    /// As in Slurm's `bit_fmt_hexmask`.
+    Upper,
+    /// As in Slurm's `task_cpuset_to_str`.
+    Lower,
+}
+
+impl Digits {
+    fn letters(self) -> &'static str {
+        match self {
+            Self::Upper => "0123456789ABCDEF",
+            Self::Lower => "0123456789abcdef",
+        }
+    }
+}
+
+/// Bits of a digit, digits of a word.
+const PER_DIGIT: u32 = 4;
+const PER_WORD: u32 = BITS / PER_DIGIT;
+/// Zeros to write at once.
+const ZEROS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+
+impl CpuSet {
+    /// `0x` and upper-case digits, padded with zeros to `width` bits: the form
+    /// of Slurm's `bit_fmt_hexmask`, in which masks travel in a launch message.
+    ///
+    /// Members at or beyond `width` are kept: the text grows.
+    #[must_use]
+    pub fn to_hex(&self, width: u32) -> String {
+        let mut text = String::with_capacity(hex_length(width));
+        // A String takes everything.
+        let _ = self.write_mask(width, Digits::Upper, &mut text);
+        text
+    }
+
+    /// One more than the highest member.
+    pub(crate) fn width(&self) -> u32 {
+        self.highest().map_or(0, |cpu| cpu.0 + 1)
+    }
+
+    /// `0x` and digits, padded with zeros to `width` bits.
+    pub(crate) fn write_mask(
+        &self,
+        width: u32,
+        digits: Digits,
+        out: &mut impl fmt::Write,
+    ) -> fmt::Result {
+        out.write_str("0x")?;
+        self.write_digits(width, digits, out)
+    }
+
+    /// Masks of one task have few members and many zeros: from the highest digit down, the zeros
+    /// before each digit that is not zero are written at once.
+    fn write_digits(&self, width: u32, digits: Digits, out: &mut impl fmt::Write) -> fmt::Result {
+        let letters = digits.letters();
+        let mut left = width.max(self.width()).div_ceil(PER_DIGIT);
+        for at in (0..self.word_count()).rev() {
+            let mut rest = self.word(at);
+            while rest != 0 {
+                let place = (BITS - 1 - rest.leading_zeros()) / PER_DIGIT;
+                let digit = (rest >> (place * PER_DIGIT)) as usize;
+                rest &= !(0xf << (place * PER_DIGIT));
+                let below = at as u32 * PER_WORD + place;
+                write_zeros(left - below - 1, out)?;
+                out.write_str(&letters[digit..=digit])?;
+                left = below;
+            }
+        }
+        write_zeros(left, out)
+    }
+
+    /// `0x` and small digits without leading zeros: the form of Slurm's
+    /// `task_cpuset_to_str`, in which its verbose report prints masks.
+    #[must_use]
+    pub fn to_short_hex(&self) -> String {
+        let mut text = String::from("0x");
+        // A String takes everything.
+        let _ = self.write_short(&mut text);
+        text
+    }
+
+    /// The digits of [`CpuSet::to_short_hex`] alone.
+    pub(crate) fn write_short(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        self.write_digits(1, Digits::Lower, out)
+    }
+
+    /// Reads a hexadecimal mask, with or without `0x`.
+    ///
+    /// # Errors
+    /// [`TextError`] for no digits, another character, or a CPU past `MAX_CPUS`.
+    pub fn from_hex(text: &str) -> Result<Self, TextError> {
+        Self::from_hex_within(text, MAX_CPUS)
+    }
+
+    /// The same for CPUs below `width`, rounded up to whole digits: a wider mask is refused before
+    /// memory is taken for it. Zeros before the first other digit cost nothing.
+    ///
+    /// # Errors
+    /// [`TextError`] as for [`CpuSet::from_hex`].
+    pub fn from_hex_within(text: &str, width: u32) -> Result<Self, TextError> {
+        let digits = text
+            .strip_prefix("0x")
+            .or_else(|| text.strip_prefix("0X"))
+            .unwrap_or(text);
+        if digits.is_empty() {
+            return Err(TextError::new(text, "a hexadecimal mask"));
+        }
+        let significant = digits.trim_start_matches('0');
+        if significant.len() > width.div_ceil(PER_DIGIT) as usize {
+            return Err(TextError::new(
+                text,
+                &format!("a mask of CPUs below {width}"),
+            ));
+        }
+        // All zeros is a mask too, of one digit.
+        let digits = match significant {
+            "" => "0",
+            some => some,
+        };
+        let wrong = || TextError::new(text, "a hexadecimal mask");
+        // Most digits of one task's mask are zeros: a word of them is seen at once.
+        let digits = digits.as_bytes();
+        let mut words = Vec::with_capacity(digits.len().div_ceil(PER_WORD as usize));
+        for part in digits.rchunks(PER_WORD as usize) {
+            let mut word = 0;
+            let zeros = &ZEROS.as_bytes()[..PER_WORD as usize];
+            for digit in part.iter().filter(|_| part != zeros) {
+                let value = char::from(*digit).to_digit(16).ok_or_else(wrong)?;
+                word = word << PER_DIGIT | u64::from(value);
+            }
+            words.push(word);
+        }
+        Ok(Self::from_words(words))
+    }
+
+    /// Reads a compact list as the kernel writes it: `0-3,8`. Empty is the empty set.
+    ///
+    /// # Errors
+    /// [`TextError`] for anything else, a descending range, or a CPU past `MAX_CPUS`.
+    pub fn from_list(text: &str) -> Result<Self, TextError> {
+        let text = text.trim();
+        let mut set = Self::new();
+        for part in text.split(',').filter(|_| !text.is_empty()) {
+            let wrong = || TextError::new(part, "a CPU number or a range such as 0-3");
+            let (low, high) = part.split_once('-').unwrap_or((part, part));
+            let low = parse_number(low).ok_or_else(wrong)?;
+            let high = parse_number(high).ok_or_else(wrong)?;
+            if low > high {
+                return Err(wrong());
+            }
+            if high >= MAX_CPUS {
+                return Err(TextError::too_large(part));
+            }
+            for cpu in low..=high {
+                set.insert(CpuId(cpu));
+            }
+        }
+        Ok(set)
+    }
+}
+
+/// A plain decimal number: digits only, no sign, no blank.
+pub(crate) fn parse_number(text: &str) -> Option<u32> {
+    let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    plain.then(|| text.parse().ok()).flatten()
+}
+
+/// Characters of a mask of so many bits.
+pub(crate) fn hex_length(width: u32) -> usize {
+    width.div_ceil(PER_DIGIT) as usize + 2
+}
+
+fn write_zeros(mut count: u32, out: &mut impl fmt::Write) -> fmt::Result {
+    while count > 0 {
+        let now = count.min(ZEROS.len() as u32);
+        out.write_str(&ZEROS[..now as usize])?;
+        count -= now;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hexadecimal_masks_both_ways() {
+        for (text, list, width, padded) in [
+            ("0x1", "0", 8, "0x01"),
+            ("f", "0-3", 16, "0x000F"),
+            ("0x8000000000000001", "0,63", 0, "0x8000000000000001"),
+            ("0x10000000000000000", "64", 2, "0x10000000000000000"),
+            ("0x0", "", 4, "0x0"),
+        ] {
+            let set = CpuSet::from_hex(text).unwrap();
+            assert_eq!(set.to_string(), list);
+            assert_eq!(set.to_hex(width), padded);
+            assert_eq!(CpuSet::from_list(list).unwrap(), set);
+        }
+        assert_eq!(CpuSet::new().to_short_hex(), "0x0");
+        assert_eq!(CpuSet::first(9).to_short_hex(), "0x1ff");
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in ["", "0x", "g", "-1", "0x1 ", "+f"] {
+            assert!(
+                CpuSet::from_hex(text).is_err(),
+                "{text:?} was taken as a mask"
+            );
+        }
+        assert!(CpuSet::from_hex(&"f".repeat(20_000)).is_err());
+        for text in [
+            "x",
+            "3-1",
+            "1,,2",
+            "0-",
+            "-3",
+            "99999999",
+            "1;2",
+            "0-4000000000",
+        ] {
+            assert!(
+                CpuSet::from_list(text).is_err(),
+                "{text:?} was taken as a list"
+            );
+        }
+    }
+
+    #[test]
+    fn no_width_is_fixed() {
+        let far = CpuSet::from_list("5000,65535").unwrap();
+        assert_eq!(CpuSet::from_hex(&far.to_hex(0)).unwrap(), far);
+        assert_eq!(far.count(), 2);
+        assert_eq!(far.highest(), Some(CpuId(65535)));
+    }
+}

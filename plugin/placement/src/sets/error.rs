@@ -1,0 +1,76 @@
+//! What can be wrong with texts and machines. Each message says what was asked,
+//! what was found, what to do.
+
+use std::fmt;
+
+use crate::sets::cpuset::MAX_CPUS;
+use crate::sets::ids::CpuId;
+
+/// A text that does not mean what it should.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextError {
+    found: String,
+    wanted: String,
+}
+
+impl TextError {
+    pub(crate) fn new(found: &str, wanted: &str) -> Self {
+        // A list of a megabyte must not become an error of a megabyte.
+        let mut letters = found.chars();
+        // Nor may a user's escape sequence reach an administrator's terminal.
+        let shown = letters.by_ref().take(40).map(|letter| match letter {
+            control if control.is_control() => char::REPLACEMENT_CHARACTER,
+            other => other,
+        });
+        let mut short: String = shown.collect();
+        if letters.next().is_some() {
+            short.push('…');
+        }
+        Self {
+            found: short,
+            wanted: wanted.into(),
+        }
+    }
+
+    pub(crate) fn too_large(found: &str) -> Self {
+        Self::new(found, &format!("CPU numbers below {MAX_CPUS}"))
+    }
+}
+
+impl fmt::Display for TextError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.found.as_str() {
+            "" => write!(f, "an empty text is not {}", self.wanted),
+            found => write!(f, "\"{found}\" is not {}", self.wanted),
+        }
+    }
+}
+
+impl std::error::Error for TextError {}
+
+/// A machine that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MachineError {
+    /// No hardware thread at all.
+    NoCpu,
+    /// One CPU number stands in two cores.
+    CpuTwice(CpuId),
+}
+
+impl fmt::Display for MachineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoCpu => write!(
+                f,
+                "the machine description has no CPU; check the file or the synthetic string"
+            ),
+            Self::CpuTwice(cpu) => write!(
+                f,
+                "the machine description has CPU {cpu} in two cores; \
+                 it was edited or cut: export it again with lstopo"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for MachineError {}

@@ -1,0 +1,10 @@
+//! Sets of CPUs and NUMA nodes, their texts, numbers with a type, and bounds.
+
+pub mod bounded;
+pub mod cpuset;
+pub mod cpuset_text;
+pub mod error;
+pub mod ids;
+pub mod limits;
+pub mod list;
+pub mod nodeset;

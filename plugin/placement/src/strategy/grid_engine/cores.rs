@@ -1,0 +1,192 @@
+//! The host's cores as `--binding` sees them: by socket, each free, shared, taken or
+//! not the step's.
+//! In: PU table, what the step owns, what others are bound to. Out: [`Cores`]. Pure.
+
+use std::ops::Range;
+
+use crate::owned::Available;
+use crate::request::claims::Occupied;
+use crate::request::grid_engine::Place;
+use crate::topology::host::PuTable;
+
+/// Whether a core can be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// The step's, and nobody else is bound there.
+    Free,
+    /// The step's; others are bound there, whom it need not mind.
+    Shared,
+    /// Bound by another step.
+    Taken,
+    /// Not the step's, or only some of its hardware threads are.
+    Foreign,
+}
+
+/// One core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Core {
+    /// Its number in Slurm's abstract order.
+    pub index: u32,
+    /// Where it is, as `--binding` names it.
+    pub place: Place,
+    /// Whether it can be had.
+    pub state: State,
+}
+
+/// Every core of the host, socket after socket.
+#[derive(Clone, Debug)]
+pub struct Cores {
+    list: Vec<Core>,
+    sockets: Vec<Range<usize>>,
+}
+
+/// Why cores could not be chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hurdle {
+    /// Fewer free cores than asked for.
+    TooFew,
+    /// Free cores enough, but none lie the step apart.
+    NoStart,
+    /// The host has no such core.
+    Absent(Place),
+    /// The core cannot be had.
+    Occupied(Core),
+    /// From the start on there are too few cores.
+    End,
+}
+
+impl Cores {
+    /// `threads` is how many hardware threads of a core steps may use; a core of which
+    /// the step has fewer is not its own.
+    #[must_use]
+    pub fn of(table: &PuTable, available: &Available, threads: u32, others: &Occupied) -> Self {
+        let usable = threads.clamp(1, table.stride) as usize;
+        let state = |slots: &[u32]| {
+            let cpus = || table.cpus(slots.iter().copied());
+            if available.among(slots.iter().copied()).count() < usable {
+                State::Foreign
+            } else if !others.taken.is_empty() && cpus().intersects(&others.taken) {
+                State::Taken
+            } else if !others.shared.is_empty() && cpus().intersects(&others.shared) {
+                State::Shared
+            } else {
+                State::Free
+            }
+        };
+        let mut cores = Self {
+            list: Vec::new(),
+            sockets: Vec::new(),
+        };
+        for (socket, slots) in (0..).zip(&table.sockets) {
+            let first = cores.list.len();
+            let chunks = slots.chunks(table.stride as usize);
+            cores
+                .list
+                .extend((0..).zip(chunks).map(|(core, slots)| Core {
+                    index: slots.first().map_or(0, |slot| slot / table.stride),
+                    place: Place { socket, core },
+                    state: state(slots),
+                }));
+            cores.sockets.push(first..cores.list.len());
+        }
+        cores
+    }
+
+    /// Number of cores of the host.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether the host has no core.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// A core by its position.
+    #[must_use]
+    pub fn at(&self, position: usize) -> Option<&Core> {
+        self.list.get(position)
+    }
+
+    /// Whether the core at a position can be had.
+    #[must_use]
+    pub fn is_free(&self, position: usize) -> bool {
+        let state = self.list.get(position).map(|core| core.state);
+        matches!(state, Some(State::Free | State::Shared))
+    }
+
+    /// Positions of a socket's cores that can be had, ascending.
+    #[must_use]
+    pub fn free_of(&self, socket: usize) -> Vec<usize> {
+        let range = self.sockets.get(socket).cloned().unwrap_or_default();
+        range.filter(|at| self.is_free(*at)).collect()
+    }
+
+    /// Number of sockets.
+    #[must_use]
+    pub fn socket_count(&self) -> usize {
+        self.sockets.len()
+    }
+
+    /// The step owns every core of the socket, and no other step is bound there.
+    #[must_use]
+    pub fn is_empty_socket(&self, socket: usize) -> bool {
+        let range = self.sockets.get(socket).cloned().unwrap_or_default();
+        range.into_iter().all(|at| self.is_free(at))
+    }
+
+    /// How many cores can be had.
+    #[must_use]
+    pub fn free_count(&self) -> usize {
+        (0..self.len()).filter(|at| self.is_free(*at)).count()
+    }
+
+    /// The position of a core by its logical numbers.
+    ///
+    /// # Errors
+    /// [`Hurdle::Absent`]
+    pub fn find(&self, place: Place) -> Result<usize, Hurdle> {
+        let range = self.sockets.get(place.socket as usize).cloned();
+        let position = range.and_then(|mut range| range.nth(place.core as usize));
+        position.ok_or(Hurdle::Absent(place))
+    }
+
+    /// The positions from `start` on, `step` apart, if all can be had.
+    ///
+    /// # Errors
+    /// The first one that cannot.
+    pub fn run(&self, start: usize, amount: usize, step: usize) -> Result<Vec<usize>, Hurdle> {
+        let positions = (0..amount).map(|at| {
+            let position = at.checked_mul(step).and_then(|far| far.checked_add(start));
+            let core = position.and_then(|at| self.at(at)).ok_or(Hurdle::End)?;
+            match core.state {
+                State::Free | State::Shared => position.ok_or(Hurdle::End),
+                State::Taken | State::Foreign => Err(Hurdle::Occupied(*core)),
+            }
+        });
+        positions.collect()
+    }
+
+    /// Sockets and their cores, for a text: `sockets 0-1 with 4 cores each`.
+    #[must_use]
+    pub fn extent(&self) -> String {
+        let counts: Vec<_> = self.sockets.iter().map(Range::len).collect();
+        let last = counts.len().saturating_sub(1);
+        match counts.split_first() {
+            None => "no cores".into(),
+            Some((one, [])) => format!("socket 0 with cores 0-{}", one.saturating_sub(1)),
+            Some((one, rest)) if rest.iter().all(|other| other == one) => {
+                format!(
+                    "sockets 0-{last} with cores 0-{} each",
+                    one.saturating_sub(1)
+                )
+            }
+            Some(_) => {
+                let counts: Vec<_> = counts.iter().map(ToString::to_string).collect();
+                format!("sockets 0-{last} with {} cores", counts.join(", "))
+            }
+        }
+    }
+}

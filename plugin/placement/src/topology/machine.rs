@@ -1,0 +1,262 @@
+//! The host's hardware as a tree: packages, cores, hardware threads, and the
+//! memory and cache domains beside them. Uneven packages, mixed SMT, holes in
+//! the numbering and several NUMA nodes a package are all ordinary here.
+//! Pure data; made by `berth-discover` or read from a machine file.
+
+use crate::sets::cpuset::CpuSet;
+use crate::sets::error::MachineError;
+use crate::sets::ids::{CoreIdx, CpuId, NumaId, SocketIdx};
+use crate::sets::nodeset::NodeSet;
+
+/// What a discoverer found, before it is checked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// In topology order. PUs outside every package form one more, the last.
+    pub packages: Vec<Package>,
+    /// NUMA nodes in OS order; those without CPUs of their own included.
+    pub numa_nodes: Vec<NumaNode>,
+    /// CPUs under each L3 cache, in topology order; empty where none is reported.
+    pub l3_caches: Vec<CpuSet>,
+    /// CPUs that the kernel and the cgroup permit; offline ones are in no core.
+    pub allowed: CpuSet,
+}
+
+/// A processor chip.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Package {
+    /// Its cores, in topology order.
+    pub cores: Vec<Core>,
+}
+
+/// A core: one or more hardware threads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Core {
+    /// Kernel numbers of its hardware threads, in topology order.
+    pub pus: Vec<CpuId>,
+}
+
+/// Memory with the CPUs near it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NumaNode {
+    /// The kernel's number.
+    pub id: NumaId,
+    /// CPUs near it; empty for a node of memory alone.
+    pub cpus: CpuSet,
+}
+
+/// What counts as a socket: slurmd's choice (`xcpuinfo_hwloc_topo_get`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SocketKind {
+    /// The processor package.
+    #[default]
+    Package,
+    /// `SlurmdParameters=numa_node_as_socket`.
+    Numa,
+    /// `SlurmdParameters=l3cache_as_socket`.
+    L3,
+}
+
+/// The checked tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Machine {
+    parts: Parts,
+    /// Every core in topology order, with the package it belongs to.
+    cores: Vec<(usize, Core)>,
+    cpus: CpuSet,
+}
+
+impl Machine {
+    /// Checks what a discoverer found.
+    ///
+    /// # Errors
+    /// [`MachineError`] if there is no CPU, or one CPU stands in two cores.
+    pub fn new(parts: Parts) -> Result<Self, MachineError> {
+        let mut cores = Vec::new();
+        let mut cpus = CpuSet::new();
+        for (package, found) in parts.packages.iter().enumerate() {
+            for core in found.cores.iter().filter(|core| !core.pus.is_empty()) {
+                for &cpu in &core.pus {
+                    if cpus.contains(cpu) {
+                        return Err(MachineError::CpuTwice(cpu));
+                    }
+                    cpus.insert(cpu);
+                }
+                cores.push((package, core.clone()));
+            }
+        }
+        if cpus.is_empty() {
+            return Err(MachineError::NoCpu);
+        }
+        Ok(Self { parts, cores, cpus })
+    }
+
+    /// The parts it was made of, for writing it down.
+    #[must_use]
+    pub fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    /// Every CPU of the machine.
+    #[must_use]
+    pub fn cpus(&self) -> &CpuSet {
+        &self.cpus
+    }
+
+    /// CPUs that the kernel and the cgroup permit.
+    #[must_use]
+    pub fn allowed(&self) -> &CpuSet {
+        &self.parts.allowed
+    }
+
+    /// Number of cores.
+    #[must_use]
+    pub fn core_count(&self) -> usize {
+        self.cores.len()
+    }
+
+    /// Hardware threads of a core, in topology order; none for a core that is not there.
+    #[must_use]
+    pub fn pus_of(&self, core: CoreIdx) -> &[CpuId] {
+        self.cores
+            .get(core.index())
+            .map_or(&[], |(_, core)| &core.pus)
+    }
+
+    /// Cores by socket, in topology order; sockets without cores are skipped, and
+    /// cores in no L3 cache (or NUMA node) form one more socket after the others.
+    #[must_use]
+    pub fn sockets(&self, kind: SocketKind) -> Vec<Vec<CoreIdx>> {
+        let package = |core: usize| Some(self.cores[core].0);
+        let domains = match kind {
+            SocketKind::Package => {
+                return self.group_cores(self.parts.packages.len(), package);
+            }
+            SocketKind::Numa => self
+                .memory_domains()
+                .into_iter()
+                .map(|(_, cpus)| cpus)
+                .collect(),
+            SocketKind::L3 => self.parts.l3_caches.clone(),
+        };
+        let of_core = |core: usize| {
+            let first = self.cores[core].1.pus.first()?;
+            domains.iter().position(|cpus| cpus.contains(*first))
+        };
+        self.group_cores(domains.len(), of_core)
+    }
+
+    fn group_cores(
+        &self,
+        count: usize,
+        socket_of: impl Fn(usize) -> Option<usize>,
+    ) -> Vec<Vec<CoreIdx>> {
+        let mut groups = vec![Vec::new(); count + 1];
+        for core in 0..self.cores.len() {
+            let at = socket_of(core).unwrap_or(count);
+            groups[at].push(CoreIdx(core as u32));
+        }
+        groups.retain(|group| !group.is_empty());
+        groups
+    }
+
+    /// The memory domains: distinct non-empty local CPU sets, one a set under its
+    /// lowest OS number, in OS order; then CPUs in no NUMA node, together, as the
+    /// domain after the highest.
+    ///
+    /// Several nodes may share one set of CPUs (memory of a GPU, of two kinds).
+    #[must_use]
+    pub fn memory_domains(&self) -> Vec<(NumaId, CpuSet)> {
+        let mut nodes: Vec<_> = self
+            .parts
+            .numa_nodes
+            .iter()
+            .map(|node| (node.id, node.cpus.intersection(&self.cpus)))
+            .filter(|(_, cpus)| !cpus.is_empty())
+            .collect();
+        nodes.sort_by_key(|(id, _)| *id);
+        let mut domains: Vec<(NumaId, CpuSet)> = Vec::new();
+        let mut rest = self.cpus.clone();
+        for (id, cpus) in nodes {
+            rest = rest.difference(&cpus);
+            if domains.iter().all(|(_, known)| *known != cpus) {
+                domains.push((id, cpus));
+            }
+        }
+        if !rest.is_empty() {
+            let after = domains.last().map_or(0, |(id, _)| id.0 + 1);
+            domains.push((NumaId(after), rest));
+        }
+        domains
+    }
+
+    /// Every NUMA node, those of memory alone included.
+    #[must_use]
+    pub fn numa_nodes(&self) -> NodeSet {
+        self.parts.numa_nodes.iter().map(|node| node.id).collect()
+    }
+
+    /// The CPUs whose own NUMA node each is, as the kernel has it: every CPU is
+    /// in one node at most. Of nodes that share CPUs (memory of two kinds) the one
+    /// with the fewest counts, then the lowest number.
+    #[must_use]
+    pub fn cpus_by_nearest_node(&self) -> Vec<(NumaId, CpuSet)> {
+        let mut nodes: Vec<_> = self.parts.numa_nodes.iter().collect();
+        nodes.sort_by_key(|node| (node.cpus.count(), node.id));
+        let mut taken = CpuSet::new();
+        nodes
+            .into_iter()
+            .map(|node| {
+                let mine = node.cpus.difference(&taken);
+                taken.insert_all(&mine);
+                (node.id, mine)
+            })
+            .filter(|(_, cpus)| !cpus.is_empty())
+            .collect()
+    }
+
+    /// The socket of each CPU, by kernel number; `None` for CPUs not there.
+    #[must_use]
+    pub fn socket_of_cpu(&self, kind: SocketKind) -> Vec<Option<SocketIdx>> {
+        let size = self.cpus.highest().map_or(0, |cpu| cpu.index() + 1);
+        let mut table = vec![None; size];
+        for (socket, cores) in self.sockets(kind).iter().enumerate() {
+            for cpu in cores.iter().flat_map(|core| self.pus_of(*core)) {
+                table[cpu.index()] = Some(SocketIdx(socket as u32));
+            }
+        }
+        table
+    }
+
+    /// The topology string of Grid Engine: `S` socket, `C` core, and `T` a
+    /// hardware thread where a core has several (`SCTTCTT`).
+    #[must_use]
+    pub fn topology_string(&self, kind: SocketKind) -> String {
+        self.topology_in_use(kind, &CpuSet::new())
+    }
+
+    /// The same with the letters of cores in use small, and a socket's when all its
+    /// cores are (`SCCSCcSCCscc`). One CPU in use stands for its core.
+    #[must_use]
+    pub fn topology_in_use(&self, kind: SocketKind, used: &CpuSet) -> String {
+        let letter = |letter: char, small: bool| {
+            if small {
+                letter.to_ascii_lowercase()
+            } else {
+                letter
+            }
+        };
+        let mut text = String::new();
+        for cores in self.sockets(kind) {
+            let in_use = |core: &CoreIdx| self.pus_of(*core).iter().any(|cpu| used.contains(*cpu));
+            text.push(letter('S', cores.iter().all(in_use)));
+            for core in cores {
+                let small = in_use(&core);
+                text.push(letter('C', small));
+                let threads = Some(self.pus_of(core).len()).filter(|count| *count > 1);
+                let t = letter('T', small);
+                text.extend(std::iter::repeat_n(t, threads.unwrap_or(0)));
+            }
+        }
+        text
+    }
+}

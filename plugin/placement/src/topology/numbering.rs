@@ -1,0 +1,129 @@
+//! How the kernel numbers the CPUs of a regular machine.
+//! In: a machine of equal sockets, cores and threads. Out: the same with other
+//! kernel numbers, for trying out what a request gives on such a node. Pure.
+
+use std::str::FromStr;
+
+use crate::sets::cpuset::CpuSet;
+use crate::sets::error::TextError;
+use crate::sets::ids::CpuId;
+use crate::topology::machine::{Core, Machine, NumaNode, Package, Parts, SocketKind};
+
+/// Kernel number of thread *t* of core *c* of socket *s*, with S sockets,
+/// C cores a socket and T threads a core.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Numbering {
+    /// `(s·C + c)·T + t`: neighbours are neighbours.
+    Block,
+    /// `t·S·C + c·S + s`: round the sockets first.
+    Cyclic,
+    /// `t·S·C + s·C + c`: second threads after all cores.
+    ThreadsLast,
+}
+
+impl Numbering {
+    fn cpu(self, (s, c, t): (u32, u32, u32), (sockets, cores, threads): (u32, u32, u32)) -> CpuId {
+        CpuId(match self {
+            Self::Block => (s * cores + c) * threads + t,
+            Self::Cyclic => t * sockets * cores + c * sockets + s,
+            Self::ThreadsLast => t * sockets * cores + s * cores + c,
+        })
+    }
+}
+
+impl FromStr for Numbering {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        Ok(match text {
+            "block" => Self::Block,
+            "cyclic" => Self::Cyclic,
+            "threads-last" => Self::ThreadsLast,
+            _ => return Err(TextError::new(text, "block, cyclic or threads-last")),
+        })
+    }
+}
+
+impl Machine {
+    /// A machine of equal packages, each with one NUMA node and one L3 cache.
+    #[must_use]
+    pub fn regular(sockets: u32, cores: u32, threads: u32, numbering: Numbering) -> Option<Self> {
+        let size = (sockets, cores, threads);
+        let core = |s, c| Core {
+            pus: (0..threads)
+                .map(|t| numbering.cpu((s, c, t), size))
+                .collect(),
+        };
+        let packages: Vec<_> = (0..sockets)
+            .map(|s| Package {
+                cores: (0..cores).map(|c| core(s, c)).collect(),
+            })
+            .collect();
+        let cpus_of = |package: &Package| -> CpuSet {
+            package
+                .cores
+                .iter()
+                .flat_map(|core| core.pus.iter().copied())
+                .collect()
+        };
+        let l3_caches: Vec<_> = packages.iter().map(cpus_of).collect();
+        let numa_nodes = (0..).zip(&l3_caches).map(|(id, cpus)| NumaNode {
+            id: crate::sets::ids::NumaId(id),
+            cpus: cpus.clone(),
+        });
+        Self::new(Parts {
+            numa_nodes: numa_nodes.collect(),
+            allowed: CpuSet::first(sockets * cores * threads),
+            packages,
+            l3_caches,
+        })
+        .ok()
+    }
+
+    /// The same machine with other kernel numbers; `None` where its packages or
+    /// cores are not all equal, since the formulas have no meaning there.
+    #[must_use]
+    pub fn renumbered(&self, numbering: Numbering) -> Option<Self> {
+        let packages = self.sockets(SocketKind::Package);
+        let cores = packages.first()?.len();
+        let threads = self.pus_of(*packages.first()?.first()?).len();
+        let regular = packages.iter().all(|package| {
+            package.len() == cores
+                && package
+                    .iter()
+                    .all(|core| self.pus_of(*core).len() == threads)
+        });
+        if !regular {
+            return None;
+        }
+        let size = (packages.len() as u32, cores as u32, threads as u32);
+        let mut new = vec![None; self.cpus().highest()?.index() + 1];
+        for (s, package) in (0..).zip(&packages) {
+            for (c, core) in (0..).zip(package) {
+                for (t, cpu) in (0..).zip(self.pus_of(*core)) {
+                    new[cpu.index()] = Some(numbering.cpu((s, c, t), size));
+                }
+            }
+        }
+        let cpu = |old: CpuId| new.get(old.index()).copied().flatten();
+        let set = |old: &CpuSet| old.iter().filter_map(cpu).collect::<CpuSet>();
+        let mut parts = self.parts().clone();
+        for core in parts
+            .packages
+            .iter_mut()
+            .flat_map(|package| &mut package.cores)
+        {
+            core.pus = core.pus.iter().copied().filter_map(cpu).collect();
+        }
+        parts
+            .numa_nodes
+            .iter_mut()
+            .for_each(|node| node.cpus = set(&node.cpus));
+        parts
+            .l3_caches
+            .iter_mut()
+            .for_each(|cache| *cache = set(cache));
+        parts.allowed = set(&parts.allowed);
+        Self::new(parts).ok()
+    }
+}

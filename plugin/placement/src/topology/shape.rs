@@ -1,0 +1,83 @@
+//! The host as slurmd counts it: sockets, cores, threads, and its map from
+//! abstract CPUs to kernel numbers (`conf->block_map`).
+//! In: slurmd's own values, or a machine to count as slurmd would. Pure.
+
+use std::fmt;
+
+use crate::sets::ids::CpuId;
+use crate::topology::machine::{Machine, SocketKind};
+
+/// slurmd's view of the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Sockets.
+    pub sockets: u32,
+    /// Cores of each socket.
+    pub cores: u32,
+    /// Hardware threads of each core that steps may use (`conf->threads`).
+    pub threads: u32,
+    /// Entries of the map that belong to each core; `threads` or more.
+    pub stride: u32,
+    /// slurm.conf counts a core as one CPU (`CPUs=` equals sockets × cores).
+    pub cpus_are_cores: bool,
+    /// Abstract CPU (the position) to kernel number.
+    pub map: Vec<CpuId>,
+}
+
+impl Shape {
+    /// Counts a machine as slurmd does (`xcpuinfo_hwloc_topo_get`): by division,
+    /// and with the identity where a kernel number is beyond the number of CPUs.
+    #[must_use]
+    pub fn of(machine: &Machine, kind: SocketKind) -> Self {
+        let sockets = machine.sockets(kind);
+        let cpu_count = machine.cpus().count();
+        let socket_count = sockets.len().max(1);
+        let core_count = machine.core_count().max(1);
+        let threads = (cpu_count / core_count).max(1);
+        let mut map: Vec<_> = (0..cpu_count as u32).map(CpuId).collect();
+        for (core, &idx) in sockets.iter().flatten().enumerate() {
+            for (thread, &cpu) in machine.pus_of(idx).iter().take(threads).enumerate() {
+                let known = cpu.index() < cpu_count;
+                if let Some(entry) = map.get_mut(core * threads + thread).filter(|_| known) {
+                    *entry = cpu;
+                }
+            }
+        }
+        let cores = (core_count / socket_count).max(1);
+        Self {
+            sockets: socket_count as u32,
+            cores: cores as u32,
+            threads: threads as u32,
+            stride: threads as u32,
+            cpus_are_cores: cpu_count == socket_count * cores,
+            map,
+        }
+    }
+
+    /// Cores of the whole host, as slurmd counts them.
+    #[must_use]
+    pub fn core_count(&self) -> u32 {
+        self.sockets * self.cores
+    }
+
+    /// Bits of a mask in the launch message: at least one for each abstract CPU.
+    #[must_use]
+    pub fn mask_width(&self) -> u32 {
+        self.map.len() as u32
+    }
+
+    /// Whether two abstract CPUs share a kernel number: slurmd makes such maps
+    /// on machines with holes in their numbering.
+    #[must_use]
+    pub fn has_duplicates(&self) -> bool {
+        let distinct: crate::CpuSet = self.map.iter().copied().collect();
+        distinct.count() < self.map.len()
+    }
+}
+
+/// `S:C:T 2:4:2`, as Slurm writes sockets, cores a socket and threads a core.
+impl fmt::Display for Shape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "S:C:T {}:{}:{}", self.sockets, self.cores, self.threads)
+    }
+}
