@@ -10,7 +10,7 @@ use berth_placement::{
 use slurm_sys::{LaunchRequest, Layout, NodeCores, SlurmConf};
 
 use crate::site::settings::Settings;
-use crate::site::standing::Slurmish;
+use crate::site::standing::Abi;
 
 /// The request of a step, without its `--binding` and `--mem-bind`.
 ///
@@ -65,7 +65,7 @@ pub(crate) fn allocation(cores: Vec<u32>, node: &NodeCores) -> Allocation {
 }
 
 /// The site's defaults from slurm.conf, and the settings.
-pub(crate) fn rules(slurm: Slurmish, settings: &Settings) -> Rules {
+pub(crate) fn rules(slurm: Abi, settings: &Settings) -> Rules {
     let constants = &slurm.layout.constants;
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) };

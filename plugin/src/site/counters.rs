@@ -11,7 +11,7 @@ use slurm_sys::SlurmdConf;
 
 use crate::message::handover::Outcome;
 use crate::site::settings::{self, Settings};
-use crate::site::standing::{self, Slurmish};
+use crate::site::standing::{self, Abi};
 use crate::slurmd::{announce, worker};
 use crate::stepd::session::{Intent, Step};
 
@@ -39,16 +39,16 @@ pub(crate) fn begin(node_name: &str) {
 }
 
 /// slurmd has refused a step or script; from a hook.
-pub(crate) fn refused(slurm: Slurmish) {
+pub(crate) fn refused(slurm: Abi) {
     count(&REFUSED, 1, slurm);
 }
 
 /// slurmd has left tasks alone because of the switch-off file; from a hook.
-pub(crate) fn switched_off(slurm: Slurmish, tasks: u32) {
+pub(crate) fn switched_off(slurm: Abi, tasks: u32) {
     count(&SWITCHED_OFF, tasks.into(), slurm);
 }
 
-fn count(number: &AtomicU64, more: u64, slurm: Slurmish) {
+fn count(number: &AtomicU64, more: u64, slurm: Abi) {
     if !settings::current().counters {
         return;
     }

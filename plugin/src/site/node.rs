@@ -8,7 +8,7 @@ use slurm_sys::process::{Daemon, daemon};
 use slurm_sys::{Identity, Line, Slurm, SlurmConf, SlurmdConf};
 
 use crate::message::seal;
-use crate::site::standing::{self, Slurmish};
+use crate::site::standing::{self, Abi};
 use crate::site::{counters, settings};
 use crate::slurmd::announce::{self, Role, announce};
 use crate::slurmd::{discovery, worker};
@@ -114,7 +114,7 @@ fn public_name() -> String {
     who.node_argument.unwrap_or_else(|| short.to_string())
 }
 
-fn ready_line(slurm: Slurmish, host: &Host) -> String {
+fn ready_line(slurm: Abi, host: &Host) -> String {
     let topology = match &host.machine {
         Some(machine) => machine.topology_string(host.socket),
         None => "unknown, slurmd's own map is used".into(),
@@ -167,7 +167,7 @@ pub(crate) fn is_pretended() -> bool {
 
 /// The host as it is now, for planning. Only a compare of the online CPUs is read from outside. A
 /// machine that changed is discovered elsewhere: this launch goes on with the one known before.
-pub(crate) fn host(slurm: Slurmish, conf: &SlurmdConf) -> Host {
+pub(crate) fn host(slurm: Abi, conf: &SlurmdConf) -> Host {
     if !worker::is_ours_to_start() {
         // A host program that stands for slurmd has no time to lose, and nobody else discovers.
         if !discovery::was_tried() || discovery::is_outdated() {
@@ -208,7 +208,7 @@ pub(crate) fn table(host: &Host, fixes: Fixes) -> Arc<PuTable> {
     table
 }
 
-pub(crate) fn host_of(slurm: Slurmish, conf: &SlurmdConf, machine: Option<Arc<Machine>>) -> Host {
+pub(crate) fn host_of(slurm: Abi, conf: &SlurmdConf, machine: Option<Arc<Machine>>) -> Host {
     let map = conf.block_map().unwrap_or_default();
     Host {
         shape: Shape {
@@ -227,18 +227,18 @@ pub(crate) fn host_of(slurm: Slurmish, conf: &SlurmdConf, machine: Option<Arc<Ma
 
 /// 22.05 takes the configured shape for the hardware's, later lines the real one
 /// (`_get_avail_map`). In slurmstepd the real one is not always there.
-fn pick(slurm: Slurmish, actual: u16, configured: u16) -> u32 {
+fn pick(slurm: Abi, actual: u16, configured: u16) -> u32 {
     let real = slurm.layout.line != Line::V22_05 && actual > 0;
     u32::from(if real { actual } else { configured })
 }
 
 /// Entries of slurmd's map that belong to a core.
-pub(crate) fn stride(slurm: Slurmish, conf: &SlurmdConf) -> u32 {
+pub(crate) fn stride(slurm: Abi, conf: &SlurmdConf) -> u32 {
     pick(slurm, conf.actual_threads(), conf.threads()).max(1)
 }
 
 /// What slurmd calls a socket (`SlurmdParameters`).
-pub(crate) fn socket_kind(slurm: Slurmish) -> SocketKind {
+pub(crate) fn socket_kind(slurm: Abi) -> SocketKind {
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) };
     let words = conf

@@ -8,25 +8,26 @@ use slurm_sys::{Layout, Slurm, SlurmConf, Symbols};
 use crate::hooks::identity::NAME;
 use crate::site::settings;
 
-/// What a hook needs to touch Slurm's records.
+/// Where the fields of Slurm's records are in the running release, and its functions: what a hook
+/// needs to touch a record.
 #[derive(Clone, Copy)]
-pub(crate) struct Slurmish {
+pub(crate) struct Abi {
     pub layout: &'static Layout,
     pub symbols: &'static Symbols,
 }
 
 /// The table and symbols, or nothing: then a hook returns at once. Why is
 /// logged once, by [`explain`].
-pub(crate) fn working() -> Option<Slurmish> {
+pub(crate) fn working() -> Option<Abi> {
     judged().as_ref().ok().copied()
 }
 
 /// The table without judgement, before the settings were seen: enough to learn
 /// this node's name and where plugstack.conf is.
-pub(crate) fn unjudged() -> Option<Slurmish> {
+pub(crate) fn unjudged() -> Option<Abi> {
     let slurm = Slurm::get();
     let layout = slurm.layout(false).ok()?;
-    Some(Slurmish {
+    Some(Abi {
         layout,
         symbols: slurm.symbols,
     })
@@ -47,16 +48,16 @@ pub(crate) fn serves_binding_only() -> bool {
 }
 
 /// Judged once, at the first hook after the settings were seen.
-fn judged() -> &'static Result<Slurmish, String> {
-    static JUDGED: OnceLock<Result<Slurmish, String>> = OnceLock::new();
+fn judged() -> &'static Result<Abi, String> {
+    static JUDGED: OnceLock<Result<Abi, String>> = OnceLock::new();
     JUDGED.get_or_init(judge)
 }
 
-fn judge() -> Result<Slurmish, String> {
+fn judge() -> Result<Abi, String> {
     let slurm = Slurm::get();
     let symbols = slurm.symbols;
     let layout = slurm.layout(settings::current().strict)?;
-    let found = Slurmish { layout, symbols };
+    let found = Abi { layout, symbols };
     match task_plugin(found) {
         Some(list) => may_stand_in(&list, &own_name())?,
         // From 23.02 on Slurm takes task/none for nothing at all.
@@ -100,7 +101,7 @@ fn own_name() -> String {
     stem.trim_start_matches("task_").to_string()
 }
 
-fn task_plugin(slurm: Slurmish) -> Option<String> {
+fn task_plugin(slurm: Abi) -> Option<String> {
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) }?;
     conf.task_plugin()

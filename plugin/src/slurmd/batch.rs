@@ -21,7 +21,7 @@ use crate::message::seal::{self, ENV_HANDOVER, Whose};
 use crate::planning::convert;
 use crate::planning::words::join;
 use crate::site::settings::{self, Settings};
-use crate::site::standing::{self, Slurmish};
+use crate::site::standing::{self, Abi};
 use crate::site::{counters, node};
 use crate::slurmd::accounting;
 use crate::slurmd::accounting::Planned;
@@ -63,7 +63,7 @@ pub(crate) unsafe fn hook(request: *mut c_void) -> c_int {
     SUCCESS
 }
 
-fn script(slurm: Slurmish, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
+fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
     let settings = settings::current();
     let Some((conf, node_name)) = here(slurm, &settings)? else {
         counters::switched_off(slurm, 1);
@@ -142,7 +142,7 @@ pub(crate) fn tasks(binding: &Binding, all: u32, nodes: u32) -> Option<u32> {
     }
 }
 
-fn write(slurm: Slurmish, batch: &mut BatchRequest<'_>, plan: &Plan) -> Result<(), Stop> {
+fn write(slurm: Abi, batch: &mut BatchRequest<'_>, plan: &Plan) -> Result<(), Stop> {
     let c = &slurm.layout.constants;
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) };
@@ -152,7 +152,7 @@ fn write(slurm: Slurmish, batch: &mut BatchRequest<'_>, plan: &Plan) -> Result<(
 }
 
 /// The handover into the script's environment, with slurmd's mark.
-fn pass(slurm: Slurmish, batch: &mut BatchRequest<'_>, handover: &Handover) -> Result<(), Stop> {
+fn pass(slurm: Abi, batch: &mut BatchRequest<'_>, handover: &Handover) -> Result<(), Stop> {
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
     let node_name = conf.and_then(|conf| conf.node_name()).unwrap_or_default();

@@ -26,7 +26,7 @@ use crate::planning::words::{describe, join, name};
 use crate::planning::{convert, memory};
 use crate::site::settings::{self, Settings};
 use crate::site::slurm_log::VERBOSE;
-use crate::site::standing::{self, Slurmish};
+use crate::site::standing::{self, Abi};
 use crate::site::{counters, node};
 use crate::slurmd::accounting::Planned;
 use crate::slurmd::{accounting, shadow};
@@ -124,7 +124,7 @@ impl From<slurm_sys::Error> for Stop {
     }
 }
 
-fn step(slurm: Slurmish, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), Stop> {
+fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), Stop> {
     let settings = settings::current();
     let Some((conf, node_name)) = here(slurm, &settings)? else {
         counters::switched_off(slurm, launch.tasks_here(node_id).unwrap_or(0).into());
@@ -198,7 +198,7 @@ struct Asked {
 
 /// Reads a launch request: nonsense is refused, for a client other than srun may have sent it.
 fn asked(
-    slurm: Slurmish,
+    slurm: Abi,
     launch: &LaunchRequest<'_>,
     settings: &Settings,
     (tasks, allocation): (u32, berth_placement::Allocation),
@@ -247,10 +247,7 @@ fn planned(
 }
 
 /// slurmd's settings and this node's name, checked; nothing while switched off.
-pub(crate) fn here(
-    slurm: Slurmish,
-    settings: &Settings,
-) -> Result<Option<(SlurmdConf, String)>, Stop> {
+pub(crate) fn here(slurm: Abi, settings: &Settings) -> Result<Option<(SlurmdConf, String)>, Stop> {
     // SAFETY: the layout is the running release's, and the view ends with the hook.
     let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
     let conf = conf.ok_or_else(|| Stop::Aside("slurmd has no settings (conf)".into()))?;
@@ -308,7 +305,7 @@ fn binding(
 }
 
 fn write(
-    slurm: Slurmish,
+    slurm: Abi,
     launch: &mut LaunchRequest<'_>,
     (ask, plan): (&Request, &Plan),
     cpus_are_cores: bool,

@@ -6,7 +6,7 @@ use berth_host::{Ledger, StateDir, machine_file};
 use berth_placement::CpuSet;
 use slurm_sys::{StepId, StepRecord};
 
-use crate::site::standing::Slurmish;
+use crate::site::standing::Abi;
 use crate::site::{node, settings};
 use crate::slurmd::accounting;
 
@@ -57,7 +57,7 @@ impl Account {
     }
 
     /// The step has ended: its cores are free before anybody hears of it.
-    pub(crate) fn release(self, slurm: Option<Slurmish>) {
+    pub(crate) fn release(self, slurm: Option<Abi>) {
         let dir = self.dir.clone();
         if let Err(why) = self.held.release() {
             log::error!("{why}; its cores are free when this slurmstepd ends");
@@ -66,7 +66,7 @@ impl Account {
     }
 
     /// The step is bound.
-    pub(crate) fn publish(&self, slurm: Option<Slurmish>) {
+    pub(crate) fn publish(&self, slurm: Option<Abi>) {
         publish(slurm, &self.dir);
     }
 }
@@ -79,7 +79,7 @@ fn late(taken: &CpuSet) -> String {
     )
 }
 
-fn publish(slurm: Option<Slurmish>, dir: &StateDir) {
+fn publish(slurm: Option<Abi>, dir: &StateDir) {
     let kind = slurm.map(node::socket_kind).unwrap_or_default();
     let told = machine_file::read(dir.machine_path())
         .map_err(|why| why.to_string())

@@ -12,7 +12,7 @@ use crate::hooks::guard::SUCCESS;
 use crate::site::node;
 use crate::site::settings::{self, Notes};
 use crate::site::slurm_log::VERBOSE;
-use crate::site::standing::{self, Slurmish};
+use crate::site::standing::{self, Abi};
 use crate::stepd::session::{Intent, Step, is_refused, lock, own_cpus};
 
 /// Slurm fails the step only for a negative result.
@@ -57,7 +57,7 @@ pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
 }
 
 /// The running Slurm and the record of its step.
-type Here<'a> = (Slurmish, &'a StepRecord<'a>);
+type Here<'a> = (Abi, &'a StepRecord<'a>);
 
 fn bind(step: &mut Step, local_id: u32, task: TaskInfo, here: Here<'_>) -> c_int {
     let wanted = match &step.intent {

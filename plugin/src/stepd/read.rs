@@ -12,7 +12,7 @@ use crate::message::seal::{self, ENV_HANDOVER, Whose};
 use crate::planning::words::{join, name};
 use crate::planning::{convert, memory};
 use crate::site::settings;
-use crate::site::standing::Slurmish;
+use crate::site::standing::Abi;
 use crate::slurmd::launch::is_off;
 use crate::stepd::account::Account;
 use crate::stepd::session::{Intent, Step, own_cpus};
@@ -24,7 +24,7 @@ use crate::submit::option;
 const SEAL_BYTES: usize = 64;
 
 /// The step, unless berth has nothing to do with it.
-pub(crate) fn step(slurm: Slurmish, record: &mut StepRecord<'_>) -> Option<Step> {
+pub(crate) fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Step> {
     let id = record.step_id();
     let node_name = record.node_name().unwrap_or_default();
     if id.kind == StepKind::Extern {
@@ -142,7 +142,7 @@ fn handover(record: &StepRecord<'_>, node_name: &str) -> Result<Handover, String
 
 /// Plans again what slurmd left to be settled; gives the step's entry in the ledger then.
 fn settled(
-    slurm: Slurmish,
+    slurm: Abi,
     record: &mut StepRecord<'_>,
     heard: &mut Handover,
     node_name: &str,
@@ -182,7 +182,7 @@ fn settled(
 
 /// The masks of a plan that was made here, into the record.
 fn put(
-    slurm: Slurmish,
+    slurm: Abi,
     record: &mut StepRecord<'_>,
     plan: &berth_placement::Plan,
 ) -> Result<(), slurm_sys::Error> {
@@ -197,7 +197,7 @@ fn put(
 
 /// What the message says, kept to the step's own CPUs; and what had to be left out for that.
 fn intent(
-    slurm: Slurmish,
+    slurm: Abi,
     record: &StepRecord<'_>,
     heard: &Handover,
     text: &str,

@@ -11,7 +11,7 @@ use slurm_sys::{SlurmdConf, StepRecord};
 
 use crate::hooks::guard::SUCCESS;
 use crate::message::handover::Outcome;
-use crate::site::standing::{self, Slurmish};
+use crate::site::standing::{self, Abi};
 use crate::site::{counters, node};
 use crate::stepd::account::Account;
 use crate::stepd::{read, report, task_env};
@@ -158,7 +158,7 @@ pub(crate) fn release() {
 }
 
 /// CPUs of the step's cores, by slurmd's map: what is tried where the kernel refuses a mask.
-pub(crate) fn own_cpus(slurm: Slurmish, record: &StepRecord<'_>) -> CpuSet {
+pub(crate) fn own_cpus(slurm: Abi, record: &StepRecord<'_>) -> CpuSet {
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
     let Some(conf) = conf.filter(|conf| node::sane(conf).is_ok()) else {

@@ -15,7 +15,7 @@ use slurm_sys::{SlurmdConf, StepRecord};
 
 use crate::message::handover::Settle;
 use crate::planning::convert;
-use crate::site::standing::Slurmish;
+use crate::site::standing::Abi;
 use crate::site::{node, settings};
 use crate::slurmd::accounting;
 use crate::stepd::account::Account;
@@ -50,7 +50,7 @@ pub(crate) enum Failed {
 /// # Errors
 /// [`Failed`]
 pub(crate) fn again(
-    slurm: Slurmish,
+    slurm: Abi,
     record: &StepRecord<'_>,
     (settle, memory): (&Settle, Option<&MemBind>),
     node_name: &str,
@@ -100,7 +100,7 @@ fn planned(ask: &Request, kind: Kind, host: &Host) -> Result<Plan, Refusal> {
 }
 
 /// The node as slurmd counts it, with the machine that slurmd found.
-fn host(slurm: Slurmish, dir: &StateDir) -> Result<Host, String> {
+fn host(slurm: Abi, dir: &StateDir) -> Result<Host, String> {
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
     let conf = conf.ok_or("slurmstepd has no settings of slurmd (conf)")?;
@@ -114,7 +114,7 @@ fn host(slurm: Slurmish, dir: &StateDir) -> Result<Host, String> {
 }
 
 fn request(
-    slurm: Slurmish,
+    slurm: Abi,
     record: &StepRecord<'_>,
     settle: &Settle,
     host: &Host,

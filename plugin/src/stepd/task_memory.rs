@@ -18,7 +18,7 @@ use crate::hooks::guard::SUCCESS;
 use crate::planning::memory::mem_bind;
 use crate::site::node;
 use crate::site::settings::{self, Notes};
-use crate::site::standing::Slurmish;
+use crate::site::standing::Abi;
 use crate::stepd::report;
 use crate::stepd::stack_line::{Hex, Line};
 
@@ -27,7 +27,7 @@ const FAILED: c_int = -1;
 
 /// What the tasks find after the fork.
 struct Prepared {
-    slurm: Slurmish,
+    slurm: Abi,
     /// Each task's nodes, by local id; none where memory is only reported.
     tasks: List<NodeSet>,
     kind: Kind,
@@ -56,7 +56,7 @@ static PREPARED: OnceLock<Prepared> = OnceLock::new();
 
 /// In the parent, before the fork. `asked` is `--mem-bind` as asked, where slurmd's plan has put
 /// each task's nodes into the record. Gives those masks, for the step's line in the log.
-pub(crate) fn prepare(slurm: Slurmish, record: &StepRecord<'_>, asked: Option<&MemBind>) -> String {
+pub(crate) fn prepare(slurm: Abi, record: &StepRecord<'_>, asked: Option<&MemBind>) -> String {
     let c = &slurm.layout.constants;
     let bits = record.mem_bind_type();
     if bits == 0 || !mempolicy::is_available() {
@@ -102,7 +102,7 @@ pub(crate) fn prepare(slurm: Slurmish, record: &StepRecord<'_>, asked: Option<&M
 }
 
 /// What the user should know where slurmd could not plan the step.
-pub(crate) fn unplanned(slurm: Slurmish, record: &StepRecord<'_>) -> &'static str {
+pub(crate) fn unplanned(slurm: Abi, record: &StepRecord<'_>) -> &'static str {
     let c = &slurm.layout.constants;
     let policies = c.MEM_BIND_RANK | c.MEM_BIND_LOCAL | c.MEM_BIND_MAP | c.MEM_BIND_MASK;
     if record.mem_bind_type() & policies == 0 {
@@ -211,7 +211,7 @@ fn trimmed(nodes: &[u64]) -> &[u64] {
 
 impl Report {
     /// `None` unless `verbose` was asked for. Source: `slurm_chk_memset`.
-    fn of(bits: u32, asked: &MemBind, slurm: Slurmish) -> Option<Self> {
+    fn of(bits: u32, asked: &MemBind, slurm: Abi) -> Option<Self> {
         let c = &slurm.layout.constants;
         if bits & c.MEM_BIND_VERBOSE == 0 {
             return None;
@@ -299,7 +299,7 @@ mod tests {
             return;
         };
         let prepared = |nodes: &str, strict: bool, report: Option<Report>| Prepared {
-            slurm: Slurmish {
+            slurm: Abi {
                 layout,
                 symbols: Symbols::get(),
             },

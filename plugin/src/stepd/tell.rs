@@ -14,7 +14,7 @@ use crate::message::inherited::ENV_MARK;
 use crate::message::seal;
 use crate::planning::memory::{ENV_ASKED, ENV_MASKS};
 use crate::site::node;
-use crate::site::standing::Slurmish;
+use crate::site::standing::Abi;
 use crate::stepd::pe_files;
 use crate::stepd::session::Intent;
 use crate::stepd::task_env::{self, Told};
@@ -30,12 +30,7 @@ const ENV_NOTE: &str = "BERTH_NOTE";
 
 /// Takes the handover and all that an outer step left out of the environment, and puts this step's
 /// outcome in.
-pub(crate) fn tell(
-    slurm: Slurmish,
-    record: &mut StepRecord<'_>,
-    intent: &Intent,
-    heard: &Handover,
-) {
+pub(crate) fn tell(slurm: Abi, record: &mut StepRecord<'_>, intent: &Intent, heard: &Handover) {
     let bound = match heard.outcome {
         Outcome::Bound => "1",
         Outcome::Refused => "refused",
@@ -71,7 +66,7 @@ pub(crate) fn tell(
 
 /// What each task finds in its environment beside that.
 fn entries(
-    slurm: Slurmish,
+    slurm: Abi,
     record: &StepRecord<'_>,
     intent: &Intent,
     heard: &Handover,
