@@ -4,8 +4,8 @@
 
 use crate::identity::Identity;
 use crate::layout::Field;
-use crate::memory::Record;
 use crate::probe::{self, Probe};
+use crate::record::Record;
 use crate::views::{LaunchRequest, SlurmdConf};
 
 /// Whether the table has already been right in this process.

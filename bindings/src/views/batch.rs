@@ -6,7 +6,7 @@ use super::environment::{self, Change, Environment};
 use super::values::{StepId, StepKind};
 use crate::error::Error;
 use crate::layout::Layout;
-use crate::memory::Record;
+use crate::record::Record;
 use crate::symbols::Symbols;
 use std::ffi::c_void;
 

@@ -3,7 +3,7 @@
 //! lowest of each word up. The same in every release on little-endian machines.
 
 use crate::error::Error;
-use crate::memory::items;
+use crate::record::items;
 use std::ops::Range;
 
 /// BITSTR_MAGIC of bitstring.h.

@@ -3,7 +3,7 @@
 
 use crate::error::Error;
 use crate::layout::Layout;
-use crate::memory::{Record, allocate};
+use crate::record::{Record, allocate};
 use crate::symbols::Symbols;
 use std::ffi::c_void;
 use std::ptr;

@@ -6,7 +6,7 @@ use super::bits;
 use super::values::CoreSpec;
 use crate::error::Error;
 use crate::layout::{Field, Layout};
-use crate::memory::{Record, c_text};
+use crate::record::{Record, c_text};
 use crate::symbols::Symbols;
 use std::ffi::c_void;
 

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::layout::Field;
-use crate::memory::{Record, allocate, first, free, joined, within};
+use crate::record::{Record, allocate, first, free, joined, within};
 use crate::symbols::Symbols;
 use std::ffi::c_char;
 use std::ptr;

@@ -7,7 +7,7 @@ use super::options::{self, SpankOption};
 use super::values::{CoreSpec, StepId, given};
 use crate::error::Error;
 use crate::layout::{Constants, Layout};
-use crate::memory::{Record, Text, items, written};
+use crate::record::{Record, Text, items, written};
 use crate::symbols::Symbols;
 use std::ffi::c_void;
 use std::fmt;

@@ -3,7 +3,7 @@
 
 use crate::error::Error;
 use crate::layout::Layout;
-use crate::memory::Record;
+use crate::record::Record;
 use crate::symbols::Symbols;
 use std::ffi::{c_int, c_void};
 

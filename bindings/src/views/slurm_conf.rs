@@ -3,8 +3,8 @@
 
 use crate::layout::{Field, Layout};
 use crate::line::Line;
-use crate::memory::Record;
 use crate::process::is_slurms_daemon;
+use crate::record::Record;
 use crate::symbols::Symbols;
 use std::ffi::{c_char, c_void};
 use std::sync::{Mutex, PoisonError};

@@ -3,7 +3,7 @@
 //! reconfiguration, so it is read anew each time.
 
 use crate::layout::{Field, Layout};
-use crate::memory::{Record, items};
+use crate::record::{Record, items};
 use crate::symbols::Symbols;
 use std::ffi::c_void;
 use std::ptr;

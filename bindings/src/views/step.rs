@@ -7,7 +7,7 @@ use super::launch::LaunchRequest;
 use super::values::{StepId, StepKind};
 use crate::error::Error;
 use crate::layout::{Field, Layout};
-use crate::memory::Record;
+use crate::record::Record;
 use crate::symbols::Symbols;
 use std::ffi::{c_char, c_void};
 

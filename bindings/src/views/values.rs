@@ -1,7 +1,7 @@
 //! Small values that several records hold, with Slurm's ways to write "not given" taken away.
 
 use crate::layout::Layout;
-use crate::memory::Record;
+use crate::record::Record;
 
 /// INFINITE16 of slurm.h, in every release; the tables carry only the constants that tell apart.
 const INFINITE16: u16 = 0xffff;

@@ -1,0 +1,8 @@
+//! The exported symbols: each is a guard and a call.
+
+pub(crate) mod guard;
+pub(crate) mod identity;
+#[cfg(feature = "plant-panics")]
+pub(crate) mod plant;
+pub(crate) mod spank;
+pub(crate) mod task;

@@ -1,0 +1,186 @@
+//! Slurm's SPANK interface: options, settings, and the public way of binding.
+//! Never an error to Slurm for a user's request: from here that drains the node.
+
+use std::ffi::c_char;
+
+use libc::c_int;
+use slurm_spank::{Context, OptionCache, SpankHandle, init_spank_handle, spank_sys::spank_t};
+use slurm_sys::process::{Daemon, daemon};
+use slurm_sys::{Identity, SlurmdConf, Symbols};
+
+use crate::hooks::guard::{SUCCESS, guard, guard_in_child};
+use crate::site::settings::Settings;
+use crate::site::{node, settings, standing};
+use crate::slurmd::announce;
+use crate::stepd::{pe_files, spank_only, unplanned};
+use crate::submit::option;
+
+/// slurmd, slurmstepd, srun, sbatch, salloc: read the settings, register the option.
+///
+/// # Safety
+/// Called by Slurm with its own handle and the words of the plugstack.conf line.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn slurm_spank_init(
+    spank: spank_t,
+    argc: c_int,
+    argv: *const *const c_char,
+) -> c_int {
+    guard("slurm_spank_init", || {
+        let mut cache = OptionCache::default();
+        let handle = init_spank_handle(spank, argc, argv, &mut cache);
+        let context = handle.context().ok();
+        read_settings(&handle, context);
+        match context {
+            Some(Context::Slurmd) => {
+                node::get_ready();
+                node::get_ready_aside();
+            }
+            Some(Context::Local | Context::Allocator) => {
+                // SAFETY: Slurm's promise: its own handle, in its init.
+                unsafe { option::register(spank) };
+                // SAFETY: the same.
+                unsafe { option::defaults(spank) };
+            }
+            Some(Context::Remote) => {
+                // SAFETY: Slurm's promise: its own handle, in its init.
+                unsafe { option::register(spank) };
+                // SAFETY: the same.
+                unsafe { option::register_own(spank) };
+            }
+            _ => {}
+        }
+        SUCCESS
+    })
+}
+
+/// When the options are read: in the submitting command, and in slurmstepd before it forks.
+///
+/// # Safety
+/// Called by Slurm with its own handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn slurm_spank_init_post_opt(
+    spank: spank_t,
+    argc: c_int,
+    argv: *const *const c_char,
+) -> c_int {
+    guard("slurm_spank_init_post_opt", || {
+        let mut cache = OptionCache::default();
+        match daemon() {
+            Daemon::Other => option::forget_overlap(),
+            Daemon::Slurmstepd => {
+                spank_only::prepare(&init_spank_handle(spank, argc, argv, &mut cache));
+            }
+            Daemon::Slurmd => {}
+        }
+        SUCCESS
+    })
+}
+
+/// slurmstepd, as the user, before the first fork.
+///
+/// # Safety
+/// Called by slurmstepd with its own handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn slurm_spank_user_init(
+    spank: spank_t,
+    argc: c_int,
+    argv: *const *const c_char,
+) -> c_int {
+    guard("slurm_spank_user_init", || {
+        let mut cache = OptionCache::default();
+        pe_files::user_init(&init_spank_handle(spank, argc, argv, &mut cache));
+        SUCCESS
+    })
+}
+
+/// The task, between fork and exec, as the user.
+///
+/// # Safety
+/// Called by slurmstepd's child with slurmstepd's handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn slurm_spank_task_init(
+    spank: spank_t,
+    argc: c_int,
+    argv: *const *const c_char,
+) -> c_int {
+    guard_in_child("slurm_spank_task_init", || {
+        let mut cache = OptionCache::default();
+        let handle = init_spank_handle(spank, argc, argv, &mut cache);
+        spank_only::in_task(&handle);
+        pe_files::in_task(&handle);
+        SUCCESS
+    })
+}
+
+/// slurmstepd, when the step has ended and before anybody is told.
+///
+/// # Safety
+/// Called by Slurm with its own handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn slurm_spank_exit(
+    _spank: spank_t,
+    _argc: c_int,
+    _argv: *const *const c_char,
+) -> c_int {
+    guard("slurm_spank_exit", || {
+        if daemon() == Daemon::Slurmstepd {
+            spank_only::release();
+        }
+        SUCCESS
+    })
+}
+
+/// slurmstepd, for each task, in the parent, after the task plugins.
+///
+/// # Safety
+/// Called by slurmstepd with its own handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn slurm_spank_task_post_fork(
+    spank: spank_t,
+    argc: c_int,
+    argv: *const *const c_char,
+) -> c_int {
+    guard("slurm_spank_task_post_fork", || {
+        let mut cache = OptionCache::default();
+        let handle = init_spank_handle(spank, argc, argv, &mut cache);
+        unplanned::post_fork(&handle);
+        SUCCESS
+    })
+}
+
+fn read_settings(handle: &SpankHandle<'_>, context: Option<Context>) {
+    let words = handle.plugin_argv().unwrap_or_default();
+    let node = node_name();
+    let (found, complaints) = Settings::read(&words, |list| {
+        node.as_deref().is_some_and(|node| is_in(list, node))
+    });
+    // Only slurmd says what is wrong with the file: once a node, not once a job.
+    if context == Some(Context::Slurmd) {
+        for complaint in complaints {
+            log::error!("{complaint}");
+            announce::complain(complaint);
+        }
+        announce::in_plugstack();
+    }
+    settings::set(found);
+}
+
+/// This node's name in slurm.conf; none on a login node.
+pub(crate) fn node_name() -> Option<String> {
+    if daemon() == Daemon::Other {
+        return None;
+    }
+    let from_conf = standing::unjudged().and_then(|slurm| {
+        // SAFETY: the layout is the running release's, and the view ends here.
+        let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) }?;
+        node::sane(&conf)
+            .is_ok()
+            .then(|| conf.node_name())
+            .flatten()
+    });
+    from_conf.or_else(|| Identity::current().node_argument)
+}
+
+fn is_in(list: &str, node: &str) -> bool {
+    Symbols::get().host_list_has(list, node)
+}

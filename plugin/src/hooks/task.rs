@@ -1,0 +1,154 @@
+//! Slurm's task plugin interface: every hook of every release line, each a guard
+//! and a call. Slurm looks up only those its release knows; a missing one is fatal
+//! to slurmd, one too many harmless. Source: src/interfaces/task.c of each line.
+
+use std::ffi::{c_char, c_void};
+
+use libc::{c_int, pid_t};
+
+use crate::hooks::guard::{SUCCESS, guard, guard_in_child, guard_or, prepare};
+use crate::site::{counters, node};
+use crate::slurmd::{batch, launch, shadow, worker};
+use crate::stepd::{apply, session, task_memory};
+
+/// A hook that has nothing to do here.
+macro_rules! nothing {
+    ($($name:ident($($argument:ty),*)),+ $(,)?) => {
+        $(
+            /// Nothing to do here; Slurm requires the symbol.
+            #[unsafe(no_mangle)]
+            pub extern "C" fn $name($(_: $argument),*) -> c_int {
+                guard(stringify!($name), || SUCCESS)
+            }
+        )+
+    };
+}
+
+nothing! {
+    task_p_slurmd_suspend_job(u32),
+    task_p_slurmd_resume_job(u32),
+    task_p_pre_set_affinity(*mut c_void, u32),
+    task_p_post_set_affinity(*mut c_void, u32),
+    task_p_post_term(*mut c_void, *mut c_void),
+    task_p_add_pid(pid_t),
+    task_p_update_mem_limit(*mut c_void, u64, u64),
+}
+
+/// Called at every load, several times a process: cheap, and it keeps nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn init() -> c_int {
+    guard("init", || {
+        prepare();
+        node::at_load();
+        SUCCESS
+    })
+}
+
+/// Called before an unload.
+#[unsafe(no_mangle)]
+pub extern "C" fn fini() -> c_int {
+    guard("fini", || {
+        shadow::at_end();
+        worker::stop();
+        counters::publish();
+        SUCCESS
+    })
+}
+
+/// slurmd: plan a step.
+///
+/// # Safety
+/// Called by slurmd with its own request and a place for a text.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn task_p_slurmd_launch_request(
+    request: *mut c_void,
+    node_id: u32,
+    err_msg: *mut *mut c_char,
+) -> c_int {
+    guard_or(
+        "task_p_slurmd_launch_request",
+        // SAFETY: slurmd's promise, passed on.
+        || unsafe { launch::hook(request, node_id, err_msg) },
+        // SAFETY: the same.
+        || unsafe { launch::after_panic(request) },
+    )
+}
+
+/// slurmd: plan a batch script.
+///
+/// # Safety
+/// Called by slurmd with its own request.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn task_p_slurmd_batch_request(request: *mut c_void) -> c_int {
+    // SAFETY: slurmd's promise, passed on.
+    guard("task_p_slurmd_batch_request", || unsafe {
+        batch::hook(request)
+    })
+}
+
+/// slurmstepd, before the tasks are forked: read the masks back.
+///
+/// # Safety
+/// Called by slurmstepd with its own record.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn task_p_pre_setuid(record: *mut c_void) -> c_int {
+    // SAFETY: slurmstepd's promise, passed on.
+    guard("task_p_pre_setuid", || unsafe {
+        session::pre_setuid(record)
+    })
+}
+
+/// slurmstepd, when the step's tasks have ended and before anybody is told: its cores are free.
+#[unsafe(no_mangle)]
+pub extern "C" fn task_p_post_step(_record: *mut c_void) -> c_int {
+    guard("task_p_post_step", || {
+        session::release();
+        SUCCESS
+    })
+}
+
+/// slurmstepd of 22.05, for each task, in the parent: bind it.
+///
+/// # Safety
+/// Called by slurmstepd with its own record.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn task_p_set_affinity(record: *mut c_void, local_id: u32) -> c_int {
+    // SAFETY: slurmstepd's promise, passed on.
+    guard("task_p_set_affinity", || unsafe {
+        apply::hook(record, local_id)
+    })
+}
+
+/// slurmstepd of later lines, for each task, in the parent: bind it.
+///
+/// # Safety
+/// Called by slurmstepd with its own record.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn task_p_pre_launch_priv(
+    record: *mut c_void,
+    local_id: u32,
+    _global_id: u32,
+) -> c_int {
+    // SAFETY: slurmstepd's promise, passed on.
+    guard("task_p_pre_launch_priv", || unsafe {
+        apply::hook(record, local_id)
+    })
+}
+
+/// The task itself, between fork and exec, as the user: a refused script stops here;
+/// others set their memory policy.
+///
+/// # Safety
+/// Called by slurmstepd's child with slurmstepd's record.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn task_p_pre_launch(record: *mut c_void) -> c_int {
+    guard_in_child("task_p_pre_launch", || {
+        if session::is_refused() {
+            return -1;
+        }
+        // SAFETY: slurmstepd's promise, passed on.
+        unsafe { session::tell_task(record) };
+        // SAFETY: the same.
+        unsafe { task_memory::in_child(record) }
+    })
+}

@@ -1,0 +1,6 @@
+//! What travels from slurmd to slurmstepd in the launch message.
+
+pub(crate) mod bits;
+pub(crate) mod handover;
+pub(crate) mod inherited;
+pub(crate) mod seal;

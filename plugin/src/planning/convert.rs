@@ -1,0 +1,189 @@
+//! A launch request of Slurm's to a request of ours.
+//! In: the view, the node's cores in the credential. Out: `Request`, or a text.
+//! Bits and numbers only; every word about placement is `berth-placement`'s.
+
+use berth_placement::sets::limits::{LEAST_MASK_WIDTH, LIST_BYTES};
+use berth_placement::{
+    AcrossHosts, Allocation, CoreIdx, CoreSpec, CpuBind, Distribution, Host, Level, MemBind, Mode,
+    Occupied, Order, Request, Rules,
+};
+use slurm_sys::{LaunchRequest, Layout, NodeCores, SlurmConf};
+
+use crate::site::settings::Settings;
+use crate::site::standing::Abi;
+
+/// The request of a step, without its `--binding` and `--mem-bind`.
+///
+/// # Errors
+/// A list that cannot be read, as a text for the user.
+pub(crate) fn request(
+    launch: &LaunchRequest<'_>,
+    (tasks, allocation): (u32, Allocation),
+    rules: Rules,
+    (layout, width): (&Layout, u32),
+) -> Result<Request, String> {
+    let bits = u32::from(launch.cpu_bind_type());
+    // Beside a level the text is the keyword, and any length of it is as good.
+    let text = match has_list(bits, layout) {
+        true => launch.cpu_bind(LIST_BYTES).map_err(|why| why.to_string())?,
+        false => None,
+    };
+    Ok(Request {
+        tasks,
+        cpus_per_task: u32::from(launch.cpus_per_task().max(1)),
+        cpu_bind: cpu_bind(bits, text.as_deref(), (layout, width))?,
+        distribution: distribution(launch.task_dist(), layout),
+        threads_per_core: launch.threads_per_core().map(u32::from),
+        ntasks_per_core: launch.ntasks_per_core().map(u32::from),
+        ntasks_per_socket: launch.ntasks_per_socket().map(u32::from),
+        overcommit: launch.overcommit(),
+        core_spec: core_spec(launch.job_core_spec()),
+        binding: None,
+        occupied: Occupied::default(),
+        mem_bind: MemBind::default(),
+        job_cpus: Some(u32::from(launch.node_cpus())).filter(|count| *count > 0),
+        allocation,
+        rules,
+    })
+}
+
+/// How wide a mask in a launch request may be on this node.
+pub(crate) fn mask_width(host: &Host) -> u32 {
+    let map = host.shape.map.iter().map(|cpu| cpu.0 + 1).max();
+    let machine = host.machine.as_ref();
+    let highest = machine.and_then(|machine| machine.cpus().highest());
+    let width = map.unwrap_or(0).max(highest.map_or(0, |cpu| cpu.0 + 1));
+    width.max(LEAST_MASK_WIDTH)
+}
+
+/// The cores of a step or job as an allocation.
+pub(crate) fn allocation(cores: Vec<u32>, node: &NodeCores) -> Allocation {
+    Allocation::Cores {
+        cores: cores.into_iter().map(CoreIdx).collect(),
+        configured: node.core_count() as u32,
+    }
+}
+
+/// The site's defaults from slurm.conf, and the settings.
+pub(crate) fn rules(slurm: Abi, settings: &Settings) -> Rules {
+    let constants = &slurm.layout.constants;
+    // SAFETY: the layout is the running release's, and the view ends here.
+    let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) };
+    let auto = conf.as_ref().map_or(0, SlurmConf::task_plugin_param);
+    let select = conf
+        .as_ref()
+        .map_or(0, |conf| u32::from(conf.select_type_param()));
+    let autobind = [
+        (constants.CPU_AUTO_BIND_TO_THREADS, Level::Threads),
+        (constants.CPU_AUTO_BIND_TO_CORES, Level::Cores),
+        (constants.CPU_AUTO_BIND_TO_SOCKETS, Level::Sockets),
+    ];
+    Rules {
+        fixes: settings.fixes,
+        block_by_default: select & constants.CR_CORE_DEFAULT_DIST_BLOCK != 0,
+        autobind: autobind
+            .into_iter()
+            .find(|(bit, _)| auto & bit != 0)
+            .map(|(_, level)| level),
+        refuse_failed_binding: settings.refuse_failed_binding,
+    }
+}
+
+pub(crate) fn core_spec(given: Option<slurm_sys::CoreSpec>) -> CoreSpec {
+    match given {
+        None => CoreSpec::None,
+        Some(slurm_sys::CoreSpec::Cores(count)) => CoreSpec::Cores(u32::from(count)),
+        Some(slurm_sys::CoreSpec::Threads(count)) => CoreSpec::Threads(u32::from(count)),
+    }
+}
+
+/// `--cpu-bind` from its bits. The text counts only beside a mode that has a
+/// list: beside a level it still holds the keyword.
+fn cpu_bind(
+    bits: u32,
+    text: Option<&str>,
+    (layout, width): (&Layout, u32),
+) -> Result<CpuBind, String> {
+    let is = |bit: u32| bits & bit != 0;
+    let c = &layout.constants;
+    let level = [
+        (c.CPU_BIND_TO_THREADS, Level::Threads),
+        (c.CPU_BIND_TO_CORES, Level::Cores),
+        (c.CPU_BIND_TO_SOCKETS, Level::Sockets),
+        (c.CPU_BIND_TO_LDOMS, Level::Ldoms),
+    ];
+    Ok(CpuBind {
+        level: level
+            .into_iter()
+            .find(|(bit, _)| is(*bit))
+            .map(|(_, level)| level),
+        mode: mode(bits, text, (layout, width))?,
+        one_thread: is(c.CPU_BIND_ONE_THREAD_PER_CORE),
+        verbose: is(c.CPU_BIND_VERBOSE),
+    })
+}
+
+fn has_list(bits: u32, layout: &Layout) -> bool {
+    let c = &layout.constants;
+    bits & (c.CPU_BIND_MASK | c.CPU_BIND_MAP | c.CPU_BIND_LDMASK | c.CPU_BIND_LDMAP) != 0
+}
+
+/// The mode that wins, in the order in which `get_cpuset` looks.
+pub(crate) fn mode(
+    bits: u32,
+    text: Option<&str>,
+    (layout, width): (&Layout, u32),
+) -> Result<Option<Mode>, String> {
+    let is = |bit: u32| bits & bit != 0;
+    let c = &layout.constants;
+    let list = [
+        (c.CPU_BIND_MASK, "mask_cpu"),
+        (c.CPU_BIND_MAP, "map_cpu"),
+        (c.CPU_BIND_LDMASK, "mask_ldom"),
+        (c.CPU_BIND_LDMAP, "map_ldom"),
+    ];
+    if is(c.CPU_BIND_NONE) {
+        return Ok(Some(Mode::Free));
+    }
+    if c.CPU_BIND_RANK.is_some_and(is) {
+        return Ok(Some(Mode::Rank));
+    }
+    if is(c.CPU_BIND_LDRANK) {
+        return Ok(Some(Mode::RankLdom));
+    }
+    let Some((_, name)) = list.into_iter().find(|(bit, _)| is(*bit)) else {
+        return Ok(None);
+    };
+    let text = text.filter(|text| !text.is_empty()).ok_or_else(|| {
+        format!("--cpu-bind={name} came without its list; give one, as in --cpu-bind={name}:0,1")
+    })?;
+    let read = Mode::read_within(name, text, width).unwrap_or(Ok(Mode::Free));
+    read.map(Some)
+        .map_err(|why| format!("--cpu-bind={name}: {why}"))
+}
+
+fn distribution(bits: u32, layout: &Layout) -> Distribution {
+    let c = &layout.constants;
+    // One level a hexadecimal digit: hosts, then sockets, then cores.
+    let order = |digit: u32| match digit & 0xf {
+        1 => Some(Order::Cyclic),
+        2 => Some(Order::Block),
+        3 => Some(Order::Fcyclic),
+        _ => None,
+    };
+    let hosts = match bits & 0xf {
+        one if one == c.SLURM_DIST_CYCLIC => AcrossHosts::Cyclic,
+        two if two == c.SLURM_DIST_BLOCK => AcrossHosts::Block,
+        three if three == c.SLURM_DIST_ARBITRARY => AcrossHosts::Arbitrary,
+        four if four == c.SLURM_DIST_PLANE => AcrossHosts::Plane,
+        _ => AcrossHosts::Unknown,
+    };
+    Distribution {
+        hosts,
+        sockets: order(bits >> 4),
+        cores: order(bits >> 8),
+        // slurmctld's business: the host's own order is the same for all.
+        plane_size: None,
+        pack: None,
+    }
+}

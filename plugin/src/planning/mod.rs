@@ -1,0 +1,6 @@
+//! From Slurm's records to a request of the engine.
+
+pub(crate) mod convert;
+pub(crate) mod memory;
+pub(crate) mod node_counts;
+pub(crate) mod words;

@@ -1,0 +1,134 @@
+//! May berth work in this process? Only with a table for the running release and
+//! without task/affinity beside it; a node never goes down for the answer.
+
+use std::sync::OnceLock;
+
+use slurm_sys::{Layout, Slurm, SlurmConf, Symbols};
+
+use crate::hooks::identity::NAME;
+use crate::site::settings;
+
+/// Where the fields of Slurm's records are in the running release, and its functions: what a hook
+/// needs to touch a record.
+#[derive(Clone, Copy)]
+pub(crate) struct Abi {
+    pub layout: &'static Layout,
+    pub symbols: &'static Symbols,
+}
+
+/// The table and symbols, or nothing: then a hook returns at once. Why is
+/// logged once, by [`explain`].
+pub(crate) fn working() -> Option<Abi> {
+    judged().as_ref().ok().copied()
+}
+
+/// The table without judgement, before the settings were seen: enough to learn
+/// this node's name and where plugstack.conf is.
+pub(crate) fn unjudged() -> Option<Abi> {
+    let slurm = Slurm::get();
+    let layout = slurm.layout(false).ok()?;
+    Some(Abi {
+        layout,
+        symbols: slurm.symbols,
+    })
+}
+
+/// The reason for standing aside, if so.
+pub(crate) fn aside() -> Option<&'static str> {
+    judged().as_ref().err().map(String::as_str)
+}
+
+/// Whether we stand aside because nobody wants more of us than `--binding`.
+pub(crate) fn serves_binding_only() -> bool {
+    let Some(slurm) = unjudged() else {
+        return false;
+    };
+    let list = task_plugin(slurm).unwrap_or_default();
+    aside().is_some() && !is_listed(&list, &own_name())
+}
+
+/// Judged once, at the first hook after the settings were seen.
+fn judged() -> &'static Result<Abi, String> {
+    static JUDGED: OnceLock<Result<Abi, String>> = OnceLock::new();
+    JUDGED.get_or_init(judge)
+}
+
+fn judge() -> Result<Abi, String> {
+    let slurm = Slurm::get();
+    let symbols = slurm.symbols;
+    let layout = slurm.layout(settings::current().strict)?;
+    let found = Abi { layout, symbols };
+    match task_plugin(found) {
+        Some(list) => may_stand_in(&list, &own_name())?,
+        // From 23.02 on Slurm takes task/none for nothing at all.
+        None if slurm_sys::process::is_slurms_daemon() => may_stand_in("none", &own_name())?,
+        None => {}
+    }
+    Ok(found)
+}
+
+/// Whether a TaskPlugin list has us, and not task/affinity beside us. `own` is the
+/// name of our file, by which Slurm finds it: some sites give it another.
+fn may_stand_in(list: &str, own: &str) -> Result<(), String> {
+    if !is_listed(list, own) {
+        return Err(format!(
+            "TaskPlugin={list} does not list task/berth; berth serves --binding here and nothing \
+             else: add task/berth for the rest, or take berth's line out of plugstack.conf"
+        ));
+    }
+    if own != "affinity" && names(list).any(|name| name == "affinity") {
+        return Err(format!(
+            "TaskPlugin={list} lists task/affinity, which binds every task a second time; berth \
+             binds nothing here: take one of the two out of slurm.conf"
+        ));
+    }
+    Ok(())
+}
+
+/// The plugins of a TaskPlugin list.
+fn names(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',')
+        .map(|name| name.trim().trim_start_matches("task/"))
+}
+
+fn is_listed(list: &str, own: &str) -> bool {
+    names(list).any(|name| name == own || name == NAME)
+}
+
+fn own_name() -> String {
+    let file = slurm_sys::process::own_path().unwrap_or_default();
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    stem.trim_start_matches("task_").to_string()
+}
+
+fn task_plugin(slurm: Abi) -> Option<String> {
+    // SAFETY: the layout is the running release's, and the view ends here.
+    let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) }?;
+    conf.task_plugin()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::may_stand_in;
+
+    #[test]
+    #[allow(clippy::panic, reason = "a test says so")]
+    fn listed_and_alone() {
+        for (list, own, says) in [
+            ("task/berth", "berth", None),
+            ("berth", "berth", None),
+            ("task/cgroup,task/berth", "berth", None),
+            ("task/affinity", "affinity", None),
+            ("task/affinity,task/berth", "berth", Some("a second time")),
+            ("task/affinity", "berth", Some("does not list")),
+            ("task/none", "berth", Some("does not list")),
+        ] {
+            let said = may_stand_in(list, own).err();
+            match (said, says) {
+                (None, None) => {}
+                (Some(said), Some(says)) => assert!(said.contains(says), "{list}: {said}"),
+                other => panic!("{list} as {own}: {other:?}"),
+            }
+        }
+    }
+}

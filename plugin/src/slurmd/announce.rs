@@ -1,0 +1,185 @@
+//! slurmd announces itself to `berth doctor`: when it is ready, and again as the process that it has
+//! become when it is a daemon, in a file beside the machine's.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use berth_host::announcement::{self, Announcement};
+use berth_host::ledger::Process;
+use berth_host::{StateDir, online};
+use berth_placement::{Fixes, Host, SocketKind};
+use slurm_sys::{Layout, Slurm};
+
+use crate::site::settings::{self, Settings};
+use crate::site::standing;
+use crate::slurmd::discovery;
+
+/// What was wrong so far; slurmd's settings are read before it is ready.
+static COMPLAINTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// What is wrong with the machine as it was discovered, until it is discovered again.
+static OF_THE_MACHINE: Mutex<Option<String>> = Mutex::new(None);
+
+/// Something the administrator should know; it was logged.
+pub(crate) fn complain(why: String) {
+    let mut all = COMPLAINTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if !all.contains(&why) {
+        all.push(why);
+    }
+}
+
+/// How the last discovery came out.
+pub(crate) fn of_the_machine(why: Option<String>) {
+    *OF_THE_MACHINE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner) = why;
+}
+
+fn complaints() -> Vec<String> {
+    let mut all = COMPLAINTS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone();
+    let of_the_machine = OF_THE_MACHINE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    all.extend(of_the_machine.clone());
+    all
+}
+
+/// What was announced last: the node, the words, and what slurmd calls a socket.
+static LAST: Mutex<Option<(String, Announcement, SocketKind)>> = Mutex::new(None);
+
+/// Whether plugstack.conf names us: Slurm has called.
+static IS_SPANK_PLUGIN: AtomicBool = AtomicBool::new(false);
+
+/// slurmd has read plugstack.conf, and it names us.
+pub(crate) fn in_plugstack() {
+    IS_SPANK_PLUGIN.store(true, Ordering::Relaxed);
+}
+
+/// What is to be announced beside the settings and complaints.
+pub(crate) enum Role<'a> {
+    /// The task plugin, with the table and the node as slurmd counts it.
+    Task(&'static Layout, &'a Host),
+    /// Not; why.
+    Aside(&'a str),
+}
+
+/// Announces slurmd as it starts. It may still become another process, with another number.
+pub(crate) fn announce(node_name: &str, role: &Role<'_>) {
+    let mut words = Announcement {
+        berth: env!("CARGO_PKG_VERSION").into(),
+        command_line: std::env::args_os()
+            .map(|word| word.to_string_lossy().into())
+            .collect(),
+        program: std::fs::read_link("/proc/self/exe")
+            .map(|path| path.to_string_lossy().into())
+            .unwrap_or_default(),
+        object: object(),
+        slurm: release(),
+        serves_binding_only: standing::serves_binding_only(),
+        is_spank_plugin: IS_SPANK_PLUGIN.load(Ordering::Relaxed),
+        warnings: Slurm::get()
+            .flag()
+            .map(ToString::to_string)
+            .into_iter()
+            .collect(),
+        ..Announcement::default()
+    };
+    let mut kind = SocketKind::default();
+    match role {
+        Role::Task(layout, host) => {
+            words.is_task_plugin = true;
+            words.layout = range(layout);
+            words.shape = host.shape.to_string();
+            kind = host.socket;
+        }
+        Role::Aside(why) => words.aside = (*why).into(),
+    }
+    write(node_name, &mut words, kind);
+    *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some((node_name.into(), words, kind));
+}
+
+/// Our own file, as the kernel shows it in the list of what is mapped: without links on the way.
+fn object() -> String {
+    let path = slurm_sys::process::own_path().unwrap_or_default();
+    let path = std::fs::canonicalize(&path).unwrap_or(path);
+    path.to_string_lossy().into()
+}
+
+/// Announces slurmd again, now that it is a daemon or the machine is another; not in a hook.
+pub(crate) fn again() {
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((node_name, words, kind)) = last.as_mut() {
+        words.is_daemon = true;
+        write(node_name, words, *kind);
+    }
+}
+
+/// The node that was announced.
+pub(crate) fn node_name() -> Option<String> {
+    let last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    last.as_ref().map(|(node_name, ..)| node_name.clone())
+}
+
+/// Writes the file. A directory that cannot be written was complained about already.
+fn write(node_name: &str, words: &mut Announcement, kind: SocketKind) {
+    let own = Process::own();
+    (words.pid, words.start) = (own.pid, own.start);
+    words.made = announcement::ticks_now();
+    words.boot_id = online::boot_id().unwrap_or_default();
+    let settings = settings::current();
+    words.settings = told(&settings);
+    words.complaints = complaints();
+    if words.is_task_plugin {
+        let machine = discovery::machine();
+        words.topology = machine
+            .map(|machine| machine.topology_string(kind))
+            .unwrap_or_default();
+    }
+    let written = StateDir::new(&settings.state_dir, node_name)
+        .map_err(|why| why.to_string())
+        .and_then(|dir| {
+            dir.prepare().map_err(|why| why.to_string())?;
+            announcement::write(&dir, words).map_err(|why| why.to_string())
+        });
+    if let Err(why) = written {
+        log::warn!("berth doctor will not know this slurmd: {why}");
+    }
+}
+
+/// `22.05.6-11`
+pub(crate) fn range(layout: &Layout) -> String {
+    format!(
+        "{}.{}-{}",
+        layout.line, layout.first_micro, layout.last_verified_micro
+    )
+}
+
+/// Slurm's release as it says itself.
+pub(crate) fn release() -> String {
+    match &Slurm::get().version {
+        Ok(version) => version.to_string(),
+        Err(unknown) => unknown.to_string(),
+    }
+}
+
+/// `compat=` as the ready line has it.
+pub(crate) fn compat(fixes: Fixes) -> String {
+    match fixes {
+        Fixes::ALL => "compat=berth".into(),
+        Fixes::NONE => "compat=affinity".into(),
+        some => format!("compat=affinity with {some:?}"),
+    }
+}
+
+fn told(settings: &Settings) -> String {
+    let mut words = vec![compat(settings.fixes)];
+    words.extend(settings.shadow.then(|| "shadow=on".into()));
+    words.extend((!settings.binding).then(|| "binding=off".into()));
+    words.extend(settings.strict.then(|| "strict=on".into()));
+    words.extend((!settings.counters).then(|| "counters=off".into()));
+    let default = settings.binding_default.as_ref();
+    words.extend(default.map(|binding| format!("binding_default={binding}")));
+    words.join(" ")
+}

@@ -1,0 +1,167 @@
+//! slurmd's batch hook: the script is bound to the job's cores on this node, or
+//! as its `--binding` says. slurmd ignores the result, so a refusal travels on as
+//! a mark that slurmstepd's `pre_launch` obeys.
+
+use std::ffi::c_void;
+
+use berth_host::ledger::Kind;
+use berth_placement::sets::bounded::shown;
+use berth_placement::sets::limits::{BINDING_BYTES, MAX_ENTRIES, USER_TEXT};
+use berth_placement::{
+    Binding, CpuBind, Plan, RefusalKind, Request, plan_batch,
+    request::grid_engine::{Instance, Strategy},
+};
+use libc::c_int;
+use slurm_sys::{BatchRequest, SlurmConf, SlurmdConf};
+
+use crate::hooks::guard::SUCCESS;
+use crate::message::handover::{Handover, Outcome};
+use crate::message::seal::{self, ENV_HANDOVER, Whose};
+use crate::planning::convert;
+use crate::planning::words::join;
+use crate::site::settings::{self, Settings};
+use crate::site::standing::{self, Abi};
+use crate::site::{counters, node};
+use crate::slurmd::accounting;
+use crate::slurmd::accounting::Planned;
+use crate::slurmd::launch::{Stop, here};
+use crate::submit::option;
+
+/// `task_p_slurmd_batch_request`.
+///
+/// # Safety
+/// The pointer is the one that slurmd passed to the running hook.
+pub(crate) unsafe fn hook(request: *mut c_void) -> c_int {
+    let Some(slurm) = standing::working() else {
+        return SUCCESS;
+    };
+    // SAFETY: slurmd owns the request and keeps it until the hook returns; the
+    // layout is the running release's.
+    let batch = unsafe { BatchRequest::from_raw(request, slurm.layout, slurm.symbols) };
+    let Some(mut batch) = batch else {
+        return SUCCESS;
+    };
+    match script(slurm, &mut batch) {
+        Ok(()) => {}
+        Err(Stop::Aside(why)) => log::error!("step={}.batch: {why}", batch.job_id()),
+        Err(Stop::Refused(_, why)) => {
+            let why = shown(USER_TEXT, why);
+            log::info!("step={}.batch bound=refused why={why:?}", batch.job_id());
+            counters::refused(slurm);
+            let refused = Handover {
+                outcome: Outcome::Refused,
+                note: why,
+                ..Handover::default()
+            };
+            if let Err(Stop::Aside(why) | Stop::Refused(_, why)) = pass(slurm, &mut batch, &refused)
+            {
+                log::error!("step={}.batch: {why}", batch.job_id());
+            }
+        }
+    }
+    SUCCESS
+}
+
+fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
+    let settings = settings::current();
+    let Some((conf, node_name)) = here(slurm, &settings)? else {
+        counters::switched_off(slurm, 1);
+        return Ok(());
+    };
+    let (allocation, core_spec, nodes) = {
+        let cred = batch.cred()?;
+        let cores = cred.node_cores(cred.node_index(&node_name)?)?;
+        let spec = convert::core_spec(cred.job_core_spec());
+        let own = convert::allocation(cred.job_cores(&cores)?, &cores);
+        (own, spec, cred.job_nhosts())
+    };
+    let binding = binding(batch, &settings)?;
+    let tasks = binding
+        .as_ref()
+        .and_then(|binding| tasks(binding, batch.ntasks(), nodes));
+    let mut ask = Request {
+        cpu_bind: CpuBind::default(),
+        tasks: tasks.unwrap_or(1),
+        binding,
+        allocation,
+        core_spec,
+        rules: convert::rules(slurm, &settings),
+        ..Request::default()
+    };
+    let host = node::host(slurm, &conf);
+    let table = node::table(&host, ask.rules.fixes);
+    let planned = if ask.binding.is_some() {
+        let who = accounting::Who {
+            settings: &settings,
+            node_name: &node_name,
+            step: accounting::step(batch.step_id()),
+            kind: Kind::Batch,
+        };
+        accounting::plan(&who, &mut ask, (&host, &table), |ask| {
+            plan_batch(ask, &host)
+        })?
+    } else {
+        Planned::alone(plan_batch(&ask, &host)?)
+    };
+    let settle = planned.unsettled;
+    let mut handover = Handover {
+        note: shown(USER_TEXT, join(planned.notes(), planned.said.clone())),
+        settle: settle.then(|| accounting::settle(&ask, &host, false)),
+        ..Handover::default()
+    };
+    handover.decided(&ask, &planned.plan);
+    write(slurm, batch, &planned.plan)?;
+    pass(slurm, batch, &handover)
+}
+
+/// `--binding` binds the script of a job with one task; others keep the
+/// allocation, and their sruns inherit the request.
+fn binding(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Binding>, Stop> {
+    // One byte more than a binding has: its reader then says that it is too long.
+    let text = option::of_batch(|name| batch.env_beginning(name, BINDING_BYTES + 1));
+    let Some(text) = text else {
+        return Ok(None);
+    };
+    let binding: Binding = text
+        .parse()
+        .map_err(|why| Stop::Refused(RefusalKind::Bind, format!("{why}")))?;
+    let wanted = settings.binding && binding.strategy != Strategy::None;
+    let serves = wanted && tasks(&binding, batch.ntasks(), 1).is_some();
+    Ok(serves.then_some(binding))
+}
+
+/// For how many tasks of a node a script's `--binding` is planned: one, if the job has one; with
+/// `pe:` those that the parallel environment will start, as evenly as slurmctld lays them out by
+/// default. Otherwise it is the steps' alone. `all` are the job's tasks on all its nodes.
+pub(crate) fn tasks(binding: &Binding, all: u32, nodes: u32) -> Option<u32> {
+    let most = all.div_ceil(nodes.max(1)).min(MAX_ENTRIES);
+    match all {
+        0 | 1 => Some(1),
+        _ => Some(most).filter(|_| binding.instance == Instance::Pe),
+    }
+}
+
+fn write(slurm: Abi, batch: &mut BatchRequest<'_>, plan: &Plan) -> Result<(), Stop> {
+    let c = &slurm.layout.constants;
+    // SAFETY: the layout is the running release's, and the view ends here.
+    let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) };
+    let site = conf.map_or(0, |conf| conf.task_plugin_param());
+    let bits = c.CPU_BIND_MASK | (site & c.CPU_BIND_VERBOSE);
+    Ok(batch.set_cpu_bind(bits as u16, plan.message.text())?)
+}
+
+/// The handover into the script's environment, with slurmd's mark.
+fn pass(slurm: Abi, batch: &mut BatchRequest<'_>, handover: &Handover) -> Result<(), Stop> {
+    // SAFETY: the layout is the running release's, and the view ends here.
+    let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
+    let node_name = conf.and_then(|conf| conf.node_name()).unwrap_or_default();
+    let whose = Whose {
+        node_name: &node_name,
+        step: batch.step_id(),
+        uid: batch.cred()?.uid(),
+    };
+    let key = seal::key_of_slurmd(&node_name);
+    let sealed = key.map(|key| seal::sealed(handover, &whose, &key));
+    let set = sealed.as_deref().map(|sealed| (ENV_HANDOVER, sealed));
+    Ok(batch.env_change(&seal::instead(set.as_slice()))?)
+}

@@ -1,0 +1,113 @@
+//! The machine as `berth discover` found it, and the kernel's list of online CPUs at that time.
+//! Nothing is held while it is found: launches go on with what was known before.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use berth_host::command_path::default_command;
+use berth_host::{MachineFile, OnlineCpus, StateDir, discover_child, machine_file};
+use berth_placement::Machine;
+use slurm_sys::process::own_path;
+
+use crate::site::node;
+use crate::site::settings::{self, Settings};
+use crate::slurmd::announce;
+
+/// What is known.
+#[derive(Default)]
+struct Known {
+    machine: Option<Arc<Machine>>,
+    /// The list of online CPUs that `machine` was found under; absent where it is not this host.
+    online: Option<String>,
+}
+
+static KNOWN: Mutex<Option<Known>> = Mutex::new(None);
+/// Whether the last try failed.
+static FAILED: AtomicBool = AtomicBool::new(false);
+
+fn known() -> MutexGuard<'static, Option<Known>> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether this process has tried to discover the machine at all.
+pub(crate) fn was_tried() -> bool {
+    known().is_some()
+}
+
+/// Whether the last try failed.
+pub(crate) fn has_failed() -> bool {
+    FAILED.load(Ordering::Relaxed)
+}
+
+/// The machine, if it is known.
+pub(crate) fn machine() -> Option<Arc<Machine>> {
+    known().as_ref()?.machine.clone()
+}
+
+/// The list of CPUs that were online when the machine was found.
+pub(crate) fn online_then() -> Option<String> {
+    known().as_ref()?.online.clone()
+}
+
+/// Whether CPUs went on or off since the machine was found: one read of the kernel's list from a
+/// descriptor that the first launch opens. Not at start: slurmd is no daemon yet then.
+pub(crate) fn is_outdated() -> bool {
+    static ONLINE: OnceLock<Option<OnlineCpus>> = OnceLock::new();
+    let known = known();
+    let Some(since) = known.as_ref().and_then(|known| known.online.as_deref()) else {
+        return false;
+    };
+    let online = ONLINE.get_or_init(|| OnlineCpus::open().ok());
+    online
+        .as_ref()
+        .is_some_and(|online| !online.unchanged(since))
+}
+
+/// Discovers the machine while the caller waits, and logs what went wrong.
+pub(crate) fn at_start(node_name: &str) {
+    if let Err(why) = now(node_name) {
+        log::error!("{why}");
+    }
+}
+
+/// Discovers the machine. Where that fails, what was known before stays.
+pub(crate) fn now(node_name: &str) -> Result<(), String> {
+    let found = find(&settings::current(), node_name);
+    FAILED.store(found.is_err(), Ordering::Relaxed);
+    match found {
+        Ok(file) => {
+            let pretended = node::is_pretended();
+            let why = pretended.then(|| format!("the machine is pretended: {}", file.source));
+            if let Some(why) = &why {
+                log::warn!("{why}");
+            }
+            announce::of_the_machine(why);
+            let online = file.this_system.then_some(file.proof.online);
+            let machine = Some(Arc::new(file.machine));
+            *known() = Some(Known { machine, online });
+            Ok(())
+        }
+        Err(why) => {
+            let mut known = known();
+            let instead = match known.get_or_insert_default().machine {
+                Some(_) => "the machine is used as it was found before",
+                None => "slurmd's own map is used, memory domains are unknown",
+            };
+            let why = format!("{why}; {instead}");
+            announce::of_the_machine(Some(why.clone()));
+            Err(why)
+        }
+    }
+}
+
+fn find(settings: &Settings, node: &str) -> Result<MachineFile, String> {
+    let dir = StateDir::new(&settings.state_dir, node).map_err(|why| why.to_string())?;
+    dir.prepare().map_err(|why| why.to_string())?;
+    let command = match &settings.command {
+        Some(command) => command.clone(),
+        None => default_command(&own_path().unwrap_or_default()).map_err(|why| why.to_string())?,
+    };
+    discover_child::run(&command, dir.machine_path(), discover_child::DEFAULT_LIMIT)
+        .map_err(|why| why.to_string())?;
+    machine_file::read(dir.machine_path()).map_err(|why| why.to_string())
+}

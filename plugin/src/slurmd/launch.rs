@@ -1,0 +1,389 @@
+//! slurmd's launch hook: request, plan, launch message.
+//! slurmd holds its prolog lock here: arithmetic only, no I/O beyond looking for
+//! the switch-off file, comparing the set of online CPUs, and for `--binding` the ledger.
+
+use std::ffi::{c_char, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use berth_host::StateDir;
+use berth_placement::sets::bounded::shown;
+use berth_placement::sets::limits::{BINDING_BYTES, LIST_BYTES, USER_TEXT};
+use berth_placement::{
+    Binding, Host, Message, Plan, PuTable, Refusal, RefusalKind, Request, plan, plan_unwritten,
+    request::grid_engine::Strategy,
+};
+use libc::c_int;
+use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
+use slurm_sys::views::SpankOption;
+use slurm_sys::{LaunchRequest, Layout, SlurmdConf};
+
+use crate::hooks::guard::SUCCESS;
+use crate::hooks::identity::NAME;
+use crate::message::handover::{Handover, Outcome};
+use crate::message::seal::{self, ENV_HANDOVER, Whose};
+use crate::message::{bits, inherited};
+use crate::planning::words::{describe, join, name};
+use crate::planning::{convert, memory};
+use crate::site::settings::{self, Settings};
+use crate::site::slurm_log::VERBOSE;
+use crate::site::standing::{self, Abi};
+use crate::site::{counters, node};
+use crate::slurmd::accounting::Planned;
+use crate::slurmd::{accounting, shadow};
+use crate::submit::option;
+
+/// Whether a launch request has passed the checks in this process, so that the table is right.
+static PROVEN: AtomicBool = AtomicBool::new(false);
+
+/// `task_p_slurmd_launch_request`.
+///
+/// # Safety
+/// The pointers are those that slurmd passed to the running hook.
+pub(crate) unsafe fn hook(request: *mut c_void, node_id: u32, err_msg: *mut *mut c_char) -> c_int {
+    let Some(slurm) = standing::working() else {
+        return SUCCESS;
+    };
+    // SAFETY: slurmd owns the request and keeps it until the hook returns; the
+    // layout is the running release's.
+    let Some(mut launch) =
+        (unsafe { LaunchRequest::from_raw(request, slurm.layout, slurm.symbols) })
+    else {
+        return SUCCESS;
+    };
+    match step(slurm, &mut launch, node_id) {
+        Ok(()) => SUCCESS,
+        Err(Stop::Aside(why)) => {
+            log::error!("{}: {why}", name(launch.step_id()));
+            stand_aside(&mut launch);
+            SUCCESS
+        }
+        Err(Stop::Refused(kind, why)) => {
+            let why = shown(USER_TEXT, why);
+            log::info!("{} bound=refused why={why:?}", name(launch.step_id()));
+            counters::refused(slurm);
+            // SAFETY: slurmd's place for a text, or null.
+            let told =
+                unsafe { slurm_sys::hand_over(err_msg, &format!("berth: {why}"), slurm.symbols) };
+            if let Err(why) = told {
+                log::error!("{why}");
+            }
+            code(kind, slurm.layout)
+        }
+    }
+}
+
+/// After a panic in the hook.
+///
+/// # Safety
+/// As for [`hook`].
+pub(crate) unsafe fn after_panic(request: *mut c_void) {
+    let Some(slurm) = standing::working() else {
+        return;
+    };
+    // SAFETY: slurmd owns the request and keeps it until the hook returns; the
+    // layout is the running release's.
+    let launch = unsafe { LaunchRequest::from_raw(request, slurm.layout, slurm.symbols) };
+    if let Some(mut launch) = launch {
+        stand_aside(&mut launch);
+    }
+}
+
+/// Leaves the step to slurmstepd, which keeps its tasks to the step's own CPUs: what a user's
+/// client wrote is taken out of the message. Where no record has passed its check yet, the table
+/// may be wrong and nothing is written; slurmstepd finds no mark and applies nothing then.
+fn stand_aside(launch: &mut LaunchRequest<'_>) {
+    if !PROVEN.load(Ordering::Relaxed) {
+        return;
+    }
+    let cleared = launch
+        .set_cpu_bind(0, None)
+        .and_then(|()| launch.set_mem_bind(0, None))
+        .and_then(|()| launch.env_change(&seal::instead(&[])));
+    if let Err(why) = cleared {
+        log::error!("{}: {why}", name(launch.step_id()));
+    }
+}
+
+/// Why a launch is not planned.
+pub(crate) enum Stop {
+    /// We leave the step alone: off, or a record that cannot be trusted.
+    Aside(String),
+    /// The step must not run as asked.
+    Refused(RefusalKind, String),
+}
+
+impl From<Refusal> for Stop {
+    fn from(why: Refusal) -> Self {
+        Self::Refused(why.kind(), why.to_string())
+    }
+}
+
+impl From<slurm_sys::Error> for Stop {
+    fn from(why: slurm_sys::Error) -> Self {
+        Self::Aside(why.to_string())
+    }
+}
+
+fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), Stop> {
+    let settings = settings::current();
+    let Some((conf, node_name)) = here(slurm, &settings)? else {
+        counters::switched_off(slurm, launch.tasks_here(node_id).unwrap_or(0).into());
+        return Ok(());
+    };
+    let index = check(launch, node_id, &node_name)?;
+    let (allocation, uid) = {
+        let cred = launch.cred()?;
+        let cores = cred.node_cores(index)?;
+        (
+            convert::allocation(cred.step_cores(&cores)?, &cores),
+            cred.uid(),
+        )
+    };
+    let id = launch.step_id();
+    let whose = Whose {
+        node_name: &node_name,
+        step: id,
+        uid,
+    };
+    let host = node::host(slurm, &conf);
+    if host.shape.map.is_empty() {
+        return Err(Stop::Aside("slurmd has no map of its CPUs".into()));
+    }
+    let tasks = u32::from(launch.tasks_here(node_id).unwrap_or(0));
+    let asked = asked(slurm, launch, &settings, (tasks, allocation), &host)?;
+    let mut ask = asked.request;
+    let table = node::table(&host, ask.rules.fixes);
+    if settings.shadow {
+        shadow::compare(&name(id), &ask, &host, &plan(&ask, &host));
+    }
+    let who = accounting::Who {
+        settings: &settings,
+        node_name: &node_name,
+        step: accounting::step(id),
+        kind: accounting::kind(id, asked.overlaps),
+    };
+    let planned = planned(&who, &mut ask, &host, &table)?;
+    if asked.inherited {
+        let modes = bits::modes(slurm.layout);
+        launch.set_cpu_bind(launch.cpu_bind_type() & !(modes as u16), None)?;
+    }
+    let said = asked.notes.into_iter().chain(planned.said.clone());
+    let notes = join(planned.notes(), said);
+    let handover = Handover {
+        note: shown(USER_TEXT, notes),
+        settle: planned
+            .unsettled
+            .then(|| accounting::settle(&ask, &host, asked.overlaps)),
+        ..Handover::default()
+    };
+    let cores_only = host.shape.cpus_are_cores;
+    write(
+        slurm,
+        launch,
+        (&ask, &planned.plan),
+        cores_only,
+        (handover, &whose),
+    )
+}
+
+/// What a launch request asks for.
+struct Asked {
+    request: Request,
+    /// Whether its list was that of the step around it.
+    inherited: bool,
+    overlaps: bool,
+    /// What the user should know of it.
+    notes: Vec<String>,
+}
+
+/// Reads a launch request: nonsense is refused, for a client other than srun may have sent it.
+fn asked(
+    slurm: Abi,
+    launch: &LaunchRequest<'_>,
+    settings: &Settings,
+    (tasks, allocation): (u32, berth_placement::Allocation),
+    host: &Host,
+) -> Result<Asked, Stop> {
+    let refused = |why: String| Stop::Refused(RefusalKind::Bind, why);
+    let unknown = launch.unknown_binding_bits();
+    if unknown != 0 {
+        return Err(refused(format!(
+            "the launch request has CPU binding bits {unknown:#x}, which this Slurm does not know; \
+             start the step with this cluster's own srun"
+        )));
+    }
+    let rules = convert::rules(slurm, settings);
+    let width = convert::mask_width(host);
+    let mut request = convert::request(launch, (tasks, allocation), rules, (slurm.layout, width))
+        .map_err(refused)?;
+    let inherited = inherited::forget(&mut request, launch);
+    let options = launch.options(NAME, BINDING_BYTES).unwrap_or_default();
+    let (binding, binding_note) = binding(launch, &options, settings).map_err(refused)?;
+    request.binding = binding;
+    let (mem_bind, memory_note) = memory::asked(launch, slurm.layout).map_err(refused)?;
+    request.mem_bind = mem_bind;
+    let notes = [binding_note, memory_note.map(String::from)];
+    Ok(Asked {
+        request,
+        inherited,
+        overlaps: option::overlaps(&options),
+        notes: notes.into_iter().flatten().collect(),
+    })
+}
+
+/// The plan: only a `--binding` looks at the ledger.
+fn planned(
+    who: &accounting::Who<'_>,
+    ask: &mut Request,
+    host: &Host,
+    table: &PuTable,
+) -> Result<Planned, Refusal> {
+    if ask.binding.is_none() {
+        return Ok(Planned::alone(plan_unwritten(ask, host, table)?));
+    }
+    accounting::plan(who, ask, (host, table), |ask| {
+        plan_unwritten(ask, host, table)
+    })
+}
+
+/// slurmd's settings and this node's name, checked; nothing while switched off.
+pub(crate) fn here(slurm: Abi, settings: &Settings) -> Result<Option<(SlurmdConf, String)>, Stop> {
+    // SAFETY: the layout is the running release's, and the view ends with the hook.
+    let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
+    let conf = conf.ok_or_else(|| Stop::Aside("slurmd has no settings (conf)".into()))?;
+    node::sane(&conf).map_err(Stop::Aside)?;
+    let node_name = conf.node_name().unwrap_or_default();
+    Ok((!is_off(settings, &node_name)).then_some((conf, node_name)))
+}
+
+/// The sanity checks; once one request has passed, the kernel need not look at
+/// every pointer again. Gives this node's place in the credential.
+fn check(launch: &LaunchRequest<'_>, node_id: u32, node_name: &str) -> Result<u32, Stop> {
+    if PROVEN.load(Ordering::Relaxed) {
+        // The table is right, so it is the request that contradicts itself: a client made it up.
+        return launch_is_still_sane(launch, node_id, node_name).map_err(|why| {
+            let found = why.split("; the record").next().unwrap_or_default();
+            let text = format!("{found}; start the step with this cluster's own srun");
+            Stop::Refused(RefusalKind::Bind, text)
+        });
+    }
+    let index = launch_is_sane(launch, node_id, node_name).map_err(Stop::Aside)?;
+    PROVEN.store(true, Ordering::Relaxed);
+    Ok(index)
+}
+
+/// The step's `--binding`: the option's, else the site's default for regular
+/// steps; `none` switches both off. Beside it what the user is told where this
+/// node honours none (`binding=off`).
+fn binding(
+    launch: &LaunchRequest<'_>,
+    options: &[SpankOption],
+    settings: &Settings,
+) -> Result<(Option<Binding>, Option<String>), String> {
+    // How mpirun starts its daemons, and salloc its shell: they keep the allocation.
+    let regular = launch.step_id().kind == slurm_sys::views::StepKind::Regular;
+    if !regular || launch.external_launcher() {
+        return Ok((None, None));
+    }
+    let Some(text) = option::of_step(options) else {
+        let default = settings.binding_default.clone();
+        return Ok((default.filter(|_| settings.binding), None));
+    };
+    let binding: Binding = text.parse().map_err(|why| format!("{why}"))?;
+    if binding.strategy == Strategy::None {
+        return Ok((None, None));
+    }
+    if settings.binding {
+        return Ok((Some(binding), None));
+    }
+    let note = format!(
+        "--binding={} is not honoured on this node (binding=off); leave it out, or ask the \
+         administrator",
+        shown(USER_TEXT / 4, binding)
+    );
+    Ok((None, Some(note)))
+}
+
+fn write(
+    slurm: Abi,
+    launch: &mut LaunchRequest<'_>,
+    (ask, plan): (&Request, &Plan),
+    cpus_are_cores: bool,
+    (mut handover, whose): (Handover, &Whose<'_>),
+) -> Result<(), Stop> {
+    let came = launch.cpu_bind_type().into();
+    let bits = bits::bits(came, plan, cpus_are_cores, slurm.layout);
+    if plan.cpus_per_task != ask.cpus_per_task {
+        launch.set_cpus_per_task(plan.cpus_per_task as u16);
+    }
+    match &plan.message {
+        // A list of the user's own stays as it came.
+        Message::AsAsked(_) => launch.set_cpu_bind_type(bits as u16),
+        Message::Masks {
+            unwritten: Some(width),
+            ..
+        } => {
+            let masks = plan.masks(*width);
+            launch.write_cpu_bind(bits as u16, masks.length(), |out| masks.write(out))?;
+        }
+        message => launch.set_cpu_bind(bits as u16, message.text())?,
+    }
+    memory::write(launch, plan, slurm.layout)?;
+    handover.decided(ask, plan);
+    let key = seal::key_of_slurmd(whose.node_name);
+    let sealed = key.map(|key| seal::sealed(&handover, whose, &key));
+    let set = sealed.as_deref().map(|sealed| (ENV_HANDOVER, sealed));
+    launch.env_change(&seal::instead(set.as_slice()))?;
+    if log::log_enabled!(log::Level::Debug) {
+        log::debug!(
+            "{} request={:?} rule={} masks={}",
+            name(launch.step_id()),
+            handover.request,
+            handover.rule,
+            launch
+                .cpu_bind(LIST_BYTES)
+                .ok()
+                .flatten()
+                .as_deref()
+                .unwrap_or("none")
+        );
+    }
+    Ok(())
+}
+
+impl Handover {
+    /// Puts in what a plan decided.
+    pub(crate) fn decided(&mut self, ask: &Request, plan: &Plan) {
+        self.outcome = match plan.rule {
+            berth_placement::Rule::BindingFailed => Outcome::Failed,
+            _ if plan.is_bound() => Outcome::Bound,
+            _ => Outcome::Unbound,
+        };
+        self.list = inherited::mark(ask, plan);
+        self.own = plan.own.clone();
+        self.request = describe(ask);
+        self.rule = plan.rule.to_string();
+        self.chosen.clone_from(&plan.chosen);
+        let bound = plan.tasks.iter().any(|task| task.mems.is_some());
+        self.memory = bound.then(|| ask.mem_bind.clone());
+    }
+}
+
+/// Whether the administrator's switch-off file is there.
+pub(crate) fn is_off(settings: &Settings, node_name: &str) -> bool {
+    let off = StateDir::new(&settings.state_dir, node_name).is_ok_and(|dir| dir.is_off());
+    if off {
+        log::log!(target: VERBOSE, log::Level::Info, "switched off by {}/off", settings.state_dir.display());
+    }
+    off
+}
+
+fn code(kind: RefusalKind, layout: &Layout) -> c_int {
+    let c = &layout.constants;
+    let bind = c.ESLURMD_CPU_BIND_ERROR;
+    let code = match kind {
+        RefusalKind::Bind => bind,
+        RefusalKind::Layout => c.ESLURMD_CPU_LAYOUT_ERROR.unwrap_or(bind),
+    };
+    code as c_int
+}

@@ -1,0 +1,249 @@
+//! `shadow=on`: what the other behaviour would have given, in slurmd's log.
+//! In: the request, the host, the answer that was applied. Out: log lines only;
+//! nothing here changes a launch.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use berth_placement::{
+    AcrossHosts, Allocation, CoreSpec, CpuBind, Distribution, Fix, Fixes, Host, Order, Plan,
+    Refusal, Request, plan,
+};
+
+use crate::site::slurm_log::VERBOSE;
+
+/// Every so many steps the counts are logged.
+const EVERY: u64 = 1000;
+const LONGEST_LINE: usize = 1000;
+const LONGEST_MASKS: usize = 400;
+
+static STEPS: AtomicU64 = AtomicU64::new(0);
+static DIFFER: AtomicU64 = AtomicU64::new(0);
+/// The steps at the last logged count.
+static SAID: AtomicU64 = AtomicU64::new(0);
+
+/// Compares the applied answer with the other behaviour's and logs the result.
+/// `step` is the step as log lines name it, `step=1.0`.
+pub(crate) fn compare(step: &str, ask: &Request, host: &Host, applied: &Result<Plan, Refusal>) {
+    let line = difference(ask, host, &answer(applied));
+    let differ =
+        DIFFER.fetch_add(u64::from(line.is_some()), Ordering::Relaxed) + u64::from(line.is_some());
+    match line {
+        None => log::log!(target: VERBOSE, log::Level::Info, "shadow: {step} same"),
+        Some(line) => log::info!("shadow: {step} differs {line}"),
+    }
+    let steps = STEPS.fetch_add(1, Ordering::Relaxed) + 1;
+    if steps.is_multiple_of(EVERY) {
+        say(steps, differ);
+    }
+}
+
+/// The last counts, as slurmd ends; nothing where they are in the log already.
+pub(crate) fn at_end() {
+    let steps = STEPS.load(Ordering::Relaxed);
+    if steps != SAID.load(Ordering::Relaxed) {
+        say(steps, DIFFER.load(Ordering::Relaxed));
+    }
+}
+
+fn say(steps: u64, differ: u64) {
+    SAID.store(steps, Ordering::Relaxed);
+    log::info!("shadow: {steps} steps, {differ} differ");
+}
+
+fn answer(plan: &Result<Plan, Refusal>) -> String {
+    match plan {
+        Ok(plan) => plan.message.text().unwrap_or("none").to_owned(),
+        Err(_) => "refused".into(),
+    }
+}
+
+fn with(ask: &Request, host: &Host, fixes: Fixes) -> String {
+    let mut ask = ask.clone();
+    ask.rules.fixes = fixes;
+    answer(&plan(&ask, host))
+}
+
+/// What the log says of a difference; `None` where there is none.
+fn difference(ask: &Request, host: &Host, applied: &str) -> Option<String> {
+    let fixes = ask.rules.fixes;
+    let opposite = if fixes == Fixes::NONE {
+        Fixes::ALL
+    } else {
+        Fixes::NONE
+    };
+    let other = with(ask, host, opposite);
+    if other == applied {
+        return None;
+    }
+    let alone: Vec<_> = Fix::table()
+        .filter(|(fix, _, _)| fixes.has(*fix) != opposite.has(*fix))
+        .filter(|(fix, _, _)| with(ask, host, fixes.with(*fix, opposite.has(*fix))) != applied)
+        .map(|(_, name, _)| name)
+        .collect();
+    let names = if alone.is_empty() {
+        "several".into()
+    } else {
+        alone.join(",")
+    };
+    Some(format!(
+        "fixes={names} applied={} other={} plan=\"{}\"",
+        cut(applied, LONGEST_MASKS),
+        cut(&other, LONGEST_MASKS),
+        cut(&plan_line(ask), LONGEST_LINE)
+    ))
+}
+
+fn cut(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
+        None => text.into(),
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+    }
+}
+
+/// The request as a `berth plan` command line for this node, words quoted for a shell.
+fn plan_line(ask: &Request) -> String {
+    let mut words = vec![
+        "berth plan".to_owned(),
+        format!("-n {} -c {}", ask.tasks, ask.cpus_per_task),
+    ];
+    if let Allocation::Cores { cores, .. } = &ask.allocation {
+        let cores: Vec<_> = cores.iter().map(|core| core.0.to_string()).collect();
+        words.push(format!("--cores {}", cores.join(",")));
+    }
+    if let Some(bind) = cpu_bind(&ask.cpu_bind) {
+        words.push(format!("--cpu-bind={bind}"));
+    }
+    if ask.distribution != Distribution::default() {
+        words.push(format!("-m '{}'", distribution(ask.distribution)));
+    }
+    for (name, value) in [
+        ("threads-per-core", ask.threads_per_core),
+        ("ntasks-per-core", ask.ntasks_per_core),
+        ("ntasks-per-socket", ask.ntasks_per_socket),
+    ] {
+        words.extend(value.map(|value| format!("--{name}={value}")));
+    }
+    if ask.overcommit {
+        words.push("-O".into());
+    }
+    if let Some(binding) = &ask.binding {
+        words.push(format!("--binding='{binding}'"));
+    }
+    if ask.mem_bind.policy.is_some() {
+        words.push(format!("--mem-bind={}", ask.mem_bind));
+    }
+    words.extend(site(ask));
+    words.join(" ")
+}
+
+/// What the job and the site's configuration add.
+fn site(ask: &Request) -> Vec<String> {
+    let mut words = Vec::new();
+    match ask.core_spec {
+        CoreSpec::None => {}
+        CoreSpec::Cores(count) => words.push(format!("--core-spec={count}")),
+        CoreSpec::Threads(count) => words.push(format!("--thread-spec={count}")),
+    }
+    if let Some(level) = ask.rules.autobind {
+        words.push(format!("--autobind={level}"));
+    }
+    if ask.rules.block_by_default {
+        words.push("--block-by-default".into());
+    }
+    if ask.rules.refuse_failed_binding {
+        words.push("--binding-fail=refuse".into());
+    }
+    words
+}
+
+fn cpu_bind(bind: &CpuBind) -> Option<String> {
+    let words: Vec<_> = [
+        bind.level.map(|level| level.to_string()),
+        bind.one_thread.then(|| "one_thread".to_owned()),
+        bind.mode.as_ref().map(ToString::to_string),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!words.is_empty()).then(|| words.join(","))
+}
+
+fn distribution(asked: Distribution) -> String {
+    let hosts = match asked.hosts {
+        AcrossHosts::Block => "block",
+        AcrossHosts::Cyclic => "cyclic",
+        AcrossHosts::Arbitrary => "arbitrary",
+        // The host's own order is the same for every size.
+        AcrossHosts::Plane if asked.sockets.is_none() => return "plane=1".into(),
+        AcrossHosts::Plane | AcrossHosts::Unknown => "*",
+    };
+    let order = |order: Option<Order>| match order {
+        None => "*",
+        Some(Order::Block) => "block",
+        Some(Order::Cyclic) => "cyclic",
+        Some(Order::Fcyclic) => "fcyclic",
+    };
+    format!("{hosts}:{}:{}", order(asked.sockets), order(asked.cores))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use berth_placement::CoreIdx;
+
+    #[test]
+    fn the_line_says_the_request() {
+        let ask = Request {
+            tasks: 3,
+            cpus_per_task: 2,
+            cpu_bind: CpuBind {
+                level: Some(berth_placement::Level::Cores),
+                ..CpuBind::default()
+            },
+            distribution: Distribution {
+                hosts: AcrossHosts::Block,
+                sockets: Some(Order::Cyclic),
+                cores: Some(Order::Block),
+                ..Distribution::default()
+            },
+            ntasks_per_core: Some(1),
+            overcommit: true,
+            allocation: Allocation::Cores {
+                cores: vec![CoreIdx(0), CoreIdx(2)],
+                configured: 4,
+            },
+            ..Request::default()
+        };
+        assert_eq!(
+            plan_line(&ask),
+            "berth plan -n 3 -c 2 --cores 0,2 --cpu-bind=cores -m 'block:cyclic:block' \
+             --ntasks-per-core=1 -O"
+        );
+        assert_eq!(plan_line(&Request::default()), "berth plan -n 1 -c 1");
+    }
+
+    #[test]
+    fn every_distribution_is_read_back() {
+        for text in [
+            "cyclic",
+            "block:*:fcyclic",
+            "plane=1",
+            "*:fcyclic:cyclic",
+            "arbitrary:block",
+        ] {
+            let asked: Result<Distribution, _> = text.parse();
+            assert!(asked.is_ok(), "{text}");
+            assert_eq!(
+                asked.clone().and_then(|asked| distribution(asked).parse()),
+                asked
+            );
+        }
+    }
+
+    #[test]
+    fn long_lists_are_cut_between_characters() {
+        assert_eq!(cut("0x1,0x2", 3), "0x1…");
+        assert_eq!(cut("…………", 2), "………");
+        assert_eq!(cut("0x1", 3), "0x1");
+    }
+}

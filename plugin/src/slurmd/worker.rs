@@ -1,0 +1,210 @@
+//! slurmd's one thread of ours, for all that a launch hook must not wait for: discovery after CPUs
+//! went on or off and after a failure, the announcement of the process that slurmd has become, and
+//! the counts. The first hook starts it, when slurmd has become a daemon; without work it sleeps.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::Builder;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{SigSet, SigmaskHow};
+use slurm_sys::process::{Daemon, daemon, is_slurms_daemon};
+
+use crate::site::counters;
+use crate::slurmd::{announce, discovery};
+
+/// Enough for reading a machine file of the largest host.
+const STACK: usize = 1 << 20;
+/// After a failed discovery the next one comes after this time, then after twice of it, …
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(300);
+/// The public counters are not written more often than this.
+const BETWEEN_COUNTS: Duration = Duration::from_secs(1);
+
+/// What is to be done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Todo {
+    /// The machine is to be discovered, for this node.
+    discover: Option<String>,
+    announce: bool,
+    count: bool,
+    stop: bool,
+}
+
+static TODO: Mutex<Todo> = Mutex::new(Todo {
+    discover: None,
+    announce: false,
+    count: false,
+    stop: false,
+});
+static BELL: Condvar = Condvar::new();
+/// Whether the thread runs.
+static RUNS: AtomicBool = AtomicBool::new(false);
+
+/// Whether this process has such a thread: slurmd itself, no host program that stands for it.
+pub(crate) fn is_ours_to_start() -> bool {
+    static IS: OnceLock<bool> = OnceLock::new();
+    *IS.get_or_init(|| daemon() == Daemon::Slurmd && is_slurms_daemon())
+}
+
+/// The machine is to be discovered; from a hook.
+pub(crate) fn discover(node_name: &str) {
+    let mut todo = todo();
+    if todo.discover.is_none() {
+        todo.discover = Some(node_name.into());
+        BELL.notify_one();
+    }
+    drop(todo);
+    start();
+}
+
+/// There is something to count; from a hook.
+pub(crate) fn count() {
+    todo().count = true;
+    BELL.notify_one();
+    start();
+}
+
+/// Ends the thread when it next looks; a later hook would start it again.
+pub(crate) fn stop() {
+    if RUNS.load(Ordering::Relaxed) {
+        todo().stop = true;
+        BELL.notify_one();
+    }
+}
+
+fn todo() -> MutexGuard<'static, Todo> {
+    TODO.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts the thread where it does not run yet. Only from a hook: slurmd loads its plugins before
+/// it becomes a daemon, and a thread does not survive that.
+pub(crate) fn start() {
+    if !is_ours_to_start() || RUNS.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    // A thread inherits the mask; slurmd's signals are for slurmd's own threads.
+    let mut before = SigSet::empty();
+    let all = SigSet::all();
+    let blocked =
+        nix::sys::signal::pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&all), Some(&mut before));
+    let thread = Builder::new().name("berth".into()).stack_size(STACK);
+    let started = thread.spawn(|| {
+        // The panic hook has logged it; slurmd goes on without this thread.
+        let _ = catch_unwind(AssertUnwindSafe(work));
+    });
+    if blocked.is_ok() {
+        // It was just taken from here, so it cannot be refused.
+        let _ = before.thread_set_mask();
+    }
+    if let Err(why) = started {
+        RUNS.store(false, Ordering::Relaxed);
+        log::debug!("no thread of berth's in slurmd yet: {why}");
+    }
+}
+
+/// When what is to be done may be done.
+struct Times {
+    discover: Instant,
+    pause: Duration,
+    count: Instant,
+}
+
+fn work() {
+    let mut times = Times {
+        discover: Instant::now(),
+        pause: FIRST_PAUSE,
+        count: Instant::now(),
+    };
+    // What this process is was not known when slurmd loaded its plugins.
+    announce::again();
+    if discovery::has_failed()
+        && let Some(node_name) = announce::node_name()
+    {
+        todo().discover.get_or_insert(node_name);
+    }
+    let mut last = None;
+    while let Some(due) = wait(&times) {
+        if due.announce {
+            announce::again();
+        }
+        if due.count {
+            counters::publish();
+            times.count = Instant::now() + BETWEEN_COUNTS;
+        }
+        if let Some(node_name) = due.discover {
+            discover_again(&node_name, &mut times, &mut last);
+        }
+    }
+    RUNS.store(false, Ordering::Relaxed);
+}
+
+/// What is due now, or nothing when it is time to end. What may only be done later stays.
+fn wait(times: &Times) -> Option<Todo> {
+    let mut todo = todo();
+    loop {
+        if todo.stop {
+            todo.stop = false;
+            return None;
+        }
+        let now = Instant::now();
+        let due = Todo {
+            discover: match now >= times.discover {
+                true => todo.discover.take(),
+                false => None,
+            },
+            announce: std::mem::take(&mut todo.announce),
+            count: now >= times.count && std::mem::take(&mut todo.count),
+            stop: false,
+        };
+        if due != Todo::default() {
+            return Some(due);
+        }
+        let later = [
+            todo.discover.is_some().then_some(times.discover),
+            todo.count.then_some(times.count),
+        ];
+        todo = match later.into_iter().flatten().min() {
+            None => BELL.wait(todo).unwrap_or_else(PoisonError::into_inner),
+            Some(then) => {
+                let left = then.saturating_duration_since(now);
+                let woken = BELL.wait_timeout(todo, left);
+                woken.unwrap_or_else(PoisonError::into_inner).0
+            }
+        };
+    }
+}
+
+/// One try; after a failure the next one is planned. The log has a line where something is new.
+fn discover_again(node_name: &str, times: &mut Times, last: &mut Option<String>) {
+    if last.is_none()
+        && let Some(then) = discovery::online_then()
+        && discovery::is_outdated()
+    {
+        log::warn!(
+            "the set of online CPUs is not {then} any more; the machine is discovered again, and \
+             until then launches are planned on the machine as it was"
+        );
+    }
+    match discovery::now(node_name) {
+        Ok(()) => {
+            log::info!(
+                "the machine was discovered again: CPUs {} are online",
+                discovery::online_then().unwrap_or_default()
+            );
+            *last = None;
+            (times.pause, times.discover) = (FIRST_PAUSE, Instant::now() + FIRST_PAUSE);
+        }
+        Err(why) => {
+            if last.as_ref() != Some(&why) {
+                log::error!("{why}; discovery is tried again and again");
+            }
+            *last = Some(why);
+            times.discover = Instant::now() + times.pause;
+            times.pause = (times.pause * 2).min(LONGEST_PAUSE);
+            todo().discover.get_or_insert_with(|| node_name.into());
+        }
+    }
+    announce::again();
+}

@@ -1,0 +1,93 @@
+//! slurmstepd at the ledger: it makes its step's entry end with itself, says which task shows
+//! whether the step is suspended, gives the cores back, and tells everybody how full the node is.
+
+use berth_host::ledger::{Confirmed, Held, public};
+use berth_host::{Ledger, StateDir, machine_file};
+use berth_placement::CpuSet;
+use slurm_sys::{StepId, StepRecord};
+
+use crate::site::standing::Abi;
+use crate::site::{node, settings};
+use crate::slurmd::accounting;
+
+/// The step's entry, and where it stands.
+pub(crate) struct Account {
+    held: Held,
+    dir: StateDir,
+}
+
+impl Account {
+    pub(crate) fn new(held: Held, dir: StateDir) -> Self {
+        Self { held, dir }
+    }
+
+    /// Takes over what slurmd wrote for a step that is about to be bound to these CPUs. Beside the
+    /// account, what the user should know. Where slurmd wrote nothing, it said so itself.
+    pub(crate) fn confirm(
+        record: &StepRecord<'_>,
+        id: StepId,
+        node_name: &str,
+        cpus: &CpuSet,
+    ) -> (Option<Self>, Option<String>) {
+        let Ok(dir) = StateDir::new(&settings::current().state_dir, node_name) else {
+            return (None, None);
+        };
+        let confirmed = Ledger::open(&dir)
+            .and_then(|ledger| ledger.confirm(accounting::step(id), record.uid(), cpus));
+        match confirmed {
+            Ok(Confirmed::Held(held)) => (Some(Self::new(*held, dir)), None),
+            Ok(Confirmed::Nothing) => (None, None),
+            Ok(Confirmed::Late(taken)) => {
+                let note = late(&taken);
+                log::warn!("job {}: {note}", id.job_id);
+                (None, Some(note))
+            }
+            Err(why) => {
+                log::error!("{why}; this step's cores count as free as soon as it has started");
+                (None, None)
+            }
+        }
+    }
+
+    /// The first task was forked.
+    pub(crate) fn first_task(&mut self, pid: i32) {
+        if let Err(why) = self.held.set_task(pid) {
+            log::error!("{why}");
+        }
+    }
+
+    /// The step has ended: its cores are free before anybody hears of it.
+    pub(crate) fn release(self, slurm: Option<Abi>) {
+        let dir = self.dir.clone();
+        if let Err(why) = self.held.release() {
+            log::error!("{why}; its cores are free when this slurmstepd ends");
+        }
+        publish(slurm, &dir);
+    }
+
+    /// The step is bound.
+    pub(crate) fn publish(&self, slurm: Option<Abi>) {
+        publish(slurm, &self.dir);
+    }
+}
+
+/// What is said where a step started so long after its planning that others have its cores.
+fn late(taken: &CpuSet) -> String {
+    format!(
+        "this step started long after its cores were chosen; meanwhile other steps were bound to \
+         CPU(s) {taken} of them, which are now shared: start the step again if that matters"
+    )
+}
+
+fn publish(slurm: Option<Abi>, dir: &StateDir) {
+    let kind = slurm.map(node::socket_kind).unwrap_or_default();
+    let told = machine_file::read(dir.machine_path())
+        .map_err(|why| why.to_string())
+        .and_then(|file| {
+            let mut ledger = Ledger::open(dir).map_err(|why| why.to_string())?;
+            public::publish(&mut ledger, dir, &file.machine, kind).map_err(|why| why.to_string())
+        });
+    if let Err(why) = told {
+        log::debug!("{}/{} is old: {why}", dir.path().display(), public::NAME);
+    }
+}

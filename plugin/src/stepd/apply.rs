@@ -1,0 +1,213 @@
+//! slurmstepd after a task was forked, in the parent, as root: the mask told to
+//! the kernel, read back, reported; after the last task the step's line in the log.
+
+use std::ffi::c_void;
+
+use berth_placement::CpuSet;
+use libc::c_int;
+use slurm_sys::StepRecord;
+use slurm_sys::views::TaskInfo;
+
+use crate::hooks::guard::SUCCESS;
+use crate::site::node;
+use crate::site::settings::{self, Notes};
+use crate::site::slurm_log::VERBOSE;
+use crate::site::standing::{self, Abi};
+use crate::stepd::session::{Intent, Step, is_refused, lock, own_cpus};
+
+/// Slurm fails the step only for a negative result.
+const FAILED: c_int = -1;
+/// Masks beyond this length are cut in the log.
+const LOGGED_MASKS: usize = 2000;
+/// Deviations beyond this number are counted only.
+const SHOWN_DEVIATIONS: usize = 4;
+
+/// `task_p_set_affinity` (22.05) and `task_p_pre_launch_priv` (later lines).
+///
+/// # Safety
+/// The pointer is the one that slurmstepd passed to the running hook.
+pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
+    let Some(slurm) = standing::working() else {
+        return SUCCESS;
+    };
+    // SAFETY: slurmstepd owns the record and keeps it until the hook returns.
+    let record = unsafe { StepRecord::from_raw(raw, slurm.layout, slurm.symbols) };
+    let Some(record) = record else {
+        return SUCCESS;
+    };
+    let mut step = lock();
+    let (Some(step), Some(task)) = (step.as_mut(), record.task(local_id)) else {
+        return SUCCESS;
+    };
+    if is_refused() {
+        tell(&format!("{} is not started: {}", step.program(), step.note));
+        return SUCCESS;
+    }
+    if let Some(account) = step.account.as_mut().filter(|_| local_id == 0) {
+        account.first_task(task.pid);
+    }
+    let code = bind(step, local_id, task, (slurm, &record));
+    if local_id + 1 >= step.node_tasks {
+        close(step);
+        if let Some(account) = &step.account {
+            account.publish(Some(slurm));
+        }
+    }
+    code
+}
+
+/// The running Slurm and the record of its step.
+type Here<'a> = (Abi, &'a StepRecord<'a>);
+
+fn bind(step: &mut Step, local_id: u32, task: TaskInfo, here: Here<'_>) -> c_int {
+    let wanted = match &step.intent {
+        Intent::Bind(sets) => sets.get(local_id as usize).cloned(),
+        Intent::Own(own) => Some(own.clone()).filter(|own| !own.is_empty()),
+        Intent::Leave => None,
+    };
+    let Some(wanted) = wanted else {
+        show(step, task, here, &granted(task), false);
+        return SUCCESS;
+    };
+    let told = set(task, &wanted);
+    if node::is_pretended() {
+        return pretend(step, task, here, &wanted, told.is_ok());
+    }
+    let told = match told {
+        // task/affinity fails such a task too; on all of the step's cores it would
+        // have the threads that the job specialised away.
+        Err(why) if !wanted.is_empty() => retry(step, task, here, why),
+        told => told,
+    };
+    match told {
+        Ok(()) => {
+            step.applied += 1;
+            show(step, task, here, &wanted, false);
+            compare(step, task, &wanted);
+            SUCCESS
+        }
+        Err(why) => {
+            show(step, task, here, &granted(task), true);
+            tell(&format!("task {} is not started: {why}", task.gtid));
+            step.deviations.push(format!("task {}: {why}", task.gtid));
+            FAILED
+        }
+    }
+}
+
+/// On a machine that hwloc was told to show instead of this one, masks are for
+/// looking at: where the kernel cannot follow, the step runs all the same.
+fn pretend(step: &mut Step, task: TaskInfo, here: Here<'_>, wanted: &CpuSet, told: bool) -> c_int {
+    show(step, task, here, wanted, !told);
+    if told && granted(task) == *wanted {
+        step.applied += 1;
+    } else if step.deviations.is_empty() {
+        let why =
+            "this node pretends to be another machine (HWLOC_…): masks are shown, not applied";
+        step.deviations.push(why.into());
+    }
+    SUCCESS
+}
+
+/// Where the kernel takes none of a mask's CPUs (offline, or kept away by a
+/// cgroup), the step's own CPUs are the next best; it is said.
+fn retry(step: &mut Step, task: TaskInfo, here: Here<'_>, why: String) -> Result<(), String> {
+    let (slurm, record) = here;
+    let own = own_cpus(slurm, record);
+    if own.is_empty() {
+        return Err(why);
+    }
+    set(task, &own).map_err(|_| why.clone())?;
+    step.deviations.push(format!(
+        "task {}: {why}; bound to the step's CPUs {own}",
+        task.gtid
+    ));
+    Ok(())
+}
+
+fn set(task: TaskInfo, cpus: &CpuSet) -> Result<(), String> {
+    berth_host::set_affinity(task.pid, cpus).map_err(|why| why.to_string())
+}
+
+fn granted(task: TaskInfo) -> CpuSet {
+    berth_host::affinity_of(task.pid).unwrap_or_default()
+}
+
+/// What the kernel says now, against what it was told.
+fn compare(step: &mut Step, task: TaskInfo, wanted: &CpuSet) {
+    match berth_host::affinity_of(task.pid) {
+        Ok(now) if now == *wanted => {}
+        Ok(now) => step.deviations.push(format!(
+            "task {}: asked CPUs {wanted}, the kernel gives {now}",
+            task.gtid
+        )),
+        Err(why) => step.deviations.push(format!("task {}: {why}", task.gtid)),
+    }
+}
+
+fn show(step: &Step, task: TaskInfo, (_, record): Here<'_>, mask: &CpuSet, failed: bool) {
+    if let Some(words) = &step.report {
+        let node_name = record.node_name().unwrap_or_default();
+        crate::stepd::job_stderr::to_user(&words.line(&node_name, task, mask, failed));
+    }
+}
+
+/// The step's one line, and what the user should know.
+fn close(step: &mut Step) {
+    let deviations = some_of(&step.deviations);
+    let told = [step.note.as_str(), deviations.as_str()];
+    let told: Vec<_> = told.into_iter().filter(|text| !text.is_empty()).collect();
+    if !told.is_empty() {
+        note(step, &told.join("; "));
+    }
+    let mut masks: String = step.masks.chars().take(LOGGED_MASKS).collect();
+    if masks.is_empty() {
+        masks.push_str("none");
+    }
+    if !step.memory.is_empty() {
+        masks.push_str(" memory=");
+        masks.extend(step.memory.chars().take(LOGGED_MASKS));
+    }
+    log::log!(
+        target: VERBOSE,
+        log::Level::Info,
+        "{} tasks={} cores={} request={:?} rule={} masks={} bound={}/{} deviations={:?}",
+        step.name,
+        step.node_tasks,
+        step.cores,
+        step.request,
+        step.rule,
+        masks,
+        step.applied,
+        step.node_tasks,
+        if deviations.is_empty() { "none" } else { &deviations },
+    );
+}
+
+/// Deviations on one line: of many alike a few tell the story.
+fn some_of(deviations: &[String]) -> String {
+    let shown: Vec<_> = deviations.iter().take(SHOWN_DEVIATIONS).cloned().collect();
+    let left = deviations.len() - shown.len();
+    let more = if left > 0 {
+        format!("; and {left} more")
+    } else {
+        String::new()
+    };
+    shown.join("; ") + &more
+}
+
+/// An error for the user and the administrator.
+fn tell(text: &str) {
+    log::error!("{text}");
+    crate::stepd::job_stderr::to_user(&format!("berth: error: {text}\n"));
+}
+
+fn note(step: &Step, text: &str) {
+    let notes = settings::current().notes;
+    if notes != Notes::Off {
+        log::info!("{}: note: {text}", step.name);
+    }
+    if notes == Notes::User && step.speaks {
+        crate::stepd::job_stderr::to_user(&format!("berth: note: {text}\n"));
+    }
+}

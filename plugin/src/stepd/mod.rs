@@ -1,0 +1,19 @@
+//! What runs in slurmstepd, as root, and in its children between fork and exec.
+
+pub(crate) mod account;
+pub(crate) mod apply;
+pub(crate) mod first_task;
+pub(crate) mod job_stderr;
+pub(crate) mod pe_files;
+pub(crate) mod pe_texts;
+pub(crate) mod pe_writer;
+pub(crate) mod read;
+pub(crate) mod report;
+pub(crate) mod session;
+pub(crate) mod settle;
+pub(crate) mod spank_only;
+pub(crate) mod stack_line;
+pub(crate) mod task_env;
+pub(crate) mod task_memory;
+pub(crate) mod tell;
+pub(crate) mod unplanned;

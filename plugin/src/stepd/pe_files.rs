@@ -1,0 +1,233 @@
+//! `--binding=pe:`: prepares the files of [`crate::stepd::pe_texts`] in slurmstepd, before the fork, and
+//! lets the node's first task write them.
+//!
+//! The task writes in SPANK's `task_init`. In every release line that hook runs in the child, after
+//! it has joined the job's namespace (`_pre_task_child_privileged`), has become the user
+//! (`_become_user`) and was released by slurmstepd, so that its cgroup holds already; it
+//! comes after the task plugins' `pre_launch`, and unlike that one it is called without
+//! `TaskPlugin=task/berth` too. Nobody removes the files: after the step no process of the
+//! user's is left to do it, and root must not touch a directory that a user can change.
+
+use std::ffi::{CString, OsString};
+use std::fmt::Write;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::sync::OnceLock;
+
+use berth_host::{StateDir, machine_file, reachable};
+use berth_placement::host_list::{Most, expand};
+use berth_placement::sets::limits::{PE_FILE, PE_NODES};
+use berth_placement::{Chosen, CoreIdx, CpuSet, Machine};
+use slurm_spank::SpankHandle;
+
+use crate::planning::node_counts::each_node;
+use crate::site::settings;
+use crate::stepd::first_task::FirstTask;
+use crate::stepd::pe_texts::{Hosts, Texts};
+use crate::stepd::pe_writer::{HOSTFILE, Place, RANKFILE};
+use crate::stepd::stack_line::Line;
+
+/// Grid Engine's own name for the file's path.
+pub(crate) const ENV_HOSTFILE: &str = "PE_HOSTFILE";
+pub(crate) const ENV_RANKFILE: &str = "BERTH_RANKFILE";
+
+/// What was chosen, for a step that asked for files.
+struct Asked {
+    chosen: Chosen,
+    /// The CPUs of each of the node's cores, in hwloc's order.
+    cores: Vec<CpuSet>,
+    /// Where the machine is a pretended one the kernel knows nothing of its CPUs.
+    this_system: bool,
+}
+
+/// What the first task needs.
+struct Prepared {
+    place: Place,
+    texts: Texts,
+    /// The CPUs of each of the node's cores; none on a pretended machine.
+    cores: Vec<CpuSet>,
+    /// All of them together, as the kernel wants them.
+    cpus: Vec<u64>,
+    /// Where the tasks meet, if there are several.
+    first: Option<FirstTask>,
+}
+
+static ASKED: OnceLock<Asked> = OnceLock::new();
+/// Written once, before the first fork; reading it takes no lock.
+static PREPARED: OnceLock<Prepared> = OnceLock::new();
+
+/// In slurmstepd, before the user's hook.
+pub(crate) fn ask(chosen: &Chosen, node_name: &str) {
+    let dir = StateDir::new(&settings::current().state_dir, node_name);
+    let found = dir
+        .map_err(|why| why.to_string())
+        .and_then(|dir| machine_file::read(dir.machine_path()).map_err(|why| why.to_string()));
+    match found {
+        Ok(found) => {
+            let _ = ASKED.set(Asked {
+                chosen: chosen.clone(),
+                cores: cores(&found.machine),
+                this_system: found.this_system,
+            });
+        }
+        Err(why) => log::error!("--binding=pe: no host file and no rank file: {why}"),
+    }
+}
+
+fn cores(machine: &Machine) -> Vec<CpuSet> {
+    let count = machine.core_count() as u32;
+    let cpus = |core| machine.pus_of(CoreIdx(core)).iter().copied().collect();
+    (0..count).map(cpus).collect()
+}
+
+/// SPANK's `user_init`: in slurmstepd, before the first fork. No file is touched here.
+pub(crate) fn user_init(spank: &SpankHandle<'_>) {
+    let Some(asked) = ASKED.get() else { return };
+    let prepared = prepare(spank, asked).and_then(|prepared| {
+        for (variable, name) in [(ENV_HOSTFILE, HOSTFILE), (ENV_RANKFILE, RANKFILE)] {
+            let path = [prepared.place.folder.to_bytes(), b"/", name.to_bytes()].concat();
+            let path = OsString::from_vec(path);
+            let set = spank.setenv(variable, path, true);
+            set.map_err(|why| format!("{variable}: {why}"))?;
+        }
+        Ok(prepared)
+    });
+    match prepared {
+        Ok(prepared) => {
+            // Slurm calls user_init once; what a second call would prepare is the same.
+            let _ = PREPARED.set(prepared);
+        }
+        Err(why) => {
+            let text = format!("--binding=pe: no host file and no rank file: {why}");
+            log::error!("{text}");
+            // Slurm has joined stderr to the job's before it calls user_init.
+            crate::stepd::job_stderr::to_user(&format!("berth: error: {text}\n"));
+        }
+    }
+}
+
+fn prepare(spank: &SpankHandle<'_>, asked: &Asked) -> Result<Prepared, String> {
+    let env = |name: &str| spank.getenv(name).ok().flatten();
+    let queue = env("SLURM_JOB_PARTITION").unwrap_or_else(|| "slurm".into());
+    let texts = Texts::new(hosts(env)?, queue, &asked.chosen, &asked.cores);
+    texts.check()?;
+    let number = |found: Result<u32, _>| found.map_or_else(|_| "0".into(), |id| id.to_string());
+    // No dash: Open MPI 5.0 takes no path with one for its rank file.
+    let name = format!(
+        "berth.{}.{}.{}",
+        number(spank.job_id()),
+        number(spank.job_stepid()),
+        std::process::id()
+    );
+    let alone = spank.job_local_task_count().is_ok_and(|tasks| tasks == 1);
+    let first = match alone {
+        true => None,
+        false => Some(FirstTask::new().map_err(|why| format!("a page of shared memory: {why}"))?),
+    };
+    let cores = if asked.this_system {
+        asked.cores.clone()
+    } else {
+        Vec::new()
+    };
+    let cpus: CpuSet = cores.iter().flat_map(CpuSet::iter).collect();
+    Ok(Prepared {
+        place: place(spank.getenv_os("TMPDIR").ok().flatten(), &name)?,
+        texts,
+        cores,
+        cpus: cpus.to_words(),
+        first,
+    })
+}
+
+/// The step's nodes and their tasks, as the environment names them: the files are the user's own.
+fn hosts(env: impl Fn(&str) -> Option<String>) -> Result<Hosts, String> {
+    let either = |step: &str, job: &str| env(step).or_else(|| env(job)).unwrap_or_default();
+    let names = either("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST");
+    let tasks = either("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
+    let most = Most {
+        names: PE_NODES,
+        bytes: PE_FILE,
+    };
+    let names = expand(&names, most).map_err(|why| format!("the job's nodes: {why}"))?;
+    let tasks = each_node(&tasks).unwrap_or_default();
+    let hosts: Hosts = names.into_iter().zip(tasks.each()).collect();
+    if hosts.is_empty() {
+        return Err("the numbers of the job's tasks on its nodes are unknown".into());
+    }
+    Ok(hosts)
+}
+
+/// Where the files go: TMPDIR, if a path in it can be used; else /tmp.
+fn place(tmpdir: Option<OsString>, name: &str) -> Result<Place, String> {
+    let length = |parent: &[u8]| parent.len() + name.len() + HOSTFILE.to_bytes().len() + 3;
+    let usable = |path: &[u8]| path.starts_with(b"/") && length(path) <= libc::PATH_MAX as usize;
+    let parent = tmpdir.as_ref().map(|path| path.as_bytes());
+    let parent = parent.filter(|path| usable(path)).unwrap_or(b"/tmp");
+    let folder = [parent, b"/", name.as_bytes()].concat();
+    let path = |bytes: Vec<u8>| CString::new(bytes).map_err(|why| why.to_string());
+    Ok(Place {
+        parent: path(parent.to_vec())?,
+        folder: path(folder)?,
+    })
+}
+
+/// In the task, between fork and exec: the first one writes, the others wait for it.
+pub(crate) fn in_task(spank: &SpankHandle<'_>) {
+    let Some(prepared) = PREPARED.get() else {
+        return;
+    };
+    match spank.task_id() {
+        Ok(0) => prepared.write(),
+        Ok(_) => prepared.wait(),
+        Err(_) => {}
+    }
+}
+
+impl Prepared {
+    fn write(&self) {
+        self.renumber();
+        if let Err(failed) = self.place.write(&self.texts) {
+            self.place.complaint(failed).send();
+        }
+        if let Some(first) = &self.first {
+            first.done();
+        }
+    }
+
+    fn wait(&self) {
+        if self.first.as_ref().is_some_and(|first| !first.wait()) {
+            let mut line = Line::new();
+            let _ = line.write_str(
+                "berth: error: --binding=pe: this task starts before its node's first task has written \
+                 the host file and the rank file; see TMPDIR in the job's environment\n",
+            );
+            line.send();
+        }
+    }
+
+    /// Where a cgroup confines this task, Open MPI sees and numbers the cores in it alone.
+    fn renumber(&self) {
+        if self.cpus.is_empty() {
+            return;
+        }
+        match reachable(&self.cpus) {
+            Ok(seen) => {
+                let sees = |core: &CpuSet| core.iter().any(|cpu| seen.has(cpu));
+                self.texts
+                    .renumber(|core| self.cores.get(core).is_some_and(sees));
+            }
+            Err(errno) => {
+                let mut line = Line::new();
+                let _ = writeln!(
+                    line,
+                    "berth: error: --binding=pe: the rank file numbers the cores of the whole node, since the \
+                     kernel does not say which of them this task may use (error {errno})"
+                );
+                line.send();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "pe_files_tests.rs"]
+mod tests;

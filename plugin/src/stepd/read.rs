@@ -1,0 +1,237 @@
+//! slurmstepd before the tasks are forked: slurmd's handover and masks, read from the step record.
+//! Only what carries slurmd's mark is believed; without it the tasks keep to the step's own CPUs.
+//! Nothing is planned here, but what slurmd left to be settled.
+
+use berth_placement::sets::limits::{HANDOVER_BYTES, LIST_BYTES, MAX_CPUS, USER_TEXT};
+use berth_placement::{CpuSet, Mode, sets::bounded::shown};
+use slurm_sys::StepRecord;
+use slurm_sys::views::StepKind;
+
+use crate::message::handover::{Handover, Outcome};
+use crate::message::seal::{self, ENV_HANDOVER, Whose};
+use crate::planning::words::{join, name};
+use crate::planning::{convert, memory};
+use crate::site::settings;
+use crate::site::standing::Abi;
+use crate::slurmd::launch::is_off;
+use crate::stepd::account::Account;
+use crate::stepd::session::{Intent, Step, own_cpus};
+use crate::stepd::{report, settle};
+use crate::stepd::{task_memory, tell};
+use crate::submit::option;
+
+/// Bytes in front of the handover's words: version and mark.
+const SEAL_BYTES: usize = 64;
+
+/// The step, unless berth has nothing to do with it.
+pub(crate) fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Step> {
+    let id = record.step_id();
+    let node_name = record.node_name().unwrap_or_default();
+    if id.kind == StepKind::Extern {
+        return None;
+    }
+    if is_off(&settings::current(), &node_name) {
+        return switched_off(record, node_name);
+    }
+    let heard = handover(record, &node_name);
+    if let Err(why) = &heard {
+        log::error!(
+            "{}: nothing of slurmd's berth can be believed: {why}; the step's tasks keep to the \
+             step's own CPUs, without placement; see the lines of this step in slurmd's log",
+            name(id)
+        );
+    }
+    let is_heard = heard.is_ok();
+    let mut heard = heard.unwrap_or_default();
+    let settled = settled(slurm, record, &mut heard, &node_name);
+    let masks = record.cpu_bind(LIST_BYTES).ok().flatten();
+    let masks = masks.filter(|_| is_heard).unwrap_or_default();
+    let (intent, cut) = match heard.outcome {
+        Outcome::Refused => (Intent::Leave, None),
+        _ if !is_heard => (Intent::Own(own_cpus(slurm, record)), None),
+        _ => intent(slurm, record, &heard, &masks),
+    };
+    let account = match (settled, &heard.chosen) {
+        (None, Some(chosen)) => {
+            let cpus = chosen.cpus();
+            let (account, late) = Account::confirm(record, id, &node_name, &cpus);
+            heard.note = join(&[], [heard.note, late.unwrap_or_default()]);
+            account
+        }
+        (settled, _) => settled.flatten(),
+    };
+    if !is_heard {
+        heard.note = task_memory::unplanned(slurm, record).into();
+        heard.rule = "unplanned:own-cpus".into();
+    }
+    tell::tell(slurm, record, &intent, &heard);
+    Some(Step {
+        name: name(id),
+        node_name,
+        is_batch: id.kind == StepKind::Batch,
+        intent,
+        outcome: heard.outcome,
+        cores: record.step_alloc_cores().unwrap_or_default(),
+        report: report::words(record.cpu_bind_type(), slurm.layout),
+        note: heard.note,
+        request: heard.request,
+        rule: heard.rule,
+        masks,
+        memory: match id.kind {
+            StepKind::Regular => task_memory::prepare(slurm, record, heard.memory.as_ref()),
+            _ => String::new(),
+        },
+        speaks: speaks(record),
+        node_tasks: record.node_tasks(),
+        applied: 0,
+        deviations: cut.into_iter().collect(),
+        account,
+    })
+}
+
+/// Notes come once a step, from its first node, never from a batch script.
+fn speaks(record: &StepRecord<'_>) -> bool {
+    record.nodeid() == 0
+        && record.step_id().kind != StepKind::Batch
+        && !report::is_hushed(report::switch(record).as_deref())
+}
+
+/// The administrator's file is there: nothing is applied, and who asked for a binding is told.
+fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Step> {
+    if let Err(why) = record.env_change(&seal::instead(&[])) {
+        log::error!("{why}");
+    }
+    let asked = option::told().filter(|_| record.step_id().kind == StepKind::Regular)?;
+    Some(Step {
+        name: name(record.step_id()),
+        node_name,
+        is_batch: false,
+        intent: Intent::Leave,
+        outcome: Outcome::Off,
+        cores: record.step_alloc_cores().unwrap_or_default(),
+        report: None,
+        note: format!(
+            "--binding={} is not applied: the administrator has switched berth off on this node; \
+             leave it out, or ask for another node",
+            shown(USER_TEXT / 4, asked)
+        ),
+        request: String::new(),
+        rule: String::new(),
+        masks: String::new(),
+        memory: String::new(),
+        speaks: speaks(record),
+        node_tasks: record.node_tasks(),
+        applied: 0,
+        deviations: Vec::new(),
+        account: None,
+    })
+}
+
+/// slurmd's words, if slurmd has marked them for this very step.
+fn handover(record: &StepRecord<'_>, node_name: &str) -> Result<Handover, String> {
+    let text = record.env_get(ENV_HANDOVER, HANDOVER_BYTES + SEAL_BYTES);
+    let text = text.ok_or("there is no handover")?;
+    let whose = Whose {
+        node_name,
+        step: record.step_id(),
+        uid: record.uid(),
+    };
+    seal::opened(&text, &whose, &seal::key_of_stepd(node_name)?)
+        .map_err(|why| format!("there is a handover, but {why}"))
+}
+
+/// Plans again what slurmd left to be settled; gives the step's entry in the ledger then.
+fn settled(
+    slurm: Abi,
+    record: &mut StepRecord<'_>,
+    heard: &mut Handover,
+    node_name: &str,
+) -> Option<Option<Account>> {
+    let settle = heard.settle.take()?;
+    Some(
+        match settle::again(slurm, record, (&settle, heard.memory.as_ref()), node_name) {
+            Ok(settled) => {
+                heard.decided(&settled.request, &settled.plan);
+                let before = std::mem::take(&mut heard.note);
+                let others = settled.said.into_iter().chain([before]);
+                heard.note = shown(USER_TEXT, join(&settled.plan.notes, others));
+                if let Err(why) = put(slurm, record, &settled.plan) {
+                    log::error!("{}: {why}", name(record.step_id()));
+                }
+                settled.account
+            }
+            Err(settle::Failed::Refused(why)) => {
+                heard.outcome = Outcome::Refused;
+                heard.note = shown(USER_TEXT, why);
+                None
+            }
+            Err(settle::Failed::Broken(why)) => {
+                log::error!(
+                    "{}: {why}; its --binding is not applied",
+                    name(record.step_id())
+                );
+                heard.outcome = Outcome::Failed;
+                heard.note = "--binding is not applied on this node; ask the administrator; the \
+                          reason is in slurmd's log"
+                    .into();
+                None
+            }
+        },
+    )
+}
+
+/// The masks of a plan that was made here, into the record.
+fn put(
+    slurm: Abi,
+    record: &mut StepRecord<'_>,
+    plan: &berth_placement::Plan,
+) -> Result<(), slurm_sys::Error> {
+    record.set_cpu_bind(record.cpu_bind_type(), plan.message.text())?;
+    match plan.memory_masks() {
+        Some(masks) if memory::is_masks(record.mem_bind_type(), slurm.layout) => {
+            record.set_mem_bind(Some(&masks))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What the message says, kept to the step's own CPUs; and what had to be left out for that.
+fn intent(
+    slurm: Abi,
+    record: &StepRecord<'_>,
+    heard: &Handover,
+    text: &str,
+) -> (Intent, Option<String>) {
+    let read = convert::mode(record.cpu_bind_type(), Some(text), (slurm.layout, MAX_CPUS));
+    let list = match read {
+        Ok(Some(Mode::MaskCpu(list))) => list,
+        Ok(Some(Mode::MapCpu(list))) => list.map(|cpu| std::iter::once(*cpu).collect()),
+        Ok(Some(Mode::Free)) => return (Intent::Leave, None),
+        Ok(_) => return (Intent::Own(heard.own.clone()), None),
+        Err(why) => {
+            log::error!("{}: {why}", name(record.step_id()));
+            return (Intent::Own(heard.own.clone()), None);
+        }
+    };
+    let mut cut = CpuSet::new();
+    let inside = |mask: &CpuSet| {
+        if mask.is_subset(&heard.own) {
+            return mask.clone();
+        }
+        cut.insert_all(&mask.difference(&heard.own));
+        match mask.intersection(&heard.own) {
+            none if none.is_empty() => heard.own.clone(),
+            some => some,
+        }
+    };
+    let list = list.map(inside);
+    let tasks = 0..record.node_tasks();
+    let sets = tasks.filter_map(|id| list.of_task(id).cloned()).collect();
+    let said = (!cut.is_empty()).then(|| {
+        format!(
+            "CPUs {cut} are not the step's ({}) and are left out",
+            heard.own
+        )
+    });
+    (Intent::Bind(sets), said)
+}

@@ -1,0 +1,346 @@
+//! slurmstepd and the task itself: the memory policy, prepared before the fork and
+//! told to the kernel after it. A process can set only its own policy, so this is
+//! the one thing of ours that happens between fork and exec: system calls on what
+//! was prepared, and at most one line. No allocation, no lock, no log.
+
+use std::ffi::c_void;
+use std::fmt::Write;
+use std::sync::OnceLock;
+
+use berth_host::mempolicy::{self, Kind};
+use berth_placement::sets::limits::LIST_BYTES;
+use berth_placement::{Fixes, List, MemBind, MemPolicy, NodeSet};
+use libc::c_int;
+use slurm_sys::views::ChildIds;
+use slurm_sys::{SlurmdConf, StepRecord};
+
+use crate::hooks::guard::SUCCESS;
+use crate::planning::memory::mem_bind;
+use crate::site::node;
+use crate::site::settings::{self, Notes};
+use crate::site::standing::Abi;
+use crate::stepd::report;
+use crate::stepd::stack_line::{Hex, Line};
+
+/// `pre_launch` not succeeding ends the task before its program starts.
+const FAILED: c_int = -1;
+
+/// What the tasks find after the fork.
+struct Prepared {
+    slurm: Abi,
+    /// Each task's nodes, by local id; none where memory is only reported.
+    tasks: List<NodeSet>,
+    kind: Kind,
+    /// Nodes that were named must be had; near ones and preferred ones give way, and
+    /// with task/affinity all do.
+    strict: bool,
+    /// hwloc was told to show another machine: nodes are for looking at.
+    pretended: bool,
+    /// Whether notes may go to the job's stderr.
+    notes: bool,
+    report: Option<Report>,
+    /// This machine's name, for the report.
+    host: String,
+}
+
+/// The fixed words of the verbose report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Report {
+    mode: &'static str,
+    kind: &'static str,
+    action: &'static str,
+}
+
+/// Written once, before the first fork; reading it takes no lock.
+static PREPARED: OnceLock<Prepared> = OnceLock::new();
+
+/// In the parent, before the fork. `asked` is `--mem-bind` as asked, where slurmd's plan has put
+/// each task's nodes into the record. Gives those masks, for the step's line in the log.
+pub(crate) fn prepare(slurm: Abi, record: &StepRecord<'_>, asked: Option<&MemBind>) -> String {
+    let c = &slurm.layout.constants;
+    let bits = record.mem_bind_type();
+    if bits == 0 || !mempolicy::is_available() {
+        return String::new();
+    }
+    let text = record.mem_bind(LIST_BYTES).ok().flatten();
+    let text = text.unwrap_or_default();
+    let asked = asked.cloned().unwrap_or_default();
+    let tasks = match mem_bind(bits, Some(&text), slurm.layout) {
+        Ok(MemBind {
+            policy: Some(MemPolicy::Mask(list)),
+            ..
+        }) if asked.policy.is_some() => list,
+        _ => List::default(),
+    };
+    let report = Report::of(bits, &asked, slurm);
+    if tasks.is_empty() && report.is_none() {
+        return String::new();
+    }
+    let masks = if tasks.is_empty() {
+        String::new()
+    } else {
+        text
+    };
+    // SAFETY: the layout is the running release's, and the view ends here.
+    let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
+    let prefer = bits & c.MEM_BIND_PREFER != 0;
+    let settings = settings::current();
+    let prepared = Prepared {
+        slurm,
+        tasks,
+        kind: if prefer { Kind::Prefer } else { Kind::Bind },
+        strict: settings.fixes != Fixes::NONE && !prefer && asked.policy != Some(MemPolicy::Local),
+        pretended: node::is_pretended(),
+        notes: settings.notes == Notes::User
+            && !report::is_hushed(report::switch(record).as_deref()),
+        report,
+        host: conf.and_then(|conf| conf.hostname()).unwrap_or_default(),
+    };
+    // Slurm calls pre_setuid once; what a second call would prepare is the same.
+    let _ = PREPARED.set(prepared);
+    masks
+}
+
+/// What the user should know where slurmd could not plan the step.
+pub(crate) fn unplanned(slurm: Abi, record: &StepRecord<'_>) -> &'static str {
+    let c = &slurm.layout.constants;
+    let policies = c.MEM_BIND_RANK | c.MEM_BIND_LOCAL | c.MEM_BIND_MAP | c.MEM_BIND_MASK;
+    if record.mem_bind_type() & policies == 0 {
+        return "";
+    }
+    "--mem-bind is not applied, since this step could not be planned; ask the administrator; the \
+     reason is in slurmd's log"
+}
+
+/// In the task, between fork and exec.
+///
+/// # Safety
+/// The pointer is the one that slurmstepd passed to the running hook.
+pub(crate) unsafe fn in_child(raw: *mut c_void) -> c_int {
+    let Some(prepared) = PREPARED.get() else {
+        return SUCCESS;
+    };
+    let slurm = prepared.slurm;
+    // SAFETY: slurmstepd owns the record and keeps it until the hook returns.
+    let record = unsafe { StepRecord::from_raw(raw, slurm.layout, slurm.symbols) };
+    match record.and_then(|record| record.child_ids()) {
+        Some(ids) => prepared.bind(ids),
+        None => SUCCESS,
+    }
+}
+
+impl Prepared {
+    fn bind(&self, ids: ChildIds) -> c_int {
+        // Slurm's lists wrap.
+        let local = u32::try_from(ids.localid).unwrap_or_default();
+        let Some(wanted) = self.tasks.of_task(local) else {
+            self.show(ids, None);
+            return SUCCESS;
+        };
+        match mempolicy::set_policy(self.kind, wanted.words()) {
+            _ if self.pretended => self.report(ids, wanted.words()),
+            Ok(()) => self.show(ids, Some(wanted)),
+            Err(errno) => {
+                self.refused(ids, wanted, errno);
+                return if self.strict { FAILED } else { SUCCESS };
+            }
+        }
+        SUCCESS
+    }
+
+    /// What the kernel says now; a difference is said.
+    fn show(&self, ids: ChildIds, wanted: Option<&NodeSet>) {
+        let Ok((_, now)) = mempolicy::policy() else {
+            return;
+        };
+        if self.report.is_some() {
+            return self.report(ids, &now);
+        }
+        if let Some(wanted) = wanted
+            && self.notes
+            && trimmed(&now) != wanted.words()
+        {
+            let mut line = Line::new();
+            let _ = writeln!(
+                line,
+                "berth: note: task {}: memory from NUMA nodes 0x{} was asked, the kernel gives \
+                 0x{}; compare with Mems_allowed in /proc/self/status",
+                ids.procid,
+                Hex(wanted.words()),
+                Hex(&now),
+            );
+            line.send();
+        }
+    }
+
+    fn report(&self, ids: ChildIds, nodes: &[u64]) {
+        if let Some(report) = &self.report {
+            report.line(&self.host, ids, nodes).send();
+        }
+    }
+
+    fn refused(&self, ids: ChildIds, wanted: &NodeSet, errno: i32) {
+        if !self.strict && !self.notes {
+            return;
+        }
+        let mut line = Line::new();
+        let (kind, end) = if self.strict {
+            ("error", "the task is not started")
+        } else {
+            ("note", "it goes on with the kernel's choice")
+        };
+        let _ = writeln!(
+            line,
+            "berth: {kind}: task {}: --mem-bind asks for NUMA nodes 0x{}; the kernel refuses them \
+             (error {errno}): none has memory that this job may use, compare with Mems_allowed in \
+             /proc/self/status; {end}",
+            ids.procid,
+            Hex(wanted.words()),
+        );
+        line.send();
+    }
+}
+
+/// Without the zero words behind the last node.
+fn trimmed(nodes: &[u64]) -> &[u64] {
+    let used = nodes.iter().rposition(|word| *word != 0);
+    nodes
+        .get(..used.map_or(0, |last| last + 1))
+        .unwrap_or(nodes)
+}
+
+impl Report {
+    /// `None` unless `verbose` was asked for. Source: `slurm_chk_memset`.
+    fn of(bits: u32, asked: &MemBind, slurm: Abi) -> Option<Self> {
+        let c = &slurm.layout.constants;
+        if bits & c.MEM_BIND_VERBOSE == 0 {
+            return None;
+        }
+        let kind = match &asked.policy {
+            Some(MemPolicy::Rank) => "RANK",
+            Some(MemPolicy::Local) => "LOC",
+            Some(MemPolicy::Map(_)) => "MAP",
+            Some(MemPolicy::Mask(_)) => "MASK",
+            None if bits & c.MEM_BIND_NONE != 0 => "NONE",
+            None => "NULL",
+        };
+        let bound = asked.policy.is_some();
+        let prefer = bound && bits & c.MEM_BIND_PREFER != 0;
+        Some(Self {
+            mode: if prefer { " PREFER " } else { "=" },
+            kind,
+            action: if bound { " set" } else { "" },
+        })
+    }
+
+    /// The line of one task, word for word as users know it.
+    fn line(&self, host: &str, ids: ChildIds, nodes: &[u64]) -> Line {
+        let mut line = Line::new();
+        let _ = writeln!(
+            line,
+            "mem-bind{}{} - {host}, task {:2} {:2} [{}]: mask 0x{}{}",
+            self.mode,
+            self.kind,
+            ids.procid,
+            ids.localid,
+            ids.task_pid,
+            Hex(nodes),
+            self.action,
+        );
+        line
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slurm_sys::{Layout, Symbols};
+
+    use super::*;
+    use crate::site::count_allocations::during;
+
+    /// Lines printed by task/affinity of Debian's 22.05.8, with other names and numbers.
+    #[test]
+    fn word_for_word() {
+        let ids = ChildIds {
+            procid: 12,
+            localid: 1,
+            task_pid: 4711,
+        };
+        for (mode, kind, action, text) in [
+            (
+                "=",
+                "LOC",
+                " set",
+                "mem-bind=LOC - n1, task 12  1 [4711]: mask 0xc set\n",
+            ),
+            (
+                " PREFER ",
+                "MAP",
+                " set",
+                "mem-bind PREFER MAP - n1, task 12  1 [4711]: mask 0xc set\n",
+            ),
+            (
+                "=",
+                "NONE",
+                "",
+                "mem-bind=NONE - n1, task 12  1 [4711]: mask 0xc\n",
+            ),
+        ] {
+            let report = Report { mode, kind, action };
+            let line = report.line("n1", ids, &[12, 0]);
+            assert_eq!(line.text(), text.as_bytes());
+        }
+    }
+
+    /// On this machine, in a thread of its own: the policy goes with it.
+    #[test]
+    fn after_the_fork_nothing_is_allocated() {
+        let Some(layout) = Layout::all().first() else {
+            return;
+        };
+        let prepared = |nodes: &str, strict: bool, report: Option<Report>| Prepared {
+            slurm: Abi {
+                layout,
+                symbols: Symbols::get(),
+            },
+            tasks: std::iter::once(NodeSet::from_hex(nodes).unwrap_or_default()).collect(),
+            kind: Kind::Bind,
+            strict,
+            pretended: false,
+            notes: true,
+            report,
+            host: "n1".into(),
+        };
+        let report = Report {
+            mode: "=",
+            kind: "MASK",
+            action: " set",
+        };
+        let ids = ChildIds {
+            procid: 0,
+            localid: 0,
+            task_pid: 1,
+        };
+        for (prepared, code) in [
+            (prepared("0x1", true, None), SUCCESS),
+            (prepared("0x1", true, Some(report)), SUCCESS),
+            (prepared("0x8000000000000000", true, None), FAILED),
+            (prepared("0x8000000000000000", false, None), SUCCESS),
+        ] {
+            let thread = std::thread::spawn(move || {
+                let mut found = None;
+                let calls = during(|| found = Some(prepared.bind(ids)));
+                (calls, found)
+            });
+            let available = mempolicy::is_available();
+            let done = thread.join().ok().filter(|_| available);
+            assert!(done.is_none() || done == Some((0, Some(code))), "{done:?}");
+        }
+    }
+
+    #[test]
+    fn zero_words_are_no_difference() {
+        assert_eq!(trimmed(&[1, 0, 2, 0]), [1, 0, 2]);
+        assert!(trimmed(&[0, 0]).is_empty());
+    }
+}

@@ -1,0 +1,111 @@
+//! What the tasks of a step find in their environment: written in slurmstepd before the fork, as
+//! far as it is the same for all; room is made for the rest, which each task fills in itself.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use berth_placement::request::grid_engine::Instance;
+use berth_placement::{Binding, Chosen};
+use slurm_sys::views::{Change, StepKind};
+use slurm_sys::{SlurmdConf, StepRecord};
+
+use crate::message::handover::{Handover, Outcome};
+use crate::message::inherited::ENV_MARK;
+use crate::message::seal;
+use crate::planning::memory::{ENV_ASKED, ENV_MASKS};
+use crate::site::node;
+use crate::site::standing::Abi;
+use crate::stepd::pe_files;
+use crate::stepd::session::Intent;
+use crate::stepd::task_env::{self, Told};
+
+/// Whether the step is bound.
+const ENV_BOUND: &str = "BERTH_BOUND";
+/// What was asked.
+const ENV_REQUEST: &str = "BERTH_REQUEST";
+/// The rule that decided.
+const ENV_RULE: &str = "BERTH_RULE";
+/// What the user should know; empty for nothing.
+const ENV_NOTE: &str = "BERTH_NOTE";
+
+/// Takes the handover and all that an outer step left out of the environment, and puts this step's
+/// outcome in.
+pub(crate) fn tell(slurm: Abi, record: &mut StepRecord<'_>, intent: &Intent, heard: &Handover) {
+    let bound = match heard.outcome {
+        Outcome::Bound => "1",
+        Outcome::Refused => "refused",
+        Outcome::Unbound | Outcome::Failed | Outcome::Off => "0",
+    };
+    let mut set = vec![
+        (ENV_MARK, heard.list.as_str()),
+        (ENV_NOTE, &heard.note),
+        (ENV_BOUND, bound),
+        (ENV_REQUEST, &heard.request),
+        (ENV_RULE, &heard.rule),
+    ];
+    let memory = heard.memory.as_ref().map(ToString::to_string);
+    let masks = record
+        .mem_bind(berth_placement::sets::limits::LIST_BYTES)
+        .ok()
+        .flatten();
+    if let (Some(asked), Some(masks)) = (&memory, &masks) {
+        set.extend([(ENV_ASKED, asked.as_str()), (ENV_MASKS, masks)]);
+    }
+    let reserve: &[_] = match record.step_id().kind {
+        StepKind::Interactive => &[],
+        _ => task_env::prepare(entries(slurm, record, intent, heard)),
+    };
+    let change = Change {
+        reserve,
+        ..seal::instead(&set)
+    };
+    if let Err(why) = record.env_change(&change) {
+        log::error!("the tasks' environment does not say what became of the step: {why}");
+    }
+}
+
+/// What each task finds in its environment beside that.
+fn entries(
+    slurm: Abi,
+    record: &StepRecord<'_>,
+    intent: &Intent,
+    heard: &Handover,
+) -> Vec<Arc<task_env::Entries>> {
+    // SAFETY: the layout is the running release's, and the view ends here.
+    let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
+    let conf = conf.filter(|conf| node::sane(conf).is_ok());
+    let map = conf.as_ref().and_then(SlurmdConf::block_map);
+    let map = map.unwrap_or_default();
+    let stride = conf.map_or(1, |conf| node::stride(slurm, &conf));
+    let cores = task_env::Cores::of(&map, stride);
+    let binding = binding(heard);
+    if let Some((binding, chosen)) = &binding
+        && binding.instance == Instance::Pe
+    {
+        pe_files::ask(chosen, &record.node_name().unwrap_or_default());
+    }
+    let told = match &binding {
+        Some((binding, chosen)) => Told::new(binding, chosen, |name| record.env_has(name)),
+        None => Told::nothing(),
+    };
+    let mut known = HashMap::new();
+    let of_task = |id: usize| {
+        let cpus = match intent {
+            Intent::Bind(sets) => sets.get(id),
+            Intent::Leave | Intent::Own(_) => None,
+        };
+        let (at, told) = told.of_task(id);
+        let entries = known.entry((cpus, at)).or_insert_with(|| {
+            let cpus = cpus.map_or_else(task_env::unbound, |cpus| cores.bound(cpus));
+            Arc::new([&cpus, told].concat())
+        });
+        entries.clone()
+    };
+    (0..record.node_tasks() as usize).map(of_task).collect()
+}
+
+/// The `--binding` that was served, with the cores it got.
+fn binding(heard: &Handover) -> Option<(Binding, &Chosen)> {
+    let binding = heard.rule.strip_prefix("binding:")?.parse().ok()?;
+    Some((binding, heard.chosen.as_ref()?))
+}

@@ -1,0 +1,58 @@
+//! Binding without Slurm's private records: the step's cores from SPANK
+//! (`S_STEP_ALLOC_CORES`) and the machine file. For steps that slurmd could not
+//! plan, because a record failed its check; every task gets all of the step's CPUs.
+
+use berth_host::{StateDir, machine_file};
+use berth_placement::{CoreIdx, CpuSet};
+use slurm_spank::SpankHandle;
+
+use crate::site::settings;
+use crate::stepd::session::{Intent, lock};
+use crate::stepd::spank_only;
+
+/// SPANK's `task_post_fork`, in the parent, after the task plugins.
+pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
+    let step = lock();
+    match step.as_ref().map(|step| &step.intent) {
+        Some(Intent::Own(own)) if own.is_empty() => {}
+        Some(_) => return,
+        None => return spank_only::post_fork(spank),
+    }
+    drop(step);
+    let Ok(pid) = spank.task_pid() else { return };
+    let done = cpus(spank).and_then(|cpus| {
+        berth_host::set_affinity(pid, &cpus)
+            .map_err(|why| why.to_string())
+            .map(|()| cpus)
+    });
+    match done {
+        Ok(cpus) => log::info!("task {pid} is bound to the step's CPUs {cpus}, without placement"),
+        Err(why) => log::error!("task {pid} is not bound: {why}"),
+    }
+}
+
+fn cpus(spank: &SpankHandle<'_>) -> Result<CpuSet, String> {
+    let list = spank.step_alloc_cores().map_err(|why| why.to_string())?;
+    let cores = CpuSet::from_list(list).map_err(|why| why.to_string())?;
+    let node = node_name().unwrap_or_default();
+    let dir =
+        StateDir::new(&settings::current().state_dir, &node).map_err(|why| why.to_string())?;
+    let machine = machine_file::read(dir.machine_path())
+        .map_err(|why| why.to_string())?
+        .machine;
+    let of_core = |core: berth_placement::CpuId| machine.pus_of(CoreIdx(core.0)).iter().copied();
+    let cpus: CpuSet = cores.iter().flat_map(of_core).collect();
+    if cpus.is_empty() {
+        return Err(format!(
+            "the machine file has none of the step's cores {list}"
+        ));
+    }
+    Ok(cpus)
+}
+
+/// This node's name: by Slurm's own record where that can be read, else as slurmstepd has it in
+/// its own environment, which is not the user's.
+pub(crate) fn node_name() -> Option<String> {
+    let own = || std::env::var("SLURMD_NODENAME").ok();
+    crate::hooks::spank::node_name().or_else(own)
+}
