@@ -47,6 +47,9 @@ pub mod sanity;
 pub mod symbols;
 pub mod views;
 
+/// `SLURM_SUCCESS`, in every release: what a hook gives back unless something failed.
+pub const SUCCESS: std::ffi::c_int = 0;
+
 pub use error::Error;
 pub use identity::Identity;
 pub use layout::{Chosen, Layout, choose};

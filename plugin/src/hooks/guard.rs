@@ -8,11 +8,9 @@ use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::sync::Once;
 
 use libc::c_int;
+use slurm_sys::SUCCESS;
 
 use crate::site::slurm_log;
-
-/// Slurm's SLURM_SUCCESS, in every release.
-pub(crate) const SUCCESS: c_int = 0;
 
 thread_local! {
     /// Between fork and exec: neither log nor lock there. No destructor.

@@ -3,9 +3,6 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Part of the names under which SPANK carries our options; keep it.
-pub(crate) const NAME: &str = "berth";
-
 /// What `scontrol` and logs call us.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]

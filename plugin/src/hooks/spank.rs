@@ -6,12 +6,13 @@ use std::ffi::c_char;
 use libc::c_int;
 use slurm_spank::{Context, OptionCache, SpankHandle, init_spank_handle, spank_sys::spank_t};
 use slurm_sys::process::{Daemon, daemon};
-use slurm_sys::{Identity, SlurmdConf, Symbols};
+use slurm_sys::{SUCCESS, Symbols};
 
-use crate::hooks::guard::{SUCCESS, guard, guard_in_child};
+use crate::hooks::guard::{guard, guard_in_child};
+use crate::hooks::register;
 use crate::site::settings::Settings;
-use crate::site::{node, settings, standing};
-use crate::slurmd::announce;
+use crate::site::{node, settings};
+use crate::slurmd::{announce, complaints, ready};
 use crate::stepd::{pe_files, spank_only, unplanned};
 use crate::submit::option;
 
@@ -32,20 +33,23 @@ pub unsafe extern "C" fn slurm_spank_init(
         read_settings(&handle, context);
         match context {
             Some(Context::Slurmd) => {
-                node::get_ready();
-                node::get_ready_aside();
+                ready::start();
+                ready::start_aside();
             }
             Some(Context::Local | Context::Allocator) => {
                 // SAFETY: Slurm's promise: its own handle, in its init.
-                unsafe { option::register(spank) };
-                // SAFETY: the same.
-                unsafe { option::defaults(spank) };
+                unsafe { register::binding(spank) };
+                option::defaults();
+                if option::passes_overlap() {
+                    // SAFETY: the same.
+                    unsafe { register::overlap(spank) };
+                }
             }
             Some(Context::Remote) => {
                 // SAFETY: Slurm's promise: its own handle, in its init.
-                unsafe { option::register(spank) };
+                unsafe { register::binding(spank) };
                 // SAFETY: the same.
-                unsafe { option::register_own(spank) };
+                unsafe { register::overlap(spank) };
             }
             _ => {}
         }
@@ -150,7 +154,7 @@ pub unsafe extern "C" fn slurm_spank_task_post_fork(
 
 fn read_settings(handle: &SpankHandle<'_>, context: Option<Context>) {
     let words = handle.plugin_argv().unwrap_or_default();
-    let node = node_name();
+    let node = node::name();
     let (found, complaints) = Settings::read(&words, |list| {
         node.as_deref().is_some_and(|node| is_in(list, node))
     });
@@ -158,27 +162,11 @@ fn read_settings(handle: &SpankHandle<'_>, context: Option<Context>) {
     if context == Some(Context::Slurmd) {
         for complaint in complaints {
             log::error!("{complaint}");
-            announce::complain(complaint);
+            complaints::add(complaint);
         }
         announce::in_plugstack();
     }
     settings::set(found);
-}
-
-/// This node's name in slurm.conf; none on a login node.
-pub(crate) fn node_name() -> Option<String> {
-    if daemon() == Daemon::Other {
-        return None;
-    }
-    let from_conf = standing::unjudged().and_then(|slurm| {
-        // SAFETY: the layout is the running release's, and the view ends here.
-        let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) }?;
-        node::sane(&conf)
-            .is_ok()
-            .then(|| conf.node_name())
-            .flatten()
-    });
-    from_conf.or_else(|| Identity::current().node_argument)
 }
 
 fn is_in(list: &str, node: &str) -> bool {

@@ -3,4 +3,5 @@
 pub(crate) mod bits;
 pub(crate) mod handover;
 pub(crate) mod inherited;
+pub(crate) mod routes;
 pub(crate) mod seal;

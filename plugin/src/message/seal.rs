@@ -2,19 +2,12 @@
 //! It holds for one step of one user on one node. Nobody but root can make or read one: the
 //! variable is taken out of the tasks' environment.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
-
-use berth_host::StateDir;
 use berth_host::key::{Key, Mark};
 use slurm_sys::StepId;
 use slurm_sys::views::Change;
 
 use crate::message::handover::{Handover, VERSION};
-use crate::site::settings;
 
-/// How long until slurmd tries again to make a key.
-const AGAIN: Duration = Duration::from_secs(60);
 /// What berth's variables begin with.
 const PREFIX: &str = "BERTH_";
 /// The variable of the handover.
@@ -90,65 +83,6 @@ fn mark(words: &str, whose: &Whose<'_>, key: &Key) -> Mark {
         numbers.as_flattened(),
         words.as_bytes(),
     ])
-}
-
-/// slurmd's key, read or made when slurmd is ready, and before the first launch at the latest.
-/// Why there is none is said once, and again whenever a launch finds none.
-pub(crate) fn key_of_slurmd(node_name: &str) -> Option<Key> {
-    static KEY: Mutex<(Option<Key>, Option<Instant>)> = Mutex::new((None, None));
-    let mut kept = KEY.lock().unwrap_or_else(PoisonError::into_inner);
-    let (key, tried) = *kept;
-    if key.is_some() || tried.is_some_and(|tried| tried.elapsed() < AGAIN) {
-        return key;
-    }
-    let key = made(node_name);
-    *kept = (key, Some(Instant::now()));
-    key
-}
-
-/// Puts slurmd's key back into a directory that was made anew: somebody has removed the old one.
-pub(crate) fn put_back(node_name: &str, dir: &StateDir) {
-    if Key::read(dir).is_ok() {
-        return;
-    }
-    let key = key_of_slurmd(node_name);
-    if let Some(Err(why)) = key.map(|key| key.write(dir)) {
-        log::error!("slurmd's key could not be put back: {why}");
-    }
-}
-
-fn made(node_name: &str) -> Option<Key> {
-    let dir = StateDir::new(&settings::current().state_dir, node_name);
-    let made = dir.map_err(|why| why.to_string()).and_then(|dir| {
-        dir.prepare().map_err(|why| why.to_string())?;
-        Key::read_or_make(&dir).map_err(|why| why.to_string())
-    });
-    match made {
-        Ok(key) => Some(key),
-        Err(why) => {
-            let why = format!(
-                "slurmd has no key for its messages to slurmstepd: {why}; every step keeps to its \
-                 own CPUs without placement until there is one"
-            );
-            log::error!("{why}");
-            crate::slurmd::announce::complain(why);
-            None
-        }
-    }
-}
-
-/// slurmstepd's: the key that slurmd made.
-///
-/// # Errors
-/// Why there is none, for the log.
-pub(crate) fn key_of_stepd(node_name: &str) -> Result<Key, String> {
-    static KEY: OnceLock<Result<Key, String>> = OnceLock::new();
-    let read = || {
-        let dir = StateDir::new(&settings::current().state_dir, node_name);
-        let dir = dir.map_err(|why| why.to_string())?;
-        Key::read(&dir).map_err(|why| format!("slurmd's key: {why}"))
-    };
-    KEY.get_or_init(read).clone()
 }
 
 #[cfg(test)]

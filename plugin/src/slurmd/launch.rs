@@ -5,7 +5,6 @@
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use berth_host::StateDir;
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{BINDING_BYTES, LIST_BYTES, USER_TEXT};
 use berth_placement::{
@@ -15,22 +14,18 @@ use berth_placement::{
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
 use slurm_sys::views::SpankOption;
-use slurm_sys::{LaunchRequest, Layout, SlurmdConf};
+use slurm_sys::{LaunchRequest, Layout, SUCCESS, SlurmdConf};
 
-use crate::hooks::guard::SUCCESS;
-use crate::hooks::identity::NAME;
-use crate::message::handover::{Handover, Outcome};
+use crate::message::handover::Handover;
 use crate::message::seal::{self, ENV_HANDOVER, Whose};
-use crate::message::{bits, inherited};
-use crate::planning::words::{describe, join, name};
-use crate::planning::{convert, memory};
+use crate::message::{bits, inherited, routes};
+use crate::planning::words::{join, name};
+use crate::planning::{convert, ledger, memory};
+use crate::site::node;
 use crate::site::settings::{self, Settings};
-use crate::site::slurm_log::VERBOSE;
-use crate::site::standing::{self, Abi};
-use crate::site::{counters, node};
+use crate::site::standing::{self, Abi, NAME};
 use crate::slurmd::accounting::Planned;
-use crate::slurmd::{accounting, shadow};
-use crate::submit::option;
+use crate::slurmd::{accounting, host, key, shadow, worker};
 
 /// Whether a launch request has passed the checks in this process, so that the table is right.
 static PROVEN: AtomicBool = AtomicBool::new(false);
@@ -60,7 +55,7 @@ pub(crate) unsafe fn hook(request: *mut c_void, node_id: u32, err_msg: *mut *mut
         Err(Stop::Refused(kind, why)) => {
             let why = shown(USER_TEXT, why);
             log::info!("{} bound=refused why={why:?}", name(launch.step_id()));
-            counters::refused(slurm);
+            worker::refused(slurm);
             // SAFETY: slurmd's place for a text, or null.
             let told =
                 unsafe { slurm_sys::hand_over(err_msg, &format!("berth: {why}"), slurm.symbols) };
@@ -127,7 +122,7 @@ impl From<slurm_sys::Error> for Stop {
 fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), Stop> {
     let settings = settings::current();
     let Some((conf, node_name)) = here(slurm, &settings)? else {
-        counters::switched_off(slurm, launch.tasks_here(node_id).unwrap_or(0).into());
+        worker::switched_off(slurm, launch.tasks_here(node_id).unwrap_or(0).into());
         return Ok(());
     };
     let index = check(launch, node_id, &node_name)?;
@@ -145,22 +140,22 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         step: id,
         uid,
     };
-    let host = node::host(slurm, &conf);
+    let host = host::now(slurm, &conf);
     if host.shape.map.is_empty() {
         return Err(Stop::Aside("slurmd has no map of its CPUs".into()));
     }
     let tasks = u32::from(launch.tasks_here(node_id).unwrap_or(0));
     let asked = asked(slurm, launch, &settings, (tasks, allocation), &host)?;
     let mut ask = asked.request;
-    let table = node::table(&host, ask.rules.fixes);
+    let table = host::table(&host, ask.rules.fixes);
     if settings.shadow {
         shadow::compare(&name(id), &ask, &host, &plan(&ask, &host));
     }
     let who = accounting::Who {
         settings: &settings,
         node_name: &node_name,
-        step: accounting::step(id),
-        kind: accounting::kind(id, asked.overlaps),
+        step: ledger::step(id),
+        kind: ledger::kind(id, asked.overlaps),
     };
     let planned = planned(&who, &mut ask, &host, &table)?;
     if asked.inherited {
@@ -226,7 +221,7 @@ fn asked(
     Ok(Asked {
         request,
         inherited,
-        overlaps: option::overlaps(&options),
+        overlaps: routes::overlaps(&options),
         notes: notes.into_iter().flatten().collect(),
     })
 }
@@ -253,7 +248,7 @@ pub(crate) fn here(slurm: Abi, settings: &Settings) -> Result<Option<(SlurmdConf
     let conf = conf.ok_or_else(|| Stop::Aside("slurmd has no settings (conf)".into()))?;
     node::sane(&conf).map_err(Stop::Aside)?;
     let node_name = conf.node_name().unwrap_or_default();
-    Ok((!is_off(settings, &node_name)).then_some((conf, node_name)))
+    Ok((!standing::is_off(settings, &node_name)).then_some((conf, node_name)))
 }
 
 /// The sanity checks; once one request has passed, the kernel need not look at
@@ -285,7 +280,7 @@ fn binding(
     if !regular || launch.external_launcher() {
         return Ok((None, None));
     }
-    let Some(text) = option::of_step(options) else {
+    let Some(text) = routes::of_step(options) else {
         let default = settings.binding_default.clone();
         return Ok((default.filter(|_| settings.binding), None));
     };
@@ -330,7 +325,7 @@ fn write(
     }
     memory::write(launch, plan, slurm.layout)?;
     handover.decided(ask, plan);
-    let key = seal::key_of_slurmd(whose.node_name);
+    let key = key::current(whose.node_name);
     let sealed = key.map(|key| seal::sealed(&handover, whose, &key));
     let set = sealed.as_deref().map(|sealed| (ENV_HANDOVER, sealed));
     launch.env_change(&seal::instead(set.as_slice()))?;
@@ -349,33 +344,6 @@ fn write(
         );
     }
     Ok(())
-}
-
-impl Handover {
-    /// Puts in what a plan decided.
-    pub(crate) fn decided(&mut self, ask: &Request, plan: &Plan) {
-        self.outcome = match plan.rule {
-            berth_placement::Rule::BindingFailed => Outcome::Failed,
-            _ if plan.is_bound() => Outcome::Bound,
-            _ => Outcome::Unbound,
-        };
-        self.list = inherited::mark(ask, plan);
-        self.own = plan.own.clone();
-        self.request = describe(ask);
-        self.rule = plan.rule.to_string();
-        self.chosen.clone_from(&plan.chosen);
-        let bound = plan.tasks.iter().any(|task| task.mems.is_some());
-        self.memory = bound.then(|| ask.mem_bind.clone());
-    }
-}
-
-/// Whether the administrator's switch-off file is there.
-pub(crate) fn is_off(settings: &Settings, node_name: &str) -> bool {
-    let off = StateDir::new(&settings.state_dir, node_name).is_ok_and(|dir| dir.is_off());
-    if off {
-        log::log!(target: VERBOSE, log::Level::Info, "switched off by {}/off", settings.state_dir.display());
-    }
-    off
 }
 
 fn code(kind: RefusalKind, layout: &Layout) -> c_int {

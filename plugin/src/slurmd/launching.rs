@@ -9,7 +9,7 @@ use std::panic::catch_unwind;
 
 use berth_host::ledger::Step;
 
-use crate::slurmd::accounting;
+use crate::slurmd::open_ledger;
 
 /// The launch that a thread of slurmd's is at.
 struct Launch(Step);
@@ -22,7 +22,7 @@ impl Drop for Launch {
     fn drop(&mut self) {
         let step = self.0;
         // A panic at a thread's end would end slurmd.
-        let _ = catch_unwind(|| accounting::let_go(step));
+        let _ = catch_unwind(|| open_ledger::let_go(step));
     }
 }
 

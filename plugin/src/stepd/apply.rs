@@ -5,15 +5,15 @@ use std::ffi::c_void;
 
 use berth_placement::CpuSet;
 use libc::c_int;
-use slurm_sys::StepRecord;
 use slurm_sys::views::TaskInfo;
+use slurm_sys::{SUCCESS, StepRecord};
 
-use crate::hooks::guard::SUCCESS;
 use crate::site::node;
 use crate::site::settings::{self, Notes};
 use crate::site::slurm_log::VERBOSE;
 use crate::site::standing::{self, Abi};
-use crate::stepd::session::{Intent, Step, is_refused, lock, own_cpus};
+use crate::stepd::own_cpus::own_cpus;
+use crate::stepd::session::{Intent, Step, is_refused, lock};
 
 /// Slurm fails the step only for a negative result.
 const FAILED: c_int = -1;

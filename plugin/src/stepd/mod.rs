@@ -4,6 +4,8 @@ pub(crate) mod account;
 pub(crate) mod apply;
 pub(crate) mod first_task;
 pub(crate) mod job_stderr;
+pub(crate) mod key;
+pub(crate) mod own_cpus;
 pub(crate) mod pe_files;
 pub(crate) mod pe_texts;
 pub(crate) mod pe_writer;

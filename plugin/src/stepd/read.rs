@@ -2,35 +2,77 @@
 //! Only what carries slurmd's mark is believed; without it the tasks keep to the step's own CPUs.
 //! Nothing is planned here, but what slurmd left to be settled.
 
+use std::ffi::c_void;
+
 use berth_placement::sets::limits::{HANDOVER_BYTES, LIST_BYTES, MAX_CPUS, USER_TEXT};
 use berth_placement::{CpuSet, Mode, sets::bounded::shown};
-use slurm_sys::StepRecord;
+use libc::c_int;
 use slurm_sys::views::StepKind;
+use slurm_sys::{SUCCESS, StepRecord};
 
 use crate::message::handover::{Handover, Outcome};
+use crate::message::routes;
 use crate::message::seal::{self, ENV_HANDOVER, Whose};
 use crate::planning::words::{join, name};
 use crate::planning::{convert, memory};
 use crate::site::settings;
-use crate::site::standing::Abi;
-use crate::slurmd::launch::is_off;
+use crate::site::standing::{self, Abi};
 use crate::stepd::account::Account;
-use crate::stepd::session::{Intent, Step, own_cpus};
-use crate::stepd::{report, settle};
-use crate::stepd::{task_memory, tell};
-use crate::submit::option;
+use crate::stepd::own_cpus::own_cpus;
+use crate::stepd::session::{self, Intent, Step};
+use crate::stepd::{key, report, settle, task_memory, tell};
 
 /// Bytes in front of the handover's words: version and mark.
 const SEAL_BYTES: usize = 64;
 
+/// `task_p_pre_setuid`.
+///
+/// # Safety
+/// The pointer is the one that slurmstepd passed to the running hook.
+pub(crate) unsafe fn pre_setuid(raw: *mut c_void) -> c_int {
+    let Some(slurm) = standing::working() else {
+        return SUCCESS;
+    };
+    // SAFETY: slurmstepd owns the record and keeps it until the hook returns.
+    if let Some(mut record) = unsafe { StepRecord::from_raw(raw, slurm.layout, slurm.symbols) }
+        && let Some(step) = step(slurm, &mut record)
+    {
+        if let Intent::Bind(sets) = &step.intent {
+            fill_cpu_sets(&mut record, sets);
+        }
+        let believed = !matches!(step.intent, Intent::Own(_));
+        session::begin(step);
+        if !believed {
+            // The record still has the message's masks: whose frequency they would change is not
+            // the user's to say.
+            return SUCCESS;
+        }
+    }
+    // SAFETY: the record that slurmstepd passed to this hook.
+    if let Err(why) = unsafe { slurm.symbols.validate_cpu_freq(raw) } {
+        log::debug!("{why}");
+    }
+    SUCCESS
+}
+
+/// Since 23.02 the binding of GPUs reads each task's set from the record.
+fn fill_cpu_sets(record: &mut StepRecord<'_>, sets: &[CpuSet]) {
+    for (index, set) in (0..record.node_tasks()).zip(sets) {
+        if let Err(why) = record.set_task_cpu_set(index, &set.to_words()) {
+            log::error!("{why}");
+            return;
+        }
+    }
+}
+
 /// The step, unless berth has nothing to do with it.
-pub(crate) fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Step> {
+fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Step> {
     let id = record.step_id();
     let node_name = record.node_name().unwrap_or_default();
     if id.kind == StepKind::Extern {
         return None;
     }
-    if is_off(&settings::current(), &node_name) {
+    if standing::is_off(&settings::current(), &node_name) {
         return switched_off(record, node_name);
     }
     let heard = handover(record, &node_name);
@@ -101,7 +143,7 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Step> 
     if let Err(why) = record.env_change(&seal::instead(&[])) {
         log::error!("{why}");
     }
-    let asked = option::told().filter(|_| record.step_id().kind == StepKind::Regular)?;
+    let asked = routes::told().filter(|_| record.step_id().kind == StepKind::Regular)?;
     Some(Step {
         name: name(record.step_id()),
         node_name,
@@ -136,7 +178,7 @@ fn handover(record: &StepRecord<'_>, node_name: &str) -> Result<Handover, String
         step: record.step_id(),
         uid: record.uid(),
     };
-    seal::opened(&text, &whose, &seal::key_of_stepd(node_name)?)
+    seal::opened(&text, &whose, &key::current(node_name)?)
         .map_err(|why| format!("there is a handover, but {why}"))
 }
 

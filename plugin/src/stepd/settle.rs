@@ -14,10 +14,9 @@ use slurm_sys::views::StepKind;
 use slurm_sys::{SlurmdConf, StepRecord};
 
 use crate::message::handover::Settle;
-use crate::planning::convert;
+use crate::planning::{convert, ledger};
 use crate::site::standing::Abi;
 use crate::site::{node, settings};
-use crate::slurmd::accounting;
 use crate::stepd::account::Account;
 
 /// How long for others who write the ledger.
@@ -69,7 +68,7 @@ pub(crate) fn again(
     let refused = |why: Refusal| Failed::Refused(why.to_string());
     match written(
         &dir,
-        ((accounting::step(id), kind), record.uid()),
+        ((ledger::step(id), kind), record.uid()),
         &mut ask,
         &host,
     ) {
@@ -86,7 +85,7 @@ pub(crate) fn again(
                 plan: planned(&ask, kind, &host).map_err(refused)?,
                 account: None,
                 request: ask,
-                said: Some(accounting::UNKNOWN_OTHERS.into()),
+                said: Some(ledger::UNKNOWN_OTHERS.into()),
             })
         }
     }
@@ -150,10 +149,10 @@ fn written(
     let table = PuTable::new(host, ask.rules.fixes);
     let text = |why: LedgerError| why.to_string();
     for look in 1.. {
-        let mut ledger = accounting::open(dir)?;
+        let mut ledger = ledger::open(dir)?;
         let mut session = ledger.session(PATIENCE).map_err(text)?;
         let plan = |ask: &Request| planned(ask, step.1, host);
-        let found = accounting::within(&mut session, step, ask, (host, &table), &plan);
+        let found = ledger::within(&mut session, step, ask, (host, &table), &plan);
         drop(session);
         match found.map_err(text)? {
             Ok((plan, Some((slot, entry)))) => {

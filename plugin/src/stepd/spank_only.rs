@@ -14,13 +14,13 @@ use berth_placement::{
 use slurm_spank::SpankHandle;
 use slurm_sys::Layout;
 
+use crate::message::routes;
+use crate::planning::{ledger, script};
 use crate::site::settings::{self, Notes, Settings};
 use crate::site::{node, standing};
-use crate::slurmd::{accounting, batch};
 use crate::stepd::account::Account;
 use crate::stepd::task_env::Told;
-use crate::stepd::{pe_files, report, task_env, unplanned};
-use crate::submit::option;
+use crate::stepd::{pe_files, report, task_env};
 
 /// slurmstepd waits for others of its node; nobody waits for it.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -167,7 +167,7 @@ impl Who {
         let batch = step == c.SLURM_BATCH_SCRIPT;
         let kind = match batch {
             true => Kind::Batch,
-            false if option::told_overlap() => Kind::Overlap,
+            false if routes::told_overlap() => Kind::Overlap,
             false => Kind::Regular,
         };
         let number = if batch {
@@ -185,7 +185,7 @@ impl Who {
             kind,
             uid: spank.job_uid().ok()?,
             tasks: spank.job_local_task_count().ok()?,
-            node: unplanned::node_name()?,
+            node: node::name_in_stepd()?,
         })
     }
 
@@ -203,8 +203,8 @@ impl Who {
             return Ok(None);
         }
         let told = match batch {
-            true => option::of_batch(|name| env(spank, name)),
-            false => option::told(),
+            true => routes::of_batch(|name| env(spank, name)),
+            false => routes::told(),
         };
         let Some(text) = told else {
             let default = settings.binding_default.clone();
@@ -331,12 +331,12 @@ impl Who {
         table: &PuTable,
         dir: &StateDir,
     ) -> Result<(Plan, Option<Held>), Failed> {
-        let mut ledger = accounting::open(dir)?;
+        let mut ledger = ledger::open(dir)?;
         let text = |why: LedgerError| why.to_string();
         let mut session = ledger.session(PATIENCE).map_err(text)?;
         let step = (self.step, self.kind);
         let plan = |ask: &Request| berth_placement::plan(ask, host);
-        let planned = accounting::within(&mut session, step, ask, (host, table), &plan);
+        let planned = ledger::within(&mut session, step, ask, (host, table), &plan);
         let (plan, entry) = planned
             .map_err(text)?
             .map_err(|why| Failed::Refused(why.to_string()))?;
@@ -386,7 +386,7 @@ fn env(spank: &SpankHandle<'_>, name: &str) -> Option<String> {
 fn batch_tasks(binding: &Binding, spank: &SpankHandle<'_>) -> Option<u32> {
     let number = |name: &str| env(spank, name).and_then(|text| text.parse::<u32>().ok());
     let nodes = number("SLURM_JOB_NUM_NODES").or_else(|| number("SLURM_NNODES"));
-    batch::tasks(
+    script::tasks(
         binding,
         number("SLURM_NTASKS").unwrap_or(1),
         nodes.unwrap_or(1),

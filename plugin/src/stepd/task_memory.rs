@@ -12,9 +12,8 @@ use berth_placement::sets::limits::LIST_BYTES;
 use berth_placement::{Fixes, List, MemBind, MemPolicy, NodeSet};
 use libc::c_int;
 use slurm_sys::views::ChildIds;
-use slurm_sys::{SlurmdConf, StepRecord};
+use slurm_sys::{SUCCESS, SlurmdConf, StepRecord};
 
-use crate::hooks::guard::SUCCESS;
 use crate::planning::memory::mem_bind;
 use crate::site::node;
 use crate::site::settings::{self, Notes};

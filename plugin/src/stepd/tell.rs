@@ -2,6 +2,7 @@
 //! far as it is the same for all; room is made for the rest, which each task fills in itself.
 
 use std::collections::HashMap;
+use std::ffi::c_void;
 use std::sync::Arc;
 
 use berth_placement::request::grid_engine::Instance;
@@ -14,7 +15,7 @@ use crate::message::inherited::ENV_MARK;
 use crate::message::seal;
 use crate::planning::memory::{ENV_ASKED, ENV_MASKS};
 use crate::site::node;
-use crate::site::standing::Abi;
+use crate::site::standing::{self, Abi};
 use crate::stepd::pe_files;
 use crate::stepd::session::Intent;
 use crate::stepd::task_env::{self, Told};
@@ -108,4 +109,26 @@ fn entries(
 fn binding(heard: &Handover) -> Option<(Binding, &Chosen)> {
     let binding = heard.rule.strip_prefix("binding:")?.parse().ok()?;
     Some((binding, heard.chosen.as_ref()?))
+}
+
+/// In the task, between fork and exec: its own entries, prepared before.
+///
+/// # Safety
+/// The pointer is the one that slurmstepd's child passed to the running hook.
+pub(crate) unsafe fn tell_task(raw: *mut c_void) {
+    let Some(slurm) = standing::working() else {
+        return;
+    };
+    // SAFETY: slurmstepd's child owns its copy of the record until it becomes the program.
+    let record = unsafe { StepRecord::from_raw(raw, slurm.layout, slurm.symbols) };
+    let Some(mut record) = record else { return };
+    let Some(ids) = record.child_ids() else {
+        return;
+    };
+    let own = task_env::of_task(ids.localid as usize);
+    for (name, room) in task_env::rooms() {
+        let value = own.iter().find(|(known, _)| known == name);
+        // A task without them runs all the same.
+        let _ = record.env_fill(name, value.map_or("", |(_, value)| value), *room);
+    }
 }
