@@ -8,8 +8,8 @@ use std::hash::{Hash, Hasher};
 use berth_placement::{Fix, Message, Mode, Plan, Request};
 use slurm_sys::LaunchRequest;
 
-/// The mark of the step's list; empty where there is none.
-pub(crate) const ENV_MARK: &str = "BERTH_CPU_BIND";
+use crate::message::names;
+
 /// A mark's digits.
 const MARK_BYTES: usize = 16;
 
@@ -20,7 +20,7 @@ pub(crate) fn forget(ask: &mut Request, launch: &LaunchRequest<'_>) -> bool {
         return false;
     }
     let mark = ask.cpu_bind.mode.as_ref().and_then(of_mode);
-    let came_back = mark.is_some() && launch.env_get(ENV_MARK, MARK_BYTES) == mark;
+    let came_back = mark.is_some() && launch.env_get(names::CPU_BIND, MARK_BYTES) == mark;
     if came_back {
         ask.cpu_bind.mode = None;
     }

@@ -2,7 +2,7 @@
 
 use berth_placement::{Plan, Request};
 
-use crate::message::handover::{Handover, Outcome};
+use crate::message::handover::{Handover, Outcome, Served};
 use crate::message::inherited;
 use crate::planning::words::describe;
 
@@ -18,7 +18,8 @@ impl Handover {
         self.own = plan.own.clone();
         self.request = describe(ask);
         self.rule = plan.rule.to_string();
-        self.chosen.clone_from(&plan.chosen);
+        let served = ask.binding.clone().zip(plan.chosen.clone());
+        self.served = served.map(|(binding, chosen)| Served { binding, chosen });
         let bound = plan.tasks.iter().any(|task| task.mems.is_some());
         self.memory = bound.then(|| ask.mem_bind.clone());
     }

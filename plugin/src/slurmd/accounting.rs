@@ -139,18 +139,14 @@ fn unplanned(
     plan(&lenient).map_err(|_| why)
 }
 
-/// What slurmstepd needs to plan the step again.
-pub(crate) fn settle(ask: &Request, host: &Host, overlaps: bool) -> Settle {
+/// What slurmstepd needs to plan a step with a `--binding` again.
+pub(crate) fn settle(ask: &Request, host: &Host, overlaps: bool) -> Option<Settle> {
     let one = ask.cpu_bind.one_thread || host.shape.cpus_are_cores;
-    Settle {
-        binding: ask
-            .binding
-            .as_ref()
-            .map(ToString::to_string)
-            .unwrap_or_default(),
+    Some(Settle {
+        binding: ask.binding.clone()?,
         tasks: ask.tasks,
         threads_per_core: ask.threads_per_core.or(one.then_some(1)),
         core_spec: ask.core_spec,
         overlaps,
-    }
+    })
 }

@@ -14,8 +14,8 @@ use libc::c_int;
 use slurm_sys::{BatchRequest, SUCCESS, SlurmConf, SlurmdConf};
 
 use crate::message::handover::{Handover, Outcome};
-use crate::message::routes;
-use crate::message::seal::{self, ENV_HANDOVER, Whose};
+use crate::message::seal::{self, Whose};
+use crate::message::{names, routes};
 use crate::planning::words::join;
 use crate::planning::{convert, ledger, script};
 use crate::site::settings::{self, Settings};
@@ -100,10 +100,12 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
     } else {
         Planned::alone(plan_batch(&ask, &host)?)
     };
-    let settle = planned.unsettled;
     let mut handover = Handover {
         note: shown(USER_TEXT, join(planned.notes(), planned.said.clone())),
-        settle: settle.then(|| accounting::settle(&ask, &host, false)),
+        settle: planned
+            .unsettled
+            .then(|| accounting::settle(&ask, &host, false))
+            .flatten(),
         ..Handover::default()
     };
     handover.decided(&ask, &planned.plan);
@@ -148,6 +150,6 @@ fn pass(slurm: Abi, batch: &mut BatchRequest<'_>, handover: &Handover) -> Result
     };
     let key = key::current(&node_name);
     let sealed = key.map(|key| seal::sealed(handover, &whose, &key));
-    let set = sealed.as_deref().map(|sealed| (ENV_HANDOVER, sealed));
-    Ok(batch.env_change(&seal::instead(set.as_slice()))?)
+    let set = sealed.as_deref().map(|sealed| (names::HANDOVER, sealed));
+    Ok(batch.env_change(&names::instead(set.as_slice()))?)
 }

@@ -17,8 +17,8 @@ use slurm_sys::views::SpankOption;
 use slurm_sys::{LaunchRequest, Layout, SUCCESS, SlurmdConf};
 
 use crate::message::handover::Handover;
-use crate::message::seal::{self, ENV_HANDOVER, Whose};
-use crate::message::{bits, inherited, routes};
+use crate::message::seal::{self, Whose};
+use crate::message::{bits, inherited, names, routes};
 use crate::planning::words::{join, name};
 use crate::planning::{convert, ledger, memory};
 use crate::site::node;
@@ -93,7 +93,7 @@ fn stand_aside(launch: &mut LaunchRequest<'_>) {
     let cleared = launch
         .set_cpu_bind(0, None)
         .and_then(|()| launch.set_mem_bind(0, None))
-        .and_then(|()| launch.env_change(&seal::instead(&[])));
+        .and_then(|()| launch.env_change(&names::instead(&[])));
     if let Err(why) = cleared {
         log::error!("{}: {why}", name(launch.step_id()));
     }
@@ -168,7 +168,8 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         note: shown(USER_TEXT, notes),
         settle: planned
             .unsettled
-            .then(|| accounting::settle(&ask, &host, asked.overlaps)),
+            .then(|| accounting::settle(&ask, &host, asked.overlaps))
+            .flatten(),
         ..Handover::default()
     };
     let cores_only = host.shape.cpus_are_cores;
@@ -327,8 +328,8 @@ fn write(
     handover.decided(ask, plan);
     let key = key::current(whose.node_name);
     let sealed = key.map(|key| seal::sealed(&handover, whose, &key));
-    let set = sealed.as_deref().map(|sealed| (ENV_HANDOVER, sealed));
-    launch.env_change(&seal::instead(set.as_slice()))?;
+    let set = sealed.as_deref().map(|sealed| (names::HANDOVER, sealed));
+    launch.env_change(&names::instead(set.as_slice()))?;
     if log::log_enabled!(log::Level::Debug) {
         log::debug!(
             "{} request={:?} rule={} masks={}",

@@ -19,6 +19,7 @@ use berth_placement::sets::limits::{PE_FILE, PE_NODES};
 use berth_placement::{Chosen, CoreIdx, CpuSet, Machine};
 use slurm_spank::SpankHandle;
 
+use crate::message::names;
 use crate::planning::node_counts::each_node;
 use crate::site::settings;
 use crate::stepd::first_task::FirstTask;
@@ -28,7 +29,6 @@ use crate::stepd::stack_line::Line;
 
 /// Grid Engine's own name for the file's path.
 pub(crate) const ENV_HOSTFILE: &str = "PE_HOSTFILE";
-pub(crate) const ENV_RANKFILE: &str = "BERTH_RANKFILE";
 
 /// What was chosen, for a step that asked for files.
 struct Asked {
@@ -83,7 +83,7 @@ fn cores(machine: &Machine) -> Vec<CpuSet> {
 pub(crate) fn user_init(spank: &SpankHandle<'_>) {
     let Some(asked) = ASKED.get() else { return };
     let prepared = prepare(spank, asked).and_then(|prepared| {
-        for (variable, name) in [(ENV_HOSTFILE, HOSTFILE), (ENV_RANKFILE, RANKFILE)] {
+        for (variable, name) in [(ENV_HOSTFILE, HOSTFILE), (names::RANKFILE, RANKFILE)] {
             let path = [prepared.place.folder.to_bytes(), b"/", name.to_bytes()].concat();
             let path = OsString::from_vec(path);
             let set = spank.setenv(variable, path, true);

@@ -11,8 +11,8 @@ use slurm_sys::views::StepKind;
 use slurm_sys::{SUCCESS, StepRecord};
 
 use crate::message::handover::{Handover, Outcome};
-use crate::message::routes;
-use crate::message::seal::{self, ENV_HANDOVER, Whose};
+use crate::message::seal::{self, Whose};
+use crate::message::{names, routes};
 use crate::planning::words::{join, name};
 use crate::planning::{convert, memory};
 use crate::site::settings;
@@ -22,7 +22,7 @@ use crate::stepd::own_cpus::own_cpus;
 use crate::stepd::session::{self, Intent, Step};
 use crate::stepd::{key, report, settle, task_memory, tell};
 
-/// Bytes in front of the handover's words: version and mark.
+/// Bytes that sealing adds: the mark.
 const SEAL_BYTES: usize = 64;
 
 /// `task_p_pre_setuid`.
@@ -93,9 +93,9 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Step> {
         _ if !is_heard => (Intent::Own(own_cpus(slurm, record)), None),
         _ => intent(slurm, record, &heard, &masks),
     };
-    let account = match (settled, &heard.chosen) {
-        (None, Some(chosen)) => {
-            let cpus = chosen.cpus();
+    let account = match (settled, &heard.served) {
+        (None, Some(served)) => {
+            let cpus = served.chosen.cpus();
             let (account, late) = Account::confirm(record, id, &node_name, &cpus);
             heard.note = join(&[], [heard.note, late.unwrap_or_default()]);
             account
@@ -140,7 +140,7 @@ fn speaks(record: &StepRecord<'_>) -> bool {
 
 /// The administrator's file is there: nothing is applied, and who asked for a binding is told.
 fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Step> {
-    if let Err(why) = record.env_change(&seal::instead(&[])) {
+    if let Err(why) = record.env_change(&names::instead(&[])) {
         log::error!("{why}");
     }
     let asked = routes::told().filter(|_| record.step_id().kind == StepKind::Regular)?;
@@ -169,9 +169,9 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Step> 
     })
 }
 
-/// slurmd's words, if slurmd has marked them for this very step.
+/// What slurmd told, if slurmd has marked it for this very step.
 fn handover(record: &StepRecord<'_>, node_name: &str) -> Result<Handover, String> {
-    let text = record.env_get(ENV_HANDOVER, HANDOVER_BYTES + SEAL_BYTES);
+    let text = record.env_get(names::HANDOVER, HANDOVER_BYTES + SEAL_BYTES);
     let text = text.ok_or("there is no handover")?;
     let whose = Whose {
         node_name,

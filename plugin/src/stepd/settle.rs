@@ -127,7 +127,7 @@ fn request(
         tasks: settle.tasks,
         threads_per_core: settle.threads_per_core,
         core_spec: settle.core_spec,
-        binding: Some(settle.binding.parse().map_err(|why| format!("{why}"))?),
+        binding: Some(settle.binding.clone()),
         allocation: Allocation::Cores {
             cores: cores.iter().map(|core| CoreIdx(core.0)).collect(),
             configured: host.shape.core_count(),

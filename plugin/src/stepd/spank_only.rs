@@ -14,7 +14,7 @@ use berth_placement::{
 use slurm_spank::SpankHandle;
 use slurm_sys::Layout;
 
-use crate::message::routes;
+use crate::message::{names, routes};
 use crate::planning::{ledger, script};
 use crate::site::settings::{self, Notes, Settings};
 use crate::site::{node, standing};
@@ -372,7 +372,7 @@ impl Who {
     /// Notes come once a step, from its first node, never from a batch script.
     fn speaks(&self, spank: &SpankHandle<'_>, settings: &Settings) -> bool {
         let first = spank.job_nodeid().is_ok_and(|node| node == 0);
-        let hushed = report::is_hushed(env(spank, report::ENV_NOTES).as_deref());
+        let hushed = report::is_hushed(env(spank, names::NOTES).as_deref());
         settings.notes == Notes::User && first && !hushed && self.kind != Kind::Batch
     }
 }

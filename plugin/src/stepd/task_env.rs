@@ -8,12 +8,7 @@ use berth_placement::answer::cores::{ChosenCore, places};
 use berth_placement::request::grid_engine::Instance;
 use berth_placement::{Binding, Chosen, CpuId, CpuSet};
 
-/// The CPUs it is bound to, by kernel number.
-pub(crate) const ENV_CPUS: &str = "BERTH_CPUS";
-/// Their cores, by Slurm's number.
-pub(crate) const ENV_CORES: &str = "BERTH_CORES";
-/// What `--binding` chose: from slurmd of all tasks, in the task its own.
-pub(crate) const ENV_CHOSEN: &str = "BERTH_BINDING_CORES";
+use crate::message::names;
 
 /// One task's entries.
 pub(crate) type Entries = Vec<(&'static str, String)>;
@@ -74,13 +69,16 @@ impl Cores {
     pub(crate) fn bound(&self, cpus: &CpuSet) -> Entries {
         let core = |cpu: CpuId| self.0.get(cpu.index()).copied().flatten();
         let cores: CpuSet = cpus.iter().filter_map(core).map(CpuId).collect();
-        vec![(ENV_CPUS, cpus.to_string()), (ENV_CORES, cores.to_string())]
+        vec![
+            (names::CPUS, cpus.to_string()),
+            (names::CORES, cores.to_string()),
+        ]
     }
 }
 
 /// A task that is not bound: what an outer step had must not be taken for its own.
 pub(crate) fn unbound() -> Entries {
-    vec![(ENV_CPUS, String::new()), (ENV_CORES, String::new())]
+    vec![(names::CPUS, String::new()), (names::CORES, String::new())]
 }
 
 /// What a `--binding` chose, in words: for each task, or once for all of them.
@@ -96,7 +94,7 @@ impl Told {
 
     /// Without a `--binding`.
     pub(crate) fn nothing() -> Self {
-        Self(vec![vec![(ENV_CHOSEN, String::new())]])
+        Self(vec![vec![(names::BINDING_CORES, String::new())]])
     }
 
     /// A task's entries, by its local id, and what number they have among all that differ.
@@ -119,7 +117,7 @@ impl Told {
 const OPENMP: [&str; 3] = ["OMP_PLACES", "OMP_PROC_BIND", "OMP_NUM_THREADS"];
 
 fn told(binding: &Binding, cores: &[ChosenCore], given: [bool; 3]) -> Entries {
-    let mut entries: Entries = vec![(ENV_CHOSEN, places(cores))];
+    let mut entries: Entries = vec![(names::BINDING_CORES, places(cores))];
     if binding.instance != Instance::Env {
         return entries;
     }

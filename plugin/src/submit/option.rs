@@ -10,6 +10,7 @@ use berth_placement::request::grid_engine::MAX_LENGTH;
 use berth_placement::sets::limits::SCRIPT_HEAD;
 use slurm_sys::SlurmConf;
 
+use crate::message::names;
 use crate::site::standing::{self, NAME};
 use crate::submit::never_fits;
 use crate::submit::submission::Words;
@@ -21,9 +22,6 @@ const MOST_SHOWN: usize = 60;
 const CR_CPU: u32 = 1;
 const CR_SOCKET: u32 = 2;
 const CR_CORE: u32 = 4;
-
-/// What an outer command put into Slurm's variable because of its `BERTH_BINDING`.
-const ENV_ROUTED: &str = "BERTH_BINDING_ROUTED";
 
 /// What `BERTH_BINDING` said.
 static DEFAULT: OnceLock<String> = OnceLock::new();
@@ -110,8 +108,8 @@ pub(crate) fn defaults() {
     let env = |name: &str| std::env::var(name).ok();
     // An outer command's option goes before our default, but its default does not: the nearest counts.
     let outer = env(&routed("binding"));
-    let by_default = outer.is_none() || outer == env(ENV_ROUTED);
-    if let Some(text) = env("BERTH_BINDING").filter(|_| by_default) {
+    let by_default = outer.is_none() || outer == env(names::BINDING_ROUTED);
+    if let Some(text) = env(names::BINDING).filter(|_| by_default) {
         // Slurm repeats a wrong one whole.
         let text = match text
             .char_indices()
@@ -122,7 +120,7 @@ pub(crate) fn defaults() {
             None => text,
         };
         set_env(&routed("binding"), &text);
-        set_env(ENV_ROUTED, &text);
+        set_env(names::BINDING_ROUTED, &text);
         let _ = DEFAULT.set(text);
     }
 }
