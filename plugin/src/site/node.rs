@@ -43,6 +43,7 @@ pub(crate) fn sane(conf: &SlurmdConf) -> Result<(), String> {
         .get_or_init(|| {
             let possible = berth_host::online::possible_cpus().filter(|_| !is_pretended());
             slurm_sys::sanity::conf_is_sane(conf, &Identity::current(), possible)
+                .map_err(|why| why.to_string())
         })
         .clone()
 }

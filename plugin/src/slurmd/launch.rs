@@ -258,12 +258,12 @@ fn check(launch: &LaunchRequest<'_>, node_id: u32, node_name: &str) -> Result<u3
     if PROVEN.load(Ordering::Relaxed) {
         // The table is right, so it is the request that contradicts itself: a client made it up.
         return launch_is_still_sane(launch, node_id, node_name).map_err(|why| {
-            let found = why.split("; the record").next().unwrap_or_default();
-            let text = format!("{found}; start the step with this cluster's own srun");
+            let text = format!("{}; start the step with this cluster's own srun", why.found);
             Stop::Refused(RefusalKind::Bind, text)
         });
     }
-    let index = launch_is_sane(launch, node_id, node_name).map_err(Stop::Aside)?;
+    let index =
+        launch_is_sane(launch, node_id, node_name).map_err(|why| Stop::Aside(why.to_string()))?;
     PROVEN.store(true, Ordering::Relaxed);
     Ok(index)
 }
