@@ -160,16 +160,6 @@ impl<'a> StepRecord<'a> {
         self.step_id().kind == StepKind::Batch
     }
 
-    /// The step for processes from outside.
-    pub fn is_extern(&self) -> bool {
-        self.step_id().kind == StepKind::Extern
-    }
-
-    /// salloc's shell.
-    pub fn is_interactive(&self) -> bool {
-        self.step_id().kind == StepKind::Interactive
-    }
-
     /// The launch request as slurmd sent it on; none for batch scripts.
     pub fn launch_request(&self) -> Option<LaunchRequest<'_>> {
         let request = self.record.read(self.layout.step.msg);

@@ -1,4 +1,4 @@
-//! Slurm's SPANK interface: options, settings, and the public way of binding.
+//! Slurm's SPANK interface: options, settings, and binding from SPANK alone.
 //! Never an error to Slurm for a user's request: from here that drains the node.
 
 use std::ffi::c_char;

@@ -1,7 +1,7 @@
 //! A step with a `--binding` is planned beside what other steps are bound to, and written down in
 //! the node's ledger.
 
-use berth_host::ledger::{Entry, Kind, Others, Session, Step};
+use berth_host::ledger::{Entry, Kind, Others, Session, StepKey};
 use berth_host::{Ledger, LedgerError, StateDir};
 use berth_placement::owned::Available;
 use berth_placement::{Host, Plan, PuTable, Refusal, Request};
@@ -13,8 +13,8 @@ pub(crate) const UNKNOWN_OTHERS: &str = "the node's ledger could not be used: ot
      bound to the same cores; ask the administrator; the reason is in slurmd's log";
 
 /// A step's number in the ledger's words.
-pub(crate) fn step(id: StepId) -> Step {
-    Step {
+pub(crate) fn step(id: StepId) -> StepKey {
+    StepKey {
         job: id.job_id,
         step: id.step_id,
         component: id.het_component.unwrap_or(u32::MAX),
@@ -27,7 +27,7 @@ pub(crate) fn chosen(plan: &Result<Plan, Refusal>) -> Option<&berth_placement::C
 }
 
 /// A planned step as the ledger has it; nothing where no cores were chosen.
-pub(crate) fn entry((step, kind): (Step, Kind), ask: &Request, plan: &Plan) -> Option<Entry> {
+pub(crate) fn entry((step, kind): (StepKey, Kind), ask: &Request, plan: &Plan) -> Option<Entry> {
     let chosen = plan.chosen.as_ref()?;
     let request = ask.binding.as_ref().map(ToString::to_string);
     Some(Entry {
@@ -47,7 +47,7 @@ pub(crate) type Written = (Plan, Option<(usize, Entry)>);
 /// writes it down there.
 pub(crate) fn within(
     session: &mut Session<'_>,
-    step: (Step, Kind),
+    step: (StepKey, Kind),
     ask: &mut Request,
     (host, table): (&Host, &PuTable),
     plan: &impl Fn(&Request) -> Result<Plan, Refusal>,

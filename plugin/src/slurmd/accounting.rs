@@ -4,7 +4,7 @@
 //! ([`crate::stepd::settle`]). A ledger that fails costs the step its accounting, never its launch;
 //! it is said.
 
-use berth_host::ledger::{Kind, Session, Step};
+use berth_host::ledger::{Kind, Session, StepKey};
 use berth_host::{LedgerError, StateDir};
 use berth_placement::owned::Available;
 use berth_placement::{Host, Note, Plan, PuTable, Refusal, Request};
@@ -18,7 +18,7 @@ use crate::slurmd::{launching, open_ledger};
 pub(crate) struct Who<'a> {
     pub settings: &'a Settings,
     pub node_name: &'a str,
-    pub step: Step,
+    pub step: StepKey,
     pub kind: Kind,
 }
 
@@ -82,7 +82,7 @@ fn accounted(
     let dir = dir.map_err(|why| why.to_string())?;
     let text = |why: LedgerError| why.to_string();
     let step = (who.step, who.kind);
-    open_ledger::held(&dir, who.node_name, |ledger| {
+    open_ledger::with(&dir, who.node_name, |ledger| {
         let mut session = ledger.session_now().map_err(text)?;
         settled_now(&mut session, step, ask, (host, table), plan).map_err(text)
     })
@@ -91,7 +91,7 @@ fn accounted(
 /// Plans a step with what the ledger says at this moment, and writes it down if that settles it.
 fn settled_now(
     session: &mut Session<'_>,
-    (step, kind): (Step, Kind),
+    (step, kind): (StepKey, Kind),
     ask: &mut Request,
     (host, table): (&Host, &PuTable),
     plan: &impl Fn(&Request) -> Result<Plan, Refusal>,

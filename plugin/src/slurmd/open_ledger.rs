@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use berth_host::ledger::Step;
+use berth_host::ledger::StepKey;
 use berth_host::{Ledger, StateDir};
 
 use crate::planning::ledger::open;
@@ -15,7 +15,7 @@ static LEDGER: Mutex<Option<(StateDir, Ledger)>> = Mutex::new(None);
 ///
 /// # Errors
 /// Why it cannot be opened, or what the work gives.
-pub(crate) fn held<T>(
+pub(crate) fn with<T>(
     dir: &StateDir,
     node_name: &str,
     work: impl FnOnce(&mut Ledger) -> Result<T, String>,
@@ -37,7 +37,7 @@ pub(crate) fn held<T>(
 }
 
 /// slurmd has done with the launch of a step.
-pub(crate) fn let_go(step: Step) {
+pub(crate) fn let_go(step: StepKey) {
     let mut kept = LEDGER.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, ledger)) = kept.as_mut() {
         ledger.let_go(step);

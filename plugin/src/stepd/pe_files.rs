@@ -25,7 +25,7 @@ use crate::site::settings;
 use crate::stepd::first_task::FirstTask;
 use crate::stepd::pe_texts::{Hosts, Texts};
 use crate::stepd::pe_writer::{HOSTFILE, Place, RANKFILE};
-use crate::stepd::stack_line::Line;
+use crate::stepd::stack_line::StackLine;
 
 /// Grid Engine's own name for the file's path.
 pub(crate) const ENV_HOSTFILE: &str = "PE_HOSTFILE";
@@ -195,7 +195,7 @@ impl Prepared {
 
     fn wait(&self) {
         if self.first.as_ref().is_some_and(|first| !first.wait()) {
-            let mut line = Line::new();
+            let mut line = StackLine::new();
             let _ = line.write_str(
                 "berth: error: --binding=pe: this task starts before its node's first task has written \
                  the host file and the rank file; see TMPDIR in the job's environment\n",
@@ -216,7 +216,7 @@ impl Prepared {
                     .renumber(|core| self.cores.get(core).is_some_and(sees));
             }
             Err(errno) => {
-                let mut line = Line::new();
+                let mut line = StackLine::new();
                 let _ = writeln!(
                     line,
                     "berth: error: --binding=pe: the rank file numbers the cores of the whole node, since the \

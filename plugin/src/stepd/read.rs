@@ -19,7 +19,7 @@ use crate::site::settings;
 use crate::site::standing::{self, Abi};
 use crate::stepd::account::Account;
 use crate::stepd::own_cpus::own_cpus;
-use crate::stepd::session::{self, Intent, Step};
+use crate::stepd::session::{self, Intent, Session};
 use crate::stepd::{key, report, settle, task_memory, tell};
 
 /// Bytes that sealing adds: the mark.
@@ -66,7 +66,7 @@ fn fill_cpu_sets(record: &mut StepRecord<'_>, sets: &[CpuSet]) {
 }
 
 /// The step, unless berth has nothing to do with it.
-fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Step> {
+fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     let id = record.step_id();
     let node_name = record.node_name().unwrap_or_default();
     if id.kind == StepKind::Extern {
@@ -107,7 +107,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Step> {
         heard.rule = "unplanned:own-cpus".into();
     }
     tell::tell(slurm, record, &intent, &heard);
-    Some(Step {
+    Some(Session {
         name: name(id),
         node_name,
         is_batch: id.kind == StepKind::Batch,
@@ -139,12 +139,12 @@ fn speaks(record: &StepRecord<'_>) -> bool {
 }
 
 /// The administrator's file is there: nothing is applied, and who asked for a binding is told.
-fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Step> {
+fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Session> {
     if let Err(why) = record.env_change(&names::instead(&[])) {
         log::error!("{why}");
     }
     let asked = routes::told().filter(|_| record.step_id().kind == StepKind::Regular)?;
-    Some(Step {
+    Some(Session {
         name: name(record.step_id()),
         node_name,
         is_batch: false,

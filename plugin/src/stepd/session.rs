@@ -13,7 +13,7 @@ use crate::stepd::account::Account;
 use crate::stepd::report;
 
 /// What slurmstepd knows of its step from `pre_setuid` on.
-pub(crate) struct Step {
+pub(crate) struct Session {
     /// `step=12.0`, for the log.
     pub name: String,
     /// NodeName of this slurmd.
@@ -50,11 +50,11 @@ pub(crate) enum Intent {
     /// Nothing, and that was decided.
     Leave,
     /// Nothing of the message can be believed: every task gets the step's own CPUs. Where those
-    /// are not known from Slurm's record, none are here, and the public way serves.
+    /// are not known from Slurm's record, none are here, and SPANK's serve ([`crate::stepd::unplanned`]).
     Own(CpuSet),
 }
 
-impl Step {
+impl Session {
     /// What its tasks are to a user.
     pub(crate) fn program(&self) -> &'static str {
         match self.is_batch {
@@ -82,17 +82,17 @@ impl Step {
 }
 
 /// slurmstepd's one state.
-static STEP: Mutex<Option<Step>> = Mutex::new(None);
+static STEP: Mutex<Option<Session>> = Mutex::new(None);
 /// Read between fork and exec: the tasks must not start.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// The step, if `pre_setuid` saw one. Never called between fork and exec.
-pub(crate) fn lock() -> MutexGuard<'static, Option<Step>> {
+pub(crate) fn lock() -> MutexGuard<'static, Option<Session>> {
     STEP.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Its tasks are about to be forked.
-pub(crate) fn begin(step: Step) {
+pub(crate) fn begin(step: Session) {
     REFUSED.store(step.outcome == Outcome::Refused, Ordering::Relaxed);
     *lock() = Some(step);
 }

@@ -5,7 +5,7 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use berth_host::ledger::{Entry, Held, Kind, Step};
+use berth_host::ledger::{Entry, Held, Kind, StepKey};
 use berth_host::{LedgerError, StateDir, machine_file};
 use berth_placement::{
     Allocation, CoreIdx, CpuSet, Host, MemBind, Plan, PuTable, Refusal, Request, plan, plan_batch,
@@ -142,7 +142,7 @@ type Written = (Plan, Option<Held>);
 /// Plans and writes while nobody else does; between two looks others may.
 fn written(
     dir: &StateDir,
-    (step, uid): ((Step, Kind), u32),
+    (step, uid): ((StepKey, Kind), u32),
     ask: &mut Request,
     host: &Host,
 ) -> Result<Result<Written, Refusal>, String> {

@@ -5,7 +5,7 @@
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use berth_host::ledger::{Entry, Held, Kind, Step};
+use berth_host::ledger::{Entry, Held, Kind, StepKey};
 use berth_host::{LedgerError, MachineFile, StateDir, machine_file};
 use berth_placement::request::grid_engine::{Instance, Strategy};
 use berth_placement::{
@@ -148,7 +148,7 @@ impl From<String> for Failed {
 /// The step, as SPANK tells it.
 struct Who {
     name: String,
-    step: Step,
+    step: StepKey,
     kind: Kind,
     uid: u32,
     tasks: u32,
@@ -177,7 +177,7 @@ impl Who {
         };
         Some(Self {
             name: format!("step={job}.{number}"),
-            step: Step {
+            step: StepKey {
                 job,
                 step,
                 component: u32::MAX,

@@ -9,7 +9,7 @@ use super::case::Case;
 use crate::Failure;
 use crate::args::PlanArgs;
 use crate::parents::Parents;
-use crate::plan::{self, Answer, Step};
+use crate::plan::{self, Answer, PlannedStep};
 
 /// srun's options that a plan understands.
 const KNOWN: &[&str] = &[
@@ -124,7 +124,7 @@ pub(super) fn on_machine(case: &Case<'_>) -> Option<Finding> {
 }
 
 /// Two tasks of a node with CPUs of their own that share a core all the same.
-fn on_one_core(host: &Host, step: &Step) -> Option<(usize, usize, u32)> {
+fn on_one_core(host: &Host, step: &PlannedStep) -> Option<(usize, usize, u32)> {
     let parents = Parents::new(host.machine.as_deref()?, host.socket);
     let tasks = &step.plan_of(0).tasks;
     let pairs = (0..tasks.len()).flat_map(|one| (0..one).map(move |other| (other, one)));

@@ -11,7 +11,7 @@ use berth_placement::Host;
 use clap::{Args, Command, FromArgMatches};
 
 use super::request::{batch_file, host};
-use super::{Answer, Step, answer, masks, notes};
+use super::{Answer, PlannedStep, answer, masks, notes};
 use crate::Failure;
 use crate::args::{Format, PlanArgs};
 use crate::progress::counted;
@@ -105,13 +105,13 @@ fn one(
 }
 
 /// The text of each node's launch message.
-fn nodes_masks(step: &Step) -> Vec<&str> {
+fn nodes_masks(step: &PlannedStep) -> Vec<&str> {
     let nodes = 0..step.node_count();
     nodes.map(|node| masks(step.plan_of(node))).collect()
 }
 
 /// Each task's CPUs, in task order.
-fn cpus(step: &Step) -> Vec<String> {
+fn cpus(step: &PlannedStep) -> Vec<String> {
     if !step.is_bound() {
         return vec!["none".into()];
     }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use berth_placement::{CpuSet, Host};
 
-use super::step::Step;
+use super::step::PlannedStep;
 use super::table;
 use crate::args::PlanArgs;
 use crate::parents::Parents;
@@ -21,7 +21,7 @@ pub(crate) fn write(
     out: &mut impl Write,
     args: &PlanArgs,
     on: &Host,
-    step: &Step,
+    step: &PlannedStep,
 ) -> io::Result<()> {
     let Some(machine) = on.machine.as_deref() else {
         return Ok(());

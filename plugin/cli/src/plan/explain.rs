@@ -9,7 +9,7 @@ use berth_placement::owned::{Available, Owned};
 use berth_placement::{CpuSet, Host, Level, Mode, Order, Plan, PuTable, Request, Rule};
 
 use super::request::request;
-use super::step::Step;
+use super::step::PlannedStep;
 use crate::Failure;
 use crate::args::PlanArgs;
 use crate::parents::Parents;
@@ -24,7 +24,7 @@ pub(crate) fn write(
     out: &mut impl Write,
     args: &PlanArgs,
     on: &Host,
-    step: &Step,
+    step: &PlannedStep,
 ) -> Result<(), Failure> {
     writeln!(out)?;
     for line in lines(args, on, step)? {
@@ -34,7 +34,11 @@ pub(crate) fn write(
 }
 
 /// The same, line by line: once for each number of tasks a node may have.
-pub(crate) fn lines(args: &PlanArgs, on: &Host, step: &Step) -> Result<Vec<String>, Failure> {
+pub(crate) fn lines(
+    args: &PlanArgs,
+    on: &Host,
+    step: &PlannedStep,
+) -> Result<Vec<String>, Failure> {
     let mut lines = Vec::new();
     for (count, plan) in step.plans() {
         let ask = request(args, on, count)?;

@@ -10,7 +10,7 @@ use berth_placement::{CpuSet, Host};
 use serde::{Serialize, Serializer};
 
 use super::explain;
-use super::step::{Step, Task};
+use super::step::{PlannedStep, Task};
 use super::table::allocation;
 use crate::Failure;
 use crate::args::PlanArgs;
@@ -77,7 +77,7 @@ struct TaskJson {
 }
 
 struct Tasks<'a> {
-    step: &'a Step,
+    step: &'a PlannedStep,
     parents: Option<Parents<'a>>,
 }
 
@@ -119,7 +119,7 @@ pub(crate) fn write(
     out: &mut impl Write,
     args: &PlanArgs,
     on: &Host,
-    step: &Step,
+    step: &PlannedStep,
 ) -> Result<(), Failure> {
     let machine = on.machine.as_deref();
     let kind = socket_kind(args.socket);

@@ -22,12 +22,12 @@ use crate::say;
 use crate::srun_options::{ExtraNodeInfo, derive};
 
 pub(crate) use request::{host, socket_kind};
-pub(crate) use step::Step;
+pub(crate) use step::PlannedStep;
 
 /// What came of one request.
 pub(crate) enum Answer {
     /// The step would run.
-    Planned(Box<Step>),
+    Planned(Box<PlannedStep>),
     /// It would be refused, with the reason.
     Refused(String),
 }
@@ -70,7 +70,12 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(args: &PlanArgs, on: &Host, step: &Step, out: &mut impl Write) -> Result<(), Failure> {
+fn show(
+    args: &PlanArgs,
+    on: &Host,
+    step: &PlannedStep,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
     match args.format.unwrap_or(Format::Table) {
         Format::Table => table::write(out, args, on, step)?,
         Format::Masks => {
@@ -123,7 +128,7 @@ fn is_job(args: &PlanArgs) -> bool {
 }
 
 /// What the user should know, from srun's ways and from the plans.
-pub(crate) fn notes(args: &PlanArgs, on: &Host, step: &Step) -> Vec<String> {
+pub(crate) fn notes(args: &PlanArgs, on: &Host, step: &PlannedStep) -> Vec<String> {
     let mut notes: Vec<_> = derive(args).note.into_iter().collect();
     notes.extend(step.notes.iter().cloned());
     // A step in an allocation is not compared with its nodes (`_step_create`); a job is.

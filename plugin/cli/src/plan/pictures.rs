@@ -5,7 +5,7 @@ use std::io::Write;
 use berth_placement::{CpuSet, Host, Machine, Plan};
 
 use super::request::request;
-use super::step::Step;
+use super::step::PlannedStep;
 use super::table;
 use crate::Failure;
 use crate::args::PlanArgs;
@@ -20,7 +20,7 @@ pub(crate) fn tree(
     out: &mut impl Write,
     args: &PlanArgs,
     on: &Host,
-    step: &Step,
+    step: &PlannedStep,
 ) -> Result<(), Failure> {
     table::head(out, args, on, step)?;
     writeln!(out)?;
@@ -37,7 +37,7 @@ pub(crate) fn svg(
     out: &mut impl Write,
     args: &PlanArgs,
     on: &Host,
-    step: &Step,
+    step: &PlannedStep,
 ) -> Result<(), Failure> {
     let pictures = pictures(args, on, step)?;
     out.write_all(picture::svg::draw(&pictures, &title(args, step), &below(args)).as_bytes())?;
@@ -48,7 +48,7 @@ fn below(args: &PlanArgs) -> String {
     format!("allocation: {}", table::allocation(args))
 }
 
-fn title(args: &PlanArgs, step: &Step) -> String {
+fn title(args: &PlanArgs, step: &PlannedStep) -> String {
     let rules: Vec<_> = step
         .plans()
         .map(|(_, plan)| plan.rule.to_string())
@@ -61,7 +61,11 @@ fn title(args: &PlanArgs, step: &Step) -> String {
     )
 }
 
-fn pictures<'a>(args: &PlanArgs, on: &'a Host, step: &Step) -> Result<Vec<Picture<'a>>, Failure> {
+fn pictures<'a>(
+    args: &PlanArgs,
+    on: &'a Host,
+    step: &PlannedStep,
+) -> Result<Vec<Picture<'a>>, Failure> {
     let machine = on
         .machine
         .as_deref()

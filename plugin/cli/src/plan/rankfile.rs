@@ -6,7 +6,7 @@ use std::io::Write;
 
 use berth_placement::{CpuId, CpuSet, Host};
 
-use super::step::Step;
+use super::step::PlannedStep;
 use super::table::allocation;
 use crate::Failure;
 use crate::args::PlanArgs;
@@ -23,7 +23,7 @@ pub(crate) fn write(
     out: &mut impl Write,
     args: &PlanArgs,
     on: &Host,
-    step: &Step,
+    step: &PlannedStep,
 ) -> Result<(), Failure> {
     let Some(machine) = on.machine.as_deref().filter(|_| step.is_bound()) else {
         return Err(

@@ -17,7 +17,7 @@ use crate::nodes::{Names, NodeCount, nodes};
 const MOST_ON_A_NODE: u32 = u16::MAX as u32;
 
 /// A planned step.
-pub(crate) struct Step {
+pub(crate) struct PlannedStep {
     pub names: Names,
     pub across: Across,
     pub tasks: u32,
@@ -40,7 +40,7 @@ impl<'a> Task<'a> {
     }
 }
 
-impl Step {
+impl PlannedStep {
     /// Every task, by its number in the step.
     pub(crate) fn tasks(&self) -> impl Iterator<Item = Task<'_>> {
         (0..).zip(self.across.places()).map(|(id, place)| Task {
@@ -84,7 +84,7 @@ impl Step {
 ///
 /// # Errors
 /// Options that do not fit the machine or each other. Within: why the step would be refused.
-pub(crate) fn step(args: &PlanArgs, on: &Host) -> Result<Result<Step, String>, Failure> {
+pub(crate) fn step(args: &PlanArgs, on: &Host) -> Result<Result<PlannedStep, String>, Failure> {
     let nodes = nodes(args)?;
     let one = request(args, on, 1)?;
     let tasks = match (&nodes.of_tasks, args.ntasks) {
@@ -115,7 +115,7 @@ pub(crate) fn step(args: &PlanArgs, on: &Host) -> Result<Result<Step, String>, F
             Across::new(&vec![room(args, on, &one); count as usize], tasks, &asked)
         }
     };
-    Ok(planned(args, on, across, one)?.map(|plans| Step {
+    Ok(planned(args, on, across, one)?.map(|plans| PlannedStep {
         names: nodes.names,
         tasks,
         notes,

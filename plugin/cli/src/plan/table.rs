@@ -7,7 +7,7 @@ use berth_placement::answer::cores::places;
 use berth_placement::request::grid_engine::Instance;
 use berth_placement::{Host, Plan};
 
-use super::step::Step;
+use super::step::PlannedStep;
 use crate::args::PlanArgs;
 use crate::columns::Columns;
 use crate::parents::Parents;
@@ -23,7 +23,7 @@ pub(crate) fn write(
     out: &mut impl Write,
     args: &PlanArgs,
     on: &Host,
-    step: &Step,
+    step: &PlannedStep,
 ) -> io::Result<()> {
     head(out, args, on, step)?;
     let (heads, cells) = cells(args, on, step);
@@ -68,7 +68,7 @@ pub(super) fn head(
     out: &mut impl Write,
     args: &PlanArgs,
     on: &Host,
-    step: &Step,
+    step: &PlannedStep,
 ) -> io::Result<()> {
     writeln!(out, "machine     {} ({})", args.machine, on.shape)?;
     if step.node_count() > 1 {
@@ -101,7 +101,7 @@ pub(super) fn head(
 }
 
 /// `8 tasks each`, or `2 to 3 tasks each`.
-fn counts(step: &Step) -> String {
+fn counts(step: &PlannedStep) -> String {
     let counts = step.across.counts();
     let (least, most) = (counts.iter().min(), counts.iter().max());
     match (least, most) {
@@ -117,7 +117,7 @@ type Cells = BTreeMap<u32, Vec<Vec<String>>>;
 
 /// The heads behind the task's number, and each task's cells: CPUs where they are bound, NUMA
 /// nodes where memory is.
-fn cells(args: &PlanArgs, on: &Host, step: &Step) -> (Vec<&'static str>, Cells) {
+fn cells(args: &PlanArgs, on: &Host, step: &PlannedStep) -> (Vec<&'static str>, Cells) {
     let parents = on
         .machine
         .as_deref()

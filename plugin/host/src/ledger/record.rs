@@ -36,7 +36,7 @@ pub enum Kind {
 
 /// Which step, on one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Step {
+pub struct StepKey {
     /// Job.
     pub job: u32,
     /// Step, or Slurm's number of a batch script.
@@ -49,7 +49,7 @@ pub struct Step {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     /// Which.
-    pub step: Step,
+    pub step: StepKey,
     /// Of what kind.
     pub kind: Kind,
     /// Tasks on this node.
@@ -158,7 +158,7 @@ pub(super) fn look(record: &[u64]) -> Option<Look> {
         start: at(CONFIRMED + 1)?,
     };
     Some(Look {
-        step: Step {
+        step: StepKey {
             job,
             step,
             component,
@@ -179,7 +179,7 @@ pub(super) fn look(record: &[u64]) -> Option<Look> {
 /// An entry without what must be copied out of the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Look {
-    pub step: Step,
+    pub step: StepKey,
     pub kind: Kind,
     tasks: u32,
     pub made: u64,
@@ -263,7 +263,7 @@ mod tests {
 
     fn entry() -> Entry {
         Entry {
-            step: Step {
+            step: StepKey {
                 job: 4711,
                 step: 3,
                 component: 0xffff_fffe,

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use berth_placement::{CpuSet, Occupied};
 
 use super::process::Task;
-use super::record::{Kind, Look, Step};
+use super::record::{Kind, Look, StepKey};
 
 /// What other steps are bound to, as it concerns one step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ struct OtherStep {
 
 impl Others {
     /// One more live entry. An older one of the same step is of an earlier launch.
-    pub(super) fn add(&mut self, step: Step, entry: &Look, cpus: &[u64]) {
+    pub(super) fn add(&mut self, step: StepKey, entry: &Look, cpus: &[u64]) {
         if entry.step == step {
             return;
         }
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn who_takes_what() {
-        let own = Step {
+        let own = StepKey {
             job: 1,
             step: 9,
             component: 0,
@@ -143,7 +143,7 @@ mod tests {
         let mut others = Others::default();
         let mut add = |job, step, kind, cpus: &str| {
             let entry = Entry {
-                step: Step {
+                step: StepKey {
                     job,
                     step,
                     component: 0,
