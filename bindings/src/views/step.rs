@@ -240,8 +240,8 @@ impl<'a> StepRecord<'a> {
 
     /// In the task, between fork and exec: puts a value into room that [`Change::reserve`] made.
     /// Nothing is allocated. Whether it was done.
-    pub fn env_fill(&mut self, name: &str, value: &str, room: usize) -> bool {
-        environment::fill(self.environment(), name, value, room)
+    pub fn env_fill(&mut self, name: &str, value: &str) -> bool {
+        environment::fill(self.environment(), name, value)
     }
 
     fn environment(&self) -> Environment {

@@ -110,7 +110,8 @@ pub unsafe extern "C" fn slurm_spank_task_init(
     guard_in_child("slurm_spank_task_init", || {
         let mut cache = OptionCache::default();
         let handle = init_spank_handle(spank, argc, argv, &mut cache);
-        spank_only::in_task(&handle);
+        // SAFETY: Slurm's promise: its own handle, in the task.
+        unsafe { spank_only::in_task(spank, &handle) };
         pe_files::in_task(&handle);
         SUCCESS
     })

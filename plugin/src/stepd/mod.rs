@@ -14,6 +14,7 @@ pub(crate) mod report;
 pub(crate) mod session;
 pub(crate) mod settle;
 pub(crate) mod spank_only;
+pub(crate) mod spank_plan;
 pub(crate) mod stack_line;
 pub(crate) mod task_env;
 pub(crate) mod task_memory;

@@ -1,6 +1,6 @@
 //! What every task finds in its environment: its CPUs and cores, and with `--binding=env:` what
-//! Grid Engine and OpenMP call them. Prepared in slurmstepd before the fork; the task itself
-//! only puts its own entries in.
+//! Grid Engine and OpenMP call them. Prepared in slurmstepd before the fork, which also makes room
+//! for them in the environment; the task itself only overwrites what stands there.
 
 use std::sync::{Arc, OnceLock};
 
@@ -15,8 +15,8 @@ pub(crate) type Entries = Vec<(&'static str, String)>;
 
 /// What the tasks find after the fork.
 struct Prepared {
-    /// Up to 65,535, each with every CPU of the node in a text: tasks that are told the same share
-    /// their entries.
+    /// One for each task. A node has up to 65,535 tasks, and an entry may name every CPU of the
+    /// node: so tasks with equal entries share one copy.
     tasks: Vec<Arc<Entries>>,
     /// Every name, with the length of its longest value.
     rooms: Vec<(&'static str, usize)>,
@@ -38,15 +38,17 @@ pub(crate) fn prepare(tasks: Vec<Arc<Entries>>) -> &'static [(&'static str, usiz
     &PREPARED.get_or_init(|| Prepared { tasks, rooms }).rooms
 }
 
-/// A task's entries, by its local id. Safe between fork and exec.
-pub(crate) fn of_task(id: usize) -> &'static [(&'static str, String)] {
-    let tasks = PREPARED.get().map_or(&[][..], |prepared| &prepared.tasks);
-    tasks.get(id).map_or(&[], |entries| entries.as_slice())
-}
-
-/// Every name, with the length of its longest value. Safe between fork and exec.
-pub(crate) fn rooms() -> &'static [(&'static str, usize)] {
-    PREPARED.get().map_or(&[], |prepared| &prepared.rooms)
+/// In the task, between fork and exec: its own entries into the room that was made for them.
+/// `put` overwrites a variable's value; a task without some of them runs all the same.
+pub(crate) fn fill(id: usize, mut put: impl FnMut(&str, &str) -> bool) {
+    let Some(prepared) = PREPARED.get() else {
+        return;
+    };
+    let own = prepared.tasks.get(id).map_or(&[][..], |own| own.as_slice());
+    for (name, _) in &prepared.rooms {
+        let value = own.iter().find(|(known, _)| known == name);
+        put(name, value.map_or("", |(_, value)| value));
+    }
 }
 
 /// The core of each CPU, by kernel number.
@@ -147,6 +149,23 @@ fn omp_places(cores: &[ChosenCore]) -> String {
 #[allow(clippy::unwrap_used, reason = "a test says so")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_task_fills_its_own_in_without_the_allocator() {
+        let entries = |cpus: &str| Arc::new(vec![("BERTH_CPUS", cpus.to_string())]);
+        let rooms = prepare(vec![entries("0-3"), entries("4")]);
+        assert_eq!(rooms, [("BERTH_CPUS", 3)]);
+        let mut found = ["none"; 3];
+        let calls = crate::site::count_allocations::during(|| {
+            for (id, found) in found.iter_mut().enumerate() {
+                fill(id, |_, value| {
+                    *found = if value == "4" { "4" } else { "other" };
+                    value.is_empty() == (id == 2)
+                });
+            }
+        });
+        assert_eq!((calls, found), (0, ["other", "4", "other"]));
+    }
 
     #[test]
     fn what_a_task_is_told() {

@@ -106,10 +106,7 @@ pub(crate) unsafe fn tell_task(raw: *mut c_void) {
     let Some(ids) = record.child_ids() else {
         return;
     };
-    let own = task_env::of_task(ids.localid as usize);
-    for (name, room) in task_env::rooms() {
-        let value = own.iter().find(|(known, _)| known == name);
-        // A task without them runs all the same.
-        let _ = record.env_fill(name, value.map_or("", |(_, value)| value), *room);
-    }
+    task_env::fill(ids.localid as usize, |name, value| {
+        record.env_fill(name, value)
+    });
 }
