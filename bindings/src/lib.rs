@@ -22,12 +22,14 @@ pub mod error;
     missing_docs,
     non_camel_case_types,
     non_snake_case,
-    non_upper_case_globals
+    non_upper_case_globals,
+    reason = "names and comments are those of Slurm's headers"
 )]
 #[allow(
     unsafe_op_in_unsafe_fn,
     clippy::all,
-    clippy::undocumented_unsafe_blocks
+    clippy::undocumented_unsafe_blocks,
+    reason = "bindgen writes this code"
 )]
 pub mod headers {
     //! Slurm's public headers on the build machine; read by tests, used by nothing that runs.
