@@ -3,6 +3,7 @@
 pub(crate) mod account;
 pub(crate) mod apply;
 pub(crate) mod first_task;
+pub(crate) mod intent;
 pub(crate) mod job_stderr;
 pub(crate) mod key;
 pub(crate) mod own_cpus;

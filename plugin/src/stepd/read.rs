@@ -4,8 +4,9 @@
 
 use std::ffi::c_void;
 
-use berth_placement::sets::limits::{HANDOVER_BYTES, LIST_BYTES, MAX_CPUS, USER_TEXT};
-use berth_placement::{CpuSet, Mode, sets::bounded::shown};
+use berth_placement::CpuSet;
+use berth_placement::sets::bounded::shown;
+use berth_placement::sets::limits::{HANDOVER_BYTES, LIST_BYTES, USER_TEXT};
 use libc::c_int;
 use slurm_sys::views::StepKind;
 use slurm_sys::{SUCCESS, StepRecord};
@@ -13,14 +14,14 @@ use slurm_sys::{SUCCESS, StepRecord};
 use crate::message::handover::{Handover, Outcome};
 use crate::message::seal::{self, Whose};
 use crate::message::{names, routes};
+use crate::planning::memory;
 use crate::planning::words::{join, name};
-use crate::planning::{convert, memory};
 use crate::site::settings;
 use crate::site::standing::{self, Abi};
 use crate::stepd::account::Account;
 use crate::stepd::own_cpus::own_cpus;
 use crate::stepd::session::{self, Intent, Session};
-use crate::stepd::{key, report, settle, task_memory, tell};
+use crate::stepd::{intent, key, report, settle, task_memory, tell};
 
 /// Bytes that sealing adds: the mark.
 const SEAL_BYTES: usize = 64;
@@ -91,7 +92,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     let (intent, cut) = match heard.outcome {
         Outcome::Refused => (Intent::Leave, None),
         _ if !is_heard => (Intent::Own(own_cpus(slurm, record)), None),
-        _ => intent(slurm, record, &heard, &masks),
+        _ => intent::intent(slurm, record, &heard, &masks),
     };
     let account = match (settled, &heard.served) {
         (None, Some(served)) => {
@@ -235,45 +236,4 @@ fn put(
         }
         _ => Ok(()),
     }
-}
-
-/// What the message says, kept to the step's own CPUs; and what had to be left out for that.
-fn intent(
-    slurm: Abi,
-    record: &StepRecord<'_>,
-    heard: &Handover,
-    text: &str,
-) -> (Intent, Option<String>) {
-    let read = convert::mode(record.cpu_bind_type(), Some(text), (slurm.layout, MAX_CPUS));
-    let list = match read {
-        Ok(Some(Mode::MaskCpu(list))) => list,
-        Ok(Some(Mode::MapCpu(list))) => list.map(|cpu| std::iter::once(*cpu).collect()),
-        Ok(Some(Mode::Free)) => return (Intent::Leave, None),
-        Ok(_) => return (Intent::Own(heard.own.clone()), None),
-        Err(why) => {
-            log::error!("{}: {why}", name(record.step_id()));
-            return (Intent::Own(heard.own.clone()), None);
-        }
-    };
-    let mut cut = CpuSet::new();
-    let inside = |mask: &CpuSet| {
-        if mask.is_subset(&heard.own) {
-            return mask.clone();
-        }
-        cut.insert_all(&mask.difference(&heard.own));
-        match mask.intersection(&heard.own) {
-            none if none.is_empty() => heard.own.clone(),
-            some => some,
-        }
-    };
-    let list = list.map(inside);
-    let tasks = 0..record.node_tasks();
-    let sets = tasks.filter_map(|id| list.of_task(id).cloned()).collect();
-    let said = (!cut.is_empty()).then(|| {
-        format!(
-            "CPUs {cut} are not the step's ({}) and are left out",
-            heard.own
-        )
-    });
-    (Intent::Bind(sets), said)
 }
