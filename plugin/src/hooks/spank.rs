@@ -4,15 +4,14 @@
 use std::ffi::c_char;
 
 use libc::c_int;
-use slurm_spank::{Context, OptionCache, SpankHandle, init_spank_handle, spank_sys::spank_t};
+use slurm_spank::{Context, OptionCache, init_spank_handle, spank_sys::spank_t};
+use slurm_sys::SUCCESS;
 use slurm_sys::process::{Daemon, daemon};
-use slurm_sys::{SUCCESS, Symbols};
 
 use crate::hooks::guard::{guard, guard_in_child};
 use crate::hooks::register;
-use crate::site::settings::Settings;
-use crate::site::{node, settings};
-use crate::slurmd::{announce, complaints, ready};
+use crate::site::node;
+use crate::slurmd::ready;
 use crate::stepd::{pe_files, spank_only, unplanned};
 use crate::submit::option;
 
@@ -30,9 +29,10 @@ pub unsafe extern "C" fn slurm_spank_init(
         let mut cache = OptionCache::default();
         let handle = init_spank_handle(spank, argc, argv, &mut cache);
         let context = handle.context().ok();
-        read_settings(&handle, context);
+        let complaints = node::read_settings(&handle.plugin_argv().unwrap_or_default());
         match context {
             Some(Context::Slurmd) => {
+                ready::in_plugstack(complaints);
                 ready::start();
                 ready::start_aside();
             }
@@ -151,25 +151,4 @@ pub unsafe extern "C" fn slurm_spank_task_post_fork(
         unplanned::post_fork(&handle);
         SUCCESS
     })
-}
-
-fn read_settings(handle: &SpankHandle<'_>, context: Option<Context>) {
-    let words = handle.plugin_argv().unwrap_or_default();
-    let node = node::name();
-    let (found, complaints) = Settings::read(&words, |list| {
-        node.as_deref().is_some_and(|node| is_in(list, node))
-    });
-    // Only slurmd says what is wrong with the file: once a node, not once a job.
-    if context == Some(Context::Slurmd) {
-        for complaint in complaints {
-            log::error!("{complaint}");
-            complaints::add(complaint);
-        }
-        announce::in_plugstack();
-    }
-    settings::set(found);
-}
-
-fn is_in(list: &str, node: &str) -> bool {
-    Symbols::get().host_list_has(list, node)
 }

@@ -4,8 +4,9 @@ use std::sync::{Arc, OnceLock};
 
 use berth_placement::{CpuId, Host, Machine, Shape, SocketKind};
 use slurm_sys::process::{Daemon, daemon};
-use slurm_sys::{Identity, Line, SlurmConf, SlurmdConf};
+use slurm_sys::{Identity, Line, SlurmConf, SlurmdConf, Symbols};
 
+use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
 
 /// This node's name in slurm.conf; none on a login node.
@@ -33,6 +34,19 @@ pub(crate) fn public_name() -> String {
     let who = Identity::current();
     let short = who.host.split('.').next().unwrap_or_default();
     who.node_argument.unwrap_or_else(|| short.to_string())
+}
+
+/// Reads the words of the plugstack.conf line, as far as they are for this node, and puts them in
+/// force. Gives what is wrong with them.
+pub(crate) fn read_settings(words: &[&str]) -> Vec<String> {
+    let node = name();
+    let is_here = |list: &str| {
+        node.as_deref()
+            .is_some_and(|node| Symbols::get().host_list_has(list, node))
+    };
+    let (found, complaints) = Settings::read(words, is_here);
+    settings::set(found);
+    complaints
 }
 
 /// Whether slurmd's record means what the table says; judged once a process,

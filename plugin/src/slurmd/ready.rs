@@ -15,7 +15,7 @@ use crate::slurmd::{complaints, counting, discovery, key};
 /// At each load. slurmd loads its task plugins before it reads plugstack.conf, so
 /// where that file names us, getting ready waits for the settings in it.
 pub(crate) fn at_load() {
-    if daemon() != Daemon::Slurmd || discovery::was_tried() || in_plugstack() {
+    if daemon() != Daemon::Slurmd || discovery::was_tried() || may_be_in_plugstack() {
         return;
     }
     start();
@@ -23,7 +23,7 @@ pub(crate) fn at_load() {
 
 /// Whether plugstack.conf may name us; a wrong guess only moves the start to the
 /// first launch.
-fn in_plugstack() -> bool {
+fn may_be_in_plugstack() -> bool {
     let Some(slurm) = standing::unjudged() else {
         return false;
     };
@@ -34,6 +34,16 @@ fn in_plugstack() -> bool {
         .and_then(|path| std::fs::read_to_string(path).ok())
         .unwrap_or_default();
     text.contains("task_berth") || text.contains("include")
+}
+
+/// slurmd has read plugstack.conf, which names us. It alone says what is wrong there: once a node,
+/// not once a job.
+pub(crate) fn in_plugstack(complaints: Vec<String>) {
+    for complaint in complaints {
+        log::error!("{complaint}");
+        complaints::add(complaint);
+    }
+    announce::in_plugstack();
 }
 
 /// Discovers the machine and says in slurmd's log who we are; at start, and again
