@@ -1,4 +1,4 @@
-//! From Slurm's records to a request of the engine.
+//! From Slurm's records, the node and its ledger to a request and a plan, for slurmd and slurmstepd.
 
 pub(crate) mod convert;
 pub(crate) mod decided;
