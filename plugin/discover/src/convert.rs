@@ -35,6 +35,7 @@ pub(crate) fn parts(topology: &Topology) -> Result<Parts, DiscoverError> {
         numa_nodes: numa_nodes(topology)?,
         l3_caches: l3_caches(topology)?,
         allowed: to_cpuset(topology.allowed_cpuset().iter_set().map(usize::from))?,
+        ..Parts::default()
     })
 }
 

@@ -124,6 +124,7 @@ fn parts(text: &Text) -> Result<Parts, FormatError> {
         numa_nodes: text.numa.iter().map(numa_node).collect::<Result<_, _>>()?,
         l3_caches: l3_caches.collect::<Result<_, _>>()?,
         allowed: cpus(&text.allowed)?,
+        ..Parts::default()
     })
 }
 

@@ -45,6 +45,7 @@ fn machine(packages: u32, cores: u32, threads: u32) -> Machine {
         numa_nodes,
         l3_caches: sets,
         allowed: CpuSet::first(count * threads - 1),
+        ..Parts::default()
     })
     .unwrap()
 }

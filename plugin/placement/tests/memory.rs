@@ -32,6 +32,7 @@ fn machine() -> Machine {
         ],
         l3_caches: vec![],
         allowed: CpuSet::first(8),
+        ..Parts::default()
     })
     .unwrap()
 }

@@ -41,7 +41,7 @@ pub enum Fix {
     InheritedMask,
 }
 
-/// Name and what is fixed, in one line. A new fix needs a line here and nothing else.
+/// Name and what is fixed, in one line. A new fix is a variant above and a line here.
 const TABLE: &[(Fix, &str, &str)] = &[
     (
         Fix::SmtNeighbours,

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::sets::cpuset::MAX_CPUS;
 use crate::sets::ids::CpuId;
+use crate::sets::limits::MAX_DEVICES;
 
 /// A text that does not mean what it should.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +56,15 @@ pub enum MachineError {
     NoCpu,
     /// One CPU number stands in two cores.
     CpuTwice(CpuId),
+    /// One CPU stands in two objects of one kind.
+    Shared {
+        /// The CPU.
+        cpu: CpuId,
+        /// The kind, in words: `L2 caches`.
+        what: &'static str,
+    },
+    /// More devices than any node has.
+    TooManyDevices(usize),
 }
 
 impl fmt::Display for MachineError {
@@ -68,6 +78,15 @@ impl fmt::Display for MachineError {
                 f,
                 "the machine description has CPU {cpu} in two cores; \
                  it was edited or cut: export it again with lstopo"
+            ),
+            Self::Shared { cpu, what } => write!(
+                f,
+                "the machine description has CPU {cpu} in two {what}; \
+                 it was edited or cut: export it again with lstopo"
+            ),
+            Self::TooManyDevices(count) => write!(
+                f,
+                "the machine description has {count} devices, and {MAX_DEVICES} is the limit"
             ),
         }
     }

@@ -1,4 +1,4 @@
-//! The host's hardware as a tree: packages, cores, hardware threads, and the
+//! The host's hardware as a checked tree: packages, cores, hardware threads, and the
 //! memory and cache domains beside them. Uneven packages, mixed SMT, holes in
 //! the numbering and several NUMA nodes a package are all ordinary here.
 //! Pure data; made by `berth-discover` or read from a machine file.
@@ -8,41 +8,7 @@ use crate::sets::error::MachineError;
 use crate::sets::ids::{CoreIdx, CpuId, NumaId, SocketIdx};
 use crate::sets::nodeset::NodeSet;
 
-/// What a discoverer found, before it is checked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Parts {
-    /// In topology order. PUs outside every package form one more, the last.
-    pub packages: Vec<Package>,
-    /// NUMA nodes in OS order; those without CPUs of their own included.
-    pub numa_nodes: Vec<NumaNode>,
-    /// CPUs under each L3 cache, in topology order; empty where none is reported.
-    pub l3_caches: Vec<CpuSet>,
-    /// CPUs that the kernel and the cgroup permit; offline ones are in no core.
-    pub allowed: CpuSet,
-}
-
-/// A processor chip.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Package {
-    /// Its cores, in topology order.
-    pub cores: Vec<Core>,
-}
-
-/// A core: one or more hardware threads.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Core {
-    /// Kernel numbers of its hardware threads, in topology order.
-    pub pus: Vec<CpuId>,
-}
-
-/// Memory with the CPUs near it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NumaNode {
-    /// The kernel's number.
-    pub id: NumaId,
-    /// CPUs near it; empty for a node of memory alone.
-    pub cpus: CpuSet,
-}
+pub use crate::topology::parts::{Core, NumaNode, Package, Parts};
 
 /// What counts as a socket: slurmd's choice (`xcpuinfo_hwloc_topo_get`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,7 +35,8 @@ impl Machine {
     /// Checks what a discoverer found.
     ///
     /// # Errors
-    /// [`MachineError`] if there is no CPU, or one CPU stands in two cores.
+    /// [`MachineError`] if there is no CPU, if one CPU stands in two cores, in two caches of one
+    /// level, in two dies or kinds, or if there are more devices than a node can have.
     pub fn new(parts: Parts) -> Result<Self, MachineError> {
         let mut cores = Vec::new();
         let mut cpus = CpuSet::new();
@@ -87,6 +54,7 @@ impl Machine {
         if cpus.is_empty() {
             return Err(MachineError::NoCpu);
         }
+        parts.check()?;
         Ok(Self { parts, cores, cpus })
     }
 
@@ -94,6 +62,11 @@ impl Machine {
     #[must_use]
     pub fn parts(&self) -> &Parts {
         &self.parts
+    }
+
+    /// Cores in slurmd's order, each with the position of its package.
+    pub(super) fn cores(&self) -> &[(usize, Core)] {
+        &self.cores
     }
 
     /// Every CPU of the machine.
