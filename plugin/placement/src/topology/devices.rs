@@ -79,10 +79,11 @@ impl DeviceKind {
         const COMPUTE: [u16; 3] = [0x10de, 0x1002, 0x8086];
         match (class >> 8, class & 0xff) {
             (0x03, 0x00) if COMPUTE.contains(&vendor) => Self::Gpu,
-            (0x03, 0x02 | 0x80) | (0x0b, 0x40) | (0x12, _) => Self::Gpu,
-            // BXI adapters have no class; Omni-Path and InfiniBand have one of two.
-            (0x00 | 0x02, _) | (0x0c, 0x04 | 0x06 | 0x08) => Self::Network,
-            (0x01, _) => Self::Storage,
+            (0x03, 0x02 | 0x80) | (0x12, _) => Self::Gpu,
+            // The last is InfiniBand's old class.
+            (0x02, _) | (0x0c, 0x06) => Self::Network,
+            // The last is Fibre Channel.
+            (0x01, _) | (0x0c, 0x04) => Self::Storage,
             _ => Self::Other,
         }
     }
@@ -186,6 +187,7 @@ mod tests {
             (0x0207, 0x15b3, DeviceKind::Network),
             (0x0108, 0x1e0f, DeviceKind::Storage),
             (0x0604, 0x8086, DeviceKind::Other),
+            (0x0002, 0x1af4, DeviceKind::Other),
         ] {
             assert_eq!(DeviceKind::of_pci(class, vendor), kind, "{class:04x}");
             assert_eq!(DeviceKind::of_name(kind.name()), kind);
