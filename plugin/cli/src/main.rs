@@ -6,6 +6,7 @@ mod args;
 mod check;
 mod columns;
 mod completions;
+mod devices;
 mod discover;
 mod doctor;
 mod host_list;

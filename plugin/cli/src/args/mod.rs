@@ -67,6 +67,23 @@ pub(crate) struct DiscoverArgs {
     /// Machine file to write; without it the description goes to stdout
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Where devices are looked for: sysfs and the PCI bus, the vendors' drivers too, or nowhere
+    #[arg(long, value_name = "WHERE", default_value = "sysfs")]
+    pub devices: Devices,
+    /// Print this host's devices for the command that waits for them
+    #[arg(long, hide = true)]
+    pub probe: bool,
+}
+
+/// Where devices are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Devices {
+    /// What the kernel and the PCI bus tell.
+    Sysfs,
+    /// The vendors' drivers too: they can hang, and wake sleeping devices.
+    Vendor,
+    /// Nowhere.
+    Off,
 }
 
 #[derive(Debug, Args)]

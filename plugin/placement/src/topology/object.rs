@@ -47,7 +47,8 @@ impl ObjectKind {
 impl Machine {
     /// The CPUs of each object of a kind; none of them is empty. They stand in hwloc's logical
     /// order of the whole topology, memory domains in the kernel's. Empty where the machine has no
-    /// such object, or where none is known.
+    /// such object, or where none is known. Threads outside every package count as one more
+    /// package, and a thread outside every core counts as a core.
     ///
     /// Cores and packages here may stand in another order than slurmd's, which
     /// [`Self::sockets`] and [`Self::pus_of`] have: CPU numbers tell which is which.
