@@ -13,16 +13,17 @@ mod error;
 mod kernel;
 mod kinds;
 mod load;
+mod looks;
 mod source;
 mod synthetic;
 mod texts;
 mod whole;
 
-use berth_placement::{Device, Machine, Parts};
-use hwlocality::Topology;
+use berth_placement::{Device, Machine};
 
 use crate::environment::Live;
 use crate::load::{Input, Objects};
+use crate::looks::Looks;
 
 pub use convert::SocketInfo;
 pub use error::DiscoverError;
@@ -67,14 +68,13 @@ pub fn discover(source: &Source) -> Result<Discovered, DiscoverError> {
     match source {
         Source::Live => {
             let live = Live::from_variables()?;
-            let topology = live.input.load(Objects::Slurmds);
-            let topology = topology.map_err(|why| live.blame(why))?;
-            live.check_followed(topology.is_this_system())?;
-            finish(&live.input, &topology, live.source)
+            let looks = Looks::first(&live.input).map_err(|why| live.blame(why))?;
+            live.check_followed(looks.slurmds.is_this_system())?;
+            finish(&live.input, &looks, live.source)
         }
         other => {
             let (input, words) = input(other)?;
-            finish(&input, &input.load(Objects::Slurmds)?, words)
+            finish(&input, &Looks::first(&input)?, words)
         }
     }
 }
@@ -109,12 +109,18 @@ fn input(source: &Source) -> Result<(Input, String), DiscoverError> {
     })
 }
 
-/// Turns a loaded topology into our own types, and adds what the second look finds.
-fn finish(input: &Input, topology: &Topology, source: String) -> Result<Discovered, DiscoverError> {
-    let parts = convert::parts(topology)?;
-    let unprobed = matches!(input, Input::Host);
+/// Turns what hwloc sees into our own types.
+fn finish(input: &Input, looks: &Looks, source: String) -> Result<Discovered, DiscoverError> {
+    let parts = convert::parts(&looks.slurmds)?;
+    let this_system = looks.slurmds.is_this_system();
     let mut notes = Vec::new();
-    let machine = match second_look(input, topology, &parts) {
+    let all = looks.second(input, &parts).and_then(|mut all| {
+        if this_system {
+            all.isolated = kernel::isolated();
+        }
+        Ok(Machine::new(all)?)
+    });
+    let machine = match all {
         Ok(machine) => machine,
         Err(why) => {
             notes.push(format!(
@@ -125,27 +131,10 @@ fn finish(input: &Input, topology: &Topology, source: String) -> Result<Discover
     };
     Ok(Discovered {
         machine,
-        this_system: topology.is_this_system(),
+        this_system,
         source,
-        sockets: convert::socket_info(topology),
-        unprobed,
+        sockets: convert::socket_info(&looks.slurmds),
+        unprobed: matches!(input, Input::Host),
         notes,
     })
-}
-
-fn second_look(
-    input: &Input,
-    topology: &Topology,
-    parts: &Parts,
-) -> Result<Machine, DiscoverError> {
-    let objects = match input {
-        Input::Host => Objects::All,
-        Input::Xml { .. } | Input::Synthetic(_) => Objects::Devices { vendors: false },
-    };
-    let whole = input.load(objects)?;
-    let mut all = whole::add(&whole, parts)?;
-    if topology.is_this_system() {
-        all.isolated = kernel::isolated();
-    }
-    Ok(Machine::new(all)?)
 }

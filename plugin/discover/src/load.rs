@@ -17,6 +17,14 @@ use crate::synthetic;
 /// Largest XML file read, in bytes; the largest machines need a few million.
 const MAX_XML: u64 = 64 << 20;
 
+/// Objects of the tree that slurmd drops.
+pub(crate) const DROPPED: [ObjectType; 4] = [
+    ObjectType::L1Cache,
+    ObjectType::L2Cache,
+    ObjectType::L4Cache,
+    ObjectType::L5Cache,
+];
+
 /// What is discovered where nothing else is asked for.
 const HOST: &str = "this host";
 
@@ -140,12 +148,7 @@ fn filtered(builder: TopologyBuilder, objects: Objects) -> Result<TopologyBuilde
         .with_type_filter(ObjectType::Misc, TypeFilter::KeepNone)
         .map_err(text)?;
     if objects == Objects::Slurmds {
-        for kind in [
-            ObjectType::L1Cache,
-            ObjectType::L2Cache,
-            ObjectType::L4Cache,
-            ObjectType::L5Cache,
-        ] {
+        for kind in DROPPED {
             builder = builder
                 .with_type_filter(kind, TypeFilter::KeepNone)
                 .map_err(text)?;
