@@ -8,7 +8,6 @@ mod columns;
 mod completions;
 mod discover;
 mod doctor;
-mod host_list;
 mod json;
 mod man;
 mod nodes;

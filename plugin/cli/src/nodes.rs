@@ -10,7 +10,7 @@ use berth_placement::AcrossHosts;
 
 use crate::Failure;
 use crate::args::PlanArgs;
-use crate::host_list::{expand, natural};
+use berth_srun::host_list::{Most, expand, natural};
 
 /// slurmctld's own limit.
 const MOST_NODES: u32 = 65533;
@@ -87,7 +87,7 @@ pub(crate) fn nodes(args: &PlanArgs) -> Result<Nodes, Failure> {
     let from_environment = || std::env::var("SLURM_HOSTFILE").ok().filter(|_| arbitrary);
     let listed = match &args.nodelist {
         Some(list) if list.contains('/') => read(list)?,
-        Some(list) => expand(list)?,
+        Some(list) => expand(list, Most::COMMAND_LINE)?,
         None => match from_environment() {
             Some(file) => read(&file)?,
             None => return Ok(unnamed(args)),
@@ -143,7 +143,7 @@ fn read(path: &str) -> Result<Vec<String>, Failure> {
                      stands behind *"
                 )
             })?;
-            for name in expand(list)? {
+            for name in expand(list, Most::COMMAND_LINE)? {
                 if names.len() + times > MOST_TASKS {
                     return Err(
                         format!("the host file {path} names more than {MOST_TASKS} tasks").into(),

@@ -12,7 +12,6 @@
 
 pub mod answer;
 pub mod controller;
-pub mod host_list;
 pub mod owned;
 pub mod plan;
 pub mod request;

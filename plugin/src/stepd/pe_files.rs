@@ -14,9 +14,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::OnceLock;
 
 use berth_host::{StateDir, machine_file, reachable};
-use berth_placement::host_list::{Most, expand};
 use berth_placement::sets::limits::{PE_FILE, PE_NODES};
 use berth_placement::{Chosen, CoreIdx, CpuSet, Machine};
+use berth_srun::host_list::{Most, expand};
 use slurm_spank::SpankHandle;
 
 use crate::planning::node_counts::each_node;

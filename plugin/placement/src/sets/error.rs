@@ -14,7 +14,10 @@ pub struct TextError {
 }
 
 impl TextError {
-    pub(crate) fn new(found: &str, wanted: &str) -> Self {
+    /// What was found, and what is wanted instead: `"x" is not …`. Of a long text its beginning is
+    /// kept.
+    #[must_use]
+    pub fn new(found: &str, wanted: &str) -> Self {
         // A list of a megabyte must not become an error of a megabyte.
         let mut letters = found.chars();
         // Nor may a user's escape sequence reach an administrator's terminal.
