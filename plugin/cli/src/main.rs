@@ -15,7 +15,6 @@ mod parents;
 mod picture;
 mod plan;
 mod progress;
-mod ranges;
 mod report;
 mod say;
 mod slurmd;

@@ -2,13 +2,16 @@
 //! completions come.
 
 mod plan;
+mod srun;
 
 use std::path::PathBuf;
 
+use berth_srun::Release;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub(crate) use plan::{Autobind, BindingFail, CompatArg, Format, PlanArgs};
+pub(crate) use srun::SrunOptions;
 
 /// See where Slurm tasks would run, without a cluster, and where they do.
 #[derive(Debug, Parser)]
@@ -172,6 +175,9 @@ pub(crate) struct CheckArgs {
     /// The node it is for: live, an hwloc XML file, or a synthetic string
     #[arg(long, value_name = "M")]
     pub machine: Option<String>,
+    /// The release line of Slurm it is for, as 24.11 [default: any]
+    #[arg(long, value_name = "LINE")]
+    pub slurm: Option<Release>,
     /// table, or json for scripts
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: StatusFormat,

@@ -75,7 +75,7 @@ fn one(
         .clone()
         .try_get_matches_from(defaults.iter().chain(words))
         .map_err(|why| first_line(&why.to_string()))?;
-    let args = PlanArgs::from_arg_matches(&matches)?;
+    let args = PlanArgs::from_arg_matches(&matches).map_err(|why| first_line(&why.to_string()))?;
     let key = (
         args.machine.clone(),
         format!(

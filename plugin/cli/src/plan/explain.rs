@@ -190,7 +190,7 @@ fn order_why(args: &PlanArgs, ask: &Request, order: Order) -> String {
         Order::Cyclic => "each task goes to the next socket",
         Order::Fcyclic => "each CPU comes from the next socket, also within a task",
     };
-    let by = match (&args.distribution, ask.distribution.sockets) {
+    let by = match (&args.srun.distribution, ask.distribution.sockets) {
         (Some(asked), Some(_)) => format!("-m {asked}"),
         (Some(asked), None) if asked.plane_size.is_some() => format!("-m {asked}"),
         (Some(asked), None) => format!("-m {asked} leaves the sockets to the default"),

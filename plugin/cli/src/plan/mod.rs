@@ -19,7 +19,7 @@ use crate::Failure;
 use crate::args::{Format, PlanArgs};
 use crate::progress::watched;
 use crate::say;
-use crate::srun_options::{ExtraNodeInfo, derive};
+use crate::srun_options;
 
 pub(crate) use request::{host, socket_kind};
 pub(crate) use step::Step;
@@ -112,9 +112,7 @@ pub(crate) fn answer(args: &PlanArgs, on: &Host) -> Result<Answer, Failure> {
 
 /// Why slurmctld would not choose this node for a job.
 fn unmet(args: &PlanArgs, on: &Host) -> Option<String> {
-    let parts = ExtraNodeInfo::at_least(args.sockets_per_node, args.cores_per_socket);
-    let extra = args.extra_node_info.as_ref().unwrap_or(&parts);
-    extra.unmet(on.machine.as_ref()?, socket_kind(args.socket))
+    srun_options::unmet(&args.srun, on.machine.as_ref()?, socket_kind(args.socket))
 }
 
 /// Whether the request would have to find its node, or is a step on cores that it has.
@@ -124,26 +122,17 @@ fn is_job(args: &PlanArgs) -> bool {
 
 /// What the user should know, from srun's ways and from the plans.
 pub(crate) fn notes(args: &PlanArgs, on: &Host, step: &Step) -> Vec<String> {
-    let mut notes: Vec<_> = derive(args).note.into_iter().collect();
+    let mut notes = args.srun.notes.clone();
     notes.extend(step.notes.iter().cloned());
     // A step in an allocation is not compared with its nodes (`_step_create`); a job is.
     notes.extend(unmet(args, on).map(|why| format!("as a job of its own it never starts: {why}")));
-    if args.exact && is_job(args) {
+    if args.srun.exact && args.srun.exclusive.is_none() && is_job(args) {
         notes.push(
             "--exact has slurmctld choose the cores, which is not planned here; name them with \
              --cores"
                 .into(),
         );
     }
-    let spelled = [
-        args.cpu_bind
-            .as_ref()
-            .and_then(|bind| bind.note("--cpu-bind")),
-        args.mem_bind
-            .as_ref()
-            .and_then(|bind| bind.note("--mem-bind")),
-    ];
-    notes.extend(spelled.into_iter().flatten());
     let plans = step.plans().flat_map(|(_, plan)| &plan.notes);
     for note in plans.map(ToString::to_string) {
         if !notes.contains(&note) {

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 
 use berth_discover::{Discovered, Source, discover};
 use berth_placement::{
-    Allocation, CoreIdx, CoreSpec, CpuSet, Fixes, Host, Level, Occupied, PuTable, Request, Rules,
-    SocketKind, request::grid_engine::Strategy,
+    Allocation, CoreIdx, CpuSet, Fixes, Host, Level, Occupied, PuTable, Request, Rules, SocketKind,
+    request::grid_engine::Strategy,
 };
 
 use crate::Failure;
 use crate::args::{Autobind, BindingFail, CompatArg, PlanArgs, Socket};
-use crate::srun_options::{Derived, derive};
+use crate::srun_options::cpu_bind;
 
 /// The machine the request is tried on.
 ///
@@ -56,7 +56,7 @@ pub(crate) fn socket_kind(socket: Socket) -> SocketKind {
 /// # Errors
 /// Cores that the machine does not have.
 pub(crate) fn request(args: &PlanArgs, host: &Host, tasks: u32) -> Result<Request, Failure> {
-    let derived = derive(args);
+    let asked = &args.srun;
     let binding = args
         .binding
         .clone()
@@ -65,19 +65,15 @@ pub(crate) fn request(args: &PlanArgs, host: &Host, tasks: u32) -> Result<Reques
     Ok(Request {
         tasks,
         occupied: occupied(args, host, fixes)?,
-        cpus_per_task: args.cpus_per_task,
-        allocation: allocation(args, host, &derived)?,
-        cpu_bind: derived.cpu_bind,
-        mem_bind: args
-            .mem_bind
-            .clone()
-            .map(|bind| bind.value)
-            .unwrap_or_default(),
-        distribution: args.distribution.unwrap_or_default(),
-        threads_per_core: derived.threads_per_core,
-        ntasks_per_core: derived.ntasks_per_core,
-        ntasks_per_socket: args.ntasks_per_socket,
-        overcommit: args.overcommit,
+        cpus_per_task: asked.cpus_per_task.unwrap_or(1),
+        allocation: allocation(args, host)?,
+        cpu_bind: cpu_bind(args),
+        mem_bind: asked.mem_bind.clone(),
+        distribution: asked.distribution.unwrap_or_default(),
+        threads_per_core: asked.threads_per_core.filter(|threads| *threads > 0),
+        ntasks_per_core: asked.most_tasks_per_core(),
+        ntasks_per_socket: asked.ntasks_per_socket,
+        overcommit: asked.overcommit,
         binding,
         rules: Rules {
             fixes,
@@ -85,17 +81,9 @@ pub(crate) fn request(args: &PlanArgs, host: &Host, tasks: u32) -> Result<Reques
             block_by_default: args.block_by_default,
             autobind: args.autobind.map(level),
         },
-        core_spec: core_spec(args),
+        core_spec: asked.core_spec,
         ..Request::default()
     })
-}
-
-fn core_spec(args: &PlanArgs) -> CoreSpec {
-    match (args.core_spec, args.thread_spec) {
-        (Some(cores), _) => CoreSpec::Cores(cores),
-        (None, Some(threads)) => CoreSpec::Threads(threads),
-        (None, None) => CoreSpec::None,
-    }
 }
 
 fn level(site: Autobind) -> Level {
@@ -115,7 +103,7 @@ fn fixes(args: &PlanArgs) -> Result<Fixes, Failure> {
     Ok(base.apply(words).map_err(|why| format!("--fixes: {why}"))?)
 }
 
-fn allocation(args: &PlanArgs, host: &Host, derived: &Derived) -> Result<Allocation, Failure> {
+fn allocation(args: &PlanArgs, host: &Host) -> Result<Allocation, Failure> {
     if let Some(list) = &args.cores {
         return Ok(Allocation::Cores {
             cores: known_cores("--cores", list, host)?,
@@ -124,7 +112,7 @@ fn allocation(args: &PlanArgs, host: &Host, derived: &Derived) -> Result<Allocat
     }
     Ok(match &args.cpus {
         Some(cpus) => Allocation::Cpus(cpus.clone()),
-        None if derived.one_core_a_socket => Allocation::Cores {
+        None if args.srun.one_core_a_socket => Allocation::Cores {
             cores: (0..host.shape.sockets)
                 .map(|socket| CoreIdx(socket * host.shape.cores))
                 .collect(),

@@ -13,7 +13,6 @@ use crate::columns::Columns;
 use crate::parents::Parents;
 use crate::plan::socket_kind;
 use crate::progress::watched;
-use crate::srun_options::derive;
 
 /// The whole text.
 ///
@@ -173,7 +172,7 @@ fn is_told(args: &PlanArgs) -> bool {
 
 /// What the step is taken to own on each node.
 pub(super) fn allocation(args: &PlanArgs) -> String {
-    let each = if args.nodes.is_some() {
+    let each = if args.srun.nodes.is_some() {
         " of each node"
     } else {
         ""
@@ -181,7 +180,7 @@ pub(super) fn allocation(args: &PlanArgs) -> String {
     match (&args.cores, &args.cpus) {
         (Some(cores), _) => format!("cores {cores}{each} (--cores)"),
         (None, Some(cpus)) => format!("CPUs {cpus}{each} (--cpus)"),
-        (None, None) if derive(args).one_core_a_socket => {
+        (None, None) if args.srun.one_core_a_socket => {
             "one core of each socket (--hint=memory_bound)".into()
         }
         (None, None) => "the whole node (assumed; --cores or --cpus for less)".into(),

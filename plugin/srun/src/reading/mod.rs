@@ -93,8 +93,8 @@ pub struct Asked {
     pub release: Release,
     /// Tasks, where they are asked for or follow from other options.
     pub ntasks: Option<u32>,
-    /// Whether they follow from the three numbers of a node.
-    pub tasks_from_node: bool,
+    /// Whether `-n` says so.
+    pub ntasks_given: bool,
     /// `-N`.
     pub nodes: Option<NodeRange>,
     /// `-w`.
@@ -144,10 +144,20 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// How many tasks srun starts.
+    /// How many tasks srun starts, where that does not follow from the allocation.
     #[must_use]
     pub fn tasks(&self) -> u32 {
         self.ntasks.unwrap_or(self.default_tasks)
+    }
+
+    /// Whether the number of tasks follows from what slurmctld gives: one for each `-c` CPUs, or one
+    /// for each node of a range. Source: `_set_ntasks`.
+    #[must_use]
+    pub fn tasks_follow_allocation(&self) -> bool {
+        let range = self
+            .nodes
+            .is_some_and(|nodes| nodes.most != Some(nodes.least));
+        self.ntasks.is_none() && (self.cpus_per_task.is_some() || range)
     }
 
     /// `--ntasks-per-core`, where it is a limit.

@@ -14,8 +14,6 @@ pub(super) struct Tasks {
     pub ntasks: Option<u32>,
     /// Otherwise.
     pub otherwise: u32,
-    /// It follows from sockets × cores × threads.
-    pub from_node: bool,
     /// `--ntasks-per-node`, where it still holds.
     pub per_node: Option<u32>,
 }
@@ -47,7 +45,6 @@ pub(super) fn of(state: &State) -> Result<Tasks, Refused> {
     Ok(Tasks {
         ntasks: tasks.map(in_bits),
         otherwise: in_bits(count.otherwise),
-        from_node: count.from_node,
         per_node: count.per_node,
     })
 }
@@ -74,7 +71,6 @@ struct Count {
     nodes: (i64, i64),
     nodes_set: bool,
     per_node: Option<u32>,
-    from_node: bool,
 }
 
 impl Count {
@@ -89,7 +85,6 @@ impl Count {
             nodes: (range.least.into(), range.most.unwrap_or(0).into()),
             nodes_set: state.nodes.is_some(),
             per_node: state.ntasks_per_node,
-            from_node: false,
         }
     }
 
@@ -118,7 +113,6 @@ impl Count {
                 let node = [sockets, cores, threads].map(i64::from);
                 let tasks = node.into_iter().fold(least, i64::saturating_mul);
                 self.ntasks = Some(tasks);
-                self.from_node = true;
             }
         } else if let Some(tasks) = self.ntasks.filter(|_| self.nodes_set) {
             self.fit(tasks, state.release);

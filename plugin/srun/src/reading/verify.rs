@@ -59,7 +59,7 @@ fn asked(state: State, tasks: tasks::Tasks) -> Asked {
         release: state.release,
         ntasks: tasks.ntasks,
         default_tasks: tasks.otherwise,
-        tasks_from_node: tasks.from_node,
+        ntasks_given: state.ntasks.is_some(),
         nodes: state.nodes,
         nodelist: state.nodelist,
         cpus_per_task: state.cpus_per_task,
