@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use berth_discover::{Source, discover};
 use berth_placement::*;
+use berth_srun::{Release, spelling};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 
@@ -60,7 +61,19 @@ fn distributions() -> impl Strategy<Value = Distribution> {
         "cyclic:fcyclic:block",
         "plane=2",
     ];
-    proptest::sample::select(texts.map(|text| text.parse().unwrap()).to_vec())
+    proptest::sample::select(
+        texts
+            .map(|text| spelling::distribution(text).unwrap())
+            .to_vec(),
+    )
+}
+
+/// In srun's words; an empty text asks for nothing.
+fn bound(text: &str) -> CpuBind {
+    match text {
+        "" => CpuBind::default(),
+        text => spelling::cpu_bind(text, Release::NEWEST).unwrap(),
+    }
 }
 
 fn binds() -> impl Strategy<Value = CpuBind> {
@@ -73,7 +86,7 @@ fn binds() -> impl Strategy<Value = CpuBind> {
         "one_thread",
         "cores,one_thread",
     ];
-    proptest::sample::select(texts.map(|text| text.parse().unwrap()).to_vec())
+    proptest::sample::select(texts.map(bound).to_vec())
 }
 
 prop_compose! {
@@ -157,7 +170,7 @@ fn cpus_that_slurmds_map_does_not_name_are_the_steps_all_the_same() {
 #[test]
 fn width_as_asked_or_said() {
     on_every_machine(&requests(), |(mut ask, owned), machine, kind| {
-        ask.cpu_bind = "threads".parse().unwrap();
+        ask.cpu_bind = bound("threads");
         ask.rules.fixes = Fixes::ALL;
         ask.overcommit = false;
         let (ask, _) = on_a_part(ask, &owned, machine);
@@ -203,11 +216,11 @@ fn block_fills_and_cyclic_goes_round() {
         let tasks = tasks.min(machine.cpus().count() as u32);
         let socket_of =
             |task: &TaskPlan| cpus.iter().position(|socket| task.cpus.is_subset(socket));
-        let of = |distribution: &str| -> Vec<usize> {
+        let of = |order: &str| -> Vec<usize> {
             let ask = Request {
                 tasks,
-                cpu_bind: "threads".parse().unwrap(),
-                distribution: distribution.parse().unwrap(),
+                cpu_bind: bound("threads"),
+                distribution: spelling::distribution(order).unwrap(),
                 ..Request::default()
             };
             let plan = plan(&ask, &host).unwrap();
@@ -238,7 +251,7 @@ fn no_core_twice_while_there_is_room() {
     let asked = (1u32..200, distributions());
     on_every_machine(&asked, |(tasks, distribution), machine, kind| {
         let tasks = tasks.min(machine.core_count() as u32);
-        let cpu_bind = "cores".parse().unwrap();
+        let cpu_bind = bound("cores");
         let ask = Request {
             tasks,
             cpu_bind,

@@ -2,6 +2,8 @@
 //! from the Grid Engine specification, or seen from Debian's task/affinity 22.05.8.
 
 use berth_placement::*;
+use berth_srun::Release;
+use berth_srun::spelling::{cpu_bind, distribution};
 
 /// A regular machine from `"2x4x2"`, optionally with a numbering behind a blank.
 fn host(text: &str) -> Host {
@@ -20,8 +22,8 @@ fn ask(text: &str) -> Request {
         match key {
             "n" => ask.tasks = number(),
             "c" => ask.cpus_per_task = number(),
-            "bind" => ask.cpu_bind = value.parse().unwrap(),
-            "dist" => ask.distribution = value.parse().unwrap(),
+            "bind" => ask.cpu_bind = cpu_bind(value, Release::V22_05).unwrap(),
+            "dist" => ask.distribution = distribution(value).unwrap(),
             "tpc" => ask.threads_per_core = Some(number()),
             "ntpc" => ask.ntasks_per_core = Some(number()),
             "ntps" => ask.ntasks_per_socket = Some(number()),

@@ -3,6 +3,8 @@
 mod common;
 
 use berth_placement::*;
+use berth_srun::Release;
+use berth_srun::spelling::{cpu_bind, distribution};
 use proptest::prelude::*;
 
 fn numberings() -> impl Strategy<Value = Numbering> {
@@ -41,7 +43,7 @@ fn distributions() -> impl Strategy<Value = Distribution> {
         "plane=2",
         "arbitrary",
     ];
-    proptest::sample::select(texts.map(|text| text.parse().unwrap()).to_vec())
+    proptest::sample::select(texts.map(|text| distribution(text).unwrap()).to_vec())
 }
 
 prop_compose! {
@@ -150,7 +152,7 @@ proptest! {
         prop_assume!(tasks * needed <= cores);
         let ask = Request {
             tasks, cpus_per_task, distribution,
-            cpu_bind: "cores".parse().unwrap(),
+            cpu_bind: cpu_bind("cores", Release::NEWEST).unwrap(),
             ..Request::default()
         };
         let plan = plan(&ask, &Host::of(machine, SocketKind::Package)).unwrap();
@@ -216,7 +218,7 @@ proptest! {
             prop_assert_eq!(&plan.rule, &Rule::BindingFailed);
             return Ok(());
         };
-        let whole = Request { binding: None, cpu_bind: "none".parse().unwrap(), tasks: 1, ..ask.clone() };
+        let whole = Request { binding: None, cpu_bind: cpu_bind("none", Release::NEWEST).unwrap(), tasks: 1, ..ask.clone() };
         let all = plan_batch(&whole, &host).unwrap().tasks.remove(0).cpus;
         let apart = scope == "task:" && kind < 4;
         prop_assert_eq!(chosen.0.len(), if apart { tasks as usize } else { 1 });
@@ -240,8 +242,8 @@ proptest! {
                 prop_assert_eq!(binding, again);
             }
             let _ = text.parse::<Binding>().map_err(|why| why.to_string());
-            let _ = text.parse::<CpuBind>().map_err(|why| why.to_string());
-            let _ = text.parse::<Distribution>();
+            let _ = cpu_bind(&text, Release::NEWEST).map_err(|why| why.to_string());
+            let _ = distribution(&text);
             let _ = CpuSet::from_list(&text);
             let _ = CpuSet::from_hex(&text);
         }

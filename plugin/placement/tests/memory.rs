@@ -5,6 +5,7 @@ mod common;
 use std::sync::Arc;
 
 use berth_placement::*;
+use berth_srun::{Release, spelling};
 use proptest::prelude::*;
 
 /// Two packages of two NUMA nodes with two cores each; node 4 is memory alone, and
@@ -39,9 +40,9 @@ fn machine() -> Machine {
 fn ask(tasks: u32, cpu_bind: &str, mem_bind: &str) -> Request {
     Request {
         tasks,
-        cpu_bind: cpu_bind.parse().unwrap(),
-        distribution: "block:block".parse().unwrap(),
-        mem_bind: mem_bind.parse().unwrap(),
+        cpu_bind: spelling::cpu_bind(cpu_bind, Release::NEWEST).unwrap(),
+        distribution: spelling::distribution("block:block").unwrap(),
+        mem_bind: spelling::mem_bind(mem_bind, Release::V22_05).unwrap(),
         ..Request::default()
     }
 }

@@ -8,6 +8,8 @@ use std::str::FromStr;
 
 use berth_placement::sets::limits::HANDOVER_BYTES;
 use berth_placement::{Chosen, CoreSpec, CpuSet, MemBind};
+use berth_srun::Release;
+use berth_srun::spelling::mem_bind;
 
 /// Its first word; another form has another number.
 pub(crate) const VERSION: &str = "1";
@@ -146,7 +148,11 @@ impl FromStr for Handover {
             rule: text("rule"),
             note: text("note"),
             chosen: parsed(read("chosen"))?,
-            memory: parsed(read("memory"))?,
+            memory: match value("memory") {
+                // Our own text, in words that srun of every line has.
+                Some(bind) => Some(mem_bind(&bind, Release::NEWEST).map_err(|_| wrong("memory"))?),
+                None => None,
+            },
             settle: match value("binding") {
                 None => None,
                 Some(binding) => Some(Settle {
@@ -214,7 +220,7 @@ mod tests {
             rule: "binding:linear:2".into(),
             note: "100 % of\nit; \u{e9}=x %zz %".into(),
             chosen: Some("0,0=0,4:0,1=1,5;1,0=2,6".parse().unwrap()),
-            memory: Some("prefer,map_mem:1,0".parse().unwrap()),
+            memory: Some(mem_bind("prefer,map_mem:1,0", Release::NEWEST).unwrap()),
             settle: Some(Settle {
                 binding: "env linear:2".into(),
                 tasks: 3,

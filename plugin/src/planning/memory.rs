@@ -5,6 +5,8 @@
 use berth_host::mempolicy;
 use berth_placement::sets::limits::LIST_BYTES;
 use berth_placement::{MemBind, MemPolicy, Plan};
+use berth_srun::Release;
+use berth_srun::spelling;
 use slurm_sys::{LaunchRequest, Layout};
 
 /// Each task's node mask, by local id; the text that is also the message's.
@@ -89,7 +91,8 @@ fn inherited(launch: &LaunchRequest<'_>, bind: &MemBind) -> Option<MemPolicy> {
         return None;
     }
     let asked = launch.env_get(ENV_ASKED, LIST_BYTES)?;
-    asked.parse::<MemBind>().ok()?.policy
+    // Our own text, in words that every line's srun has.
+    spelling::mem_bind(&asked, Release::NEWEST).ok()?.policy
 }
 
 fn has_list(bits: u32, layout: &Layout) -> bool {

@@ -147,6 +147,10 @@ fn site(ask: &Request) -> Vec<String> {
     if let Some(level) = ask.rules.autobind {
         words.push(format!("--autobind={level}"));
     }
+    if matches!(ask.cpu_bind.mode, Some(berth_placement::Mode::Rank)) {
+        // The last line whose srun has it.
+        words.push("--slurm=24.05".into());
+    }
     if ask.rules.block_by_default {
         words.push("--block-by-default".into());
     }
@@ -168,25 +172,30 @@ fn cpu_bind(bind: &CpuBind) -> Option<String> {
     (!words.is_empty()).then(|| words.join(","))
 }
 
+/// An `-m` that srun takes, with the same order on this host. Only a client other than srun sends
+/// what has none: a list or nothing with a second level, which slurmd takes for cyclic, and a third
+/// level without a second.
 fn distribution(asked: Distribution) -> String {
     let hosts = match asked.hosts {
-        AcrossHosts::Block => "block",
-        AcrossHosts::Cyclic => "cyclic",
-        AcrossHosts::Arbitrary => "arbitrary",
         // The host's own order is the same for every size.
         AcrossHosts::Plane if asked.sockets.is_none() => return "plane=1".into(),
-        AcrossHosts::Plane | AcrossHosts::Unknown => "*",
+        AcrossHosts::Cyclic => "cyclic",
+        _ => "block",
     };
-    let order = |order: Option<Order>| match order {
-        None => "*",
-        Some(Order::Block) => "block",
-        Some(Order::Cyclic) => "cyclic",
-        Some(Order::Fcyclic) => "fcyclic",
-    };
-    format!("{hosts}:{}:{}", order(asked.sockets), order(asked.cores))
+    let has_levels = matches!(asked.hosts, AcrossHosts::Block | AcrossHosts::Cyclic);
+    let sockets = asked.sockets.map(|order| match has_levels {
+        true => order,
+        false => Order::Cyclic,
+    });
+    match (sockets, asked.cores) {
+        (None, _) => hosts.into(),
+        (Some(sockets), None) => format!("{hosts}:{sockets}"),
+        (Some(sockets), Some(cores)) => format!("{hosts}:{sockets}:{cores}"),
+    }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test says so")]
 mod tests {
     use super::*;
     use berth_placement::CoreIdx;
@@ -224,20 +233,43 @@ mod tests {
 
     #[test]
     fn every_distribution_is_read_back() {
-        for text in [
-            "cyclic",
-            "block:*:fcyclic",
-            "plane=1",
-            "*:fcyclic:cyclic",
-            "arbitrary:block",
-        ] {
-            let asked: Result<Distribution, _> = text.parse();
-            assert!(asked.is_ok(), "{text}");
-            assert_eq!(
-                asked.clone().and_then(|asked| distribution(asked).parse()),
-                asked
-            );
+        let hosts = [
+            AcrossHosts::Block,
+            AcrossHosts::Cyclic,
+            AcrossHosts::Arbitrary,
+            AcrossHosts::Plane,
+            AcrossHosts::Unknown,
+        ];
+        let orders = [
+            None,
+            Some(Order::Block),
+            Some(Order::Cyclic),
+            Some(Order::Fcyclic),
+        ];
+        for (hosts, sockets) in hosts
+            .iter()
+            .flat_map(|one| orders.map(|order| (*one, order)))
+        {
+            let asked = Distribution {
+                hosts,
+                sockets,
+                ..Distribution::default()
+            };
+            let text = distribution(asked);
+            let again = berth_srun::spelling::distribution(&text).unwrap();
+            for by_default in [false, true] {
+                assert_eq!(
+                    again.order(by_default),
+                    asked.order(by_default),
+                    "{text} {asked}"
+                );
+            }
         }
+        let third = berth_srun::spelling::distribution("block:*:fcyclic").unwrap();
+        assert_eq!(
+            berth_srun::spelling::distribution(&distribution(third)),
+            Ok(third)
+        );
     }
 
     #[test]

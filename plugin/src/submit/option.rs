@@ -11,6 +11,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use berth_placement::Binding;
 use berth_placement::request::grid_engine::MAX_LENGTH;
 use berth_placement::sets::limits::SCRIPT_HEAD;
+use berth_srun::Release;
+use berth_srun::options::Command;
 use slurm_spank::spank_sys;
 use slurm_sys::SlurmConf;
 use slurm_sys::views::SpankOption;
@@ -138,8 +140,15 @@ fn command_line() -> (String, Words) {
     let command = own.next().unwrap_or_default();
     let command = command.rsplit('/').next().unwrap_or_default().to_string();
     let own: Vec<_> = own.collect();
-    let words = Words::read(&command, own.iter().map(String::as_str));
+    let words = Words::read(&command, own.iter().map(String::as_str), release());
     (command, words)
+}
+
+/// The line of the Slurm that runs; of one without a table the newest rules are the best guess.
+fn release() -> Release {
+    let slurm = standing::unjudged();
+    let line = slurm.and_then(|slurm| slurm.layout.line.to_string().parse().ok());
+    line.unwrap_or(Release::NEWEST)
 }
 
 /// The command's own words, and whether jobs are given cores, not whole sockets or nodes.
@@ -150,10 +159,8 @@ fn own_words() -> (Words, bool) {
     let conf = slurm.and_then(|slurm| unsafe { SlurmConf::current(slurm.layout, slurm.symbols) });
     let by = u32::from(conf.map_or(0, |conf| conf.select_type_param()));
     // scrontab has its options elsewhere.
-    let known = ["srun", "sbatch", "salloc"]
-        .iter()
-        .any(|known| command.starts_with(known));
-    let by_core = known && by & (CR_CPU | CR_CORE) != 0 && by & CR_SOCKET == 0;
+    let by_core =
+        Command::named(&command).is_some() && by & (CR_CPU | CR_CORE) != 0 && by & CR_SOCKET == 0;
     if !command.starts_with("sbatch") || words.has("wrap") {
         return (words, by_core);
     }

@@ -1,6 +1,6 @@
 //! Our reading of a line, in the words of the comparison.
 
-use berth_placement::{AcrossHosts, CoreSpec, Distribution, Level, MemPolicy, Mode};
+use berth_placement::{CoreSpec, Distribution, Level, MemPolicy, Mode};
 use berth_srun::options::{Command, variables};
 use berth_srun::reading::{Asked, Setting, read as asked};
 use berth_srun::{Release, line};
@@ -64,11 +64,7 @@ fn told(asked: &Asked) -> Told {
 }
 
 fn distribution(asked: &Distribution) -> String {
-    let text = asked.to_string().to_ascii_lowercase();
-    match asked.hosts {
-        AcrossHosts::Unknown => text.trim_start_matches("*,").into(),
-        _ => text,
-    }
+    asked.to_string().to_ascii_lowercase()
 }
 
 /// As `slurm_sprint_cpu_bind_type` has it.

@@ -22,10 +22,12 @@ pub enum Command {
 }
 
 impl Command {
-    /// The command that a program's name stands for, with or without a folder.
+    /// The command that a program's name stands for: in any folder, and with an ending, as sites
+    /// give it to the original behind a wrapper.
     #[must_use]
     pub fn named(program: &str) -> Option<Self> {
-        match program.rsplit('/').next()? {
+        let name = program.rsplit('/').next()?;
+        match name.split(['.', '-', '_']).next()? {
             "srun" => Some(Self::Srun),
             "sbatch" => Some(Self::Sbatch),
             "salloc" => Some(Self::Salloc),
@@ -224,6 +226,19 @@ mod tests {
             (Srun, Release::V22_05, "exclusive", Some(Attached)),
         ] {
             assert_eq!(takes(command, release, name), expected, "{name} {release}");
+        }
+    }
+
+    #[test]
+    fn names_of_programs() {
+        for (name, command) in [
+            ("srun", Some(Command::Srun)),
+            ("/usr/bin/sbatch", Some(Command::Sbatch)),
+            ("srun.orig", Some(Command::Srun)),
+            ("scrontab", None),
+            ("", None),
+        ] {
+            assert_eq!(Command::named(name), command, "{name}");
         }
     }
 
