@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use berth_srun::Release;
-use berth_tests::srun_lines::{Compared, cases, cluster, compare, release};
+use berth_tests::srun_lines::{Compared, cases, cluster, compare, release, table_differences};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/srun-lines.txt");
 const RANDOM: usize = 100;
@@ -27,6 +27,15 @@ fn srun_and_we_read_the_same() {
     let shown = wrong.join("\n");
     assert!(wrong.is_empty(), "srun {line}, seed {SEED}:\n{shown}");
 
+    let wrong = table_differences(&cluster, line);
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    // The table of another line differs in some of its options.
+    let other = match line {
+        Release::V22_05 => Release::NEWEST,
+        _ => Release::V22_05,
+    };
+    assert!(table_differences(&cluster, other).len() > 5);
+
     // Lines that nothing understands would agree as well.
     let told = |fact| {
         let told = |one: &&Compared| {
@@ -40,10 +49,6 @@ fn srun_and_we_read_the_same() {
     assert!(told("cpu-bind") >= 200 && told("distribution") >= 200 && refused >= 100);
 
     // The rules of another line are noticed, so a wrong rule would be.
-    let other = match line {
-        Release::V22_05 => Release::NEWEST,
-        _ => Release::V22_05,
-    };
     let telling = ["--ntasks-per-core=2", "--exclusive=topo", "-N 1,2"];
     let some: Vec<_> = all
         .into_iter()

@@ -73,7 +73,7 @@ fn each_policys_nodes() {
         (2, "map_cpu:7,2", "local", "3 1"),
         (1, "mask_cpu:0x81", "local", "0,3"),
         (3, "cores", "map_mem:4,0", "4 0 4"),
-        (2, "cores", "map_mem:0x6", "6 6"),
+        (2, "cores", "map_mem:6", "6 6"),
         (3, "cores", "mask_mem:0x3,50", "0-1 4,6 0-1"),
         // An entry that no task takes is not looked at.
         (1, "cores", "map_mem:0,5", "0"),

@@ -1,11 +1,11 @@
 //! `berth-srun-lines FILE [--random N] [--seed S] [--show]`: the real srun's reading of every line of a
-//! file, and of N random ones, beside ours. Ends with 1 if one differs without a reason in the file.
+//! file, and of N random ones, beside ours; and the table of options beside getopt's. Ends with 1 if one differs without a reason in the file.
 //! Meant for this machine (root, Slurm installed) and for those of `ci/vm`.
 
 use std::process::ExitCode;
 use std::time::Instant;
 
-use berth_tests::srun_lines::{cases, cluster, compare, release};
+use berth_tests::srun_lines::{cases, cluster, compare, release, table_differences};
 
 fn main() -> ExitCode {
     let (mut file, mut more, mut seed, mut show) = (None, 0, 1, false);
@@ -50,6 +50,11 @@ fn main() -> ExitCode {
             Err(_) => refused += 1,
         }
     }
+    let table = table_differences(&cluster, line);
+    for difference in &table {
+        println!("DIFFERS {difference}");
+    }
+    wrong += table.len();
     let count = compared.len();
     println!(
         "{line}: {count} lines (seed {seed}): {told} ran, {refused} refused by srun, {} by slurmctld; \

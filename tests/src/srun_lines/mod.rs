@@ -4,6 +4,7 @@
 mod file;
 mod ours;
 mod random;
+mod table;
 mod theirs;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use berth_srun::Release;
 use crate::{Cluster, Done};
 
 pub use file::Case;
+pub use table::table_differences;
 
 /// What a line was understood to ask for, by the name of a fact; empty if it was refused.
 pub type Told = BTreeMap<&'static str, String>;

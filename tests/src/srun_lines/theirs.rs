@@ -13,8 +13,12 @@ use crate::{Cluster, Done};
 /// Lines at once: slurmctld logs one request at a time nearly always, and a mixed log is noticed.
 const AT_ONCE: usize = 3;
 
+/// Runs so far: each has names of its own in slurmctld's log.
+static RUNS: AtomicUsize = AtomicUsize::new(0);
+
 /// Runs every line.
 pub(super) fn run(cluster: &Cluster, cases: &[Case]) -> Vec<Said> {
+    let run = RUNS.fetch_add(1, Ordering::Relaxed);
     let next = AtomicUsize::new(0);
     let said = Mutex::new(BTreeMap::new());
     std::thread::scope(|scope| {
@@ -25,7 +29,7 @@ pub(super) fn run(cluster: &Cluster, cases: &[Case]) -> Vec<Said> {
                     let Some(case) = cases.get(at) else {
                         return;
                     };
-                    let one = one(cluster, case, format!("line{at}."));
+                    let one = one(cluster, case, format!("run{run}line{at}."));
                     said.lock()
                         .expect("no thread panics with it")
                         .insert(at, one);
