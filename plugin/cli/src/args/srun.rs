@@ -246,10 +246,7 @@ fn one_number(asked: &Asked) -> Result<(), Error> {
         None if range.least == 0 => count(),
         _ => "it leaves the number of nodes to slurmctld; a plan needs one: say which".into(),
     };
-    Err(Error::raw(
-        ErrorKind::ValueValidation,
-        format!("-N: {why}{END}"),
-    ))
+    Err(said(ErrorKind::ValueValidation, format!("-N: {why}")))
 }
 
 /// The options in the order in which they were typed: srun reads them so.
@@ -280,8 +277,6 @@ fn typed(matches: &ArgMatches) -> Vec<(usize, &'static Row, Option<&str>)> {
 
 /// slurmctld's own limit.
 const MOST_NODES: u32 = 65533;
-/// What clap says at the end.
-const END: &str = "\n\nFor more information, try '--help'.\n";
 /// Longer values are cut where they are repeated.
 const MOST_SHOWN: usize = 80;
 
@@ -295,12 +290,18 @@ fn usage(why: &Refused) -> Error {
             }
             let value_name = shown(name).map_or("VALUE", |shown| shown.1);
             let text = format!(
-                "invalid value '{}' for '--{name} <{value_name}>': {}{END}",
+                "invalid value '{}' for '--{name} <{value_name}>': {}",
                 say::one_line(&cut),
                 why.why()
             );
-            Error::raw(ErrorKind::ValueValidation, text)
+            said(ErrorKind::ValueValidation, text)
         }
-        None => Error::raw(ErrorKind::ArgumentConflict, format!("{why}{END}")),
+        None => said(ErrorKind::ArgumentConflict, why.to_string()),
     }
+}
+
+/// An error as clap shows its own, with the usage of this subcommand.
+fn said(kind: ErrorKind, text: String) -> Error {
+    let mut command = Command::new("berth plan").override_usage("berth plan [OPTIONS]");
+    Error::raw(kind, text).format(&mut command)
 }

@@ -64,7 +64,7 @@ fn hint_dropped(case: &Case<'_>) -> Option<Finding> {
         case.command,
         "hint",
         format!("--hint={hint} beside --{other}"),
-        "srun drops the hint without a word beside that option; newer releases refuse the two",
+        "srun drops the hint without a word beside that option",
         instead,
     ))
 }
