@@ -52,7 +52,7 @@ fn what_shapes_a_binding() {
         ("-n 2 --ntasks-per-core=2 -m *:block", "0 1"),
         (
             "-n 2 --ntasks-per-core=2 -m *:block --slurm=22.05",
-            "0-1 0-1",
+            "0-1 2-3",
         ),
         ("-B 1:2:1", "0 8"),
         ("-B 2: -n2", "0-1 8-9"),

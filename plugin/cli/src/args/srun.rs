@@ -2,12 +2,12 @@
 //! makes of the values. Options that say nothing about CPUs are taken and passed over.
 
 use std::ops::Deref;
+use std::sync::OnceLock;
 
 use berth_srun::options::{Command as Program, Found, Row, Takes, long, of};
 use berth_srun::reading::{Refused, Setting, read};
 use berth_srun::{Asked, Release, line::Trouble};
 use clap::error::ErrorKind;
-use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 
 use crate::say;
@@ -160,12 +160,15 @@ fn shown(name: &str) -> Option<&'static Shown> {
 }
 
 /// The rows that `berth plan` takes, those that are shown first and in their order.
-fn rows() -> Vec<&'static Row> {
-    let all = of(Program::Srun, None).filter(|row| !NOT_OURS.contains(&row.name()));
-    let place = |row: &&Row| SHOWN.iter().position(|shown| shown.0 == row.typed());
-    let mut rows: Vec<_> = all.collect();
-    rows.sort_by_key(|row| place(row).unwrap_or(usize::MAX));
-    rows
+fn rows() -> &'static [&'static Row] {
+    static ROWS: OnceLock<Vec<&Row>> = OnceLock::new();
+    ROWS.get_or_init(|| {
+        let all = of(Program::Srun, None).filter(|row| !NOT_OURS.contains(&row.name()));
+        let place = |row: &&Row| SHOWN.iter().position(|shown| shown.0 == row.typed());
+        let mut rows: Vec<_> = all.collect();
+        rows.sort_by_key(|row| place(row).unwrap_or(usize::MAX));
+        rows
+    })
 }
 
 fn argument(row: &'static Row) -> Arg {
@@ -185,7 +188,11 @@ fn argument(row: &'static Row) -> Arg {
         None => arg = arg.hide(true),
     }
     match row.takes() {
-        Takes::Nothing => arg.action(ArgAction::SetTrue),
+        // Not a flag of clap's, which would have a value in every parse.
+        Takes::Nothing => arg
+            .action(ArgAction::Append)
+            .num_args(0)
+            .default_missing_value(""),
         // Any word, as getopt takes it.
         Takes::Value => arg.action(ArgAction::Append).allow_hyphen_values(true),
         Takes::Attached => arg
@@ -198,7 +205,7 @@ fn argument(row: &'static Row) -> Arg {
 
 impl Args for SrunOptions {
     fn augment_args(command: Command) -> Command {
-        command.args(rows().into_iter().map(argument))
+        command.args(rows().iter().map(|row| argument(row)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -252,24 +259,16 @@ fn one_number(asked: &Asked) -> Result<(), Error> {
 /// The options in the order in which they were typed: srun reads them so.
 fn typed(matches: &ArgMatches) -> Vec<(usize, &'static Row, Option<&str>)> {
     let mut all = Vec::new();
-    for row in rows() {
-        let name = row.typed();
-        if matches.try_contains_id(name).is_err()
-            || matches.value_source(name) != Some(ValueSource::CommandLine)
-        {
+    for id in matches.ids() {
+        let Some(row) = rows().iter().find(|row| row.typed() == id.as_str()) else {
             continue;
+        };
+        let places = matches.indices_of(row.typed()).into_iter().flatten();
+        let values = matches.get_many::<String>(row.typed());
+        for (at, value) in places.zip(values.into_iter().flatten()) {
+            let value = Some(value.as_str()).filter(|_| row.takes() != Takes::Nothing);
+            all.push((at, *row, value));
         }
-        let places = matches.indices_of(name).into_iter().flatten();
-        if row.takes() == Takes::Nothing {
-            all.extend(places.map(|at| (at, row, None)));
-            continue;
-        }
-        let values = matches.get_many::<String>(name).into_iter().flatten();
-        all.extend(
-            places
-                .zip(values)
-                .map(|(at, value)| (at, row, Some(value.as_str()))),
-        );
     }
     all.sort_by_key(|(at, ..)| *at);
     all

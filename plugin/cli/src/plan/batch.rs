@@ -30,7 +30,9 @@ pub(crate) fn run(args: &PlanArgs, path: &PathBuf) -> Result<ExitCode, Failure> 
             File::open(path).map_err(|why| format!("--batch {}: {why}", path.display()))?,
         )),
     };
-    let command = PlanArgs::augment_args(Command::new("berth plan").no_binary_name(true));
+    // Built once: its options are many, and lines too.
+    let mut command = PlanArgs::augment_args(Command::new("berth plan").no_binary_name(true));
+    command.build();
     let defaults = default_words();
     let mut machines = Machines::new();
     let mut output = BufWriter::new(io::stdout().lock());
@@ -40,7 +42,7 @@ pub(crate) fn run(args: &PlanArgs, path: &PathBuf) -> Result<ExitCode, Failure> 
         if text.is_empty() || text.starts_with('#') {
             continue;
         }
-        let answer = one(&command, &defaults, text, args, &mut machines)
+        let answer = one(&mut command, &defaults, text, args, &mut machines)
             .unwrap_or_else(|why| format!("error: {}", one_line(&why.to_string())));
         writeln!(output, "{answer}")?;
     }
@@ -63,7 +65,7 @@ fn default_words() -> Vec<String> {
 }
 
 fn one(
-    command: &Command,
+    command: &mut Command,
     defaults: &[String],
     text: &str,
     outer: &PlanArgs,
@@ -72,8 +74,7 @@ fn one(
     let words = shlex::split(text).ok_or("a quote is not closed on this line; close it")?;
     let words = words.strip_prefix(&["srun".to_string()]).unwrap_or(&words);
     let matches = command
-        .clone()
-        .try_get_matches_from(defaults.iter().chain(words))
+        .try_get_matches_from_mut(defaults.iter().chain(words))
         .map_err(|why| first_line(&why.to_string()))?;
     let args = PlanArgs::from_arg_matches(&matches).map_err(|why| first_line(&why.to_string()))?;
     let key = (

@@ -134,19 +134,27 @@ impl Row {
 /// The options of a command in a release line; without one the newest form of every option that
 /// any line has.
 pub fn of(command: Command, release: Option<Release>) -> impl Iterator<Item = &'static Row> {
+    let has = move |row: &Row| row.commands & command.bit() != 0;
     let rows = table::ROWS;
-    let newer = move |row: &Row| {
-        let same = |other: &&Row| {
-            other.name == row.name && other.commands & command.bit() != 0 && other.since > row.since
-        };
-        rows.iter().any(|other| same(&other))
+    // Forms of one option stand beside each other.
+    let newest = move |at: usize, row: &Row| {
+        let (before, after) = rows.split_at(at);
+        let same = |other: &&Row| other.name == row.name;
+        let others = before.iter().rev().take_while(same);
+        let others = others.chain(after.iter().take_while(same));
+        let mut others = others;
+        !others.any(|other| has(other) && other.since > row.since)
     };
     rows.iter()
-        .filter(move |row| row.commands & command.bit() != 0)
-        .filter(move |row| match release {
-            Some(release) => row.since <= release && release <= row.until,
-            None => !newer(row),
+        .enumerate()
+        .filter(move |(at, row)| {
+            has(row)
+                && match release {
+                    Some(release) => row.since <= release && release <= row.until,
+                    None => newest(*at, row),
+                }
         })
+        .map(|(_, row)| row)
 }
 
 /// What a long name stands for.
