@@ -1,11 +1,11 @@
 //! `berth-srun-lines FILE [--random N] [--seed S] [--show]`: the real srun's reading of every line of a
-//! file, and of N random ones, beside ours; and the table of options beside getopt's. Ends with 1 if one differs without a reason in the file.
-//! Meant for this machine (root, Slurm installed) and for those of `ci/vm`.
+//! file, and of N random ones, beside ours; and the table of options beside getopt's. Ends with 1 if one
+//! differs without a reason in the file. Meant for this machine (root, Slurm installed) and for those of `ci/vm`.
 
 use std::process::ExitCode;
 use std::time::Instant;
 
-use berth_tests::srun_lines::{cases, cluster, compare, release, table_differences};
+use berth_tests::srun_lines::{Compared, cases, cluster, compare, release, table_differences};
 
 fn main() -> ExitCode {
     let (mut file, mut more, mut seed, mut show) = (None, 0, 1, false);
@@ -28,33 +28,19 @@ fn main() -> ExitCode {
     let cluster = cluster();
     let line = release(&cluster);
     let compared = compare(&cluster, cases, line);
-    let (mut wrong, mut told, mut refused) = (0, 0, 0);
-    for one in &compared {
-        match (&one.theirs, one.difference(), &one.case.differs) {
-            (_, Some(difference), None) => {
-                wrong += 1;
-                println!("DIFFERS srun {}\n        {difference}", one.case.text);
-            }
-            (_, None, Some(why)) if show => {
-                println!("no difference: srun {} # {why}", one.case.text)
-            }
-            _ if show => println!(
-                "srun {}\n        {:?}\n        {:?}",
-                one.case.text, one.theirs, one.ours
-            ),
-            _ => {}
-        }
-        match &one.theirs {
-            Ok(facts) if facts.contains_key("cpu-bind") => told += 1,
-            Ok(_) => {}
-            Err(_) => refused += 1,
-        }
-    }
+    let differ = compared.iter().filter(|one| shown(one, show)).count();
+    let refused = compared.iter().filter(|one| one.theirs.is_err()).count();
+    let ran = |one: &&Compared| {
+        one.theirs
+            .as_ref()
+            .is_ok_and(|facts| facts.contains_key("cpu-bind"))
+    };
+    let told = compared.iter().filter(ran).count();
     let table = table_differences(&cluster, line);
     for difference in &table {
         println!("DIFFERS {difference}");
     }
-    wrong += table.len();
+    let wrong = differ + table.len();
     let count = compared.len();
     println!(
         "{line}: {count} lines (seed {seed}): {told} ran, {refused} refused by srun, {} by slurmctld; \
@@ -63,4 +49,22 @@ fn main() -> ExitCode {
         start.elapsed().as_secs()
     );
     ExitCode::from(u8::from(wrong > 0))
+}
+
+/// Prints what is to be seen of a line; whether it differs without a reason.
+fn shown(one: &Compared, show: bool) -> bool {
+    let text = &one.case.text;
+    match (one.difference(), &one.case.differs) {
+        (Some(difference), None) => {
+            println!("DIFFERS srun {text}\n        {difference}");
+            return true;
+        }
+        (None, Some(why)) if show => println!("no difference: srun {text} # {why}"),
+        _ if show => println!(
+            "srun {text}\n        {:?}\n        {:?}",
+            one.theirs, one.ours
+        ),
+        _ => {}
+    }
+    false
 }

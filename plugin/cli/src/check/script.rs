@@ -153,21 +153,8 @@ fn simple(found: &mut Script, variables: &mut BTreeMap<String, String>, number: 
     let rest = words[1..].to_vec();
     match name {
         "srun" => found.commands.push(command(number, Kind::Srun, rest, &own)),
-        "sbatch" | "salloc" => {
-            let program = match name {
-                "sbatch" => Program::Sbatch,
-                _ => Program::Salloc,
-            };
-            let line = read(&rest, program, None);
-            found.job.extend(line.options());
-            found.is_batch |= name == "sbatch";
-            if let Some(wrapped) = line.value("wrap") {
-                simple(found, &mut own, number, wrapped);
-            } else if name == "salloc" && !line.program.is_empty() {
-                let inner = shlex::try_join(line.program.iter().map(String::as_str));
-                simple(found, &mut own, number, &inner.unwrap_or_default());
-            }
-        }
+        "sbatch" => job(found, &mut own, number, (Program::Sbatch, &rest)),
+        "salloc" => job(found, &mut own, number, (Program::Salloc, &rest)),
         "qsub" | "qrsh" | "qlogin" => found.commands.push(command(number, Kind::Qsub, rest, &own)),
         name if LAUNCHERS.contains(&name) => {
             found
@@ -175,6 +162,24 @@ fn simple(found: &mut Script, variables: &mut BTreeMap<String, String>, number: 
                 .push(command(number, Kind::Mpirun, rest, &own));
         }
         _ => {}
+    }
+}
+
+/// An sbatch or salloc, with the command that it runs.
+fn job(
+    found: &mut Script,
+    variables: &mut BTreeMap<String, String>,
+    number: usize,
+    (program, words): (Program, &[String]),
+) {
+    let line = read(words, program, None);
+    found.job.extend(line.options());
+    found.is_batch |= program == Program::Sbatch;
+    if let Some(wrapped) = line.value("wrap") {
+        simple(found, variables, number, wrapped);
+    } else if program == Program::Salloc && !line.program.is_empty() {
+        let inner = shlex::try_join(line.program.iter().map(String::as_str));
+        simple(found, variables, number, &inner.unwrap_or_default());
     }
 }
 
