@@ -365,6 +365,8 @@ fn options_that_change_no_plan() {
         "-t1:00",
         "--export=NONE",
         "--kill-on-bad-exit=0",
+        "-K0",
+        "-lu",
     ] {
         let done = plan(&format!(
             "--machine pu:2 -n2 --cpu-bind=cores --format masks {more}"

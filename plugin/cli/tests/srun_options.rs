@@ -123,7 +123,8 @@ fn what_is_wrong_is_named() {
         (&["-m", "arbitrary"], 2, "give it with -w"),
         (&["--exclusive=bogus"], 2, "=user, mcs, oversubscribe"),
         (&["--hint=help"], 2, "srun prints its help"),
-        (&["-m", "=block"], 2, "a distribution"),
+        (&["-m=block"], 2, "'=block'"),
+        (&["-n=4"], 2, "'=4'"),
         (
             &["-B", "4:2"],
             1,

@@ -11,7 +11,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub(crate) use plan::{Autobind, BindingFail, CompatArg, Format, PlanArgs};
-pub(crate) use srun::SrunOptions;
+pub(crate) use srun::{SrunOptions, as_getopt};
 
 /// See where Slurm tasks would run, without a cluster, and where they do.
 #[derive(Debug, Parser)]

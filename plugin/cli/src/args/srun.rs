@@ -4,7 +4,7 @@
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use berth_srun::options::{Command as Program, Found, Row, Takes, long, of};
+use berth_srun::options::{Command as Program, Found, Row, Takes, long, of, short};
 use berth_srun::reading::{Refused, Setting, read};
 use berth_srun::{Asked, Release, line::Trouble};
 use clap::error::ErrorKind;
@@ -254,6 +254,24 @@ fn one_number(asked: &Asked) -> Result<(), Error> {
         _ => "it leaves the number of nodes to slurmctld; a plan needs one: say which".into(),
     };
     Err(said(ErrorKind::ValueValidation, format!("-N: {why}")))
+}
+
+/// A word as clap takes it so that it means what getopt makes of it: `-m=block` has the value
+/// `=block`, and `-K0` is an option with a value of its own.
+pub(crate) fn as_getopt(word: &str) -> Vec<String> {
+    let split = || {
+        let mut letters = word.strip_prefix('-')?.chars();
+        let row = short(Program::Srun, None, letters.next()?)?;
+        let rest = Some(letters.as_str()).filter(|rest| !rest.is_empty())?;
+        match row.takes() {
+            Takes::Value if rest.starts_with('=') => {
+                Some(vec![format!("--{}", row.typed()), rest.to_string()])
+            }
+            Takes::Attached => Some(vec![format!("--{}={rest}", row.typed())]),
+            _ => None,
+        }
+    };
+    split().unwrap_or_else(|| vec![word.to_string()])
 }
 
 /// The options in the order in which they were typed: srun reads them so.

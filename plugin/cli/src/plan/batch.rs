@@ -13,7 +13,7 @@ use clap::{Args, Command, FromArgMatches};
 use super::request::{batch_file, host};
 use super::{Answer, Step, answer, masks, notes};
 use crate::Failure;
-use crate::args::{Format, PlanArgs};
+use crate::args::{Format, PlanArgs, as_getopt};
 use crate::progress::counted;
 
 /// Machines already discovered, by what names them: discovery is far slower than planning.
@@ -74,7 +74,12 @@ fn one(
     let words = shlex::split(text).ok_or("a quote is not closed on this line; close it")?;
     let words = words.strip_prefix(&["srun".to_string()]).unwrap_or(&words);
     let matches = command
-        .try_get_matches_from_mut(defaults.iter().chain(words))
+        .try_get_matches_from_mut(
+            defaults
+                .iter()
+                .chain(words)
+                .flat_map(|word| as_getopt(word)),
+        )
         .map_err(|why| first_line(&why.to_string()))?;
     let args = PlanArgs::from_arg_matches(&matches).map_err(|why| first_line(&why.to_string()))?;
     let key = (
