@@ -4,6 +4,7 @@ use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
 use berth_placement::{Binding, CpuSet, Fixes, MemBind, Mode, NodeSet, Numbering};
+use berth_srun::options::Command;
 use berth_srun::{Release, spelling};
 
 use crate::random::Random;
@@ -161,6 +162,27 @@ pub const TARGETS: &[Target] = &[
         parse: distribution,
     },
     Target {
+        name: "srun line",
+        words: &[
+            "-n4 ",
+            "-B 2:2:2 ",
+            "--hint=multithread ",
+            "--cpu-bind=cores ",
+            "--mem-bind=local ",
+            "-m block:*:fcyclic ",
+            "-w n[1-3] ",
+            "-N 2-4 ",
+            "--ntasks-per-core=2 ",
+            "--exclusive ",
+            "-lu ",
+            "--cpu ",
+            "-- ",
+            ": ",
+            "./app ",
+        ],
+        parse: line,
+    },
+    Target {
         name: "binding",
         words: &[
             "linear:2",
@@ -245,6 +267,21 @@ fn distribution(text: &str) -> Verdict {
     judged(spelling::distribution(text), |found| {
         spelling::distribution(&found.to_string()).ok()
     })
+}
+
+/// A line has no text of its own: it is read, or refused in few words, by the rules of every line.
+fn line(text: &str) -> Verdict {
+    let words: Vec<_> = text.split_whitespace().collect();
+    for release in Release::ALL {
+        let found = berth_srun::line::read(&words, Command::Srun, Some(release));
+        if found.own_words > words.len() {
+            return Verdict::Wrong("it has more words than there are".into());
+        }
+        if let Err(why) = berth_srun::reading::read(found.settings(), release) {
+            return Verdict::Refused(why.to_string());
+        }
+    }
+    Verdict::Accepted
 }
 
 fn mode(name: &str, text: &str) -> Verdict {
