@@ -289,14 +289,26 @@ fn node_count(text: &str) -> (i64, &str) {
     }
 }
 
-/// A list of numbers and ranges with steps, as in `2,4` or `8-16:4`: its ends.
+/// The ends of a list of numbers and ranges, as in `2,4-6`, or of one range with steps, as in
+/// `8-16:4`, which is 8 and 12. Source: `bitfmt2int`.
 fn sizes(text: &str) -> Option<NodeRange> {
-    let mut all = Vec::new();
-    for part in text.split([',', '-', ':']) {
-        all.push(part.trim().parse::<u32>().ok()?);
+    let range = |text: &str| {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let ends = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
+        (ends.0 <= ends.1).then_some(ends)
+    };
+    if let Some((ends, step)) = text.split_once(':') {
+        let (first, last) = range(ends)?;
+        let step: u32 = step.parse().ok().filter(|step| *step > 0)?;
+        let steps = last.checked_sub(first)?.checked_sub(1)? / step;
+        return Some(NodeRange {
+            least: first,
+            most: first.checked_add(steps.checked_mul(step)?),
+        });
     }
+    let all: Vec<_> = text.split(',').map(range).collect::<Option<_>>()?;
     Some(NodeRange {
-        least: *all.iter().min()?,
-        most: all.iter().max().copied(),
+        least: all.iter().map(|ends| ends.0).min()?,
+        most: all.iter().map(|ends| ends.1).max(),
     })
 }

@@ -99,6 +99,29 @@ fn tasks_that_follow_from_other_options() {
 }
 
 #[test]
+fn numbers_of_nodes() {
+    let nodes = |text: &str| {
+        let found = asked(&format!("-N {text}"), Release::NEWEST).ok()?.nodes?;
+        Some((found.least, found.most))
+    };
+    for (text, expected) in [
+        ("4", Some((4, Some(4)))),
+        ("2-4", Some((2, Some(4)))),
+        ("-4", Some((1, Some(4)))),
+        ("1k", Some((1024, Some(1024)))),
+        ("2,4-6", Some((2, Some(6)))),
+        ("8-16:4", Some((8, Some(12)))),
+        ("8-16:0", None),
+        ("8:4", None),
+        ("2,x", None),
+        ("4-2", None),
+        ("x", None),
+    ] {
+        assert_eq!(nodes(text), expected, "{text}");
+    }
+}
+
+#[test]
 fn later_options_go_over_earlier_ones() {
     let threads = |text| asked(text, Release::NEWEST).unwrap().threads_per_core;
     assert_eq!(threads("--threads-per-core=1 -B 2:2"), None);
