@@ -1,5 +1,5 @@
 //! What each C type of `layouts.json` is in Rust, and which fields every variant has.
-//! In: the variants. Out: one `Struct` per record with typed fields.
+//! In: the file without the fields that nothing reads. Out: one `Record` per C record.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -18,6 +18,29 @@ pub const RECORDS: [(&str, &str, &str); 11] = [
     ("job_option_info_t", "job_option", "JobOptionFields"),
     ("xcpuset_t", "xcpuset", "XcpusetFields"),
 ];
+
+/// The variants without the fields that `unread` lists: the data has them before any code does.
+pub fn variants(json: &Value) -> Vec<Value> {
+    let mut variants = json["variants"]
+        .as_array()
+        .expect("a list `variants`")
+        .clone();
+    for (record, fields) in json["unread"].as_object().expect("`unread` by record") {
+        for field in fields.as_array().expect("a list of fields") {
+            let field = field.as_str().expect("a field's name");
+            let mut known = false;
+            for variant in &mut variants {
+                let fields = variant["structs"][record].as_object_mut();
+                known |= fields.is_some_and(|fields| fields.remove(field).is_some());
+            }
+            assert!(
+                known,
+                "`unread` lists {record}.{field}, which is in no variant"
+            );
+        }
+    }
+    variants
+}
 
 /// One field over all variants.
 pub struct FieldKind {

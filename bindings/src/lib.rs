@@ -22,12 +22,14 @@ pub mod error;
     missing_docs,
     non_camel_case_types,
     non_snake_case,
-    non_upper_case_globals
+    non_upper_case_globals,
+    reason = "names and comments are those of Slurm's headers"
 )]
 #[allow(
     unsafe_op_in_unsafe_fn,
     clippy::all,
-    clippy::undocumented_unsafe_blocks
+    clippy::undocumented_unsafe_blocks,
+    reason = "bindgen writes this code"
 )]
 pub mod headers {
     //! Slurm's public headers on the build machine; read by tests, used by nothing that runs.
@@ -46,6 +48,9 @@ pub mod runtime;
 pub mod sanity;
 pub mod symbols;
 pub mod views;
+
+/// `SLURM_SUCCESS`, in every release: what a hook gives back unless something failed.
+pub const SUCCESS: std::ffi::c_int = 0;
 
 pub use error::Error;
 pub use identity::Identity;

@@ -22,11 +22,28 @@ const NAME_LIMIT: usize = 255;
 /// More nodes than any step has: guards the memory that the checks look at.
 const NODE_LIMIT: u32 = 1 << 20;
 
-/// A check's text: record, found, expected, consequence.
-fn text(record: &str, found: impl std::fmt::Display, expected: &str) -> String {
-    format!(
-        "{record}: found {found}, expected {expected}; the record is not used, the step's tasks keep to the step's cores without placement; report this line and `slurmd -V`"
-    )
+/// Why a record is doubted: it contradicts itself, or lies where no memory is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Doubt {
+    /// Which record, what was found in it, and what was expected.
+    pub found: String,
+}
+
+/// For the administrator's log: also what follows from it, and what to do.
+impl std::fmt::Display for Doubt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{}; the record is not used, the step's tasks keep to the step's cores without placement; report this line and `slurmd -V`",
+            self.found
+        )
+    }
+}
+
+fn doubt(record: &str, found: impl std::fmt::Display, expected: &str) -> Doubt {
+    Doubt {
+        found: format!("{record}: found {found}, expected {expected}"),
+    }
 }
 
 const CONF: &str = "slurmd's settings (conf)";
@@ -38,7 +55,7 @@ pub fn conf_is_sane(
     conf: &SlurmdConf,
     who: &Identity,
     possible_cpus: Option<u32>,
-) -> Result<(), String> {
+) -> Result<(), Doubt> {
     let fields = &conf.layout.slurmd_conf;
     readable(
         Trust::New,
@@ -54,7 +71,7 @@ pub fn conf_is_sane(
             Some(argument) => format!("-N {argument} or host {}", who.host),
             None => format!("host {}", who.host),
         };
-        return Err(text(
+        return Err(doubt(
             CONF,
             format!("node {node_name} on host {hostname}"),
             &expected,
@@ -64,7 +81,7 @@ pub fn conf_is_sane(
     map_is_sane(conf, possible_cpus)
 }
 
-fn shape_is_sane(conf: &SlurmdConf) -> Result<(), String> {
+fn shape_is_sane(conf: &SlurmdConf) -> Result<(), Doubt> {
     let shape = [conf.sockets(), conf.cores(), conf.threads()];
     let product: u64 = shape.iter().map(|count| u64::from(*count)).product();
     if conf.cpus() == 0 || product == 0 || product > u64::from(u16::MAX) {
@@ -73,7 +90,7 @@ fn shape_is_sane(conf: &SlurmdConf) -> Result<(), String> {
             "{} CPUs in {sockets} sockets of {cores} cores of {threads} threads",
             conf.cpus()
         );
-        return Err(text(
+        return Err(doubt(
             CONF,
             found,
             "at least 1 of each and no more than 65535 threads",
@@ -83,11 +100,11 @@ fn shape_is_sane(conf: &SlurmdConf) -> Result<(), String> {
 }
 
 /// Duplicates are no sign of a wrong table: slurmd makes them on machines with holes.
-fn map_is_sane(conf: &SlurmdConf, possible_cpus: Option<u32>) -> Result<(), String> {
+fn map_is_sane(conf: &SlurmdConf, possible_cpus: Option<u32>) -> Result<(), Doubt> {
     let size = usize::from(conf.block_map_size());
     let map = conf.record.read(conf.layout.slurmd_conf.block_map);
     if size == 0 || map.is_null() {
-        return Err(text(
+        return Err(doubt(
             CONF,
             "an empty block map",
             "one entry for each hardware thread",
@@ -106,7 +123,7 @@ fn map_is_sane(conf: &SlurmdConf, possible_cpus: Option<u32>) -> Result<(), Stri
         .flatten()
         .find(|cpu| possible_cpus.is_some_and(|cpus| u32::from(*cpu) >= cpus));
     match wrong {
-        Some(cpu) => Err(text(
+        Some(cpu) => Err(doubt(
             CONF,
             format!("CPU {cpu} in the block map"),
             &format!("CPU numbers below {}", possible_cpus.unwrap_or(0)),
@@ -116,16 +133,16 @@ fn map_is_sane(conf: &SlurmdConf, possible_cpus: Option<u32>) -> Result<(), Stri
 }
 
 /// A host name that a field points to.
-fn name(record: Record, field: Field<*mut std::ffi::c_char>, what: &str) -> Result<String, String> {
+fn name(record: Record, field: Field<*mut std::ffi::c_char>, what: &str) -> Result<String, Doubt> {
     let expected = format!("a {what} of 1 to {NAME_LIMIT} letters, digits, '-', '_' and '.'");
     let address = record.read(field).addr();
     if address == 0 {
-        return Err(text(CONF, format!("no {what}"), &expected));
+        return Err(doubt(CONF, format!("no {what}"), &expected));
     }
     let bytes = match probe::text(address, NAME_LIMIT) {
         Probe::Bytes(bytes) => bytes,
         Probe::Unreadable => {
-            return Err(text(
+            return Err(doubt(
                 CONF,
                 format!("{what} at {address:#x}, where no such text is"),
                 &expected,
@@ -135,7 +152,7 @@ fn name(record: Record, field: Field<*mut std::ffi::c_char>, what: &str) -> Resu
     };
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
     if bytes.is_empty() || bytes.len() > NAME_LIMIT || !bytes.iter().all(is_name) {
-        return Err(text(
+        return Err(doubt(
             CONF,
             format!("{what} {:?}", String::from_utf8_lossy(&bytes)),
             &expected,
@@ -151,7 +168,7 @@ pub fn launch_is_sane(
     request: &LaunchRequest,
     node_id: u32,
     node_name: &str,
-) -> Result<u32, String> {
+) -> Result<u32, Doubt> {
     check_launch(request, node_id, node_name, Trust::New)
 }
 
@@ -161,7 +178,7 @@ pub fn launch_is_still_sane(
     request: &LaunchRequest,
     node_id: u32,
     node_name: &str,
-) -> Result<u32, String> {
+) -> Result<u32, Doubt> {
     check_launch(request, node_id, node_name, Trust::Proven)
 }
 
@@ -170,7 +187,7 @@ fn check_launch(
     node_id: u32,
     node_name: &str,
     trust: Trust,
-) -> Result<u32, String> {
+) -> Result<u32, Doubt> {
     let fields = &request.layout.launch;
     readable(
         trust,
@@ -181,7 +198,7 @@ fn check_launch(
     )?;
     let nodes = request.nnodes();
     if node_id >= nodes || nodes > NODE_LIMIT {
-        return Err(text(
+        return Err(doubt(
             LAUNCH,
             format!("{nodes} nodes"),
             &format!("a step with a node number {node_id}"),
@@ -195,12 +212,14 @@ fn check_launch(
         LAUNCH,
         "the credential",
     )?;
-    let cred = request.cred().map_err(|error| error.to_string())?;
+    let cred = request.cred().map_err(|error| Doubt {
+        found: format!("{LAUNCH}: {error}"),
+    })?;
     cred.node_index(node_name)
-        .map_err(|error| text(LAUNCH, error, "this node in the credential's host list"))
+        .map_err(|error| doubt(LAUNCH, error, "this node in the credential's host list"))
 }
 
-fn tasks_are_sane(request: &LaunchRequest, node_id: u32, trust: Trust) -> Result<(), String> {
+fn tasks_are_sane(request: &LaunchRequest, node_id: u32, trust: Trust) -> Result<(), Doubt> {
     let fields = &request.layout.launch;
     let (node, nodes) = (node_id as usize, request.nnodes() as usize);
     let counts = request.record.read(fields.tasks_to_launch);
@@ -213,7 +232,7 @@ fn tasks_are_sane(request: &LaunchRequest, node_id: u32, trust: Trust) -> Result
     )?;
     let (tasks, all) = (request.tasks_here(node_id).unwrap_or(0), request.ntasks());
     if tasks == 0 || u32::from(tasks) > all {
-        return Err(text(
+        return Err(doubt(
             LAUNCH,
             format!("{tasks} tasks here"),
             &format!("1 to {all}, the step's tasks"),
@@ -244,7 +263,7 @@ fn tasks_are_sane(request: &LaunchRequest, node_id: u32, trust: Trust) -> Result
         .flatten()
         .find(|id| *id >= all)
     {
-        Some(id) => Err(text(
+        Some(id) => Err(doubt(
             LAUNCH,
             format!("task id {id}"),
             &format!("ids below {all}, the step's tasks"),
@@ -260,7 +279,7 @@ fn readable(
     length: usize,
     record: &str,
     what: &str,
-) -> Result<(), String> {
+) -> Result<(), Doubt> {
     let is_there = match trust {
         Trust::New => probe::bytes(address, length) != Probe::Unreadable,
         Trust::Proven => address != 0,
@@ -268,7 +287,7 @@ fn readable(
     if is_there {
         return Ok(());
     }
-    Err(text(
+    Err(doubt(
         record,
         format!("{what} at {address:#x}, where no {length} bytes are"),
         "memory of Slurm's",

@@ -3,9 +3,10 @@
 mod common;
 
 use common::{Bytes, Variant, fakes, variants};
+use std::ffi::CStr;
 use std::fmt::Write;
 
-use slurm_sys::views::Change;
+use slurm_sys::views::{Change, TaskEnvironment};
 use slurm_sys::{BatchRequest, Error, LaunchRequest, StepRecord};
 
 const LAUNCH: &str = "launch_tasks_request_msg_t";
@@ -168,16 +169,42 @@ fn what_a_user_left_goes_and_room_is_filled_without_the_allocator() {
             ["/bin", "off", "mine", "1", "     "]
         );
         let before = fakes::LIVE_BLOCKS.get();
-        assert!(view.env_fill("BERTH_CPUS", "0-3,8", 5));
+        assert!(!view.env_fill("BERTH_CPUS", "0-3,80"), "no room for it");
+        assert!(view.env_fill("BERTH_CPUS", "0-3,8"));
         assert_eq!(get(&view, "BERTH_CPUS"), "0-3,8");
-        assert!(view.env_fill("BERTH_CPUS", "", 5));
+        assert!(view.env_fill("BERTH_CPUS", ""));
         assert_eq!(view.env_get("BERTH_CPUS", LIMIT).as_deref(), Some(""));
-        assert!(!view.env_fill("BERTH_CPUS", "0-3,80", 5), "no room for it");
-        assert!(!view.env_fill("BERTH_CORES", "", 5), "nobody made room");
+        assert!(
+            !view.env_fill("BERTH_CPUS", "0"),
+            "what has no value now has no room"
+        );
+        assert!(!view.env_fill("BERTH_CORES", ""), "nobody made room");
         assert_eq!(fakes::LIVE_BLOCKS.get(), before);
         fakes::free_env(std::ptr::with_exposed_provenance_mut(
             bytes.get("env") as usize
         ));
         assert_eq!(fakes::LIVE_BLOCKS.get(), 0);
     }
+}
+
+#[test]
+fn a_tasks_own_environment_is_filled_where_no_record_is_read() {
+    let env = fakes::new_env(&["BERTH_CPU=x", "BERTH_CPUS=     ", "HOME=/"]);
+    // SAFETY: the test's own array, which it keeps longer than the view.
+    let mut own = unsafe { TaskEnvironment::from_raw(env.cast_const()) }.unwrap();
+    let before = fakes::LIVE_BLOCKS.get();
+    assert!(own.fill("BERTH_CPUS", "0-3"));
+    assert!(
+        !own.fill("BERTH_CPUS", "0-31"),
+        "longer than what stands there"
+    );
+    assert!(!own.fill("BERTH_CORES", ""), "nobody made room");
+    assert!(!own.fill("BERTH_CPU", "\0"), "a value ends at its NUL");
+    assert_eq!(fakes::LIVE_BLOCKS.get(), before);
+    // SAFETY: the same array.
+    let second = unsafe { CStr::from_ptr(*env.add(1)) };
+    assert_eq!(second, c"BERTH_CPUS=0-3");
+    fakes::free_env(env);
+    // SAFETY: null is allowed.
+    assert!(unsafe { TaskEnvironment::from_raw(std::ptr::null()) }.is_none());
 }

@@ -96,12 +96,7 @@ fn a_step_record_is_read_where_the_release_has_it() {
             (12, StepKind::Regular),
             "{name}"
         );
-        assert!(
-            !view.is_batch()
-                && !view.is_extern()
-                && !view.is_interactive()
-                && view.launch_request().is_none()
-        );
+        assert!(!view.is_batch() && view.launch_request().is_none());
     }
 }
 
@@ -112,11 +107,12 @@ fn a_step_tells_its_kind_its_request_and_its_environment() {
         let mut kind = |constant: &str| {
             bytes.put_step_id("step_id", (1, variant.constant(constant), 0));
             let view = step(&mut bytes, &variant);
-            (view.is_batch(), view.is_extern(), view.is_interactive())
+            (view.step_id().kind, view.is_batch())
         };
-        assert_eq!(kind("SLURM_BATCH_SCRIPT"), (true, false, false));
-        assert_eq!(kind("SLURM_EXTERN_CONT"), (false, true, false));
-        assert_eq!(kind("SLURM_INTERACTIVE_STEP"), (false, false, true));
+        assert_eq!(kind("SLURM_BATCH_SCRIPT"), (StepKind::Batch, true));
+        assert_eq!(kind("SLURM_EXTERN_CONT"), (StepKind::Extern, false));
+        let interactive = (StepKind::Interactive, false);
+        assert_eq!(kind("SLURM_INTERACTIVE_STEP"), interactive);
         let mut request = Bytes::new(&variant, "launch_tasks_request_msg_t");
         request.put("ntasks", 77);
         bytes

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Bytes, Variant, fakes, variants};
-use slurm_sys::sanity::{conf_is_sane, launch_is_sane, launch_is_still_sane};
+use slurm_sys::sanity::{Doubt, conf_is_sane, launch_is_sane, launch_is_still_sane};
 use slurm_sys::{Identity, LaunchRequest, SlurmdConf};
 use std::ffi::c_void;
 
@@ -34,7 +34,7 @@ fn sound_conf(variant: &Variant) -> Bytes<'_> {
 fn check_conf(bytes: &mut Bytes, variant: &Variant, who: &Identity) -> Result<(), String> {
     // SAFETY: the test keeps the record longer than the view.
     let conf = unsafe { SlurmdConf::from_raw(bytes.base(), variant.layout) }.unwrap();
-    conf_is_sane(&conf, who, Some(4))
+    conf_is_sane(&conf, who, Some(4)).map_err(|why| why.to_string())
 }
 
 /// The text for settings that `change` made unsound.
@@ -203,6 +203,7 @@ fn a_record_outside_all_memory_is_found_out_without_a_crash() {
         assert!(
             conf_is_sane(&conf, &on_host("n1"), None)
                 .unwrap_err()
+                .found
                 .contains("the record at 0x1000")
         );
     }
@@ -241,10 +242,14 @@ fn check_launch(
     // SAFETY: the test keeps the record longer than the view.
     let request =
         unsafe { LaunchRequest::from_raw(bytes.base(), variant.layout, fakes::symbols()) }.unwrap();
-    let result = launch_is_sane(&request, node_id, node);
+    let text = |why: Doubt| why.to_string();
+    let result = launch_is_sane(&request, node_id, node).map_err(text);
     // What is not a wild pointer is found either way.
     if !matches!(&result, Err(text) if text.contains("where no") && !text.contains(" at 0x0,")) {
-        assert_eq!(launch_is_still_sane(&request, node_id, node), result);
+        assert_eq!(
+            launch_is_still_sane(&request, node_id, node).map_err(text),
+            result
+        );
     }
     assert_eq!(fakes::LOCKED.get(), 0);
     result

@@ -146,8 +146,11 @@ fn what_cannot_be_had_is_said_once_and_the_step_runs() {
         notes[0].contains("--binding=host:linear:2 would fit"),
         "{notes:?}"
     );
+    // srun says so itself where its job waits for the one before to end.
+    cluster.wait_idle();
     let quiet = cluster.srun(&["-n2", "--cpu-bind=cores", "true"]);
     assert_eq!(quiet.stderr, "", "nothing to say");
+    cluster.wait_idle();
     let asked = ["-n2", "--exclusive", "--binding=linear:2", "true"];
     let hushed = cluster.run_with("srun", &asked, &[("BERTH_NOTES", "off")]);
     assert_eq!((hushed.ok(), hushed.stderr.as_str()), (true, ""));

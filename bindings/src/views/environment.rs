@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::layout::Field;
 use crate::record::{Record, allocate, first, free, joined, within};
 use crate::symbols::Symbols;
-use std::ffi::c_char;
+use std::ffi::{CStr, c_char};
 use std::ptr;
 
 /// No environment has more entries: the kernel takes at most 2 GiB of them.
@@ -144,22 +144,57 @@ pub(crate) fn change(
     }
 }
 
-/// Puts a value into room that [`Change::reserve`] made: nothing is allocated. `room` is what was
-/// asked for; a longer value is not written.
-pub(crate) fn fill(environment: Environment, name: &str, value: &str, room: usize) -> bool {
-    let mut entries = environment.entries();
-    let found = entries.find_map(|entry| value_of(entry, name));
-    let Some(at) = found.filter(|_| value.len() <= room && !value.contains('\0')) else {
+/// Puts a value into room that [`Change::reserve`] made: nothing is allocated. A value that is
+/// longer than what stands there is not written.
+pub(crate) fn fill(environment: Environment, name: &str, value: &str) -> bool {
+    // SAFETY: Slurm's own entries; nobody else uses the environment of this process's task.
+    unsafe { put(environment.entries(), name, value) }
+}
+
+/// # Safety
+/// The entries are C strings that may be written, and nobody else uses them meanwhile.
+unsafe fn put(mut entries: impl Iterator<Item = *mut c_char>, name: &str, value: &str) -> bool {
+    let Some(at) = entries.find_map(|entry| value_of(entry, name)) else {
         return false;
     };
-    // SAFETY: the entry was made with so many blanks behind its name and a NUL behind those, and
-    // Slurm's own copy of it has the same; nobody else uses the environment of this process's task.
+    // SAFETY: what follows the name in an entry is the rest of a C string.
+    let room = unsafe { CStr::from_ptr(at) }.count_bytes();
+    if value.len() > room || value.contains('\0') {
+        return false;
+    }
+    // SAFETY: the entry has so many bytes behind its name, and a NUL behind those.
     unsafe {
         let at = at.cast_mut().cast::<u8>();
         ptr::copy_nonoverlapping(value.as_ptr(), at, value.len());
         at.add(value.len()).write(0);
     }
     true
+}
+
+/// A task's environment as SPANK shows it (`S_JOB_ENV`), for where no record is read.
+pub struct TaskEnvironment(*const *mut c_char);
+
+impl TaskEnvironment {
+    /// `None` for a null pointer.
+    ///
+    /// # Safety
+    /// `entries` is null or Slurm's own array of writable C strings, which ends in a null pointer
+    /// and which nobody else uses as long as this value lives: that of a task, in the task.
+    pub unsafe fn from_raw(entries: *const *mut c_char) -> Option<Self> {
+        (!entries.is_null()).then_some(Self(entries))
+    }
+
+    /// Overwrites the value of a variable, if it is there and not shorter than the new one. Nothing
+    /// is allocated. Whether it was done.
+    pub fn fill(&mut self, name: &str, value: &str) -> bool {
+        let entries = (0..MOST).map_while(|index| {
+            // SAFETY: all before this one were entries, so the array goes on at least to here.
+            let entry = unsafe { *self.0.add(index) };
+            (!entry.is_null()).then_some(entry)
+        });
+        // SAFETY: the promise of `from_raw`.
+        unsafe { put(entries, name, value) }
+    }
 }
 
 /// The entries and the null pointer behind them in a block of Slurm's allocator.

@@ -18,7 +18,7 @@ mod values;
 
 pub use batch::BatchRequest;
 pub use credential::{Credential, NodeCores};
-pub use environment::Change;
+pub use environment::{Change, TaskEnvironment};
 pub use launch::LaunchRequest;
 pub use options::SpankOption;
 pub use slurm_conf::SlurmConf;

@@ -7,7 +7,6 @@ use crate::process::is_slurms_daemon;
 use crate::record::Record;
 use crate::symbols::Symbols;
 use std::ffi::{c_char, c_void};
-use std::sync::{Mutex, PoisonError};
 
 /// The object `slurm_conf`.
 #[derive(Clone, Copy)]
@@ -63,8 +62,8 @@ impl SlurmConf {
     }
 
     /// SlurmdParameters. Up to 23.02 slurmd reads slurm.conf again while it serves launches, under
-    /// the lock that is taken here; later lines start a new slurmd. As long as the text stands where
-    /// it stood, it is not read again and no lock is taken.
+    /// the lock that is taken here; later lines start a new slurmd. The text is read each time:
+    /// after a reconfiguration another text may stand at the same address.
     pub fn slurmd_params(&self, symbols: &Symbols) -> Option<String> {
         let field = self.layout.slurm_conf.slurmd_params;
         let changes = matches!(self.layout.line, Line::V22_05 | Line::V23_02);
@@ -72,20 +71,12 @@ impl SlurmConf {
             (Some(lock), Some(unlock)) if changes && is_slurms_daemon() => (lock, unlock),
             _ => return self.text(field),
         };
-        static LAST: Mutex<Option<(usize, Option<String>)>> = Mutex::new(None);
-        let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((at, text)) = last.as_ref()
-            && *at == self.record.read(field).addr()
-        {
-            return text.clone();
-        }
         // SAFETY: Slurm's own pair of functions, called by a thread that holds neither this lock
         // nor the one of slurmd's record.
         unsafe { lock() };
-        let (at, text) = (self.record.read(field).addr(), self.text(field));
+        let text = self.text(field);
         // SAFETY: locked just above.
         unsafe { unlock() };
-        *last = Some((at, text.clone()));
         text
     }
 

@@ -160,16 +160,6 @@ impl<'a> StepRecord<'a> {
         self.step_id().kind == StepKind::Batch
     }
 
-    /// The step for processes from outside.
-    pub fn is_extern(&self) -> bool {
-        self.step_id().kind == StepKind::Extern
-    }
-
-    /// salloc's shell.
-    pub fn is_interactive(&self) -> bool {
-        self.step_id().kind == StepKind::Interactive
-    }
-
     /// The launch request as slurmd sent it on; none for batch scripts.
     pub fn launch_request(&self) -> Option<LaunchRequest<'_>> {
         let request = self.record.read(self.layout.step.msg);
@@ -250,8 +240,8 @@ impl<'a> StepRecord<'a> {
 
     /// In the task, between fork and exec: puts a value into room that [`Change::reserve`] made.
     /// Nothing is allocated. Whether it was done.
-    pub fn env_fill(&mut self, name: &str, value: &str, room: usize) -> bool {
-        environment::fill(self.environment(), name, value, room)
+    pub fn env_fill(&mut self, name: &str, value: &str) -> bool {
+        environment::fill(self.environment(), name, value)
     }
 
     fn environment(&self) -> Environment {

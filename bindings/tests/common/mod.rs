@@ -8,9 +8,16 @@ use serde_json::Value;
 use slurm_sys::{Chosen, Layout, Line, choose};
 use std::ffi::{CString, c_char, c_void};
 
+/// The table that `build.rs` takes for this processor.
+const TABLE: &str = if cfg!(target_arch = "aarch64") {
+    include_str!("../../layouts.aarch64.json")
+} else {
+    include_str!("../../layouts.json")
+};
+
 /// `layouts.json`.
 pub fn variants() -> Vec<Variant> {
-    let json: Value = serde_json::from_str(include_str!("../../layouts.json")).unwrap();
+    let json: Value = serde_json::from_str(TABLE).unwrap();
     let variants: Vec<Variant> = json["variants"]
         .as_array()
         .unwrap()

@@ -4,22 +4,36 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use berth_discover::Source;
+use berth_discover::{Discovered, Source};
 use berth_host::{MachineFile, Proof, machine_file};
 
 use crate::Failure;
 use crate::args::DiscoverArgs;
-use crate::say;
+use crate::{devices, say};
 
 /// Runs the subcommand.
 ///
 /// # Errors
 /// A machine that hwloc cannot read, or a file that cannot be written.
 pub(crate) fn run(args: &DiscoverArgs) -> Result<ExitCode, Failure> {
+    let source = Source::parse(&args.machine)?;
+    if args.probe {
+        return devices::print(&source, args.devices);
+    }
     // Before hwloc looks: if a CPU goes away meanwhile, the file is stale, not wrong.
     let proof = Proof::now()?;
-    let found = berth_discover::discover(&Source::parse(&args.machine)?)?;
-    let file = MachineFile::new(found.machine, found.this_system, found.source, proof);
+    let found = berth_discover::discover(&source)?;
+    let Discovered {
+        machine,
+        this_system,
+        source,
+        notes,
+        ..
+    } = devices::add(found, args.devices);
+    let file = MachineFile {
+        notes,
+        ..MachineFile::new(machine, this_system, source, proof)
+    };
     match &args.output {
         Some(path) => machine_file::write(path, &file)?,
         None => {

@@ -299,6 +299,8 @@ fn machine_known(checks: &mut Checks, dir: &StateDir, machine: Option<&Machine>)
         ),
         _ => checks.ok("machine file", file.source),
     }
+    let notes = file.notes.into_iter();
+    notes.for_each(|note| checks.note("machine file", note));
 }
 
 /// Without slurmd's key slurmstepd believes nothing of slurmd's, and no step is placed.

@@ -6,9 +6,9 @@ mod args;
 mod check;
 mod columns;
 mod completions;
+mod devices;
 mod discover;
 mod doctor;
-mod host_list;
 mod json;
 mod man;
 mod nodes;
@@ -16,7 +16,6 @@ mod parents;
 mod picture;
 mod plan;
 mod progress;
-mod ranges;
 mod report;
 mod say;
 mod slurmd;
@@ -25,18 +24,19 @@ mod state_nodes;
 mod status;
 mod topo;
 
+use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::{Cli, Command};
+use crate::args::{Cli, Command, as_getopt};
 
 /// A failure that is not a usage error: its text goes to stderr, exit code 1.
 pub(crate) type Failure = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(words());
     let done = match &cli.command {
         Command::Plan(args) => plan::run(args),
         Command::Topo(args) => topo::run(args),
@@ -57,6 +57,19 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The words that were typed; those of `berth plan` are options of srun.
+fn words() -> Vec<OsString> {
+    let words: Vec<_> = std::env::args_os().collect();
+    if words.get(1).is_none_or(|word| word != "plan") {
+        return words;
+    }
+    let split = |word: OsString| match word.to_str() {
+        Some(text) => as_getopt(text).into_iter().map(OsString::from).collect(),
+        None => vec![word],
+    };
+    words.into_iter().flat_map(split).collect()
 }
 
 fn is_closed_pipe(why: &(dyn std::error::Error + 'static)) -> bool {

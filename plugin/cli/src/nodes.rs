@@ -4,41 +4,13 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs;
-use std::str::FromStr;
-
-use berth_placement::AcrossHosts;
 
 use crate::Failure;
 use crate::args::PlanArgs;
-use crate::host_list::{expand, natural};
+use berth_srun::host_list::{Most, expand, natural};
 
-/// slurmctld's own limit.
-const MOST_NODES: u32 = 65533;
 /// More tasks than anybody lists by name.
 const MOST_TASKS: usize = 1 << 20;
-
-/// `-N` in srun's spelling, of which only one number can be planned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NodeCount(pub u32);
-
-impl FromStr for NodeCount {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (least, most) = text.split_once('-').unwrap_or((text, text));
-        let number = |text: &str| {
-            let number = text.parse().ok().filter(|n| (1..=MOST_NODES).contains(n));
-            number.ok_or_else(|| format!("\"{text}\" is no number of nodes from 1 to {MOST_NODES}"))
-        };
-        let (least, most) = (number(least)?, number(most)?);
-        if least != most {
-            return Err(format!(
-                "{text} leaves the number of nodes to slurmctld; a plan needs one: say which"
-            ));
-        }
-        Ok(Self(most))
-    }
-}
 
 /// What the nodes are called.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,24 +52,17 @@ pub(crate) struct Nodes {
 /// # Errors
 /// A list or file that is none, or that contradicts `-N`.
 pub(crate) fn nodes(args: &PlanArgs) -> Result<Nodes, Failure> {
-    let arbitrary = args
-        .distribution
-        .is_some_and(|asked| asked.hosts == AcrossHosts::Arbitrary);
-    // srun takes the variable for this distribution alone.
-    let from_environment = || std::env::var("SLURM_HOSTFILE").ok().filter(|_| arbitrary);
-    let listed = match &args.nodelist {
+    let asked = args.srun.nodes.map(|nodes| nodes.least);
+    let listed = match &args.srun.nodelist {
         Some(list) if list.contains('/') => read(list)?,
-        Some(list) => expand(list)?,
-        None => match from_environment() {
-            Some(file) => read(&file)?,
-            None => return Ok(unnamed(args)),
-        },
+        Some(list) => expand(list, Most::COMMAND_LINE)?,
+        None => return Ok(unnamed(asked)),
     };
     // Nodes stand in slurmctld's order, in whatever order they were named.
     let mut names = listed.clone();
     names.sort_by_key(|name| natural(name));
     names.dedup();
-    if let Some(NodeCount(asked)) = args.nodes
+    if let Some(asked) = asked
         && asked as usize != names.len()
     {
         return Err(format!(
@@ -107,6 +72,7 @@ pub(crate) fn nodes(args: &PlanArgs) -> Result<Nodes, Failure> {
         .into());
     }
     let places: HashMap<&String, u32> = names.iter().zip(0..).collect();
+    let arbitrary = args.srun.is_arbitrary();
     let of_tasks = arbitrary.then(|| listed.iter().map(|name| places[name]).collect());
     Ok(Nodes {
         count: names.len() as u32,
@@ -115,10 +81,10 @@ pub(crate) fn nodes(args: &PlanArgs) -> Result<Nodes, Failure> {
     })
 }
 
-fn unnamed(args: &PlanArgs) -> Nodes {
+fn unnamed(asked: Option<u32>) -> Nodes {
     Nodes {
         names: Names::Numbered,
-        count: args.nodes.map_or(1, |NodeCount(count)| count),
+        count: asked.unwrap_or(1),
         of_tasks: None,
     }
 }
@@ -143,7 +109,7 @@ fn read(path: &str) -> Result<Vec<String>, Failure> {
                      stands behind *"
                 )
             })?;
-            for name in expand(list)? {
+            for name in expand(list, Most::COMMAND_LINE)? {
                 if names.len() + times > MOST_TASKS {
                     return Err(
                         format!("the host file {path} names more than {MOST_TASKS} tasks").into(),

@@ -37,11 +37,11 @@ struct Node {
     m_socket: usize,
     m_core: usize,
     m_thread: usize,
-    steps: Vec<Step>,
+    steps: Vec<BoundStep>,
 }
 
 #[derive(Serialize)]
-struct Step {
+struct BoundStep {
     job: u32,
     step: String,
     user: String,
@@ -153,12 +153,12 @@ fn node(dir: &StateDir, name: &str, kind: SocketKind, job: Option<u32>) -> Resul
     })
 }
 
-fn step(entry: &Entry, machine: &Machine, kind: SocketKind) -> Step {
+fn step(entry: &Entry, machine: &Machine, kind: SocketKind) -> BoundStep {
     let user = match entry.stepd {
         Some(_) => user(entry.uid),
         None => "-".into(),
     };
-    Step {
+    BoundStep {
         job: entry.step.job,
         step: match entry.kind {
             Kind::Batch => "batch".into(),

@@ -11,6 +11,8 @@ fn masks(request: &str, rest: &[&str]) -> String {
     let mut words = shlex::split(request).unwrap();
     words.extend(rest.iter().map(ToString::to_string));
     let output = Command::new(env!("CARGO_BIN_EXE_berth"))
+        // Machine files of the page are named from the top.
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
         .args(["plan", "--format", "masks"])
         .args(words)
         .output()
@@ -54,7 +56,7 @@ fn every_answer_in_the_page_is_given() {
         }
     }
     assert!(
-        answers >= 18,
+        answers >= 22,
         "only {answers} answers were found in the page"
     );
 }

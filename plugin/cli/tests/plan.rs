@@ -122,11 +122,11 @@ fn memory_has_a_column_where_it_is_asked() {
         ]
     );
     assert_eq!(
-        rows(&["--cpu-bind=none", "--mem_bind=prefer,mask_mem:0xe,1"]),
+        rows(&["--cpu-bind=none", "--mem-bind=prefer,mask_mem:0xe,1"]),
         ["task memory", "0 1 first", "1 0 first", "2 1 first"]
     );
     let plain = answer(&["--cpu-bind=cores"]);
-    for nothing in ["none", "verbose,sort", "prefer"] {
+    for nothing in ["none", "verbose,quiet", "prefer"] {
         let option = format!("--mem-bind={nothing}");
         let asked = answer(&["--cpu-bind=cores", &option]);
         assert_eq!((asked.code, &asked.stdout), (0, &plain.stdout), "{option}");
@@ -179,7 +179,9 @@ fn exit_codes_and_texts() {
         "--format=odd",
         "--cpu-bind=what",
         "-mblok",
-        "-B1:2:3:4",
+        "-B1:x",
+        "--mem_bind=local",
+        "--exclusive --overlap",
         "--cores=0 --cpus=0",
         "--no-such",
     ] {
@@ -359,7 +361,12 @@ fn options_that_change_no_plan() {
         "--exclusive=user",
         "--overlap",
         "--whole",
-        "--overlap --exclusive",
+        "--label",
+        "-t1:00",
+        "--export=NONE",
+        "--kill-on-bad-exit=0",
+        "-K0",
+        "-lu",
     ] {
         let done = plan(&format!(
             "--machine pu:2 -n2 --cpu-bind=cores --format masks {more}"

@@ -42,25 +42,60 @@ fn what_shapes_a_binding() {
             "-n 2 --cpu-bind=threads --thread-spec=1 -m block:block",
             "0 1",
         ),
-        ("-n 3 --cpu-bind=map_cpu:0-2", "0 1 2"),
+        ("-n 3 --cpu-bind=map_cpu:0,1,2", "0 1 2"),
         ("-n 2 --cpu_bind=map_cpu=8,2", "8 2"),
         ("-n 2 -m block:block,NoPack --cpu-bind=threads", "0 1"),
-        ("-n 2 -m arbitrary:block --cpu-bind=threads", "0 8"),
+        ("-n 2 -m arbitrary -w a,a --cpu-bind=threads", "0 8"),
+        ("-n 2 -m *:block --cpu-bind=threads", "0 1"),
+        ("-n 2 -m block:* --cpu-bind=threads", "0 8"),
+        ("-n 2 -m *:fcyclic -c2 --cpu-bind=threads", "0,8 1,9"),
+        ("-n 2 --ntasks-per-core=2 -m *:block", "0 1"),
+        (
+            "-n 2 --ntasks-per-core=2 -m *:block --slurm=22.05",
+            "0-1 2-3",
+        ),
+        ("-B 1:2:1", "0 8"),
+        ("-B 2: -n2", "0-1 8-9"),
+        ("-n 2 --hint=NoMultithread,compute_bound", "0 8"),
+        ("-n 2 --threads-per-core=1 -B 1:1 -m *:block", "0 1"),
+        ("-c 1 --cpu-bind=threads", "0 8"),
+        ("-n 2 --cpu-bind=rank --slurm=24.05", "0 1"),
     ] {
         assert_eq!(cpus(options), expected, "{options}");
     }
 }
 
 #[test]
-fn a_range_is_said_to_be_none_of_sruns() {
+fn a_range_is_refused_with_the_list_to_write() {
     let (code, _, said) = plan(&["-n", "3", "--cpu-bind=map_cpu:0-2"]);
+    assert_eq!(code, 2);
+    assert!(said.contains("srun takes no ranges: write 0,1,2"), "{said}");
+    let (_, _, said) = plan(&["--mem-bind=map_mem:0-0"]);
+    assert!(said.contains("srun takes no ranges: write 0"), "{said}");
+}
+
+#[test]
+fn a_line_of_slurm_has_its_own_rules() {
+    let (code, _, said) = plan(&["-n2", "--cpu-bind=rank"]);
     assert_eq!(code, 0);
     assert!(
-        said.contains("srun takes no ranges in --cpu-bind; write --cpu-bind=map_cpu:0,1,2"),
+        said.contains("Slurm 24.11 removed --cpu-bind=rank"),
         "{said}"
     );
-    let (_, _, said) = plan(&["--mem-bind=map_mem:0-0"]);
-    assert!(said.contains("write --mem-bind=map_mem:0 "), "{said}");
+    let both = ["-n2", "--ntasks-per-core=2", "--threads-per-core=1"];
+    let (code, _, said) = plan(&both);
+    assert_eq!(code, 2);
+    assert!(said.contains("more than the 1 threads of a core"), "{said}");
+    assert_eq!(plan(&[&both[..], &["--slurm=22.05"]].concat()).0, 0);
+    let (code, _, said) = plan(&["--gid=1"]);
+    assert_eq!(code, 2);
+    assert!(
+        said.contains("--gid: it is no option of srun in this release"),
+        "{said}"
+    );
+    assert_eq!(plan(&["--gid=1", "--slurm=22.05"]).0, 0);
+    let (code, _, said) = plan(&["--slurm=21.08"]);
+    assert_eq!((code, said.contains("22.05")), (2, true), "{said}");
 }
 
 #[test]
@@ -82,7 +117,14 @@ fn what_is_wrong_is_named() {
         (&["--cpu-bind=map_cpu:"], 2, "in a list of CPU numbers"),
         (&["--cpu-bind=mask_cpu:"], 2, "in a list of CPU masks"),
         (&["-m", "plane=0"], 2, "plane=0"),
-        (&["-B", "0:0"], 2, "asks for 0"),
+        (&["-B", "0:x"], 2, "SOCKETS[:CORES[:THREADS]]"),
+        (&["-B", "0:1:1"], 1, "ask for 0 tasks"),
+        (&["--cpu-bind=mask_cpu:0X1"], 2, "in a list of CPU masks"),
+        (&["-m", "arbitrary"], 2, "give it with -w"),
+        (&["--exclusive=bogus"], 2, "=user, mcs, oversubscribe"),
+        (&["--hint=help"], 2, "srun prints its help"),
+        (&["-m=block"], 2, "'=block'"),
+        (&["-n=4"], 2, "'=4'"),
         (
             &["-B", "4:2"],
             1,

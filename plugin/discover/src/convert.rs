@@ -28,13 +28,14 @@ pub struct SocketInfo {
     pub numa_parent_kind: Option<String>,
 }
 
-/// Everything placement needs.
+/// What slurmd's own filters leave.
 pub(crate) fn parts(topology: &Topology) -> Result<Parts, DiscoverError> {
     Ok(Parts {
         packages: packages(topology)?,
         numa_nodes: numa_nodes(topology)?,
-        l3_caches: l3_caches(topology)?,
+        l3_caches: objects(topology, ObjectType::L3Cache)?,
         allowed: to_cpuset(topology.allowed_cpuset().iter_set().map(usize::from))?,
+        ..Parts::default()
     })
 }
 
@@ -90,7 +91,7 @@ fn ancestor(pu: &TopologyObject, kind: ObjectType) -> Option<TopologyObjectID> {
 /// In OS order. Where hwloc does not know what a node of memory alone is near,
 /// it hangs it under the machine with every CPU; the kernel gives such a node
 /// none, and so do we. Of others hwloc knows the nearest CPUs: those are kept.
-fn numa_nodes(topology: &Topology) -> Result<Vec<NumaNode>, DiscoverError> {
+pub(crate) fn numa_nodes(topology: &Topology) -> Result<Vec<NumaNode>, DiscoverError> {
     let objects = || topology.objects_with_type(ObjectType::NUMANode);
     let some_below = objects().any(|object| !is_under_machine(object));
     let mut nodes = Vec::new();
@@ -115,14 +116,12 @@ fn is_under_machine(object: &TopologyObject) -> bool {
         .is_some_and(|parent| parent.object_type() == ObjectType::Machine)
 }
 
-fn l3_caches(topology: &Topology) -> Result<Vec<CpuSet>, DiscoverError> {
-    topology
-        .objects_with_type(ObjectType::L3Cache)
-        .map(cpus_of)
-        .collect()
+/// The CPUs of each object of a kind, in hwloc's logical order.
+pub(crate) fn objects(topology: &Topology, kind: ObjectType) -> Result<Vec<CpuSet>, DiscoverError> {
+    topology.objects_with_type(kind).map(cpus_of).collect()
 }
 
-fn cpus_of(object: &TopologyObject) -> Result<CpuSet, DiscoverError> {
+pub(crate) fn cpus_of(object: &TopologyObject) -> Result<CpuSet, DiscoverError> {
     match object.cpuset() {
         Some(cpus) => to_cpuset(cpus.iter_set().map(usize::from)),
         None => Ok(CpuSet::new()),
@@ -130,12 +129,12 @@ fn cpus_of(object: &TopologyObject) -> Result<CpuSet, DiscoverError> {
 }
 
 /// hwloc's bitmaps may be infinite: the bound ends those too.
-fn to_cpuset(cpus: impl Iterator<Item = usize>) -> Result<CpuSet, DiscoverError> {
+pub(crate) fn to_cpuset(cpus: impl Iterator<Item = usize>) -> Result<CpuSet, DiscoverError> {
     cpus.map(|cpu| bounded(Some(cpu), "hardware thread").map(CpuId))
         .collect()
 }
 
-fn os_number(object: &TopologyObject, kind: &'static str) -> Result<u32, DiscoverError> {
+pub(crate) fn os_number(object: &TopologyObject, kind: &'static str) -> Result<u32, DiscoverError> {
     bounded(object.os_index(), kind)
 }
 

@@ -1,12 +1,12 @@
 //! hwloc's own variables, where this host is asked for: they put another
 //! machine in its place, and must not be ignored in silence.
-//! In: the environment. Out: the machine hwloc means, and its source in words.
+//! In: the environment. Out: what hwloc is to look at, and its source in words.
 
 use std::env;
 use std::path::Path;
 
 use crate::error::{DiscoverError, shorten};
-use crate::{Discovered, finish, load};
+use crate::load::Input;
 
 const SYNTHETIC: &str = "HWLOC_SYNTHETIC";
 const XML_FILE: &str = "HWLOC_XMLFILE";
@@ -17,39 +17,73 @@ const THIS_SYSTEM: &str = "HWLOC_THISSYSTEM";
 /// Other ways to another machine: followed by hwloc alone, named in the source.
 const OTHERS: [&str; 2] = ["HWLOC_FSROOT", "HWLOC_CPUID_PATH"];
 
-/// This host as hwloc sees it.
-///
-/// A variable's value is loaded as if it had been given to us: so one that
-/// hwloc cannot read is an error. Where both are set, hwloc takes the synthetic
-/// string (tried with 2.9).
-pub(crate) fn discover_live() -> Result<Discovered, DiscoverError> {
-    if value_of(COMPONENTS).is_none() {
-        if let Some(value) = value_of(SYNTHETIC) {
-            let topology =
-                load::from_synthetic(&value).map_err(|why| refused(SYNTHETIC, &value, &why))?;
-            return finish(&topology, in_words(SYNTHETIC, &value));
+/// What hwloc would look at, and how to say so.
+pub(crate) struct Live {
+    pub input: Input,
+    pub source: String,
+    /// A variable that hwloc alone follows: whether it did is known once it has looked.
+    followed: Option<(&'static str, String)>,
+}
+
+impl Live {
+    /// This host as hwloc sees it.
+    ///
+    /// A variable's value is loaded as if it had been given to us: so one that
+    /// hwloc cannot read is an error. Where both are set, hwloc takes the synthetic
+    /// string (tried with 2.9).
+    pub(crate) fn from_variables() -> Result<Self, DiscoverError> {
+        let instead = |name, value: &str, input: Result<Input, DiscoverError>| {
+            Ok(Self {
+                input: input.map_err(|why| refused(name, value, &why))?,
+                source: in_words(name, value),
+                followed: Some((name, value.into())),
+            })
+        };
+        if value_of(COMPONENTS).is_none() {
+            if let Some(value) = value_of(SYNTHETIC) {
+                return instead(SYNTHETIC, &value, Input::from_synthetic(&value));
+            }
+            if let Some(value) = value_of(XML_FILE) {
+                return instead(XML_FILE, &value, Input::from_xml_file(Path::new(&value)));
+            }
         }
-        if let Some(value) = value_of(XML_FILE) {
-            let topology = load::from_xml_file(Path::new(&value))
-                .map_err(|why| refused(XML_FILE, &value, &why))?;
-            return finish(&topology, in_words(XML_FILE, &value));
+        let followed = OTHERS
+            .into_iter()
+            .find_map(|name| value_of(name).map(|value| (name, value)));
+        let source = match &followed {
+            Some((name, value)) => in_words(name, value),
+            None => "this host".into(),
+        };
+        Ok(Self {
+            input: Input::Host,
+            source,
+            followed,
+        })
+    }
+
+    /// Says of an error which variable led to it.
+    pub(crate) fn blame(&self, why: DiscoverError) -> DiscoverError {
+        match (&self.input, &self.followed) {
+            (Input::Host, _) | (_, None) => why,
+            (_, Some((name, value))) => refused(name, value, &why),
         }
     }
-    let topology = load::live()?;
-    let followed = OTHERS
-        .into_iter()
-        .find_map(|name| value_of(name).map(|value| (name, value)));
-    let Some((name, value)) = followed else {
-        return finish(&topology, "this host".into());
-    };
-    if topology.is_this_system() && value_of(THIS_SYSTEM).is_none() {
-        return Err(DiscoverError::Variable {
-            name,
-            value: shorten(&value),
-            why: "it was ignored".into(),
-        });
+
+    /// hwloc ignores in silence what it cannot follow.
+    pub(crate) fn check_followed(&self, is_this_system: bool) -> Result<(), DiscoverError> {
+        match (&self.input, &self.followed) {
+            (Input::Host, Some((name, value)))
+                if is_this_system && value_of(THIS_SYSTEM).is_none() =>
+            {
+                Err(DiscoverError::Variable {
+                    name,
+                    value: shorten(value),
+                    why: "it was ignored".into(),
+                })
+            }
+            _ => Ok(()),
+        }
     }
-    finish(&topology, in_words(name, &value))
 }
 
 /// An empty value counts as none, as hwloc ends up taking it.

@@ -7,13 +7,23 @@
 #![forbid(unsafe_code)]
 
 mod convert;
+mod devices;
 mod environment;
 mod error;
+mod kernel;
+mod kinds;
 mod load;
+mod looks;
 mod source;
 mod synthetic;
+mod texts;
+mod whole;
 
-use berth_placement::Machine;
+use berth_placement::{Device, Machine};
+
+use crate::environment::Live;
+use crate::load::{Input, Objects};
+use crate::looks::Looks;
 
 pub use convert::SocketInfo;
 pub use error::DiscoverError;
@@ -31,14 +41,23 @@ pub struct Discovered {
     pub source: String,
     /// How many sockets slurmd would count, by its setting.
     pub sockets: SocketInfo,
+    /// Whether its devices have yet to be probed, by [`probe_devices`]. Those of a file are in
+    /// the file.
+    pub unprobed: bool,
+    /// What could not be found beside the cores, in words for a log.
+    pub notes: Vec<String>,
 }
 
 /// Finds the machine with hwloc: the whole system, disallowed CPUs included,
-/// offline ones not, and only the objects that placement needs.
+/// offline ones not.
+///
+/// hwloc looks twice. The first time it keeps what slurmd keeps, which decides the order of cores;
+/// the second time it keeps what that leaves out. Where only the second look fails, the machine is
+/// known without these objects, and a note says so.
 ///
 /// For [`Source::Live`] hwloc's own variables `HWLOC_SYNTHETIC` and
 /// `HWLOC_XMLFILE` are honoured, as slurmd honours them; the other sources
-/// ignore them.
+/// ignore them. Devices of this host are left to [`probe_devices`].
 ///
 /// # Errors
 /// [`DiscoverError`] if the source cannot be read, describes no CPU or one CPU
@@ -47,25 +66,75 @@ pub struct Discovered {
 /// back to this host in silence.
 pub fn discover(source: &Source) -> Result<Discovered, DiscoverError> {
     match source {
-        Source::Live => environment::discover_live(),
-        Source::XmlFile(path) => finish(
-            &load::from_xml_file(path)?,
-            format!("file {}", path.display()),
-        ),
-        Source::Synthetic(text) => finish(
-            &load::from_synthetic(text)?,
-            format!("synthetic \"{text}\""),
-        ),
+        Source::Live => {
+            let live = Live::from_variables()?;
+            let looks = Looks::first(&live.input).map_err(|why| live.blame(why))?;
+            live.check_followed(looks.slurmds.is_this_system())?;
+            finish(&live.input, &looks, live.source)
+        }
+        other => {
+            let (input, words) = input(other)?;
+            finish(&input, &Looks::first(&input)?, words)
+        }
     }
 }
 
-/// Turns a loaded topology into our own types.
-fn finish(topology: &hwlocality::Topology, source: String) -> Result<Discovered, DiscoverError> {
-    let machine = Machine::new(convert::parts(topology)?)?;
+/// Finds the devices of a machine, in PCI order.
+///
+/// On this host that can hang or crash: call it in a process of its own, with a time limit. With
+/// `vendors`, the vendors' drivers are asked too, which can wake sleeping devices.
+///
+/// # Errors
+/// [`DiscoverError`], as [`discover`].
+pub fn probe_devices(source: &Source, vendors: bool) -> Result<Vec<Device>, DiscoverError> {
+    let input = match source {
+        Source::Live => Live::from_variables()?.input,
+        other => input(other)?.0,
+    };
+    devices::devices(&input.load(Objects::Devices { vendors })?)
+}
+
+/// What hwloc is to look at, and how to say so.
+fn input(source: &Source) -> Result<(Input, String), DiscoverError> {
+    Ok(match source {
+        Source::Live => (Input::Host, "this host".into()),
+        Source::XmlFile(path) => (
+            Input::from_xml_file(path)?,
+            format!("file {}", path.display()),
+        ),
+        Source::Synthetic(text) => (
+            Input::from_synthetic(text)?,
+            format!("synthetic \"{text}\""),
+        ),
+    })
+}
+
+/// Turns what hwloc sees into our own types.
+fn finish(input: &Input, looks: &Looks, source: String) -> Result<Discovered, DiscoverError> {
+    let parts = convert::parts(&looks.slurmds)?;
+    let this_system = looks.slurmds.is_this_system();
+    let mut notes = Vec::new();
+    let all = looks.second(input, &parts).and_then(|mut all| {
+        if this_system {
+            all.isolated = kernel::isolated();
+        }
+        Ok(Machine::new(all)?)
+    });
+    let machine = match all {
+        Ok(machine) => machine,
+        Err(why) => {
+            notes.push(format!(
+                "dies, L1 and L2 caches and kinds of cores are unknown: {why}"
+            ));
+            Machine::new(parts)?
+        }
+    };
     Ok(Discovered {
         machine,
-        this_system: topology.is_this_system(),
+        this_system,
         source,
-        sockets: convert::socket_info(topology),
+        sockets: convert::socket_info(&looks.slurmds),
+        unprobed: matches!(input, Input::Host),
+        notes,
     })
 }

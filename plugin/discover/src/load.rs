@@ -1,11 +1,11 @@
-//! Has hwloc build a topology from one source, filtered as slurmd filters it.
+//! Has hwloc build a topology from one source, with the objects that are wanted.
 //! In: a file, a string, or nothing for this host. Out: hwloc's topology.
 //! The only file that asks hwloc to discover anything.
 
 use std::fmt::Display;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hwlocality::Topology;
 use hwlocality::object::types::ObjectType;
@@ -17,36 +17,87 @@ use crate::synthetic;
 /// Largest XML file read, in bytes; the largest machines need a few million.
 const MAX_XML: u64 = 64 << 20;
 
-/// This host, or what hwloc's variables say.
-pub(crate) fn live() -> Result<Topology, DiscoverError> {
-    build(TopologyBuilder::new(), "this host")
+/// Objects of the tree that slurmd drops.
+pub(crate) const DROPPED: [ObjectType; 4] = [
+    ObjectType::L1Cache,
+    ObjectType::L2Cache,
+    ObjectType::L4Cache,
+    ObjectType::L5Cache,
+];
+
+/// What is discovered where nothing else is asked for.
+const HOST: &str = "this host";
+
+/// Parts of hwloc that ask a vendor's driver. They can hang, and wake sleeping devices.
+const VENDORS: [&str; 6] = ["cuda", "nvml", "opencl", "rsmi", "levelzero", "gl"];
+
+/// What hwloc looks at: once chosen, it can be loaded several times.
+#[derive(Clone, Debug)]
+pub(crate) enum Input {
+    /// This host, or what hwloc's variables put in its place.
+    Host,
+    /// The text of a file that lstopo wrote.
+    Xml { path: PathBuf, text: String },
+    /// hwloc's short description.
+    Synthetic(String),
 }
 
-/// A file that lstopo wrote.
-///
-/// We read it and hand hwloc the text: given the path of a missing file, the
-/// wrapper panics on an errno that hwloc does not document.
-pub(crate) fn from_xml_file(path: &Path) -> Result<Topology, DiscoverError> {
-    let xml = read_bounded(path)?;
-    // hwloc 2.9 takes an empty buffer, and parses what lies behind it.
-    if !xml.contains('<') {
-        return Err(DiscoverError::BadXml(path.into()));
+/// Which objects a topology keeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Objects {
+    /// slurmd's own filters (`xcpuinfo_hwloc_topo_load`): they decide the order of
+    /// cores where a cache spans cores whose numbers are not neighbours.
+    Slurmds,
+    /// What they drop as well, but no devices.
+    All,
+    /// Devices too. On this host that means to probe them, and probing has hung before.
+    Devices { vendors: bool },
+}
+
+impl Input {
+    /// A file that lstopo wrote.
+    ///
+    /// We read it and hand hwloc the text: given the path of a missing file, the
+    /// wrapper panics on an errno that hwloc does not document.
+    pub(crate) fn from_xml_file(path: &Path) -> Result<Self, DiscoverError> {
+        let text = read_bounded(path)?;
+        // hwloc 2.9 takes an empty buffer, and parses what lies behind it.
+        if !text.contains('<') {
+            return Err(DiscoverError::BadXml(path.into()));
+        }
+        let path = path.into();
+        Ok(Self::Xml { path, text })
     }
-    let builder = TopologyBuilder::new()
-        .from_xml(&xml)
-        .map_err(|_| DiscoverError::BadXml(path.into()))?;
-    // Of an XML buffer, hwloc parses most only while it loads.
-    build(builder, "").map_err(|_| DiscoverError::BadXml(path.into()))
-}
 
-/// hwloc's short description.
-pub(crate) fn from_synthetic(text: &str) -> Result<Topology, DiscoverError> {
-    synthetic::check_size(text)?;
-    let bad = || DiscoverError::BadSynthetic(shorten(text));
-    let builder = TopologyBuilder::new()
-        .from_synthetic(text)
-        .map_err(|_| bad())?;
-    build(builder, "").map_err(|_| bad())
+    /// hwloc's short description.
+    pub(crate) fn from_synthetic(text: &str) -> Result<Self, DiscoverError> {
+        synthetic::check_size(text)?;
+        Ok(Self::Synthetic(text.into()))
+    }
+
+    /// Has hwloc discover it.
+    pub(crate) fn load(&self, objects: Objects) -> Result<Topology, DiscoverError> {
+        match self {
+            Self::Host => {
+                let mut builder = TopologyBuilder::new();
+                if objects == (Objects::Devices { vendors: false }) {
+                    builder = without_vendors(builder)?;
+                }
+                build(builder, objects, HOST)
+            }
+            Self::Xml { path, text } => {
+                let bad = || DiscoverError::BadXml(path.clone());
+                let builder = TopologyBuilder::new().from_xml(text).map_err(|_| bad())?;
+                // Of an XML buffer, hwloc parses most only while it loads.
+                build(builder, objects, "").map_err(|_| bad())
+            }
+            Self::Synthetic(text) => {
+                let bad = || DiscoverError::BadSynthetic(shorten(text));
+                let builder = TopologyBuilder::new().from_synthetic(text);
+                build(builder.map_err(|_| bad())?, objects, "").map_err(|_| bad())
+            }
+        }
+    }
 }
 
 fn read_bounded(path: &Path) -> Result<String, DiscoverError> {
@@ -69,8 +120,12 @@ fn read_bounded(path: &Path) -> Result<String, DiscoverError> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn build(builder: TopologyBuilder, what: &str) -> Result<Topology, DiscoverError> {
-    filtered(builder)
+fn build(
+    builder: TopologyBuilder,
+    objects: Objects,
+    what: &str,
+) -> Result<Topology, DiscoverError> {
+    filtered(builder, objects)
         .and_then(|builder| builder.build().map_err(|why| why.to_string()))
         .map_err(|why| DiscoverError::Hwloc {
             what: what.into(),
@@ -78,30 +133,40 @@ fn build(builder: TopologyBuilder, what: &str) -> Result<Topology, DiscoverError
         })
 }
 
-/// slurmd's own filters (`xcpuinfo_hwloc_topo_load`): they decide the order of
-/// cores where a cache spans cores whose numbers are not neighbours.
-///
-/// I/O is left out for another reason too: probing devices has hung before.
-fn filtered(builder: TopologyBuilder) -> Result<TopologyBuilder, String> {
+fn filtered(builder: TopologyBuilder, objects: Objects) -> Result<TopologyBuilder, String> {
+    let devices = match objects {
+        Objects::Devices { .. } => TypeFilter::KeepImportant,
+        Objects::Slurmds | Objects::All => TypeFilter::KeepNone,
+    };
     let mut builder = builder
         .with_flags(BuildFlags::INCLUDE_DISALLOWED)
         .map_err(text)?
-        .with_io_type_filter(TypeFilter::KeepNone)
+        .with_io_type_filter(devices)
         .map_err(text)?
         .with_cpu_icache_type_filter(TypeFilter::KeepNone)
+        .map_err(text)?
+        .with_type_filter(ObjectType::Misc, TypeFilter::KeepNone)
         .map_err(text)?;
-    for kind in [
-        ObjectType::L1Cache,
-        ObjectType::L2Cache,
-        ObjectType::L4Cache,
-        ObjectType::L5Cache,
-        ObjectType::Misc,
-    ] {
-        builder = builder
-            .with_type_filter(kind, TypeFilter::KeepNone)
-            .map_err(text)?;
+    if objects == Objects::Slurmds {
+        for kind in DROPPED {
+            builder = builder
+                .with_type_filter(kind, TypeFilter::KeepNone)
+                .map_err(text)?;
+        }
     }
     Ok(builder)
+}
+
+/// Without those parts of hwloc that are there; hwloc refuses the name of one that is not.
+fn without_vendors(builder: TopologyBuilder) -> Result<TopologyBuilder, DiscoverError> {
+    let is_there = |name: &&&str| TopologyBuilder::new().without_component(name).is_ok();
+    let mut there = VENDORS.iter().filter(is_there);
+    there
+        .try_fold(builder, |builder, name| builder.without_component(name))
+        .map_err(|why| DiscoverError::Hwloc {
+            what: HOST.into(),
+            why: why.to_string(),
+        })
 }
 
 fn text(why: impl Display) -> String {

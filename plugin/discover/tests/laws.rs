@@ -1,41 +1,18 @@
-//! Laws over machines as hwloc describes them: the XML files of `tests/topologies`, among them
-//! machines with a core offline and with NUMA nodes finer than sockets, and those of the folder
-//! that `BERTH_TOPOLOGIES` names.
+//! Laws over machines as hwloc describes them.
 
 #[path = "../../placement/tests/common/mod.rs"]
 mod common;
-
-use std::path::{Path, PathBuf};
+mod files;
 
 use berth_discover::{Source, discover};
 use berth_placement::*;
+use berth_srun::{Release, spelling};
+use files::machines;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 
 /// Requests a machine and law.
 const CASES: u32 = 300;
-
-fn machines() -> Vec<(PathBuf, Machine)> {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/topologies");
-    let more = std::env::var_os("BERTH_TOPOLOGIES").map(PathBuf::from);
-    let folders = [Some(own), more].into_iter().flatten();
-    let mut files: Vec<PathBuf> = folders
-        .flat_map(|folder| std::fs::read_dir(folder).expect("a folder of topologies"))
-        .map(|entry| entry.expect("an entry").path())
-        .filter(|path| path.extension().is_some_and(|kind| kind == "xml"))
-        .collect();
-    files.sort();
-    assert!(files.len() >= 9, "the project's own files are there");
-    let read = |path: PathBuf| {
-        let source = Source::parse(path.to_str().expect("a name in UTF-8"));
-        let found = discover(&source.expect("a source"));
-        let machine = found
-            .unwrap_or_else(|why| panic!("{}: {why}", path.display()))
-            .machine;
-        (path, machine)
-    };
-    files.into_iter().map(read).collect()
-}
 
 /// Checks a law on every machine.
 fn on_every_machine<S: Strategy>(
@@ -60,7 +37,19 @@ fn distributions() -> impl Strategy<Value = Distribution> {
         "cyclic:fcyclic:block",
         "plane=2",
     ];
-    proptest::sample::select(texts.map(|text| text.parse().unwrap()).to_vec())
+    proptest::sample::select(
+        texts
+            .map(|text| spelling::distribution(text).unwrap())
+            .to_vec(),
+    )
+}
+
+/// In srun's words; an empty text asks for nothing.
+fn bound(text: &str) -> CpuBind {
+    match text {
+        "" => CpuBind::default(),
+        text => spelling::cpu_bind(text, Release::NEWEST).unwrap(),
+    }
 }
 
 fn binds() -> impl Strategy<Value = CpuBind> {
@@ -73,7 +62,7 @@ fn binds() -> impl Strategy<Value = CpuBind> {
         "one_thread",
         "cores,one_thread",
     ];
-    proptest::sample::select(texts.map(|text| text.parse().unwrap()).to_vec())
+    proptest::sample::select(texts.map(bound).to_vec())
 }
 
 prop_compose! {
@@ -83,13 +72,11 @@ prop_compose! {
         ntasks_per_socket in proptest::option::of(1u32..4),
         owned in proptest::collection::vec(any::<bool>(), 64),
         affinity in any::<bool>(),
-    ) -> (Request, Vec<bool>) {
-        let mut ask = Request { tasks, cpus_per_task, cpu_bind, distribution, overcommit, ntasks_per_socket, ..Request::default() };
-        if affinity {
-            // Off, it widens to whole NUMA nodes, as task/affinity does.
-            ask.rules.fixes = Fixes::NONE.with(Fix::LdomsInside, true);
-        }
-        (ask, owned)
+    ) -> (Request, Rules, Vec<bool>) {
+        let ask = Request { tasks, cpus_per_task, cpu_bind, distribution, overcommit, ntasks_per_socket, ..Request::default() };
+        // Off, it widens to whole NUMA nodes, as task/affinity does.
+        let fixes = if affinity { Fixes::NONE.with(Fix::LdomsInside, true) } else { Fixes::ALL };
+        (ask, Rules { fixes, ..Rules::default() }, owned)
     }
 }
 
@@ -108,14 +95,15 @@ fn on_a_part(mut ask: Request, owned: &[bool], machine: &Machine) -> (Request, C
 /// The first law of all: a task is somewhere, and nowhere it has no right to be.
 #[test]
 fn every_task_has_cpus_of_the_step_and_the_text_says_which() {
-    on_every_machine(&requests(), |(ask, owned), machine, kind| {
+    on_every_machine(&requests(), |(ask, rules, owned), machine, kind| {
         let (ask, own) = on_a_part(ask, &owned, machine);
         prop_assume!(!own.is_empty());
-        let Ok(plan) = plan(&ask, &Host::of(machine.clone(), kind)) else {
+        let node = Node::of(machine.clone(), kind, rules);
+        let Ok(plan) = plan(&ask, &node, &Claims::default()) else {
             return Ok(());
         };
         prop_assert_eq!(plan.tasks.len(), ask.tasks as usize, "every local id");
-        let text = plan.message.text().unwrap();
+        let text = plan.text().unwrap();
         let masks: Vec<_> = text
             .split(',')
             .map(|mask| CpuSet::from_hex(mask).unwrap())
@@ -139,14 +127,17 @@ fn cpus_that_slurmds_map_does_not_name_are_the_steps_all_the_same() {
     );
     let found = discover(&Source::parse(file).expect("a source")).expect("a machine");
     for kind in [SocketKind::Package, SocketKind::Numa, SocketKind::L3] {
-        let host = Host::of(found.machine.clone(), kind);
+        let rules = Rules {
+            fixes: Fixes::NONE.with(Fix::LdomsInside, true),
+            ..Rules::default()
+        };
+        let node = Node::of(found.machine.clone(), kind, rules);
         for own in ["14", "15", "14-15"].map(|list| CpuSet::from_list(list).expect("a list")) {
-            let mut ask = Request {
+            let ask = Request {
                 allocation: Allocation::Cpus(own.clone()),
                 ..Request::default()
             };
-            ask.rules.fixes = Fixes::NONE.with(Fix::LdomsInside, true);
-            let plan = plan(&ask, &host).expect("nothing was asked for");
+            let plan = plan(&ask, &node, &Claims::default()).expect("nothing was asked for");
             assert_eq!(plan.tasks[0].cpus, own, "{kind:?}");
         }
     }
@@ -156,18 +147,18 @@ fn cpus_that_slurmds_map_does_not_name_are_the_steps_all_the_same() {
 /// (`_task_layout_lllp_cyclic` takes exactly `cpus_per_task` of them).
 #[test]
 fn width_as_asked_or_said() {
-    on_every_machine(&requests(), |(mut ask, owned), machine, kind| {
-        ask.cpu_bind = "threads".parse().unwrap();
-        ask.rules.fixes = Fixes::ALL;
+    on_every_machine(&requests(), |(mut ask, _, owned), machine, kind| {
+        ask.cpu_bind = bound("threads");
         ask.overcommit = false;
         let (ask, _) = on_a_part(ask, &owned, machine);
-        if let Ok(plan) = plan(&ask, &Host::of(machine.clone(), kind)) {
-            let shrunk = plan.cpus_per_task < ask.cpus_per_task;
-            prop_assert_eq!(shrunk, !plan.notes.is_empty());
+        let node = Node::of(machine.clone(), kind, Rules::default());
+        if let Ok(plan) = plan(&ask, &node, &Claims::default()) {
+            let shrunk = plan.decision.cpus_per_task < ask.cpus_per_task;
+            prop_assert!(!shrunk || !plan.notes.is_empty());
             for task in &plan.tasks {
-                prop_assert!(task.cpus.count() <= plan.cpus_per_task as usize);
+                prop_assert!(task.cpus.count() <= plan.decision.cpus_per_task as usize);
             }
-            let alone = u64::from(ask.tasks) * u64::from(plan.cpus_per_task);
+            let alone = u64::from(ask.tasks) * u64::from(plan.decision.cpus_per_task);
             if ask.ntasks_per_socket.is_none() && alone <= machine.cpus().count() as u64 {
                 let widths: Vec<_> = plan
                     .tasks
@@ -175,7 +166,9 @@ fn width_as_asked_or_said() {
                     .map(|task| task.cpus.count() as u32)
                     .collect();
                 prop_assert!(
-                    widths.iter().all(|width| *width == plan.cpus_per_task),
+                    widths
+                        .iter()
+                        .all(|width| *width == plan.decision.cpus_per_task),
                     "{widths:?}"
                 );
             }
@@ -189,7 +182,7 @@ fn width_as_asked_or_said() {
 #[test]
 fn block_fills_and_cyclic_goes_round() {
     on_every_machine(&(1u32..200), |tasks, machine, kind| {
-        let host = Host::of(machine.clone(), kind);
+        let node = Node::of(machine.clone(), kind, Rules::default());
         let sockets = machine.sockets(kind);
         let cpus: Vec<CpuSet> = sockets
             .iter()
@@ -203,14 +196,14 @@ fn block_fills_and_cyclic_goes_round() {
         let tasks = tasks.min(machine.cpus().count() as u32);
         let socket_of =
             |task: &TaskPlan| cpus.iter().position(|socket| task.cpus.is_subset(socket));
-        let of = |distribution: &str| -> Vec<usize> {
+        let of = |order: &str| -> Vec<usize> {
             let ask = Request {
                 tasks,
-                cpu_bind: "threads".parse().unwrap(),
-                distribution: distribution.parse().unwrap(),
+                cpu_bind: bound("threads"),
+                distribution: spelling::distribution(order).unwrap(),
                 ..Request::default()
             };
-            let plan = plan(&ask, &host).unwrap();
+            let plan = plan(&ask, &node, &Claims::default()).unwrap();
             plan.tasks
                 .iter()
                 .map(|task| socket_of(task).unwrap())
@@ -238,14 +231,15 @@ fn no_core_twice_while_there_is_room() {
     let asked = (1u32..200, distributions());
     on_every_machine(&asked, |(tasks, distribution), machine, kind| {
         let tasks = tasks.min(machine.core_count() as u32);
-        let cpu_bind = "cores".parse().unwrap();
+        let cpu_bind = bound("cores");
         let ask = Request {
             tasks,
             cpu_bind,
             distribution,
             ..Request::default()
         };
-        let plan = plan(&ask, &Host::of(machine.clone(), kind)).unwrap();
+        let node = Node::of(machine.clone(), kind, Rules::default());
+        let plan = plan(&ask, &node, &Claims::default()).unwrap();
         let mut seen = CpuSet::new();
         for task in &plan.tasks {
             prop_assert!(!seen.intersects(&task.cpus), "{:?}", plan.tasks);

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use berth_host::StateDir;
-use berth_host::ledger::{Confirmed, Entry, Ledger, Step};
+use berth_host::ledger::{Confirmed, Entry, Ledger, StepKey};
 use berth_placement::{CpuId, CpuSet};
 
 const SIZES: [u32; 4] = [0, 16, 64, 256];
@@ -30,8 +30,8 @@ fn main() {
     }
 }
 
-fn step(job: u32, step: u32) -> Step {
-    Step {
+fn step(job: u32, step: u32) -> StepKey {
+    StepKey {
         job,
         step,
         component: u32::MAX,

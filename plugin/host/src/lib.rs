@@ -24,6 +24,7 @@ pub mod command_path;
 pub mod counters;
 pub mod discover_child;
 pub mod key;
+mod kind_json;
 pub mod ledger;
 mod lock;
 pub mod machine_file;

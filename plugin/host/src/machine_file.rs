@@ -11,6 +11,7 @@ use berth_placement::Machine;
 use thiserror::Error;
 
 use crate::atomic_file::{self, WriteError};
+pub use crate::kind_json::{devices_from_json, devices_to_json};
 use crate::machine_json;
 pub use crate::machine_json::FormatError;
 use crate::online::Proof;
@@ -19,7 +20,7 @@ use crate::trust::{self, TrustError};
 /// Its name in the state directory.
 pub const NAME: &str = "machine.json";
 
-/// Largest file read, in bytes: 65536 CPUs need less than one million.
+/// Largest file read, in bytes: 65536 CPUs need less than four million.
 const MAX_SIZE: u64 = 16 << 20;
 
 /// Everybody may read how the machine is built.
@@ -38,6 +39,8 @@ pub struct MachineFile {
     pub proof: Proof,
     /// Version of the berth that wrote it.
     pub written_by: String,
+    /// What could not be found, in words: its devices, for example.
+    pub notes: Vec<String>,
 }
 
 /// Why a machine is not the one we run on now.
@@ -72,6 +75,7 @@ impl MachineFile {
             source,
             proof,
             written_by: env!("CARGO_PKG_VERSION").into(),
+            notes: Vec::new(),
         }
     }
 

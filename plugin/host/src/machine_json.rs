@@ -1,6 +1,9 @@
 //! The text of a machine file: one JSON object, versioned.
 //! In: a machine with its proof, or a text. Out: the other of the two, or why
 //! not. Pure; strict and bounded, since what is read may be anybody's.
+//!
+//! Within a version fields are only added: a reader ignores those that it does not know, and takes
+//! those that are not there for empty. Version 1 had other readers, which refuse any new field.
 
 use berth_placement::sets::cpuset::MAX_CPUS;
 use berth_placement::sets::ids::{CpuId, NumaId};
@@ -8,11 +11,14 @@ use berth_placement::{Core, CpuSet, Machine, NumaNode, Package, Parts};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::kind_json::{DeviceText, KindText, bounded_texts, notes_to_write};
 use crate::machine_file::MachineFile;
 use crate::online::Proof;
 
-/// The version written, and the only one read.
-const VERSION: u32 = 1;
+/// The version written.
+const VERSION: u32 = 2;
+/// The oldest version read.
+const OLDEST: u64 = 1;
 
 /// A text that is no machine file of ours.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -24,7 +30,7 @@ pub enum FormatError {
     #[error("it is not berth's machine file: {0}")]
     Foreign(String),
     /// Another release of berth wrote it.
-    #[error("it is of version {0}, and this berth reads version {VERSION}")]
+    #[error("it is of version {0}, and this berth reads versions {OLDEST} to {VERSION}")]
     Version(u64),
     /// The numbers in it make no machine.
     #[error("its machine cannot be: {0}")]
@@ -38,7 +44,6 @@ struct Versioned {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct Text {
     berth_machine: u32,
     written_by: String,
@@ -50,10 +55,26 @@ struct Text {
     packages: Vec<Vec<Vec<u32>>>,
     numa: Vec<NumaText>,
     l3: Vec<String>,
+    // Version 1 ended here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    dies: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    l2: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    l1: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    order: Vec<u32>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    kinds: Vec<KindText>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    isolated: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    devices: Vec<DeviceText>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    notes: Vec<String>,
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct NumaText {
     id: u32,
     cpus: String,
@@ -75,9 +96,21 @@ pub(crate) fn write(file: &MachineFile) -> Result<String, serde_json::Error> {
         allowed: parts.allowed.to_string(),
         packages: parts.packages.iter().map(package_text).collect(),
         numa: parts.numa_nodes.iter().map(numa_text).collect(),
-        l3: parts.l3_caches.iter().map(CpuSet::to_string).collect(),
+        l3: lists(&parts.l3_caches),
+        dies: lists(&parts.dies),
+        l2: lists(&parts.l2_caches),
+        l1: lists(&parts.l1_caches),
+        order: parts.whole_order.iter().map(|cpu| cpu.0).collect(),
+        kinds: parts.kinds.iter().map(KindText::of).collect(),
+        isolated: parts.isolated.to_string(),
+        devices: parts.devices.iter().map(DeviceText::of).collect(),
+        notes: notes_to_write(&file.notes),
     };
     serde_json::to_string(&text).map(|text| text + "\n")
+}
+
+fn lists(sets: &[CpuSet]) -> Vec<String> {
+    sets.iter().map(CpuSet::to_string).collect()
 }
 
 fn package_text(package: &Package) -> Vec<Vec<u32>> {
@@ -99,7 +132,7 @@ fn numa_text(node: &NumaNode) -> NumaText {
 pub(crate) fn read(bytes: &[u8]) -> Result<MachineFile, FormatError> {
     // The version first: another one may have other fields.
     let versioned: Versioned = serde_json::from_slice(bytes).map_err(|why| wrong(&why))?;
-    if versioned.berth_machine != u64::from(VERSION) {
+    if !(OLDEST..=u64::from(VERSION)).contains(&versioned.berth_machine) {
         return Err(FormatError::Version(versioned.berth_machine));
     }
     let text: Text = serde_json::from_slice(bytes).map_err(|why| wrong(&why))?;
@@ -113,18 +146,38 @@ pub(crate) fn read(bytes: &[u8]) -> Result<MachineFile, FormatError> {
             online: text.online,
         },
         written_by: text.written_by,
+        notes: bounded_texts(text.notes)?,
     })
 }
 
 fn parts(text: &Text) -> Result<Parts, FormatError> {
-    let packages = text.packages.iter().map(|cores| package(cores));
-    let l3_caches = text.l3.iter().map(|list| cpus(list));
     Ok(Parts {
-        packages: packages.collect::<Result<_, _>>()?,
-        numa_nodes: text.numa.iter().map(numa_node).collect::<Result<_, _>>()?,
-        l3_caches: l3_caches.collect::<Result<_, _>>()?,
+        packages: each(&text.packages, |cores| package(cores))?,
+        numa_nodes: each(&text.numa, numa_node)?,
+        l3_caches: each(&text.l3, |list| cpus(list))?,
         allowed: cpus(&text.allowed)?,
+        dies: each(&text.dies, |list| cpus(list))?,
+        l2_caches: each(&text.l2, |list| cpus(list))?,
+        l1_caches: each(&text.l1, |list| cpus(list))?,
+        whole_order: each(&text.order, |&cpu| bounded(cpu).map(CpuId))?,
+        kinds: each(&text.kinds, KindText::read)?,
+        isolated: cpus(&text.isolated)?,
+        devices: each(&text.devices, DeviceText::read)?,
     })
+}
+
+/// Reads a list of objects of one kind: no machine has more of them than CPUs.
+fn each<T, U>(
+    list: &[T],
+    read: impl FnMut(&T) -> Result<U, FormatError>,
+) -> Result<Vec<U>, FormatError> {
+    if list.len() > MAX_CPUS as usize {
+        return Err(FormatError::Machine(format!(
+            "it has {} objects of one kind, and {MAX_CPUS} is the limit",
+            list.len()
+        )));
+    }
+    list.iter().map(read).collect()
 }
 
 fn package(cores: &[Vec<u32>]) -> Result<Package, FormatError> {
@@ -146,11 +199,11 @@ fn numa_node(node: &NumaText) -> Result<NumaNode, FormatError> {
     })
 }
 
-fn cpus(list: &str) -> Result<CpuSet, FormatError> {
+pub(crate) fn cpus(list: &str) -> Result<CpuSet, FormatError> {
     CpuSet::from_list(list).map_err(impossible)
 }
 
-fn bounded(number: u32) -> Result<u32, FormatError> {
+pub(crate) fn bounded(number: u32) -> Result<u32, FormatError> {
     if number < MAX_CPUS {
         return Ok(number);
     }
@@ -159,11 +212,11 @@ fn bounded(number: u32) -> Result<u32, FormatError> {
     )))
 }
 
-fn impossible(why: impl ToString) -> FormatError {
+pub(crate) fn impossible(why: impl ToString) -> FormatError {
     FormatError::Machine(why.to_string())
 }
 
-fn wrong(why: &serde_json::Error) -> FormatError {
+pub(crate) fn wrong(why: &serde_json::Error) -> FormatError {
     if why.is_eof() {
         FormatError::Torn
     } else {

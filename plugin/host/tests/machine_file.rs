@@ -9,7 +9,10 @@ use std::path::Path;
 use berth_host::machine_file::{self, MachineFile, MachineFileError, Stale};
 use berth_host::{Proof, TrustError};
 use berth_placement::sets::ids::{CpuId, NumaId};
-use berth_placement::{Core, CpuSet, Machine, NumaNode, Package, Parts};
+use berth_placement::topology::devices::Pci;
+use berth_placement::{
+    Core, CoreKind, CpuSet, Device, DeviceKind, Machine, NumaNode, Package, Parts,
+};
 
 /// Packages × cores × threads, numbered threads last, with memory and caches.
 fn machine(packages: u32, cores: u32, threads: u32) -> Machine {
@@ -45,6 +48,7 @@ fn machine(packages: u32, cores: u32, threads: u32) -> Machine {
         numa_nodes,
         l3_caches: sets,
         allowed: CpuSet::first(count * threads - 1),
+        ..Parts::default()
     })
     .unwrap()
 }
@@ -86,10 +90,11 @@ fn machines_of_every_shape_come_back_as_written() {
 
 #[test]
 fn the_text_is_stable() {
-    let text = file(machine(1, 2, 2)).to_json().unwrap();
+    let mut small = file(machine(1, 2, 2));
+    let text = small.to_json().unwrap();
     let version = env!("CARGO_PKG_VERSION");
     let expected = format!(
-        "{{\"berth_machine\":1,\"written_by\":\"{version}\",\
+        "{{\"berth_machine\":2,\"written_by\":\"{version}\",\
          \"boot_id\":\"01234567-89ab-cdef-0123-456789abcdef\",\"online\":\"0-15\",\
          \"this_system\":true,\"source\":\"this host\",\"allowed\":\"0-2\",\
          \"packages\":[[[0,2],[1,3]]],\
@@ -97,6 +102,129 @@ fn the_text_is_stable() {
          \"l3\":[\"0-3\"]}}\n"
     );
     assert_eq!(text, expected);
+
+    small.notes = vec!["devices are unknown".into()];
+    small.machine = Machine::new(everything()).unwrap();
+    let text = small.to_json().unwrap();
+    let added = "\"l3\":[\"0-3\"],\"dies\":[\"0-1\",\"2-3\"],\"l2\":[\"0,2\",\"1,3\"],\
+        \"l1\":[\"0\",\"1\",\"2\",\"3\"],\"order\":[2,0,3,1],\
+        \"kinds\":[{\"cpus\":\"0-1\",\"rank\":0,\"infos\":[[\"CoreType\",\"IntelAtom\"]]},\
+        {\"cpus\":\"2-3\"}],\"isolated\":\"3\",\
+        \"devices\":[{\"kind\":\"gpu\",\"names\":[\"card0\"],\"pci\":{\"address\":\"0000:d1:00.0\",\
+        \"class\":896,\"vendor\":4098,\"product\":29704},\"cpus\":\"0-1\",\"numa\":0},\
+        {\"kind\":\"storage\",\"names\":[\"sda\"],\"cpus\":\"0-3\"}],\
+        \"notes\":[\"devices are unknown\"]}\n";
+    assert!(text.ends_with(added), "{text}");
+}
+
+/// A machine of one package with something in every field.
+fn everything() -> Parts {
+    let sets = |lists: &[&str]| {
+        lists
+            .iter()
+            .map(|list| CpuSet::from_list(list).unwrap())
+            .collect()
+    };
+    let kind = |cpus: &str, rank, infos| CoreKind {
+        cpus: CpuSet::from_list(cpus).unwrap(),
+        rank,
+        infos,
+    };
+    let atom = ("CoreType".into(), "IntelAtom".into());
+    Parts {
+        dies: sets(&["0-1", "2-3"]),
+        l2_caches: sets(&["0,2", "1,3"]),
+        l1_caches: sets(&["0", "1", "2", "3"]),
+        whole_order: [2, 0, 3, 1].map(CpuId).to_vec(),
+        kinds: vec![kind("0-1", Some(0), vec![atom]), kind("2-3", None, vec![])],
+        isolated: CpuSet::from_list("3").unwrap(),
+        devices: devices(),
+        ..machine(1, 2, 2).parts().clone()
+    }
+}
+
+fn devices() -> Vec<Device> {
+    let pci = Pci {
+        address: "0000:d1:00.0".parse().unwrap(),
+        class: 0x380,
+        vendor: 0x1002,
+        product: 0x7408,
+    };
+    let gpu = Device {
+        kind: DeviceKind::Gpu,
+        names: vec!["card0".into()],
+        pci: Some(pci),
+        cpus: CpuSet::from_list("0-1").unwrap(),
+        numa_node: Some(NumaId(0)),
+    };
+    let disk = Device {
+        kind: DeviceKind::Storage,
+        names: vec!["sda".into()],
+        cpus: CpuSet::first(4),
+        ..Device::default()
+    };
+    vec![gpu, disk]
+}
+
+#[test]
+fn everything_that_a_machine_has_comes_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(machine_file::NAME);
+    let mut written = file(Machine::new(everything()).unwrap());
+    written.notes = vec!["devices are unknown".into()];
+    machine_file::write(&path, &written).unwrap();
+    assert_eq!(machine_file::read(&path).unwrap(), written);
+    // A note of any length is cut where it is written, not refused where it is read.
+    written.notes = vec!["×".repeat(5000); 100];
+    machine_file::write(&path, &written).unwrap();
+    assert_eq!(machine_file::read(&path).unwrap().notes.len(), 32);
+
+    let text = machine_file::devices_to_json(&devices()).unwrap();
+    assert_eq!(
+        machine_file::devices_from_json(text.as_bytes()).unwrap(),
+        devices()
+    );
+}
+
+/// Word by word as the release before wrote it.
+#[test]
+fn a_file_of_version_1_has_none_of_the_new_fields() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(machine_file::NAME);
+    let text = "{\"berth_machine\":1,\"written_by\":\"0.1.0\",\
+        \"boot_id\":\"01234567-89ab-cdef-0123-456789abcdef\",\"online\":\"0-15\",\
+        \"this_system\":true,\"source\":\"this host\",\"allowed\":\"0-2\",\
+        \"packages\":[[[0,2],[1,3]]],\
+        \"numa\":[{\"id\":0,\"cpus\":\"0-3\"},{\"id\":252,\"cpus\":\"\"}],\
+        \"l3\":[\"0-3\"]}\n";
+    fs::write(&path, text).unwrap();
+    let found = machine_file::read(&path).unwrap();
+    assert_eq!(found, file(machine(1, 2, 2)));
+}
+
+#[test]
+fn fields_of_a_later_release_are_ignored() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join(machine_file::NAME);
+    let known = file(Machine::new(everything()).unwrap());
+    let text = known.to_json().unwrap();
+    let later = text
+        .replace("{\"id\":0", "{\"distances\":[10,21],\"id\":0")
+        .replace(
+            "{\"kind\":\"gpu\"",
+            "{\"power\":{\"watts\":300},\"kind\":\"gpu\"",
+        )
+        .replace("{\"cpus\":\"2-3\"", "{\"turbo\":true,\"cpus\":\"2-3\"")
+        .replace("\"l3\"", "\"clusters\":[[0],[1]],\"l3\"");
+    for field in ["distances", "power", "turbo", "clusters"] {
+        assert!(later.contains(field), "{later}");
+    }
+    fs::write(&path, &later).unwrap();
+    assert_eq!(machine_file::read(&path).unwrap(), known);
+    // A word for a device that this release does not know.
+    fs::write(&path, text.replace("\"storage\"", "\"quantum\"")).unwrap();
+    let found = machine_file::read(&path).unwrap();
+    assert_eq!(found.machine.devices()[1].kind, DeviceKind::Other);
 }
 
 #[test]
@@ -112,6 +240,7 @@ fn a_file_cut_anywhere_is_torn_and_never_a_smaller_machine() {
 #[test]
 fn other_texts_are_refused_each_with_its_reason() {
     let good = file(machine(1, 2, 1)).to_json().unwrap();
+    let with = |field: &str| good.replace("\"l3\"", &format!("{field},\"l3\""));
     for (text, found) in [
         ("hello".into(), "not berth's machine file"),
         ("\0\0\0\0".into(), "not berth's machine file"),
@@ -119,11 +248,8 @@ fn other_texts_are_refused_each_with_its_reason() {
         ("[1,2]".into(), "not berth's machine file"),
         (good.clone() + "{}", "not berth's machine file"),
         (good.replace("l3", "l4"), "not berth's machine file"),
-        (
-            good.replace("\"l3\"", "\"more\":1,\"l3\""),
-            "not berth's machine file",
-        ),
-        (good.replace("machine\":1", "machine\":2"), "of version 2"),
+        (good.replace("machine\":2", "machine\":3"), "of version 3"),
+        (good.replace("machine\":2", "machine\":0"), "of version 0"),
         ("{\"berth_machine\":7,\"new\":0}".into(), "of version 7"),
         (good.replace("[0],[1]", "[0],[0]"), "CPU 0 in two cores"),
         (good.replace("[0],[1]", ""), "has no CPU"),
@@ -134,6 +260,20 @@ fn other_texts_are_refused_each_with_its_reason() {
             "machine cannot be",
         ),
         (good.replace("\"0-1\"", "\"1-0\""), "machine cannot be"),
+        (with("\"l1\":[\"0\",\"0-1\"]"), "CPU 0 in two L1 caches"),
+        (with("\"kinds\":[{\"cpus\":\"9-0\"}]"), "machine cannot be"),
+        (
+            with("\"devices\":[{\"kind\":\"gpu\",\"cpus\":\"0\",\"numa\":65536}]"),
+            "65536",
+        ),
+        (
+            with(&format!("\"notes\":[\"{}\"]", "y".repeat(1025))),
+            "above 1024 bytes",
+        ),
+        (
+            with(&format!("\"dies\":[{}\"\"]", "\"\",".repeat(65536))),
+            "65537 objects of one kind",
+        ),
     ] {
         let told = refused(&text);
         assert!(told.contains(found), "{text}: {told}");

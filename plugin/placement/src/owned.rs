@@ -1,22 +1,23 @@
-//! Which hardware threads a step may use, and how many objects it owns whole.
-//! In: the allocation and core specialisation. Out: `Available`.
+//! What the step may use: the only place where a credential's cores become CPUs.
+//! In: the allocation and core specialisation. Out: [`Owned`].
 //! Pure. Source: `_get_avail_map` and `_alloc_mask`.
 
 use crate::request::fixes::Fix;
 use crate::request::{Allocation, CoreSpec, Request};
 use crate::sets::cpuset::CpuSet;
-use crate::topology::host::{Host, PuTable};
-use crate::topology::shape::Shape;
+use crate::sets::ids::PuIdx;
+use crate::topology::node::Node;
+use crate::topology::pu_table::PuTable;
 
-/// The step's hardware threads, by position in the PU table.
+/// The step's hardware threads.
 #[derive(Clone, Debug)]
-pub struct Available {
+pub struct Owned {
     usable: Vec<bool>,
-    /// Number of usable slots.
+    /// Number of usable hardware threads.
     pub count: u32,
     /// What the step owns whole and in part, before specialised threads are
     /// taken a second time.
-    pub owned: Owned,
+    pub counts: Counts,
     /// The step's CPUs for a task that is bound to all of them.
     pub cpus: CpuSet,
     /// Every CPU of the step's cores, also those that it specialised away: no task goes beyond.
@@ -25,9 +26,9 @@ pub struct Available {
 
 /// Objects owned whole and in part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Owned {
-    /// Every CPU of the host.
-    pub whole_host: bool,
+pub struct Counts {
+    /// Every CPU of the node.
+    pub whole_node: bool,
     /// Sockets owned whole.
     pub sockets: u32,
     /// Sockets owned in part.
@@ -40,81 +41,87 @@ pub struct Owned {
     pub threads: u32,
 }
 
-impl Available {
-    /// What `ask` may use of the host.
+impl Owned {
+    /// What `request` may use of the node.
     #[must_use]
-    pub fn of(ask: &Request, host: &Host, table: &PuTable) -> Self {
-        let mut usable = owned_slots(&ask.allocation, host, table);
-        let everything = usable.clone();
-        if let CoreSpec::Threads(count) = ask.core_spec {
-            take_special(&mut usable, &host.shape, count, 0);
-        }
-        let owned = Owned::count(&usable, table, known_cores(&ask.allocation, &host.shape));
-        let mut shared = usable.clone();
-        if let CoreSpec::Threads(count) = ask.core_spec {
-            // `_alloc_mask` takes them again, stopping above core 0 and thread 0.
-            take_special(&mut shared, &host.shape, count, 1);
-        }
-        let of = |slots: &[bool]| {
-            let own = (0..).zip(slots).filter(|(_, own)| **own);
-            table.cpus(own.map(|(at, _)| at))
+    pub fn of(request: &Request, node: &Node) -> Self {
+        let table = node.table();
+        let mut usable = owned_pus(&request.allocation, node);
+        let special = match request.core_spec {
+            CoreSpec::Threads(count) => Some(count),
+            CoreSpec::None | CoreSpec::Cores(_) => None,
         };
-        let mut cpus = of(&shared);
-        if cpus.is_empty() && ask.rules.fixes.has(Fix::NoCpuLeft) {
-            // Only the second taking left none.
-            cpus = of(&usable);
+        let of = |pus: &[bool]| {
+            let own = (0..).zip(pus).filter(|(_, own)| **own);
+            table.cpus(own.map(|(at, _)| PuIdx(at)))
+        };
+        let everything = special.map(|_| of(&usable));
+        if let Some(count) = special {
+            take_special(&mut usable, node, count, 0);
         }
-        if let (true, Allocation::Cpus(own)) = (cpus.is_empty(), &ask.allocation) {
+        let counts = Counts::of(&usable, table, known_cores(&request.allocation, node));
+        let mut cpus = of(&usable);
+        if let Some(count) = special {
+            // `_alloc_mask` takes them again, stopping above core 0 and thread 0.
+            let mut shared = usable.clone();
+            take_special(&mut shared, node, count, 1);
+            let left = of(&shared);
+            if !left.is_empty() || !node.rules().fixes.has(Fix::NoCpuLeft) {
+                cpus = left;
+            }
+        }
+        if let (true, Allocation::Cpus(own)) = (cpus.is_empty(), &request.allocation) {
             // On a machine with holes slurmd's map may know none of the CPUs; they are the
             // step's all the same.
             cpus = own.clone();
         }
-        let all = match ask.core_spec {
-            CoreSpec::Threads(_) => of(&everything),
-            CoreSpec::None | CoreSpec::Cores(_) => cpus.clone(),
-        };
         Self {
             count: usable.iter().filter(|own| **own).count() as u32,
-            all,
+            all: everything.unwrap_or_else(|| cpus.clone()),
             usable,
-            owned,
+            counts,
             cpus,
         }
     }
 
-    /// Whether a slot may be used.
+    /// Whether a hardware thread may be used.
     #[must_use]
-    pub fn has(&self, slot: u32) -> bool {
-        self.usable.get(slot as usize).copied().unwrap_or(false)
+    pub fn has(&self, pu: PuIdx) -> bool {
+        self.usable.get(pu.index()).copied().unwrap_or(false)
     }
 
-    /// The usable slots among some.
-    pub fn among(&self, slots: impl IntoIterator<Item = u32>) -> impl Iterator<Item = u32> {
-        slots.into_iter().filter(|slot| self.has(*slot))
+    /// The usable hardware threads among some.
+    pub fn among<'a>(&'a self, pus: &'a [PuIdx]) -> impl Iterator<Item = PuIdx> + 'a {
+        pus.iter().copied().filter(|pu| self.has(*pu))
+    }
+
+    /// Usable hardware threads if only so many of each core count.
+    pub(crate) fn count_within(&self, table: &PuTable, limit: u32) -> u32 {
+        let of_core = |pus: &[PuIdx]| (self.among(pus).count() as u32).min(limit);
+        table.cores.iter().map(of_core).sum()
     }
 }
 
-fn owned_slots(allocation: &Allocation, host: &Host, table: &PuTable) -> Vec<bool> {
+fn owned_pus(allocation: &Allocation, node: &Node) -> Vec<bool> {
+    let table = node.table();
     let mut usable = vec![false; table.len()];
-    let size = table.len() as u32;
-    let own = |cpus: &CpuSet| {
-        let has =
-            |slot: &crate::topology::host::Slot| slot.cpu.is_some_and(|cpu| cpus.contains(cpu));
-        table.slots.iter().map(has).collect()
+    let of = |cpus: &CpuSet| {
+        let pus = (0..table.len() as u32).map(PuIdx);
+        pus.map(|pu| table.cpu(pu).is_some_and(|cpu| cpus.contains(cpu)))
+            .collect()
     };
     match allocation {
-        Allocation::Whole => match host.allowed() {
-            Some(allowed) => return own(allowed),
+        Allocation::Whole => match node.allowed() {
+            Some(allowed) => return of(allowed),
             None => usable.fill(true),
         },
-        Allocation::Cpus(cpus) => return own(cpus),
-        Allocation::Cores { .. } if size == 0 => {}
+        Allocation::Cpus(cpus) => return of(cpus),
+        Allocation::Cores { .. } if table.is_empty() => {}
         Allocation::Cores { cores, configured } => {
-            let wrap = host.shape.core_count().min(*configured).max(1);
+            let known = known_to_slurmd(node).min(*configured).max(1);
             for core in cores {
-                let first = (core.0 % wrap % size) * table.stride;
-                for thread in 0..host.shape.threads {
-                    usable[((first + thread) % size) as usize] = true;
+                for pu in table.pus_of_core(core.0 % known) {
+                    usable[pu.index()] = true;
                 }
             }
         }
@@ -122,62 +129,87 @@ fn owned_slots(allocation: &Allocation, host: &Host, table: &PuTable) -> Vec<boo
     usable
 }
 
-/// Takes `count` hardware threads from the top: thread, then core, then socket
-/// descending. Counts threads of cores that were not allocated too, as
-/// task/affinity does; `lowest` is the last core and thread number it reaches.
-fn take_special(usable: &mut [bool], shape: &Shape, count: u32, lowest: u32) {
-    let mut left = count;
-    for thread in (lowest..shape.threads).rev() {
-        for core in (lowest..shape.cores).rev() {
-            for socket in (0..shape.sockets).rev() {
-                if left == 0 || usable.is_empty() {
-                    return;
-                }
-                let at = (socket * shape.cores + core) * shape.threads + thread;
-                let size = usable.len();
-                usable[at as usize % size] = false;
-                left -= 1;
-            }
+/// Cores that a credential can name: those that slurmd counted, or those of the tree.
+fn known_to_slurmd(node: &Node) -> u32 {
+    let counted = node.shape().core_count();
+    match node.table().even() {
+        Some(_) => counted,
+        None => counted.max(node.table().cores.len() as u32),
+    }
+}
+
+/// Takes `count` hardware threads from the top. Counts threads of cores that were not allocated
+/// too, as task/affinity does; `lowest` is the last core and thread number it reaches.
+fn take_special(usable: &mut [bool], node: &Node, count: u32, lowest: u32) {
+    for pu in from_the_top(node, lowest).into_iter().take(count as usize) {
+        if let Some(entry) = usable.get_mut(pu.index()) {
+            *entry = false;
         }
     }
 }
 
+/// Thread, then core, then socket descending.
+fn from_the_top(node: &Node, lowest: u32) -> Vec<PuIdx> {
+    let (shape, table) = (node.shape(), node.table());
+    let size = table.len() as u32;
+    let mut order = Vec::with_capacity(table.len());
+    if table.even().is_some() && size > 0 {
+        for thread in (lowest..shape.threads).rev() {
+            for core in (lowest..shape.cores).rev() {
+                let first = |socket: u32| (socket * shape.cores + core) * shape.threads;
+                let sockets = (0..shape.sockets).rev();
+                order.extend(sockets.map(|socket| PuIdx((first(socket) + thread) % size)));
+            }
+        }
+        return order;
+    }
+    let sockets: Vec<Vec<_>> = (0..table.sockets.len() as u32)
+        .map(|socket| table.cores_of_socket(socket).collect())
+        .collect();
+    let cores = sockets.iter().map(Vec::len).max().unwrap_or(0);
+    let threads = table.cores.iter().map(<[PuIdx]>::len).max().unwrap_or(0);
+    for thread in (lowest as usize..threads).rev() {
+        for core in (lowest as usize..cores).rev() {
+            let pu = |socket: &Vec<&[PuIdx]>| socket.get(core)?.get(thread).copied();
+            order.extend(sockets.iter().rev().filter_map(pu));
+        }
+    }
+    order
+}
+
 /// Cores that slurmctld or slurmd knows of: on an uneven machine the last ones may be missing
-/// there, and a step that has all the others has the whole host.
-fn known_cores(allocation: &Allocation, shape: &Shape) -> u32 {
+/// there, and a step that has all the others has the whole node.
+fn known_cores(allocation: &Allocation, node: &Node) -> u32 {
     match allocation {
-        Allocation::Cores { configured, .. } => (*configured).max(shape.core_count()),
+        Allocation::Cores { configured, .. } => (*configured).max(node.shape().core_count()),
         Allocation::Whole | Allocation::Cpus(_) => u32::MAX,
     }
 }
 
-impl Owned {
-    fn count(usable: &[bool], table: &PuTable, known_cores: u32) -> Self {
-        let mut owned = Self {
-            whole_host: true,
+impl Counts {
+    fn of(usable: &[bool], table: &PuTable, known_cores: u32) -> Self {
+        let mut counts = Self {
+            whole_node: true,
             ..Self::default()
         };
-        for socket in &table.sockets {
+        for socket in 0..table.sockets.len() as u32 {
             let (mut hit, mut miss) = (false, false);
-            let known = |slot: &&u32| **slot / table.stride < known_cores;
-            owned.whole_host &= socket
-                .iter()
-                .filter(known)
-                .all(|slot| usable[*slot as usize]);
-            for core in socket.chunks(table.stride as usize) {
-                let mine = core.iter().filter(|slot| usable[**slot as usize]).count();
-                owned.threads += mine as u32;
+            for core in table.cores_of_socket(socket) {
+                let mine = core.iter().filter(|pu| usable[pu.index()]).count();
+                counts.threads += mine as u32;
                 match mine {
                     0 => {}
-                    all if all == core.len() => owned.cores += 1,
-                    _ => owned.part_cores += 1,
+                    all if all == core.len() => counts.cores += 1,
+                    _ => counts.part_cores += 1,
                 }
                 hit |= mine > 0;
                 miss |= mine < core.len();
+                let is_known = |pu: &&PuIdx| table.cores.of(**pu) < known_cores;
+                counts.whole_node &= core.iter().filter(is_known).all(|pu| usable[pu.index()]);
             }
-            owned.sockets += u32::from(!miss);
-            owned.part_sockets += u32::from(hit && miss);
+            counts.sockets += u32::from(!miss);
+            counts.part_sockets += u32::from(hit && miss);
         }
-        owned
+        counts
     }
 }

@@ -2,13 +2,20 @@
 //! from the Grid Engine specification, or seen from Debian's task/affinity 22.05.8.
 
 use berth_placement::*;
+use berth_srun::Release;
+use berth_srun::spelling::{cpu_bind, distribution};
+
+/// The door, where nobody claims anything.
+fn plan(ask: &Request, node: &Node) -> Result<Plan, Refusal> {
+    berth_placement::plan(ask, node, &Claims::default())
+}
 
 /// A regular machine from `"2x4x2"`, optionally with a numbering behind a blank.
-fn host(text: &str) -> Host {
+fn host(text: &str) -> Node {
     let (size, numbering) = text.split_once(' ').unwrap_or((text, "block"));
     let n: Vec<u32> = size.split('x').map(|part| part.parse().unwrap()).collect();
     let machine = Machine::regular(n[0], n[1], n[2], numbering.parse().unwrap()).unwrap();
-    Host::of(machine, SocketKind::Package)
+    Node::of(machine, SocketKind::Package, Rules::default())
 }
 
 /// A request from words such as `n=4 c=2 bind=cores dist=block:cyclic`.
@@ -20,14 +27,14 @@ fn ask(text: &str) -> Request {
         match key {
             "n" => ask.tasks = number(),
             "c" => ask.cpus_per_task = number(),
-            "bind" => ask.cpu_bind = value.parse().unwrap(),
-            "dist" => ask.distribution = value.parse().unwrap(),
+            "bind" => ask.cpu_bind = cpu_bind(value, Release::V22_05).unwrap(),
+            "dist" => ask.distribution = distribution(value).unwrap(),
             "tpc" => ask.threads_per_core = Some(number()),
             "ntpc" => ask.ntasks_per_core = Some(number()),
             "ntps" => ask.ntasks_per_socket = Some(number()),
             "O" => ask.overcommit = true,
-            "affinity" => ask.rules.fixes = Fixes::NONE,
-            "fixes" => ask.rules.fixes = Fixes::ALL.apply(value).unwrap(),
+            // They are the node's.
+            "affinity" | "fixes" => {}
             "binding" => ask.binding = Some(value.parse().unwrap()),
             "cores" => {
                 let list = CpuSet::from_list(value).unwrap();
@@ -43,10 +50,24 @@ fn ask(text: &str) -> Request {
     ask
 }
 
+/// The fixes that `affinity` or `fixes=` leave.
+fn rules(text: &str) -> Rules {
+    let word = |word: &str| match word.split_once('=') {
+        None if word == "affinity" => Some(Fixes::NONE),
+        Some(("fixes", value)) => Some(Fixes::ALL.apply(value).unwrap()),
+        _ => None,
+    };
+    Rules {
+        fixes: text.split_whitespace().find_map(word).unwrap_or(Fixes::ALL),
+        ..Rules::default()
+    }
+}
+
 /// The masks of a request, or the refusal's text.
 fn gives(machine: &str, request: &str) -> String {
-    match plan(&ask(request), &host(machine)) {
-        Ok(plan) => plan.message.text().unwrap_or("none").to_string(),
+    let node = host(machine).with_rules(rules(request));
+    match plan(&ask(request), &node) {
+        Ok(plan) => plan.text().unwrap_or("none".into()),
         Err(why) => format!("refused: {why}"),
     }
 }
@@ -196,7 +217,7 @@ fn too_much_is_refused_unless_overcommitted() {
     assert!(gives("1x2x1", "n=3 bind=cores").starts_with("refused: 3 tasks"));
     same("1x2x1", "n=3 bind=cores O", "0x3");
     let shrunk = plan(&ask("n=3 c=2 bind=cores dist=block:block"), &host("1x4x1")).unwrap();
-    assert_eq!(shrunk.cpus_per_task, 1);
+    assert_eq!(shrunk.decision.cpus_per_task, 1);
     assert!(
         shrunk.notes[0]
             .to_string()
@@ -222,7 +243,7 @@ fn linear_binding_prefers_empty_sockets_and_packs_siblings() {
 #[test]
 fn a_binding_that_cannot_be_had_is_said_or_refused() {
     let unbound = plan(&ask("n=4 binding=linear:4"), &host("1x4x1")).unwrap();
-    assert_eq!(unbound.message.text(), Some("0xF"));
+    assert_eq!(unbound.text().unwrap(), "0xF");
     let note = unbound.notes[0].to_string();
     assert!(
         note.contains("4 tasks × 4 cores") && note.contains("--binding=host:linear:4"),
@@ -239,8 +260,13 @@ fn a_binding_that_cannot_be_had_is_said_or_refused() {
 
 #[test]
 fn batch_scripts_keep_their_allocation() {
-    let batch = plan_batch(&ask("n=4 c=2 bind=map_cpu:99 cores=1"), &host("2x2x2")).unwrap();
-    assert_eq!(batch.message.text(), Some("0x0C"));
+    let batch = plan_batch(
+        &ask("n=4 c=2 bind=map_cpu:99 cores=1"),
+        &host("2x2x2"),
+        &Claims::default(),
+    )
+    .unwrap();
+    assert_eq!(batch.text().unwrap(), "0x0C");
     assert_eq!(batch.tasks.len(), 1);
 }
 

@@ -5,6 +5,11 @@
 use berth_placement::answer::cores::places;
 use berth_placement::*;
 
+/// The door, where nobody claims anything.
+fn plan(ask: &Request, node: &Node) -> Result<Plan, Refusal> {
+    berth_placement::plan(ask, node, &Claims::default())
+}
+
 /// A machine from its topology string, CPUs numbered in its order.
 fn machine(string: &str) -> Machine {
     let mut packages: Vec<Package> = Vec::new();
@@ -39,19 +44,19 @@ fn gives(string: &str, n: u32, binding: &str, taken: &str) -> String {
     let ask = Request {
         tasks: n,
         binding: Some(binding.parse().unwrap()),
-        occupied: Occupied {
-            taken: CpuSet::from_list(taken).unwrap_or_default(),
-            shared: CpuSet::new(),
-        },
         ..Request::default()
     };
-    let host = Host::of(machine(string), SocketKind::Package);
-    let plan = match plan(&ask, &host) {
+    let claims = Claims {
+        taken: CpuSet::from_list(taken).unwrap_or_default(),
+        shared: CpuSet::new(),
+    };
+    let host = Node::of(machine(string), SocketKind::Package, Rules::default());
+    let plan = match berth_placement::plan(&ask, &host, &claims) {
         Ok(plan) => plan,
         Err(why) => return format!("refused: {why}"),
     };
     let Some(chosen) = plan.chosen else {
-        assert_eq!(plan.rule, Rule::BindingFailed);
+        assert_eq!(plan.decision.rule, Rule::BindingFailed);
         return format!("unbound: {}", plan.notes[0]);
     };
     for (id, task) in plan.tasks.iter().enumerate() {
@@ -296,14 +301,20 @@ fn shared_cores_decide_between_equal_choices_only() {
     let gives = |binding: &str, shared: &str| {
         let ask = Request {
             binding: Some(binding.parse().unwrap()),
-            occupied: Occupied {
-                taken: CpuSet::new(),
-                shared: CpuSet::from_list(shared).unwrap(),
-            },
             ..Request::default()
         };
-        let host = Host::of(machine("SCCCCSCCCC"), SocketKind::Package);
-        places(plan(&ask, &host).unwrap().chosen.unwrap().of_task(0))
+        let claims = Claims {
+            taken: CpuSet::new(),
+            shared: CpuSet::from_list(shared).unwrap(),
+        };
+        let host = Node::of(machine("SCCCCSCCCC"), SocketKind::Package, Rules::default());
+        places(
+            berth_placement::plan(&ask, &host, &claims)
+                .unwrap()
+                .chosen
+                .unwrap()
+                .of_task(0),
+        )
     };
     // The whole allocation, although the job's own script is bound to it.
     assert_eq!(gives("linear:8", "0-7").matches(',').count(), 8);
@@ -323,8 +334,12 @@ fn env_and_pe_bind_nothing_and_name_the_cores() {
             binding: Some(format!("{instance}linear:2").parse().unwrap()),
             ..Request::default()
         };
-        let plan = plan(&ask, &Host::of(machine(REGEN), SocketKind::Package)).unwrap();
-        assert_eq!(plan.message.text(), Some("0xF"));
+        let plan = plan(
+            &ask,
+            &Node::of(machine(REGEN), SocketKind::Package, Rules::default()),
+        )
+        .unwrap();
+        assert_eq!(plan.text().unwrap(), "0xF");
         let chosen = plan.chosen.unwrap();
         assert_eq!(chosen.to_string(), "0,0=0:0,1=1;1,0=2:1,1=3");
         assert_eq!(chosen.to_string().parse::<Chosen>().unwrap(), chosen);

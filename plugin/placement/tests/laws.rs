@@ -3,7 +3,14 @@
 mod common;
 
 use berth_placement::*;
+use berth_srun::Release;
+use berth_srun::spelling::{cpu_bind, distribution};
 use proptest::prelude::*;
+
+/// The door, where nobody claims anything.
+fn plan(ask: &Request, node: &Node) -> Result<Plan, Refusal> {
+    berth_placement::plan(ask, node, &Claims::default())
+}
 
 fn numberings() -> impl Strategy<Value = Numbering> {
     prop_oneof![
@@ -41,7 +48,7 @@ fn distributions() -> impl Strategy<Value = Distribution> {
         "plane=2",
         "arbitrary",
     ];
-    proptest::sample::select(texts.map(|text| text.parse().unwrap()).to_vec())
+    proptest::sample::select(texts.map(|text| distribution(text).unwrap()).to_vec())
 }
 
 prop_compose! {
@@ -91,7 +98,7 @@ proptest! {
     #[test]
     fn every_task_has_cpus_and_none_outside_the_allocation(ask in requests(), machine in machines()) {
         let own = owned(&ask, &machine);
-        let on = Host::of(machine, SocketKind::Package);
+        let on = Node::of(machine, SocketKind::Package, Rules::default());
         if let Ok(plan) = plan(&ask, &on) {
             prop_assert_eq!(plan.tasks.len(), ask.tasks as usize);
             for task in &plan.tasks {
@@ -103,9 +110,9 @@ proptest! {
 
     #[test]
     fn the_text_in_the_message_means_the_plan(ask in requests(), machine in machines()) {
-        let on = Host::of(machine, SocketKind::Package);
+        let on = Node::of(machine, SocketKind::Package, Rules::default());
         if let Ok(plan) = plan(&ask, &on) {
-            let text = plan.message.text().unwrap();
+            let text = plan.text().unwrap();
             let masks: Vec<_> = text.split(',').map(|mask| CpuSet::from_hex(mask).unwrap()).collect();
             for (task, mask) in plan.tasks.iter().zip(masks.iter().cycle()) {
                 prop_assert_eq!(&task.cpus, mask);
@@ -123,8 +130,8 @@ proptest! {
                     .map(|(thread, _)| (core, thread)).collect::<Vec<_>>()
             }).collect()
         };
-        let one = plan(&ask, &Host::of(machine.clone(), SocketKind::Package));
-        let two = plan(&ask, &Host::of(renumbered.clone(), SocketKind::Package));
+        let one = plan(&ask, &Node::of(machine.clone(), SocketKind::Package, Rules::default()));
+        let two = plan(&ask, &Node::of(renumbered.clone(), SocketKind::Package, Rules::default()));
         prop_assert_eq!(one.is_ok(), two.is_ok());
         if let (Ok(one), Ok(two)) = (one, two) {
             for (one, two) in one.tasks.iter().zip(&two.tasks) {
@@ -150,10 +157,10 @@ proptest! {
         prop_assume!(tasks * needed <= cores);
         let ask = Request {
             tasks, cpus_per_task, distribution,
-            cpu_bind: "cores".parse().unwrap(),
+            cpu_bind: cpu_bind("cores", Release::NEWEST).unwrap(),
             ..Request::default()
         };
-        let plan = plan(&ask, &Host::of(machine, SocketKind::Package)).unwrap();
+        let plan = plan(&ask, &Node::of(machine, SocketKind::Package, Rules::default())).unwrap();
         let mut seen = CpuSet::new();
         for task in &plan.tasks {
             prop_assert!(!seen.intersects(&task.cpus), "{:?} again in {:?}", task.cpus, plan.tasks);
@@ -170,7 +177,7 @@ proptest! {
         };
         let cores = machine.core_count();
         let fits = (tasks * amount) as usize <= cores;
-        let plan = plan(&ask, &Host::of(machine.clone(), SocketKind::Package));
+        let plan = plan(&ask, &Node::of(machine.clone(), SocketKind::Package, Rules::default()));
         prop_assert_eq!(plan.is_ok(), fits);
         if let Ok(plan) = plan {
             let mut seen = CpuSet::new();
@@ -207,24 +214,24 @@ proptest! {
                 cores: own.into_iter().map(CoreIdx).collect(),
                 configured: machine.core_count() as u32,
             },
-            occupied: Occupied { taken: set(taken), shared: set(shared) },
             ..Request::default()
         };
-        let host = Host::of(machine, SocketKind::Package);
-        let Ok(plan) = plan(&ask, &host) else { return Ok(()) };
+        let claims = Claims { taken: set(taken), shared: set(shared) };
+        let host = Node::of(machine, SocketKind::Package, Rules::default());
+        let Ok(plan) = berth_placement::plan(&ask, &host, &claims) else { return Ok(()) };
         let Some(chosen) = &plan.chosen else {
-            prop_assert_eq!(&plan.rule, &Rule::BindingFailed);
+            prop_assert_eq!(&plan.decision.rule, &Rule::BindingFailed);
             return Ok(());
         };
-        let whole = Request { binding: None, cpu_bind: "none".parse().unwrap(), tasks: 1, ..ask.clone() };
-        let all = plan_batch(&whole, &host).unwrap().tasks.remove(0).cpus;
+        let whole = Request { binding: None, cpu_bind: cpu_bind("none", Release::NEWEST).unwrap(), tasks: 1, ..ask.clone() };
+        let all = plan_batch(&whole, &host, &claims).unwrap().tasks.remove(0).cpus;
         let apart = scope == "task:" && kind < 4;
         prop_assert_eq!(chosen.0.len(), if apart { tasks as usize } else { 1 });
         let mut seen = CpuSet::new();
         for task in &chosen.0 {
             for core in task {
                 prop_assert!(core.cpus.is_subset(&all), "outside the allocation");
-                prop_assert!(!core.cpus.intersects(&ask.occupied.taken), "taken");
+                prop_assert!(!core.cpus.intersects(&claims.taken), "taken");
                 prop_assert!(!core.cpus.intersects(&seen), "twice");
                 seen.insert_all(&core.cpus);
             }
@@ -240,8 +247,8 @@ proptest! {
                 prop_assert_eq!(binding, again);
             }
             let _ = text.parse::<Binding>().map_err(|why| why.to_string());
-            let _ = text.parse::<CpuBind>().map_err(|why| why.to_string());
-            let _ = text.parse::<Distribution>();
+            let _ = cpu_bind(&text, Release::NEWEST).map_err(|why| why.to_string());
+            let _ = distribution(&text);
             let _ = CpuSet::from_list(&text);
             let _ = CpuSet::from_hex(&text);
         }

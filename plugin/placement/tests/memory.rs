@@ -5,7 +5,13 @@ mod common;
 use std::sync::Arc;
 
 use berth_placement::*;
+use berth_srun::{Release, spelling};
 use proptest::prelude::*;
+
+/// The door, where nobody claims anything.
+fn plan(ask: &Request, node: &Node) -> Result<Plan, Refusal> {
+    berth_placement::plan(ask, node, &Claims::default())
+}
 
 /// Two packages of two NUMA nodes with two cores each; node 4 is memory alone, and
 /// node 6 a second kind of memory beside node 1's CPUs.
@@ -32,6 +38,7 @@ fn machine() -> Machine {
         ],
         l3_caches: vec![],
         allowed: CpuSet::first(8),
+        ..Parts::default()
     })
     .unwrap()
 }
@@ -39,15 +46,15 @@ fn machine() -> Machine {
 fn ask(tasks: u32, cpu_bind: &str, mem_bind: &str) -> Request {
     Request {
         tasks,
-        cpu_bind: cpu_bind.parse().unwrap(),
-        distribution: "block:block".parse().unwrap(),
-        mem_bind: mem_bind.parse().unwrap(),
+        cpu_bind: spelling::cpu_bind(cpu_bind, Release::NEWEST).unwrap(),
+        distribution: spelling::distribution("block:block").unwrap(),
+        mem_bind: spelling::mem_bind(mem_bind, Release::V22_05).unwrap(),
         ..Request::default()
     }
 }
 
 /// Each task's nodes, or the refusal's text.
-fn gives(ask: &Request, host: &Host) -> String {
+fn gives(ask: &Request, host: &Node) -> String {
     match plan(ask, host) {
         Err(why) => format!("refused: {why}"),
         Ok(plan) => {
@@ -60,7 +67,7 @@ fn gives(ask: &Request, host: &Host) -> String {
 
 #[test]
 fn each_policys_nodes() {
-    let host = Host::of(machine(), SocketKind::Package);
+    let host = Node::of(machine(), SocketKind::Package, Rules::default());
     for (tasks, cpu_bind, mem_bind, nodes) in [
         (2, "cores", "none", "- -"),
         (2, "cores", "verbose,sort,prefer", "- -"),
@@ -72,7 +79,7 @@ fn each_policys_nodes() {
         (2, "map_cpu:7,2", "local", "3 1"),
         (1, "mask_cpu:0x81", "local", "0,3"),
         (3, "cores", "map_mem:4,0", "4 0 4"),
-        (2, "cores", "map_mem:0x6", "6 6"),
+        (2, "cores", "map_mem:6", "6 6"),
         (3, "cores", "mask_mem:0x3,50", "0-1 4,6 0-1"),
         // An entry that no task takes is not looked at.
         (1, "cores", "map_mem:0,5", "0"),
@@ -91,7 +98,7 @@ fn each_policys_nodes() {
 
 #[test]
 fn rank_begins_again_after_the_jobs_cpus() {
-    let host = Host::of(machine(), SocketKind::Package);
+    let host = Node::of(machine(), SocketKind::Package, Rules::default());
     let few = Request {
         job_cpus: Some(2),
         overcommit: true,
@@ -102,7 +109,7 @@ fn rank_begins_again_after_the_jobs_cpus() {
 
 #[test]
 fn what_cannot_be_is_refused_with_what_to_do() {
-    let host = Host::of(machine(), SocketKind::Package);
+    let host = Node::of(machine(), SocketKind::Package, Rules::default());
     for (tasks, mem_bind, says) in [
         (
             1,
@@ -134,10 +141,8 @@ fn what_cannot_be_is_refused_with_what_to_do() {
 
 #[test]
 fn without_a_machine_tree_nothing_can_be_checked() {
-    let unknown = Host {
-        machine: None,
-        ..Host::of(machine(), SocketKind::Package)
-    };
+    let shape = Shape::of(&machine(), SocketKind::Package);
+    let unknown = Node::new(shape, None, SocketKind::Package, Rules::default());
     for policy in ["local", "rank", "map_mem:0", "mask_mem:1"] {
         let said = gives(&ask(1, "cores", policy), &unknown);
         let says = format!("refused: --mem-bind={policy}").replace("mask_mem:1", "mask_mem:0x1");
@@ -153,18 +158,17 @@ fn without_a_machine_tree_nothing_can_be_checked() {
 fn cpus_in_no_numa_node_have_no_local_memory() {
     let mut parts = machine().parts().clone();
     parts.numa_nodes.retain(|node| node.id.0 != 3);
-    let host = Host {
-        machine: Some(Arc::new(Machine::new(parts).unwrap())),
-        ..Host::of(machine(), SocketKind::Package)
-    };
+    let shape = Shape::of(&machine(), SocketKind::Package);
+    let tree = Arc::new(Machine::new(parts).unwrap());
+    let host = Node::new(shape, Some(tree), SocketKind::Package, Rules::default());
     let said = gives(&ask(1, "map_cpu:6", "local"), &host);
     assert!(said.contains("of CPUs 6, which task 0"), "{said}");
 }
 
 #[test]
 fn batch_scripts_leave_memory_alone() {
-    let host = Host::of(machine(), SocketKind::Package);
-    let batch = plan_batch(&ask(1, "none", "map_mem:99"), &host).unwrap();
+    let host = Node::of(machine(), SocketKind::Package, Rules::default());
+    let batch = plan_batch(&ask(1, "none", "map_mem:99"), &host, &Claims::default()).unwrap();
     assert_eq!(batch.memory_masks(), None);
 }
 
@@ -200,7 +204,7 @@ proptest! {
             overcommit: true,
             ..ask(tasks, level, &format!("{word}{policy}"))
         };
-        let host = Host::of(machine, SocketKind::Package);
+        let host = Node::of(machine, SocketKind::Package, Rules::default());
         let plain = plan(&Request { mem_bind: MemBind::default(), ..ask.clone() }, &host);
         if let Ok(plan) = plan(&ask, &host) {
             let masks = plan.memory_masks().unwrap();

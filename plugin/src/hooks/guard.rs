@@ -8,11 +8,9 @@ use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind};
 use std::sync::Once;
 
 use libc::c_int;
+use slurm_sys::SUCCESS;
 
 use crate::site::slurm_log;
-
-/// Slurm's SLURM_SUCCESS, in every release.
-pub(crate) const SUCCESS: c_int = 0;
 
 thread_local! {
     /// Between fork and exec: neither log nor lock there. No destructor.
@@ -73,6 +71,9 @@ fn run(hook: &'static str, work: impl FnOnce() -> c_int) -> c_int {
 /// Logging and the panic hook, once for as long as the object is loaded. Without
 /// the hook a caught panic would still print into the job's output.
 pub(crate) fn prepare() {
+    // The first use of one of the object's thread-locals allocates room for all of them. That is to
+    // be here, in the thread that forks the tasks, and not in a task.
+    IN_CHILD.set(false);
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         slurm_log::install();

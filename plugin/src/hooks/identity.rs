@@ -3,23 +3,20 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Part of the names under which SPANK carries our options; keep it.
-pub(crate) const NAME: &str = "berth";
-
 /// What `scontrol` and logs call us.
 #[unsafe(no_mangle)]
-#[allow(non_upper_case_globals)]
+#[allow(non_upper_case_globals, reason = "Slurm looks for this name")]
 pub static plugin_name: [u8; 6] = *b"berth\0";
 
 /// "spank" makes the loader compare only year and month of the release, in the
 /// task role too: the one word that lets a build outlive micro releases.
 #[unsafe(no_mangle)]
-#[allow(non_upper_case_globals)]
+#[allow(non_upper_case_globals, reason = "Slurm looks for this name")]
 pub static plugin_type: [u8; 6] = *b"spank\0";
 
 /// The release we claim to be built for: the running one, filled in by [`claim`].
 #[unsafe(no_mangle)]
-#[allow(non_upper_case_globals)]
+#[allow(non_upper_case_globals, reason = "Slurm looks for this name")]
 pub static plugin_version: AtomicU32 = AtomicU32::new(0);
 
 /// Runs when the object is loaded, before the loader reads the version.

@@ -4,5 +4,6 @@ pub(crate) mod guard;
 pub(crate) mod identity;
 #[cfg(feature = "plant-panics")]
 pub(crate) mod plant;
+pub(crate) mod register;
 pub(crate) mod spank;
 pub(crate) mod task;

@@ -1,17 +1,17 @@
-//! Slurm's SPANK interface: options, settings, and the public way of binding.
+//! Slurm's SPANK interface: options, settings, and binding from SPANK alone.
 //! Never an error to Slurm for a user's request: from here that drains the node.
 
 use std::ffi::c_char;
 
 use libc::c_int;
-use slurm_spank::{Context, OptionCache, SpankHandle, init_spank_handle, spank_sys::spank_t};
+use slurm_spank::{Context, OptionCache, init_spank_handle, spank_sys::spank_t};
+use slurm_sys::SUCCESS;
 use slurm_sys::process::{Daemon, daemon};
-use slurm_sys::{Identity, SlurmdConf, Symbols};
 
-use crate::hooks::guard::{SUCCESS, guard, guard_in_child};
-use crate::site::settings::Settings;
-use crate::site::{node, settings, standing};
-use crate::slurmd::announce;
+use crate::hooks::guard::{guard, guard_in_child};
+use crate::hooks::register;
+use crate::site::node;
+use crate::slurmd::ready;
 use crate::stepd::{pe_files, spank_only, unplanned};
 use crate::submit::option;
 
@@ -29,23 +29,27 @@ pub unsafe extern "C" fn slurm_spank_init(
         let mut cache = OptionCache::default();
         let handle = init_spank_handle(spank, argc, argv, &mut cache);
         let context = handle.context().ok();
-        read_settings(&handle, context);
+        let complaints = node::read_settings(&handle.plugin_argv().unwrap_or_default());
         match context {
             Some(Context::Slurmd) => {
-                node::get_ready();
-                node::get_ready_aside();
+                ready::in_plugstack(complaints);
+                ready::start();
+                ready::start_aside();
             }
             Some(Context::Local | Context::Allocator) => {
                 // SAFETY: Slurm's promise: its own handle, in its init.
-                unsafe { option::register(spank) };
-                // SAFETY: the same.
-                unsafe { option::defaults(spank) };
+                unsafe { register::binding(spank) };
+                option::defaults();
+                if option::passes_overlap() {
+                    // SAFETY: the same.
+                    unsafe { register::overlap(spank) };
+                }
             }
             Some(Context::Remote) => {
                 // SAFETY: Slurm's promise: its own handle, in its init.
-                unsafe { option::register(spank) };
+                unsafe { register::binding(spank) };
                 // SAFETY: the same.
-                unsafe { option::register_own(spank) };
+                unsafe { register::overlap(spank) };
             }
             _ => {}
         }
@@ -106,7 +110,8 @@ pub unsafe extern "C" fn slurm_spank_task_init(
     guard_in_child("slurm_spank_task_init", || {
         let mut cache = OptionCache::default();
         let handle = init_spank_handle(spank, argc, argv, &mut cache);
-        spank_only::in_task(&handle);
+        // SAFETY: Slurm's promise: its own handle, in the task.
+        unsafe { spank_only::in_task(spank, &handle) };
         pe_files::in_task(&handle);
         SUCCESS
     })
@@ -146,41 +151,4 @@ pub unsafe extern "C" fn slurm_spank_task_post_fork(
         unplanned::post_fork(&handle);
         SUCCESS
     })
-}
-
-fn read_settings(handle: &SpankHandle<'_>, context: Option<Context>) {
-    let words = handle.plugin_argv().unwrap_or_default();
-    let node = node_name();
-    let (found, complaints) = Settings::read(&words, |list| {
-        node.as_deref().is_some_and(|node| is_in(list, node))
-    });
-    // Only slurmd says what is wrong with the file: once a node, not once a job.
-    if context == Some(Context::Slurmd) {
-        for complaint in complaints {
-            log::error!("{complaint}");
-            announce::complain(complaint);
-        }
-        announce::in_plugstack();
-    }
-    settings::set(found);
-}
-
-/// This node's name in slurm.conf; none on a login node.
-pub(crate) fn node_name() -> Option<String> {
-    if daemon() == Daemon::Other {
-        return None;
-    }
-    let from_conf = standing::unjudged().and_then(|slurm| {
-        // SAFETY: the layout is the running release's, and the view ends here.
-        let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) }?;
-        node::sane(&conf)
-            .is_ok()
-            .then(|| conf.node_name())
-            .flatten()
-    });
-    from_conf.or_else(|| Identity::current().node_argument)
-}
-
-fn is_in(list: &str, node: &str) -> bool {
-    Symbols::get().host_list_has(list, node)
 }

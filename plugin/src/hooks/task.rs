@@ -5,11 +5,11 @@
 use std::ffi::{c_char, c_void};
 
 use libc::{c_int, pid_t};
+use slurm_sys::SUCCESS;
 
-use crate::hooks::guard::{SUCCESS, guard, guard_in_child, guard_or, prepare};
-use crate::site::{counters, node};
-use crate::slurmd::{batch, launch, shadow, worker};
-use crate::stepd::{apply, session, task_memory};
+use crate::hooks::guard::{guard, guard_in_child, guard_or, prepare};
+use crate::slurmd::{batch, counting, launch, ready, shadow, worker};
+use crate::stepd::{apply, read, session, task_memory, tell};
 
 /// A hook that has nothing to do here.
 macro_rules! nothing {
@@ -39,7 +39,7 @@ nothing! {
 pub extern "C" fn init() -> c_int {
     guard("init", || {
         prepare();
-        node::at_load();
+        ready::at_load();
         SUCCESS
     })
 }
@@ -50,7 +50,7 @@ pub extern "C" fn fini() -> c_int {
     guard("fini", || {
         shadow::at_end();
         worker::stop();
-        counters::publish();
+        counting::publish();
         SUCCESS
     })
 }
@@ -93,9 +93,7 @@ pub unsafe extern "C" fn task_p_slurmd_batch_request(request: *mut c_void) -> c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn task_p_pre_setuid(record: *mut c_void) -> c_int {
     // SAFETY: slurmstepd's promise, passed on.
-    guard("task_p_pre_setuid", || unsafe {
-        session::pre_setuid(record)
-    })
+    guard("task_p_pre_setuid", || unsafe { read::pre_setuid(record) })
 }
 
 /// slurmstepd, when the step's tasks have ended and before anybody is told: its cores are free.
@@ -147,7 +145,7 @@ pub unsafe extern "C" fn task_p_pre_launch(record: *mut c_void) -> c_int {
             return -1;
         }
         // SAFETY: slurmstepd's promise, passed on.
-        unsafe { session::tell_task(record) };
+        unsafe { tell::tell_task(record) };
         // SAFETY: the same.
         unsafe { task_memory::in_child(record) }
     })

@@ -17,16 +17,16 @@ pub(crate) fn bits(came: u32, plan: &Plan, one_thread: bool, layout: &Layout) ->
     let modes = modes(layout);
     let levels =
         c.CPU_BIND_TO_THREADS | c.CPU_BIND_TO_CORES | c.CPU_BIND_TO_SOCKETS | c.CPU_BIND_TO_LDOMS;
-    match &plan.message {
-        Message::Free | Message::AsAsked(_) => came,
-        Message::Masks { keep_level, .. } => {
-            // A level beside an explicit mode stays: it is in the verbose report.
-            let explicit = matches!(plan.rule, Rule::Asked(_) | Rule::Free { .. });
-            let done = if explicit { 0 } else { levels };
-            let kept = keep_level.map_or(0, |level| level_bit(level, layout));
-            (came & !modes & !done) | kept | c.CPU_BIND_MASK
-        }
-    }
+    let keep_level = match &plan.message {
+        Message::Unbound | Message::AsAsked(_) => return came,
+        Message::Shared { keep_level, .. } => *keep_level,
+        Message::Each { .. } | Message::Rewritten(_) => None,
+    };
+    // A level beside an explicit mode stays: it is in the verbose report.
+    let explicit = matches!(plan.decision.rule, Rule::Asked(_) | Rule::Unbound { .. });
+    let done = if explicit { 0 } else { levels };
+    let kept = keep_level.map_or(0, |level| level_bit(level, layout));
+    (came & !modes & !done) | kept | c.CPU_BIND_MASK
 }
 
 /// The bits of all explicit modes.

@@ -1,16 +1,18 @@
 //! What slurmd tells slurmstepd about a step, in one variable of the launch message.
 //! slurmd marks it with its key ([`crate::message::seal`]); slurmstepd believes nothing else.
-//! In: a decision. Out: `version mark name=value …`, and back. Unknown names are ignored, so that
-//! two releases of berth understand each other.
+//! In: a decision. Out: `version name=value …`, and back. Fields with unknown names are ignored, so
+//! that a release can add some; a text of an unknown version is not read.
 
 use std::fmt::{self, Display, Write};
 use std::str::FromStr;
 
 use berth_placement::sets::limits::HANDOVER_BYTES;
-use berth_placement::{Chosen, CoreSpec, CpuSet, MemBind};
+use berth_placement::{Binding, Chosen, CoreSpec, CpuSet, MemBind};
+use berth_srun::Release;
+use berth_srun::spelling::mem_bind;
 
-/// Its first word; another form has another number.
-pub(crate) const VERSION: &str = "1";
+/// The first word. Another number says that the fields no longer mean what they mean here.
+const VERSION: &str = "1";
 
 /// What became of a step in slurmd.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,7 +39,7 @@ const OUTCOMES: [(Outcome, &str); 5] = [
     (Outcome::Off, "off"),
 ];
 
-/// slurmd's words to slurmstepd.
+/// What slurmd tells slurmstepd.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Handover {
     pub outcome: Outcome,
@@ -45,26 +47,32 @@ pub(crate) struct Handover {
     pub list: String,
     /// The step's CPUs, beyond which no task goes.
     pub own: CpuSet,
-    /// What was asked, in the words of the log.
+    /// What was asked, for the log and the tasks. Nothing is ever read from this text.
     pub request: String,
-    /// The rule that decided.
+    /// The rule that decided, for the log and the tasks. Nothing is ever read from this text.
     pub rule: String,
     /// What the user should know.
     pub note: String,
-    /// The cores that a `--binding` chose.
-    pub chosen: Option<Chosen>,
+    /// The `--binding` that was served.
+    pub served: Option<Served>,
     /// `--mem-bind` as asked, where the message has each task's NUMA nodes.
     pub memory: Option<MemBind>,
     /// What slurmd left to slurmstepd.
     pub settle: Option<Settle>,
 }
 
+/// A `--binding`, and the cores that it chose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Served {
+    pub binding: Binding,
+    pub chosen: Chosen,
+}
+
 /// A `--binding` that slurmd could not settle without waiting: for the ledger's lock, or for a
 /// preempted job that is about to stop. slurmstepd plans it again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Settle {
-    /// The `--binding`.
-    pub binding: String,
+    pub binding: Binding,
     /// Tasks here.
     pub tasks: u32,
     /// At most so many hardware threads of a core.
@@ -75,11 +83,22 @@ pub(crate) struct Settle {
     pub overlaps: bool,
 }
 
+/// Whether fields of a version are understood here.
+///
+/// # Errors
+/// That they are not, for the log.
+pub(crate) fn is_known(version: &str) -> Result<(), String> {
+    match version {
+        VERSION => Ok(()),
+        _ => Err("another release of berth wrote it".into()),
+    }
+}
+
 impl Display for Handover {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let outcome = OUTCOMES.iter().find(|(known, _)| *known == self.outcome);
-        write!(f, "outcome={}", outcome.map_or("unbound", |(_, word)| word))?;
-        write!(f, " own={}", self.own)?;
+        let outcome = outcome.map_or("unbound", |(_, word)| word);
+        write!(f, "{VERSION} outcome={outcome} own={}", self.own)?;
         let texts = [
             ("list", &self.list),
             ("request", &self.request),
@@ -91,32 +110,30 @@ impl Display for Handover {
                 write!(f, " {name}={}", Escaped(text))?;
             }
         }
-        if let Some(chosen) = &self.chosen {
-            write!(f, " chosen={chosen}")?;
+        if let Some(Served { binding, chosen }) = &self.served {
+            let binding = binding.to_string();
+            write!(f, " served={} chosen={chosen}", Escaped(&binding))?;
         }
         if let Some(memory) = &self.memory {
             write!(f, " memory={}", Escaped(&memory.to_string()))?;
         }
-        if let Some(settle) = &self.settle {
-            write!(
-                f,
-                " tasks={} binding={}",
-                settle.tasks,
-                Escaped(&settle.binding)
-            )?;
-            if let Some(threads) = settle.threads_per_core {
-                write!(f, " threads={threads}")?;
-            }
-            match settle.core_spec {
-                CoreSpec::None => {}
-                CoreSpec::Cores(count) => write!(f, " spec-cores={count}")?,
-                CoreSpec::Threads(count) => write!(f, " spec-threads={count}")?,
-            }
-            if settle.overlaps {
-                f.write_str(" overlaps=1")?;
-            }
+        self.settle.as_ref().map_or(Ok(()), |settle| settle.fmt(f))
+    }
+}
+
+impl Display for Settle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let binding = self.binding.to_string();
+        write!(f, " tasks={} binding={}", self.tasks, Escaped(&binding))?;
+        if let Some(threads) = self.threads_per_core {
+            write!(f, " threads={threads}")?;
         }
-        Ok(())
+        match self.core_spec {
+            CoreSpec::None => {}
+            CoreSpec::Cores(count) => write!(f, " spec-cores={count}")?,
+            CoreSpec::Threads(count) => write!(f, " spec-threads={count}")?,
+        }
+        f.write_str(if self.overlaps { " overlaps=1" } else { "" })
     }
 }
 
@@ -127,50 +144,90 @@ impl FromStr for Handover {
         if text.len() > HANDOVER_BYTES {
             return Err(format!("it has {} bytes", text.len()));
         }
-        let value = |name: &str| {
-            let mut words = text.split(' ').filter_map(|word| word.split_once('='));
-            words.find_map(|(known, value)| (known == name).then(|| unescaped(value)))
-        };
-        let text = |name: &str| value(name).unwrap_or_default();
-        let wrong = |name: &str| format!("its {name} cannot be read");
-        let outcome = OUTCOMES.iter().find(|(_, word)| *word == text("outcome"));
-        let read = |name: &'static str| (name, value(name));
+        let (version, fields) = text.split_once(' ').unwrap_or((text, ""));
+        is_known(version)?;
+        let fields = Fields(
+            fields
+                .split(' ')
+                .filter_map(|f| f.split_once('='))
+                .collect(),
+        );
+        let outcome = fields.text("outcome");
+        let outcome = OUTCOMES.iter().find(|(_, word)| *word == outcome);
         Ok(Self {
-            outcome: outcome.ok_or_else(|| wrong("outcome"))?.0,
-            own: match text("own").as_str() {
+            outcome: outcome.ok_or_else(|| unreadable("outcome"))?.0,
+            own: match fields.text("own").as_str() {
                 "" => CpuSet::new(),
-                list => CpuSet::from_list(list).map_err(|_| wrong("own"))?,
+                list => CpuSet::from_list(list).map_err(|_| unreadable("own"))?,
             },
-            list: text("list"),
-            request: text("request"),
-            rule: text("rule"),
-            note: text("note"),
-            chosen: parsed(read("chosen"))?,
-            memory: parsed(read("memory"))?,
-            settle: match value("binding") {
-                None => None,
-                Some(binding) => Some(Settle {
-                    binding,
-                    tasks: parsed(read("tasks"))?.ok_or_else(|| wrong("tasks"))?,
-                    threads_per_core: parsed(read("threads"))?,
-                    core_spec: match (parsed(read("spec-cores"))?, parsed(read("spec-threads"))?) {
-                        (Some(count), _) => CoreSpec::Cores(count),
-                        (None, Some(count)) => CoreSpec::Threads(count),
-                        (None, None) => CoreSpec::None,
-                    },
-                    overlaps: value("overlaps").is_some(),
-                }),
-            },
+            list: fields.text("list"),
+            request: fields.text("request"),
+            rule: fields.text("rule"),
+            note: fields.text("note"),
+            served: fields.served()?,
+            memory: fields.memory()?,
+            settle: fields.settle()?,
         })
     }
 }
 
-fn parsed<T: FromStr>((name, value): (&str, Option<String>)) -> Result<Option<T>, String> {
-    let read = |text: String| {
-        text.parse()
-            .map_err(|_| format!("its {name} cannot be read"))
-    };
-    value.map(read).transpose()
+/// Names and values; of a name that comes twice the first counts.
+struct Fields<'a>(Vec<(&'a str, &'a str)>);
+
+impl Fields<'_> {
+    fn value(&self, name: &str) -> Option<String> {
+        let found = self.0.iter().find(|(known, _)| *known == name);
+        found.map(|(_, value)| unescaped(value))
+    }
+
+    /// A text; an empty one is not written at all.
+    fn text(&self, name: &str) -> String {
+        self.value(name).unwrap_or_default()
+    }
+
+    fn read<T: FromStr>(&self, name: &str) -> Result<Option<T>, String> {
+        let read = |text: String| text.parse().map_err(|_| unreadable(name));
+        self.value(name).map(read).transpose()
+    }
+
+    /// Our own text, in words that srun of every line has.
+    fn memory(&self) -> Result<Option<MemBind>, String> {
+        let read = |text: String| mem_bind(&text, Release::NEWEST);
+        let read = self.value("memory").map(read).transpose();
+        read.map_err(|_| unreadable("memory"))
+    }
+
+    /// Cores without the binding that chose them would leave the tasks with half of what they are
+    /// to find, so they are not read.
+    fn served(&self) -> Result<Option<Served>, String> {
+        match (self.read("served")?, self.read("chosen")?) {
+            (Some(binding), Some(chosen)) => Ok(Some(Served { binding, chosen })),
+            (None, None) => Ok(None),
+            (None, _) => Err(unreadable("served")),
+            (_, None) => Err(unreadable("chosen")),
+        }
+    }
+
+    fn settle(&self) -> Result<Option<Settle>, String> {
+        let Some(binding) = self.read("binding")? else {
+            return Ok(None);
+        };
+        Ok(Some(Settle {
+            binding,
+            tasks: self.read("tasks")?.ok_or_else(|| unreadable("tasks"))?,
+            threads_per_core: self.read("threads")?,
+            core_spec: match (self.read("spec-cores")?, self.read("spec-threads")?) {
+                (Some(count), _) => CoreSpec::Cores(count),
+                (None, Some(count)) => CoreSpec::Threads(count),
+                (None, None) => CoreSpec::None,
+            },
+            overlaps: self.value("overlaps").is_some(),
+        }))
+    }
+}
+
+fn unreadable(name: &str) -> String {
+    format!("its {name} cannot be read")
 }
 
 /// A value without blanks and control characters: those are written as `%20`.
@@ -201,54 +258,5 @@ fn unescaped(value: &str) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test says so")]
-mod tests {
-    use super::*;
-
-    fn whole() -> Handover {
-        Handover {
-            outcome: Outcome::Bound,
-            list: "0123456789abcdef".into(),
-            own: CpuSet::from_list("0-3,8").unwrap(),
-            request: "n=2 c=1 cores dist=*".into(),
-            rule: "binding:linear:2".into(),
-            note: "100 % of\nit; \u{e9}=x %zz %".into(),
-            chosen: Some("0,0=0,4:0,1=1,5;1,0=2,6".parse().unwrap()),
-            memory: Some("prefer,map_mem:1,0".parse().unwrap()),
-            settle: Some(Settle {
-                binding: "env linear:2".into(),
-                tasks: 3,
-                threads_per_core: Some(1),
-                core_spec: CoreSpec::Threads(2),
-                overlaps: true,
-            }),
-        }
-    }
-
-    #[test]
-    fn it_reads_as_it_was_written() {
-        for handover in [whole(), Handover::default()] {
-            let text = handover.to_string();
-            assert!(!text.chars().any(char::is_control), "{text:?}");
-            assert_eq!(text.parse(), Ok(handover), "{text}");
-        }
-    }
-
-    #[test]
-    fn another_releases_words_are_ignored_and_nonsense_is_not_believed() {
-        let text = format!("{} fence=0-3 later", whole());
-        assert_eq!(text.parse(), Ok(whole()));
-        for text in [
-            "",
-            "outcome=perhaps own=0",
-            "outcome=bound own=x",
-            "outcome=bound own=0 chosen=1",
-            "outcome=bound own=0 binding=linear:1",
-            "outcome=bound own=0 binding=linear:1 tasks=-1",
-        ] {
-            assert!(text.parse::<Handover>().is_err(), "{text:?}");
-        }
-        let long = format!("outcome=bound own=0 note={}", "x".repeat(HANDOVER_BYTES));
-        assert!(long.parse::<Handover>().is_err());
-    }
-}
+#[path = "handover_tests.rs"]
+mod tests;

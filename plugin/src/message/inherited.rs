@@ -5,22 +5,22 @@
 
 use std::hash::{Hash, Hasher};
 
-use berth_placement::{Fix, Message, Mode, Plan, Request};
+use berth_placement::{Fix, Fixes, Message, Mode, Plan, Request};
 use slurm_sys::LaunchRequest;
 
-/// The mark of the step's list; empty where there is none.
-pub(crate) const ENV_MARK: &str = "BERTH_CPU_BIND";
+use crate::message::names;
+
 /// A mark's digits.
 const MARK_BYTES: usize = 16;
 
 /// Takes a list that came back for one that was not given; says whether it did.
 /// Source: `setup_env` gives a task its step's list, `_setup_env_args` of srun reads it.
-pub(crate) fn forget(ask: &mut Request, launch: &LaunchRequest<'_>) -> bool {
-    if !ask.rules.fixes.has(Fix::InheritedMask) {
+pub(crate) fn forget(ask: &mut Request, fixes: Fixes, launch: &LaunchRequest<'_>) -> bool {
+    if !fixes.has(Fix::InheritedMask) {
         return false;
     }
     let mark = ask.cpu_bind.mode.as_ref().and_then(of_mode);
-    let came_back = mark.is_some() && launch.env_get(ENV_MARK, MARK_BYTES) == mark;
+    let came_back = mark.is_some() && launch.env_get(names::CPU_BIND, MARK_BYTES) == mark;
     if came_back {
         ask.cpu_bind.mode = None;
     }
@@ -28,22 +28,13 @@ pub(crate) fn forget(ask: &mut Request, launch: &LaunchRequest<'_>) -> bool {
 }
 
 /// The mark of the list that a plan sends out.
-pub(crate) fn mark(ask: &Request, plan: &Plan) -> String {
-    match (&plan.message, &ask.cpu_bind.mode) {
-        (Message::Free, _) => String::new(),
-        (Message::AsAsked(_), Some(mode)) => of_mode(mode).unwrap_or_default(),
-        (Message::Masks { .. }, Some(mode @ Mode::MaskCpu(_))) => of_mode(mode).unwrap_or_default(),
-        (
-            Message::Masks {
-                unwritten: Some(_), ..
-            },
-            _,
-        ) => of(plan.tasks.iter().map(|task| &task.cpus)),
-        (message, _) => {
-            let text = message.text().unwrap_or_default();
-            let list = Mode::read("mask_cpu", text).and_then(Result::ok);
-            list.as_ref().and_then(of_mode).unwrap_or_default()
-        }
+pub(crate) fn mark(plan: &Plan) -> String {
+    let masks = plan.tasks.iter().map(|task| &task.cpus);
+    match &plan.message {
+        Message::Unbound => String::new(),
+        Message::AsAsked(list) | Message::Rewritten(list) => of_mode(list).unwrap_or_default(),
+        Message::Each { .. } => of(masks),
+        Message::Shared { .. } => of(masks.take(1)),
     }
 }
 

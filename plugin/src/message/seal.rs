@@ -2,50 +2,10 @@
 //! It holds for one step of one user on one node. Nobody but root can make or read one: the
 //! variable is taken out of the tasks' environment.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
-
-use berth_host::StateDir;
 use berth_host::key::{Key, Mark};
 use slurm_sys::StepId;
-use slurm_sys::views::Change;
 
-use crate::message::handover::{Handover, VERSION};
-use crate::site::settings;
-
-/// How long until slurmd tries again to make a key.
-const AGAIN: Duration = Duration::from_secs(60);
-/// What berth's variables begin with.
-const PREFIX: &str = "BERTH_";
-/// The variable of the handover.
-pub(crate) const ENV_HANDOVER: &str = "BERTH_HANDOVER";
-/// Every variable of berth's that says what became of a step, without the prefix. None of them is
-/// believed when it comes from a user, and an outer step's are not this step's. Variables that ask
-/// for something (`BERTH_BINDING`, `BERTH_NOTES`, …) are the user's and stay.
-const OUTCOMES: [&str; 12] = [
-    "HANDOVER",
-    "BOUND",
-    "CPUS",
-    "CORES",
-    "REQUEST",
-    "RULE",
-    "NOTE",
-    "BINDING_CORES",
-    "CPU_BIND",
-    "MEM",
-    "MEM_BIND",
-    "RANKFILE",
-];
-
-/// A change of an environment that leaves nothing of an earlier outcome in it.
-pub(crate) fn instead<'a>(set: &'a [(&'a str, &'a str)]) -> Change<'a> {
-    Change {
-        prefix: PREFIX,
-        remove: &OUTCOMES,
-        set,
-        reserve: &[],
-    }
-}
+use crate::message::handover::{self, Handover};
 
 /// For whom a mark holds.
 pub(crate) struct Whose<'a> {
@@ -54,11 +14,12 @@ pub(crate) struct Whose<'a> {
     pub uid: u32,
 }
 
-/// The variable's value: version, mark, words.
+/// The variable's value: the handover, with the mark behind its first word.
 pub(crate) fn sealed(handover: &Handover, whose: &Whose<'_>, key: &Key) -> String {
-    let words = handover.to_string();
-    let Mark(mark) = mark(&words, whose, key);
-    format!("{VERSION} {mark:032x} {words}")
+    let text = handover.to_string();
+    let (version, fields) = text.split_once(' ').unwrap_or((&text, ""));
+    let Mark(mark) = mark(version, fields, whose, key);
+    format!("{version} {mark:032x} {fields}")
 }
 
 /// The handover in a variable, if slurmd has marked it for this step.
@@ -68,87 +29,26 @@ pub(crate) fn sealed(handover: &Handover, whose: &Whose<'_>, key: &Key) -> Strin
 pub(crate) fn opened(text: &str, whose: &Whose<'_>, key: &Key) -> Result<Handover, String> {
     let mut parts = text.splitn(3, ' ');
     let mut next = || parts.next().unwrap_or_default();
-    let (version, given, words) = (next(), next(), next());
-    if version != VERSION {
-        return Err("another release of berth wrote it".into());
-    }
-    if u128::from_str_radix(given, 16).ok().map(Mark) != Some(mark(words, whose, key)) {
+    let (version, given, fields) = (next(), next(), next());
+    handover::is_known(version)?;
+    if u128::from_str_radix(given, 16).ok().map(Mark) != Some(mark(version, fields, whose, key)) {
         return Err("its mark is not slurmd's".into());
     }
-    words.parse()
+    format!("{version} {fields}").parse()
 }
 
-fn mark(words: &str, whose: &Whose<'_>, key: &Key) -> Mark {
+fn mark(version: &str, fields: &str, whose: &Whose<'_>, key: &Key) -> Mark {
     let StepId {
         job_id, step_id, ..
     } = whose.step;
     let component = whose.step.het_component.unwrap_or(u32::MAX);
     let numbers = [job_id, step_id, component, whose.uid].map(u32::to_le_bytes);
     key.mark(&[
-        VERSION.as_bytes(),
+        version.as_bytes(),
         whose.node_name.as_bytes(),
         numbers.as_flattened(),
-        words.as_bytes(),
+        fields.as_bytes(),
     ])
-}
-
-/// slurmd's key, read or made when slurmd is ready, and before the first launch at the latest.
-/// Why there is none is said once, and again whenever a launch finds none.
-pub(crate) fn key_of_slurmd(node_name: &str) -> Option<Key> {
-    static KEY: Mutex<(Option<Key>, Option<Instant>)> = Mutex::new((None, None));
-    let mut kept = KEY.lock().unwrap_or_else(PoisonError::into_inner);
-    let (key, tried) = *kept;
-    if key.is_some() || tried.is_some_and(|tried| tried.elapsed() < AGAIN) {
-        return key;
-    }
-    let key = made(node_name);
-    *kept = (key, Some(Instant::now()));
-    key
-}
-
-/// Puts slurmd's key back into a directory that was made anew: somebody has removed the old one.
-pub(crate) fn put_back(node_name: &str, dir: &StateDir) {
-    if Key::read(dir).is_ok() {
-        return;
-    }
-    let key = key_of_slurmd(node_name);
-    if let Some(Err(why)) = key.map(|key| key.write(dir)) {
-        log::error!("slurmd's key could not be put back: {why}");
-    }
-}
-
-fn made(node_name: &str) -> Option<Key> {
-    let dir = StateDir::new(&settings::current().state_dir, node_name);
-    let made = dir.map_err(|why| why.to_string()).and_then(|dir| {
-        dir.prepare().map_err(|why| why.to_string())?;
-        Key::read_or_make(&dir).map_err(|why| why.to_string())
-    });
-    match made {
-        Ok(key) => Some(key),
-        Err(why) => {
-            let why = format!(
-                "slurmd has no key for its messages to slurmstepd: {why}; every step keeps to its \
-                 own CPUs without placement until there is one"
-            );
-            log::error!("{why}");
-            crate::slurmd::announce::complain(why);
-            None
-        }
-    }
-}
-
-/// slurmstepd's: the key that slurmd made.
-///
-/// # Errors
-/// Why there is none, for the log.
-pub(crate) fn key_of_stepd(node_name: &str) -> Result<Key, String> {
-    static KEY: OnceLock<Result<Key, String>> = OnceLock::new();
-    let read = || {
-        let dir = StateDir::new(&settings::current().state_dir, node_name);
-        let dir = dir.map_err(|why| why.to_string())?;
-        Key::read(&dir).map_err(|why| format!("slurmd's key: {why}"))
-    };
-    KEY.get_or_init(read).clone()
 }
 
 #[cfg(test)]
@@ -209,9 +109,10 @@ mod tests {
             },
             uid: 1000,
         };
-        let words = Handover::default().to_string();
-        let zero = format!("{VERSION} {:032x} {words}", 0);
-        let texts = ["", "1", "1 ", "2 0 x", "1 + x", &words, &zero];
+        let text = Handover::default().to_string();
+        let (version, fields) = text.split_once(' ').unwrap();
+        let zero = format!("{version} {:032x} {fields}", 0);
+        let texts = ["", "1", "1 ", "2 0 x", "1 + x", &text, &zero];
         for text in texts {
             assert!(opened(text, &whose, &key).is_err(), "{text:?}");
         }

@@ -4,8 +4,8 @@
 
 use berth_placement::sets::limits::{LEAST_MASK_WIDTH, LIST_BYTES};
 use berth_placement::{
-    AcrossHosts, Allocation, CoreIdx, CoreSpec, CpuBind, Distribution, Host, Level, MemBind, Mode,
-    Occupied, Order, Request, Rules,
+    AcrossHosts, Allocation, CoreIdx, CoreSpec, CpuBind, Distribution, Level, MemBind, Mode, Node,
+    Order, Request, Rules,
 };
 use slurm_sys::{LaunchRequest, Layout, NodeCores, SlurmConf};
 
@@ -19,7 +19,6 @@ use crate::site::standing::Abi;
 pub(crate) fn request(
     launch: &LaunchRequest<'_>,
     (tasks, allocation): (u32, Allocation),
-    rules: Rules,
     (layout, width): (&Layout, u32),
 ) -> Result<Request, String> {
     let bits = u32::from(launch.cpu_bind_type());
@@ -39,19 +38,16 @@ pub(crate) fn request(
         overcommit: launch.overcommit(),
         core_spec: core_spec(launch.job_core_spec()),
         binding: None,
-        occupied: Occupied::default(),
         mem_bind: MemBind::default(),
         job_cpus: Some(u32::from(launch.node_cpus())).filter(|count| *count > 0),
         allocation,
-        rules,
     })
 }
 
 /// How wide a mask in a launch request may be on this node.
-pub(crate) fn mask_width(host: &Host) -> u32 {
-    let map = host.shape.map.iter().map(|cpu| cpu.0 + 1).max();
-    let machine = host.machine.as_ref();
-    let highest = machine.and_then(|machine| machine.cpus().highest());
+pub(crate) fn mask_width(node: &Node) -> u32 {
+    let map = node.shape().map.iter().map(|cpu| cpu.0 + 1).max();
+    let highest = node.machine().and_then(|machine| machine.cpus().highest());
     let width = map.unwrap_or(0).max(highest.map_or(0, |cpu| cpu.0 + 1));
     width.max(LEAST_MASK_WIDTH)
 }

@@ -5,13 +5,11 @@
 use berth_host::mempolicy;
 use berth_placement::sets::limits::LIST_BYTES;
 use berth_placement::{MemBind, MemPolicy, Plan};
+use berth_srun::Release;
+use berth_srun::spelling;
 use slurm_sys::{LaunchRequest, Layout};
 
-/// Each task's node mask, by local id; the text that is also the message's.
-pub(crate) const ENV_MASKS: &str = "BERTH_MEM";
-/// What was asked, in srun's words: the report's kind, and what an srun inside the
-/// step inherits instead of this step's masks.
-pub(crate) const ENV_ASKED: &str = "BERTH_MEM_BIND";
+use crate::message::names;
 
 const UNAVAILABLE: &str = "memory binding is not available on this node (its kernel was built \
      without NUMA); --mem-bind is not applied: leave it out, or ask for another node";
@@ -84,12 +82,13 @@ fn list(name: &str, text: Option<&str>) -> Result<MemPolicy, String> {
 /// that step was asked for: its masks are for its tasks, perhaps on another node.
 fn inherited(launch: &LaunchRequest<'_>, bind: &MemBind) -> Option<MemPolicy> {
     let policy = bind.policy.as_ref()?;
-    let masks = MemPolicy::read("mask_mem", &launch.env_get(ENV_MASKS, LIST_BYTES)?)?;
+    let masks = MemPolicy::read("mask_mem", &launch.env_get(names::MEM, LIST_BYTES)?)?;
     if masks.ok()? != *policy {
         return None;
     }
-    let asked = launch.env_get(ENV_ASKED, LIST_BYTES)?;
-    asked.parse::<MemBind>().ok()?.policy
+    let asked = launch.env_get(names::MEM_BIND, LIST_BYTES)?;
+    // Our own text, in words that every line's srun has.
+    spelling::mem_bind(&asked, Release::NEWEST).ok()?.policy
 }
 
 fn has_list(bits: u32, layout: &Layout) -> bool {

@@ -1,6 +1,9 @@
-//! From Slurm's records to a request of the engine.
+//! From Slurm's records, the node and its ledger to a request and a plan, for slurmd and slurmstepd.
 
 pub(crate) mod convert;
+pub(crate) mod decided;
+pub(crate) mod ledger;
 pub(crate) mod memory;
 pub(crate) mod node_counts;
+pub(crate) mod script;
 pub(crate) mod words;

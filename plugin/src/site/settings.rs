@@ -162,6 +162,20 @@ fn unknown_key(key: &str) -> String {
     }
 }
 
+/// What `compat=` comes to, in the words of the ready line: `compat=berth`.
+pub(crate) fn compat(fixes: Fixes) -> String {
+    format!("compat={}", behaviour(fixes))
+}
+
+/// Whose behaviour that is: `berth`, `affinity`, or affinity with some of the fixes.
+pub(crate) fn behaviour(fixes: Fixes) -> String {
+    match fixes {
+        Fixes::ALL => "berth".into(),
+        Fixes::NONE => "affinity".into(),
+        some => format!("affinity with {some:?}"),
+    }
+}
+
 fn cell() -> &'static RwLock<Arc<Settings>> {
     static CELL: OnceLock<RwLock<Arc<Settings>>> = OnceLock::new();
     CELL.get_or_init(RwLock::default)

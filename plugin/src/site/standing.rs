@@ -3,10 +3,14 @@
 
 use std::sync::OnceLock;
 
+use berth_host::StateDir;
 use slurm_sys::{Layout, Slurm, SlurmConf, Symbols};
 
-use crate::hooks::identity::NAME;
-use crate::site::settings;
+use crate::site::settings::{self, Settings};
+use crate::site::slurm_log::VERBOSE;
+
+/// Our name in slurm.conf, and part of the names under which SPANK carries our options.
+pub(crate) const NAME: &str = "berth";
 
 /// Where the fields of Slurm's records are in the running release, and its functions: what a hook
 /// needs to touch a record.
@@ -105,6 +109,15 @@ fn task_plugin(slurm: Abi) -> Option<String> {
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) }?;
     conf.task_plugin()
+}
+
+/// Whether the administrator's switch-off file is there.
+pub(crate) fn is_off(settings: &Settings, node_name: &str) -> bool {
+    let off = StateDir::new(&settings.state_dir, node_name).is_ok_and(|dir| dir.is_off());
+    if off {
+        log::log!(target: VERBOSE, log::Level::Info, "switched off by {}/off", settings.state_dir.display());
+    }
+    off
 }
 
 #[cfg(test)]

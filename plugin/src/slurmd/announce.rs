@@ -7,44 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use berth_host::announcement::{self, Announcement};
 use berth_host::ledger::Process;
 use berth_host::{StateDir, online};
-use berth_placement::{Fixes, Host, SocketKind};
+use berth_placement::{Node, SocketKind};
 use slurm_sys::{Layout, Slurm};
 
 use crate::site::settings::{self, Settings};
 use crate::site::standing;
-use crate::slurmd::discovery;
-
-/// What was wrong so far; slurmd's settings are read before it is ready.
-static COMPLAINTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
-/// What is wrong with the machine as it was discovered, until it is discovered again.
-static OF_THE_MACHINE: Mutex<Option<String>> = Mutex::new(None);
-
-/// Something the administrator should know; it was logged.
-pub(crate) fn complain(why: String) {
-    let mut all = COMPLAINTS.lock().unwrap_or_else(PoisonError::into_inner);
-    if !all.contains(&why) {
-        all.push(why);
-    }
-}
-
-/// How the last discovery came out.
-pub(crate) fn of_the_machine(why: Option<String>) {
-    *OF_THE_MACHINE
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner) = why;
-}
-
-fn complaints() -> Vec<String> {
-    let mut all = COMPLAINTS
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone();
-    let of_the_machine = OF_THE_MACHINE
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    all.extend(of_the_machine.clone());
-    all
-}
+use crate::slurmd::{complaints, discovery};
 
 /// What was announced last: the node, the words, and what slurmd calls a socket.
 static LAST: Mutex<Option<(String, Announcement, SocketKind)>> = Mutex::new(None);
@@ -60,7 +28,7 @@ pub(crate) fn in_plugstack() {
 /// What is to be announced beside the settings and complaints.
 pub(crate) enum Role<'a> {
     /// The task plugin, with the table and the node as slurmd counts it.
-    Task(&'static Layout, &'a Host),
+    Task(&'static Layout, &'a Node),
     /// Not; why.
     Aside(&'a str),
 }
@@ -88,11 +56,11 @@ pub(crate) fn announce(node_name: &str, role: &Role<'_>) {
     };
     let mut kind = SocketKind::default();
     match role {
-        Role::Task(layout, host) => {
+        Role::Task(layout, node) => {
             words.is_task_plugin = true;
             words.layout = range(layout);
-            words.shape = host.shape.to_string();
-            kind = host.socket;
+            words.shape = node.shape().to_string();
+            kind = node.socket();
         }
         Role::Aside(why) => words.aside = (*why).into(),
     }
@@ -130,7 +98,7 @@ fn write(node_name: &str, words: &mut Announcement, kind: SocketKind) {
     words.boot_id = online::boot_id().unwrap_or_default();
     let settings = settings::current();
     words.settings = told(&settings);
-    words.complaints = complaints();
+    words.complaints = complaints::all();
     if words.is_task_plugin {
         let machine = discovery::machine();
         words.topology = machine
@@ -164,17 +132,8 @@ pub(crate) fn release() -> String {
     }
 }
 
-/// `compat=` as the ready line has it.
-pub(crate) fn compat(fixes: Fixes) -> String {
-    match fixes {
-        Fixes::ALL => "compat=berth".into(),
-        Fixes::NONE => "compat=affinity".into(),
-        some => format!("compat=affinity with {some:?}"),
-    }
-}
-
 fn told(settings: &Settings) -> String {
-    let mut words = vec![compat(settings.fixes)];
+    let mut words = vec![settings::compat(settings.fixes)];
     words.extend(settings.shadow.then(|| "shadow=on".into()));
     words.extend((!settings.binding).then(|| "binding=off".into()));
     words.extend(settings.strict.then(|| "strict=on".into()));

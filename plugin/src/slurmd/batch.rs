@@ -6,26 +6,24 @@ use std::ffi::c_void;
 
 use berth_host::ledger::Kind;
 use berth_placement::sets::bounded::shown;
-use berth_placement::sets::limits::{BINDING_BYTES, MAX_ENTRIES, USER_TEXT};
+use berth_placement::sets::limits::{BINDING_BYTES, USER_TEXT};
 use berth_placement::{
-    Binding, CpuBind, Plan, RefusalKind, Request, plan_batch,
-    request::grid_engine::{Instance, Strategy},
+    Binding, Claims, CpuBind, Plan, RefusalKind, Request, plan_batch,
+    request::grid_engine::Strategy,
 };
 use libc::c_int;
-use slurm_sys::{BatchRequest, SlurmConf, SlurmdConf};
+use slurm_sys::{BatchRequest, SUCCESS, SlurmConf, SlurmdConf};
 
-use crate::hooks::guard::SUCCESS;
 use crate::message::handover::{Handover, Outcome};
-use crate::message::seal::{self, ENV_HANDOVER, Whose};
-use crate::planning::convert;
+use crate::message::seal::{self, Whose};
+use crate::message::{names, routes};
 use crate::planning::words::join;
+use crate::planning::{convert, ledger, script};
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
-use crate::site::{counters, node};
-use crate::slurmd::accounting;
 use crate::slurmd::accounting::Planned;
 use crate::slurmd::launch::{Stop, here};
-use crate::submit::option;
+use crate::slurmd::{accounting, host, key, worker};
 
 /// `task_p_slurmd_batch_request`.
 ///
@@ -47,7 +45,7 @@ pub(crate) unsafe fn hook(request: *mut c_void) -> c_int {
         Err(Stop::Refused(_, why)) => {
             let why = shown(USER_TEXT, why);
             log::info!("step={}.batch bound=refused why={why:?}", batch.job_id());
-            counters::refused(slurm);
+            worker::refused(slurm);
             let refused = Handover {
                 outcome: Outcome::Refused,
                 note: why,
@@ -65,7 +63,7 @@ pub(crate) unsafe fn hook(request: *mut c_void) -> c_int {
 fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
     let settings = settings::current();
     let Some((conf, node_name)) = here(slurm, &settings)? else {
-        counters::switched_off(slurm, 1);
+        worker::switched_off(slurm, 1);
         return Ok(());
     };
     let (allocation, core_spec, nodes) = {
@@ -78,35 +76,33 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
     let binding = binding(batch, &settings)?;
     let tasks = binding
         .as_ref()
-        .and_then(|binding| tasks(binding, batch.ntasks(), nodes));
-    let mut ask = Request {
+        .and_then(|binding| script::tasks(binding, batch.ntasks(), nodes));
+    let ask = Request {
         cpu_bind: CpuBind::default(),
         tasks: tasks.unwrap_or(1),
         binding,
         allocation,
         core_spec,
-        rules: convert::rules(slurm, &settings),
         ..Request::default()
     };
-    let host = node::host(slurm, &conf);
-    let table = node::table(&host, ask.rules.fixes);
+    let node = host::now(slurm, &conf, convert::rules(slurm, &settings));
     let planned = if ask.binding.is_some() {
         let who = accounting::Who {
             settings: &settings,
             node_name: &node_name,
-            step: accounting::step(batch.step_id()),
+            step: ledger::step(batch.step_id()),
             kind: Kind::Batch,
         };
-        accounting::plan(&who, &mut ask, (&host, &table), |ask| {
-            plan_batch(ask, &host)
-        })?
+        accounting::plan(&who, (&ask, &node, plan_batch))?
     } else {
-        Planned::alone(plan_batch(&ask, &host)?)
+        Planned::alone(plan_batch(&ask, &node, &Claims::default())?)
     };
-    let settle = planned.unsettled;
     let mut handover = Handover {
         note: shown(USER_TEXT, join(planned.notes(), planned.said.clone())),
-        settle: settle.then(|| accounting::settle(&ask, &host, false)),
+        settle: planned
+            .unsettled
+            .then(|| accounting::settle(&ask, &node, false))
+            .flatten(),
         ..Handover::default()
     };
     handover.decided(&ask, &planned.plan);
@@ -118,7 +114,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
 /// allocation, and their sruns inherit the request.
 fn binding(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Binding>, Stop> {
     // One byte more than a binding has: its reader then says that it is too long.
-    let text = option::of_batch(|name| batch.env_beginning(name, BINDING_BYTES + 1));
+    let text = routes::of_batch(|name| batch.env_beginning(name, BINDING_BYTES + 1));
     let Some(text) = text else {
         return Ok(None);
     };
@@ -126,19 +122,8 @@ fn binding(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Bindi
         .parse()
         .map_err(|why| Stop::Refused(RefusalKind::Bind, format!("{why}")))?;
     let wanted = settings.binding && binding.strategy != Strategy::None;
-    let serves = wanted && tasks(&binding, batch.ntasks(), 1).is_some();
+    let serves = wanted && script::tasks(&binding, batch.ntasks(), 1).is_some();
     Ok(serves.then_some(binding))
-}
-
-/// For how many tasks of a node a script's `--binding` is planned: one, if the job has one; with
-/// `pe:` those that the parallel environment will start, as evenly as slurmctld lays them out by
-/// default. Otherwise it is the steps' alone. `all` are the job's tasks on all its nodes.
-pub(crate) fn tasks(binding: &Binding, all: u32, nodes: u32) -> Option<u32> {
-    let most = all.div_ceil(nodes.max(1)).min(MAX_ENTRIES);
-    match all {
-        0 | 1 => Some(1),
-        _ => Some(most).filter(|_| binding.instance == Instance::Pe),
-    }
 }
 
 fn write(slurm: Abi, batch: &mut BatchRequest<'_>, plan: &Plan) -> Result<(), Stop> {
@@ -147,7 +132,7 @@ fn write(slurm: Abi, batch: &mut BatchRequest<'_>, plan: &Plan) -> Result<(), St
     let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) };
     let site = conf.map_or(0, |conf| conf.task_plugin_param());
     let bits = c.CPU_BIND_MASK | (site & c.CPU_BIND_VERBOSE);
-    Ok(batch.set_cpu_bind(bits as u16, plan.message.text())?)
+    Ok(batch.set_cpu_bind(bits as u16, plan.text().as_deref())?)
 }
 
 /// The handover into the script's environment, with slurmd's mark.
@@ -160,8 +145,8 @@ fn pass(slurm: Abi, batch: &mut BatchRequest<'_>, handover: &Handover) -> Result
         step: batch.step_id(),
         uid: batch.cred()?.uid(),
     };
-    let key = seal::key_of_slurmd(&node_name);
+    let key = key::current(&node_name);
     let sealed = key.map(|key| seal::sealed(handover, &whose, &key));
-    let set = sealed.as_deref().map(|sealed| (ENV_HANDOVER, sealed));
-    Ok(batch.env_change(&seal::instead(set.as_slice()))?)
+    let set = sealed.as_deref().map(|sealed| (names::HANDOVER, sealed));
+    Ok(batch.env_change(&names::instead(set.as_slice()))?)
 }

@@ -11,7 +11,7 @@ use slurm_sys::process::own_path;
 
 use crate::site::node;
 use crate::site::settings::{self, Settings};
-use crate::slurmd::announce;
+use crate::slurmd::complaints;
 
 /// What is known.
 #[derive(Default)]
@@ -81,7 +81,7 @@ pub(crate) fn now(node_name: &str) -> Result<(), String> {
             if let Some(why) = &why {
                 log::warn!("{why}");
             }
-            announce::of_the_machine(why);
+            complaints::of_the_machine(why);
             let online = file.this_system.then_some(file.proof.online);
             let machine = Some(Arc::new(file.machine));
             *known() = Some(Known { machine, online });
@@ -94,7 +94,7 @@ pub(crate) fn now(node_name: &str) -> Result<(), String> {
                 None => "slurmd's own map is used, memory domains are unknown",
             };
             let why = format!("{why}; {instead}");
-            announce::of_the_machine(Some(why.clone()));
+            complaints::of_the_machine(Some(why.clone()));
             Err(why)
         }
     }

@@ -5,32 +5,25 @@
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use berth_host::StateDir;
+use berth_placement::request::grid_engine::Strategy;
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{BINDING_BYTES, LIST_BYTES, USER_TEXT};
-use berth_placement::{
-    Binding, Host, Message, Plan, PuTable, Refusal, RefusalKind, Request, plan, plan_unwritten,
-    request::grid_engine::Strategy,
-};
+use berth_placement::{Binding, Claims, Message, Node, Plan, Refusal, RefusalKind, Request, plan};
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
 use slurm_sys::views::SpankOption;
-use slurm_sys::{LaunchRequest, Layout, SlurmdConf};
+use slurm_sys::{LaunchRequest, Layout, SUCCESS, SlurmdConf};
 
-use crate::hooks::guard::SUCCESS;
-use crate::hooks::identity::NAME;
-use crate::message::handover::{Handover, Outcome};
-use crate::message::seal::{self, ENV_HANDOVER, Whose};
-use crate::message::{bits, inherited};
-use crate::planning::words::{describe, join, name};
-use crate::planning::{convert, memory};
+use crate::message::handover::Handover;
+use crate::message::seal::{self, Whose};
+use crate::message::{bits, inherited, names, routes};
+use crate::planning::words::{join, name};
+use crate::planning::{convert, ledger, memory};
+use crate::site::node;
 use crate::site::settings::{self, Settings};
-use crate::site::slurm_log::VERBOSE;
-use crate::site::standing::{self, Abi};
-use crate::site::{counters, node};
+use crate::site::standing::{self, Abi, NAME};
 use crate::slurmd::accounting::Planned;
-use crate::slurmd::{accounting, shadow};
-use crate::submit::option;
+use crate::slurmd::{accounting, host, key, shadow, worker};
 
 /// Whether a launch request has passed the checks in this process, so that the table is right.
 static PROVEN: AtomicBool = AtomicBool::new(false);
@@ -60,7 +53,7 @@ pub(crate) unsafe fn hook(request: *mut c_void, node_id: u32, err_msg: *mut *mut
         Err(Stop::Refused(kind, why)) => {
             let why = shown(USER_TEXT, why);
             log::info!("{} bound=refused why={why:?}", name(launch.step_id()));
-            counters::refused(slurm);
+            worker::refused(slurm);
             // SAFETY: slurmd's place for a text, or null.
             let told =
                 unsafe { slurm_sys::hand_over(err_msg, &format!("berth: {why}"), slurm.symbols) };
@@ -98,7 +91,7 @@ fn stand_aside(launch: &mut LaunchRequest<'_>) {
     let cleared = launch
         .set_cpu_bind(0, None)
         .and_then(|()| launch.set_mem_bind(0, None))
-        .and_then(|()| launch.env_change(&seal::instead(&[])));
+        .and_then(|()| launch.env_change(&names::instead(&[])));
     if let Err(why) = cleared {
         log::error!("{}: {why}", name(launch.step_id()));
     }
@@ -127,7 +120,7 @@ impl From<slurm_sys::Error> for Stop {
 fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), Stop> {
     let settings = settings::current();
     let Some((conf, node_name)) = here(slurm, &settings)? else {
-        counters::switched_off(slurm, launch.tasks_here(node_id).unwrap_or(0).into());
+        worker::switched_off(slurm, launch.tasks_here(node_id).unwrap_or(0).into());
         return Ok(());
     };
     let index = check(launch, node_id, &node_name)?;
@@ -145,24 +138,28 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         step: id,
         uid,
     };
-    let host = node::host(slurm, &conf);
-    if host.shape.map.is_empty() {
+    let node = host::now(slurm, &conf, convert::rules(slurm, &settings));
+    if node.table().is_empty() {
         return Err(Stop::Aside("slurmd has no map of its CPUs".into()));
     }
     let tasks = u32::from(launch.tasks_here(node_id).unwrap_or(0));
-    let asked = asked(slurm, launch, &settings, (tasks, allocation), &host)?;
-    let mut ask = asked.request;
-    let table = node::table(&host, ask.rules.fixes);
+    let asked = asked(slurm, launch, &settings, (tasks, allocation), &node)?;
+    let ask = asked.request;
     if settings.shadow {
-        shadow::compare(&name(id), &ask, &host, &plan(&ask, &host));
+        shadow::compare(
+            &name(id),
+            &ask,
+            &node,
+            &plan(&ask, &node, &Claims::default()),
+        );
     }
     let who = accounting::Who {
         settings: &settings,
         node_name: &node_name,
-        step: accounting::step(id),
-        kind: accounting::kind(id, asked.overlaps),
+        step: ledger::step(id),
+        kind: ledger::kind(id, asked.overlaps),
     };
-    let planned = planned(&who, &mut ask, &host, &table)?;
+    let planned = planned(&who, &ask, &node)?;
     if asked.inherited {
         let modes = bits::modes(slurm.layout);
         launch.set_cpu_bind(launch.cpu_bind_type() & !(modes as u16), None)?;
@@ -173,10 +170,11 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         note: shown(USER_TEXT, notes),
         settle: planned
             .unsettled
-            .then(|| accounting::settle(&ask, &host, asked.overlaps)),
+            .then(|| accounting::settle(&ask, &node, asked.overlaps))
+            .flatten(),
         ..Handover::default()
     };
-    let cores_only = host.shape.cpus_are_cores;
+    let cores_only = node.shape().cpus_are_cores;
     write(
         slurm,
         launch,
@@ -202,7 +200,7 @@ fn asked(
     launch: &LaunchRequest<'_>,
     settings: &Settings,
     (tasks, allocation): (u32, berth_placement::Allocation),
-    host: &Host,
+    node: &Node,
 ) -> Result<Asked, Stop> {
     let refused = |why: String| Stop::Refused(RefusalKind::Bind, why);
     let unknown = launch.unknown_binding_bits();
@@ -212,11 +210,10 @@ fn asked(
              start the step with this cluster's own srun"
         )));
     }
-    let rules = convert::rules(slurm, settings);
-    let width = convert::mask_width(host);
-    let mut request = convert::request(launch, (tasks, allocation), rules, (slurm.layout, width))
-        .map_err(refused)?;
-    let inherited = inherited::forget(&mut request, launch);
+    let width = convert::mask_width(node);
+    let mut request =
+        convert::request(launch, (tasks, allocation), (slurm.layout, width)).map_err(refused)?;
+    let inherited = inherited::forget(&mut request, node.rules().fixes, launch);
     let options = launch.options(NAME, BINDING_BYTES).unwrap_or_default();
     let (binding, binding_note) = binding(launch, &options, settings).map_err(refused)?;
     request.binding = binding;
@@ -226,24 +223,17 @@ fn asked(
     Ok(Asked {
         request,
         inherited,
-        overlaps: option::overlaps(&options),
+        overlaps: routes::overlaps(&options),
         notes: notes.into_iter().flatten().collect(),
     })
 }
 
 /// The plan: only a `--binding` looks at the ledger.
-fn planned(
-    who: &accounting::Who<'_>,
-    ask: &mut Request,
-    host: &Host,
-    table: &PuTable,
-) -> Result<Planned, Refusal> {
+fn planned(who: &accounting::Who<'_>, ask: &Request, node: &Node) -> Result<Planned, Refusal> {
     if ask.binding.is_none() {
-        return Ok(Planned::alone(plan_unwritten(ask, host, table)?));
+        return Ok(Planned::alone(plan(ask, node, &Claims::default())?));
     }
-    accounting::plan(who, ask, (host, table), |ask| {
-        plan_unwritten(ask, host, table)
-    })
+    accounting::plan(who, (ask, node, plan))
 }
 
 /// slurmd's settings and this node's name, checked; nothing while switched off.
@@ -253,7 +243,7 @@ pub(crate) fn here(slurm: Abi, settings: &Settings) -> Result<Option<(SlurmdConf
     let conf = conf.ok_or_else(|| Stop::Aside("slurmd has no settings (conf)".into()))?;
     node::sane(&conf).map_err(Stop::Aside)?;
     let node_name = conf.node_name().unwrap_or_default();
-    Ok((!is_off(settings, &node_name)).then_some((conf, node_name)))
+    Ok((!standing::is_off(settings, &node_name)).then_some((conf, node_name)))
 }
 
 /// The sanity checks; once one request has passed, the kernel need not look at
@@ -262,12 +252,12 @@ fn check(launch: &LaunchRequest<'_>, node_id: u32, node_name: &str) -> Result<u3
     if PROVEN.load(Ordering::Relaxed) {
         // The table is right, so it is the request that contradicts itself: a client made it up.
         return launch_is_still_sane(launch, node_id, node_name).map_err(|why| {
-            let found = why.split("; the record").next().unwrap_or_default();
-            let text = format!("{found}; start the step with this cluster's own srun");
+            let text = format!("{}; start the step with this cluster's own srun", why.found);
             Stop::Refused(RefusalKind::Bind, text)
         });
     }
-    let index = launch_is_sane(launch, node_id, node_name).map_err(Stop::Aside)?;
+    let index =
+        launch_is_sane(launch, node_id, node_name).map_err(|why| Stop::Aside(why.to_string()))?;
     PROVEN.store(true, Ordering::Relaxed);
     Ok(index)
 }
@@ -285,7 +275,7 @@ fn binding(
     if !regular || launch.external_launcher() {
         return Ok((None, None));
     }
-    let Some(text) = option::of_step(options) else {
+    let Some(text) = routes::of_step(options) else {
         let default = settings.binding_default.clone();
         return Ok((default.filter(|_| settings.binding), None));
     };
@@ -313,27 +303,23 @@ fn write(
 ) -> Result<(), Stop> {
     let came = launch.cpu_bind_type().into();
     let bits = bits::bits(came, plan, cpus_are_cores, slurm.layout);
-    if plan.cpus_per_task != ask.cpus_per_task {
-        launch.set_cpus_per_task(plan.cpus_per_task as u16);
+    if plan.decision.cpus_per_task != ask.cpus_per_task {
+        launch.set_cpus_per_task(plan.decision.cpus_per_task as u16);
     }
-    match &plan.message {
+    match (&plan.message, plan.masks()) {
         // A list of the user's own stays as it came.
-        Message::AsAsked(_) => launch.set_cpu_bind_type(bits as u16),
-        Message::Masks {
-            unwritten: Some(width),
-            ..
-        } => {
-            let masks = plan.masks(*width);
+        (Message::AsAsked(_), _) => launch.set_cpu_bind_type(bits as u16),
+        (_, Some(masks)) => {
             launch.write_cpu_bind(bits as u16, masks.length(), |out| masks.write(out))?;
         }
-        message => launch.set_cpu_bind(bits as u16, message.text())?,
+        _ => launch.set_cpu_bind(bits as u16, plan.text().as_deref())?,
     }
     memory::write(launch, plan, slurm.layout)?;
     handover.decided(ask, plan);
-    let key = seal::key_of_slurmd(whose.node_name);
+    let key = key::current(whose.node_name);
     let sealed = key.map(|key| seal::sealed(&handover, whose, &key));
-    let set = sealed.as_deref().map(|sealed| (ENV_HANDOVER, sealed));
-    launch.env_change(&seal::instead(set.as_slice()))?;
+    let set = sealed.as_deref().map(|sealed| (names::HANDOVER, sealed));
+    launch.env_change(&names::instead(set.as_slice()))?;
     if log::log_enabled!(log::Level::Debug) {
         log::debug!(
             "{} request={:?} rule={} masks={}",
@@ -349,33 +335,6 @@ fn write(
         );
     }
     Ok(())
-}
-
-impl Handover {
-    /// Puts in what a plan decided.
-    pub(crate) fn decided(&mut self, ask: &Request, plan: &Plan) {
-        self.outcome = match plan.rule {
-            berth_placement::Rule::BindingFailed => Outcome::Failed,
-            _ if plan.is_bound() => Outcome::Bound,
-            _ => Outcome::Unbound,
-        };
-        self.list = inherited::mark(ask, plan);
-        self.own = plan.own.clone();
-        self.request = describe(ask);
-        self.rule = plan.rule.to_string();
-        self.chosen.clone_from(&plan.chosen);
-        let bound = plan.tasks.iter().any(|task| task.mems.is_some());
-        self.memory = bound.then(|| ask.mem_bind.clone());
-    }
-}
-
-/// Whether the administrator's switch-off file is there.
-pub(crate) fn is_off(settings: &Settings, node_name: &str) -> bool {
-    let off = StateDir::new(&settings.state_dir, node_name).is_ok_and(|dir| dir.is_off());
-    if off {
-        log::log!(target: VERBOSE, log::Level::Info, "switched off by {}/off", settings.state_dir.display());
-    }
-    off
 }
 
 fn code(kind: RefusalKind, layout: &Layout) -> c_int {

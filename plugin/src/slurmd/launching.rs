@@ -7,12 +7,12 @@
 use std::cell::Cell;
 use std::panic::catch_unwind;
 
-use berth_host::ledger::Step;
+use berth_host::ledger::StepKey;
 
-use crate::slurmd::accounting;
+use crate::slurmd::open_ledger;
 
 /// The launch that a thread of slurmd's is at.
-struct Launch(Step);
+struct Launch(StepKey);
 
 thread_local! {
     static AT: Cell<Option<Launch>> = const { Cell::new(None) };
@@ -22,11 +22,11 @@ impl Drop for Launch {
     fn drop(&mut self) {
         let step = self.0;
         // A panic at a thread's end would end slurmd.
-        let _ = catch_unwind(|| accounting::let_go(step));
+        let _ = catch_unwind(|| open_ledger::let_go(step));
     }
 }
 
 /// This thread of slurmd's goes on with the launch of a step that was accounted for.
-pub(crate) fn begins(step: Step) {
+pub(crate) fn begins(step: StepKey) {
     let _ = AT.try_with(|at| at.set(Some(Launch(step))));
 }

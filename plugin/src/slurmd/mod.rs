@@ -3,8 +3,14 @@
 pub(crate) mod accounting;
 pub(crate) mod announce;
 pub(crate) mod batch;
+pub(crate) mod complaints;
+pub(crate) mod counting;
 pub(crate) mod discovery;
+pub(crate) mod host;
+pub(crate) mod key;
 pub(crate) mod launch;
 pub(crate) mod launching;
+pub(crate) mod open_ledger;
+pub(crate) mod ready;
 pub(crate) mod shadow;
 pub(crate) mod worker;

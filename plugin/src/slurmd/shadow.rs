@@ -5,8 +5,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use berth_placement::{
-    AcrossHosts, Allocation, CoreSpec, CpuBind, Distribution, Fix, Fixes, Host, Order, Plan,
-    Refusal, Request, plan,
+    AcrossHosts, Allocation, Claims, CoreSpec, CpuBind, Distribution, Fix, Fixes, Node, Order,
+    Plan, Refusal, Request, Rules, plan,
 };
 
 use crate::site::slurm_log::VERBOSE;
@@ -23,8 +23,8 @@ static SAID: AtomicU64 = AtomicU64::new(0);
 
 /// Compares the applied answer with the other behaviour's and logs the result.
 /// `step` is the step as log lines name it, `step=1.0`.
-pub(crate) fn compare(step: &str, ask: &Request, host: &Host, applied: &Result<Plan, Refusal>) {
-    let line = difference(ask, host, &answer(applied));
+pub(crate) fn compare(step: &str, ask: &Request, node: &Node, applied: &Result<Plan, Refusal>) {
+    let line = difference(ask, node, &answer(applied));
     let differ =
         DIFFER.fetch_add(u64::from(line.is_some()), Ordering::Relaxed) + u64::from(line.is_some());
     match line {
@@ -52,32 +52,34 @@ fn say(steps: u64, differ: u64) {
 
 fn answer(plan: &Result<Plan, Refusal>) -> String {
     match plan {
-        Ok(plan) => plan.message.text().unwrap_or("none").to_owned(),
+        Ok(plan) => plan.text().unwrap_or_else(|| "none".into()),
         Err(_) => "refused".into(),
     }
 }
 
-fn with(ask: &Request, host: &Host, fixes: Fixes) -> String {
-    let mut ask = ask.clone();
-    ask.rules.fixes = fixes;
-    answer(&plan(&ask, host))
+fn with(ask: &Request, node: &Node, fixes: Fixes) -> String {
+    let rules = Rules {
+        fixes,
+        ..node.rules()
+    };
+    answer(&plan(ask, &node.with_rules(rules), &Claims::default()))
 }
 
 /// What the log says of a difference; `None` where there is none.
-fn difference(ask: &Request, host: &Host, applied: &str) -> Option<String> {
-    let fixes = ask.rules.fixes;
+fn difference(ask: &Request, node: &Node, applied: &str) -> Option<String> {
+    let fixes = node.rules().fixes;
     let opposite = if fixes == Fixes::NONE {
         Fixes::ALL
     } else {
         Fixes::NONE
     };
-    let other = with(ask, host, opposite);
+    let other = with(ask, node, opposite);
     if other == applied {
         return None;
     }
     let alone: Vec<_> = Fix::table()
         .filter(|(fix, _, _)| fixes.has(*fix) != opposite.has(*fix))
-        .filter(|(fix, _, _)| with(ask, host, fixes.with(*fix, opposite.has(*fix))) != applied)
+        .filter(|(fix, _, _)| with(ask, node, fixes.with(*fix, opposite.has(*fix))) != applied)
         .map(|(_, name, _)| name)
         .collect();
     let names = if alone.is_empty() {
@@ -89,7 +91,7 @@ fn difference(ask: &Request, host: &Host, applied: &str) -> Option<String> {
         "fixes={names} applied={} other={} plan=\"{}\"",
         cut(applied, LONGEST_MASKS),
         cut(&other, LONGEST_MASKS),
-        cut(&plan_line(ask), LONGEST_LINE)
+        cut(&plan_line(ask, node.rules()), LONGEST_LINE)
     ))
 }
 
@@ -101,7 +103,7 @@ fn cut(text: &str, longest: usize) -> String {
 }
 
 /// The request as a `berth plan` command line for this node, words quoted for a shell.
-fn plan_line(ask: &Request) -> String {
+fn plan_line(ask: &Request, rules: Rules) -> String {
     let mut words = vec![
         "berth plan".to_owned(),
         format!("-n {} -c {}", ask.tasks, ask.cpus_per_task),
@@ -132,25 +134,29 @@ fn plan_line(ask: &Request) -> String {
     if ask.mem_bind.policy.is_some() {
         words.push(format!("--mem-bind={}", ask.mem_bind));
     }
-    words.extend(site(ask));
+    words.extend(site(ask, rules));
     words.join(" ")
 }
 
 /// What the job and the site's configuration add.
-fn site(ask: &Request) -> Vec<String> {
+fn site(ask: &Request, rules: Rules) -> Vec<String> {
     let mut words = Vec::new();
     match ask.core_spec {
         CoreSpec::None => {}
         CoreSpec::Cores(count) => words.push(format!("--core-spec={count}")),
         CoreSpec::Threads(count) => words.push(format!("--thread-spec={count}")),
     }
-    if let Some(level) = ask.rules.autobind {
+    if let Some(level) = rules.autobind {
         words.push(format!("--autobind={level}"));
     }
-    if ask.rules.block_by_default {
+    if matches!(ask.cpu_bind.mode, Some(berth_placement::Mode::Rank)) {
+        // The last line whose srun has it.
+        words.push("--slurm=24.05".into());
+    }
+    if rules.block_by_default {
         words.push("--block-by-default".into());
     }
-    if ask.rules.refuse_failed_binding {
+    if rules.refuse_failed_binding {
         words.push("--binding-fail=refuse".into());
     }
     words
@@ -168,25 +174,30 @@ fn cpu_bind(bind: &CpuBind) -> Option<String> {
     (!words.is_empty()).then(|| words.join(","))
 }
 
+/// An `-m` that srun takes, with the same order on this host. Only a client other than srun sends
+/// what has none: a list or nothing with a second level, which slurmd takes for cyclic, and a third
+/// level without a second.
 fn distribution(asked: Distribution) -> String {
     let hosts = match asked.hosts {
-        AcrossHosts::Block => "block",
-        AcrossHosts::Cyclic => "cyclic",
-        AcrossHosts::Arbitrary => "arbitrary",
         // The host's own order is the same for every size.
         AcrossHosts::Plane if asked.sockets.is_none() => return "plane=1".into(),
-        AcrossHosts::Plane | AcrossHosts::Unknown => "*",
+        AcrossHosts::Cyclic => "cyclic",
+        _ => "block",
     };
-    let order = |order: Option<Order>| match order {
-        None => "*",
-        Some(Order::Block) => "block",
-        Some(Order::Cyclic) => "cyclic",
-        Some(Order::Fcyclic) => "fcyclic",
-    };
-    format!("{hosts}:{}:{}", order(asked.sockets), order(asked.cores))
+    let has_levels = matches!(asked.hosts, AcrossHosts::Block | AcrossHosts::Cyclic);
+    let sockets = asked.sockets.map(|order| match has_levels {
+        true => order,
+        false => Order::Cyclic,
+    });
+    match (sockets, asked.cores) {
+        (None, _) => hosts.into(),
+        (Some(sockets), None) => format!("{hosts}:{sockets}"),
+        (Some(sockets), Some(cores)) => format!("{hosts}:{sockets}:{cores}"),
+    }
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test says so")]
 mod tests {
     use super::*;
     use berth_placement::CoreIdx;
@@ -215,29 +226,55 @@ mod tests {
             ..Request::default()
         };
         assert_eq!(
-            plan_line(&ask),
+            plan_line(&ask, Rules::default()),
             "berth plan -n 3 -c 2 --cores 0,2 --cpu-bind=cores -m 'block:cyclic:block' \
              --ntasks-per-core=1 -O"
         );
-        assert_eq!(plan_line(&Request::default()), "berth plan -n 1 -c 1");
+        assert_eq!(
+            plan_line(&Request::default(), Rules::default()),
+            "berth plan -n 1 -c 1"
+        );
     }
 
     #[test]
     fn every_distribution_is_read_back() {
-        for text in [
-            "cyclic",
-            "block:*:fcyclic",
-            "plane=1",
-            "*:fcyclic:cyclic",
-            "arbitrary:block",
-        ] {
-            let asked: Result<Distribution, _> = text.parse();
-            assert!(asked.is_ok(), "{text}");
-            assert_eq!(
-                asked.clone().and_then(|asked| distribution(asked).parse()),
-                asked
-            );
+        let hosts = [
+            AcrossHosts::Block,
+            AcrossHosts::Cyclic,
+            AcrossHosts::Arbitrary,
+            AcrossHosts::Plane,
+            AcrossHosts::Unknown,
+        ];
+        let orders = [
+            None,
+            Some(Order::Block),
+            Some(Order::Cyclic),
+            Some(Order::Fcyclic),
+        ];
+        for (hosts, sockets) in hosts
+            .iter()
+            .flat_map(|one| orders.map(|order| (*one, order)))
+        {
+            let asked = Distribution {
+                hosts,
+                sockets,
+                ..Distribution::default()
+            };
+            let text = distribution(asked);
+            let again = berth_srun::spelling::distribution(&text).unwrap();
+            for by_default in [false, true] {
+                assert_eq!(
+                    again.order(by_default),
+                    asked.order(by_default),
+                    "{text} {asked}"
+                );
+            }
         }
+        let third = berth_srun::spelling::distribution("block:*:fcyclic").unwrap();
+        assert_eq!(
+            berth_srun::spelling::distribution(&distribution(third)),
+            Ok(third)
+        );
     }
 
     #[test]

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{SigSet, SigmaskHow};
 use slurm_sys::process::{Daemon, daemon, is_slurms_daemon};
 
-use crate::site::counters;
-use crate::slurmd::{announce, discovery};
+use crate::site::standing::Abi;
+use crate::slurmd::{announce, counting, discovery};
 
 /// Enough for reading a machine file of the largest host.
 const STACK: usize = 1 << 20;
@@ -59,8 +59,21 @@ pub(crate) fn discover(node_name: &str) {
     start();
 }
 
-/// There is something to count; from a hook.
-pub(crate) fn count() {
+/// slurmd has refused a step or script; from a hook.
+pub(crate) fn refused(slurm: Abi) {
+    if counting::refused(slurm) {
+        count();
+    }
+}
+
+/// slurmd has left tasks alone because of the switch-off file; from a hook.
+pub(crate) fn switched_off(slurm: Abi, tasks: u32) {
+    if counting::switched_off(slurm, tasks) {
+        count();
+    }
+}
+
+fn count() {
     todo().count = true;
     BELL.notify_one();
     start();
@@ -130,7 +143,7 @@ fn work() {
             announce::again();
         }
         if due.count {
-            counters::publish();
+            counting::publish();
             times.count = Instant::now() + BETWEEN_COUNTS;
         }
         if let Some(node_name) = due.discover {

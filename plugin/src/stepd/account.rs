@@ -6,9 +6,9 @@ use berth_host::{Ledger, StateDir, machine_file};
 use berth_placement::CpuSet;
 use slurm_sys::{StepId, StepRecord};
 
+use crate::planning::ledger;
 use crate::site::standing::Abi;
 use crate::site::{node, settings};
-use crate::slurmd::accounting;
 
 /// The step's entry, and where it stands.
 pub(crate) struct Account {
@@ -33,7 +33,7 @@ impl Account {
             return (None, None);
         };
         let confirmed = Ledger::open(&dir)
-            .and_then(|ledger| ledger.confirm(accounting::step(id), record.uid(), cpus));
+            .and_then(|ledger| ledger.confirm(ledger::step(id), record.uid(), cpus));
         match confirmed {
             Ok(Confirmed::Held(held)) => (Some(Self::new(*held, dir)), None),
             Ok(Confirmed::Nothing) => (None, None),

@@ -5,15 +5,15 @@ use std::ffi::c_void;
 
 use berth_placement::CpuSet;
 use libc::c_int;
-use slurm_sys::StepRecord;
 use slurm_sys::views::TaskInfo;
+use slurm_sys::{SUCCESS, StepRecord};
 
-use crate::hooks::guard::SUCCESS;
 use crate::site::node;
 use crate::site::settings::{self, Notes};
 use crate::site::slurm_log::VERBOSE;
 use crate::site::standing::{self, Abi};
-use crate::stepd::session::{Intent, Step, is_refused, lock, own_cpus};
+use crate::stepd::own_cpus::own_cpus;
+use crate::stepd::session::{Intent, Session, is_refused, lock};
 
 /// Slurm fails the step only for a negative result.
 const FAILED: c_int = -1;
@@ -59,7 +59,7 @@ pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
 /// The running Slurm and the record of its step.
 type Here<'a> = (Abi, &'a StepRecord<'a>);
 
-fn bind(step: &mut Step, local_id: u32, task: TaskInfo, here: Here<'_>) -> c_int {
+fn bind(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> c_int {
     let wanted = match &step.intent {
         Intent::Bind(sets) => sets.get(local_id as usize).cloned(),
         Intent::Own(own) => Some(own.clone()).filter(|own| !own.is_empty()),
@@ -97,7 +97,13 @@ fn bind(step: &mut Step, local_id: u32, task: TaskInfo, here: Here<'_>) -> c_int
 
 /// On a machine that hwloc was told to show instead of this one, masks are for
 /// looking at: where the kernel cannot follow, the step runs all the same.
-fn pretend(step: &mut Step, task: TaskInfo, here: Here<'_>, wanted: &CpuSet, told: bool) -> c_int {
+fn pretend(
+    step: &mut Session,
+    task: TaskInfo,
+    here: Here<'_>,
+    wanted: &CpuSet,
+    told: bool,
+) -> c_int {
     show(step, task, here, wanted, !told);
     if told && granted(task) == *wanted {
         step.applied += 1;
@@ -111,7 +117,7 @@ fn pretend(step: &mut Step, task: TaskInfo, here: Here<'_>, wanted: &CpuSet, tol
 
 /// Where the kernel takes none of a mask's CPUs (offline, or kept away by a
 /// cgroup), the step's own CPUs are the next best; it is said.
-fn retry(step: &mut Step, task: TaskInfo, here: Here<'_>, why: String) -> Result<(), String> {
+fn retry(step: &mut Session, task: TaskInfo, here: Here<'_>, why: String) -> Result<(), String> {
     let (slurm, record) = here;
     let own = own_cpus(slurm, record);
     if own.is_empty() {
@@ -134,7 +140,7 @@ fn granted(task: TaskInfo) -> CpuSet {
 }
 
 /// What the kernel says now, against what it was told.
-fn compare(step: &mut Step, task: TaskInfo, wanted: &CpuSet) {
+fn compare(step: &mut Session, task: TaskInfo, wanted: &CpuSet) {
     match berth_host::affinity_of(task.pid) {
         Ok(now) if now == *wanted => {}
         Ok(now) => step.deviations.push(format!(
@@ -145,7 +151,7 @@ fn compare(step: &mut Step, task: TaskInfo, wanted: &CpuSet) {
     }
 }
 
-fn show(step: &Step, task: TaskInfo, (_, record): Here<'_>, mask: &CpuSet, failed: bool) {
+fn show(step: &Session, task: TaskInfo, (_, record): Here<'_>, mask: &CpuSet, failed: bool) {
     if let Some(words) = &step.report {
         let node_name = record.node_name().unwrap_or_default();
         crate::stepd::job_stderr::to_user(&words.line(&node_name, task, mask, failed));
@@ -153,7 +159,7 @@ fn show(step: &Step, task: TaskInfo, (_, record): Here<'_>, mask: &CpuSet, faile
 }
 
 /// The step's one line, and what the user should know.
-fn close(step: &mut Step) {
+fn close(step: &mut Session) {
     let deviations = some_of(&step.deviations);
     let told = [step.note.as_str(), deviations.as_str()];
     let told: Vec<_> = told.into_iter().filter(|text| !text.is_empty()).collect();
@@ -202,7 +208,7 @@ fn tell(text: &str) {
     crate::stepd::job_stderr::to_user(&format!("berth: error: {text}\n"));
 }
 
-fn note(step: &Step, text: &str) {
+fn note(step: &Session, text: &str) {
     let notes = settings::current().notes;
     if notes != Notes::Off {
         log::info!("{}: note: {text}", step.name);

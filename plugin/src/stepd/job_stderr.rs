@@ -32,6 +32,12 @@ pub(crate) fn to_user(text: &str) {
     }
 }
 
+/// The same in a task, between fork and exec: it allocates nothing and logs nothing.
+pub(crate) fn from_task(text: &str) {
+    // What is not taken is lost, as above.
+    let _ = write(text.as_bytes());
+}
+
 fn write(text: &[u8]) -> io::Result<()> {
     // SAFETY: the descriptor stays this process's own: the value is never dropped.
     let stderr = ManuallyDrop::new(unsafe { File::from_raw_fd(libc::STDERR_FILENO) });
@@ -77,4 +83,17 @@ fn piecewise(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_writes_without_the_allocator() {
+        let calls = crate::site::count_allocations::during(|| {
+            from_task("berth: error: written by a test\n");
+        });
+        assert_eq!(calls, 0);
+    }
 }

@@ -3,7 +3,10 @@
 pub(crate) mod account;
 pub(crate) mod apply;
 pub(crate) mod first_task;
+pub(crate) mod intent;
 pub(crate) mod job_stderr;
+pub(crate) mod key;
+pub(crate) mod own_cpus;
 pub(crate) mod pe_files;
 pub(crate) mod pe_texts;
 pub(crate) mod pe_writer;
@@ -12,6 +15,7 @@ pub(crate) mod report;
 pub(crate) mod session;
 pub(crate) mod settle;
 pub(crate) mod spank_only;
+pub(crate) mod spank_plan;
 pub(crate) mod stack_line;
 pub(crate) mod task_env;
 pub(crate) mod task_memory;

@@ -14,21 +14,21 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::sync::OnceLock;
 
 use berth_host::{StateDir, machine_file, reachable};
-use berth_placement::host_list::{Most, expand};
 use berth_placement::sets::limits::{PE_FILE, PE_NODES};
 use berth_placement::{Chosen, CoreIdx, CpuSet, Machine};
+use berth_srun::host_list::{Most, expand};
 use slurm_spank::SpankHandle;
 
+use crate::message::names;
 use crate::planning::node_counts::each_node;
 use crate::site::settings;
 use crate::stepd::first_task::FirstTask;
 use crate::stepd::pe_texts::{Hosts, Texts};
 use crate::stepd::pe_writer::{HOSTFILE, Place, RANKFILE};
-use crate::stepd::stack_line::Line;
+use crate::stepd::stack_line::StackLine;
 
 /// Grid Engine's own name for the file's path.
 pub(crate) const ENV_HOSTFILE: &str = "PE_HOSTFILE";
-pub(crate) const ENV_RANKFILE: &str = "BERTH_RANKFILE";
 
 /// What was chosen, for a step that asked for files.
 struct Asked {
@@ -83,7 +83,7 @@ fn cores(machine: &Machine) -> Vec<CpuSet> {
 pub(crate) fn user_init(spank: &SpankHandle<'_>) {
     let Some(asked) = ASKED.get() else { return };
     let prepared = prepare(spank, asked).and_then(|prepared| {
-        for (variable, name) in [(ENV_HOSTFILE, HOSTFILE), (ENV_RANKFILE, RANKFILE)] {
+        for (variable, name) in [(ENV_HOSTFILE, HOSTFILE), (names::RANKFILE, RANKFILE)] {
             let path = [prepared.place.folder.to_bytes(), b"/", name.to_bytes()].concat();
             let path = OsString::from_vec(path);
             let set = spank.setenv(variable, path, true);
@@ -195,7 +195,7 @@ impl Prepared {
 
     fn wait(&self) {
         if self.first.as_ref().is_some_and(|first| !first.wait()) {
-            let mut line = Line::new();
+            let mut line = StackLine::new();
             let _ = line.write_str(
                 "berth: error: --binding=pe: this task starts before its node's first task has written \
                  the host file and the rank file; see TMPDIR in the job's environment\n",
@@ -216,7 +216,7 @@ impl Prepared {
                     .renumber(|core| self.cores.get(core).is_some_and(sees));
             }
             Err(errno) => {
-                let mut line = Line::new();
+                let mut line = StackLine::new();
                 let _ = writeln!(
                     line,
                     "berth: error: --binding=pe: the rank file numbers the cores of the whole node, since the \

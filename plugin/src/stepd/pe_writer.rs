@@ -11,7 +11,7 @@ use berth_placement::sets::limits::PE_FILE;
 use nix::errno::Errno;
 
 use crate::stepd::pe_texts::Texts;
-use crate::stepd::stack_line::Line;
+use crate::stepd::stack_line::StackLine;
 
 /// Bytes that are written with one system call.
 const CHUNK: usize = 4096;
@@ -86,8 +86,8 @@ impl Place {
     }
 
     /// The user's line on what went wrong.
-    pub(crate) fn complaint(&self, failed: Failed) -> Line {
-        let mut line = Line::new();
+    pub(crate) fn complaint(&self, failed: Failed) -> StackLine {
+        let mut line = StackLine::new();
         let _ = line.write_str("berth: error: --binding=pe: no host file and no rank file in ");
         let _ = write_path(&mut line, self.folder.to_bytes());
         let _ = writeln!(
@@ -102,7 +102,7 @@ impl Place {
 }
 
 /// The end of a path; what is no letter, digit or sign of ASCII is shown as `?`.
-fn write_path(to: &mut Line, path: &[u8]) -> fmt::Result {
+fn write_path(to: &mut StackLine, path: &[u8]) -> fmt::Result {
     let from = path.len().saturating_sub(SHOWN);
     to.write_str(if from > 0 { "…" } else { "" })?;
     for byte in path.iter().skip(from) {

@@ -2,35 +2,78 @@
 //! Only what carries slurmd's mark is believed; without it the tasks keep to the step's own CPUs.
 //! Nothing is planned here, but what slurmd left to be settled.
 
-use berth_placement::sets::limits::{HANDOVER_BYTES, LIST_BYTES, MAX_CPUS, USER_TEXT};
-use berth_placement::{CpuSet, Mode, sets::bounded::shown};
-use slurm_sys::StepRecord;
+use std::ffi::c_void;
+
+use berth_placement::CpuSet;
+use berth_placement::sets::bounded::shown;
+use berth_placement::sets::limits::{HANDOVER_BYTES, LIST_BYTES, USER_TEXT};
+use libc::c_int;
 use slurm_sys::views::StepKind;
+use slurm_sys::{SUCCESS, StepRecord};
 
 use crate::message::handover::{Handover, Outcome};
-use crate::message::seal::{self, ENV_HANDOVER, Whose};
+use crate::message::seal::{self, Whose};
+use crate::message::{names, routes};
+use crate::planning::memory;
 use crate::planning::words::{join, name};
-use crate::planning::{convert, memory};
 use crate::site::settings;
-use crate::site::standing::Abi;
-use crate::slurmd::launch::is_off;
+use crate::site::standing::{self, Abi};
 use crate::stepd::account::Account;
-use crate::stepd::session::{Intent, Step, own_cpus};
-use crate::stepd::{report, settle};
-use crate::stepd::{task_memory, tell};
-use crate::submit::option;
+use crate::stepd::own_cpus::own_cpus;
+use crate::stepd::session::{self, Intent, Session};
+use crate::stepd::{intent, key, report, settle, task_memory, tell};
 
-/// Bytes in front of the handover's words: version and mark.
+/// Bytes that sealing adds: the mark.
 const SEAL_BYTES: usize = 64;
 
+/// `task_p_pre_setuid`.
+///
+/// # Safety
+/// The pointer is the one that slurmstepd passed to the running hook.
+pub(crate) unsafe fn pre_setuid(raw: *mut c_void) -> c_int {
+    let Some(slurm) = standing::working() else {
+        return SUCCESS;
+    };
+    // SAFETY: slurmstepd owns the record and keeps it until the hook returns.
+    if let Some(mut record) = unsafe { StepRecord::from_raw(raw, slurm.layout, slurm.symbols) }
+        && let Some(step) = step(slurm, &mut record)
+    {
+        if let Intent::Bind(sets) = &step.intent {
+            fill_cpu_sets(&mut record, sets);
+        }
+        let believed = !matches!(step.intent, Intent::Own(_));
+        session::begin(step);
+        if !believed {
+            // The record still has the message's masks: whose frequency they would change is not
+            // the user's to say.
+            return SUCCESS;
+        }
+    }
+    // SAFETY: the record that slurmstepd passed to this hook.
+    if let Err(why) = unsafe { slurm.symbols.validate_cpu_freq(raw) } {
+        log::debug!("{why}");
+    }
+    SUCCESS
+}
+
+/// Since 23.02 the binding of GPUs reads each task's set from the record.
+fn fill_cpu_sets(record: &mut StepRecord<'_>, sets: &[CpuSet]) {
+    for (index, set) in (0..record.node_tasks()).zip(sets) {
+        if let Err(why) = record.set_task_cpu_set(index, &set.to_words()) {
+            log::error!("{why}");
+            return;
+        }
+    }
+}
+
 /// The step, unless berth has nothing to do with it.
-pub(crate) fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Step> {
+fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     let id = record.step_id();
     let node_name = record.node_name().unwrap_or_default();
     if id.kind == StepKind::Extern {
         return None;
     }
-    if is_off(&settings::current(), &node_name) {
+    if standing::is_off(&settings::current(), &node_name) {
         return switched_off(record, node_name);
     }
     let heard = handover(record, &node_name);
@@ -49,11 +92,11 @@ pub(crate) fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Step> {
     let (intent, cut) = match heard.outcome {
         Outcome::Refused => (Intent::Leave, None),
         _ if !is_heard => (Intent::Own(own_cpus(slurm, record)), None),
-        _ => intent(slurm, record, &heard, &masks),
+        _ => intent::intent(slurm, record, &heard, &masks),
     };
-    let account = match (settled, &heard.chosen) {
-        (None, Some(chosen)) => {
-            let cpus = chosen.cpus();
+    let account = match (settled, &heard.served) {
+        (None, Some(served)) => {
+            let cpus = served.chosen.cpus();
             let (account, late) = Account::confirm(record, id, &node_name, &cpus);
             heard.note = join(&[], [heard.note, late.unwrap_or_default()]);
             account
@@ -65,7 +108,7 @@ pub(crate) fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Step> {
         heard.rule = "unplanned:own-cpus".into();
     }
     tell::tell(slurm, record, &intent, &heard);
-    Some(Step {
+    Some(Session {
         name: name(id),
         node_name,
         is_batch: id.kind == StepKind::Batch,
@@ -97,12 +140,12 @@ fn speaks(record: &StepRecord<'_>) -> bool {
 }
 
 /// The administrator's file is there: nothing is applied, and who asked for a binding is told.
-fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Step> {
-    if let Err(why) = record.env_change(&seal::instead(&[])) {
+fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Session> {
+    if let Err(why) = record.env_change(&names::instead(&[])) {
         log::error!("{why}");
     }
-    let asked = option::told().filter(|_| record.step_id().kind == StepKind::Regular)?;
-    Some(Step {
+    let asked = routes::told().filter(|_| record.step_id().kind == StepKind::Regular)?;
+    Some(Session {
         name: name(record.step_id()),
         node_name,
         is_batch: false,
@@ -127,16 +170,16 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Step> 
     })
 }
 
-/// slurmd's words, if slurmd has marked them for this very step.
+/// What slurmd told, if slurmd has marked it for this very step.
 fn handover(record: &StepRecord<'_>, node_name: &str) -> Result<Handover, String> {
-    let text = record.env_get(ENV_HANDOVER, HANDOVER_BYTES + SEAL_BYTES);
+    let text = record.env_get(names::HANDOVER, HANDOVER_BYTES + SEAL_BYTES);
     let text = text.ok_or("there is no handover")?;
     let whose = Whose {
         node_name,
         step: record.step_id(),
         uid: record.uid(),
     };
-    seal::opened(&text, &whose, &seal::key_of_stepd(node_name)?)
+    seal::opened(&text, &whose, &key::current(node_name)?)
         .map_err(|why| format!("there is a handover, but {why}"))
 }
 
@@ -186,52 +229,11 @@ fn put(
     record: &mut StepRecord<'_>,
     plan: &berth_placement::Plan,
 ) -> Result<(), slurm_sys::Error> {
-    record.set_cpu_bind(record.cpu_bind_type(), plan.message.text())?;
+    record.set_cpu_bind(record.cpu_bind_type(), plan.text().as_deref())?;
     match plan.memory_masks() {
         Some(masks) if memory::is_masks(record.mem_bind_type(), slurm.layout) => {
             record.set_mem_bind(Some(&masks))
         }
         _ => Ok(()),
     }
-}
-
-/// What the message says, kept to the step's own CPUs; and what had to be left out for that.
-fn intent(
-    slurm: Abi,
-    record: &StepRecord<'_>,
-    heard: &Handover,
-    text: &str,
-) -> (Intent, Option<String>) {
-    let read = convert::mode(record.cpu_bind_type(), Some(text), (slurm.layout, MAX_CPUS));
-    let list = match read {
-        Ok(Some(Mode::MaskCpu(list))) => list,
-        Ok(Some(Mode::MapCpu(list))) => list.map(|cpu| std::iter::once(*cpu).collect()),
-        Ok(Some(Mode::Free)) => return (Intent::Leave, None),
-        Ok(_) => return (Intent::Own(heard.own.clone()), None),
-        Err(why) => {
-            log::error!("{}: {why}", name(record.step_id()));
-            return (Intent::Own(heard.own.clone()), None);
-        }
-    };
-    let mut cut = CpuSet::new();
-    let inside = |mask: &CpuSet| {
-        if mask.is_subset(&heard.own) {
-            return mask.clone();
-        }
-        cut.insert_all(&mask.difference(&heard.own));
-        match mask.intersection(&heard.own) {
-            none if none.is_empty() => heard.own.clone(),
-            some => some,
-        }
-    };
-    let list = list.map(inside);
-    let tasks = 0..record.node_tasks();
-    let sets = tasks.filter_map(|id| list.of_task(id).cloned()).collect();
-    let said = (!cut.is_empty()).then(|| {
-        format!(
-            "CPUs {cut} are not the step's ({}) and are left out",
-            heard.own
-        )
-    });
-    (Intent::Bind(sets), said)
 }

@@ -5,6 +5,8 @@ use berth_placement::CpuSet;
 use slurm_sys::views::TaskInfo;
 use slurm_sys::{Layout, StepRecord};
 
+use crate::message::names;
+
 /// The fixed words of a step's report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Words {
@@ -77,15 +79,12 @@ impl Words {
     }
 }
 
-/// A user's own switch for notes, in the job's environment: to plugins,
-/// `--cpu-bind=quiet` looks the same as saying nothing (`slurm_verify_cpu_bind`).
-pub(crate) const ENV_NOTES: &str = "BERTH_NOTES";
 /// Bytes of a value of the switch; longer ones say nothing.
 const LONGEST_SWITCH: usize = 16;
 
 /// The switch in a step's environment.
 pub(crate) fn switch(record: &StepRecord<'_>) -> Option<String> {
-    record.env_get(ENV_NOTES, LONGEST_SWITCH)
+    record.env_get(names::NOTES, LONGEST_SWITCH)
 }
 
 /// Whether this value of the switch silences the notes.

@@ -1,23 +1,19 @@
 //! slurmstepd's step: what it knows of it from `pre_setuid` on, until its tasks have ended.
 //! [`crate::stepd::read`] fills it in.
 
-use std::ffi::c_void;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use berth_host::counters::Counters;
 use berth_placement::CpuSet;
-use libc::c_int;
-use slurm_sys::{SlurmdConf, StepRecord};
 
-use crate::hooks::guard::SUCCESS;
 use crate::message::handover::Outcome;
-use crate::site::standing::{self, Abi};
-use crate::site::{counters, node};
+use crate::site::{counters, standing};
 use crate::stepd::account::Account;
-use crate::stepd::{read, report, task_env};
+use crate::stepd::report;
 
 /// What slurmstepd knows of its step from `pre_setuid` on.
-pub(crate) struct Step {
+pub(crate) struct Session {
     /// `step=12.0`, for the log.
     pub name: String,
     /// NodeName of this slurmd.
@@ -54,11 +50,11 @@ pub(crate) enum Intent {
     /// Nothing, and that was decided.
     Leave,
     /// Nothing of the message can be believed: every task gets the step's own CPUs. Where those
-    /// are not known from Slurm's record, none are here, and the public way serves.
+    /// are not known from Slurm's record, none are here, and SPANK's serve ([`crate::stepd::unplanned`]).
     Own(CpuSet),
 }
 
-impl Step {
+impl Session {
     /// What its tasks are to a user.
     pub(crate) fn program(&self) -> &'static str {
         match self.is_batch {
@@ -66,83 +62,44 @@ impl Step {
             false => "the task",
         }
     }
+
+    /// What it adds to the node's counts when it has ended.
+    fn counts(&self) -> Counters {
+        let tasks = u64::from(self.node_tasks);
+        let applied = u64::from(self.applied).min(tasks);
+        let has_failed = self.outcome == Outcome::Failed;
+        let is_bound = matches!(self.intent, Intent::Bind(_)) && !has_failed;
+        let bound = if is_bound { applied } else { 0 };
+        Counters {
+            launches: 1,
+            bound,
+            unbound: tasks - bound,
+            differences: self.deviations.len() as u64,
+            binding_failed: if has_failed { tasks } else { 0 },
+            ..Counters::default()
+        }
+    }
 }
 
-static STEP: Mutex<Option<Step>> = Mutex::new(None);
+/// slurmstepd's one state.
+static STEP: Mutex<Option<Session>> = Mutex::new(None);
 /// Read between fork and exec: the tasks must not start.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
 /// The step, if `pre_setuid` saw one. Never called between fork and exec.
-pub(crate) fn lock() -> MutexGuard<'static, Option<Step>> {
+pub(crate) fn lock() -> MutexGuard<'static, Option<Session>> {
     STEP.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Its tasks are about to be forked.
+pub(crate) fn begin(step: Session) {
+    REFUSED.store(step.outcome == Outcome::Refused, Ordering::Relaxed);
+    *lock() = Some(step);
 }
 
 /// Whether the task must not start; safe between fork and exec.
 pub(crate) fn is_refused() -> bool {
     REFUSED.load(Ordering::Relaxed)
-}
-
-/// `task_p_pre_setuid`.
-///
-/// # Safety
-/// The pointer is the one that slurmstepd passed to the running hook.
-pub(crate) unsafe fn pre_setuid(raw: *mut c_void) -> c_int {
-    let Some(slurm) = standing::working() else {
-        return SUCCESS;
-    };
-    // SAFETY: slurmstepd owns the record and keeps it until the hook returns.
-    if let Some(mut record) = unsafe { StepRecord::from_raw(raw, slurm.layout, slurm.symbols) }
-        && let Some(step) = read::step(slurm, &mut record)
-    {
-        if let Intent::Bind(sets) = &step.intent {
-            fill_cpu_sets(&mut record, sets);
-        }
-        REFUSED.store(step.outcome == Outcome::Refused, Ordering::Relaxed);
-        let believed = !matches!(step.intent, Intent::Own(_));
-        *lock() = Some(step);
-        if !believed {
-            // The record still has the message's masks: whose frequency they would change is not
-            // the user's to say.
-            return SUCCESS;
-        }
-    }
-    // SAFETY: the record that slurmstepd passed to this hook.
-    if let Err(why) = unsafe { slurm.symbols.validate_cpu_freq(raw) } {
-        log::debug!("{why}");
-    }
-    SUCCESS
-}
-
-/// Since 23.02 the binding of GPUs reads each task's set from the record.
-fn fill_cpu_sets(record: &mut StepRecord<'_>, sets: &[CpuSet]) {
-    for (index, set) in (0..record.node_tasks()).zip(sets) {
-        if let Err(why) = record.set_task_cpu_set(index, &set.to_words()) {
-            log::error!("{why}");
-            return;
-        }
-    }
-}
-
-/// In the task, between fork and exec: its own entries, prepared before.
-///
-/// # Safety
-/// The pointer is the one that slurmstepd's child passed to the running hook.
-pub(crate) unsafe fn tell_task(raw: *mut c_void) {
-    let Some(slurm) = standing::working() else {
-        return;
-    };
-    // SAFETY: slurmstepd's child owns its copy of the record until it becomes the program.
-    let record = unsafe { StepRecord::from_raw(raw, slurm.layout, slurm.symbols) };
-    let Some(mut record) = record else { return };
-    let Some(ids) = record.child_ids() else {
-        return;
-    };
-    let own = task_env::of_task(ids.localid as usize);
-    for (name, room) in task_env::rooms() {
-        let value = own.iter().find(|(known, _)| known == name);
-        // A task without them runs all the same.
-        let _ = record.env_fill(name, value.map_or("", |(_, value)| value), *room);
-    }
 }
 
 /// The step has ended.
@@ -153,29 +110,6 @@ pub(crate) fn release() {
     }
     // slurmd has counted those that the switch-off file left alone.
     if let Some(step) = lock().as_ref().filter(|step| step.outcome != Outcome::Off) {
-        counters::ended(step);
+        counters::add(&step.node_name, &step.counts());
     }
-}
-
-/// CPUs of the step's cores, by slurmd's map: what is tried where the kernel refuses a mask.
-pub(crate) fn own_cpus(slurm: Abi, record: &StepRecord<'_>) -> CpuSet {
-    // SAFETY: the layout is the running release's, and the view ends here.
-    let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
-    let Some(conf) = conf.filter(|conf| node::sane(conf).is_ok()) else {
-        return CpuSet::new();
-    };
-    let map = conf.block_map().unwrap_or_default();
-    let cores = record.step_alloc_cores().unwrap_or_default();
-    let threads = u32::from(conf.threads()).max(1);
-    let stride = node::stride(slurm, &conf);
-    let Ok(cores) = CpuSet::from_list(&cores) else {
-        return CpuSet::new();
-    };
-    let slots = cores
-        .iter()
-        .flat_map(|core| (0..threads).map(move |thread| core.0 * stride + thread));
-    slots
-        .filter_map(|slot| map.get(slot as usize % map.len().max(1)))
-        .map(|cpu| berth_placement::CpuId(u32::from(*cpu)))
-        .collect()
 }

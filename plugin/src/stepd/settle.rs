@@ -5,19 +5,19 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use berth_host::ledger::{Entry, Held, Kind, Step};
+use berth_host::ledger::{Entry, Held, Kind, StepKey};
 use berth_host::{LedgerError, StateDir, machine_file};
 use berth_placement::{
-    Allocation, CoreIdx, CpuSet, Host, MemBind, Plan, PuTable, Refusal, Request, plan, plan_batch,
+    Allocation, Claims, CoreIdx, CpuSet, MemBind, Node, Plan, Refusal, Request, plan, plan_batch,
 };
 use slurm_sys::views::StepKind;
 use slurm_sys::{SlurmdConf, StepRecord};
 
 use crate::message::handover::Settle;
-use crate::planning::convert;
+use crate::planning::ledger::Door;
+use crate::planning::{convert, ledger};
 use crate::site::standing::Abi;
 use crate::site::{node, settings};
-use crate::slurmd::accounting;
 use crate::stepd::account::Account;
 
 /// How long for others who write the ledger.
@@ -57,8 +57,8 @@ pub(crate) fn again(
 ) -> Result<Settled, Failed> {
     let dir = StateDir::new(&settings::current().state_dir, node_name);
     let dir = dir.map_err(|why| Failed::Broken(why.to_string()))?;
-    let host = host(slurm, &dir).map_err(Failed::Broken)?;
-    let mut ask = request(slurm, record, settle, &host).map_err(Failed::Broken)?;
+    let node = node_now(slurm, &dir).map_err(Failed::Broken)?;
+    let mut ask = request(record, settle, &node).map_err(Failed::Broken)?;
     ask.mem_bind = memory.cloned().unwrap_or_default();
     let id = record.step_id();
     let kind = match id.kind {
@@ -67,12 +67,8 @@ pub(crate) fn again(
         _ => Kind::Regular,
     };
     let refused = |why: Refusal| Failed::Refused(why.to_string());
-    match written(
-        &dir,
-        ((accounting::step(id), kind), record.uid()),
-        &mut ask,
-        &host,
-    ) {
+    let step = (ledger::step(id), kind);
+    match written(&dir, (step, record.uid()), (&ask, &node)) {
         Ok(Ok((plan, held))) => Ok(Settled {
             account: held.map(|held| Account::new(held, dir)),
             request: ask,
@@ -83,42 +79,38 @@ pub(crate) fn again(
         Err(why) => {
             log::error!("{why}; cores are bound without knowing what other steps are bound to");
             Ok(Settled {
-                plan: planned(&ask, kind, &host).map_err(refused)?,
+                plan: door(kind)(&ask, &node, &Claims::default()).map_err(refused)?,
                 account: None,
                 request: ask,
-                said: Some(accounting::UNKNOWN_OTHERS.into()),
+                said: Some(ledger::UNKNOWN_OTHERS.into()),
             })
         }
     }
 }
 
-fn planned(ask: &Request, kind: Kind, host: &Host) -> Result<Plan, Refusal> {
+fn door(kind: Kind) -> Door {
     match kind {
-        Kind::Batch => plan_batch(ask, host),
-        Kind::Regular | Kind::Overlap => plan(ask, host),
+        Kind::Batch => plan_batch,
+        Kind::Regular | Kind::Overlap => plan,
     }
 }
 
 /// The node as slurmd counts it, with the machine that slurmd found.
-fn host(slurm: Abi, dir: &StateDir) -> Result<Host, String> {
+fn node_now(slurm: Abi, dir: &StateDir) -> Result<Node, String> {
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
     let conf = conf.ok_or("slurmstepd has no settings of slurmd (conf)")?;
     node::sane(&conf)?;
     let machine = machine_file::read(dir.machine_path()).ok();
-    Ok(node::host_of(
-        slurm,
-        &conf,
+    Ok(Node::new(
+        node::shape(slurm, &conf),
         machine.map(|file| file.machine.into()),
+        node::socket_kind(slurm),
+        convert::rules(slurm, &settings::current()),
     ))
 }
 
-fn request(
-    slurm: Abi,
-    record: &StepRecord<'_>,
-    settle: &Settle,
-    host: &Host,
-) -> Result<Request, String> {
+fn request(record: &StepRecord<'_>, settle: &Settle, node: &Node) -> Result<Request, String> {
     let cores = match record.is_batch() {
         true => record.job_alloc_cores(),
         false => record.step_alloc_cores(),
@@ -128,12 +120,11 @@ fn request(
         tasks: settle.tasks,
         threads_per_core: settle.threads_per_core,
         core_spec: settle.core_spec,
-        binding: Some(settle.binding.parse().map_err(|why| format!("{why}"))?),
+        binding: Some(settle.binding.clone()),
         allocation: Allocation::Cores {
             cores: cores.iter().map(|core| CoreIdx(core.0)).collect(),
-            configured: host.shape.core_count(),
+            configured: node.shape().core_count(),
         },
-        rules: convert::rules(slurm, &settings::current()),
         ..Request::default()
     })
 }
@@ -143,17 +134,14 @@ type Written = (Plan, Option<Held>);
 /// Plans and writes while nobody else does; between two looks others may.
 fn written(
     dir: &StateDir,
-    (step, uid): ((Step, Kind), u32),
-    ask: &mut Request,
-    host: &Host,
+    (step, uid): ((StepKey, Kind), u32),
+    (ask, node): (&Request, &Node),
 ) -> Result<Result<Written, Refusal>, String> {
-    let table = PuTable::new(host, ask.rules.fixes);
     let text = |why: LedgerError| why.to_string();
     for look in 1.. {
-        let mut ledger = accounting::open(dir)?;
+        let mut ledger = ledger::open(dir)?;
         let mut session = ledger.session(PATIENCE).map_err(text)?;
-        let plan = |ask: &Request| planned(ask, step.1, host);
-        let found = accounting::within(&mut session, step, ask, (host, &table), &plan);
+        let found = ledger::within(&mut session, step, (ask, node, door(step.1)));
         drop(session);
         match found.map_err(text)? {
             Ok((plan, Some((slot, entry)))) => {

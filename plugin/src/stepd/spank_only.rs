@@ -2,46 +2,20 @@
 //! The step's cores come from SPANK (`S_STEP_ALLOC_CORES`), the hardware from the machine file,
 //! and slurmstepd itself plans and writes the ledger. A site can try it without giving up anything.
 
+use std::ffi::c_char;
+use std::ptr;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 
-use berth_host::ledger::{Entry, Held, Kind, Step};
-use berth_host::{LedgerError, MachineFile, StateDir, machine_file};
-use berth_placement::request::grid_engine::{Instance, Strategy};
-use berth_placement::{
-    Allocation, Binding, CoreIdx, CpuSet, Host, Note, Plan, PuTable, Request, Rules,
-};
 use slurm_spank::SpankHandle;
-use slurm_sys::Layout;
+use slurm_spank::spank_sys::{ESPANK_SUCCESS, spank_get_item, spank_item_S_JOB_ENV, spank_t};
+use slurm_sys::views::TaskEnvironment;
 
-use crate::site::settings::{self, Notes, Settings};
-use crate::site::{node, standing};
-use crate::slurmd::{accounting, batch};
-use crate::stepd::account::Account;
-use crate::stepd::task_env::Told;
-use crate::stepd::{pe_files, report, task_env, unplanned};
-use crate::submit::option;
-
-/// slurmstepd waits for others of its node; nobody waits for it.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// What one step gets.
-#[derive(Default)]
-struct Bound {
-    /// For the log.
-    name: String,
-    /// For the user, once stderr is the job's.
-    note: String,
-    speaks: bool,
-    /// Each task's CPUs; none where the job binds itself, or nothing could be had.
-    tasks: Vec<CpuSet>,
-    account: Option<Account>,
-    applied: usize,
-    wanted: usize,
-}
+use crate::site::standing;
+use crate::stepd::spank_plan::{self, Bound};
+use crate::stepd::{job_stderr, task_env};
 
 static BOUND: Mutex<Option<Bound>> = Mutex::new(None);
-/// Read between fork and exec, and written before: why the tasks must not start.
+/// Read between fork and exec, and written before: the line that says why the tasks must not start.
 static REFUSED: OnceLock<String> = OnceLock::new();
 
 fn bound() -> MutexGuard<'static, Option<Bound>> {
@@ -54,19 +28,12 @@ pub(crate) fn prepare(spank: &SpankHandle<'_>) {
     if standing::working().is_some() {
         return;
     }
-    let settings = settings::current();
-    let Some(who) = Who::of(spank) else { return };
-    let mut found = match who.binding(spank, &settings) {
-        Ok(None) => return,
-        Ok(Some(binding)) => who.bound(spank, &settings, &binding),
-        Err(why) => Bound {
-            note: why,
-            ..Bound::default()
-        },
+    let Some(mut found) = spank_plan::bound(spank) else {
+        return;
     };
-    found.name = format!("{}{}", who.name, found.name);
-    found.wanted = who.tasks as usize;
-    found.speaks = who.speaks(spank, &settings);
+    if let Some(why) = found.refused.take() {
+        let _ = REFUSED.set(format!("berth: error: the task is not started: {why}\n"));
+    }
     *bound() = Some(found);
 }
 
@@ -95,7 +62,7 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
             bound.note
         );
         if bound.speaks && !bound.note.is_empty() {
-            crate::stepd::job_stderr::to_user(&format!("berth: note: {}\n", bound.note));
+            job_stderr::to_user(&format!("berth: note: {}\n", bound.note));
         }
         if let Some(account) = &bound.account {
             account.publish(standing::unjudged());
@@ -104,24 +71,41 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
 }
 
 /// In the task, between fork and exec: its entries, or its end.
-pub(crate) fn in_task(spank: &SpankHandle<'_>) {
+///
+/// # Safety
+/// Called in the task; `raw` is the handle that Slurm passed to the running hook.
+pub(crate) unsafe fn in_task(raw: spank_t, spank: &SpankHandle<'_>) {
     if standing::working().is_some() {
         // `pre_launch` has put them in.
         return;
     }
-    if let Some(why) = REFUSED.get() {
-        crate::stepd::job_stderr::to_user(&format!(
-            "berth: error: the task is not started: {why}\n"
-        ));
+    if let Some(text) = REFUSED.get() {
+        job_stderr::from_task(text);
         // SAFETY: ends this process, which is the task and not yet its program; nothing of
         // slurmstepd's is run on the way.
         unsafe { libc::_exit(1) };
     }
-    let Ok(id) = spank.task_id() else { return };
-    for (name, value) in task_env::of_task(id as usize) {
-        // A task without them runs all the same.
-        let _ = spank.setenv(name, value, true);
+    // SAFETY: in the task; its environment is nobody else's until it becomes its program.
+    let Some(mut own) = (unsafe { environment(raw) }) else {
+        return;
+    };
+    if let Ok(id) = spank.task_id() {
+        task_env::fill(id as usize, |name, value| own.fill(name, value));
     }
+}
+
+/// The array of the task's environment, not a copy of it.
+///
+/// # Safety
+/// Called in the task, with the handle that Slurm passed to the running hook; what is given back
+/// does not outlive the hook.
+unsafe fn environment(raw: spank_t) -> Option<TaskEnvironment> {
+    let mut entries: *mut *mut c_char = ptr::null_mut();
+    // SAFETY: the caller's handle; the item is of this type (spank.h).
+    let code = unsafe { spank_get_item(raw, spank_item_S_JOB_ENV, &raw mut entries) };
+    // SAFETY: slurmstepd's array for this task (`_spank_get_item`, `exec_task`).
+    let own = unsafe { TaskEnvironment::from_raw(entries.cast_const()) };
+    own.filter(|_| code == ESPANK_SUCCESS)
 }
 
 /// The step has ended.
@@ -130,265 +114,4 @@ pub(crate) fn release() {
     if let Some(account) = account {
         account.release(standing::unjudged());
     }
-}
-
-enum Failed {
-    /// The user's wish, which must not be changed.
-    Refused(String),
-    /// Something of the node's.
-    Broken(String),
-}
-
-impl From<String> for Failed {
-    fn from(why: String) -> Self {
-        Self::Broken(why)
-    }
-}
-
-/// The step, as SPANK tells it.
-struct Who {
-    name: String,
-    step: Step,
-    kind: Kind,
-    uid: u32,
-    tasks: u32,
-    node: String,
-}
-
-impl Who {
-    fn of(spank: &SpankHandle<'_>) -> Option<Self> {
-        let (job, step) = (spank.job_id().ok()?, spank.job_stepid().ok()?);
-        // Public numbers that have never changed: the newest known ones for an unknown line.
-        let layout = standing::unjudged().map(|slurm| slurm.layout);
-        let c = &layout.or_else(|| Layout::all().last())?.constants;
-        if step == c.SLURM_EXTERN_CONT || step == c.SLURM_INTERACTIVE_STEP {
-            return None;
-        }
-        let batch = step == c.SLURM_BATCH_SCRIPT;
-        let kind = match batch {
-            true => Kind::Batch,
-            false if option::told_overlap() => Kind::Overlap,
-            false => Kind::Regular,
-        };
-        let number = if batch {
-            "batch".into()
-        } else {
-            step.to_string()
-        };
-        Some(Self {
-            name: format!("step={job}.{number}"),
-            step: Step {
-                job,
-                step,
-                component: u32::MAX,
-            },
-            kind,
-            uid: spank.job_uid().ok()?,
-            tasks: spank.job_local_task_count().ok()?,
-            node: unplanned::node_name()?,
-        })
-    }
-
-    /// What was asked, if it is for us.
-    fn binding(
-        &self,
-        spank: &SpankHandle<'_>,
-        settings: &Settings,
-    ) -> Result<Option<Binding>, String> {
-        let batch = self.kind == Kind::Batch;
-        // mpirun starts its daemons so, in steps that inherit the job's --binding.
-        let free = env(spank, "SLURM_CPU_BIND_TYPE").is_some_and(|kind| kind.contains("none"));
-        let dir = StateDir::new(&settings.state_dir, &self.node);
-        if (free && !batch) || dir.is_ok_and(|dir| dir.is_off()) {
-            return Ok(None);
-        }
-        let told = match batch {
-            true => option::of_batch(|name| env(spank, name)),
-            false => option::told(),
-        };
-        let Some(text) = told else {
-            let default = settings.binding_default.clone();
-            return Ok(default.filter(|_| settings.binding && !batch));
-        };
-        let binding: Binding = text.parse().map_err(|why| format!("{why}"))?;
-        let serves = !batch || batch_tasks(&binding, spank).is_some();
-        if binding.strategy == Strategy::None || !serves {
-            return Ok(None);
-        }
-        let list = env(spank, "SLURM_CPU_BIND_TYPE").unwrap_or_default();
-        if !batch && (list.contains("map_") || list.contains("mask_")) {
-            return Err(format!(
-                "--binding={binding} and --cpu-bind={list} both choose the CPUs; --cpu-bind holds: \
-                 drop one of them"
-            ));
-        }
-        if !settings.binding {
-            return Err(format!(
-                "--binding={binding} is not honoured on this node (binding=off); leave it out, or \
-                 ask the administrator"
-            ));
-        }
-        Ok(Some(binding))
-    }
-
-    fn bound(&self, spank: &SpankHandle<'_>, settings: &Settings, binding: &Binding) -> Bound {
-        match self.plan(spank, settings, binding) {
-            Ok(bound) => bound,
-            Err(Failed::Refused(why)) => {
-                let bound = Bound {
-                    name: format!(" bound=refused why={why:?}"),
-                    ..Bound::default()
-                };
-                let _ = REFUSED.set(why);
-                bound
-            }
-            Err(Failed::Broken(why)) => {
-                log::error!("{}: {why}", self.name);
-                let note = format!(
-                    "--binding={binding} is not honoured on this node; its administrator finds the \
-                     reason in slurmd's log"
-                );
-                Bound {
-                    note,
-                    ..Bound::default()
-                }
-            }
-        }
-    }
-
-    fn plan(
-        &self,
-        spank: &SpankHandle<'_>,
-        settings: &Settings,
-        binding: &Binding,
-    ) -> Result<Bound, Failed> {
-        let dir = StateDir::new(&settings.state_dir, &self.node).map_err(|why| why.to_string())?;
-        let found = machine_file::read(dir.machine_path()).map_err(|why| why.to_string())?;
-        let mut ask = self.request(spank, settings, binding, &found)?;
-        let kind = standing::unjudged().map(node::socket_kind);
-        let host = Host::of(found.machine, kind.unwrap_or_default());
-        let table = PuTable::new(&host, ask.rules.fixes);
-        let planned = self.account(&mut ask, &host, &table, &dir);
-        let (plan, held, note) = match planned {
-            Ok((plan, held)) => (plan, held, None),
-            Err(Failed::Refused(why)) => return Err(Failed::Refused(why)),
-            Err(Failed::Broken(why)) => {
-                log::error!("{why}; cores are bound without knowing what other steps are bound to");
-                let plan = berth_placement::plan(&ask, &host);
-                let plan = plan.map_err(|why| Failed::Refused(why.to_string()))?;
-                let note = "the node's ledger could not be used: other steps may be bound to the \
-                            same cores; its administrator finds the reason in slurmd's log";
-                (plan, None, Some(note.to_string()))
-            }
-        };
-        let notes = plan.notes.iter().map(Note::to_string).chain(note);
-        let notes: Vec<_> = notes.collect();
-        self.tell_tasks(spank, binding, &plan);
-        let binds = binding.instance == Instance::Set && plan.chosen.is_some();
-        let tasks: Vec<_> = plan.tasks.into_iter().map(|task| task.cpus).collect();
-        Ok(Bound {
-            name: format!(" binding={binding} rule={}", plan.rule),
-            note: notes.join("; "),
-            tasks: if binds { tasks } else { Vec::new() },
-            account: held.map(|held| Account::new(held, dir)),
-            ..Bound::default()
-        })
-    }
-
-    fn request(
-        &self,
-        spank: &SpankHandle<'_>,
-        settings: &Settings,
-        binding: &Binding,
-        found: &MachineFile,
-    ) -> Result<Request, String> {
-        let list = spank.step_alloc_cores().map_err(|why| why.to_string())?;
-        let cores = CpuSet::from_list(list).map_err(|why| why.to_string())?;
-        let threads = env(spank, "SLURM_THREADS_PER_CORE").and_then(|text| text.parse().ok());
-        Ok(Request {
-            tasks: match self.kind {
-                Kind::Batch => batch_tasks(binding, spank).unwrap_or(1),
-                Kind::Regular | Kind::Overlap => self.tasks,
-            },
-            threads_per_core: threads.filter(|threads| *threads > 0),
-            binding: Some(binding.clone()),
-            allocation: Allocation::Cores {
-                cores: cores.iter().map(|core| CoreIdx(core.0)).collect(),
-                configured: found.machine.core_count() as u32,
-            },
-            rules: Rules {
-                refuse_failed_binding: settings.refuse_failed_binding,
-                ..Rules::default()
-            },
-            ..Request::default()
-        })
-    }
-
-    fn account(
-        &self,
-        ask: &mut Request,
-        host: &Host,
-        table: &PuTable,
-        dir: &StateDir,
-    ) -> Result<(Plan, Option<Held>), Failed> {
-        let mut ledger = accounting::open(dir)?;
-        let text = |why: LedgerError| why.to_string();
-        let mut session = ledger.session(PATIENCE).map_err(text)?;
-        let step = (self.step, self.kind);
-        let plan = |ask: &Request| berth_placement::plan(ask, host);
-        let planned = accounting::within(&mut session, step, ask, (host, table), &plan);
-        let (plan, entry) = planned
-            .map_err(text)?
-            .map_err(|why| Failed::Refused(why.to_string()))?;
-        drop(session);
-        let Some((slot, entry)) = entry else {
-            return Ok((plan, None));
-        };
-        let entry = Entry {
-            uid: self.uid,
-            ..entry
-        };
-        let held = ledger.hold(slot, entry).map_err(text)?;
-        Ok((plan, Some(held)))
-    }
-
-    fn tell_tasks(&self, spank: &SpankHandle<'_>, binding: &Binding, plan: &Plan) {
-        if let Some(chosen) = plan
-            .chosen
-            .as_ref()
-            .filter(|_| binding.instance == Instance::Pe)
-        {
-            pe_files::ask(chosen, &self.node);
-        }
-        let given = |name: &str| env(spank, name).is_some();
-        let told = match &plan.chosen {
-            Some(chosen) => Told::new(binding, chosen, given),
-            None => Told::nothing(),
-        };
-        // A script with pe: is planned for the ranks that it will start; only its own tasks are told.
-        task_env::prepare(told.of_tasks(self.tasks as usize));
-    }
-
-    /// Notes come once a step, from its first node, never from a batch script.
-    fn speaks(&self, spank: &SpankHandle<'_>, settings: &Settings) -> bool {
-        let first = spank.job_nodeid().is_ok_and(|node| node == 0);
-        let hushed = report::is_hushed(env(spank, report::ENV_NOTES).as_deref());
-        settings.notes == Notes::User && first && !hushed && self.kind != Kind::Batch
-    }
-}
-
-fn env(spank: &SpankHandle<'_>, name: &str) -> Option<String> {
-    spank.getenv(name).ok().flatten()
-}
-
-/// For how many tasks a script's `--binding` is planned here: only the environment tells, and no
-/// number in it takes more memory than the most tasks a node has.
-fn batch_tasks(binding: &Binding, spank: &SpankHandle<'_>) -> Option<u32> {
-    let number = |name: &str| env(spank, name).and_then(|text| text.parse::<u32>().ok());
-    let nodes = number("SLURM_JOB_NUM_NODES").or_else(|| number("SLURM_NNODES"));
-    batch::tasks(
-        binding,
-        number("SLURM_NTASKS").unwrap_or(1),
-        nodes.unwrap_or(1),
-    )
 }

@@ -7,12 +7,12 @@ use std::fmt;
 const SIZE: usize = 1536;
 
 /// One line under construction.
-pub(crate) struct Line {
+pub(crate) struct StackLine {
     bytes: [u8; SIZE],
     used: usize,
 }
 
-impl Line {
+impl StackLine {
     pub(crate) fn new() -> Self {
         Self {
             bytes: [0; SIZE],
@@ -33,7 +33,7 @@ impl Line {
     }
 }
 
-impl fmt::Write for Line {
+impl fmt::Write for StackLine {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let room = self.bytes.get_mut(self.used..).unwrap_or_default();
         for (place, byte) in room.iter_mut().zip(text.bytes()) {
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn too_long_a_line_is_cut_and_ends() {
-        let mut line = Line::new();
+        let mut line = StackLine::new();
         let long = "x".repeat(SIZE - 1);
         let _ = writeln!(line, "{long}");
         assert_eq!(line.text().len(), SIZE);

@@ -1,6 +1,6 @@
 //! What every task finds in its environment: its CPUs and cores, and with `--binding=env:` what
-//! Grid Engine and OpenMP call them. Prepared in slurmstepd before the fork; the task itself
-//! only puts its own entries in.
+//! Grid Engine and OpenMP call them. Prepared in slurmstepd before the fork, which also makes room
+//! for them in the environment; the task itself only overwrites what stands there.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,20 +8,15 @@ use berth_placement::answer::cores::{ChosenCore, places};
 use berth_placement::request::grid_engine::Instance;
 use berth_placement::{Binding, Chosen, CpuId, CpuSet};
 
-/// The CPUs it is bound to, by kernel number.
-pub(crate) const ENV_CPUS: &str = "BERTH_CPUS";
-/// Their cores, by Slurm's number.
-pub(crate) const ENV_CORES: &str = "BERTH_CORES";
-/// What `--binding` chose: from slurmd of all tasks, in the task its own.
-pub(crate) const ENV_CHOSEN: &str = "BERTH_BINDING_CORES";
+use crate::message::names;
 
 /// One task's entries.
 pub(crate) type Entries = Vec<(&'static str, String)>;
 
 /// What the tasks find after the fork.
 struct Prepared {
-    /// Up to 65,535, each with every CPU of the node in a text: tasks that are told the same share
-    /// their entries.
+    /// One for each task. A node has up to 65,535 tasks, and an entry may name every CPU of the
+    /// node: so tasks with equal entries share one copy.
     tasks: Vec<Arc<Entries>>,
     /// Every name, with the length of its longest value.
     rooms: Vec<(&'static str, usize)>,
@@ -43,15 +38,17 @@ pub(crate) fn prepare(tasks: Vec<Arc<Entries>>) -> &'static [(&'static str, usiz
     &PREPARED.get_or_init(|| Prepared { tasks, rooms }).rooms
 }
 
-/// A task's entries, by its local id. Safe between fork and exec.
-pub(crate) fn of_task(id: usize) -> &'static [(&'static str, String)] {
-    let tasks = PREPARED.get().map_or(&[][..], |prepared| &prepared.tasks);
-    tasks.get(id).map_or(&[], |entries| entries.as_slice())
-}
-
-/// Every name, with the length of its longest value. Safe between fork and exec.
-pub(crate) fn rooms() -> &'static [(&'static str, usize)] {
-    PREPARED.get().map_or(&[], |prepared| &prepared.rooms)
+/// In the task, between fork and exec: its own entries into the room that was made for them.
+/// `put` overwrites a variable's value; a task without some of them runs all the same.
+pub(crate) fn fill(id: usize, mut put: impl FnMut(&str, &str) -> bool) {
+    let Some(prepared) = PREPARED.get() else {
+        return;
+    };
+    let own = prepared.tasks.get(id).map_or(&[][..], |own| own.as_slice());
+    for (name, _) in &prepared.rooms {
+        let value = own.iter().find(|(known, _)| known == name);
+        put(name, value.map_or("", |(_, value)| value));
+    }
 }
 
 /// The core of each CPU, by kernel number.
@@ -74,13 +71,16 @@ impl Cores {
     pub(crate) fn bound(&self, cpus: &CpuSet) -> Entries {
         let core = |cpu: CpuId| self.0.get(cpu.index()).copied().flatten();
         let cores: CpuSet = cpus.iter().filter_map(core).map(CpuId).collect();
-        vec![(ENV_CPUS, cpus.to_string()), (ENV_CORES, cores.to_string())]
+        vec![
+            (names::CPUS, cpus.to_string()),
+            (names::CORES, cores.to_string()),
+        ]
     }
 }
 
 /// A task that is not bound: what an outer step had must not be taken for its own.
 pub(crate) fn unbound() -> Entries {
-    vec![(ENV_CPUS, String::new()), (ENV_CORES, String::new())]
+    vec![(names::CPUS, String::new()), (names::CORES, String::new())]
 }
 
 /// What a `--binding` chose, in words: for each task, or once for all of them.
@@ -96,7 +96,7 @@ impl Told {
 
     /// Without a `--binding`.
     pub(crate) fn nothing() -> Self {
-        Self(vec![vec![(ENV_CHOSEN, String::new())]])
+        Self(vec![vec![(names::BINDING_CORES, String::new())]])
     }
 
     /// A task's entries, by its local id, and what number they have among all that differ.
@@ -119,7 +119,7 @@ impl Told {
 const OPENMP: [&str; 3] = ["OMP_PLACES", "OMP_PROC_BIND", "OMP_NUM_THREADS"];
 
 fn told(binding: &Binding, cores: &[ChosenCore], given: [bool; 3]) -> Entries {
-    let mut entries: Entries = vec![(ENV_CHOSEN, places(cores))];
+    let mut entries: Entries = vec![(names::BINDING_CORES, places(cores))];
     if binding.instance != Instance::Env {
         return entries;
     }
@@ -149,6 +149,23 @@ fn omp_places(cores: &[ChosenCore]) -> String {
 #[allow(clippy::unwrap_used, reason = "a test says so")]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_task_fills_its_own_in_without_the_allocator() {
+        let entries = |cpus: &str| Arc::new(vec![("BERTH_CPUS", cpus.to_string())]);
+        let rooms = prepare(vec![entries("0-3"), entries("4")]);
+        assert_eq!(rooms, [("BERTH_CPUS", 3)]);
+        let mut found = ["none"; 3];
+        let calls = crate::site::count_allocations::during(|| {
+            for (id, found) in found.iter_mut().enumerate() {
+                fill(id, |_, value| {
+                    *found = if value == "4" { "4" } else { "other" };
+                    value.is_empty() == (id == 2)
+                });
+            }
+        });
+        assert_eq!((calls, found), (0, ["other", "4", "other"]));
+    }
 
     #[test]
     fn what_a_task_is_told() {

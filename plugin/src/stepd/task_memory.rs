@@ -12,15 +12,14 @@ use berth_placement::sets::limits::LIST_BYTES;
 use berth_placement::{Fixes, List, MemBind, MemPolicy, NodeSet};
 use libc::c_int;
 use slurm_sys::views::ChildIds;
-use slurm_sys::{SlurmdConf, StepRecord};
+use slurm_sys::{SUCCESS, SlurmdConf, StepRecord};
 
-use crate::hooks::guard::SUCCESS;
 use crate::planning::memory::mem_bind;
 use crate::site::node;
 use crate::site::settings::{self, Notes};
 use crate::site::standing::Abi;
 use crate::stepd::report;
-use crate::stepd::stack_line::{Hex, Line};
+use crate::stepd::stack_line::{Hex, StackLine};
 
 /// `pre_launch` not succeeding ends the task before its program starts.
 const FAILED: c_int = -1;
@@ -160,7 +159,7 @@ impl Prepared {
             && self.notes
             && trimmed(&now) != wanted.words()
         {
-            let mut line = Line::new();
+            let mut line = StackLine::new();
             let _ = writeln!(
                 line,
                 "berth: note: task {}: memory from NUMA nodes 0x{} was asked, the kernel gives \
@@ -183,7 +182,7 @@ impl Prepared {
         if !self.strict && !self.notes {
             return;
         }
-        let mut line = Line::new();
+        let mut line = StackLine::new();
         let (kind, end) = if self.strict {
             ("error", "the task is not started")
         } else {
@@ -234,8 +233,8 @@ impl Report {
     }
 
     /// The line of one task, word for word as users know it.
-    fn line(&self, host: &str, ids: ChildIds, nodes: &[u64]) -> Line {
-        let mut line = Line::new();
+    fn line(&self, host: &str, ids: ChildIds, nodes: &[u64]) -> StackLine {
+        let mut line = StackLine::new();
         let _ = writeln!(
             line,
             "mem-bind{}{} - {host}, task {:2} {:2} [{}]: mask 0x{}{}",

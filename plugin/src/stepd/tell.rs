@@ -2,31 +2,20 @@
 //! far as it is the same for all; room is made for the rest, which each task fills in itself.
 
 use std::collections::HashMap;
+use std::ffi::c_void;
 use std::sync::Arc;
 
 use berth_placement::request::grid_engine::Instance;
-use berth_placement::{Binding, Chosen};
 use slurm_sys::views::{Change, StepKind};
 use slurm_sys::{SlurmdConf, StepRecord};
 
-use crate::message::handover::{Handover, Outcome};
-use crate::message::inherited::ENV_MARK;
-use crate::message::seal;
-use crate::planning::memory::{ENV_ASKED, ENV_MASKS};
+use crate::message::handover::{Handover, Outcome, Served};
+use crate::message::names;
 use crate::site::node;
-use crate::site::standing::Abi;
+use crate::site::standing::{self, Abi};
 use crate::stepd::pe_files;
 use crate::stepd::session::Intent;
 use crate::stepd::task_env::{self, Told};
-
-/// Whether the step is bound.
-const ENV_BOUND: &str = "BERTH_BOUND";
-/// What was asked.
-const ENV_REQUEST: &str = "BERTH_REQUEST";
-/// The rule that decided.
-const ENV_RULE: &str = "BERTH_RULE";
-/// What the user should know; empty for nothing.
-const ENV_NOTE: &str = "BERTH_NOTE";
 
 /// Takes the handover and all that an outer step left out of the environment, and puts this step's
 /// outcome in.
@@ -37,11 +26,11 @@ pub(crate) fn tell(slurm: Abi, record: &mut StepRecord<'_>, intent: &Intent, hea
         Outcome::Unbound | Outcome::Failed | Outcome::Off => "0",
     };
     let mut set = vec![
-        (ENV_MARK, heard.list.as_str()),
-        (ENV_NOTE, &heard.note),
-        (ENV_BOUND, bound),
-        (ENV_REQUEST, &heard.request),
-        (ENV_RULE, &heard.rule),
+        (names::CPU_BIND, heard.list.as_str()),
+        (names::NOTE, &heard.note),
+        (names::BOUND, bound),
+        (names::REQUEST, &heard.request),
+        (names::RULE, &heard.rule),
     ];
     let memory = heard.memory.as_ref().map(ToString::to_string);
     let masks = record
@@ -49,7 +38,7 @@ pub(crate) fn tell(slurm: Abi, record: &mut StepRecord<'_>, intent: &Intent, hea
         .ok()
         .flatten();
     if let (Some(asked), Some(masks)) = (&memory, &masks) {
-        set.extend([(ENV_ASKED, asked.as_str()), (ENV_MASKS, masks)]);
+        set.extend([(names::MEM_BIND, asked.as_str()), (names::MEM, masks)]);
     }
     let reserve: &[_] = match record.step_id().kind {
         StepKind::Interactive => &[],
@@ -57,7 +46,7 @@ pub(crate) fn tell(slurm: Abi, record: &mut StepRecord<'_>, intent: &Intent, hea
     };
     let change = Change {
         reserve,
-        ..seal::instead(&set)
+        ..names::instead(&set)
     };
     if let Err(why) = record.env_change(&change) {
         log::error!("the tasks' environment does not say what became of the step: {why}");
@@ -78,14 +67,13 @@ fn entries(
     let map = map.unwrap_or_default();
     let stride = conf.map_or(1, |conf| node::stride(slurm, &conf));
     let cores = task_env::Cores::of(&map, stride);
-    let binding = binding(heard);
-    if let Some((binding, chosen)) = &binding
+    if let Some(Served { binding, chosen }) = &heard.served
         && binding.instance == Instance::Pe
     {
         pe_files::ask(chosen, &record.node_name().unwrap_or_default());
     }
-    let told = match &binding {
-        Some((binding, chosen)) => Told::new(binding, chosen, |name| record.env_has(name)),
+    let told = match &heard.served {
+        Some(Served { binding, chosen }) => Told::new(binding, chosen, |name| record.env_has(name)),
         None => Told::nothing(),
     };
     let mut known = HashMap::new();
@@ -104,8 +92,21 @@ fn entries(
     (0..record.node_tasks() as usize).map(of_task).collect()
 }
 
-/// The `--binding` that was served, with the cores it got.
-fn binding(heard: &Handover) -> Option<(Binding, &Chosen)> {
-    let binding = heard.rule.strip_prefix("binding:")?.parse().ok()?;
-    Some((binding, heard.chosen.as_ref()?))
+/// In the task, between fork and exec: its own entries, prepared before.
+///
+/// # Safety
+/// The pointer is the one that slurmstepd's child passed to the running hook.
+pub(crate) unsafe fn tell_task(raw: *mut c_void) {
+    let Some(slurm) = standing::working() else {
+        return;
+    };
+    // SAFETY: slurmstepd's child owns its copy of the record until it becomes the program.
+    let record = unsafe { StepRecord::from_raw(raw, slurm.layout, slurm.symbols) };
+    let Some(mut record) = record else { return };
+    let Some(ids) = record.child_ids() else {
+        return;
+    };
+    task_env::fill(ids.localid as usize, |name, value| {
+        record.env_fill(name, value)
+    });
 }

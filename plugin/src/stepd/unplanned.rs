@@ -6,7 +6,7 @@ use berth_host::{StateDir, machine_file};
 use berth_placement::{CoreIdx, CpuSet};
 use slurm_spank::SpankHandle;
 
-use crate::site::settings;
+use crate::site::{node, settings};
 use crate::stepd::session::{Intent, lock};
 use crate::stepd::spank_only;
 
@@ -34,7 +34,7 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
 fn cpus(spank: &SpankHandle<'_>) -> Result<CpuSet, String> {
     let list = spank.step_alloc_cores().map_err(|why| why.to_string())?;
     let cores = CpuSet::from_list(list).map_err(|why| why.to_string())?;
-    let node = node_name().unwrap_or_default();
+    let node = node::name_in_stepd().unwrap_or_default();
     let dir =
         StateDir::new(&settings::current().state_dir, &node).map_err(|why| why.to_string())?;
     let machine = machine_file::read(dir.machine_path())
@@ -48,11 +48,4 @@ fn cpus(spank: &SpankHandle<'_>) -> Result<CpuSet, String> {
         ));
     }
     Ok(cpus)
-}
-
-/// This node's name: by Slurm's own record where that can be read, else as slurmstepd has it in
-/// its own environment, which is not the user's.
-pub(crate) fn node_name() -> Option<String> {
-    let own = || std::env::var("SLURMD_NODENAME").ok();
-    crate::hooks::spank::node_name().or_else(own)
 }

@@ -67,9 +67,10 @@ pub(crate) fn why(
 #[allow(clippy::unwrap_used, reason = "a test says so")]
 mod tests {
     use super::*;
+    use berth_srun::Release;
 
     fn says(binding: &str, line: &str, env: &[(&str, &str)]) -> String {
-        let words = Words::read("srun", line.split(' '));
+        let words = Words::read("srun", line.split(' '), Release::NEWEST);
         let env = |name: &str| {
             let found = env.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| value.to_string())
@@ -107,7 +108,7 @@ mod tests {
         let part = [job[0], job[1], ("SLURM_HET_SIZE", "2")];
         assert_eq!(says("linear:4", "-n4 a", &part), "");
         // A new job from within a job is not a step of it.
-        let new = Words::read("sbatch", "-n1 -c8 a".split(' '));
+        let new = Words::read("sbatch", "-n1 -c8 a".split(' '), Release::NEWEST);
         let env = |name: &str| {
             let outer = [job[0], job[1], ("SLURM_NTASKS", "9")];
             let found = outer.iter().find(|(known, _)| *known == name);

@@ -3,41 +3,12 @@
 //! no record of Slurm's says that a step was started with `--overlap`.
 //! In: the command's arguments, a script's `#SBATCH` lines. Out: what they say for sure; where
 //! that is not enough, nothing is refused here and the node decides.
-//! Source: src/common/slurm_opt.c, whose options these are.
 
-use std::collections::HashMap;
+use berth_srun::Release;
+use berth_srun::line::{self, Given, Line, Trouble};
+use berth_srun::options::{Command, variables};
+use berth_srun::reading::{Asked, Setting, read};
 
-/// Options of one letter that have an argument; sbatch's `-W` has none.
-const LETTERS: &str = "AaBbcCdDeFGiJLMmnNopqrStTwWx";
-/// Long options without one that people write; any other one before a bare word makes us unsure.
-const BARE: [&str; 26] = [
-    "contiguous",
-    "disable-status",
-    "exact",
-    "exclusive",
-    "external-launcher",
-    "hold",
-    "immediate",
-    "interactive",
-    "kill-on-bad-exit",
-    "label",
-    "multi-prog",
-    "no-kill",
-    "no-requeue",
-    "overcommit",
-    "overlap",
-    "oversubscribe",
-    "parsable",
-    "preserve-env",
-    "pty",
-    "quiet",
-    "requeue",
-    "spread-job",
-    "test-only",
-    "unbuffered",
-    "use-min-nodes",
-    "verbose",
-];
 /// With these a job may have more cores than tasks × `-c`.
 const GROWING: [&str; 14] = [
     "core-spec",
@@ -57,11 +28,13 @@ const GROWING: [&str; 14] = [
 ];
 
 /// What a command line says.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Words {
     /// srun, whose steps are of the job around it, if there is one; the others make new jobs.
     pub is_srun: bool,
-    options: HashMap<String, String>,
+    release: Release,
+    /// A script's options, and those of the line, which go over them.
+    given: Vec<Given>,
     /// The first word that is no option: program, script or command.
     pub program: Option<String>,
     /// Another component follows (`:`), or a word could not be told from an argument.
@@ -69,76 +42,27 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// Reads the words behind the command's name.
-    pub(crate) fn read<'a>(command: &str, words: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut found = Self {
-            is_srun: command.starts_with("srun"),
-            ..Self::default()
-        };
-        let mut words = words.into_iter().peekable();
-        while let Some(word) = words.next() {
-            if let Some(long) = word.strip_prefix("--") {
-                if long.is_empty() {
-                    found.program = words.next().map(String::from);
-                    break;
-                }
-                let (name, value) = long.split_once('=').unwrap_or((long, ""));
-                let bare = long.contains('=') || BARE.contains(&name);
-                let next = words.peek().is_some_and(|next| !next.starts_with('-'));
-                let value = if bare || !next {
-                    value
-                } else {
-                    words.next().unwrap_or_default()
-                };
-                found.unsure |= !bare && next && !is_known(name);
-                found.set(&full(name), value);
-            } else if let Some(letters) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) {
-                found.short(command, letters, &mut words);
-            } else {
-                found.program = Some(word.into());
-                break;
-            }
-        }
-        found.unsure |= words.any(|word| word == ":");
-        found
-    }
-
-    fn short<'a>(
-        &mut self,
+    /// Reads the words behind the command's name, by the rules of the release that runs.
+    pub(crate) fn read<'a>(
         command: &str,
-        letters: &str,
-        rest: &mut impl Iterator<Item = &'a str>,
-    ) {
-        for (at, letter) in letters.char_indices() {
-            let has_argument =
-                LETTERS.contains(letter) && (letter != 'W' || !command.starts_with("sbatch"));
-            if !has_argument {
-                self.set(&letter.to_string(), "");
-                // What is attached to these is theirs.
-                if matches!(letter, 'I' | 'K') {
-                    return;
-                }
-                continue;
-            }
-            let attached = letters.get(at + letter.len_utf8()..).unwrap_or_default();
-            let value = match attached {
-                "" => rest.next().unwrap_or_default(),
-                attached => attached,
-            };
-            return self.set(&letter.to_string(), value);
+        words: impl IntoIterator<Item = &'a str>,
+        release: Release,
+    ) -> Self {
+        let words: Vec<_> = words.into_iter().collect();
+        let command = Command::named(command);
+        let Line {
+            given,
+            program,
+            more,
+            ..
+        } = line::read(&words, command.unwrap_or(Command::Srun), Some(release));
+        Self {
+            is_srun: command == Some(Command::Srun),
+            release,
+            unsure: more || command.is_none() || given.iter().any(is_guessed),
+            given,
+            program: program.into_iter().next(),
         }
-    }
-
-    fn set(&mut self, name: &str, value: &str) {
-        let long = match name {
-            "c" => "cpus-per-task",
-            "G" => "gpus",
-            "n" => "ntasks",
-            "S" => "core-spec",
-            "Z" => "no-allocate",
-            other => other,
-        };
-        self.options.insert(long.into(), value.into());
     }
 
     /// The options of a script's `#SBATCH` lines, below those of the command line.
@@ -147,24 +71,35 @@ impl Words {
         let lines = script
             .lines()
             .take_while(|line| line.is_empty() || line.starts_with('#'));
+        let mut given = Vec::new();
         for line in lines.filter_map(|line| line.strip_prefix("#SBATCH")) {
             let line = line.split(" #").next().unwrap_or_default();
-            let words = Self::read("sbatch", line.split_whitespace());
+            let words = Self::read("sbatch", line.split_whitespace(), self.release);
             self.unsure |= words.unsure || line.contains("hetjob") || line.contains("packjob");
-            for (name, value) in words.options {
-                self.options.entry(name).or_insert(value);
-            }
+            given.extend(words.given);
         }
+        given.append(&mut self.given);
+        self.given = given;
         self
     }
 
     pub(crate) fn has(&self, option: &str) -> bool {
-        self.options.contains_key(option)
+        self.given.iter().any(|given| given.name == option)
     }
 
-    fn number(&self, option: &str) -> Option<Option<u32>> {
-        let value = self.options.get(option)?;
-        Some(value.parse().ok())
+    /// What srun makes of the options, with those that it takes from the environment. An option
+    /// that the table does not have may be another plugin's.
+    fn asked(&self, env: impl Fn(&str) -> Option<String>) -> Option<Asked> {
+        let wanted = variables(self.release).filter(|_| self.is_srun);
+        let set: Vec<_> = wanted
+            .filter_map(|(variable, name)| Some((name, env(variable)?)))
+            .collect();
+        let outer = set
+            .iter()
+            .map(|(name, value)| Setting::new(name, Some(value)).from_environment());
+        let own = self.given.iter().filter(|given| given.trouble.is_none());
+        let own = own.map(|given| Setting::new(&given.name, given.value.as_deref()));
+        read(outer.chain(own), self.release).ok()
     }
 
     /// CPUs of each task, where the job cannot have more; `None` where that is not sure.
@@ -181,21 +116,17 @@ impl Words {
         if self.unsure || GROWING.iter().any(grows) {
             return None;
         }
-        let from_env = || {
-            let names = ["SRUN_CPUS_PER_TASK", "SLURM_CPUS_PER_TASK"];
-            let found = names.iter().find_map(|name| env(name));
-            found.filter(|_| self.is_srun).map(|text| text.parse().ok())
-        };
-        self.number("cpus-per-task")
-            .or_else(from_env)
-            .unwrap_or(Some(1))
+        Some(self.asked(env)?.cpus_per_task.unwrap_or(1))
     }
 
-    /// Tasks asked for, where that is known.
+    /// Tasks asked for, where that is known: with a range of nodes it is not.
     pub(crate) fn tasks(&self, env: impl Fn(&str) -> Option<String>) -> Option<u32> {
-        let found = || env("SLURM_NTASKS").filter(|_| self.is_srun);
-        let from_env = || found().map(|text| text.parse().ok());
-        self.number("ntasks").or_else(from_env).unwrap_or(Some(1))
+        let asked = self.asked(env)?;
+        let range = |nodes: &berth_srun::reading::NodeRange| nodes.most != Some(nodes.least);
+        match asked.ntasks {
+            None if asked.nodes.as_ref().is_some_and(range) => None,
+            _ => Some(asked.tasks()),
+        }
     }
 
     /// Whether words could be misread.
@@ -204,44 +135,13 @@ impl Words {
     }
 }
 
-/// Options with an argument whose value matters, or that are often written with a blank.
-fn is_known(name: &str) -> bool {
-    const KNOWN: [&str; 24] = [
-        "account",
-        "array",
-        "berth-binding",
-        "binding",
-        "chdir",
-        "constraint",
-        "cpu-bind",
-        "cpus-per-task",
-        "dependency",
-        "distribution",
-        "error",
-        "export",
-        "hint",
-        "job-name",
-        "mem",
-        "mpi",
-        "nodelist",
-        "nodes",
-        "ntasks",
-        "ntasks-per-node",
-        "output",
-        "partition",
-        "time",
-        "wrap",
-    ];
-    KNOWN.contains(&name) || GROWING.contains(&name)
-}
-
-/// An abbreviation that getopt takes for one of the options that matter here.
-fn full(name: &str) -> String {
-    let known = ["cpus-per-task", "exclusive", "mem-per-cpu", "overlap"];
-    let meant = known.iter().chain(&GROWING).find(|known| {
-        known.starts_with(name) && name.len() > 3 && !BARE.contains(&name) && !is_known(name)
-    });
-    meant.map_or(name, |known| *known).into()
+/// Whether a word may have been taken for the value of an option that is not in the table.
+fn is_guessed(given: &Given) -> bool {
+    match given.trouble {
+        Some(Trouble::Unknown) => given.words.len() > 1,
+        Some(Trouble::Ambiguous(_)) => true,
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -250,7 +150,7 @@ mod tests {
 
     fn read(line: &str) -> Words {
         let (command, words) = line.split_once(' ').unwrap_or((line, ""));
-        Words::read(command, words.split(' '))
+        Words::read(command, words.split(' '), Release::V22_05)
     }
 
     #[test]
@@ -278,6 +178,10 @@ mod tests {
             ("sbatch -W -c2 job.sh -c9", Some(1), Some(2), "job.sh"),
             ("srun -W 60 -c2 ./a", Some(1), Some(2), "./a"),
             ("srun -K0 -I60 -c2 ./a", Some(1), Some(2), "./a"),
+            ("srun -B 2:2:2 -c2 ./a", Some(8), Some(2), "./a"),
+            ("srun -N2 --ntasks-per-node=3 ./a", Some(6), Some(1), "./a"),
+            ("srun -N 1-2 ./a", None, Some(1), "./a"),
+            ("srun --plugins=x -n2 ./a", Some(2), Some(1), "./a"),
             ("srun --exclusive -n4 ./a", Some(4), None, "./a"),
             ("srun --exclusive=user -n4 ./a", Some(4), None, "./a"),
             ("srun --exclu -n4 ./a", Some(4), None, "./a"),
@@ -286,7 +190,7 @@ mod tests {
             ("srun -n4 -S2 ./a", Some(4), None, "./a"),
             ("srun -n4 ./a : -n2 ./b", Some(4), None, "./a"),
             ("srun --strange word -n4 ./a", Some(4), None, "./a"),
-            ("srun -n4 -c x ./a", Some(4), None, "./a"),
+            ("srun -n4 -c x ./a", None, None, "./a"),
         ] {
             let words = read(line);
             let found = (words.tasks(|_| None), words.most_cpus_per_task(|_| None));
@@ -313,6 +217,10 @@ mod tests {
             words.most_cpus_per_task(env("SRUN_CPUS_PER_TASK", "5")),
             Some(5)
         );
+        let newer = Words::read("srun", ["./a"], Release::V23_11);
+        let cpus = |name| newer.most_cpus_per_task(env(name, "5"));
+        assert_eq!(cpus("SRUN_CPUS_PER_TASK"), Some(1));
+        assert_eq!(cpus("SLURM_CPUS_PER_TASK"), Some(5));
         assert_eq!(words.most_cpus_per_task(env("SBATCH_EXCLUSIVE", "")), None);
         assert_eq!(words.tasks(env("SLURM_NTASKS", "7")), Some(7));
     }

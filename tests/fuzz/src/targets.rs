@@ -3,9 +3,9 @@
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
-use berth_placement::{
-    Binding, CpuBind, CpuSet, Distribution, Fixes, MemBind, Mode, NodeSet, Numbering,
-};
+use berth_placement::{Binding, CpuSet, Fixes, MemBind, Mode, NodeSet, Numbering};
+use berth_srun::options::Command;
+use berth_srun::{Release, spelling};
 
 use crate::random::Random;
 
@@ -162,6 +162,27 @@ pub const TARGETS: &[Target] = &[
         parse: distribution,
     },
     Target {
+        name: "srun line",
+        words: &[
+            "-n4 ",
+            "-B 2:2:2 ",
+            "--hint=multithread ",
+            "--cpu-bind=cores ",
+            "--mem-bind=local ",
+            "-m block:*:fcyclic ",
+            "-w n[1-3] ",
+            "-N 2-4 ",
+            "--ntasks-per-core=2 ",
+            "--exclusive ",
+            "-lu ",
+            "--cpu ",
+            "-- ",
+            ": ",
+            "./app ",
+        ],
+        parse: line,
+    },
+    Target {
         name: "binding",
         words: &[
             "linear:2",
@@ -212,7 +233,7 @@ fn again<T: FromStr<Err: Display> + Display + PartialEq + Debug>(text: &str) -> 
 /// Its text says what is bound to what: `verbose` is not in it, nor a level that a mode beats.
 /// Nothing at all is `auto`, which srun has no word for.
 fn cpu_bind(text: &str) -> Verdict {
-    let read = text.parse::<CpuBind>().map(|mut found| {
+    let read = spelling::cpu_bind(text, Release::V22_05).map(|mut found| {
         found.verbose = false;
         found.level = found.level.filter(|_| found.mode.is_none());
         found
@@ -223,31 +244,54 @@ fn cpu_bind(text: &str) -> Verdict {
             .strip_prefix("auto,")
             .or(own.strip_prefix("auto"))
             .unwrap_or(&own);
-        own.parse().ok()
+        match own {
+            "" => Some(berth_placement::CpuBind::default()),
+            own => spelling::cpu_bind(own, Release::V22_05).ok(),
+        }
     })
 }
 
 /// What is asked of memory; how it is reported and sorted is not in its text.
 fn mem_bind(text: &str) -> Verdict {
-    let read = text.parse::<MemBind>().map(|found| MemBind {
+    let read = spelling::mem_bind(text, Release::V22_05).map(|found| MemBind {
         policy: found.policy.clone(),
         prefer: found.prefer && found.policy.is_some(),
         ..MemBind::default()
     });
-    judged(read, |found| found.to_string().parse().ok())
+    judged(read, |found| {
+        spelling::mem_bind(&found.to_string(), Release::V22_05).ok()
+    })
 }
 
 fn distribution(text: &str) -> Verdict {
-    judged(text.parse::<Distribution>(), |found| {
-        found.to_string().parse().ok()
+    judged(spelling::distribution(text), |found| {
+        spelling::distribution(&found.to_string()).ok()
     })
+}
+
+/// A line has no text of its own: it is read, or refused in few words, by the rules of every line.
+fn line(text: &str) -> Verdict {
+    let words: Vec<_> = text.split_whitespace().collect();
+    for release in Release::ALL {
+        let found = berth_srun::line::read(&words, Command::Srun, Some(release));
+        if found.own_words > words.len() {
+            return Verdict::Wrong("it has more words than there are".into());
+        }
+        if let Err(why) = berth_srun::reading::read(found.settings(), release) {
+            return Verdict::Refused(why.to_string());
+        }
+    }
+    Verdict::Accepted
 }
 
 fn mode(name: &str, text: &str) -> Verdict {
     match Mode::read(name, text) {
         None => Verdict::Wrong("the mode's name is not known".into()),
         // Of its own text `--cpu-bind=NAME:LIST` is made.
-        Some(read) => judged(read, |mode| mode.to_string().parse::<CpuBind>().ok()?.mode),
+        Some(read) => judged(read, |mode| {
+            let text = mode.to_string();
+            spelling::cpu_bind(&text, Release::V22_05).ok()?.mode
+        }),
     }
 }
 

@@ -5,7 +5,7 @@ use slurm_sys::Layout;
 
 use crate::allocation::Credential;
 use crate::case::Case;
-use crate::conditions::{modes, own_slots};
+use crate::conditions::{exceeds, modes, own_slots};
 use crate::generate::case;
 use crate::lists;
 use crate::machine::Class;
@@ -25,7 +25,7 @@ pub fn aimed(seed: u64, class: Class, layout: &Layout) -> Case {
     calm(&mut case, layout, random);
     match class {
         Class::Ldoms(_) => ldoms(&mut case, layout, random),
-        Class::Uneven(_) | Class::Holes(_) => {}
+        Class::Uneven(_) | Class::Holes(_) | Class::Irregular(_) => {}
         Class::Threads | Class::Cores => one(&mut case, layout, random),
     }
     case
@@ -68,6 +68,13 @@ fn fit(case: &mut Case, cpus_per_task: u16, random: &mut Random) {
     case.tasks_to_launch[case.node_id as usize] = tasks;
 }
 
+/// As many tasks as task/affinity places within the limits.
+fn keep_limits(case: &mut Case, layout: &Layout) {
+    while case.tasks() > 1 && exceeds(case, &layout.constants) {
+        case.tasks_to_launch[case.node_id as usize] -= 1;
+    }
+}
+
 fn level(case: &mut Case, layout: &Layout, bit: u32) {
     let c = &layout.constants;
     let all = c.CPU_BIND_TO_THREADS | c.CPU_BIND_TO_CORES | c.CPU_BIND_TO_SOCKETS;
@@ -77,7 +84,7 @@ fn level(case: &mut Case, layout: &Layout, bit: u32) {
 fn one(case: &mut Case, layout: &Layout, random: &mut Random) {
     let c = &layout.constants;
     let threads = case.machine.threads;
-    match random.within(0, 10) {
+    match random.within(0, 11) {
         turn @ 6.. => more(turn, case, layout, random),
         0 => {
             level(case, layout, c.CPU_BIND_TO_CORES);
@@ -100,6 +107,7 @@ fn one(case: &mut Case, layout: &Layout, random: &mut Random) {
             case.task_dist = random.pick(&[0x31, 0x32]);
             fit(case, random.small(2, 3), random);
             case.ntasks_per_core = random.small(2, 3);
+            keep_limits(case, layout);
         }
         4 => {
             listed(case, c.CPU_BIND_MAP, random.small(0, 3), lists::map, random);
@@ -134,6 +142,17 @@ fn more(turn: u32, case: &mut Case, layout: &Layout, random: &mut Random) {
             level(case, layout, 0);
             case.task_plugin_param = 0;
             case.job_core_spec = 0x8000 | (case.machine.pu_count() as u16 + random.small(0, 2));
+        }
+        10 => {
+            // More tasks than the limit has room for, in blocks.
+            level(
+                case,
+                layout,
+                random.pick(&[c.CPU_BIND_TO_THREADS, c.CPU_BIND_TO_CORES]),
+            );
+            case.task_dist = random.pick(&[0x21, 0x22]);
+            case.ntasks_per_socket = random.small(1, 3);
+            fit(case, 1, random);
         }
         _ => {
             level(case, layout, c.CPU_BIND_TO_SOCKETS);

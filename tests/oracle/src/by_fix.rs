@@ -5,12 +5,12 @@ use crate::answer::Answer;
 use crate::case::Case;
 use crate::child::Pair;
 use crate::compare::Verdict;
-use crate::conditions::holding;
+use crate::conditions::{holding, may_be_noted};
 use crate::counts::Counts;
 
 /// How often a condition may hold for nothing, of a hundred requests where it alone holds.
 /// A condition says where a fix can matter; with few tasks there is room enough anyway.
-pub const IDLE: [(&str, u64); 14] = [
+pub const IDLE: [(&str, u64); 16] = [
     ("smt-neighbours", 75),
     ("fcyclic-cores", 70),
     ("socket-limit", 70),
@@ -25,7 +25,12 @@ pub const IDLE: [(&str, u64); 14] = [
     ("clean-type", 30),
     ("empty-mask", 50),
     ("no-cpu-left", 40),
+    ("core-threads", 60),
+    ("spread-limits", 75),
 ];
+/// Where a core has more threads than slurmd thinks, its map is longer than its shape, and where
+/// one has fewer, the map has a number in its place: other fixes may act there too.
+const NEVER_ALONE: &str = "core-threads";
 /// At most so many of a hundred differing requests may have several fixes to claim them.
 pub const SHARED: u64 = 25;
 
@@ -46,7 +51,8 @@ pub fn compare(
     } else {
         pair.with_fixes("compat=berth", &rest, case, &theirs, progress)?
     };
-    if let Verdict::Differ(what) = restored.0 {
+    let noted = only_noted(&restored.0) && may_be_noted(case, &pair.slurm.layout.constants);
+    if let (Verdict::Differ(what), false) = (&restored.0, noted) {
         return Ok(Some((
             format!(
                 "{what}; no condition holds but of [{}], which are off",
@@ -55,7 +61,11 @@ pub fn compare(
             restored.1,
         )));
     }
-    let differs = matches!(all, Verdict::Differ(_));
+    // A note that no fix is about changes nothing that slurmd goes on with.
+    let differs = matches!(all, Verdict::Differ(_)) && !(noted && only_noted(&all));
+    if noted {
+        counts.one("noted");
+    }
     counts.one(if differs {
         "differ on purpose"
     } else {
@@ -77,6 +87,10 @@ pub fn compare(
         }
     }
     Ok(None)
+}
+
+fn only_noted(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Differ(what) if what == "note")
 }
 
 /// Where several conditions hold: what each fix does by itself.
@@ -108,13 +122,15 @@ pub fn summary(counts: &Counts) -> (String, Vec<String>) {
         let held = counts.of(&format!("held {name}"));
         let claimed = counts.of(&format!("claimed {name}"));
         let idle = (held - claimed) * 100 / held.max(1);
+        let beside = counts.of(&format!("beside differ {name}"));
         text.push_str(&format!(
             "  {name:15} alone: held {held}, differed and restored {claimed}, idle {idle}% (at \
              most {most}%); beside others: held {}, differed alone {}\n",
             counts.of(&format!("beside {name}")),
-            counts.of(&format!("beside differ {name}")),
+            beside,
         ));
-        if claimed == 0 {
+        let shown = if name == NEVER_ALONE { beside } else { claimed };
+        if shown == 0 {
             wrong.push(format!("{name}: no request showed it"));
         } else if idle > most {
             wrong.push(format!(

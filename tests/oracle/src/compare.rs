@@ -5,6 +5,9 @@ use slurm_sys::layout::Constants;
 use crate::answer::Answer;
 use crate::case::Case;
 
+/// CPUs of a mask that task/affinity's look-up reads whole.
+const LONGEST_MASK: usize = 1016;
+
 /// The judgement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -71,6 +74,10 @@ fn refusals(theirs: &Answer, ours: &Answer) -> Verdict {
 /// Both answers as slurmstepd reads them.
 fn resolved(case: &Case, theirs: &Answer, ours: &Answer, c: &Constants) -> Verdict {
     let (map, rank) = (&case.machine.map, c.CPU_BIND_RANK.unwrap_or(0));
+    // `get_cpuset` keeps 256 characters of a mask, `0x` among them, and cuts off the low CPUs.
+    if map.len() > LONGEST_MASK {
+        return Verdict::Aside("masks too long for task/affinity's look-up");
+    }
     if u32::from(case.cpu_bind_type) & rank != 0 && u32::from(case.job_core_spec) == c.NO_VAL16 {
         // There task/affinity names CPUs that are not there, and the kernel refuses them; ours
         // stay among those of the step.

@@ -6,6 +6,7 @@ use slurm_sys::layout::Constants;
 
 use crate::case::{Case, given};
 use crate::machine::Class;
+use crate::walk::Walk;
 
 /// What the predicates look at.
 struct Facts<'a> {
@@ -27,7 +28,7 @@ struct Facts<'a> {
 #[must_use]
 pub fn holding(case: &Case, c: &Constants) -> Vec<&'static str> {
     let facts = Facts::of(case, c);
-    let all: [(&'static str, bool); 14] = [
+    let all: [(&'static str, bool); 16] = [
         ("smt-neighbours", facts.smt_neighbours()),
         ("fcyclic-cores", facts.fcyclic_cores()),
         ("socket-limit", facts.socket_limit()),
@@ -35,16 +36,43 @@ pub fn holding(case: &Case, c: &Constants) -> Vec<&'static str> {
         ("ldoms-inside", facts.ldoms_inside()),
         ("spec-lists", facts.spec_lists()),
         ("real-sockets", facts.real_sockets()),
-        ("hole-numbers", matches!(case.class, Class::Holes(_))),
+        (
+            "hole-numbers",
+            facts.knows_tree() && case.machine.has_other_numbers(),
+        ),
         ("missing-ldom", facts.missing_ldom()),
         ("third-level", facts.third_level()),
         ("say-shrunk", facts.say_shrunk()),
         ("clean-type", facts.clean_type()),
         ("empty-mask", facts.empty_mask()),
         ("no-cpu-left", own_slots(case, true).is_empty()),
+        (
+            "core-threads",
+            facts.knows_tree() && case.machine.has_other_threads(),
+        ),
+        ("spread-limits", facts.spread_limits()),
     ];
     let held = all.into_iter().filter(|(_, holds)| *holds);
     held.map(|(name, _)| name).collect()
+}
+
+/// Whether task/affinity exceeds a limit.
+#[must_use]
+pub fn exceeds(case: &Case, c: &Constants) -> bool {
+    Facts::of(case, c).spread_limits()
+}
+
+/// Whether berth may have something to say although the masks are task/affinity's: tasks that
+/// share, or have fewer CPUs than they asked for.
+#[must_use]
+pub fn may_be_noted(case: &Case, c: &Constants) -> bool {
+    let facts = Facts::of(case, c);
+    let wanted = u32::from(case.tasks()) * u32::from(case.cpus_per_task).max(1);
+    let many = u32::from(case.tasks()) > case.cred.cores().len() as u32;
+    let shared = many && !facts.has(c.CPU_BIND_TO_THREADS);
+    let domains = facts.has(c.CPU_BIND_TO_LDOMS) && case.machine.domains > 1;
+    let limited = facts.limited || facts.one_thread;
+    facts.placed && (limited || shared || domains || facts.own < wanted)
 }
 
 /// Abstract CPUs of the step (`_get_avail_map`); `twice`: after specialised threads were taken
@@ -165,16 +193,46 @@ impl<'a> Facts<'a> {
         self.several_tasks() && self.limited && self.each > 1
     }
 
+    /// A limit does not hold for all tasks: task/affinity's walk starts over.
+    fn spread_limits(&self) -> bool {
+        let limited = self.one_thread || self.limited;
+        self.several_tasks() && self.each > 0 && limited && self.starts_over()
+    }
+
+    fn starts_over(&self) -> bool {
+        let one = if self.one_thread { 1 } else { u32::MAX };
+        let own = own_slots(self.case, false);
+        // Auto binding may choose cores, or not.
+        let cores = self.has(self.c.CPU_BIND_TO_CORES) || self.case.ntasks_per_core == 1;
+        let walk = |whole_cores| Walk {
+            case: self.case,
+            own: &own,
+            each: self.each,
+            threads_per_core: given(self.case.threads_per_core).map_or(one, u32::from),
+            whole_cores,
+            block: self.is_block(),
+            one_by_one: self.is_fcyclic(),
+        };
+        walk(cores).starts_over() || (self.whole_cores && walk(true).starts_over())
+    }
+
     fn spec_lists(&self) -> bool {
         let listed = self.c.CPU_BIND_MAP | self.c.CPU_BIND_MASK | self.c.CPU_BIND_RANK.unwrap_or(0);
         u32::from(self.case.job_core_spec) != self.c.NO_VAL16 && self.has(listed)
     }
 
+    /// Whether our object has discovered the machine.
+    fn knows_tree(&self) -> bool {
+        !matches!(self.case.class, Class::Threads | Class::Cores)
+    }
+
     fn real_sockets(&self) -> bool {
         let machine = &self.case.machine;
-        machine.map.len() as u32 != machine.pu_count()
-            || matches!(self.case.class, Class::Uneven(_))
-            || (matches!(self.case.class, Class::Ldoms(_)) && !machine.sockets_in_order())
+        let equal = machine.map.len() as u32 == machine.pu_count();
+        let uneven = self.knows_tree() && machine.has_other_sockets();
+        let domains = matches!(self.case.class, Class::Ldoms(_));
+        // task/affinity widens to equal parts of its whole map.
+        !equal || uneven || (domains && !machine.sockets_in_order())
     }
 
     fn missing_ldom(&self) -> bool {

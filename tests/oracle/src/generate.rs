@@ -26,6 +26,7 @@ pub fn case(seed: u64, class: Class, layout: &Layout) -> Case {
         match random.within(0, 29) {
             0 => machine.make_hole(random),
             1 => machine.misconfigure(random),
+            2..=4 => machine = Machine::irregular(class, random),
             _ => {}
         }
     }

@@ -6,6 +6,8 @@
 //! - machines of more than 1024 CPUs: task/affinity's masks end there;
 //! - a slurm.conf whose sockets do not divide the machine's CPUs evenly: it reads past its map
 //!   (`_blot_mask_sockets`);
+//! - memory domains of a machine whose CPUs are more than sockets × cores × threads: it keeps
+//!   that many of their numbers and reads past the last one (`slurm_get_numa_node`);
 //! - `threads_per_core` of 65535, which it takes for a limit and we for "not given".
 //!
 //! Where task/affinity leaves a mode to slurmstepd (`rank`, `rank_ldom`, `map_ldom`, `mask_ldom` on
@@ -30,6 +32,7 @@ pub mod counts;
 pub mod fuzz;
 pub mod generate;
 pub mod host;
+pub mod irregular;
 pub(crate) mod kept;
 pub mod lists;
 pub mod machine;
@@ -43,3 +46,4 @@ pub mod record;
 pub mod slurmd;
 pub mod stepd;
 pub mod tree;
+pub mod walk;

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use crate::irregular::Tree;
 use crate::random::Random;
 
 /// task/affinity's masks are `cpu_set_t`, which ends there.
@@ -21,6 +22,8 @@ pub enum Class {
     Uneven(u64),
     /// One machine with holes in its numbering.
     Holes(u64),
+    /// One machine with cores and sockets of different size.
+    Irregular(u64),
 }
 
 impl Class {
@@ -35,7 +38,8 @@ impl Class {
             _ => {
                 let wrong = || {
                     format!(
-                        "{text}: expected threads, cores, ldoms:SEED, uneven:SEED or holes:SEED"
+                        "{text}: expected threads, cores, ldoms:SEED, uneven:SEED, holes:SEED or \
+                         irregular:SEED"
                     )
                 };
                 let (kind, seed) = text.split_once(':').ok_or_else(wrong)?;
@@ -44,6 +48,7 @@ impl Class {
                     "ldoms" => Ok(Self::Ldoms(seed)),
                     "uneven" => Ok(Self::Uneven(seed)),
                     "holes" => Ok(Self::Holes(seed)),
+                    "irregular" => Ok(Self::Irregular(seed)),
                     _ => Err(wrong()),
                 }
             }
@@ -59,6 +64,7 @@ impl fmt::Display for Class {
             Self::Ldoms(seed) => write!(f, "ldoms:{seed}"),
             Self::Uneven(seed) => write!(f, "uneven:{seed}"),
             Self::Holes(seed) => write!(f, "holes:{seed}"),
+            Self::Irregular(seed) => write!(f, "irregular:{seed}"),
         }
     }
 }
@@ -80,11 +86,8 @@ pub struct Machine {
     pub numbering: &'static str,
     /// Memory domains of each socket.
     pub domains: u16,
-    /// Cores of each real socket, and the kernel's number of each hardware thread in hwloc's
-    /// order; empty where [`Machine::synthetic`] says all.
-    pub packages: Vec<u16>,
-    /// As said there.
-    pub numbers: Vec<u16>,
+    /// What hwloc knows; empty where [`Machine::synthetic`] says all.
+    pub tree: Tree,
 }
 
 impl Machine {
@@ -94,6 +97,7 @@ impl Machine {
             Class::Ldoms(seed) => Self::with_domains(&mut Random::new(seed)),
             Class::Uneven(seed) => Self::uneven(&mut Random::new(seed)),
             Class::Holes(seed) => Self::holes(&mut Random::new(seed)),
+            Class::Irregular(seed) => Self::irregular(class, &mut Random::new(seed)),
             Class::Threads => Self::of(random, &[2, 2, 2, 4, 8], false),
             Class::Cores => Self::of(random, &[1, 1, 2, 4, 8], true),
         }
@@ -110,8 +114,7 @@ impl Machine {
             map: (0..sockets * cores * threads).collect(),
             numbering: "block",
             domains: 1,
-            packages: Vec::new(),
-            numbers: Vec::new(),
+            tree: Tree::new(),
         }
     }
 
@@ -146,43 +149,40 @@ impl Machine {
         let mut machine = Self::regular(sockets, mean, threads);
         machine.renumber(random);
         machine.numbering = "uneven sockets";
-        machine.packages = vec![mean; usize::from(sockets)];
+        let mut sizes = vec![mean; usize::from(sockets)];
         let more = random.small(1, mean - 1);
-        machine.packages[0] -= more;
-        machine.packages[usize::from(sockets) - 1] += more;
-        random.shuffle(&mut machine.packages);
-        machine.numbers = machine.map.clone();
+        sizes[0] -= more;
+        sizes[usize::from(sockets) - 1] += more;
+        random.shuffle(&mut sizes);
+        let cores: Vec<_> = machine
+            .map
+            .chunks(threads.into())
+            .map(<[u16]>::to_vec)
+            .collect();
+        let mut cores = cores.into_iter();
+        let socket = |size: u16| cores.by_ref().take(size.into()).collect();
+        machine.tree = sizes.into_iter().map(socket).collect();
         machine
     }
 
-    /// slurmd's map takes the kernel's numbers modulo their count.
+    /// Equal cores whose numbers have gaps; at least one lies past the end of slurmd's map.
     fn holes(random: &mut Random) -> Self {
-        let (sockets, threads) = (random.small(1, 2), random.small(1, 2));
-        let cores = random.small(2, 16 / sockets / threads);
-        let mut machine = Self::regular(sockets, cores, threads);
-        let count = machine.map.len() as u16;
-        let mut numbers: Vec<u16> = (0..2 * count).collect();
+        let (sockets, threads) = (random.within(1, 2), random.within(1, 2));
+        let cores = random.within(2, 16 / sockets / threads);
+        let count = sockets * cores * threads;
+        let mut numbers: Vec<u16> = (0..2 * count as u16 - 1).collect();
         random.shuffle(&mut numbers);
-        numbers.truncate(usize::from(count));
+        numbers.truncate(count as usize - 1);
+        numbers.push(2 * count as u16 - 1);
         numbers.sort_unstable();
-        // At least two threads on one number of the map.
-        numbers[usize::from(count) - 1] = numbers[0] + count;
-        numbers.sort_unstable();
-        numbers.dedup();
-        for number in 0.. {
-            if numbers.len() == usize::from(count) {
-                break;
-            }
-            if !numbers.contains(&number) {
-                numbers.push(number);
-            }
-        }
-        numbers.sort_unstable();
-        machine.map = numbers.iter().map(|number| number % count).collect();
-        machine.numbering = "with holes";
-        machine.packages = vec![cores; usize::from(sockets)];
-        machine.numbers = numbers;
-        machine
+        let cores: Vec<Vec<u16>> = numbers
+            .chunks(threads as usize)
+            .map(<[u16]>::to_vec)
+            .collect();
+        let sockets = cores
+            .chunks(cores.len() / sockets as usize)
+            .map(<[Vec<u16>]>::to_vec);
+        Self::counted(sockets.collect(), "with holes")
     }
 
     fn renumber(&mut self, random: &mut Random) {

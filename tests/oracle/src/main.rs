@@ -44,7 +44,7 @@ struct Arguments {
     /// Show one request instead, by the seed and class that were printed with it
     #[arg(long, value_name = "SEED", requires = "class")]
     replay: Option<u64>,
-    /// threads, cores, ldoms:SEED, uneven:SEED or holes:SEED
+    /// threads, cores, ldoms:SEED, uneven:SEED, holes:SEED or irregular:SEED
     #[arg(long, value_parser = Class::read)]
     class: Option<Class>,
     // The part of a comparing process.
@@ -191,7 +191,11 @@ fn compare_all(a: &Arguments, runner: &Runner) -> Result<ExitCode, String> {
         return Ok(ExitCode::from(u8::from(differ > 0)));
     }
     let (alike, purpose) = (sum.of("alike"), sum.of("differ on purpose"));
-    println!("  {alike} alike, {purpose} claimed by fixes, {differ} claimed by none");
+    let noted = sum.of("noted");
+    println!(
+        "  {alike} alike, {purpose} claimed by fixes, {differ} claimed by none; {noted} with a note \
+         that no fix is about"
+    );
     let (text, wrong) = by_fix::summary(&sum);
     print!("{text}");
     wrong.iter().for_each(|why| println!("  wrong: {why}"));

@@ -42,7 +42,7 @@ pub struct Runner {
 
 impl Plan {
     /// The chunks: seven of ten requests where CPUs are threads, two where they are cores, one
-    /// for memory domains.
+    /// for machines that our object discovers.
     #[must_use]
     pub fn chunks(&self) -> Vec<Chunk> {
         let (cores, ldoms) = (self.requests / 5, self.requests / 10);
@@ -67,15 +67,20 @@ impl Plan {
         share(cores, self.chunk, &|_| Class::Cores);
         let machine = |first| Random::new(self.seed ^ first).number();
         if self.by_fix {
-            let each = ldoms / 3;
+            let each = ldoms / 4;
             let most = 3 * PER_MACHINE;
             share(each, most, &|first| Class::Uneven(machine(first)));
             share(each, most, &|first| Class::Holes(machine(first)));
-            share(ldoms - 2 * each, most, &|first| {
+            share(each, most, &|first| Class::Irregular(machine(first)));
+            share(ldoms - 3 * each, most, &|first| {
                 Class::Ldoms(machine(first))
             });
         } else {
-            share(ldoms, PER_MACHINE, &|first| Class::Ldoms(machine(first)));
+            let each = ldoms / 2;
+            share(each, PER_MACHINE, &|first| Class::Irregular(machine(first)));
+            share(ldoms - each, PER_MACHINE, &|first| {
+                Class::Ldoms(machine(first))
+            });
         }
         chunks
     }
@@ -166,7 +171,7 @@ impl Runner {
 /// # Errors
 /// A file that cannot be written.
 pub fn show(machine: &Machine, folder: &Path) -> Result<(&'static str, OsString), String> {
-    if machine.packages.is_empty() {
+    if machine.tree.is_empty() {
         return Ok(("HWLOC_SYNTHETIC", machine.synthetic().into()));
     }
     let file = folder.join("machine.xml");

@@ -7,16 +7,21 @@ use std::process::Command;
 /// Where daemons are when `PATH` is a user's.
 const MORE: &str = "/usr/sbin:/usr/local/sbin:/sbin";
 
-/// The folder of Slurm's library and plugins; none where no Slurm is installed.
+/// The installed slurmd.
 #[must_use]
-pub fn plugin_dir() -> Option<PathBuf> {
+pub fn slurmd() -> Option<PathBuf> {
     let path = std::env::var("PATH").unwrap_or_default();
-    let slurmd = [path.as_str(), MORE]
+    [path.as_str(), MORE]
         .into_iter()
         .flat_map(|list| list.split(':'))
         .map(|folder| Path::new(folder).join("slurmd"))
-        .find(|file| file.is_file())?;
-    let said = Command::new("ldd").arg(slurmd).output().ok()?;
+        .find(|file| file.is_file())
+}
+
+/// The folder of Slurm's library and plugins; none where no Slurm is installed.
+#[must_use]
+pub fn plugin_dir() -> Option<PathBuf> {
+    let said = Command::new("ldd").arg(slurmd()?).output().ok()?;
     let said = String::from_utf8_lossy(&said.stdout).into_owned();
     let line = said.lines().find(|line| line.contains("libslurmfull.so"))?;
     let file = line.split_whitespace().find(|word| word.starts_with('/'))?;

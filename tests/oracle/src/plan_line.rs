@@ -39,27 +39,36 @@ pub fn plan_line(case: &Case, c: &Constants) -> Option<String> {
     if case.overcommit {
         words.push("-O".into());
     }
+    if c.CPU_BIND_RANK
+        .is_some_and(|rank| u32::from(case.cpu_bind_type) & rank != 0)
+    {
+        words.push("--slurm 22.05".into());
+    }
     words.push("--compat affinity --format masks".into());
     Some(words.join(" "))
 }
 
+/// An `-m` with the same order on the node, in srun's words; where a client other than srun sent
+/// what has none, `None`.
 fn distribution(bits: u32) -> Option<String> {
     let hosts = match bits & 0xf00f {
         1 => "cyclic",
-        2 => "block",
-        3 => "arbitrary",
-        4 if bits & 0xf0 == 0 => "plane=1",
-        0x2000 => "*",
+        4 if bits & 0xf0 == 0 => return Some("plane=1".into()),
+        // On the node a list of hosts, or nothing at all, means the same as blocks.
+        2 | 3 | 0x2000 => "block",
         _ => return None,
     };
+    let has_levels = matches!(bits & 0xf00f, 1 | 2);
     let order = |digit: u32| ["*", "cyclic", "block", "fcyclic"].get(digit as usize & 0xf);
-    let (sockets, cores) = (order(bits >> 4)?, order(bits >> 8)?);
+    let sockets = match has_levels {
+        true => order(bits >> 4)?,
+        false => "cyclic",
+    };
     Some(match (bits & 0xf0, bits & 0xf00) {
         (0, 0) => hosts.into(),
+        (0, _) => return None,
         (_, 0) => format!("{hosts}:{sockets}"),
-        // A plane has no further levels, and the third is not looked at.
-        (0, _) if hosts.starts_with("plane") => hosts.into(),
-        _ => format!("{hosts}:{sockets}:{cores}"),
+        _ => format!("{hosts}:{sockets}:{}", order(bits >> 8)?),
     })
 }
 

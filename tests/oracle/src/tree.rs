@@ -1,58 +1,79 @@
-//! A machine that hwloc's short notation cannot say (sockets of different size, holes in the
-//! numbering), as an XML file for `HWLOC_XMLFILE`.
+//! A machine that hwloc's short notation cannot say (sockets and cores of different size, holes in
+//! the numbering), as an XML file for `HWLOC_XMLFILE`.
 
 use std::fmt::Write;
 
 use crate::machine::Machine;
 
-/// The file's text. CPU numbers are below 32.
+/// The file's text.
 #[must_use]
 pub fn xml(machine: &Machine) -> String {
-    let threads = usize::from(machine.threads);
-    let mut cores = machine.numbers.chunks(threads);
-    let mut body = String::new();
-    let mut next = 1;
-    let mut core_number = 0;
-    for (at, count) in machine.packages.iter().enumerate() {
-        let mine: Vec<&[u16]> = cores.by_ref().take(usize::from(*count)).collect();
+    let mut file = File::default();
+    for (at, cores) in machine.tree.iter().enumerate() {
         let node = 1u32 << at;
-        let _ = writeln!(
-            body,
-            "{}",
-            open("Package", at, &mine.concat(), node, &mut next)
-        );
-        let memory = open("NUMANode", at, &mine.concat(), node, &mut next);
-        let _ = writeln!(body, "{memory}</object>");
-        for core in mine {
-            let _ = writeln!(body, "{}", open("Core", core_number, core, node, &mut next));
-            core_number += 1;
+        let all = cores.concat();
+        file.open("Package", at, &all, node);
+        file.open("NUMANode", at, &all, node);
+        file.close();
+        for core in cores {
+            file.open("Core", file.cores, core, node);
+            file.cores += 1;
             for cpu in core {
-                let pu = open("PU", usize::from(*cpu), &[*cpu], node, &mut next);
-                let _ = writeln!(body, "{pu}</object>");
+                file.open("PU", usize::from(*cpu), &[*cpu], node);
+                file.close();
             }
-            body.push_str("</object>\n");
+            file.close();
         }
-        body.push_str("</object>\n");
+        file.close();
     }
-    let nodes = (1u32 << machine.packages.len()) - 1;
-    let top = open("Machine", 0, &machine.numbers, nodes, &mut next);
+    let body = std::mem::take(&mut file.body);
+    let nodes = (1u32 << machine.tree.len()) - 1;
+    file.open("Machine", 0, &machine.tree.concat().concat(), nodes);
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n\
-         <topology version=\"2.0\">\n{top}\n{body}</object>\n</topology>\n"
+         <topology version=\"2.0\">\n{}{body}</object>\n</topology>\n",
+        file.body
     )
 }
 
-fn open(kind: &str, number: usize, cpus: &[u16], nodes: u32, next: &mut u32) -> String {
-    let set = cpus.iter().fold(0u32, |set, cpu| set | 1 << cpu);
-    let index = *next;
-    *next += 1;
-    let allowed = match kind {
-        "Machine" => format!(" allowed_cpuset=\"{set:#010x}\" allowed_nodeset=\"{nodes:#010x}\""),
-        _ => String::new(),
+/// What is written so far.
+#[derive(Default)]
+struct File {
+    body: String,
+    objects: usize,
+    cores: usize,
+}
+
+impl File {
+    fn open(&mut self, kind: &str, number: usize, cpus: &[u16], nodes: u32) {
+        let set = bitmap(cpus);
+        self.objects += 1;
+        let allowed = match kind {
+            "Machine" => format!(" allowed_cpuset=\"{set}\" allowed_nodeset=\"{nodes:#010x}\""),
+            _ => String::new(),
+        };
+        let _ = writeln!(
+            self.body,
+            "<object type=\"{kind}\" os_index=\"{number}\" cpuset=\"{set}\" \
+             complete_cpuset=\"{set}\"{allowed} nodeset=\"{nodes:#010x}\" \
+             complete_nodeset=\"{nodes:#010x}\" gp_index=\"{}\">",
+            self.objects
+        );
+    }
+
+    fn close(&mut self) {
+        self.body.push_str("</object>\n");
+    }
+}
+
+/// hwloc's text of a set: words of 32 bits, the highest first.
+fn bitmap(cpus: &[u16]) -> String {
+    let highest = cpus.iter().max().copied().unwrap_or(0);
+    let word = |at: u16| {
+        let here = cpus.iter().filter(|cpu| **cpu / 32 == at);
+        let bits = here.fold(0u32, |word, cpu| word | 1 << (cpu % 32));
+        format!("{bits:#010x}")
     };
-    format!(
-        "<object type=\"{kind}\" os_index=\"{number}\" cpuset=\"{set:#010x}\" \
-         complete_cpuset=\"{set:#010x}\"{allowed} nodeset=\"{nodes:#010x}\" \
-         complete_nodeset=\"{nodes:#010x}\" gp_index=\"{index}\">"
-    )
+    let words: Vec<String> = (0..=highest / 32).rev().map(word).collect();
+    words.join(",")
 }

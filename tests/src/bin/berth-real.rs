@@ -8,6 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
+use berth_tests::srun_lines::release;
 use berth_tests::{Cluster, command};
 
 /// One allocation, every request a step of it.
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
     let cluster = Cluster::builder().plugstack(Some("compat=affinity")).up();
     let ours = ask(&cluster, &requests);
     let log = cluster.slurmd_log();
+    let line = release(&cluster).name();
     drop(cluster);
     let cluster = Cluster::builder().plugstack(Some("compat=berth")).up();
     let by_default = ask(&cluster, &requests);
@@ -87,9 +89,15 @@ fn main() -> ExitCode {
         &theirs,
         &ours,
     );
-    let planned = plans(&topology, "affinity", &requests, &ours, &log);
+    let planned = plans(&topology, ("affinity", line), &requests, &ours, &log);
     wrong += report_plans("compat=affinity", &requests, &ours, &planned);
-    let planned = plans(&topology, "berth", &requests, &by_default, &default_log);
+    let planned = plans(
+        &topology,
+        ("berth", line),
+        &requests,
+        &by_default,
+        &default_log,
+    );
     wrong += report_plans("compat=berth", &requests, &by_default, &planned);
     // Not wrong: what the named fixes change shows that a difference would be seen.
     let fixed = requests.iter().zip(&theirs).zip(&by_default);
@@ -254,13 +262,16 @@ fn online() -> String {
 /// What `berth plan` says, from the machine's XML and the cores that each step got.
 fn plans(
     machine: &Path,
-    compat: &str,
+    (compat, line): (&str, &str),
     requests: &[&str],
     steps: &[Answer],
     log: &str,
 ) -> Vec<String> {
     let mut child = Command::new(command())
-        .args(["plan", "--format", "cpus", "--compat", compat, "--machine"])
+        .args([
+            "plan", "--format", "cpus", "--compat", compat, "--slurm", line,
+        ])
+        .arg("--machine")
         .arg(machine)
         .args(["--batch", "-"])
         .stdin(Stdio::piped())

@@ -2,13 +2,16 @@
 //! completions come.
 
 mod plan;
+mod srun;
 
 use std::path::PathBuf;
 
+use berth_srun::Release;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub(crate) use plan::{Autobind, BindingFail, CompatArg, Format, PlanArgs};
+pub(crate) use srun::{SrunOptions, as_getopt};
 
 /// See where Slurm tasks would run, without a cluster, and where they do.
 #[derive(Debug, Parser)]
@@ -67,6 +70,23 @@ pub(crate) struct DiscoverArgs {
     /// Machine file to write; without it the description goes to stdout
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Where devices are looked for: sysfs and the PCI bus, the vendors' drivers too, or nowhere
+    #[arg(long, value_name = "WHERE", default_value = "sysfs")]
+    pub devices: Devices,
+    /// Print this host's devices for the command that waits for them
+    #[arg(long, hide = true)]
+    pub probe: bool,
+}
+
+/// Where devices are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Devices {
+    /// What the kernel and the PCI bus tell.
+    Sysfs,
+    /// The vendors' drivers too: they can hang, and wake sleeping devices.
+    Vendor,
+    /// Nowhere.
+    Off,
 }
 
 #[derive(Debug, Args)]
@@ -172,6 +192,9 @@ pub(crate) struct CheckArgs {
     /// The node it is for: live, an hwloc XML file, or a synthetic string
     #[arg(long, value_name = "M")]
     pub machine: Option<String>,
+    /// The release line of Slurm it is for, as 24.11 [default: any]
+    #[arg(long, value_name = "LINE")]
+    pub slurm: Option<Release>,
     /// table, or json for scripts
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: StatusFormat,

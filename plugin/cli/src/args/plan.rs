@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use berth_placement::{Binding, CpuBind, CpuSet, Distribution, MemBind, Numbering};
+use berth_placement::{Binding, CpuBind, CpuSet, Numbering};
+use berth_srun::Release;
 use clap::{Args, ColorChoice, ValueEnum};
 
 use crate::args::Socket;
-use crate::nodes::NodeCount;
-use crate::ranges::Bind;
-use crate::srun_options::{ExtraNodeInfo, Hint};
+use crate::args::srun::SrunOptions;
 
 /// The request, in srun's spelling, and the machine it is tried on.
 #[derive(Clone, Debug, Args)]
@@ -65,104 +64,9 @@ pub(crate) struct PlanArgs {
     #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
     pub occupied: Option<CpuSet>,
 
-    /// Tasks of the step [default: --ntasks-per-node on each node, else 1]
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = "Request")]
-    pub ntasks: Option<u32>,
-    /// Tasks on each node: so many, or at most so many beside -n
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
-    pub ntasks_per_node: Option<u32>,
-    /// Nodes, all like the machine [default: those of -w, else 1]
-    #[arg(short = 'N', long, value_name = "N", help_heading = "Request")]
-    pub nodes: Option<NodeCount>,
-    /// Names of the nodes (n[1-4],m7), or a file of them; with -m arbitrary one a task
-    #[arg(short = 'w', long, value_name = "LIST", help_heading = "Request")]
-    pub nodelist: Option<String>,
-    /// Give the step only the cores it needs; --cores says which they are
-    #[arg(hide_short_help = true, long, help_heading = "Request")]
-    pub exact: bool,
-    /// The nodes are the step's alone, which a plan takes for granted
-    #[arg(long, value_name = "WHO", num_args = 0..=1, require_equals = true, default_missing_value = "", hide_short_help = true, help_heading = "Request")]
-    pub exclusive: Option<String>,
-    /// The step shares its CPUs with others, which changes no plan
-    #[arg(long, hide_short_help = true, help_heading = "Request")]
-    pub overlap: bool,
-    /// The step gets all that the job has on its nodes, which a plan takes for granted
-    #[arg(
-        long,
-        hide_short_help = true,
-        help_heading = "Request",
-        conflicts_with = "exact"
-    )]
-    pub whole: bool,
-    /// CPUs per task
-    #[arg(short = 'c', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
-    pub cpus_per_task: u32,
-    /// threads, cores, sockets, ldoms, none, map_cpu:LIST, mask_cpu:LIST, …
-    #[arg(
-        long,
-        alias = "cpu_bind",
-        value_name = "BIND",
-        help_heading = "Request"
-    )]
-    pub cpu_bind: Option<Bind<CpuBind>>,
-    /// local, rank, map_mem:LIST, mask_mem:LIST, none; prefer beside one of them
-    #[arg(
-        long,
-        alias = "mem_bind",
-        value_name = "BIND",
-        help_heading = "Request"
-    )]
-    pub mem_bind: Option<Bind<MemBind>>,
-    /// NODES[:SOCKETS[:CORES]]: block, cyclic, fcyclic, plane=N, arbitrary, *
-    #[arg(short = 'm', long, value_name = "DIST", help_heading = "Request")]
-    pub distribution: Option<Distribution>,
-    /// SOCKETS[:CORES[:THREADS]] the node must have; also chooses the level
-    #[arg(short = 'B', long, value_name = "S[:C[:T]]", help_heading = "Request")]
-    pub extra_node_info: Option<ExtraNodeInfo>,
-    /// Sockets the node must have, as the first part of -B
-    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), conflicts_with = "extra_node_info", help_heading = "Request")]
-    pub sockets_per_node: Option<u32>,
-    /// Cores a socket the node must have, as the second part of -B
-    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), conflicts_with = "extra_node_info", help_heading = "Request")]
-    pub cores_per_socket: Option<u32>,
-    /// Use at most so many hardware threads of a core
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
-    pub threads_per_core: Option<u32>,
-    /// At most so many tasks a core
-    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
-    pub ntasks_per_core: Option<u32>,
-    /// At most so many tasks a socket
-    #[arg(hide_short_help = true, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535), help_heading = "Request")]
-    pub ntasks_per_socket: Option<u32>,
-    /// compute_bound, memory_bound, multithread or nomultithread
-    #[arg(
-        hide_possible_values = true,
-        long,
-        value_name = "HINT",
-        help_heading = "Request"
-    )]
-    pub hint: Option<Hint>,
-    /// Allow more tasks than CPUs
-    #[arg(short = 'O', long, help_heading = "Request")]
-    pub overcommit: bool,
-    /// Cores left to the system; --cores says which are the step's then
-    #[arg(
-        hide_short_help = true,
-        short = 'S',
-        long,
-        value_name = "N",
-        conflicts_with = "thread_spec",
-        help_heading = "Request"
-    )]
-    pub core_spec: Option<u32>,
-    /// Hardware threads left to the system
-    #[arg(
-        hide_short_help = true,
-        long,
-        value_name = "N",
-        help_heading = "Request"
-    )]
-    pub thread_spec: Option<u32>,
+    /// srun's own options.
+    #[command(flatten)]
+    pub srun: SrunOptions,
     /// Grid Engine's core binding: linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE],
     /// explicit:SOCKET,CORE[:…] or none, after [set:|env:|pe:][task:|host:][strict:]
     #[arg(
@@ -191,6 +95,14 @@ pub(crate) struct PlanArgs {
     )]
     pub compat: CompatArg,
 
+    /// Whose srun: the release line of Slurm
+    #[arg(
+        long,
+        value_name = "LINE",
+        default_value_t = Release::NEWEST,
+        help_heading = "Rules"
+    )]
+    pub slurm: Release,
     /// TaskPluginParam=autobind=: the level where none is asked and none fits
     #[arg(
         hide_short_help = true,
@@ -204,6 +116,7 @@ pub(crate) struct PlanArgs {
         hide_short_help = true,
         long,
         value_name = "LEVEL",
+        value_parser = site_bind,
         help_heading = "Rules"
     )]
     pub default_cpu_bind: Option<CpuBind>,
@@ -293,9 +206,7 @@ pub(crate) enum CompatArg {
     Affinity,
 }
 
-impl PlanArgs {
-    /// `--cpu-bind`, where given.
-    pub(crate) fn bind(&self) -> Option<&CpuBind> {
-        self.cpu_bind.as_ref().map(|bind| &bind.value)
-    }
+/// `CpuBind=` of slurm.conf.
+fn site_bind(text: &str) -> Result<CpuBind, berth_placement::TextError> {
+    berth_srun::spelling::cpu_bind(text, Release::NEWEST)
 }

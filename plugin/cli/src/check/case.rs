@@ -1,12 +1,16 @@
 //! One srun of a script with all that holds for it: its own options, the job's that it takes
 //! over, the variables it reads.
 
-use berth_placement::Host;
+use berth_placement::Node;
+use berth_srun::Release;
+use berth_srun::options::variables;
+use berth_srun::reading::{Asked, Refused, Setting, read};
 
 use super::script::{Command, Script};
-use super::words::Options;
+use super::words::{self, Options};
 
-/// Options of the job that a step does not take over: since 22.05 `-c`, and what is the job's own.
+/// Options of the job that a step does not take over: in 22.05 and 23.02 `-c`, and what is the job's
+/// own.
 const NOT_INHERITED: &[&str] = &[
     "cpus-per-task",
     "wrap",
@@ -16,49 +20,79 @@ const NOT_INHERITED: &[&str] = &[
     "error",
 ];
 
-/// Variables in which srun looks for options, where the user sets them.
-const VARIABLES: &[(&str, &str)] = &[
-    ("SRUN_CPUS_PER_TASK", "cpus-per-task"),
-    ("SLURM_CPU_BIND", "cpu-bind"),
-    ("SLURM_MEM_BIND", "mem-bind"),
-    ("SLURM_DISTRIBUTION", "distribution"),
-    ("SLURM_HINT", "hint"),
-    ("SLURM_THREADS_PER_CORE", "threads-per-core"),
-    ("SLURM_EXCLUSIVE", "exclusive"),
-    ("BERTH_BINDING", "binding"),
-];
-
 /// What a rule looks at.
 pub(crate) struct Case<'a> {
     pub script: &'a Script,
     pub command: &'a Command,
     /// The machine it will run on, if that is known.
-    pub host: Option<&'a Host>,
+    pub host: Option<&'a Node>,
+    /// Whose srun it is for, if that is known.
+    pub release: Option<Release>,
     /// What holds in the end.
     pub options: Options,
 }
 
 impl<'a> Case<'a> {
-    pub(crate) fn new(script: &'a Script, command: &'a Command, host: Option<&'a Host>) -> Self {
-        let inherited = script
-            .job
-            .iter()
-            .filter(|(name, _)| !NOT_INHERITED.contains(&name.as_str()));
-        let mut options: Options = inherited
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect();
-        for (variable, name) in VARIABLES {
-            if let Some(value) = command.variables.get(*variable) {
-                options.insert((*name).into(), value.clone());
-            }
-        }
-        options.extend(command.line.options.clone());
-        Self {
+    pub(crate) fn new(
+        script: &'a Script,
+        command: &'a Command,
+        (host, release): (Option<&'a Node>, Option<Release>),
+    ) -> Self {
+        let mut case = Self {
             script,
             command,
             host,
-            options,
-        }
+            release,
+            options: Options::new(),
+        };
+        let outer = case.outer();
+        let pair = |(name, value): (&str, &str)| (name.to_string(), value.to_string());
+        case.options.extend(outer.into_iter().map(pair));
+        case.options.extend(command.line.options());
+        case
+    }
+
+    /// What the step takes over from its job, and from variables.
+    fn outer(&self) -> Vec<(&'a str, &'a str)> {
+        let job = self.script.job.iter();
+        let inherited = job.filter(|(name, _)| self.is_inherited(name));
+        let mut all: Vec<_> = inherited
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        let set = |(variable, name)| Some((name, self.command.variables.get(variable)?.as_str()));
+        // Of an unknown line the variables of any count.
+        let lines = self.release.map_or(&Release::ALL[..], |_| &[]);
+        let lines = lines.iter().copied().chain([self.rules()]);
+        all.extend(lines.flat_map(variables).filter_map(set));
+        all.extend(set(("BERTH_BINDING", "binding")));
+        all
+    }
+
+    /// What srun makes of it; values that the shell will find out are left out.
+    pub(crate) fn asked(&self) -> Result<Asked, Refused> {
+        let known = |value: &str| !value.contains(['$', '`']);
+        let outer = self.outer();
+        let outer = outer
+            .iter()
+            .map(|(name, value)| Setting::new(name, Some(value)).from_environment());
+        let own = self.command.line.settings();
+        // An option that no table has may be a plugin's.
+        let own = own.filter(|one| one.trouble != Some(&berth_srun::line::Trouble::Unknown));
+        let all = outer.chain(own);
+        read(all.filter(|one| one.value.is_none_or(known)), self.rules())
+    }
+
+    /// Whose rules hold.
+    pub(crate) fn rules(&self) -> Release {
+        self.release.unwrap_or(Release::NEWEST)
+    }
+
+    /// Whether a step takes the job's option over. srun reads the job's `-c` from 23.11 on.
+    fn is_inherited(&self, name: &str) -> bool {
+        let by_variable = self
+            .release
+            .is_some_and(|release| release >= Release::V23_11);
+        !NOT_INHERITED.contains(&name) || (name == "cpus-per-task" && by_variable)
     }
 
     /// An option that holds.
@@ -131,7 +165,7 @@ impl<'a> Case<'a> {
 
     /// The srun line with other options.
     pub(crate) fn rewritten(&self, drop: &[&str], add: &[&str]) -> String {
-        let line = &self.command.line;
-        format!("srun {}", line.rewritten(&self.command.words, drop, add))
+        let Command { line, words, .. } = self.command;
+        format!("srun {}", words::rewritten(line, words, drop, add))
     }
 }

@@ -13,7 +13,8 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use berth_placement::Host;
+use berth_placement::Node;
+use berth_srun::Release;
 use serde::Serialize;
 
 use crate::Failure;
@@ -93,7 +94,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
         Some(machine) => Some(planned::host(machine)?),
         None => None,
     };
-    let findings = findings(&script, host.as_ref());
+    let findings = findings(&script, (host.as_ref(), args.slurm));
     let mut out = say::foreign_output();
     match args.format {
         StatusFormat::Json => {
@@ -141,12 +142,12 @@ fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn findings(script: &Script, host: Option<&Host>) -> Vec<Finding> {
+fn findings(script: &Script, on: (Option<&Node>, Option<Release>)) -> Vec<Finding> {
     let mut findings = Vec::new();
     for command in &script.commands {
         match command.kind {
             Kind::Srun => {
-                let case = Case::new(script, command, host);
+                let case = Case::new(script, command, on);
                 let before = findings.len();
                 findings.extend(planned::wrong_value(&case));
                 if findings.len() == before {
@@ -154,7 +155,7 @@ fn findings(script: &Script, host: Option<&Host>) -> Vec<Finding> {
                     findings.extend(planned::on_machine(&case));
                 }
             }
-            Kind::Mpirun => findings.extend(mpirun::check(&Case::new(script, command, host))),
+            Kind::Mpirun => findings.extend(mpirun::check(&Case::new(script, command, on))),
             Kind::Qsub => findings.extend(grid_engine::translated(command)),
         }
     }

@@ -1,46 +1,20 @@
 //! Traps that only a plan shows: wrong values, and on a machine that is known what is refused,
 //! what is cut down, and which tasks share a core.
 
-use berth_placement::Host;
+use berth_placement::Node;
 use clap::{Args, Command, FromArgMatches};
 
 use super::Finding;
 use super::case::Case;
 use crate::Failure;
-use crate::args::PlanArgs;
+use crate::args::{PlanArgs, SrunOptions};
 use crate::parents::Parents;
-use crate::plan::{self, Answer, Step};
-
-/// srun's options that a plan understands.
-const KNOWN: &[&str] = &[
-    "ntasks",
-    "ntasks-per-node",
-    "nodes",
-    "exact",
-    "whole",
-    "exclusive",
-    "overlap",
-    "cpus-per-task",
-    "cpu-bind",
-    "mem-bind",
-    "distribution",
-    "extra-node-info",
-    "sockets-per-node",
-    "cores-per-socket",
-    "threads-per-core",
-    "ntasks-per-core",
-    "ntasks-per-socket",
-    "hint",
-    "overcommit",
-    "core-spec",
-    "thread-spec",
-    "binding",
-];
+use crate::plan::{self, Answer, PlannedStep};
 
 /// The machine named on the command line.
-pub(super) fn host(machine: &str) -> Result<Host, Failure> {
+pub(super) fn host(machine: &str) -> Result<Node, Failure> {
     let words = ["--machine".to_string(), machine.to_string()];
-    plan::host(&parsed(&words).map_err(|why| why.to_string())?)
+    plan::node(&parsed(&words).map_err(|why| why.to_string())?)
 }
 
 fn parsed(words: &[String]) -> Result<PlanArgs, clap::Error> {
@@ -48,33 +22,33 @@ fn parsed(words: &[String]) -> Result<PlanArgs, clap::Error> {
     PlanArgs::from_arg_matches(&command.try_get_matches_from(words)?)
 }
 
-/// The step's options as a plan's; those whose value the shell will find out are left out.
-fn words(case: &Case<'_>) -> Vec<String> {
-    let known = case
-        .options
-        .iter()
-        .filter(|(name, value)| KNOWN.contains(&name.as_str()) && !value.contains(['$', '`']));
-    known
-        .map(|(name, value)| match value.as_str() {
-            "" => format!("--{name}"),
-            value => format!("--{name}={value}"),
-        })
-        .collect()
+/// The step's request as a plan's.
+fn request(case: &Case<'_>) -> Result<PlanArgs, String> {
+    let binding = case
+        .has("binding")
+        .filter(|value| !value.contains(['$', '`']));
+    let words: Vec<_> = binding
+        .map(|value| format!("--binding={value}"))
+        .into_iter()
+        .collect();
+    let mut args = parsed(&words).map_err(|why| first_line(&why.to_string()))?;
+    args.slurm = case.rules();
+    args.srun = SrunOptions(case.asked().map_err(|why| why.to_string())?);
+    Ok(args)
+}
+
+fn first_line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    line.trim_start_matches("error: ").into()
 }
 
 /// A value that srun or berth would not take.
 pub(super) fn wrong_value(case: &Case<'_>) -> Option<Finding> {
-    let mut words = words(case);
-    // A range of nodes is right, only not to be planned.
-    words.retain(|word| !word.starts_with("--nodes="));
-    let why = parsed(&words).err()?.to_string();
-    let mut lines = why.lines();
-    let first = lines.next().unwrap_or_default();
-    let first = first.trim_start_matches("error: ");
+    let why = request(case).err()?;
     Some(Finding::warning(
         case.command,
         "wrong-value",
-        first.into(),
+        why,
         "srun refuses the line",
         String::new(),
     ))
@@ -83,7 +57,7 @@ pub(super) fn wrong_value(case: &Case<'_>) -> Option<Finding> {
 /// What the plan on a known machine says.
 pub(super) fn on_machine(case: &Case<'_>) -> Option<Finding> {
     let host = case.host?;
-    let args = parsed(&words(case)).ok()?;
+    let args = request(case).ok()?;
     let found = |rule, found: String, why: &str, instead| {
         Some(Finding::warning(case.command, rule, found, why, instead))
     };
@@ -93,9 +67,9 @@ pub(super) fn on_machine(case: &Case<'_>) -> Option<Finding> {
             return found("refused", why, "the step does not run there", String::new());
         }
     };
-    let shape = &host.shape;
+    let shape = host.shape();
     let cores = shape.core_count() * step.node_count();
-    if step.tasks > cores && step.is_bound() && !args.overcommit && !uses_threads(&args) {
+    if step.tasks > cores && step.is_bound() && !args.srun.overcommit && !uses_threads(&args) {
         return found(
             "more-tasks-than-cores",
             format!("{} tasks on {cores} cores", step.tasks),
@@ -124,8 +98,8 @@ pub(super) fn on_machine(case: &Case<'_>) -> Option<Finding> {
 }
 
 /// Two tasks of a node with CPUs of their own that share a core all the same.
-fn on_one_core(host: &Host, step: &Step) -> Option<(usize, usize, u32)> {
-    let parents = Parents::new(host.machine.as_deref()?, host.socket);
+fn on_one_core(host: &Node, step: &PlannedStep) -> Option<(usize, usize, u32)> {
+    let parents = Parents::new(host.machine()?, host.socket());
     let tasks = &step.plan_of(0).tasks;
     let pairs = (0..tasks.len()).flat_map(|one| (0..one).map(move |other| (other, one)));
     for (one, other) in pairs {
@@ -145,7 +119,6 @@ fn on_one_core(host: &Host, step: &Step) -> Option<(usize, usize, u32)> {
 
 /// Whether hardware threads are what the user wants.
 fn uses_threads(args: &PlanArgs) -> bool {
-    use crate::srun_options::Hint;
-    let level = args.bind().and_then(|bind| bind.level);
-    level == Some(berth_placement::Level::Threads) || args.hint == Some(Hint::Multithread)
+    let bind = &args.srun.cpu_bind;
+    bind.level == Some(berth_placement::Level::Threads) && !bind.one_thread
 }

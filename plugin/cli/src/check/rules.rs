@@ -33,8 +33,7 @@ fn cpus_per_task_not_taken_over(case: &Case<'_>) -> Option<Finding> {
         case.command,
         "cpus-per-task",
         format!("the job has -c {asked}, this srun has none"),
-        "since 22.05 srun does not take -c from the job (23.11 took it back in part): its tasks may \
-         get one CPU each",
+        "srun of 22.05 and 23.02 does not take -c from the job: its tasks may get one CPU each",
         case.rewritten(&[], &[&format!("-c{asked}")]),
     ))
 }
@@ -54,7 +53,7 @@ fn hint_dropped(case: &Case<'_>) -> Option<Finding> {
     let other = others
         .iter()
         .find(|name| case.has(name).is_some() && (**name != "cpu-bind" || !bare))?;
-    let own = |name: &str| case.command.line.options.contains_key(name);
+    let own = |name: &str| case.command.line.value(name).is_some();
     let instead = match (own("hint"), own(other)) {
         (true, _) => case.rewritten(&["hint"], &[]),
         (false, true) => case.rewritten(&[other], &[]),
@@ -65,7 +64,7 @@ fn hint_dropped(case: &Case<'_>) -> Option<Finding> {
         case.command,
         "hint",
         format!("--hint={hint} beside --{other}"),
-        "srun drops the hint without a word beside that option; newer releases refuse the two",
+        "srun drops the hint without a word beside that option",
         instead,
     ))
 }
@@ -113,7 +112,7 @@ fn rank(case: &Case<'_>) -> Option<Finding> {
         case.command,
         "rank",
         format!("--cpu-bind={word}"),
-        "srun knows it no more from 24.11 on",
+        "Slurm 24.11 removed it from srun",
         case.rewritten(&["cpu-bind"], &["--cpu-bind=threads"]),
     ))
 }
@@ -246,7 +245,7 @@ fn neighbours_apart(case: &Case<'_>) -> Option<Finding> {
             .is_some_and(|value| *name != "gres" || value.contains("gpu"))
     });
     let matters = gpu || case.cpus_per_task() > 1;
-    let one_socket = case.host.is_some_and(|host| host.shape.sockets == 1);
+    let one_socket = case.host.is_some_and(|host| host.shape().sockets == 1);
     let several = case.tasks() > case.nodes();
     (several && matters && !decided && !other && !one_socket).then(|| {
         Finding::hint(

@@ -3,7 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::words::{Line, Options, read};
+use berth_srun::Line;
+use berth_srun::line::read;
+use berth_srun::options::Command as Program;
+
+use super::words::Options;
 
 /// A command of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,7 +61,9 @@ pub(crate) fn script(text: &str) -> Script {
             // sbatch stops at the first command.
             if !job_done {
                 found.is_batch = true;
-                found.job.extend(read(&words).options);
+                found
+                    .job
+                    .extend(read(&words, Program::Sbatch, None).options());
             }
         } else if let Some(words) = directive(line, "#$") {
             found
@@ -147,17 +153,8 @@ fn simple(found: &mut Script, variables: &mut BTreeMap<String, String>, number: 
     let rest = words[1..].to_vec();
     match name {
         "srun" => found.commands.push(command(number, Kind::Srun, rest, &own)),
-        "sbatch" | "salloc" => {
-            let line = read(&rest);
-            found.job.extend(line.options.clone());
-            found.is_batch |= name == "sbatch";
-            if let Some(wrapped) = line.options.get("wrap") {
-                simple(found, &mut own, number, wrapped);
-            } else if name == "salloc" && !line.program.is_empty() {
-                let inner = shlex::try_join(line.program.iter().map(String::as_str));
-                simple(found, &mut own, number, &inner.unwrap_or_default());
-            }
-        }
+        "sbatch" => job(found, &mut own, number, (Program::Sbatch, &rest)),
+        "salloc" => job(found, &mut own, number, (Program::Salloc, &rest)),
         "qsub" | "qrsh" | "qlogin" => found.commands.push(command(number, Kind::Qsub, rest, &own)),
         name if LAUNCHERS.contains(&name) => {
             found
@@ -165,6 +162,24 @@ fn simple(found: &mut Script, variables: &mut BTreeMap<String, String>, number: 
                 .push(command(number, Kind::Mpirun, rest, &own));
         }
         _ => {}
+    }
+}
+
+/// An sbatch or salloc, with the command that it runs.
+fn job(
+    found: &mut Script,
+    variables: &mut BTreeMap<String, String>,
+    number: usize,
+    (program, words): (Program, &[String]),
+) {
+    let line = read(words, program, None);
+    found.job.extend(line.options());
+    found.is_batch |= program == Program::Sbatch;
+    if let Some(wrapped) = line.value("wrap") {
+        simple(found, variables, number, wrapped);
+    } else if program == Program::Salloc && !line.program.is_empty() {
+        let inner = shlex::try_join(line.program.iter().map(String::as_str));
+        simple(found, variables, number, &inner.unwrap_or_default());
     }
 }
 
@@ -177,7 +192,7 @@ fn command(
     Command {
         number,
         kind,
-        line: read(&words),
+        line: read(&words, Program::Srun, None),
         words,
         variables: variables.clone(),
     }
@@ -206,7 +221,7 @@ mod tests {
         fn any_text_is_read(text in "([ -~]|\\n|é|srun |#SBATCH |-n|--cpu-bind|=|'|\\\\\n){0,60}") {
             for command in script(&text).commands {
                 proptest::prop_assert!(command.line.own_words <= command.words.len());
-                command.line.rewritten(&command.words, &["ntasks"], &["-n1"]);
+                super::super::words::rewritten(&command.line, &command.words, &["ntasks"], &["-n1"]);
             }
         }
     }

@@ -7,17 +7,17 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use berth_placement::Host;
+use berth_placement::Node;
 use clap::{Args, Command, FromArgMatches};
 
-use super::request::{batch_file, host};
-use super::{Answer, Step, answer, masks, notes};
+use super::request::{batch_file, node};
+use super::{Answer, PlannedStep, answer, masks, notes};
 use crate::Failure;
-use crate::args::{Format, PlanArgs};
+use crate::args::{Format, PlanArgs, as_getopt};
 use crate::progress::counted;
 
 /// Machines already discovered, by what names them: discovery is far slower than planning.
-type Machines = HashMap<(String, String), Host>;
+type Machines = HashMap<(String, String), Node>;
 
 /// Runs a file of requests.
 ///
@@ -30,7 +30,9 @@ pub(crate) fn run(args: &PlanArgs, path: &PathBuf) -> Result<ExitCode, Failure> 
             File::open(path).map_err(|why| format!("--batch {}: {why}", path.display()))?,
         )),
     };
-    let command = PlanArgs::augment_args(Command::new("berth plan").no_binary_name(true));
+    // Built once: its options are many, and lines too.
+    let mut command = PlanArgs::augment_args(Command::new("berth plan").no_binary_name(true));
+    command.build();
     let defaults = default_words();
     let mut machines = Machines::new();
     let mut output = BufWriter::new(io::stdout().lock());
@@ -40,7 +42,7 @@ pub(crate) fn run(args: &PlanArgs, path: &PathBuf) -> Result<ExitCode, Failure> 
         if text.is_empty() || text.starts_with('#') {
             continue;
         }
-        let answer = one(&command, &defaults, text, args, &mut machines)
+        let answer = one(&mut command, &defaults, text, args, &mut machines)
             .unwrap_or_else(|why| format!("error: {}", one_line(&why.to_string())));
         writeln!(output, "{answer}")?;
     }
@@ -63,7 +65,7 @@ fn default_words() -> Vec<String> {
 }
 
 fn one(
-    command: &Command,
+    command: &mut Command,
     defaults: &[String],
     text: &str,
     outer: &PlanArgs,
@@ -72,10 +74,14 @@ fn one(
     let words = shlex::split(text).ok_or("a quote is not closed on this line; close it")?;
     let words = words.strip_prefix(&["srun".to_string()]).unwrap_or(&words);
     let matches = command
-        .clone()
-        .try_get_matches_from(defaults.iter().chain(words))
+        .try_get_matches_from_mut(
+            defaults
+                .iter()
+                .chain(words)
+                .flat_map(|word| as_getopt(word)),
+        )
         .map_err(|why| first_line(&why.to_string()))?;
-    let args = PlanArgs::from_arg_matches(&matches)?;
+    let args = PlanArgs::from_arg_matches(&matches).map_err(|why| first_line(&why.to_string()))?;
     let key = (
         args.machine.clone(),
         format!(
@@ -84,7 +90,7 @@ fn one(
         ),
     );
     if !machines.contains_key(&key) {
-        machines.insert(key.clone(), host(&args)?);
+        machines.insert(key.clone(), node(&args)?);
     }
     Ok(match answer(&args, &machines[&key])? {
         Answer::Refused(why) => format!("error: {}", one_line(&why)),
@@ -105,13 +111,13 @@ fn one(
 }
 
 /// The text of each node's launch message.
-fn nodes_masks(step: &Step) -> Vec<&str> {
+fn nodes_masks(step: &PlannedStep) -> Vec<String> {
     let nodes = 0..step.node_count();
     nodes.map(|node| masks(step.plan_of(node))).collect()
 }
 
 /// Each task's CPUs, in task order.
-fn cpus(step: &Step) -> Vec<String> {
+fn cpus(step: &PlannedStep) -> Vec<String> {
     if !step.is_bound() {
         return vec!["none".into()];
     }

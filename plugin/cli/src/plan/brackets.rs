@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use berth_placement::{CpuSet, Host};
+use berth_placement::{CpuSet, Node};
 
-use super::step::Step;
+use super::step::PlannedStep;
 use super::table;
 use crate::args::PlanArgs;
 use crate::parents::Parents;
@@ -20,10 +20,10 @@ use crate::progress::watched;
 pub(crate) fn write(
     out: &mut impl Write,
     args: &PlanArgs,
-    on: &Host,
-    step: &Step,
+    on: &Node,
+    step: &PlannedStep,
 ) -> io::Result<()> {
-    let Some(machine) = on.machine.as_deref() else {
+    let Some(machine) = on.machine() else {
         return Ok(());
     };
     let parents = Parents::new(machine, socket_kind(args.socket));

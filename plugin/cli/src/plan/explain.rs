@@ -4,12 +4,11 @@
 use std::io::Write;
 
 use berth_placement::answer::cores::places;
-use berth_placement::answer::rule::Chosen;
-use berth_placement::owned::{Available, Owned};
-use berth_placement::{CpuSet, Host, Level, Mode, Order, Plan, PuTable, Request, Rule};
+use berth_placement::owned::Counts;
+use berth_placement::{CpuSet, Decision, Level, LevelFrom, Mode, Node, Order, Plan, Request, Rule};
 
 use super::request::request;
-use super::step::Step;
+use super::step::PlannedStep;
 use crate::Failure;
 use crate::args::PlanArgs;
 use crate::parents::Parents;
@@ -23,8 +22,8 @@ use crate::srun_options::level_from;
 pub(crate) fn write(
     out: &mut impl Write,
     args: &PlanArgs,
-    on: &Host,
-    step: &Step,
+    on: &Node,
+    step: &PlannedStep,
 ) -> Result<(), Failure> {
     writeln!(out)?;
     for line in lines(args, on, step)? {
@@ -34,7 +33,11 @@ pub(crate) fn write(
 }
 
 /// The same, line by line: once for each number of tasks a node may have.
-pub(crate) fn lines(args: &PlanArgs, on: &Host, step: &Step) -> Result<Vec<String>, Failure> {
+pub(crate) fn lines(
+    args: &PlanArgs,
+    on: &Node,
+    step: &PlannedStep,
+) -> Result<Vec<String>, Failure> {
     let mut lines = Vec::new();
     for (count, plan) in step.plans() {
         let ask = request(args, on, count)?;
@@ -48,18 +51,15 @@ pub(crate) fn lines(args: &PlanArgs, on: &Host, step: &Step) -> Result<Vec<Strin
     Ok(lines)
 }
 
-fn one_node(args: &PlanArgs, on: &Host, ask: &Request, plan: &Plan) -> Vec<String> {
-    let table = PuTable::new(on, ask.rules.fixes);
-    let available = Available::of(ask, on, &table);
-    let mut lines = vec![format!("why         {}", why(args, ask, plan, &available))];
+fn one_node(args: &PlanArgs, on: &Node, ask: &Request, plan: &Plan) -> Vec<String> {
+    let mut lines = vec![format!("why         {}", why(args, ask, &plan.decision))];
     let not = |line| format!("not         {line}");
-    lines.extend(rejected(ask, plan, &available.owned).into_iter().map(not));
-    if let Rule::Level { order, .. } = plan.rule {
+    lines.extend(rejected(&plan.decision).into_iter().map(not));
+    if let Rule::Level { order, .. } = plan.decision.rule {
         lines.push(format!("order       {}", order_why(args, ask, order)));
     }
     let parents = on
-        .machine
-        .as_deref()
+        .machine()
         .map(|machine| Parents::new(machine, socket_kind(args.socket)));
     lines.extend((0..plan.tasks.len()).map(|id| task_line(ask, plan, parents.as_ref(), id)));
     let change = |line| format!("change      {line}");
@@ -80,19 +80,17 @@ fn counted(count: u32, one: &str, several: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { several })
 }
 
-fn why(args: &PlanArgs, ask: &Request, plan: &Plan, available: &Available) -> String {
-    let own = &available.cpus;
-    match &plan.rule {
-        Rule::Free { whole: true } => {
+fn why(args: &PlanArgs, ask: &Request, decision: &Decision) -> String {
+    let own = &decision.own;
+    match &decision.rule {
+        Rule::Unbound { whole: true } => {
             "nothing is bound: --cpu-bind=none, and the step has the whole node".into()
         }
-        Rule::Free { whole: false } => format!(
+        Rule::Unbound { whole: false } => format!(
             "all of the step's CPUs ({own}) for every task: --cpu-bind=none, on a part of the node"
         ),
         Rule::Asked(word) => format!("--cpu-bind={word} spells the CPUs out; nothing is chosen"),
-        Rule::Level { level, chosen, .. } => {
-            level_why(args, ask, *level, *chosen, &available.owned)
-        }
+        Rule::Level { level, from, .. } => level_why(args, ask, *level, *from, &decision.owned),
         Rule::NoMatch => format!(
             "all of the step's CPUs ({own}) for every task: no level is asked, and {} is not the \
              number of anything it has whole",
@@ -117,16 +115,16 @@ fn level_why(
     args: &PlanArgs,
     ask: &Request,
     level: Level,
-    chosen: Chosen,
-    owned: &Owned,
+    from: LevelFrom,
+    owned: &Counts,
 ) -> String {
-    match chosen {
-        Chosen::Asked => format!("{level}, because {}", level_from(args)),
-        Chosen::Site => format!(
+    match from {
+        LevelFrom::Asked => format!("{level}, because {}", level_from(args)),
+        LevelFrom::Site => format!(
             "{level}, because no level is asked, none fits exactly, and the site says \
              autobind={level}"
         ),
-        Chosen::Exact => {
+        LevelFrom::Exact => {
             let has = match level {
                 Level::Sockets => counted(owned.sockets, "whole socket", "whole sockets"),
                 Level::Cores => counted(owned.cores, "whole core", "whole cores"),
@@ -142,46 +140,28 @@ fn level_why(
     }
 }
 
-/// The levels that automatic binding looked at before the one it took.
-fn rejected(ask: &Request, plan: &Plan, owned: &Owned) -> Vec<String> {
+/// The levels that automatic binding tried before the one it took.
+fn rejected(decision: &Decision) -> Vec<String> {
+    let owned = &decision.owned;
     let part = |count| match count {
         0 => String::new(),
         count => format!(" and {count} in part"),
     };
-    let sockets = format!(
-        "sockets: the step has {} whole{}",
-        owned.sockets,
-        part(owned.part_sockets)
-    );
-    let cores = format!(
-        "cores: it has {} whole{}",
-        owned.cores,
-        part(owned.part_cores)
-    );
-    let threads = format!("threads: it has {}", owned.threads);
-    let looked = match &plan.rule {
-        Rule::Level {
-            chosen: Chosen::Exact,
-            level,
-            ..
-        } => match level {
-            Level::Sockets => 0,
-            Level::Cores => 1,
-            Level::Threads | Level::Ldoms => 2,
-        },
-        Rule::Level {
-            chosen: Chosen::Site,
-            ..
-        }
-        | Rule::NoMatch => 3,
-        _ => 0,
+    let has = |level: &Level| match level {
+        Level::Sockets => format!(
+            "sockets: the step has {} whole{}",
+            owned.sockets,
+            part(owned.part_sockets)
+        ),
+        Level::Cores => format!(
+            "cores: it has {} whole{}",
+            owned.cores,
+            part(owned.part_cores)
+        ),
+        Level::Threads | Level::Ldoms => format!("threads: it has {}", owned.threads),
     };
-    let all = u64::from(ask.tasks) * u64::from(ask.cpus_per_task);
-    [sockets, cores, threads]
-        .into_iter()
-        .take(looked)
-        .map(|line| format!("{line}, asked are {all}"))
-        .collect()
+    let line = |level| format!("{}, asked are {}", has(level), decision.wanted);
+    decision.tried.iter().map(line).collect()
 }
 
 fn order_why(args: &PlanArgs, ask: &Request, order: Order) -> String {
@@ -190,7 +170,7 @@ fn order_why(args: &PlanArgs, ask: &Request, order: Order) -> String {
         Order::Cyclic => "each task goes to the next socket",
         Order::Fcyclic => "each CPU comes from the next socket, also within a task",
     };
-    let by = match (&args.distribution, ask.distribution.sockets) {
+    let by = match (&args.srun.distribution, ask.distribution.sockets) {
         (Some(asked), Some(_)) => format!("-m {asked}"),
         (Some(asked), None) if asked.plane_size.is_some() => format!("-m {asked}"),
         (Some(asked), None) => format!("-m {asked} leaves the sockets to the default"),
@@ -212,8 +192,8 @@ fn task_line(ask: &Request, plan: &Plan, parents: Option<&Parents<'_>>, id: usiz
     if let Some(entry) = entry(ask, id) {
         text += &format!("; {entry}");
     }
-    let asked = plan.cpus_per_task as usize;
-    let is_level = matches!(plan.rule, Rule::Level { .. });
+    let asked = plan.decision.cpus_per_task as usize;
+    let is_level = matches!(plan.decision.rule, Rule::Level { .. });
     if is_level && task.cpus.count() > asked {
         text += &format!("; whole objects of the level, {asked} asked");
     } else if is_level && task.cpus.count() < asked {
@@ -272,19 +252,21 @@ fn entry(ask: &Request, id: usize) -> Option<String> {
     Some(format!("entry {} of the list{again}", at + 1))
 }
 
-fn changes(ask: &Request, on: &Host, plan: &Plan) -> Vec<String> {
+fn changes(ask: &Request, on: &Node, plan: &Plan) -> Vec<String> {
     let mut changes = Vec::new();
-    let threads = on.shape.threads > 1;
-    match &plan.rule {
+    let threads = on.shape().threads > 1;
+    match &plan.decision.rule {
         Rule::Level { level, order, .. } => {
-            if *order == Order::Cyclic && ask.distribution.sockets.is_none() && on.shape.sockets > 1
+            if *order == Order::Cyclic
+                && ask.distribution.sockets.is_none()
+                && on.shape().sockets > 1
             {
                 changes.push(
                     "-m block:block puts neighbours beside each other, one socket after the other"
                         .into(),
                 );
             }
-            if *order == Order::Block && on.shape.sockets > 1 {
+            if *order == Order::Block && on.shape().sockets > 1 {
                 changes.push("-m block:cyclic spreads the tasks over the sockets".into());
             }
             if *level == Level::Cores && threads && ask.threads_per_core.is_none() {
@@ -299,7 +281,7 @@ fn changes(ask: &Request, on: &Host, plan: &Plan) -> Vec<String> {
              tasks × CPUs fill whole cores"
                 .into(),
         ),
-        Rule::Free { .. } => {
+        Rule::Unbound { .. } => {
             changes.push("--cpu-bind=cores gives each task cores of its own".into())
         }
         Rule::Asked(_) => changes

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use berth_placement::answer::cores::places;
-use berth_placement::{CpuSet, Host};
+use berth_placement::{CpuSet, Node};
 use serde::{Serialize, Serializer};
 
 use super::explain;
-use super::step::{Step, Task};
+use super::step::{PlannedStep, Task};
 use super::table::allocation;
 use crate::Failure;
 use crate::args::PlanArgs;
@@ -53,7 +53,7 @@ struct NodeJson<'a> {
     name: std::borrow::Cow<'a, str>,
     tasks: u32,
     /// As in the launch message; absent where nothing is bound.
-    masks: Option<&'a str>,
+    masks: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -77,7 +77,7 @@ struct TaskJson {
 }
 
 struct Tasks<'a> {
-    step: &'a Step,
+    step: &'a PlannedStep,
     parents: Option<Parents<'a>>,
 }
 
@@ -118,10 +118,10 @@ fn one_by_one<S: Serializer>(tasks: &RefCell<Option<Tasks<'_>>>, to: S) -> Resul
 pub(crate) fn write(
     out: &mut impl Write,
     args: &PlanArgs,
-    on: &Host,
-    step: &Step,
+    on: &Node,
+    step: &PlannedStep,
 ) -> Result<(), Failure> {
-    let machine = on.machine.as_deref();
+    let machine = on.machine();
     let kind = socket_kind(args.socket);
     let counts = (0..).zip(step.across.counts());
     let document = Document {
@@ -129,27 +129,27 @@ pub(crate) fn write(
         version: 1,
         machine: MachineJson {
             source: &args.machine,
-            sockets: on.shape.sockets,
-            cores_per_socket: on.shape.cores,
-            threads_per_core: on.shape.threads,
+            sockets: on.shape().sockets,
+            cores_per_socket: on.shape().cores,
+            threads_per_core: on.shape().threads,
             topology: machine.map(|machine| machine.topology_string(kind)),
         },
         allocation: allocation(args),
         rules: step
             .plans()
-            .map(|(count, plan)| (count, plan.rule.to_string()))
+            .map(|(count, plan)| (count, plan.decision.rule.to_string()))
             .collect(),
         bound: step.is_bound(),
         cpus_per_task: step
             .plans()
-            .map(|(count, plan)| (count, plan.cpus_per_task))
+            .map(|(count, plan)| (count, plan.decision.cpus_per_task))
             .collect(),
         notes: notes(args, on, step),
         nodes: counts
             .map(|(node, tasks)| NodeJson {
                 name: step.names.long(node),
                 tasks: *tasks,
-                masks: step.plan_of(node).message.text(),
+                masks: step.plan_of(node).text(),
             })
             .collect(),
         tasks: RefCell::new(Some(Tasks {

@@ -13,21 +13,21 @@ mod table;
 use std::io::Write;
 use std::process::ExitCode;
 
-use berth_placement::{Host, Plan};
+use berth_placement::{Node, Plan};
 
 use crate::Failure;
 use crate::args::{Format, PlanArgs};
 use crate::progress::watched;
 use crate::say;
-use crate::srun_options::{ExtraNodeInfo, derive};
+use crate::srun_options;
 
-pub(crate) use request::{host, socket_kind};
-pub(crate) use step::Step;
+pub(crate) use request::{node, socket_kind};
+pub(crate) use step::PlannedStep;
 
 /// What came of one request.
 pub(crate) enum Answer {
     /// The step would run.
-    Planned(Box<Step>),
+    Planned(Box<PlannedStep>),
     /// It would be refused, with the reason.
     Refused(String),
 }
@@ -40,7 +40,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
     if let Some(path) = &args.batch {
         return batch::run(args, path);
     }
-    let on = host(args)?;
+    let on = node(args)?;
     let step = match answer(args, &on)? {
         Answer::Planned(step) => step,
         Answer::Refused(why) => {
@@ -70,7 +70,12 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(args: &PlanArgs, on: &Host, step: &Step, out: &mut impl Write) -> Result<(), Failure> {
+fn show(
+    args: &PlanArgs,
+    on: &Node,
+    step: &PlannedStep,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
     match args.format.unwrap_or(Format::Table) {
         Format::Table => table::write(out, args, on, step)?,
         Format::Masks => {
@@ -100,7 +105,7 @@ fn show(args: &PlanArgs, on: &Host, step: &Step, out: &mut impl Write) -> Result
 ///
 /// # Errors
 /// Options that do not fit the machine.
-pub(crate) fn answer(args: &PlanArgs, on: &Host) -> Result<Answer, Failure> {
+pub(crate) fn answer(args: &PlanArgs, on: &Node) -> Result<Answer, Failure> {
     if let Some(why) = unmet(args, on).filter(|_| is_job(args)) {
         return Ok(Answer::Refused(why));
     }
@@ -111,10 +116,8 @@ pub(crate) fn answer(args: &PlanArgs, on: &Host) -> Result<Answer, Failure> {
 }
 
 /// Why slurmctld would not choose this node for a job.
-fn unmet(args: &PlanArgs, on: &Host) -> Option<String> {
-    let parts = ExtraNodeInfo::at_least(args.sockets_per_node, args.cores_per_socket);
-    let extra = args.extra_node_info.as_ref().unwrap_or(&parts);
-    extra.unmet(on.machine.as_ref()?, socket_kind(args.socket))
+fn unmet(args: &PlanArgs, on: &Node) -> Option<String> {
+    srun_options::unmet(&args.srun, on.machine()?, socket_kind(args.socket))
 }
 
 /// Whether the request would have to find its node, or is a step on cores that it has.
@@ -123,27 +126,18 @@ fn is_job(args: &PlanArgs) -> bool {
 }
 
 /// What the user should know, from srun's ways and from the plans.
-pub(crate) fn notes(args: &PlanArgs, on: &Host, step: &Step) -> Vec<String> {
-    let mut notes: Vec<_> = derive(args).note.into_iter().collect();
+pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<String> {
+    let mut notes = args.srun.notes.clone();
     notes.extend(step.notes.iter().cloned());
     // A step in an allocation is not compared with its nodes (`_step_create`); a job is.
     notes.extend(unmet(args, on).map(|why| format!("as a job of its own it never starts: {why}")));
-    if args.exact && is_job(args) {
+    if args.srun.exact && args.srun.exclusive.is_none() && is_job(args) {
         notes.push(
             "--exact has slurmctld choose the cores, which is not planned here; name them with \
              --cores"
                 .into(),
         );
     }
-    let spelled = [
-        args.cpu_bind
-            .as_ref()
-            .and_then(|bind| bind.note("--cpu-bind")),
-        args.mem_bind
-            .as_ref()
-            .and_then(|bind| bind.note("--mem-bind")),
-    ];
-    notes.extend(spelled.into_iter().flatten());
     let plans = step.plans().flat_map(|(_, plan)| &plan.notes);
     for note in plans.map(ToString::to_string) {
         if !notes.contains(&note) {
@@ -154,6 +148,6 @@ pub(crate) fn notes(args: &PlanArgs, on: &Host, step: &Step) -> Vec<String> {
 }
 
 /// Exactly the text in the launch message.
-pub(crate) fn masks(plan: &Plan) -> &str {
-    plan.message.text().unwrap_or("none")
+pub(crate) fn masks(plan: &Plan) -> String {
+    plan.text().unwrap_or_else(|| "none".into())
 }

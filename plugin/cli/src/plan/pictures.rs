@@ -2,10 +2,10 @@
 
 use std::io::Write;
 
-use berth_placement::{CpuSet, Host, Machine, Plan};
+use berth_placement::{CpuSet, Machine, Node, Owned, Plan};
 
 use super::request::request;
-use super::step::Step;
+use super::step::PlannedStep;
 use super::table;
 use crate::Failure;
 use crate::args::PlanArgs;
@@ -19,8 +19,8 @@ use crate::plan::socket_kind;
 pub(crate) fn tree(
     out: &mut impl Write,
     args: &PlanArgs,
-    on: &Host,
-    step: &Step,
+    on: &Node,
+    step: &PlannedStep,
 ) -> Result<(), Failure> {
     table::head(out, args, on, step)?;
     writeln!(out)?;
@@ -36,8 +36,8 @@ pub(crate) fn tree(
 pub(crate) fn svg(
     out: &mut impl Write,
     args: &PlanArgs,
-    on: &Host,
-    step: &Step,
+    on: &Node,
+    step: &PlannedStep,
 ) -> Result<(), Failure> {
     let pictures = pictures(args, on, step)?;
     out.write_all(picture::svg::draw(&pictures, &title(args, step), &below(args)).as_bytes())?;
@@ -48,10 +48,10 @@ fn below(args: &PlanArgs) -> String {
     format!("allocation: {}", table::allocation(args))
 }
 
-fn title(args: &PlanArgs, step: &Step) -> String {
+fn title(args: &PlanArgs, step: &PlannedStep) -> String {
     let rules: Vec<_> = step
         .plans()
-        .map(|(_, plan)| plan.rule.to_string())
+        .map(|(_, plan)| plan.decision.rule.to_string())
         .collect();
     format!(
         "{} tasks on {}: {}",
@@ -61,14 +61,16 @@ fn title(args: &PlanArgs, step: &Step) -> String {
     )
 }
 
-fn pictures<'a>(args: &PlanArgs, on: &'a Host, step: &Step) -> Result<Vec<Picture<'a>>, Failure> {
+fn pictures<'a>(
+    args: &PlanArgs,
+    on: &'a Node,
+    step: &PlannedStep,
+) -> Result<Vec<Picture<'a>>, Failure> {
     let machine = on
-        .machine
-        .as_deref()
+        .machine()
         .ok_or("the machine is not known, so there is nothing to draw")?;
     let one = request(args, on, 1)?;
-    let table = berth_placement::PuTable::new(on, one.rules.fixes);
-    let owned = berth_placement::owned::Available::of(&one, on, &table).cpus;
+    let owned = Owned::of(&one, on).cpus;
     let several = step.node_count() > 1;
     let nodes = (0..).zip(step.tasks_by_node());
     Ok(nodes

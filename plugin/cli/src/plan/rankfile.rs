@@ -4,9 +4,9 @@
 
 use std::io::Write;
 
-use berth_placement::{CpuId, CpuSet, Host};
+use berth_placement::{CpuId, CpuSet, Node};
 
-use super::step::Step;
+use super::step::PlannedStep;
 use super::table::allocation;
 use crate::Failure;
 use crate::args::PlanArgs;
@@ -22,10 +22,10 @@ use crate::say;
 pub(crate) fn write(
     out: &mut impl Write,
     args: &PlanArgs,
-    on: &Host,
-    step: &Step,
+    on: &Node,
+    step: &PlannedStep,
 ) -> Result<(), Failure> {
-    let Some(machine) = on.machine.as_deref().filter(|_| step.is_bound()) else {
+    let Some(machine) = on.machine().filter(|_| step.is_bound()) else {
         return Err(
             "nothing is bound, so there is no core to write into a rank file; ask for a \
                     level, as --cpu-bind=cores"

@@ -4,19 +4,19 @@ use std::path::PathBuf;
 
 use berth_discover::{Discovered, Source, discover};
 use berth_placement::{
-    Allocation, CoreIdx, CoreSpec, CpuSet, Fixes, Host, Level, Occupied, PuTable, Request, Rules,
-    SocketKind, request::grid_engine::Strategy,
+    Allocation, Claims, CoreIdx, CpuSet, Fixes, Level, Node, Request, Rules, Shape, SocketKind,
+    request::grid_engine::Strategy,
 };
 
 use crate::Failure;
 use crate::args::{Autobind, BindingFail, CompatArg, PlanArgs, Socket};
-use crate::srun_options::{Derived, derive};
+use crate::srun_options::cpu_bind;
 
-/// The machine the request is tried on.
+/// The node the request is tried on.
 ///
 /// # Errors
 /// What hwloc could not read, or a numbering that the machine cannot have.
-pub(crate) fn host(args: &PlanArgs) -> Result<Host, Failure> {
+pub(crate) fn node(args: &PlanArgs) -> Result<Node, Failure> {
     let found: Discovered = discover(&Source::parse(&args.machine)?)?;
     let machine = match args.numbering {
         None => found.machine,
@@ -28,9 +28,10 @@ pub(crate) fn host(args: &PlanArgs) -> Result<Host, Failure> {
             )
         })?,
     };
-    let mut host = Host::of(machine, socket_kind(args.socket));
+    let socket = socket_kind(args.socket);
+    let mut shape = Shape::of(&machine, socket);
     if let Some(cpus) = args.config_cpus {
-        let (threads, cores) = (host.shape.map.len() as u32, host.shape.core_count());
+        let (threads, cores) = (shape.map.len() as u32, shape.core_count());
         if cpus != threads && cpus != cores {
             return Err(format!(
                 "--config-cpus says CPUs={cpus}; slurmd takes the number of hardware threads \
@@ -38,9 +39,9 @@ pub(crate) fn host(args: &PlanArgs) -> Result<Host, Failure> {
             )
             .into());
         }
-        host.shape.cpus_are_cores = cpus == cores;
+        shape.cpus_are_cores = cpus == cores;
     }
-    Ok(host)
+    Ok(Node::new(shape, Some(machine.into()), socket, rules(args)?))
 }
 
 pub(crate) fn socket_kind(socket: Socket) -> SocketKind {
@@ -55,47 +56,40 @@ pub(crate) fn socket_kind(socket: Socket) -> SocketKind {
 ///
 /// # Errors
 /// Cores that the machine does not have.
-pub(crate) fn request(args: &PlanArgs, host: &Host, tasks: u32) -> Result<Request, Failure> {
-    let derived = derive(args);
+pub(crate) fn request(args: &PlanArgs, node: &Node, tasks: u32) -> Result<Request, Failure> {
+    let asked = &args.srun;
     let binding = args
         .binding
         .clone()
         .filter(|binding| binding.strategy != Strategy::None);
-    let fixes = fixes(args)?;
     Ok(Request {
         tasks,
-        occupied: occupied(args, host, fixes)?,
-        cpus_per_task: args.cpus_per_task,
-        allocation: allocation(args, host, &derived)?,
-        cpu_bind: derived.cpu_bind,
-        mem_bind: args
-            .mem_bind
-            .clone()
-            .map(|bind| bind.value)
-            .unwrap_or_default(),
-        distribution: args.distribution.unwrap_or_default(),
-        threads_per_core: derived.threads_per_core,
-        ntasks_per_core: derived.ntasks_per_core,
-        ntasks_per_socket: args.ntasks_per_socket,
-        overcommit: args.overcommit,
+        cpus_per_task: asked.cpus_per_task.unwrap_or(1),
+        allocation: allocation(args, node)?,
+        cpu_bind: cpu_bind(args),
+        mem_bind: asked.mem_bind.clone(),
+        distribution: asked.distribution.unwrap_or_default(),
+        threads_per_core: asked.threads_per_core.filter(|threads| *threads > 0),
+        ntasks_per_core: asked.most_tasks_per_core(),
+        ntasks_per_socket: asked.ntasks_per_socket,
+        overcommit: asked.overcommit,
         binding,
-        rules: Rules {
-            fixes,
-            refuse_failed_binding: args.binding_fail == BindingFail::Refuse,
-            block_by_default: args.block_by_default,
-            autobind: args.autobind.map(level),
-        },
-        core_spec: core_spec(args),
+        core_spec: asked.core_spec,
         ..Request::default()
     })
 }
 
-fn core_spec(args: &PlanArgs) -> CoreSpec {
-    match (args.core_spec, args.thread_spec) {
-        (Some(cores), _) => CoreSpec::Cores(cores),
-        (None, Some(threads)) => CoreSpec::Threads(threads),
-        (None, None) => CoreSpec::None,
-    }
+/// The site's rules.
+///
+/// # Errors
+/// A fix that is not known.
+pub(crate) fn rules(args: &PlanArgs) -> Result<Rules, Failure> {
+    Ok(Rules {
+        fixes: fixes(args)?,
+        refuse_failed_binding: args.binding_fail == BindingFail::Refuse,
+        block_by_default: args.block_by_default,
+        autobind: args.autobind.map(level),
+    })
 }
 
 fn level(site: Autobind) -> Level {
@@ -115,42 +109,49 @@ fn fixes(args: &PlanArgs) -> Result<Fixes, Failure> {
     Ok(base.apply(words).map_err(|why| format!("--fixes: {why}"))?)
 }
 
-fn allocation(args: &PlanArgs, host: &Host, derived: &Derived) -> Result<Allocation, Failure> {
+fn allocation(args: &PlanArgs, node: &Node) -> Result<Allocation, Failure> {
+    let table = node.table();
+    let configured = table.cores.len() as u32;
     if let Some(list) = &args.cores {
         return Ok(Allocation::Cores {
-            cores: known_cores("--cores", list, host)?,
-            configured: host.shape.core_count(),
+            cores: known_cores("--cores", list, node)?,
+            configured,
         });
     }
     Ok(match &args.cpus {
         Some(cpus) => Allocation::Cpus(cpus.clone()),
-        None if derived.one_core_a_socket => Allocation::Cores {
-            cores: (0..host.shape.sockets)
-                .map(|socket| CoreIdx(socket * host.shape.cores))
+        None if args.srun.one_core_a_socket => Allocation::Cores {
+            cores: table
+                .sockets
+                .iter()
+                .filter_map(|pus| Some(CoreIdx(table.cores.of(*pus.first()?))))
                 .collect(),
-            configured: host.shape.core_count(),
+            configured,
         },
         None => Allocation::Whole,
     })
 }
 
 /// What other steps are bound to, as kernel numbers.
-fn occupied(args: &PlanArgs, host: &Host, fixes: Fixes) -> Result<Occupied, Failure> {
+///
+/// # Errors
+/// A core that the machine does not have.
+pub(crate) fn claims(args: &PlanArgs, node: &Node) -> Result<Claims, Failure> {
     let Some(list) = &args.occupied else {
-        return Ok(Occupied::default());
+        return Ok(Claims::default());
     };
-    let table = PuTable::new(host, fixes);
-    let slots = |core: CoreIdx| core.0 * table.stride..(core.0 + 1) * table.stride;
-    let cores = known_cores("--occupied", list, host)?;
-    Ok(Occupied {
-        taken: table.cpus(cores.into_iter().flat_map(slots)),
-        ..Occupied::default()
+    let table = node.table();
+    let cores = known_cores("--occupied", list, node)?;
+    let pus = cores.iter().flat_map(|core| table.cores.members(core.0));
+    Ok(Claims {
+        taken: table.cpus(pus.copied()),
+        ..Claims::default()
     })
 }
 
 /// A list of core numbers that the machine has.
-fn known_cores(option: &str, list: &CpuSet, host: &Host) -> Result<Vec<CoreIdx>, Failure> {
-    let count = host.shape.core_count();
+fn known_cores(option: &str, list: &CpuSet, node: &Node) -> Result<Vec<CoreIdx>, Failure> {
+    let count = node.table().cores.len() as u32;
     match list.highest().filter(|last| last.0 >= count) {
         Some(last) => Err(format!(
             "{option} names core {last}; this machine has cores 0-{}; name only those",

@@ -5,19 +5,18 @@
 use std::collections::BTreeMap;
 
 use berth_placement::controller::layout::TaskPlace;
-use berth_placement::owned::Available;
-use berth_placement::{Across, AcrossHosts, Host, Plan, PuTable, Refusal, Request, TaskPlan, plan};
+use berth_placement::{Across, Claims, Node, Owned, Plan, Refusal, Request, TaskPlan, plan};
 
-use super::request::request;
+use super::request::{claims, request, rules};
 use crate::Failure;
 use crate::args::PlanArgs;
-use crate::nodes::{Names, NodeCount, nodes};
+use crate::nodes::{Names, Nodes, nodes};
 
 /// A step's tasks of one node are counted in 16 bits.
 const MOST_ON_A_NODE: u32 = u16::MAX as u32;
 
 /// A planned step.
-pub(crate) struct Step {
+pub(crate) struct PlannedStep {
     pub names: Names,
     pub across: Across,
     pub tasks: u32,
@@ -40,7 +39,7 @@ impl<'a> Task<'a> {
     }
 }
 
-impl Step {
+impl PlannedStep {
     /// Every task, by its number in the step.
     pub(crate) fn tasks(&self) -> impl Iterator<Item = Task<'_>> {
         (0..).zip(self.across.places()).map(|(id, place)| Task {
@@ -84,19 +83,23 @@ impl Step {
 ///
 /// # Errors
 /// Options that do not fit the machine or each other. Within: why the step would be refused.
-pub(crate) fn step(args: &PlanArgs, on: &Host) -> Result<Result<Step, String>, Failure> {
+pub(crate) fn step(args: &PlanArgs, on: &Node) -> Result<Result<PlannedStep, String>, Failure> {
+    let ruled = rules(args)?;
+    let other;
+    let on = if ruled == on.rules() {
+        on
+    } else {
+        other = on.with_rules(ruled);
+        &other
+    };
     let nodes = nodes(args)?;
     let one = request(args, on, 1)?;
-    let tasks = match (&nodes.of_tasks, args.ntasks) {
-        (Some(listed), None) => listed.len() as u32,
-        (_, Some(tasks)) => tasks,
-        (None, None) => nodes.count * args.ntasks_per_node.unwrap_or(1),
-    };
     let mut notes = Vec::new();
+    let tasks = tasks(args, on, &nodes, &one, &mut notes)?;
     let count = nodes.count.min(tasks);
     if count < nodes.count {
         notes.push(format!(
-            "{tasks} tasks need no {} nodes: srun takes {count} of them",
+            "{tasks} tasks need fewer than {} nodes; srun uses {count}",
             nodes.count
         ));
     }
@@ -107,15 +110,11 @@ pub(crate) fn step(args: &PlanArgs, on: &Host) -> Result<Result<Step, String>, F
         Some(listed) if listed.len() as u32 == tasks => Across::listed(listed),
         Some(listed) => return Ok(Err(other_count(tasks, listed.len()))),
         None => {
-            let asked = args.distribution.unwrap_or_default();
-            // Of one node there is nothing to list.
-            if asked.hosts == AcrossHosts::Arbitrary && nodes.count > 1 {
-                return Err(NO_LIST.into());
-            }
+            let asked = args.srun.distribution.unwrap_or_default();
             Across::new(&vec![room(args, on, &one); count as usize], tasks, &asked)
         }
     };
-    Ok(planned(args, on, across, one)?.map(|plans| Step {
+    Ok(planned(args, on, across, one)?.map(|plans| PlannedStep {
         names: nodes.names,
         tasks,
         notes,
@@ -124,8 +123,56 @@ pub(crate) fn step(args: &PlanArgs, on: &Host) -> Result<Result<Step, String>, F
     }))
 }
 
-const NO_LIST: &str = "-m arbitrary takes each task's node from a list; give it with -w, or in a \
-                       file named by SLURM_HOSTFILE";
+/// How many tasks srun starts.
+fn tasks(
+    args: &PlanArgs,
+    on: &Node,
+    nodes: &Nodes,
+    one: &Request,
+    notes: &mut Vec<String>,
+) -> Result<u32, Failure> {
+    let asked = &args.srun;
+    // The names in a file were not counted when the options were read.
+    let from_file = asked
+        .nodelist
+        .as_ref()
+        .is_some_and(|list| list.contains('/'));
+    let times = if from_file { nodes.count } else { 1 };
+    let tasks = match (asked.ntasks, &nodes.of_tasks) {
+        (Some(tasks), _) if asked.ntasks_given => tasks,
+        (_, Some(listed)) => listed.len() as u32,
+        (Some(tasks), None) => tasks.saturating_mul(times),
+        (None, None) => match asked.cpus_per_task {
+            Some(each) => {
+                let tasks = by_cpus(args, on, one, each).saturating_mul(nodes.count);
+                if tasks != nodes.count {
+                    notes.push(format!(
+                        "without -n srun starts a task for every {each} CPUs that the step gets; \
+                         here that is {tasks}"
+                    ));
+                }
+                tasks
+            }
+            None => nodes.count,
+        },
+    };
+    match tasks {
+        0 => Err("the options ask for 0 tasks; ask for at least one with -n".into()),
+        tasks => Ok(tasks),
+    }
+}
+
+/// Tasks of a node where only `-c` is given: as many as fit the CPUs that slurmctld gives, which are
+/// whole cores for one task, or what is known of the allocation.
+fn by_cpus(args: &PlanArgs, on: &Node, one: &Request, each: u32) -> u32 {
+    let named = args.cores.is_some() || args.cpus.is_some();
+    let threads = on.shape().threads.max(1);
+    let cpus = match named {
+        true => Owned::of(one, on).count,
+        false => each.div_ceil(threads).saturating_mul(threads),
+    };
+    (cpus / each.max(1)).max(1)
+}
 
 fn other_count(tasks: u32, listed: usize) -> String {
     format!(
@@ -138,10 +185,11 @@ type Planned = (BTreeMap<u32, Plan>, Across);
 
 fn planned(
     args: &PlanArgs,
-    on: &Host,
+    on: &Node,
     across: Across,
     one: Request,
 ) -> Result<Result<Planned, String>, Failure> {
+    let claims: Claims = claims(args, on)?;
     let mut plans = BTreeMap::new();
     for &count in across.counts() {
         if plans.contains_key(&count) {
@@ -151,14 +199,18 @@ fn planned(
             tasks: count,
             ..one.clone()
         };
-        match plan(&ask, on) {
+        match plan(&ask, on, &claims) {
             Ok(plan) => {
                 plans.insert(count, plan);
             }
             Err(why @ Refusal::NoTasks) => return Err(why.into()),
             Err(why) if across.counts().len() == 1 => return Ok(Err(why.to_string())),
             Err(why) => {
-                let of = if args.ntasks.is_some() { "gets" } else { "has" };
+                let of = if args.srun.ntasks_given {
+                    "gets"
+                } else {
+                    "has"
+                };
                 return Ok(Err(format!("a node that {of} {count} of the tasks: {why}")));
             }
         }
@@ -168,8 +220,8 @@ fn planned(
 
 fn too_many(args: &PlanArgs, tasks: u32, nodes: u32) -> Option<String> {
     let each = tasks.div_ceil(nodes.max(1));
-    if let Some(most) = args.ntasks_per_node.filter(|most| each > *most) {
-        let nodes_asked = args.nodes.map_or(1, |NodeCount(count)| count);
+    if let Some(most) = args.srun.ntasks_per_node.filter(|most| each > *most) {
+        let nodes_asked = args.srun.nodes.map_or(1, |nodes| nodes.least);
         return Some(format!(
             "{tasks} tasks asked, at most {most} a node, and this is a plan of {nodes} node(s): ask \
              for -N {}{}",
@@ -190,20 +242,19 @@ fn too_many(args: &PlanArgs, tasks: u32, nodes: u32) -> Option<String> {
 }
 
 /// How many tasks slurmctld believes a node has CPUs for (`step_layout_create`).
-fn room(args: &PlanArgs, on: &Host, one: &Request) -> u32 {
-    let table = PuTable::new(on, one.rules.fixes);
-    let threads = on.shape.threads.max(1);
+fn room(args: &PlanArgs, on: &Node, one: &Request) -> u32 {
+    let threads = on.shape().threads.max(1);
     let single = one.threads_per_core == Some(1) || one.cpu_bind.one_thread;
-    let mut cpus = Available::of(one, on, &table).count;
-    if single || on.shape.cpus_are_cores {
+    let mut cpus = Owned::of(one, on).count;
+    if single || on.shape().cpus_are_cores {
         cpus /= threads;
     }
-    let each = args.cpus_per_task.max(1);
+    let each = args.srun.cpus_per_task.unwrap_or(1).max(1);
     let whole_core = !single && one.ntasks_per_core == Some(1) && each < threads;
     let each = if whole_core { threads } else { each };
     let room = (cpus / each).max(1);
     // slurmctld holds tasks against CPUs here: with -c 2 the limit is twice as wide.
-    match args.ntasks_per_node {
+    match args.srun.ntasks_per_node {
         Some(most) => room.min(most.saturating_mul(each)),
         None => room,
     }

@@ -5,15 +5,14 @@ use std::io::{self, Write};
 
 use berth_placement::answer::cores::places;
 use berth_placement::request::grid_engine::Instance;
-use berth_placement::{Host, Plan};
+use berth_placement::{Node, Plan};
 
-use super::step::Step;
+use super::step::PlannedStep;
 use crate::args::PlanArgs;
 use crate::columns::Columns;
 use crate::parents::Parents;
 use crate::plan::socket_kind;
 use crate::progress::watched;
-use crate::srun_options::derive;
 
 /// The whole text.
 ///
@@ -22,8 +21,8 @@ use crate::srun_options::derive;
 pub(crate) fn write(
     out: &mut impl Write,
     args: &PlanArgs,
-    on: &Host,
-    step: &Step,
+    on: &Node,
+    step: &PlannedStep,
 ) -> io::Result<()> {
     head(out, args, on, step)?;
     let (heads, cells) = cells(args, on, step);
@@ -67,10 +66,10 @@ pub(crate) fn write(
 pub(super) fn head(
     out: &mut impl Write,
     args: &PlanArgs,
-    on: &Host,
-    step: &Step,
+    on: &Node,
+    step: &PlannedStep,
 ) -> io::Result<()> {
-    writeln!(out, "machine     {} ({})", args.machine, on.shape)?;
+    writeln!(out, "machine     {} ({})", args.machine, on.shape())?;
     if step.node_count() > 1 {
         writeln!(
             out,
@@ -85,10 +84,10 @@ pub(super) fn head(
             writeln!(
                 out,
                 "rule        {} (nodes with {count} of the tasks)",
-                plan.rule
+                plan.decision.rule
             )?;
         } else {
-            writeln!(out, "rule        {}", plan.rule)?;
+            writeln!(out, "rule        {}", plan.decision.rule)?;
         }
     }
     if !step.is_bound() {
@@ -101,7 +100,7 @@ pub(super) fn head(
 }
 
 /// `8 tasks each`, or `2 to 3 tasks each`.
-fn counts(step: &Step) -> String {
+fn counts(step: &PlannedStep) -> String {
     let counts = step.across.counts();
     let (least, most) = (counts.iter().min(), counts.iter().max());
     match (least, most) {
@@ -117,10 +116,9 @@ type Cells = BTreeMap<u32, Vec<Vec<String>>>;
 
 /// The heads behind the task's number, and each task's cells: CPUs where they are bound, NUMA
 /// nodes where memory is.
-fn cells(args: &PlanArgs, on: &Host, step: &Step) -> (Vec<&'static str>, Cells) {
+fn cells(args: &PlanArgs, on: &Node, step: &PlannedStep) -> (Vec<&'static str>, Cells) {
     let parents = on
-        .machine
-        .as_deref()
+        .machine()
         .map(|machine| Parents::new(machine, socket_kind(args.socket)));
     let has = |what: fn(&Plan) -> bool| step.plans().any(|(_, plan)| what(plan));
     let bound = step.is_bound();
@@ -140,7 +138,7 @@ fn cells(args: &PlanArgs, on: &Host, step: &Step) -> (Vec<&'static str>, Cells) 
                 Some(parents) => parents.of(&task.cpus),
                 None => ["?", "?", "?"].map(String::from),
             };
-            let mask = task.cpus.to_hex(on.shape.mask_width());
+            let mask = task.cpus.to_hex(on.shape().mask_width());
             row.extend([sockets, numa, cores, task.cpus.to_string(), mask]);
         }
         if told {
@@ -173,7 +171,7 @@ fn is_told(args: &PlanArgs) -> bool {
 
 /// What the step is taken to own on each node.
 pub(super) fn allocation(args: &PlanArgs) -> String {
-    let each = if args.nodes.is_some() {
+    let each = if args.srun.nodes.is_some() {
         " of each node"
     } else {
         ""
@@ -181,7 +179,7 @@ pub(super) fn allocation(args: &PlanArgs) -> String {
     match (&args.cores, &args.cpus) {
         (Some(cores), _) => format!("cores {cores}{each} (--cores)"),
         (None, Some(cpus)) => format!("CPUs {cpus}{each} (--cpus)"),
-        (None, None) if derive(args).one_core_a_socket => {
+        (None, None) if args.srun.one_core_a_socket => {
             "one core of each socket (--hint=memory_bound)".into()
         }
         (None, None) => "the whole node (assumed; --cores or --cpus for less)".into(),

@@ -8,7 +8,7 @@ use berth_placement::CpuSet;
 
 use super::file::LedgerFile;
 use super::process::Task;
-use super::record::{self, Entry, Step};
+use super::record::{self, Entry, StepKey};
 use super::{Ledger, LedgerError, PENDING, age};
 
 /// slurmstepd may wait for others, who keep a lock for one write.
@@ -42,7 +42,7 @@ impl Ledger {
     /// [`LedgerError`]
     pub fn confirm(
         mut self,
-        step: Step,
+        step: StepKey,
         uid: u32,
         cpus: &CpuSet,
     ) -> Result<Confirmed, LedgerError> {
@@ -92,7 +92,7 @@ impl Ledger {
         Ok(Confirmed::Held(Box::new(Held { file, slot, entry })))
     }
 
-    fn without_entry(mut self, step: Step, cpus: &CpuSet) -> Result<Confirmed, LedgerError> {
+    fn without_entry(mut self, step: StepKey, cpus: &CpuSet) -> Result<Confirmed, LedgerError> {
         let taken = self.taken(step, cpus)?;
         Ok(match taken.is_empty() {
             true => Confirmed::Nothing,
@@ -101,7 +101,7 @@ impl Ledger {
     }
 
     /// Those of a step's CPUs that others are bound to now. Without the lock: it looks into /proc.
-    fn taken(&mut self, step: Step, cpus: &CpuSet) -> Result<CpuSet, LedgerError> {
+    fn taken(&mut self, step: StepKey, cpus: &CpuSet) -> Result<CpuSet, LedgerError> {
         if cpus.is_empty() {
             return Ok(CpuSet::new());
         }
@@ -175,10 +175,10 @@ mod tests {
         ledger.file.write_words(offset, &record).unwrap();
     }
 
-    fn step(job: u32) -> Step {
-        Step {
+    fn step(job: u32) -> StepKey {
+        StepKey {
             job,
-            ..Step::default()
+            ..StepKey::default()
         }
     }
 

@@ -20,12 +20,15 @@ use crate::trust::{self, TrustError};
 /// node never read each other's bytes wrong.
 pub const NAME: &str = "ledger.1";
 const MAGIC: &[u8; 8] = b"BERTHLG1";
-/// Bytes before the first slot: the magic, words of a slot, words of its CPUs, the boot.
+/// Bytes before the first slot: the magic, words of a slot, the boot.
 pub(super) const HEAD_BYTES: u64 = 96;
-/// Room for so many CPUs even where the kernel tells fewer.
+/// Room for so many CPUs even where the kernel has fewer.
 const LEAST_CPUS: u32 = 1024;
-/// No kernel has more CPUs than these words have bits.
-const MOST_CPU_WORDS: usize = 4096;
+/// Words of a slot that later releases find free on the largest nodes; on all others they have the
+/// words of the CPUs that are not there.
+const ADDED_WORDS: usize = 8;
+/// No kernel has more CPUs than these words have bits, and no release adds more words.
+const MOST_WORDS: usize = 4096 + 256;
 /// A file with more slots is not ours.
 const MOST_SLOTS: u64 = 1 << 16;
 /// Holds the file while it is looked at and written.
@@ -71,7 +74,7 @@ fn words(file: &File, boot: &str) -> Option<usize> {
     let (words, then) = rest.split_at_checked(WORD)?;
     let words = usize::try_from(u64::from_le_bytes(words.try_into().ok()?)).ok()?;
     let then = std::str::from_utf8(then).ok()?.trim_end_matches('\0');
-    let sane = (HEAD + 1..=HEAD + MOST_CPU_WORDS).contains(&words);
+    let sane = (HEAD + 1..=HEAD + MOST_WORDS).contains(&words);
     (magic == MAGIC && then == boot && sane).then_some(words)
 }
 
@@ -162,8 +165,9 @@ impl LedgerFile {
         }
         let mut magic = [0; MAGIC.len()];
         let empty = self.file.read_exact_at(&mut magic, 0).is_err();
-        let cpus = possible_cpus().unwrap_or_default().max(LEAST_CPUS);
-        let words = HEAD + cpus.div_ceil(u64::BITS) as usize;
+        let words_of = |cpus: u32| cpus.div_ceil(u64::BITS) as usize;
+        let cpus = words_of(possible_cpus().unwrap_or_default()) + ADDED_WORDS;
+        let words = HEAD + cpus.max(words_of(LEAST_CPUS));
         let mut head = [0; HEAD_BYTES as usize];
         let length = (words as u64).to_le_bytes();
         let text = MAGIC.iter().chain(&length).chain(boot.as_bytes());

@@ -25,7 +25,7 @@ pub use self::file::{LedgerError, NAME};
 use self::process::Watch;
 pub use self::process::{Process, Task};
 use self::record::Look;
-pub use self::record::{Entry, Kind, Step};
+pub use self::record::{Entry, Kind, StepKey};
 pub use self::rule::Others;
 use crate::lock::Locked;
 use crate::state::StateDir;
@@ -55,7 +55,7 @@ pub struct Ledger {
 }
 
 /// When slurmd has done with its last launches.
-type LetGo = VecDeque<(Step, u64)>;
+type LetGo = VecDeque<(StepKey, u64)>;
 
 /// The ledger as it was read: while nobody else writes it, or without that certainty.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl Ledger {
     }
 
     /// slurmd has done with a launch, whatever became of it. Others do not know of this.
-    pub fn let_go(&mut self, step: Step) {
+    pub fn let_go(&mut self, step: StepKey) {
         if self.let_go.len() == LAUNCHES {
             self.let_go.pop_front();
         }
@@ -172,7 +172,7 @@ impl<'a> Session<'a> {
     }
 
     /// What other steps are bound to, of these CPUs.
-    pub fn others(&mut self, step: Step, near: &CpuSet) -> Others {
+    pub fn others(&mut self, step: StepKey, near: &CpuSet) -> Others {
         let near = near.to_words();
         let touches = |record: &[u64]| {
             let cpus = record::cpu_words(record);
@@ -292,7 +292,7 @@ fn age(made: u64) -> Duration {
 /// Whether a slurmstepd may still come for an entry. A clock that went back would be another
 /// boot, whose ledger is gone.
 fn is_awaited(entry: &Look, own: Process, let_go: &LetGo) -> bool {
-    let its = |(step, at): &&(Step, u64)| *step == entry.step && *at >= entry.made;
+    let its = |(step, at): &&(StepKey, u64)| *step == entry.step && *at >= entry.made;
     if let Some((_, at)) = let_go.iter().rev().find(its) {
         return age(*at) < LET_GO;
     }

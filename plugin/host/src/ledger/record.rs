@@ -2,6 +2,10 @@
 //! have one writer each. Part one, with a checksum, is written when a step is planned; part
 //! two by its slurmstepd; the first word says whether the slot is used.
 //! In: an entry or bytes. Out: the other. Pure; what does not check is no entry.
+//!
+//! Releases of berth share the file, so a later one may add to an entry and never move anything:
+//! it has the upper half of word [`KIND`], word 8, and what follows the CPUs. This one covers all
+//! of it with its checksum and ignores what it says.
 
 use berth_placement::CpuSet;
 
@@ -11,6 +15,12 @@ use super::process::{Process, Task};
 pub(super) const WORD: usize = size_of::<u64>();
 /// Words before the CPUs.
 pub(super) const HEAD: usize = 24;
+/// What kind of step it is, in the lower half. A later release with more kinds writes the nearest
+/// of those that are here, and its own into the upper half.
+const KIND: usize = 3;
+/// How many words the CPUs have, in the lower half; 0 is written by releases that let them have all
+/// words to the slot's end.
+const CPU_WORDS: usize = 7;
 /// First word of slurmstepd's part, and how many.
 pub(super) const CONFIRMED: usize = 9;
 pub(super) const CONFIRMED_WORDS: usize = 3;
@@ -36,10 +46,10 @@ pub enum Kind {
 
 /// Which step, on one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Step {
+pub struct StepKey {
     /// Job.
     pub job: u32,
-    /// Step, or Slurm's number of a batch script.
+    /// StepKey, or Slurm's number of a batch script.
     pub step: u32,
     /// Component of a heterogeneous step, or Slurm's number for none.
     pub component: u32,
@@ -49,7 +59,7 @@ pub struct Step {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
     /// Which.
-    pub step: Step,
+    pub step: StepKey,
     /// Of what kind.
     pub kind: Kind,
     /// Tasks on this node.
@@ -79,10 +89,12 @@ impl Kind {
         }
     }
 
-    fn of(number: u64) -> Option<Self> {
+    /// A kind that is not known holds its CPUs as a regular step does.
+    fn of(number: u32) -> Self {
         [Self::Regular, Self::Overlap, Self::Batch]
             .into_iter()
-            .find(|kind| kind.number() == number)
+            .find(|kind| kind.number() == u64::from(number))
+            .unwrap_or_default()
     }
 }
 
@@ -101,6 +113,7 @@ pub(super) fn write(entry: &Entry, words: usize) -> Option<Vec<u64>> {
         entry.made,
         entry.maker.pid as u64,
         entry.maker.start,
+        cpus.len().max(1) as u64,
     ];
     record.get_mut(..head.len())?.copy_from_slice(&head);
     record
@@ -135,7 +148,11 @@ pub(super) fn is_used(record: &[u64]) -> bool {
 
 /// The CPUs of a slot, unchecked.
 pub(super) fn cpu_words(record: &[u64]) -> &[u64] {
-    record.get(HEAD..).unwrap_or_default()
+    let all = record.get(HEAD..).unwrap_or_default();
+    match record.get(CPU_WORDS).map(|word| halves(*word).0) {
+        None | Some(0) => all,
+        Some(count) => all.get(..count as usize).unwrap_or(all),
+    }
 }
 
 /// What a launch looks at in a slot; `None` where it is free or torn.
@@ -158,13 +175,13 @@ pub(super) fn look(record: &[u64]) -> Option<Look> {
         start: at(CONFIRMED + 1)?,
     };
     Some(Look {
-        step: Step {
+        step: StepKey {
             job,
             step,
             component,
         },
         tasks,
-        kind: Kind::of(at(3)?)?,
+        kind: Kind::of(halves(at(KIND)?).0),
         made: at(4)?,
         maker: Process {
             pid: at(5)? as i32,
@@ -179,7 +196,7 @@ pub(super) fn look(record: &[u64]) -> Option<Look> {
 /// An entry without what must be copied out of the record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Look {
-    pub step: Step,
+    pub step: StepKey,
     pub kind: Kind,
     tasks: u32,
     pub made: u64,
@@ -258,90 +275,4 @@ fn text(words: &[u64]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn entry() -> Entry {
-        Entry {
-            step: Step {
-                job: 4711,
-                step: 3,
-                component: 0xffff_fffe,
-            },
-            kind: Kind::Overlap,
-            tasks: 16,
-            made: 123_456_789_012,
-            maker: Process { pid: 77, start: 99 },
-            stepd: Some(Process {
-                pid: 1234,
-                start: 5678,
-            }),
-            task: Some(Task {
-                pid: 1250,
-                start: 5679,
-            }),
-            uid: 1000,
-            request: "striding:2:2".into(),
-            cpus: CpuSet::from_list("0-3,70").unwrap(),
-        }
-    }
-
-    #[test]
-    fn what_is_written_is_read() {
-        let record = write(&entry(), HEAD + 2).unwrap();
-        assert_eq!(read(&record), Some(entry()));
-        assert_eq!(write(&entry(), HEAD + 1), None, "CPU 70 needs two words");
-        let pending = Entry {
-            stepd: None,
-            task: None,
-            uid: 0,
-            ..entry()
-        };
-        let record = write(&pending, HEAD + 2).unwrap();
-        assert_eq!(read(&record), Some(pending));
-    }
-
-    #[test]
-    fn an_entry_of_the_release_before_is_read() {
-        // It wrote no start time of the task, and read the user from the low half alone.
-        let mut record = write(&entry(), HEAD + 2).unwrap();
-        let user = &mut record[CONFIRMED + 2];
-        assert_eq!(*user as u32, 1000);
-        *user = 1000;
-        let task = Some(Task {
-            pid: 1250,
-            start: 0,
-        });
-        assert_eq!(read(&record), Some(Entry { task, ..entry() }));
-    }
-
-    #[test]
-    fn a_long_request_is_cut_between_letters() {
-        let long = Entry {
-            request: "×".repeat(200),
-            ..entry()
-        };
-        let record = write(&long, HEAD + 2).unwrap();
-        assert_eq!(
-            read(&record).unwrap().request,
-            "×".repeat(REQUEST_BYTES / 2)
-        );
-    }
-
-    #[test]
-    fn a_torn_record_is_none() {
-        let whole = write(&entry(), HEAD + 2).unwrap();
-        for word in (1..CONFIRMED).chain(CONFIRMED + CONFIRMED_WORDS..whole.len()) {
-            for bit in [0, 31, 63] {
-                let mut torn = whole.clone();
-                torn[word] ^= 1 << bit;
-                assert_eq!(read(&torn), None, "word {word}");
-            }
-        }
-        for length in 0..whole.len() {
-            assert_eq!(read(&whole[..length]), None, "{length} words");
-        }
-        assert_eq!(read(&vec![0; HEAD + 2]), None);
-        assert_eq!(read(&vec![u64::MAX; HEAD + 2]), None);
-    }
-}
+mod tests;

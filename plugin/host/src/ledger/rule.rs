@@ -4,10 +4,10 @@
 
 use std::collections::HashMap;
 
-use berth_placement::{CpuSet, Occupied};
+use berth_placement::{Claims, CpuSet};
 
 use super::process::Task;
-use super::record::{Kind, Look, Step};
+use super::record::{Kind, Look, StepKey};
 
 /// What other steps are bound to, as it concerns one step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ struct OtherStep {
 
 impl Others {
     /// One more live entry. An older one of the same step is of an earlier launch.
-    pub(super) fn add(&mut self, step: Step, entry: &Look, cpus: &[u64]) {
+    pub(super) fn add(&mut self, step: StepKey, entry: &Look, cpus: &[u64]) {
         if entry.step == step {
             return;
         }
@@ -74,23 +74,23 @@ impl Others {
 
     /// As if no job were suspended.
     #[must_use]
-    pub fn all_running(&self) -> Occupied {
+    pub fn all_running(&self) -> Claims {
         let mut sets = self.own.clone();
         join(&mut sets.taken, &self.all);
-        sets.occupied()
+        sets.claims()
     }
 
     /// As if every other job were.
     #[must_use]
-    pub fn all_suspended(&self) -> Occupied {
+    pub fn all_suspended(&self) -> Claims {
         let mut sets = self.own.clone();
         join(&mut sets.shared, &self.all);
-        sets.occupied()
+        sets.claims()
     }
 
     /// As it is: one look at a task of each other job.
     #[must_use]
-    pub fn now(&self) -> Occupied {
+    pub fn now(&self) -> Claims {
         let mut sets = self.own.clone();
         let mut stopped = HashMap::new();
         let mut rest = self.cpus.as_slice();
@@ -106,13 +106,13 @@ impl Others {
             };
             join(set, cpus);
         }
-        sets.occupied()
+        sets.claims()
     }
 }
 
 impl Sets {
-    fn occupied(self) -> Occupied {
-        Occupied {
+    fn claims(self) -> Claims {
+        Claims {
             taken: CpuSet::from_words(self.taken),
             shared: CpuSet::from_words(self.shared),
         }
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn who_takes_what() {
-        let own = Step {
+        let own = StepKey {
             job: 1,
             step: 9,
             component: 0,
@@ -143,7 +143,7 @@ mod tests {
         let mut others = Others::default();
         let mut add = |job, step, kind, cpus: &str| {
             let entry = Entry {
-                step: Step {
+                step: StepKey {
                     job,
                     step,
                     component: 0,
@@ -163,7 +163,7 @@ mod tests {
         add(3, u32::MAX, Kind::Batch, "6");
         add(1, 9, Kind::Regular, "8");
         assert!(others.has_jobs());
-        let sets = |found: Occupied| (found.taken.to_string(), found.shared.to_string());
+        let sets = |found: Claims| (found.taken.to_string(), found.shared.to_string());
         let running = sets(others.all_running());
         assert_eq!(running, ("0,4-6".into(), "0-3".into()));
         assert_eq!(sets(others.now()), running);

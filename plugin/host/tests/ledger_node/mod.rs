@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use berth_host::StateDir;
-use berth_host::ledger::{Entry, Ledger, Step};
+use berth_host::ledger::{Entry, Ledger, StepKey};
 use berth_placement::CpuSet;
 
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -25,8 +25,8 @@ pub fn set(list: &str) -> CpuSet {
     CpuSet::from_list(list).unwrap()
 }
 
-pub fn step(job: u32, step: u32) -> Step {
-    Step {
+pub fn step(job: u32, step: u32) -> StepKey {
+    StepKey {
         job,
         step,
         component: u32::MAX - 1,

@@ -3,46 +3,50 @@
 //! Pure. Source: `get_memset`; what fails a task there is refused here, before it starts.
 
 use std::collections::HashMap;
-use std::fmt;
 
+use crate::answer::memory_refusal::MemoryRefusal;
+use crate::answer::plan::Plan;
+use crate::answer::refusal::Refusal;
+use crate::owned::Owned;
+use crate::request::Request;
 use crate::request::mem_bind::MemPolicy;
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::{LocalId, NumaId};
 use crate::sets::nodeset::NodeSet;
-use crate::topology::host::Host;
+use crate::topology::node::Node;
 
-/// A `--mem-bind` that cannot be served.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MemoryRefusal {
-    /// The machine tree is unknown.
-    Unknown {
-        /// Option value as asked.
-        asked: MemPolicy,
-    },
-    /// NUMA nodes that are not there.
-    Missing {
-        /// Option value as asked.
-        asked: MemPolicy,
-        /// The task that would get them.
-        task: LocalId,
-        /// Those of them that are not there.
-        missing: NodeSet,
-        /// Those there are.
-        found: NodeSet,
-    },
-    /// A task that would get no node: a zero mask in a list.
-    Empty(LocalId),
-    /// `local` for a task whose CPUs are in no NUMA node.
-    NoneNear {
-        /// The task.
-        task: LocalId,
-        /// Its CPUs.
-        cpus: CpuSet,
-    },
+/// Puts each task's NUMA nodes into a plan, by the CPUs that the plan gives it.
+///
+/// # Errors
+/// [`Refusal::Memory`]
+pub(crate) fn bind(
+    plan: &mut Plan,
+    request: &Request,
+    node: &Node,
+    owned: &Owned,
+) -> Result<(), Refusal> {
+    let Some(policy) = &request.mem_bind.policy else {
+        return Ok(());
+    };
+    let job_cpus = request.job_cpus.unwrap_or(owned.count);
+    let wraps_at = job_cpus.saturating_mul(node.shape().threads.max(1));
+    let mut memory = Memory::new(policy, node, wraps_at)?;
+    for (id, task) in (0..).zip(&mut plan.tasks) {
+        let unbound = task.cpus.is_empty();
+        let cpus = if unbound { &owned.cpus } else { &task.cpus };
+        let mut mems = memory.of_task(LocalId(id), cpus)?;
+        if request.mem_bind.prefer {
+            // The kernel takes one; task/affinity tells it the lowest.
+            mems = mems.lowest().into_iter().collect();
+        }
+        task.mems = Some(mems);
+        task.prefer = request.mem_bind.prefer;
+    }
+    Ok(())
 }
 
 /// What the node sets of a step's tasks depend on.
-pub(crate) struct Memory<'a> {
+struct Memory<'a> {
     found: NodeSet,
     near: Vec<(NumaId, CpuSet)>,
     /// Nodes near to CPUs that a task before had.
@@ -53,12 +57,8 @@ pub(crate) struct Memory<'a> {
 }
 
 impl<'a> Memory<'a> {
-    pub(crate) fn new(
-        policy: &'a MemPolicy,
-        on: &Host,
-        rank_wraps_at: u32,
-    ) -> Result<Self, MemoryRefusal> {
-        let machine = on.machine.as_ref().ok_or_else(|| MemoryRefusal::Unknown {
+    fn new(policy: &'a MemPolicy, node: &Node, rank_wraps_at: u32) -> Result<Self, MemoryRefusal> {
+        let machine = node.machine().ok_or_else(|| MemoryRefusal::Unknown {
             asked: policy.clone(),
         })?;
         Ok(Self {
@@ -71,11 +71,7 @@ impl<'a> Memory<'a> {
     }
 
     /// One task's nodes: some, and every one of them is there. Lists wrap.
-    pub(crate) fn of_task(
-        &mut self,
-        task: LocalId,
-        cpus: &CpuSet,
-    ) -> Result<NodeSet, MemoryRefusal> {
+    fn of_task(&mut self, task: LocalId, cpus: &CpuSet) -> Result<NodeSet, MemoryRefusal> {
         let asked = match self.policy {
             MemPolicy::Local => return self.near(task, cpus),
             MemPolicy::Rank => one(NumaId(task.0 % self.rank_wraps_at)),
@@ -114,50 +110,4 @@ impl<'a> Memory<'a> {
 
 fn one(node: NumaId) -> NodeSet {
     std::iter::once(node).collect()
-}
-
-impl fmt::Display for MemoryRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown { asked } => write!(
-                f,
-                "--mem-bind={} asks for NUMA nodes; berth does not know this node's (its machine \
-                 file is missing); leave --mem-bind out, and tell the administrator to run \
-                 `berth discover`",
-                short(asked)
-            ),
-            Self::Missing {
-                asked,
-                task,
-                missing,
-                found,
-            } => {
-                let what = match asked {
-                    MemPolicy::Rank => "use fewer tasks on this node, or --mem-bind=local",
-                    _ => "name only those, or let --mem-bind=local choose",
-                };
-                write!(
-                    f,
-                    "--mem-bind={} gives task {task} on this node NUMA node {missing}; here there \
-                     are NUMA nodes {found}; {what}",
-                    short(asked)
-                )
-            }
-            Self::Empty(task) => write!(
-                f,
-                "--mem-bind gives task {task} on this node an empty mask; every task needs a NUMA \
-                 node: name one, or use --mem-bind=none"
-            ),
-            Self::NoneNear { task, cpus } => write!(
-                f,
-                "--mem-bind=local asks for the NUMA nodes of CPUs {cpus}, which task {task} on \
-                 this node may run on; they are in none; use --mem-bind=map_mem:LIST or none"
-            ),
-        }
-    }
-}
-
-/// Long lists are cut, as in every refusal.
-fn short(asked: &MemPolicy) -> String {
-    crate::answer::refusal::short(asked)
 }

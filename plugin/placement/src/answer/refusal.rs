@@ -3,13 +3,12 @@
 
 use std::fmt;
 
-use crate::answer::memory::MemoryRefusal;
+use crate::answer::memory_refusal::MemoryRefusal;
 use crate::request::cpu_bind::Mode;
-use crate::sets::bounded::shown;
+use crate::request::wish::Contradiction;
+use crate::sets::bounded::repeated;
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::LocalId;
-use crate::sets::limits::REPEATED_VALUE;
-use crate::strategy::level::walk::NoPlace;
 
 /// A refused request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,6 +70,20 @@ pub enum Refusal {
     NoTasks,
 }
 
+/// Why tasks could not be placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoPlace {
+    /// One task's CPUs do not fit when only so many threads of a core count.
+    ThreadsPerCore {
+        /// Hardware threads needed.
+        needed: u32,
+    },
+    /// More tasks than CPUs.
+    TooManyTasks,
+    /// No task could be completed in a whole round.
+    Stuck,
+}
+
 /// Which of slurmd's error numbers a refusal is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusalKind {
@@ -99,11 +112,6 @@ impl Refusal {
     }
 }
 
-/// A value as a refusal repeats it: the text must fit a terminal, not a file.
-pub(crate) fn short(value: impl fmt::Display) -> String {
-    shown(REPEATED_VALUE, value)
-}
-
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -112,9 +120,9 @@ impl fmt::Display for Refusal {
                 outside,
                 own,
             } => {
-                let asked = short(asked);
+                let asked = repeated(asked);
                 let cpus = if outside.count() == 1 { "CPU" } else { "CPUs" };
-                let (outside, own) = (short(outside), short(own));
+                let (outside, own) = (repeated(outside), repeated(own));
                 write!(
                     f,
                     "--cpu-bind={asked} names {cpus} {outside}; this step's CPUs here are {own}; \
@@ -125,7 +133,7 @@ impl fmt::Display for Refusal {
                 f,
                 "--cpu-bind={} counts over the whole node; this step has only CPUs {own} of it; \
                  add --exclusive, or use --cpu-bind=cores or ldoms",
-                short(asked)
+                repeated(asked)
             ),
             Self::NoSuchDomain { asked, found } => write!(
                 f,
@@ -150,7 +158,7 @@ impl fmt::Display for Refusal {
             Self::BindingBesideList { binding, list } => write!(
                 f,
                 "--binding={binding} and --cpu-bind={} both choose the CPUs; drop one of them",
-                short(list)
+                repeated(list)
             ),
             Self::BindingFailed(text) => f.write_str(text),
             Self::EmptyMask(task) => write!(
@@ -197,44 +205,17 @@ fn no_place(
 
 impl std::error::Error for Refusal {}
 
-impl From<MemoryRefusal> for Refusal {
-    fn from(why: MemoryRefusal) -> Self {
-        Self::Memory(why)
+impl From<Contradiction<'_>> for Refusal {
+    fn from(both: Contradiction<'_>) -> Self {
+        Self::BindingBesideList {
+            binding: repeated(both.binding),
+            list: both.list.clone(),
+        }
     }
 }
 
-/// Something the user should know although the step runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
-    /// The step has fewer CPUs than tasks × `-c`.
-    CpusPerTaskShrunk {
-        /// Asked for.
-        asked: u32,
-        /// Given.
-        given: u32,
-        /// Tasks on this host.
-        tasks: u32,
-        /// CPUs of the step.
-        own: u32,
-    },
-    /// A `--binding` that could not be had: the whole text.
-    NotBound(String),
-}
-
-impl fmt::Display for Note {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::CpusPerTaskShrunk {
-                asked,
-                given,
-                tasks,
-                own,
-            } => write!(
-                f,
-                "{tasks} tasks × {asked} CPUs asked, {own} CPUs here: each task gets {given}; \
-                 use fewer tasks or a smaller -c"
-            ),
-            Self::NotBound(text) => f.write_str(text),
-        }
+impl From<MemoryRefusal> for Refusal {
+    fn from(why: MemoryRefusal) -> Self {
+        Self::Memory(why)
     }
 }

@@ -176,9 +176,31 @@ fn in_planes(room: &[u32], tasks: u32, size: u32) -> Vec<u32> {
 mod tests {
     use super::*;
 
+    /// A first level, perhaps with a comma and `Pack` or `NoPack`.
+    fn asked(text: &str) -> Distribution {
+        let (hosts, pack) = match text.split_once(',') {
+            Some((hosts, pack)) => (hosts, Some(pack == "Pack")),
+            None => (text, None),
+        };
+        let plane_size = hosts
+            .strip_prefix("plane=")
+            .map(|size| size.parse().unwrap());
+        Distribution {
+            hosts: match hosts {
+                "block" => AcrossHosts::Block,
+                "cyclic" => AcrossHosts::Cyclic,
+                "*" => AcrossHosts::Unknown,
+                _ => AcrossHosts::Plane,
+            },
+            plane_size,
+            pack,
+            ..Distribution::default()
+        }
+    }
+
     /// The tasks of each node, as `0 1/2 3`.
     fn laid_out(room: &[u32], tasks: u32, distribution: &str) -> String {
-        let across = Across::new(room, tasks, &distribution.parse().unwrap());
+        let across = Across::new(room, tasks, &asked(distribution));
         let mut nodes = vec![Vec::new(); room.len()];
         for (task, place) in across.places().enumerate() {
             assert_eq!(nodes[place.node as usize].len() as u32, place.local);

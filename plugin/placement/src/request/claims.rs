@@ -7,7 +7,7 @@ use crate::sets::cpuset::CpuSet;
 
 /// CPUs of cores that others are bound to. One CPU of a core stands for the core.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Occupied {
+pub struct Claims {
     /// Not to be had: steps of other jobs, and regular steps of the own job.
     pub taken: CpuSet,
     /// To be had, but among equal choices the others come first: the job's own

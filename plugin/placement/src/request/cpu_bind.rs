@@ -1,9 +1,9 @@
 //! `--cpu-bind`: the level or the explicit list a step asks for.
-//! In: srun's spelling (the legacy `--cpu_bind` has the same values). Out: `CpuBind`.
+//! In: the lists of a launch message. Out: `CpuBind`. How srun spells the option is the business of
+//! `berth-srun`.
 //! Pure; lists are read only here.
 
 use std::fmt;
-use std::str::FromStr;
 
 use crate::sets::cpuset::CpuSet;
 use crate::sets::cpuset_text::parse_number;
@@ -57,44 +57,6 @@ pub struct CpuBind {
     pub verbose: bool,
 }
 
-impl FromStr for CpuBind {
-    type Err = TextError;
-
-    /// Source: `slurm_verify_cpu_bind`. A comma before something that is no
-    /// number starts the next word; levels replace levels, modes replace modes.
-    fn from_str(text: &str) -> Result<Self, TextError> {
-        let mut bind = Self::default();
-        for word in words(text) {
-            bind.take(word)?;
-        }
-        Ok(bind)
-    }
-}
-
-impl CpuBind {
-    fn take(&mut self, word: &str) -> Result<(), TextError> {
-        let lower = word.to_ascii_lowercase();
-        if let Some((name, list)) = lower.split_once([':', '=']) {
-            self.mode = Some(Mode::read(name, list).ok_or_else(|| unknown(word))??);
-            return Ok(());
-        }
-        match lower.as_str() {
-            "q" | "quiet" => self.verbose = false,
-            "v" | "verbose" => self.verbose = true,
-            "one_thread" => self.one_thread = true,
-            "no" | "none" => self.mode = Some(Mode::Free),
-            "rank" => self.mode = Some(Mode::Rank),
-            "rank_ldom" => self.mode = Some(Mode::RankLdom),
-            "thread" | "threads" => self.level = Some(Level::Threads),
-            "core" | "cores" => self.level = Some(Level::Cores),
-            "socket" | "sockets" => self.level = Some(Level::Sockets),
-            "ldom" | "ldoms" => self.level = Some(Level::Ldoms),
-            _ => return Err(unknown(word)),
-        }
-        Ok(())
-    }
-}
-
 impl Mode {
     /// A mode with a list; `None` for a name that takes none.
     ///
@@ -137,6 +99,27 @@ impl Mode {
         })
     }
 
+    /// The list as task/affinity writes it (`task_cpuset_to_str`): masks without `0x`, without
+    /// leading zeros, in small digits.
+    pub(crate) fn list_text(&self) -> String {
+        let mut text = String::new();
+        // A String takes everything.
+        let _ = self.write_list(&mut text, "");
+        text
+    }
+
+    fn write_list(&self, out: &mut impl fmt::Write, before_mask: &str) -> fmt::Result {
+        match self {
+            Self::Free | Self::Rank | Self::RankLdom => Ok(()),
+            Self::MapCpu(ids) => ids.write(out, |id, out| write!(out, "{id}")),
+            Self::MapLdom(ids) => ids.write(out, |id, out| write!(out, "{id}")),
+            Self::MaskCpu(masks) | Self::MaskLdom(masks) => masks.write(out, |mask, mut out| {
+                out.write_str(before_mask)?;
+                mask.write_short(&mut out)
+            }),
+        }
+    }
+
     /// The word users know it by.
     #[must_use]
     pub fn word(&self) -> &'static str {
@@ -152,29 +135,6 @@ impl Mode {
     }
 }
 
-/// Splits at `;`, and at `,` unless a value of the list before it follows.
-pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = Some(text).filter(|text| !text.is_empty());
-    std::iter::from_fn(move || {
-        let here = rest?;
-        let cut = here.char_indices().find(|&(at, letter)| {
-            letter == ';' || (letter == ',' && !starts_value(&here[at + 1..]))
-        });
-        let (word, after) =
-            cut.map_or((here, None), |(at, _)| (&here[..at], Some(&here[at + 1..])));
-        rest = after;
-        Some(word)
-    })
-}
-
-/// Whether a list goes on here: a number or a hexadecimal mask, not a word.
-/// Source: `_isvalue`.
-fn starts_value(text: &str) -> bool {
-    let digits = text.bytes().take_while(u8::is_ascii_hexdigit).count();
-    text.starts_with(|letter: char| letter.is_ascii_digit())
-        || (digits > 0 && matches!(text.as_bytes().get(digits), None | Some(b',' | b';' | b'*')))
-}
-
 /// Decimal, or hexadecimal with `0x` as slurmstepd takes it (`get_cpuset`).
 pub(crate) fn parse_id(text: &str) -> Option<u32> {
     match text.strip_prefix("0x") {
@@ -184,14 +144,6 @@ pub(crate) fn parse_id(text: &str) -> Option<u32> {
         Some(_) => None,
         None => parse_number(text),
     }
-}
-
-fn unknown(word: &str) -> TextError {
-    TextError::new(
-        word,
-        "a --cpu-bind value: quiet, verbose, none, rank, map_cpu:LIST, mask_cpu:LIST, rank_ldom, \
-         map_ldom:LIST, mask_ldom:LIST, sockets, cores, threads, ldoms",
-    )
 }
 
 impl fmt::Display for Level {
@@ -212,15 +164,7 @@ impl fmt::Display for Mode {
             return Ok(());
         }
         f.write_str(":")?;
-        match self {
-            Self::Free | Self::Rank | Self::RankLdom => Ok(()),
-            Self::MapCpu(ids) => ids.write(f, |id, f| write!(f, "{id}")),
-            Self::MapLdom(ids) => ids.write(f, |id, f| write!(f, "{id}")),
-            Self::MaskCpu(masks) | Self::MaskLdom(masks) => masks.write(f, |mask, mut f| {
-                f.write_str("0x")?;
-                mask.write_short(&mut f)
-            }),
-        }
+        self.write_list(f, "0x")
     }
 }
 
@@ -242,46 +186,45 @@ impl fmt::Display for CpuBind {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> String {
-        text.parse::<CpuBind>().unwrap().to_string()
+    fn read(name: &str, list: &str) -> Option<String> {
+        let mode = Mode::read(name, list)?.ok()?;
+        Some(mode.to_string())
     }
 
     #[test]
-    fn sruns_spellings() {
-        for (text, means) in [
-            ("cores", "cores"),
-            ("verbose,Threads", "threads"),
-            ("socket,core", "cores"),
-            ("none", "none"),
-            ("cores,none", "none"),
-            ("map_cpu:0,2,4", "map_cpu:0,2,4"),
-            ("v,map_cpu=1*3,cores", "map_cpu:1*3"),
-            ("mask_cpu:0x3,c,verbose", "mask_cpu:0x3,0xc"),
-            ("mask_cpu:ff,f0*2;quiet", "mask_cpu:0xff,0xf0*2"),
-            ("map_ldom:1,0", "map_ldom:1,0"),
-            ("one_thread,threads", "threads,one_thread"),
+    fn lists_of_a_launch_message() {
+        for (name, list, means) in [
+            ("map_cpu", "0,2,4", "map_cpu:0,2,4"),
+            ("map_cpu", "1*3", "map_cpu:1*3"),
+            ("mask_cpu", "0x3,c", "mask_cpu:0x3,0xc"),
+            ("mask_cpu", "ff,f0*2", "mask_cpu:0xff,0xf0*2"),
+            ("map_ldom", "1,0", "map_ldom:1,0"),
         ] {
-            assert_eq!(read(text), means, "{text}");
+            assert_eq!(read(name, list).as_deref(), Some(means), "{name}:{list}");
         }
-        assert!("v,cores".parse::<CpuBind>().unwrap().verbose);
+        let (level, one_thread) = (Some(Level::Threads), true);
+        let bind = CpuBind {
+            level,
+            one_thread,
+            ..CpuBind::default()
+        };
+        assert_eq!(bind.to_string(), "threads,one_thread");
     }
 
     #[test]
     fn nonsense_is_refused() {
-        for text in [
-            "core,",
-            "map_cpu:",
-            "map_cpu:x",
-            "map_cpu:-1",
-            "map_cpu:0-3",
-            "mask_cpu:0xg",
-            "map_cpu:1*0",
-            "map_cpu:1*99999999",
-            "what",
-            "cores:1",
-            "map_cpu:99999",
+        for (name, list) in [
+            ("map_cpu", ""),
+            ("map_cpu", "x"),
+            ("map_cpu", "-1"),
+            ("map_cpu", "0-3"),
+            ("mask_cpu", "0xg"),
+            ("map_cpu", "1*0"),
+            ("map_cpu", "1*99999999"),
+            ("cores", "1"),
+            ("map_cpu", "99999"),
         ] {
-            assert!(text.parse::<CpuBind>().is_err(), "{text:?} was taken");
+            assert_eq!(read(name, list), None, "{name}:{list} was taken");
         }
     }
 }

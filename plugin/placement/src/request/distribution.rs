@@ -1,11 +1,9 @@
 //! Order in which successive tasks take objects: `-m NODES:SOCKETS:CORES`.
-//! In: the option's text, or the words Slurm's bits stand for. Out: the order inside the host.
+//! In: what srun's option or Slurm's bits stand for. Out: the order inside the host. How srun
+//! spells it is the business of `berth-srun`.
 //! Pure.
 
 use std::fmt;
-use std::str::FromStr;
-
-use crate::sets::error::TextError;
 
 /// First level: which tasks go to which host. slurmctld decides it; here it
 /// only shapes the default inside the host.
@@ -68,81 +66,6 @@ impl Distribution {
     }
 }
 
-impl FromStr for Distribution {
-    type Err = TextError;
-
-    /// srun's spelling: `block`, `cyclic:block`, `*:fcyclic`, `plane=4`,
-    /// `arbitrary`, each with `,Pack` or `,NoPack`.
-    fn from_str(text: &str) -> Result<Self, TextError> {
-        let wrong = |part: &str| {
-            TextError::new(
-                part,
-                "a distribution: block|cyclic|arbitrary|plane=N|*, then :block|cyclic|fcyclic|* \
-                 for sockets and again for cores",
-            )
-        };
-        let (levels, pack) = match text.split_once(',') {
-            None => (text, None),
-            Some((levels, word)) => (levels, Some(packing(word).ok_or_else(|| wrong(word))?)),
-        };
-        let mut parts = levels.split(':');
-        let first = parts.next().unwrap_or_default();
-        let (hosts, plane_size) = across_hosts(first).ok_or_else(|| wrong(levels))?;
-        let mut level = || {
-            parts
-                .next()
-                .map_or(Ok(None), |part| order(part).ok_or_else(|| wrong(part)))
-        };
-        let (sockets, cores) = (level()?, level()?);
-        if parts.next().is_some() || (hosts == AcrossHosts::Plane && sockets.is_some()) {
-            return Err(wrong(levels));
-        }
-        Ok(Self {
-            hosts,
-            sockets,
-            cores,
-            plane_size,
-            pack,
-        })
-    }
-}
-
-/// The first level, and the size of its plane.
-fn across_hosts(text: &str) -> Option<(AcrossHosts, Option<u32>)> {
-    let text = text.to_ascii_lowercase();
-    if let Some(size) = text.strip_prefix("plane=") {
-        let size = crate::sets::cpuset_text::parse_number(size)?;
-        return (size > 0).then_some((AcrossHosts::Plane, Some(size)));
-    }
-    let hosts = match text.as_str() {
-        "block" => AcrossHosts::Block,
-        "cyclic" => AcrossHosts::Cyclic,
-        "arbitrary" => AcrossHosts::Arbitrary,
-        "*" => AcrossHosts::Unknown,
-        _ => return None,
-    };
-    Some((hosts, None))
-}
-
-fn packing(text: &str) -> Option<bool> {
-    match text.to_ascii_lowercase().as_str() {
-        "pack" => Some(true),
-        "nopack" => Some(false),
-        _ => None,
-    }
-}
-
-/// `Some(None)` is the explicit default.
-fn order(text: &str) -> Option<Option<Order>> {
-    Some(match text.to_ascii_lowercase().as_str() {
-        "block" => Some(Order::Block),
-        "cyclic" => Some(Order::Cyclic),
-        "fcyclic" => Some(Order::Fcyclic),
-        "*" => None,
-        _ => return None,
-    })
-}
-
 impl fmt::Display for Order {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -155,6 +78,11 @@ impl fmt::Display for Order {
 
 impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pack = self.pack.map(|pack| if pack { "Pack" } else { "NoPack" });
+        // As srun spells it where nothing else is asked.
+        if let (AcrossHosts::Unknown, None, Some(pack)) = (self.hosts, self.sockets, pack) {
+            return f.write_str(pack);
+        }
         f.write_str(match self.hosts {
             AcrossHosts::Block => "block",
             AcrossHosts::Cyclic => "cyclic",
@@ -171,11 +99,7 @@ impl fmt::Display for Distribution {
             (None, Some(cores)) => write!(f, ":*:{cores}")?,
             (Some(sockets), Some(cores)) => write!(f, ":{sockets}:{cores}")?,
         }
-        match self.pack {
-            None => Ok(()),
-            Some(true) => f.write_str(",Pack"),
-            Some(false) => f.write_str(",NoPack"),
-        }
+        pack.map_or(Ok(()), |pack| write!(f, ",{pack}"))
     }
 }
 
@@ -185,42 +109,29 @@ mod tests {
 
     #[test]
     fn the_order_inside_the_host() {
-        //    -m                block by default?  order
-        for (text, by_default, order) in [
-            ("block", false, Order::Cyclic),
-            ("block", true, Order::Block),
-            ("cyclic", true, Order::Block),
-            ("*", true, Order::Block),
-            ("arbitrary", false, Order::Cyclic),
-            ("block:block", false, Order::Block),
-            ("cyclic:block", false, Order::Block),
-            ("block:cyclic", true, Order::Cyclic),
-            ("block:fcyclic", true, Order::Fcyclic),
-            ("cyclic:fcyclic:cyclic", false, Order::Fcyclic),
-            ("plane=4", false, Order::Block),
-            ("block:cyclic,NoPack", false, Order::Cyclic),
-            ("arbitrary:block", false, Order::Cyclic),
+        use AcrossHosts::{Arbitrary, Block as Blocks, Cyclic as Turns, Plane, Unknown};
+        use Order::{Block, Cyclic, Fcyclic};
+        //    -m                      block by default?  order
+        for (hosts, sockets, by_default, order) in [
+            (Blocks, None, false, Cyclic),
+            (Blocks, None, true, Block),
+            (Turns, None, true, Block),
+            (Unknown, None, true, Block),
+            (Arbitrary, None, false, Cyclic),
+            (Blocks, Some(Block), false, Block),
+            (Turns, Some(Block), false, Block),
+            (Blocks, Some(Cyclic), true, Cyclic),
+            (Blocks, Some(Fcyclic), true, Fcyclic),
+            (Turns, Some(Fcyclic), false, Fcyclic),
+            (Plane, None, false, Block),
+            (Arbitrary, Some(Block), false, Cyclic),
         ] {
-            let read: Distribution = text.parse().unwrap();
-            assert_eq!(read.order(by_default), order, "{text}");
-        }
-    }
-
-    #[test]
-    fn nonsense_is_refused() {
-        for text in [
-            "",
-            "bloc",
-            "plane",
-            "plane=0",
-            "plane=2:block",
-            "block:",
-            "block:x",
-            "block:block:block:block",
-            "block,Packed",
-            "fcyclic",
-        ] {
-            assert!(text.parse::<Distribution>().is_err(), "{text:?} was taken");
+            let asked = Distribution {
+                hosts,
+                sockets,
+                ..Distribution::default()
+            };
+            assert_eq!(asked.order(by_default), order, "{asked}");
         }
     }
 }

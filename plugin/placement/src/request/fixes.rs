@@ -6,44 +6,49 @@ use std::fmt;
 
 use crate::sets::error::TextError;
 
-/// One difference.
+/// One difference. Each is one bit of [`Fixes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u16)]
 pub enum Fix {
     /// Tasks bound to cores never share one while there is room.
-    SmtNeighbours = 1,
+    SmtNeighbours,
     /// Full cyclic over cores takes cores that no earlier task has.
-    FcyclicCores = 1 << 1,
+    FcyclicCores,
     /// Cyclic and fcyclic obey `--ntasks-per-socket`.
-    SocketLimit = 1 << 2,
+    SocketLimit,
     /// The limits count a task on every core and socket it touches.
-    CountTouched = 1 << 3,
+    CountTouched,
     /// `ldoms` stays inside the allocation.
-    LdomsInside = 1 << 4,
+    LdomsInside,
     /// Lists are checked also where cores are specialised.
-    SpecLists = 1 << 5,
+    SpecLists,
     /// Sockets of uneven machines are the real ones.
-    RealSockets = 1 << 6,
+    RealSockets,
     /// Machines with holes in their numbering get hwloc's numbers.
-    HoleNumbers = 1 << 7,
+    HoleNumbers,
     /// A NUMA node that is not there is refused.
-    MissingLdom = 1 << 8,
+    MissingLdom,
     /// The third level of `-m` works.
-    ThirdLevel = 1 << 9,
+    ThirdLevel,
     /// A `-c` that had to shrink is said.
-    SayShrunk = 1 << 10,
+    SayShrunk,
     /// The bind type is clean where `--overcommit` gives up placing.
-    CleanType = 1 << 11,
+    CleanType,
     /// A zero mask in a list is refused.
-    EmptyMask = 1 << 12,
+    EmptyMask,
     /// A step left without a CPU is refused, not bound to none.
-    NoCpuLeft = 1 << 13,
+    NoCpuLeft,
     /// The masks of an outer step are no wish of an inner one.
-    InheritedMask = 1 << 14,
+    InheritedMask,
+    /// Each core has the hardware threads that the tree says.
+    CoreThreads,
+    /// A limit that cannot hold is exceeded evenly.
+    SpreadLimits,
+    /// Tasks that share CPUs although others are idle are told.
+    SayShared,
 }
 
-/// Name and what is fixed, in one line.
-const TABLE: [(Fix, &str, &str); 15] = [
+/// Name and what is fixed, in one line. A new fix is a variant above and a line here.
+const TABLE: &[(Fix, &str, &str)] = &[
     (
         Fix::SmtNeighbours,
         "smt-neighbours",
@@ -119,12 +124,31 @@ const TABLE: [(Fix, &str, &str); 15] = [
         "inherited-mask",
         "an srun inside a step is not bound to that step's masks, which nobody wrote",
     ),
+    (
+        Fix::CoreThreads,
+        "core-threads",
+        "each core has its own hardware threads, also where cores have different numbers of them",
+    ),
+    (
+        Fix::SpreadLimits,
+        "spread-limits",
+        "a limit on the number of tasks that cannot hold is exceeded evenly",
+    ),
+    (
+        Fix::SayShared,
+        "say-shared",
+        "a note tells when tasks share CPUs although others of the step stay idle",
+    ),
 ];
 
 impl Fix {
     /// Every fix with its name and what it is about.
     pub fn table() -> impl Iterator<Item = (Self, &'static str, &'static str)> {
-        TABLE.into_iter()
+        TABLE.iter().copied()
+    }
+
+    const fn bit(self) -> u64 {
+        1 << self as u32
     }
 
     /// Its name in settings and options.
@@ -135,9 +159,9 @@ impl Fix {
     }
 }
 
-/// A set of fixes.
+/// A set of fixes, with room for 64.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Fixes(u16);
+pub struct Fixes(u64);
 
 impl Default for Fixes {
     fn default() -> Self {
@@ -147,20 +171,29 @@ impl Default for Fixes {
 
 impl Fixes {
     /// berth's default.
-    pub const ALL: Self = Self((1 << TABLE.len()) - 1);
+    pub const ALL: Self = Self::every();
     /// task/affinity, also where it is wrong.
     pub const NONE: Self = Self(0);
 
+    const fn every() -> Self {
+        let (mut bits, mut at) = (0, 0);
+        while at < TABLE.len() {
+            bits |= TABLE[at].0.bit();
+            at += 1;
+        }
+        Self(bits)
+    }
+
     /// Whether a fix is on.
     #[must_use]
-    pub fn has(self, fix: Fix) -> bool {
-        self.0 & fix as u16 != 0
+    pub const fn has(self, fix: Fix) -> bool {
+        self.0 & fix.bit() != 0
     }
 
     /// The same with one fix on or off.
     #[must_use]
     pub fn with(self, fix: Fix, on: bool) -> Self {
-        let bit = fix as u16;
+        let bit = fix.bit();
         Self(if on { self.0 | bit } else { self.0 & !bit })
     }
 

@@ -1,11 +1,11 @@
 //! `--mem-bind`: which NUMA nodes a task's memory comes from.
-//! In: srun's spelling (the legacy `--mem_bind` has the same values). Out: `MemBind`.
+//! In: the lists of a launch message. Out: `MemBind`. How srun spells the option is the business of
+//! `berth-srun`.
 //! Pure; lists are read only here.
 
 use std::fmt;
-use std::str::FromStr;
 
-use crate::request::cpu_bind::{parse_id, words};
+use crate::request::cpu_bind::parse_id;
 use crate::sets::error::TextError;
 use crate::sets::ids::NumaId;
 use crate::sets::limits::{LEAST_MASK_WIDTH, MAX_CPUS};
@@ -38,42 +38,6 @@ pub struct MemBind {
     pub sort: bool,
 }
 
-impl FromStr for MemBind {
-    type Err = TextError;
-
-    /// Source: `slurm_verify_mem_bind`. Words as in `--cpu-bind`; policies replace policies.
-    fn from_str(text: &str) -> Result<Self, TextError> {
-        let mut bind = Self::default();
-        for word in words(text) {
-            bind.take(word)?;
-        }
-        Ok(bind)
-    }
-}
-
-impl MemBind {
-    fn take(&mut self, word: &str) -> Result<(), TextError> {
-        let lower = word.to_ascii_lowercase();
-        if let Some((name, list)) = lower.split_once([':', '=']) {
-            let policy = MemPolicy::read(name, list).ok_or_else(|| unknown(word))??;
-            self.policy = Some(policy);
-            return Ok(());
-        }
-        match lower.as_str() {
-            "p" | "prefer" => self.prefer = true,
-            "q" | "quiet" => self.verbose = false,
-            "v" | "verbose" => self.verbose = true,
-            "sort" => self.sort = true,
-            "nosort" => self.sort = false,
-            "no" | "none" => self.policy = None,
-            "rank" => self.policy = Some(MemPolicy::Rank),
-            "local" => self.policy = Some(MemPolicy::Local),
-            _ => return Err(unknown(word)),
-        }
-        Ok(())
-    }
-}
-
 impl MemPolicy {
     /// A policy with a list; `None` for a name that takes none.
     ///
@@ -94,14 +58,6 @@ impl MemPolicy {
             _ => return None,
         })
     }
-}
-
-fn unknown(word: &str) -> TextError {
-    TextError::new(
-        word,
-        "a --mem-bind value: quiet, verbose, prefer, sort, nosort, none, rank, local, \
-         map_mem:LIST, mask_mem:LIST",
-    )
 }
 
 impl fmt::Display for MemPolicy {
@@ -136,50 +92,45 @@ impl fmt::Display for MemBind {
 mod tests {
     use super::*;
 
+    fn read(name: &str, list: &str) -> Option<String> {
+        let policy = MemPolicy::read(name, list)?.ok()?;
+        Some(policy.to_string())
+    }
+
     #[test]
-    fn sruns_spellings() {
-        for (text, means) in [
-            ("local", "local"),
-            ("LOCAL,v", "local"),
-            ("rank,none", "none"),
-            ("none,rank", "rank"),
-            ("verbose", "none"),
-            ("sort", "none"),
-            ("prefer", "none"),
-            ("p,map_mem:1,0", "prefer,map_mem:1,0"),
-            ("map_mem=0x1*2,0,prefer", "prefer,map_mem:1*2,0"),
-            ("mask_mem:0x3,c,verbose", "mask_mem:0x3,0xc"),
-            ("maskmem:1*3;q", "mask_mem:0x1*3"),
-            ("mask_mem:0x0", "mask_mem:0x0"),
+    fn lists_of_a_launch_message() {
+        for (name, list, means) in [
+            ("map_mem", "1,0", "map_mem:1,0"),
+            ("map_mem", "0x1*2,0", "map_mem:1*2,0"),
+            ("mask_mem", "0x3,c", "mask_mem:0x3,0xc"),
+            ("maskmem", "1*3", "mask_mem:0x1*3"),
+            ("mask_mem", "0x0", "mask_mem:0x0"),
         ] {
-            assert_eq!(
-                text.parse::<MemBind>().unwrap().to_string(),
-                means,
-                "{text}"
-            );
+            assert_eq!(read(name, list).as_deref(), Some(means), "{name}:{list}");
         }
-        let all: MemBind = "v,sort,local".parse().unwrap();
-        assert!(all.verbose && all.sort && !all.prefer);
-        let none: MemBind = "v,sort,q,nosort".parse().unwrap();
-        assert_eq!(none, MemBind::default());
+        let bind = MemBind {
+            policy: Some(MemPolicy::Local),
+            prefer: true,
+            ..MemBind::default()
+        };
+        assert_eq!(bind.to_string(), "prefer,local");
+        assert_eq!(MemBind::default().to_string(), "none");
     }
 
     #[test]
     fn nonsense_is_refused() {
-        for text in [
-            "what",
-            "local:1",
-            "map_mem:",
-            "map_mem:x",
-            "map_mem:-1",
-            "map_mem:0-3",
-            "map_mem:99999",
-            "mask_mem:0xg",
-            "mask_mem:1*0",
-            "map_cpu:0",
-            "local,",
+        for (name, list) in [
+            ("local", "1"),
+            ("map_mem", ""),
+            ("map_mem", "x"),
+            ("map_mem", "-1"),
+            ("map_mem", "0-3"),
+            ("map_mem", "99999"),
+            ("mask_mem", "0xg"),
+            ("mask_mem", "1*0"),
+            ("map_cpu", "0"),
         ] {
-            assert!(text.parse::<MemBind>().is_err(), "{text:?} was taken");
+            assert_eq!(read(name, list), None, "{name}:{list} was taken");
         }
     }
 }

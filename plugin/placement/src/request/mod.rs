@@ -8,8 +8,8 @@ pub mod distribution;
 pub mod fixes;
 pub mod grid_engine;
 pub mod mem_bind;
+pub mod wish;
 
-use crate::request::claims::Occupied;
 use crate::request::cpu_bind::CpuBind;
 use crate::request::distribution::Distribution;
 use crate::request::fixes::Fixes;
@@ -41,16 +41,12 @@ pub struct Request {
     pub core_spec: CoreSpec,
     /// Grid Engine's `--binding`; `None` also for its strategy `none`.
     pub binding: Option<Binding>,
-    /// What others are bound to; only a `--binding` looks.
-    pub occupied: Occupied,
     /// `--mem-bind`.
     pub mem_bind: MemBind,
     /// CPUs of the job on this host, where known: `--mem-bind=rank` counts by them.
     pub job_cpus: Option<u32>,
     /// What the step owns on this host.
     pub allocation: Allocation,
-    /// How the site and the running Slurm want it judged.
-    pub rules: Rules,
 }
 
 impl Default for Request {
@@ -66,11 +62,9 @@ impl Default for Request {
             overcommit: false,
             core_spec: CoreSpec::None,
             binding: None,
-            occupied: Occupied::default(),
             mem_bind: MemBind::default(),
             job_cpus: None,
             allocation: Allocation::Whole,
-            rules: Rules::default(),
         }
     }
 }
@@ -85,6 +79,14 @@ pub enum CoreSpec {
     Cores(u32),
     /// `--thread-spec`: hardware threads, taken from the top by the plugin.
     Threads(u32),
+}
+
+impl CoreSpec {
+    /// Whether cores or threads are specialised.
+    #[must_use]
+    pub fn is_given(self) -> bool {
+        self != Self::None
+    }
 }
 
 /// What the step owns on this host.

@@ -3,6 +3,8 @@
 
 use std::fmt::{self, Write};
 
+use crate::sets::limits::REPEATED_VALUE;
+
 /// A text with room for so many bytes. It refuses what no longer fits, so that the writer stops.
 #[derive(Debug)]
 pub struct Bounded {
@@ -67,6 +69,11 @@ pub fn shown(room: usize, value: impl fmt::Display) -> String {
     // What does not fit is cut on purpose.
     let _ = write!(text, "{value}");
     text.into_shown()
+}
+
+/// A user's value as a refusal repeats it: the text must fit a terminal, not a file.
+pub(crate) fn repeated(value: impl fmt::Display) -> String {
+    shown(REPEATED_VALUE, value)
 }
 
 #[cfg(test)]

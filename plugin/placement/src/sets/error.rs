@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::sets::cpuset::MAX_CPUS;
 use crate::sets::ids::CpuId;
+use crate::sets::limits::MAX_DEVICES;
 
 /// A text that does not mean what it should.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +15,10 @@ pub struct TextError {
 }
 
 impl TextError {
-    pub(crate) fn new(found: &str, wanted: &str) -> Self {
+    /// What was found, and what is wanted instead: `"x" is not …`. Of a long text its beginning is
+    /// kept.
+    #[must_use]
+    pub fn new(found: &str, wanted: &str) -> Self {
         // A list of a megabyte must not become an error of a megabyte.
         let mut letters = found.chars();
         // Nor may a user's escape sequence reach an administrator's terminal.
@@ -55,6 +59,15 @@ pub enum MachineError {
     NoCpu,
     /// One CPU number stands in two cores.
     CpuTwice(CpuId),
+    /// One CPU stands in two objects of one kind.
+    Shared {
+        /// The CPU.
+        cpu: CpuId,
+        /// The kind, in words: `L2 caches`.
+        what: &'static str,
+    },
+    /// More devices than any node has.
+    TooManyDevices(usize),
 }
 
 impl fmt::Display for MachineError {
@@ -68,6 +81,15 @@ impl fmt::Display for MachineError {
                 f,
                 "the machine description has CPU {cpu} in two cores; \
                  it was edited or cut: export it again with lstopo"
+            ),
+            Self::Shared { cpu, what } => write!(
+                f,
+                "the machine description has CPU {cpu} in two {what}; \
+                 it was edited or cut: export it again with lstopo"
+            ),
+            Self::TooManyDevices(count) => write!(
+                f,
+                "the machine description has {count} devices, and {MAX_DEVICES} is the limit"
             ),
         }
     }

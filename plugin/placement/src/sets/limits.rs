@@ -56,3 +56,12 @@ pub const PE_RANKS: u64 = 1 << 20;
 /// Bytes of a script in which the submitting command looks for options: far more than anybody
 /// writes there, and little enough to be kept as words.
 pub const SCRIPT_HEAD: usize = 64 << 10;
+
+/// Devices of a node: adapters with many virtual functions have a few thousand.
+pub const MAX_DEVICES: usize = 4096;
+
+/// Names and values that are kept of a device or of a kind of cores.
+pub const MAX_INFOS: usize = 32;
+
+/// Bytes of each of these names and values.
+pub const INFO_BYTES: usize = 128;

@@ -1,78 +1,145 @@
-//! Bindings spelled out: none, rank, lists of CPUs, masks and memory domains.
-//! In: the mode, the step's CPUs, the host. Out: one CPU set a task, or a refusal.
+//! Bindings spelled out: rank, lists of CPUs, masks and memory domains.
+//! In: the list, the step's CPUs, the node. Out: one CPU set a task, or a refusal.
 //! Pure. Source: `_validate_map`, `_validate_mask`, `get_cpuset`, `_bind_ldom`.
 
+use std::borrow::Cow;
+
+use crate::answer::decision::Rule;
+use crate::answer::plan::{Message, Plan};
 use crate::answer::refusal::Refusal;
 use crate::request::cpu_bind::Mode;
 use crate::request::fixes::Fix;
-use crate::request::{CoreSpec, Request};
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::{CpuId, LocalId, NumaId};
-use crate::topology::host::Host;
+use crate::sets::list::List;
+use crate::strategy::situation::Situation;
+use crate::topology::node::Node;
 
-/// The CPU set of each task; `None` for `none`: nothing is bound.
+/// A list that the user wrote, or `rank`.
+pub(crate) fn choose(here: &Situation<'_>, mode: &Mode) -> Result<Plan, Refusal> {
+    let listed = matches!(mode, Mode::MapCpu(_) | Mode::MaskCpu(_));
+    let special = here.request.core_spec.is_given();
+    if !listed && !here.owned.counts.whole_node && !special {
+        here.may_bind()?;
+        return Err(Refusal::NeedsWholeHost {
+            asked: mode.clone(),
+            own: here.owned.cpus.clone(),
+        });
+    }
+    // task/affinity trusts every list when cores are specialised; root does not.
+    let trusted = special && !here.has(Fix::SpecLists);
+    if listed && !trusted {
+        let (named, shared) = (named(mode), here.shared());
+        if !named.is_subset(&shared) {
+            return Err(Refusal::outside(mode, &named, &shared));
+        }
+    }
+    let read = as_read(here, mode, trusted);
+    let tasks = tasks(here, &read)?;
+    let rule = Rule::Asked(mode.word());
+    let message = match &*read {
+        Mode::MapCpu(_) => Message::AsAsked(read.into_owned()),
+        // task/affinity writes a mask list anew where it has checked it.
+        Mode::MaskCpu(_) if trusted => Message::AsAsked(read.into_owned()),
+        Mode::MaskCpu(_) => Message::Rewritten(read.into_owned()),
+        _ => return Ok(here.each(tasks, rule)),
+    };
+    Ok(here.plan(tasks, rule, message))
+}
+
+/// A mode as task/affinity reads it where it checks lists (`_validate_mask`): a
+/// zero mask then means all of the step's CPUs.
+fn as_read<'m>(here: &Situation<'_>, mode: &'m Mode, trusted: bool) -> Cow<'m, Mode> {
+    match mode {
+        Mode::MaskCpu(list) if !trusted && !here.has(Fix::EmptyMask) => {
+            let all = here.shared();
+            let read = |mask: &CpuSet| if mask.is_empty() { &all } else { mask }.clone();
+            Cow::Owned(Mode::MaskCpu(list.map(read)))
+        }
+        _ => Cow::Borrowed(mode),
+    }
+}
+
+/// The CPU set of each task.
 ///
 /// Lists wrap: task *i* takes entry *i* modulo their length. Without the fix
 /// `missing-ldom` a NUMA node that is not there is taken modulo their number; without
 /// `empty-mask` and `no-cpu-left` a task's set may be empty.
-///
-/// # Errors
-/// [`Refusal`] for a memory domain that is not there, an empty mask, or a step without CPUs.
-pub fn tasks(
-    mode: &Mode,
-    ask: &Request,
-    own: &CpuSet,
-    host: &Host,
-) -> Result<Option<Vec<CpuSet>>, Refusal> {
-    let fixes = ask.rules.fixes;
-    let wrap = !fixes.has(Fix::MissingLdom);
-    let ids = 0..ask.tasks;
+fn tasks(here: &Situation<'_>, mode: &Mode) -> Result<Vec<CpuSet>, Refusal> {
+    let wrap = !here.has(Fix::MissingLdom);
+    let ids = 0..here.request.tasks;
     let sets: Vec<CpuSet> = match mode {
-        Mode::Free => return Ok(None),
-        // Beside specialised cores task/affinity counts the node's CPUs, as it trusts lists.
-        Mode::Rank if ask.core_spec != CoreSpec::None && !fixes.has(Fix::SpecLists) => {
-            ids.map(|id| counted(id, ask, own, host)).collect()
-        }
-        Mode::Rank => {
-            let all: Vec<CpuId> = own.iter().collect();
-            if all.is_empty() && fixes.has(Fix::NoCpuLeft) {
-                return Err(Refusal::NothingOwned);
-            }
-            let wrapped = |id: u32| all.get(id as usize % all.len().max(1)).copied();
-            ids.map(|id| wrapped(id).into_iter().collect()).collect()
-        }
+        // `none` is a wish of its own.
+        Mode::Free => vec![CpuSet::new(); ids.len()],
+        Mode::Rank => ranks(here)?,
         Mode::MapCpu(list) => ids
             .filter_map(|id| list.of_task(id).copied())
             .map(single)
             .collect(),
         Mode::MaskCpu(list) => ids.filter_map(|id| list.of_task(id).cloned()).collect(),
         Mode::RankLdom => {
-            let domains = Domains::of(host, wrap)?;
+            let domains = Numbered::of(here.node, wrap)?;
             ids.map(|id| domains.wrapped(id)).collect()
         }
         Mode::MapLdom(list) => {
-            let domains = Domains::of(host, wrap)?;
-            let sets = list.try_map(|id| domains.numbered(*id))?;
-            ids.filter_map(|id| sets.of_task(id).cloned()).collect()
+            let domains = Numbered::of(here.node, wrap)?;
+            taken(list, here.request.tasks, |id| domains.numbered(*id))?
         }
         Mode::MaskLdom(list) => {
-            let domains = Domains::of(host, wrap)?;
-            let sets = list.try_map(|mask| domains.masked(mask))?;
-            ids.filter_map(|id| sets.of_task(id).cloned()).collect()
+            let domains = Numbered::of(here.node, wrap)?;
+            taken(list, here.request.tasks, |mask| domains.masked(mask))?
         }
     };
     match (0..).zip(&sets).find(|(_, set)| set.is_empty()) {
         // Without any CPU `rank` is a matter of `no-cpu-left`.
-        Some((id, _)) if fixes.has(Fix::EmptyMask) && *mode != Mode::Rank => {
+        Some((id, _)) if here.has(Fix::EmptyMask) && *mode != Mode::Rank => {
             Err(Refusal::EmptyMask(LocalId(id)))
         }
-        _ => Ok(Some(sets)),
+        _ => Ok(sets),
     }
 }
 
+/// What each task takes of a list. Each entry is looked up once, and only if a task takes it: no
+/// task minds what stands behind the last one's.
+fn taken<T>(
+    list: &List<T>,
+    tasks: u32,
+    look_up: impl Fn(&T) -> Result<CpuSet, Refusal>,
+) -> Result<Vec<CpuSet>, Refusal> {
+    let count = tasks.min(list.len());
+    let mut sets = Vec::with_capacity(tasks as usize);
+    for (entry, repeats) in list.parts() {
+        let room = (count as usize).saturating_sub(sets.len());
+        if room == 0 {
+            break;
+        }
+        let set = look_up(entry)?;
+        sets.extend(std::iter::repeat_n(set, room.min(repeats as usize)));
+    }
+    for id in sets.len()..tasks as usize {
+        let again = id.checked_rem(count as usize).and_then(|at| sets.get(at));
+        sets.push(again.cloned().unwrap_or_default());
+    }
+    Ok(sets)
+}
+
+/// One CPU for each task.
+fn ranks(here: &Situation<'_>) -> Result<Vec<CpuSet>, Refusal> {
+    let ids = 0..here.request.tasks;
+    // Beside specialised cores task/affinity counts the node's CPUs, as it trusts lists.
+    if here.request.core_spec.is_given() && !here.has(Fix::SpecLists) {
+        return Ok(ids.map(|id| counted(here, id)).collect());
+    }
+    let all: Vec<CpuId> = here.owned.cpus.iter().collect();
+    if all.is_empty() && here.has(Fix::NoCpuLeft) {
+        return Err(Refusal::NothingOwned);
+    }
+    let wrapped = |id: u32| all.get(id as usize % all.len().max(1)).copied();
+    Ok(ids.map(|id| wrapped(id).into_iter().collect()).collect())
+}
+
 /// Every CPU that a list names.
-#[must_use]
-pub fn named(mode: &Mode) -> CpuSet {
+fn named(mode: &Mode) -> CpuSet {
     let mut all = CpuSet::new();
     match mode {
         Mode::MapCpu(list) => list.parts().for_each(|(cpu, _)| all.insert(*cpu)),
@@ -83,9 +150,10 @@ pub fn named(mode: &Mode) -> CpuSet {
 }
 
 /// The CPU of `rank` as slurmstepd finds it (`get_cpuset`).
-fn counted(id: u32, ask: &Request, own: &CpuSet, host: &Host) -> CpuSet {
-    let cpus = ask.job_cpus.unwrap_or(own.count() as u32);
-    let end = cpus.saturating_mul(host.shape.threads.max(1)).max(1);
+fn counted(here: &Situation<'_>, id: u32) -> CpuSet {
+    let own = here.owned.cpus.count() as u32;
+    let cpus = here.request.job_cpus.unwrap_or(own);
+    let end = cpus.saturating_mul(here.node.shape().threads.max(1)).max(1);
     single(CpuId(id % end))
 }
 
@@ -93,21 +161,22 @@ fn single(cpu: CpuId) -> CpuSet {
     std::iter::once(cpu).collect()
 }
 
-struct Domains {
+/// The memory domains by number.
+struct Numbered {
     list: Vec<(NumaId, CpuSet)>,
     wrap: bool,
 }
 
-impl Domains {
-    fn of(host: &Host, wrap: bool) -> Result<Self, Refusal> {
-        let mut list = host.memory_domains();
-        if list.is_empty() {
+impl Numbered {
+    fn of(node: &Node, wrap: bool) -> Result<Self, Refusal> {
+        let Some(ldoms) = node.ldoms() else {
             return Err(Refusal::DomainsUnknown);
-        }
+        };
+        let mut list = ldoms.list().to_vec();
         if wrap {
             // `_bind_ldom` ends at sockets x cores x threads, also where that is less than the
             // CPUs there are (a core offline, an uneven machine).
-            let shape = &host.shape;
+            let shape = node.shape();
             let seen = CpuSet::first(shape.sockets * shape.cores * shape.threads);
             for (_, cpus) in &mut list {
                 *cpus = cpus.intersection(&seen);
@@ -148,32 +217,4 @@ impl Domains {
         }
         Ok(cpus)
     }
-}
-
-/// Grows a task's CPUs to whole memory domains. `within`, where given, keeps
-/// the result to the step's CPUs.
-///
-/// # Errors
-/// [`Refusal::DomainsUnknown`] without a machine tree.
-pub fn widen_to_domains(
-    cpus: &CpuSet,
-    host: &Host,
-    within: Option<&CpuSet>,
-) -> Result<CpuSet, Refusal> {
-    let domains = host.memory_domains();
-    if domains.is_empty() {
-        return Err(Refusal::DomainsUnknown);
-    }
-    let mut wide = cpus.clone();
-    for cpu in cpus.iter() {
-        // Of nested domains the smallest counts.
-        let near = domains
-            .iter()
-            .filter(|(_, domain)| domain.contains(cpu))
-            .min_by_key(|(_, domain)| domain.count());
-        if let Some((_, domain)) = near {
-            wide.insert_all(domain);
-        }
-    }
-    Ok(within.map_or(wide.clone(), |own| wide.intersection(own)))
 }

@@ -3,4 +3,20 @@
 pub mod grid_engine;
 pub mod level;
 pub mod list;
-pub(crate) mod planner;
+pub(crate) mod situation;
+
+use crate::answer::plan::Plan;
+use crate::answer::refusal::Refusal;
+use crate::request::wish::Wish;
+use crate::strategy::situation::Situation;
+
+/// The strategy that the request's wish names, and what it chooses; memory is left open.
+pub(crate) fn choose(here: &Situation<'_>) -> Result<Plan, Refusal> {
+    match Wish::of(here.request)? {
+        Wish::Unbound => here.unbound(),
+        Wish::Automatic => level::automatic(here),
+        Wish::Level(level) => level::asked(here, level),
+        Wish::List(mode) => list::choose(here, mode),
+        Wish::GridEngine(binding) => grid_engine::choose(here, binding),
+    }
+}

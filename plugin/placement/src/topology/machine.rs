@@ -1,4 +1,4 @@
-//! The host's hardware as a tree: packages, cores, hardware threads, and the
+//! The host's hardware as a checked tree: packages, cores, hardware threads, and the
 //! memory and cache domains beside them. Uneven packages, mixed SMT, holes in
 //! the numbering and several NUMA nodes a package are all ordinary here.
 //! Pure data; made by `berth-discover` or read from a machine file.
@@ -7,42 +7,10 @@ use crate::sets::cpuset::CpuSet;
 use crate::sets::error::MachineError;
 use crate::sets::ids::{CoreIdx, CpuId, NumaId, SocketIdx};
 use crate::sets::nodeset::NodeSet;
+use crate::topology::devices::Device;
+use crate::topology::kinds::CoreKind;
 
-/// What a discoverer found, before it is checked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Parts {
-    /// In topology order. PUs outside every package form one more, the last.
-    pub packages: Vec<Package>,
-    /// NUMA nodes in OS order; those without CPUs of their own included.
-    pub numa_nodes: Vec<NumaNode>,
-    /// CPUs under each L3 cache, in topology order; empty where none is reported.
-    pub l3_caches: Vec<CpuSet>,
-    /// CPUs that the kernel and the cgroup permit; offline ones are in no core.
-    pub allowed: CpuSet,
-}
-
-/// A processor chip.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Package {
-    /// Its cores, in topology order.
-    pub cores: Vec<Core>,
-}
-
-/// A core: one or more hardware threads.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Core {
-    /// Kernel numbers of its hardware threads, in topology order.
-    pub pus: Vec<CpuId>,
-}
-
-/// Memory with the CPUs near it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NumaNode {
-    /// The kernel's number.
-    pub id: NumaId,
-    /// CPUs near it; empty for a node of memory alone.
-    pub cpus: CpuSet,
-}
+pub use crate::topology::parts::{Core, NumaNode, Package, Parts};
 
 /// What counts as a socket: slurmd's choice (`xcpuinfo_hwloc_topo_get`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,7 +37,8 @@ impl Machine {
     /// Checks what a discoverer found.
     ///
     /// # Errors
-    /// [`MachineError`] if there is no CPU, or one CPU stands in two cores.
+    /// [`MachineError`] if there is no CPU, if one CPU stands in two cores, in two caches of one
+    /// level, in two dies or kinds, or if there are more devices than a node can have.
     pub fn new(parts: Parts) -> Result<Self, MachineError> {
         let mut cores = Vec::new();
         let mut cpus = CpuSet::new();
@@ -87,6 +56,7 @@ impl Machine {
         if cpus.is_empty() {
             return Err(MachineError::NoCpu);
         }
+        parts.check()?;
         Ok(Self { parts, cores, cpus })
     }
 
@@ -94,6 +64,11 @@ impl Machine {
     #[must_use]
     pub fn parts(&self) -> &Parts {
         &self.parts
+    }
+
+    /// Cores in slurmd's order, each with the position of its package.
+    pub(super) fn cores(&self) -> &[(usize, Core)] {
+        &self.cores
     }
 
     /// Every CPU of the machine.
@@ -112,6 +87,14 @@ impl Machine {
     #[must_use]
     pub fn core_count(&self) -> usize {
         self.cores.len()
+    }
+
+    /// Whether slurmd's division of this machine loses nothing: so many cores, each with so many
+    /// hardware threads.
+    #[must_use]
+    pub fn has_cores_of(&self, threads: u32, count: u32) -> bool {
+        let is_even = |(_, core): &(usize, Core)| core.pus.len() == threads as usize;
+        self.cores.len() == count as usize && self.cores.iter().all(is_even)
     }
 
     /// Hardware threads of a core, in topology order; none for a core that is not there.
@@ -258,5 +241,43 @@ impl Machine {
             }
         }
         text
+    }
+}
+
+impl Machine {
+    /// Kinds of cores, slowest first; empty where they are not known.
+    #[must_use]
+    pub fn kinds(&self) -> &[CoreKind] {
+        &self.parts().kinds
+    }
+
+    /// The kind of a CPU, as a position in [`Self::kinds`].
+    #[must_use]
+    pub fn kind_of(&self, cpu: CpuId) -> Option<usize> {
+        self.kinds().iter().position(|kind| kind.cpus.contains(cpu))
+    }
+
+    /// CPUs that the kernel keeps free of ordinary work.
+    #[must_use]
+    pub fn isolated(&self) -> &CpuSet {
+        &self.parts().isolated
+    }
+}
+
+impl Machine {
+    /// Devices in PCI order, then those that are not on a PCI bus.
+    #[must_use]
+    pub fn devices(&self) -> &[Device] {
+        &self.parts().devices
+    }
+
+    /// The same machine with these devices.
+    ///
+    /// # Errors
+    /// [`crate::MachineError`] if there are more than a node can have.
+    pub fn with_devices(&self, devices: Vec<Device>) -> Result<Self, crate::MachineError> {
+        let mut parts = self.parts().clone();
+        parts.devices = devices;
+        Self::new(parts)
     }
 }

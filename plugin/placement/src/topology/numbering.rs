@@ -76,6 +76,7 @@ impl Machine {
             allowed: CpuSet::first(sockets * cores * threads),
             packages,
             l3_caches,
+            ..Parts::default()
         })
         .ok()
     }
@@ -106,24 +107,7 @@ impl Machine {
             }
         }
         let cpu = |old: CpuId| new.get(old.index()).copied().flatten();
-        let set = |old: &CpuSet| old.iter().filter_map(cpu).collect::<CpuSet>();
-        let mut parts = self.parts().clone();
-        for core in parts
-            .packages
-            .iter_mut()
-            .flat_map(|package| &mut package.cores)
-        {
-            core.pus = core.pus.iter().copied().filter_map(cpu).collect();
-        }
-        parts
-            .numa_nodes
-            .iter_mut()
-            .for_each(|node| node.cpus = set(&node.cpus));
-        parts
-            .l3_caches
-            .iter_mut()
-            .for_each(|cache| *cache = set(cache));
-        parts.allowed = set(&parts.allowed);
+        let parts = self.parts().renumbered(cpu);
         Self::new(parts).ok()
     }
 }

@@ -66,6 +66,14 @@ impl Shape {
         self.map.len() as u32
     }
 
+    /// Whether slurmd has counted the hardware that this shape was made of: the same sockets,
+    /// cores and map. slurm.conf may still allow fewer threads of a core.
+    #[must_use]
+    pub fn is_hardware_of(&self, counted: &Self) -> bool {
+        let size = |shape: &Self| (shape.sockets, shape.cores, shape.stride);
+        size(self) == size(counted) && self.map == counted.map
+    }
+
     /// Whether two abstract CPUs share a kernel number: slurmd makes such maps
     /// on machines with holes in their numbering.
     #[must_use]

@@ -4,10 +4,11 @@
 
 use std::ops::Range;
 
-use crate::owned::Available;
-use crate::request::claims::Occupied;
+use crate::owned::Owned;
+use crate::request::claims::Claims;
 use crate::request::grid_engine::Place;
-use crate::topology::host::PuTable;
+use crate::sets::ids::PuIdx;
+use crate::topology::pu_table::PuTable;
 
 /// Whether a core can be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +43,7 @@ pub struct Cores {
 
 /// Why cores could not be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hurdle {
+pub enum Obstacle {
     /// Fewer free cores than asked for.
     TooFew,
     /// Free cores enough, but none lie the step apart.
@@ -56,18 +57,17 @@ pub enum Hurdle {
 }
 
 impl Cores {
-    /// `threads` is how many hardware threads of a core steps may use; a core of which
-    /// the step has fewer is not its own.
+    /// A core of which the step has fewer hardware threads than steps may use is not its own.
     #[must_use]
-    pub fn of(table: &PuTable, available: &Available, threads: u32, others: &Occupied) -> Self {
-        let usable = threads.clamp(1, table.stride) as usize;
-        let state = |slots: &[u32]| {
-            let cpus = || table.cpus(slots.iter().copied());
-            if available.among(slots.iter().copied()).count() < usable {
+    pub fn of(table: &PuTable, owned: &Owned, claims: &Claims) -> Self {
+        let state = |pus: &[PuIdx]| {
+            let cpus = || table.cpus(pus.iter().copied());
+            let usable = pus.len().min(table.usable_threads() as usize).max(1);
+            if owned.among(pus).count() < usable {
                 State::Foreign
-            } else if !others.taken.is_empty() && cpus().intersects(&others.taken) {
+            } else if !claims.taken.is_empty() && cpus().intersects(&claims.taken) {
                 State::Taken
-            } else if !others.shared.is_empty() && cpus().intersects(&others.shared) {
+            } else if !claims.shared.is_empty() && cpus().intersects(&claims.shared) {
                 State::Shared
             } else {
                 State::Free
@@ -77,16 +77,15 @@ impl Cores {
             list: Vec::new(),
             sockets: Vec::new(),
         };
-        for (socket, slots) in (0..).zip(&table.sockets) {
+        for socket in 0..table.sockets.len() as u32 {
             let first = cores.list.len();
-            let chunks = slots.chunks(table.stride as usize);
-            cores
-                .list
-                .extend((0..).zip(chunks).map(|(core, slots)| Core {
-                    index: slots.first().map_or(0, |slot| slot / table.stride),
+            for (core, pus) in (0..).zip(table.cores_of_socket(socket)) {
+                cores.list.push(Core {
+                    index: pus.first().map_or(0, |pu| table.cores.of(*pu)),
                     place: Place { socket, core },
-                    state: state(slots),
-                }));
+                    state: state(pus),
+                });
+            }
             cores.sockets.push(first..cores.list.len());
         }
         cores
@@ -146,24 +145,24 @@ impl Cores {
     /// The position of a core by its logical numbers.
     ///
     /// # Errors
-    /// [`Hurdle::Absent`]
-    pub fn find(&self, place: Place) -> Result<usize, Hurdle> {
+    /// [`Obstacle::Absent`]
+    pub fn find(&self, place: Place) -> Result<usize, Obstacle> {
         let range = self.sockets.get(place.socket as usize).cloned();
         let position = range.and_then(|mut range| range.nth(place.core as usize));
-        position.ok_or(Hurdle::Absent(place))
+        position.ok_or(Obstacle::Absent(place))
     }
 
     /// The positions from `start` on, `step` apart, if all can be had.
     ///
     /// # Errors
     /// The first one that cannot.
-    pub fn run(&self, start: usize, amount: usize, step: usize) -> Result<Vec<usize>, Hurdle> {
+    pub fn run(&self, start: usize, amount: usize, step: usize) -> Result<Vec<usize>, Obstacle> {
         let positions = (0..amount).map(|at| {
             let position = at.checked_mul(step).and_then(|far| far.checked_add(start));
-            let core = position.and_then(|at| self.at(at)).ok_or(Hurdle::End)?;
+            let core = position.and_then(|at| self.at(at)).ok_or(Obstacle::End)?;
             match core.state {
-                State::Free | State::Shared => position.ok_or(Hurdle::End),
-                State::Taken | State::Foreign => Err(Hurdle::Occupied(*core)),
+                State::Free | State::Shared => position.ok_or(Obstacle::End),
+                State::Taken | State::Foreign => Err(Obstacle::Occupied(*core)),
             }
         });
         positions.collect()

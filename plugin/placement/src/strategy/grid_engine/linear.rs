@@ -4,21 +4,21 @@
 //! binding specification, sections 3.2.1 and 4.3; siblings pack.
 
 use crate::request::grid_engine::Place;
-use crate::strategy::grid_engine::cores::{Cores, Hurdle, State};
+use crate::strategy::grid_engine::cores::{Cores, Obstacle, State};
 
 /// `linear:AMOUNT`: on an empty socket if one has them, else Grid Engine's loop.
 ///
 /// # Errors
-/// [`Hurdle::TooFew`]
-pub fn anywhere(cores: &Cores, takers: u32, amount: u32) -> Result<Vec<Vec<usize>>, Hurdle> {
+/// [`Obstacle::TooFew`]
+pub fn anywhere(cores: &Cores, takers: u32, amount: u32) -> Result<Vec<Vec<usize>>, Obstacle> {
     let amount = amount as usize;
     let wanted = (takers as usize).checked_mul(amount);
     if wanted.is_none_or(|wanted| wanted > cores.free_count()) {
-        return Err(Hurdle::TooFew);
+        return Err(Obstacle::TooFew);
     }
     let mut left = Left::of(cores);
     (0..takers)
-        .map(|_| left.take(amount).ok_or(Hurdle::TooFew))
+        .map(|_| left.take(amount).ok_or(Obstacle::TooFew))
         .collect()
 }
 
@@ -32,7 +32,7 @@ pub fn from(
     takers: u32,
     amount: u32,
     start: Place,
-) -> Result<Vec<Vec<usize>>, Hurdle> {
+) -> Result<Vec<Vec<usize>>, Obstacle> {
     let first = cores.find(start)?;
     let amount = amount as usize;
     let at = |taker: u32| {

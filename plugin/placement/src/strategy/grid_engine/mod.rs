@@ -7,94 +7,82 @@ pub mod linear;
 pub mod striding;
 
 use crate::answer::cores::{Chosen, ChosenCore};
-use crate::answer::refusal::{Note, Refusal, short};
-use crate::answer::rule::Rule;
-use crate::plan::{Message, Plan};
-use crate::request::cpu_bind::Mode;
+use crate::answer::decision::Rule;
+use crate::answer::note::Note;
+use crate::answer::plan::Plan;
+use crate::answer::refusal::Refusal;
 use crate::request::grid_engine::{Binding, Instance, Scope, Strategy};
-use crate::strategy::grid_engine::cores::{Cores, Hurdle, State};
+use crate::sets::bounded::repeated;
+use crate::strategy::grid_engine::cores::{Cores, Obstacle, State};
 use crate::strategy::grid_engine::striding::striding;
-use crate::strategy::planner::Planner;
+use crate::strategy::situation::Situation;
 
-impl Planner<'_> {
-    /// Grid Engine's core binding: it decides alone.
-    pub(crate) fn by_binding(
-        &self,
-        binding: &Binding,
-        mode: Option<&Mode>,
-    ) -> Result<Plan, Refusal> {
-        // Whoever asks for no binding gets none: mpirun starts its daemons so, in steps that
-        // inherit the job's --binding.
-        if binding.strategy == Strategy::None || mode == Some(&Mode::Free) {
-            return mode.map_or_else(|| self.by_level(), |mode| self.by_mode(mode));
-        }
-        if let Some(list) = mode {
-            return Err(Refusal::BindingBesideList {
-                binding: short(binding),
-                list: list.clone(),
-            });
-        }
-        self.owns_any()?;
-        let threads = self.on.shape.threads;
-        let others = &self.ask.occupied;
-        let cores = Cores::of(self.table, &self.available, threads, others);
-        match choose(binding, &cores, self.ask.tasks) {
-            Ok(found) => Ok(self.chosen(binding, &self.look_up(&cores, &found))),
-            Err(hurdle) => self.not_bound(binding, &cores, hurdle),
-        }
-    }
-
-    fn look_up(&self, cores: &Cores, found: &[Vec<usize>]) -> Chosen {
-        let limit = self.threads_per_core().unwrap_or(u32::MAX) as usize;
-        let core = |at: &usize| {
-            let core = cores.at(*at)?;
-            let first = core.index * self.table.stride;
-            let pus = self.available.among(first..first + self.table.stride);
-            Some(ChosenCore {
-                place: core.place,
-                cpus: self.table.cpus(pus.take(limit)),
-            })
-        };
-        let task = |cores: &Vec<usize>| cores.iter().filter_map(core).collect();
-        Chosen(found.iter().map(task).collect())
-    }
-
-    fn chosen(&self, binding: &Binding, chosen: &Chosen) -> Plan {
-        let rule = Rule::Binding(binding.to_string());
-        let mut plan = match binding.instance {
-            Instance::Set => {
-                let count = self.ask.tasks as usize;
-                let tasks = match chosen.0.as_slice() {
-                    [_] => vec![chosen.cpus_of_task(0); count],
-                    _ => (0..count).map(|id| chosen.cpus_of_task(id)).collect(),
-                };
-                let message = Message::one_a_task(self.width());
-                self.finish(tasks, rule, message, vec![])
-            }
-            // The job binds itself, by what it is told.
-            Instance::Env | Instance::Pe => self.all_to_all(rule, vec![]),
-        };
-        plan.chosen = Some(chosen.clone());
-        plan
-    }
-
-    fn not_bound(&self, binding: &Binding, cores: &Cores, hurdle: Hurdle) -> Result<Plan, Refusal> {
-        let tasks = self.ask.tasks;
-        let asked = asked(binding, tasks);
-        let found = in_the_way(cores, hurdle);
-        let instead = better_line(binding, cores, tasks);
-        let shown = short(binding);
-        let text = format!("--binding={shown} asks for {asked}; {found}{instead}");
-        if binding.strict || self.ask.rules.refuse_failed_binding {
-            return Err(Refusal::BindingFailed(text));
-        }
-        let text = format!("{text}; not bound, every task may use all CPUs of the step");
-        Ok(self.all_to_all(Rule::BindingFailed, vec![Note::NotBound(text)]))
+/// The cores that a `--binding` names, or a note that it cannot be served.
+pub(crate) fn choose(here: &Situation<'_>, binding: &Binding) -> Result<Plan, Refusal> {
+    here.owns_any()?;
+    let cores = Cores::of(here.node.table(), here.owned, here.claims);
+    match positions(binding, &cores, here.request.tasks) {
+        Ok(found) => Ok(bound(here, binding, look_up(here, &cores, &found))),
+        Err(obstacle) => not_bound(here, binding, &cores, obstacle),
     }
 }
 
+fn look_up(here: &Situation<'_>, cores: &Cores, found: &[Vec<usize>]) -> Chosen {
+    let limit = here.threads_per_core().unwrap_or(u32::MAX) as usize;
+    let table = here.node.table();
+    let core = |at: &usize| {
+        let core = cores.at(*at)?;
+        let pus = here.owned.among(table.cores.members(core.index));
+        Some(ChosenCore {
+            place: core.place,
+            cpus: table.cpus(pus.take(limit)),
+        })
+    };
+    let task = |cores: &Vec<usize>| cores.iter().filter_map(core).collect();
+    Chosen(found.iter().map(task).collect())
+}
+
+fn bound(here: &Situation<'_>, binding: &Binding, chosen: Chosen) -> Plan {
+    let rule = Rule::Binding(binding.to_string());
+    let mut plan = match binding.instance {
+        Instance::Set => {
+            let count = here.request.tasks as usize;
+            let tasks = match chosen.0.as_slice() {
+                [_] => vec![chosen.cpus_of_task(0); count],
+                _ => (0..count).map(|id| chosen.cpus_of_task(id)).collect(),
+            };
+            here.each(tasks, rule)
+        }
+        // The job binds itself, by what it is told.
+        Instance::Env | Instance::Pe => here.all_to_all(rule),
+    };
+    plan.chosen = Some(chosen);
+    plan
+}
+
+fn not_bound(
+    here: &Situation<'_>,
+    binding: &Binding,
+    cores: &Cores,
+    obstacle: Obstacle,
+) -> Result<Plan, Refusal> {
+    let tasks = here.request.tasks;
+    let asked = asked(binding, tasks);
+    let found = in_the_way(cores, obstacle);
+    let instead = better_line(binding, cores, tasks);
+    let shown = repeated(binding);
+    let text = format!("--binding={shown} asks for {asked}; {found}{instead}");
+    if binding.strict || here.node.rules().refuse_failed_binding {
+        return Err(Refusal::BindingFailed(text));
+    }
+    let text = format!("{text}; not bound, every task may use all CPUs of the step");
+    let mut plan = here.all_to_all(Rule::BindingFailed);
+    plan.notes = vec![Note::NotBound(text)];
+    Ok(plan)
+}
+
 /// Positions of each task's cores, or of those that all share.
-fn choose(binding: &Binding, cores: &Cores, tasks: u32) -> Result<Vec<Vec<usize>>, Hurdle> {
+fn positions(binding: &Binding, cores: &Cores, tasks: u32) -> Result<Vec<Vec<usize>>, Obstacle> {
     let takers = match binding.scope {
         Scope::Task => tasks,
         Scope::Host => 1,
@@ -141,23 +129,23 @@ fn asked(binding: &Binding, tasks: u32) -> String {
     }
 }
 
-fn in_the_way(cores: &Cores, hurdle: Hurdle) -> String {
+fn in_the_way(cores: &Cores, obstacle: Obstacle) -> String {
     let free = cores.free_count();
     let unit = if free == 1 { "core" } else { "cores" };
-    match hurdle {
-        Hurdle::TooFew => format!("this step has {free} whole free {unit} here"),
-        Hurdle::NoStart => format!("among its {free} whole free {unit} here none lie like that"),
-        Hurdle::Absent(place) => {
+    match obstacle {
+        Obstacle::TooFew => format!("this step has {free} whole free {unit} here"),
+        Obstacle::NoStart => format!("among its {free} whole free {unit} here none lie like that"),
+        Obstacle::Absent(place) => {
             format!("there is no core {place} here, only {}", cores.extent())
         }
-        Hurdle::Occupied(core) if core.state == State::Taken => {
+        Obstacle::Occupied(core) if core.state == State::Taken => {
             format!("another step is bound to core {} here", core.place)
         }
-        Hurdle::Occupied(core) => format!(
+        Obstacle::Occupied(core) => format!(
             "core {} here is not this step's, or not all of it is; more come with -c, whole nodes with sbatch --exclusive",
             core.place
         ),
-        Hurdle::End => format!("that goes past the last core: here are {}", cores.extent()),
+        Obstacle::End => format!("that goes past the last core: here are {}", cores.extent()),
     }
 }
 
@@ -193,9 +181,9 @@ fn better_line(binding: &Binding, cores: &Cores, tasks: u32) -> String {
     }
     lines.push(with(Scope::Host, linear(found)));
     let fits = |line: &&Binding| {
-        *line != binding && amount(line) > 0 && choose(line, cores, tasks).is_ok()
+        *line != binding && amount(line) > 0 && positions(line, cores, tasks).is_ok()
     };
     lines.iter().find(fits).map_or_else(String::new, |line| {
-        format!("; --binding={} would fit", short(line))
+        format!("; --binding={} would fit", repeated(line))
     })
 }

@@ -4,20 +4,20 @@
 //! binding specification, section 4.2.
 
 use crate::request::grid_engine::Place;
-use crate::strategy::grid_engine::cores::{Cores, Hurdle};
+use crate::strategy::grid_engine::cores::{Cores, Obstacle};
 
 /// `striding:AMOUNT:STEP[:SOCKET,CORE]`: the first taker exactly at the start, or at the
 /// first that fits from 0,0 on; each later one at the next that fits, going up.
 ///
 /// # Errors
-/// The core that stands in the way of a given start; [`Hurdle::TooFew`] or
-/// [`Hurdle::NoStart`] where a search found none.
+/// The core that stands in the way of a given start; [`Obstacle::TooFew`] or
+/// [`Obstacle::NoStart`] where a search found none.
 pub fn striding(
     cores: &Cores,
     takers: u32,
     (amount, step): (u32, u32),
     start: Option<Place>,
-) -> Result<Vec<Vec<usize>>, Hurdle> {
+) -> Result<Vec<Vec<usize>>, Obstacle> {
     let (amount, step) = (amount as usize, step as usize);
     let mut mine = vec![false; cores.len()];
     let mut found: Vec<Vec<usize>> = Vec::new();
@@ -36,9 +36,9 @@ pub fn striding(
             let wanted = (takers as usize).saturating_mul(amount);
             let enough = wanted <= cores.free_count();
             return Err(if enough {
-                Hurdle::NoStart
+                Obstacle::NoStart
             } else {
-                Hurdle::TooFew
+                Obstacle::TooFew
             });
         };
         run.iter().for_each(|position| mine[*position] = true);

@@ -3,18 +3,29 @@
 //! cyclic) moves on after every single CPU.
 //! Pure. Source: `_task_layout_lllp_cyclic`.
 
-use crate::owned::Available;
+use crate::answer::refusal::NoPlace;
+use crate::owned::Owned;
 use crate::request::distribution::Order;
-use crate::strategy::level::walk::{Counters, NoPlace, Placed, Walk};
-use crate::topology::host::PuTable;
+use crate::strategy::level::counters::Counters;
+use crate::strategy::level::course::Course;
+use crate::strategy::level::walk::{Placed, Walk};
+use crate::topology::pu_table::PuTable;
 
-/// Each task's slots, in local-id order.
+/// Each task's hardware threads, in local-id order.
 ///
 /// ```text
 /// 2 sockets × 2 cores × 1 thread, 4 tasks     socket 0: t0 t2   socket 1: t1 t3
 /// ```
-pub fn walk(walk: &Walk, table: &PuTable, available: &Available) -> Result<Placed, NoPlace> {
-    let mut cursors = Cursors::new(table);
+pub(crate) fn walk(
+    walk: &Walk,
+    table: &PuTable,
+    course: &Course<'_>,
+    owned: &Owned,
+) -> Result<Placed, NoPlace> {
+    if table.sockets.iter().all(<[_]>::is_empty) {
+        return Err(NoPlace::Stuck);
+    }
+    let mut cursors = Cursors::new(walk, table, course);
     let mut placed = Placed::room_for(walk);
     // Passing by what a fix keeps free can take most of a round before the
     // counters start over.
@@ -25,9 +36,9 @@ pub fn walk(walk: &Walk, table: &PuTable, available: &Available) -> Result<Place
             if placed.count() >= walk.tasks {
                 break;
             }
-            cursors.visit(walk, available, &mut placed);
+            cursors.visit(walk, owned, &mut placed)?;
         }
-        if placed.count() == before {
+        if placed.count() == before && !cursors.counters.spreads() {
             return Err(NoPlace::Stuck);
         }
     }
@@ -37,6 +48,7 @@ pub fn walk(walk: &Walk, table: &PuTable, available: &Available) -> Result<Place
 /// Where the walk stands.
 struct Cursors<'a> {
     table: &'a PuTable,
+    course: &'a Course<'a>,
     /// The socket whose turn it is.
     socket: usize,
     /// Next position within each socket.
@@ -45,57 +57,67 @@ struct Cursors<'a> {
 }
 
 impl<'a> Cursors<'a> {
-    fn new(table: &'a PuTable) -> Self {
+    fn new(walk: &Walk, table: &'a PuTable, course: &'a Course<'a>) -> Self {
         Self {
             table,
+            course,
             socket: 0,
             next: vec![0; table.sockets.len()],
-            counters: Counters::new(table),
+            counters: Counters::new(walk, table),
         }
     }
 
-    /// Looks at one slot: takes it for the task under way, or passes it by.
-    fn visit(&mut self, walk: &Walk, available: &Available, placed: &mut Placed) {
-        self.leave_full_sockets();
-        let slot = self.table.sockets[self.socket][self.next[self.socket] as usize];
+    /// Looks at one hardware thread: takes it for the task under way, or passes it by.
+    fn visit(&mut self, walk: &Walk, owned: &Owned, placed: &mut Placed) -> Result<(), NoPlace> {
+        self.leave_full_sockets(walk, placed)?;
+        let pu = self.course.socket(self.socket)[self.next[self.socket] as usize];
         self.next[self.socket] += 1;
-        if !available.has(slot) || self.counters.forbid(walk, self.table, slot) {
-            return;
+        if !owned.has(pu) || self.counters.forbid(walk, self.table, pu) {
+            return Ok(());
         }
-        placed.add(slot);
+        placed.add(pu);
         let each_cpu = walk.order == Order::Fcyclic;
         if each_cpu {
             self.turn();
         }
-        self.counters.take(self.table, slot);
+        self.counters.take(self.table, pu);
         if (placed.under_way().len() as u32) < walk.cpus_per_task {
-            return;
+            return Ok(());
         }
         self.counters.complete(walk, self.table, placed.under_way());
         // With fcyclic the turn has passed: as in task/affinity, the skip then
         // falls on the next socket.
-        let next = &mut self.next[self.socket];
-        *next = walk.after_task(*next, self.table.stride);
+        let (socket, exceeds) = (self.socket, self.counters.exceeds_core());
+        let next = self.next[socket];
+        let core_end = |next| self.table.core_end_in_socket(socket, next);
+        self.next[socket] = walk.after_task(next, exceeds, self.table, core_end);
         if !each_cpu {
             self.turn();
         }
         placed.complete();
+        Ok(())
     }
 
     fn turn(&mut self) {
-        self.socket = (self.socket + 1) % self.table.sockets.len();
+        self.socket = (self.socket + 1) % self.next.len();
     }
 
-    /// Goes on to a socket that has slots left; where none has, all counters
-    /// start over, which oversubscribes.
-    fn leave_full_sockets(&mut self) {
+    /// Goes on to a socket that has hardware threads left; where none has, the next round begins.
+    fn leave_full_sockets(&mut self, walk: &Walk, placed: &mut Placed) -> Result<(), NoPlace> {
         let start = self.socket;
-        while self.next[self.socket] as usize >= self.table.sockets[self.socket].len() {
+        while self.next[self.socket] as usize >= self.course.socket(self.socket).len() {
             self.turn();
             if self.socket == start {
-                self.counters.clear();
+                if !self.counters.next_round(walk, placed) {
+                    return Err(NoPlace::Stuck);
+                }
                 self.next.fill(0);
+                if self.counters.spreads() {
+                    // All have as many as the limit allows, so the turn begins anew.
+                    self.socket = 0;
+                }
             }
         }
+        Ok(())
     }
 }

@@ -1,10 +1,11 @@
-//! What the walks over hardware threads share: their orders, and why they can fail.
+//! What the walks over hardware threads share: their limits, and why they can fail.
 //! Pure data. Source: `_task_layout_lllp_block`, `_task_layout_lllp_cyclic`.
 
 use crate::request::cpu_bind::Level;
 use crate::request::distribution::Order;
 use crate::request::fixes::{Fix, Fixes};
-use crate::topology::host::PuTable;
+use crate::sets::ids::PuIdx;
+use crate::topology::pu_table::PuTable;
 
 /// What the walk needs to know of a request.
 #[derive(Clone, Copy, Debug)]
@@ -23,73 +24,95 @@ pub struct Walk {
     pub level: Level,
     /// Order over the sockets.
     pub order: Order,
+    /// Cores with hardware threads to spare are shared before the others: where the cores of the
+    /// step differ.
+    pub shares_wide_cores_first: bool,
     /// The fixes that are on.
     pub fixes: Fixes,
 }
 
-/// Why tasks could not be placed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NoPlace {
-    /// One task's CPUs do not fit when only so many threads of a core count.
-    ThreadsPerCore {
-        /// Hardware threads needed.
-        needed: u32,
-    },
-    /// More tasks than CPUs.
-    TooManyTasks,
-    /// No task could be completed in a whole round.
-    Stuck,
-}
-
 impl Walk {
-    /// Whether the rest of a core stays empty behind a task.
-    pub(crate) fn gets_whole_cores(&self) -> bool {
-        self.level == Level::Cores || self.ntasks_per_core == Some(1)
+    /// Whether the rest of a core stays empty behind a task, as long as the limit of tasks a core
+    /// is not `exceeded`.
+    pub(crate) fn gets_whole_cores(&self, exceeded: bool) -> bool {
+        self.level == Level::Cores || (self.ntasks_per_core == Some(1) && !exceeded)
     }
 
     /// Full cyclic takes cores that no earlier task has.
-    pub(crate) fn wants_fresh_cores(&self) -> bool {
-        self.gets_whole_cores() && self.order == Order::Fcyclic && self.fixes.has(Fix::FcyclicCores)
+    pub(crate) fn wants_fresh_cores(&self, exceeded: bool) -> bool {
+        let mended = self.order == Order::Fcyclic && self.fixes.has(Fix::FcyclicCores);
+        mended && self.gets_whole_cores(exceeded)
     }
 
-    /// Whether a fix makes cyclic walks pass by slots that task/affinity takes.
+    /// Whether a task counts on everything that it touches, not on its last core alone.
+    pub(crate) fn counts_everywhere(&self) -> bool {
+        self.fixes.has(Fix::CountTouched) || self.wants_fresh_cores(false)
+    }
+
+    /// Whether `--ntasks-per-socket` holds: task/affinity obeys it in blocks alone.
+    pub(crate) fn limits_sockets(&self) -> bool {
+        let obeyed = self.order == Order::Block || self.fixes.has(Fix::SocketLimit);
+        self.ntasks_per_socket.is_some() && obeyed
+    }
+
+    /// Whether limits on the number of tasks are exceeded evenly where they cannot hold.
+    pub(crate) fn spreads(&self) -> bool {
+        let limited = self.ntasks_per_core.is_some() || self.limits_sockets();
+        limited && self.fixes.has(Fix::SpreadLimits)
+    }
+
+    /// Whether a fix makes cyclic walks pass by hardware threads that task/affinity takes.
     pub(crate) fn passes_by(&self) -> bool {
         let limited = self.ntasks_per_socket.is_some() && self.fixes.has(Fix::SocketLimit);
         // For a single task nothing is kept free.
-        self.tasks > 1 && (limited || self.wants_fresh_cores())
+        self.tasks > 1 && (limited || self.wants_fresh_cores(false))
     }
 
-    /// Where the walk goes on after a task that ended just before `next`, so that
-    /// the next task starts on a fresh core.
+    /// Where the walk goes on after a task that ended just before `next`, so that the next task
+    /// starts on a fresh core; `core_end` gives the first place from `next` on where one begins.
     ///
     /// task/affinity skips a number of threads, which is right for one and two
     /// threads a core; with more, tasks of several cores can share one.
-    pub(crate) fn after_task(&self, next: u32, stride: u32) -> u32 {
-        if !self.gets_whole_cores() || self.wants_fresh_cores() {
-            next
-        } else if self.fixes.has(Fix::SmtNeighbours) && self.order != Order::Fcyclic {
-            next.next_multiple_of(stride)
-        } else if self.cpus_per_task < stride {
-            next + stride - self.cpus_per_task
-        } else {
-            next + self.cpus_per_task % stride
+    pub(crate) fn after_task(
+        &self,
+        next: u32,
+        exceeded: bool,
+        table: &PuTable,
+        core_end: impl FnOnce(u32) -> u32,
+    ) -> u32 {
+        if !self.gets_whole_cores(exceeded) || self.wants_fresh_cores(exceeded) {
+            return next;
+        }
+        let mended = self.fixes.has(Fix::SmtNeighbours) && self.order != Order::Fcyclic;
+        match table.even() {
+            Some(threads) if !mended && self.cpus_per_task < threads => {
+                next + threads - self.cpus_per_task
+            }
+            Some(threads) if !mended => next + self.cpus_per_task % threads,
+            _ => core_end(next),
         }
     }
 }
 
-/// The slots of each task in local-id order, one after the other, and of the task under way.
+/// The hardware threads of each task in local-id order, one after the other, and of the task
+/// under way.
 #[derive(Clone, Debug, Default)]
 pub struct Placed {
-    slots: Vec<u32>,
-    /// Where each complete task's slots end.
+    pus: Vec<PuIdx>,
+    /// Where each complete task's hardware threads end.
     ends: Vec<usize>,
+    /// The walk started over: tasks share hardware threads.
+    pub(crate) shares: bool,
+    /// A limit on the number of tasks was raised on the way.
+    pub(crate) exceeds: bool,
 }
 
 impl Placed {
     pub(crate) fn room_for(walk: &Walk) -> Self {
         Self {
-            slots: Vec::with_capacity(walk.tasks as usize),
+            pus: Vec::with_capacity(walk.tasks as usize),
             ends: Vec::with_capacity(walk.tasks as usize),
+            ..Self::default()
         }
     }
 
@@ -98,101 +121,28 @@ impl Placed {
         self.ends.len() as u32
     }
 
-    /// Gives the task under way one more slot.
-    pub(crate) fn add(&mut self, slot: u32) {
-        self.slots.push(slot);
+    /// Gives the task under way one more hardware thread.
+    pub(crate) fn add(&mut self, pu: PuIdx) {
+        self.pus.push(pu);
     }
 
-    /// Slots of the task under way.
-    pub(crate) fn under_way(&self) -> &[u32] {
-        &self.slots[self.ends.last().copied().unwrap_or(0)..]
+    /// Hardware threads of the task under way.
+    pub(crate) fn under_way(&self) -> &[PuIdx] {
+        &self.pus[self.ends.last().copied().unwrap_or(0)..]
     }
 
-    /// The task under way has all its slots.
+    /// The task under way has all its hardware threads.
     pub(crate) fn complete(&mut self) {
-        self.ends.push(self.slots.len());
+        self.ends.push(self.pus.len());
     }
 
-    /// Each complete task's slots.
-    pub fn tasks(&self) -> impl ExactSizeIterator<Item = &[u32]> {
+    /// Each complete task's hardware threads.
+    pub fn tasks(&self) -> impl ExactSizeIterator<Item = &[PuIdx]> {
         let mut from = 0;
         self.ends.iter().map(move |end| {
-            let task = &self.slots[from..*end];
+            let task = &self.pus[from..*end];
             from = *end;
             task
         })
-    }
-}
-
-/// Tasks and threads counted while walking, against the limits.
-#[derive(Clone, Debug)]
-pub(crate) struct Counters {
-    core_tasks: Vec<u32>,
-    core_threads: Vec<u32>,
-    socket_tasks: Vec<u32>,
-    /// The last task that was counted in each core and socket, so that each is once.
-    core_last: Vec<u32>,
-    socket_last: Vec<u32>,
-    /// Tasks counted.
-    tasks: u32,
-}
-
-impl Counters {
-    pub(crate) fn new(table: &PuTable) -> Self {
-        let cores = vec![0; table.core_count as usize];
-        let sockets = vec![0; table.sockets.len()];
-        Self {
-            core_threads: cores.clone(),
-            core_last: cores.clone(),
-            core_tasks: cores,
-            socket_last: sockets.clone(),
-            socket_tasks: sockets,
-            tasks: 0,
-        }
-    }
-
-    /// Starts over: from here on the walk oversubscribes.
-    pub(crate) fn clear(&mut self) {
-        self.core_tasks.fill(0);
-        self.core_threads.fill(0);
-        self.socket_tasks.fill(0);
-    }
-
-    /// Whether a limit forbids this slot for the task under way.
-    pub(crate) fn forbid(&self, walk: &Walk, table: &PuTable, slot: u32) -> bool {
-        let full = |used: u32, limit: Option<u32>| limit.is_some_and(|limit| used >= limit);
-        let core = (slot / table.stride) as usize;
-        let socket = table.slots[slot as usize].socket as usize;
-        let by_socket = walk.order == Order::Block || walk.fixes.has(Fix::SocketLimit);
-        full(self.core_tasks[core], walk.ntasks_per_core)
-            || full(self.core_threads[core], walk.threads_per_core)
-            || (by_socket && full(self.socket_tasks[socket], walk.ntasks_per_socket))
-            || (walk.wants_fresh_cores() && self.core_tasks[core] > 0)
-    }
-
-    /// A slot was taken.
-    pub(crate) fn take(&mut self, table: &PuTable, slot: u32) {
-        self.core_threads[(slot / table.stride) as usize] += 1;
-    }
-
-    /// A task is complete. task/affinity counts it where it ended.
-    pub(crate) fn complete(&mut self, walk: &Walk, table: &PuTable, slots: &[u32]) {
-        let everywhere = walk.fixes.has(Fix::CountTouched) || walk.wants_fresh_cores();
-        let counted = if everywhere {
-            slots
-        } else {
-            slots.last_chunk::<1>().map_or(slots, |last| last)
-        };
-        self.tasks += 1;
-        for slot in counted {
-            let core = (slot / table.stride) as usize;
-            if std::mem::replace(&mut self.core_last[core], self.tasks) != self.tasks {
-                self.core_tasks[core] += 1;
-            }
-            let socket = table.slots[*slot as usize].socket as usize;
-            if std::mem::replace(&mut self.socket_last[socket], self.tasks) != self.tasks {
-                self.socket_tasks[socket] += 1;
-            }
-        }
     }
 }

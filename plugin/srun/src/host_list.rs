@@ -6,8 +6,8 @@
 
 use std::fmt::Write;
 
-use crate::sets::error::TextError;
-use crate::sets::limits::NODE_LIST;
+use berth_placement::TextError;
+use berth_placement::sets::limits::NODE_LIST;
 
 /// More brackets than a name of Slurm's has dimensions.
 const MOST_PIECES: usize = 16;
@@ -19,6 +19,14 @@ pub struct Most {
     pub names: usize,
     /// Memory of all names together.
     pub bytes: usize,
+}
+
+impl Most {
+    /// More nodes than slurmctld takes, and more than a command line has room for.
+    pub const COMMAND_LINE: Self = Self {
+        names: 1 << 17,
+        bytes: 64 << 20,
+    };
 }
 
 /// The names of a list.
@@ -157,6 +165,26 @@ impl Names {
     }
 }
 
+/// A key by which n2 comes before n10.
+#[must_use]
+pub fn natural(name: &str) -> Vec<(String, u64)> {
+    let mut key = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let text = rest
+            .find(|c: char| c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        let (word, tail) = rest.split_at(text);
+        let digits = tail
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(tail.len());
+        let (number, tail) = tail.split_at(digits);
+        key.push((word.to_string(), number.parse().unwrap_or(0)));
+        rest = tail;
+    }
+    key
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test says so")]
 mod tests {
@@ -210,5 +238,12 @@ mod tests {
             let why = expand(much, SOME).unwrap_err().to_string();
             assert!(why.contains("at most 1000 hosts"), "{much:.40}: {why}");
         }
+    }
+
+    #[test]
+    fn two_before_ten() {
+        let mut names = ["n10", "n2", "m1", "n2b"];
+        names.sort_by_key(|name| natural(name));
+        assert_eq!(names, ["m1", "n2", "n2b", "n10"]);
     }
 }

@@ -1,0 +1,79 @@
+//! `berth topo`: a node as berth and slurmd see it. Counts, Grid Engine's topology string, a row
+//! for each core and each device, a picture; CPUs that are offline, isolated or not allowed are
+//! shown as such.
+
+mod document;
+mod table;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use berth_discover::{Source, discover};
+use berth_placement::{CpuSet, Machine, Shape, SocketKind};
+
+use crate::args::{Devices, TopoArgs, TopoFormat};
+use crate::picture::{self, Picture};
+use crate::plan::socket_kind;
+use crate::{Failure, devices, say};
+
+/// Where the kernel lists CPUs.
+const KERNEL: &str = "/sys/devices/system/cpu";
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// A machine that cannot be read, an output that cannot be written.
+pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
+    let mut found = discover(&Source::parse(&args.machine)?)?;
+    if matches!(args.format, TopoFormat::Table | TopoFormat::Json) {
+        found = devices::add(found, Devices::Sysfs);
+    }
+    // Only the running kernel knows them.
+    let offline = match found.this_system {
+        true => list("offline"),
+        false => CpuSet::new(),
+    };
+    let kind = socket_kind(args.socket);
+    let machine = &found.machine;
+    let mut out = say::output();
+    match args.format {
+        TopoFormat::Table => table::write(&mut out, &found, kind, &offline)?,
+        TopoFormat::String => writeln!(out, "{}", machine.topology_string(kind))?,
+        TopoFormat::Tree => {
+            let picture = [draw(machine, kind)];
+            picture::show(&mut out, &picture, args.width, args.color)?;
+            if !offline.is_empty() {
+                writeln!(out, "offline CPUs, in no core: {}", offline)?;
+            }
+        }
+        TopoFormat::Svg => {
+            let title = format!("{} ({})", found.source, Shape::of(machine, kind));
+            let picture = [draw(machine, kind)];
+            let mut below = machine.topology_string(kind);
+            if !offline.is_empty() {
+                below += &format!("; offline CPUs, in no core: {}", offline);
+            }
+            out.write_all(picture::svg::draw(&picture, &title, &below).as_bytes())?;
+        }
+        TopoFormat::Json => {
+            serde_json::to_writer_pretty(
+                &mut out,
+                &document::Document::of(&found, kind, &offline),
+            )?;
+            writeln!(out)?;
+        }
+    }
+    out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A list of the kernel's; empty where it has none.
+fn list(name: &str) -> CpuSet {
+    let text = std::fs::read_to_string(format!("{KERNEL}/{name}")).unwrap_or_default();
+    CpuSet::from_list(text.trim()).unwrap_or_default()
+}
+
+fn draw(machine: &Machine, kind: SocketKind) -> Picture<'_> {
+    let cells = picture::numbers(machine, machine.isolated());
+    Picture::new(machine, kind, None, cells)
+}

@@ -1,0 +1,31 @@
+//! CPUs that this host's kernel keeps free of ordinary work. In: two files of the kernel's.
+//! Out: a set, empty where the kernel does not say.
+
+use std::fs::File;
+use std::io::Read;
+
+use berth_placement::CpuSet;
+
+/// `isolcpus=` and `nohz_full=`, as the kernel shows them.
+const LISTS: [&str; 2] = [
+    "/sys/devices/system/cpu/isolated",
+    "/sys/devices/system/cpu/nohz_full",
+];
+
+/// The CPUs of both lists.
+pub(crate) fn isolated() -> CpuSet {
+    let mut cpus = CpuSet::new();
+    for list in LISTS {
+        cpus.insert_all(&read(list).unwrap_or_default());
+    }
+    cpus
+}
+
+/// Where nothing is isolated, one file is empty, and the other one may say `(null)`.
+fn read(path: &str) -> Option<CpuSet> {
+    let mut text = String::new();
+    let file = File::open(path).ok()?;
+    // The kernel fills a page at most.
+    file.take(1 << 16).read_to_string(&mut text).ok()?;
+    CpuSet::from_list(text.trim()).ok()
+}

@@ -1,0 +1,131 @@
+//! Entries are read as written, also those of other releases; torn ones are none.
+
+use super::*;
+
+fn entry() -> Entry {
+    Entry {
+        step: StepKey {
+            job: 4711,
+            step: 3,
+            component: 0xffff_fffe,
+        },
+        kind: Kind::Overlap,
+        tasks: 16,
+        made: 123_456_789_012,
+        maker: Process { pid: 77, start: 99 },
+        stepd: Some(Process {
+            pid: 1234,
+            start: 5678,
+        }),
+        task: Some(Task {
+            pid: 1250,
+            start: 5679,
+        }),
+        uid: 1000,
+        request: "striding:2:2".into(),
+        cpus: CpuSet::from_list("0-3,70").unwrap(),
+    }
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let record = write(&entry(), HEAD + 2).unwrap();
+    assert_eq!(read(&record), Some(entry()));
+    assert_eq!(write(&entry(), HEAD + 1), None, "CPU 70 needs two words");
+    let pending = Entry {
+        stepd: None,
+        task: None,
+        uid: 0,
+        ..entry()
+    };
+    let record = write(&pending, HEAD + 2).unwrap();
+    assert_eq!(read(&record), Some(pending));
+}
+
+#[test]
+fn an_entry_of_the_release_before_is_read() {
+    // It wrote no start time of the task, and read the user from the low half alone.
+    let mut record = write(&entry(), HEAD + 2).unwrap();
+    let user = &mut record[CONFIRMED + 2];
+    assert_eq!(*user as u32, 1000);
+    *user = 1000;
+    let task = Some(Task {
+        pid: 1250,
+        start: 0,
+    });
+    assert_eq!(read(&record), Some(Entry { task, ..entry() }));
+}
+
+/// Word by word as the release before wrote it, in a slot of its size.
+#[test]
+fn an_entry_without_the_number_of_its_words_is_read() {
+    let mut record = write(&entry(), HEAD + 16).unwrap();
+    record[CPU_WORDS] = 0;
+    sign(&mut record);
+    assert_eq!(read(&record), Some(entry()));
+}
+
+/// It takes every word behind the head for CPUs, and a kind only as a whole word.
+#[test]
+fn the_release_before_reads_what_is_written() {
+    let record = write(&entry(), HEAD + 16).unwrap();
+    assert_eq!(CpuSet::from_words(&record[HEAD..]), entry().cpus);
+    assert_eq!(record[KIND], 2);
+    assert_eq!(record[8], 0);
+}
+
+#[test]
+fn what_a_later_release_adds_is_ignored() {
+    let mut record = write(&entry(), HEAD + 16).unwrap();
+    record[KIND] |= 7 << 32;
+    record[CPU_WORDS] |= 7 << 32;
+    record[8] = u64::MAX;
+    record[HEAD + 2..].fill(u64::MAX);
+    assert_eq!(read(&record), None, "its checksum covers them");
+    sign(&mut record);
+    assert_eq!(read(&record), Some(entry()));
+    assert_eq!(cpu_words(&record).len(), 2);
+    // A kind that is not known: nobody else may have its CPUs.
+    record[KIND] = 9;
+    sign(&mut record);
+    let kind = Kind::Regular;
+    assert_eq!(read(&record), Some(Entry { kind, ..entry() }));
+    // More words than the slot has are all that it has.
+    record[CPU_WORDS] = u64::from(u32::MAX);
+    sign(&mut record);
+    assert_eq!(cpu_words(&record).len(), 16);
+}
+
+fn sign(record: &mut [u64]) {
+    record[0] = USED | u64::from(checksum(record)) << 32;
+}
+
+#[test]
+fn a_long_request_is_cut_between_letters() {
+    let long = Entry {
+        request: "×".repeat(200),
+        ..entry()
+    };
+    let record = write(&long, HEAD + 2).unwrap();
+    assert_eq!(
+        read(&record).unwrap().request,
+        "×".repeat(REQUEST_BYTES / 2)
+    );
+}
+
+#[test]
+fn a_torn_record_is_none() {
+    let whole = write(&entry(), HEAD + 2).unwrap();
+    for word in (1..CONFIRMED).chain(CONFIRMED + CONFIRMED_WORDS..whole.len()) {
+        for bit in [0, 31, 63] {
+            let mut torn = whole.clone();
+            torn[word] ^= 1 << bit;
+            assert_eq!(read(&torn), None, "word {word}");
+        }
+    }
+    for length in 0..whole.len() {
+        assert_eq!(read(&whole[..length]), None, "{length} words");
+    }
+    assert_eq!(read(&vec![0; HEAD + 2]), None);
+    assert_eq!(read(&vec![u64::MAX; HEAD + 2]), None);
+}

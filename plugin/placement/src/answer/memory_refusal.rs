@@ -1,0 +1,80 @@
+//! Why a `--mem-bind` cannot be served. Each text says what was asked, what was found, what to do.
+
+use std::fmt;
+
+use crate::request::mem_bind::MemPolicy;
+use crate::sets::bounded::repeated;
+use crate::sets::cpuset::CpuSet;
+use crate::sets::ids::LocalId;
+use crate::sets::nodeset::NodeSet;
+
+/// A `--mem-bind` that cannot be served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemoryRefusal {
+    /// The machine tree is unknown.
+    Unknown {
+        /// Option value as asked.
+        asked: MemPolicy,
+    },
+    /// NUMA nodes that are not there.
+    Missing {
+        /// Option value as asked.
+        asked: MemPolicy,
+        /// The task that would get them.
+        task: LocalId,
+        /// Those of them that are not there.
+        missing: NodeSet,
+        /// Those there are.
+        found: NodeSet,
+    },
+    /// A task that would get no node: a zero mask in a list.
+    Empty(LocalId),
+    /// `local` for a task whose CPUs are in no NUMA node.
+    NoneNear {
+        /// The task.
+        task: LocalId,
+        /// Its CPUs.
+        cpus: CpuSet,
+    },
+}
+
+impl fmt::Display for MemoryRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown { asked } => write!(
+                f,
+                "--mem-bind={} asks for NUMA nodes; berth does not know this node's (its machine \
+                 file is missing); leave --mem-bind out, and tell the administrator to run \
+                 `berth discover`",
+                repeated(asked)
+            ),
+            Self::Missing {
+                asked,
+                task,
+                missing,
+                found,
+            } => {
+                let what = match asked {
+                    MemPolicy::Rank => "use fewer tasks on this node, or --mem-bind=local",
+                    _ => "name only those, or let --mem-bind=local choose",
+                };
+                write!(
+                    f,
+                    "--mem-bind={} gives task {task} on this node NUMA node {missing}; here there \
+                     are NUMA nodes {found}; {what}",
+                    repeated(asked)
+                )
+            }
+            Self::Empty(task) => write!(
+                f,
+                "--mem-bind gives task {task} on this node an empty mask; every task needs a NUMA \
+                 node: name one, or use --mem-bind=none"
+            ),
+            Self::NoneNear { task, cpus } => write!(
+                f,
+                "--mem-bind=local asks for the NUMA nodes of CPUs {cpus}, which task {task} on \
+                 this node may run on; they are in none; use --mem-bind=map_mem:LIST or none"
+            ),
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! What a walk has given out so far, against its limits: which hardware threads it may take next.
+//! In: the walk's limits, each thread taken, each task completed. Out: whether a thread is
+//! forbidden. Pure.
+//!
+//! task/affinity starts over where tasks are left at the end of a round, on the same hardware
+//! threads. Where a limit on the number of tasks kept others free, berth raises that limit and
+//! goes on with those (fix `spread-limits`): a limit that cannot hold is exceeded evenly.
+
+use crate::sets::ids::PuIdx;
+use crate::strategy::level::walk::{Placed, Walk};
+use crate::topology::pu_table::PuTable;
+
+/// Tasks and threads counted while walking.
+#[derive(Clone, Debug)]
+pub(crate) struct Counters {
+    core_tasks: Vec<u32>,
+    core_threads: Vec<u32>,
+    socket_tasks: Vec<u32>,
+    /// The last task that was counted in each core and socket, so that each is once.
+    core_last: Vec<u32>,
+    socket_last: Vec<u32>,
+    /// Tasks counted.
+    tasks: u32,
+    /// What only walks that spread need.
+    spread: Option<Spread>,
+}
+
+/// How limits are exceeded evenly.
+#[derive(Clone, Debug, Default)]
+struct Spread {
+    /// Hardware threads taken since all were free.
+    taken: Vec<bool>,
+    /// Cores of complete tasks since all were free, where each task has its own.
+    touched: Vec<bool>,
+    /// By how much each limit is raised.
+    raised: Limits,
+    /// Tasks that a socket or core could have had more, were it not for its limit.
+    held_back: Limits,
+    /// Cores of complete tasks may be shared, but not their hardware threads: the number of
+    /// complete tasks when that round began.
+    shares_cores: Option<u32>,
+    /// Complete tasks when all hardware threads were free.
+    before: u32,
+}
+
+/// A number for each of the two limits on tasks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Limits {
+    core: u32,
+    socket: u32,
+}
+
+impl Counters {
+    pub(crate) fn new(walk: &Walk, table: &PuTable) -> Self {
+        let cores = vec![0; table.cores.len()];
+        let sockets = vec![0; table.sockets.len()];
+        let spread = || Spread {
+            taken: vec![false; table.len()],
+            touched: vec![false; table.cores.len()],
+            ..Spread::default()
+        };
+        Self {
+            spread: (walk.spreads() || walk.shares_wide_cores_first).then(spread),
+            core_threads: cores.clone(),
+            core_last: cores.clone(),
+            core_tasks: cores,
+            socket_last: sockets.clone(),
+            socket_tasks: sockets,
+            tasks: 0,
+        }
+    }
+
+    /// The walk is at its end, and tasks are left. `false` where nothing more can be placed.
+    pub(crate) fn next_round(&mut self, walk: &Walk, placed: &mut Placed) -> bool {
+        if let Some(spread) = &mut self.spread {
+            let left = walk.tasks - placed.count();
+            let held_back = std::mem::take(&mut spread.held_back);
+            // So many more for each that is full, if all have the room.
+            let raise = |full: usize| (left / full.max(1) as u32).max(1);
+            let full = |used: &[u32], limit: Option<u32>, raised: u32| {
+                let limit = limit.unwrap_or(u32::MAX).saturating_add(raised);
+                used.iter().filter(|used| **used >= limit).count()
+            };
+            if held_back.socket > 0 && spread.raised.socket <= walk.tasks {
+                let limit = walk.ntasks_per_socket;
+                let full = full(&self.socket_tasks, limit, spread.raised.socket);
+                spread.raised.socket += raise(full);
+                placed.exceeds = true;
+                return true;
+            }
+            if held_back.core > 0 && spread.raised.core <= walk.tasks {
+                let full = full(&self.core_tasks, walk.ntasks_per_core, spread.raised.core);
+                spread.raised.core += raise(full);
+                placed.exceeds = true;
+                return true;
+            }
+            placed.shares = true;
+            let goes_on = spread
+                .shares_cores
+                .is_none_or(|count| count < placed.count());
+            if walk.shares_wide_cores_first && goes_on {
+                spread.shares_cores = Some(placed.count());
+                return true;
+            }
+            if placed.count() == spread.before {
+                return false;
+            }
+            spread.before = placed.count();
+            spread.shares_cores = None;
+            spread.raised = Limits::default();
+            spread.taken.fill(false);
+            spread.touched.fill(false);
+        }
+        placed.shares = true;
+        self.core_tasks.fill(0);
+        self.core_threads.fill(0);
+        self.socket_tasks.fill(0);
+        true
+    }
+
+    /// Whether limits are exceeded evenly.
+    pub(crate) fn spreads(&self) -> bool {
+        self.spread.is_some()
+    }
+
+    /// Whether cores have more tasks than asked.
+    pub(crate) fn exceeds_core(&self) -> bool {
+        self.spread
+            .as_ref()
+            .is_some_and(|spread| spread.raised.core > 0)
+    }
+
+    /// Whether a limit forbids this hardware thread for the task under way.
+    pub(crate) fn forbid(&mut self, walk: &Walk, table: &PuTable, pu: PuIdx) -> bool {
+        let core = table.cores.of(pu) as usize;
+        let socket = table.sockets.of(pu) as usize;
+        let full = |used: u32, limit: Option<u32>| limit.is_some_and(|limit| used >= limit);
+        let shares = self
+            .spread
+            .as_ref()
+            .is_some_and(|spread| spread.shares_cores.is_some());
+        let fresh = !shares && walk.wants_fresh_cores(self.exceeds_core());
+        if full(self.core_threads[core], walk.threads_per_core)
+            || (fresh && self.core_tasks[core] > 0)
+        {
+            return true;
+        }
+        let Some(spread) = &mut self.spread else {
+            return full(self.core_tasks[core], walk.ntasks_per_core)
+                || (walk.limits_sockets()
+                    && full(self.socket_tasks[socket], walk.ntasks_per_socket));
+        };
+        if spread.taken[pu.index()] || (spread.touched[core] && spread.shares_cores.is_none()) {
+            return true;
+        }
+        let raised = |limit: Option<u32>, by: u32| limit.map(|limit| limit.saturating_add(by));
+        if walk.limits_sockets() {
+            let limit = raised(walk.ntasks_per_socket, spread.raised.socket);
+            if full(self.socket_tasks[socket], limit) {
+                spread.held_back.socket += 1;
+                return true;
+            }
+        }
+        let limit = raised(walk.ntasks_per_core, spread.raised.core);
+        let is_full = full(self.core_tasks[core], limit);
+        spread.held_back.core += u32::from(is_full);
+        is_full
+    }
+
+    /// A hardware thread was taken.
+    pub(crate) fn take(&mut self, table: &PuTable, pu: PuIdx) {
+        self.core_threads[table.cores.of(pu) as usize] += 1;
+        if let Some(spread) = &mut self.spread {
+            spread.taken[pu.index()] = true;
+        }
+    }
+
+    /// A task is complete. task/affinity counts it where it ended.
+    pub(crate) fn complete(&mut self, walk: &Walk, table: &PuTable, pus: &[PuIdx]) {
+        let counted = match walk.counts_everywhere() {
+            true => pus,
+            false => pus.last_chunk::<1>().map_or(pus, |last| last),
+        };
+        self.tasks += 1;
+        for pu in counted {
+            let core = table.cores.of(*pu) as usize;
+            if std::mem::replace(&mut self.core_last[core], self.tasks) != self.tasks {
+                self.core_tasks[core] += 1;
+            }
+            let socket = table.sockets.of(*pu) as usize;
+            if std::mem::replace(&mut self.socket_last[socket], self.tasks) != self.tasks {
+                self.socket_tasks[socket] += 1;
+            }
+        }
+        let Some(spread) = &mut self.spread else {
+            return;
+        };
+        if walk.gets_whole_cores(true) {
+            // Each task has its own, whatever the limits.
+            pus.iter()
+                .for_each(|pu| spread.touched[table.cores.of(*pu) as usize] = true);
+        } else if walk.gets_whole_cores(false) && spread.raised.core == 0 {
+            // The rest of its core is passed by, and is there for the next round.
+            spread.held_back.core += 1;
+        }
+    }
+}

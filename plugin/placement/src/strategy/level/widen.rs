@@ -1,0 +1,69 @@
+//! A task's hardware threads grow to whole objects of the level: one function for every level.
+//! In: each task's hardware threads, the objects, what an object contributes. Out: CPU sets.
+//! Pure. Source: `_expand_masks`, `_blot_mask`, `_blot_mask_sockets`.
+
+use crate::owned::Owned;
+use crate::request::cpu_bind::Level;
+use crate::request::fixes::Fix;
+use crate::sets::cpuset::CpuSet;
+use crate::sets::ids::PuIdx;
+use crate::topology::domains::Domains;
+use crate::topology::node::Node;
+
+/// Grows sets of hardware threads; what each object contributes is looked up once.
+pub(crate) struct Widening<'a> {
+    node: &'a Node,
+    owned: &'a Owned,
+    /// `None`: nothing more than the hardware threads themselves.
+    domains: Option<&'a Domains>,
+    /// Also CPUs that the step does not own, as task/affinity gives with `ldoms`.
+    beyond: bool,
+    seen: Vec<Option<CpuSet>>,
+}
+
+impl<'a> Widening<'a> {
+    pub(crate) fn to(level: Level, node: &'a Node, owned: &'a Owned) -> Self {
+        let table = node.table();
+        let domains = match level {
+            Level::Threads => None,
+            Level::Cores if table.even() == Some(1) => None,
+            Level::Cores => Some(&table.cores),
+            Level::Sockets => Some(table.wide_sockets()),
+            Level::Ldoms => node.ldoms().map(|ldoms| ldoms.domains()),
+        };
+        let fixes = node.rules().fixes;
+        Self {
+            beyond: level == Level::Ldoms && !fixes.has(Fix::LdomsInside),
+            seen: vec![None; domains.map_or(0, Domains::len)],
+            node,
+            owned,
+            domains,
+        }
+    }
+
+    /// The CPUs of a task with these hardware threads.
+    pub(crate) fn cpus(&mut self, pus: &[PuIdx]) -> CpuSet {
+        let mut cpus = self.node.table().cpus(pus.iter().copied());
+        let Some(domains) = self.domains else {
+            return cpus;
+        };
+        let mut last = None;
+        for pu in pus {
+            let object = domains.of(*pu);
+            if last.replace(object) != Some(object) {
+                cpus.insert_all(self.whole(domains, object));
+            }
+        }
+        cpus
+    }
+
+    /// What an object contributes.
+    fn whole(&mut self, domains: &Domains, object: u32) -> &CpuSet {
+        let (node, owned, beyond) = (self.node, self.owned, self.beyond);
+        let make = || match node.ldoms() {
+            Some(ldoms) if beyond => ldoms.cpus(object),
+            _ => node.table().cpus(owned.among(domains.members(object))),
+        };
+        self.seen[object as usize].get_or_insert_with(make)
+    }
+}

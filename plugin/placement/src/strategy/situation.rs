@@ -1,0 +1,118 @@
+//! What a strategy looks at: request, node, claims, what the step owns. Pure.
+
+use crate::answer::decision::{Decision, Rule};
+use crate::answer::plan::{Message, Plan, TaskPlan};
+use crate::answer::refusal::Refusal;
+use crate::owned::Owned;
+use crate::request::Request;
+use crate::request::claims::Claims;
+use crate::request::cpu_bind::Level;
+use crate::request::fixes::Fix;
+use crate::sets::cpuset::CpuSet;
+use crate::topology::node::Node;
+
+/// One planning under way.
+pub(crate) struct Situation<'a> {
+    pub(crate) request: &'a Request,
+    pub(crate) node: &'a Node,
+    pub(crate) claims: &'a Claims,
+    pub(crate) owned: &'a Owned,
+}
+
+impl Situation<'_> {
+    /// `--cpu-bind=none`: on a part of the node the step's CPUs are the mask all the same.
+    pub(crate) fn unbound(&self) -> Result<Plan, Refusal> {
+        let special = self.request.core_spec.is_given();
+        let whole = self.owned.counts.whole_node || special;
+        let rule = Rule::Unbound { whole };
+        if !whole {
+            self.may_bind()?;
+            return Ok(self.all_to_all(rule));
+        }
+        let tasks = vec![CpuSet::new(); self.request.tasks as usize];
+        Ok(self.plan(tasks, rule, Message::Unbound))
+    }
+
+    /// A batch script: all CPUs of its allocation.
+    pub(crate) fn batch(&self) -> Result<Plan, Refusal> {
+        self.owns_any()?;
+        Ok(self.all_to_all(Rule::Batch))
+    }
+
+    /// The step's CPUs as all tasks get them and lists are checked against: beside
+    /// `ldoms` task/affinity takes whole memory domains here too (`_alloc_mask`).
+    pub(crate) fn shared(&self) -> CpuSet {
+        let own = &self.owned.cpus;
+        let beyond = self.request.cpu_bind.level == Some(Level::Ldoms);
+        match self.node.ldoms() {
+            Some(ldoms) if beyond && !self.has(Fix::LdomsInside) => ldoms.around(own),
+            _ => own.clone(),
+        }
+    }
+
+    pub(crate) fn width(&self) -> u32 {
+        self.node.shape().mask_width()
+    }
+
+    pub(crate) fn has(&self, fix: Fix) -> bool {
+        self.node.rules().fixes.has(fix)
+    }
+
+    /// At most so many hardware threads of a core: asked for, or by a hint or
+    /// the node's configuration.
+    pub(crate) fn threads_per_core(&self) -> Option<u32> {
+        let one = self.request.cpu_bind.one_thread || self.node.shape().cpus_are_cores;
+        self.request.threads_per_core.or(one.then_some(1))
+    }
+
+    /// For every rule that chooses among the step's CPUs: there must be one.
+    pub(crate) fn owns_any(&self) -> Result<(), Refusal> {
+        match self.owned.count {
+            0 => Err(Refusal::NothingOwned),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same for steps; task/affinity goes on with empty masks.
+    pub(crate) fn may_bind(&self) -> Result<(), Refusal> {
+        if self.has(Fix::NoCpuLeft) {
+            self.owns_any()?;
+        }
+        Ok(())
+    }
+
+    /// Every task on all of the step's CPUs: one mask, which wraps.
+    pub(crate) fn all_to_all(&self, rule: Rule) -> Plan {
+        let message = Message::Shared {
+            width: self.width(),
+            keep_level: None,
+        };
+        let tasks = vec![self.shared(); self.request.tasks as usize];
+        self.plan(tasks, rule, message)
+    }
+
+    /// One mask for each task, as wide as the node.
+    pub(crate) fn each(&self, tasks: Vec<CpuSet>, rule: Rule) -> Plan {
+        let width = self.width();
+        self.plan(tasks, rule, Message::Each { width })
+    }
+
+    pub(crate) fn plan(&self, tasks: Vec<CpuSet>, rule: Rule, message: Message) -> Plan {
+        let request = self.request;
+        Plan {
+            tasks: tasks.into_iter().map(TaskPlan::on).collect(),
+            decision: Decision {
+                rule,
+                tried: Vec::new(),
+                wanted: u64::from(request.tasks) * u64::from(request.cpus_per_task),
+                cpus_per_task: request.cpus_per_task,
+                owned: self.owned.counts,
+                own: self.owned.cpus.clone(),
+            },
+            message,
+            notes: Vec::new(),
+            chosen: None,
+            own: self.owned.all.clone(),
+        }
+    }
+}

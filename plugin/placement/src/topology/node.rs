@@ -1,0 +1,124 @@
+//! The node that a step is planned on: slurmd's shape, the machine tree where it is known, and
+//! the site's rules, with everything that follows from them alone. Built once for many plans. Pure.
+
+use std::sync::Arc;
+
+use crate::request::Rules;
+use crate::sets::cpuset::CpuSet;
+use crate::topology::ldoms::Ldoms;
+use crate::topology::machine::{Machine, SocketKind};
+use crate::topology::pu_table::PuTable;
+use crate::topology::shape::Shape;
+
+/// What the planner knows of a node.
+///
+/// ```
+/// use berth_placement::{Machine, Node, Numbering, Rules, SocketKind};
+///
+/// let machine = Machine::regular(2, 4, 2, Numbering::Block).unwrap();
+/// let node = Node::of(machine, SocketKind::Package, Rules::default());
+/// assert_eq!(node.shape().to_string(), "S:C:T 2:4:2");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Node {
+    shape: Shape,
+    machine: Option<Arc<Machine>>,
+    socket: SocketKind,
+    rules: Rules,
+    table: PuTable,
+    ldoms: Option<Ldoms>,
+}
+
+impl Node {
+    /// A node as slurmd counts it. Without the tree sockets are taken by arithmetic, and memory
+    /// domains are unknown.
+    #[must_use]
+    pub fn new(
+        shape: Shape,
+        machine: Option<Arc<Machine>>,
+        socket: SocketKind,
+        rules: Rules,
+    ) -> Self {
+        let table = PuTable::new(&shape, machine.as_deref(), socket, rules.fixes);
+        let ldoms = machine.as_deref().map(|machine| Ldoms::of(machine, &table));
+        Self {
+            shape,
+            machine,
+            socket,
+            rules,
+            table,
+            ldoms,
+        }
+    }
+
+    /// A machine as slurmd would count it.
+    #[must_use]
+    pub fn of(machine: Machine, socket: SocketKind, rules: Rules) -> Self {
+        let shape = Shape::of(&machine, socket);
+        Self::new(shape, Some(Arc::new(machine)), socket, rules)
+    }
+
+    /// The same node under other rules.
+    #[must_use]
+    pub fn with_rules(&self, rules: Rules) -> Self {
+        Self::new(self.shape.clone(), self.machine.clone(), self.socket, rules)
+    }
+
+    /// Whether it was made of these parts; the machine counts as the same only if it is shared.
+    #[must_use]
+    pub fn is_made_of(
+        &self,
+        shape: &Shape,
+        machine: Option<&Arc<Machine>>,
+        socket: SocketKind,
+        rules: Rules,
+    ) -> bool {
+        let same = match (&self.machine, machine) {
+            (Some(mine), Some(theirs)) => Arc::ptr_eq(mine, theirs),
+            (mine, theirs) => mine.is_none() && theirs.is_none(),
+        };
+        same && (self.socket, self.rules) == (socket, rules) && self.shape == *shape
+    }
+
+    /// As slurmd counts it.
+    #[must_use]
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// The tree, where it is known.
+    #[must_use]
+    pub fn machine(&self) -> Option<&Machine> {
+        self.machine.as_deref()
+    }
+
+    /// What slurmd calls a socket.
+    #[must_use]
+    pub fn socket(&self) -> SocketKind {
+        self.socket
+    }
+
+    /// How the site and the running Slurm want requests judged.
+    #[must_use]
+    pub fn rules(&self) -> Rules {
+        self.rules
+    }
+
+    /// Its hardware threads in Slurm's order.
+    #[must_use]
+    pub fn table(&self) -> &PuTable {
+        &self.table
+    }
+
+    /// Its memory domains; `None` where the tree is unknown.
+    #[must_use]
+    pub fn ldoms(&self) -> Option<&Ldoms> {
+        self.ldoms.as_ref()
+    }
+
+    /// CPUs permitted by kernel and cgroup, where known.
+    #[must_use]
+    pub fn allowed(&self) -> Option<&CpuSet> {
+        self.machine().map(Machine::allowed)
+    }
+}

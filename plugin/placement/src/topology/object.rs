@@ -1,0 +1,113 @@
+//! The objects of each kind: which CPUs every package, die, NUMA node, cache, core and thread has.
+//! In: a machine. Out: sets of CPUs in hwloc's logical order of the whole topology. Pure.
+//!
+//! Kinds nest as the machine has them, which is not what their names say: a NUMA node may span
+//! packages, an L3 cache may span NUMA nodes, and some CPUs are under no L3 cache.
+
+use crate::sets::cpuset::CpuSet;
+use crate::sets::ids::CpuId;
+use crate::topology::machine::Machine;
+
+/// A kind of object that tasks can be placed on or bound to. The order is by name, from wide to
+/// narrow, whatever a machine nests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ObjectKind {
+    /// Processor chips.
+    Package,
+    /// Dies of a package.
+    Die,
+    /// Memory domains: the distinct local CPU sets of NUMA nodes. They may contain each other.
+    Numa,
+    /// L3 caches.
+    L3,
+    /// L2 caches.
+    L2,
+    /// L1 data caches.
+    L1,
+    /// Cores.
+    Core,
+    /// Hardware threads.
+    Pu,
+}
+
+impl ObjectKind {
+    /// Every kind, from wide to narrow.
+    pub const ALL: [Self; 8] = [
+        Self::Package,
+        Self::Die,
+        Self::Numa,
+        Self::L3,
+        Self::L2,
+        Self::L1,
+        Self::Core,
+        Self::Pu,
+    ];
+}
+
+impl Machine {
+    /// The CPUs of each object of a kind; none of them is empty. They stand in hwloc's logical
+    /// order of the whole topology, memory domains in the kernel's. Empty where the machine has no
+    /// such object, or where none is known. Threads outside every package count as one more
+    /// package, and a thread outside every core counts as a core.
+    ///
+    /// Cores and packages here may stand in another order than slurmd's, which
+    /// [`Self::sockets`] and [`Self::pus_of`] have: CPU numbers tell which is which.
+    #[must_use]
+    pub fn objects(&self, kind: ObjectKind) -> Vec<CpuSet> {
+        let parts = self.parts();
+        match kind {
+            ObjectKind::Numa => self
+                .memory_domains()
+                .into_iter()
+                .map(|(_, cpus)| cpus)
+                .collect(),
+            ObjectKind::Die => self.existing(&parts.dies),
+            ObjectKind::L2 => self.existing(&parts.l2_caches),
+            ObjectKind::L1 => self.existing(&parts.l1_caches),
+            ObjectKind::L3 => self.in_whole_order(self.existing(&parts.l3_caches)),
+            ObjectKind::Package => self.in_whole_order(self.packages()),
+            ObjectKind::Core => {
+                let cores = self.cores().iter();
+                let cpus = cores.map(|(_, core)| core.pus.iter().copied().collect());
+                self.in_whole_order(cpus.collect())
+            }
+            ObjectKind::Pu => {
+                let cpus = self.cores().iter().flat_map(|(_, core)| &core.pus);
+                self.in_whole_order(cpus.map(|cpu| CpuSet::from_iter([*cpu])).collect())
+            }
+        }
+    }
+
+    fn packages(&self) -> Vec<CpuSet> {
+        let mut packages = vec![CpuSet::new(); self.parts().packages.len()];
+        for (package, core) in self.cores() {
+            if let Some(cpus) = packages.get_mut(*package) {
+                cpus.insert_all(&core.pus.iter().copied().collect());
+            }
+        }
+        packages.retain(|cpus| !cpus.is_empty());
+        packages
+    }
+
+    /// What the machine has of these sets.
+    fn existing(&self, sets: &[CpuSet]) -> Vec<CpuSet> {
+        let cut = sets.iter().map(|set| set.intersection(self.cpus()));
+        cut.filter(|set| !set.is_empty()).collect()
+    }
+
+    /// Objects lie one after the other in the tree, so the first CPU of each tells their order.
+    fn in_whole_order(&self, mut objects: Vec<CpuSet>) -> Vec<CpuSet> {
+        let order = &self.parts().whole_order;
+        let size = order.iter().max().map_or(0, |last| last.index() + 1);
+        if size == 0 {
+            return objects;
+        }
+        let mut places = vec![usize::MAX; size];
+        for (place, cpu) in order.iter().enumerate() {
+            places[cpu.index()] = place;
+        }
+        let place = |cpu: CpuId| places.get(cpu.index()).copied().unwrap_or(usize::MAX);
+        objects.sort_by_cached_key(|cpus| cpus.iter().map(place).min());
+        objects
+    }
+}

@@ -1,0 +1,124 @@
+//! What a discoverer found, before it is checked: the pieces of a machine.
+//! In: plain values. Out: the same with other CPU numbers, or what cannot be. Pure data.
+
+use crate::sets::cpuset::CpuSet;
+use crate::sets::error::MachineError;
+use crate::sets::ids::{CpuId, NumaId};
+use crate::sets::limits::MAX_DEVICES;
+use crate::topology::devices::Device;
+use crate::topology::kinds::CoreKind;
+
+/// The pieces of a machine. Only packages are needed; `..Parts::default()` leaves the rest unknown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// In slurmd's order. PUs outside every package form one more, the last.
+    pub packages: Vec<Package>,
+    /// NUMA nodes in OS order; those without CPUs of their own included.
+    pub numa_nodes: Vec<NumaNode>,
+    /// CPUs under each L3 cache, in slurmd's order; empty where none is reported.
+    pub l3_caches: Vec<CpuSet>,
+    /// CPUs that the kernel and the cgroup permit; offline ones are in no core.
+    pub allowed: CpuSet,
+    /// CPUs of each die, in hwloc's order; empty where none is reported.
+    pub dies: Vec<CpuSet>,
+    /// CPUs under each L2 cache, in hwloc's order.
+    pub l2_caches: Vec<CpuSet>,
+    /// CPUs under each L1 data cache, in hwloc's order.
+    pub l1_caches: Vec<CpuSet>,
+    /// All CPUs in hwloc's logical order of the whole topology; empty where slurmd's order, which
+    /// comes from a topology without L1 and L2 caches, is the same.
+    pub whole_order: Vec<CpuId>,
+    /// Kinds of cores, slowest first; empty where they are not known.
+    pub kinds: Vec<CoreKind>,
+    /// CPUs that the kernel keeps free of ordinary work (`isolcpus`, `nohz_full`).
+    pub isolated: CpuSet,
+    /// Devices in PCI order, then those that are not on a PCI bus.
+    pub devices: Vec<Device>,
+}
+
+/// A processor chip.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Package {
+    /// Its cores, in topology order.
+    pub cores: Vec<Core>,
+}
+
+/// A core: one or more hardware threads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Core {
+    /// Kernel numbers of its hardware threads, in topology order.
+    pub pus: Vec<CpuId>,
+}
+
+/// Memory with the CPUs near it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NumaNode {
+    /// The kernel's number.
+    pub id: NumaId,
+    /// CPUs near it; empty for a node of memory alone.
+    pub cpus: CpuSet,
+}
+
+impl Parts {
+    /// Objects of one kind share no CPU, which also bounds how many there are.
+    pub(super) fn check(&self) -> Result<(), MachineError> {
+        let kinds = self.kinds.iter().map(|kind| &kind.cpus);
+        disjoint("dies", &self.dies)?;
+        disjoint("L3 caches", &self.l3_caches)?;
+        disjoint("L2 caches", &self.l2_caches)?;
+        disjoint("L1 caches", &self.l1_caches)?;
+        disjoint("kinds of cores", kinds)?;
+        if self.devices.len() > MAX_DEVICES {
+            return Err(MachineError::TooManyDevices(self.devices.len()));
+        }
+        Ok(())
+    }
+
+    /// The same with other CPU numbers; a CPU without a new one is left out.
+    pub(super) fn renumbered(&self, cpu: impl Fn(CpuId) -> Option<CpuId>) -> Self {
+        let mut parts = self.clone();
+        let renumber = |list: &mut Vec<CpuId>| {
+            *list = list.iter().copied().filter_map(&cpu).collect();
+        };
+        let cores = parts
+            .packages
+            .iter_mut()
+            .flat_map(|package| &mut package.cores);
+        cores.for_each(|core| renumber(&mut core.pus));
+        renumber(&mut parts.whole_order);
+        for set in parts.sets_mut() {
+            *set = set.iter().filter_map(&cpu).collect();
+        }
+        parts
+    }
+
+    /// Every set of CPUs in it.
+    fn sets_mut(&mut self) -> impl Iterator<Item = &mut CpuSet> {
+        let numa_nodes = self.numa_nodes.iter_mut().map(|node| &mut node.cpus);
+        let kinds = self.kinds.iter_mut().map(|kind| &mut kind.cpus);
+        let devices = self.devices.iter_mut().map(|device| &mut device.cpus);
+        [&mut self.allowed, &mut self.isolated]
+            .into_iter()
+            .chain(&mut self.l3_caches)
+            .chain(&mut self.dies)
+            .chain(&mut self.l2_caches)
+            .chain(&mut self.l1_caches)
+            .chain(numa_nodes)
+            .chain(kinds)
+            .chain(devices)
+    }
+}
+
+fn disjoint<'a>(
+    what: &'static str,
+    sets: impl IntoIterator<Item = &'a CpuSet>,
+) -> Result<(), MachineError> {
+    let mut seen = CpuSet::new();
+    for set in sets {
+        if let Some(cpu) = set.intersection(&seen).lowest() {
+            return Err(MachineError::Shared { cpu, what });
+        }
+        seen.insert_all(set);
+    }
+    Ok(())
+}

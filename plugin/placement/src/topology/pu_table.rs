@@ -1,0 +1,327 @@
+//! Every hardware thread of the node in Slurm's abstract order, with its core and its socket.
+//! In: slurmd's shape, the machine tree where it is known, the fixes. Out: [`PuTable`]. Pure.
+//!
+//! slurmd counts sockets × cores × threads; the tree knows cores of different width. Where slurmd
+//! counted this very tree, core *p* of a credential is the *p*-th core of the tree, and has the
+//! hardware threads that the tree says. Elsewhere slurmd's CPU map decides which cores are meant.
+
+use crate::request::fixes::{Fix, Fixes};
+use crate::sets::cpuset::{BITS, CpuSet};
+use crate::sets::ids::{CpuId, PuIdx};
+use crate::topology::domains::Domains;
+use crate::topology::machine::{Machine, SocketKind};
+use crate::topology::shape::Shape;
+
+/// Every hardware thread in Slurm's abstract order.
+#[derive(Clone, Debug)]
+pub struct PuTable {
+    /// Kernel number; `None` where slurmd's map points outside itself, or to no CPU of the machine.
+    cpus: Vec<Option<CpuId>>,
+    /// Cores, by their number in a credential.
+    pub cores: Domains,
+    /// Sockets, each with its hardware threads in the order of the walk.
+    pub sockets: Domains,
+    /// Where each socket's cores end, as positions among its hardware threads.
+    core_ends: Vec<Vec<u32>>,
+    /// What a mask bound to sockets grows to, where that is not `sockets`: task/affinity divides
+    /// its whole map (`_blot_mask_sockets`).
+    wide_sockets: Option<Domains>,
+    /// Entries of slurmd's map for a core, where all cores have as many.
+    even: Option<u32>,
+    /// Hardware threads of a core that a step may use.
+    usable: u32,
+}
+
+impl PuTable {
+    /// The table by slurmd's arithmetic, mended by the fixes that are on.
+    #[must_use]
+    pub fn new(shape: &Shape, machine: Option<&Machine>, kind: SocketKind, fixes: Fixes) -> Self {
+        let Some(machine) = machine else {
+            return Self::by_arithmetic(shape, fixes);
+        };
+        let seen = Shape::of(machine, kind);
+        let is_this_tree = seen.is_hardware_of(shape);
+        let uneven = !machine.has_cores_of(shape.stride, shape.core_count());
+        if is_this_tree && uneven && fixes.has(Fix::CoreThreads) {
+            return Self::by_tree(shape, machine, kind, fixes);
+        }
+        let mut table = Self::by_arithmetic(shape, fixes);
+        if fixes.has(Fix::HoleNumbers) {
+            table.mend_numbers(shape, machine, kind, is_this_tree);
+            table.drop_absent(machine, fixes.has(Fix::CoreThreads));
+        }
+        // By numbers that are not theirs CPUs would be found on the wrong sockets.
+        let numbered = fixes.has(Fix::HoleNumbers) || !shape.has_duplicates();
+        if fixes.has(Fix::RealSockets) && numbered {
+            table.use_real_sockets(machine, kind);
+        }
+        table
+    }
+
+    fn by_arithmetic(shape: &Shape, fixes: Fixes) -> Self {
+        let stride = shape.stride.max(1);
+        let per_socket = (shape.cores * stride).max(1);
+        let size = shape.map.len() as u32;
+        // `_lllp_map_abstract_mask` drops a number past its last bit.
+        let known = |cpu: &CpuId| cpu.0 < size;
+        let cpus = shape.map.iter().map(|cpu| Some(*cpu).filter(known));
+        let sockets = if size == 0 { 0 } else { shape.sockets };
+        let core_count = shape.core_count().max(size.div_ceil(stride));
+        let core = |at: u32| ((at * stride).min(size)..((at + 1) * stride).min(size)).map(PuIdx);
+        let socket = |at: u32| {
+            // slurm.conf may claim more than there is: `_get_avail_map` counts on from 0.
+            (0..per_socket).map(move |pu| PuIdx((at * per_socket + pu) % size))
+        };
+        let socket_of = |pu: u32| (pu / per_socket).min(sockets.saturating_sub(1));
+        let ends: Vec<_> = (1..=shape.cores).map(|core| core * stride).collect();
+        Self {
+            cpus: cpus.collect(),
+            cores: Domains::new(
+                (0..size).map(|pu| pu / stride).collect(),
+                (0..core_count).map(core),
+            ),
+            sockets: Domains::new((0..size).map(socket_of).collect(), (0..sockets).map(socket)),
+            core_ends: vec![ends; sockets as usize],
+            wide_sockets: (!fixes.has(Fix::RealSockets)).then(|| equal_parts(shape)),
+            even: Some(stride),
+            usable: shape.threads,
+        }
+    }
+
+    /// Each core with the hardware threads that the tree says.
+    fn by_tree(shape: &Shape, machine: &Machine, kind: SocketKind, fixes: Fixes) -> Self {
+        // Fewer threads configured than there are: the rest is not to be used.
+        let limit = match shape.threads < shape.stride {
+            true => shape.threads as usize,
+            false => usize::MAX,
+        };
+        let (mut cpus, mut core_of, mut socket_of) = (Vec::new(), Vec::new(), Vec::new());
+        let mut core = 0;
+        for (socket, cores) in (0..).zip(machine.sockets(kind)) {
+            for idx in cores {
+                for cpu in machine.pus_of(idx).iter().take(limit) {
+                    cpus.push(Some(*cpu));
+                    core_of.push(core);
+                    let by_count = core / shape.cores.max(1);
+                    socket_of.push(match fixes.has(Fix::RealSockets) {
+                        true => socket,
+                        false => by_count.min(shape.sockets.saturating_sub(1)),
+                    });
+                }
+                core += 1;
+            }
+        }
+        let mut table = Self {
+            cpus,
+            cores: Domains::of_each(core_of),
+            sockets: Domains::of_each(socket_of),
+            core_ends: Vec::new(),
+            wide_sockets: None,
+            even: None,
+            usable: u32::MAX,
+        };
+        table.find_core_ends();
+        table
+    }
+
+    /// The kernel's numbers from the tree, where slurmd's are not those of the cores it means: on
+    /// machines with holes in their numbering slurmd numbers by position what lies beyond its
+    /// count of CPUs. Elsewhere only numbers past the map's end are put back.
+    fn mend_numbers(&mut self, shape: &Shape, machine: &Machine, kind: SocketKind, is_tree: bool) {
+        if shape.has_duplicates()
+            || (is_tree && !shape.map.iter().all(|cpu| machine.cpus().contains(*cpu)))
+        {
+            let cores = machine.sockets(kind).into_iter().flatten();
+            for (pus, core) in self.cores.iter().zip(cores) {
+                let numbers = machine.pus_of(core);
+                for (thread, pu) in pus.iter().enumerate() {
+                    self.cpus[pu.index()] = numbers.get(thread).copied();
+                }
+            }
+        } else {
+            self.cpus = shape.map.iter().map(|cpu| Some(*cpu)).collect();
+        }
+    }
+
+    /// No CPU that does not exist is ever planned: one that went offline, say. Nor, if `once`, is
+    /// one planned by two names.
+    fn drop_absent(&mut self, machine: &Machine, once: bool) {
+        let exists = |cpu: &CpuId| machine.cpus().contains(*cpu);
+        if !self.cpus.iter().flatten().any(exists) {
+            // The tree is of another machine: slurmd's map is the better guess.
+            return;
+        }
+        let mut seen = CpuSet::new();
+        for entry in &mut self.cpus {
+            *entry = entry.filter(|cpu| exists(cpu) && !(once && seen.contains(*cpu)));
+            if let Some(cpu) = *entry {
+                seen.insert(cpu);
+            }
+        }
+        if self.cpus.iter().all(Option::is_some) {
+            return;
+        }
+        let cpus = std::mem::take(&mut self.cpus);
+        let is_there = |pu: PuIdx| cpus[pu.index()].is_some();
+        self.cores.retain(is_there);
+        self.sockets.retain(is_there);
+        if let Some(parts) = &mut self.wide_sockets {
+            parts.retain(is_there);
+        }
+        self.cpus = cpus;
+        self.even = None;
+        self.find_core_ends();
+    }
+
+    /// Sockets from the tree, matched by kernel number.
+    fn use_real_sockets(&mut self, machine: &Machine, kind: SocketKind) {
+        let parents = machine.socket_of_cpu(kind);
+        let mut last = 0;
+        let socket_of = |cpu: &Option<CpuId>| match cpu {
+            // A thread that is not there: it is in no list, and its number is never asked for.
+            None if self.even.is_none() => Some(last),
+            None => None,
+            Some(cpu) => {
+                last = parents.get(cpu.index()).copied().flatten()?.0;
+                Some(last)
+            }
+        };
+        let Some(of_pu) = self.cpus.iter().map(socket_of).collect::<Option<Vec<_>>>() else {
+            // The tree is of another machine: arithmetic is the better guess.
+            return;
+        };
+        self.sockets = Domains::of_each(of_pu);
+        if self.even.is_none() {
+            let cpus = &self.cpus;
+            self.sockets.retain(|pu| cpus[pu.index()].is_some());
+        }
+        self.find_core_ends();
+    }
+
+    /// Where the core changes in each socket's list.
+    fn find_core_ends(&mut self) {
+        let ends = |pus: &[PuIdx]| {
+            let mut end = 0;
+            let cores = pus.chunk_by(|one, next| self.cores.of(*one) == self.cores.of(*next));
+            cores
+                .map(|core| {
+                    end += core.len() as u32;
+                    end
+                })
+                .collect()
+        };
+        self.core_ends = self.sockets.iter().map(ends).collect();
+    }
+
+    /// Number of hardware threads.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.cpus.len()
+    }
+
+    /// Whether the node has no CPU: nothing can be planned there.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.cpus.is_empty()
+    }
+
+    /// The kernel's number of a hardware thread, where it has one.
+    #[must_use]
+    pub fn cpu(&self, pu: PuIdx) -> Option<CpuId> {
+        self.cpus.get(pu.index()).copied().flatten()
+    }
+
+    /// The hardware threads of a core of the credential that steps may use; numbers beyond the
+    /// node count on from its first, as in `_get_avail_map`.
+    pub(crate) fn pus_of_core(&self, core: u32) -> impl Iterator<Item = PuIdx> + '_ {
+        let size = self.len() as u32;
+        let (wrapped, own) = match self.even {
+            Some(stride) => {
+                let first = core % size.max(1) * stride;
+                let all = first..first + self.usable;
+                (Some(all.map(move |pu| PuIdx(pu % size.max(1)))), &[][..])
+            }
+            None => (None, self.cores.members(core)),
+        };
+        let own = own.iter().copied().take(self.usable as usize);
+        wrapped.into_iter().flatten().chain(own)
+    }
+
+    /// The cores of a socket, each with its hardware threads.
+    pub(crate) fn cores_of_socket(&self, socket: u32) -> impl Iterator<Item = &[PuIdx]> {
+        let pus = self.sockets.members(socket);
+        let ends = self
+            .core_ends
+            .get(socket as usize)
+            .map_or(&[][..], Vec::as_slice);
+        let mut first = 0;
+        ends.iter().map(move |end| {
+            let core = &pus[first..*end as usize];
+            first = *end as usize;
+            core
+        })
+    }
+
+    /// Hardware threads of a core that steps may use, at most.
+    pub(crate) fn usable_threads(&self) -> u32 {
+        self.usable
+    }
+
+    /// Hardware threads of a core, where all cores have as many.
+    pub(crate) fn even(&self) -> Option<u32> {
+        self.even
+    }
+
+    /// The first place in a socket's list, from `next` on, at which a core begins.
+    pub(crate) fn core_end_in_socket(&self, socket: usize, next: u32) -> u32 {
+        let ends = &self.core_ends[socket];
+        let at = ends.partition_point(|end| *end < next);
+        ends.get(at).copied().unwrap_or(next)
+    }
+
+    /// The same in the list of all hardware threads.
+    pub(crate) fn core_end(&self, next: u32) -> u32 {
+        let Some(before) = next.checked_sub(1) else {
+            return next;
+        };
+        match self.even {
+            Some(stride) => next.next_multiple_of(stride),
+            None => {
+                let last = self.cores.members(self.cores.of(PuIdx(before))).last();
+                last.map_or(next, |last| next.max(last.0 + 1))
+            }
+        }
+    }
+
+    /// What a mask bound to sockets grows to.
+    pub(crate) fn wide_sockets(&self) -> &Domains {
+        self.wide_sockets.as_ref().unwrap_or(&self.sockets)
+    }
+
+    /// Kernel numbers of some hardware threads.
+    #[must_use]
+    pub fn cpus(&self, pus: impl IntoIterator<Item = PuIdx>) -> CpuSet {
+        let mut cpus = CpuSet::new();
+        // Neighbours mostly have neighbouring numbers: they are added by the word.
+        let (mut number, mut bits) = (0, 0);
+        for cpu in pus.into_iter().filter_map(|pu| self.cpu(pu)) {
+            let at = cpu.index() / BITS as usize;
+            if at != number {
+                cpus.insert_word(number, bits);
+                (number, bits) = (at, 0);
+            }
+            bits |= 1 << (cpu.0 % BITS);
+        }
+        cpus.insert_word(number, bits);
+        cpus
+    }
+}
+
+/// task/affinity's sockets when it widens: equal parts of its whole map.
+fn equal_parts(shape: &Shape) -> Domains {
+    let single = shape.cores * shape.stride < 2;
+    let parts = if single { u32::MAX } else { shape.sockets };
+    let size = shape.map.len() as u32;
+    let each = (size / parts.max(1)).max(1);
+    Domains::of_each((0..size).map(|pu| pu / each).collect())
+}

@@ -1,0 +1,265 @@
+//! Limits hold where they can; where they cannot, they are exceeded evenly, and a note says so.
+
+use berth_placement::CpuSet;
+
+use super::super::asking::plain;
+use super::super::door::{Answer, Ask, Level};
+use super::super::facts::Tree;
+use super::super::harness::{Case, Law, Verdict};
+use super::super::random::Random;
+use super::room::shared;
+
+pub const OF_CORES: Law = Law {
+    name: "--ntasks-per-core",
+    ask: |random, tree| {
+        let ask = asked(random, tree, &[Level::Threads, Level::Cores]);
+        Ask {
+            ntasks_per_core: Some(random.within(1, 3)),
+            ..ask
+        }
+    },
+    holds: of_cores,
+};
+
+pub const OF_SOCKETS: Law = Law {
+    name: "--ntasks-per-socket",
+    ask: |random, tree| {
+        let ask = asked(
+            random,
+            tree,
+            &[Level::Threads, Level::Cores, Level::Sockets],
+        );
+        Ask {
+            ntasks_per_socket: Some(random.within(1, 5)),
+            ..ask
+        }
+    },
+    holds: of_sockets,
+};
+
+pub const OF_THREADS: Law = Law {
+    name: "--threads-per-core and --hint=nomultithread",
+    ask: |random, tree| {
+        let ask = asked(random, tree, &[Level::Threads]);
+        match random.maybe(2, 1, 3) {
+            None => Ask {
+                one_thread: true,
+                ..ask
+            },
+            some => Ask {
+                threads_per_core: some,
+                ..ask
+            },
+        }
+    },
+    holds: of_threads,
+};
+
+fn asked(random: &mut Random, tree: &Tree, levels: &[Level]) -> Ask {
+    let levels: Vec<_> = levels.iter().copied().map(Some).collect();
+    let ask = plain(random, tree, &levels);
+    let cpus_per_task = if random.once_in(2) {
+        1
+    } else {
+        ask.cpus_per_task
+    };
+    Ask {
+        cpus_per_task,
+        ..ask
+    }
+}
+
+/// Objects with a limit on the tasks (or threads) of each.
+struct Limited {
+    /// The owned CPUs of each.
+    objects: Vec<CpuSet>,
+    /// How many tasks of one CPU each has room for.
+    room: Vec<usize>,
+    limit: usize,
+    /// Whether there is a way to keep all tasks within the limit; none where that is hard to tell.
+    can_hold: Option<bool>,
+}
+
+impl Limited {
+    fn judge(&self, answer: &Answer, single: bool) -> Verdict {
+        let touches = |object: &CpuSet| {
+            answer
+                .masks
+                .iter()
+                .filter(|mask| mask.intersects(object))
+                .count()
+        };
+        let counts: Vec<usize> = self.objects.iter().map(touches).collect();
+        let broken = counts.iter().any(|count| *count > self.limit);
+        let tell = |what: &str| Verdict::Broken(format!("{what}: the counts are {counts:?}"));
+        if broken && self.can_hold == Some(true) {
+            return tell("the limit could hold");
+        }
+        if broken && answer.notes.is_empty() {
+            return tell("exceeded without a note");
+        }
+        if broken && single && self.is_piled(&counts) {
+            return tell("not exceeded evenly");
+        }
+        Verdict::Holds
+    }
+
+    /// Whether a task could go from an object over its limit to one that has room and fewer.
+    fn is_piled(&self, counts: &[usize]) -> bool {
+        let most = counts
+            .iter()
+            .copied()
+            .filter(|count| *count > self.limit)
+            .max();
+        let fewest = (0..counts.len()).filter(|at| counts[*at] < self.room[*at]);
+        let fewest = fewest.map(|at| counts[at]).min();
+        matches!((most, fewest), (Some(most), Some(fewest)) if fewest + 1 < most)
+    }
+}
+
+/// The room for tasks within a limit.
+fn within(room: &[usize], limit: usize) -> usize {
+    room.iter().map(|room| limit.min(*room)).sum()
+}
+
+/// The answer, where each task could have a CPU of its own.
+fn served(case: &Case) -> Option<Answer> {
+    let room = case.ask.tasks as usize <= case.owned.count();
+    case.answer().ok().filter(|_| room)
+}
+
+/// A refusal is no way to keep a limit which can hold on whole cores.
+fn refused(case: &Case, can_hold: bool) -> Option<Verdict> {
+    let why = case.answer().err()?;
+    let whole = case.owned.cores.iter().all(|core| core.whole);
+    let wrong = can_hold && whole && case.ask.wanted() <= case.owned.count();
+    wrong.then(|| Verdict::Broken(format!("the limit can hold; refused: {why}")))
+}
+
+/// Whether tasks of one CPU are on one core (or thread) while there is one for each.
+fn piled(case: &Case, answer: &Answer) -> Option<Verdict> {
+    let objects = match case.ask.level {
+        Some(Level::Threads) => case.owned.count(),
+        Some(Level::Cores) => case.owned.cores.len(),
+        _ => 0,
+    };
+    let room = case.ask.cpus_per_task == 1 && case.ask.tasks as usize <= objects;
+    let cpu = shared(&answer.masks).filter(|_| room)?;
+    let what = format!("tasks are piled on CPU {cpu} while there is one for each");
+    Some(Verdict::Broken(what))
+}
+
+fn of_cores(case: &Case) -> Verdict {
+    let (tasks, limit) = (
+        case.ask.tasks as usize,
+        case.ask.ntasks_per_core.unwrap_or(1) as usize,
+    );
+    let room: Vec<usize> = case.owned.cores.iter().map(|core| core.pus.len()).collect();
+    let single = case.ask.cpus_per_task == 1;
+    let one_by_one = case.ask.distribution.contains("fcyclic");
+    let needed = case.owned.cores_needed(case.ask.cpus_per_task, one_by_one);
+    let alone = needed.is_some_and(|each| each * tasks <= case.owned.cores.len());
+    let can_hold = match single {
+        true => Some(tasks <= within(&room, limit)),
+        false => alone.then_some(true),
+    };
+    if let Some(verdict) = refused(case, can_hold == Some(true)) {
+        return verdict;
+    }
+    let Some(answer) = served(case) else {
+        return Verdict::Aside;
+    };
+    if let Some(verdict) = piled(case, &answer) {
+        return verdict;
+    }
+    let cores = case.owned.cores.iter();
+    Limited {
+        objects: cores.map(|core| core.cpus.clone()).collect(),
+        room,
+        limit,
+        can_hold,
+    }
+    .judge(&answer, single)
+}
+
+fn of_sockets(case: &Case) -> Verdict {
+    let (tasks, limit) = (
+        case.ask.tasks as usize,
+        case.ask.ntasks_per_socket.unwrap_or(1) as usize,
+    );
+    let objects = case.owned.sockets();
+    let cpus: Vec<usize> = objects.iter().map(CpuSet::count).collect();
+    let cores: Vec<usize> = case.owned.by_socket().iter().map(Vec::len).collect();
+    let alone = case.ask.level == Some(Level::Cores) && tasks <= case.owned.cores.len();
+    let room = if alone { cores.clone() } else { cpus.clone() };
+    let each = case.ask.cpus_per_task as usize;
+    let wholly: Vec<usize> = cpus.iter().map(|count| count / each).collect();
+    let spread = each > 1 && case.ask.distribution.contains("fcyclic");
+    let can_hold = match (case.ask.level, each) {
+        // Full cyclic puts each task on several sockets.
+        _ if spread => None,
+        (Some(Level::Cores), 1) if tasks <= within(&cores, limit) => Some(true),
+        (Some(Level::Cores), _) => None,
+        (_, 1) => Some(tasks <= within(&cpus, limit)),
+        _ => (tasks <= within(&wholly, limit)).then_some(true),
+    };
+    if let Some(verdict) = refused(case, can_hold == Some(true)) {
+        return verdict;
+    }
+    let Some(answer) = served(case) else {
+        return Verdict::Aside;
+    };
+    if let Some(verdict) = piled(case, &answer) {
+        return verdict;
+    }
+    // Where tasks on cores have to share some, even cores and even sockets can contradict.
+    let even = each == 1 && (alone || case.ask.level != Some(Level::Cores));
+    Limited {
+        objects,
+        room,
+        limit,
+        can_hold,
+    }
+    .judge(&answer, even)
+}
+
+fn of_threads(case: &Case) -> Verdict {
+    let limit = case.ask.threads_per_core.unwrap_or(1) as usize;
+    let room: Vec<usize> = case.owned.cores.iter().map(|core| core.pus.len()).collect();
+    let can_hold = case.ask.wanted() <= within(&room, limit);
+    if let Some(verdict) = refused(case, can_hold) {
+        return verdict;
+    }
+    let Some(answer) = served(case) else {
+        return Verdict::Aside;
+    };
+    let used: CpuSet = answer.masks.iter().flat_map(CpuSet::iter).collect();
+    let counts = case
+        .owned
+        .cores
+        .iter()
+        .map(|core| core.cpus.intersection(&used).count());
+    let over = counts.filter(|count| *count > limit).count() > 0;
+    if over && can_hold {
+        return Verdict::Broken("the limit could hold".into());
+    }
+    // Threads that may be used serve as many tasks each: the limit itself is never exceeded.
+    if case.ask.cpus_per_task == 1 && !over {
+        let of = |cpu| {
+            answer
+                .masks
+                .iter()
+                .filter(|mask| mask.contains(cpu))
+                .count()
+        };
+        let counts: Vec<usize> = used.iter().map(of).collect();
+        let (most, fewest) = (counts.iter().max(), counts.iter().min());
+        let apart = most.zip(fewest).map_or(0, |(most, fewest)| most - fewest);
+        return Verdict::when(apart <= 1, || {
+            format!("not shared evenly: the counts are {counts:?}")
+        });
+    }
+    Verdict::when(!over || !answer.notes.is_empty(), || {
+        "exceeded without a note".into()
+    })
+}

@@ -1,0 +1,84 @@
+//! What means the same gets the same answer.
+
+use berth_placement::CpuSet;
+
+use super::super::asking::{any, cores};
+use super::super::door::{Answer, Ask, Own, answer};
+use super::super::facts::Tree;
+use super::super::harness::{Case, Law, Verdict};
+use super::super::making::{names, renamed};
+use super::super::random::Random;
+
+pub const RENUMBERED: Law = Law {
+    name: "other kernel numbers change nothing but the numbers",
+    ask: any,
+    holds: renumbered,
+};
+
+pub const CORES_ARE_CPUS: Law = Law {
+    name: "cores of a credential are their CPUs",
+    ask: |random, tree| Ask {
+        own: cores(random, tree),
+        ..any(random, tree)
+    },
+    holds: cores_are_cpus,
+};
+
+fn renumbered(case: &Case) -> Verdict {
+    let machine = &case.tree.machine;
+    let name = names(&mut Random::new(case.random), machine);
+    let set = |cpus: &CpuSet| -> CpuSet { cpus.iter().map(&name).collect() };
+    let ask = match &case.ask.own {
+        Own::Cpus(cpus) => Ask {
+            own: Own::Cpus(set(cpus)),
+            ..case.ask.clone()
+        },
+        _ => case.ask.clone(),
+    };
+    let one = case.answer();
+    // What is bound beyond the machine is the matter of another law.
+    let strange = |answer: &Answer| {
+        answer
+            .masks
+            .iter()
+            .any(|mask| !mask.is_subset(machine.cpus()))
+    };
+    if one.as_ref().is_ok_and(strange) {
+        return Verdict::Aside;
+    }
+    let new = renamed(machine, &name);
+    let other = answer(&ask, &new, case.tree.kind);
+    let told = || {
+        let machine = Tree::new(new.clone(), case.tree.kind);
+        format!("as machine {machine} the answer is {other:?}")
+    };
+    match (&one, &other) {
+        (Ok(one), Ok(other)) => {
+            let masks: Vec<CpuSet> = one.masks.iter().map(&set).collect();
+            Verdict::when(
+                masks == other.masks && one.notes.len() == other.notes.len(),
+                told,
+            )
+        }
+        _ => Verdict::when(one.is_err() == other.is_err(), told),
+    }
+}
+
+fn cores_are_cpus(case: &Case) -> Verdict {
+    if case.owned.count() == 0 {
+        return Verdict::Aside;
+    }
+    let ask = Ask {
+        own: Own::Cpus(case.owned.cpus.clone()),
+        ..case.ask.clone()
+    };
+    let (one, other) = (case.answer(), case.answer_to(&ask));
+    let told = || format!("with --cpus {} the answer is {other:?}", case.owned.cpus);
+    match (&one, &other) {
+        (Ok(one), Ok(other)) => {
+            let notes = one.notes.len() == other.notes.len();
+            Verdict::when(one.masks == other.masks && notes, told)
+        }
+        _ => Verdict::when(one.is_err() == other.is_err(), told),
+    }
+}

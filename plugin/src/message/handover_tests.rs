@@ -1,0 +1,144 @@
+//! What is written reads the same again, whatever it is, and nothing else is read.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "tests fail so, and print their seed"
+)]
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+
+use super::*;
+
+#[path = "../../placement/tests/common/mod.rs"]
+mod common;
+
+/// Everything that a text of ours may have to carry: blanks, signs of our own, control characters.
+fn texts() -> impl Strategy<Value = String> {
+    prop_oneof!["[ %=0-9a-fx;:,\n\t\u{0}é\u{2028}]{0,24}", any::<String>()]
+}
+
+fn sets() -> impl Strategy<Value = CpuSet> {
+    vec(0u32..4096, 0..12).prop_map(|cpus| cpus.into_iter().map(berth_placement::CpuId).collect())
+}
+
+fn bindings() -> impl Strategy<Value = Binding> {
+    const TEXTS: &[&str] = &[
+        "linear:2",
+        "env:linear:1:0,3",
+        "pe:host:striding:2:4",
+        "task:strict:explicit:0,0:1,7",
+        "none",
+    ];
+    proptest::sample::select(TEXTS).prop_map(|text| text.parse().unwrap())
+}
+
+fn served() -> impl Strategy<Value = Served> {
+    let core = (0u32..8, 0u32..64, vec(0u32..512, 1..4)).prop_map(|(socket, core, cpus)| {
+        let cpus: CpuSet = cpus.into_iter().map(berth_placement::CpuId).collect();
+        format!("{socket},{core}={cpus}")
+    });
+    let task = vec(core, 1..4).prop_map(|cores| cores.join(":"));
+    let chosen = vec(task, 1..5).prop_map(|tasks| tasks.join(";").parse().unwrap());
+    (bindings(), chosen).prop_map(|(binding, chosen)| Served { binding, chosen })
+}
+
+fn memory() -> impl Strategy<Value = MemBind> {
+    const TEXTS: &[&str] = &["local", "rank", "prefer,map_mem:1,0", "mask_mem:0x3*2,0x4"];
+    proptest::sample::select(TEXTS).prop_map(|text| mem_bind(text, Release::NEWEST).unwrap())
+}
+
+fn settles() -> impl Strategy<Value = Settle> {
+    let spec = prop_oneof![
+        Just(CoreSpec::None),
+        any::<u32>().prop_map(CoreSpec::Cores),
+        any::<u32>().prop_map(CoreSpec::Threads),
+    ];
+    let rest = (any::<u32>(), option::of(any::<u32>()), any::<bool>());
+    (bindings(), spec, rest).prop_map(|(binding, core_spec, (tasks, threads, overlaps))| Settle {
+        binding,
+        tasks,
+        threads_per_core: threads,
+        core_spec,
+        overlaps,
+    })
+}
+
+prop_compose! {
+    fn handovers()(
+        outcome in proptest::sample::select(&OUTCOMES[..]),
+        own in sets(),
+        [list, request, rule, note] in [texts(), texts(), texts(), texts()],
+        served in option::of(served()),
+        memory in option::of(memory()),
+        settle in option::of(settles()),
+    ) -> Handover {
+        let outcome = outcome.0;
+        Handover { outcome, list, own, request, rule, note, served, memory, settle }
+    }
+}
+
+proptest! {
+    #![proptest_config(common::config(2000))]
+
+    #[test]
+    fn it_reads_as_it_was_written(handover in handovers()) {
+        let text = handover.to_string();
+        prop_assert!(!text.chars().any(|letter| letter.is_ascii_control()), "{text:?}");
+        prop_assert_eq!(text.parse(), Ok(handover), "{}", text);
+    }
+
+    #[test]
+    fn fields_that_a_later_release_adds_are_ignored(handover in handovers(), more in "[a-z]{1,8}-(=[!-~]{0,8})?") {
+        prop_assert_eq!(format!("{handover} {more}").parse(), Ok(handover));
+    }
+
+    #[test]
+    fn another_version_is_not_read(handover in handovers(), version in "[0-9]{1,3}|[!-~]{0,3}") {
+        prop_assume!(version != VERSION);
+        let text = handover.to_string();
+        let (_, fields) = text.split_once(' ').unwrap();
+        prop_assert_eq!(
+            format!("{version} {fields}").parse::<Handover>(),
+            Err("another release of berth wrote it".into())
+        );
+    }
+
+    /// Nothing but slurmd's own words comes here, and still no text ends slurmstepd.
+    #[test]
+    fn any_text_is_read_or_refused(handover in handovers(), at in any::<prop::sample::Index>(), with in texts()) {
+        let text = handover.to_string();
+        let at = (0..=at.index(text.len() + 1)).rev().find(|at| text.is_char_boundary(*at)).unwrap();
+        let (head, tail) = text.split_at(at);
+        for text in [format!("{head}{with}{tail}"), format!("{head}{with}"), with] {
+            if let Ok(found) = text.parse::<Handover>() {
+                prop_assert_eq!(found.to_string().parse(), Ok(found));
+            }
+        }
+    }
+}
+
+#[test]
+fn nonsense_is_not_read() {
+    for text in [
+        "",
+        "1",
+        "outcome=bound own=0",
+        "1 outcome=perhaps own=0",
+        "1 outcome=bound own=x",
+        "1 outcome=bound own=0 chosen=1",
+        "1 outcome=bound own=0 chosen=0,0=0",
+        "1 outcome=bound own=0 served=linear:1",
+        "1 outcome=bound own=0 binding=linear:1",
+        "1 outcome=bound own=0 binding=linear:1 tasks=-1",
+        "1 outcome=bound own=0 binding=linear: tasks=1",
+    ] {
+        assert!(text.parse::<Handover>().is_err(), "{text:?}");
+    }
+    let long = format!("1 outcome=bound own=0 note={}", "x".repeat(HANDOVER_BYTES));
+    assert!(long.parse::<Handover>().is_err());
+}

@@ -1,0 +1,63 @@
+//! Every environment variable of berth's, by name. What says how a step came out goes out of a
+//! user's environment before berth writes its own; what asks for something is the user's and stays.
+
+use slurm_sys::views::Change;
+
+/// What berth's variables begin with.
+const PREFIX: &str = "BERTH_";
+
+/// One constant for each variable, and the list of all of them without the prefix.
+macro_rules! outcomes {
+    ($($(#[$doc:meta])* $name:ident = $rest:literal),+ $(,)?) => {
+        $($(#[$doc])* pub(crate) const $name: &str = concat!("BERTH_", $rest);)+
+        /// Every variable that says how a step came out, without the prefix. None of them is
+        /// believed when it comes from a user, and an outer step's are not this step's.
+        const OUTCOMES: &[&str] = &[$($rest),+];
+    };
+}
+
+outcomes! {
+    /// What slurmd tells slurmstepd ([`crate::message::handover`]).
+    HANDOVER = "HANDOVER",
+    /// Whether the step is bound.
+    BOUND = "BOUND",
+    /// The CPUs that a task is bound to, by kernel number.
+    CPUS = "CPUS",
+    /// Their cores, by Slurm's number.
+    CORES = "CORES",
+    /// What was asked.
+    REQUEST = "REQUEST",
+    /// The rule that decided.
+    RULE = "RULE",
+    /// What the user should know; empty for nothing.
+    NOTE = "NOTE",
+    /// The cores that a `--binding` chose for a task.
+    BINDING_CORES = "BINDING_CORES",
+    /// The mark of the step's list of masks ([`crate::message::inherited`]); empty for none.
+    CPU_BIND = "CPU_BIND",
+    /// Each task's node mask, by local id; the text that is also the message's.
+    MEM = "MEM",
+    /// `--mem-bind` as asked, in srun's words: what an srun inside the step inherits instead of
+    /// this step's masks.
+    MEM_BIND = "MEM_BIND",
+    /// Where the rank file of `--binding=pe:` is.
+    RANKFILE = "RANKFILE",
+}
+
+/// The user's own switch for notes: to plugins, `--cpu-bind=quiet` looks the same as saying
+/// nothing (`slurm_verify_cpu_bind`).
+pub(crate) const NOTES: &str = "BERTH_NOTES";
+/// The user's default for `--binding`.
+pub(crate) const BINDING: &str = "BERTH_BINDING";
+/// What an outer command put into Slurm's variable because of its [`BINDING`].
+pub(crate) const BINDING_ROUTED: &str = "BERTH_BINDING_ROUTED";
+
+/// A change of an environment that leaves nothing of an earlier outcome in it.
+pub(crate) fn instead<'a>(set: &'a [(&'a str, &'a str)]) -> Change<'a> {
+    Change {
+        prefix: PREFIX,
+        remove: OUTCOMES,
+        set,
+        reserve: &[],
+    }
+}

@@ -1,0 +1,110 @@
+//! A step with a `--binding` is planned beside what other steps are bound to, and written down in
+//! the node's ledger.
+
+use berth_host::ledger::{Entry, Kind, Others, Session, StepKey};
+use berth_host::{Ledger, LedgerError, StateDir};
+use berth_placement::{Claims, Node, Owned, Plan, Refusal, Request};
+use slurm_sys::StepId;
+use slurm_sys::views::StepKind;
+
+/// What the user is told where the ledger cannot be used.
+pub(crate) const UNKNOWN_OTHERS: &str = "the node's ledger could not be used: other steps may be \
+     bound to the same cores; ask the administrator; the reason is in slurmd's log";
+
+/// A step's number in the ledger's words.
+pub(crate) fn step(id: StepId) -> StepKey {
+    StepKey {
+        job: id.job_id,
+        step: id.step_id,
+        component: id.het_component.unwrap_or(u32::MAX),
+    }
+}
+
+/// The cores that a plan chose.
+pub(crate) fn chosen(plan: &Result<Plan, Refusal>) -> Option<&berth_placement::Chosen> {
+    plan.as_ref().ok()?.chosen.as_ref()
+}
+
+/// A planned step as the ledger has it; nothing where no cores were chosen.
+pub(crate) fn entry((step, kind): (StepKey, Kind), ask: &Request, plan: &Plan) -> Option<Entry> {
+    let chosen = plan.chosen.as_ref()?;
+    let request = ask.binding.as_ref().map(ToString::to_string);
+    Some(Entry {
+        step,
+        kind,
+        tasks: ask.tasks,
+        request: request.unwrap_or_default(),
+        cpus: chosen.cpus(),
+        ..Entry::default()
+    })
+}
+
+/// How a step or a batch script is planned.
+pub(crate) type Door = fn(&Request, &Node, &Claims) -> Result<Plan, Refusal>;
+
+/// A plan, and where a `--binding` chose cores, the entry with its slot.
+pub(crate) type Written = (Plan, Option<(usize, Entry)>);
+
+/// Plans a step while the ledger is held, with the other jobs as they are now, and
+/// writes it down there.
+pub(crate) fn within(
+    session: &mut Session<'_>,
+    step: (StepKey, Kind),
+    (ask, node, door): (&Request, &Node, Door),
+) -> Result<Result<Written, Refusal>, LedgerError> {
+    let near = Owned::of(ask, node).cpus;
+    let others = session.others(step.0, &near);
+    let plan = match plan_beside(&others, (ask, node, door)) {
+        Ok(plan) => plan,
+        Err(why) => return Ok(Err(why)),
+    };
+    let Some(entry) = entry(step, ask, &plan) else {
+        return Ok(Ok((plan, None)));
+    };
+    let slot = session.add(entry.clone())?;
+    Ok(Ok((plan, Some((slot, entry)))))
+}
+
+/// Plans beside what others are bound to. Whether a job is suspended costs a look at one of its
+/// tasks, so that is only asked where it decides.
+fn plan_beside(
+    others: &Others,
+    (ask, node, door): (&Request, &Node, Door),
+) -> Result<Plan, Refusal> {
+    let running = door(ask, node, &others.all_running());
+    if !others.has_jobs() {
+        return running;
+    }
+    let suspended = door(ask, node, &others.all_suspended());
+    if chosen(&suspended) == chosen(&running) {
+        return running;
+    }
+    door(ask, node, &others.now())
+}
+
+/// Opens a node's ledger, and makes its directory where it is missing.
+pub(crate) fn open(dir: &StateDir) -> Result<Ledger, String> {
+    let ledger = match Ledger::open(dir) {
+        Ok(ledger) => ledger,
+        Err(_) => {
+            dir.prepare().map_err(|why| why.to_string())?;
+            Ledger::open(dir).map_err(|why| why.to_string())?
+        }
+    };
+    if ledger.was_foreign() {
+        log::error!(
+            "what stood in {} was no ledger of berth's; it is begun anew",
+            dir.path().display()
+        );
+    }
+    Ok(ledger)
+}
+
+/// The kind of a step that srun or slurmd starts; others are never bound by us.
+pub(crate) fn kind(id: StepId, overlaps: bool) -> Kind {
+    match id.kind {
+        StepKind::Batch => Kind::Batch,
+        _ if overlaps => Kind::Overlap,
+        _ => Kind::Regular,
+    }
+}

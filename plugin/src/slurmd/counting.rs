@@ -1,0 +1,70 @@
+//! Counts of slurmd's hooks: they only add to numbers in memory, which slurmd's own thread brings
+//! into the node's counts.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use berth_host::counters::Counters;
+use slurm_sys::SlurmdConf;
+
+use crate::site::standing::Abi;
+use crate::site::{counters, settings};
+
+/// What slurmd's hooks have counted and nobody has written yet.
+static REFUSED: AtomicU64 = AtomicU64::new(0);
+static SWITCHED_OFF: AtomicU64 = AtomicU64::new(0);
+/// Whose counts they are.
+static NODE: OnceLock<String> = OnceLock::new();
+
+/// slurmd starts: the public file says so before any step has run.
+pub(crate) fn begin(node_name: &str) {
+    NODE.get_or_init(|| node_name.into());
+    counters::begin(node_name);
+}
+
+/// slurmd has refused a step or script; from a hook. Whether that is to be published.
+pub(crate) fn refused(slurm: Abi) -> bool {
+    count(&REFUSED, 1, slurm)
+}
+
+/// slurmd has left tasks alone because of the switch-off file; from a hook. Whether
+/// that is to be published.
+pub(crate) fn switched_off(slurm: Abi, tasks: u32) -> bool {
+    count(&SWITCHED_OFF, tasks.into(), slurm)
+}
+
+fn count(number: &AtomicU64, more: u64, slurm: Abi) -> bool {
+    if !settings::current().counters {
+        return false;
+    }
+    if NODE.get().is_none() {
+        // SAFETY: the layout is the running release's, and the view ends here.
+        let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
+        match conf.and_then(|conf| conf.node_name()) {
+            Some(name) => NODE.get_or_init(|| name),
+            None => return false,
+        };
+    }
+    number.fetch_add(more, Ordering::Relaxed);
+    true
+}
+
+/// Brings what slurmd's hooks have counted into the node's counts; never in a hook.
+pub(crate) fn publish() {
+    let off = SWITCHED_OFF.swap(0, Ordering::Relaxed);
+    let refused = REFUSED.swap(0, Ordering::Relaxed);
+    let Some(node_name) = NODE.get().filter(|_| off > 0 || refused > 0) else {
+        return;
+    };
+    let more = Counters {
+        refused,
+        unbound: off,
+        switched_off: off,
+        ..Counters::default()
+    };
+    if !counters::add(node_name, &more) {
+        // For the next time.
+        REFUSED.fetch_add(refused, Ordering::Relaxed);
+        SWITCHED_OFF.fetch_add(off, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,46 @@
+//! This node for a launch: its shape by slurmd's record, with the machine that was discovered.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use berth_placement::{Node, Rules};
+use slurm_sys::SlurmdConf;
+
+use crate::site::node;
+use crate::site::standing::Abi;
+use crate::slurmd::{discovery, worker};
+
+/// The node as it is now, for planning. Only a compare of the online CPUs is read from outside. A
+/// machine that changed is discovered elsewhere: this launch goes on with the one known before.
+pub(crate) fn now(slurm: Abi, conf: &SlurmdConf, rules: Rules) -> Arc<Node> {
+    if !worker::is_ours_to_start() {
+        // A host program that stands for slurmd has no time to lose, and nobody else discovers.
+        if !discovery::was_tried() || discovery::is_outdated() {
+            discovery::at_start(&conf.node_name().unwrap_or_default());
+        }
+    } else if !discovery::was_tried() {
+        worker::discover(&conf.node_name().unwrap_or_default());
+    } else {
+        if discovery::is_outdated() {
+            worker::discover(&conf.node_name().unwrap_or_default());
+        }
+        worker::start();
+    }
+    known(slurm, conf, rules)
+}
+
+/// The node made again only where slurmd's count, the machine or the rules are others than at the
+/// last launch.
+fn known(slurm: Abi, conf: &SlurmdConf, rules: Rules) -> Arc<Node> {
+    static LAST: Mutex<Option<Arc<Node>>> = Mutex::new(None);
+    let (shape, machine) = (node::shape(slurm, conf), discovery::machine());
+    let socket = node::socket_kind(slurm);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = last.as_ref()
+        && known.is_made_of(&shape, machine.as_ref(), socket, rules)
+    {
+        return known.clone();
+    }
+    let made = Arc::new(Node::new(shape, machine, socket, rules));
+    *last = Some(made.clone());
+    made
+}

@@ -1,0 +1,58 @@
+//! slurmd's key, with which it marks what it tells slurmstepd ([`crate::message::seal`]).
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use berth_host::StateDir;
+use berth_host::key::Key;
+
+use crate::site::settings;
+use crate::slurmd::complaints;
+
+/// How long until slurmd tries again to make a key.
+const AGAIN: Duration = Duration::from_secs(60);
+
+/// slurmd's key, read or made when slurmd is ready, and before the first launch at the latest.
+/// Why there is none is said once, and again whenever a launch finds none.
+pub(crate) fn current(node_name: &str) -> Option<Key> {
+    static KEY: Mutex<(Option<Key>, Option<Instant>)> = Mutex::new((None, None));
+    let mut kept = KEY.lock().unwrap_or_else(PoisonError::into_inner);
+    let (key, tried) = *kept;
+    if key.is_some() || tried.is_some_and(|tried| tried.elapsed() < AGAIN) {
+        return key;
+    }
+    let key = made(node_name);
+    *kept = (key, Some(Instant::now()));
+    key
+}
+
+/// Puts slurmd's key back into a directory that was made anew: somebody has removed the old one.
+pub(crate) fn put_back(node_name: &str, dir: &StateDir) {
+    if Key::read(dir).is_ok() {
+        return;
+    }
+    let key = current(node_name);
+    if let Some(Err(why)) = key.map(|key| key.write(dir)) {
+        log::error!("slurmd's key could not be put back: {why}");
+    }
+}
+
+fn made(node_name: &str) -> Option<Key> {
+    let dir = StateDir::new(&settings::current().state_dir, node_name);
+    let made = dir.map_err(|why| why.to_string()).and_then(|dir| {
+        dir.prepare().map_err(|why| why.to_string())?;
+        Key::read_or_make(&dir).map_err(|why| why.to_string())
+    });
+    match made {
+        Ok(key) => Some(key),
+        Err(why) => {
+            let why = format!(
+                "slurmd has no key for its messages to slurmstepd: {why}; every step keeps to its \
+                 own CPUs without placement until there is one"
+            );
+            log::error!("{why}");
+            complaints::add(why);
+            None
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! slurmd gets ready: it discovers the machine, says in its log who we are, and announces itself.
+
+use std::sync::Once;
+
+use berth_host::{Ledger, StateDir};
+use berth_placement::{Node, Shape};
+use slurm_sys::process::{Daemon, daemon};
+use slurm_sys::{Slurm, SlurmConf, SlurmdConf};
+
+use crate::planning::convert;
+use crate::site::standing::{self, Abi};
+use crate::site::{node, settings};
+use crate::slurmd::announce::{self, Role, announce};
+use crate::slurmd::{complaints, counting, discovery, key};
+
+/// At each load. slurmd loads its task plugins before it reads plugstack.conf, so
+/// where that file names us, getting ready waits for the settings in it.
+pub(crate) fn at_load() {
+    if daemon() != Daemon::Slurmd || discovery::was_tried() || may_be_in_plugstack() {
+        return;
+    }
+    start();
+}
+
+/// Whether plugstack.conf may name us; a wrong guess only moves the start to the
+/// first launch.
+fn may_be_in_plugstack() -> bool {
+    let Some(slurm) = standing::unjudged() else {
+        return false;
+    };
+    // SAFETY: the layout is the running release's, and the view ends here.
+    let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) };
+    let text = conf
+        .and_then(|conf| conf.plugstack())
+        .and_then(|path| std::fs::read_to_string(path).ok())
+        .unwrap_or_default();
+    text.contains("task_berth") || text.contains("include")
+}
+
+/// slurmd has read plugstack.conf, which names us. It alone says what is wrong there: once a node,
+/// not once a job.
+pub(crate) fn in_plugstack(complaints: Vec<String>) {
+    for complaint in complaints {
+        log::error!("{complaint}");
+        complaints::add(complaint);
+    }
+    announce::in_plugstack();
+}
+
+/// Discovers the machine and says in slurmd's log who we are; at start, and again
+/// when slurmd is given other settings.
+pub(crate) fn start() {
+    let Some(slurm) = standing::working() else {
+        // Once, however often Slurm loads the object.
+        static SAID: Once = Once::new();
+        if let Some(why) = standing::aside() {
+            let level = if standing::serves_binding_only() {
+                log::Level::Info
+            } else {
+                log::Level::Error
+            };
+            SAID.call_once(|| {
+                log::log!(level, "{why}");
+                announce(&node::public_name(), &Role::Aside(why));
+                counting::begin(&node::public_name());
+            });
+        }
+        return;
+    };
+    if let Some(flag) = Slurm::get().flag() {
+        log::warn!("{flag}");
+    }
+    // SAFETY: the layout is the running release's, and the view ends with this function.
+    let Some(conf) = (unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) }) else {
+        return;
+    };
+    let checked = node::sane(&conf);
+    let name = match &checked {
+        Ok(()) => conf.node_name().unwrap_or_default(),
+        // The machine file is needed all the more: for binding without Slurm's records.
+        Err(_) => node::public_name(),
+    };
+    discovery::at_start(&name);
+    counting::begin(&name);
+    begin_ledger(&name);
+    key::current(&name);
+    if let Err(why) = checked {
+        log::error!("{why}");
+        announce(&name, &Role::Aside(&why));
+        return;
+    }
+    let here = Node::new(
+        node::shape(slurm, &conf),
+        discovery::machine(),
+        node::socket_kind(slurm),
+        convert::rules(slurm, &settings::current()),
+    );
+    log::info!("{}", ready_line(slurm, &here));
+    if let Some(why) = other_shape(&here) {
+        log::warn!("{why}");
+        complaints::add(why);
+    } else if let Some(counts) = other_counts(&here) {
+        log::info!("{counts}");
+    }
+    announce(&name, &Role::Task(slurm.layout, &here));
+}
+
+/// The same where we stand aside, once the settings were seen: slurmstepd serves --binding from
+/// the machine file alone.
+pub(crate) fn start_aside() {
+    if standing::working().is_none() {
+        let name = node::name().unwrap_or_else(node::public_name);
+        discovery::at_start(&name);
+        counting::begin(&name);
+        announce(&name, &Role::Aside(standing::aside().unwrap_or_default()));
+    }
+}
+
+/// The ledger is there before the first launch, whose hook then has nothing to make.
+fn begin_ledger(name: &str) {
+    let dir = StateDir::new(&settings::current().state_dir, name);
+    if let Err(why) = dir.map(|dir| Ledger::open(&dir)) {
+        log::debug!("the ledger is made at the first launch that needs it: {why}");
+    }
+}
+
+fn ready_line(slurm: Abi, node: &Node) -> String {
+    let topology = match node.machine() {
+        Some(machine) => machine.topology_string(node.socket()),
+        None => "unknown, slurmd's own map is used".into(),
+    };
+    format!(
+        "ready: berth {}, Slurm {}, layout {}, machine {} ({topology}), {}",
+        env!("CARGO_PKG_VERSION"),
+        announce::release(),
+        announce::range(slurm.layout),
+        node.shape(),
+        settings::compat(settings::current().fixes),
+    )
+}
+
+/// Where slurm.conf, slurmd's map and hwloc disagree: both counts.
+fn other_shape(node: &Node) -> Option<String> {
+    let (machine, shape) = (node.machine()?, node.shape());
+    let seen = Shape::of(machine, node.socket());
+    let same = (seen.sockets, seen.cores) == (shape.sockets, shape.cores);
+    if !same || seen.map.len() != shape.map.len() {
+        return Some(format!(
+            "slurm.conf says {shape} ({} CPUs mapped), hwloc finds {seen} ({} CPUs); slurmd's map \
+             decides which cores are meant: compare `slurmd -C` with the node's line in slurm.conf",
+            shape.map.len(),
+            seen.map.len()
+        ));
+    }
+    None
+}
+
+/// What slurmd counts, and what the tree has, where cores or sockets differ.
+fn other_counts(node: &Node) -> Option<String> {
+    let (machine, shape) = (node.machine()?, node.shape());
+    let (cores, cpus) = (machine.core_count(), machine.cpus().count());
+    let counted = (shape.core_count(), shape.core_count() * shape.stride);
+    (counted != (cores as u32, cpus as u32)).then(|| {
+        format!(
+            "slurmd counts {} cores with {} hardware threads ({shape}), hwloc finds {cores} cores \
+             with {cpus}: each core has the threads that hwloc finds, and cores that slurmd does \
+             not count are not used",
+            counted.0, counted.1
+        )
+    })
+}

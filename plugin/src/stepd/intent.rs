@@ -1,0 +1,98 @@
+//! What slurmstepd does with its tasks, by the masks in slurmd's message.
+
+use berth_placement::sets::limits::MAX_CPUS;
+use berth_placement::{CpuSet, List, Mode};
+use slurm_sys::StepRecord;
+
+use crate::message::handover::Handover;
+use crate::planning::convert;
+use crate::planning::words::name;
+use crate::site::standing::Abi;
+use crate::stepd::session::Intent;
+
+/// What the message says, kept to the step's own CPUs; and what had to be left out for that.
+pub(crate) fn intent(
+    slurm: Abi,
+    record: &StepRecord<'_>,
+    heard: &Handover,
+    text: &str,
+) -> (Intent, Option<String>) {
+    let read = convert::mode(record.cpu_bind_type(), Some(text), (slurm.layout, MAX_CPUS));
+    let list = match read {
+        Ok(Some(Mode::MaskCpu(list))) => list,
+        Ok(Some(Mode::MapCpu(list))) => list.map(|cpu| std::iter::once(*cpu).collect()),
+        Ok(Some(Mode::Free)) => return (Intent::Leave, None),
+        Ok(_) => return (Intent::Own(heard.own.clone()), None),
+        Err(why) => {
+            log::error!("{}: {why}", name(record.step_id()));
+            return (Intent::Own(heard.own.clone()), None);
+        }
+    };
+    let (sets, cut) = kept(&list, &heard.own, record.node_tasks());
+    let said = (!cut.is_empty()).then(|| {
+        format!(
+            "CPUs {cut} are not the step's ({}) and are left out",
+            heard.own
+        )
+    });
+    (Intent::Bind(sets), said)
+}
+
+/// Each task's mask without CPUs beyond `own`, or `own` itself where nothing would be left; and the
+/// CPUs that were left out. Entries that no task takes are not looked at.
+fn kept(list: &List<CpuSet>, own: &CpuSet, tasks: u32) -> (Vec<CpuSet>, CpuSet) {
+    let mut cut = CpuSet::new();
+    let mut inside = |mask: &CpuSet| {
+        if mask.is_subset(own) {
+            return mask.clone();
+        }
+        cut.insert_all(&mask.difference(own));
+        match mask.intersection(own) {
+            none if none.is_empty() => own.clone(),
+            some => some,
+        }
+    };
+    let mut start = 0;
+    let mut taken = Vec::new();
+    for (mask, count) in list.parts() {
+        if start >= tasks {
+            break;
+        }
+        taken.push((inside(mask), count as usize));
+        start = start.saturating_add(count);
+    }
+    // A list that is too short begins again.
+    let entries = taken
+        .iter()
+        .flat_map(|(set, count)| std::iter::repeat_n(set, *count));
+    let sets = entries.cycle().take(tasks as usize).cloned().collect();
+    (sets, cut)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn masks_are_kept_to_the_steps_own_cpus() {
+        let set = |list: &str| CpuSet::from_list(list).unwrap_or_default();
+        //   masks, of two tasks, left out
+        for (masks, sets, cut) in [
+            ("0x1,0x2", ["0", "1"], ""),
+            ("0x1", ["0", "0"], ""),
+            ("0x5,0x2", ["0", "1"], "2"),
+            ("0x4,0x8", ["0-1", "0-1"], "2-3"),
+            ("0x4*2,0x8", ["0-1", "0-1"], "2"),
+            // Entries beyond the tasks are nobody's.
+            ("0x1,0x2,0x4", ["0", "1"], ""),
+            ("0x1*5,0x4", ["0", "0"], ""),
+        ] {
+            let Some(Ok(Mode::MaskCpu(list))) = Mode::read("mask_cpu", masks) else {
+                assert_eq!(masks, "a list");
+                continue;
+            };
+            let expected = (sets.map(set).to_vec(), set(cut));
+            assert_eq!(kept(&list, &set("0-1"), 2), expected, "{masks}");
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Plans a step for [`crate::stepd::spank_only`]: who it is and what it asks for, as SPANK and its
+//! environment tell, and what it gets.
+
+use std::time::Duration;
+
+use berth_host::ledger::{Entry, Held, Kind, StepKey};
+use berth_host::{LedgerError, MachineFile, StateDir, machine_file};
+use berth_placement::request::grid_engine::{Instance, Strategy};
+use berth_placement::{
+    Allocation, Binding, Claims, CoreIdx, CpuSet, Node, Note, Plan, Request, Rules,
+};
+use slurm_spank::SpankHandle;
+use slurm_sys::Layout;
+
+use crate::message::{names, routes};
+use crate::planning::{ledger, script};
+use crate::site::settings::{self, Notes, Settings};
+use crate::site::{node, standing};
+use crate::stepd::account::Account;
+use crate::stepd::task_env::Told;
+use crate::stepd::{pe_files, report, task_env};
+
+/// slurmstepd waits for others of its node; nobody waits for it.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What one step gets.
+#[derive(Default)]
+pub(crate) struct Bound {
+    /// For the log.
+    pub name: String,
+    /// For the user, once stderr is the job's.
+    pub note: String,
+    pub speaks: bool,
+    /// Each task's CPUs; none where the job binds itself, or nothing could be had.
+    pub tasks: Vec<CpuSet>,
+    pub account: Option<Account>,
+    /// Why the tasks must not start.
+    pub refused: Option<String>,
+    pub applied: usize,
+    pub wanted: usize,
+}
+
+/// Plans a step that is for us, and makes room for what its tasks find in their environment.
+pub(crate) fn bound(spank: &SpankHandle<'_>) -> Option<Bound> {
+    let settings = settings::current();
+    let who = Who::of(spank)?;
+    let mut found = match who.binding(spank, &settings) {
+        Ok(None) => return None,
+        Ok(Some(binding)) => who.bound(spank, &settings, &binding),
+        Err(why) => Bound {
+            note: why,
+            ..Bound::default()
+        },
+    };
+    found.name = format!("{}{}", who.name, found.name);
+    found.wanted = who.tasks as usize;
+    found.speaks = who.speaks(spank, &settings);
+    Some(found)
+}
+
+enum Failed {
+    /// The user's wish, which must not be changed.
+    Refused(String),
+    /// Something of the node's.
+    Broken(String),
+}
+
+impl From<String> for Failed {
+    fn from(why: String) -> Self {
+        Self::Broken(why)
+    }
+}
+
+/// The step, as SPANK tells it.
+struct Who {
+    name: String,
+    step: StepKey,
+    kind: Kind,
+    uid: u32,
+    tasks: u32,
+    node: String,
+}
+
+impl Who {
+    fn of(spank: &SpankHandle<'_>) -> Option<Self> {
+        let (job, step) = (spank.job_id().ok()?, spank.job_stepid().ok()?);
+        // Public numbers that have never changed: the newest known ones for an unknown line.
+        let layout = standing::unjudged().map(|slurm| slurm.layout);
+        let c = &layout.or_else(|| Layout::all().last())?.constants;
+        if step == c.SLURM_EXTERN_CONT || step == c.SLURM_INTERACTIVE_STEP {
+            return None;
+        }
+        let batch = step == c.SLURM_BATCH_SCRIPT;
+        let kind = match batch {
+            true => Kind::Batch,
+            false if routes::told_overlap() => Kind::Overlap,
+            false => Kind::Regular,
+        };
+        let number = if batch {
+            "batch".into()
+        } else {
+            step.to_string()
+        };
+        Some(Self {
+            name: format!("step={job}.{number}"),
+            step: StepKey {
+                job,
+                step,
+                component: u32::MAX,
+            },
+            kind,
+            uid: spank.job_uid().ok()?,
+            tasks: spank.job_local_task_count().ok()?,
+            node: node::name_in_stepd()?,
+        })
+    }
+
+    /// What was asked, if it is for us.
+    fn binding(
+        &self,
+        spank: &SpankHandle<'_>,
+        settings: &Settings,
+    ) -> Result<Option<Binding>, String> {
+        let batch = self.kind == Kind::Batch;
+        // mpirun starts its daemons so, in steps that inherit the job's --binding.
+        let free = env(spank, "SLURM_CPU_BIND_TYPE").is_some_and(|kind| kind.contains("none"));
+        let dir = StateDir::new(&settings.state_dir, &self.node);
+        if (free && !batch) || dir.is_ok_and(|dir| dir.is_off()) {
+            return Ok(None);
+        }
+        let told = match batch {
+            true => routes::of_batch(|name| env(spank, name)),
+            false => routes::told(),
+        };
+        let Some(text) = told else {
+            let default = settings.binding_default.clone();
+            return Ok(default.filter(|_| settings.binding && !batch));
+        };
+        let binding: Binding = text.parse().map_err(|why| format!("{why}"))?;
+        let serves = !batch || batch_tasks(&binding, spank).is_some();
+        if binding.strategy == Strategy::None || !serves {
+            return Ok(None);
+        }
+        let list = env(spank, "SLURM_CPU_BIND_TYPE").unwrap_or_default();
+        if !batch && (list.contains("map_") || list.contains("mask_")) {
+            return Err(format!(
+                "--binding={binding} and --cpu-bind={list} both choose the CPUs; --cpu-bind holds: \
+                 drop one of them"
+            ));
+        }
+        if !settings.binding {
+            return Err(format!(
+                "--binding={binding} is not honoured on this node (binding=off); leave it out, or \
+                 ask the administrator"
+            ));
+        }
+        Ok(Some(binding))
+    }
+
+    fn bound(&self, spank: &SpankHandle<'_>, settings: &Settings, binding: &Binding) -> Bound {
+        match self.plan(spank, settings, binding) {
+            Ok(bound) => bound,
+            Err(Failed::Refused(why)) => Bound {
+                name: format!(" bound=refused why={why:?}"),
+                refused: Some(why),
+                ..Bound::default()
+            },
+            Err(Failed::Broken(why)) => {
+                log::error!("{}: {why}", self.name);
+                let note = format!(
+                    "--binding={binding} is not honoured on this node; its administrator finds the \
+                     reason in slurmd's log"
+                );
+                Bound {
+                    note,
+                    ..Bound::default()
+                }
+            }
+        }
+    }
+
+    fn plan(
+        &self,
+        spank: &SpankHandle<'_>,
+        settings: &Settings,
+        binding: &Binding,
+    ) -> Result<Bound, Failed> {
+        let dir = StateDir::new(&settings.state_dir, &self.node).map_err(|why| why.to_string())?;
+        let found = machine_file::read(dir.machine_path()).map_err(|why| why.to_string())?;
+        let ask = self.request(spank, binding, &found)?;
+        let kind = standing::unjudged().map(node::socket_kind);
+        let rules = Rules {
+            refuse_failed_binding: settings.refuse_failed_binding,
+            ..Rules::default()
+        };
+        let node = Node::of(found.machine, kind.unwrap_or_default(), rules);
+        let planned = self.account(&ask, &node, &dir);
+        let (plan, held, note) = match planned {
+            Ok((plan, held)) => (plan, held, None),
+            Err(Failed::Refused(why)) => return Err(Failed::Refused(why)),
+            Err(Failed::Broken(why)) => {
+                log::error!("{why}; cores are bound without knowing what other steps are bound to");
+                let plan = berth_placement::plan(&ask, &node, &Claims::default());
+                let plan = plan.map_err(|why| Failed::Refused(why.to_string()))?;
+                let note = "the node's ledger could not be used: other steps may be bound to the \
+                            same cores; its administrator finds the reason in slurmd's log";
+                (plan, None, Some(note.to_string()))
+            }
+        };
+        let notes = plan.notes.iter().map(Note::to_string).chain(note);
+        let notes: Vec<_> = notes.collect();
+        self.tell_tasks(spank, binding, &plan);
+        let binds = binding.instance == Instance::Set && plan.chosen.is_some();
+        let tasks: Vec<_> = plan.tasks.into_iter().map(|task| task.cpus).collect();
+        Ok(Bound {
+            name: format!(" binding={binding} rule={}", plan.decision.rule),
+            note: notes.join("; "),
+            tasks: if binds { tasks } else { Vec::new() },
+            account: held.map(|held| Account::new(held, dir)),
+            ..Bound::default()
+        })
+    }
+
+    fn request(
+        &self,
+        spank: &SpankHandle<'_>,
+        binding: &Binding,
+        found: &MachineFile,
+    ) -> Result<Request, String> {
+        let list = spank.step_alloc_cores().map_err(|why| why.to_string())?;
+        let cores = CpuSet::from_list(list).map_err(|why| why.to_string())?;
+        let threads = env(spank, "SLURM_THREADS_PER_CORE").and_then(|text| text.parse().ok());
+        Ok(Request {
+            tasks: match self.kind {
+                Kind::Batch => batch_tasks(binding, spank).unwrap_or(1),
+                Kind::Regular | Kind::Overlap => self.tasks,
+            },
+            threads_per_core: threads.filter(|threads| *threads > 0),
+            binding: Some(binding.clone()),
+            allocation: Allocation::Cores {
+                cores: cores.iter().map(|core| CoreIdx(core.0)).collect(),
+                configured: found.machine.core_count() as u32,
+            },
+            ..Request::default()
+        })
+    }
+
+    fn account(
+        &self,
+        ask: &Request,
+        node: &Node,
+        dir: &StateDir,
+    ) -> Result<(Plan, Option<Held>), Failed> {
+        let mut ledger = ledger::open(dir)?;
+        let text = |why: LedgerError| why.to_string();
+        let mut session = ledger.session(PATIENCE).map_err(text)?;
+        let step = (self.step, self.kind);
+        let asked = (ask, node, berth_placement::plan as ledger::Door);
+        let planned = ledger::within(&mut session, step, asked);
+        let (plan, entry) = planned
+            .map_err(text)?
+            .map_err(|why| Failed::Refused(why.to_string()))?;
+        drop(session);
+        let Some((slot, entry)) = entry else {
+            return Ok((plan, None));
+        };
+        let entry = Entry {
+            uid: self.uid,
+            ..entry
+        };
+        let held = ledger.hold(slot, entry).map_err(text)?;
+        Ok((plan, Some(held)))
+    }
+
+    fn tell_tasks(&self, spank: &SpankHandle<'_>, binding: &Binding, plan: &Plan) {
+        if let Some(chosen) = plan
+            .chosen
+            .as_ref()
+            .filter(|_| binding.instance == Instance::Pe)
+        {
+            pe_files::ask(chosen, &self.node);
+        }
+        let given = |name: &str| env(spank, name).is_some();
+        let told = match &plan.chosen {
+            Some(chosen) => Told::new(binding, chosen, given),
+            None => Told::nothing(),
+        };
+        // With `pe:` a script is planned for the ranks that its parallel environment will start. The
+        // variables are for the script's own task alone.
+        let rooms = task_env::prepare(told.of_tasks(self.tasks as usize));
+        for (name, room) in rooms {
+            if let Err(why) = spank.setenv(name, " ".repeat(*room), true) {
+                log::error!(
+                    "{}: {name} is not in the tasks' environment: {why}",
+                    self.name
+                );
+            }
+        }
+    }
+
+    /// Notes come once a step, from its first node, never from a batch script.
+    fn speaks(&self, spank: &SpankHandle<'_>, settings: &Settings) -> bool {
+        let first = spank.job_nodeid().is_ok_and(|node| node == 0);
+        let hushed = report::is_hushed(env(spank, names::NOTES).as_deref());
+        settings.notes == Notes::User && first && !hushed && self.kind != Kind::Batch
+    }
+}
+
+fn env(spank: &SpankHandle<'_>, name: &str) -> Option<String> {
+    spank.getenv(name).ok().flatten()
+}
+
+/// For how many tasks a script's `--binding` is planned here: only the environment tells, and no
+/// number in it takes more memory than the most tasks a node has.
+fn batch_tasks(binding: &Binding, spank: &SpankHandle<'_>) -> Option<u32> {
+    let number = |name: &str| env(spank, name).and_then(|text| text.parse::<u32>().ok());
+    let nodes = number("SLURM_JOB_NUM_NODES").or_else(|| number("SLURM_NNODES"));
+    script::tasks(
+        binding,
+        number("SLURM_NTASKS").unwrap_or(1),
+        nodes.unwrap_or(1),
+    )
+}

@@ -1,0 +1,30 @@
+//! srun's command line, once: the options of each release line, a reader of lines that keeps what
+//! it does not understand, what the values mean, and what srun derives from them.
+//!
+//! Read the modules in this order: [`release`] → [`options`] (the table) → [`line`] (words to
+//! options) → [`spelling`] (values) → [`reading`] (one option derived from others). [`host_list`]
+//! and [`number`] serve them. Everything here follows Slurm's sources and is compared with the real
+//! srun (`tests/srun-lines.txt`).
+//!
+//! ```
+//! use berth_srun::{Release, line, options::Command, reading};
+//!
+//! let line = line::read(&["-n4", "--hint=nomultithread", "./app"], Command::Srun, None);
+//! let asked = reading::read(line.settings(), Release::V22_05).unwrap();
+//! assert_eq!(asked.tasks(), 4);
+//! assert_eq!(asked.threads_per_core, Some(1));
+//! assert_eq!(line.program, ["./app"]);
+//! ```
+#![forbid(unsafe_code)]
+
+pub mod host_list;
+pub mod line;
+pub mod number;
+pub mod options;
+pub mod reading;
+pub mod release;
+pub mod spelling;
+
+pub use line::Line;
+pub use reading::{Asked, Refused};
+pub use release::Release;

@@ -1,0 +1,294 @@
+//! A command line of srun, sbatch or salloc taken apart, as `getopt_long` does it: options in their
+//! order, and the program. What the table does not have is kept as it stands.
+//! In: the words behind the command's name. Out: [`Line`].
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::options::{Command, Found, Row, Takes, long, short};
+use crate::reading::Setting;
+use crate::release::Release;
+
+/// An option of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Given {
+    /// Its long name; of an option that is not in the table what was typed, without the dashes.
+    pub name: String,
+    /// Its value, if one stands there.
+    pub value: Option<String>,
+    /// Which words it takes.
+    pub words: Range<usize>,
+    /// Why the command would refuse it.
+    pub trouble: Option<Trouble>,
+}
+
+/// What is wrong with an option before its value is looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The table does not have it. It may be an option of a SPANK plugin; if a word that is no
+    /// option stands behind it, that word was taken for its value.
+    Unknown,
+    /// It abbreviates several options.
+    Ambiguous(Vec<&'static str>),
+    /// It needs a value and the line ends.
+    NoValue,
+    /// It takes no value and has one.
+    UnwantedValue,
+}
+
+/// A command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// The options, in the order in which they stand there.
+    pub given: Vec<Given>,
+    /// The program and its words; of a step of several components that of the first.
+    pub program: Vec<String>,
+    /// How many of the words are the command's own.
+    pub own_words: usize,
+    /// Whether further components follow (`srun A : B`).
+    pub more: bool,
+}
+
+/// Takes the words behind the command's name apart. Without a release every option of any line
+/// is known, in its newest form.
+pub fn read<W: AsRef<str>>(words: &[W], command: Command, release: Option<Release>) -> Line {
+    let mut reader = Reader {
+        words,
+        at: 0,
+        table: (command, release),
+        given: Vec::new(),
+    };
+    while let Some(word) = reader.word().filter(|word| is_option(word)) {
+        let from = reader.at;
+        reader.at += 1;
+        match word.strip_prefix("--") {
+            Some("") => break,
+            Some(long) => reader.long(long, from),
+            None => reader.short(word.get(1..).unwrap_or_default(), from),
+        }
+    }
+    let rest: Vec<String> = words
+        .iter()
+        .skip(reader.at)
+        .map(|word| word.as_ref().to_string())
+        .collect();
+    let program: Vec<_> = rest
+        .iter()
+        .take_while(|word| *word != ":")
+        .cloned()
+        .collect();
+    Line {
+        given: reader.given,
+        own_words: reader.at,
+        more: program.len() < rest.len(),
+        program,
+    }
+}
+
+fn is_option(word: &str) -> bool {
+    word.len() > 1 && word.starts_with('-')
+}
+
+struct Reader<'a, W> {
+    words: &'a [W],
+    at: usize,
+    table: (Command, Option<Release>),
+    given: Vec<Given>,
+}
+
+impl<'a, W: AsRef<str>> Reader<'a, W> {
+    fn word(&self) -> Option<&'a str> {
+        self.words.get(self.at).map(AsRef::as_ref)
+    }
+
+    fn next(&mut self) -> Option<String> {
+        let word = self.word()?;
+        self.at += 1;
+        Some(word.into())
+    }
+
+    fn long(&mut self, text: &str, from: usize) {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_string())),
+            None => (text, None),
+        };
+        let (name, value, trouble) = match long(self.table.0, self.table.1, name) {
+            Found::Option(row) => {
+                let (value, trouble) = self.value_of(row, value);
+                (row.name(), value, trouble)
+            }
+            Found::Ambiguous(names) => (name, value, Some(Trouble::Ambiguous(names))),
+            Found::Unknown => {
+                let next = self.word().is_some_and(|next| !next.starts_with('-'));
+                let value = match value {
+                    None if next => self.next(),
+                    value => value,
+                };
+                (name, value, Some(Trouble::Unknown))
+            }
+        };
+        self.push(name, value, from, trouble);
+    }
+
+    fn value_of(&mut self, row: &Row, value: Option<String>) -> (Option<String>, Option<Trouble>) {
+        match (row.takes(), value) {
+            (Takes::Nothing, Some(value)) => (Some(value), Some(Trouble::UnwantedValue)),
+            (Takes::Value, None) => match self.next() {
+                None => (None, Some(Trouble::NoValue)),
+                value => (value, None),
+            },
+            (_, value) => (value, None),
+        }
+    }
+
+    /// The letters of one word, as in `-ul` or `-n4`.
+    fn short(&mut self, letters: &str, from: usize) {
+        let mut rest = letters.chars();
+        while let Some(letter) = rest.next() {
+            let Some(row) = short(self.table.0, self.table.1, letter) else {
+                let name = letter.to_string();
+                self.push(&name, None, from, Some(Trouble::Unknown));
+                continue;
+            };
+            let attached = Some(rest.as_str()).filter(|text| !text.is_empty());
+            let (value, trouble) = match row.takes() {
+                Takes::Nothing => (None, None),
+                Takes::Attached => (attached.map(String::from), None),
+                Takes::Value => self.value_of(row, attached.map(String::from)),
+            };
+            self.push(row.name(), value, from, trouble);
+            if row.takes() != Takes::Nothing {
+                return;
+            }
+        }
+    }
+
+    fn push(&mut self, name: &str, value: Option<String>, from: usize, trouble: Option<Trouble>) {
+        self.given.push(Given {
+            name: name.into(),
+            value,
+            words: from..self.at,
+            trouble,
+        });
+    }
+}
+
+impl Line {
+    /// The options as what the command reads.
+    pub fn settings(&self) -> impl Iterator<Item = Setting<'_>> {
+        self.given.iter().map(|given| Setting {
+            trouble: given.trouble.as_ref(),
+            ..Setting::new(&given.name, given.value.as_deref())
+        })
+    }
+
+    /// The last value of each option, by name; one without a value has an empty one.
+    #[must_use]
+    pub fn options(&self) -> BTreeMap<String, String> {
+        let pair = |given: &Given| (given.name.clone(), given.value.clone().unwrap_or_default());
+        self.given.iter().map(pair).collect()
+    }
+
+    /// The last value of an option that is there; an option without a value has an empty one.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<&str> {
+        let last = self.given.iter().rev().find(|given| given.name == name)?;
+        Some(last.value.as_deref().unwrap_or_default())
+    }
+
+    /// Whether a word may have been taken for a value that was none: an option that the table does
+    /// not have stands before a word that is no option.
+    #[must_use]
+    pub fn is_unsure(&self) -> bool {
+        self.given.iter().any(|given| {
+            let guessed = given.trouble == Some(Trouble::Unknown) && given.words.len() > 1;
+            guessed || matches!(given.trouble, Some(Trouble::Ambiguous(_)))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> Line {
+        let words: Vec<_> = text.split(' ').collect();
+        read(&words, Command::Srun, None)
+    }
+
+    fn shown(text: &str) -> Vec<String> {
+        let given = line(text).given;
+        given
+            .iter()
+            .map(|one| format!("{}={}", one.name, one.value.as_deref().unwrap_or("-")))
+            .collect()
+    }
+
+    #[test]
+    fn options_end_where_the_program_begins() {
+        let text = "-n4 -c 2 --cpu_bind=cores -lu --exclusive -m block:block ./app -n 9";
+        assert_eq!(
+            shown(text),
+            [
+                "ntasks=4",
+                "cpus-per-task=2",
+                "cpu-bind=cores",
+                "label=-",
+                "unbuffered=-",
+                "exclusive=-",
+                "distribution=block:block",
+            ]
+        );
+        let found = line(text);
+        assert_eq!(found.program, ["./app", "-n", "9"]);
+        assert_eq!(found.own_words, 8);
+        assert_eq!(line("--ntasks 3 --label -- prog").program, ["prog"]);
+        let two = line("-n1 a x : -n2 b");
+        assert_eq!((two.program.len(), two.more), (2, true));
+        assert_eq!(read::<&str>(&[], Command::Srun, None), Line::default());
+    }
+
+    #[test]
+    fn values_as_getopt_takes_them() {
+        for (text, expected) in [
+            ("-m=block a", "distribution==block"),
+            ("-n -4 a", "ntasks=-4"),
+            ("--ntasks -4 a", "ntasks=-4"),
+            ("-K0 a", "kill-on-bad-exit=0"),
+            ("-K 0", "kill-on-bad-exit=-"),
+            ("--exclusive user", "exclusive=-"),
+            ("--exclusive=user a", "exclusive=user"),
+            ("--cpus-per-ta=3 a", "cpus-per-task=3"),
+            ("--foreign word a", "foreign=word"),
+            ("--foreign -n", "foreign=-"),
+        ] {
+            assert_eq!(shown(text)[0], expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_getopt_refuses() {
+        let trouble = |text: &str| line(text).given.pop().and_then(|given| given.trouble);
+        assert_eq!(trouble("-n"), Some(Trouble::NoValue));
+        assert_eq!(trouble("--label=x a"), Some(Trouble::UnwantedValue));
+        assert_eq!(trouble("--foreign=x a"), Some(Trouble::Unknown));
+        assert_eq!(trouble("-g a"), Some(Trouble::Unknown));
+        assert!(matches!(trouble("--node=x a"), Some(Trouble::Ambiguous(_))));
+        assert!(line("--foreign word a").is_unsure());
+        assert!(!line("--foreign=word a").is_unsure());
+    }
+
+    proptest::proptest! {
+        /// Whatever the words are, each option has words of its own, in their order.
+        #[test]
+        fn any_words_are_read(words in proptest::collection::vec("-{0,2}[a-zé=:]{0,8}", 0..8)) {
+            let found = read(&words, Command::Srun, None);
+            let mut last = 0;
+            for given in &found.given {
+                proptest::prop_assert!(given.words.start >= last && given.words.end <= found.own_words);
+                last = given.words.start;
+            }
+            proptest::prop_assert!(found.own_words <= words.len());
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! The variables from which srun takes options that say something about tasks, nodes and CPUs:
+//! facts of `env_vars` in srun's `opt.c`.
+
+use crate::release::Release::{self, V22_05, V23_02, V23_11};
+
+/// Variable, option, and the lines that read it.
+type Row = (&'static str, &'static str, Release, Release);
+
+/// In the order in which srun reads them.
+const ROWS: &[Row] = &[
+    ("SLURM_CORE_SPEC", "core-spec", V22_05, Release::NEWEST),
+    (
+        "SLURM_CPUS_PER_TASK",
+        "cpus-per-task",
+        V23_11,
+        Release::NEWEST,
+    ),
+    ("SRUN_CPUS_PER_TASK", "cpus-per-task", V22_05, V23_02),
+    ("SLURM_CPU_BIND", "cpu-bind", V22_05, Release::NEWEST),
+    (
+        "SLURM_DISTRIBUTION",
+        "distribution",
+        V22_05,
+        Release::NEWEST,
+    ),
+    ("SLURM_EXACT", "exact", V22_05, Release::NEWEST),
+    ("SLURM_EXCLUSIVE", "exclusive", V22_05, Release::NEWEST),
+    ("SLURM_HINT", "hint", V22_05, Release::NEWEST),
+    ("SLURM_JOB_NUM_NODES", "nodes", V22_05, Release::NEWEST),
+    ("SLURM_MEM_BIND", "mem-bind", V22_05, Release::NEWEST),
+    (
+        "SLURM_NCORES_PER_SOCKET",
+        "cores-per-socket",
+        V22_05,
+        Release::NEWEST,
+    ),
+    ("SLURM_NPROCS", "ntasks", V22_05, Release::NEWEST),
+    ("SLURM_NTASKS", "ntasks", V22_05, Release::NEWEST),
+    (
+        "SLURM_NSOCKETS_PER_NODE",
+        "sockets-per-node",
+        V22_05,
+        Release::NEWEST,
+    ),
+    (
+        "SLURM_NTASKS_PER_CORE",
+        "ntasks-per-core",
+        V23_02,
+        Release::NEWEST,
+    ),
+    (
+        "SLURM_NTASKS_PER_NODE",
+        "ntasks-per-node",
+        V22_05,
+        Release::NEWEST,
+    ),
+    ("SLURM_OVERCOMMIT", "overcommit", V22_05, Release::NEWEST),
+    ("SLURM_OVERLAP", "overlap", V22_05, Release::NEWEST),
+    ("SLURM_THREAD_SPEC", "thread-spec", V22_05, Release::NEWEST),
+    (
+        "SLURM_THREADS_PER_CORE",
+        "threads-per-core",
+        V22_05,
+        Release::NEWEST,
+    ),
+    // No option: it names a file of hosts.
+    (super::HOST_FILE, super::HOST_FILE, V22_05, Release::NEWEST),
+];
+
+/// The variables that srun of a line reads, each with the long name of its option.
+pub fn variables(release: Release) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let holds = move |row: &&Row| row.2 <= release && release <= row.3;
+    ROWS.iter().filter(holds).map(|row| (row.0, row.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::{Command, Found, long};
+
+    #[test]
+    fn each_stands_for_an_option() {
+        for release in Release::ALL {
+            for (variable, name) in variables(release) {
+                let found = long(Command::Srun, Some(release), name);
+                let is_option = matches!(found, Found::Option(row) if row.name() == name);
+                assert!(is_option || name == variable, "{variable} {release}");
+            }
+        }
+        let names = |release| variables(release).map(|(name, _)| name).collect::<Vec<_>>();
+        assert!(names(V22_05).contains(&"SRUN_CPUS_PER_TASK"));
+        assert!(names(V23_11).contains(&"SLURM_CPUS_PER_TASK"));
+        assert!(!names(V23_11).contains(&"SRUN_CPUS_PER_TASK"));
+    }
+}

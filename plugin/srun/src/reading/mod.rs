@@ -1,0 +1,199 @@
+//! What srun makes of its options: each one read in its turn, then one derived from others, as
+//! `_opt_verify` does it. In: settings in the order in which srun meets them. Out: [`Asked`], or
+//! why srun refuses the line.
+
+mod hint;
+mod refused;
+mod state;
+mod tasks;
+mod verify;
+
+use berth_placement::{AcrossHosts, CoreSpec, CpuBind, Distribution, MemBind};
+
+use crate::line::Trouble;
+use crate::release::Release;
+use crate::spelling::{Least, LevelBits};
+
+pub use refused::Refused;
+
+/// Where a setting comes from. Options of the command line go over variables, and some rules hold
+/// for one of the two alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The command line.
+    Line,
+    /// A variable of the environment.
+    Environment,
+}
+
+/// One option with its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Setting<'a> {
+    /// Its long name.
+    pub name: &'a str,
+    /// Its value, if it has one.
+    pub value: Option<&'a str>,
+    /// Where it comes from.
+    pub source: Source,
+    /// What is wrong with it beside its value.
+    pub trouble: Option<&'a Trouble>,
+}
+
+impl<'a> Setting<'a> {
+    /// An option of the command line.
+    #[must_use]
+    pub fn new(name: &'a str, value: Option<&'a str>) -> Self {
+        Self {
+            name,
+            value,
+            source: Source::Line,
+            trouble: None,
+        }
+    }
+
+    /// The same from a variable.
+    #[must_use]
+    pub fn from_environment(self) -> Self {
+        Self {
+            source: Source::Environment,
+            ..self
+        }
+    }
+}
+
+/// Which option chose the level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LevelFrom {
+    /// `--cpu-bind`.
+    CpuBind,
+    /// `-B`, by its number of fields.
+    NodeInfo(u8),
+    /// `--threads-per-core`.
+    ThreadsPerCore,
+    /// `--ntasks-per-core`.
+    NtasksPerCore,
+    /// `--ntasks-per-socket`.
+    NtasksPerSocket,
+    /// `--hint`.
+    Hint,
+}
+
+/// A number of nodes: the least, and the most where that is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names say everything")]
+pub struct NodeRange {
+    pub least: u32,
+    pub most: Option<u32>,
+}
+
+/// A line as srun hands it on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Whose rules were used.
+    pub release: Release,
+    /// Tasks, where they are asked for or follow from other options.
+    pub ntasks: Option<u32>,
+    /// Whether `-n` says so.
+    pub ntasks_given: bool,
+    /// `-N`.
+    pub nodes: Option<NodeRange>,
+    /// `-w`.
+    pub nodelist: Option<String>,
+    /// `-c`; `None` where it is not given.
+    pub cpus_per_task: Option<u32>,
+    /// CPU binding, with the level that other options choose.
+    pub cpu_bind: CpuBind,
+    /// Every level that is asked for: a list of hints may ask for two.
+    pub levels: LevelBits,
+    /// Which option chose the level.
+    pub level_from: Option<LevelFrom>,
+    /// `--mem-bind`.
+    pub mem_bind: MemBind,
+    /// `-m`.
+    pub distribution: Option<Distribution>,
+    /// Sockets of a node, cores of a socket, threads of a core, each at least.
+    pub node: Least,
+    /// Whether a `-B` says so.
+    pub by_node_info: bool,
+    /// The most hardware threads of a core to use: the third of `node`.
+    pub threads_per_core: Option<u32>,
+    /// `--ntasks-per-node`.
+    pub ntasks_per_node: Option<u32>,
+    /// `--ntasks-per-core`; 65535 is no limit.
+    pub ntasks_per_core: Option<u32>,
+    /// `--ntasks-per-socket`.
+    pub ntasks_per_socket: Option<u32>,
+    /// `--hint=memory_bound`: the job gets one core of each socket.
+    pub one_core_a_socket: bool,
+    /// `-O`.
+    pub overcommit: bool,
+    /// `--exact`, also as a part of `--exclusive`.
+    pub exact: bool,
+    /// `--whole`.
+    pub whole: bool,
+    /// `--overlap`.
+    pub overlap: bool,
+    /// `--exclusive`, with its value.
+    pub exclusive: Option<String>,
+    /// `-S` or `--thread-spec`.
+    pub core_spec: CoreSpec,
+    /// What srun drops or ignores without a word.
+    pub notes: Vec<String>,
+    /// Tasks where none are asked for: one for each node.
+    default_tasks: u32,
+}
+
+impl Asked {
+    /// How many tasks srun starts, where that does not follow from the allocation.
+    #[must_use]
+    pub fn tasks(&self) -> u32 {
+        self.ntasks.unwrap_or(self.default_tasks)
+    }
+
+    /// Whether the number of tasks follows from what slurmctld gives: one for each `-c` CPUs, or one
+    /// for each node of a range. Source: `_set_ntasks`.
+    #[must_use]
+    pub fn tasks_follow_allocation(&self) -> bool {
+        let range = self
+            .nodes
+            .is_some_and(|nodes| nodes.most != Some(nodes.least));
+        self.ntasks.is_none() && (self.cpus_per_task.is_some() || range)
+    }
+
+    /// `--ntasks-per-core`, where it is a limit.
+    #[must_use]
+    pub fn most_tasks_per_core(&self) -> Option<u32> {
+        self.ntasks_per_core
+            .filter(|most| *most < u32::from(u16::MAX))
+    }
+
+    /// Whether tasks go to nodes as a list says.
+    #[must_use]
+    pub fn is_arbitrary(&self) -> bool {
+        let hosts = self.distribution.map(|asked| asked.hosts);
+        hosts == Some(AcrossHosts::Arbitrary)
+    }
+}
+
+/// Reads a line's settings as srun of that release does. Settings whose names say nothing about
+/// tasks, nodes and CPUs are passed over.
+///
+/// # Errors
+/// Why srun refuses the line.
+pub fn read<'a>(
+    settings: impl IntoIterator<Item = Setting<'a>>,
+    release: Release,
+) -> Result<Asked, Refused> {
+    let mut state = state::State::new(release);
+    let settings: Vec<_> = settings.into_iter().collect();
+    // srun reads variables before its arguments.
+    for source in [Source::Environment, Source::Line] {
+        for setting in settings.iter().filter(|one| one.source == source) {
+            state.set(*setting)?;
+        }
+    }
+    verify::verify(state)
+}
+
+#[cfg(test)]
+mod tests;

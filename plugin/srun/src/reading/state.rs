@@ -1,0 +1,314 @@
+//! Each option read in its turn: the `arg_set_…` functions of `src/common/slurm_opt.c`.
+
+use berth_placement::{CoreSpec, Distribution, MemBind};
+
+use crate::number;
+use crate::options::{self, Command, Found, HOST_FILE, Takes};
+use crate::reading::{LevelFrom, NodeRange, Refused, Setting, Source};
+use crate::release::Release;
+use crate::spelling::{self, Least, LevelBits, TypedBind};
+
+/// What srun has read so far.
+pub(super) struct State {
+    pub release: Release,
+    pub ntasks: Option<i32>,
+    pub nodes: Option<NodeRange>,
+    pub nodelist: Option<String>,
+    pub nodefile: bool,
+    /// The variable `SLURM_HOSTFILE`.
+    pub host_file: Option<String>,
+    pub cpus_per_task: Option<u32>,
+    /// The text of `--cpu-bind`; it is read when all options are.
+    pub cpu_bind: Option<String>,
+    pub bind: TypedBind,
+    pub level_from: Option<LevelFrom>,
+    pub mem_bind: MemBind,
+    pub distribution: Option<Distribution>,
+    pub node: Least,
+    /// A `-B` was read.
+    pub extra: bool,
+    pub ntasks_per_node: Option<u32>,
+    pub ntasks_per_core: Option<u32>,
+    pub ntasks_per_socket: Option<u32>,
+    pub hint: Option<String>,
+    pub one_core_a_socket: bool,
+    pub overcommit: bool,
+    pub exact: bool,
+    pub whole: bool,
+    pub overlap: bool,
+    pub exclusive: Option<String>,
+    pub core_spec: CoreSpec,
+    pub notes: Vec<String>,
+    set: Vec<(String, Source)>,
+}
+
+/// Sizes of a record's fields: Slurm keeps these numbers in 16 bits.
+const MOST: u32 = u16::MAX as u32;
+
+impl State {
+    pub(super) fn new(release: Release) -> Self {
+        Self {
+            release,
+            ntasks: None,
+            nodes: None,
+            nodelist: None,
+            nodefile: false,
+            host_file: None,
+            cpus_per_task: None,
+            cpu_bind: None,
+            bind: TypedBind::default(),
+            level_from: None,
+            mem_bind: MemBind::default(),
+            distribution: None,
+            node: [None; 3],
+            extra: false,
+            ntasks_per_node: None,
+            ntasks_per_core: None,
+            ntasks_per_socket: None,
+            hint: None,
+            one_core_a_socket: false,
+            overcommit: false,
+            exact: false,
+            whole: false,
+            overlap: false,
+            exclusive: None,
+            core_spec: CoreSpec::None,
+            notes: Vec::new(),
+            set: Vec::new(),
+        }
+    }
+
+    /// Where an option was set last, if it was.
+    pub(super) fn source(&self, name: &str) -> Option<Source> {
+        let found = self.set.iter().rev().find(|(known, _)| known == name);
+        found.map(|(_, source)| *source)
+    }
+
+    pub(super) fn on_line(&self, name: &str) -> bool {
+        self.source(name) == Some(Source::Line)
+    }
+
+    /// Forgets that an option was set.
+    pub(super) fn reset(&mut self, name: &str) {
+        self.set.retain(|(known, _)| known != name);
+    }
+
+    pub(super) fn set(&mut self, setting: Setting<'_>) -> Result<(), Refused> {
+        if let Some(trouble) = setting.trouble {
+            return Err(Refused::trouble(&setting, trouble));
+        }
+        if setting.source == Source::Environment && is_off(setting) {
+            self.switch_off(setting.name);
+            return Ok(());
+        }
+        self.counts(setting)?;
+        self.words(setting)?;
+        self.set.push((setting.name.into(), setting.source));
+        Ok(())
+    }
+
+    /// A variable that says no takes back what an earlier one said.
+    fn switch_off(&mut self, name: &str) {
+        match name {
+            "overcommit" => self.overcommit = false,
+            "exact" => self.exact = false,
+            _ => {}
+        }
+        self.reset(name);
+    }
+
+    /// Options whose value is a number.
+    fn counts(&mut self, setting: Setting<'_>) -> Result<(), Refused> {
+        let number = || count(setting, 1);
+        let release = self.release;
+        match setting.name {
+            "ntasks" => {
+                let text = setting.value.unwrap_or_default();
+                let tasks = number::whole(text, true, release).filter(|tasks| *tasks > 0);
+                self.ntasks = Some(tasks.ok_or_else(|| no_number(setting, 1, i32::MAX as u32))?);
+            }
+            "nodes" => self.nodes = Some(nodes(setting, release)?),
+            "cpus-per-task" => self.cpus_per_task = Some(number()?),
+            "sockets-per-node" => self.node[0] = Some(number()?),
+            "cores-per-socket" => self.node[1] = Some(number()?),
+            "threads-per-core" => self.node[2] = Some(number()?),
+            "ntasks-per-node" => self.ntasks_per_node = Some(number()?),
+            "ntasks-per-core" => self.ntasks_per_core = Some(number()?),
+            "ntasks-per-socket" => self.ntasks_per_socket = Some(number()?),
+            "core-spec" => self.core_spec = CoreSpec::Cores(count(setting, 0)?),
+            "thread-spec" => self.core_spec = CoreSpec::Threads(number()?),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn words(&mut self, setting: Setting<'_>) -> Result<(), Refused> {
+        let text = setting.value.unwrap_or_default();
+        let wrong = |why| Refused::text(setting.name, text, &why);
+        match setting.name {
+            "cpu-bind" => self.cpu_bind = Some(text.into()),
+            "mem-bind" => {
+                spelling::mem_bind_into(&mut self.mem_bind, text, self.release).map_err(wrong)?;
+            }
+            "distribution" => {
+                self.distribution = Some(spelling::distribution(text).map_err(wrong)?);
+            }
+            "extra-node-info" => self.node_info(text).map_err(wrong)?,
+            "hint" => self.hint = Some(text.into()),
+            "nodelist" => {
+                self.nodelist = Some(text.into());
+                self.nodefile = false;
+            }
+            "nodefile" => {
+                self.nodelist = None;
+                self.nodefile = true;
+            }
+            HOST_FILE => self.host_file = Some(text.into()),
+            "exclusive" => self.exclusive(setting)?,
+            "overcommit" => self.overcommit = true,
+            "exact" => self.exact = true,
+            "whole" => self.whole = true,
+            "overlap" => self.overlap = true,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn node_info(&mut self, text: &str) -> Result<(), berth_placement::TextError> {
+        let found = spelling::node_info(text)?;
+        self.node = found.least;
+        self.extra = true;
+        let levels = self.bind.levels;
+        if let Some(level) = found.level
+            && !(levels.sockets || levels.cores || levels.threads)
+        {
+            self.bind.levels = levels.with(LevelBits::only(level));
+            self.level_from = Some(LevelFrom::NodeInfo(text.matches(':').count() as u8 + 1));
+        }
+        Ok(())
+    }
+
+    fn exclusive(&mut self, setting: Setting<'_>) -> Result<(), Refused> {
+        let value = setting.value.unwrap_or_default();
+        match value.to_ascii_lowercase().as_str() {
+            "" | "exclusive" => self.exact = true,
+            "oversubscribe" | "user" | "mcs" => {}
+            "topo" if self.release >= Release::V24_05 => {}
+            "allocation" if self.release >= Release::V26_05 => {}
+            _ => {
+                let more = match self.release {
+                    Release::V22_05 | Release::V23_02 | Release::V23_11 => "",
+                    Release::V26_05 => ", topo, allocation",
+                    _ => ", topo",
+                };
+                let why = format!("it takes nothing, or =user, mcs, oversubscribe{more}");
+                return Err(Refused::value("exclusive", value, why));
+            }
+        }
+        self.exclusive = Some(value.into());
+        Ok(())
+    }
+}
+
+/// Whether a variable switches off an option that takes no value: it says neither nothing nor
+/// `yes` nor a number other than 0. Source: `slurm_process_option`.
+fn is_off(setting: Setting<'_>) -> bool {
+    let Found::Option(row) = options::long(Command::Srun, None, setting.name) else {
+        return false;
+    };
+    let text = setting.value.unwrap_or_default();
+    let (number, rest) = number::leading(text);
+    let is_on = text.eq_ignore_ascii_case("yes") || (number != 0 && rest.is_empty());
+    row.takes() == Takes::Nothing && !text.is_empty() && !is_on
+}
+
+/// A number that Slurm keeps in 16 bits. srun itself takes larger ones, and cuts them.
+fn count(setting: Setting<'_>, least: u32) -> Result<u32, Refused> {
+    let text = setting.value.unwrap_or_default();
+    let number = number::whole(text, least > 0, Release::NEWEST);
+    let found = number.and_then(|number| u32::try_from(number).ok());
+    found
+        .filter(|number| *number <= MOST)
+        .ok_or_else(|| no_number(setting, least, MOST))
+}
+
+fn no_number(setting: Setting<'_>, least: u32, most: u32) -> Refused {
+    let text = setting.value.unwrap_or_default();
+    let why = berth_placement::TextError::new(text, &format!("a number from {least} to {most}"));
+    Refused::text(setting.name, text, &why)
+}
+
+/// `-N`: a number, a range, and from 23.02 on a list of them. Source: `verify_node_count`.
+fn nodes(setting: Setting<'_>, release: Release) -> Result<NodeRange, Refused> {
+    let text = setting.value.unwrap_or_default();
+    let wrong = || {
+        let why = berth_placement::TextError::new(text, "a number of nodes, or least-most");
+        Refused::text("nodes", text, &why)
+    };
+    if text.contains([',', ':']) && release >= Release::V23_02 {
+        return sizes(text).ok_or_else(wrong);
+    }
+    let number = |text: &str| {
+        let (number, rest) = node_count(text);
+        rest.trim().is_empty().then_some(number)
+    };
+    let (least, most) = match text.split_once('-') {
+        Some((least, most)) => {
+            let least = number(least).ok_or_else(wrong)?;
+            (
+                if least < 0 { 1 } else { least },
+                number(most).ok_or_else(wrong)?,
+            )
+        }
+        None => {
+            let both = number(text)
+                .filter(|number| *number >= 0)
+                .ok_or_else(wrong)?;
+            (both, both)
+        }
+    };
+    if most != 0 && most < least {
+        return Err(wrong());
+    }
+    Ok(NodeRange {
+        least: u32::try_from(least).map_err(|_| wrong())?,
+        most: u32::try_from(most).ok().filter(|most| *most > 0),
+    })
+}
+
+/// `_str_to_nodes`: a text without digits is -1, and all of it is left over.
+fn node_count(text: &str) -> (i64, &str) {
+    if number::is_missing(text) {
+        return (-1, text);
+    }
+    let (number, rest) = number::scaled(text);
+    // A number may have both letters, as in 1km.
+    match rest.strip_prefix(['m', 'M']) {
+        Some(rest) if !rest.len().eq(&text.len()) => (number.saturating_mul(1 << 20), rest),
+        _ => (number, rest),
+    }
+}
+
+/// The ends of a list of numbers and ranges, as in `2,4-6`, or of one range with steps, as in
+/// `8-16:4`, which is 8 and 12. Source: `bitfmt2int`.
+fn sizes(text: &str) -> Option<NodeRange> {
+    let range = |text: &str| {
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
+        let ends = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
+        (ends.0 <= ends.1).then_some(ends)
+    };
+    if let Some((ends, step)) = text.split_once(':') {
+        let (first, last) = range(ends)?;
+        let step: u32 = step.parse().ok().filter(|step| *step > 0)?;
+        let steps = last.checked_sub(first)?.checked_sub(1)? / step;
+        return Some(NodeRange {
+            least: first,
+            most: first.checked_add(steps.checked_mul(step)?),
+        });
+    }
+    let all: Vec<_> = text.split(',').map(range).collect::<Option<_>>()?;
+    Some(NodeRange {
+        least: all.iter().map(|ends| ends.0).min()?,
+        most: all.iter().map(|ends| ends.1).max(),
+    })
+}

@@ -1,0 +1,376 @@
+//! `--cpu-bind` and `--mem-bind`, as `slurm_verify_cpu_bind` and `slurm_verify_mem_bind` read them.
+//! In: the option's text. Out: what its words ask for; a later word goes over an earlier one of
+//! its kind.
+
+use berth_placement::{CpuBind, Level, MemBind, MemPolicy, Mode, TextError};
+
+use crate::release::Release;
+use crate::spelling::list;
+
+/// The levels that are asked for. Words of `--cpu-bind` replace each other; hints add up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "Slurm's own words")]
+pub struct LevelBits {
+    pub threads: bool,
+    pub cores: bool,
+    pub sockets: bool,
+    pub ldoms: bool,
+}
+
+impl LevelBits {
+    /// That level alone.
+    #[must_use]
+    pub fn only(level: Level) -> Self {
+        let mut bits = Self::default();
+        match level {
+            Level::Threads => bits.threads = true,
+            Level::Cores => bits.cores = true,
+            Level::Sockets => bits.sockets = true,
+            Level::Ldoms => bits.ldoms = true,
+        }
+        bits
+    }
+
+    /// The levels of both.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self {
+            threads: self.threads || other.threads,
+            cores: self.cores || other.cores,
+            sockets: self.sockets || other.sockets,
+            ldoms: self.ldoms || other.ldoms,
+        }
+    }
+
+    /// All that are asked for, the one that slurmd follows first.
+    pub fn all(self) -> impl Iterator<Item = Level> {
+        let all = [
+            (self.threads, Level::Threads),
+            (self.cores, Level::Cores),
+            (self.sockets, Level::Sockets),
+            (self.ldoms, Level::Ldoms),
+        ];
+        all.into_iter()
+            .filter(|(is, _)| *is)
+            .map(|(_, level)| level)
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+}
+
+/// What srun has understood of CPU binding: the bits of `cpu_bind_type`, with the list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TypedBind {
+    /// Levels.
+    pub levels: LevelBits,
+    /// What is spelled out instead of a level.
+    pub mode: Option<Mode>,
+    /// One thread of each core.
+    pub one_thread: bool,
+    /// `verbose`.
+    pub verbose: bool,
+    /// `rank`, where srun ignores it.
+    pub ignored_rank: bool,
+}
+
+impl TypedBind {
+    /// Whether nothing is asked but a report.
+    #[must_use]
+    pub fn is_bare(&self) -> bool {
+        self.levels.is_empty() && self.mode.is_none() && !self.one_thread
+    }
+
+    /// As slurmd will take it.
+    #[must_use]
+    pub fn bind(&self) -> CpuBind {
+        CpuBind {
+            level: self.levels.all().next(),
+            mode: self.mode.clone(),
+            one_thread: self.one_thread,
+            verbose: self.verbose,
+        }
+    }
+
+    /// Reads the words of a `--cpu-bind`.
+    ///
+    /// # Errors
+    /// What srun refuses, and `help`, which starts no step.
+    pub fn take(&mut self, text: &str, release: Release) -> Result<(), TextError> {
+        words(text).try_for_each(|word| self.word(word, release))
+    }
+
+    fn word(&mut self, word: &str, release: Release) -> Result<(), TextError> {
+        let lower = word.to_ascii_lowercase();
+        let level = match lower.as_str() {
+            "socket" | "sockets" => Some(Level::Sockets),
+            "core" | "cores" => Some(Level::Cores),
+            "thread" | "threads" => Some(Level::Threads),
+            "ldom" | "ldoms" => Some(Level::Ldoms),
+            _ => None,
+        };
+        if let Some(level) = level {
+            self.levels = LevelBits::only(level);
+            return Ok(());
+        }
+        match lower.as_str() {
+            "q" | "quiet" => self.verbose = false,
+            "v" | "verbose" => self.verbose = true,
+            "one_thread" => self.one_thread = true,
+            "no" | "none" => self.mode = Some(Mode::Free),
+            "rank" if release >= Release::V24_11 => self.ignored_rank = true,
+            "rank" => self.mode = Some(Mode::Rank),
+            "rank_ldom" => self.mode = Some(Mode::RankLdom),
+            _ => self.mode = Some(listed(word)?),
+        }
+        Ok(())
+    }
+}
+
+/// The meaning of a whole `--cpu-bind`.
+///
+/// # Errors
+/// What srun refuses.
+pub fn cpu_bind(text: &str, release: Release) -> Result<CpuBind, TextError> {
+    let mut found = TypedBind::default();
+    found.take(text, release)?;
+    Ok(found.bind())
+}
+
+/// A mode with a list.
+fn listed(word: &str) -> Result<Mode, TextError> {
+    let kinds = [
+        (["map_cpu", "mapcpu"], "CPU numbers such as 0,2 or 1*4"),
+        (
+            ["mask_cpu", "maskcpu"],
+            "CPU masks such as 0x1,0xc or 0x3*4",
+        ),
+        (
+            ["map_ldom", "mapldom"],
+            "NUMA node numbers such as 0,2 or 1*4",
+        ),
+        (
+            ["mask_ldom", "maskldom"],
+            "NUMA node masks such as 0x1,0x6 or 0x3*4",
+        ),
+    ];
+    let (name, list) = list::of(word, &kinds).ok_or_else(|| unknown_cpu_bind(word))??;
+    Mode::read(name, &list).unwrap_or_else(|| Err(unknown_cpu_bind(word)))
+}
+
+fn unknown_cpu_bind(word: &str) -> TextError {
+    let wanted = match word.eq_ignore_ascii_case("help") {
+        true => "a --cpu-bind for a step: srun prints its help and starts nothing",
+        false => {
+            "a --cpu-bind value: quiet, verbose, none, rank, map_cpu:LIST, mask_cpu:LIST, \
+             rank_ldom, map_ldom:LIST, mask_ldom:LIST, sockets, cores, threads, ldoms"
+        }
+    };
+    TextError::new(word, wanted)
+}
+
+/// The meaning of a whole `--mem-bind`.
+///
+/// # Errors
+/// What srun refuses.
+pub fn mem_bind(text: &str, release: Release) -> Result<MemBind, TextError> {
+    let mut found = MemBind::default();
+    mem_bind_into(&mut found, text, release)?;
+    Ok(found)
+}
+
+/// The same beside what an earlier `--mem-bind` of the line has asked for.
+///
+/// # Errors
+/// What srun refuses.
+pub fn mem_bind_into(bind: &mut MemBind, text: &str, release: Release) -> Result<(), TextError> {
+    for word in words(text) {
+        match word.to_ascii_lowercase().as_str() {
+            "p" | "prefer" => bind.prefer = true,
+            "q" | "quiet" => bind.verbose = false,
+            "v" | "verbose" => bind.verbose = true,
+            "sort" if release < Release::V25_11 => bind.sort = true,
+            "nosort" if release < Release::V25_11 => bind.sort = false,
+            "no" | "none" => bind.policy = None,
+            "rank" => bind.policy = Some(MemPolicy::Rank),
+            "local" => bind.policy = Some(MemPolicy::Local),
+            _ => bind.policy = Some(mem_listed(word)?),
+        }
+    }
+    Ok(())
+}
+
+fn mem_listed(word: &str) -> Result<MemPolicy, TextError> {
+    let kinds = [
+        (
+            ["map_mem", "mapmem"],
+            "NUMA node numbers such as 0,2 or 1*4",
+        ),
+        (
+            ["mask_mem", "maskmem"],
+            "NUMA node masks such as 0x1,0x6 or 0x3*4",
+        ),
+    ];
+    let (name, list) = list::of(word, &kinds).ok_or_else(|| unknown_mem_bind(word))??;
+    MemPolicy::read(name, &list).unwrap_or_else(|| Err(unknown_mem_bind(word)))
+}
+
+fn unknown_mem_bind(word: &str) -> TextError {
+    let wanted = match word.eq_ignore_ascii_case("help") {
+        true => "a --mem-bind for a step: srun prints its help and starts nothing",
+        false => {
+            "a --mem-bind value: quiet, verbose, prefer, none, rank, local, map_mem:LIST, \
+             mask_mem:LIST; sort and nosort up to Slurm 25.05"
+        }
+    };
+    TextError::new(word, wanted)
+}
+
+/// At `;`, and at `,` unless a value of the list before it follows.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let here = rest?;
+        let is_end = |(at, letter): &(usize, char)| {
+            let after = here.get(at + 1..).unwrap_or_default();
+            *letter == ';' || (*letter == ',' && !starts_value(after))
+        };
+        let end = here.char_indices().find(is_end).map(|(at, _)| at);
+        let word = here.get(..end.unwrap_or(here.len()))?;
+        rest = end.and_then(|end| here.get(end + 1..));
+        Some(word)
+    })
+}
+
+/// Whether a list goes on here: with a decimal digit, or with hexadecimal digits up to the next
+/// comma or the end. Source: `_isvalue`, which takes `c*2` for a word.
+fn starts_value(text: &str) -> bool {
+    let digits = text.bytes().take_while(u8::is_ascii_hexdigit).count();
+    text.starts_with(|letter: char| letter.is_ascii_digit())
+        || matches!(text.as_bytes().get(digits), None | Some(b','))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_bind_as_srun_spells_it() {
+        let read = |text| cpu_bind(text, Release::V22_05).map(|bind| bind.to_string());
+        for (text, means) in [
+            ("cores", "cores"),
+            ("verbose,Threads", "threads"),
+            ("socket,core", "cores"),
+            ("none", "none"),
+            ("cores,none", "none"),
+            ("rank", "rank"),
+            ("map_cpu:0,2,4", "map_cpu:0,2,4"),
+            ("v,map_cpu=1*3,cores", "map_cpu:1*3"),
+            ("MAPCPU:1", "map_cpu:1"),
+            ("map_cpus:0:junk", "map_cpu:0"),
+            ("map_cpu:0,,1,", "map_cpu:0,1"),
+            ("mask_cpu:0x3,c,verbose", "mask_cpu:0x3,0xc"),
+            ("mask_cpu:ff,0f;quiet", "mask_cpu:0xff,0xf"),
+            ("mask_cpu:F*2", "mask_cpu:0xf*2"),
+            ("map_ldom:1,0", "map_ldom:1,0"),
+            ("one_thread,threads", "threads,one_thread"),
+        ] {
+            assert_eq!(read(text).as_deref(), Ok(means), "{text}");
+        }
+        assert!(cpu_bind("v,cores", Release::NEWEST).unwrap().verbose);
+        let rank = cpu_bind("rank", Release::V24_11).unwrap();
+        assert_eq!(rank, CpuBind::default());
+    }
+
+    #[test]
+    fn cpu_bind_that_srun_refuses() {
+        for text in [
+            "",
+            "core,",
+            "cores;",
+            "map_cpu",
+            "map_cpu:",
+            "map_cpu:,",
+            "map_cpu:x",
+            "map_cpu:-1",
+            "map_cpu:0-3",
+            "map_cpu:0x1",
+            "map_cpu:1*0",
+            "map_cpu:1*",
+            "map_cpu:1*99999999",
+            "map_cpu:*2",
+            "map_cpu:99999",
+            "mask_cpu:0xg",
+            "mask_cpu:0X1",
+            "mask_cpu:0x",
+            "mask_cpu:3,c*2",
+            "what",
+            "help",
+            "cores:1",
+        ] {
+            assert!(
+                cpu_bind(text, Release::NEWEST).is_err(),
+                "{text:?} was taken"
+            );
+        }
+        let why = cpu_bind("map_cpu:0-2,7", Release::NEWEST).unwrap_err();
+        assert!(why.to_string().contains("write 0,1,2,7"), "{why}");
+    }
+
+    #[test]
+    fn mem_bind_as_srun_spells_it() {
+        let read = |text| mem_bind(text, Release::V25_05).map(|bind| bind.to_string());
+        for (text, means) in [
+            ("local", "local"),
+            ("LOCAL,v", "local"),
+            ("rank,none", "none"),
+            ("none,rank", "rank"),
+            ("verbose", "none"),
+            ("sort", "none"),
+            ("prefer", "none"),
+            ("p,map_mem:1,0", "prefer,map_mem:1,0"),
+            ("map_mem=1*2,0,prefer", "prefer,map_mem:1*2,0"),
+            ("mask_mem:0x3,c,verbose", "mask_mem:0x3,0xc"),
+            ("maskmem:1*3;q", "mask_mem:0x1*3"),
+            ("mask_mem:0x0", "mask_mem:0x0"),
+        ] {
+            assert_eq!(read(text).as_deref(), Ok(means), "{text}");
+        }
+        let all = mem_bind("v,sort,local", Release::V22_05).unwrap();
+        assert!(all.verbose && all.sort && !all.prefer);
+        let none = mem_bind("v,sort,q,nosort", Release::V22_05).unwrap();
+        assert_eq!(none, MemBind::default());
+        let mut twice = mem_bind("rank", Release::V22_05).unwrap();
+        mem_bind_into(&mut twice, "v", Release::V22_05).unwrap();
+        assert!(twice.verbose && twice.policy == Some(MemPolicy::Rank));
+    }
+
+    #[test]
+    fn mem_bind_that_srun_refuses() {
+        for text in [
+            "",
+            "what",
+            "help",
+            "local:1",
+            "map_mem:",
+            "map_mem:x",
+            "map_mem:-1",
+            "map_mem:0-3",
+            "map_mem:0x1",
+            "map_mem:99999",
+            "mask_mem:0xg",
+            "mask_mem:1*0",
+            "map_cpu:0",
+            "local,",
+            "sort",
+        ] {
+            assert!(
+                mem_bind(text, Release::NEWEST).is_err(),
+                "{text:?} was taken"
+            );
+        }
+    }
+}

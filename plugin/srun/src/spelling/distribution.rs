@@ -1,0 +1,167 @@
+//! `-m NODES:SOCKETS:CORES`, as `verify_dist_type` reads it.
+//! In: the option's text. Out: a [`Distribution`].
+
+use berth_placement::{AcrossHosts, Distribution, Order, TextError};
+
+use crate::number;
+
+/// The meaning of a `-m`. Case does not count; `*` is `block` in the first place, `cyclic` in the
+/// second, and the second level's value in the third.
+///
+/// # Errors
+/// What srun refuses, and a plane whose size comes from `SLURM_DIST_PLANESIZE` alone.
+pub fn distribution(text: &str) -> Result<Distribution, TextError> {
+    let lower = text.to_ascii_lowercase();
+    if lower.starts_with("plane") {
+        return plane(&lower);
+    }
+    // `strtok_r` at the first comma; what follows it is one flag.
+    let (levels, flag) = match lower.split_once(',') {
+        Some((levels, flag)) => (levels, Some(flag).filter(|flag| !flag.is_empty())),
+        None => (lower.as_str(), None),
+    };
+    let words: Vec<_> = levels.split(':').filter(|word| !word.is_empty()).collect();
+    let mut found = match words.as_slice() {
+        [one] if pack(one).is_some() => Distribution {
+            pack: pack(one),
+            ..Distribution::default()
+        },
+        [] => return Err(wrong(text)),
+        words => leveled(words).ok_or_else(|| wrong(text))?,
+    };
+    if let Some(flag) = flag {
+        let flag = pack(flag).ok_or_else(|| wrong(text))?;
+        // srun takes `pack,nopack` and slurmctld cannot follow both.
+        if found.pack.is_some_and(|pack| pack != flag) {
+            return Err(wrong(text));
+        }
+        found.pack = Some(flag);
+    }
+    Ok(found)
+}
+
+fn wrong(text: &str) -> TextError {
+    TextError::new(
+        text,
+        "a distribution: block|cyclic|* for nodes, then :block|cyclic|fcyclic|* for sockets and \
+         again for cores; or arbitrary, plane=N, pack, nopack",
+    )
+}
+
+/// `plane=N`: whatever stands between the word and `=` is not looked at.
+fn plane(text: &str) -> Result<Distribution, TextError> {
+    let size = text.split_once('=').map(|(_, size)| size);
+    let number = size.map(number::leading);
+    match number {
+        Some((size, "")) if (1..=i64::from(i32::MAX)).contains(&size) => Ok(Distribution {
+            hosts: AcrossHosts::Plane,
+            plane_size: u32::try_from(size).ok(),
+            ..Distribution::default()
+        }),
+        _ => {
+            let wanted = "a plane: write plane=N, N tasks at least 1, and nothing behind it";
+            Err(TextError::new(text, wanted))
+        }
+    }
+}
+
+fn leveled(words: &[&str]) -> Option<Distribution> {
+    let hosts = match *words.first()? {
+        "block" | "*" => AcrossHosts::Block,
+        "cyclic" => AcrossHosts::Cyclic,
+        "arbitrary" | "hostfile" if words.len() == 1 => AcrossHosts::Arbitrary,
+        _ => return None,
+    };
+    let sockets = match words.get(1) {
+        None => None,
+        Some(&"*") => Some(Order::Cyclic),
+        Some(word) => Some(order(word)?),
+    };
+    let cores = match words.get(2) {
+        None => None,
+        Some(&"*") => sockets,
+        Some(word) => Some(order(word)?),
+    };
+    (words.len() <= 3).then_some(Distribution {
+        hosts,
+        sockets,
+        cores,
+        ..Distribution::default()
+    })
+}
+
+fn order(word: &str) -> Option<Order> {
+    Some(match word {
+        "block" => Order::Block,
+        "cyclic" => Order::Cyclic,
+        "fcyclic" => Order::Fcyclic,
+        _ => return None,
+    })
+}
+
+fn pack(word: &str) -> Option<bool> {
+    match word {
+        "pack" => Some(true),
+        "nopack" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sruns_spellings() {
+        for (text, means) in [
+            ("block", "block"),
+            ("*", "block"),
+            ("*:block", "block:block"),
+            ("*:fcyclic", "block:fcyclic"),
+            ("block:*", "block:cyclic"),
+            ("cyclic:*:*", "cyclic:cyclic:cyclic"),
+            ("block:fcyclic:*", "block:fcyclic:fcyclic"),
+            ("*:*:block", "block:cyclic:block"),
+            ("Cyclic:BLOCK", "cyclic:block"),
+            ("hostfile", "arbitrary"),
+            ("pack", "Pack"),
+            ("NoPack", "NoPack"),
+            ("block:block,pack", "block:block,Pack"),
+            ("block,", "block"),
+            (":block", "block"),
+            ("block::cyclic:", "block:cyclic"),
+            ("plane=4", "plane=4"),
+            ("planes= +3", "plane=3"),
+        ] {
+            let found = distribution(text).map(|found| found.to_string());
+            assert_eq!(found.as_deref(), Ok(means), "{text}");
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in [
+            "",
+            ":",
+            "bloc",
+            "plane",
+            "plane=",
+            "plane=0",
+            "plane=2:block",
+            "plane=2,pack",
+            "block:x",
+            "block:block:block:block",
+            "block,Packed",
+            "block,,pack",
+            "fcyclic",
+            "fcyclic:block",
+            "arbitrary:block",
+            ",pack",
+            "pack:block",
+            "pack,nopack",
+            "=block",
+        ] {
+            assert!(distribution(text).is_err(), "{text:?} was taken");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! `--hint`: a list of words, each of which sets other options (`verify_hint`).
+//! In: the option's text. Out: what the words set, the later ones over the earlier.
+
+use berth_placement::TextError;
+
+use crate::spelling::LevelBits;
+
+/// What a `--hint` sets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Hints {
+    /// Any number of sockets and cores will do, whatever other options say.
+    pub any_node: bool,
+    /// One core of each socket.
+    pub one_core_a_socket: bool,
+    /// The number of threads of a core: `Some(None)` is all.
+    pub threads_per_core: Option<Option<u32>>,
+    /// As many tasks of a core as one likes.
+    pub any_tasks_per_core: bool,
+    /// Levels, of which there may be several.
+    pub levels: LevelBits,
+    /// One thread of each core is used: switched on or off.
+    pub one_thread: Option<bool>,
+}
+
+/// The meaning of a `--hint`. Case does not count.
+///
+/// # Errors
+/// A word that srun does not know, and `help`, which starts no step.
+pub fn hints(text: &str) -> Result<Hints, TextError> {
+    let mut found = Hints::default();
+    for word in words(text) {
+        found.take(&word.to_ascii_lowercase()).ok_or_else(|| {
+            let wanted = match word.eq_ignore_ascii_case("help") {
+                true => "a hint for a step: srun prints its help and starts nothing",
+                false => {
+                    "a hint: compute_bound, memory_bound, multithread, nomultithread, or a list of \
+                     them"
+                }
+            };
+            TextError::new(word, wanted)
+        })?;
+    }
+    Ok(found)
+}
+
+/// At `;`, and at `,` unless a digit follows.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let here = rest?;
+        let is_end = |(at, letter): &(usize, char)| {
+            let next = here.as_bytes().get(at + 1);
+            *letter == ';' || (*letter == ',' && !next.is_some_and(u8::is_ascii_digit))
+        };
+        let end = here.char_indices().find(is_end).map(|(at, _)| at);
+        let word = here.get(..end.unwrap_or(here.len()))?;
+        rest = end.and_then(|end| here.get(end + 1..));
+        Some(word)
+    })
+}
+
+impl Hints {
+    fn take(&mut self, word: &str) -> Option<()> {
+        match word {
+            "compute_bound" => {
+                self.any_node = true;
+                self.one_core_a_socket = false;
+                self.threads_per_core = Some(Some(1));
+                self.levels.cores = true;
+            }
+            "memory_bound" => {
+                self.one_core_a_socket = true;
+                self.threads_per_core = Some(Some(1));
+                self.levels.cores = true;
+            }
+            "multithread" => {
+                self.threads_per_core = Some(None);
+                self.levels.threads = true;
+                self.one_thread = Some(false);
+                self.any_tasks_per_core = true;
+            }
+            "nomultithread" => {
+                self.threads_per_core = Some(Some(1));
+                self.levels.threads = true;
+                self.one_thread = Some(true);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_add_up() {
+        let one = hints("NoMultithread").unwrap();
+        assert_eq!(
+            (one.threads_per_core, one.one_thread),
+            (Some(Some(1)), Some(true))
+        );
+        assert!(one.levels.threads && !one.levels.cores);
+        let two = hints("nomultithread,compute_bound").unwrap();
+        assert!(two.levels.threads && two.levels.cores && two.any_node);
+        let later = hints("nomultithread;multithread").unwrap();
+        assert_eq!(
+            (later.threads_per_core, later.one_thread),
+            (Some(None), Some(false))
+        );
+        let both = hints("memory_bound,compute_bound").unwrap();
+        assert!(!both.one_core_a_socket);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in [
+            "",
+            "x",
+            "help",
+            "multithread,",
+            "multithread,1",
+            "multithread, nomultithread",
+        ] {
+            assert!(hints(text).is_err(), "{text:?} was taken");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Machines that are not sockets × cores × threads (siblings and cores offline, cores of two
+//! kinds, holes in the numbering), and what slurmd makes of them: a shape by division, and a map
+//! with gaps.
+//! Source: `xcpuinfo_hwloc_topo_get`.
+
+use crate::machine::{Class, Machine};
+use crate::random::Random;
+
+/// Sockets, their cores, and the kernel's numbers of their hardware threads, in hwloc's order.
+pub type Tree = Vec<Vec<Vec<u16>>>;
+
+impl Machine {
+    /// The machine that slurmd reports of a tree.
+    #[must_use]
+    pub fn counted(tree: Tree, numbering: &'static str) -> Self {
+        let cores: Vec<&Vec<u16>> = tree.iter().flatten().collect();
+        let count = cores.iter().map(|core| core.len()).sum::<usize>() as u16;
+        let sockets = tree.len() as u16;
+        let threads = count / cores.len() as u16;
+        let mut machine = Self {
+            cpus: count,
+            sockets,
+            cores: cores.len() as u16 / sockets,
+            threads,
+            map: (0..count).collect(),
+            numbering,
+            domains: 1,
+            tree: Vec::new(),
+        };
+        for (at, core) in cores.into_iter().enumerate() {
+            for (thread, number) in core.iter().take(threads.into()).enumerate() {
+                let place = at * usize::from(threads) + thread;
+                if *number < count && place < usize::from(count) {
+                    machine.map[place] = *number;
+                }
+            }
+        }
+        machine.tree = tree;
+        machine
+    }
+
+    /// An irregular machine for a class. What slurm.conf has as `CPUs=` decides, once a process,
+    /// whether task/affinity uses one thread of each core.
+    pub fn irregular(class: Class, random: &mut Random) -> Self {
+        loop {
+            let mut machine = Self::counted(tree(random), "irregular");
+            let (cores, threads) = (machine.sockets * machine.cores, machine.cpus);
+            machine.cpus = match class {
+                Class::Cores => cores,
+                Class::Threads => threads,
+                _ => random.pick(&[threads, threads, cores, cores * machine.threads]),
+            };
+            if class != Class::Threads || machine.cpus != cores {
+                return machine;
+            }
+        }
+    }
+
+    /// Cores that slurmd counts.
+    fn counted_cores(&self) -> impl Iterator<Item = &Vec<u16>> {
+        self.tree.iter().flatten().take(self.core_count() as usize)
+    }
+
+    /// Whether a core has more or fewer hardware threads than slurmd thinks.
+    #[must_use]
+    pub fn has_other_threads(&self) -> bool {
+        let threads = usize::from(self.threads);
+        self.counted_cores().any(|core| core.len() != threads)
+    }
+
+    /// Whether slurmd's map has another number for a hardware thread than the tree, or has one
+    /// that is not there.
+    #[must_use]
+    pub fn has_other_numbers(&self) -> bool {
+        let mut cores = self
+            .map
+            .chunks(self.threads.into())
+            .zip(self.counted_cores());
+        cores.any(|(mapped, core)| !core.starts_with(mapped))
+    }
+
+    /// Whether a socket has more or fewer cores than slurmd thinks.
+    #[must_use]
+    pub fn has_other_sockets(&self) -> bool {
+        let cores = usize::from(self.cores);
+        self.tree.iter().any(|socket| socket.len() != cores)
+    }
+}
+
+/// A machine as hwloc shows it.
+fn tree(random: &mut Random) -> Tree {
+    let (sockets, cores) = (random.within(1, 4), random.within(1, 6));
+    let threads = random.pick(&[1, 2, 2, 2, 4]);
+    let small_from = if random.once_in(3) {
+        random.within(0, cores)
+    } else {
+        cores
+    };
+    let mut tree: Tree = (0..sockets)
+        .map(|_| {
+            let size = |core: u32| if core < small_from { threads } else { 1 };
+            (0..cores).map(|core| vec![0; size(core)]).collect()
+        })
+        .collect();
+    let count = tree.iter().flatten().map(Vec::len).sum::<usize>() as u16;
+    number(&mut tree, random);
+    let (siblings, some) = (random.once_in(2), random.once_in(2));
+    let gone = |random: &mut Random, often: bool| often && random.once_in(6);
+    for cores in &mut tree {
+        cores.retain(|_| !gone(random, some));
+        for core in cores.iter_mut() {
+            core.retain(|_| !gone(random, siblings));
+        }
+        cores.retain(|core| !core.is_empty());
+    }
+    tree.retain(|cores| !cores.is_empty());
+    if tree.is_empty() {
+        tree.push(vec![vec![random.small(0, count)]]);
+    }
+    if random.once_in(2) {
+        compact(&mut tree);
+    }
+    sort(&mut tree);
+    tree
+}
+
+/// Gives each hardware thread a number, with gaps or without.
+fn number(tree: &mut Tree, random: &mut Random) {
+    let mut places = Vec::new();
+    for (s, cores) in tree.iter().enumerate() {
+        for (c, core) in cores.iter().enumerate() {
+            places.extend((0..core.len()).map(|t| (s, c, t)));
+        }
+    }
+    match random.within(0, 3) {
+        0 => {}
+        1 => places.sort_by_key(|(s, c, t)| (*t, *c, *s)),
+        2 => places.sort_by_key(|(s, c, t)| (*t, *s, *c)),
+        _ => random.shuffle(&mut places),
+    }
+    let spread = if random.once_in(3) { 2 } else { 1 };
+    let mut numbers: Vec<u16> = (0..spread * places.len() as u16).collect();
+    random.shuffle(&mut numbers);
+    numbers.truncate(places.len());
+    numbers.sort_unstable();
+    for ((s, c, t), number) in places.into_iter().zip(numbers) {
+        tree[s][c][t] = number;
+    }
+}
+
+/// Some firmware numbers only what is there.
+fn compact(tree: &mut Tree) {
+    let mut numbers: Vec<u16> = tree.iter().flatten().flatten().copied().collect();
+    numbers.sort_unstable();
+    for number in tree.iter_mut().flatten().flatten() {
+        *number = numbers.binary_search(number).map_or(0, |rank| rank as u16);
+    }
+}
+
+/// hwloc orders objects of a kind by their lowest number.
+fn sort(tree: &mut Tree) {
+    for cores in tree.iter_mut() {
+        cores.iter_mut().for_each(|core| core.sort_unstable());
+        cores.sort();
+    }
+    tree.sort();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `slurmd -C` says of `pack:2 core:4 pu:2` without its last hardware thread.
+    #[test]
+    fn the_shape_is_by_division_and_the_rest_of_the_map_stays() {
+        let core = |first: u16| vec![first, first + 1];
+        let mut tree = vec![
+            vec![core(0), core(2), core(4), core(6)],
+            vec![core(8), core(10), core(12), vec![14]],
+        ];
+        let machine = Machine::counted(tree.clone(), "");
+        let shape = (
+            machine.cpus,
+            machine.sockets,
+            machine.cores,
+            machine.threads,
+        );
+        assert_eq!(shape, (15, 2, 4, 1));
+        let map = [0, 2, 4, 6, 8, 10, 12, 14, 8, 9, 10, 11, 12, 13, 14];
+        assert_eq!(machine.map, map);
+        assert!(machine.has_other_threads() && !machine.has_other_numbers());
+        assert!(!machine.has_other_sockets());
+        tree[1].truncate(2);
+        let machine = Machine::counted(tree, "");
+        assert_eq!((machine.cores, machine.threads), (3, 2));
+        assert!(machine.has_other_sockets() && !machine.has_other_threads());
+    }
+
+    #[test]
+    fn numbers_past_the_end_of_the_map_are_not_in_it() {
+        let tree = vec![vec![vec![0, 16], vec![4, 20]]];
+        let machine = Machine::counted(tree, "");
+        assert_eq!(machine.map, [0, 1, 2, 3]);
+        assert!(machine.has_other_numbers() && !machine.has_other_threads());
+    }
+}
