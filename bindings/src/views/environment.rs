@@ -10,6 +10,9 @@ use std::ptr;
 /// No environment has more entries: the kernel takes at most 2 GiB of them.
 const MOST: usize = 1 << 24;
 
+/// Most environments have fewer entries.
+const USUAL_LENGTH: usize = 256;
+
 /// Where a record keeps an environment, and its length if it keeps that too.
 #[derive(Clone, Copy)]
 pub(crate) struct Environment {
@@ -105,7 +108,10 @@ pub(crate) fn change(
         let removed = |rest| change.remove.iter().any(|name| is(rest, name));
         behind(*entry, change.prefix).is_some_and(removed) || coming().any(|name| is(*entry, name))
     };
-    let (gone, mut kept): (Vec<_>, Vec<_>) = environment.entries().partition(goes);
+    let (mut gone, mut kept) = (Vec::new(), Vec::with_capacity(USUAL_LENGTH));
+    for entry in environment.entries() {
+        if goes(&entry) { &mut gone } else { &mut kept }.push(entry);
+    }
     if gone.is_empty() && coming().next().is_none() {
         return Ok(());
     }

@@ -40,5 +40,5 @@ pub use affinity::{AffinityError, Reachable, affinity_of, reachable, set_affinit
 pub use ledger::{Ledger, LedgerError};
 pub use machine_file::{MachineFile, MachineFileError};
 pub use online::{OnlineCpus, Proof};
-pub use state::{StateDir, StateError};
+pub use state::{OffSwitch, StateDir, StateError};
 pub use trust::TrustError;

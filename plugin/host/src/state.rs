@@ -2,11 +2,14 @@
 //! somebody else could have prepared it.
 //! In: a base directory and a node name. Out: paths, or why not.
 
+use std::ffi::CString;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use nix::NixPath;
 use nix::unistd::{AccessFlags, access};
 use thiserror::Error;
 
@@ -61,7 +64,7 @@ pub struct StateDir {
     base: PathBuf,
     directory: PathBuf,
     machine: PathBuf,
-    off: [PathBuf; 2],
+    off: PathBuf,
 }
 
 impl StateDir {
@@ -80,7 +83,7 @@ impl StateDir {
         let directory = base.join(node_name);
         Ok(Self {
             machine: directory.join(machine_file::NAME),
-            off: [base.join(OFF), directory.join(OFF)],
+            off: base.join(OFF),
             base: base.into(),
             directory,
         })
@@ -123,14 +126,34 @@ impl StateDir {
         Ok(())
     }
 
-    /// Whether a file `off` in the base (all nodes of the host) or in the
-    /// directory switches berth off. Two system calls at most, for each launch.
+    /// Whether a file `off` in the base switches berth off, for all nodes of the host.
     #[must_use]
     pub fn is_off(&self) -> bool {
-        self.off
-            .iter()
-            .any(|off| access(off.as_path(), AccessFlags::F_OK).is_ok())
+        is_there(self.off.as_path())
     }
+}
+
+/// The switch-off file of a base, for who looks often.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OffSwitch(CString);
+
+impl OffSwitch {
+    /// Names the file; touches nothing. `None` for a path that no file can have.
+    #[must_use]
+    pub fn of(base: &Path) -> Option<Self> {
+        let path = base.join(OFF).into_os_string().into_vec();
+        CString::new(path).ok().map(Self)
+    }
+
+    /// Whether the file is there: one system call, no allocation.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        is_there(self.0.as_c_str())
+    }
+}
+
+fn is_there(path: &(impl NixPath + ?Sized)) -> bool {
+    access(path, AccessFlags::F_OK).is_ok()
 }
 
 fn is_plain(name: &str) -> bool {

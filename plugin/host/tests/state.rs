@@ -6,7 +6,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
-use berth_host::StateDir;
+use berth_host::{OffSwitch, StateDir};
 
 fn refused(base: &Path) -> String {
     let state = StateDir::new(base, "tux1").unwrap();
@@ -46,20 +46,23 @@ fn two_nodes_of_one_host_have_one_each() {
 }
 
 #[test]
-fn a_file_off_switches_one_node_or_all() {
+fn a_file_off_switches_all_nodes_of_the_host() {
     let dir = tempfile::tempdir().unwrap();
     let one = StateDir::new(dir.path(), "tux1").unwrap();
     let other = StateDir::new(dir.path(), "tux2").unwrap();
-    assert!(!one.is_off(), "a missing directory switches nothing off");
+    let switch = OffSwitch::of(dir.path()).unwrap();
+    let all = || [one.is_off(), other.is_off(), switch.is_on()];
+    assert_eq!(
+        all(),
+        [false; 3],
+        "a missing directory switches nothing off"
+    );
     one.prepare().unwrap();
-    assert!(!one.is_off());
-    fs::write(one.path().join("off"), "").unwrap();
-    assert!(one.is_off() && !other.is_off());
+    assert_eq!(all(), [false; 3]);
     fs::write(dir.path().join("off"), "").unwrap();
-    assert!(other.is_off());
+    assert_eq!(all(), [true; 3]);
     fs::remove_file(dir.path().join("off")).unwrap();
-    fs::remove_file(one.path().join("off")).unwrap();
-    assert!(!one.is_off());
+    assert_eq!(all(), [false; 3]);
 }
 
 #[test]

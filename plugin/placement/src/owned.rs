@@ -5,7 +5,7 @@
 use crate::request::fixes::Fix;
 use crate::request::{Allocation, CoreSpec, Request};
 use crate::sets::cpuset::CpuSet;
-use crate::sets::ids::PuIdx;
+use crate::sets::ids::{CoreIdx, PuIdx};
 use crate::topology::node::Node;
 use crate::topology::pu_table::PuTable;
 
@@ -51,9 +51,12 @@ impl Owned {
             CoreSpec::Threads(count) => Some(count),
             CoreSpec::None | CoreSpec::Cores(_) => None,
         };
-        let of = |pus: &[bool]| {
-            let own = (0..).zip(pus).filter(|(_, own)| **own);
-            table.cpus(own.map(|(at, _)| PuIdx(at)))
+        let of = |pus: &[bool]| match table.all() {
+            Some(all) if pus.iter().all(|own| *own) => all.clone(),
+            _ => {
+                let own = (0..).zip(pus).filter(|(_, own)| **own);
+                table.cpus(own.map(|(at, _)| PuIdx(at)))
+            }
         };
         let everything = special.map(|_| of(&usable));
         if let Some(count) = special {
@@ -119,6 +122,10 @@ fn owned_pus(allocation: &Allocation, node: &Node) -> Vec<bool> {
         Allocation::Cores { .. } if table.is_empty() => {}
         Allocation::Cores { cores, configured } => {
             let known = known_to_slurmd(node).min(*configured).max(1);
+            if is_every_core(cores, known, table) {
+                usable.fill(true);
+                return usable;
+            }
             for core in cores {
                 for pu in table.pus_of_core(core.0 % known) {
                     usable[pu.index()] = true;
@@ -127,6 +134,17 @@ fn owned_pus(allocation: &Allocation, node: &Node) -> Vec<bool> {
         }
     }
     usable
+}
+
+/// Whether a credential has all cores, and all of their hardware threads may be used.
+fn is_every_core(cores: &[CoreIdx], known: u32, table: &PuTable) -> bool {
+    let all = table.cores.len() as u32;
+    let in_order = || (0..).zip(cores).all(|(at, core)| core.0 == at);
+    let plain = table.all().is_some()
+        && table
+            .even()
+            .is_none_or(|even| even <= table.usable_threads());
+    plain && known == all && cores.len() as u32 == all && in_order()
 }
 
 /// Cores that a credential can name: those that slurmd counted, or those of the tree.
@@ -188,6 +206,15 @@ fn known_cores(allocation: &Allocation, node: &Node) -> u32 {
 
 impl Counts {
     fn of(usable: &[bool], table: &PuTable, known_cores: u32) -> Self {
+        if table.all().is_some() && usable.iter().all(|own| *own) {
+            return Self {
+                whole_node: true,
+                sockets: table.sockets.len() as u32,
+                cores: table.cores.len() as u32,
+                threads: table.len() as u32,
+                ..Self::default()
+            };
+        }
         let mut counts = Self {
             whole_node: true,
             ..Self::default()

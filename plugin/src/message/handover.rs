@@ -3,7 +3,7 @@
 //! In: a decision. Out: `version name=value …`, and back. Fields with unknown names are ignored, so
 //! that a release can add some; a text of an unknown version is not read.
 
-use std::fmt::{self, Display, Write};
+use std::fmt::{self, Display};
 use std::str::FromStr;
 
 use berth_placement::sets::limits::HANDOVER_BYTES;
@@ -235,10 +235,16 @@ struct Escaped<'a>(&'a str);
 
 impl Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for letter in self.0.chars() {
-            match letter {
-                ' ' | '%' | '\0'..='\x1f' | '\x7f' => write!(f, "%{:02x}", letter as u32)?,
-                other => f.write_char(other)?,
+        let is_special = |letter: char| matches!(letter, ' ' | '%' | '\0'..='\x1f' | '\x7f');
+        for part in self.0.split_inclusive(is_special) {
+            let last = part.chars().next_back().filter(|last| is_special(*last));
+            match last {
+                // A special character has one byte.
+                Some(last) => {
+                    f.write_str(part.get(..part.len() - 1).unwrap_or_default())?;
+                    write!(f, "%{:02x}", u32::from(last))?;
+                }
+                None => f.write_str(part)?,
             }
         }
         Ok(())

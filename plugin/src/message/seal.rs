@@ -2,10 +2,15 @@
 //! It holds for one step of one user on one node. Nobody but root can make or read one: the
 //! variable is taken out of the tasks' environment.
 
+use std::fmt::Write;
+
 use berth_host::key::{Key, Mark};
 use slurm_sys::StepId;
 
 use crate::message::handover::{self, Handover};
+
+/// Most handovers are shorter.
+const USUAL_LENGTH: usize = 512;
 
 /// For whom a mark holds.
 pub(crate) struct Whose<'a> {
@@ -16,10 +21,13 @@ pub(crate) struct Whose<'a> {
 
 /// The variable's value: the handover, with the mark behind its first word.
 pub(crate) fn sealed(handover: &Handover, whose: &Whose<'_>, key: &Key) -> String {
-    let text = handover.to_string();
+    let mut text = String::with_capacity(USUAL_LENGTH);
+    // A String takes everything.
+    let _ = write!(text, "{handover}");
     let (version, fields) = text.split_once(' ').unwrap_or((&text, ""));
-    let Mark(mark) = mark(version, fields, whose, key);
-    format!("{version} {mark:032x} {fields}")
+    let (behind, Mark(mark)) = (version.len(), mark(version, fields, whose, key));
+    text.insert_str(behind, &format!(" {mark:032x}"));
+    text
 }
 
 /// The handover in a variable, if slurmd has marked it for this step.

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
+use berth_host::OffSwitch;
 use berth_placement::{Binding, Fixes};
 
 /// Every key there is.
@@ -50,6 +51,7 @@ pub(crate) struct Settings {
     pub strict: bool,
     /// Whether steps, tasks and refusals are counted for monitoring.
     pub counters: bool,
+    off_switch: OnceLock<Option<OffSwitch>>,
 }
 
 impl Default for Settings {
@@ -65,11 +67,18 @@ impl Default for Settings {
             state_dir: PathBuf::from("/run/berth"),
             strict: false,
             counters: true,
+            off_switch: OnceLock::new(),
         }
     }
 }
 
 impl Settings {
+    /// The administrator's switch-off file, in the state directory.
+    pub(crate) fn off_switch(&self) -> Option<&OffSwitch> {
+        let switch = || OffSwitch::of(&self.state_dir);
+        self.off_switch.get_or_init(switch).as_ref()
+    }
+
     /// Reads the words. `is_here` says whether a host list holds this node;
     /// keys behind a `nodes=` that does not hold it are skipped.
     pub(crate) fn read(words: &[&str], is_here: impl Fn(&str) -> bool) -> (Self, Vec<String>) {

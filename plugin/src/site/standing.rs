@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use berth_host::StateDir;
+use berth_host::OffSwitch;
 use slurm_sys::{Layout, Slurm, SlurmConf, Symbols};
 
 use crate::site::settings::{self, Settings};
@@ -112,8 +112,8 @@ fn task_plugin(slurm: Abi) -> Option<String> {
 }
 
 /// Whether the administrator's switch-off file is there.
-pub(crate) fn is_off(settings: &Settings, node_name: &str) -> bool {
-    let off = StateDir::new(&settings.state_dir, node_name).is_ok_and(|dir| dir.is_off());
+pub(crate) fn is_off(settings: &Settings) -> bool {
+    let off = settings.off_switch().is_some_and(OffSwitch::is_on);
     if off {
         log::log!(target: VERBOSE, log::Level::Info, "switched off by {}/off", settings.state_dir.display());
     }

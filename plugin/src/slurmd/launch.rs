@@ -243,7 +243,7 @@ pub(crate) fn here(slurm: Abi, settings: &Settings) -> Result<Option<(SlurmdConf
     let conf = conf.ok_or_else(|| Stop::Aside("slurmd has no settings (conf)".into()))?;
     node::sane(&conf).map_err(Stop::Aside)?;
     let node_name = conf.node_name().unwrap_or_default();
-    Ok((!standing::is_off(settings, &node_name)).then_some((conf, node_name)))
+    Ok((!standing::is_off(settings)).then_some((conf, node_name)))
 }
 
 /// The sanity checks; once one request has passed, the kernel need not look at

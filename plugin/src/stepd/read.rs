@@ -73,7 +73,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     if id.kind == StepKind::Extern {
         return None;
     }
-    if standing::is_off(&settings::current(), &node_name) {
+    if standing::is_off(&settings::current()) {
         return switched_off(record, node_name);
     }
     let heard = handover(record, &node_name);

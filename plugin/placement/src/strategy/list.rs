@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use crate::answer::decision::Rule;
-use crate::answer::plan::{Message, Plan};
+use crate::answer::plan::{Message, Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
 use crate::request::cpu_bind::Mode;
 use crate::request::fixes::Fix;
@@ -35,7 +35,7 @@ pub(crate) fn choose(here: &Situation<'_>, mode: &Mode) -> Result<Plan, Refusal>
         }
     }
     let read = as_read(here, mode, trusted);
-    let tasks = tasks(here, &read)?;
+    let tasks: Vec<_> = tasks(here, &read)?.into_iter().map(TaskPlan::on).collect();
     let rule = Rule::Asked(mode.word());
     let message = match &*read {
         Mode::MapCpu(_) => Message::AsAsked(read.into_owned()),

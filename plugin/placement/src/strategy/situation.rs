@@ -29,7 +29,7 @@ impl Situation<'_> {
             self.may_bind()?;
             return Ok(self.all_to_all(rule));
         }
-        let tasks = vec![CpuSet::new(); self.request.tasks as usize];
+        let tasks = vec![TaskPlan::on(CpuSet::new()); self.request.tasks as usize];
         Ok(self.plan(tasks, rule, Message::Unbound))
     }
 
@@ -87,20 +87,20 @@ impl Situation<'_> {
             width: self.width(),
             keep_level: None,
         };
-        let tasks = vec![self.shared(); self.request.tasks as usize];
+        let tasks = vec![TaskPlan::on(self.shared()); self.request.tasks as usize];
         self.plan(tasks, rule, message)
     }
 
     /// One mask for each task, as wide as the node.
-    pub(crate) fn each(&self, tasks: Vec<CpuSet>, rule: Rule) -> Plan {
+    pub(crate) fn each(&self, tasks: Vec<TaskPlan>, rule: Rule) -> Plan {
         let width = self.width();
         self.plan(tasks, rule, Message::Each { width })
     }
 
-    pub(crate) fn plan(&self, tasks: Vec<CpuSet>, rule: Rule, message: Message) -> Plan {
+    pub(crate) fn plan(&self, tasks: Vec<TaskPlan>, rule: Rule, message: Message) -> Plan {
         let request = self.request;
         Plan {
-            tasks: tasks.into_iter().map(TaskPlan::on).collect(),
+            tasks,
             decision: Decision {
                 rule,
                 tried: Vec::new(),

@@ -30,12 +30,28 @@ pub struct PuTable {
     even: Option<u32>,
     /// Hardware threads of a core that a step may use.
     usable: u32,
+    /// The CPUs of all of them, where each hardware thread is in one socket and one core.
+    all: Option<CpuSet>,
 }
 
 impl PuTable {
     /// The table by slurmd's arithmetic, mended by the fixes that are on.
     #[must_use]
     pub fn new(shape: &Shape, machine: Option<&Machine>, kind: SocketKind, fixes: Fixes) -> Self {
+        let mut table = Self::without_sum(shape, machine, kind, fixes);
+        let pus = (0..table.len() as u32).map(PuIdx);
+        let once = |domains: &Domains| domains.iter().map(<[_]>::len).sum::<usize>() == table.len();
+        let all_once = once(&table.cores) && once(&table.sockets);
+        table.all = all_once.then(|| table.cpus(pus));
+        table
+    }
+
+    fn without_sum(
+        shape: &Shape,
+        machine: Option<&Machine>,
+        kind: SocketKind,
+        fixes: Fixes,
+    ) -> Self {
         let Some(machine) = machine else {
             return Self::by_arithmetic(shape, fixes);
         };
@@ -85,6 +101,7 @@ impl PuTable {
             wide_sockets: (!fixes.has(Fix::RealSockets)).then(|| equal_parts(shape)),
             even: Some(stride),
             usable: shape.threads,
+            all: None,
         }
     }
 
@@ -119,6 +136,7 @@ impl PuTable {
             wide_sockets: None,
             even: None,
             usable: u32::MAX,
+            all: None,
         };
         table.find_core_ends();
         table
@@ -260,6 +278,11 @@ impl PuTable {
             first = *end as usize;
             core
         })
+    }
+
+    /// The CPUs of all hardware threads, where each is in one socket and one core.
+    pub(crate) fn all(&self) -> Option<&CpuSet> {
+        self.all.as_ref()
     }
 
     /// Hardware threads of a core that steps may use, at most.

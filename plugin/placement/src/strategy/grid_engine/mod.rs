@@ -9,7 +9,7 @@ pub mod striding;
 use crate::answer::cores::{Chosen, ChosenCore};
 use crate::answer::decision::Rule;
 use crate::answer::note::Note;
-use crate::answer::plan::Plan;
+use crate::answer::plan::{Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
 use crate::request::grid_engine::{Binding, Instance, Scope, Strategy};
 use crate::sets::bounded::repeated;
@@ -48,8 +48,10 @@ fn bound(here: &Situation<'_>, binding: &Binding, chosen: Chosen) -> Plan {
         Instance::Set => {
             let count = here.request.tasks as usize;
             let tasks = match chosen.0.as_slice() {
-                [_] => vec![chosen.cpus_of_task(0); count],
-                _ => (0..count).map(|id| chosen.cpus_of_task(id)).collect(),
+                [_] => vec![TaskPlan::on(chosen.cpus_of_task(0)); count],
+                _ => (0..count)
+                    .map(|id| TaskPlan::on(chosen.cpus_of_task(id)))
+                    .collect(),
             };
             here.each(tasks, rule)
         }

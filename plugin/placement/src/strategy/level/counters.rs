@@ -21,6 +21,8 @@ pub(crate) struct Counters {
     socket_last: Vec<u32>,
     /// Tasks counted.
     tasks: u32,
+    /// Whether any limit asks for the numbers.
+    counts: bool,
     /// What only walks that spread need.
     spread: Option<Spread>,
 }
@@ -52,8 +54,13 @@ struct Limits {
 
 impl Counters {
     pub(crate) fn new(walk: &Walk, table: &PuTable) -> Self {
-        let cores = vec![0; table.cores.len()];
-        let sockets = vec![0; table.sockets.len()];
+        let counts = walk.is_limited();
+        let (core_count, socket_count) = match counts {
+            true => (table.cores.len(), table.sockets.len()),
+            false => (0, 0),
+        };
+        let cores = vec![0; core_count];
+        let sockets = vec![0; socket_count];
         let spread = || Spread {
             taken: vec![false; table.len()],
             touched: vec![false; table.cores.len()],
@@ -67,6 +74,7 @@ impl Counters {
             socket_last: sockets.clone(),
             socket_tasks: sockets,
             tasks: 0,
+            counts,
         }
     }
 
@@ -132,6 +140,9 @@ impl Counters {
 
     /// Whether a limit forbids this hardware thread for the task under way.
     pub(crate) fn forbid(&mut self, walk: &Walk, table: &PuTable, pu: PuIdx) -> bool {
+        if !self.counts {
+            return false;
+        }
         let core = table.cores.of(pu) as usize;
         let socket = table.sockets.of(pu) as usize;
         let full = |used: u32, limit: Option<u32>| limit.is_some_and(|limit| used >= limit);
@@ -169,6 +180,9 @@ impl Counters {
 
     /// A hardware thread was taken.
     pub(crate) fn take(&mut self, table: &PuTable, pu: PuIdx) {
+        if !self.counts {
+            return;
+        }
         self.core_threads[table.cores.of(pu) as usize] += 1;
         if let Some(spread) = &mut self.spread {
             spread.taken[pu.index()] = true;
@@ -177,6 +191,9 @@ impl Counters {
 
     /// A task is complete. task/affinity counts it where it ended.
     pub(crate) fn complete(&mut self, walk: &Walk, table: &PuTable, pus: &[PuIdx]) {
+        if !self.counts {
+            return;
+        }
         let counted = match walk.counts_everywhere() {
             true => pus,
             false => pus.last_chunk::<1>().map_or(pus, |last| last),

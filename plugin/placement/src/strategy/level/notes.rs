@@ -3,9 +3,9 @@
 //! In: what the walk placed. Out: notes. Pure.
 
 use crate::answer::note::Note;
+use crate::answer::plan::TaskPlan;
 use crate::request::cpu_bind::Level;
 use crate::request::fixes::Fix;
-use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::PuIdx;
 use crate::strategy::level::walk::{Placed, Walk};
 use crate::strategy::situation::Situation;
@@ -16,7 +16,7 @@ pub(super) fn of(
     here: &Situation<'_>,
     placed: &Placed,
     walk: &Walk,
-    tasks: &[CpuSet],
+    tasks: &[TaskPlan],
 ) -> Vec<Note> {
     let mut notes = Vec::new();
     let asked = here.request.cpus_per_task;
@@ -35,12 +35,12 @@ pub(super) fn of(
         notes.extend(sharing(here, placed, walk));
         let short = (0..)
             .zip(tasks)
-            .find(|(_, cpus)| cpus.count() < walk.cpus_per_task as usize);
-        if let (Some((task, cpus)), true) = (short, here.has(Fix::SayShrunk)) {
+            .find(|(_, task)| task.cpus.count() < walk.cpus_per_task as usize);
+        if let (Some((task, short)), true) = (short, here.has(Fix::SayShrunk)) {
             notes.push(Note::TaskShort {
                 task,
                 asked,
-                given: cpus.count() as u32,
+                given: short.cpus.count() as u32,
             });
         }
     }

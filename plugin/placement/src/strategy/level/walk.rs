@@ -55,6 +55,15 @@ impl Walk {
         self.ntasks_per_socket.is_some() && obeyed
     }
 
+    /// Whether anything keeps a task from a hardware thread that the step owns.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.threads_per_core.is_some()
+            || self.ntasks_per_core.is_some()
+            || self.limits_sockets()
+            || self.wants_fresh_cores(false)
+            || self.shares_wide_cores_first
+    }
+
     /// Whether limits on the number of tasks are exceeded evenly where they cannot hold.
     pub(crate) fn spreads(&self) -> bool {
         let limited = self.ntasks_per_core.is_some() || self.limits_sockets();

@@ -43,16 +43,21 @@ impl<'a> Widening<'a> {
 
     /// The CPUs of a task with these hardware threads.
     pub(crate) fn cpus(&mut self, pus: &[PuIdx]) -> CpuSet {
-        let mut cpus = self.node.table().cpus(pus.iter().copied());
-        let Some(domains) = self.domains else {
-            return cpus;
+        let table = self.node.table();
+        let (Some(domains), Some(first)) = (self.domains, pus.first()) else {
+            return table.cpus(pus.iter().copied());
         };
-        let mut last = None;
-        for pu in pus {
-            let object = domains.of(*pu);
-            if last.replace(object) != Some(object) {
-                cpus.insert_all(self.whole(domains, object));
+        let object = domains.of(*first);
+        if pus.iter().all(|pu| domains.of(*pu) == object) {
+            let whole = self.whole(domains, object);
+            // Of a domain without CPUs the task keeps its own.
+            if !whole.is_empty() {
+                return whole.clone();
             }
+        }
+        let mut cpus = table.cpus(pus.iter().copied());
+        for pu in pus {
+            cpus.insert_all(self.whole(domains, domains.of(*pu)));
         }
         cpus
     }
