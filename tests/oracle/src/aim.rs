@@ -144,12 +144,10 @@ fn more(turn: u32, case: &mut Case, layout: &Layout, random: &mut Random) {
             case.job_core_spec = 0x8000 | (case.machine.pu_count() as u16 + random.small(0, 2));
         }
         10 => {
-            // More tasks than the limit has room for, in blocks.
-            level(
-                case,
-                layout,
-                random.pick(&[c.CPU_BIND_TO_THREADS, c.CPU_BIND_TO_CORES]),
-            );
+            // More tasks than the limit has room for, in blocks; on sockets nobody is told.
+            let levels = [c.CPU_BIND_TO_SOCKETS, c.CPU_BIND_TO_SOCKETS];
+            let of = [levels, [c.CPU_BIND_TO_THREADS, c.CPU_BIND_TO_CORES]].concat();
+            level(case, layout, random.pick(&of));
             case.task_dist = random.pick(&[0x21, 0x22]);
             case.ntasks_per_socket = random.small(1, 3);
             fit(case, 1, random);

@@ -5,12 +5,12 @@ use crate::answer::Answer;
 use crate::case::Case;
 use crate::child::Pair;
 use crate::compare::Verdict;
-use crate::conditions::{holding, may_be_noted};
+use crate::conditions::holding;
 use crate::counts::Counts;
 
 /// How often a condition may hold for nothing, of a hundred requests where it alone holds.
 /// A condition says where a fix can matter; with few tasks there is room enough anyway.
-pub const IDLE: [(&str, u64); 16] = [
+pub const IDLE: [(&str, u64); 17] = [
     ("smt-neighbours", 75),
     ("fcyclic-cores", 70),
     ("socket-limit", 70),
@@ -27,6 +27,7 @@ pub const IDLE: [(&str, u64); 16] = [
     ("no-cpu-left", 40),
     ("core-threads", 60),
     ("spread-limits", 75),
+    ("say-shared", 60),
 ];
 /// Where a core has more threads than slurmd thinks, its map is longer than its shape, and where
 /// one has fewer, the map has a number in its place: other fixes may act there too.
@@ -51,8 +52,7 @@ pub fn compare(
     } else {
         pair.with_fixes("compat=berth", &rest, case, &theirs, progress)?
     };
-    let noted = only_noted(&restored.0) && may_be_noted(case, &pair.slurm.layout.constants);
-    if let (Verdict::Differ(what), false) = (&restored.0, noted) {
+    if let Verdict::Differ(what) = restored.0 {
         return Ok(Some((
             format!(
                 "{what}; no condition holds but of [{}], which are off",
@@ -61,11 +61,7 @@ pub fn compare(
             restored.1,
         )));
     }
-    // A note that no fix is about changes nothing that slurmd goes on with.
-    let differs = matches!(all, Verdict::Differ(_)) && !(noted && only_noted(&all));
-    if noted {
-        counts.one("noted");
-    }
+    let differs = matches!(all, Verdict::Differ(_));
     counts.one(if differs {
         "differ on purpose"
     } else {
@@ -87,10 +83,6 @@ pub fn compare(
         }
     }
     Ok(None)
-}
-
-fn only_noted(verdict: &Verdict) -> bool {
-    matches!(verdict, Verdict::Differ(what) if what == "note")
 }
 
 /// Where several conditions hold: what each fix does by itself.

@@ -6,7 +6,7 @@ use slurm_sys::layout::Constants;
 
 use crate::case::{Case, given};
 use crate::machine::Class;
-use crate::walk::Walk;
+use crate::walk::{Outcome, Walk};
 
 /// What the predicates look at.
 struct Facts<'a> {
@@ -28,7 +28,7 @@ struct Facts<'a> {
 #[must_use]
 pub fn holding(case: &Case, c: &Constants) -> Vec<&'static str> {
     let facts = Facts::of(case, c);
-    let all: [(&'static str, bool); 16] = [
+    let all: [(&'static str, bool); 17] = [
         ("smt-neighbours", facts.smt_neighbours()),
         ("fcyclic-cores", facts.fcyclic_cores()),
         ("socket-limit", facts.socket_limit()),
@@ -48,9 +48,10 @@ pub fn holding(case: &Case, c: &Constants) -> Vec<&'static str> {
         ("no-cpu-left", own_slots(case, true).is_empty()),
         (
             "core-threads",
-            facts.knows_tree() && case.machine.has_other_threads(),
+            facts.knows_tree() && case.machine.has_other_cores(),
         ),
         ("spread-limits", facts.spread_limits()),
+        ("say-shared", facts.say_shared()),
     ];
     let held = all.into_iter().filter(|(_, holds)| *holds);
     held.map(|(name, _)| name).collect()
@@ -60,19 +61,6 @@ pub fn holding(case: &Case, c: &Constants) -> Vec<&'static str> {
 #[must_use]
 pub fn exceeds(case: &Case, c: &Constants) -> bool {
     Facts::of(case, c).spread_limits()
-}
-
-/// Whether berth may have something to say although the masks are task/affinity's: tasks that
-/// share, or have fewer CPUs than they asked for.
-#[must_use]
-pub fn may_be_noted(case: &Case, c: &Constants) -> bool {
-    let facts = Facts::of(case, c);
-    let wanted = u32::from(case.tasks()) * u32::from(case.cpus_per_task).max(1);
-    let many = u32::from(case.tasks()) > case.cred.cores().len() as u32;
-    let shared = many && !facts.has(c.CPU_BIND_TO_THREADS);
-    let domains = facts.has(c.CPU_BIND_TO_LDOMS) && case.machine.domains > 1;
-    let limited = facts.limited || facts.one_thread;
-    facts.placed && (limited || shared || domains || facts.own < wanted)
 }
 
 /// Abstract CPUs of the step (`_get_avail_map`); `twice`: after specialised threads were taken
@@ -193,27 +181,45 @@ impl<'a> Facts<'a> {
         self.several_tasks() && self.limited && self.each > 1
     }
 
-    /// A limit does not hold for all tasks: task/affinity's walk starts over.
+    /// A limit on tasks may not hold for all, or tasks are piled within it.
     fn spread_limits(&self) -> bool {
-        let limited = self.one_thread || self.limited;
-        self.several_tasks() && self.each > 0 && limited && self.starts_over()
+        self.limited && self.walks().iter().any(|walk| walk.shares)
     }
 
-    fn starts_over(&self) -> bool {
+    /// Tasks share although something is idle, or all are on everything.
+    fn say_shared(&self) -> bool {
+        let c = self.c;
+        let wide = self.has(c.CPU_BIND_TO_SOCKETS | c.CPU_BIND_TO_LDOMS);
+        let narrow = self.has(c.CPU_BIND_TO_THREADS | c.CPU_BIND_TO_CORES);
+        let many = self.own < u32::from(self.case.tasks()) && !self.case.overcommit;
+        let crowded = self.placed && self.own > 0 && many && !wide && !narrow;
+        crowded || (!wide && self.walks().iter().any(|walk| walk.beside_idle))
+    }
+
+    /// What comes of task/affinity's walk, with and without whole cores where it may be either.
+    fn walks(&self) -> Vec<Outcome> {
+        if !self.placed || self.each == 0 {
+            return Vec::new();
+        }
         let one = if self.one_thread { 1 } else { u32::MAX };
         let own = own_slots(self.case, false);
-        // Auto binding may choose cores, or not.
-        let cores = self.has(self.c.CPU_BIND_TO_CORES) || self.case.ntasks_per_core == 1;
-        let walk = |whole_cores| Walk {
+        let walk = |to_cores| Walk {
             case: self.case,
             own: &own,
             each: self.each,
             threads_per_core: given(self.case.threads_per_core).map_or(one, u32::from),
-            whole_cores,
+            whole_cores: to_cores || self.case.ntasks_per_core == 1,
+            to_cores,
             block: self.is_block(),
             one_by_one: self.is_fcyclic(),
         };
-        walk(cores).starts_over() || (self.whole_cores && walk(true).starts_over())
+        // Auto binding may choose cores, or not.
+        let levels: &[bool] = match self.has(self.c.CPU_BIND_TO_CORES) {
+            true => &[true],
+            false if self.has(self.c.CPU_BIND_TO_THREADS) => &[false],
+            false => &[false, true],
+        };
+        levels.iter().map(|cores| walk(*cores).outcome()).collect()
     }
 
     fn spec_lists(&self) -> bool {
@@ -254,8 +260,11 @@ impl<'a> Facts<'a> {
         self.placed && said && self.threads > 1 && !cores
     }
 
+    /// Tasks get fewer CPUs, or one has a number twice.
     fn say_shrunk(&self) -> bool {
-        self.placed && self.each > 0 && self.each < u32::from(self.case.cpus_per_task)
+        let asked = u32::from(self.case.cpus_per_task);
+        let fewer = self.own > 0 && (self.own < asked || (self.each > 0 && self.each < asked));
+        self.placed && (fewer || (asked > 1 && self.walks().iter().any(|walk| walk.short)))
     }
 
     /// Placing is given up where tasks are more than CPUs, or a limit leaves too few.

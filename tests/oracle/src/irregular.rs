@@ -61,22 +61,26 @@ impl Machine {
         self.tree.iter().flatten().take(self.core_count() as usize)
     }
 
-    /// Whether a core has more or fewer hardware threads than slurmd thinks.
+    /// Whether there are more cores than slurmd counts, or one has more or fewer hardware threads.
     #[must_use]
-    pub fn has_other_threads(&self) -> bool {
+    pub fn has_other_cores(&self) -> bool {
+        let mut cores = self.tree.iter().flatten();
         let threads = usize::from(self.threads);
-        self.counted_cores().any(|core| core.len() != threads)
+        let count = self.core_count() as usize;
+        let other = cores.clone().count() != count || cores.any(|core| core.len() != threads);
+        !self.tree.is_empty() && other
     }
 
-    /// Whether slurmd's map has another number for a hardware thread than the tree, or has one
-    /// that is not there.
+    /// Whether slurmd's map has another number for a hardware thread than the tree, has one that is
+    /// not there, or has one twice.
     #[must_use]
     pub fn has_other_numbers(&self) -> bool {
         let mut cores = self
             .map
             .chunks(self.threads.into())
             .zip(self.counted_cores());
-        cores.any(|(mapped, core)| !core.starts_with(mapped))
+        let twice = |at: usize| self.map[..at].contains(&self.map[at]);
+        cores.any(|(mapped, core)| !core.starts_with(mapped)) || (0..self.map.len()).any(twice)
     }
 
     /// Whether a socket has more or fewer cores than slurmd thinks.
@@ -188,12 +192,12 @@ mod tests {
         assert_eq!(shape, (15, 2, 4, 1));
         let map = [0, 2, 4, 6, 8, 10, 12, 14, 8, 9, 10, 11, 12, 13, 14];
         assert_eq!(machine.map, map);
-        assert!(machine.has_other_threads() && !machine.has_other_numbers());
+        assert!(machine.has_other_cores() && machine.has_other_numbers());
         assert!(!machine.has_other_sockets());
         tree[1].truncate(2);
         let machine = Machine::counted(tree, "");
         assert_eq!((machine.cores, machine.threads), (3, 2));
-        assert!(machine.has_other_sockets() && !machine.has_other_threads());
+        assert!(machine.has_other_sockets() && !machine.has_other_cores());
     }
 
     #[test]
@@ -201,6 +205,6 @@ mod tests {
         let tree = vec![vec![vec![0, 16], vec![4, 20]]];
         let machine = Machine::counted(tree, "");
         assert_eq!(machine.map, [0, 1, 2, 3]);
-        assert!(machine.has_other_numbers() && !machine.has_other_threads());
+        assert!(machine.has_other_numbers() && !machine.has_other_cores());
     }
 }

@@ -191,11 +191,7 @@ fn compare_all(a: &Arguments, runner: &Runner) -> Result<ExitCode, String> {
         return Ok(ExitCode::from(u8::from(differ > 0)));
     }
     let (alike, purpose) = (sum.of("alike"), sum.of("differ on purpose"));
-    let noted = sum.of("noted");
-    println!(
-        "  {alike} alike, {purpose} claimed by fixes, {differ} claimed by none; {noted} with a note \
-         that no fix is about"
-    );
+    println!("  {alike} alike, {purpose} claimed by fixes, {differ} claimed by none");
     let (text, wrong) = by_fix::summary(&sum);
     print!("{text}");
     wrong.iter().for_each(|why| println!("  wrong: {why}"));

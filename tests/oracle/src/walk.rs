@@ -1,5 +1,5 @@
-//! task/affinity's walks over the step's hardware threads, as far as to tell whether they come to
-//! their end with tasks left and start over: only then is a limit exceeded.
+//! task/affinity's walks over the step's hardware threads, as far as to tell whether tasks have to
+//! share: the walk comes to its end with tasks left and starts over, or takes something twice.
 //! Source: `_task_layout_lllp_block`, `_task_layout_lllp_cyclic`.
 
 use crate::case::Case;
@@ -16,10 +16,23 @@ pub struct Walk<'a> {
     pub threads_per_core: u32,
     /// A task keeps the rest of its last core.
     pub whole_cores: bool,
+    /// Tasks are bound to cores.
+    pub to_cores: bool,
     /// Sockets one after the other, and not in turn.
     pub block: bool,
     /// Full cyclic: the next socket after each CPU.
     pub one_by_one: bool,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Tasks share a hardware thread, or a core that should be one task's alone.
+    pub shares: bool,
+    /// They do although the step has others that nobody uses.
+    pub beside_idle: bool,
+    /// A task has a kernel's number twice, and so fewer CPUs.
+    pub short: bool,
 }
 
 /// How far a walk is.
@@ -28,15 +41,21 @@ struct State<'a> {
     core_tasks: Vec<u32>,
     core_threads: Vec<u32>,
     socket_tasks: Vec<u32>,
-    /// CPUs of the task under way.
-    taken: u32,
+    /// Abstract CPUs taken so far, and cores of complete tasks where each has its own.
+    used: Vec<bool>,
+    touched: Vec<bool>,
+    /// Abstract CPUs of the task under way.
+    under_way: Vec<u32>,
     tasks: u32,
+    /// The socket whose turn it is.
+    socket: usize,
+    outcome: Outcome,
 }
 
 impl Walk<'_> {
-    /// Whether tasks are left at the end of the first round.
+    /// What comes of it.
     #[must_use]
-    pub fn starts_over(&self) -> bool {
+    pub fn outcome(&self) -> Outcome {
         let machine = &self.case.machine;
         let size = machine.map.len().max(machine.pu_count() as usize);
         let mut state = State {
@@ -44,13 +63,45 @@ impl Walk<'_> {
             core_tasks: vec![0; size],
             core_threads: vec![0; size],
             socket_tasks: vec![0; size],
-            taken: 0,
+            used: vec![false; size],
+            touched: vec![false; size],
+            under_way: Vec::new(),
             tasks: 0,
+            socket: 0,
+            outcome: Outcome::default(),
         };
-        if self.block {
-            state.block(machine.map.len() as u32)
-        } else {
-            state.cyclic(machine.sockets.into(), machine.map.len() as u32)
+        let mut next = vec![0; machine.sockets.into()];
+        while !state.is_done() {
+            let before = state.tasks;
+            let size = machine.map.len() as u32;
+            match self.block {
+                true => state.block(size),
+                false => (0..size).for_each(|_| state.cyclic(&mut next, size)),
+            }
+            if state.tasks == before {
+                // task/affinity gives up.
+                state.outcome.shares = true;
+                break;
+            }
+        }
+        state.look_for_idle();
+        state.outcome
+    }
+
+    fn threads(&self) -> u32 {
+        self.case.machine.threads.into()
+    }
+
+    fn per_socket(&self) -> u32 {
+        u32::from(self.case.machine.cores) * self.threads()
+    }
+
+    /// What it takes for the rest of a core.
+    fn skipped(&self) -> u32 {
+        match self.whole_cores {
+            false => 0,
+            true if self.each < self.threads() => self.threads() - self.each,
+            true => self.each % self.threads(),
         }
     }
 }
@@ -60,55 +111,76 @@ impl State<'_> {
         self.tasks >= u32::from(self.walk.case.tasks())
     }
 
-    fn block(&mut self, size: u32) -> bool {
+    fn start_over(&mut self) {
+        self.outcome.shares = true;
+        self.core_tasks.fill(0);
+        self.core_threads.fill(0);
+        self.socket_tasks.fill(0);
+    }
+
+    fn look_for_idle(&mut self) {
+        let threads = if self.walk.to_cores {
+            self.walk.threads()
+        } else {
+            1
+        };
+        let unit = |at: &u32| (at / threads) as usize;
+        let mut busy = vec![false; self.used.len()];
+        let used = (0..).zip(&self.used).filter(|(_, used)| **used);
+        used.for_each(|(at, _)| busy[unit(&at)] = true);
+        let idle = self.walk.own.iter().any(|at| !busy[unit(at)]);
+        self.outcome.beside_idle = self.outcome.shares && idle;
+    }
+
+    /// Looks at everything in order.
+    fn block(&mut self, size: u32) {
+        if self.tasks > 0 {
+            self.start_over();
+        }
         let mut at = 0;
         while at < size && !self.is_done() {
             if self.take(at, true) == Some(true) {
-                at += self.skipped();
+                at += self.walk.skipped();
             }
             at += 1;
         }
-        !self.is_done()
     }
 
-    fn cyclic(&mut self, sockets: usize, size: u32) -> bool {
-        let offset = self.per_socket();
-        let mut next = vec![0; sockets];
-        let mut socket = 0;
-        while !self.is_done() {
-            let turns = (0..sockets).map(|turn| (socket + turn) % sockets);
-            let Some(found) = turns.into_iter().find(|at| next[*at] < offset) else {
-                return true;
-            };
-            socket = found;
-            let at = (next[socket] + socket as u32 * offset) % size;
-            next[socket] += 1;
-            let Some(complete) = self.take(at, false) else {
-                continue;
-            };
-            if self.walk.one_by_one {
-                socket = (socket + 1) % sockets;
-            }
-            if complete {
-                next[socket] += self.skipped();
-                if !self.walk.one_by_one {
-                    socket = (socket + 1) % sockets;
-                }
-            }
+    /// Looks at the next abstract CPU of the socket whose turn it is.
+    fn cyclic(&mut self, next: &mut [u32], size: u32) {
+        if self.is_done() {
+            return;
         }
-        false
-    }
-
-    fn per_socket(&self) -> u32 {
-        let machine = &self.walk.case.machine;
-        u32::from(machine.cores) * u32::from(machine.threads)
+        let (sockets, offset) = (next.len(), self.walk.per_socket());
+        let mut turns = (0..sockets).map(|turn| (self.socket + turn) % sockets);
+        let found = turns.find(|at| next[*at] < offset);
+        let socket = found.unwrap_or_else(|| {
+            self.start_over();
+            next.fill(0);
+            self.socket
+        });
+        self.socket = socket;
+        let at = (next[socket] + socket as u32 * offset) % size;
+        next[socket] += 1;
+        let Some(complete) = self.take(at, false) else {
+            return;
+        };
+        if self.walk.one_by_one {
+            self.socket = (socket + 1) % sockets;
+        }
+        if complete {
+            next[self.socket] += self.walk.skipped();
+        }
+        if complete && !self.walk.one_by_one {
+            self.socket = (socket + 1) % sockets;
+        }
     }
 
     /// Takes an abstract CPU, where that is allowed; whether it completes a task.
     fn take(&mut self, at: u32, by_socket: bool) -> Option<bool> {
         let case = self.walk.case;
-        let core = (at / u32::from(case.machine.threads)) as usize;
-        let socket = (at / self.per_socket()) as usize;
+        let core = (at / self.walk.threads()) as usize;
+        let socket = (at / self.walk.per_socket()) as usize;
         let full = |used: u32, limit: u16| limit != 0 && used >= limit.into();
         let forbidden = !self.walk.own.contains(&at)
             || full(self.core_tasks[core], case.ntasks_per_core)
@@ -118,24 +190,27 @@ impl State<'_> {
             return None;
         }
         self.core_threads[core] += 1;
-        self.taken += 1;
-        if self.taken < self.walk.each {
+        let again = std::mem::replace(&mut self.used[at as usize], true);
+        self.outcome.shares |= again || self.touched[core];
+        self.under_way.push(at);
+        if (self.under_way.len() as u32) < self.walk.each {
             return Some(false);
         }
-        self.taken = 0;
-        self.tasks += 1;
+        self.complete();
         self.core_tasks[core] += 1;
         self.socket_tasks[socket] += 1;
         Some(true)
     }
 
-    /// What it takes for the rest of a core.
-    fn skipped(&self) -> u32 {
-        let (each, threads) = (self.walk.each, u32::from(self.walk.case.machine.threads));
-        match self.walk.whole_cores {
-            false => 0,
-            true if each < threads => threads - each,
-            true => each % threads,
+    fn complete(&mut self) {
+        let mut numbers = Vec::new();
+        for at in self.under_way.drain(..) {
+            numbers.push(self.walk.case.machine.map[at as usize]);
+            let core = at / self.walk.threads();
+            self.touched[core as usize] |= self.walk.whole_cores;
         }
+        numbers.sort_unstable();
+        self.outcome.short |= numbers.windows(2).any(|pair| pair[0] == pair[1]);
+        self.tasks += 1;
     }
 }
