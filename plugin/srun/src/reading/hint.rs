@@ -44,19 +44,18 @@ pub(super) fn apply(state: &mut State) -> Result<(), Refused> {
 
 /// The option beside which the hint does not hold.
 fn in_its_way(state: &State) -> Option<&'static str> {
-    let mut others = vec![
+    // The last two count from 25.11 on, and only on the line.
+    let others = [
         ("extra-node-info", "-B"),
         ("ntasks-per-core", "--ntasks-per-core"),
         ("threads-per-core", "--threads-per-core"),
+        ("cores-per-socket", "--cores-per-socket"),
+        ("sockets-per-node", "--sockets-per-node"),
     ];
-    if state.release >= Release::V25_11 {
-        others.push(("cores-per-socket", "--cores-per-socket"));
-        others.push(("sockets-per-node", "--sockets-per-node"));
-    }
     let by = |source: Source| {
-        let other = others
-            .iter()
-            .find(|(name, _)| state.source(name) == Some(source));
+        let all = state.release >= Release::V25_11 && source == Source::Line;
+        let mut counted = others.iter().take(if all { 5 } else { 3 });
+        let other = counted.find(|(name, _)| state.source(name) == Some(source));
         other.map(|(_, shown)| *shown)
     };
     let bare = state.bind.is_bare();

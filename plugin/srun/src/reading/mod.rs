@@ -151,13 +151,12 @@ impl Asked {
     }
 
     /// Whether the number of tasks follows from what slurmctld gives: one for each `-c` CPUs, or one
-    /// for each node of a range. Source: `_set_ntasks`.
+    /// for each node where `-N` does not say how many. Source: `_set_ntasks`.
     #[must_use]
     pub fn tasks_follow_allocation(&self) -> bool {
-        let range = self
-            .nodes
-            .is_some_and(|nodes| nodes.most != Some(nodes.least));
-        self.ntasks.is_none() && (self.cpus_per_task.is_some() || range)
+        let one_number = |nodes: NodeRange| nodes.most == Some(nodes.least);
+        let nodes = self.nodes.is_some_and(one_number) || self.nodelist.is_some();
+        self.ntasks.is_none() && (self.cpus_per_task.is_some() || !nodes)
     }
 
     /// `--ntasks-per-core`, where it is a limit.
