@@ -9,7 +9,7 @@ use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{HANDOVER_BYTES, LIST_BYTES, USER_TEXT};
 use libc::c_int;
 use slurm_sys::views::StepKind;
-use slurm_sys::{SUCCESS, StepRecord};
+use slurm_sys::{SUCCESS, StepId, StepRecord};
 
 use crate::message::handover::{Handover, Outcome};
 use crate::message::seal::{self, Whose};
@@ -76,14 +76,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     if standing::is_off(&settings::current(), &node_name) {
         return switched_off(record, node_name);
     }
-    let heard = handover(record, &node_name);
-    if let Err(why) = &heard {
-        log::error!(
-            "{}: nothing of slurmd's berth can be believed: {why}; the step's tasks keep to the \
-             step's own CPUs, without placement; see the lines of this step in slurmd's log",
-            name(id)
-        );
-    }
+    let heard = handover(record, &node_name).inspect_err(|why| unheard(id, why));
     let is_heard = heard.is_ok();
     let mut heard = heard.unwrap_or_default();
     let settled = settled(slurm, record, &mut heard, &node_name);
@@ -94,14 +87,9 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         _ if !is_heard => (Intent::Own(own_cpus(slurm, record)), None),
         _ => intent::intent(slurm, record, &heard, &masks),
     };
-    let account = match (settled, &heard.served) {
-        (None, Some(served)) => {
-            let cpus = served.chosen.cpus();
-            let (account, late) = Account::confirm(record, id, &node_name, &cpus);
-            heard.note = join(&[], [heard.note, late.unwrap_or_default()]);
-            account
-        }
-        (settled, _) => settled.flatten(),
+    let account = match settled {
+        Some(account) => account,
+        None => confirmed(record, &mut heard, &node_name),
     };
     if !is_heard {
         heard.note = task_memory::unplanned(slurm, record).into();
@@ -130,6 +118,23 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         deviations: cut.into_iter().collect(),
         account,
     })
+}
+
+fn unheard(id: StepId, why: &str) {
+    log::error!(
+        "{}: nothing of slurmd's berth can be believed: {why}; the step's tasks keep to the \
+         step's own CPUs, without placement; see the lines of this step in slurmd's log",
+        name(id)
+    );
+}
+
+/// The ledger's entry that slurmd made for this step, if it did.
+fn confirmed(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Option<Account> {
+    let cpus = heard.served.as_ref()?.chosen.cpus();
+    let (account, late) = Account::confirm(record, record.step_id(), node_name, &cpus);
+    let before = std::mem::take(&mut heard.note);
+    heard.note = join(&[], [before, late.unwrap_or_default()]);
+    account
 }
 
 /// Notes come once a step, from its first node, never from a batch script.

@@ -146,7 +146,6 @@ fn omp_places(cores: &[ChosenCore]) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test says so")]
 mod tests {
     use super::*;
 
