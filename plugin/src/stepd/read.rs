@@ -4,23 +4,24 @@
 
 use std::ffi::c_void;
 
-use berth_placement::CpuSet;
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{HANDOVER_BYTES, LIST_BYTES, USER_TEXT};
+use berth_placement::{CpuSet, MemBind};
 use libc::c_int;
 use slurm_sys::views::StepKind;
 use slurm_sys::{SUCCESS, StepId, StepRecord};
 
 use crate::message::handover::{Handover, Outcome};
+use crate::message::names;
 use crate::message::seal::{self, Whose};
-use crate::message::{names, routes};
 use crate::planning::memory;
 use crate::planning::words::{join, name};
 use crate::site::settings;
 use crate::site::standing::{self, Abi};
 use crate::stepd::account::Account;
 use crate::stepd::own_cpus::own_cpus;
-use crate::stepd::session::{self, Intent, Session};
+use crate::stepd::session::{Intent, Session};
+use crate::stepd::state::STATE;
 use crate::stepd::{intent, key, report, settle, task_memory, tell};
 
 /// Bytes that sealing adds: the mark.
@@ -42,7 +43,7 @@ pub(crate) unsafe fn pre_setuid(raw: *mut c_void) -> c_int {
             fill_cpu_sets(&mut record, sets);
         }
         let believed = !matches!(step.intent, Intent::Own(_));
-        session::begin(step);
+        STATE.begin(step);
         if !believed {
             // The record still has the message's masks: whose frequency they would change is not
             // the user's to say.
@@ -109,7 +110,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         rule: heard.rule,
         masks,
         memory: match id.kind {
-            StepKind::Regular => task_memory::prepare(slurm, record, heard.memory.as_ref()),
+            StepKind::Regular => memory_masks(slurm, record, heard.memory.as_ref()),
             _ => String::new(),
         },
         speaks: speaks(record),
@@ -137,6 +138,18 @@ fn confirmed(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> 
     account
 }
 
+/// Prepares the tasks' memory policy; gives their masks, if memory is bound.
+fn memory_masks(slurm: Abi, record: &StepRecord<'_>, asked: Option<&MemBind>) -> String {
+    match task_memory::prepare(slurm, record, asked) {
+        Some((prepared, masks)) => {
+            // Slurm calls pre_setuid once; what a second call would prepare is the same.
+            let _ = STATE.memory.set(prepared);
+            masks
+        }
+        None => String::new(),
+    }
+}
+
 /// Notes come once a step, from its first node, never from a batch script.
 fn speaks(record: &StepRecord<'_>) -> bool {
     record.nodeid() == 0
@@ -149,7 +162,9 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
     if let Err(why) = record.env_change(&names::instead(&[])) {
         log::error!("{why}");
     }
-    let asked = routes::told().filter(|_| record.step_id().kind == StepKind::Regular)?;
+    let asked = STATE
+        .told()
+        .filter(|_| record.step_id().kind == StepKind::Regular)?;
     Some(Session {
         name: name(record.step_id()),
         node_name,
@@ -184,8 +199,8 @@ fn handover(record: &StepRecord<'_>, node_name: &str) -> Result<Handover, String
         step: record.step_id(),
         uid: record.uid(),
     };
-    seal::opened(&text, &whose, &key::current(node_name)?)
-        .map_err(|why| format!("there is a handover, but {why}"))
+    let key = STATE.key.get_or_init(|| key::read(node_name)).as_ref()?;
+    seal::opened(&text, &whose, key).map_err(|why| format!("there is a handover, but {why}"))
 }
 
 /// Plans again what slurmd left to be settled; gives the step's entry in the ledger then.
