@@ -99,7 +99,7 @@ fn define_constants(out: &mut String, variants: &[Value]) -> Vec<(String, bool)>
         "/// Slurm's constants in one release, by Slurm's names; `None`: not defined there.\n",
     );
     out.push_str(
-        "#[allow(non_snake_case)]\n#[derive(Clone, Copy, Debug)]\npub struct Constants {\n",
+        "#[allow(non_snake_case, reason = \"they are Slurm's own names\")]\n#[derive(Clone, Copy, Debug)]\npub struct Constants {\n",
     );
     for (name, optional) in &names {
         let rust = if *optional { "Option<u32>" } else { "u32" };

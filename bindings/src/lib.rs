@@ -7,13 +7,14 @@
 //!
 //! All of this runs as root inside slurmd, so nothing here panics.
 #![deny(
-    clippy::unwrap_used,
+    clippy::exit,
     clippy::expect_used,
-    clippy::panic,
     clippy::indexing_slicing,
-    clippy::print_stdout,
+    clippy::panic,
     clippy::print_stderr,
-    clippy::exit
+    clippy::print_stdout,
+    clippy::unreachable,
+    clippy::unwrap_used
 )]
 
 pub mod error;

@@ -311,6 +311,9 @@ pub(crate) fn free(slot: *mut *mut c_void, symbols: &Symbols) -> Result<(), Erro
 
 /// Makes a text that Slurm takes over, for `*err_msg` of the launch hook.
 ///
+/// # Errors
+/// [`Error::MissingSymbol`] or [`Error::OutOfMemory`], of Slurm's allocator; nothing is handed over then.
+///
 /// # Safety
 /// `slot` is null or where Slurm expects a text of its allocator; what stands there is kept.
 pub unsafe fn hand_over(

@@ -19,6 +19,9 @@ const STOCK_FILES: [&str; 5] = [
 ];
 
 /// The release we run in.
+///
+/// # Errors
+/// [`UnknownLine`] for a release line without a table, with the numbers that were found.
 pub fn version(symbols: &Symbols) -> Result<Version, UnknownLine> {
     let api_version = api_version(symbols);
     match api_version.and_then(Line::from_api_version) {

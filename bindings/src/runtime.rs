@@ -40,6 +40,9 @@ impl Slurm {
 
     /// The table, or the text that says why no record may be touched. `strict` is the setting of
     /// that name: only releases that were checked.
+    ///
+    /// # Errors
+    /// The reason, in words for the log.
     pub fn layout(&self, strict: bool) -> Result<&'static Layout, &str> {
         match self.chosen(strict) {
             Chosen::Known(layout) | Chosen::Flagged(layout, _) => Ok(layout),

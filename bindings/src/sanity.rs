@@ -51,6 +51,9 @@ const LAUNCH: &str = "launch request";
 
 /// Whether `conf` can be what the table says. `possible_cpus`: how many CPU numbers the kernel has,
 /// `None` where slurmd describes another machine than this one.
+///
+/// # Errors
+/// [`Doubt`]: what was found, and what sound settings have.
 pub fn conf_is_sane(
     conf: &SlurmdConf,
     who: &Identity,
@@ -164,6 +167,9 @@ fn name(record: Record, field: Field<*mut std::ffi::c_char>, what: &str) -> Resu
 /// Whether a launch request can be what the table says, for the step's node number `node_id` on
 /// the node `node_name`. Gives the node's index in the credential's host list, which costs a
 /// search.
+///
+/// # Errors
+/// [`Doubt`]: what was found, and what a sound request has.
 pub fn launch_is_sane(
     request: &LaunchRequest,
     node_id: u32,
@@ -174,6 +180,9 @@ pub fn launch_is_sane(
 
 /// [`launch_is_sane`] without the looks through the kernel, which take 5 to 10 microseconds: for a
 /// process where a request has passed that before, so that the table is known to be right.
+///
+/// # Errors
+/// [`Doubt`]: the request contradicts itself, which no srun of Slurm's does.
 pub fn launch_is_still_sane(
     request: &LaunchRequest,
     node_id: u32,

@@ -150,6 +150,9 @@ impl Symbols {
     /// Lets Slurm drop the `--cpu-freq` request where the step's CPUs do not allow it; a task
     /// plugin calls it in `pre_setuid` once the masks are final.
     ///
+    /// # Errors
+    /// [`Error::MissingSymbol`] where this process lacks Slurm's function.
+    ///
     /// # Safety
     /// `step` must be the step record that slurmstepd passed to the running hook.
     pub unsafe fn validate_cpu_freq(&self, step: *mut c_void) -> Result<(), Error> {

@@ -13,6 +13,7 @@ fn step<'a>(bytes: &mut Bytes, variant: &Variant) -> StepRecord<'a> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one record, field by field")]
 fn a_step_record_is_read_where_the_release_has_it() {
     for variant in variants() {
         let mut bytes = Bytes::new(&variant, STEP);
@@ -218,6 +219,7 @@ fn check_cpu_set(task: &Bytes, variant: &Variant, words: &[u64]) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one record, field by field")]
 fn slurmd_s_settings_are_read_where_the_release_has_them() {
     for variant in variants() {
         let mut bytes = Bytes::new(&variant, "slurmd_conf_t");

@@ -82,6 +82,7 @@ fn sound_settings_pass_also_with_a_cpu_twice_in_the_map() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn unsound_settings_are_told_in_words() {
     let has = |text: String, part: &str| assert!(text.contains(part), "{text}\nlacks {part}");
     for variant in &variants() {

@@ -5,6 +5,18 @@
 //! In srun, sbatch and salloc it calls [`submit`]; in slurmd [`slurmd`], which plans; in
 //! slurmstepd [`stepd`], which reads the masks back and tells the kernel. These use
 //! [`planning`], [`message`] and [`site`]. All thinking is in `berth-placement`.
+//!
+//! It runs inside slurmd as root: nothing may panic on purpose, print, or end the process.
+#![deny(
+    clippy::exit,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unreachable,
+    clippy::unwrap_used
+)]
 
 mod hooks;
 mod message;

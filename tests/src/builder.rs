@@ -81,6 +81,9 @@ impl Builder {
     }
 
     /// Starts it, or says what `ci/cluster` said; nothing is left running then.
+    ///
+    /// # Errors
+    /// The output of `ci/cluster`.
     pub fn try_up(self) -> Result<Cluster, Done> {
         let folder = tempfile::Builder::new()
             .prefix("berth-")

@@ -93,6 +93,7 @@ fn what_srun_refuses_itself() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one story of one cluster")]
 fn lists_that_reach_slurmd_broken() {
     let Some(cluster) = cluster() else { return };
     let raw = Preload::build(RAW);

@@ -22,6 +22,7 @@ fn refused(cluster: &Cluster, done: &Done, says: &[&str]) {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one story of one cluster")]
 fn masks_are_planned_applied_and_reported() {
     let Some(cluster) = cluster() else { return };
     let config = cluster.scontrol(&["show", "config"]).expect_ok();

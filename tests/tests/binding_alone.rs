@@ -24,6 +24,7 @@ fn note(done: &Done) -> &str {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one story of one cluster")]
 fn beside_any_task_plugin() {
     if !berth_tests::two_cpus() {
         return;

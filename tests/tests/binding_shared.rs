@@ -167,6 +167,7 @@ fn steps_of_one_job() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one story of one cluster")]
 fn who_is_bound_where() {
     let Some(cluster) = cluster(&[SHARED]) else {
         return;

@@ -19,6 +19,7 @@ fn note(done: &Done) -> &str {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one story of one cluster")]
 fn the_environment_is_the_options_default() {
     let Some(cluster) = cluster() else { return };
     let masks = |options: &[&str], value: &str| {
@@ -95,6 +96,7 @@ fn the_environment_is_the_options_default() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one story of one cluster")]
 fn what_can_never_fit_is_caught_at_submission() {
     let Some(cluster) = cluster() else { return };
     let script = cluster.folder().join("log/never.sh");
@@ -165,6 +167,7 @@ fn what_can_never_fit_is_caught_at_submission() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one story of one cluster")]
 fn a_client_that_lets_everything_through_does_no_harm() {
     let Some(cluster) = cluster() else { return };
     let source = "#include <slurm/spank.h>\n\

@@ -286,6 +286,8 @@ fn a_task_makes_one_call_and_none_without_a_policy() {
 fn a_kernel_without_policies_is_said_and_the_step_runs() {
     let (kernel, cluster) = with_other_kernel("none", "");
     for option in ["--mem-bind=local,v", "--mem-bind=map_mem:5"] {
+        // srun says so itself where its job waits for the one before to end.
+        cluster.wait_idle();
         let calls = calls_during(&kernel, || {
             let done = cluster.srun(&["-n2", "-O", option, "true"]);
             assert!(done.ok(), "{done:#?}");
@@ -295,6 +297,7 @@ fn a_kernel_without_policies_is_said_and_the_step_runs() {
         });
         assert_eq!(calls, 0, "{option}");
     }
+    cluster.wait_idle();
     let quiet = cluster.srun(&["-n1", "--mem-bind=verbose", "true"]);
     assert_eq!((quiet.ok(), quiet.stderr.as_str()), (true, ""));
 }

@@ -32,6 +32,7 @@ fn has_word(file: &Path, word: &str) -> bool {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one story of one cluster")]
 fn a_panic_costs_one_step_at_most_its_binding() {
     if !berth_tests::two_cpus() {
         return;

@@ -29,6 +29,7 @@ fn tasks(text: &str) -> Vec<Value> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one story of one cluster")]
 fn each_task_says_what_it_has() {
     let Some(cluster) = cluster(2, "") else {
         return;
@@ -151,6 +152,7 @@ fn wrong(checks: &[Value]) -> Vec<String> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one story of one cluster")]
 fn a_node_that_is_well_and_one_that_is_not() {
     let Some(well) = cluster(1, "") else { return };
     let (checks, is_well) = doctor(&well);

@@ -19,6 +19,7 @@ fn field<'a>(line: &'a str, name: &str, end: char) -> &'a str {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one story of one cluster")]
 fn a_difference_is_logged_and_changes_nothing() {
     let wrapped = ["-n2", "--cpu-bind=map_ldom:0,9"];
     let Some(plain) = cluster("compat=affinity") else {

@@ -73,6 +73,10 @@ impl<'a> BatchRequest<'a> {
     }
 
     /// Replaces bits and list; they reach slurmstepd. On an error nothing is changed.
+    ///
+    /// # Errors
+    /// [`Error::MissingSymbol`] or [`Error::OutOfMemory`], of Slurm's allocator; [`Error::NotAText`] for a text
+    /// with a NUL byte.
     pub fn set_cpu_bind(&mut self, bits: u16, list: Option<&str>) -> Result<(), Error> {
         self.record
             .replace_text(self.layout.batch.cpu_bind, list, self.symbols)?;
@@ -110,6 +114,9 @@ impl<'a> BatchRequest<'a> {
     }
 
     /// The job's credential, locked until the value is dropped.
+    ///
+    /// # Errors
+    /// As [`Credential::lock`].
     pub fn cred(&self) -> Result<Credential<'_>, Error> {
         // SAFETY: the request holds it, and this view's contract keeps the request.
         unsafe {

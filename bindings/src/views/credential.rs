@@ -39,6 +39,10 @@ impl NodeCores {
 impl<'a> Credential<'a> {
     /// Locks a credential.
     ///
+    /// # Errors
+    /// [`Error::Absent`] if the record holds none, [`Error::MissingSymbol`] if this process lacks Slurm's
+    /// functions for credentials.
+    ///
     /// # Safety
     /// `handle` is null or a credential in a record of Slurm's that it keeps until the hook
     /// returns; `layout` is the running release's.
@@ -104,6 +108,10 @@ impl<'a> Credential<'a> {
     }
 
     /// A node's place in the job's host list.
+    ///
+    /// # Errors
+    /// [`Error::NotInHostList`] if it is not there; [`Error::Absent`] or [`Error::MissingSymbol`] if that
+    /// cannot be found out.
     pub fn node_index(&self, node_name: &str) -> Result<u32, Error> {
         let find = self
             .symbols
@@ -130,6 +138,9 @@ impl<'a> Credential<'a> {
     }
 
     /// Shape and bits of the node with that place: the three arrays are a run-length code.
+    ///
+    /// # Errors
+    /// [`Error::Nonsense`] if the arrays contradict each other or end before this node.
     pub fn node_cores(&self, index: u32) -> Result<NodeCores, Error> {
         let length = usize::from(self.arguments.read(self.layout.cred.core_array_size));
         let mut before = index;
@@ -179,6 +190,9 @@ impl<'a> Credential<'a> {
     }
 
     /// The step's cores on a node, as abstract core numbers from 0.
+    ///
+    /// # Errors
+    /// [`Error::Absent`] if there is no bitmap, [`Error::Nonsense`] if it has no room for the node's cores.
     pub fn step_cores(&self, node: &NodeCores) -> Result<Vec<u32>, Error> {
         self.cores(
             self.layout.cred.step_core_bitmap,
@@ -188,6 +202,9 @@ impl<'a> Credential<'a> {
     }
 
     /// The job's cores on a node, as abstract core numbers from 0.
+    ///
+    /// # Errors
+    /// As [`Self::step_cores`].
     pub fn job_cores(&self, node: &NodeCores) -> Result<Vec<u32>, Error> {
         self.cores(self.layout.cred.job_core_bitmap, node, "job's core bitmap")
     }

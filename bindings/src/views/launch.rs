@@ -172,6 +172,10 @@ impl<'a> LaunchRequest<'a> {
     }
 
     /// Replaces bits and list; they reach slurmstepd. On an error nothing is changed.
+    ///
+    /// # Errors
+    /// [`Error::MissingSymbol`] or [`Error::OutOfMemory`], of Slurm's allocator; [`Error::NotAText`] for a text
+    /// with a NUL byte.
     pub fn set_cpu_bind(&mut self, bits: u16, list: Option<&str>) -> Result<(), Error> {
         self.record
             .replace_text(self.layout.launch.cpu_bind, list, self.symbols)?;
@@ -181,6 +185,10 @@ impl<'a> LaunchRequest<'a> {
 
     /// Replaces bits and list; the list, of at most `length` bytes and without NUL, is written
     /// where slurmstepd's copy is made from. On an error nothing is changed.
+    ///
+    /// # Errors
+    /// [`Error::MissingSymbol`] or [`Error::OutOfMemory`], of Slurm's allocator; the latter also
+    /// if `write` fails.
     pub fn write_cpu_bind(
         &mut self,
         bits: u16,
@@ -209,6 +217,10 @@ impl<'a> LaunchRequest<'a> {
     }
 
     /// Replaces bits and list of the memory binding. On an error nothing is changed.
+    ///
+    /// # Errors
+    /// [`Error::MissingSymbol`] or [`Error::OutOfMemory`], of Slurm's allocator; [`Error::NotAText`] for a text
+    /// with a NUL byte.
     pub fn set_mem_bind(&mut self, bits: u16, list: Option<&str>) -> Result<(), Error> {
         self.record
             .replace_text(self.layout.launch.mem_bind, list, self.symbols)?;
@@ -257,6 +269,9 @@ impl<'a> LaunchRequest<'a> {
 
     /// The step's options of one SPANK plugin. Of an argument that is longer than `most_bytes` one
     /// byte more is copied, by which its reader knows.
+    ///
+    /// # Errors
+    /// [`Error::MissingSymbol`] where this process cannot walk Slurm's lists.
     pub fn options(&self, plugin: &str, most_bytes: usize) -> Result<Vec<SpankOption>, Error> {
         options::read(
             self.record.read(self.layout.launch.options),
@@ -267,6 +282,9 @@ impl<'a> LaunchRequest<'a> {
     }
 
     /// The job's credential, locked until the value is dropped.
+    ///
+    /// # Errors
+    /// As [`Credential::lock`].
     pub fn cred(&self) -> Result<Credential<'_>, Error> {
         // SAFETY: the request holds it, and this view's contract keeps the request.
         unsafe {

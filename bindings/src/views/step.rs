@@ -206,6 +206,10 @@ impl<'a> StepRecord<'a> {
 
     /// Tells Slurm a task's CPUs, from which it chooses the task's GPUs. Nothing in 22.05, which
     /// has no such field. The words are 64 CPUs each, lowest bit first.
+    ///
+    /// # Errors
+    /// [`Error::Absent`] if the step has no such task; [`Error::MissingSymbol`] or
+    /// [`Error::OutOfMemory`], of Slurm's allocator.
     pub fn set_task_cpu_set(&mut self, index: u32, words: &[u64]) -> Result<(), Error> {
         let Some(field) = self.layout.task.cpu_set else {
             return Ok(());

@@ -35,6 +35,7 @@ fn findings(arguments: &[&str], input: &str) -> (Vec<(String, String)>, Option<i
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn each_trap_is_named_with_the_line_to_use() {
     for (line, rule, instead) in [
         (

@@ -64,6 +64,7 @@ fn a_machine_that_is_none_is_told_in_one_line() {
 
 /// As `berth … | head -1`: the end is quiet, whatever was left to say.
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn nobody_reads_to_the_end() {
     for arguments in [
         &[

@@ -144,6 +144,7 @@ fn memory_has_a_column_where_it_is_asked() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn exit_codes_and_texts() {
     let refused = plan("--machine pu:2 -n2 --cpu-bind=map_cpu:7");
     assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));

@@ -59,6 +59,15 @@ pub struct Discovered {
 /// `HWLOC_XMLFILE` are honoured, as slurmd honours them; the other sources
 /// ignore them. Devices of this host are left to [`probe_devices`].
 ///
+/// ```
+/// use berth_discover::{Source, discover};
+///
+/// let source = Source::parse("pack:2 core:4 pu:2").unwrap();
+/// let found = discover(&source).unwrap();
+/// assert_eq!((found.machine.core_count(), found.machine.cpus().count()), (8, 16));
+/// assert!(!found.this_system);
+/// ```
+///
 /// # Errors
 /// [`DiscoverError`] if the source cannot be read, describes no CPU or one CPU
 /// twice, has CPU numbers beyond [`berth_placement::sets::cpuset::MAX_CPUS`], or if a

@@ -4,17 +4,15 @@
 //! Runs as root inside slurmd and slurmstepd: nothing here panics, nothing
 //! trusts a file or directory that a user could have written, and every failure
 //! says what was asked, what was found and what to do. No hwloc.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::panic,
-        clippy::print_stderr,
-        clippy::print_stdout,
-        clippy::unreachable,
-        clippy::unwrap_used
-    )
+#![deny(
+    clippy::exit,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::unreachable,
+    clippy::unwrap_used
 )]
 
 pub mod affinity;

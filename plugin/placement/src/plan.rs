@@ -53,6 +53,25 @@ pub fn plan(request: &Request, node: &Node, claims: &Claims) -> Result<Plan, Ref
 /// Plans a batch script: one task on all CPUs of its allocation, or, if the job
 /// has a single task, as its `--binding` says. The job's `--cpu-bind` is for its steps.
 ///
+/// ```
+/// use berth_placement::*;
+///
+/// let machine = Machine::regular(1, 4, 2, Numbering::Block).unwrap();
+/// let node = Node::of(machine, SocketKind::Package, Rules::default());
+/// let mut job = Request {
+///     tasks: 4,
+///     allocation: Allocation::Cpus(CpuSet::from_list("0-3").unwrap()),
+///     ..Request::default()
+/// };
+/// let script = plan_batch(&job, &node, &Claims::default()).unwrap();
+/// assert_eq!(script.tasks.len(), 1);
+/// assert_eq!(script.tasks[0].cpus.to_string(), "0-3");
+///
+/// job.binding = Some("linear:1".parse().unwrap());
+/// let bound = plan_batch(&job, &node, &Claims::default()).unwrap();
+/// assert_eq!(bound.tasks[0].cpus.to_string(), "0-1");
+/// ```
+///
 /// # Errors
 /// [`Refusal`] as for a step.
 pub fn plan_batch(request: &Request, node: &Node, claims: &Claims) -> Result<Plan, Refusal> {

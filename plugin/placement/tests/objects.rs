@@ -99,6 +99,7 @@ fn objects_stand_in_the_order_of_the_whole_topology() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn one_cpu_is_in_one_object_of_a_kind() {
     for (wrong, told) in [
         (

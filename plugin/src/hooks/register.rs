@@ -6,7 +6,8 @@ use berth_placement::request::grid_engine::MAX_LENGTH;
 use slurm_spank::spank_sys;
 
 use crate::hooks::guard::guard;
-use crate::message::routes::{self, NAMES, OVERLAP};
+use crate::message::routes::{NAMES, OVERLAP};
+use crate::stepd::state::STATE;
 use crate::submit::option;
 
 const ARGUMENT: &CStr = c"[set:|env:|pe:][task:|host:][strict:]STRATEGY";
@@ -60,7 +61,7 @@ unsafe extern "C" fn take(val: c_int, argument: *const c_char, remote: c_int) ->
     guard("option", || {
         if val != 0 {
             if remote != 0 {
-                routes::hear_overlap();
+                STATE.hear_overlap();
             }
             return 0;
         }
@@ -73,7 +74,7 @@ unsafe extern "C" fn take(val: c_int, argument: *const c_char, remote: c_int) ->
         let kept = bytes.get(..MAX_LENGTH + 1).unwrap_or(bytes);
         let text = String::from_utf8_lossy(kept).into_owned();
         if remote != 0 {
-            routes::hear(text);
+            STATE.hear(text);
             return 0;
         }
         match option::check(&text) {

@@ -12,7 +12,7 @@ use crate::hooks::guard::{guard, guard_in_child};
 use crate::hooks::register;
 use crate::site::node;
 use crate::slurmd::ready;
-use crate::stepd::{pe_files, spank_only, unplanned};
+use crate::stepd::{pe_hooks, spank_only, unplanned};
 use crate::submit::option;
 
 /// slurmd, slurmstepd, srun, sbatch, salloc: read the settings, register the option.
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn slurm_spank_user_init(
 ) -> c_int {
     guard("slurm_spank_user_init", || {
         let mut cache = OptionCache::default();
-        pe_files::user_init(&init_spank_handle(spank, argc, argv, &mut cache));
+        pe_hooks::user_init(&init_spank_handle(spank, argc, argv, &mut cache));
         SUCCESS
     })
 }
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn slurm_spank_task_init(
         let handle = init_spank_handle(spank, argc, argv, &mut cache);
         // SAFETY: Slurm's promise: its own handle, in the task.
         unsafe { spank_only::in_task(spank, &handle) };
-        pe_files::in_task(&handle);
+        pe_hooks::in_task(&handle);
         SUCCESS
     })
 }

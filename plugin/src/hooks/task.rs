@@ -9,7 +9,8 @@ use slurm_sys::SUCCESS;
 
 use crate::hooks::guard::{guard, guard_in_child, guard_or, prepare};
 use crate::slurmd::{batch, counting, launch, ready, shadow, worker};
-use crate::stepd::{apply, read, session, task_memory, tell};
+use crate::stepd::state::STATE;
+use crate::stepd::{apply, in_task, read};
 
 /// A hook that has nothing to do here.
 macro_rules! nothing {
@@ -100,7 +101,7 @@ pub unsafe extern "C" fn task_p_pre_setuid(record: *mut c_void) -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn task_p_post_step(_record: *mut c_void) -> c_int {
     guard("task_p_post_step", || {
-        session::release();
+        STATE.release();
         SUCCESS
     })
 }
@@ -141,12 +142,7 @@ pub unsafe extern "C" fn task_p_pre_launch_priv(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn task_p_pre_launch(record: *mut c_void) -> c_int {
     guard_in_child("task_p_pre_launch", || {
-        if session::is_refused() {
-            return -1;
-        }
         // SAFETY: slurmstepd's promise, passed on.
-        unsafe { tell::tell_task(record) };
-        // SAFETY: the same.
-        unsafe { task_memory::in_child(record) }
+        unsafe { in_task::pre_launch(record) }
     })
 }

@@ -1,13 +1,5 @@
 //! What is written reads the same again, whatever it is, and nothing else is read.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    reason = "tests fail so, and print their seed"
-)]
-
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;

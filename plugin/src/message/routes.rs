@@ -3,8 +3,6 @@
 //! Source of the routes: `slurm_spank_*` options in job_options.h.
 
 use std::ffi::CStr;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use slurm_sys::views::SpankOption;
 
@@ -14,31 +12,6 @@ use crate::site::standing::NAME;
 pub(crate) const NAMES: [&CStr; 2] = [c"binding", c"berth-binding"];
 /// Tells slurmd that a step was started with `--overlap`, which no record of Slurm's does.
 pub(crate) const OVERLAP: &CStr = c"berth-overlap";
-
-/// Whether slurmstepd was told of `--overlap`.
-static TOLD_OVERLAP: AtomicBool = AtomicBool::new(false);
-/// What slurmstepd was told.
-static TOLD: Mutex<Option<String>> = Mutex::new(None);
-
-/// Slurm tells slurmstepd the option's text.
-pub(crate) fn hear(text: String) {
-    *TOLD.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
-}
-
-/// Slurm tells slurmstepd that the step was started with `--overlap`.
-pub(crate) fn hear_overlap() {
-    TOLD_OVERLAP.store(true, Ordering::Relaxed);
-}
-
-/// The option slurmstepd was told.
-pub(crate) fn told() -> Option<String> {
-    TOLD.lock().unwrap_or_else(PoisonError::into_inner).clone()
-}
-
-/// Whether slurmstepd was told of `--overlap`.
-pub(crate) fn told_overlap() -> bool {
-    TOLD_OVERLAP.load(Ordering::Relaxed)
-}
 
 /// The option in a launch request: the typed route, there whatever `--export` says.
 /// Of several the last counts.

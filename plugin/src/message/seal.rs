@@ -60,7 +60,6 @@ fn mark(version: &str, fields: &str, whose: &Whose<'_>, key: &Key) -> Mark {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test says so")]
 mod tests {
     use slurm_sys::views::StepKind;
 

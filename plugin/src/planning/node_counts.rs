@@ -42,7 +42,6 @@ pub(crate) fn each_node(text: &str) -> Option<Runs> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test says so")]
 mod tests {
     use super::*;
 

@@ -125,7 +125,6 @@ mod tests {
     use super::may_stand_in;
 
     #[test]
-    #[allow(clippy::panic, reason = "a test says so")]
     fn listed_and_alone() {
         for (list, own, says) in [
             ("task/berth", "berth", None),

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use berth_placement::request::grid_engine::Strategy;
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{BINDING_BYTES, LIST_BYTES, USER_TEXT};
-use berth_placement::{Binding, Claims, Message, Node, Plan, Refusal, RefusalKind, Request, plan};
+use berth_placement::{
+    Allocation, Binding, Claims, Message, Node, Plan, Refusal, RefusalKind, Request, plan,
+};
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
 use slurm_sys::views::SpankOption;
@@ -124,14 +126,7 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         return Ok(());
     };
     let index = check(launch, node_id, &node_name)?;
-    let (allocation, uid) = {
-        let cred = launch.cred()?;
-        let cores = cred.node_cores(index)?;
-        (
-            convert::allocation(cred.step_cores(&cores)?, &cores),
-            cred.uid(),
-        )
-    };
+    let (allocation, uid) = owner(launch, index)?;
     let id = launch.step_id();
     let whose = Whose {
         node_name: &node_name,
@@ -146,12 +141,8 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
     let asked = asked(slurm, launch, &settings, (tasks, allocation), &node)?;
     let ask = asked.request;
     if settings.shadow {
-        shadow::compare(
-            &name(id),
-            &ask,
-            &node,
-            &plan(&ask, &node, &Claims::default()),
-        );
+        let alone = plan(&ask, &node, &Claims::default());
+        shadow::compare(&name(id), &ask, &node, &alone);
     }
     let who = accounting::Who {
         settings: &settings,
@@ -165,23 +156,23 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         launch.set_cpu_bind(launch.cpu_bind_type() & !(modes as u16), None)?;
     }
     let said = asked.notes.into_iter().chain(planned.said.clone());
-    let notes = join(planned.notes(), said);
+    let settle = planned.unsettled.then_some(asked.overlaps);
     let handover = Handover {
-        note: shown(USER_TEXT, notes),
-        settle: planned
-            .unsettled
-            .then(|| accounting::settle(&ask, &node, asked.overlaps))
-            .flatten(),
+        note: shown(USER_TEXT, join(planned.notes(), said)),
+        settle: settle.and_then(|overlaps| accounting::settle(&ask, &node, overlaps)),
         ..Handover::default()
     };
     let cores_only = node.shape().cpus_are_cores;
-    write(
-        slurm,
-        launch,
-        (&ask, &planned.plan),
-        cores_only,
-        (handover, &whose),
-    )
+    let decided = (&ask, &planned.plan);
+    write(slurm, launch, decided, cores_only, (handover, &whose))
+}
+
+/// What the step has of this node, and whose it is, by the credential.
+fn owner(launch: &LaunchRequest<'_>, index: u32) -> Result<(Allocation, u32), Stop> {
+    let cred = launch.cred()?;
+    let cores = cred.node_cores(index)?;
+    let allocation = convert::allocation(cred.step_cores(&cores)?, &cores);
+    Ok((allocation, cred.uid()))
 }
 
 /// What a launch request asks for.
@@ -199,7 +190,7 @@ fn asked(
     slurm: Abi,
     launch: &LaunchRequest<'_>,
     settings: &Settings,
-    (tasks, allocation): (u32, berth_placement::Allocation),
+    (tasks, allocation): (u32, Allocation),
     node: &Node,
 ) -> Result<Asked, Stop> {
     let refused = |why: String| Stop::Refused(RefusalKind::Bind, why);

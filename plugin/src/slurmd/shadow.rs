@@ -197,7 +197,6 @@ fn distribution(asked: Distribution) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test says so")]
 mod tests {
     use super::*;
     use berth_placement::CoreIdx;

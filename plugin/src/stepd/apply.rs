@@ -13,7 +13,8 @@ use crate::site::settings::{self, Notes};
 use crate::site::slurm_log::VERBOSE;
 use crate::site::standing::{self, Abi};
 use crate::stepd::own_cpus::own_cpus;
-use crate::stepd::session::{Intent, Session, is_refused, lock};
+use crate::stepd::session::{Intent, Session};
+use crate::stepd::state::STATE;
 
 /// Slurm fails the step only for a negative result.
 const FAILED: c_int = -1;
@@ -35,11 +36,11 @@ pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
     let Some(record) = record else {
         return SUCCESS;
     };
-    let mut step = lock();
+    let mut step = STATE.step();
     let (Some(step), Some(task)) = (step.as_mut(), record.task(local_id)) else {
         return SUCCESS;
     };
-    if is_refused() {
+    if STATE.is_refused() {
         tell(&format!("{} is not started: {}", step.program(), step.note));
         return SUCCESS;
     }

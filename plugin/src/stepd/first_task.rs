@@ -75,7 +75,6 @@ impl FirstTask {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test says so")]
 mod tests {
     use std::thread;
     use std::time::{Duration, Instant};

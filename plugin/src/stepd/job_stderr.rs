@@ -7,27 +7,26 @@ use std::io::{self, ErrorKind, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, FromRawFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, send};
+
+use crate::stepd::state::STATE;
 
 /// How long one text may wait for its reader; after that, nothing more is written.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// The kernel's name for this process's stderr, to open it once more without waiting.
 const STDERR: &str = "/proc/self/fd/2";
 
-/// Whether a reader did not read.
-static NOBODY_READS: AtomicBool = AtomicBool::new(false);
-
 /// Writes to the job's stderr. What its reader does not take in time is lost, nothing else.
 pub(crate) fn to_user(text: &str) {
-    if NOBODY_READS.load(Ordering::Relaxed) {
+    if STATE.nobody_reads.load(Ordering::Relaxed) {
         return;
     }
     if let Err(why) = write(text.as_bytes()) {
-        NOBODY_READS.store(true, Ordering::Relaxed);
+        STATE.nobody_reads.store(true, Ordering::Relaxed);
         log::debug!("the job's stderr does not take berth's words: {why}");
     }
 }

@@ -1,17 +1,9 @@
 //! `--binding=pe:`: prepares the files of [`crate::stepd::pe_texts`] in slurmstepd, before the fork, and
-//! lets the node's first task write them.
-//!
-//! The task writes in SPANK's `task_init`. In every release line that hook runs in the child, after
-//! it has joined the job's namespace (`_pre_task_child_privileged`), has become the user
-//! (`_become_user`) and was released by slurmstepd, so that its cgroup holds already; it
-//! comes after the task plugins' `pre_launch`, and unlike that one it is called without
-//! `TaskPlugin=task/berth` too. Nobody removes the files: after the step no process of the
-//! user's is left to do it, and root must not touch a directory that a user can change.
+//! lets the node's first task write them. [`crate::stepd::pe_hooks`] says when.
 
 use std::ffi::{CString, OsString};
 use std::fmt::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::sync::OnceLock;
 
 use berth_host::{StateDir, machine_file, reachable};
 use berth_placement::sets::limits::{PE_FILE, PE_NODES};
@@ -31,7 +23,7 @@ use crate::stepd::stack_line::StackLine;
 pub(crate) const ENV_HOSTFILE: &str = "PE_HOSTFILE";
 
 /// What was chosen, for a step that asked for files.
-struct Asked {
+pub(crate) struct Asked {
     chosen: Chosen,
     /// The CPUs of each of the node's cores, in hwloc's order.
     cores: Vec<CpuSet>,
@@ -40,7 +32,7 @@ struct Asked {
 }
 
 /// What the first task needs.
-struct Prepared {
+pub(crate) struct Prepared {
     place: Place,
     texts: Texts,
     /// The CPUs of each of the node's cores; none on a pretended machine.
@@ -51,26 +43,16 @@ struct Prepared {
     first: Option<FirstTask>,
 }
 
-static ASKED: OnceLock<Asked> = OnceLock::new();
-/// Written once, before the first fork; reading it takes no lock.
-static PREPARED: OnceLock<Prepared> = OnceLock::new();
-
-/// In slurmstepd, before the user's hook.
-pub(crate) fn ask(chosen: &Chosen, node_name: &str) {
+/// What was chosen, on the machine that slurmd found.
+pub(crate) fn asked(chosen: &Chosen, node_name: &str) -> Result<Asked, String> {
     let dir = StateDir::new(&settings::current().state_dir, node_name);
-    let found = dir
-        .map_err(|why| why.to_string())
-        .and_then(|dir| machine_file::read(dir.machine_path()).map_err(|why| why.to_string()));
-    match found {
-        Ok(found) => {
-            let _ = ASKED.set(Asked {
-                chosen: chosen.clone(),
-                cores: cores(&found.machine),
-                this_system: found.this_system,
-            });
-        }
-        Err(why) => log::error!("--binding=pe: no host file and no rank file: {why}"),
-    }
+    let dir = dir.map_err(|why| why.to_string())?;
+    let found = machine_file::read(dir.machine_path()).map_err(|why| why.to_string())?;
+    Ok(Asked {
+        chosen: chosen.clone(),
+        cores: cores(&found.machine),
+        this_system: found.this_system,
+    })
 }
 
 fn cores(machine: &Machine) -> Vec<CpuSet> {
@@ -79,33 +61,20 @@ fn cores(machine: &Machine) -> Vec<CpuSet> {
     (0..count).map(cpus).collect()
 }
 
-/// SPANK's `user_init`: in slurmstepd, before the first fork. No file is touched here.
-pub(crate) fn user_init(spank: &SpankHandle<'_>) {
-    let Some(asked) = ASKED.get() else { return };
-    let prepared = prepare(spank, asked).and_then(|prepared| {
-        for (variable, name) in [(ENV_HOSTFILE, HOSTFILE), (names::RANKFILE, RANKFILE)] {
-            let path = [prepared.place.folder.to_bytes(), b"/", name.to_bytes()].concat();
-            let path = OsString::from_vec(path);
-            let set = spank.setenv(variable, path, true);
-            set.map_err(|why| format!("{variable}: {why}"))?;
-        }
-        Ok(prepared)
-    });
-    match prepared {
-        Ok(prepared) => {
-            // Slurm calls user_init once; what a second call would prepare is the same.
-            let _ = PREPARED.set(prepared);
-        }
-        Err(why) => {
-            let text = format!("--binding=pe: no host file and no rank file: {why}");
-            log::error!("{text}");
-            // Slurm has joined stderr to the job's before it calls user_init.
-            crate::stepd::job_stderr::to_user(&format!("berth: error: {text}\n"));
-        }
+/// In slurmstepd, before the first fork: what the first task will write, and the variables that
+/// say where. No file is touched here.
+pub(crate) fn prepare(spank: &SpankHandle<'_>, asked: &Asked) -> Result<Prepared, String> {
+    let prepared = prepared(spank, asked)?;
+    for (variable, name) in [(ENV_HOSTFILE, HOSTFILE), (names::RANKFILE, RANKFILE)] {
+        let path = [prepared.place.folder.to_bytes(), b"/", name.to_bytes()].concat();
+        let path = OsString::from_vec(path);
+        let set = spank.setenv(variable, path, true);
+        set.map_err(|why| format!("{variable}: {why}"))?;
     }
+    Ok(prepared)
 }
 
-fn prepare(spank: &SpankHandle<'_>, asked: &Asked) -> Result<Prepared, String> {
+fn prepared(spank: &SpankHandle<'_>, asked: &Asked) -> Result<Prepared, String> {
     let env = |name: &str| spank.getenv(name).ok().flatten();
     let queue = env("SLURM_JOB_PARTITION").unwrap_or_else(|| "slurm".into());
     let texts = Texts::new(hosts(env)?, queue, &asked.chosen, &asked.cores);
@@ -170,20 +139,9 @@ fn place(tmpdir: Option<OsString>, name: &str) -> Result<Place, String> {
     })
 }
 
-/// In the task, between fork and exec: the first one writes, the others wait for it.
-pub(crate) fn in_task(spank: &SpankHandle<'_>) {
-    let Some(prepared) = PREPARED.get() else {
-        return;
-    };
-    match spank.task_id() {
-        Ok(0) => prepared.write(),
-        Ok(_) => prepared.wait(),
-        Err(_) => {}
-    }
-}
-
 impl Prepared {
-    fn write(&self) {
+    /// In the node's first task, between fork and exec.
+    pub(crate) fn write(&self) {
         self.renumber();
         if let Err(failed) = self.place.write(&self.texts) {
             self.place.complaint(failed).send();
@@ -193,7 +151,8 @@ impl Prepared {
         }
     }
 
-    fn wait(&self) {
+    /// In the other tasks: until the first one has written.
+    pub(crate) fn wait(&self) {
         if self.first.as_ref().is_some_and(|first| !first.wait()) {
             let mut line = StackLine::new();
             let _ = line.write_str(

@@ -1,7 +1,5 @@
 //! Where the files go, what is written there, and what is in their place already.
 
-#![allow(clippy::unwrap_used, reason = "a test says so")]
-
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};

@@ -204,7 +204,6 @@ impl Cores {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test says so")]
 mod tests {
     use super::*;
 

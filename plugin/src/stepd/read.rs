@@ -4,23 +4,24 @@
 
 use std::ffi::c_void;
 
-use berth_placement::CpuSet;
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{HANDOVER_BYTES, LIST_BYTES, USER_TEXT};
+use berth_placement::{CpuSet, MemBind};
 use libc::c_int;
 use slurm_sys::views::StepKind;
-use slurm_sys::{SUCCESS, StepRecord};
+use slurm_sys::{SUCCESS, StepId, StepRecord};
 
 use crate::message::handover::{Handover, Outcome};
+use crate::message::names;
 use crate::message::seal::{self, Whose};
-use crate::message::{names, routes};
 use crate::planning::memory;
 use crate::planning::words::{join, name};
 use crate::site::settings;
 use crate::site::standing::{self, Abi};
 use crate::stepd::account::Account;
 use crate::stepd::own_cpus::own_cpus;
-use crate::stepd::session::{self, Intent, Session};
+use crate::stepd::session::{Intent, Session};
+use crate::stepd::state::STATE;
 use crate::stepd::{intent, key, report, settle, task_memory, tell};
 
 /// Bytes that sealing adds: the mark.
@@ -42,7 +43,7 @@ pub(crate) unsafe fn pre_setuid(raw: *mut c_void) -> c_int {
             fill_cpu_sets(&mut record, sets);
         }
         let believed = !matches!(step.intent, Intent::Own(_));
-        session::begin(step);
+        STATE.begin(step);
         if !believed {
             // The record still has the message's masks: whose frequency they would change is not
             // the user's to say.
@@ -76,14 +77,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     if standing::is_off(&settings::current()) {
         return switched_off(record, node_name);
     }
-    let heard = handover(record, &node_name);
-    if let Err(why) = &heard {
-        log::error!(
-            "{}: nothing of slurmd's berth can be believed: {why}; the step's tasks keep to the \
-             step's own CPUs, without placement; see the lines of this step in slurmd's log",
-            name(id)
-        );
-    }
+    let heard = handover(record, &node_name).inspect_err(|why| unheard(id, why));
     let is_heard = heard.is_ok();
     let mut heard = heard.unwrap_or_default();
     let settled = settled(slurm, record, &mut heard, &node_name);
@@ -94,14 +88,9 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         _ if !is_heard => (Intent::Own(own_cpus(slurm, record)), None),
         _ => intent::intent(slurm, record, &heard, &masks),
     };
-    let account = match (settled, &heard.served) {
-        (None, Some(served)) => {
-            let cpus = served.chosen.cpus();
-            let (account, late) = Account::confirm(record, id, &node_name, &cpus);
-            heard.note = join(&[], [heard.note, late.unwrap_or_default()]);
-            account
-        }
-        (settled, _) => settled.flatten(),
+    let account = match settled {
+        Some(account) => account,
+        None => confirmed(record, &mut heard, &node_name),
     };
     if !is_heard {
         heard.note = task_memory::unplanned(slurm, record).into();
@@ -121,7 +110,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         rule: heard.rule,
         masks,
         memory: match id.kind {
-            StepKind::Regular => task_memory::prepare(slurm, record, heard.memory.as_ref()),
+            StepKind::Regular => memory_masks(slurm, record, heard.memory.as_ref()),
             _ => String::new(),
         },
         speaks: speaks(record),
@@ -130,6 +119,35 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         deviations: cut.into_iter().collect(),
         account,
     })
+}
+
+fn unheard(id: StepId, why: &str) {
+    log::error!(
+        "{}: nothing of slurmd's berth can be believed: {why}; the step's tasks keep to the \
+         step's own CPUs, without placement; see the lines of this step in slurmd's log",
+        name(id)
+    );
+}
+
+/// The ledger's entry that slurmd made for this step, if it did.
+fn confirmed(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Option<Account> {
+    let cpus = heard.served.as_ref()?.chosen.cpus();
+    let (account, late) = Account::confirm(record, record.step_id(), node_name, &cpus);
+    let before = std::mem::take(&mut heard.note);
+    heard.note = join(&[], [before, late.unwrap_or_default()]);
+    account
+}
+
+/// Prepares the tasks' memory policy; gives their masks, if memory is bound.
+fn memory_masks(slurm: Abi, record: &StepRecord<'_>, asked: Option<&MemBind>) -> String {
+    match task_memory::prepare(slurm, record, asked) {
+        Some((prepared, masks)) => {
+            // Slurm calls pre_setuid once; what a second call would prepare is the same.
+            let _ = STATE.memory.set(prepared);
+            masks
+        }
+        None => String::new(),
+    }
 }
 
 /// Notes come once a step, from its first node, never from a batch script.
@@ -144,7 +162,9 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
     if let Err(why) = record.env_change(&names::instead(&[])) {
         log::error!("{why}");
     }
-    let asked = routes::told().filter(|_| record.step_id().kind == StepKind::Regular)?;
+    let asked = STATE
+        .told()
+        .filter(|_| record.step_id().kind == StepKind::Regular)?;
     Some(Session {
         name: name(record.step_id()),
         node_name,
@@ -179,8 +199,8 @@ fn handover(record: &StepRecord<'_>, node_name: &str) -> Result<Handover, String
         step: record.step_id(),
         uid: record.uid(),
     };
-    seal::opened(&text, &whose, &key::current(node_name)?)
-        .map_err(|why| format!("there is a handover, but {why}"))
+    let key = STATE.key.get_or_init(|| key::read(node_name)).as_ref()?;
+    seal::opened(&text, &whose, key).map_err(|why| format!("there is a handover, but {why}"))
 }
 
 /// Plans again what slurmd left to be settled; gives the step's entry in the ledger then.

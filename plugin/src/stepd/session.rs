@@ -1,14 +1,11 @@
-//! slurmstepd's step: what it knows of it from `pre_setuid` on, until its tasks have ended.
-//! [`crate::stepd::read`] fills it in.
-
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+//! slurmstepd's step: what it knows of it before the first fork, until its tasks have ended.
+//! [`crate::stepd::read`] fills it in, or [`crate::stepd::spank_plan`] where no task plugin of ours
+//! is.
 
 use berth_host::counters::Counters;
 use berth_placement::CpuSet;
 
 use crate::message::handover::Outcome;
-use crate::site::{counters, standing};
 use crate::stepd::account::Account;
 use crate::stepd::report;
 
@@ -64,7 +61,7 @@ impl Session {
     }
 
     /// What it adds to the node's counts when it has ended.
-    fn counts(&self) -> Counters {
+    pub(crate) fn counts(&self) -> Counters {
         let tasks = u64::from(self.node_tasks);
         let applied = u64::from(self.applied).min(tasks);
         let has_failed = self.outcome == Outcome::Failed;
@@ -81,35 +78,19 @@ impl Session {
     }
 }
 
-/// slurmstepd's one state.
-static STEP: Mutex<Option<Session>> = Mutex::new(None);
-/// Read between fork and exec: the tasks must not start.
-static REFUSED: AtomicBool = AtomicBool::new(false);
-
-/// The step, if `pre_setuid` saw one. Never called between fork and exec.
-pub(crate) fn lock() -> MutexGuard<'static, Option<Session>> {
-    STEP.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Its tasks are about to be forked.
-pub(crate) fn begin(step: Session) {
-    REFUSED.store(step.outcome == Outcome::Refused, Ordering::Relaxed);
-    *lock() = Some(step);
-}
-
-/// Whether the task must not start; safe between fork and exec.
-pub(crate) fn is_refused() -> bool {
-    REFUSED.load(Ordering::Relaxed)
-}
-
-/// The step has ended.
-pub(crate) fn release() {
-    let account = lock().as_mut().and_then(|step| step.account.take());
-    if let Some(account) = account {
-        account.release(standing::working());
-    }
-    // slurmd has counted those that the switch-off file left alone.
-    if let Some(step) = lock().as_ref().filter(|step| step.outcome != Outcome::Off) {
-        counters::add(&step.node_name, &step.counts());
-    }
+/// What slurmstepd knows of a step that SPANK's hooks alone serve.
+#[derive(Default)]
+pub(crate) struct Alone {
+    /// For the log.
+    pub name: String,
+    /// For the user, once stderr is the job's.
+    pub note: String,
+    pub speaks: bool,
+    /// Each task's CPUs; none where the job binds itself, or nothing could be had.
+    pub tasks: Vec<CpuSet>,
+    pub account: Option<Account>,
+    /// Why the tasks must not start.
+    pub refused: Option<String>,
+    pub applied: usize,
+    pub wanted: usize,
 }

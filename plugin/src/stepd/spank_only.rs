@@ -4,23 +4,14 @@
 
 use std::ffi::c_char;
 use std::ptr;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use slurm_spank::SpankHandle;
 use slurm_spank::spank_sys::{ESPANK_SUCCESS, spank_get_item, spank_item_S_JOB_ENV, spank_t};
 use slurm_sys::views::TaskEnvironment;
 
 use crate::site::standing;
-use crate::stepd::spank_plan::{self, Bound};
-use crate::stepd::{job_stderr, task_env};
-
-static BOUND: Mutex<Option<Bound>> = Mutex::new(None);
-/// Read between fork and exec, and written before: the line that says why the tasks must not start.
-static REFUSED: OnceLock<String> = OnceLock::new();
-
-fn bound() -> MutexGuard<'static, Option<Bound>> {
-    BOUND.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use crate::stepd::state::STATE;
+use crate::stepd::{job_stderr, spank_plan};
 
 /// In the parent, as root, before the first fork: plans the step, where no task plugin of ours
 /// does.
@@ -32,15 +23,16 @@ pub(crate) fn prepare(spank: &SpankHandle<'_>) {
         return;
     };
     if let Some(why) = found.refused.take() {
-        let _ = REFUSED.set(format!("berth: error: the task is not started: {why}\n"));
+        let line = format!("berth: error: the task is not started: {why}\n");
+        let _ = STATE.refusal.set(line);
     }
-    *bound() = Some(found);
+    *STATE.alone() = Some(found);
 }
 
 /// In the parent, for each task, after the task plugins.
 pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
-    let mut bound = bound();
-    let Some(bound) = bound.as_mut() else { return };
+    let mut step = STATE.alone();
+    let Some(bound) = step.as_mut() else { return };
     let (Ok(pid), Ok(id)) = (spank.task_pid(), spank.task_id()) else {
         return;
     };
@@ -79,7 +71,7 @@ pub(crate) unsafe fn in_task(raw: spank_t, spank: &SpankHandle<'_>) {
         // `pre_launch` has put them in.
         return;
     }
-    if let Some(text) = REFUSED.get() {
+    if let Some(text) = STATE.refusal.get() {
         job_stderr::from_task(text);
         // SAFETY: ends this process, which is the task and not yet its program; nothing of
         // slurmstepd's is run on the way.
@@ -89,8 +81,8 @@ pub(crate) unsafe fn in_task(raw: spank_t, spank: &SpankHandle<'_>) {
     let Some(mut own) = (unsafe { environment(raw) }) else {
         return;
     };
-    if let Ok(id) = spank.task_id() {
-        task_env::fill(id as usize, |name, value| own.fill(name, value));
+    if let (Some(entries), Ok(id)) = (STATE.entries.get(), spank.task_id()) {
+        entries.fill(id as usize, |name, value| own.fill(name, value));
     }
 }
 
@@ -110,7 +102,7 @@ unsafe fn environment(raw: spank_t) -> Option<TaskEnvironment> {
 
 /// The step has ended.
 pub(crate) fn release() {
-    let account = bound().as_mut().and_then(|bound| bound.account.take());
+    let account = STATE.alone().as_mut().and_then(|step| step.account.take());
     if let Some(account) = account {
         account.release(standing::unjudged());
     }

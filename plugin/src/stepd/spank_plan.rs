@@ -17,39 +17,24 @@ use crate::planning::{ledger, script};
 use crate::site::settings::{self, Notes, Settings};
 use crate::site::{node, standing};
 use crate::stepd::account::Account;
-use crate::stepd::task_env::Told;
-use crate::stepd::{pe_files, report, task_env};
+use crate::stepd::session::Alone;
+use crate::stepd::state::STATE;
+use crate::stepd::task_env::{Prepared, Told};
+use crate::stepd::{pe_hooks, report};
 
 /// slurmstepd waits for others of its node; nobody waits for it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What one step gets.
-#[derive(Default)]
-pub(crate) struct Bound {
-    /// For the log.
-    pub name: String,
-    /// For the user, once stderr is the job's.
-    pub note: String,
-    pub speaks: bool,
-    /// Each task's CPUs; none where the job binds itself, or nothing could be had.
-    pub tasks: Vec<CpuSet>,
-    pub account: Option<Account>,
-    /// Why the tasks must not start.
-    pub refused: Option<String>,
-    pub applied: usize,
-    pub wanted: usize,
-}
-
 /// Plans a step that is for us, and makes room for what its tasks find in their environment.
-pub(crate) fn bound(spank: &SpankHandle<'_>) -> Option<Bound> {
+pub(crate) fn bound(spank: &SpankHandle<'_>) -> Option<Alone> {
     let settings = settings::current();
     let who = Who::of(spank)?;
     let mut found = match who.binding(spank, &settings) {
         Ok(None) => return None,
         Ok(Some(binding)) => who.bound(spank, &settings, &binding),
-        Err(why) => Bound {
+        Err(why) => Alone {
             note: why,
-            ..Bound::default()
+            ..Alone::default()
         },
     };
     found.name = format!("{}{}", who.name, found.name);
@@ -93,7 +78,7 @@ impl Who {
         let batch = step == c.SLURM_BATCH_SCRIPT;
         let kind = match batch {
             true => Kind::Batch,
-            false if routes::told_overlap() => Kind::Overlap,
+            false if STATE.overlaps() => Kind::Overlap,
             false => Kind::Regular,
         };
         let number = if batch {
@@ -130,7 +115,7 @@ impl Who {
         }
         let told = match batch {
             true => routes::of_batch(|name| env(spank, name)),
-            false => routes::told(),
+            false => STATE.told(),
         };
         let Some(text) = told else {
             let default = settings.binding_default.clone();
@@ -157,13 +142,13 @@ impl Who {
         Ok(Some(binding))
     }
 
-    fn bound(&self, spank: &SpankHandle<'_>, settings: &Settings, binding: &Binding) -> Bound {
+    fn bound(&self, spank: &SpankHandle<'_>, settings: &Settings, binding: &Binding) -> Alone {
         match self.plan(spank, settings, binding) {
             Ok(bound) => bound,
-            Err(Failed::Refused(why)) => Bound {
+            Err(Failed::Refused(why)) => Alone {
                 name: format!(" bound=refused why={why:?}"),
                 refused: Some(why),
-                ..Bound::default()
+                ..Alone::default()
             },
             Err(Failed::Broken(why)) => {
                 log::error!("{}: {why}", self.name);
@@ -171,9 +156,9 @@ impl Who {
                     "--binding={binding} is not honoured on this node; its administrator finds the \
                      reason in slurmd's log"
                 );
-                Bound {
+                Alone {
                     note,
-                    ..Bound::default()
+                    ..Alone::default()
                 }
             }
         }
@@ -184,7 +169,7 @@ impl Who {
         spank: &SpankHandle<'_>,
         settings: &Settings,
         binding: &Binding,
-    ) -> Result<Bound, Failed> {
+    ) -> Result<Alone, Failed> {
         let dir = StateDir::new(&settings.state_dir, &self.node).map_err(|why| why.to_string())?;
         let found = machine_file::read(dir.machine_path()).map_err(|why| why.to_string())?;
         let ask = self.request(spank, binding, &found)?;
@@ -212,12 +197,12 @@ impl Who {
         self.tell_tasks(spank, binding, &plan);
         let binds = binding.instance == Instance::Set && plan.chosen.is_some();
         let tasks: Vec<_> = plan.tasks.into_iter().map(|task| task.cpus).collect();
-        Ok(Bound {
+        Ok(Alone {
             name: format!(" binding={binding} rule={}", plan.decision.rule),
             note: notes.join("; "),
             tasks: if binds { tasks } else { Vec::new() },
             account: held.map(|held| Account::new(held, dir)),
-            ..Bound::default()
+            ..Alone::default()
         })
     }
 
@@ -278,7 +263,7 @@ impl Who {
             .as_ref()
             .filter(|_| binding.instance == Instance::Pe)
         {
-            pe_files::ask(chosen, &self.node);
+            pe_hooks::ask(chosen, &self.node);
         }
         let given = |name: &str| env(spank, name).is_some();
         let told = match &plan.chosen {
@@ -287,8 +272,9 @@ impl Who {
         };
         // With `pe:` a script is planned for the ranks that its parallel environment will start. The
         // variables are for the script's own task alone.
-        let rooms = task_env::prepare(told.of_tasks(self.tasks as usize));
-        for (name, room) in rooms {
+        let tasks = told.of_tasks(self.tasks as usize);
+        let entries = STATE.entries.get_or_init(|| Prepared::new(tasks));
+        for (name, room) in entries.rooms() {
             if let Err(why) = spank.setenv(name, " ".repeat(*room), true) {
                 log::error!(
                     "{}: {name} is not in the tasks' environment: {why}",

@@ -2,7 +2,7 @@
 //! Grid Engine and OpenMP call them. Prepared in slurmstepd before the fork, which also makes room
 //! for them in the environment; the task itself only overwrites what stands there.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use berth_placement::answer::cores::{ChosenCore, places};
 use berth_placement::request::grid_engine::Instance;
@@ -14,7 +14,7 @@ use crate::message::names;
 pub(crate) type Entries = Vec<(&'static str, String)>;
 
 /// What the tasks find after the fork.
-struct Prepared {
+pub(crate) struct Prepared {
     /// One for each task. A node has up to 65,535 tasks, and an entry may name every CPU of the
     /// node: so tasks with equal entries share one copy.
     tasks: Vec<Arc<Entries>>,
@@ -22,32 +22,32 @@ struct Prepared {
     rooms: Vec<(&'static str, usize)>,
 }
 
-/// Written once, before the first fork; reading it takes no lock.
-static PREPARED: OnceLock<Prepared> = OnceLock::new();
-
-/// In the parent, before the fork. Gives every name with the length of its longest value.
-pub(crate) fn prepare(tasks: Vec<Arc<Entries>>) -> &'static [(&'static str, usize)] {
-    let mut rooms: Vec<(&'static str, usize)> = Vec::new();
-    for (name, value) in tasks.iter().flat_map(|task| task.iter()) {
-        match rooms.iter_mut().find(|(known, _)| known == name) {
-            Some((_, room)) => *room = value.len().max(*room),
-            None => rooms.push((name, value.len())),
+impl Prepared {
+    /// In the parent, before the fork: the entries of each task.
+    pub(crate) fn new(tasks: Vec<Arc<Entries>>) -> Self {
+        let mut rooms: Vec<(&'static str, usize)> = Vec::new();
+        for (name, value) in tasks.iter().flat_map(|task| task.iter()) {
+            match rooms.iter_mut().find(|(known, _)| known == name) {
+                Some((_, room)) => *room = value.len().max(*room),
+                None => rooms.push((name, value.len())),
+            }
         }
+        Self { tasks, rooms }
     }
-    // Slurm prepares a step once; what a second call would prepare is the same.
-    &PREPARED.get_or_init(|| Prepared { tasks, rooms }).rooms
-}
 
-/// In the task, between fork and exec: its own entries into the room that was made for them.
-/// `put` overwrites a variable's value; a task without some of them runs all the same.
-pub(crate) fn fill(id: usize, mut put: impl FnMut(&str, &str) -> bool) {
-    let Some(prepared) = PREPARED.get() else {
-        return;
-    };
-    let own = prepared.tasks.get(id).map_or(&[][..], |own| own.as_slice());
-    for (name, _) in &prepared.rooms {
-        let value = own.iter().find(|(known, _)| known == name);
-        put(name, value.map_or("", |(_, value)| value));
+    /// Every name, with the length of its longest value.
+    pub(crate) fn rooms(&self) -> &[(&'static str, usize)] {
+        &self.rooms
+    }
+
+    /// In the task, between fork and exec: its own entries into the room that was made for them.
+    /// `put` overwrites a variable's value; a task without some of them runs all the same.
+    pub(crate) fn fill(&self, id: usize, mut put: impl FnMut(&str, &str) -> bool) {
+        let own = self.tasks.get(id).map_or(&[][..], |own| own.as_slice());
+        for (name, _) in &self.rooms {
+            let value = own.iter().find(|(known, _)| known == name);
+            put(name, value.map_or("", |(_, value)| value));
+        }
     }
 }
 
@@ -146,19 +146,18 @@ fn omp_places(cores: &[ChosenCore]) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test says so")]
 mod tests {
     use super::*;
 
     #[test]
     fn a_task_fills_its_own_in_without_the_allocator() {
         let entries = |cpus: &str| Arc::new(vec![("BERTH_CPUS", cpus.to_string())]);
-        let rooms = prepare(vec![entries("0-3"), entries("4")]);
-        assert_eq!(rooms, [("BERTH_CPUS", 3)]);
+        let prepared = Prepared::new(vec![entries("0-3"), entries("4")]);
+        assert_eq!(prepared.rooms(), [("BERTH_CPUS", 3)]);
         let mut found = ["none"; 3];
         let calls = crate::site::count_allocations::during(|| {
             for (id, found) in found.iter_mut().enumerate() {
-                fill(id, |_, value| {
+                prepared.fill(id, |_, value| {
                     *found = if value == "4" { "4" } else { "other" };
                     value.is_empty() == (id == 2)
                 });

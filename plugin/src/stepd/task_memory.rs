@@ -5,7 +5,6 @@
 
 use std::ffi::c_void;
 use std::fmt::Write;
-use std::sync::OnceLock;
 
 use berth_host::mempolicy::{self, Kind};
 use berth_placement::sets::limits::LIST_BYTES;
@@ -25,7 +24,7 @@ use crate::stepd::stack_line::{Hex, StackLine};
 const FAILED: c_int = -1;
 
 /// What the tasks find after the fork.
-struct Prepared {
+pub(crate) struct Prepared {
     slurm: Abi,
     /// Each task's nodes, by local id; none where memory is only reported.
     tasks: List<NodeSet>,
@@ -50,16 +49,18 @@ struct Report {
     action: &'static str,
 }
 
-/// Written once, before the first fork; reading it takes no lock.
-static PREPARED: OnceLock<Prepared> = OnceLock::new();
-
 /// In the parent, before the fork. `asked` is `--mem-bind` as asked, where slurmd's plan has put
-/// each task's nodes into the record. Gives those masks, for the step's line in the log.
-pub(crate) fn prepare(slurm: Abi, record: &StepRecord<'_>, asked: Option<&MemBind>) -> String {
+/// each task's nodes into the record. Gives those masks too, for the step's line in the log;
+/// `None` where memory is neither bound nor reported.
+pub(crate) fn prepare(
+    slurm: Abi,
+    record: &StepRecord<'_>,
+    asked: Option<&MemBind>,
+) -> Option<(Prepared, String)> {
     let c = &slurm.layout.constants;
     let bits = record.mem_bind_type();
     if bits == 0 || !mempolicy::is_available() {
-        return String::new();
+        return None;
     }
     let text = record.mem_bind(LIST_BYTES).ok().flatten();
     let text = text.unwrap_or_default();
@@ -73,7 +74,7 @@ pub(crate) fn prepare(slurm: Abi, record: &StepRecord<'_>, asked: Option<&MemBin
     };
     let report = Report::of(bits, &asked, slurm);
     if tasks.is_empty() && report.is_none() {
-        return String::new();
+        return None;
     }
     let masks = if tasks.is_empty() {
         String::new()
@@ -95,9 +96,7 @@ pub(crate) fn prepare(slurm: Abi, record: &StepRecord<'_>, asked: Option<&MemBin
         report,
         host: conf.and_then(|conf| conf.hostname()).unwrap_or_default(),
     };
-    // Slurm calls pre_setuid once; what a second call would prepare is the same.
-    let _ = PREPARED.set(prepared);
-    masks
+    Some((prepared, masks))
 }
 
 /// What the user should know where slurmd could not plan the step.
@@ -111,24 +110,21 @@ pub(crate) fn unplanned(slurm: Abi, record: &StepRecord<'_>) -> &'static str {
      reason is in slurmd's log"
 }
 
-/// In the task, between fork and exec.
-///
-/// # Safety
-/// The pointer is the one that slurmstepd passed to the running hook.
-pub(crate) unsafe fn in_child(raw: *mut c_void) -> c_int {
-    let Some(prepared) = PREPARED.get() else {
-        return SUCCESS;
-    };
-    let slurm = prepared.slurm;
-    // SAFETY: slurmstepd owns the record and keeps it until the hook returns.
-    let record = unsafe { StepRecord::from_raw(raw, slurm.layout, slurm.symbols) };
-    match record.and_then(|record| record.child_ids()) {
-        Some(ids) => prepared.bind(ids),
-        None => SUCCESS,
-    }
-}
-
 impl Prepared {
+    /// In the task, between fork and exec.
+    ///
+    /// # Safety
+    /// The pointer is the one that slurmstepd passed to the running hook.
+    pub(crate) unsafe fn in_task(&self, raw: *mut c_void) -> c_int {
+        let slurm = self.slurm;
+        // SAFETY: slurmstepd owns the record and keeps it until the hook returns.
+        let record = unsafe { StepRecord::from_raw(raw, slurm.layout, slurm.symbols) };
+        match record.and_then(|record| record.child_ids()) {
+            Some(ids) => self.bind(ids),
+            None => SUCCESS,
+        }
+    }
+
     fn bind(&self, ids: ChildIds) -> c_int {
         // Slurm's lists wrap.
         let local = u32::try_from(ids.localid).unwrap_or_default();

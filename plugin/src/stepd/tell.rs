@@ -2,7 +2,6 @@
 //! far as it is the same for all; room is made for the rest, which each task fills in itself.
 
 use std::collections::HashMap;
-use std::ffi::c_void;
 use std::sync::Arc;
 
 use berth_placement::request::grid_engine::Instance;
@@ -12,10 +11,11 @@ use slurm_sys::{SlurmdConf, StepRecord};
 use crate::message::handover::{Handover, Outcome, Served};
 use crate::message::names;
 use crate::site::node;
-use crate::site::standing::{self, Abi};
-use crate::stepd::pe_files;
+use crate::site::standing::Abi;
+use crate::stepd::pe_hooks;
 use crate::stepd::session::Intent;
-use crate::stepd::task_env::{self, Told};
+use crate::stepd::state::STATE;
+use crate::stepd::task_env::{self, Prepared, Told};
 
 /// Takes the handover and all that an outer step left out of the environment, and puts this step's
 /// outcome in.
@@ -42,7 +42,11 @@ pub(crate) fn tell(slurm: Abi, record: &mut StepRecord<'_>, intent: &Intent, hea
     }
     let reserve: &[_] = match record.step_id().kind {
         StepKind::Interactive => &[],
-        _ => task_env::prepare(entries(slurm, record, intent, heard)),
+        _ => {
+            let tasks = entries(slurm, record, intent, heard);
+            // Slurm prepares a step once; what a second call would prepare is the same.
+            STATE.entries.get_or_init(|| Prepared::new(tasks)).rooms()
+        }
     };
     let change = Change {
         reserve,
@@ -70,7 +74,7 @@ fn entries(
     if let Some(Served { binding, chosen }) = &heard.served
         && binding.instance == Instance::Pe
     {
-        pe_files::ask(chosen, &record.node_name().unwrap_or_default());
+        pe_hooks::ask(chosen, &record.node_name().unwrap_or_default());
     }
     let told = match &heard.served {
         Some(Served { binding, chosen }) => Told::new(binding, chosen, |name| record.env_has(name)),
@@ -90,23 +94,4 @@ fn entries(
         entries.clone()
     };
     (0..record.node_tasks() as usize).map(of_task).collect()
-}
-
-/// In the task, between fork and exec: its own entries, prepared before.
-///
-/// # Safety
-/// The pointer is the one that slurmstepd's child passed to the running hook.
-pub(crate) unsafe fn tell_task(raw: *mut c_void) {
-    let Some(slurm) = standing::working() else {
-        return;
-    };
-    // SAFETY: slurmstepd's child owns its copy of the record until it becomes the program.
-    let record = unsafe { StepRecord::from_raw(raw, slurm.layout, slurm.symbols) };
-    let Some(mut record) = record else { return };
-    let Some(ids) = record.child_ids() else {
-        return;
-    };
-    task_env::fill(ids.localid as usize, |name, value| {
-        record.env_fill(name, value)
-    });
 }

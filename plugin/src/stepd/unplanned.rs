@@ -7,12 +7,13 @@ use berth_placement::{CoreIdx, CpuSet};
 use slurm_spank::SpankHandle;
 
 use crate::site::{node, settings};
-use crate::stepd::session::{Intent, lock};
+use crate::stepd::session::Intent;
 use crate::stepd::spank_only;
+use crate::stepd::state::STATE;
 
 /// SPANK's `task_post_fork`, in the parent, after the task plugins.
 pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
-    let step = lock();
+    let step = STATE.step();
     match step.as_ref().map(|step| &step.intent) {
         Some(Intent::Own(own)) if own.is_empty() => {}
         Some(_) => return,

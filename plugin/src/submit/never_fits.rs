@@ -64,7 +64,6 @@ pub(crate) fn why(
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test says so")]
 mod tests {
     use super::*;
     use berth_srun::Release;

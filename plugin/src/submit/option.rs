@@ -164,7 +164,6 @@ fn set_env(name: &str, value: &str) {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test says so")]
 mod tests {
     use super::*;
 

@@ -186,7 +186,6 @@ pub fn natural(name: &str) -> Vec<(String, u64)> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test says so")]
 mod tests {
     use super::*;
 

@@ -36,6 +36,9 @@ const NEVER_ALONE: &str = "core-threads";
 pub const SHARED: u64 = 25;
 
 /// One request: what is wrong, with the answers, or nothing.
+///
+/// # Errors
+/// The settings that our object does not take, in words.
 pub fn compare(
     pair: &Pair,
     case: &Case,

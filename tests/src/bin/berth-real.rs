@@ -46,6 +46,7 @@ impl Answer {
     }
 }
 
+#[allow(clippy::too_many_lines, reason = "the program from top to bottom")]
 fn main() -> ExitCode {
     let Some(list) = std::env::args().nth(1) else {
         eprintln!("usage: berth-real REQUESTS");

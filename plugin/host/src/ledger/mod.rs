@@ -5,6 +5,31 @@
 //! written. A ledger that fails is an error for the caller to say; the launch goes on.
 //!
 //! Read in this order: [`record`], [`file`], [`process`], [`rule`], [`confirm`].
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use berth_host::StateDir;
+//! use berth_host::ledger::{Entry, Ledger, StepKey};
+//! use berth_placement::CpuSet;
+//!
+//! let base = tempfile::tempdir()?;
+//! let dir = StateDir::new(base.path(), "n1")?;
+//! dir.prepare()?;
+//! let mut ledger = Ledger::open(&dir)?;
+//! let mine = StepKey { job: 1, step: 0, component: u32::MAX };
+//! let cpus = CpuSet::from_list("0-3")?;
+//!
+//! let mut session = ledger.session(Duration::from_secs(1))?;
+//! assert!(!session.others(mine, &cpus).has_jobs());
+//! session.add(Entry { step: mine, cpus: cpus.clone(), ..Entry::default() })?;
+//! drop(session);
+//!
+//! let other = StepKey { job: 2, ..mine };
+//! let mut session = ledger.session(Duration::from_secs(1))?;
+//! assert!(session.others(other, &cpus).has_jobs());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod confirm;
 mod file;

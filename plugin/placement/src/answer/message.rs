@@ -110,7 +110,6 @@ fn period<T: PartialEq>(list: &[T]) -> usize {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, reason = "a test says so")]
 mod tests {
     use super::*;
     use crate::request::cpu_bind::Mode;

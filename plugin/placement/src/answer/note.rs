@@ -98,14 +98,7 @@ impl fmt::Display for Note {
                     f,
                     "some of the {tasks} tasks share CPUs, and {idle} {unit}{s} stay idle"
                 )?;
-                match threads_per_core {
-                    Some(limit) => write!(
-                        f,
-                        ": only {limit} hardware thread(s) of each core may be used; use fewer \
-                         tasks, or leave out --threads-per-core and --hint=nomultithread"
-                    ),
-                    None => f.write_str("; use fewer tasks, or another -c or -m"),
-                }
+                why_idle(f, *threads_per_core)
             }
             Self::MoreTasksThanCpus { tasks, own } => write!(
                 f,
@@ -114,5 +107,16 @@ impl fmt::Display for Note {
             ),
             Self::NotBound(text) => f.write_str(text),
         }
+    }
+}
+
+fn why_idle(f: &mut fmt::Formatter<'_>, threads_per_core: Option<u32>) -> fmt::Result {
+    match threads_per_core {
+        Some(limit) => write!(
+            f,
+            ": only {limit} hardware thread(s) of each core may be used; use fewer \
+             tasks, or leave out --threads-per-core and --hint=nomultithread"
+        ),
+        None => f.write_str("; use fewer tasks, or another -c or -m"),
     }
 }

@@ -119,16 +119,7 @@ impl fmt::Display for Refusal {
                 asked,
                 outside,
                 own,
-            } => {
-                let asked = repeated(asked);
-                let cpus = if outside.count() == 1 { "CPU" } else { "CPUs" };
-                let (outside, own) = (repeated(outside), repeated(own));
-                write!(
-                    f,
-                    "--cpu-bind={asked} names {cpus} {outside}; this step's CPUs here are {own}; \
-                     name only those, or let --cpu-bind=cores choose"
-                )
-            }
+            } => names_others(f, asked, outside, own),
             Self::NeedsWholeHost { asked, own } => write!(
                 f,
                 "--cpu-bind={} counts over the whole node; this step has only CPUs {own} of it; \
@@ -171,6 +162,22 @@ impl fmt::Display for Refusal {
             }
         }
     }
+}
+
+fn names_others(
+    f: &mut fmt::Formatter<'_>,
+    asked: &Mode,
+    outside: &CpuSet,
+    own: &CpuSet,
+) -> fmt::Result {
+    let asked = repeated(asked);
+    let cpus = if outside.count() == 1 { "CPU" } else { "CPUs" };
+    let (outside, own) = (repeated(outside), repeated(own));
+    write!(
+        f,
+        "--cpu-bind={asked} names {cpus} {outside}; this step's CPUs here are {own}; \
+         name only those, or let --cpu-bind=cores choose"
+    )
 }
 
 fn no_place(

@@ -177,6 +177,23 @@ impl Asked {
 /// Reads a line's settings as srun of that release does. Settings whose names say nothing about
 /// tasks, nodes and CPUs are passed over.
 ///
+/// ```
+/// use berth_placement::Level;
+/// use berth_srun::Release;
+/// use berth_srun::reading::{Setting, read};
+///
+/// // A hint chooses the level and the threads of a core.
+/// let asked = read([Setting::new("hint", Some("nomultithread"))], Release::V22_05).unwrap();
+/// assert_eq!((asked.cpu_bind.level, asked.threads_per_core), (Some(Level::Threads), Some(1)));
+///
+/// // The tasks follow from 2 sockets of 4 cores of one thread.
+/// let line = [Setting::new("extra-node-info", Some("2:4:1"))];
+/// assert_eq!(read(line, Release::V22_05).unwrap().tasks(), 8);
+///
+/// let list = [Setting::new("cpu-bind", Some("map_cpu:0-3"))];
+/// assert!(read(list, Release::V22_05).is_err());
+/// ```
+///
 /// # Errors
 /// Why srun refuses the line.
 pub fn read<'a>(

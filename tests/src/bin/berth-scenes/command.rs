@@ -103,6 +103,7 @@ pub fn planned_over_nodes() -> Outcome {
 }
 
 /// Marks of a CPU that is offline, health, and counters.
+#[expect(clippy::too_many_lines, reason = "one story of one cluster")]
 pub fn health() -> Outcome {
     let cluster = berth();
     let state = cluster.folder().join("run/berth");

@@ -57,6 +57,7 @@ pub fn paper() -> Outcome {
     Ok(())
 }
 
+#[expect(clippy::too_many_lines, reason = "one story of one cluster")]
 pub fn layouts() -> Outcome {
     let requests: [&[&str]; 6] = [
         &["-N4", "-n32", "-m", "cyclic:cyclic", "--cpu-bind=cores"],

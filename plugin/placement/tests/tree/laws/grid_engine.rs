@@ -107,6 +107,7 @@ fn cpus(case: &Case, cores: &BTreeSet<usize>) -> CpuSet {
 }
 
 /// What the strategy's text promises; none where it cannot be had.
+#[expect(clippy::too_many_lines, reason = "one arm for each strategy")]
 fn expected(case: &Case, binding: &Binding) -> Option<Expected> {
     let tasks = case.ask.tasks as usize;
     let takers = if binding.scope == Scope::Host {

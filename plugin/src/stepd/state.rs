@@ -1,0 +1,133 @@
+//! slurmstepd's state: one static, and for each part of it who writes it when, and who reads it.
+//!
+//! A slurmstepd serves one step, and Slurm calls its hooks one after the other: before the first
+//! fork, in the parent after each fork, and when the step has ended. These may lock.
+//!
+//! A task between fork and exec has a copy of this memory, in which another thread's lock stays
+//! locked for ever. It reads the parts that are written once, before the first fork: an
+//! [`OnceLock`] that is written and an atomic number are read without a lock. It must not call
+//! [`State::step`], [`State::alone`] or [`State::told`].
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use berth_host::key::Key;
+
+use crate::message::handover::Outcome;
+use crate::site::{counters, standing};
+use crate::stepd::session::{Alone, Session};
+use crate::stepd::{pe_files, task_env, task_memory};
+
+/// slurmstepd's state.
+pub(crate) static STATE: State = State::new();
+
+/// What slurmstepd knows of its step. Each part says which hook writes it.
+pub(crate) struct State {
+    /// The text of `--binding`. Written by the option's callback; read before the first fork.
+    told: Mutex<Option<String>>,
+    /// Whether srun had `--overlap`. As `told`.
+    overlaps: AtomicBool,
+    /// slurmd's key, or why there is none. Written and read by `pre_setuid`.
+    pub key: OnceLock<Result<Key, String>>,
+    /// The step, as the task plugin has it. Written by `pre_setuid`, counted up in the parent after
+    /// each fork, and read again when the step has ended.
+    step: Mutex<Option<Session>>,
+    /// The step, where SPANK's hooks alone serve it. Written by `init_post_opt`, then as `step`.
+    alone: Mutex<Option<Alone>>,
+    /// Whether a reader of the job's stderr did not read. Written and read in the parent.
+    pub nobody_reads: AtomicBool,
+    /// What `--binding=pe:` chose. Written by `pre_setuid` or `init_post_opt`; read by `user_init`.
+    pub files_asked: OnceLock<pe_files::Asked>,
+
+    /// The tasks must not start. Written by `pre_setuid`; read in the task.
+    is_refused: AtomicBool,
+    /// The line that says why, where SPANK's hooks alone serve the step. Written by
+    /// `init_post_opt`; read in the task.
+    pub refusal: OnceLock<String>,
+    /// What each task finds in its environment. Written by `pre_setuid` or `init_post_opt`; read in
+    /// the task.
+    pub entries: OnceLock<task_env::Prepared>,
+    /// Each task's memory policy. Written by `pre_setuid`; read in the task.
+    pub memory: OnceLock<task_memory::Prepared>,
+    /// The files of `--binding=pe:`. Written by `user_init`; read in the task.
+    pub files: OnceLock<pe_files::Prepared>,
+}
+
+impl State {
+    const fn new() -> Self {
+        Self {
+            told: Mutex::new(None),
+            overlaps: AtomicBool::new(false),
+            key: OnceLock::new(),
+            step: Mutex::new(None),
+            alone: Mutex::new(None),
+            nobody_reads: AtomicBool::new(false),
+            files_asked: OnceLock::new(),
+            is_refused: AtomicBool::new(false),
+            refusal: OnceLock::new(),
+            entries: OnceLock::new(),
+            memory: OnceLock::new(),
+            files: OnceLock::new(),
+        }
+    }
+
+    /// Slurm tells the text of `--binding`. Of several the last counts.
+    pub(crate) fn hear(&self, text: String) {
+        *unpoisoned(&self.told) = Some(text);
+    }
+
+    /// Slurm tells that the step was started with `--overlap`.
+    pub(crate) fn hear_overlap(&self) {
+        self.overlaps.store(true, Ordering::Relaxed);
+    }
+
+    /// The text of `--binding`, if Slurm has told it. Not for a task.
+    pub(crate) fn told(&self) -> Option<String> {
+        unpoisoned(&self.told).clone()
+    }
+
+    /// Whether the step was started with `--overlap`.
+    pub(crate) fn overlaps(&self) -> bool {
+        self.overlaps.load(Ordering::Relaxed)
+    }
+
+    /// The step's tasks are about to be forked.
+    pub(crate) fn begin(&self, step: Session) {
+        let is_refused = step.outcome == Outcome::Refused;
+        self.is_refused.store(is_refused, Ordering::Relaxed);
+        *self.step() = Some(step);
+    }
+
+    /// The step, if `pre_setuid` saw one. Not for a task.
+    pub(crate) fn step(&self) -> MutexGuard<'_, Option<Session>> {
+        unpoisoned(&self.step)
+    }
+
+    /// The step, if SPANK's hooks alone serve it. Not for a task.
+    pub(crate) fn alone(&self) -> MutexGuard<'_, Option<Alone>> {
+        unpoisoned(&self.alone)
+    }
+
+    /// Whether the task must not start.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.is_refused.load(Ordering::Relaxed)
+    }
+
+    /// The step of the task plugin has ended.
+    pub(crate) fn release(&self) {
+        let account = self.step().as_mut().and_then(|step| step.account.take());
+        if let Some(account) = account {
+            account.release(standing::working());
+        }
+        // slurmd has counted those that the switch-off file left alone.
+        let step = self.step();
+        if let Some(step) = step.as_ref().filter(|step| step.outcome != Outcome::Off) {
+            counters::add(&step.node_name, &step.counts());
+        }
+    }
+}
+
+/// A hook that panicked under the lock left the step as it was; the others go on.
+fn unpoisoned<T>(part: &Mutex<T>) -> MutexGuard<'_, T> {
+    part.lock().unwrap_or_else(PoisonError::into_inner)
+}
