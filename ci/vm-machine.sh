@@ -32,7 +32,14 @@ read_machine() {
         block) for ((s = 0; s < sockets; s++)); do for ((c = 0; c < cores; c++)); do for ((t = 0; t < threads; t++)); do apic; done; done; done ;;
         cyclic) for ((t = 0; t < threads; t++)); do for ((c = 0; c < cores; c++)); do for ((s = 0; s < sockets; s++)); do apic; done; done; done ;;
         threads-last) for ((t = 0; t < threads; t++)); do for ((s = 0; s < sockets; s++)); do for ((c = 0; c < cores; c++)); do apic; done; done; done ;;
-        *) die "--numbering is block, cyclic or threads-last, not '$2'" ;;
+        pairs)
+            # With the odd numbers offline there are gaps: 0 and 16 are a core, 2 and 18 one of the other socket.
+            [ $((threads % 2)) -eq 0 ] || die "--numbering pairs needs an even number of threads a core, not $threads"
+            local pair
+            for ((pair = 0; pair < threads / 2; pair++)); do for ((c = 0; c < cores; c++)); do for ((s = 0; s < sockets; s++)); do
+                t=$pair; apic; t=$((pair + threads / 2)); apic
+            done; done; done ;;
+        *) die "--numbering is block, cyclic, threads-last or pairs, not '$2'" ;;
     esac
 }
 

@@ -7,6 +7,7 @@ pub mod hostile;
 mod output;
 mod preload;
 pub mod process;
+pub mod real;
 pub mod srun_lines;
 mod under_test;
 

@@ -1,0 +1,113 @@
+//! `berth-odd REQUESTS [--random N] [--seed S] [--machine XML] [--confined]`: on a machine that is not
+//! sockets × cores × threads, runs requests with the real srun and compares what the kernel says of every
+//! task with `berth plan` and with the machine's tree: no CPU that is not the step's, none twice while
+//! there is room. Meant for the virtual machines of `ci/vm`.
+
+mod counts;
+mod judge;
+mod options;
+mod random;
+mod room;
+mod tree;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use berth_tests::Cluster;
+use berth_tests::real::{self, Rules, ask, lstopo, plans, probe};
+use berth_tests::srun_lines::release;
+
+use crate::judge::{Tally, Verdict, judge};
+use crate::options::Options;
+use crate::tree::Tree;
+
+/// What `salloc` is asked for: the whole node, and two parts of it.
+const ALLOCATIONS: [&[&str]; 3] = [
+    &["-N1", "--exclusive"],
+    &["-N1", "-n5"],
+    &["-N1", "-n3", "-c2"],
+];
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if words.first().is_some_and(|word| word == "probe") {
+        return probe();
+    }
+    let options = match Options::read(&words) {
+        Ok(options) => options,
+        Err(why) => {
+            eprintln!("berth-odd: {why}");
+            return ExitCode::from(2);
+        }
+    };
+    let out = std::env::var_os("BERTH_VM_OUT").map_or_else(std::env::temp_dir, PathBuf::from);
+    let file = out.join("topology.xml");
+    match &options.machine {
+        Some(prepared) => {
+            fs::copy(prepared, &file).unwrap_or_else(|why| panic!("{prepared}: {why}"));
+        }
+        None => lstopo(&file),
+    }
+    let tree = Tree::of(&file);
+    println!("machine: {tree}");
+    let cluster = cluster(&options);
+    counts::show(&cluster);
+    let mut tally = Tally::default();
+    for (number, allocation) in ALLOCATIONS.iter().enumerate() {
+        let mut asked = random::requests(options.random, options.seed + number as u64);
+        if number == 0 {
+            asked.splice(0..0, real::requests(&options.requests));
+        }
+        println!("salloc {}: {} requests", allocation.join(" "), asked.len());
+        one_job(&cluster, allocation, &asked, &tree, &file, &mut tally);
+    }
+    let _ = fs::write(out.join("slurmd.log"), cluster.slurmd_log());
+    println!("seed {}: {tally}", options.seed);
+    ExitCode::from(u8::from(tally.wrong() > 0))
+}
+
+fn cluster(options: &Options) -> Cluster {
+    let mut builder = Cluster::builder();
+    if options.confined {
+        builder = builder.example("cgroup");
+    }
+    if let Some(prepared) = &options.machine {
+        builder = builder.env("HWLOC_XMLFILE", prepared);
+    }
+    builder
+        .plugstack(Some("compat=berth"))
+        .set("SlurmdDebug=debug")
+        .up()
+}
+
+/// Requests as steps of one job, each judged; what is wrong or peculiar is printed.
+fn one_job(
+    cluster: &Cluster,
+    allocation: &[&str],
+    requests: &[String],
+    tree: &Tree,
+    file: &std::path::Path,
+    tally: &mut Tally,
+) {
+    let requests: Vec<&str> = requests.iter().map(String::as_str).collect();
+    let kernel = ask(cluster, allocation, &requests);
+    let log = cluster.slurmd_log();
+    let rules = Rules {
+        compat: "berth",
+        line: release(cluster).name(),
+    };
+    let planned = plans(file, rules, &requests, &kernel, &log);
+    for ((request, kernel), planned) in requests.iter().zip(&kernel).zip(&planned) {
+        let verdict = judge(request, kernel, planned, tree, &log);
+        tally.count(&verdict);
+        match verdict {
+            Verdict::Equal => {}
+            Verdict::Refused(_) | Verdict::Cut(_) => println!("{verdict}: srun {request}"),
+            Verdict::Different | Verdict::Wrong(_) => println!(
+                "{verdict}: srun {request}\n  kernel: {}\n  berth plan: {planned}",
+                kernel.show()
+            ),
+        }
+    }
+}

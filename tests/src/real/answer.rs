@@ -1,0 +1,142 @@
+//! Requests asked of a cluster, all in one allocation, and what the kernel says of each task.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::Cluster;
+
+/// One allocation, every request a step of it.
+const STEPS: &str = r#"number=0
+echo "$SLURM_JOB_ID" > "$out/job"
+while read -r request; do
+    set -f; set -- $request
+    srun "$@" "$probe" probe > "$out/$number.out" 2> "$out/$number.err" < /dev/null
+    number=$((number + 1))
+done < "$out/requests""#;
+
+/// What became of a request.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// CPUs and memory policy by task; empty if nothing started.
+    pub tasks: BTreeMap<u32, (String, String)>,
+    /// CPUs that the task's cgroup allows, where it has a cpuset.
+    pub fences: BTreeMap<u32, String>,
+    /// The cores that berth tells each bound task (`BERTH_CORES`).
+    pub told: BTreeMap<u32, String>,
+    /// The job's number.
+    pub job: String,
+    /// The step's number; empty if nothing started.
+    pub step: String,
+    /// What srun said.
+    pub said: String,
+}
+
+impl Answer {
+    /// Whether the tasks have the same.
+    #[must_use]
+    pub fn same(&self, other: &Self) -> bool {
+        self.tasks == other.tasks
+    }
+
+    /// Each task's CPUs, in the order of the tasks.
+    #[must_use]
+    pub fn cpus(&self) -> Vec<&str> {
+        self.tasks.values().map(|(cpus, _)| cpus.as_str()).collect()
+    }
+
+    /// One line for a person.
+    #[must_use]
+    pub fn show(&self) -> String {
+        if self.tasks.is_empty() {
+            let why = self.said.lines().rfind(|line| line.contains("error: "));
+            return format!("refused: {}", why.unwrap_or_default());
+        }
+        let tasks = self.tasks.values();
+        tasks
+            .map(|(cpus, policy)| format!("{cpus}/{policy}"))
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+}
+
+/// Runs every request as a step of one allocation, `salloc OPTIONS…`.
+///
+/// # Panics
+/// If the allocation fails, or a task prints what is not ours.
+#[must_use]
+pub fn ask(cluster: &Cluster, options: &[&str], requests: &[&str]) -> Vec<Answer> {
+    let out = tempfile::tempdir().expect("a temporary folder");
+    fs::write(out.path().join("requests"), requests.join("\n") + "\n").expect("requests");
+    let status = cluster
+        .program("salloc")
+        .arg("-Q")
+        .args(options)
+        .args(["bash", "-c", STEPS])
+        .env("out", out.path())
+        .env("probe", std::env::current_exe().expect("this program"))
+        .status();
+    assert!(status.is_ok_and(|status| status.success()), "salloc failed");
+    let read = |name: String| fs::read_to_string(out.path().join(name)).unwrap_or_default();
+    let job = read("job".into());
+    (0..requests.len())
+        .map(|number| Answer {
+            job: job.trim().into(),
+            said: read(format!("{number}.err")),
+            ..answer(&read(format!("{number}.out")))
+        })
+        .collect()
+}
+
+/// What each task prints: its number, its step, its CPUs, its memory policy and its cgroup's CPUs as
+/// the kernel has them, and the cores that it was told. A shell would take a system call for every letter, which emulation makes felt.
+#[must_use]
+pub fn probe() -> ExitCode {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let cpus = status
+        .lines()
+        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
+        .unwrap_or_default();
+    let maps = fs::read_to_string("/proc/self/numa_maps").unwrap_or_default();
+    let policy = maps.split(' ').nth(1).unwrap_or_default();
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let (task, step) = (variable("SLURM_PROCID"), variable("SLURM_STEP_ID"));
+    let told = Some(variable("BERTH_CORES")).filter(|told| !told.is_empty());
+    let told = told.unwrap_or_else(|| "-".into());
+    println!("{task} {step} {} {policy} {} {told}", cpus.trim(), fence());
+    ExitCode::SUCCESS
+}
+
+/// The CPUs of the nearest cgroup (version 2) above this process that has a cpuset, or `-`.
+fn fence() -> String {
+    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let path = own.lines().find_map(|line| line.strip_prefix("0::/"));
+    let folder = Path::new("/sys/fs/cgroup").join(path.unwrap_or_default());
+    let mut levels = folder
+        .ancestors()
+        .take_while(|level| level.starts_with("/sys/fs/cgroup"));
+    let cpus =
+        levels.find_map(|level| fs::read_to_string(level.join("cpuset.cpus.effective")).ok());
+    cpus.map_or("-".into(), |cpus| cpus.trim().into())
+}
+
+fn answer(printed: &str) -> Answer {
+    let mut answer = Answer::default();
+    for line in printed.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [task, step, cpus, policy, fence, told] = words[..] else {
+            panic!("a task printed {line:?}");
+        };
+        answer.step = step.into();
+        let task = task.parse().expect("a task's number");
+        if fence != "-" {
+            answer.fences.insert(task, fence.into());
+        }
+        if told != "-" {
+            answer.told.insert(task, told.into());
+        }
+        answer.tasks.insert(task, (cpus.into(), policy.into()));
+    }
+    answer
+}
