@@ -89,6 +89,9 @@ fn most_tasks(domains: &Domains, placed: &Placed) -> u32 {
 pub(super) fn of_all(here: &Situation<'_>) -> Option<Note> {
     let request = here.request;
     let own = here.owned.count;
+    if own == 0 {
+        return None;
+    }
     if own < request.cpus_per_task && here.has(Fix::SayShrunk) {
         return Some(Note::CpusPerTaskShrunk {
             asked: request.cpus_per_task,
