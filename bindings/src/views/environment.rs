@@ -10,9 +10,6 @@ use std::ptr;
 /// No environment has more entries: the kernel takes at most 2 GiB of them.
 const MOST: usize = 1 << 24;
 
-/// Most environments have fewer entries.
-const USUAL_LENGTH: usize = 256;
-
 /// Where a record keeps an environment, and its length if it keeps that too.
 #[derive(Clone, Copy)]
 pub(crate) struct Environment {
@@ -108,7 +105,8 @@ pub(crate) fn change(
         let removed = |rest| change.remove.iter().any(|name| is(rest, name));
         behind(*entry, change.prefix).is_some_and(removed) || coming().any(|name| is(*entry, name))
     };
-    let (mut gone, mut kept) = (Vec::new(), Vec::with_capacity(USUAL_LENGTH));
+    let room = environment.entries().count() + change.set.len() + change.reserve.len();
+    let (mut gone, mut kept) = (Vec::new(), Vec::with_capacity(room));
     for entry in environment.entries() {
         if goes(&entry) { &mut gone } else { &mut kept }.push(entry);
     }

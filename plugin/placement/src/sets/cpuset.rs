@@ -4,6 +4,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::sets::ids::CpuId;
@@ -22,12 +23,34 @@ pub(crate) const BITS: u32 = u64::BITS;
 pub struct CpuSet(Words);
 
 /// One form for each set, so that derived equality is set equality.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq)]
 enum Words {
     /// All members are in the word number `at`; the empty set is 0 in word 0.
     One { at: usize, word: u64 },
     /// From word 0 on; the last is not 0, nor is it the only one.
     Many(Arc<[u64]>),
+}
+
+/// Words that are not 0, each with its number; the last is told apart, so that a list of sets has
+/// another hash than a list that is cut elsewhere.
+impl Hash for Words {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        const LAST: u64 = 1 << 63;
+        match self {
+            Self::One { at, word } => {
+                state.write_u64(*at as u64 | LAST);
+                state.write_u64(*word);
+            }
+            Self::Many(words) => {
+                let some = (0..).zip(words.iter()).filter(|(_, word)| **word != 0);
+                for (at, word) in some {
+                    let last = if at + 1 == words.len() { LAST } else { 0 };
+                    state.write_u64(at as u64 | last);
+                    state.write_u64(*word);
+                }
+            }
+        }
+    }
 }
 
 impl Default for CpuSet {
@@ -41,6 +64,15 @@ impl CpuSet {
     #[must_use]
     pub const fn new() -> Self {
         Self(Words::One { at: 0, word: 0 })
+    }
+
+    /// The set of one CPU.
+    #[must_use]
+    pub const fn one(cpu: CpuId) -> Self {
+        Self(Words::One {
+            at: (cpu.0 / BITS) as usize,
+            word: 1 << (cpu.0 % BITS),
+        })
     }
 
     /// All CPUs from 0 up to, but not including, `count`.

@@ -321,6 +321,14 @@ impl PuTable {
         self.wide_sockets.as_ref().unwrap_or(&self.sockets)
     }
 
+    /// The CPUs of a task's hardware threads; most tasks have one.
+    pub(crate) fn cpus_of(&self, pus: &[PuIdx]) -> CpuSet {
+        match pus {
+            [one] => self.cpu(*one).map_or_else(CpuSet::new, CpuSet::one),
+            several => self.cpus(several.iter().copied()),
+        }
+    }
+
     /// Kernel numbers of some hardware threads.
     #[must_use]
     pub fn cpus(&self, pus: impl IntoIterator<Item = PuIdx>) -> CpuSet {

@@ -45,7 +45,7 @@ impl<'a> Widening<'a> {
     pub(crate) fn cpus(&mut self, pus: &[PuIdx]) -> CpuSet {
         let table = self.node.table();
         let (Some(domains), Some(first)) = (self.domains, pus.first()) else {
-            return table.cpus(pus.iter().copied());
+            return table.cpus_of(pus);
         };
         let object = domains.of(*first);
         if pus.iter().all(|pu| domains.of(*pu) == object) {
@@ -55,7 +55,7 @@ impl<'a> Widening<'a> {
                 return whole.clone();
             }
         }
-        let mut cpus = table.cpus(pus.iter().copied());
+        let mut cpus = table.cpus_of(pus);
         for pu in pus {
             cpus.insert_all(self.whole(domains, domains.of(*pu)));
         }
