@@ -8,7 +8,7 @@ use berth_placement::topology::devices::Pci;
 use berth_placement::{CoreKind, Device, DeviceKind};
 use serde::{Deserialize, Serialize};
 
-use crate::machine_json::{FormatError, bounded, cpus, impossible, wrong};
+use crate::machine_format::{FormatError, bounded, cpus, impossible, wrong};
 
 /// Longest note kept, in bytes: an error with a path in it fits.
 const NOTE_BYTES: usize = 1024;

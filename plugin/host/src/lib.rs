@@ -26,6 +26,7 @@ mod kind_json;
 pub mod ledger;
 mod lock;
 pub mod machine_file;
+mod machine_format;
 mod machine_json;
 pub mod mempolicy;
 pub mod online;

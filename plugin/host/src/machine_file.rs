@@ -12,8 +12,9 @@ use thiserror::Error;
 
 use crate::atomic_file::{self, WriteError};
 pub use crate::kind_json::{devices_from_json, devices_to_json};
+pub use crate::machine_format::FormatError;
 use crate::machine_json;
-pub use crate::machine_json::FormatError;
+pub use crate::machine_json::MachineFile;
 use crate::online::Proof;
 use crate::trust::{self, TrustError};
 
@@ -25,23 +26,6 @@ const MAX_SIZE: u64 = 16 << 20;
 
 /// Everybody may read how the machine is built.
 const MODE: u32 = 0o644;
-
-/// What a machine file holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MachineFile {
-    /// The machine.
-    pub machine: Machine,
-    /// Whether hwloc says that it is the one we run on.
-    pub this_system: bool,
-    /// Where it came from, in words: `this host`, `HWLOC_SYNTHETIC=…`.
-    pub source: String,
-    /// What was true when it was found.
-    pub proof: Proof,
-    /// Version of the berth that wrote it.
-    pub written_by: String,
-    /// What could not be found, in words: its devices, for example.
-    pub notes: Vec<String>,
-}
 
 /// Why a machine is not the one we run on now.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]

@@ -9,32 +9,26 @@ use berth_placement::sets::cpuset::MAX_CPUS;
 use berth_placement::sets::ids::{CpuId, NumaId};
 use berth_placement::{Core, CpuSet, Machine, NumaNode, Package, Parts};
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use crate::kind_json::{DeviceText, KindText, bounded_texts, notes_to_write};
-use crate::machine_file::MachineFile;
+use crate::machine_format::{FormatError, OLDEST, VERSION, bounded, cpus, impossible, wrong};
 use crate::online::Proof;
 
-/// The version written.
-const VERSION: u32 = 2;
-/// The oldest version read.
-const OLDEST: u64 = 1;
-
-/// A text that is no machine file of ours.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
-pub enum FormatError {
-    /// It ends too early: a writer died, or the disk was full.
-    #[error("it ends in the middle")]
-    Torn,
-    /// Another program's, or edited.
-    #[error("it is not berth's machine file: {0}")]
-    Foreign(String),
-    /// Another release of berth wrote it.
-    #[error("it is of version {0}, and this berth reads versions {OLDEST} to {VERSION}")]
-    Version(u64),
-    /// The numbers in it make no machine.
-    #[error("its machine cannot be: {0}")]
-    Machine(String),
+/// What a machine file holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineFile {
+    /// The machine.
+    pub machine: Machine,
+    /// Whether hwloc says that it is the one we run on.
+    pub this_system: bool,
+    /// Where it came from, in words: `this host`, `HWLOC_SYNTHETIC=…`.
+    pub source: String,
+    /// What was true when it was found.
+    pub proof: Proof,
+    /// Version of the berth that wrote it.
+    pub written_by: String,
+    /// What could not be found, in words: its devices, for example.
+    pub notes: Vec<String>,
 }
 
 /// Only what tells whose text it is.
@@ -197,29 +191,4 @@ fn numa_node(node: &NumaText) -> Result<NumaNode, FormatError> {
         id: NumaId(bounded(node.id)?),
         cpus: cpus(&node.cpus)?,
     })
-}
-
-pub(crate) fn cpus(list: &str) -> Result<CpuSet, FormatError> {
-    CpuSet::from_list(list).map_err(impossible)
-}
-
-pub(crate) fn bounded(number: u32) -> Result<u32, FormatError> {
-    if number < MAX_CPUS {
-        return Ok(number);
-    }
-    Err(FormatError::Machine(format!(
-        "it has the number {number}, and {MAX_CPUS} is the limit"
-    )))
-}
-
-pub(crate) fn impossible(why: impl ToString) -> FormatError {
-    FormatError::Machine(why.to_string())
-}
-
-pub(crate) fn wrong(why: &serde_json::Error) -> FormatError {
-    if why.is_eof() {
-        FormatError::Torn
-    } else {
-        FormatError::Foreign(why.to_string())
-    }
 }

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::options::{Command, Found, Row, Takes, long, short};
-use crate::reading::Setting;
 use crate::release::Release;
 
 /// An option of a line.
@@ -174,14 +173,6 @@ impl<'a, W: AsRef<str>> Reader<'a, W> {
 }
 
 impl Line {
-    /// The options as what the command reads.
-    pub fn settings(&self) -> impl Iterator<Item = Setting<'_>> {
-        self.given.iter().map(|given| Setting {
-            trouble: given.trouble.as_ref(),
-            ..Setting::new(&given.name, given.value.as_deref())
-        })
-    }
-
     /// The last value of each option, by name; one without a value has an empty one.
     #[must_use]
     pub fn options(&self) -> BTreeMap<String, String> {

@@ -10,7 +10,7 @@ mod verify;
 
 use berth_placement::{AcrossHosts, CoreSpec, CpuBind, Distribution, MemBind};
 
-use crate::line::Trouble;
+use crate::line::{Line, Trouble};
 use crate::release::Release;
 use crate::spelling::{Least, LevelBits};
 
@@ -37,6 +37,16 @@ pub struct Setting<'a> {
     pub source: Source,
     /// What is wrong with it beside its value.
     pub trouble: Option<&'a Trouble>,
+}
+
+impl Line {
+    /// The options as what the command reads.
+    pub fn settings(&self) -> impl Iterator<Item = Setting<'_>> {
+        self.given.iter().map(|given| Setting {
+            trouble: given.trouble.as_ref(),
+            ..Setting::new(&given.name, given.value.as_deref())
+        })
+    }
 }
 
 impl<'a> Setting<'a> {
