@@ -2,7 +2,7 @@
 //! again and again, and what a step's files are worth inside a job's own mount namespace.
 
 use berth_tests::hostile::{self, Attacker, Toll, Victim, limit};
-use berth_tests::{Cluster, process, two_cpus};
+use berth_tests::{process, two_cpus};
 
 /// Steps with everything that berth does for one.
 fn steps(attacker: &Attacker<'_>, count: usize) {
@@ -91,45 +91,6 @@ fn cpus_that_go_off_and_on() {
         toll.bystander
     ));
     hostile::in_time("CPUs go off and on", toll, Toll::default());
-}
-
-/// With job_container/tmpfs a job has a /tmp of its own: what root writes outside is not there.
-#[test]
-fn files_of_pe_are_the_tasks_own() {
-    if !two_cpus() {
-        return;
-    }
-    // slurmd takes no folder below /tmp, which it hides.
-    let folder = tempfile::tempdir_in("/var/tmp").expect("a folder for the jobs' own");
-    let base = folder.path().join("jobs");
-    std::fs::create_dir(&base).expect("a folder for the jobs' own");
-    let conf = folder.path().join("job_container.conf");
-    let text = format!("AutoBasePath=true\nBasePath={}\n", base.display());
-    std::fs::write(&conf, text).expect("job_container.conf");
-    let builder = Cluster::builder()
-        .plugstack(Some(""))
-        .set("JobContainerType=job_container/tmpfs")
-        .set("PrologFlags=Contain")
-        .file(&conf);
-    let cluster = match builder.try_up() {
-        Ok(cluster) => cluster,
-        Err(why) => {
-            berth_tests::skip(&format!("no job_container/tmpfs here: {:.200}", why.stderr));
-            return;
-        }
-    };
-    let plain = cluster.srun(&["-n1", "true"]);
-    if !plain.ok() {
-        berth_tests::skip(&format!(
-            "no job_container/tmpfs here: {:.200}",
-            plain.stderr
-        ));
-        return;
-    }
-    let ask = "test -s \"$PE_HOSTFILE\" && test -s \"$BERTH_RANKFILE\" && echo there";
-    let bound = ["-n1", "--binding=pe:linear:1", "/bin/sh", "-c", ask];
-    let done = cluster.srun(&bound);
-    assert_eq!(done.stdout.trim(), "there", "{done:#?}");
 }
 
 /// A user's process beside the step puts named pipes in place of whatever appears in TMPDIR.
