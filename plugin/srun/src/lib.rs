@@ -21,6 +21,9 @@ pub mod host_list;
 pub mod line;
 pub mod number;
 pub mod options;
+#[cfg(test)]
+#[path = "../../placement/tests/common/mod.rs"]
+mod random;
 pub mod reading;
 pub mod release;
 pub mod spelling;
