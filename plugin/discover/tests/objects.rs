@@ -2,6 +2,9 @@
 //! hand-made machines, laws on random ones and on every file of `tests/topologies` and of the
 //! folder that `BERTH_TOPOLOGIES` names.
 
+#[path = "../../placement/tests/common/mod.rs"]
+mod common;
+
 use std::path::{Path, PathBuf};
 
 use berth_discover::{Discovered, Source, discover, probe_devices};
@@ -242,7 +245,7 @@ fn machines() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(common::config(300))]
 
     #[test]
     fn laws_of_random_machines(text in machines()) {

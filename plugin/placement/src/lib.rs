@@ -4,10 +4,11 @@
 //! hidden state. The shared object and the command call the same function, so
 //! a dry run is the truth.
 //!
-//! Read the folders in the order of the pipeline: [`request`] and [`topology`] →
-//! [`owned`] → [`strategy`] → [`answer`] → [`plan()`]. Which tasks a node gets of
-//! a step over several is [`controller`]. Each folder uses only those before it
-//! (`ci/check` draws the arrows).
+//! Start at [`plan()`], the one door, and read down: [`strategy`] chooses the CPUs and
+//! gives an [`answer`]; [`owned`] says what the step may use; [`topology`] is the node,
+//! [`request`] is what is asked, and [`sets`] holds the sets of both. Each of these uses
+//! only those that are named after it (`ci/check` prints the arrows). Beside them,
+//! [`controller`] says which tasks of a step a node gets.
 #![forbid(unsafe_code)]
 
 pub mod answer;

@@ -20,8 +20,8 @@ pub(crate) struct Abi {
     pub symbols: &'static Symbols,
 }
 
-/// The table and symbols, or nothing: then a hook returns at once. Why is
-/// logged once, by [`explain`].
+/// The table and symbols, or nothing: then a hook returns at once. slurmd logs the reason
+/// when it starts.
 pub(crate) fn working() -> Option<Abi> {
     judged().as_ref().ok().copied()
 }

@@ -1,7 +1,7 @@
 //! srun's command line, once: the options of each release line, a reader of lines that keeps what
 //! it does not understand, what the values mean, and what srun derives from them.
 //!
-//! Read the modules in this order: [`release`] → [`options`] (the table) → [`line`] (words to
+//! Read the modules in this order: [`release`] → [`options`] (the table) → [`mod@line`] (words to
 //! options) → [`spelling`] (values) → [`reading`] (one option derived from others). [`host_list`]
 //! and [`number`] serve them. Everything here follows Slurm's sources and is compared with the real
 //! srun (`tests/srun-lines.txt`).
@@ -21,6 +21,9 @@ pub mod host_list;
 pub mod line;
 pub mod number;
 pub mod options;
+#[cfg(test)]
+#[path = "../../placement/tests/common/mod.rs"]
+mod random;
 pub mod reading;
 pub mod release;
 pub mod spelling;

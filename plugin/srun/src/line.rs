@@ -270,6 +270,8 @@ mod tests {
     }
 
     proptest::proptest! {
+        #![proptest_config(crate::random::config(256))]
+
         /// Whatever the words are, each option has words of its own, in their order.
         #[test]
         fn any_words_are_read(words in proptest::collection::vec("-{0,2}[a-zé=:]{0,8}", 0..8)) {

@@ -1,4 +1,8 @@
 //! The options of `berth plan`: srun's, with its names and values, and the machine to try them on.
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "clap prints these comments as help, and their brackets are no links"
+)]
 
 use std::path::PathBuf;
 

@@ -212,10 +212,16 @@ pub(crate) fn is_launcher(word: &str) -> bool {
 }
 
 #[cfg(test)]
+#[path = "../../../placement/tests/common/mod.rs"]
+mod random;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     proptest::proptest! {
+        #![proptest_config(random::config(256))]
+
         /// Whatever a file holds, reading it ends, and words are words.
         #[test]
         fn any_text_is_read(text in "([ -~]|\\n|é|srun |#SBATCH |-n|--cpu-bind|=|'|\\\\\n){0,60}") {

@@ -4,7 +4,7 @@
 //! it ends. Nothing here waits for a disk, and nothing is believed that a user could have
 //! written. A ledger that fails is an error for the caller to say; the launch goes on.
 //!
-//! Read in this order: [`record`], [`file`], [`process`], [`rule`], [`confirm`].
+//! Read in this order: [`record`], [`mod@file`], [`process`], [`rule`], [`confirm`].
 //!
 //! ```
 //! use std::time::Duration;

@@ -238,6 +238,8 @@ fn variables_give_way_to_options() {
 }
 
 proptest::proptest! {
+    #![proptest_config(crate::random::config(256))]
+
     /// Whatever stands there, it is read or refused with a short text.
     #[test]
     fn any_value_is_read(name in "[a-z-]{1,12}", value in "[ -~é]{0,40}", at in 0..40_usize) {
