@@ -5,11 +5,12 @@
 pub enum Error {
     /// A function or variable of Slurm's is not in this process.
     #[error(
-        "Slurm's {0} was needed, this process does not have it; report which program and release this is"
+        "berth needs Slurm's {0}, but this process does not have it; report the program and its \
+         release"
     )]
     MissingSymbol(&'static str),
     /// The record holds no such thing for this launch.
-    #[error("{what} was needed, the {record} has none; nothing is changed")]
+    #[error("berth needs {what}, but the {record} has none; nothing is changed")]
     Absent {
         /// Which record.
         record: &'static str,
@@ -28,7 +29,8 @@ pub enum Error {
     },
     /// The node is not in the job's host list.
     #[error(
-        "node {node} was looked for in the job's host list, found {hosts}; compare NodeName in slurm.conf with slurmd's -N"
+        "node {node} is not in the job's host list, which has {hosts}; compare NodeName in \
+         slurm.conf with slurmd's -N"
     )]
     NotInHostList {
         /// The name that was looked for.
@@ -50,6 +52,6 @@ pub enum Error {
         limit: usize,
     },
     /// Slurm's allocator gave nothing.
-    #[error("{0} bytes were asked from Slurm's allocator, it gave none; free memory on this node")]
+    #[error("Slurm's allocator did not give {0} bytes; free memory on this node")]
     OutOfMemory(usize),
 }

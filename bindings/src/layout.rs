@@ -94,7 +94,8 @@ pub fn choose(line: Result<Line, UnknownLine>, micro: Option<u8>, strict: bool) 
     };
     if let (true, Chosen::Flagged(_, why)) = (strict, &chosen) {
         chosen = Chosen::Inert(format!(
-            "{why}; strict=on: no step is bound here, set strict=off or install a newer berth"
+            "{why}; because of strict=on no step is bound here; set strict=off or install a newer \
+             berth"
         ));
     }
     chosen
@@ -127,7 +128,8 @@ fn by_micro(line: Line, micro: u8) -> Chosen {
     Chosen::Flagged(
         layout,
         format!(
-            "this is Slurm {release}, berth was checked up to {checked}; its tables are used after the sanity checks, look for a newer berth"
+            "this is Slurm {release}, but berth was checked only up to {checked}; its tables are \
+             used after the sanity checks; look for a newer berth"
         ),
     )
 }
@@ -135,14 +137,18 @@ fn by_micro(line: Line, micro: u8) -> Chosen {
 fn without_micro(line: Line) -> Chosen {
     if line == Line::V23_02 {
         return Chosen::Inert(format!(
-            "this is Slurm {line}, but its micro release could not be found out, and 23.02.0 keeps its records elsewhere than 23.02.1; no step is bound here, see that PluginDir holds Slurm's own plugins"
+            "this is Slurm {line}, but its micro release could not be found out, and 23.02.0 \
+             keeps its records elsewhere than 23.02.1; no step is bound here; check that \
+             PluginDir holds Slurm's own plugins"
         ));
     }
     match of_line(line).next_back() {
         Some(layout) => Chosen::Flagged(
             layout,
             format!(
-                "this is Slurm {line}, but its micro release could not be found out; the tables of {line}.{} are used after the sanity checks, see that PluginDir holds Slurm's own plugins",
+                "this is Slurm {line}, but its micro release could not be found out; the tables \
+                 of {line}.{} are used after the sanity checks; check that PluginDir holds \
+                 Slurm's own plugins",
                 layout.last_verified_micro
             ),
         ),
@@ -156,7 +162,8 @@ fn without_micro(line: Line) -> Chosen {
 fn unknown_line(unknown: UnknownLine) -> String {
     let known: Vec<String> = Line::all().map(|line| line.to_string()).collect();
     format!(
-        "this is Slurm {unknown}, berth knows {}; no step is bound here, install a berth that knows it or take task/berth out of TaskPlugin",
+        "this is Slurm {unknown}, but berth knows only {}; no step is bound here; install a berth \
+         that knows it, or remove task/berth from TaskPlugin",
         known.join(", ")
     )
 }

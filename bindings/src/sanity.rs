@@ -224,8 +224,9 @@ fn check_launch(
     let cred = request.cred().map_err(|error| Doubt {
         found: format!("{LAUNCH}: {error}"),
     })?;
-    cred.node_index(node_name)
-        .map_err(|error| doubt(LAUNCH, error, "this node in the credential's host list"))
+    cred.node_index(node_name).map_err(|error| Doubt {
+        found: format!("{LAUNCH}: {error}"),
+    })
 }
 
 fn tasks_are_sane(request: &LaunchRequest, node_id: u32, trust: Trust) -> Result<(), Doubt> {

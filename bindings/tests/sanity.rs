@@ -312,7 +312,7 @@ fn unsound_requests_are_told_in_words() {
         });
         let text = check_launch(variant, "z", 1, |_| ()).unwrap_err();
         assert!(
-            text.contains("node z was looked for") && text.contains("a,b,c"),
+            text.contains("node z is not in the job's host list") && text.contains("a,b,c"),
             "{text}"
         );
     }

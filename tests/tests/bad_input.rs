@@ -58,9 +58,9 @@ fn lists_that_ask_for_what_is_not_there() {
     for (option, says) in [
         (
             "--cpu-bind=map_cpu:1",
-            "berth: --cpu-bind=map_cpu:1 names CPU 1; this step's CPUs here are 0",
+            "berth: --cpu-bind=map_cpu:1 names CPU 1; this step owns CPU 0 on this node",
         ),
-        ("--cpu-bind=mask_cpu:0x2", "names CPU 1; this step's CPUs"),
+        ("--cpu-bind=mask_cpu:0x2", "names CPU 1; this step owns"),
         (&long, "ff…\" is not in a list of CPU masks"),
         (&holes, "with CPUs below 1024 on this node"),
         (
@@ -105,7 +105,7 @@ fn lists_that_reach_slurmd_broken() {
         (
             MAP_CPU,
             "",
-            "--cpu-bind=map_cpu came without its list; give one",
+            "--cpu-bind=map_cpu has no list in the launch request; give one",
         ),
         (
             MAP_CPU,
@@ -144,7 +144,7 @@ fn lists_that_reach_slurmd_broken() {
         (
             MAP_MEM,
             "",
-            "--mem-bind=map_mem came without its list; give one",
+            "--mem-bind=map_mem has no list in the launch request; give one",
         ),
         (
             MAP_MEM,
@@ -170,7 +170,7 @@ fn lists_that_reach_slurmd_broken() {
         &cluster,
         &["-n1", "--cpu-bind=cores"],
         &nothing,
-        "came without its list",
+        "has no list in the launch request",
     );
     let log = cluster.slurmd_log();
     assert_eq!(

@@ -90,7 +90,7 @@ fn a_refusal_teaches_the_user_and_leaves_the_node_alone() {
         &far,
         &[
             "--cpu-bind=map_cpu:7 names CPU 7",
-            "this step's CPUs here are 0-1",
+            "this step owns CPUs 0-1 on this node",
             "name only those",
             "Unable to satisfy cpu bind request",
         ],

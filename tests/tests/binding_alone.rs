@@ -101,7 +101,7 @@ fn the_ledger_is_kept_all_the_same() {
     let full = cluster.srun(&["-n1", "-c2", "--binding=linear:2", "true"]);
     assert!(full.ok(), "{full:#?}");
     assert!(
-        note(&full).contains("this step has 1 whole free core here"),
+        note(&full).contains("this step has 1 whole free core on this node"),
         "{full:#?}"
     );
     let strict = cluster.srun(&["-n1", "-c2", "--binding=strict:linear:2", "true"]);

@@ -113,8 +113,14 @@ fn jobs_on_the_same_cpus_get_cores_of_their_own() {
     );
     for (binding, says) in [
         ("linear:1", "this step has 0 whole free cores here"),
-        ("explicit:0,0", "another step is bound to core 0,0 here"),
-        ("striding:1:1:0,0", "another step is bound to core 0,0 here"),
+        (
+            "explicit:0,0",
+            "another step is bound to core 0,0 on this node",
+        ),
+        (
+            "striding:1:1:0,0",
+            "another step is bound to core 0,0 on this node",
+        ),
     ] {
         let full = cluster.srun(&["-n1", "-c2", &format!("--binding={binding}"), "true"]);
         assert!(full.ok() && note(&full).contains(says), "{full:#?}");

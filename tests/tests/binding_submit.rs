@@ -161,7 +161,7 @@ fn what_can_never_fit_is_caught_at_submission() {
     );
     let absent = cluster.srun(&["-n1", "--binding=explicit:9,9", "true"]);
     assert!(
-        absent.ok() && note(&absent).contains("no core 9,9 here"),
+        absent.ok() && note(&absent).contains("no core 9,9, only"),
         "{absent:#?}"
     );
 }
@@ -240,8 +240,8 @@ fn a_client_that_lets_everything_through_does_no_harm() {
     cluster.wait_idle();
 }
 
-/// sbatch of a named pipe waits for its writer, and so it does with us: our check neither waits before
-/// it, nor takes the text away.
+/// sbatch of a named pipe waits for its writer, and so it does with us: our check neither waits
+/// before it, nor takes the text away.
 #[test]
 fn a_script_from_a_named_pipe_is_sbatch_s_own() {
     let cluster = Cluster::builder().plugstack(Some("")).up();

@@ -172,7 +172,7 @@ fn no_launch_waits_for_a_discovery() {
         .env("OTHER_LIST", list.to_str().unwrap())
         .up();
     launch(&cluster);
-    let unchanged = "the set of online CPUs is not";
+    let unchanged = "the online CPUs are no longer";
     assert_eq!(count(&cluster, unchanged), 0, "{}", cluster.slurmd_log());
 
     put(&program, &fails_slowly());

@@ -140,7 +140,7 @@ fn what_cannot_be_is_refused_before_a_task_starts() {
     for (options, says) in [
         (
             &["-n1", "--mem-bind=map_mem:5"][..],
-            "berth: --mem-bind=map_mem:5 gives task 0 on this node NUMA node 5; here there are \
+            "berth: --mem-bind=map_mem:5 gives task 0 on this node NUMA node 5; this node has \
              NUMA nodes 0; name only those, or let --mem-bind=local choose",
         ),
         (
@@ -223,7 +223,7 @@ fn several_numa_nodes_are_planned_and_the_step_runs() {
     refused(
         &cluster,
         &["-n5", "--mem-bind=rank"],
-        "--mem-bind=rank gives task 4 on this node NUMA node 4; here there are NUMA nodes 0-3",
+        "--mem-bind=rank gives task 4 on this node NUMA node 4; this node has NUMA nodes 0-3",
     );
 }
 
@@ -310,7 +310,7 @@ fn what_the_kernel_refuses_ends_the_task_that_named_it_and_no_other() {
     let (_kernel, cluster) = with_other_kernel("refuse", "");
     let named = cluster.srun(&["-n1", "--mem-bind=map_mem:0", "echo", "started"]);
     assert!(!named.ok() && named.stdout.is_empty(), "{named:#?}");
-    let says = "berth: error: task 0: --mem-bind asks for NUMA nodes 0x1; the kernel refuses them";
+    let says = "berth: error: task 0: --mem-bind requests NUMA nodes 0x1; the kernel refuses them";
     assert!(named.stderr.contains(says), "{named:#?}");
     for option in ["--mem-bind=local", "--mem-bind=prefer,map_mem:0"] {
         // srun says so itself where its job waits for the one before to end.

@@ -76,7 +76,8 @@ fn beside_task_affinity_it_steps_aside() {
         return;
     }
     let cluster = berth().task_plugin("task/affinity,task/berth").up();
-    // Later lines sort the list. A mask that both would bind, and a refusal that only one can be the author of.
+    // Later lines sort the list. A mask that both would bind, and a refusal that only one can be
+    // the author of.
     lives(&cluster, ["0x1", "0x2"]);
     let far = cluster.srun(&["-n1", "--cpu-bind=map_cpu:9", "true"]);
     assert!(!far.ok() && !far.stderr.contains("berth:"), "{far:#?}");
@@ -119,9 +120,9 @@ fn wrong_settings_are_said_and_ignored() {
     lives(&cluster, ["0x1", "0x2"]);
     let log = cluster.slurmd_log();
     for part in [
-        "compatt=affinity: there is no such key, the nearest is compat; ignored",
-        "notes=loud: the value is one of user, log, off; ignored",
-        "shadow=yes: the value is one of off, on; ignored",
+        "compatt=affinity: there is no such key; the nearest is compat; berth ignores this word",
+        "notes=loud: the value must be one of user, log, off; berth ignores this word",
+        "shadow=yes: the value must be one of off, on; berth ignores this word",
     ] {
         assert_eq!(log.matches(part).count(), 1, "{part:?} once in {log}");
     }
@@ -138,10 +139,10 @@ fn without_the_command_slurmds_own_map_is_used() {
     lives(&cluster, ["0x1", "0x2"]);
     let log = cluster.slurmd_log();
     assert!(log.contains("/nonexistent/berth is not there"), "{log}");
-    assert!(log.contains("slurmd's own map is used"), "{log}");
+    assert!(log.contains("berth uses slurmd's own map"), "{log}");
     let domains = cluster.srun(&["-n1", "--exclusive", "--cpu-bind=ldoms", "true"]);
     assert!(
-        !domains.ok() && domains.stderr.contains("does not know this node's"),
+        !domains.ok() && domains.stderr.contains("does not know those of this node"),
         "{domains:#?}"
     );
     cluster.wait_idle();
@@ -192,7 +193,9 @@ fn a_machine_pretended_to_slurmd_is_said_loudly() {
     let cluster = berth().env("HWLOC_SYNTHETIC", "pack:2 core:4 pu:2").up();
     let log = cluster.slurmd_log();
     assert!(
-        log.contains("the machine is pretended: HWLOC_SYNTHETIC=pack:2 core:4 pu:2"),
+        log.contains(
+            "this node pretends to be another machine: HWLOC_SYNTHETIC=pack:2 core:4 pu:2"
+        ),
         "{log}"
     );
     assert!(

@@ -86,9 +86,9 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
         host.wrong(
             "slurmd",
             format!(
-                "no slurmd with berth has started here: nothing is in {}; TaskPlugin in slurm.conf \
-                 lists task/berth, plugstack.conf has a line for task_berth.so, and state_dir= in \
-                 it is this directory (--state-dir)?",
+                "no slurmd with berth has started here: nothing is in {}; check that TaskPlugin \
+                 in slurm.conf lists task/berth, that plugstack.conf has a line for \
+                 task_berth.so, and that its state_dir= is this directory (--state-dir)",
                 args.state_dir.display()
             ),
         );
@@ -170,7 +170,7 @@ fn checks_of(base: &Path, node: String, machine: Option<&Machine>) -> Vec<Check>
         Err(why) => checks.wrong(
             "slurmd",
             format!(
-                "what slurmd announced could not be read: {why}; restart slurmd with this release \
+                "slurmd's announcement could not be read: {why}; restart slurmd with this release \
                  of berth"
             ),
         ),
@@ -189,7 +189,7 @@ fn state(checks: &mut Checks, dir: &StateDir) {
         );
     } else {
         match dir.check() {
-            Ok(()) => checks.ok("state", format!("{} is root's", dir.path().display())),
+            Ok(()) => checks.ok("state", format!("{} belongs to root", dir.path().display())),
             Err(why) => checks.wrong("state", why.to_string()),
         }
     }
@@ -215,14 +215,15 @@ fn running(checks: &mut Checks, words: &Announcement) {
         Found::Running(pid) => checks.note(
             "slurmd",
             format!(
-                "process {pid} with {release}; this command is {own}: restart slurmd to have the same"
+                "process {pid} with {release}; this command is {own}: restart slurmd to run the \
+                 same release"
             ),
         ),
         Found::WithoutBerth(pid) => checks.wrong(
             "slurmd",
             format!(
-                "process {pid} runs without berth; the slurmd before it had {release}: look at \
-                 TaskPlugin in slurm.conf and at plugstack.conf"
+                "process {pid} runs without berth; the slurmd before it had {release}; check \
+                 TaskPlugin in slurm.conf, and plugstack.conf"
             ),
         ),
         Found::Unannounced(pid) => checks.wrong(
@@ -235,7 +236,10 @@ fn running(checks: &mut Checks, words: &Announcement) {
         // Others may not see root's processes (hidepid).
         Found::Nothing if Uid::effective().is_root() => checks.wrong(
             "slurmd",
-            format!("not running; last seen as process {} with {release}", words.pid),
+            format!(
+                "not running; last seen as process {} with {release}",
+                words.pid
+            ),
         ),
         Found::Nothing => checks.note(
             "slurmd",
@@ -291,7 +295,8 @@ fn machine_known(checks: &mut Checks, dir: &StateDir, machine: Option<&Machine>)
     match machine.filter(|_| file.this_system) {
         _ if !fresh => checks.note(
             "machine file",
-            "CPUs went on or off since it was written; slurmd writes it anew after the next launch",
+            "CPUs went online or offline after it was written; slurmd writes it again after the \
+             next launch",
         ),
         Some(now) if now.parts().packages != file.machine.parts().packages => checks.wrong(
             "machine file",
@@ -313,7 +318,8 @@ fn key_known(checks: &mut Checks, dir: &StateDir) {
         Err(why) => checks.wrong(
             "key",
             format!(
-                "slurmd's key cannot be read: {why}; steps keep to their CPUs without placement"
+                "slurmd's key cannot be read: {why}; tasks keep their step's CPUs, without \
+                 placement"
             ),
         ),
     }

@@ -94,7 +94,8 @@ fn unnamed(asked: Option<u32>) -> Nodes {
 fn read(path: &str) -> Result<Vec<String>, Failure> {
     let text = fs::read_to_string(path).map_err(|why| {
         format!(
-            "the host file {path} cannot be read: {why}; give one node a line, or a list without '/'"
+            "the host file {path} cannot be read: {why}; write one node per line, or a list \
+             without '/'"
         )
     })?;
     let mut names = Vec::new();
@@ -105,8 +106,8 @@ fn read(path: &str) -> Result<Vec<String>, Failure> {
             let times = times.parse().ok().filter(|times| *times <= MOST_TASKS);
             let times = times.ok_or_else(|| {
                 format!(
-                    "the host file {path} has \"{word}\"; a number of tasks up to {MOST_TASKS} \
-                     stands behind *"
+                    "the host file {path} has \"{word}\"; after * a number of tasks up to \
+                     {MOST_TASKS} must follow"
                 )
             })?;
             for name in expand(list, Most::COMMAND_LINE)? {
@@ -120,7 +121,7 @@ fn read(path: &str) -> Result<Vec<String>, Failure> {
         }
     }
     if names.is_empty() {
-        return Err(format!("the host file {path} names no node; give one a line").into());
+        return Err(format!("the host file {path} names no node; write one per line").into());
     }
     Ok(names)
 }

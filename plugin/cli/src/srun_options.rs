@@ -60,7 +60,7 @@ pub(crate) fn unmet(asked: &Asked, machine: &Machine, kind: SocketKind) -> Optio
         .max()
         .unwrap_or(0);
     let found = [sockets.len(), cores, threads];
-    let names = ["sockets", "cores a socket", "threads a core"];
+    let names = ["sockets", "cores per socket", "threads per core"];
     let options = [
         "--sockets-per-node",
         "--cores-per-socket",

@@ -78,8 +78,8 @@ fn once(args: &StatusArgs, out: &mut impl Write) -> Result<(), Failure> {
     let nodes = nodes_of(&args.state_dir, args.node.as_deref());
     if nodes.is_empty() {
         return Err(format!(
-            "no node keeps its state in {}; is slurmd running with berth, or is state_dir= \
-             another directory (--state-dir)?",
+            "no node keeps its state in {}; check that slurmd runs with berth, and give \
+             --state-dir if state_dir= is another directory",
             args.state_dir.display()
         )
         .into());

@@ -87,23 +87,19 @@ fn a_file_of_hosts() {
 #[test]
 fn what_contradicts_is_told() {
     for (options, code, part) in [
-        (&["-N2-4"][..], 2, "say which"),
+        (&["-N2-4"][..], 2, "a plan needs one number"),
         (&["-N0"], 2, "from 1 to 65533 nodes"),
         (&["-N3", "-w", "n1,n2"], 1, "name them all"),
         (&["-w", "n[1-"], 2, "not a host list"),
         (&["-w", "/no/such/hosts"], 1, "cannot be read"),
         (&["-N2", "-m", "arbitrary"], 2, "give it with -w"),
-        (
-            &["-m", "arbitrary", "-w", "n1,n2", "-n3"],
-            1,
-            "ask for -n 2",
-        ),
+        (&["-m", "arbitrary", "-w", "n1,n2", "-n3"], 1, "use -n 2"),
         (&["-N2", "-n9", "--ntasks-per-node=4"], 1, "-N 3"),
-        (&["-n70000"], 1, "Slurm counts to 65535"),
+        (&["-n70000"], 1, "Slurm counts only to 65535"),
         (
             &["-n2000000000", "-m", "cyclic"],
             1,
-            "Slurm counts to 65535",
+            "Slurm counts only to 65535",
         ),
         (
             &["-N2", "-n9", "--cpu-bind=cores"],

@@ -135,8 +135,8 @@ fn memory_has_a_column_where_it_is_asked() {
     assert_eq!((refused.code, refused.stdout.as_str()), (1, ""));
     assert_eq!(
         refused.stderr,
-        "berth: refused: --mem-bind=map_mem:5 gives task 0 on this node NUMA node 5; here there \
-         are NUMA nodes 0-3; name only those, or let --mem-bind=local choose\n"
+        "berth: refused: --mem-bind=map_mem:5 gives task 0 on this node NUMA node 5; this node \
+         has NUMA nodes 0-3; name only those, or let --mem-bind=local choose\n"
     );
     for usage in ["--mem-bind=map_mem:", "--mem-bind=near"] {
         assert_eq!(answer(&[usage]).code, 2, "{usage}");
@@ -245,7 +245,7 @@ fn hints_become_other_options() {
     assert!(
         beside
             .stderr
-            .contains("srun drops --hint beside --cpu-bind"),
+            .contains("srun ignores --hint beside --cpu-bind"),
         "{}",
         beside.stderr
     );
@@ -275,7 +275,7 @@ srun -n4 -c 9 --cpu-bind=cores
     assert_eq!(answers.len(), 9, "{answers:#?}");
     assert_eq!(answers[0], "0x0003,0x0300");
     assert!(
-        answers[1].starts_with("0x000F,0x0F00,0x00F0,0xF000 # 4 tasks × 9 CPUs asked"),
+        answers[1].starts_with("0x000F,0x0F00,0x00F0,0xF000 # 4 tasks request 9 CPUs each"),
         "{}",
         answers[1]
     );

@@ -85,12 +85,15 @@ fn a_line_of_slurm_has_its_own_rules() {
     let both = ["-n2", "--ntasks-per-core=2", "--threads-per-core=1"];
     let (code, _, said) = plan(&both);
     assert_eq!(code, 2);
-    assert!(said.contains("more than the 1 threads of a core"), "{said}");
+    assert!(
+        said.contains("more than the 1 threads of each core"),
+        "{said}"
+    );
     assert_eq!(plan(&[&both[..], &["--slurm=22.05"]].concat()).0, 0);
     let (code, _, said) = plan(&["--gid=1"]);
     assert_eq!(code, 2);
     assert!(
-        said.contains("--gid: it is no option of srun in this release"),
+        said.contains("--gid: srun of this release has no such option"),
         "{said}"
     );
     assert_eq!(plan(&["--gid=1", "--slurm=22.05"]).0, 0);
@@ -103,7 +106,7 @@ fn a_step_on_named_cores_is_not_compared_with_its_node() {
     let (code, out, said) = plan(&["-n2", "-B", "4:2", "--cores", "0-3", "--format", "cpus"]);
     assert_eq!((code, out.lines().count()), (0, 2), "{said}");
     assert!(
-        said.contains("as a job of its own it never starts: -B asks for 4 sockets"),
+        said.contains("slurmctld never starts this as a job of its own: -B asks for 4 sockets"),
         "{said}"
     );
 }
@@ -118,7 +121,7 @@ fn what_is_wrong_is_named() {
         (&["--cpu-bind=mask_cpu:"], 2, "in a list of CPU masks"),
         (&["-m", "plane=0"], 2, "plane=0"),
         (&["-B", "0:x"], 2, "SOCKETS[:CORES[:THREADS]]"),
-        (&["-B", "0:1:1"], 1, "ask for 0 tasks"),
+        (&["-B", "0:1:1"], 1, "request 0 tasks"),
         (&["--cpu-bind=mask_cpu:0X1"], 2, "in a list of CPU masks"),
         (&["-m", "arbitrary"], 2, "give it with -w"),
         (&["--exclusive=bogus"], 2, "=user, mcs, oversubscribe"),
@@ -133,9 +136,9 @@ fn what_is_wrong_is_named() {
         (
             &["--cores-per-socket=9"],
             1,
-            "for 9 cores a socket; this machine has 4",
+            "for 9 cores per socket; this machine has 4",
         ),
-        (&["-n", "4", "--ntasks-per-node=2"], 1, "at most 2 a node"),
+        (&["-n", "4", "--ntasks-per-node=2"], 1, "at most 2 per node"),
         (&["--cpu-bind=map_cpu:16"], 1, "map_cpu:16 names CPU 16"),
         (&["--cpu-bind=map_cpu:3", "--cores", "4"], 1, "names CPU 3"),
         (&[&long], 1, "names CPU"),
@@ -155,7 +158,7 @@ fn a_hint_that_srun_drops_is_said() {
     let (code, _, said) = plan(&["-n", "2", "--hint=nomultithread", "--cpu-bind=threads"]);
     assert_eq!(code, 0);
     assert!(
-        said.contains("srun drops --hint beside --cpu-bind"),
+        said.contains("srun ignores --hint beside --cpu-bind"),
         "{said}"
     );
 }

@@ -10,8 +10,8 @@ use berth_placement::sets::cpuset::MAX_CPUS;
 use thiserror::Error;
 
 /// The three forms a source has: shown wherever one could not be understood.
-const FORMS: &str = "give \"live\" (this host), the path of an hwloc XML file \
-    (lstopo --of xml FILE), or a synthetic string such as \"pack:2 core:4 pu:2\"";
+const FORMS: &str = "give \"live\" (this host), the path of an hwloc XML file (lstopo --of xml \
+                     FILE), or a synthetic string such as \"pack:2 core:4 pu:2\"";
 
 /// A machine that could not be had.
 #[derive(Debug, Error)]
@@ -32,7 +32,7 @@ pub enum DiscoverError {
         why: io::Error,
     },
     /// More than any machine's XML needs.
-    #[error("{path} has more than {limit} bytes: that is no hwloc XML file; {FORMS}")]
+    #[error("{path} has more than {limit} bytes, so it is no hwloc XML file; {FORMS}")]
     TooLarge {
         /// The file asked for.
         path: PathBuf,
@@ -56,8 +56,8 @@ pub enum DiscoverError {
     TooManyCpus(String),
     /// A variable of hwloc's that hwloc would have ignored in silence.
     #[error(
-        "the environment has {name}={value}, and hwloc cannot follow it: {why}; \
-         correct it or unset it (hwloc alone would show this host in silence)"
+        "the environment has {name}={value}, and hwloc cannot follow it: {why}; correct it or \
+         unset it (otherwise hwloc would silently show this host)"
     )]
     Variable {
         /// Name of the variable.

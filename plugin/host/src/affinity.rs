@@ -63,11 +63,11 @@ impl AffinityError {
 impl fmt::Display for AffinityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.asked {
-            Some(cpus) => write!(f, "process {} was to run on CPUs {cpus}", self.pid)?,
-            None => write!(f, "the CPUs of process {} were asked for", self.pid)?,
+            Some(cpus) => write!(f, "process {} should run on CPUs {cpus}", self.pid)?,
+            None => write!(f, "berth asked for the CPUs of process {}", self.pid)?,
         }
         let found = io::Error::from_raw_os_error(self.errno);
-        write!(f, "; the kernel said: {found}; {}", self.advice())
+        write!(f, "; the kernel answered: {found}; {}", self.advice())
     }
 }
 
@@ -199,5 +199,5 @@ pub fn affinity_from_status(pid: pid_t) -> io::Result<CpuSet> {
         .lines()
         .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))
         .and_then(|list| CpuSet::from_list(list).ok())
-        .ok_or_else(|| io::Error::other(format!("/proc/{pid}/status tells no CPUs")))
+        .ok_or_else(|| io::Error::other(format!("/proc/{pid}/status has no list of CPUs")))
 }

@@ -14,7 +14,7 @@ use thiserror::Error;
 /// A file that could not be put in place.
 #[derive(Debug, Error)]
 #[error(
-    "{path} could not be written: {action} failed: {why}; see whether its directory is there, \
+    "{path} could not be written: {action} failed: {why}; check that its directory exists, is \
      writable, and has room (ls -ld, df)"
 )]
 pub struct WriteError {

@@ -39,9 +39,7 @@ pub enum ChildError {
     #[error("the command {0} is not there; install it, or set command= in plugstack.conf")]
     NotFound(PathBuf),
     /// A user could have written it, and it would run as we do.
-    #[error(
-        "the command is not to be run: {0}; or set command= in plugstack.conf to one of root's"
-    )]
+    #[error("the command must not be run: {0}; or set command= in plugstack.conf to one of root's")]
     Untrusted(#[from] TrustError),
     /// The kernel would not start it.
     #[error(

@@ -38,8 +38,8 @@ pub enum Stale {
     OtherBoot,
     /// CPUs came or went.
     #[error(
-        "the machine was found with CPUs {then} online, and now {now} are; discover it again \
-         (berth discover --output FILE, or restart slurmd)"
+        "the machine was found with CPUs {then} online, but now CPUs {now} are online; discover \
+         it again (berth discover --output FILE, or restart slurmd)"
     )]
     OtherCpus {
         /// The list when it was found.
@@ -108,7 +108,7 @@ pub enum MachineFileError {
     )]
     Absent(PathBuf),
     /// A user could have written it.
-    #[error("the machine file is not to be believed: {0}")]
+    #[error("the machine file cannot be trusted: {0}")]
     Untrusted(#[from] TrustError),
     /// The system does not give it.
     #[error("the machine file {path} cannot be read: {why}; see its owner and mode (ls -l {path})")]
@@ -120,7 +120,7 @@ pub enum MachineFileError {
     },
     /// No machine needs that much.
     #[error(
-        "the machine file {0} has more than {MAX_SIZE} bytes: another program's; {again}",
+        "the machine file {0} has more than {MAX_SIZE} bytes, so another program wrote it; {again}",
         again = again(.0)
     )]
     TooLarge(PathBuf),

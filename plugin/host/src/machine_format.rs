@@ -23,7 +23,7 @@ pub enum FormatError {
     #[error("it is of version {0}, and this berth reads versions {OLDEST} to {VERSION}")]
     Version(u64),
     /// The numbers in it make no machine.
-    #[error("its machine cannot be: {0}")]
+    #[error("its machine is impossible: {0}")]
     Machine(String),
 }
 

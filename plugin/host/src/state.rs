@@ -53,7 +53,8 @@ pub enum StateError {
     },
     /// A user could have prepared it.
     #[error(
-        "the state directory is not to be believed: {0}; or set state_dir= to a directory of root's"
+        "the state directory cannot be trusted: {0}; or set state_dir= to a directory that \
+         belongs to root"
     )]
     Untrusted(#[from] TrustError),
 }

@@ -19,7 +19,7 @@ const STICKY: u32 = 0o1000;
 #[derive(Debug, Error)]
 pub enum TrustError {
     /// It could not be looked at.
-    #[error("{path} cannot be looked at: {why}; see its owner and mode (ls -ld {path})")]
+    #[error("{path} cannot be checked: {why}; see its owner and mode (ls -ld {path})")]
     Look {
         /// The path.
         path: PathBuf,
@@ -34,8 +34,8 @@ pub enum TrustError {
     Kind(PathBuf, &'static str),
     /// Another user's.
     #[error(
-        "{path} belongs to user {owner}, but berth runs as user {us} and believes only root \
-         and that user; chown it or remove it"
+        "{path} belongs to user {owner}, but berth runs as user {us} and trusts only root and \
+         that user; chown it or remove it"
     )]
     Owner {
         /// The path.
@@ -48,7 +48,7 @@ pub enum TrustError {
     /// Others may open it, and then hold locks on it.
     #[error(
         "{path} can be opened by its group or by everybody (mode {mode:04o}); berth locks this \
-         file, so only root may open it: remove it, and it is made anew"
+         file, so only root may open it: remove it, and berth makes it again"
     )]
     NotPrivate {
         /// The path.

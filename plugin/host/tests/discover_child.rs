@@ -208,7 +208,7 @@ fn commands_that_cannot_or_must_not_run_are_told_apart() {
 
     fs::set_permissions(&script, Permissions::from_mode(0o777)).unwrap();
     let why = discover_child::run(&script, &stage.output(), LONG).unwrap_err();
-    assert!(why.to_string().contains("not to be run"), "{why}");
+    assert!(why.to_string().contains("must not be run"), "{why}");
     assert!(!stage.output().exists(), "it was run");
 }
 

@@ -66,7 +66,7 @@ fn users_can_neither_write_nor_read_it() {
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
     let told = Ledger::open(&node.dir).unwrap_err().to_string();
-    assert!(told.contains("not to be believed"), "{told}");
+    assert!(told.contains("cannot be trusted"), "{told}");
     assert!(ledger.is_current());
     fs::remove_file(&path).unwrap();
     assert!(!ledger.is_current(), "removed by an administrator");

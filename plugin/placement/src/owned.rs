@@ -20,7 +20,7 @@ pub struct Owned {
     pub counts: Counts,
     /// The step's CPUs for a task that is bound to all of them.
     pub cpus: CpuSet,
-    /// Every CPU of the step's cores, also those that it specialised away: no task goes beyond.
+    /// Every CPU of the step's cores, also the specialised ones. No task is bound to others.
     pub all: CpuSet,
 }
 
@@ -74,8 +74,8 @@ impl Owned {
             }
         }
         if let (true, Allocation::Cpus(own)) = (cpus.is_empty(), &request.allocation) {
-            // On a machine with holes slurmd's map may know none of the CPUs; they are the
-            // step's all the same.
+            // On a machine with holes slurmd's map may have none of the CPUs, but the step
+            // owns them.
             cpus = own.clone();
         }
         Self {
@@ -98,7 +98,7 @@ impl Owned {
         pus.iter().copied().filter(|pu| self.has(*pu))
     }
 
-    /// Usable hardware threads if only so many of each core count.
+    /// The number of usable hardware threads if at most `limit` of each core count.
     pub(crate) fn count_within(&self, table: &PuTable, limit: u32) -> u32 {
         let of_core = |pus: &[PuIdx]| (self.among(pus).count() as u32).min(limit);
         table.cores.iter().map(of_core).sum()
@@ -156,8 +156,8 @@ fn known_to_slurmd(node: &Node) -> u32 {
     }
 }
 
-/// Takes `count` hardware threads from the top. Counts threads of cores that were not allocated
-/// too, as task/affinity does; `lowest` is the last core and thread number it reaches.
+/// Removes `count` hardware threads from the top. It also counts threads of cores that were not
+/// allocated, as task/affinity does; `lowest` is the last core and thread number that it reaches.
 fn take_special(usable: &mut [bool], node: &Node, count: u32, lowest: u32) {
     for pu in from_the_top(node, lowest).into_iter().take(count as usize) {
         if let Some(entry) = usable.get_mut(pu.index()) {

@@ -33,7 +33,7 @@ use crate::topology::node::Node;
 /// ```
 ///
 /// # Errors
-/// [`Refusal`] where the step must not run as asked.
+/// [`Refusal`] if the step must not run as requested.
 pub fn plan(request: &Request, node: &Node, claims: &Claims) -> Result<Plan, Refusal> {
     if request.tasks == 0 {
         return Err(Refusal::NoTasks);

@@ -203,8 +203,8 @@ fn lists_are_honoured_or_refused() {
     same(
         "1x2x1",
         "n=2 bind=map_cpu:0,7",
-        "refused: --cpu-bind=map_cpu:0,7 names CPU 7; this step's CPUs here are 0-1; \
-         name only those, or let --cpu-bind=cores choose",
+        "refused: --cpu-bind=map_cpu:0,7 names CPU 7; this step owns CPUs 0-1 on this node; name \
+         only those, or let --cpu-bind=cores choose",
     );
     assert!(gives("2x2x2", "n=1 bind=mask_cpu:0x30 cores=0").starts_with("refused"));
     assert!(gives("2x2x2", "n=1 bind=mask_cpu:0x0").starts_with("refused"));
@@ -221,7 +221,7 @@ fn too_much_is_refused_unless_overcommitted() {
     assert!(
         shrunk.notes[0]
             .to_string()
-            .contains("3 tasks × 2 CPUs asked, 4 CPUs here")
+            .contains("3 tasks request 2 CPUs each, but this step owns 4 on this node")
     );
 }
 

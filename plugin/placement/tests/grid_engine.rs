@@ -162,7 +162,7 @@ fn linear_with_a_start() {
         1,
         "linear:1:0,2",
         "",
-        "no core 0,2 here, only sockets 0-1 with cores 0-1 each",
+        "this node has no core 0,2, only sockets 0-1 with cores 0-1 each",
     );
     unbound(REGEN, 1, "linear:1:2,0", "", "no core 2,0");
     unbound(
@@ -229,7 +229,7 @@ fn striding_without_a_start() {
     same(EIGHT, 1, "striding:2:1", "1,3", "1,1:1,2");
     same(FOUR, 2, "striding:2:4", "", "0,0:2,0 0,1:2,1");
     same("SCSCCC", 1, "striding:2:2", "", "0,0:1,1");
-    unbound(REGEN, 1, "striding:2:2", "0-1", "none lie like that");
+    unbound(REGEN, 1, "striding:2:2", "0-1", "do not lie as requested");
     unbound(
         REGEN,
         1,
@@ -237,7 +237,7 @@ fn striding_without_a_start() {
         "0-1",
         "--binding=linear:2 would fit",
     );
-    unbound(REGEN, 1, "striding:2:4", "", "none lie like that");
+    unbound(REGEN, 1, "striding:2:4", "", "do not lie as requested");
     unbound(REGEN, 1, "striding:5:1", "", "4 whole free cores");
     // Greedy in task order: no backtracking.
     unbound(
@@ -272,7 +272,7 @@ fn explicit_cores() {
         "2",
         "--binding=linear:2 would fit",
     );
-    unbound(REGEN, 1, "explicit:9,9", "", "no core 9,9 here");
+    unbound(REGEN, 1, "explicit:9,9", "", "no core 9,9, only");
     let refused = gives(REGEN, 1, "strict:explicit:9,9", "");
     assert!(
         refused.starts_with("refused: --binding=strict:explicit:9,9"),
@@ -290,9 +290,9 @@ fn siblings_pack_and_share_nothing() {
 
 fn unbound_text(tasks: u32, amount: u32) -> String {
     format!(
-        "unbound: --binding=linear:{amount} asks for {tasks} tasks × {amount} cores; this step has \
-         8 whole free cores here; --binding=host:linear:{amount} would fit; not bound, every task \
-         may use all CPUs of the step"
+        "unbound: --binding=linear:{amount} asks for {tasks} tasks × {amount} cores; this step \
+         has 8 whole free cores on this node; --binding=host:linear:{amount} would fit; no task \
+         is bound, and every task may use all CPUs of the step"
     )
 }
 

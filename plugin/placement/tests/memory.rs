@@ -114,8 +114,8 @@ fn what_cannot_be_is_refused_with_what_to_do() {
         (
             1,
             "map_mem:5",
-            "--mem-bind=map_mem:5 gives task 0 on this node NUMA node 5; here there are NUMA \
-             nodes 0-4,6; name only those, or let --mem-bind=local choose",
+            "--mem-bind=map_mem:5 gives task 0 on this node NUMA node 5; this node has NUMA nodes \
+             0-4,6; name only those, or let --mem-bind=local choose",
         ),
         (
             2,
@@ -125,7 +125,7 @@ fn what_cannot_be_is_refused_with_what_to_do() {
         (
             6,
             "rank",
-            "--mem-bind=rank gives task 5 on this node NUMA node 5; here there are NUMA nodes \
+            "--mem-bind=rank gives task 5 on this node NUMA node 5; this node has NUMA nodes \
              0-4,6; use fewer tasks",
         ),
         (2, "mask_mem:1,0", "gives task 1 on this node an empty mask"),
@@ -162,7 +162,7 @@ fn cpus_in_no_numa_node_have_no_local_memory() {
     let tree = Arc::new(Machine::new(parts).unwrap());
     let host = Node::new(shape, Some(tree), SocketKind::Package, Rules::default());
     let said = gives(&ask(1, "map_cpu:6", "local"), &host);
-    assert!(said.contains("of CPUs 6, which task 0"), "{said}");
+    assert!(said.contains("its CPUs 6 are in no NUMA node"), "{said}");
 }
 
 #[test]

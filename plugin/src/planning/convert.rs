@@ -151,7 +151,10 @@ pub(crate) fn mode(
         return Ok(None);
     };
     let text = text.filter(|text| !text.is_empty()).ok_or_else(|| {
-        format!("--cpu-bind={name} came without its list; give one, as in --cpu-bind={name}:0,1")
+        format!(
+            "--cpu-bind={name} has no list in the launch request; give one, as in \
+             --cpu-bind={name}:0,1"
+        )
     })?;
     let read = Mode::read_within(name, text, width).unwrap_or(Ok(Mode::Free));
     read.map(Some)

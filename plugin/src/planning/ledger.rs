@@ -9,7 +9,8 @@ use slurm_sys::views::StepKind;
 
 /// What the user is told where the ledger cannot be used.
 pub(crate) const UNKNOWN_OTHERS: &str = "the node's ledger could not be used: other steps may be \
-     bound to the same cores; ask the administrator; the reason is in slurmd's log";
+                                         bound to the same cores; ask the administrator; the \
+                                         reason is in slurmd's log";
 
 /// A step's number in the ledger's words.
 pub(crate) fn step(id: StepId) -> StepKey {
@@ -93,7 +94,7 @@ pub(crate) fn open(dir: &StateDir) -> Result<Ledger, String> {
     };
     if ledger.was_foreign() {
         log::error!(
-            "what stood in {} was no ledger of berth's; it is begun anew",
+            "{} did not hold a ledger of berth; berth starts it again",
             dir.path().display()
         );
     }

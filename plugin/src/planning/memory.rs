@@ -12,7 +12,8 @@ use slurm_sys::{LaunchRequest, Layout};
 use crate::message::names;
 
 const UNAVAILABLE: &str = "memory binding is not available on this node (its kernel was built \
-     without NUMA); --mem-bind is not applied: leave it out, or ask for another node";
+                           without NUMA); --mem-bind is not applied: leave it out, or ask for \
+                           another node";
 
 /// The wish in a launch request, and what the user should know of it.
 ///
@@ -72,7 +73,10 @@ pub(crate) fn mem_bind(bits: u32, text: Option<&str>, layout: &Layout) -> Result
 
 fn list(name: &str, text: Option<&str>) -> Result<MemPolicy, String> {
     let text = text.filter(|text| !text.is_empty()).ok_or_else(|| {
-        format!("--mem-bind={name} came without its list; give one, as in --mem-bind={name}:0,1")
+        format!(
+            "--mem-bind={name} has no list in the launch request; give one, as in \
+             --mem-bind={name}:0,1"
+        )
     })?;
     let read = MemPolicy::read(name, text).unwrap_or(Ok(MemPolicy::Local));
     read.map_err(|why| format!("--mem-bind={name}: {why}"))

@@ -94,7 +94,9 @@ impl Settings {
             } else if here && key == "fixes" && Fixes::ALL.apply(value).is_ok() {
                 fixes.push(value);
             } else if here && let Err(why) = settings.take(key, value) {
-                complaints.push(format!("plugstack.conf: {word}: {why}; ignored"));
+                complaints.push(format!(
+                    "plugstack.conf: {word}: {why}; berth ignores this word"
+                ));
             }
         }
         for words in fixes {
@@ -138,7 +140,7 @@ fn one_of<T: Copy>(value: &str, known: &[(&str, T)]) -> Result<T, String> {
     let found = known.iter().find(|(name, _)| *name == value);
     found.map(|(_, meaning)| *meaning).ok_or_else(|| {
         let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
-        format!("the value is one of {}", names.join(", "))
+        format!("the value must be one of {}", names.join(", "))
     })
 }
 
@@ -147,7 +149,7 @@ fn absolute(value: &str) -> Result<PathBuf, String> {
     if path.is_absolute() {
         Ok(path)
     } else {
-        Err("the value is a path from the root".into())
+        Err("the value must be an absolute path".into())
     }
 }
 
@@ -166,8 +168,8 @@ fn unknown_key(key: &str) -> String {
         .min()
         .filter(|(distance, _)| *distance <= 3);
     match nearest {
-        Some((_, known)) => format!("there is no such key, the nearest is {known}"),
-        None => format!("there is no such key, there are {}", KEYS.join(", ")),
+        Some((_, known)) => format!("there is no such key; the nearest is {known}"),
+        None => format!("there is no such key; the keys are {}", KEYS.join(", ")),
     }
 }
 
@@ -237,9 +239,9 @@ mod tests {
         for (words, says) in [
             ("stat_dir=/x", "nearest is state_dir"),
             ("compat=afinity", "one of berth, affinity"),
-            ("frobnicate=1", "there are compat"),
+            ("frobnicate=1", "the keys are compat"),
             ("shadow=yes", "one of off, on"),
-            ("state_dir=run", "path from the root"),
+            ("state_dir=run", "absolute path"),
             ("binding_default=linear:x", "expected"),
             ("binding_default=striding:2:0", "of at least 1"),
             ("fixes=+no-such", "smt-neighbours"),

@@ -77,13 +77,13 @@ fn may_stand_in(list: &str, own: &str) -> Result<(), String> {
     if !is_listed(list, own) {
         return Err(format!(
             "TaskPlugin={list} does not list task/berth; berth serves --binding here and nothing \
-             else: add task/berth for the rest, or take berth's line out of plugstack.conf"
+             else: add task/berth for other steps, or remove berth's line from plugstack.conf"
         ));
     }
     if own != "affinity" && names(list).any(|name| name == "affinity") {
         return Err(format!(
             "TaskPlugin={list} lists task/affinity, which binds every task a second time; berth \
-             binds nothing here: take one of the two out of slurm.conf"
+             binds nothing here: remove one of the two from slurm.conf"
         ));
     }
     Ok(())
@@ -115,7 +115,7 @@ fn task_plugin(slurm: Abi) -> Option<String> {
 pub(crate) fn is_off(settings: &Settings) -> bool {
     let off = settings.off_switch().is_some_and(OffSwitch::is_on);
     if off {
-        log::log!(target: VERBOSE, log::Level::Info, "switched off by {}/off", settings.state_dir.display());
+        log::log!(target: VERBOSE, log::Level::Info, "the file {}/off switches berth off", settings.state_dir.display());
     }
     off
 }

@@ -61,7 +61,7 @@ pub(crate) fn plan(
     match accounted {
         Ok(planned) => planned,
         Err(why) => {
-            log::error!("{why}; cores are bound without knowing what other steps are bound to");
+            log::error!("{why}; berth binds cores without knowing which cores other steps have");
             let mut planned = Planned::alone(door(ask, node, &Claims::default())?);
             planned.said = Some(UNKNOWN_OTHERS.into());
             Ok(planned)

@@ -77,7 +77,8 @@ pub(crate) fn now(node_name: &str) -> Result<(), String> {
     match found {
         Ok(file) => {
             let pretended = node::is_pretended();
-            let why = pretended.then(|| format!("the machine is pretended: {}", file.source));
+            let why = pretended
+                .then(|| format!("this node pretends to be another machine: {}", file.source));
             if let Some(why) = &why {
                 log::warn!("{why}");
             }
@@ -90,8 +91,8 @@ pub(crate) fn now(node_name: &str) -> Result<(), String> {
         Err(why) => {
             let mut known = known();
             let instead = match known.get_or_insert_default().machine {
-                Some(_) => "the machine is used as it was found before",
-                None => "slurmd's own map is used, memory domains are unknown",
+                Some(_) => "berth uses the machine as it was found before",
+                None => "berth uses slurmd's own map, and does not know the NUMA nodes",
             };
             let why = format!("{why}; {instead}");
             complaints::of_the_machine(Some(why.clone()));

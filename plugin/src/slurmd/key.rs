@@ -47,8 +47,8 @@ fn made(node_name: &str) -> Option<Key> {
         Ok(key) => Some(key),
         Err(why) => {
             let why = format!(
-                "slurmd has no key for its messages to slurmstepd: {why}; every step keeps to its \
-                 own CPUs without placement until there is one"
+                "slurmd has no key for its messages to slurmstepd: {why}; until it has one, tasks \
+                 keep their step's CPUs, without placement"
             );
             log::error!("{why}");
             complaints::add(why);

@@ -146,8 +146,9 @@ fn other_shape(node: &Node) -> Option<String> {
     let same = (seen.sockets, seen.cores) == (shape.sockets, shape.cores);
     if !same || seen.map.len() != shape.map.len() {
         return Some(format!(
-            "slurm.conf says {shape} ({} CPUs mapped), hwloc finds {seen} ({} CPUs); slurmd's map \
-             decides which cores are meant: compare `slurmd -C` with the node's line in slurm.conf",
+            "slurm.conf describes {shape} ({} CPUs mapped), but hwloc finds {seen} ({} CPUs); \
+             slurmd's map decides which cores a number means; compare `slurmd -C` with the node's \
+             line in slurm.conf",
             shape.map.len(),
             seen.map.len()
         ));
@@ -162,9 +163,9 @@ fn other_counts(node: &Node) -> Option<String> {
     let counted = (shape.core_count(), shape.core_count() * shape.stride);
     (counted != (cores as u32, cpus as u32)).then(|| {
         format!(
-            "slurmd counts {} cores with {} hardware threads ({shape}), hwloc finds {cores} cores \
-             with {cpus}: each core has the threads that hwloc finds, and cores that slurmd does \
-             not count are not used",
+            "slurmd counts {} cores with {} hardware threads ({shape}), but hwloc finds {cores} \
+             cores with {cpus}: each core has the threads that hwloc finds, and cores that slurmd \
+             does not count are not used",
             counted.0, counted.1
         )
     })

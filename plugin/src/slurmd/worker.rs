@@ -113,7 +113,7 @@ pub(crate) fn start() {
     }
     if let Err(why) = started {
         RUNS.store(false, Ordering::Relaxed);
-        log::debug!("no thread of berth's in slurmd yet: {why}");
+        log::debug!("slurmd has no thread of berth yet: {why}");
     }
 }
 
@@ -196,8 +196,8 @@ fn discover_again(node_name: &str, times: &mut Times, last: &mut Option<String>)
         && discovery::is_outdated()
     {
         log::warn!(
-            "the set of online CPUs is not {then} any more; the machine is discovered again, and \
-             until then launches are planned on the machine as it was"
+            "the online CPUs are no longer {then}; berth discovers the machine again, and until \
+             then plans launches on the machine as it was"
         );
     }
     match discovery::now(node_name) {
@@ -211,7 +211,7 @@ fn discover_again(node_name: &str, times: &mut Times, last: &mut Option<String>)
         }
         Err(why) => {
             if last.as_ref() != Some(&why) {
-                log::error!("{why}; discovery is tried again and again");
+                log::error!("{why}; berth tries discovery again, with growing pauses");
             }
             *last = Some(why);
             times.discover = Instant::now() + times.pause;

@@ -88,6 +88,10 @@ fn publish(slurm: Option<Abi>, dir: &StateDir) {
             public::publish(&mut ledger, dir, &file.machine, kind).map_err(|why| why.to_string())
         });
     if let Err(why) = told {
-        log::debug!("{}/{} is old: {why}", dir.path().display(), public::NAME);
+        log::debug!(
+            "{}/{} could not be updated: {why}",
+            dir.path().display(),
+            public::NAME
+        );
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn intent(
     let (sets, cut) = kept(&list, &heard.own, record.node_tasks());
     let said = (!cut.is_empty()).then(|| {
         format!(
-            "CPUs {cut} are not the step's ({}) and are left out",
+            "CPUs {cut} do not belong to this step, which owns CPUs {}; they are left out",
             heard.own
         )
     });

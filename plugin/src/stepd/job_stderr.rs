@@ -27,7 +27,7 @@ pub(crate) fn to_user(text: &str) {
     }
     if let Err(why) = write(text.as_bytes()) {
         STATE.nobody_reads.store(true, Ordering::Relaxed);
-        log::debug!("the job's stderr does not take berth's words: {why}");
+        log::debug!("the job's stderr cannot be written: {why}");
     }
 }
 

@@ -90,7 +90,10 @@ fn prepared(spank: &SpankHandle<'_>, asked: &Asked) -> Result<Prepared, String> 
     let alone = spank.job_local_task_count().is_ok_and(|tasks| tasks == 1);
     let first = match alone {
         true => None,
-        false => Some(FirstTask::new().map_err(|why| format!("a page of shared memory: {why}"))?),
+        false => Some(
+            FirstTask::new()
+                .map_err(|why| format!("berth gets no page of shared memory: {why}"))?,
+        ),
     };
     let cores = if asked.this_system {
         asked.cores.clone()
@@ -116,7 +119,8 @@ fn hosts(env: impl Fn(&str) -> Option<String>) -> Result<Hosts, String> {
         names: PE_NODES,
         bytes: PE_FILE,
     };
-    let names = expand(&names, most).map_err(|why| format!("the job's nodes: {why}"))?;
+    let names = expand(&names, most)
+        .map_err(|why| format!("the list of the job's nodes cannot be read: {why}"))?;
     let tasks = each_node(&tasks).unwrap_or_default();
     let hosts: Hosts = names.into_iter().zip(tasks.each()).collect();
     if hosts.is_empty() {

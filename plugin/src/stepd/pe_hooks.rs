@@ -19,7 +19,9 @@ pub(crate) fn ask(chosen: &Chosen, node_name: &str) {
     match pe_files::asked(chosen, node_name) {
         // Slurm prepares a step once; what a second call would ask for is the same.
         Ok(asked) => drop(STATE.files_asked.set(asked)),
-        Err(why) => log::error!("--binding=pe: no host file and no rank file: {why}"),
+        Err(why) => {
+            log::error!("--binding=pe: the host file and the rank file are not written: {why}")
+        }
     }
 }
 
@@ -32,7 +34,8 @@ pub(crate) fn user_init(spank: &SpankHandle<'_>) {
         // Slurm calls user_init once; what a second call would prepare is the same.
         Ok(prepared) => drop(STATE.files.set(prepared)),
         Err(why) => {
-            let text = format!("--binding=pe: no host file and no rank file: {why}");
+            let text =
+                format!("--binding=pe: the host file and the rank file are not written: {why}");
             log::error!("{text}");
             // Slurm has joined stderr to the job's before it calls user_init.
             job_stderr::to_user(&format!("berth: error: {text}\n"));

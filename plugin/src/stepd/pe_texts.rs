@@ -82,7 +82,7 @@ impl Texts {
     pub(crate) fn rankfile(&self, to: &mut impl Write) -> fmt::Result {
         if self.hosts.len() > 1 {
             to.write_str(
-                "# Holds for whole, equal nodes: the cores are those of the node that wrote it.\n",
+                "# Valid for whole, equal nodes: the cores are those of the node that wrote it.\n",
             )?;
         }
         let (mut first, mut looked_at) = (0, 0);
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn two_hosts() {
         let note =
-            "# Holds for whole, equal nodes: the cores are those of the node that wrote it.\n";
+            "# Valid for whole, equal nodes: the cores are those of the node that wrote it.\n";
         let hosts = [("n1", 2), ("n2", 1)];
         let each = "0,0=0:0,1=1;1,0=2:1,1=3";
         assert_eq!(

@@ -1,7 +1,7 @@
-//! The first task of a node writes the files of [`crate::stepd::pe_texts`]: between fork and exec, as
-//! the user, in the job's mount namespace, with system calls on what was prepared before the fork.
-//! No allocation, no lock, no log. A new folder, new files in it, no link followed, and whatever is
-//! in their place is left alone.
+//! The first task of a node writes the files of [`crate::stepd::pe_texts`]: between fork and exec,
+//! as the user, in the job's mount namespace, with system calls on what was prepared before the
+//! fork. No allocation, no lock, no log. A new folder, new files in it, no link followed, and
+//! whatever is in their place is left alone.
 
 use std::ffi::{CStr, CString};
 use std::fmt::{self, Write};
@@ -88,7 +88,9 @@ impl Place {
     /// The user's line on what went wrong.
     pub(crate) fn complaint(&self, failed: Failed) -> StackLine {
         let mut line = StackLine::new();
-        let _ = line.write_str("berth: error: --binding=pe: no host file and no rank file in ");
+        let _ = line.write_str(
+            "berth: error: --binding=pe: the host file and the rank file are not written in ",
+        );
         let _ = write_path(&mut line, self.folder.to_bytes());
         let _ = writeln!(
             line,

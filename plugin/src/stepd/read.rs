@@ -123,8 +123,8 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
 
 fn unheard(id: StepId, why: &str) {
     log::error!(
-        "{}: nothing of slurmd's berth can be believed: {why}; the step's tasks keep to the \
-         step's own CPUs, without placement; see the lines of this step in slurmd's log",
+        "{}: slurmstepd cannot trust slurmd's plan: {why}; the step's tasks keep to the step's \
+         own CPUs, without placement; see the lines of this step in slurmd's log",
         name(id)
     );
 }
@@ -235,7 +235,7 @@ fn settled(
                 );
                 heard.outcome = Outcome::Failed;
                 heard.note = "--binding is not applied on this node; ask the administrator; the \
-                          reason is in slurmd's log"
+                              reason is in slurmd's log"
                     .into();
                 None
             }

@@ -77,7 +77,7 @@ pub(crate) fn again(
         }),
         Ok(Err(why)) => Err(refused(why)),
         Err(why) => {
-            log::error!("{why}; cores are bound without knowing what other steps are bound to");
+            log::error!("{why}; berth binds cores without knowing which cores other steps have");
             Ok(Settled {
                 plan: door(kind)(&ask, &node, &Claims::default()).map_err(refused)?,
                 account: None,

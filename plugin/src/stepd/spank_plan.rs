@@ -129,8 +129,8 @@ impl Who {
         let list = env(spank, "SLURM_CPU_BIND_TYPE").unwrap_or_default();
         if !batch && (list.contains("map_") || list.contains("mask_")) {
             return Err(format!(
-                "--binding={binding} and --cpu-bind={list} both choose the CPUs; --cpu-bind holds: \
-                 drop one of them"
+                "--binding={binding} and --cpu-bind={list} both choose the CPUs; berth follows \
+                 --cpu-bind; drop one of them"
             ));
         }
         if !settings.binding {
@@ -153,8 +153,8 @@ impl Who {
             Err(Failed::Broken(why)) => {
                 log::error!("{}: {why}", self.name);
                 let note = format!(
-                    "--binding={binding} is not honoured on this node; its administrator finds the \
-                     reason in slurmd's log"
+                    "--binding={binding} is not honoured on this node; ask the administrator; the \
+                     reason is in slurmd's log"
                 );
                 Alone {
                     note,
@@ -184,11 +184,13 @@ impl Who {
             Ok((plan, held)) => (plan, held, None),
             Err(Failed::Refused(why)) => return Err(Failed::Refused(why)),
             Err(Failed::Broken(why)) => {
-                log::error!("{why}; cores are bound without knowing what other steps are bound to");
+                log::error!(
+                    "{why}; berth binds cores without knowing which cores other steps have"
+                );
                 let plan = berth_placement::plan(&ask, &node, &Claims::default());
                 let plan = plan.map_err(|why| Failed::Refused(why.to_string()))?;
                 let note = "the node's ledger could not be used: other steps may be bound to the \
-                            same cores; its administrator finds the reason in slurmd's log";
+                            same cores; ask the administrator; the reason is in slurmd's log";
                 (plan, None, Some(note.to_string()))
             }
         };

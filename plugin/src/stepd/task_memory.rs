@@ -158,7 +158,7 @@ impl Prepared {
             let mut line = StackLine::new();
             let _ = writeln!(
                 line,
-                "berth: note: task {}: memory from NUMA nodes 0x{} was asked, the kernel gives \
+                "berth: note: task {}: --mem-bind requests NUMA nodes 0x{}, but the kernel gives \
                  0x{}; compare with Mems_allowed in /proc/self/status",
                 ids.procid,
                 Hex(wanted.words()),
@@ -182,11 +182,11 @@ impl Prepared {
         let (kind, end) = if self.strict {
             ("error", "the task is not started")
         } else {
-            ("note", "it goes on with the kernel's choice")
+            ("note", "the task goes on with the kernel's choice")
         };
         let _ = writeln!(
             line,
-            "berth: {kind}: task {}: --mem-bind asks for NUMA nodes 0x{}; the kernel refuses them \
+            "berth: {kind}: task {}: --mem-bind requests NUMA nodes 0x{}; the kernel refuses them \
              (error {errno}): none has memory that this job may use, compare with Mems_allowed in \
              /proc/self/status; {end}",
             ids.procid,

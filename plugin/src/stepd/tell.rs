@@ -53,7 +53,7 @@ pub(crate) fn tell(slurm: Abi, record: &mut StepRecord<'_>, intent: &Intent, hea
         ..names::instead(&set)
     };
     if let Err(why) = record.env_change(&change) {
-        log::error!("the tasks' environment does not say what became of the step: {why}");
+        log::error!("the variables about this step are not in the tasks' environment: {why}");
     }
 }
 

@@ -13,7 +13,7 @@ use clap_complete::Shell;
 pub(crate) use plan::{Autobind, BindingFail, CompatArg, Format, PlanArgs};
 pub(crate) use srun::{SrunOptions, as_getopt};
 
-/// See where Slurm tasks would run, without a cluster, and where they do.
+/// Show where Slurm tasks would run, without a cluster, and where they run.
 #[derive(Debug, Parser)]
 #[command(name = "berth", version, about, args_override_self = true)]
 pub(crate) struct Cli {
@@ -29,13 +29,13 @@ pub(crate) enum Command {
     Topo(TopoArgs),
     /// Show which steps are bound to which cores of this node
     Status(StatusArgs),
-    /// Name the traps in an srun line or a batch script
+    /// Show the traps in an srun line or a batch script
     Check(CheckArgs),
-    /// Run by each task of a step: show what it really has
+    /// Show what each task of a step really has; each task runs it
     Report(ReportArgs),
     /// Check that berth works on this node, for health checks and tickets
     Doctor(DoctorArgs),
-    /// Find this node's hardware and write it down for slurmd
+    /// Find this node's hardware and describe it for slurmd
     Discover(DiscoverArgs),
     /// Print a shell's completions
     Completions(CompletionArgs),
@@ -55,7 +55,7 @@ pub(crate) struct ManArgs {
   berth completions bash > /etc/bash_completion.d/berth
   berth completions zsh > \"${fpath[1]}/_berth\"")]
 pub(crate) struct CompletionArgs {
-    /// Which shell's
+    /// The shell that they are for
     pub shell: Shell,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct DiscoverArgs {
     /// Machine file to write; without it the description goes to stdout
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Where devices are looked for: sysfs and the PCI bus, the vendors' drivers too, or nowhere
+    /// Where to look for devices: sysfs and the PCI bus, the vendors' drivers too, or nowhere
     #[arg(long, value_name = "WHERE", default_value = "sysfs")]
     pub devices: Devices,
     /// Print this host's devices for the command that waits for them
@@ -81,9 +81,9 @@ pub(crate) struct DiscoverArgs {
 /// Where devices are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Devices {
-    /// What the kernel and the PCI bus tell.
+    /// The kernel and the PCI bus.
     Sysfs,
-    /// The vendors' drivers too: they can hang, and wake sleeping devices.
+    /// The vendors' drivers too; they can hang, and wake sleeping devices.
     Vendor,
     /// Nowhere.
     Off,
@@ -91,7 +91,7 @@ pub(crate) enum Devices {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  berth topo                          this node: counts, topology string, a row a core
+  berth topo                          this node: counts, topology string, one row per core
   berth topo --format tree            the same as boxes
   berth topo --machine node.xml --format svg > node.svg")]
 pub(crate) struct TopoArgs {
@@ -101,10 +101,10 @@ pub(crate) struct TopoArgs {
     /// What counts as a socket (slurmd: package, unless SlurmdParameters says otherwise)
     #[arg(long, value_name = "KIND", default_value = "package")]
     pub socket: Socket,
-    /// How to answer
+    /// Form of the output
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: TopoFormat,
-    /// Columns a picture may have [default: the terminal's]
+    /// Columns that a picture may have [default: the terminal's]
     #[arg(long, value_name = "N")]
     pub width: Option<usize>,
     /// Colours of a picture
@@ -114,7 +114,7 @@ pub(crate) struct TopoArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TopoFormat {
-    /// Counts, and a row a core
+    /// Counts, and one row per core
     Table,
     /// Grid Engine's topology string
     String,
@@ -128,17 +128,17 @@ pub(crate) enum TopoFormat {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  berth doctor                    a line a check, for each slurmd of this host
-  berth doctor --quiet            only what is wrong: for a health check
-Exit code: 0 all is well or only to be noted, 1 something is wrong, 2 a wrong option.")]
+  berth doctor                    one line per check, for each slurmd of this host
+  berth doctor --quiet            only what is wrong, for a health check
+Exit code: 0 nothing is wrong, 1 something is wrong, 2 a wrong option.")]
 pub(crate) struct DoctorArgs {
-    /// NodeName in slurm.conf [default: every one of this host]
+    /// NodeName in slurm.conf [default: every node of this host]
     #[arg(long, value_name = "NAME")]
     pub node: Option<String>,
-    /// The state_dir= of plugstack.conf
+    /// State directory: state_dir= of plugstack.conf
     #[arg(long, value_name = "DIR", default_value = berth_host::state::DEFAULT_BASE)]
     pub state_dir: PathBuf,
-    /// Say nothing about what is well
+    /// Print only what is wrong or needs attention
     #[arg(short, long)]
     pub quiet: bool,
     /// table, or json for scripts
@@ -148,18 +148,18 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  berth status                    who is bound where (root), or how full the node is
+  berth status                    steps and their cores (root), or how full the node is
   berth status --job 4711         this job's cores in small letters
-  berth status --watch            again every two seconds
+  berth status --watch            repeats every two seconds
   berth status --format json      the same for a script")]
 pub(crate) struct StatusArgs {
-    /// NodeName in slurm.conf [default: every one of this host]
+    /// NodeName in slurm.conf [default: every node of this host]
     #[arg(long, value_name = "NAME")]
     pub node: Option<String>,
     /// Steps of this job only
     #[arg(long, value_name = "ID")]
     pub job: Option<u32>,
-    /// The state_dir= of plugstack.conf
+    /// State directory: state_dir= of plugstack.conf
     #[arg(long, value_name = "DIR", default_value = berth_host::state::DEFAULT_BASE)]
     pub state_dir: PathBuf,
     /// What counts as a socket (slurmd: package, unless SlurmdParameters says otherwise)
@@ -168,7 +168,7 @@ pub(crate) struct StatusArgs {
     /// table, or json for scripts
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: StatusFormat,
-    /// Show it again every so many seconds, until interrupted
+    /// Repeat after this number of seconds, until interrupted
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", value_parser = clap::value_parser!(u64).range(1..=86400))]
     pub watch: Option<u64>,
 }
@@ -182,9 +182,9 @@ pub(crate) enum StatusFormat {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   berth check 'srun -n4 --hint=nomultithread --cpu-bind=cores ./app'
-  berth check job.sh                             a batch script of Slurm's, or of Grid Engine's
-  berth check --machine node.xml job.sh          and whether it fits these nodes
-Exit code: 0 nothing to say or hints only, 1 a trap, 2 a wrong option.")]
+  berth check job.sh                             a batch script for Slurm or Grid Engine
+  berth check --machine node.xml job.sh          also whether it fits these nodes
+Exit code: 0 no trap or only hints, 1 a trap, 2 a wrong option.")]
 pub(crate) struct CheckArgs {
     /// An srun line in quotes, a batch script, or - for stdin
     #[arg(value_name = "LINE|FILE", required = true, num_args = 1.., trailing_var_arg = true)]
@@ -192,7 +192,7 @@ pub(crate) struct CheckArgs {
     /// The node it is for: live, an hwloc XML file, or a synthetic string
     #[arg(long, value_name = "M")]
     pub machine: Option<String>,
-    /// The release line of Slurm it is for, as 24.11 [default: any]
+    /// The release line of Slurm it is for, such as 24.11 [default: any]
     #[arg(long, value_name = "LINE")]
     pub slurm: Option<Release>,
     /// table, or json for scripts
@@ -202,21 +202,21 @@ pub(crate) struct CheckArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  srun -N2 -n8 --cpu-bind=cores berth report       a block a node, a row a task
-  srun -n4 -c2 berth report --after 2 -- ./app     runs ./app; its threads after two seconds
+  srun -N2 -n8 --cpu-bind=cores berth report       one block per node, one row per task
+  srun -n4 -c2 berth report --after 2 -- ./app     runs ./app and shows its threads after 2 s
   mpirun -n 4 berth report                         works without Slurm too
   srun … berth report --format json | berth report --merge -     one table of the whole step")]
 pub(crate) struct ReportArgs {
-    /// table, or json: a line a node
+    /// table, or json with one line per task
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: ReportFormat,
     /// Seconds to wait for the other tasks of the node
     #[arg(long, value_name = "SECONDS", default_value_t = 10)]
     pub wait: u64,
-    /// Seconds to let the program start its threads
+    /// Seconds that the program has to start its threads
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     pub after: f64,
-    /// Exit with 1 if a task has something else than was planned
+    /// Exit with 1 if a task does not have what was planned
     #[arg(long)]
     pub check: bool,
     /// Read blocks in JSON and show the whole step in task order; - is stdin
@@ -225,7 +225,7 @@ pub(crate) struct ReportArgs {
     /// What counts as a socket (slurmd: package, unless SlurmdParameters says otherwise)
     #[arg(long, value_name = "KIND", default_value = "package")]
     pub socket: Socket,
-    /// A program to run, and to look at
+    /// A program to run and to report on
     #[arg(last = true, value_name = "PROGRAM")]
     pub program: Vec<String>,
 }
@@ -241,7 +241,7 @@ fn seconds(text: &str) -> Result<f64, String> {
         .parse()
         .ok()
         .filter(|number| (0.0..=86400.0).contains(number));
-    number.ok_or_else(|| "seconds from 0 to 86400 are asked for".into())
+    number.ok_or_else(|| "a number of seconds from 0 to 86400 is expected".into())
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -50,13 +50,13 @@ pub(crate) struct PlanArgs {
         help_heading = "Machine"
     )]
     pub socket: Socket,
-    /// Cores the step owns, by Slurm's core number [default: all]
+    /// Cores that the step owns, by Slurm's core number [default: all]
     #[arg(long, value_name = "LIST", value_parser = CpuSet::from_list, conflicts_with = "cpus", help_heading = "Machine")]
     pub cores: Option<CpuSet>,
-    /// CPUs the step owns, by kernel number [default: all allowed]
+    /// CPUs that the step owns, by kernel number [default: all allowed]
     #[arg(long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
     pub cpus: Option<CpuSet>,
-    /// CPUs= of slurm.conf, where it is not one a hardware thread
+    /// CPUs= of slurm.conf, if it does not count hardware threads
     #[arg(
         hide_short_help = true,
         long,
@@ -64,7 +64,7 @@ pub(crate) struct PlanArgs {
         help_heading = "Machine"
     )]
     pub config_cpus: Option<u32>,
-    /// Cores other steps are bound to, by Slurm's core number, for --binding
+    /// Cores that other steps are bound to, by Slurm's core number, for --binding
     #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
     pub occupied: Option<CpuSet>,
 
@@ -81,7 +81,7 @@ pub(crate) struct PlanArgs {
     )]
     pub binding: Option<Binding>,
 
-    /// A --binding that cannot be had: run unbound, or refuse
+    /// What a --binding that cannot be served leads to: run unbound, or refuse
     #[arg(
         hide_short_help = true,
         long,
@@ -90,7 +90,7 @@ pub(crate) struct PlanArgs {
         help_heading = "Rules"
     )]
     pub binding_fail: BindingFail,
-    /// Whose behaviour
+    /// Whose masks: those of berth with its fixes, or those of task/affinity
     #[arg(
         long,
         value_name = "WHOSE",
@@ -99,7 +99,7 @@ pub(crate) struct PlanArgs {
     )]
     pub compat: CompatArg,
 
-    /// Whose srun: the release line of Slurm
+    /// Release line of Slurm whose srun reads the options
     #[arg(
         long,
         value_name = "LINE",
@@ -107,7 +107,7 @@ pub(crate) struct PlanArgs {
         help_heading = "Rules"
     )]
     pub slurm: Release,
-    /// TaskPluginParam=autobind=: the level where none is asked and none fits
+    /// TaskPluginParam=autobind=: the level to use if none is requested and none fits
     #[arg(
         hide_short_help = true,
         long,
@@ -115,7 +115,7 @@ pub(crate) struct PlanArgs {
         help_heading = "Rules"
     )]
     pub autobind: Option<Autobind>,
-    /// CpuBind= of node or partition: taken where the request has no --cpu-bind of its own
+    /// CpuBind= of node or partition: used if the request has no --cpu-bind of its own
     #[arg(
         hide_short_help = true,
         long,
@@ -124,7 +124,7 @@ pub(crate) struct PlanArgs {
         help_heading = "Rules"
     )]
     pub default_cpu_bind: Option<CpuBind>,
-    /// SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK: sockets in blocks where -m does not say
+    /// SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK: block over sockets if -m names no order
     #[arg(hide_short_help = true, long, help_heading = "Rules")]
     pub block_by_default: bool,
 
@@ -146,10 +146,10 @@ pub(crate) struct PlanArgs {
         help_heading = "Output"
     )]
     pub format: Option<Format>,
-    /// Say for each task why it is there, and what would change it
+    /// Show for each task why it is there, and what would change it
     #[arg(long, help_heading = "Output")]
     pub explain: bool,
-    /// Columns a picture may have [default: the terminal's]
+    /// Columns that a picture may have [default: the terminal's]
     #[arg(
         hide_short_help = true,
         long,
@@ -166,18 +166,18 @@ pub(crate) struct PlanArgs {
         help_heading = "Output"
     )]
     pub color: ColorChoice,
-    /// One request a line, one answer a line; - is stdin
+    /// Read one request per line, print one answer per line; - is stdin
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub batch: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// A row a task, for people
+    /// One row per task, for people
     Table,
-    /// As in the launch message, a line a node
+    /// The masks as in the launch message, one line per node
     Masks,
-    /// One list of CPUs a task, by kernel number
+    /// One list of CPUs per task, by kernel number
     Cpus,
     /// For scripts; its schema has a version
     Json,
@@ -185,7 +185,7 @@ pub(crate) enum Format {
     Tree,
     /// The same as a picture for documents and tickets
     Svg,
-    /// A line a task, as Open MPI draws it: [BB/..][../..]
+    /// One line per task, as Open MPI draws it: [BB/..][../..]
     Brackets,
     /// Open MPI's rank file
     Rankfile,

@@ -251,7 +251,8 @@ fn one_number(asked: &Asked) -> Result<(), Error> {
         Some(most) if most == range.least && most <= MOST_NODES => return Ok(()),
         Some(most) if most == range.least => count(),
         None if range.least == 0 => count(),
-        _ => "it leaves the number of nodes to slurmctld; a plan needs one: say which".into(),
+        _ => "it leaves the number of nodes to slurmctld, but a plan needs one number: give it"
+            .into(),
     };
     Err(said(ErrorKind::ValueValidation, format!("-N: {why}")))
 }

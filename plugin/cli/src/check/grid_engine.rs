@@ -46,7 +46,7 @@ pub(super) fn translated(command: &Command) -> Option<Finding> {
     Some(Finding::warning(
         command,
         "grid-engine",
-        format!("a line of Grid Engine's: {}", command.words.join(" ")),
+        format!("this is a line of Grid Engine: {}", command.words.join(" ")),
         "Slurm counts processes (-n) and CPUs of each (-c) where Grid Engine counts slots",
         format!("#SBATCH {options}\nsrun {options} ./program"),
     ))

@@ -85,8 +85,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let script = script::script(&text);
     if script.commands.is_empty() {
         return Err(
-            "there is no srun, mpirun or qsub in it, so there is nothing to check; give an \
-                    srun line in quotes, a batch script, or - for stdin"
+            "there is no srun, mpirun or qsub in it, so there is nothing to check; give an srun \
+             line in quotes, a batch script, or - for stdin"
                 .into(),
         );
     }
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
                 show(&mut out, finding, text.lines().count() > 1)?;
             }
             if findings.is_empty() {
-                writeln!(out, "nothing to say about it")?;
+                writeln!(out, "no trap was found")?;
             }
         }
     }

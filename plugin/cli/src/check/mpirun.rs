@@ -33,9 +33,9 @@ pub(super) fn check(case: &Case<'_>) -> Option<Finding> {
         Finding::warning(
             case.command,
             "mpirun-one-core",
-            format!("mpirun with {cpus} CPUs a rank and no --map-by"),
-            "Open MPI binds each rank to one core unless it is told how many CPUs a rank has: all \
-             its threads share that core",
+            format!("mpirun with {cpus} CPUs per rank and no --map-by"),
+            "Open MPI binds each rank to one core unless --map-by gives the CPUs per rank; all \
+             threads of a rank share that core",
             format!("mpirun --map-by slot:PE={cpus} {}", joined(words)),
         )
     })

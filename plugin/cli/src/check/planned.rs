@@ -73,7 +73,7 @@ pub(super) fn on_machine(case: &Case<'_>) -> Option<Finding> {
         return found(
             "more-tasks-than-cores",
             format!("{} tasks on {cores} cores", step.tasks),
-            "some tasks share a core, each with a hardware thread of it or with all",
+            "some tasks share a core; each has one hardware thread of it, or all of them",
             case.rewritten(&["ntasks"], &[&format!("-n{cores}")]),
         );
     }
@@ -83,7 +83,7 @@ pub(super) fn on_machine(case: &Case<'_>) -> Option<Finding> {
         return found(
             "list-on-one-core",
             format!("tasks {one} and {other} are on hardware threads of one core ({core})"),
-            "the list is written for CPUs that are numbered otherwise (berth topo shows how); \
+            "the list assumes another numbering of the CPUs (berth topo shows it); \
              --cpu-bind=cores needs no numbers",
             case.rewritten(&["cpu-bind"], &["--cpu-bind=cores"]),
         );
@@ -92,7 +92,7 @@ pub(super) fn on_machine(case: &Case<'_>) -> Option<Finding> {
     found(
         "not-as-asked",
         note.to_string(),
-        "it runs there, but not as asked",
+        "the step runs there, but not as requested",
         String::new(),
     )
 }

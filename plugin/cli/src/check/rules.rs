@@ -64,7 +64,7 @@ fn hint_dropped(case: &Case<'_>) -> Option<Finding> {
         case.command,
         "hint",
         format!("--hint={hint} beside --{other}"),
-        "srun drops the hint without a word beside that option",
+        "srun silently ignores the hint beside that option",
         instead,
     ))
 }
@@ -82,8 +82,8 @@ fn list_on_several_nodes(case: &Case<'_>) -> Option<Finding> {
         case.command,
         "list-on-several-nodes",
         format!("--cpu-bind={} on {} nodes", case.cpu_bind(), case.nodes()),
-        "the one list holds on every node, by the kernel's numbers there; what a job gets, and \
-         how CPUs are numbered, differ from node to node",
+        "the same list applies to every node, by the kernel's numbers there; the job's CPUs and \
+         their numbering differ from node to node",
         case.rewritten(&["cpu-bind"], &["--cpu-bind=cores"]),
     ))
 }
@@ -98,8 +98,8 @@ fn list_on_part_of_a_node(case: &Case<'_>) -> Option<Finding> {
             case.command,
             "list-on-part-of-a-node",
             format!("--cpu-bind={} without --exclusive", case.cpu_bind()),
-            "which CPUs of a shared node a job gets is not known before; a list that names others is \
-             refused. --cpu-bind=cores chooses among those it got",
+            "nobody knows beforehand which CPUs of a shared node a job gets; a list that names \
+             others is refused; --cpu-bind=cores chooses among the job's CPUs",
             instead,
         )
     })
@@ -135,8 +135,8 @@ fn binding_per_task(case: &Case<'_>) -> Option<Finding> {
             case.command,
             "binding-per-task",
             format!("-n{tasks} with --binding={binding}"),
-            "-n counts processes, and each gets the amount: one process with that many threads is \
-             -n1 and -c",
+            "-n counts processes, and each gets the amount; for one process with that many \
+             threads use -n1 and -c",
             case.rewritten(
                 &["ntasks", "cpus-per-task"],
                 &["-n1", &format!("-c{amount}")],
@@ -161,7 +161,7 @@ fn start_on_shared_nodes(case: &Case<'_>) -> Option<Finding> {
             case.command,
             "binding-start",
             format!("--binding={binding} without --exclusive"),
-            "on a shared node the cores it names may be another job's; then it is not bound",
+            "on a shared node the named cores may belong to another job; then no task is bound",
             instead,
         )
     })
@@ -185,7 +185,7 @@ fn threads_without_places(case: &Case<'_>) -> Option<Finding> {
             case.command,
             "openmp-places",
             "OMP_NUM_THREADS without OMP_PLACES and OMP_PROC_BIND".into(),
-            "the task's threads may wander over its CPUs, two of them on one core",
+            "the task's threads may move between its CPUs, and two of them may share a core",
             "export OMP_PLACES=cores OMP_PROC_BIND=close".into(),
         )
     })
@@ -222,7 +222,7 @@ fn launcher_in_srun(case: &Case<'_>) -> Option<Finding> {
         case.command,
         "nested-launcher",
         found,
-        "what it starts gets the mask of the task it runs in: often one core",
+        "the processes that it starts get the mask of its own task, which is often one core",
         joined(&case.command.line.program),
     ))
 }
@@ -251,9 +251,9 @@ fn neighbours_apart(case: &Case<'_>) -> Option<Finding> {
         Finding::hint(
             case.command,
             "cyclic-default",
-            "-m says nothing about sockets".into(),
-            "by default the next task goes to the next socket, so that neighbours are apart; say \
-             which you want",
+            "-m does not order the sockets".into(),
+            "by default the next task goes to the next socket, so neighbours are apart; choose an \
+             order",
             case.rewritten(&["distribution"], &["-m", "block:block"]),
         )
     })

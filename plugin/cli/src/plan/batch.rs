@@ -99,7 +99,9 @@ fn one(
                 Some(Format::Cpus) => cpus(&step).join(" "),
                 Some(Format::Masks) | None => nodes_masks(&step).join(" "),
                 Some(_) => {
-                    return Err("--batch answers in one line: use --format masks or cpus".into());
+                    return Err(
+                        "--batch prints one line per request; use --format masks or cpus".into(),
+                    );
                 }
             };
             for note in notes(&args, &machines[&key], &step) {

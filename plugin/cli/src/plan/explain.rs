@@ -1,5 +1,5 @@
 //! `--explain`: for each task the rule that applied, what was looked at and rejected, and what
-//! would change it, in the user's words. The rules are those of `planner.rs` in berth-placement.
+//! would change it, in the user's words. The rule comes from the plan's decision.
 
 use std::io::Write;
 
@@ -89,23 +89,23 @@ fn why(args: &PlanArgs, ask: &Request, decision: &Decision) -> String {
         Rule::Unbound { whole: false } => format!(
             "all of the step's CPUs ({own}) for every task: --cpu-bind=none, on a part of the node"
         ),
-        Rule::Asked(word) => format!("--cpu-bind={word} spells the CPUs out; nothing is chosen"),
+        Rule::Asked(word) => format!("--cpu-bind={word} names the CPUs; berth chooses nothing"),
         Rule::Level { level, from, .. } => level_why(args, ask, *level, *from, &decision.owned),
         Rule::NoMatch => format!(
-            "all of the step's CPUs ({own}) for every task: no level is asked, and {} is not the \
-             number of anything it has whole",
+            "all of the step's CPUs ({own}) for every task: no level is requested, and {} is not \
+             the number of its whole sockets, whole cores or threads",
             wanted(ask)
         ),
         Rule::Overcommit => format!(
-            "all of the step's CPUs ({own}) for every task: --overcommit, and there are fewer \
-             CPUs than asked"
+            "all of the step's CPUs ({own}) for every task: --overcommit is given, and there are \
+             fewer CPUs than requested"
         ),
         Rule::Binding(binding) => format!(
-            "--binding={binding}: cores by Grid Engine's rules, free ones first; Slurm's own \
-             levels are not looked at"
+            "--binding={binding}: Grid Engine's rules choose the cores, free ones first; Slurm's \
+             own levels do not count"
         ),
         Rule::BindingFailed => {
-            "all of the step's CPUs: the --binding cannot be had, and is not strict".into()
+            "all of the step's CPUs: the --binding cannot be served, and it is not strict".into()
         }
         Rule::Batch => format!("all of the job's CPUs here ({own}): it is a batch script"),
     }
@@ -121,7 +121,7 @@ fn level_why(
     match from {
         LevelFrom::Asked => format!("{level}, because {}", level_from(args)),
         LevelFrom::Site => format!(
-            "{level}, because no level is asked, none fits exactly, and the site says \
+            "{level}, because no level is requested, none fits exactly, and the site sets \
              autobind={level}"
         ),
         LevelFrom::Exact => {
@@ -133,7 +133,7 @@ fn level_why(
                 }
             };
             format!(
-                "{level}, because no level is asked, and {} are as many as the step's {has}",
+                "{level}, because no level is requested, and {} are as many as the step's {has}",
                 wanted(ask)
             )
         }
@@ -160,7 +160,7 @@ fn rejected(decision: &Decision) -> Vec<String> {
         ),
         Level::Threads | Level::Ldoms => format!("threads: it has {}", owned.threads),
     };
-    let line = |level| format!("{}, asked are {}", has(level), decision.wanted);
+    let line = |level| format!("{}, and {} are needed", has(level), decision.wanted);
     decision.tried.iter().map(line).collect()
 }
 
@@ -195,9 +195,9 @@ fn task_line(ask: &Request, plan: &Plan, parents: Option<&Parents<'_>>, id: usiz
     let asked = plan.decision.cpus_per_task as usize;
     let is_level = matches!(plan.decision.rule, Rule::Level { .. });
     if is_level && task.cpus.count() > asked {
-        text += &format!("; whole objects of the level, {asked} asked");
+        text += &format!("; the level gives whole objects, {asked} requested");
     } else if is_level && task.cpus.count() < asked {
-        text += &format!("; fewer than the {asked} asked");
+        text += &format!("; fewer than the {asked} requested");
     }
     let shared: Vec<_> = plan.tasks[..id]
         .iter()
@@ -277,17 +277,20 @@ fn changes(ask: &Request, on: &Node, plan: &Plan) -> Vec<String> {
             }
         }
         Rule::NoMatch => changes.push(
-            "--cpu-bind=cores (or threads, sockets) binds whatever the numbers; so does -c, if \
-             tasks × CPUs fill whole cores"
+            "--cpu-bind=cores (or threads, sockets) binds the tasks whatever the numbers are; so \
+             does -c, if tasks × CPUs fill whole cores"
                 .into(),
         ),
         Rule::Unbound { .. } => {
             changes.push("--cpu-bind=cores gives each task cores of its own".into())
         }
-        Rule::Asked(_) => changes
-            .push("--cpu-bind=cores has them chosen, on every node by its own numbers".into()),
-        Rule::Overcommit => changes.push("fewer tasks or a smaller -c bind each task".into()),
-        Rule::BindingFailed => changes.push("the note says which --binding fits".into()),
+        Rule::Asked(_) => changes.push(
+            "--cpu-bind=cores lets berth choose the CPUs, on every node by its own numbers".into(),
+        ),
+        Rule::Overcommit => {
+            changes.push("with fewer tasks or a smaller -c, each task is bound".into())
+        }
+        Rule::BindingFailed => changes.push("the note shows a --binding that fits".into()),
         Rule::Binding(_) | Rule::Batch => {}
     }
     changes

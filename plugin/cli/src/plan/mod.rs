@@ -130,11 +130,14 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
     let mut notes = args.srun.notes.clone();
     notes.extend(step.notes.iter().cloned());
     // A step in an allocation is not compared with its nodes (`_step_create`); a job is.
-    notes.extend(unmet(args, on).map(|why| format!("as a job of its own it never starts: {why}")));
+    notes.extend(
+        unmet(args, on)
+            .map(|why| format!("slurmctld never starts this as a job of its own: {why}")),
+    );
     if args.srun.exact && args.srun.exclusive.is_none() && is_job(args) {
         notes.push(
-            "--exact has slurmctld choose the cores, which is not planned here; name them with \
-             --cores"
+            "with --exact slurmctld chooses the cores, and berth plan cannot know its choice; \
+             name them with --cores"
                 .into(),
         );
     }

@@ -68,7 +68,7 @@ fn pictures<'a>(
 ) -> Result<Vec<Picture<'a>>, Failure> {
     let machine = on
         .machine()
-        .ok_or("the machine is not known, so there is nothing to draw")?;
+        .ok_or("the machine is unknown, so there is nothing to draw")?;
     let one = request(args, on, 1)?;
     let owned = Owned::of(&one, on).cpus;
     let several = step.node_count() > 1;

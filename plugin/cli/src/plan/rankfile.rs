@@ -27,8 +27,8 @@ pub(crate) fn write(
 ) -> Result<(), Failure> {
     let Some(machine) = on.machine().filter(|_| step.is_bound()) else {
         return Err(
-            "nothing is bound, so there is no core to write into a rank file; ask for a \
-                    level, as --cpu-bind=cores"
+            "nothing is bound, so there is no core to write into a rank file; ask for a level, as \
+             --cpu-bind=cores"
                 .into(),
         );
     };
@@ -37,8 +37,8 @@ pub(crate) fn write(
     if args.cores.is_some() || args.cpus.is_some() {
         writeln!(
             out,
-            "# cores: by their numbers on the whole node; where a cgroup confines the job to its own, \
-             Open MPI numbers these from 0"
+            "# cores have their numbers on the whole node; where a cgroup confines the job, Open \
+             MPI numbers the job's cores from 0"
         )?;
     }
     let mut narrow = false;
@@ -65,7 +65,8 @@ pub(crate) fn write(
     }
     if narrow {
         say::note(
-            "a rank file names whole cores: mpirun gives a rank all hardware threads of its cores, and this plan fewer",
+            "a rank file names whole cores: mpirun gives a rank all hardware threads of its \
+             cores, but this plan gives fewer",
         );
     }
     Ok(())

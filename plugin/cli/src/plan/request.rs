@@ -34,8 +34,8 @@ pub(crate) fn node(args: &PlanArgs) -> Result<Node, Failure> {
         let (threads, cores) = (shape.map.len() as u32, shape.core_count());
         if cpus != threads && cpus != cores {
             return Err(format!(
-                "--config-cpus says CPUs={cpus}; slurmd takes the number of hardware threads \
-                 ({threads}) or of cores ({cores}) of this machine: say one of them"
+                "--config-cpus gives CPUs={cpus}; slurmd takes the number of hardware threads \
+                 ({threads}) or of cores ({cores}) of this machine; give one of them"
             )
             .into());
         }

@@ -147,8 +147,8 @@ fn tasks(
                 let tasks = by_cpus(args, on, one, each).saturating_mul(nodes.count);
                 if tasks != nodes.count {
                     notes.push(format!(
-                        "without -n srun starts a task for every {each} CPUs that the step gets; \
-                         here that is {tasks}"
+                        "without -n srun starts one task for every {each} CPUs of the step; here \
+                         the number of tasks is {tasks}"
                     ));
                 }
                 tasks
@@ -157,7 +157,7 @@ fn tasks(
         },
     };
     match tasks {
-        0 => Err("the options ask for 0 tasks; ask for at least one with -n".into()),
+        0 => Err("the options request 0 tasks; request at least one with -n".into()),
         tasks => Ok(tasks),
     }
 }
@@ -176,8 +176,8 @@ fn by_cpus(args: &PlanArgs, on: &Node, one: &Request, each: u32) -> u32 {
 
 fn other_count(tasks: u32, listed: usize) -> String {
     format!(
-        "-n asks for {tasks} tasks and the list of nodes has {listed}; -m arbitrary takes one a \
-         task: ask for -n {listed}"
+        "-n asks for {tasks} tasks and the list of nodes has {listed}; -m arbitrary takes one \
+         node per task; use -n {listed}"
     )
 }
 
@@ -223,11 +223,11 @@ fn too_many(args: &PlanArgs, tasks: u32, nodes: u32) -> Option<String> {
     if let Some(most) = args.srun.ntasks_per_node.filter(|most| each > *most) {
         let nodes_asked = args.srun.nodes.map_or(1, |nodes| nodes.least);
         return Some(format!(
-            "{tasks} tasks asked, at most {most} a node, and this is a plan of {nodes} node(s): ask \
-             for -N {}{}",
+            "{tasks} tasks are requested with at most {most} per node, and this is a plan of \
+             {nodes} node(s); use -N {}{}",
             tasks.div_ceil(most),
             if nodes_asked == 1 {
-                ", or for this node's share with -n"
+                ", or give this node's share with -n"
             } else {
                 ""
             }
@@ -235,8 +235,8 @@ fn too_many(args: &PlanArgs, tasks: u32, nodes: u32) -> Option<String> {
     }
     (each > MOST_ON_A_NODE).then(|| {
         format!(
-            "{tasks} tasks on {nodes} node(s) are {each} on one; Slurm counts to {MOST_ON_A_NODE}: \
-             ask for more nodes (-N) or fewer tasks"
+            "{tasks} tasks on {nodes} node(s) are {each} per node, but Slurm counts only to \
+             {MOST_ON_A_NODE}; use more nodes (-N) or fewer tasks"
         )
     })
 }

@@ -1,4 +1,5 @@
-//! `berth report --merge FILE`: the nodes' lines of JSON as one table of the whole step in task order.
+//! `berth report --merge FILE`: the nodes' lines of JSON as one table of the whole step in task
+//! order.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -32,13 +33,13 @@ pub(crate) fn run(args: &ReportArgs, file: &Path) -> Result<ExitCode, Failure> {
     {
         let from = line.find('{').unwrap_or_default();
         let row: Row = serde_json::from_str(&line[from..]).map_err(|why| {
-            format!("a line is not as berth report --format json writes it: {why}")
+            format!("a line does not have the form of berth report --format json: {why}")
         })?;
         tasks.push(row);
     }
     if tasks.is_empty() {
         return Err(
-            "there is no report in it; write one with srun … berth report --format json".into(),
+            "the input has no report; make one with srun … berth report --format json".into(),
         );
     }
     tasks.sort_by_key(|row| row.task.task);

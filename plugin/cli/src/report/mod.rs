@@ -1,6 +1,6 @@
 //! `berth report`: run by every task of a step, it tells what each really has, as the kernel says
-//! it, beside what was planned. The tasks of a node meet at a socket of their own user's; one of them
-//! prints the node's block.
+//! it, beside what was planned. The tasks of a node meet at a socket of their own user's; one of
+//! them prints the node's block.
 
 mod gather;
 mod identity;
@@ -60,8 +60,8 @@ fn report(args: &ReportArgs, me: &Identity, program: Option<u32>) -> Result<bool
     io::stdout().lock().write_all(text.as_bytes())?;
     if !node.missing.is_empty() {
         say::note(&format!(
-            "no word from task(s) {} of {} within {} s; do all of them run berth report? --wait \
-             gives them longer",
+            "task(s) {} of {} did not answer within {} s; check that all of them run berth \
+             report, or give a longer --wait",
             node.missing, node.host, args.wait
         ));
     }
@@ -74,7 +74,9 @@ fn start(words: &[String]) -> Result<Option<Child>, Failure> {
     };
     let child = Command::new(program).args(arguments).spawn();
     Ok(Some(child.map_err(|why| {
-        format!("the program {program} does not start: {why}; is it in PATH on this node?")
+        format!(
+            "the program {program} does not start: {why}; check that it is in PATH on this node"
+        )
     })?))
 }
 

@@ -104,8 +104,7 @@ impl Task {
 /// A /proc that cannot be read.
 pub(crate) fn task(me: &Identity, program: Option<u32>) -> Result<Task, Failure> {
     let pid = program.unwrap_or_else(std::process::id);
-    let has_ended =
-        |_| format!("process {pid} has ended before it could be looked at; see --after");
+    let has_ended = |_| format!("process {pid} ended before berth could look at it; see --after");
     let mut cpus = affinity_from_status(pid as i32).map_err(has_ended)?;
     let threads = program.map(threads).unwrap_or_default();
     threads.iter().for_each(|own| cpus.insert_all(own));

@@ -53,7 +53,7 @@ const NAMES: [(&str, &str); KINDS] = [
     ),
     (
         "berth_readback_differences_total",
-        "Tasks for which the kernel had something else than was planned.",
+        "Tasks for which the kernel did not have what was planned.",
     ),
     (
         "berth_tasks_unbound_switched_off_total",
@@ -164,15 +164,14 @@ impl Counters {
         // A String takes everything.
         let _ = writeln!(
             text,
-            "# HELP berth_info The release of berth and whose behaviour it has.\n# TYPE berth_info gauge\n\
-             berth_info{{node=\"{node}\",version=\"{}\",compat=\"{}\"}} 1",
+            "# HELP berth_info The release of berth and its compat setting.\n# TYPE berth_info \
+             gauge\nberth_info{{node=\"{node}\",version=\"{}\",compat=\"{}\"}} 1",
             env!("CARGO_PKG_VERSION"),
             escaped(&facts.compat)
         );
         let _ = writeln!(
             text,
-            "# HELP berth_state Whether berth works on this node: 1 at the state that it is in.\n\
-             # TYPE berth_state gauge"
+            "# HELP berth_state 1 for the state of berth on this node.\n# TYPE berth_state gauge"
         );
         for state in [State::Working, State::Inert, State::Off] {
             let is_it = u8::from(state == facts.state);

@@ -41,8 +41,8 @@ pub(super) const PUBLIC: u64 = 1;
 pub enum LedgerError {
     /// The system does not let us.
     #[error(
-        "the ledger {path} could not be used: {action} failed: {why}; see whether its directory \
-         is there, writable, and has room (ls -ld, df)"
+        "the ledger {path} could not be used: {action} failed: {why}; check that its directory \
+         exists, is writable, and has room (ls -ld, df)"
     )]
     System {
         /// The file.
@@ -53,12 +53,12 @@ pub enum LedgerError {
         why: io::Error,
     },
     /// Somebody else could have written it.
-    #[error("the ledger is not to be believed: {0}")]
+    #[error("the ledger cannot be trusted: {0}")]
     Untrusted(#[from] TrustError),
     /// Another process does not let go.
     #[error(
-        "the ledger {0} is held by another process for too long; see which slurmd or \
-         slurmstepd is stopped (ps -e -o pid,stat,args)"
+        "another process holds the ledger {0} for too long; check which slurmd or slurmstepd is \
+         stopped (ps -e -o pid,stat,args)"
     )]
     Busy(PathBuf),
     /// CPUs that this kernel did not have when the file was made.
@@ -111,7 +111,7 @@ impl LedgerFile {
             .map_err(failed("opening it"))?;
         let found = file.metadata().map_err(failed("looking at it"))?;
         trust::check_private_file(&path, &found)?;
-        let boot = boot_id().map_err(failed("asking for the boot"))?;
+        let boot = boot_id().map_err(failed("reading the boot id"))?;
         let mut ledger = Self {
             identity: (found.dev(), found.ino()),
             words: words(&file, &boot).unwrap_or_default(),
@@ -145,7 +145,7 @@ impl LedgerFile {
             .metadata()
             .map_err(|why| failed("looking at it", why))?;
         trust::check_private_file(&path, &found)?;
-        let boot = boot_id().map_err(|why| failed("asking for the boot", why))?;
+        let boot = boot_id().map_err(|why| failed("reading the boot id", why))?;
         Ok(words(&file, &boot).map(|words| Self {
             identity: (found.dev(), found.ino()),
             path,

@@ -1,5 +1,5 @@
 //! The cores that a `--binding` chose, and their text, which travels from slurmd to
-//! slurmstepd: tasks parted by `;`, cores by `:`, each `SOCKET,CORE=CPUS`.
+//! slurmstepd. `;` separates tasks, `:` separates cores, and each core is `SOCKET,CORE=CPUS`.
 //! In: positions of cores. Out: logical and kernel numbers, and back from the text. Pure.
 
 use std::fmt;

@@ -1,5 +1,5 @@
-//! Why a plan is as it is: the rule that decided, what was tried before, what the step owns.
-//! Logs, explanations and shadow put this into words; nobody works it out a second time. Pure data.
+//! The decision behind a plan: the rule that decided, what was tried before, what the step owns.
+//! Logs, explanations and shadow put it into words, and derive nothing a second time. Pure data.
 
 use std::fmt;
 
@@ -14,27 +14,27 @@ pub struct Decision {
     pub rule: Rule,
     /// Levels that automatic binding tried before, and whose objects did not fit exactly.
     pub tried: Vec<Level>,
-    /// CPUs asked for by all tasks together.
+    /// The CPUs that all tasks together request.
     pub wanted: u64,
-    /// `-c` as it could be served.
+    /// The `-c` that was served.
     pub cpus_per_task: u32,
     /// What the step owns whole and in part.
     pub owned: Counts,
-    /// The step's CPUs, as a task bound to all of them gets them.
+    /// The CPUs of a task that is bound to all of the step's CPUs.
     pub own: crate::CpuSet,
 }
 
 /// The rule that decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// `--cpu-bind=none`; on part of a node the step's CPUs are the mask all the same.
+    /// `--cpu-bind=none`; on a part of a node the mask is all of the step's CPUs.
     Unbound {
         /// The step owns the whole node.
         whole: bool,
     },
-    /// A list or number of the user's.
+    /// The user named the CPUs, or chose `rank`.
     Asked(&'static str),
-    /// Tasks placed on objects of a level.
+    /// Tasks are placed on objects of a level.
     Level {
         /// The level bound to.
         level: Level,
@@ -45,13 +45,13 @@ pub enum Rule {
     },
     /// No level fits the step's CPUs exactly: every task may use all of them.
     NoMatch,
-    /// More asked than there is, with `--overcommit`: the same.
+    /// More is requested than exists, with `--overcommit`: every task may use all of the CPUs.
     Overcommit,
     /// Grid Engine's core binding.
     Binding(String),
-    /// A `--binding` that could not be had.
+    /// A `--binding` could not be served.
     BindingFailed,
-    /// A batch script: all CPUs of its allocation.
+    /// A batch script gets all CPUs of its allocation.
     Batch,
 }
 

@@ -1,6 +1,7 @@
 //! Each task's NUMA nodes, after its CPUs are known.
 //! In: the policy, the tasks' CPUs, the machine. Out: node sets, or a refusal.
-//! Pure. Source: `get_memset`; what fails a task there is refused here, before it starts.
+//! Pure. Source: `get_memset`; a request that fails a task there is refused here, before the task
+//! starts.
 
 use std::collections::HashMap;
 
@@ -36,7 +37,7 @@ pub(crate) fn bind(
         let cpus = if unbound { &owned.cpus } else { &task.cpus };
         let mut mems = memory.of_task(LocalId(id), cpus)?;
         if request.mem_bind.prefer {
-            // The kernel takes one; task/affinity tells it the lowest.
+            // The kernel takes one node; task/affinity gives it the lowest.
             mems = mems.lowest().into_iter().collect();
         }
         task.mems = Some(mems);
@@ -49,10 +50,10 @@ pub(crate) fn bind(
 struct Memory<'a> {
     found: NodeSet,
     near: Vec<(NumaId, CpuSet)>,
-    /// Nodes near to CPUs that a task before had.
+    /// Nodes near the CPUs of earlier tasks.
     known: HashMap<CpuSet, NodeSet>,
     policy: &'a MemPolicy,
-    /// After so many tasks `rank` begins again.
+    /// The number of tasks after which `rank` begins again.
     rank_wraps_at: u32,
 }
 
@@ -70,7 +71,7 @@ impl<'a> Memory<'a> {
         })
     }
 
-    /// One task's nodes: some, and every one of them is there. Lists wrap.
+    /// One task's nodes. There is at least one, and every one exists. Lists wrap.
     fn of_task(&mut self, task: LocalId, cpus: &CpuSet) -> Result<NodeSet, MemoryRefusal> {
         let asked = match self.policy {
             MemPolicy::Local => return self.near(task, cpus),

@@ -1,4 +1,5 @@
-//! Why a `--mem-bind` cannot be served. Each text says what was asked, what was found, what to do.
+//! Why a `--mem-bind` cannot be served. Each text states what was requested, what was found and
+//! what to do.
 
 use std::fmt;
 
@@ -13,18 +14,18 @@ use crate::sets::nodeset::NodeSet;
 pub enum MemoryRefusal {
     /// The machine tree is unknown.
     Unknown {
-        /// Option value as asked.
+        /// The requested value.
         asked: MemPolicy,
     },
-    /// NUMA nodes that are not there.
+    /// NUMA nodes that do not exist.
     Missing {
-        /// Option value as asked.
+        /// The requested value.
         asked: MemPolicy,
         /// The task that would get them.
         task: LocalId,
-        /// Those of them that are not there.
+        /// Those of them that do not exist.
         missing: NodeSet,
-        /// Those there are.
+        /// The existing nodes.
         found: NodeSet,
     },
     /// A task that would get no node: a zero mask in a list.
@@ -43,9 +44,9 @@ impl fmt::Display for MemoryRefusal {
         match self {
             Self::Unknown { asked } => write!(
                 f,
-                "--mem-bind={} asks for NUMA nodes; berth does not know this node's (its machine \
-                 file is missing); leave --mem-bind out, and tell the administrator to run \
-                 `berth discover`",
+                "--mem-bind={} requests NUMA nodes; berth does not know those of this node, \
+                 because its machine file is missing; leave --mem-bind out, and ask the \
+                 administrator to run `berth discover`",
                 repeated(asked)
             ),
             Self::Missing {
@@ -60,8 +61,8 @@ impl fmt::Display for MemoryRefusal {
                 };
                 write!(
                     f,
-                    "--mem-bind={} gives task {task} on this node NUMA node {missing}; here there \
-                     are NUMA nodes {found}; {what}",
+                    "--mem-bind={} gives task {task} on this node NUMA node {missing}; this node \
+                     has NUMA nodes {found}; {what}",
                     repeated(asked)
                 )
             }
@@ -72,8 +73,8 @@ impl fmt::Display for MemoryRefusal {
             ),
             Self::NoneNear { task, cpus } => write!(
                 f,
-                "--mem-bind=local asks for the NUMA nodes of CPUs {cpus}, which task {task} on \
-                 this node may run on; they are in none; use --mem-bind=map_mem:LIST or none"
+                "--mem-bind=local requests the NUMA nodes of the CPUs of task {task} on this \
+                 node; its CPUs {cpus} are in no NUMA node; use --mem-bind=map_mem:LIST or none"
             ),
         }
     }

@@ -1,10 +1,10 @@
-//! The tasks' masks as a list: what a launch message says of a plan.
-//! In: one mask a task. Out: the text, and its length beforehand. Pure.
+//! The tasks' masks as a list: the text of a plan in a launch message.
+//! In: one mask per task. Out: the text, and its length beforehand. Pure.
 //!
-//! task/affinity writes one mask a task, each as wide as the node (`lllp_generate_cpu_bind`). With
+//! task/affinity writes one mask per task, each as wide as the node (`lllp_generate_cpu_bind`). With
 //! tens of thousands of tasks on thousands of CPUs that is tens of megabytes, which slurmstepd
-//! would not read: such a list is written without leading zeros, equal neighbours as a repeat, and
-//! ends where it would begin again.
+//! would not read. Such a list is written without leading zeros and with repeats for equal
+//! neighbours, and it ends where it would begin again.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
-//! What the user should know although the step runs. Each text says what was asked, what was
-//! found, what to do.
+//! Notes for the user of a step that runs. Each text states what was requested, what was found
+//! and what to do.
 
 use std::fmt;
 
@@ -8,16 +8,16 @@ use std::fmt;
 pub enum Note {
     /// The step has fewer CPUs than tasks × `-c`.
     CpusPerTaskShrunk {
-        /// Asked for.
+        /// CPUs that each task requests.
         asked: u32,
-        /// Given.
+        /// CPUs that each task gets.
         given: u32,
         /// Tasks on this host.
         tasks: u32,
         /// CPUs of the step.
         own: u32,
     },
-    /// A limit on the number of tasks that cannot hold for all of them.
+    /// A limit on the number of tasks cannot hold for all of them.
     LimitExceeded {
         /// The option.
         option: &'static str,
@@ -28,34 +28,34 @@ pub enum Note {
         /// The largest number of them on one core or socket.
         most: u32,
     },
-    /// One task has fewer CPUs than the others: the remainder of the step's last core.
+    /// One task has fewer CPUs than the others, because the step's last core has no more.
     TaskShort {
         /// The first such task, by its number on this node.
         task: u32,
-        /// Asked for.
+        /// CPUs that it requests.
         asked: u32,
-        /// Given.
+        /// CPUs that it gets.
         given: u32,
     },
     /// Tasks share CPUs although others of the step have no task.
     SharedWhileIdle {
         /// Tasks on this node.
         tasks: u32,
-        /// What is idle.
+        /// The kind of object that is idle.
         unit: &'static str,
         /// How many of them.
         idle: u32,
         /// `--threads-per-core`, or what a hint made of it.
         threads_per_core: Option<u32>,
     },
-    /// More tasks than CPUs, though nobody asked to overcommit.
+    /// There are more tasks than CPUs, although nobody requested overcommit.
     MoreTasksThanCpus {
         /// Tasks on this node.
         tasks: u32,
         /// CPUs of the step.
         own: u32,
     },
-    /// A `--binding` that could not be had: the whole text.
+    /// A `--binding` could not be served; this is the whole text.
     NotBound(String),
 }
 
@@ -69,23 +69,30 @@ impl fmt::Display for Note {
                 own,
             } => write!(
                 f,
-                "{tasks} tasks × {asked} CPUs asked, {own} CPUs here: each task gets {given}; \
-                 use fewer tasks or a smaller -c"
+                "{tasks} tasks request {asked} CPUs each, but this step owns {own} on this node; \
+                 each task gets {given}; use fewer tasks or a smaller -c"
             ),
             Self::LimitExceeded {
                 option,
                 limit,
                 tasks,
                 most,
-            } => write!(
-                f,
-                "{option}={limit} asked, but the {tasks} tasks on this node do not fit within it: up \
-                 to {most} are together; use fewer tasks on this node or a larger limit"
-            ),
+            } => {
+                let unit = match option.ends_with("core") {
+                    true => "core",
+                    false => "socket",
+                };
+                write!(
+                    f,
+                    "{option}={limit} is requested, but the {tasks} tasks on this node do not fit \
+                     within it; up to {most} tasks share one {unit}; use fewer tasks on this node \
+                     or a larger limit"
+                )
+            }
             Self::TaskShort { task, asked, given } => write!(
                 f,
-                "{asked} CPUs a task asked, but task {task} on this node gets {given}: no more are \
-                 left together; use fewer tasks or a smaller -c"
+                "each task requests {asked} CPUs, but task {task} on this node gets {given}, \
+                 because no more are left together; use fewer tasks or a smaller -c"
             ),
             Self::SharedWhileIdle {
                 tasks,
@@ -96,14 +103,15 @@ impl fmt::Display for Note {
                 let s = if *idle == 1 { "" } else { "s" };
                 write!(
                     f,
-                    "some of the {tasks} tasks share CPUs, and {idle} {unit}{s} stay idle"
+                    "some of the {tasks} tasks on this node share CPUs, and {idle} {unit}{s} stay \
+                     idle"
                 )?;
                 why_idle(f, *threads_per_core)
             }
             Self::MoreTasksThanCpus { tasks, own } => write!(
                 f,
                 "{tasks} tasks on this node share {own} CPUs; use fewer tasks, or --overcommit if \
-                 that is meant"
+                 you want that"
             ),
             Self::NotBound(text) => f.write_str(text),
         }

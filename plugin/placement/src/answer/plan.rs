@@ -13,18 +13,18 @@ use crate::sets::nodeset::NodeSet;
 /// What every task of a step gets on this node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// By local id: what the kernel is told; empty sets where nothing is bound.
+    /// What is set in the kernel, by local id; empty sets where nothing is bound.
     pub tasks: Vec<TaskPlan>,
-    /// Why.
+    /// Why the plan is so.
     pub decision: Decision,
-    /// What goes into the launch message.
+    /// The content of the launch message.
     pub message: Message,
-    /// What the user should know.
+    /// Notes to the user.
     pub notes: Vec<Note>,
     /// The cores that a `--binding` chose.
     pub chosen: Option<Chosen>,
-    /// Every CPU of the step's cores here. Lists that task/affinity trusts, and its memory
-    /// domains, can lead beyond; no task is bound there.
+    /// Every CPU of the step's cores on this node. Lists that task/affinity trusts, and its memory
+    /// domains, can name others; no task is bound to those.
     pub own: CpuSet,
 }
 
@@ -35,7 +35,7 @@ pub struct TaskPlan {
     pub cpus: CpuSet,
     /// NUMA nodes its memory comes from; `None` leaves it to the kernel.
     pub mems: Option<NodeSet>,
-    /// The one node in `mems` comes first, others when it is full.
+    /// Memory comes from the one node in `mems` first, and from others when it is full.
     pub prefer: bool,
 }
 
@@ -50,16 +50,16 @@ impl TaskPlan {
     }
 }
 
-/// What the launch message's `cpu_bind` becomes.
+/// The new `cpu_bind` of the launch message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// Nothing is bound: the type stays `none`.
     Unbound,
-    /// The user's own list, which stays as it came.
+    /// The user's own list, unchanged.
     AsAsked(Mode),
-    /// The user's own list of masks, checked and written anew.
+    /// The user's own list of masks, checked and written again.
     Rewritten(Mode),
-    /// One mask a task, each padded to so many bits.
+    /// One mask per task, each padded to this number of bits.
     Each {
         /// Bits.
         width: u32,
@@ -74,7 +74,7 @@ pub enum Message {
 }
 
 impl Plan {
-    /// The tasks' NUMA nodes as hexadecimal masks in local-id order, one a task;
+    /// The tasks' NUMA nodes as hexadecimal masks in local-id order, one per task;
     /// `None` where memory is left to the kernel.
     #[must_use]
     pub fn memory_masks(&self) -> Option<String> {
@@ -85,7 +85,7 @@ impl Plan {
         Some(MaskList::new(masks.into_iter(), 1, Digits::Lower).text())
     }
 
-    /// The tasks' masks as the message has them; `None` where it has none of ours.
+    /// The tasks' masks as in the message; `None` if the message has none of ours.
     #[must_use]
     pub fn masks(&self) -> Option<MaskList<'_>> {
         let (count, width) = match self.message {

@@ -1,5 +1,5 @@
-//! Why a step cannot run as asked. Each text says what was asked, what was
-//! found, what to do; srun prints it.
+//! Why a step cannot run as requested. Each text states what was requested, what was
+//! found and what to do; srun prints it.
 
 use std::fmt;
 
@@ -15,32 +15,32 @@ use crate::sets::ids::LocalId;
 pub enum Refusal {
     /// A list names CPUs that the step does not own.
     Outside {
-        /// Option value as asked.
+        /// The requested value.
         asked: Mode,
-        /// The CPUs named that are not the step's.
+        /// The named CPUs that do not belong to the step.
         outside: CpuSet,
         /// The step's CPUs.
         own: CpuSet,
     },
     /// A mode that numbers the whole host, on a part of one.
     NeedsWholeHost {
-        /// Option value as asked.
+        /// The requested value.
         asked: Mode,
         /// The step's CPUs.
         own: CpuSet,
     },
-    /// A memory domain that is not there.
+    /// A memory domain that does not exist.
     NoSuchDomain {
-        /// Number asked for.
+        /// The requested number.
         asked: u32,
-        /// Numbers there are, as a list.
+        /// The existing numbers, as a list.
         found: String,
     },
-    /// Memory domains asked for where the machine tree is unknown.
+    /// Memory domains are requested, but the machine tree is unknown.
     DomainsUnknown,
     /// The allocation has no CPU of this host.
     NothingOwned,
-    /// Tasks do not fit.
+    /// The tasks do not fit.
     NoPlace {
         /// Why.
         why: NoPlace,
@@ -53,14 +53,14 @@ pub enum Refusal {
         /// The step's CPUs.
         own: CpuSet,
     },
-    /// `--binding` beside a list of its own.
+    /// `--binding` stands beside a list of CPUs.
     BindingBesideList {
         /// The `--binding` value.
         binding: String,
         /// The `--cpu-bind` value.
         list: Mode,
     },
-    /// A `--binding` that cannot be had, where that is an error.
+    /// A `--binding` cannot be served, and the site or the user makes that an error.
     BindingFailed(String),
     /// A task that would get no CPU: a zero mask in a list.
     EmptyMask(LocalId),
@@ -73,7 +73,7 @@ pub enum Refusal {
 /// Why tasks could not be placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoPlace {
-    /// One task's CPUs do not fit when only so many threads of a core count.
+    /// One task's CPUs do not fit if only some threads of each core may be used.
     ThreadsPerCore {
         /// Hardware threads needed.
         needed: u32,
@@ -122,18 +122,19 @@ impl fmt::Display for Refusal {
             } => names_others(f, asked, outside, own),
             Self::NeedsWholeHost { asked, own } => write!(
                 f,
-                "--cpu-bind={} counts over the whole node; this step has only CPUs {own} of it; \
-                 add --exclusive, or use --cpu-bind=cores or ldoms",
+                "--cpu-bind={} numbers the CPUs of the whole node; this step owns only CPUs {own} \
+                 on this node; add --exclusive, or use --cpu-bind=cores or ldoms",
                 repeated(asked)
             ),
             Self::NoSuchDomain { asked, found } => write!(
                 f,
-                "--cpu-bind asks for NUMA node {asked}; here there are NUMA nodes {found}; name one of those"
+                "--cpu-bind requests NUMA node {asked}; this node has NUMA nodes {found}; name \
+                 one of those"
             ),
             Self::DomainsUnknown => f.write_str(
-                "--cpu-bind asks for NUMA nodes; berth does not know this node's (its machine \
-                 file is missing); use --cpu-bind=sockets, and tell the administrator to run \
-                 `berth discover`",
+                "--cpu-bind requests NUMA nodes; berth does not know those of this node, because \
+                 its machine file is missing; use --cpu-bind=sockets, and ask the administrator \
+                 to run `berth discover`",
             ),
             Self::NothingOwned => f.write_str(
                 "this step owns no CPU of this node; slurmctld and slurmd disagree about the \
@@ -154,7 +155,8 @@ impl fmt::Display for Refusal {
             Self::BindingFailed(text) => f.write_str(text),
             Self::EmptyMask(task) => write!(
                 f,
-                "--cpu-bind gives task {task} on this node an empty mask; every task needs a CPU"
+                "--cpu-bind gives task {task} on this node an empty mask; every task needs a CPU; name \
+                 one"
             ),
             Self::Memory(why) => why.fmt(f),
             Self::NoTasks => {
@@ -172,10 +174,11 @@ fn names_others(
 ) -> fmt::Result {
     let asked = repeated(asked);
     let cpus = if outside.count() == 1 { "CPU" } else { "CPUs" };
+    let noun = if own.count() == 1 { "CPU" } else { "CPUs" };
     let (outside, own) = (repeated(outside), repeated(own));
     write!(
         f,
-        "--cpu-bind={asked} names {cpus} {outside}; this step's CPUs here are {own}; \
+        "--cpu-bind={asked} names {cpus} {outside}; this step owns {noun} {own} on this node; \
          name only those, or let --cpu-bind=cores choose"
     )
 }
@@ -192,13 +195,14 @@ fn no_place(
     match why {
         NoPlace::TooManyTasks => write!(
             f,
-            "{tasks} tasks asked for a CPU each; this step has {count} here ({own}); \
-             use fewer tasks or --overcommit"
+            "{tasks} tasks request one CPU each; this step owns {count} on this node ({own}); use \
+             fewer tasks or --overcommit"
         ),
         NoPlace::ThreadsPerCore { needed } => write!(
             f,
             "a task of {cpus_per_task} CPUs with {} thread(s) of each core needs {needed} CPUs; \
-             this step has {count} here ({own}); use a smaller -c or more threads per core",
+             this step owns {count} on this node ({own}); use a smaller -c or more threads per \
+             core",
             threads_per_core.unwrap_or(1)
         ),
         NoPlace::Stuck => write!(

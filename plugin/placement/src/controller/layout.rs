@@ -1,8 +1,8 @@
 //! Which tasks of a step run on which node: the first level of `-m`.
-//! In: how many tasks each node has room for, how many there are. Out: tasks a node, and
-//! the nodes in task order. Pure; nothing is kept for a task, so that a million cost no memory.
-//! Source: `_init_task_layout`, `_task_layout_block`, `_task_layout_cyclic`, `_task_layout_plane`
-//! and `_task_layout_hostfile` of slurmctld.
+//! In: how many tasks each node has room for, and how many there are. Out: the tasks of each node,
+//! and the nodes in task order. Pure; nothing is stored for each task, so a million tasks cost no
+//! memory. Source: `_init_task_layout`, `_task_layout_block`, `_task_layout_cyclic`,
+//! `_task_layout_plane` and `_task_layout_hostfile` of slurmctld.
 
 use crate::request::distribution::{AcrossHosts, Distribution};
 
@@ -16,7 +16,7 @@ pub struct Across {
 /// How the tasks are numbered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Turns {
-    /// So many successive tasks on a node before it is the next one's turn.
+    /// This number of successive tasks goes to a node before the next node's turn.
     Of(u32),
     /// The node of each task.
     Listed(Vec<u32>),
@@ -32,8 +32,8 @@ pub struct TaskPlace {
 }
 
 impl Across {
-    /// Lays `tasks` out over nodes; `room` holds, for each, how many tasks it has CPUs for. More
-    /// tasks than room are spread over all nodes.
+    /// Lays `tasks` out over nodes; `room` holds how many tasks each node has CPUs for. Tasks
+    /// beyond the room are spread over all nodes.
     #[must_use]
     pub fn new(room: &[u32], tasks: u32, distribution: &Distribution) -> Self {
         let plane = distribution.plane_size.unwrap_or(1).max(1);
@@ -99,7 +99,7 @@ impl Across {
     }
 }
 
-/// The room of nodes that take turns from the first task on: what is too much is spread alike.
+/// The room of nodes that take turns from the first task on; the excess is spread evenly.
 fn widened(room: &[u32], tasks: u32) -> Vec<u32> {
     let all: u64 = room.iter().copied().map(u64::from).sum();
     let over = u64::from(tasks).saturating_sub(all);
@@ -107,7 +107,7 @@ fn widened(room: &[u32], tasks: u32) -> Vec<u32> {
     room.iter().map(|room| room + each).collect()
 }
 
-/// One task a node and turn, while the node has room; then on every node.
+/// In each turn every node that has room gets one task; when none has room, every node gets one.
 fn in_turns(room: &[u32], tasks: u32) -> Vec<u32> {
     let mut counts = vec![0; room.len()];
     let (mut left, mut turn, mut full) = (tasks, 0, false);
@@ -126,7 +126,7 @@ fn in_turns(room: &[u32], tasks: u32) -> Vec<u32> {
     counts
 }
 
-/// `,Pack`: one task a node, then node by node; then on every node.
+/// `,Pack`: every node gets one task, then node after node is filled; the rest goes to every node.
 fn packed(room: &[u32], tasks: u32) -> Vec<u32> {
     let mut counts = vec![0; room.len()];
     let mut left = tasks;
@@ -146,7 +146,8 @@ fn packed(room: &[u32], tasks: u32) -> Vec<u32> {
     counts
 }
 
-/// `plane=SIZE`: one task a node first, then planes, while there is room; then everywhere.
+/// `plane=SIZE`: every node gets one task, then planes while there is room; the rest goes
+/// everywhere.
 fn in_planes(room: &[u32], tasks: u32, size: u32) -> Vec<u32> {
     let mut counts = vec![0; room.len()];
     let (mut left, mut first, mut full) = (tasks, true, false);

@@ -1,3 +1,3 @@
-//! What slurmctld decides before a node is asked.
+//! Decisions that slurmctld makes before a node is involved.
 
 pub mod layout;

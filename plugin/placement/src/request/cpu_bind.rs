@@ -1,6 +1,5 @@
-//! `--cpu-bind`: the level or the explicit list a step asks for.
-//! In: the lists of a launch message. Out: `CpuBind`. How srun spells the option is the business of
-//! `berth-srun`.
+//! `--cpu-bind`: the level or the explicit list that a step requests.
+//! In: the lists of a launch message. Out: `CpuBind`. `berth-srun` knows how srun spells the option.
 //! Pure; lists are read only here.
 
 use std::fmt;
@@ -30,17 +29,17 @@ pub enum Level {
 pub enum Mode {
     /// `none`.
     Free,
-    /// `rank`: one CPU a task in local-id order (22.05 to 24.05).
+    /// `rank`: one CPU per task in local-id order (22.05 to 24.05).
     Rank,
-    /// `map_cpu`: one CPU a task; the list wraps.
+    /// `map_cpu`: one CPU per task; the list wraps.
     MapCpu(List<CpuId>),
-    /// `mask_cpu`: one mask a task; the list wraps.
+    /// `mask_cpu`: one mask per task; the list wraps.
     MaskCpu(List<CpuSet>),
-    /// `rank_ldom`: one domain a task in local-id order.
+    /// `rank_ldom`: one domain per task in local-id order.
     RankLdom,
-    /// `map_ldom`: one domain a task; the list wraps.
+    /// `map_ldom`: one domain per task; the list wraps.
     MapLdom(List<u32>),
-    /// `mask_ldom`: a set of domains a task; the list wraps.
+    /// `mask_ldom`: one set of domains per task; the list wraps.
     MaskLdom(List<CpuSet>),
 }
 
@@ -51,7 +50,7 @@ pub struct CpuBind {
     pub level: Option<Level>,
     /// An explicit binding.
     pub mode: Option<Mode>,
-    /// `one_thread`, and what `--hint=nomultithread` becomes.
+    /// `one_thread`, which `--hint=nomultithread` sets too.
     pub one_thread: bool,
     /// `verbose`.
     pub verbose: bool,
@@ -67,7 +66,7 @@ impl Mode {
         Self::read_within(name, list, MAX_CPUS)
     }
 
-    /// The same for a node: a mask with a CPU from `width` on is refused before memory is taken
+    /// The same for a node: a mask with a CPU from `width` on is refused before memory is allocated
     /// for it. Numbers need no such bound.
     ///
     /// # Errors
@@ -99,8 +98,8 @@ impl Mode {
         })
     }
 
-    /// The list as task/affinity writes it (`task_cpuset_to_str`): masks without `0x`, without
-    /// leading zeros, in small digits.
+    /// The list as task/affinity writes it (`task_cpuset_to_str`): masks have no `0x`, no
+    /// leading zeros, and small digits.
     pub(crate) fn list_text(&self) -> String {
         let mut text = String::new();
         // A String takes everything.
@@ -120,7 +119,7 @@ impl Mode {
         }
     }
 
-    /// The word users know it by.
+    /// The word that users know.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {

@@ -1,6 +1,6 @@
 //! Order in which successive tasks take objects: `-m NODES:SOCKETS:CORES`.
-//! In: what srun's option or Slurm's bits stand for. Out: the order inside the host. How srun
-//! spells it is the business of `berth-srun`.
+//! In: the meaning of srun's option or of Slurm's bits. Out: the order inside the host. `berth-srun`
+//! knows how srun spells it.
 //! Pure.
 
 use std::fmt;
@@ -11,13 +11,13 @@ use std::fmt;
 pub enum AcrossHosts {
     /// Fill a host, then the next.
     Block,
-    /// One task a host in turn.
+    /// Each host gets one task in turn.
     Cyclic,
-    /// As a list of hosts says.
+    /// A list of hosts names the host of each task.
     Arbitrary,
-    /// So many tasks a turn; blocks inside the host.
+    /// Each host gets a number of tasks in turn; inside the host they are laid out in blocks.
     Plane,
-    /// Not given.
+    /// The request does not give it.
     #[default]
     Unknown,
 }
@@ -25,11 +25,11 @@ pub enum AcrossHosts {
 /// Order of the second level (sockets) and third level (cores).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Fill an object, then the next.
+    /// One object is filled, then the next.
     Block,
-    /// The next task on the next object; one task's CPUs stay together.
+    /// The next task goes to the next object; one task's CPUs stay together.
     Cyclic,
-    /// The next CPU on the next object, also within a task.
+    /// The next CPU comes from the next object, also within a task.
     Fcyclic,
 }
 
@@ -42,7 +42,7 @@ pub struct Distribution {
     pub sockets: Option<Order>,
     /// Third level; `None` follows the second.
     pub cores: Option<Order>,
-    /// Tasks of a plane, where the first level is one and its size is known.
+    /// Tasks of a plane, if the first level is a plane and its size is known.
     pub plane_size: Option<u32>,
     /// `,Pack` or `,NoPack`: whether nodes are filled one after the other.
     pub pack: Option<bool>,
@@ -79,7 +79,7 @@ impl fmt::Display for Order {
 impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let pack = self.pack.map(|pack| if pack { "Pack" } else { "NoPack" });
-        // As srun spells it where nothing else is asked.
+        // srun spells it so if nothing else is requested.
         if let (AcrossHosts::Unknown, None, Some(pack)) = (self.hosts, self.sockets, pack) {
             return f.write_str(pack);
         }

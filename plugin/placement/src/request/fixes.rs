@@ -1,5 +1,5 @@
 //! The named fixes: where berth's default differs from task/affinity, on purpose.
-//! Each is switched by itself (`fixes=+name,-name`); `compat=affinity` is none of them.
+//! Each has its own switch (`fixes=+name,-name`); `compat=affinity` switches all of them off.
 //! Pure data; the rules themselves ask `Fixes::has` where they apply.
 
 use std::fmt;
@@ -19,40 +19,42 @@ pub enum Fix {
     CountTouched,
     /// `ldoms` stays inside the allocation.
     LdomsInside,
-    /// Lists are checked also where cores are specialised.
+    /// Lists are also checked where cores are specialised.
     SpecLists,
-    /// Sockets of uneven machines are the real ones.
+    /// The real sockets count on uneven machines.
     RealSockets,
     /// Machines with holes in their numbering get hwloc's numbers.
     HoleNumbers,
-    /// A NUMA node that is not there is refused.
+    /// A NUMA node that does not exist is refused.
     MissingLdom,
     /// The third level of `-m` works.
     ThirdLevel,
-    /// A `-c` that had to shrink is said.
+    /// A note reports that `-c` was reduced.
     SayShrunk,
     /// The bind type is clean where `--overcommit` gives up placing.
     CleanType,
     /// A zero mask in a list is refused.
     EmptyMask,
-    /// A step left without a CPU is refused, not bound to none.
+    /// A step that has no CPU left is refused, not bound to none.
     NoCpuLeft,
-    /// The masks of an outer step are no wish of an inner one.
+    /// Masks inherited from an outer step do not count as a request.
     InheritedMask,
     /// Each core has the hardware threads that the tree says.
     CoreThreads,
     /// A limit that cannot hold is exceeded evenly.
     SpreadLimits,
-    /// Tasks that share CPUs although others are idle are told.
+    /// A note reports tasks that share CPUs although others are idle.
     SayShared,
 }
 
-/// Name and what is fixed, in one line. A new fix is a variant above and a line here.
+/// The name of each fix, and what it fixes in one line. A new fix is a variant above and a line
+/// here.
 const TABLE: &[(Fix, &str, &str)] = &[
     (
         Fix::SmtNeighbours,
         "smt-neighbours",
-        "tasks bound to cores never share a core while there is room (three and more threads a core)",
+        "tasks bound to cores never share a core while there is room (three and more threads per \
+         core)",
     ),
     (
         Fix::FcyclicCores,
@@ -67,7 +69,8 @@ const TABLE: &[(Fix, &str, &str)] = &[
     (
         Fix::CountTouched,
         "count-touched",
-        "--ntasks-per-core and -socket count a task on all it touches, not on its last one",
+        "--ntasks-per-core and --ntasks-per-socket count a task on every core and socket that it \
+         touches",
     ),
     (
         Fix::LdomsInside,
@@ -92,7 +95,7 @@ const TABLE: &[(Fix, &str, &str)] = &[
     (
         Fix::MissingLdom,
         "missing-ldom",
-        "a NUMA node that is not there is refused, not wrapped",
+        "a NUMA node that does not exist is refused",
     ),
     (
         Fix::ThirdLevel,
@@ -102,7 +105,7 @@ const TABLE: &[(Fix, &str, &str)] = &[
     (
         Fix::SayShrunk,
         "say-shrunk",
-        "a -c that had to shrink is said",
+        "a note reports that -c was reduced",
     ),
     (
         Fix::CleanType,
@@ -117,12 +120,12 @@ const TABLE: &[(Fix, &str, &str)] = &[
     (
         Fix::NoCpuLeft,
         "no-cpu-left",
-        "where --thread-spec leaves no CPU, no task is handed an empty mask",
+        "a step is refused if --thread-spec leaves it no CPU",
     ),
     (
         Fix::InheritedMask,
         "inherited-mask",
-        "an srun inside a step is not bound to that step's masks, which nobody wrote",
+        "an srun inside a step does not inherit that step's masks as a request",
     ),
     (
         Fix::CoreThreads,
@@ -137,7 +140,7 @@ const TABLE: &[(Fix, &str, &str)] = &[
     (
         Fix::SayShared,
         "say-shared",
-        "a note tells when tasks share CPUs although others of the step stay idle",
+        "a note reports that tasks share CPUs although others of the step stay idle",
     ),
 ];
 

@@ -1,6 +1,6 @@
 //! Grammar of Grid Engine's core binding:
 //! `--binding=[set:|env:|pe:][task:|host:][strict:]STRATEGY`.
-//! In: what the user typed. Out: `Binding`, or the offending part marked. Pure.
+//! In: the user's text. Out: `Binding`, or an error that marks the wrong part. Pure.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::str::FromStr;
 use crate::sets::cpuset_text::parse_number;
 use crate::sets::limits::MAX_CORES;
 
-/// Longer texts are refused before they are looked at.
+/// Longer texts are refused unread.
 pub use crate::sets::limits::BINDING_BYTES as MAX_LENGTH;
 
 /// The grammar in two lines, for errors and help.
@@ -20,16 +20,16 @@ linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE], explicit:SOCKET
 /// Who applies the binding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Instance {
-    /// We do, with the kernel.
+    /// berth binds the tasks in the kernel.
     #[default]
     Set,
-    /// The job does, from its environment.
+    /// The job binds itself, from its environment.
     Env,
-    /// The parallel environment does, from a host file.
+    /// The parallel environment binds, from a host file.
     Pe,
 }
 
-/// Whom an amount is for.
+/// Who gets an amount of cores.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
     /// Each task gets its own cores.
@@ -51,7 +51,7 @@ pub struct Place {
 /// How cores are chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Strategy {
-    /// No binding by `--binding`; Slurm's own options hold.
+    /// `--binding` binds nothing; Slurm's own options decide.
     None,
     /// Successive cores.
     Linear {
@@ -78,9 +78,9 @@ pub enum Strategy {
 pub struct Binding {
     /// Who applies it.
     pub instance: Instance,
-    /// Whom amounts are for.
+    /// Who gets an amount of cores.
     pub scope: Scope,
-    /// A binding that cannot be had is an error.
+    /// A binding that cannot be served is an error.
     pub strict: bool,
     /// How cores are chosen.
     pub strategy: Strategy,
@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
 
     fn places(&mut self) -> Result<Vec<Place>, BindingError> {
         let mut places = Vec::new();
-        // A list of 8 KiB names 2,000 cores: comparing each with each takes too long.
+        // A list of 8 KiB names 2,000 cores, and comparing each with each takes too long.
         let mut named = HashSet::new();
         self.skip(':')?;
         loop {
@@ -279,7 +279,7 @@ impl fmt::Display for BindingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "--binding: {}", self.what)?;
         if !self.text.is_empty() {
-            // A window around the place: the text may be long, and carry anything.
+            // Only a part around the place is shown: the text may be long, and contain anything.
             let from = self.text[..self.at].chars().count().saturating_sub(40);
             let shown = self.text.chars().skip(from).take(72);
             let shown: String = shown

@@ -1,6 +1,5 @@
-//! `--mem-bind`: which NUMA nodes a task's memory comes from.
-//! In: the lists of a launch message. Out: `MemBind`. How srun spells the option is the business of
-//! `berth-srun`.
+//! `--mem-bind`: the NUMA nodes that a task's memory comes from.
+//! In: the lists of a launch message. Out: `MemBind`. `berth-srun` knows how srun spells the option.
 //! Pure; lists are read only here.
 
 use std::fmt;
@@ -19,18 +18,18 @@ pub enum MemPolicy {
     Rank,
     /// `local`: the NUMA nodes of the CPUs that the task may run on.
     Local,
-    /// `map_mem`: one node a task; the list wraps.
+    /// `map_mem`: one node per task; the list wraps.
     Map(List<NumaId>),
-    /// `mask_mem`: a set of nodes a task; the list wraps.
+    /// `mask_mem`: one set of nodes per task; the list wraps.
     Mask(List<NodeSet>),
 }
 
 /// The whole option.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MemBind {
-    /// `None` leaves memory alone: nothing asked, or `none`.
+    /// `None` leaves memory alone: nothing is requested, or `none`.
     pub policy: Option<MemPolicy>,
-    /// `prefer`: the lowest node first, others when it is full.
+    /// `prefer`: memory comes from the lowest node first, and from others when it is full.
     pub prefer: bool,
     /// `verbose`.
     pub verbose: bool,
@@ -77,7 +76,7 @@ impl fmt::Display for MemPolicy {
     }
 }
 
-/// What is asked of memory, in srun's words; `verbose` and `sort` are not.
+/// The requested policy in srun's words, without `verbose` and `sort`.
 impl fmt::Display for MemBind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.policy {

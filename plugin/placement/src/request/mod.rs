@@ -1,6 +1,6 @@
-//! What a step asks for on this host, in our own terms.
-//! Filled by the shared object from a launch request, by the command from options.
-//! Pure data; `Request::default()` is one task, one CPU, no wish.
+//! A step's request on this host, in our own terms.
+//! The shared object fills it from a launch request, and the command from options.
+//! Pure data; `Request::default()` is one task with one CPU, and requests no binding.
 
 pub mod claims;
 pub mod cpu_bind;
@@ -18,7 +18,7 @@ use crate::request::mem_bind::MemBind;
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::CoreIdx;
 
-/// One step's request on one host, with the rules it is judged by.
+/// One step's request on one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// Tasks to launch on this host.
@@ -29,7 +29,7 @@ pub struct Request {
     pub cpu_bind: CpuBind,
     /// `-m`.
     pub distribution: Distribution,
-    /// `--threads-per-core`: at most so many hardware threads of a core.
+    /// `--threads-per-core`: the most hardware threads of a core to use.
     pub threads_per_core: Option<u32>,
     /// `--ntasks-per-core`.
     pub ntasks_per_core: Option<u32>,
@@ -43,7 +43,7 @@ pub struct Request {
     pub binding: Option<Binding>,
     /// `--mem-bind`.
     pub mem_bind: MemBind,
-    /// CPUs of the job on this host, where known: `--mem-bind=rank` counts by them.
+    /// CPUs of the job on this host, if known: `--mem-bind=rank` counts by them.
     pub job_cpus: Option<u32>,
     /// What the step owns on this host.
     pub allocation: Allocation,
@@ -72,12 +72,12 @@ impl Default for Request {
 /// Specialised resources kept from the job (`job_core_spec` of the credential).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CoreSpec {
-    /// Not given.
+    /// The job specialises nothing.
     #[default]
     None,
     /// `--core-spec`: whole cores; slurmctld has already left them out.
     Cores(u32),
-    /// `--thread-spec`: hardware threads, taken from the top by the plugin.
+    /// `--thread-spec`: hardware threads; the plugin removes them from the top.
     Threads(u32),
 }
 
@@ -96,25 +96,25 @@ pub enum Allocation {
     Whole,
     /// Cores of a credential.
     Cores {
-        /// Core bits set, relative to this host's first bit.
+        /// The core bits that are set, relative to this host's first bit.
         cores: Vec<CoreIdx>,
-        /// Cores that slurmctld believes this host has: beyond the hardware,
-        /// numbers wrap as in task/affinity's `_get_avail_map`.
+        /// The number of cores that slurmctld counts for this host. Numbers beyond
+        /// the hardware wrap as in task/affinity's `_get_avail_map`.
         configured: u32,
     },
     /// Kernel CPU numbers, for trying things out.
     Cpus(CpuSet),
 }
 
-/// Whose behaviour, and the site's defaults.
+/// The behaviour, and the site's defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
-    /// Where we differ from task/affinity; none of them is `compat=affinity`.
+    /// Where we differ from task/affinity; `compat=affinity` has none of them.
     pub fixes: Fixes,
     /// `SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK`.
     pub block_by_default: bool,
-    /// `TaskPluginParam=autobind=…`, where auto binding finds no whole match.
+    /// `TaskPluginParam=autobind=…`, used if auto binding finds no exact level.
     pub autobind: Option<crate::request::cpu_bind::Level>,
-    /// Refuse a `--binding` that cannot be had (`binding_fail=refuse`).
+    /// Whether a `--binding` that cannot be served is refused (`binding_fail=refuse`).
     pub refuse_failed_binding: bool,
 }

@@ -1,6 +1,6 @@
-//! The one wish of a request: what decides about its CPUs. Pure.
+//! The one wish of a request: the option that decides about its CPUs. Pure.
 //!
-//! Options can name several; which holds is decided here and nowhere else.
+//! Options can name several; only this file decides which one counts.
 
 use crate::request::Request;
 use crate::request::cpu_bind::{Level, Mode};
@@ -11,9 +11,9 @@ use crate::request::grid_engine::{Binding, Strategy};
 pub enum Wish<'a> {
     /// `--cpu-bind=none`: nothing is bound beyond the allocation.
     Unbound,
-    /// Nothing asked: the level that fits exactly, else the site's default.
+    /// Nothing is requested: the level that fits exactly, else the site's default.
     Automatic,
-    /// A level, asked for or derived by srun.
+    /// A level, requested or derived by srun.
     Level(Level),
     /// A list of CPUs, masks or memory domains, or `rank`.
     List(&'a Mode),
@@ -31,8 +31,9 @@ pub struct Contradiction<'a> {
 }
 
 impl<'a> Wish<'a> {
-    /// `--cpu-bind=none` beats all: mpirun starts its daemons so, in steps that inherit the job's
-    /// `--binding`. A level gives way to a `--binding`; a list beside one contradicts it.
+    /// `--cpu-bind=none` overrides all others: mpirun starts its daemons with it, in steps that
+    /// inherit the job's `--binding`. A `--binding` overrides a level; a list beside one
+    /// contradicts it.
     ///
     /// # Errors
     /// [`Contradiction`]

@@ -1,11 +1,11 @@
-//! Texts that stop growing: a user's list of a megabyte must not become a message of a megabyte.
-//! In: anything that can be written. Out: at most so many bytes of it. Pure.
+//! Texts of limited length: a user's list of a megabyte must not become a message of a megabyte.
+//! In: anything that can be written, and a limit. Out: the text within the limit. Pure.
 
 use std::fmt::{self, Write};
 
 use crate::sets::limits::REPEATED_VALUE;
 
-/// A text with room for so many bytes. It refuses what no longer fits, so that the writer stops.
+/// A text with limited room. It refuses what no longer fits, so the writer stops.
 #[derive(Debug)]
 pub struct Bounded {
     text: String,
@@ -24,13 +24,13 @@ impl Bounded {
         }
     }
 
-    /// What was written, whole or cut.
+    /// The written text, whole or cut.
     #[must_use]
     pub fn into_text(self) -> String {
         self.text
     }
 
-    /// What was written; an ellipsis shows that there was more.
+    /// The written text; an ellipsis shows that there was more.
     #[must_use]
     pub fn into_shown(mut self) -> String {
         if self.cut {
@@ -71,7 +71,7 @@ pub fn shown(room: usize, value: impl fmt::Display) -> String {
     text.into_shown()
 }
 
-/// A user's value as a refusal repeats it: the text must fit a terminal, not a file.
+/// A user's value as a refusal repeats it: short enough for a terminal.
 pub(crate) fn repeated(value: impl fmt::Display) -> String {
     shown(REPEATED_VALUE, value)
 }

@@ -1,6 +1,6 @@
 //! A set of CPUs of any size.
 //! In: kernel numbers, masks, lists. Out: the same, strictly parsed and bounded.
-//! Pure; grows as needed, nothing is fixed at 64 or 1024.
+//! Pure; a set grows as needed and is not limited to 64 or 1024 CPUs.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -17,8 +17,8 @@ pub(crate) const BITS: u32 = u64::BITS;
 /// A set of kernel CPU numbers.
 ///
 /// Equality and order ignore how much room a set has: only members count. Sets within one word,
-/// which most tasks have, own no memory; copies of others share it, for 65,536 tasks may have the
-/// CPUs of one wide node.
+/// which most tasks have, own no memory. Copies of other sets share it, because 65,536 tasks may
+/// have the CPUs of one wide node.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct CpuSet(Words);
 
@@ -27,7 +27,7 @@ pub struct CpuSet(Words);
 enum Words {
     /// All members are in the word number `at`; the empty set is 0 in word 0.
     One { at: usize, word: u64 },
-    /// From word 0 on; the last is not 0, nor is it the only one.
+    /// The words from word 0 on; the last is not 0, and it is not the only one.
     Many(Arc<[u64]>),
 }
 
@@ -122,7 +122,7 @@ impl CpuSet {
         }
     }
 
-    /// The words by number, without those that are zero below a single one.
+    /// The words by number; a set within one word has only that one.
     fn numbered(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let (first, words) = match &self.0 {
             Words::One { at, word } => (*at, std::slice::from_ref(word)),
@@ -131,7 +131,7 @@ impl CpuSet {
         (first..).zip(words.iter().copied())
     }
 
-    /// The set whose words are made of those of two.
+    /// The set whose words are computed from the words of two sets.
     fn by_word(&self, other: &Self, make: impl Fn(u64, u64) -> u64) -> Self {
         let count = self.word_count().max(other.word_count());
         let words = (0..count).map(|at| make(self.word(at), other.word(at)));
@@ -160,7 +160,7 @@ impl CpuSet {
         }
     }
 
-    /// Takes one CPU away.
+    /// Removes one CPU.
     pub fn remove(&mut self, cpu: CpuId) {
         *self = self.difference(&std::iter::once(cpu).collect());
     }
@@ -185,7 +185,7 @@ impl CpuSet {
             .sum()
     }
 
-    /// More than one CPU: the task may move inside its mask.
+    /// Whether there is more than one CPU, so the task may move inside its mask.
     #[must_use]
     pub fn is_fat(&self) -> bool {
         self.count() > 1

@@ -1,6 +1,6 @@
 //! Texts of CPU sets: hexadecimal masks and compact lists, both ways.
-//! In: what a user, Slurm or the kernel wrote. Out: a set, or what was wrong.
-//! Pure; strict, bounded by `MAX_CPUS`.
+//! In: a text of a user, of Slurm or of the kernel. Out: a set, or an error that names what is
+//! wrong. Pure; strict, bounded by `MAX_CPUS`.
 
 use std::fmt;
 
@@ -61,7 +61,7 @@ impl CpuSet {
         self.write_digits(width, digits, out)
     }
 
-    /// Masks of one task have few members and many zeros: from the highest digit down, the zeros
+    /// The mask of one task has few members and many zeros. From the highest digit down, the zeros
     /// before each digit that is not zero are written at once.
     fn write_digits(&self, width: u32, digits: Digits, out: &mut impl fmt::Write) -> fmt::Result {
         let letters = digits.letters();
@@ -105,7 +105,7 @@ impl CpuSet {
     }
 
     /// The same for CPUs below `width`, rounded up to whole digits: a wider mask is refused before
-    /// memory is taken for it. Zeros before the first other digit cost nothing.
+    /// memory is allocated for it. Leading zeros cost nothing.
     ///
     /// # Errors
     /// [`TextError`] as for [`CpuSet::from_hex`].
@@ -130,7 +130,7 @@ impl CpuSet {
             some => some,
         };
         let wrong = || TextError::new(text, "a hexadecimal mask");
-        // Most digits of one task's mask are zeros: a word of them is seen at once.
+        // Most digits of one task's mask are zeros, so a whole word of them is tested at once.
         let digits = digits.as_bytes();
         let mut words = Vec::with_capacity(digits.len().div_ceil(PER_WORD as usize));
         for part in digits.rchunks(PER_WORD as usize) {
@@ -177,7 +177,7 @@ pub(crate) fn parse_number(text: &str) -> Option<u32> {
     plain.then(|| text.parse().ok()).flatten()
 }
 
-/// Characters of a mask of so many bits.
+/// The number of characters of a mask with this number of bits.
 pub(crate) fn hex_length(width: u32) -> usize {
     width.div_ceil(PER_DIGIT) as usize + 2
 }

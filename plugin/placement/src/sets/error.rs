@@ -1,5 +1,5 @@
-//! What can be wrong with texts and machines. Each message says what was asked,
-//! what was found, what to do.
+//! Errors of texts and machines. Each message states what was expected,
+//! what was found and what to do.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::sets::cpuset::MAX_CPUS;
 use crate::sets::ids::CpuId;
 use crate::sets::limits::MAX_DEVICES;
 
-/// A text that does not mean what it should.
+/// A text that cannot be read as what it should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextError {
     found: String,
@@ -15,8 +15,8 @@ pub struct TextError {
 }
 
 impl TextError {
-    /// What was found, and what is wanted instead: `"x" is not …`. Of a long text its beginning is
-    /// kept.
+    /// `found` is the text, and `wanted` what it should be: `"x" is not …`. Only the beginning of a
+    /// long text is kept.
     #[must_use]
     pub fn new(found: &str, wanted: &str) -> Self {
         // A list of a megabyte must not become an error of a megabyte.
@@ -52,10 +52,10 @@ impl fmt::Display for TextError {
 
 impl std::error::Error for TextError {}
 
-/// A machine that cannot be.
+/// A machine that cannot exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MachineError {
-    /// No hardware thread at all.
+    /// There is no hardware thread.
     NoCpu,
     /// One CPU number stands in two cores.
     CpuTwice(CpuId),
@@ -66,7 +66,7 @@ pub enum MachineError {
         /// The kind, in words: `L2 caches`.
         what: &'static str,
     },
-    /// More devices than any node has.
+    /// There are more devices than any node has.
     TooManyDevices(usize),
 }
 

@@ -1,4 +1,4 @@
-//! The numbers of this domain, each its own type.
+//! The numbers of this domain; each has its own type.
 //! Logical indexes count in topology order; OS numbers are the kernel's.
 //! Mixing them puts a task on the wrong CPU without any error.
 
@@ -43,7 +43,7 @@ number!(
     CoreIdx
 );
 number!(
-    /// Place of what Slurm calls a socket, in topology order.
+    /// Place of a socket, in Slurm's meaning, in topology order.
     SocketIdx
 );
 number!(

@@ -1,5 +1,5 @@
 //! Lists with repeats, as srun writes them: `0x3*4,0xc`. Task *i* takes entry *i*, and a list
-//! that is too short begins again. Repeats stay counts: nobody's `*65000` takes memory.
+//! that is too short begins again. Repeats stay counts, so `*65000` takes no memory.
 //! In: the text of a list. Out: its entries by number. Pure; bounded by [`crate::sets::limits`].
 
 use std::fmt;

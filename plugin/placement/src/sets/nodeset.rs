@@ -1,4 +1,4 @@
-//! A set of NUMA nodes: the mathematics and the texts of a set of CPUs, another meaning.
+//! Sets of NUMA nodes. They share the mathematics and the texts of sets of CPUs, but not the type.
 //! In: numbers, masks. Out: the same, and the kernel's words. Pure.
 
 use std::fmt;
@@ -8,12 +8,12 @@ use crate::sets::cpuset::CpuSet;
 use crate::sets::error::TextError;
 use crate::sets::ids::{CpuId, NumaId};
 
-/// A set of NUMA nodes: the same mathematics, another meaning.
+/// A set of NUMA nodes, by the kernel's numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NodeSet(Arc<Nodes>);
 
-/// Apart, so that a task whose memory is not bound has no room for them, and tasks with the same
-/// nodes share them.
+/// The members stand apart, so a task whose memory is not bound needs no room for them, and tasks
+/// with the same nodes share them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Nodes {
     set: CpuSet,

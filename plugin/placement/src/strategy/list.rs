@@ -1,5 +1,5 @@
-//! Bindings spelled out: rank, lists of CPUs, masks and memory domains.
-//! In: the list, the step's CPUs, the node. Out: one CPU set a task, or a refusal.
+//! Bindings that the user spells out: rank, lists of CPUs, masks and memory domains.
+//! In: the list, the step's CPUs, the node. Out: one CPU set per task, or a refusal.
 //! Pure. Source: `_validate_map`, `_validate_mask`, `get_cpuset`, `_bind_ldom`.
 
 use std::borrow::Cow;
@@ -15,7 +15,7 @@ use crate::sets::list::List;
 use crate::strategy::situation::Situation;
 use crate::topology::node::Node;
 
-/// A list that the user wrote, or `rank`.
+/// Plans a list that the user wrote, or `rank`.
 pub(crate) fn choose(here: &Situation<'_>, mode: &Mode) -> Result<Plan, Refusal> {
     let listed = matches!(mode, Mode::MapCpu(_) | Mode::MaskCpu(_));
     let special = here.request.core_spec.is_given();
@@ -26,7 +26,8 @@ pub(crate) fn choose(here: &Situation<'_>, mode: &Mode) -> Result<Plan, Refusal>
             own: here.owned.cpus.clone(),
         });
     }
-    // task/affinity trusts every list when cores are specialised; root does not.
+    // task/affinity trusts every list if cores are specialised. We run as root, so we check the
+    // list.
     let trusted = special && !here.has(Fix::SpecLists);
     if listed && !trusted {
         let (named, shared) = (named(mode), here.shared());
@@ -39,7 +40,7 @@ pub(crate) fn choose(here: &Situation<'_>, mode: &Mode) -> Result<Plan, Refusal>
     let rule = Rule::Asked(mode.word());
     let message = match &*read {
         Mode::MapCpu(_) => Message::AsAsked(read.into_owned()),
-        // task/affinity writes a mask list anew where it has checked it.
+        // task/affinity writes a mask list again after it has checked it.
         Mode::MaskCpu(_) if trusted => Message::AsAsked(read.into_owned()),
         Mode::MaskCpu(_) => Message::Rewritten(read.into_owned()),
         _ => return Ok(here.each(tasks, rule)),
@@ -47,7 +48,7 @@ pub(crate) fn choose(here: &Situation<'_>, mode: &Mode) -> Result<Plan, Refusal>
     Ok(here.plan(tasks, rule, message))
 }
 
-/// A mode as task/affinity reads it where it checks lists (`_validate_mask`): a
+/// A mode as task/affinity reads it if it checks lists (`_validate_mask`): a
 /// zero mask then means all of the step's CPUs.
 fn as_read<'m>(here: &Situation<'_>, mode: &'m Mode, trusted: bool) -> Cow<'m, Mode> {
     match mode {
@@ -63,7 +64,7 @@ fn as_read<'m>(here: &Situation<'_>, mode: &'m Mode, trusted: bool) -> Cow<'m, M
 /// The CPU set of each task.
 ///
 /// Lists wrap: task *i* takes entry *i* modulo their length. Without the fix
-/// `missing-ldom` a NUMA node that is not there is taken modulo their number; without
+/// `missing-ldom` a missing NUMA node is taken modulo their number; without
 /// `empty-mask` and `no-cpu-left` a task's set may be empty.
 fn tasks(here: &Situation<'_>, mode: &Mode) -> Result<Vec<CpuSet>, Refusal> {
     let wrap = !here.has(Fix::MissingLdom);
@@ -91,7 +92,7 @@ fn tasks(here: &Situation<'_>, mode: &Mode) -> Result<Vec<CpuSet>, Refusal> {
         }
     };
     match (0..).zip(&sets).find(|(_, set)| set.is_empty()) {
-        // Without any CPU `rank` is a matter of `no-cpu-left`.
+        // If there is no CPU, the fix `no-cpu-left` decides about `rank`.
         Some((id, _)) if here.has(Fix::EmptyMask) && *mode != Mode::Rank => {
             Err(Refusal::EmptyMask(LocalId(id)))
         }
@@ -99,8 +100,8 @@ fn tasks(here: &Situation<'_>, mode: &Mode) -> Result<Vec<CpuSet>, Refusal> {
     }
 }
 
-/// What each task takes of a list. Each entry is looked up once, and only if a task takes it: no
-/// task minds what stands behind the last one's.
+/// The CPUs that each task takes from a list. Each entry is looked up once, and only if a task
+/// takes it; entries that no task takes do not matter.
 fn taken<T>(
     list: &List<T>,
     tasks: u32,
@@ -126,7 +127,7 @@ fn taken<T>(
 /// One CPU for each task.
 fn ranks(here: &Situation<'_>) -> Result<Vec<CpuSet>, Refusal> {
     let ids = 0..here.request.tasks;
-    // Beside specialised cores task/affinity counts the node's CPUs, as it trusts lists.
+    // Beside specialised cores task/affinity counts the node's CPUs, because it trusts lists there.
     if here.request.core_spec.is_given() && !here.has(Fix::SpecLists) {
         return Ok(ids.map(|id| counted(here, id)).collect());
     }
@@ -174,7 +175,7 @@ impl Numbered {
         };
         let mut list = ldoms.list().to_vec();
         if wrap {
-            // `_bind_ldom` ends at sockets x cores x threads, also where that is less than the
+            // `_bind_ldom` ends at sockets × cores × threads, even where that is less than the
             // CPUs there are (a core offline, an uneven machine).
             let shape = node.shape();
             let seen = CpuSet::first(shape.sockets * shape.cores * shape.threads);

@@ -10,7 +10,7 @@ use crate::answer::refusal::Refusal;
 use crate::request::wish::Wish;
 use crate::strategy::situation::Situation;
 
-/// The strategy that the request's wish names, and what it chooses; memory is left open.
+/// Plans with the strategy for the request's wish; memory is still open.
 pub(crate) fn choose(here: &Situation<'_>) -> Result<Plan, Refusal> {
     match Wish::of(here.request)? {
         Wish::Unbound => here.unbound(),

@@ -1,4 +1,4 @@
-//! What a strategy looks at: request, node, claims, what the step owns. Pure.
+//! The input of a strategy: request, node, claims, what the step owns. Pure.
 
 use crate::answer::decision::{Decision, Rule};
 use crate::answer::plan::{Message, Plan, TaskPlan};
@@ -20,7 +20,7 @@ pub(crate) struct Situation<'a> {
 }
 
 impl Situation<'_> {
-    /// `--cpu-bind=none`: on a part of the node the step's CPUs are the mask all the same.
+    /// `--cpu-bind=none`: on a part of the node the mask is all of the step's CPUs.
     pub(crate) fn unbound(&self) -> Result<Plan, Refusal> {
         let special = self.request.core_spec.is_given();
         let whole = self.owned.counts.whole_node || special;
@@ -33,7 +33,7 @@ impl Situation<'_> {
         Ok(self.plan(tasks, rule, Message::Unbound))
     }
 
-    /// A batch script: all CPUs of its allocation.
+    /// A batch script gets all CPUs of its allocation.
     pub(crate) fn batch(&self) -> Result<Plan, Refusal> {
         self.owns_any()?;
         Ok(self.all_to_all(Rule::Batch))
@@ -58,14 +58,14 @@ impl Situation<'_> {
         self.node.rules().fixes.has(fix)
     }
 
-    /// At most so many hardware threads of a core: asked for, or by a hint or
+    /// The most hardware threads of a core to use: from an option, a hint or
     /// the node's configuration.
     pub(crate) fn threads_per_core(&self) -> Option<u32> {
         let one = self.request.cpu_bind.one_thread || self.node.shape().cpus_are_cores;
         self.request.threads_per_core.or(one.then_some(1))
     }
 
-    /// For every rule that chooses among the step's CPUs: there must be one.
+    /// Refuses a step without a CPU, for every rule that chooses among the step's CPUs.
     pub(crate) fn owns_any(&self) -> Result<(), Refusal> {
         match self.owned.count {
             0 => Err(Refusal::NothingOwned),
@@ -73,7 +73,7 @@ impl Situation<'_> {
         }
     }
 
-    /// The same for steps; task/affinity goes on with empty masks.
+    /// Refuses the same for steps; task/affinity goes on with empty masks.
     pub(crate) fn may_bind(&self) -> Result<(), Refusal> {
         if self.has(Fix::NoCpuLeft) {
             self.owns_any()?;
@@ -81,7 +81,7 @@ impl Situation<'_> {
         Ok(())
     }
 
-    /// Every task on all of the step's CPUs: one mask, which wraps.
+    /// Every task gets all of the step's CPUs: there is one mask, which wraps.
     pub(crate) fn all_to_all(&self, rule: Rule) -> Plan {
         let message = Message::Shared {
             width: self.width(),
@@ -91,7 +91,7 @@ impl Situation<'_> {
         self.plan(tasks, rule, message)
     }
 
-    /// One mask for each task, as wide as the node.
+    /// The plan has one mask for each task, as wide as the node.
     pub(crate) fn each(&self, tasks: Vec<TaskPlan>, rule: Rule) -> Plan {
         let width = self.width();
         self.plan(tasks, rule, Message::Each { width })

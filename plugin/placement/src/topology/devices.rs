@@ -11,22 +11,22 @@ use crate::sets::ids::NumaId;
 /// A device.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Device {
-    /// What it is for.
+    /// Its purpose.
     pub kind: DeviceKind,
     /// Its names in the operating system: `nvme0n1`, `ib0` and `mlx5_0`. There may be none.
     pub names: Vec<String>,
-    /// Where it is on the PCI bus, and what it is there.
+    /// Its function on the PCI bus.
     pub pci: Option<Pci>,
-    /// CPUs next to it; all of the machine where it has no place of its own.
+    /// CPUs next to it; all of the machine if it has no place of its own.
     pub cpus: CpuSet,
-    /// The NUMA node next to it, where it is exactly one.
+    /// The NUMA node next to it, if it is exactly one.
     pub numa_node: Option<NumaId>,
 }
 
-/// What a device is for.
+/// The purpose of a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceKind {
-    /// It computes: GPUs and other accelerators.
+    /// GPUs and other accelerators.
     Gpu,
     /// Ethernet, InfiniBand and the like.
     Network,
@@ -40,13 +40,13 @@ pub enum DeviceKind {
 /// A function on the PCI bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pci {
-    /// Where.
+    /// Its address.
     pub address: PciAddress,
     /// Class and subclass: `0302` is a 3D controller.
     pub class: u16,
-    /// Who made it.
+    /// Its maker.
     pub vendor: u16,
-    /// Which of the vendor's products it is.
+    /// The vendor's number of the product.
     pub product: u16,
 }
 

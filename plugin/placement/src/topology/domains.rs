@@ -1,5 +1,6 @@
-//! The node's hardware threads parted into the objects of a level: cores, sockets, memory domains.
-//! In: each object's hardware threads. Out: the object of each, and the threads of each object. Pure.
+//! The node's hardware threads, divided into the objects of a level: cores, sockets, memory domains.
+//! In: each object's hardware threads. Out: the object of each, and the threads of each object.
+//! Pure.
 
 use crate::sets::ids::PuIdx;
 
@@ -43,7 +44,7 @@ impl Domains {
         Self::new(of_pu, members.into_iter())
     }
 
-    /// Takes hardware threads out of all objects; the objects stay, perhaps empty.
+    /// Removes hardware threads from all objects; the objects stay, perhaps empty.
     pub(crate) fn retain(&mut self, keep: impl Fn(PuIdx) -> bool) {
         let objects: Vec<Vec<_>> = self
             .iter()
@@ -58,7 +59,7 @@ impl Domains {
         self.of_pu[pu.index()]
     }
 
-    /// The hardware threads of an object; none for one that is not there.
+    /// The hardware threads of an object; none if there is no such object.
     #[must_use]
     pub fn members(&self, object: u32) -> &[PuIdx] {
         let at = object as usize;

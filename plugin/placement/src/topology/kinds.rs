@@ -10,7 +10,7 @@ pub struct CoreKind {
     pub cpus: CpuSet,
     /// hwloc's rank: 0 is the slowest and most frugal kind. `None` where hwloc knows no order.
     pub rank: Option<u32>,
-    /// What hwloc tells of it, name and value: `CoreType` `IntelAtom`, `FrequencyMaxMHz` `3800`.
+    /// hwloc's names and values, such as `CoreType` `IntelAtom`, `FrequencyMaxMHz` `3800`.
     pub infos: Vec<(String, String)>,
 }
 

@@ -11,7 +11,7 @@ use crate::topology::pu_table::PuTable;
 #[derive(Clone, Debug)]
 pub struct Ldoms {
     list: Vec<(NumaId, CpuSet)>,
-    /// The hardware threads of each: of nested domains a thread is in the smallest.
+    /// The hardware threads of each domain; a thread in nested domains belongs to the smallest.
     domains: Domains,
 }
 
@@ -53,7 +53,7 @@ impl Ldoms {
         wide
     }
 
-    /// The CPUs of a domain, also those of others; none for a domain that is not there.
+    /// The CPUs of a domain, also those that other steps own; none if there is no such domain.
     pub(crate) fn cpus(&self, domain: u32) -> CpuSet {
         let found = self.list.get(domain as usize);
         found.map(|(_, cpus)| cpus.clone()).unwrap_or_default()

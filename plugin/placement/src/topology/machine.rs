@@ -1,7 +1,7 @@
 //! The host's hardware as a checked tree: packages, cores, hardware threads, and the
 //! memory and cache domains beside them. Uneven packages, mixed SMT, holes in
-//! the numbering and several NUMA nodes a package are all ordinary here.
-//! Pure data; made by `berth-discover` or read from a machine file.
+//! the numbering and several NUMA nodes per package are all ordinary here.
+//! Pure data; `berth-discover` makes it, or it is read from a machine file.
 
 use crate::sets::cpuset::CpuSet;
 use crate::sets::error::MachineError;
@@ -89,15 +89,15 @@ impl Machine {
         self.cores.len()
     }
 
-    /// Whether slurmd's division of this machine loses nothing: so many cores, each with so many
-    /// hardware threads.
+    /// Whether slurmd's division of this machine loses nothing: this number of cores, each with this
+    /// number of hardware threads.
     #[must_use]
     pub fn has_cores_of(&self, threads: u32, count: u32) -> bool {
         let is_even = |(_, core): &(usize, Core)| core.pus.len() == threads as usize;
         self.cores.len() == count as usize && self.cores.iter().all(is_even)
     }
 
-    /// Hardware threads of a core, in topology order; none for a core that is not there.
+    /// Hardware threads of a core, in topology order; none if there is no such core.
     #[must_use]
     pub fn pus_of(&self, core: CoreIdx) -> &[CpuId] {
         self.cores
@@ -142,9 +142,9 @@ impl Machine {
         groups
     }
 
-    /// The memory domains: distinct non-empty local CPU sets, one a set under its
-    /// lowest OS number, in OS order; then CPUs in no NUMA node, together, as the
-    /// domain after the highest.
+    /// The memory domains: the distinct non-empty local CPU sets, each under its
+    /// lowest OS number, in OS order. The CPUs in no NUMA node form one more domain after
+    /// the highest.
     ///
     /// Several nodes may share one set of CPUs (memory of a GPU, of two kinds).
     #[must_use]
@@ -172,15 +172,15 @@ impl Machine {
         domains
     }
 
-    /// Every NUMA node, those of memory alone included.
+    /// Every NUMA node, including those that have only memory.
     #[must_use]
     pub fn numa_nodes(&self) -> NodeSet {
         self.parts.numa_nodes.iter().map(|node| node.id).collect()
     }
 
-    /// The CPUs whose own NUMA node each is, as the kernel has it: every CPU is
-    /// in one node at most. Of nodes that share CPUs (memory of two kinds) the one
-    /// with the fewest counts, then the lowest number.
+    /// The CPUs of each NUMA node, as the kernel assigns them: every CPU is
+    /// in at most one node. If nodes share CPUs (memory of two kinds), the one
+    /// with the fewest CPUs counts, then the one with the lowest number.
     #[must_use]
     pub fn cpus_by_nearest_node(&self) -> Vec<(NumaId, CpuSet)> {
         let mut nodes: Vec<_> = self.parts.numa_nodes.iter().collect();
@@ -197,7 +197,7 @@ impl Machine {
             .collect()
     }
 
-    /// The socket of each CPU, by kernel number; `None` for CPUs not there.
+    /// The socket of each CPU, by kernel number; `None` for CPUs that do not exist.
     #[must_use]
     pub fn socket_of_cpu(&self, kind: SocketKind) -> Vec<Option<SocketIdx>> {
         let size = self.cpus.highest().map_or(0, |cpu| cpu.index() + 1);
@@ -210,15 +210,15 @@ impl Machine {
         table
     }
 
-    /// The topology string of Grid Engine: `S` socket, `C` core, and `T` a
-    /// hardware thread where a core has several (`SCTTCTT`).
+    /// The topology string of Grid Engine: `S` is a socket, `C` a core, and `T` a
+    /// hardware thread if a core has several (`SCTTCTT`).
     #[must_use]
     pub fn topology_string(&self, kind: SocketKind) -> String {
         self.topology_in_use(kind, &CpuSet::new())
     }
 
-    /// The same with the letters of cores in use small, and a socket's when all its
-    /// cores are (`SCCSCcSCCscc`). One CPU in use stands for its core.
+    /// The same with small letters for cores in use, and for a socket if all its
+    /// cores are in use (`SCCSCcSCCscc`). One CPU in use stands for its core.
     #[must_use]
     pub fn topology_in_use(&self, kind: SocketKind, used: &CpuSet) -> String {
         let letter = |letter: char, small: bool| {
@@ -245,7 +245,7 @@ impl Machine {
 }
 
 impl Machine {
-    /// Kinds of cores, slowest first; empty where they are not known.
+    /// Kinds of cores, slowest first; empty if they are unknown.
     #[must_use]
     pub fn kinds(&self) -> &[CoreKind] {
         &self.parts().kinds

@@ -1,5 +1,6 @@
-//! The node that a step is planned on: slurmd's shape, the machine tree where it is known, and
-//! the site's rules, with everything that follows from them alone. Built once for many plans. Pure.
+//! The node that a step is planned on: slurmd's shape, the machine tree if it is known,
+//! the site's rules, and everything that follows from them alone. It is built once for many plans.
+//! Pure.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use crate::topology::machine::{Machine, SocketKind};
 use crate::topology::pu_table::PuTable;
 use crate::topology::shape::Shape;
 
-/// What the planner knows of a node.
+/// The planner's knowledge of a node.
 ///
 /// ```
 /// use berth_placement::{Machine, Node, Numbering, Rules, SocketKind};
@@ -30,7 +31,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// A node as slurmd counts it. Without the tree sockets are taken by arithmetic, and memory
+    /// A node as slurmd counts it. Without the tree, arithmetic gives the sockets, and memory
     /// domains are unknown.
     #[must_use]
     pub fn new(
@@ -64,7 +65,7 @@ impl Node {
         Self::new(self.shape.clone(), self.machine.clone(), self.socket, rules)
     }
 
-    /// Whether it was made of these parts; the machine counts as the same only if it is shared.
+    /// Whether it was made from these parts; the machine counts as the same only if it is shared.
     #[must_use]
     pub fn is_made_of(
         &self,
@@ -80,25 +81,25 @@ impl Node {
         same && (self.socket, self.rules) == (socket, rules) && self.shape == *shape
     }
 
-    /// As slurmd counts it.
+    /// slurmd's count of it.
     #[must_use]
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
 
-    /// The tree, where it is known.
+    /// The tree, if it is known.
     #[must_use]
     pub fn machine(&self) -> Option<&Machine> {
         self.machine.as_deref()
     }
 
-    /// What slurmd calls a socket.
+    /// The kind of object that slurmd calls a socket.
     #[must_use]
     pub fn socket(&self) -> SocketKind {
         self.socket
     }
 
-    /// How the site and the running Slurm want requests judged.
+    /// The rules of the site and of the running Slurm.
     #[must_use]
     pub fn rules(&self) -> Rules {
         self.rules
@@ -110,13 +111,13 @@ impl Node {
         &self.table
     }
 
-    /// Its memory domains; `None` where the tree is unknown.
+    /// Its memory domains; `None` if the tree is unknown.
     #[must_use]
     pub fn ldoms(&self) -> Option<&Ldoms> {
         self.ldoms.as_ref()
     }
 
-    /// CPUs permitted by kernel and cgroup, where known.
+    /// CPUs that kernel and cgroup permit, if known.
     #[must_use]
     pub fn allowed(&self) -> Option<&CpuSet> {
         self.machine().map(Machine::allowed)

@@ -10,14 +10,14 @@ use crate::sets::ids::CpuId;
 use crate::topology::machine::{Core, Machine, NumaNode, Package, Parts, SocketKind};
 
 /// Kernel number of thread *t* of core *c* of socket *s*, with S sockets,
-/// C cores a socket and T threads a core.
+/// C cores per socket and T threads per core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbering {
-    /// `(s·C + c)·T + t`: neighbours are neighbours.
+    /// `(s·C + c)·T + t`: neighbours have neighbouring numbers.
     Block,
-    /// `t·S·C + c·S + s`: round the sockets first.
+    /// `t·S·C + c·S + s`: the numbers go round the sockets first.
     Cyclic,
-    /// `t·S·C + s·C + c`: second threads after all cores.
+    /// `t·S·C + s·C + c`: second threads come after all cores.
     ThreadsLast,
 }
 

@@ -1,7 +1,7 @@
 //! The objects of each kind: which CPUs every package, die, NUMA node, cache, core and thread has.
 //! In: a machine. Out: sets of CPUs in hwloc's logical order of the whole topology. Pure.
 //!
-//! Kinds nest as the machine has them, which is not what their names say: a NUMA node may span
+//! Kinds nest as the machine has them, and not as their names suggest: a NUMA node may span
 //! packages, an L3 cache may span NUMA nodes, and some CPUs are under no L3 cache.
 
 use crate::sets::cpuset::CpuSet;
@@ -9,7 +9,7 @@ use crate::sets::ids::CpuId;
 use crate::topology::machine::Machine;
 
 /// A kind of object that tasks can be placed on or bound to. The order is by name, from wide to
-/// narrow, whatever a machine nests.
+/// narrow, however a machine nests them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ObjectKind {
     /// Processor chips.
@@ -46,9 +46,9 @@ impl ObjectKind {
 
 impl Machine {
     /// The CPUs of each object of a kind; none of them is empty. They stand in hwloc's logical
-    /// order of the whole topology, memory domains in the kernel's. Empty where the machine has no
-    /// such object, or where none is known. Threads outside every package count as one more
-    /// package, and a thread outside every core counts as a core.
+    /// order of the whole topology, memory domains in the kernel's order. The list is empty if the
+    /// machine has no such object, or if none is known. Threads outside every package count as one
+    /// more package, and a thread outside every core counts as a core.
     ///
     /// Cores and packages here may stand in another order than slurmd's, which
     /// [`Self::sockets`] and [`Self::pus_of`] have: CPU numbers tell which is which.
@@ -89,7 +89,7 @@ impl Machine {
         packages
     }
 
-    /// What the machine has of these sets.
+    /// The parts of these sets that the machine has.
     fn existing(&self, sets: &[CpuSet]) -> Vec<CpuSet> {
         let cut = sets.iter().map(|set| set.intersection(self.cpus()));
         cut.filter(|set| !set.is_empty()).collect()

@@ -1,5 +1,5 @@
-//! What a discoverer found, before it is checked: the pieces of a machine.
-//! In: plain values. Out: the same with other CPU numbers, or what cannot be. Pure data.
+//! The pieces of a machine as a discoverer found them, before they are checked.
+//! In: plain values. Out: the same with other CPU numbers, or an error. Pure data.
 
 use crate::sets::cpuset::CpuSet;
 use crate::sets::error::MachineError;
@@ -13,22 +13,22 @@ use crate::topology::kinds::CoreKind;
 pub struct Parts {
     /// In slurmd's order. PUs outside every package form one more, the last.
     pub packages: Vec<Package>,
-    /// NUMA nodes in OS order; those without CPUs of their own included.
+    /// NUMA nodes in OS order, including those without CPUs of their own.
     pub numa_nodes: Vec<NumaNode>,
-    /// CPUs under each L3 cache, in slurmd's order; empty where none is reported.
+    /// CPUs under each L3 cache, in slurmd's order; empty if none is reported.
     pub l3_caches: Vec<CpuSet>,
     /// CPUs that the kernel and the cgroup permit; offline ones are in no core.
     pub allowed: CpuSet,
-    /// CPUs of each die, in hwloc's order; empty where none is reported.
+    /// CPUs of each die, in hwloc's order; empty if none is reported.
     pub dies: Vec<CpuSet>,
     /// CPUs under each L2 cache, in hwloc's order.
     pub l2_caches: Vec<CpuSet>,
     /// CPUs under each L1 data cache, in hwloc's order.
     pub l1_caches: Vec<CpuSet>,
-    /// All CPUs in hwloc's logical order of the whole topology; empty where slurmd's order, which
+    /// All CPUs in hwloc's logical order of the whole topology; empty if slurmd's order, which
     /// comes from a topology without L1 and L2 caches, is the same.
     pub whole_order: Vec<CpuId>,
-    /// Kinds of cores, slowest first; empty where they are not known.
+    /// Kinds of cores, slowest first; empty if they are unknown.
     pub kinds: Vec<CoreKind>,
     /// CPUs that the kernel keeps free of ordinary work (`isolcpus`, `nohz_full`).
     pub isolated: CpuSet,
@@ -55,7 +55,7 @@ pub struct Core {
 pub struct NumaNode {
     /// The kernel's number.
     pub id: NumaId,
-    /// CPUs near it; empty for a node of memory alone.
+    /// CPUs near it; empty for a node that has only memory.
     pub cpus: CpuSet,
 }
 

@@ -1,9 +1,9 @@
 //! Every hardware thread of the node in Slurm's abstract order, with its core and its socket.
 //! In: slurmd's shape, the machine tree where it is known, the fixes. Out: [`PuTable`]. Pure.
 //!
-//! slurmd counts sockets × cores × threads; the tree knows cores of different width. Where slurmd
+//! slurmd counts sockets × cores × threads; the tree knows cores of different width. If slurmd
 //! counted this very tree, core *p* of a credential is the *p*-th core of the tree, and has the
-//! hardware threads that the tree says. Elsewhere slurmd's CPU map decides which cores are meant.
+//! hardware threads of that core. Otherwise slurmd's CPU map decides which cores are meant.
 
 use crate::request::fixes::{Fix, Fixes};
 use crate::sets::cpuset::{BITS, CpuSet};
@@ -15,7 +15,7 @@ use crate::topology::shape::Shape;
 /// Every hardware thread in Slurm's abstract order.
 #[derive(Clone, Debug)]
 pub struct PuTable {
-    /// Kernel number; `None` where slurmd's map points outside itself, or to no CPU of the machine.
+    /// Kernel number; `None` if slurmd's map points outside itself, or to no CPU of the machine.
     cpus: Vec<Option<CpuId>>,
     /// Cores, by their number in a credential.
     pub cores: Domains,
@@ -23,10 +23,10 @@ pub struct PuTable {
     pub sockets: Domains,
     /// Where each socket's cores end, as positions among its hardware threads.
     core_ends: Vec<Vec<u32>>,
-    /// What a mask bound to sockets grows to, where that is not `sockets`: task/affinity divides
-    /// its whole map (`_blot_mask_sockets`).
+    /// The objects that a mask bound to sockets grows to, if they are not `sockets`: task/affinity
+    /// divides its whole map (`_blot_mask_sockets`).
     wide_sockets: Option<Domains>,
-    /// Entries of slurmd's map for a core, where all cores have as many.
+    /// Entries of slurmd's map for each core, if all cores have the same number.
     even: Option<u32>,
     /// Hardware threads of a core that a step may use.
     usable: u32,
@@ -35,7 +35,7 @@ pub struct PuTable {
 }
 
 impl PuTable {
-    /// The table by slurmd's arithmetic, mended by the fixes that are on.
+    /// The table by slurmd's arithmetic, corrected by the fixes that are on.
     #[must_use]
     pub fn new(shape: &Shape, machine: Option<&Machine>, kind: SocketKind, fixes: Fixes) -> Self {
         let mut table = Self::without_sum(shape, machine, kind, fixes);
@@ -66,7 +66,7 @@ impl PuTable {
             table.mend_numbers(shape, machine, kind, is_this_tree);
             table.drop_absent(machine, fixes.has(Fix::CoreThreads));
         }
-        // By numbers that are not theirs CPUs would be found on the wrong sockets.
+        // CPUs with wrong numbers would be found on the wrong sockets.
         let numbered = fixes.has(Fix::HoleNumbers) || !shape.has_duplicates();
         if fixes.has(Fix::RealSockets) && numbered {
             table.use_real_sockets(machine, kind);
@@ -105,9 +105,9 @@ impl PuTable {
         }
     }
 
-    /// Each core with the hardware threads that the tree says.
+    /// Each core with its hardware threads from the tree.
     fn by_tree(shape: &Shape, machine: &Machine, kind: SocketKind, fixes: Fixes) -> Self {
-        // Fewer threads configured than there are: the rest is not to be used.
+        // If fewer threads are configured than exist, the rest must not be used.
         let limit = match shape.threads < shape.stride {
             true => shape.threads as usize,
             false => usize::MAX,
@@ -142,9 +142,9 @@ impl PuTable {
         table
     }
 
-    /// The kernel's numbers from the tree, where slurmd's are not those of the cores it means: on
-    /// machines with holes in their numbering slurmd numbers by position what lies beyond its
-    /// count of CPUs. Elsewhere only numbers past the map's end are put back.
+    /// Takes the kernel's numbers from the tree if slurmd's map has wrong ones: on
+    /// machines with holes in their numbering slurmd replaces a number beyond its count of CPUs by
+    /// the position. Otherwise only numbers past the map's end are restored.
     fn mend_numbers(&mut self, shape: &Shape, machine: &Machine, kind: SocketKind, is_tree: bool) {
         if shape.has_duplicates()
             || (is_tree && !shape.map.iter().all(|cpu| machine.cpus().contains(*cpu)))
@@ -161,12 +161,12 @@ impl PuTable {
         }
     }
 
-    /// No CPU that does not exist is ever planned: one that went offline, say. Nor, if `once`, is
-    /// one planned by two names.
+    /// Removes CPUs that do not exist, such as offline ones, so none is ever planned. With `once`
+    /// it also removes second names of one CPU.
     fn drop_absent(&mut self, machine: &Machine, once: bool) {
         let exists = |cpu: &CpuId| machine.cpus().contains(*cpu);
         if !self.cpus.iter().flatten().any(exists) {
-            // The tree is of another machine: slurmd's map is the better guess.
+            // The tree describes another machine, so slurmd's map is the better guess.
             return;
         }
         let mut seen = CpuSet::new();
@@ -196,7 +196,7 @@ impl PuTable {
         let parents = machine.socket_of_cpu(kind);
         let mut last = 0;
         let socket_of = |cpu: &Option<CpuId>| match cpu {
-            // A thread that is not there: it is in no list, and its number is never asked for.
+            // This thread does not exist: it is in no list, and nobody asks for its number.
             None if self.even.is_none() => Some(last),
             None => None,
             Some(cpu) => {
@@ -205,7 +205,7 @@ impl PuTable {
             }
         };
         let Some(of_pu) = self.cpus.iter().map(socket_of).collect::<Option<Vec<_>>>() else {
-            // The tree is of another machine: arithmetic is the better guess.
+            // The tree describes another machine, so arithmetic is the better guess.
             return;
         };
         self.sockets = Domains::of_each(of_pu);
@@ -237,20 +237,20 @@ impl PuTable {
         self.cpus.len()
     }
 
-    /// Whether the node has no CPU: nothing can be planned there.
+    /// Whether the node has no CPU, so nothing can be planned there.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.cpus.is_empty()
     }
 
-    /// The kernel's number of a hardware thread, where it has one.
+    /// The kernel's number of a hardware thread, if it has one.
     #[must_use]
     pub fn cpu(&self, pu: PuIdx) -> Option<CpuId> {
         self.cpus.get(pu.index()).copied().flatten()
     }
 
     /// The hardware threads of a core of the credential that steps may use; numbers beyond the
-    /// node count on from its first, as in `_get_avail_map`.
+    /// node continue at its first core, as in `_get_avail_map`.
     pub(crate) fn pus_of_core(&self, core: u32) -> impl Iterator<Item = PuIdx> + '_ {
         let size = self.len() as u32;
         let (wrapped, own) = match self.even {
@@ -285,12 +285,12 @@ impl PuTable {
         self.all.as_ref()
     }
 
-    /// Hardware threads of a core that steps may use, at most.
+    /// The most hardware threads of a core that steps may use.
     pub(crate) fn usable_threads(&self) -> u32 {
         self.usable
     }
 
-    /// Hardware threads of a core, where all cores have as many.
+    /// Hardware threads of each core, if all cores have the same number.
     pub(crate) fn even(&self) -> Option<u32> {
         self.even
     }
@@ -316,7 +316,7 @@ impl PuTable {
         }
     }
 
-    /// What a mask bound to sockets grows to.
+    /// The objects that a mask bound to sockets grows to.
     pub(crate) fn wide_sockets(&self) -> &Domains {
         self.wide_sockets.as_ref().unwrap_or(&self.sockets)
     }
@@ -333,7 +333,7 @@ impl PuTable {
     #[must_use]
     pub fn cpus(&self, pus: impl IntoIterator<Item = PuIdx>) -> CpuSet {
         let mut cpus = CpuSet::new();
-        // Neighbours mostly have neighbouring numbers: they are added by the word.
+        // Neighbours mostly have neighbouring numbers, so they are added by the word.
         let (mut number, mut bits) = (0, 0);
         for cpu in pus.into_iter().filter_map(|pu| self.cpu(pu)) {
             let at = cpu.index() / BITS as usize;

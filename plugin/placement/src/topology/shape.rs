@@ -1,13 +1,13 @@
 //! The host as slurmd counts it: sockets, cores, threads, and its map from
 //! abstract CPUs to kernel numbers (`conf->block_map`).
-//! In: slurmd's own values, or a machine to count as slurmd would. Pure.
+//! In: slurmd's own values, or a machine. Out: the count, as slurmd makes it. Pure.
 
 use std::fmt;
 
 use crate::sets::ids::CpuId;
 use crate::topology::machine::{Machine, SocketKind};
 
-/// slurmd's view of the host.
+/// slurmd's count of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Sockets.

@@ -14,7 +14,7 @@ pub(super) fn apply(state: &mut State) -> Result<(), Refused> {
     if let Some(other) = in_its_way(state) {
         if state.on_line("hint") {
             state.notes.push(format!(
-                "srun drops --hint beside {other}; leave one of the two out"
+                "srun ignores --hint beside {other}; leave out one of the two"
             ));
         }
         return Ok(());

@@ -40,14 +40,14 @@ impl Refused {
 
     pub(super) fn trouble(setting: &Setting<'_>, trouble: &Trouble) -> Self {
         let why = match trouble {
-            Trouble::Unknown => "it is no option of srun in this release".into(),
+            Trouble::Unknown => "srun of this release has no such option".into(),
             Trouble::Ambiguous(names) => {
                 format!(
-                    "it may mean --{}: write the whole name",
+                    "it may mean --{}; write the whole name",
                     names.join(" or --")
                 )
             }
-            Trouble::NoValue => "a value must follow".into(),
+            Trouble::NoValue => "it needs a value".into(),
             Trouble::UnwantedValue => "it takes no value".into(),
         };
         Self {

@@ -28,7 +28,7 @@ pub(super) fn of(state: &State) -> Result<Tasks, Refused> {
     }
     if arbitrary && state.on_line("nodes") && state.release >= Release::V23_11 {
         return Err(Refused::together(
-            "srun takes no --nodes beside -m arbitrary: the list says which nodes; leave -N out",
+            "srun takes no --nodes beside -m arbitrary: the list names the nodes; leave -N out",
         ));
     }
     let names = names(state)?;

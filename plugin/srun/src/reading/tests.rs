@@ -196,7 +196,7 @@ fn a_hint_beside_other_options() {
     ] {
         let said = notes(&format!("--hint=multithread {other}"), Release::V22_05);
         assert!(
-            said.starts_with("srun drops --hint beside -"),
+            said.starts_with("srun ignores --hint beside -"),
             "{other}: {said}"
         );
     }

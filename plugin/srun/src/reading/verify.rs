@@ -144,8 +144,8 @@ fn tasks_per_object(state: &mut State) -> Result<(), Refused> {
         let threads = state.node[2].filter(|threads| *threads < most);
         if let Some(threads) = threads.filter(|_| state.release >= Release::V23_02) {
             return Err(Refused::together(format!(
-                "--ntasks-per-core={most} is more than the {threads} threads of a core that are \
-                 to be used; ask for fewer tasks or more threads"
+                "--ntasks-per-core={most} is more than the {threads} threads of each core that \
+                 may be used; request fewer tasks or more threads"
             )));
         }
     }

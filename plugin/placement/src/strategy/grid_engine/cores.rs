@@ -1,4 +1,4 @@
-//! The host's cores as `--binding` sees them: by socket, each free, shared, taken or
+//! The host's cores for `--binding`: by socket, and each is free, shared, taken or
 //! not the step's.
 //! In: PU table, what the step owns, what others are bound to. Out: [`Cores`]. Pure.
 
@@ -10,16 +10,16 @@ use crate::request::grid_engine::Place;
 use crate::sets::ids::PuIdx;
 use crate::topology::pu_table::PuTable;
 
-/// Whether a core can be had.
+/// Whether a core may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// The step's, and nobody else is bound there.
+    /// The step owns it, and no other step is bound there.
     Free,
-    /// The step's; others are bound there, whom it need not mind.
+    /// The step owns it; others are bound there too, but they do not exclude this step.
     Shared,
-    /// Bound by another step.
+    /// Another step is bound there.
     Taken,
-    /// Not the step's, or only some of its hardware threads are.
+    /// The step does not own it, or owns only some of its hardware threads.
     Foreign,
 }
 
@@ -30,7 +30,7 @@ pub struct Core {
     pub index: u32,
     /// Where it is, as `--binding` names it.
     pub place: Place,
-    /// Whether it can be had.
+    /// Whether it may be used.
     pub state: State,
 }
 
@@ -44,20 +44,20 @@ pub struct Cores {
 /// Why cores could not be chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// Fewer free cores than asked for.
+    /// There are fewer free cores than requested.
     TooFew,
-    /// Free cores enough, but none lie the step apart.
+    /// There are enough free cores, but they do not have the requested distance.
     NoStart,
     /// The host has no such core.
     Absent(Place),
-    /// The core cannot be had.
+    /// The core must not be used.
     Occupied(Core),
-    /// From the start on there are too few cores.
+    /// There are too few cores after the start.
     End,
 }
 
 impl Cores {
-    /// A core of which the step has fewer hardware threads than steps may use is not its own.
+    /// The step does not own a core if it has fewer of its hardware threads than steps may use.
     #[must_use]
     pub fn of(table: &PuTable, owned: &Owned, claims: &Claims) -> Self {
         let state = |pus: &[PuIdx]| {
@@ -109,14 +109,14 @@ impl Cores {
         self.list.get(position)
     }
 
-    /// Whether the core at a position can be had.
+    /// Whether the core at a position may be used.
     #[must_use]
     pub fn is_free(&self, position: usize) -> bool {
         let state = self.list.get(position).map(|core| core.state);
         matches!(state, Some(State::Free | State::Shared))
     }
 
-    /// Positions of a socket's cores that can be had, ascending.
+    /// Positions of a socket's cores that may be used, ascending.
     #[must_use]
     pub fn free_of(&self, socket: usize) -> Vec<usize> {
         let range = self.sockets.get(socket).cloned().unwrap_or_default();
@@ -129,14 +129,14 @@ impl Cores {
         self.sockets.len()
     }
 
-    /// The step owns every core of the socket, and no other step is bound there.
+    /// Whether the step owns every core of the socket, and no other step is bound there.
     #[must_use]
     pub fn is_empty_socket(&self, socket: usize) -> bool {
         let range = self.sockets.get(socket).cloned().unwrap_or_default();
         range.into_iter().all(|at| self.is_free(at))
     }
 
-    /// How many cores can be had.
+    /// How many cores may be used.
     #[must_use]
     pub fn free_count(&self) -> usize {
         (0..self.len()).filter(|at| self.is_free(*at)).count()
@@ -152,7 +152,7 @@ impl Cores {
         position.ok_or(Obstacle::Absent(place))
     }
 
-    /// The positions from `start` on, `step` apart, if all can be had.
+    /// The positions from `start` on, `step` apart, if all may be used.
     ///
     /// # Errors
     /// The first one that cannot.

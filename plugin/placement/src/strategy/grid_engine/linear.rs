@@ -6,7 +6,8 @@
 use crate::request::grid_engine::Place;
 use crate::strategy::grid_engine::cores::{Cores, Obstacle, State};
 
-/// `linear:AMOUNT`: on an empty socket if one has them, else Grid Engine's loop.
+/// `linear:AMOUNT`: the cores are on an empty socket if one has enough, else Grid Engine's loop
+/// finds them.
 ///
 /// # Errors
 /// [`Obstacle::TooFew`]
@@ -22,7 +23,7 @@ pub fn anywhere(cores: &Cores, takers: u32, amount: u32) -> Result<Vec<Vec<usize
         .collect()
 }
 
-/// `linear:AMOUNT:SOCKET,CORE`: from there, running on into the next socket; each
+/// `linear:AMOUNT:SOCKET,CORE`: the cores begin there and run on into the next socket; each
 /// taker starts where the one before ended.
 ///
 /// # Errors
@@ -45,12 +46,12 @@ pub fn from(
         .collect()
 }
 
-/// What the takers before have left.
+/// The cores that earlier takers have left.
 struct Left<'a> {
     cores: &'a Cores,
     /// Free positions of each socket, ascending.
     sockets: Vec<Vec<usize>>,
-    /// The socket of the taker before.
+    /// The socket of the previous taker.
     last: Option<usize>,
 }
 

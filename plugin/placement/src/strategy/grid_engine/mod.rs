@@ -55,7 +55,7 @@ fn bound(here: &Situation<'_>, binding: &Binding, chosen: Chosen) -> Plan {
             };
             here.each(tasks, rule)
         }
-        // The job binds itself, by what it is told.
+        // The job binds itself to the cores that its environment names.
         Instance::Env | Instance::Pe => here.all_to_all(rule),
     };
     plan.chosen = Some(chosen);
@@ -77,7 +77,7 @@ fn not_bound(
     if binding.strict || here.node.rules().refuse_failed_binding {
         return Err(Refusal::BindingFailed(text));
     }
-    let text = format!("{text}; not bound, every task may use all CPUs of the step");
+    let text = format!("{text}; no task is bound, and every task may use all CPUs of the step");
     let mut plan = here.all_to_all(Rule::BindingFailed);
     plan.notes = vec![Note::NotBound(text)];
     Ok(plan)
@@ -104,7 +104,7 @@ fn positions(binding: &Binding, cores: &Cores, tasks: u32) -> Result<Vec<Vec<usi
             step,
             start,
         } => striding(cores, takers, (*amount, *step), *start),
-        // Section 4.1 of the specification: all or nothing. Absolute cores are shared.
+        // Section 4.1 of the specification: all tasks are served or none. Absolute cores are shared.
         Strategy::Explicit(places) => {
             let run = |place| cores.run(cores.find(place)?, 1, 1);
             let all: Result<Vec<_>, _> = places.iter().copied().map(run).collect();
@@ -135,19 +135,25 @@ fn in_the_way(cores: &Cores, obstacle: Obstacle) -> String {
     let free = cores.free_count();
     let unit = if free == 1 { "core" } else { "cores" };
     match obstacle {
-        Obstacle::TooFew => format!("this step has {free} whole free {unit} here"),
-        Obstacle::NoStart => format!("among its {free} whole free {unit} here none lie like that"),
+        Obstacle::TooFew => format!("this step has {free} whole free {unit} on this node"),
+        Obstacle::NoStart => format!(
+            "the {free} whole free {unit} of this step on this node do not lie as requested"
+        ),
         Obstacle::Absent(place) => {
-            format!("there is no core {place} here, only {}", cores.extent())
+            format!("this node has no core {place}, only {}", cores.extent())
         }
         Obstacle::Occupied(core) if core.state == State::Taken => {
-            format!("another step is bound to core {} here", core.place)
+            format!("another step is bound to core {} on this node", core.place)
         }
         Obstacle::Occupied(core) => format!(
-            "core {} here is not this step's, or not all of it is; more come with -c, whole nodes with sbatch --exclusive",
+            "this step does not own core {} on this node, or owns only a part of it; a larger -c \
+             gives more cores, and sbatch --exclusive gives whole nodes",
             core.place
         ),
-        Obstacle::End => format!("that goes past the last core: here are {}", cores.extent()),
+        Obstacle::End => format!(
+            "the binding goes past the last core; this node has {}",
+            cores.extent()
+        ),
     }
 }
 

@@ -6,8 +6,8 @@
 use crate::request::grid_engine::Place;
 use crate::strategy::grid_engine::cores::{Cores, Obstacle};
 
-/// `striding:AMOUNT:STEP[:SOCKET,CORE]`: the first taker exactly at the start, or at the
-/// first that fits from 0,0 on; each later one at the next that fits, going up.
+/// `striding:AMOUNT:STEP[:SOCKET,CORE]`: the first taker begins exactly at the start, or at the
+/// first core from 0,0 on that fits; each later one begins at the next core that fits, going up.
 ///
 /// # Errors
 /// The core that stands in the way of a given start; [`Obstacle::TooFew`] or

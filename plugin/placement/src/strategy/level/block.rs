@@ -1,7 +1,7 @@
-//! Block: walk the step's hardware threads in abstract order, filling cores and
-//! sockets before going on to the next.
-//! Pure. Source: `_task_layout_lllp_block`; the per-core and per-socket limits
-//! and the oversubscription by starting over are its.
+//! Block: the walk visits the step's hardware threads in abstract order, and fills a core and a
+//! socket before it goes on to the next.
+//! Pure. Source: `_task_layout_lllp_block`, which also has the per-core and per-socket limits
+//! and oversubscribes by starting over.
 
 use crate::answer::refusal::NoPlace;
 use crate::owned::Owned;

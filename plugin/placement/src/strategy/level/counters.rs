@@ -1,9 +1,9 @@
-//! What a walk has given out so far, against its limits: which hardware threads it may take next.
-//! In: the walk's limits, each thread taken, each task completed. Out: whether a thread is
+//! What a walk has given out so far, and its limits: they decide which hardware threads it may take
+//! next. In: the walk's limits, each thread taken, each task completed. Out: whether a thread is
 //! forbidden. Pure.
 //!
-//! task/affinity starts over where tasks are left at the end of a round, on the same hardware
-//! threads. Where a limit on the number of tasks kept others free, berth raises that limit and
+//! If tasks are left at the end of a round, task/affinity starts over on the same hardware
+//! threads. If a limit on the number of tasks kept other threads free, berth raises that limit and
 //! goes on with those (fix `spread-limits`): a limit that cannot hold is exceeded evenly.
 
 use crate::sets::ids::PuIdx;
@@ -16,14 +16,14 @@ pub(crate) struct Counters {
     core_tasks: Vec<u32>,
     core_threads: Vec<u32>,
     socket_tasks: Vec<u32>,
-    /// The last task that was counted in each core and socket, so that each is once.
+    /// The last task that was counted in each core and socket, so each task counts once.
     core_last: Vec<u32>,
     socket_last: Vec<u32>,
     /// Tasks counted.
     tasks: u32,
     /// Whether any limit asks for the numbers.
     counts: bool,
-    /// What only walks that spread need.
+    /// The state that only walks that spread need.
     spread: Option<Spread>,
 }
 
@@ -36,7 +36,7 @@ struct Spread {
     touched: Vec<bool>,
     /// By how much each limit is raised.
     raised: Limits,
-    /// Tasks that a socket or core could have had more, were it not for its limit.
+    /// How many more tasks a socket or core could have without its limit.
     held_back: Limits,
     /// Cores of complete tasks may be shared, but not their hardware threads: the number of
     /// complete tasks when that round began.
@@ -78,12 +78,13 @@ impl Counters {
         }
     }
 
-    /// The walk is at its end, and tasks are left. `false` where nothing more can be placed.
+    /// The walk is at its end, and tasks are left. The answer is `false` if nothing more can be
+    /// placed.
     pub(crate) fn next_round(&mut self, walk: &Walk, placed: &mut Placed) -> bool {
         if let Some(spread) = &mut self.spread {
             let left = walk.tasks - placed.count();
             let held_back = std::mem::take(&mut spread.held_back);
-            // So many more for each that is full, if all have the room.
+            // Each full object gets this number more, if all have the room.
             let raise = |full: usize| (left / full.max(1) as u32).max(1);
             let full = |used: &[u32], limit: Option<u32>, raised: u32| {
                 let limit = limit.unwrap_or(u32::MAX).saturating_add(raised);
@@ -131,7 +132,7 @@ impl Counters {
         self.spread.is_some()
     }
 
-    /// Whether cores have more tasks than asked.
+    /// Whether cores have more tasks than requested.
     pub(crate) fn exceeds_core(&self) -> bool {
         self.spread
             .as_ref()
@@ -178,7 +179,7 @@ impl Counters {
         is_full
     }
 
-    /// A hardware thread was taken.
+    /// Counts a hardware thread that was taken.
     pub(crate) fn take(&mut self, table: &PuTable, pu: PuIdx) {
         if !self.counts {
             return;
@@ -189,7 +190,7 @@ impl Counters {
         }
     }
 
-    /// A task is complete. task/affinity counts it where it ended.
+    /// Counts a complete task. task/affinity counts it where it ended.
     pub(crate) fn complete(&mut self, walk: &Walk, table: &PuTable, pus: &[PuIdx]) {
         if !self.counts {
             return;
@@ -217,7 +218,7 @@ impl Counters {
             pus.iter()
                 .for_each(|pu| spread.touched[table.cores.of(*pu) as usize] = true);
         } else if walk.gets_whole_cores(false) && spread.raised.core == 0 {
-            // The rest of its core is passed by, and is there for the next round.
+            // The walk skips the rest of its core, which is free for the next round.
             spread.held_back.core += 1;
         }
     }

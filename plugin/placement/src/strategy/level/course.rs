@@ -1,14 +1,14 @@
 //! The order in which a walk visits the hardware threads: Slurm's, or another within each socket
-//! where the third level of `-m` asks for it. Pure.
+//! if the third level of `-m` requests it. Pure.
 
 use crate::sets::ids::PuIdx;
 use crate::topology::pu_table::PuTable;
 
 /// The hardware threads in the order of a walk.
 pub(crate) enum Course<'a> {
-    /// As they are numbered.
+    /// In the order of their numbers.
     Plain(&'a PuTable),
-    /// So in each socket, and one socket after the other.
+    /// In this order within each socket, and one socket after the other.
     Ordered(Vec<Vec<PuIdx>>, Vec<PuIdx>),
 }
 

@@ -1,5 +1,5 @@
-//! Cyclic and fcyclic: one cursor a socket; the next task starts on the next
-//! socket. Cyclic keeps a task's CPUs together on its socket, fcyclic (full
+//! Cyclic and fcyclic: each socket has a cursor, and the next task starts on the next
+//! socket. Cyclic keeps a task's CPUs together on its socket; fcyclic (full
 //! cyclic) moves on after every single CPU.
 //! Pure. Source: `_task_layout_lllp_cyclic`.
 
@@ -27,8 +27,8 @@ pub(crate) fn walk(
     }
     let mut cursors = Cursors::new(walk, table, course);
     let mut placed = Placed::room_for(walk);
-    // Passing by what a fix keeps free can take most of a round before the
-    // counters start over.
+    // The walk skips threads that a fix keeps free. This can take most of a round before
+    // the counters start over.
     let patience = if walk.passes_by() { 2 } else { 1 };
     while placed.count() < walk.tasks {
         let before = placed.count();
@@ -45,7 +45,7 @@ pub(crate) fn walk(
     Ok(placed)
 }
 
-/// Where the walk stands.
+/// The position of the walk.
 struct Cursors<'a> {
     table: &'a PuTable,
     course: &'a Course<'a>,
@@ -67,7 +67,7 @@ impl<'a> Cursors<'a> {
         }
     }
 
-    /// Looks at one hardware thread: takes it for the task under way, or passes it by.
+    /// Looks at one hardware thread, and takes it for the task under way or skips it.
     fn visit(&mut self, walk: &Walk, owned: &Owned, placed: &mut Placed) -> Result<(), NoPlace> {
         self.leave_full_sockets(walk, placed)?;
         let pu = self.course.socket(self.socket)[self.next[self.socket] as usize];
@@ -102,7 +102,7 @@ impl<'a> Cursors<'a> {
         self.socket = (self.socket + 1) % self.next.len();
     }
 
-    /// Goes on to a socket that has hardware threads left; where none has, the next round begins.
+    /// Goes on to a socket that has hardware threads left; if none has, the next round begins.
     fn leave_full_sockets(&mut self, walk: &Walk, placed: &mut Placed) -> Result<(), NoPlace> {
         let start = self.socket;
         while self.next[self.socket] as usize >= self.course.socket(self.socket).len() {

@@ -1,5 +1,5 @@
-//! A level, asked for or found: tasks placed on hardware threads in the order of `-m`, and grown
-//! to whole objects.
+//! A level, requested or found: tasks are placed on hardware threads in the order of `-m`, and their
+//! masks grow to whole objects.
 //! In: the situation. Out: a choice, or a refusal. Pure. Source: `lllp_distribution`.
 
 mod block;
@@ -22,14 +22,14 @@ use crate::strategy::level::walk::{Placed, Walk};
 use crate::strategy::level::widen::Widening;
 use crate::strategy::situation::Situation;
 
-/// A level that was asked for.
+/// Plans a requested level.
 pub(crate) fn asked(here: &Situation<'_>, level: Level) -> Result<Plan, Refusal> {
     here.may_bind()?;
     by_level(here, level, LevelFrom::Asked)
 }
 
-/// Nothing asked: the level whose whole objects the step's CPUs fill exactly, else the site's
-/// default (`autobind=`), else all of the step's CPUs for every task.
+/// Nothing is requested. The level is the one whose whole objects the tasks' CPUs fill exactly, else
+/// the site's default (`autobind=`); else every task gets all of the step's CPUs.
 pub(crate) fn automatic(here: &Situation<'_>) -> Result<Plan, Refusal> {
     here.may_bind()?;
     let (tried, exact) = fits_exactly(here);
@@ -44,7 +44,7 @@ pub(crate) fn automatic(here: &Situation<'_>) -> Result<Plan, Refusal> {
     Ok(plan)
 }
 
-/// The levels that do not fit, and the first that does.
+/// The levels that do not fit, and the first one that fits.
 fn fits_exactly(here: &Situation<'_>) -> (Vec<Level>, Option<Level>) {
     let owned = here.owned.counts;
     let request = here.request;
@@ -93,7 +93,7 @@ fn by_level(here: &Situation<'_>, level: Level, from: LevelFrom) -> Result<Plan,
 
 fn walk_of(here: &Situation<'_>, level: Level, order: Order) -> Walk {
     let request = here.request;
-    // A credential gives whole cores; only lists of CPUs part them.
+    // A credential gives whole cores; only lists of CPUs split them.
     let parted = here.owned.counts.part_cores > 0 && !request.core_spec.is_given();
     let uneven = here.node.table().even().is_none() || (parted && here.has(Fix::CoreThreads));
     Walk {
@@ -110,7 +110,7 @@ fn walk_of(here: &Situation<'_>, level: Level, order: Order) -> Walk {
 }
 
 /// How many hardware threads of a core a task takes before the next core's
-/// turn, where the third level of `-m` says other than filling cores. Tasks
+/// turn, if the third level of `-m` does not fill cores. Tasks
 /// that get whole cores have no threads to order.
 fn thread_chunk(here: &Situation<'_>, walk: &Walk) -> Option<u32> {
     if !here.has(Fix::ThirdLevel) || walk.gets_whole_cores(false) {
@@ -143,7 +143,7 @@ fn overcommitted(here: &Situation<'_>, walk: &Walk) -> Plan {
     plan
 }
 
-/// With a note where all of the step's CPUs are fewer than one task asked for, or than there are
+/// Adds a note if all of the step's CPUs are fewer than one task requests, or fewer than the
 /// tasks.
 fn crowded(here: &Situation<'_>, mut plan: Plan) -> Plan {
     plan.notes.extend(notes::of_all(here));

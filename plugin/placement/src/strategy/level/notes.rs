@@ -1,5 +1,5 @@
-//! What the user should know of a placement by level: a `-c` or a limit that could not hold, and
-//! tasks that share CPUs although others stay idle.
+//! Notes to the user on a placement by level: a `-c` or a limit could not hold, or
+//! tasks share CPUs although others stay idle.
 //! In: what the walk placed. Out: notes. Pure.
 
 use crate::answer::note::Note;
@@ -85,7 +85,7 @@ fn most_tasks(domains: &Domains, placed: &Placed) -> u32 {
     counts.iter().map(|(count, _)| *count).max().unwrap_or(0)
 }
 
-/// Where every task may use all of the step's CPUs.
+/// The notes if every task may use all of the step's CPUs.
 pub(super) fn of_all(here: &Situation<'_>) -> Option<Note> {
     let request = here.request;
     let own = here.owned.count;
@@ -107,7 +107,7 @@ pub(super) fn of_all(here: &Situation<'_>) -> Option<Note> {
     })
 }
 
-/// Tasks share CPUs although others of the step are idle.
+/// The note if tasks share CPUs although others of the step are idle.
 fn sharing(here: &Situation<'_>, placed: &Placed, walk: &Walk) -> Option<Note> {
     if !here.has(Fix::SayShared) {
         return None;

@@ -1,4 +1,4 @@
-//! Tasks matched to hardware threads: checks before, then the walk.
+//! Matches tasks to hardware threads: it checks the request, then walks.
 //! In: what the walk needs, the node, what the step owns. Out: each task's hardware threads.
 //! Pure. Source: `_task_layout_lllp_block`, `_task_layout_lllp_cyclic`.
 
@@ -10,11 +10,11 @@ use crate::strategy::level::walk::{Placed, Walk};
 use crate::strategy::level::{block, cyclic};
 use crate::topology::pu_table::PuTable;
 
-/// Places all tasks: each task's hardware threads, in local-id order. `chunk`, where given, is how
-/// many threads of a core a task takes before the next core's turn.
+/// Places all tasks, and gives each task's hardware threads in local-id order. `chunk`, if given,
+/// is how many threads of a core a task takes before the next core's turn.
 ///
 /// # Errors
-/// [`NoPlace`] where task/affinity gives up too.
+/// [`NoPlace`] if task/affinity gives up too.
 pub(crate) fn place(
     walk: &Walk,
     table: &PuTable,
@@ -31,12 +31,12 @@ pub(crate) fn place(
     }
 }
 
-/// The checks before the walk; gives the CPUs per task that fit, which are
-/// fewer than asked when the step has too few (`--overcommit`, or slurmctld
-/// granted less). `threads`: hardware threads of a core that slurmd counts.
+/// Checks the request before the walk, and gives the CPUs per task that fit. They are
+/// fewer than requested if the step has too few (with `--overcommit`, or if slurmctld
+/// granted less). `threads` is the number of hardware threads per core that slurmd counts.
 ///
 /// # Errors
-/// [`NoPlace`] when not even one CPU a task is there.
+/// [`NoPlace`] if there is less than one CPU per task.
 pub(crate) fn cpus_per_task_that_fit(
     walk: &Walk,
     threads: u32,
@@ -47,7 +47,8 @@ pub(crate) fn cpus_per_task_that_fit(
     if let Some(limit) = walk.threads_per_core {
         let limit = limit.max(1);
         let missing = match table.even() {
-            // More threads configured than the hardware has: a step oversubscribes on purpose.
+            // If more threads are configured than the hardware has, a step oversubscribes on
+            // purpose.
             Some(even) if threads > even => None,
             Some(_) => Some(cpus_per_task.saturating_mul(threads / limit))
                 .filter(|needed| owned.count < *needed),

@@ -1,4 +1,4 @@
-//! What the walks over hardware threads share: their limits, and why they can fail.
+//! The common part of the walks over hardware threads: their limits, and why they can fail.
 //! Pure data. Source: `_task_layout_lllp_block`, `_task_layout_lllp_cyclic`.
 
 use crate::request::cpu_bind::Level;
@@ -7,38 +7,38 @@ use crate::request::fixes::{Fix, Fixes};
 use crate::sets::ids::PuIdx;
 use crate::topology::pu_table::PuTable;
 
-/// What the walk needs to know of a request.
+/// The part of a request that the walk needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Walk {
     /// Tasks to place.
     pub tasks: u32,
     /// Hardware threads of each task.
     pub cpus_per_task: u32,
-    /// At most so many hardware threads of a core.
+    /// The most hardware threads of a core to use.
     pub threads_per_core: Option<u32>,
-    /// At most so many tasks of a core.
+    /// The most tasks on a core.
     pub ntasks_per_core: Option<u32>,
-    /// At most so many tasks of a socket.
+    /// The most tasks on a socket.
     pub ntasks_per_socket: Option<u32>,
-    /// What tasks are bound to.
+    /// The kind of object that tasks are bound to.
     pub level: Level,
     /// Order over the sockets.
     pub order: Order,
-    /// Cores with hardware threads to spare are shared before the others: where the cores of the
-    /// step differ.
+    /// Whether cores with more hardware threads are shared before the others, because the cores of
+    /// the step differ.
     pub shares_wide_cores_first: bool,
     /// The fixes that are on.
     pub fixes: Fixes,
 }
 
 impl Walk {
-    /// Whether the rest of a core stays empty behind a task, as long as the limit of tasks a core
+    /// Whether the rest of a core stays empty after a task, as long as the limit of tasks per core
     /// is not `exceeded`.
     pub(crate) fn gets_whole_cores(&self, exceeded: bool) -> bool {
         self.level == Level::Cores || (self.ntasks_per_core == Some(1) && !exceeded)
     }
 
-    /// Full cyclic takes cores that no earlier task has.
+    /// Whether full cyclic takes cores that no earlier task has.
     pub(crate) fn wants_fresh_cores(&self, exceeded: bool) -> bool {
         let mended = self.order == Order::Fcyclic && self.fixes.has(Fix::FcyclicCores);
         mended && self.gets_whole_cores(exceeded)
@@ -49,7 +49,7 @@ impl Walk {
         self.fixes.has(Fix::CountTouched) || self.wants_fresh_cores(false)
     }
 
-    /// Whether `--ntasks-per-socket` holds: task/affinity obeys it in blocks alone.
+    /// Whether `--ntasks-per-socket` holds: task/affinity obeys it only in blocks.
     pub(crate) fn limits_sockets(&self) -> bool {
         let obeyed = self.order == Order::Block || self.fixes.has(Fix::SocketLimit);
         self.ntasks_per_socket.is_some() && obeyed
@@ -64,24 +64,24 @@ impl Walk {
             || self.shares_wide_cores_first
     }
 
-    /// Whether limits on the number of tasks are exceeded evenly where they cannot hold.
+    /// Whether limits on the number of tasks are exceeded evenly if they cannot hold.
     pub(crate) fn spreads(&self) -> bool {
         let limited = self.ntasks_per_core.is_some() || self.limits_sockets();
         limited && self.fixes.has(Fix::SpreadLimits)
     }
 
-    /// Whether a fix makes cyclic walks pass by hardware threads that task/affinity takes.
+    /// Whether a fix makes cyclic walks skip hardware threads that task/affinity takes.
     pub(crate) fn passes_by(&self) -> bool {
         let limited = self.ntasks_per_socket.is_some() && self.fixes.has(Fix::SocketLimit);
         // For a single task nothing is kept free.
         self.tasks > 1 && (limited || self.wants_fresh_cores(false))
     }
 
-    /// Where the walk goes on after a task that ended just before `next`, so that the next task
+    /// The place where the walk goes on after a task that ended just before `next`, so the next task
     /// starts on a fresh core; `core_end` gives the first place from `next` on where one begins.
     ///
     /// task/affinity skips a number of threads, which is right for one and two
-    /// threads a core; with more, tasks of several cores can share one.
+    /// threads per core; with more, tasks of several cores can share one.
     pub(crate) fn after_task(
         &self,
         next: u32,
@@ -110,9 +110,9 @@ pub struct Placed {
     pus: Vec<PuIdx>,
     /// Where each complete task's hardware threads end.
     ends: Vec<usize>,
-    /// The walk started over: tasks share hardware threads.
+    /// Whether the walk started over, so tasks share hardware threads.
     pub(crate) shares: bool,
-    /// A limit on the number of tasks was raised on the way.
+    /// Whether a limit on the number of tasks was raised on the way.
     pub(crate) exceeds: bool,
 }
 
@@ -140,7 +140,7 @@ impl Placed {
         &self.pus[self.ends.last().copied().unwrap_or(0)..]
     }
 
-    /// The task under way has all its hardware threads.
+    /// Completes the task under way, which has all its hardware threads.
     pub(crate) fn complete(&mut self) {
         self.ends.push(self.pus.len());
     }

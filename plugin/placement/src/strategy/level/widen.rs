@@ -1,4 +1,4 @@
-//! A task's hardware threads grow to whole objects of the level: one function for every level.
+//! A task's hardware threads grow to whole objects of the level, by one function for every level.
 //! In: each task's hardware threads, the objects, what an object contributes. Out: CPU sets.
 //! Pure. Source: `_expand_masks`, `_blot_mask`, `_blot_mask_sockets`.
 
@@ -10,13 +10,13 @@ use crate::sets::ids::PuIdx;
 use crate::topology::domains::Domains;
 use crate::topology::node::Node;
 
-/// Grows sets of hardware threads; what each object contributes is looked up once.
+/// Grows sets of hardware threads. It looks up once what each object contributes.
 pub(crate) struct Widening<'a> {
     node: &'a Node,
     owned: &'a Owned,
-    /// `None`: nothing more than the hardware threads themselves.
+    /// `None` adds nothing to the hardware threads themselves.
     domains: Option<&'a Domains>,
-    /// Also CPUs that the step does not own, as task/affinity gives with `ldoms`.
+    /// Whether a mask also gets CPUs that the step does not own, as with task/affinity and `ldoms`.
     beyond: bool,
     seen: Vec<Option<CpuSet>>,
 }
