@@ -174,7 +174,7 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
             .flatten(),
         ..Handover::default()
     };
-    let cores_only = node.shape().cpus_are_cores;
+    let cores_only = node.counts_cores();
     write(
         slurm,
         launch,

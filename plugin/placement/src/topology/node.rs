@@ -86,6 +86,15 @@ impl Node {
         &self.shape
     }
 
+    /// Whether slurm.conf counts a core as one CPU, so that tasks use one hardware thread of each.
+    /// Where slurmd counts one thread because it divided, and cores have more, this says nothing:
+    /// Slurm resets a `CPUs=` that is no product of its counts to the number of cores.
+    #[must_use]
+    pub fn counts_cores(&self) -> bool {
+        let is_divided = self.shape.threads == 1 && self.table.even().is_none();
+        self.shape.cpus_are_cores && !is_divided
+    }
+
     /// The tree, where it is known.
     #[must_use]
     pub fn machine(&self) -> Option<&Machine> {
