@@ -172,6 +172,7 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
             .unsettled
             .then(|| accounting::settle(&ask, &node, asked.overlaps))
             .flatten(),
+        by_tree: !node.is_slurmds(),
         ..Handover::default()
     };
     let cores_only = node.counts_cores();

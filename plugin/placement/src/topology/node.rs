@@ -27,6 +27,7 @@ pub struct Node {
     rules: Rules,
     table: PuTable,
     ldoms: Option<Ldoms>,
+    is_slurmds: bool,
 }
 
 impl Node {
@@ -42,6 +43,7 @@ impl Node {
         let table = PuTable::new(&shape, machine.as_deref(), socket, rules.fixes);
         let ldoms = machine.as_deref().map(|machine| Ldoms::of(machine, &table));
         Self {
+            is_slurmds: table.is_slurmds(&shape),
             shape,
             machine,
             socket,
@@ -93,6 +95,12 @@ impl Node {
     pub fn counts_cores(&self) -> bool {
         let is_divided = self.shape.threads == 1 && self.table.even().is_none();
         self.shape.cpus_are_cores && !is_divided
+    }
+
+    /// Whether slurmd's map alone says which CPUs each core has.
+    #[must_use]
+    pub fn is_slurmds(&self) -> bool {
+        self.is_slurmds
     }
 
     /// The tree, where it is known.
