@@ -90,6 +90,35 @@ fn fifteen_tasks_on_fifteen_threads() {
     );
 }
 
+/// Slurm resets `CPUs=15` of such a machine, which is no product of its counts, to the number of cores: that
+/// says nothing of the threads that a core has.
+#[test]
+fn fifteen_cpus_that_slurm_resets_to_eight() {
+    for line in [SIBLING_OFFLINE, SIBLING_OFFLINE_LAST, HYBRID] {
+        for request in [
+            "-n15 -O --cpu-bind=threads",
+            "-n4 --cpu-bind=threads -m block:block",
+            "-n3 -c2 --cpu-bind=threads -m block:cyclic",
+            "-n2 -c3 --cpu-bind=cores -m block:fcyclic",
+            "-n3 --binding=linear:2",
+            "-n15",
+        ] {
+            let mut ask: Ask = request.parse().unwrap_or_else(|why| panic!("{why}"));
+            let counted = answer(&ask, &machine(line), SocketKind::Package);
+            ask.counts_cores = true;
+            let reset = answer(&ask, &machine(line), SocketKind::Package);
+            assert_eq!(reset, counted, "{line}: {request}");
+        }
+    }
+    // Where slurmd counts several threads a core, `CPUs=` says that one of them is meant.
+    let regular = machine("0,1 2,3 | 4,5 6,7");
+    let mut ask: Ask = "-n4 --cpu-bind=threads".parse().unwrap();
+    ask.counts_cores = true;
+    let one_each = answer(&ask, &regular, SocketKind::Package).unwrap();
+    let masks: Vec<_> = one_each.masks.iter().map(ToString::to_string).collect();
+    assert_eq!(masks.join(" "), "0 2 4 6");
+}
+
 #[test]
 fn a_machine_of_eight_cores_hands_out_eight() {
     for machine in [SIBLING_OFFLINE, SIBLING_OFFLINE_LAST] {

@@ -47,6 +47,8 @@ pub(crate) struct Handover {
     pub list: String,
     /// The step's CPUs, beyond which no task goes.
     pub own: CpuSet,
+    /// Whether slurmd's map does not say which CPUs each core has: the machine file does.
+    pub by_tree: bool,
     /// What was asked, for the log and the tasks. Nothing is ever read from this text.
     pub request: String,
     /// The rule that decided, for the log and the tasks. Nothing is ever read from this text.
@@ -99,6 +101,7 @@ impl Display for Handover {
         let outcome = OUTCOMES.iter().find(|(known, _)| *known == self.outcome);
         let outcome = outcome.map_or("unbound", |(_, word)| word);
         write!(f, "{VERSION} outcome={outcome} own={}", self.own)?;
+        f.write_str(if self.by_tree { " tree=1" } else { "" })?;
         let texts = [
             ("list", &self.list),
             ("request", &self.request),
@@ -160,6 +163,7 @@ impl FromStr for Handover {
                 "" => CpuSet::new(),
                 list => CpuSet::from_list(list).map_err(|_| unreadable("own"))?,
             },
+            by_tree: fields.value("tree").is_some(),
             list: fields.text("list"),
             request: fields.text("request"),
             rule: fields.text("rule"),

@@ -64,13 +64,14 @@ prop_compose! {
     fn handovers()(
         outcome in proptest::sample::select(&OUTCOMES[..]),
         own in sets(),
+        by_tree in any::<bool>(),
         [list, request, rule, note] in [texts(), texts(), texts(), texts()],
         served in option::of(served()),
         memory in option::of(memory()),
         settle in option::of(settles()),
     ) -> Handover {
         let outcome = outcome.0;
-        Handover { outcome, list, own, request, rule, note, served, memory, settle }
+        Handover { outcome, list, own, by_tree, request, rule, note, served, memory, settle }
     }
 }
 

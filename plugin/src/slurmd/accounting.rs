@@ -135,7 +135,7 @@ fn unplanned(
 
 /// What slurmstepd needs to plan a step with a `--binding` again.
 pub(crate) fn settle(ask: &Request, node: &Node, overlaps: bool) -> Option<Settle> {
-    let one = ask.cpu_bind.one_thread || node.shape().cpus_are_cores;
+    let one = ask.cpu_bind.one_thread || node.counts_cores();
     Some(Settle {
         binding: ask.binding.clone()?,
         tasks: ask.tasks,

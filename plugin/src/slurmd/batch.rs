@@ -103,6 +103,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
             .unsettled
             .then(|| accounting::settle(&ask, &node, false))
             .flatten(),
+        by_tree: !node.is_slurmds(),
         ..Handover::default()
     };
     handover.decided(&ask, &planned.plan);

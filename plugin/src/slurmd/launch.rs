@@ -160,9 +160,10 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
     let handover = Handover {
         note: shown(USER_TEXT, join(planned.notes(), said)),
         settle: settle.and_then(|overlaps| accounting::settle(&ask, &node, overlaps)),
+        by_tree: !node.is_slurmds(),
         ..Handover::default()
     };
-    let cores_only = node.shape().cpus_are_cores;
+    let cores_only = node.counts_cores();
     let decided = (&ask, &planned.plan);
     write(slurm, launch, decided, cores_only, (handover, &whose))
 }

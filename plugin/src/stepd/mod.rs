@@ -8,6 +8,7 @@ pub(crate) mod intent;
 pub(crate) mod job_stderr;
 pub(crate) mod key;
 pub(crate) mod own_cpus;
+pub(crate) mod own_node;
 pub(crate) mod pe_files;
 pub(crate) mod pe_hooks;
 pub(crate) mod pe_texts;

@@ -6,19 +6,20 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use berth_host::ledger::{Entry, Held, Kind, StepKey};
-use berth_host::{LedgerError, StateDir, machine_file};
+use berth_host::{LedgerError, StateDir};
 use berth_placement::{
     Allocation, Claims, CoreIdx, CpuSet, MemBind, Node, Plan, Refusal, Request, plan, plan_batch,
 };
+use slurm_sys::StepRecord;
 use slurm_sys::views::StepKind;
-use slurm_sys::{SlurmdConf, StepRecord};
 
 use crate::message::handover::Settle;
+use crate::planning::ledger;
 use crate::planning::ledger::Door;
-use crate::planning::{convert, ledger};
+use crate::site::settings;
 use crate::site::standing::Abi;
-use crate::site::{node, settings};
 use crate::stepd::account::Account;
+use crate::stepd::own_node;
 
 /// How long for others who write the ledger.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -57,7 +58,7 @@ pub(crate) fn again(
 ) -> Result<Settled, Failed> {
     let dir = StateDir::new(&settings::current().state_dir, node_name);
     let dir = dir.map_err(|why| Failed::Broken(why.to_string()))?;
-    let node = node_now(slurm, &dir).map_err(Failed::Broken)?;
+    let node = own_node::now(slurm, node_name).map_err(Failed::Broken)?;
     let mut ask = request(record, settle, &node).map_err(Failed::Broken)?;
     ask.mem_bind = memory.cloned().unwrap_or_default();
     let id = record.step_id();
@@ -93,21 +94,6 @@ fn door(kind: Kind) -> Door {
         Kind::Batch => plan_batch,
         Kind::Regular | Kind::Overlap => plan,
     }
-}
-
-/// The node as slurmd counts it, with the machine that slurmd found.
-fn node_now(slurm: Abi, dir: &StateDir) -> Result<Node, String> {
-    // SAFETY: the layout is the running release's, and the view ends here.
-    let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
-    let conf = conf.ok_or("slurmstepd has no settings of slurmd (conf)")?;
-    node::sane(&conf)?;
-    let machine = machine_file::read(dir.machine_path()).ok();
-    Ok(Node::new(
-        node::shape(slurm, &conf),
-        machine.map(|file| file.machine.into()),
-        node::socket_kind(slurm),
-        convert::rules(slurm, &settings::current()),
-    ))
 }
 
 fn request(record: &StepRecord<'_>, settle: &Settle, node: &Node) -> Result<Request, String> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use berth_placement::answer::cores::{ChosenCore, places};
 use berth_placement::request::grid_engine::Instance;
-use berth_placement::{Binding, Chosen, CpuId, CpuSet};
+use berth_placement::{Binding, Chosen, CpuId, CpuSet, Node};
 
 use crate::message::names;
 
@@ -62,6 +62,18 @@ impl Cores {
         for (at, cpu) in (0..).zip(map) {
             if let Some(core) = cores.get_mut(usize::from(*cpu)) {
                 *core = Some(at / stride.max(1));
+            }
+        }
+        Self(cores)
+    }
+
+    /// By the tree.
+    pub(crate) fn of_node(node: &Node) -> Self {
+        let size = node.machine().and_then(|machine| machine.cpus().highest());
+        let mut cores = vec![None; size.map_or(0, |cpu| cpu.index() + 1)];
+        for (cpu, core) in node.table().numbered() {
+            if let Some(entry) = cores.get_mut(cpu.index()) {
+                *entry = Some(core);
             }
         }
         Self(cores)

@@ -12,6 +12,7 @@ use crate::message::handover::{Handover, Outcome, Served};
 use crate::message::names;
 use crate::site::node;
 use crate::site::standing::Abi;
+use crate::stepd::own_node;
 use crate::stepd::pe_hooks;
 use crate::stepd::session::Intent;
 use crate::stepd::state::STATE;
@@ -64,13 +65,7 @@ fn entries(
     intent: &Intent,
     heard: &Handover,
 ) -> Vec<Arc<task_env::Entries>> {
-    // SAFETY: the layout is the running release's, and the view ends here.
-    let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
-    let conf = conf.filter(|conf| node::sane(conf).is_ok());
-    let map = conf.as_ref().and_then(SlurmdConf::block_map);
-    let map = map.unwrap_or_default();
-    let stride = conf.map_or(1, |conf| node::stride(slurm, &conf));
-    let cores = task_env::Cores::of(&map, stride);
+    let cores = cores(slurm, record, heard);
     if let Some(Served { binding, chosen }) = &heard.served
         && binding.instance == Instance::Pe
     {
@@ -94,4 +89,21 @@ fn entries(
         entries.clone()
     };
     (0..record.node_tasks() as usize).map(of_task).collect()
+}
+
+/// The core of each CPU, as the step was planned.
+fn cores(slurm: Abi, record: &StepRecord<'_>, heard: &Handover) -> task_env::Cores {
+    if heard.by_tree {
+        match own_node::now(slurm, &record.node_name().unwrap_or_default()) {
+            Ok(node) => return task_env::Cores::of_node(&node),
+            Err(why) => log::error!("the tasks' cores are reported by slurmd's map: {why}"),
+        }
+    }
+    // SAFETY: the layout is the running release's, and the view ends here.
+    let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
+    let conf = conf.filter(|conf| node::sane(conf).is_ok());
+    let map = conf.as_ref().and_then(SlurmdConf::block_map);
+    let map = map.unwrap_or_default();
+    let stride = conf.map_or(1, |conf| node::stride(slurm, &conf));
+    task_env::Cores::of(&map, stride)
 }

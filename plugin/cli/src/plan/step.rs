@@ -246,7 +246,7 @@ fn room(args: &PlanArgs, on: &Node, one: &Request) -> u32 {
     let threads = on.shape().threads.max(1);
     let single = one.threads_per_core == Some(1) || one.cpu_bind.one_thread;
     let mut cpus = Owned::of(one, on).count;
-    if single || on.shape().cpus_are_cores {
+    if single || on.counts_cores() {
         cpus /= threads;
     }
     let each = args.srun.cpus_per_task.unwrap_or(1).max(1);

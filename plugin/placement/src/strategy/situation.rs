@@ -61,7 +61,7 @@ impl Situation<'_> {
     /// The most hardware threads of a core to use: from an option, a hint or
     /// the node's configuration.
     pub(crate) fn threads_per_core(&self) -> Option<u32> {
-        let one = self.request.cpu_bind.one_thread || self.node.shape().cpus_are_cores;
+        let one = self.request.cpu_bind.one_thread || self.node.counts_cores();
         self.request.threads_per_core.or(one.then_some(1))
     }
 

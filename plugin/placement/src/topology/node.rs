@@ -28,6 +28,7 @@ pub struct Node {
     rules: Rules,
     table: PuTable,
     ldoms: Option<Ldoms>,
+    is_slurmds: bool,
 }
 
 impl Node {
@@ -43,6 +44,7 @@ impl Node {
         let table = PuTable::new(&shape, machine.as_deref(), socket, rules.fixes);
         let ldoms = machine.as_deref().map(|machine| Ldoms::of(machine, &table));
         Self {
+            is_slurmds: table.is_slurmds(&shape),
             shape,
             machine,
             socket,
@@ -85,6 +87,21 @@ impl Node {
     #[must_use]
     pub fn shape(&self) -> &Shape {
         &self.shape
+    }
+
+    /// Whether slurm.conf counts a core as one CPU, so that tasks use one hardware thread of each.
+    /// Where slurmd counts one thread because it divided, and cores have more, this says nothing:
+    /// Slurm resets a `CPUs=` that is no product of its counts to the number of cores.
+    #[must_use]
+    pub fn counts_cores(&self) -> bool {
+        let is_divided = self.shape.threads == 1 && self.table.even().is_none();
+        self.shape.cpus_are_cores && !is_divided
+    }
+
+    /// Whether slurmd's map alone says which CPUs each core has.
+    #[must_use]
+    pub fn is_slurmds(&self) -> bool {
+        self.is_slurmds
     }
 
     /// The tree, if it is known.

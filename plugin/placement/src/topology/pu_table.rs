@@ -329,6 +329,20 @@ impl PuTable {
         }
     }
 
+    /// Every CPU with its core's number in a credential.
+    pub fn numbered(&self) -> impl Iterator<Item = (CpuId, u32)> + '_ {
+        let pus = (0..).zip(&self.cpus);
+        pus.filter_map(|(at, cpu)| Some(((*cpu)?, self.cores.of(PuIdx(at)))))
+    }
+
+    /// Whether each core has the CPUs that slurmd's arithmetic gives it.
+    pub(crate) fn is_slurmds(&self, shape: &Shape) -> bool {
+        let same = |(mine, theirs): (&Option<CpuId>, &CpuId)| *mine == Some(*theirs);
+        self.even == Some(shape.stride.max(1))
+            && self.len() == shape.map.len()
+            && self.cpus.iter().zip(&shape.map).all(same)
+    }
+
     /// Kernel numbers of some hardware threads.
     #[must_use]
     pub fn cpus(&self, pus: impl IntoIterator<Item = PuIdx>) -> CpuSet {

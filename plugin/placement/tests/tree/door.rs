@@ -2,9 +2,11 @@
 //! this file does.
 //! In: what is asked in the words of a command line, and a machine. Out: masks, notes, the text.
 
+use std::sync::Arc;
+
 use berth_placement::{
     Allocation, Binding, Claims, CoreIdx, CpuBind, CpuSet, Machine, Node, Plan, Refusal, Request,
-    Rules, SocketKind, plan,
+    Rules, Shape, SocketKind, plan,
 };
 use berth_srun::{Release, spelling};
 
@@ -24,6 +26,8 @@ pub struct Ask {
     /// `--binding`.
     pub binding: Option<String>,
     pub own: Own,
+    /// slurm.conf counts as many CPUs as cores.
+    pub counts_cores: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +72,7 @@ impl Default for Ask {
             overcommit: false,
             binding: None,
             own: Own::Whole,
+            counts_cores: false,
         }
     }
 }
@@ -118,7 +123,10 @@ fn planned(ask: &Ask, machine: &Machine, kind: SocketKind) -> Result<Plan, Refus
         },
         ..Request::default()
     };
-    let node = Node::of(machine.clone(), kind, Rules::default());
+    let mut shape = Shape::of(machine, kind);
+    shape.cpus_are_cores |= ask.counts_cores;
+    let machine = Some(Arc::new(machine.clone()));
+    let node = Node::new(shape, machine, kind, Rules::default());
     plan(&request, &node, &Claims::default())
 }
 

@@ -95,16 +95,12 @@ pub fn judge(request: &str, kernel: &Answer, planned: &str, tree: &Tree, log: &s
     if let Some(why) = broken_law(request, kernel, &owned) {
         return Verdict::Wrong(why);
     }
-    if let Some(why) = told_wrongly(kernel, tree) {
-        return Verdict::Wrong(why);
-    }
-    if same_as_plan(kernel, planned) {
-        return Verdict::Equal;
-    }
-    match cut(kernel, planned, log) {
-        Some(said) => Verdict::Cut(said),
-        None => Verdict::Different,
-    }
+    let verdict = match (same_as_plan(kernel, planned), cut(kernel, planned, log)) {
+        (true, _) => Verdict::Equal,
+        (false, Some(said)) => Verdict::Cut(said),
+        (false, None) => return Verdict::Different,
+    };
+    told_wrongly(kernel, tree).map_or(verdict, Verdict::Wrong)
 }
 
 /// `0-7/8` as `0-7`.

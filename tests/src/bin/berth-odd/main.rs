@@ -55,7 +55,8 @@ fn main() -> ExitCode {
     counts::show(&cluster);
     let mut tally = Tally::default();
     for (number, allocation) in ALLOCATIONS.iter().enumerate() {
-        let mut asked = random::requests(options.random, options.seed + number as u64);
+        let mut asked =
+            random::requests(options.random, options.seed.wrapping_mul(3) + number as u64);
         if number == 0 {
             asked.splice(0..0, real::requests(&options.requests));
         }
