@@ -114,16 +114,7 @@ pub(crate) fn change(
         return Ok(());
     }
     let before = kept.len();
-    let set = change.set.iter().try_for_each(|(name, value)| {
-        kept.push(joined(&[name, "=", value], symbols)?);
-        Ok(())
-    });
-    let made = set.and_then(|()| {
-        change.reserve.iter().try_for_each(|(name, room)| {
-            kept.push(joined(&[name, "=", &" ".repeat(*room)], symbols)?);
-            Ok(())
-        })
-    });
+    let made = append(&mut kept, change, symbols);
     match made.and_then(|()| move_to(&kept, symbols)) {
         Ok(block) => {
             let Environment {
@@ -146,6 +137,21 @@ pub(crate) fn change(
             Err(why)
         }
     }
+}
+
+/// Makes the variables that come. On an error those that were made stand in the list.
+fn append(
+    entries: &mut Vec<*mut c_char>,
+    change: &Change<'_>,
+    symbols: &Symbols,
+) -> Result<(), Error> {
+    for (name, value) in change.set {
+        entries.push(joined(&[name, "=", value], symbols)?);
+    }
+    for (name, room) in change.reserve {
+        entries.push(joined(&[name, "=", &" ".repeat(*room)], symbols)?);
+    }
+    Ok(())
 }
 
 /// Puts a value into room that [`Change::reserve`] made: nothing is allocated. A value that is

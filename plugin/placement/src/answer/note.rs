@@ -99,15 +99,7 @@ impl fmt::Display for Note {
                 unit,
                 idle,
                 threads_per_core,
-            } => {
-                let s = if *idle == 1 { "" } else { "s" };
-                write!(
-                    f,
-                    "some of the {tasks} tasks on this node share CPUs, and {idle} {unit}{s} stay \
-                     idle"
-                )?;
-                why_idle(f, *threads_per_core)
-            }
+            } => shared_while_idle(f, *tasks, (*idle, unit), *threads_per_core),
             Self::MoreTasksThanCpus { tasks, own } => write!(
                 f,
                 "{tasks} tasks on this node share {own} CPUs; use fewer tasks, or --overcommit if \
@@ -118,7 +110,17 @@ impl fmt::Display for Note {
     }
 }
 
-fn why_idle(f: &mut fmt::Formatter<'_>, threads_per_core: Option<u32>) -> fmt::Result {
+fn shared_while_idle(
+    f: &mut fmt::Formatter<'_>,
+    tasks: u32,
+    (idle, unit): (u32, &str),
+    threads_per_core: Option<u32>,
+) -> fmt::Result {
+    let s = if idle == 1 { "" } else { "s" };
+    write!(
+        f,
+        "some of the {tasks} tasks on this node share CPUs, and {idle} {unit}{s} stay idle"
+    )?;
     match threads_per_core {
         Some(limit) => write!(
             f,
