@@ -9,7 +9,6 @@ use berth_tests::Cluster;
 use berth_tests::real::{self, Answer, Rules, lstopo, online, plans, probe, same_as_plan};
 use berth_tests::srun_lines::release;
 
-#[allow(clippy::too_many_lines, reason = "the program from top to bottom")]
 fn main() -> ExitCode {
     let Some(list) = std::env::args().nth(1) else {
         eprintln!("usage: berth-real REQUESTS");
@@ -24,13 +23,8 @@ fn main() -> ExitCode {
     let topology = out.join("topology.xml");
     lstopo(&topology);
 
-    let answers = ask(
-        &Cluster::builder()
-            .task_plugin("task/affinity")
-            .plugstack(None)
-            .up(),
-        &requests,
-    );
+    let stock = Cluster::builder().task_plugin("task/affinity");
+    let answers = ask(&stock.plugstack(None).up(), &requests);
     let theirs = killed_is_refused(&requests, answers);
     let cluster = Cluster::builder().plugstack(Some("compat=affinity")).up();
     let ours = ask(&cluster, &requests);
@@ -58,8 +52,19 @@ fn main() -> ExitCode {
         let planned = plans(&topology, rules, &requests, steps, log);
         wrong += report_plans(&format!("compat={compat}"), &requests, steps, &planned);
     }
-    // Not wrong: what the named fixes change shows that a difference would be seen.
-    let fixed = requests.iter().zip(&theirs).zip(&by_default);
+    let fixed = by_a_fix(&requests, &theirs, &by_default);
+    let refused = ours.iter().filter(|answer| answer.tasks.is_empty()).count();
+    println!(
+        "{} requests, {refused} of them refused, {fixed} otherwise by a named fix: {wrong} differences",
+        requests.len()
+    );
+    ExitCode::from(u8::from(wrong > 0))
+}
+
+/// Prints the answers that the named fixes change, and counts them. They are not wrong: they show
+/// that a difference would be seen.
+fn by_a_fix(requests: &[&str], theirs: &[Answer], by_default: &[Answer]) -> usize {
+    let fixed = requests.iter().zip(theirs).zip(by_default);
     let fixed: Vec<_> = fixed.filter(|((_, one), two)| !one.same(two)).collect();
     for ((request, one), two) in &fixed {
         println!(
@@ -68,13 +73,7 @@ fn main() -> ExitCode {
             two.show()
         );
     }
-    let refused = ours.iter().filter(|answer| answer.tasks.is_empty()).count();
-    println!(
-        "{} requests, {refused} of them refused, {} otherwise by a named fix: {wrong} differences",
-        requests.len(),
-        fixed.len()
-    );
-    ExitCode::from(u8::from(wrong > 0))
+    fixed.len()
 }
 
 /// Every request, in an allocation of the whole node.
