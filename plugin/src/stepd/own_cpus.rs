@@ -6,7 +6,7 @@ use slurm_sys::{SlurmdConf, StepRecord};
 use crate::site::node;
 use crate::site::standing::Abi;
 
-/// CPUs of the step's cores, by slurmd's map: what is tried where the kernel refuses a mask.
+/// CPUs of the step's cores, by slurmd's map. They are tried if the kernel refuses a mask.
 pub(crate) fn own_cpus(slurm: Abi, record: &StepRecord<'_>) -> CpuSet {
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
