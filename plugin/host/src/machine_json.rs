@@ -2,8 +2,8 @@
 //! In: a machine with its proof, or a text. Out: the other of the two, or why
 //! not. Pure; strict and bounded, since what is read may be anybody's.
 //!
-//! Within a version fields are only added: a reader ignores those that it does not know, and takes
-//! those that are not there for empty. Version 1 had other readers, which refuse any new field.
+//! Within a version fields are only added: a reader ignores unknown fields, and missing
+//! fields count as empty. The readers of version 1 refuse any new field.
 
 use berth_placement::sets::cpuset::MAX_CPUS;
 use berth_placement::sets::ids::{CpuId, NumaId};
@@ -15,29 +15,29 @@ use crate::kind_json::{DeviceText, KindText, bounded_texts, notes_to_write};
 use crate::machine_file::MachineFile;
 use crate::online::Proof;
 
-/// The version written.
+/// The version that is written.
 const VERSION: u32 = 2;
-/// The oldest version read.
+/// The oldest version that is read.
 const OLDEST: u64 = 1;
 
 /// A text that is no machine file of ours.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum FormatError {
-    /// It ends too early: a writer died, or the disk was full.
+    /// The text ends too early: a writer died, or the disk was full.
     #[error("it ends in the middle")]
     Torn,
-    /// Another program's, or edited.
+    /// Another program wrote it, or somebody edited it.
     #[error("it is not berth's machine file: {0}")]
     Foreign(String),
     /// Another release of berth wrote it.
     #[error("it is of version {0}, and this berth reads versions {OLDEST} to {VERSION}")]
     Version(u64),
-    /// The numbers in it make no machine.
+    /// The numbers in it do not form a machine.
     #[error("its machine is impossible: {0}")]
     Machine(String),
 }
 
-/// Only what tells whose text it is.
+/// Only the fields that identify the text.
 #[derive(Deserialize)]
 struct Versioned {
     berth_machine: u64,
@@ -130,7 +130,7 @@ fn numa_text(node: &NumaNode) -> NumaText {
 /// # Errors
 /// [`FormatError`] for any other.
 pub(crate) fn read(bytes: &[u8]) -> Result<MachineFile, FormatError> {
-    // The version first: another one may have other fields.
+    // The version is read first, because another one may have other fields.
     let versioned: Versioned = serde_json::from_slice(bytes).map_err(|why| wrong(&why))?;
     if !(OLDEST..=u64::from(VERSION)).contains(&versioned.berth_machine) {
         return Err(FormatError::Version(versioned.berth_machine));
