@@ -1,9 +1,9 @@
-//! What can go wrong with a record of Slurm's, as texts that say what to do.
+//! Errors of Slurm's records. Each text names what to do.
 
 /// Why a record could not be read or written.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// A function or variable of Slurm's is not in this process.
+    /// This process lacks a function or variable of Slurm.
     #[error(
         "berth needs Slurm's {0}, but this process does not have it; report the program and its \
          release"
@@ -43,7 +43,7 @@ pub enum Error {
         "a text for Slurm must hold no NUL byte (and a variable's name no '='), found {0:?}; leave it out"
     )]
     NotAText(String),
-    /// A text that a user made longer than anything that makes sense.
+    /// A user's text is longer than makes sense.
     #[error("the {what} of this launch is longer than {limit} bytes; use a shorter one")]
     TooLong {
         /// Which text.
@@ -51,7 +51,7 @@ pub enum Error {
         /// The most that is read.
         limit: usize,
     },
-    /// Slurm's allocator gave nothing.
+    /// Slurm's allocator gave no memory.
     #[error("Slurm's allocator did not give {0} bytes; free memory on this node")]
     OutOfMemory(usize),
 }

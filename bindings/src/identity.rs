@@ -1,19 +1,19 @@
-//! Who this process says it is, apart from Slurm's records: the facts that `sanity` compares
-//! them with.
+//! This process's identity from outside Slurm's records. `sanity` compares the records with these
+//! facts.
 
 use std::ffi::CStr;
 
 /// The two facts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
-    /// slurmd's `-N`, where it was given one.
+    /// slurmd's `-N`, if it got one.
     pub node_argument: Option<String>,
     /// The machine's host name.
     pub host: String,
 }
 
 impl Identity {
-    /// Of this process.
+    /// The facts of this process.
     pub fn current() -> Identity {
         let line = std::fs::read("/proc/self/cmdline").unwrap_or_default();
         let words: Vec<String> = line
@@ -39,7 +39,7 @@ fn short(name: &str) -> &str {
     name.split('.').next().unwrap_or(name)
 }
 
-/// slurmd's options that take a value; those that do not may stand before them in one word
+/// slurmd's options that take a value; options without a value may stand before them in one word
 /// (`-DvN n1`). Source: _process_cmdline in src/slurmd/slurmd/slurmd.c.
 const WITH_VALUE: &str = "dfFLnN";
 /// The one whose value is never a word of its own.

@@ -1,6 +1,6 @@
-//! Where each release keeps the fields we use, and which table a running Slurm gets.
-//! In: line and micro. Out: a table, or the reason why there is none. Pure.
-//! Source of the tables: `layouts.json`, by way of `build.rs`.
+//! The place of the fields that we use in each release, and the choice of the table for a running
+//! Slurm. In: line and micro. Out: a table, or the reason why there is none. Pure. Source of the
+//! tables: `layouts.json`, by way of `build.rs`.
 
 use crate::line::{Line, UnknownLine, Version};
 use std::ffi::{c_char, c_void};
@@ -61,14 +61,15 @@ impl Layout {
     }
 }
 
-/// Which table a release gets.
+/// The choice of a table for a release.
 #[derive(Clone, Debug)]
 pub enum Chosen {
-    /// Checked against this very release.
+    /// The table was checked against this very release.
     Known(&'static Layout),
-    /// Used, after a log line with this text: the micro is newer than our checks, or unknown.
+    /// The table is used, after a log line with this text: the micro is newer than our checks, or
+    /// unknown.
     Flagged(&'static Layout, String),
-    /// No record may be touched; the text says why and what to do.
+    /// No record may be touched; the text gives the reason and what to do.
     Inert(String),
 }
 

@@ -1,6 +1,6 @@
 //! Slurm's private records, for every release line we know, in one build.
 //!
-//! `layout` holds where each release keeps its fields, `running` tells which release we are in,
+//! `layout` holds the place of each release's fields, `running` finds the release that we are in,
 //! `symbols` finds Slurm's functions at run time, and `views` reads the records through both.
 //! Everything above this crate sees owned values. Source of all offsets and constants:
 //! `bindings/layouts.json`.
@@ -33,7 +33,7 @@ pub mod error;
     reason = "bindgen writes this code"
 )]
 pub mod headers {
-    //! Slurm's public headers on the build machine; read by tests, used by nothing that runs.
+    //! Slurm's public headers on the build machine. Only tests read them.
     include!(concat!(env!("OUT_DIR"), "/headers.rs"));
 }
 pub mod identity;
@@ -50,7 +50,7 @@ pub mod sanity;
 pub mod symbols;
 pub mod views;
 
-/// `SLURM_SUCCESS`, in every release: what a hook gives back unless something failed.
+/// `SLURM_SUCCESS`, in every release: a hook returns it unless something failed.
 pub const SUCCESS: std::ffi::c_int = 0;
 
 pub use error::Error;

@@ -1,4 +1,4 @@
-//! Slurm's release lines and the numbers Slurm writes them as. Pure.
+//! Slurm's release lines, and Slurm's numbers for them. Pure.
 
 use std::fmt;
 
@@ -23,7 +23,8 @@ pub enum Line {
     V26_05,
 }
 
-/// Line, API major number (slurm.h's `SLURM_API_CURRENT`, top of `slurm_api_version()`), year, month.
+/// Line, API major number (slurm.h's `SLURM_API_CURRENT`, top of `slurm_api_version()`), year,
+/// month.
 const LINES: [(Line, u32, u8, u8); 8] = [
     (Line::V22_05, 38, 22, 5),
     (Line::V23_02, 39, 23, 2),
@@ -76,7 +77,7 @@ impl fmt::Display for Line {
     }
 }
 
-/// A release: its line, and the micro number where that could be found out.
+/// A release: its line, and the micro number if that could be found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
     /// The line.
@@ -94,12 +95,12 @@ impl fmt::Display for Version {
     }
 }
 
-/// A Slurm that no table is for, with the two numbers it gave.
+/// A Slurm without a table, with the two numbers that it gave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnknownLine {
-    /// `slurm_api_version()`, where this process has it.
+    /// `slurm_api_version()`, if this process has it.
     pub api_version: Option<u32>,
-    /// `plugin_version` of a stock plugin, where one was found.
+    /// `plugin_version` of a stock plugin, if one was found.
     pub plugin_version: Option<u32>,
 }
 

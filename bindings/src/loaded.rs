@@ -1,4 +1,4 @@
-//! Objects that are loaded into this process, and what Slurm's plugins say of themselves.
+//! Objects that are loaded into this process, and the identity of Slurm's plugins.
 //! Slurm's loader (src/common/plugin.c) takes a plugin only if its `plugin_version` is the
 //! release's, so a loaded one tells the micro number.
 

@@ -3,7 +3,7 @@
 use crate::symbols::{LogFn, Symbols};
 use std::ffi::{CString, c_int};
 
-/// How much a line matters, by Slurm's names.
+/// The importance of a line, by Slurm's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Something failed.
@@ -45,7 +45,7 @@ impl Level {
     }
 }
 
-/// Whether Slurm would write a line of this level anywhere; true where it cannot be asked.
+/// Whether Slurm would write a line of this level anywhere; true if Slurm cannot be asked.
 pub fn enabled(level: Level) -> bool {
     enabled_in(Symbols::get(), level)
 }

@@ -1,16 +1,16 @@
-//! Reads memory that may not be there, for the checks that decide whether a table can be trusted.
+//! Reads memory that may not exist, for the checks that decide whether a table can be trusted.
 //! The kernel copies (process_vm_readv), so a wrong address is an error and not a crash.
 
 use std::ffi::c_void;
 
-/// What a look at an address range gave.
+/// The result of a look at an address range.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Probe {
     /// All of it.
     Bytes(Vec<u8>),
     /// Not all of it is mapped.
     Unreadable,
-    /// The kernel forbids the call here (seccomp): nothing is known.
+    /// The kernel forbids the call here (seccomp), so nothing is known.
     Unknown,
 }
 
@@ -43,15 +43,15 @@ pub(crate) fn bytes(address: usize, length: usize) -> Probe {
     }
 }
 
-/// The C string at `address` without its end, `None` in `Bytes` never: a string longer than
-/// `limit` or one that runs into unmapped memory is `Unreadable`.
+/// The C string at `address` without its NUL. It is `Unreadable` if it is longer than `limit` or
+/// unmapped.
 pub(crate) fn text(address: usize, limit: usize) -> Probe {
     let mut found = Vec::new();
     while found.len() <= limit {
         let Some(at) = address.checked_add(found.len()) else {
             return Probe::Unreadable;
         };
-        // Up to the end of a page: the next one may not be mapped.
+        // Each read goes up to the end of a page, because the next page may not be mapped.
         match bytes(at, PAGE - at % PAGE) {
             Probe::Bytes(page) => match page.iter().position(|byte| *byte == 0) {
                 Some(end) => {

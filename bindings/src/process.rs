@@ -1,4 +1,4 @@
-//! Which of Slurm's programs has loaded us.
+//! Finds which of Slurm's programs has loaded us.
 
 use crate::loaded;
 use crate::symbols::Symbols;
@@ -18,13 +18,13 @@ pub enum Daemon {
     Other,
 }
 
-/// The program we are in, found out once.
+/// The program that we are in; it is found out once.
 pub fn daemon() -> Daemon {
     static DAEMON: OnceLock<Daemon> = OnceLock::new();
     *DAEMON.get_or_init(|| by_name(&own_name(), Symbols::get().conf.is_some()))
 }
 
-/// Whether that is Slurm's own slurmd or slurmstepd, not a host program that stands for one.
+/// Whether that is Slurm's own slurmd or slurmstepd, and not a program that stands for one.
 pub fn is_slurms_daemon() -> bool {
     static IS_ONE: OnceLock<bool> = OnceLock::new();
     *IS_ONE.get_or_init(|| by_name(&own_name(), false) != Daemon::Other)

@@ -1,5 +1,5 @@
 //! The leaves: reads and writes in Slurm's records, and Slurm's allocator.
-//! Everything unsafe about a record is here; views only say which field.
+//! Everything unsafe about a record is here; views only name the field.
 
 use crate::error::Error;
 use crate::layout::{Field, Nested};
@@ -8,7 +8,7 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::fmt;
 use std::ptr::{self, NonNull};
 
-/// A record of Slurm's, alive while the hook runs that it was passed to.
+/// A record of Slurm, which lives while the hook runs that got it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record(NonNull<u8>);
 
@@ -23,12 +23,12 @@ impl Record {
         NonNull::new(base.cast::<u8>()).map(Record)
     }
 
-    /// Where the record is.
+    /// The record's address.
     pub(crate) fn base(self) -> *mut c_void {
         self.0.as_ptr().cast()
     }
 
-    /// Where the record keeps a field.
+    /// The address of a field.
     pub(crate) fn at<T>(self, field: Field<T>) -> *mut T {
         self.0.as_ptr().wrapping_add(field.offset()).cast()
     }
@@ -59,8 +59,8 @@ impl Record {
         unsafe { owned(text) }
     }
 
-    /// The same for a text that a user may have written: one longer than `limit` bytes is not
-    /// copied, nor is its end looked for.
+    /// The same for a text that a user may have written. If it is longer than `limit` bytes, it is
+    /// not copied, and its end is not searched.
     pub(crate) fn text_within(
         self,
         field: Field<*mut c_char>,
@@ -113,7 +113,7 @@ impl Record {
         };
         free(self.at(field).cast(), symbols).inspect_err(|_| {
             let mut unused = copy.cast();
-            // Without xfree there is nothing to give it back with.
+            // Without xfree the block cannot be given back.
             let _ = free(&raw mut unused, symbols);
         })?;
         self.write(field, copy);
@@ -129,7 +129,7 @@ impl Record {
     ) -> Result<(), Error> {
         free(self.at(field).cast(), symbols).inspect_err(|_| {
             let mut unused = block.cast();
-            // Without xfree there is nothing to give it back with.
+            // Without xfree the block cannot be given back.
             let _ = free(&raw mut unused, symbols);
         })?;
         self.write(field, block);
@@ -163,7 +163,7 @@ pub(crate) unsafe fn owned(text: *const c_char) -> Option<String> {
     }
     // SAFETY: the caller promises a C string.
     let bytes = unsafe { CStr::from_ptr(text) }.to_bytes();
-    // Long lists are plain text, which this looks through faster than for what to replace.
+    // Long lists are plain text, and this test is faster than the search for bytes to replace.
     Some(match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
         Err(_) => String::from_utf8_lossy(bytes).into_owned(),
@@ -205,7 +205,8 @@ pub(crate) fn c_text(text: &str) -> Result<CString, Error> {
     CString::new(text).map_err(|_| Error::NotAText(text.to_owned()))
 }
 
-/// `text` in a block of Slurm's allocator: only those may be handed to Slurm, which frees them.
+/// `text` in a block of Slurm's allocator. Slurm frees the texts that it gets, so it must get only
+/// such blocks.
 pub(crate) fn duplicate(text: &str, symbols: &Symbols) -> Result<*mut c_char, Error> {
     joined(&[text], symbols)
 }
@@ -230,7 +231,7 @@ pub(crate) fn joined(parts: &[&str], symbols: &Symbols) -> Result<*mut c_char, E
     Ok(block.cast().as_ptr())
 }
 
-/// A text of at most `length` bytes, written where it will stay.
+/// A text of at most `length` bytes, written directly into its final block.
 pub(crate) fn written(
     length: usize,
     symbols: &Symbols,
@@ -312,10 +313,12 @@ pub(crate) fn free(slot: *mut *mut c_void, symbols: &Symbols) -> Result<(), Erro
 /// Makes a text that Slurm takes over, for `*err_msg` of the launch hook.
 ///
 /// # Errors
-/// [`Error::MissingSymbol`] or [`Error::OutOfMemory`], of Slurm's allocator; nothing is handed over then.
+/// [`Error::MissingSymbol`] or [`Error::OutOfMemory`], of Slurm's allocator; nothing is handed over
+/// then.
 ///
 /// # Safety
-/// `slot` is null or where Slurm expects a text of its allocator; what stands there is kept.
+/// `slot` is null or the place where Slurm expects a text of its allocator; a text that is already
+/// there is kept.
 pub unsafe fn hand_over(
     slot: *mut *mut c_char,
     text: &str,

@@ -1,6 +1,6 @@
-//! Which Slurm release this process is.
-//! The line is what `slurm_api_version()` says; the micro number is what the stock plugins carry
-//! that are loaded beside us, or else a stock plugin's file.
+//! Finds the Slurm release of this process.
+//! The line comes from `slurm_api_version()`. The micro number comes from the stock plugins
+//! that are loaded beside us, or else from a stock plugin's file.
 
 use crate::line::{Line, UnknownLine, Version};
 use crate::loaded::{self, Identity};
@@ -9,7 +9,7 @@ use std::ffi::{CString, OsStr, c_void};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// Plugins that Slurm's own packages have; one that is missing is passed over.
+/// Plugins that Slurm's own packages have; a missing one is skipped.
 const STOCK_FILES: [&str; 5] = [
     "task_none.so",
     "auth_munge.so",
@@ -18,7 +18,7 @@ const STOCK_FILES: [&str; 5] = [
     "proctrack_linuxproc.so",
 ];
 
-/// The release we run in.
+/// The release that we run in.
 ///
 /// # Errors
 /// [`UnknownLine`] for a release line without a table, with the numbers that were found.
@@ -37,8 +37,8 @@ pub fn version(symbols: &Symbols) -> Result<Version, UnknownLine> {
     }
 }
 
-/// What our `plugin_version` must hold for the loader to take us: the running line with micro 0,
-/// or in a line we do not know what its stock plugins carry. 0 where neither can be told.
+/// The `plugin_version` with which the loader takes us: the running line with micro 0,
+/// or in an unknown line the number of its stock plugins; 0 if neither can be found.
 pub fn claimed_version() -> u32 {
     match Symbols::api_version().and_then(Line::from_api_version) {
         Some(line) => line.plugin_version(),
@@ -53,7 +53,7 @@ fn api_version(symbols: &Symbols) -> Option<u32> {
         .and_then(|get| u32::try_from(unsafe { get() }).ok())
 }
 
-/// The `plugin_version` of a stock plugin; of `line` only, where one is given.
+/// The `plugin_version` of a stock plugin; if `line` is given, only of that line.
 fn stock_version(symbols: &Symbols, line: Option<Line>) -> Option<u32> {
     let ours = loaded::own_file();
     let fits = |plugin: &Identity| is_witness(plugin, line);
@@ -98,7 +98,7 @@ fn stock_files(symbols: &Symbols, ours: Option<&CString>) -> impl Iterator<Item 
     })
 }
 
-/// The folder of a file, where the linker knows one: a bare name is the program itself.
+/// The folder of a file, if the linker knows one; a bare name is the program itself.
 fn folder(file: CString) -> Option<PathBuf> {
     let folder = Path::new(OsStr::from_bytes(file.to_bytes())).parent()?;
     folder.is_absolute().then(|| folder.to_owned())

@@ -1,4 +1,4 @@
-//! The running Slurm in one value: release, table, symbols. Found out once per process.
+//! The running Slurm in one value: release, table, symbols. It is found out once per process.
 
 use crate::layout::{Chosen, Layout, choose};
 use crate::line::{UnknownLine, Version};
@@ -6,9 +6,9 @@ use crate::running;
 use crate::symbols::Symbols;
 use std::sync::OnceLock;
 
-/// What is known of the Slurm we run in.
+/// The Slurm that we run in.
 pub struct Slurm {
-    /// The release, or the numbers it gave where no table is for it.
+    /// The release, or the numbers of a Slurm without a table.
     pub version: Result<Version, UnknownLine>,
     /// Its functions and variables.
     pub symbols: &'static Symbols,
@@ -38,7 +38,7 @@ impl Slurm {
         }
     }
 
-    /// The table, or the text that says why no record may be touched. `strict` is the setting of
+    /// The table, or the reason why no record may be touched. `strict` is the setting of
     /// that name: only releases that were checked.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Slurm {
         }
     }
 
-    /// What to log once where the table is used without having been checked for this very release.
+    /// The text to log once if the table is used but was not checked for this very release.
     pub fn flag(&self) -> Option<&str> {
         match &self.lenient {
             Chosen::Flagged(_, why) => Some(why),

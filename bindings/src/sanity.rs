@@ -1,6 +1,6 @@
 //! Checks before a table is trusted: does the record we see make sense at these offsets?
 //! In: a view, and facts from outside Slurm. Out: nothing, or a text for the log.
-//! What a pointer leads to is first copied by the kernel, so that a wrong table cannot crash slurmd.
+//! The kernel first copies the memory behind a pointer, so a wrong table cannot crash slurmd.
 
 use crate::identity::Identity;
 use crate::layout::Field;
@@ -11,21 +11,21 @@ use crate::views::{LaunchRequest, SlurmdConf};
 /// Whether the table has already been right in this process.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Trust {
-    /// Nothing has passed yet: pointers are looked at through the kernel.
+    /// No record has passed yet, so pointers are checked through the kernel.
     New,
-    /// A record of this kind has passed: pointers only must not be null.
+    /// A record of this kind has passed, so pointers only must not be null.
     Proven,
 }
 
 /// Longest name of a node.
 const NAME_LIMIT: usize = 255;
-/// More nodes than any step has: guards the memory that the checks look at.
+/// More nodes than any step has. The limit guards the memory that the checks read.
 const NODE_LIMIT: u32 = 1 << 20;
 
-/// Why a record is doubted: it contradicts itself, or lies where no memory is.
+/// The reason to doubt a record: it contradicts itself, or lies where no memory is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doubt {
-    /// Which record, what was found in it, and what was expected.
+    /// The record, what was found in it, and what was expected.
     pub found: String,
 }
 
@@ -282,7 +282,7 @@ fn tasks_are_sane(request: &LaunchRequest, node_id: u32, trust: Trust) -> Result
     }
 }
 
-/// Whether memory is there; said to be where the kernel does not let us ask.
+/// Whether memory exists there; the answer is yes if the kernel does not let us ask.
 fn readable(
     trust: Trust,
     address: usize,

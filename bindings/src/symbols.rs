@@ -133,8 +133,8 @@ impl Symbols {
         number.and_then(|number| u32::try_from(number).ok())
     }
 
-    /// Whether a host list in Slurm's notation (`n[1-4],m1`) names a node; `false` where this
-    /// process cannot tell.
+    /// Whether a host list in Slurm's notation (`n[1-4],m1`) names a node; `false` if this
+    /// process cannot find out.
     pub fn host_list_has(&self, list: &str, node_name: &str) -> bool {
         let (Some(find), Ok(list), Ok(name)) = (
             self.nodelist_find,
@@ -147,7 +147,7 @@ impl Symbols {
         unsafe { find(list.as_ptr(), name.as_ptr()) >= 0 }
     }
 
-    /// Lets Slurm drop the `--cpu-freq` request where the step's CPUs do not allow it; a task
+    /// Lets Slurm drop the `--cpu-freq` request if the step's CPUs do not allow it; a task
     /// plugin calls it in `pre_setuid` once the masks are final.
     ///
     /// # Errors

@@ -3,8 +3,8 @@
 //! Its folders are the processes in which it runs, because what may lock, log, allocate or
 //! wait differs by process. Read [`hooks`] first: every entry point is a guard and a call.
 //! In srun, sbatch and salloc it calls [`submit`]; in slurmd [`slurmd`], which plans; in
-//! slurmstepd [`stepd`], which reads the masks back and tells the kernel. These use
-//! [`planning`], [`message`] and [`site`]. All thinking is in `berth-placement`.
+//! slurmstepd [`stepd`], which reads the masks back and binds the tasks. These use
+//! [`planning`], [`message`] and [`site`]. `berth-placement` computes the plans.
 //!
 //! It runs inside slurmd as root: nothing may panic on purpose, print, or end the process.
 #![deny(

@@ -257,14 +257,15 @@ fn monitoring_sees_what_is_unbound_and_why() {
     });
     assert_eq!(counted(&cluster, "tasks_unbound"), Some(2));
 
-    fs::write(node_dir(&cluster).join("off"), "").unwrap();
+    let off = cluster.folder().join("run/berth/off");
+    fs::write(&off, "").unwrap();
     cluster.srun(&["-n2", "true"]).expect_ok();
     cluster.wait_for("unbound tasks to be counted", || {
         counted(&cluster, "tasks_unbound_switched_off").filter(|count| *count == 2)
     });
     assert_eq!(counted(&cluster, "tasks_unbound"), Some(4));
     is_in_state(&cluster, "off").expect("it is switched off");
-    fs::remove_file(node_dir(&cluster).join("off")).unwrap();
+    fs::remove_file(&off).unwrap();
     cluster
         .srun(&["-n2", "--cpu-bind=cores", "true"])
         .expect_ok();

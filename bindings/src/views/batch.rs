@@ -47,7 +47,7 @@ impl<'a> BatchRequest<'a> {
         }
     }
 
-    /// The script's step, made of the job's number where the record has no more.
+    /// The script's step; it is made from the job's number if the record has no more.
     pub fn step_id(&self) -> StepId {
         StepId {
             job_id: self.job_id(),
@@ -75,8 +75,8 @@ impl<'a> BatchRequest<'a> {
     /// Replaces bits and list; they reach slurmstepd. On an error nothing is changed.
     ///
     /// # Errors
-    /// [`Error::MissingSymbol`] or [`Error::OutOfMemory`], of Slurm's allocator; [`Error::NotAText`] for a text
-    /// with a NUL byte.
+    /// [`Error::MissingSymbol`] or [`Error::OutOfMemory`], of Slurm's allocator;
+    /// [`Error::NotAText`] for a text with a NUL byte.
     pub fn set_cpu_bind(&mut self, bits: u16, list: Option<&str>) -> Result<(), Error> {
         self.record
             .replace_text(self.layout.batch.cpu_bind, list, self.symbols)?;
@@ -84,8 +84,8 @@ impl<'a> BatchRequest<'a> {
         Ok(())
     }
 
-    /// A variable of the script's environment: the user's words, trust them in nothing.
-    /// One whose value has more than `limit` bytes counts as not set.
+    /// A variable of the script's environment. It is the user's text, so do not trust it.
+    /// A variable with a value of more than `limit` bytes counts as not set.
     pub fn env_get(&self, name: &str, limit: usize) -> Option<String> {
         environment::get(self.environment(), name, limit)
     }
@@ -95,7 +95,7 @@ impl<'a> BatchRequest<'a> {
         environment::beginning(self.environment(), name, most)
     }
 
-    /// Takes variables out of the script's environment and puts others in. On an error nothing is
+    /// Removes variables from the script's environment and adds others. On an error nothing is
     /// changed.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use crate::record::{Record, c_text};
 use crate::symbols::Symbols;
 use std::ffi::c_void;
 
-/// A credential that is locked for reading.
+/// A credential, locked for reading.
 pub struct Credential<'a> {
     handle: *mut c_void,
     arguments: Record,
@@ -40,8 +40,8 @@ impl<'a> Credential<'a> {
     /// Locks a credential.
     ///
     /// # Errors
-    /// [`Error::Absent`] if the record holds none, [`Error::MissingSymbol`] if this process lacks Slurm's
-    /// functions for credentials.
+    /// [`Error::Absent`] if the record holds none, [`Error::MissingSymbol`] if this process lacks
+    /// Slurm's functions for credentials.
     ///
     /// # Safety
     /// `handle` is null or a credential in a record of Slurm's that it keeps until the hook
@@ -94,7 +94,7 @@ impl<'a> Credential<'a> {
         self.arguments.read(self.layout.cred.uid)
     }
 
-    /// How many nodes that are.
+    /// The number of these nodes.
     pub fn job_nhosts(&self) -> u32 {
         self.arguments.read(self.layout.cred.job_nhosts)
     }
@@ -110,8 +110,8 @@ impl<'a> Credential<'a> {
     /// A node's place in the job's host list.
     ///
     /// # Errors
-    /// [`Error::NotInHostList`] if it is not there; [`Error::Absent`] or [`Error::MissingSymbol`] if that
-    /// cannot be found out.
+    /// [`Error::NotInHostList`] if it is not there; [`Error::Absent`] or [`Error::MissingSymbol`]
+    /// if that cannot be found out.
     pub fn node_index(&self, node_name: &str) -> Result<u32, Error> {
         let find = self
             .symbols
@@ -192,7 +192,8 @@ impl<'a> Credential<'a> {
     /// The step's cores on a node, as abstract core numbers from 0.
     ///
     /// # Errors
-    /// [`Error::Absent`] if there is no bitmap, [`Error::Nonsense`] if it has no room for the node's cores.
+    /// [`Error::Absent`] if there is no bitmap, [`Error::Nonsense`] if it has no room for the
+    /// node's cores.
     pub fn step_cores(&self, node: &NodeCores) -> Result<Vec<u32>, Error> {
         self.cores(
             self.layout.cred.step_core_bitmap,

@@ -18,18 +18,18 @@ pub(crate) struct Environment {
     pub(crate) count: Option<Field<u32>>,
 }
 
-/// What is to become of an environment.
+/// A change of an environment.
 #[derive(Clone, Copy, Debug)]
 pub struct Change<'a> {
     /// Only entries that begin so are compared with the names of `remove`.
     pub prefix: &'a str,
-    /// Names, without the prefix, of the variables that go.
+    /// Names, without the prefix, of the variables to remove.
     pub remove: &'a [&'a str],
-    /// Names and values of the variables that come.
+    /// Names and values of the variables to add.
     pub set: &'a [(&'a str, &'a str)],
-    /// Names of variables that come with so many blanks for a value, to be overwritten by
-    /// [`fill`] in a task, where nothing may be allocated. (Blanks, for Slurm copies entries as far
-    /// as they are written.)
+    /// Names of variables to add with this number of blanks as the value. [`fill`] overwrites them
+    /// in a task, where nothing may be allocated. (They are blanks because Slurm copies entries only
+    /// as far as they are written.)
     pub reserve: &'a [(&'a str, usize)],
 }
 
@@ -76,7 +76,7 @@ fn value_of(entry: *const c_char, name: &str) -> Option<*const c_char> {
     behind(behind(entry, name)?, "=")
 }
 
-/// What stands in a C string behind a text that it begins with.
+/// The rest of a C string after a text that it begins with.
 fn behind(entry: *const c_char, text: &str) -> Option<*const c_char> {
     // SAFETY: entries before the null pointer are C strings (src/common/env.c), and a string is
     // not read beyond its first difference from a text without NUL.
@@ -85,8 +85,8 @@ fn behind(entry: *const c_char, text: &str) -> Option<*const c_char> {
     same.then(|| entry.wrapping_add(text.len()))
 }
 
-/// Takes variables out and puts others in, with one look at the environment and one move of the
-/// array. A name that comes replaces every entry of that name. On an error nothing is changed.
+/// Removes variables and adds others, with one look at the environment and one move of the
+/// array. An added name replaces every entry of that name. On an error nothing is changed.
 pub(crate) fn change(
     environment: Environment,
     change: &Change<'_>,
@@ -130,7 +130,7 @@ pub(crate) fn change(
         }
         Err(why) => {
             let unused = kept.into_iter().skip(before);
-            // Without xfree there is nothing to give them back with.
+            // Without xfree the entries cannot be given back.
             let _ = unused
                 .map(|entry| give_back(entry, symbols))
                 .find(Result::is_err);
@@ -154,8 +154,8 @@ fn append(
     Ok(())
 }
 
-/// Puts a value into room that [`Change::reserve`] made: nothing is allocated. A value that is
-/// longer than what stands there is not written.
+/// Puts a value into room that [`Change::reserve`] made, without an allocation. A value that is
+/// longer than the room is not written.
 pub(crate) fn fill(environment: Environment, name: &str, value: &str) -> bool {
     // SAFETY: Slurm's own entries; nobody else uses the environment of this process's task.
     unsafe { put(environment.entries(), name, value) }
@@ -181,7 +181,7 @@ unsafe fn put(mut entries: impl Iterator<Item = *mut c_char>, name: &str, value:
     true
 }
 
-/// A task's environment as SPANK shows it (`S_JOB_ENV`), for where no record is read.
+/// A task's environment as SPANK shows it (`S_JOB_ENV`), for code that reads no record.
 pub struct TaskEnvironment(*const *mut c_char);
 
 impl TaskEnvironment {
@@ -194,8 +194,8 @@ impl TaskEnvironment {
         (!entries.is_null()).then_some(Self(entries))
     }
 
-    /// Overwrites the value of a variable, if it is there and not shorter than the new one. Nothing
-    /// is allocated. Whether it was done.
+    /// Overwrites the value of a variable, if the variable exists and its value is not shorter than
+    /// the new one. Nothing is allocated. Returns whether it was done.
     pub fn fill(&mut self, name: &str, value: &str) -> bool {
         let entries = (0..MOST).map_while(|index| {
             // SAFETY: all before this one were entries, so the array goes on at least to here.

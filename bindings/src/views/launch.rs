@@ -75,7 +75,7 @@ impl<'a> LaunchRequest<'a> {
         unsafe { items(ids, usize::from(self.tasks_here(node_id)?)) }
     }
 
-    /// CPUs a task asked for; from 24.11 on slurmd has put this node's value here.
+    /// CPUs that each task requests; from 24.11 on slurmd has put this node's value here.
     pub fn cpus_per_task(&self) -> u16 {
         self.record.read(self.layout.launch.cpus_per_task)
     }
@@ -160,8 +160,8 @@ impl<'a> LaunchRequest<'a> {
         self.record.text_within(field, "--cpu-bind list", limit)
     }
 
-    /// The bits of the bind type that no `CPU_BIND_` constant of this release has: srun sends
-    /// none, so another client has made them up.
+    /// The bits of the bind type that no `CPU_BIND_` constant of this release has. srun sends
+    /// none of them, so another client has made them up.
     pub fn unknown_binding_bits(&self) -> u16 {
         self.cpu_bind_type() & !(known_binding_bits(&self.layout.constants) as u16)
     }
@@ -174,8 +174,8 @@ impl<'a> LaunchRequest<'a> {
     /// Replaces bits and list; they reach slurmstepd. On an error nothing is changed.
     ///
     /// # Errors
-    /// [`Error::MissingSymbol`] or [`Error::OutOfMemory`], of Slurm's allocator; [`Error::NotAText`] for a text
-    /// with a NUL byte.
+    /// [`Error::MissingSymbol`] or [`Error::OutOfMemory`], of Slurm's allocator;
+    /// [`Error::NotAText`] for a text with a NUL byte.
     pub fn set_cpu_bind(&mut self, bits: u16, list: Option<&str>) -> Result<(), Error> {
         self.record
             .replace_text(self.layout.launch.cpu_bind, list, self.symbols)?;
@@ -183,8 +183,8 @@ impl<'a> LaunchRequest<'a> {
         Ok(())
     }
 
-    /// Replaces bits and list; the list, of at most `length` bytes and without NUL, is written
-    /// where slurmstepd's copy is made from. On an error nothing is changed.
+    /// Replaces bits and list. The list, of at most `length` bytes and without NUL, is written
+    /// directly into Slurm's buffer. On an error nothing is changed.
     ///
     /// # Errors
     /// [`Error::MissingSymbol`] or [`Error::OutOfMemory`], of Slurm's allocator; the latter also
@@ -219,8 +219,8 @@ impl<'a> LaunchRequest<'a> {
     /// Replaces bits and list of the memory binding. On an error nothing is changed.
     ///
     /// # Errors
-    /// [`Error::MissingSymbol`] or [`Error::OutOfMemory`], of Slurm's allocator; [`Error::NotAText`] for a text
-    /// with a NUL byte.
+    /// [`Error::MissingSymbol`] or [`Error::OutOfMemory`], of Slurm's allocator;
+    /// [`Error::NotAText`] for a text with a NUL byte.
     pub fn set_mem_bind(&mut self, bits: u16, list: Option<&str>) -> Result<(), Error> {
         self.record
             .replace_text(self.layout.launch.mem_bind, list, self.symbols)?;
@@ -243,13 +243,13 @@ impl<'a> LaunchRequest<'a> {
         self.record.text(self.layout.launch.tres_bind)
     }
 
-    /// A variable of the tasks' environment: the user's words, trust them in nothing. One whose
-    /// value has more than `limit` bytes counts as not set.
+    /// A variable of the tasks' environment. It is the user's text, so do not trust it. A variable
+    /// with a value of more than `limit` bytes counts as not set.
     pub fn env_get(&self, name: &str, limit: usize) -> Option<String> {
         environment::get(self.environment(), name, limit)
     }
 
-    /// Takes variables out of the tasks' environment and puts others in. On an error nothing is
+    /// Removes variables from the tasks' environment and adds others. On an error nothing is
     /// changed.
     ///
     /// # Errors
@@ -267,8 +267,8 @@ impl<'a> LaunchRequest<'a> {
         }
     }
 
-    /// The step's options of one SPANK plugin. Of an argument that is longer than `most_bytes` one
-    /// byte more is copied, by which its reader knows.
+    /// The step's options of one SPANK plugin. If an argument is longer than `most_bytes`, one
+    /// byte more is copied, which shows that to its reader.
     ///
     /// # Errors
     /// [`Error::MissingSymbol`] where this process cannot walk Slurm's lists.

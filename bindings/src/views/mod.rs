@@ -1,4 +1,4 @@
-//! Safe views of Slurm's records: one file a record, owned values out.
+//! Safe views of Slurm's records: there is one file per record, and views return owned values.
 //!
 //! A view is made by an `unsafe fn from_raw`, whose caller promises that Slurm keeps the record
 //! until the hook returns and that the table is the running release's; nothing is kept of it

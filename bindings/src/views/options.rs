@@ -12,7 +12,7 @@ use std::ffi::{c_int, c_void};
 pub struct SpankOption {
     /// The option's name without dashes.
     pub option: String,
-    /// What the user gave it.
+    /// The user's value for it.
     pub argument: Option<String>,
 }
 
@@ -23,7 +23,7 @@ const MOST: usize = 16;
 /// Bytes of `OPTION:PLUGIN`; a longer name is no option of ours.
 const NAME: usize = 255;
 
-/// What the callback needs and gathers.
+/// The data that the callback needs and gathers.
 struct Walk<'a> {
     layout: &'static Layout,
     plugin: &'a str,
@@ -31,8 +31,8 @@ struct Walk<'a> {
     found: Vec<SpankOption>,
 }
 
-/// A plugin's options in a list of `job_option_info`; none for a null list. Of an argument that is
-/// longer than `most_bytes` one byte more is copied, by which its reader knows.
+/// A plugin's options in a list of `job_option_info`; none for a null list. If an argument is
+/// longer than `most_bytes`, one byte more is copied, which shows that to its reader.
 pub(crate) fn read(
     list: *mut c_void,
     (plugin, most_bytes): (&str, usize),

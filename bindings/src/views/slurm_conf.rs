@@ -1,5 +1,5 @@
 //! slurm.conf as the running program has read it; a slurmstepd from 24.11 on has a part of it.
-//! Source: slurm_conf_t, slurm/slurm.h, which is public and moves all the same.
+//! Source: slurm_conf_t, slurm/slurm.h, which is public but moves nevertheless.
 
 use crate::layout::{Field, Layout};
 use crate::line::Line;
@@ -53,7 +53,7 @@ impl SlurmConf {
         task_plugin,
         /// PluginDir, with colons.
         plugindir,
-        /// Where plugstack.conf is.
+        /// The path of plugstack.conf.
         plugstack,
         /// SlurmdSpoolDir, unexpanded.
         slurmd_spooldir,

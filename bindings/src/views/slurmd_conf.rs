@@ -1,6 +1,6 @@
-//! slurmd's own settings and its map of the node; slurmstepd has a copy with less in it.
+//! slurmd's own settings and its map of the node; slurmstepd has a copy with fewer fields.
 //! Source: slurmd_conf_t, src/slurmd/slurmd/slurmd.h. slurmd changes it in place on a
-//! reconfiguration, so it is read anew each time.
+//! reconfiguration, so it is read each time.
 
 use crate::layout::{Field, Layout};
 use crate::record::{Record, items};
@@ -9,7 +9,7 @@ use std::ffi::c_void;
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
-/// What `conf` points to.
+/// The record that `conf` points to.
 #[derive(Clone, Copy)]
 pub struct SlurmdConf {
     pub(crate) record: Record,
@@ -69,20 +69,20 @@ impl SlurmdConf {
         block_map_size,
     }
 
-    /// From abstract to kernel's CPU number; `None` where slurmd has no map.
+    /// Maps abstract to kernel's CPU numbers; `None` if slurmd has no map.
     pub fn block_map(&self) -> Option<Vec<u16>> {
         self.map(self.layout.slurmd_conf.block_map)
     }
 
-    /// From kernel's to abstract CPU number; `None` where slurmd has no map.
+    /// Maps kernel's to abstract CPU numbers; `None` if slurmd has no map.
     pub fn block_map_inv(&self) -> Option<Vec<u16>> {
         self.map(self.layout.slurmd_conf.block_map_inv)
     }
 
-    /// Up to 23.02 slurmd gives the record another map while it serves launches (`_read_config`, called
-    /// by `_reconfigure`), under a lock that it keeps while it reads its whole configuration. Nobody
-    /// waits for that here: while the lock is not free, the map is the last one that was read. Later
-    /// lines start a new slurmd instead.
+    /// Up to 23.02 slurmd gives the record another map while it serves launches (`_read_config`,
+    /// called by `_reconfigure`), under a lock that it keeps while it reads its whole
+    /// configuration. Nobody waits for that here: while the lock is not free, the map is the last
+    /// one that was read. Later lines start a new slurmd instead.
     fn map(&self, field: Field<*mut u16>) -> Option<Vec<u16>> {
         let Some(mutex) = self.layout.slurmd_conf.config_mutex else {
             return self.read_map(field);
@@ -126,7 +126,7 @@ impl SlurmdConf {
     }
 }
 
-/// slurmd's lock of its record, given back when this is dropped.
+/// slurmd's lock of its record; dropping this value releases it.
 struct ConfLock(*mut libc::pthread_mutex_t);
 
 impl ConfLock {

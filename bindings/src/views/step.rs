@@ -29,7 +29,7 @@ pub struct TaskInfo {
     pub pid: i32,
 }
 
-/// Who the forked child is, known in `pre_launch`.
+/// The identity of the forked child, known in `pre_launch`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChildIds {
     /// Number in the step.
@@ -192,7 +192,7 @@ impl<'a> StepRecord<'a> {
         })
     }
 
-    /// Who we are in the forked child; allocates nothing.
+    /// Our identity in the forked child; this allocates nothing.
     pub fn child_ids(&self) -> Option<ChildIds> {
         // SAFETY: slurmstepd keeps the env_t as long as the step's record.
         let record = unsafe { Record::new(self.record.read(self.layout.step.envtp)) }?;
@@ -204,8 +204,8 @@ impl<'a> StepRecord<'a> {
         })
     }
 
-    /// Tells Slurm a task's CPUs, from which it chooses the task's GPUs. Nothing in 22.05, which
-    /// has no such field. The words are 64 CPUs each, lowest bit first.
+    /// Gives Slurm a task's CPUs, from which it chooses the task's GPUs. It does nothing in 22.05,
+    /// which has no such field. Each word has 64 CPUs, lowest bit first.
     ///
     /// # Errors
     /// [`Error::Absent`] if the step has no such task; [`Error::MissingSymbol`] or
@@ -222,18 +222,18 @@ impl<'a> StepRecord<'a> {
         record.replace_block(field, set, self.symbols)
     }
 
-    /// A variable of the tasks' environment: the user's words, trust them in nothing. One whose
-    /// value has more than `limit` bytes counts as not set.
+    /// A variable of the tasks' environment. It is the user's text, so do not trust it. A variable
+    /// with a value of more than `limit` bytes counts as not set.
     pub fn env_get(&self, name: &str, limit: usize) -> Option<String> {
         environment::get(self.environment(), name, limit)
     }
 
-    /// Whether the tasks' environment has a variable of this name; its value is not looked at.
+    /// Whether the tasks' environment has a variable of this name, whatever its value.
     pub fn env_has(&self, name: &str) -> bool {
         environment::has(self.environment(), name)
     }
 
-    /// Takes variables out of the tasks' environment and puts others in. On an error nothing is
+    /// Removes variables from the tasks' environment and adds others. On an error nothing is
     /// changed.
     ///
     /// # Errors
@@ -243,7 +243,7 @@ impl<'a> StepRecord<'a> {
     }
 
     /// In the task, between fork and exec: puts a value into room that [`Change::reserve`] made.
-    /// Nothing is allocated. Whether it was done.
+    /// Nothing is allocated. Returns whether it was done.
     pub fn env_fill(&mut self, name: &str, value: &str) -> bool {
         environment::fill(self.environment(), name, value)
     }

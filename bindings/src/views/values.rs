@@ -15,11 +15,11 @@ pub struct StepId {
     pub step_id: u32,
     /// Component of a heterogeneous step.
     pub het_component: Option<u32>,
-    /// What the number says the step is.
+    /// The kind of step that the number means.
     pub kind: StepKind,
 }
 
-/// What sort of step a number means.
+/// The kind of step that a number means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StepKind {
     /// Started by srun.
@@ -62,7 +62,7 @@ impl StepKind {
 /// `--core-spec` or `--thread-spec`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CoreSpec {
-    /// Cores kept for the system; 0 where the job asked for none, which Slurm takes as given.
+    /// Cores kept for the system; 0 if the job requests none, which Slurm treats as a request.
     Cores(u16),
     /// Threads kept for the system.
     Threads(u16),
@@ -79,7 +79,7 @@ impl CoreSpec {
     }
 }
 
-/// A count, where the user gave one: 0, NO_VAL16 and INFINITE16 all arrive for "not given".
+/// A count, if the user gave one: 0, NO_VAL16 and INFINITE16 all mean "not given".
 pub(crate) fn given(raw: u16, layout: &Layout) -> Option<u16> {
     let is_given = raw != 0 && raw != INFINITE16 && u32::from(raw) != layout.constants.NO_VAL16;
     is_given.then_some(raw)

@@ -1,4 +1,4 @@
-//! hwloc's objects to berth's tree.
+//! Converts hwloc's objects into berth's tree.
 //! In: a loaded topology. Out: packages of cores of hardware threads, memory and
 //! L3 domains, allowed CPUs. Order is hwloc's logical order, which slurmd follows.
 
@@ -11,9 +11,9 @@ use hwlocality::object::{TopologyObject, TopologyObjectID};
 
 use crate::error::DiscoverError;
 
-/// How many sockets slurmd counts under each of its settings. An object without
-/// cores is none; where none of a kind has cores, slurmd takes them all, and one
-/// where the kind is missing.
+/// How many sockets slurmd counts under each of its settings. Objects without
+/// cores do not count; if none has cores, all count; if the kind is absent, there is
+/// one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SocketInfo {
     /// Packages that hold cores.
@@ -23,12 +23,12 @@ pub struct SocketInfo {
     /// Objects that hold cores, of the kind that is the first NUMA node's parent
     /// (`numa_node_as_socket`): several NUMA nodes may share one.
     pub numa_parents: usize,
-    /// That kind by hwloc's name (`Package`, `Group`, `L3Cache`, …). Of a
-    /// `MemCache` slurmd finds no cores and numbers CPUs by their OS numbers.
+    /// hwloc's name of that kind (`Package`, `Group`, `L3Cache`, …). slurmd finds no
+    /// cores in a `MemCache` and numbers CPUs by their OS numbers.
     pub numa_parent_kind: Option<String>,
 }
 
-/// What slurmd's own filters leave.
+/// The parts that slurmd's own filters leave.
 pub(crate) fn parts(topology: &Topology) -> Result<Parts, DiscoverError> {
     Ok(Parts {
         packages: packages(topology)?,
@@ -88,9 +88,9 @@ fn ancestor(pu: &TopologyObject, kind: ObjectType) -> Option<TopologyObjectID> {
         .map(TopologyObject::global_persistent_index)
 }
 
-/// In OS order. Where hwloc does not know what a node of memory alone is near,
-/// it hangs it under the machine with every CPU; the kernel gives such a node
-/// none, and so do we. Of others hwloc knows the nearest CPUs: those are kept.
+/// NUMA nodes in OS order. If hwloc does not know the place of a node that has only memory,
+/// it hangs it under the machine with every CPU. The kernel gives such a node
+/// no CPUs, and so do we. For other nodes hwloc knows the nearest CPUs, which are kept.
 pub(crate) fn numa_nodes(topology: &Topology) -> Result<Vec<NumaNode>, DiscoverError> {
     let objects = || topology.objects_with_type(ObjectType::NUMANode);
     let some_below = objects().any(|object| !is_under_machine(object));
@@ -128,7 +128,7 @@ pub(crate) fn cpus_of(object: &TopologyObject) -> Result<CpuSet, DiscoverError> 
     }
 }
 
-/// hwloc's bitmaps may be infinite: the bound ends those too.
+/// hwloc's bitmaps may be infinite, so the bound ends them too.
 pub(crate) fn to_cpuset(cpus: impl Iterator<Item = usize>) -> Result<CpuSet, DiscoverError> {
     cpus.map(|cpu| bounded(Some(cpu), "hardware thread").map(CpuId))
         .collect()
@@ -148,7 +148,7 @@ fn bounded(number: Option<usize>, kind: &'static str) -> Result<u32, DiscoverErr
         })
 }
 
-/// What slurmd would count as sockets (`xcpuinfo_hwloc_topo_get`).
+/// The number of sockets that slurmd would count (`xcpuinfo_hwloc_topo_get`).
 pub(crate) fn socket_info(topology: &Topology) -> SocketInfo {
     let parent = topology
         .objects_with_type(ObjectType::NUMANode)

@@ -58,7 +58,8 @@ pub(crate) fn devices(topology: &Topology) -> Result<Vec<Device>, DiscoverError>
     Ok(devices)
 }
 
-/// By class. Some adapters have none (BXI): of those the operating system knows what they are.
+/// The kind of a device by its class. Some adapters have none (BXI); for those the operating system
+/// knows the kind.
 fn kind_of(object: &TopologyObject, pci: Pci) -> DeviceKind {
     match pci.class >> 8 {
         0 => object
@@ -69,7 +70,7 @@ fn kind_of(object: &TopologyObject, pci: Pci) -> DeviceKind {
     }
 }
 
-/// The system's names of a PCI function; those of functions behind it are theirs.
+/// The system's names of a PCI function. Names of functions behind it belong to those functions.
 fn names_below(device: &TopologyObject) -> Vec<String> {
     let mut names = Vec::new();
     let mut below: Vec<_> = device.io_children().collect();
@@ -88,7 +89,7 @@ fn names_below(device: &TopologyObject) -> Vec<String> {
     names
 }
 
-/// What the operating system takes a device for; nothing for a channel of a DMA engine.
+/// The operating system's kind of a device; none for a channel of a DMA engine.
 fn system_kind(object: &TopologyObject) -> Option<DeviceKind> {
     let Some(ObjectAttributes::OSDevice(found)) = object.attributes() else {
         return None;
@@ -119,7 +120,7 @@ fn placed(object: &TopologyObject, nodes: &[NumaNode]) -> Result<Device, Discove
     })
 }
 
-/// Nodes that share one set of CPUs are one domain, under its lowest number.
+/// NUMA nodes that share one set of CPUs are one domain, under its lowest number.
 fn only_one(near: &[&NumaNode]) -> Option<NumaId> {
     let first = near.first()?;
     let same = |node: &&NumaNode| node.cpus == first.cpus;

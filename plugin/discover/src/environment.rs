@@ -1,6 +1,6 @@
-//! hwloc's own variables, where this host is asked for: they put another
+//! hwloc's own variables, if this host is requested: they put another
 //! machine in its place, and must not be ignored in silence.
-//! In: the environment. Out: what hwloc is to look at, and its source in words.
+//! In: the environment. Out: the input for hwloc, and its source in words.
 
 use std::env;
 use std::path::Path;
@@ -14,14 +14,14 @@ const XML_FILE: &str = "HWLOC_XMLFILE";
 const COMPONENTS: &str = "HWLOC_COMPONENTS";
 /// Makes hwloc say that any topology is this host's.
 const THIS_SYSTEM: &str = "HWLOC_THISSYSTEM";
-/// Other ways to another machine: followed by hwloc alone, named in the source.
+/// Other ways to another machine: only hwloc follows them, and the source names them.
 const OTHERS: [&str; 2] = ["HWLOC_FSROOT", "HWLOC_CPUID_PATH"];
 
-/// What hwloc would look at, and how to say so.
+/// The input for hwloc, and its source in words.
 pub(crate) struct Live {
     pub input: Input,
     pub source: String,
-    /// A variable that hwloc alone follows: whether it did is known once it has looked.
+    /// A variable that only hwloc follows; the result shows whether it did.
     followed: Option<(&'static str, String)>,
 }
 
@@ -61,7 +61,7 @@ impl Live {
         })
     }
 
-    /// Says of an error which variable led to it.
+    /// Adds to an error the variable that led to it.
     pub(crate) fn blame(&self, why: DiscoverError) -> DiscoverError {
         match (&self.input, &self.followed) {
             (Input::Host, _) | (_, None) => why,
@@ -69,7 +69,7 @@ impl Live {
         }
     }
 
-    /// hwloc ignores in silence what it cannot follow.
+    /// hwloc silently ignores a value that it cannot follow.
     pub(crate) fn check_followed(&self, is_this_system: bool) -> Result<(), DiscoverError> {
         match (&self.input, &self.followed) {
             (Input::Host, Some((name, value)))
@@ -86,7 +86,7 @@ impl Live {
     }
 }
 
-/// An empty value counts as none, as hwloc ends up taking it.
+/// An empty value counts as none, as it does for hwloc.
 fn value_of(name: &str) -> Option<String> {
     env::var_os(name)
         .map(|value| value.to_string_lossy().into_owned())

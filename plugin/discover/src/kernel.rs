@@ -1,5 +1,5 @@
 //! CPUs that this host's kernel keeps free of ordinary work. In: two files of the kernel's.
-//! Out: a set, empty where the kernel does not say.
+//! Out: a set, which is empty if the kernel does not list any.
 
 use std::fs::File;
 use std::io::Read;
@@ -21,7 +21,7 @@ pub(crate) fn isolated() -> CpuSet {
     cpus
 }
 
-/// Where nothing is isolated, one file is empty, and the other one may say `(null)`.
+/// If nothing is isolated, one file is empty, and the other one may contain `(null)`.
 fn read(path: &str) -> Option<CpuSet> {
     let mut text = String::new();
     let file = File::open(path).ok()?;

@@ -1,6 +1,6 @@
-//! Kinds of cores, as hwloc tells them. In: a topology. Out: kinds, slowest first.
-//! hwloc before 2.4 knows none: built for such a release (without the feature `core-kinds`) berth
-//! knows none either.
+//! Kinds of cores, as hwloc finds them. In: a topology. Out: kinds, slowest first.
+//! hwloc before 2.4 knows none. If berth is built for such a release (without the feature
+//! `core-kinds`), it knows none either.
 
 use berth_placement::CoreKind;
 use hwlocality::Topology;

@@ -1,4 +1,4 @@
-//! hwloc to machine: this host, an XML file, or a synthetic string.
+//! Finds a machine with hwloc: this host, an XML file, or a synthetic string.
 //! In: a [`Source`]. Out: berth's own [`berth_placement::Machine`] and where it
 //! came from; no type of hwloc leaves this crate, and no file is written here.
 //!
@@ -34,26 +34,26 @@ pub use source::Source;
 pub struct Discovered {
     /// The tree; abstract cores are numbered as slurmd numbers them.
     pub machine: Machine,
-    /// Whether it is the machine we run on, as hwloc says: only then may the
+    /// Whether it is the machine that we run on, by hwloc's answer: only then may the
     /// kernel's set of online CPUs be compared with it.
     pub this_system: bool,
-    /// In words: `this host`, `HWLOC_SYNTHETIC=…`, `file …`, `synthetic "…"`.
+    /// The source in words: `this host`, `HWLOC_SYNTHETIC=…`, `file …`, `synthetic "…"`.
     pub source: String,
     /// How many sockets slurmd would count, by its setting.
     pub sockets: SocketInfo,
-    /// Whether its devices have yet to be probed, by [`probe_devices`]. Those of a file are in
+    /// Whether [`probe_devices`] has yet to probe its devices. The devices of a file are in
     /// the file.
     pub unprobed: bool,
-    /// What could not be found beside the cores, in words for a log.
+    /// The parts beside the cores that could not be found, in words for a log.
     pub notes: Vec<String>,
 }
 
-/// Finds the machine with hwloc: the whole system, disallowed CPUs included,
-/// offline ones not.
+/// Finds the machine with hwloc: the whole system with disallowed CPUs, but without
+/// offline ones.
 ///
-/// hwloc looks twice. The first time it keeps what slurmd keeps, which decides the order of cores;
-/// the second time it keeps what that leaves out. Where only the second look fails, the machine is
-/// known without these objects, and a note says so.
+/// hwloc looks twice. The first time it keeps the objects that slurmd keeps, which decide the order
+/// of cores; the second time it also keeps the others. If only the second look fails, the machine
+/// is known without these objects, and a note reports that.
 ///
 /// For [`Source::Live`] hwloc's own variables `HWLOC_SYNTHETIC` and
 /// `HWLOC_XMLFILE` are honoured, as slurmd honours them; the other sources
@@ -90,8 +90,8 @@ pub fn discover(source: &Source) -> Result<Discovered, DiscoverError> {
 
 /// Finds the devices of a machine, in PCI order.
 ///
-/// On this host that can hang or crash: call it in a process of its own, with a time limit. With
-/// `vendors`, the vendors' drivers are asked too, which can wake sleeping devices.
+/// On this host that can hang or crash, so call it in a process of its own, with a time limit. With
+/// `vendors`, hwloc also asks the vendors' drivers, which can wake sleeping devices.
 ///
 /// # Errors
 /// [`DiscoverError`], as [`discover`].
@@ -103,7 +103,7 @@ pub fn probe_devices(source: &Source, vendors: bool) -> Result<Vec<Device>, Disc
     devices::devices(&input.load(Objects::Devices { vendors })?)
 }
 
-/// What hwloc is to look at, and how to say so.
+/// The input for hwloc, and its source in words.
 fn input(source: &Source) -> Result<(Input, String), DiscoverError> {
     Ok(match source {
         Source::Live => (Input::Host, "this host".into()),
@@ -118,7 +118,7 @@ fn input(source: &Source) -> Result<(Input, String), DiscoverError> {
     })
 }
 
-/// Turns what hwloc sees into our own types.
+/// Converts hwloc's view into our own types.
 fn finish(input: &Input, looks: &Looks, source: String) -> Result<Discovered, DiscoverError> {
     let parts = convert::parts(&looks.slurmds)?;
     let this_system = looks.slurmds.is_this_system();

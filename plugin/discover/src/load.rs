@@ -1,4 +1,4 @@
-//! Has hwloc build a topology from one source, with the objects that are wanted.
+//! Lets hwloc build a topology from one source, with the requested objects.
 //! In: a file, a string, or nothing for this host. Out: hwloc's topology.
 //! The only file that asks hwloc to discover anything.
 
@@ -25,16 +25,16 @@ pub(crate) const DROPPED: [ObjectType; 4] = [
     ObjectType::L5Cache,
 ];
 
-/// What is discovered where nothing else is asked for.
+/// What hwloc discovers by default.
 const HOST: &str = "this host";
 
 /// Parts of hwloc that ask a vendor's driver. They can hang, and wake sleeping devices.
 const VENDORS: [&str; 6] = ["cuda", "nvml", "opencl", "rsmi", "levelzero", "gl"];
 
-/// What hwloc looks at: once chosen, it can be loaded several times.
+/// The input for hwloc: once chosen, it can be loaded several times.
 #[derive(Clone, Debug)]
 pub(crate) enum Input {
-    /// This host, or what hwloc's variables put in its place.
+    /// This host, or the machine that hwloc's variables put in its place.
     Host,
     /// The text of a file that lstopo wrote.
     Xml { path: PathBuf, text: String },
@@ -48,9 +48,9 @@ pub(crate) enum Objects {
     /// slurmd's own filters (`xcpuinfo_hwloc_topo_load`): they decide the order of
     /// cores where a cache spans cores whose numbers are not neighbours.
     Slurmds,
-    /// What they drop as well, but no devices.
+    /// Also the objects that they drop, but no devices.
     All,
-    /// Devices too. On this host that means to probe them, and probing has hung before.
+    /// Devices too. On this host hwloc must probe them, and probing has hung before.
     Devices { vendors: bool },
 }
 
@@ -61,7 +61,7 @@ impl Input {
     /// wrapper panics on an errno that hwloc does not document.
     pub(crate) fn from_xml_file(path: &Path) -> Result<Self, DiscoverError> {
         let text = read_bounded(path)?;
-        // hwloc 2.9 takes an empty buffer, and parses what lies behind it.
+        // hwloc 2.9 accepts an empty buffer, and parses the memory behind it.
         if !text.contains('<') {
             return Err(DiscoverError::BadXml(path.into()));
         }
@@ -75,7 +75,7 @@ impl Input {
         Ok(Self::Synthetic(text.into()))
     }
 
-    /// Has hwloc discover it.
+    /// Lets hwloc discover it.
     pub(crate) fn load(&self, objects: Objects) -> Result<Topology, DiscoverError> {
         match self {
             Self::Host => {
@@ -157,7 +157,7 @@ fn filtered(builder: TopologyBuilder, objects: Objects) -> Result<TopologyBuilde
     Ok(builder)
 }
 
-/// Without those parts of hwloc that are there; hwloc refuses the name of one that is not.
+/// Switches off the named parts of hwloc that exist; hwloc refuses the name of a missing one.
 fn without_vendors(builder: TopologyBuilder) -> Result<TopologyBuilder, DiscoverError> {
     let is_there = |name: &&&str| TopologyBuilder::new().without_component(name).is_ok();
     let mut there = VENDORS.iter().filter(is_there);

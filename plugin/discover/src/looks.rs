@@ -1,5 +1,6 @@
-//! The two looks at one machine. In: what hwloc is to look at. Out: the topology as slurmd sees it,
-//! and the parts with what slurmd's filters drop. The first look never waits for the second.
+//! The two looks at one machine. In: the input for hwloc. Out: the topology as slurmd sees it,
+//! and the parts with the objects that slurmd's filters drop. The first look never waits for the
+//! second.
 
 use berth_placement::Parts;
 use hwlocality::Topology;
@@ -17,7 +18,7 @@ pub(crate) struct Looks {
 
 /// The topology with everything.
 enum Whole {
-    /// The other one: there was nothing to drop.
+    /// The first topology, because there was nothing to drop.
     Same,
     Another(Topology),
     /// It is loaded when the first look has succeeded.
@@ -25,8 +26,8 @@ enum Whole {
 }
 
 impl Looks {
-    /// Looks as slurmd does. A synthetic machine of many CPUs takes hwloc seconds; as it often has
-    /// nothing that slurmd drops, the second look is the first one there.
+    /// Looks as slurmd does. A synthetic machine of many CPUs takes hwloc seconds. It often has
+    /// nothing that slurmd drops; then the second look is the first one.
     pub(crate) fn first(input: &Input) -> Result<Self, DiscoverError> {
         let whole = match input {
             Input::Host | Input::Xml { .. } => {
@@ -49,7 +50,7 @@ impl Looks {
         })
     }
 
-    /// The parts with what slurmd's filters drop.
+    /// The parts, including the objects that slurmd's filters drop.
     pub(crate) fn second(&self, input: &Input, parts: &Parts) -> Result<Parts, DiscoverError> {
         let objects = match input {
             Input::Xml { .. } => Objects::Devices { vendors: false },

@@ -1,6 +1,6 @@
-//! Where a machine comes from: this host, an XML file, a synthetic string.
-//! In: the text of `--machine`. Out: a source, or which three forms there are.
-//! Only looks whether a path is there; reads nothing.
+//! The source of a machine: this host, an XML file, a synthetic string.
+//! In: the text of `--machine`. Out: a source, or an error with the three forms.
+//! It only checks whether a path exists, and reads nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::synthetic;
 /// A machine to discover.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// This host, or what hwloc's own variables put in its place.
+    /// This host, or the machine that hwloc's own variables put in its place.
     Live,
     /// A file that `lstopo --of xml` (hwloc 1 or 2) wrote.
     XmlFile(PathBuf),
@@ -24,8 +24,8 @@ impl Source {
     /// A synthetic string is checked by hwloc only when it is discovered.
     ///
     /// # Errors
-    /// [`DiscoverError`] for an empty text, for what can only be a path and is
-    /// not there, and for a synthetic string with too many hardware threads.
+    /// [`DiscoverError`] for an empty text, for a path that does not exist,
+    /// and for a synthetic string with too many hardware threads.
     pub fn parse(text: &str) -> Result<Self, DiscoverError> {
         let trimmed = text.trim();
         if trimmed.is_empty() {

@@ -5,7 +5,7 @@ use std::ffi::CStr;
 
 use berth_placement::sets::limits::INFO_BYTES;
 
-/// A name or a value, cut where it is long.
+/// A name or a value, cut if it is long.
 pub(crate) fn clean(text: &CStr) -> String {
     let mut clean = String::new();
     for letter in text.to_string_lossy().trim().chars() {
@@ -21,7 +21,7 @@ pub(crate) fn clean(text: &CStr) -> String {
     clean
 }
 
-/// Names with their values; of too many, the first.
+/// Names with their values; if there are too many, only the first ones.
 #[cfg(feature = "core-kinds")]
 pub(crate) fn pairs(infos: &[hwlocality::info::TextualInfo]) -> Vec<(String, String)> {
     let infos = infos.iter().take(berth_placement::sets::limits::MAX_INFOS);

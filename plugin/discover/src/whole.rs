@@ -1,6 +1,6 @@
-//! What slurmd's filters drop: dies, L1 and L2 caches, the order of the whole topology, devices
-//! of a file. In: a topology with all of it, and the parts found before. Out: the parts with it.
-//! CPUs are matched by the kernel's numbers.
+//! Adds the objects that slurmd's filters drop: dies, L1 and L2 caches, the order of the whole
+//! topology, devices of a file. In: a topology with all objects, and the parts found before. Out:
+//! complete parts. CPUs are matched by the kernel's numbers.
 
 use berth_placement::sets::ids::CpuId;
 use berth_placement::{CpuSet, Parts};

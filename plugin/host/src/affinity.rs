@@ -1,5 +1,5 @@
-//! Tells the kernel which CPUs a process may use, and reads back what it has.
-//! In: a process id, a set of any width. Out: nothing, or a set, or why not.
+//! Sets in the kernel which CPUs a process may use, and reads back the CPUs that it has.
+//! In: a process id, a set of any width. Out: nothing, or a set, or an error.
 //! Raw system calls: the C library's `cpu_set_t` ends at 1024 CPUs.
 
 use std::fmt;
@@ -12,7 +12,7 @@ use berth_placement::{CpuId, CpuSet};
 use libc::pid_t;
 
 /// Room for every CPU number that berth knows: 8 KiB, of which the kernel fills
-/// what it has. So nothing is learned, kept or tried again.
+/// as much as it has. So the kernel's own size need not be found out.
 const WORDS: usize = (MAX_CPUS / u64::BITS) as usize;
 
 // The kernel's masks are arrays of `unsigned long`; ours are of u64.
@@ -41,7 +41,7 @@ impl AffinityError {
         }
     }
 
-    /// Whether the process had ended: for a task that was short, no failure.
+    /// Whether the process had ended. That is no failure for a short task.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.errno == libc::ESRCH
@@ -103,7 +103,7 @@ pub fn set_affinity(pid: pid_t, cpus: &CpuSet) -> Result<(), AffinityError> {
 /// # Errors
 /// [`AffinityError`] with the kernel's `errno`: `ESRCH` if there is no such process.
 pub fn affinity_of(pid: pid_t) -> Result<CpuSet, AffinityError> {
-    // Not zeroed: that would cost as much as the call.
+    // The buffer is not zeroed, because that would cost as much as the call.
     let mut words = [const { MaybeUninit::<u64>::uninit() }; WORDS];
     // SAFETY: `words` is ours and of that many bytes; the kernel
     // (sched_getaffinity(2)) writes no more than it is told and returns how many.
@@ -138,9 +138,10 @@ impl Reachable {
     }
 }
 
-/// Those of some CPUs (as words, lowest first) to which the calling thread could be bound at all:
-/// what its cgroup leaves of them. This is found by trying; afterwards the thread has the CPUs that
-/// it had. For a task between fork and exec: system calls alone, no allocation.
+/// Those of some CPUs (as words, lowest first) to which the calling thread could be bound: the ones
+/// that its cgroup allows. This is found by trying; afterwards the thread has the CPUs that
+/// it had. A task can call this between fork and exec: it makes only system calls, without
+/// allocation.
 ///
 /// # Errors
 /// The kernel's `errno`: `EINVAL` if none of them is left.
@@ -189,7 +190,7 @@ fn last_errno() -> i32 {
     io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
-/// What [`affinity_of`] says, from `/proc/PID/status`: the kernel's own text, for comparison.
+/// The answer of [`affinity_of`] from `/proc/PID/status`: the kernel's own text, for comparison.
 ///
 /// # Errors
 /// [`io::Error`] if the file cannot be read or has no such line.

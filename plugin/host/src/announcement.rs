@@ -1,5 +1,5 @@
-//! What slurmd says of berth when it starts, for `berth doctor`: which release serves which
-//! Slurm, in which role, by which settings, and what it found wrong.
+//! slurmd's announcement of berth when it starts, for `berth doctor`: the releases of berth and
+//! Slurm, berth's role, its settings, and what slurmd found wrong.
 //! In: the words. Out: `slurmd.json` in the node's state directory.
 
 use std::io;
@@ -15,9 +15,9 @@ use crate::trusted_file::{self, ReadError};
 /// Its name in the state directory.
 pub const NAME: &str = "slurmd.json";
 const MODE: u32 = 0o644;
-/// Far more than it can have: a command line is the longest part.
+/// Far more bytes than it can have: a command line is the longest part.
 const MOST: u64 = 1 << 20;
-/// What the kernel has if it does not tell.
+/// The kernel's usual value, in case it does not give one.
 const USUAL_TICKS: i64 = 100;
 
 /// slurmd's words.
@@ -33,14 +33,14 @@ pub struct Announcement {
     /// See [`Self::pid`].
     #[serde(default)]
     pub start: u64,
-    /// Whether that process stays: slurmd announces itself once before it becomes a daemon, when it
-    /// may still fork, and again from its first launch on.
+    /// Whether that process stays. slurmd announces itself once before it becomes a daemon, when it
+    /// may still fork, and again at its first launch.
     #[serde(default)]
     pub is_daemon: bool,
-    /// When that was, in clock ticks since the boot.
+    /// The time of the announcement, in clock ticks since the boot.
     #[serde(default)]
     pub made: u64,
-    /// Which boot that was.
+    /// The boot in which that was.
     #[serde(default)]
     pub boot_id: String,
     /// slurmd's program.
@@ -49,17 +49,17 @@ pub struct Announcement {
     /// berth's shared object.
     #[serde(default)]
     pub object: String,
-    /// Slurm's release, as it says itself.
+    /// Slurm's release, in its own words.
     pub slurm: String,
-    /// The table of its records' layout; empty where there is none.
+    /// The table of its records' layout; empty if there is none.
     #[serde(default)]
     pub layout: String,
-    /// Whether berth is the task plugin; if not, [`Self::aside`] says why.
+    /// Whether berth is the task plugin; if not, [`Self::aside`] has the reason.
     pub is_task_plugin: bool,
-    /// Why it stands aside.
+    /// The reason why it stands aside.
     #[serde(default)]
     pub aside: String,
-    /// Whether it stands aside because TaskPlugin does not list it: it serves --binding alone.
+    /// Whether it stands aside because TaskPlugin does not list it; then it serves only --binding.
     #[serde(default)]
     pub serves_binding_only: bool,
     /// Whether plugstack.conf names it.
@@ -73,10 +73,10 @@ pub struct Announcement {
     /// `compat=…` and the like.
     #[serde(default)]
     pub settings: String,
-    /// What is wrong: unknown settings, a machine that slurm.conf knows otherwise, …
+    /// Faults: unknown settings, a machine that slurm.conf describes differently, …
     #[serde(default)]
     pub complaints: Vec<String>,
-    /// What may be right: a release of Slurm newer than those that were checked.
+    /// Doubts: a release of Slurm that is newer than those that were checked, …
     #[serde(default)]
     pub warnings: Vec<String>,
 }
@@ -96,7 +96,7 @@ pub enum AnnouncementError {
     /// The file was not read.
     #[error(transparent)]
     File(#[from] ReadError),
-    /// Another release wrote it otherwise.
+    /// Another release wrote it in another form.
     #[error("{0} is not what this release of berth writes")]
     Format(#[from] serde_json::Error),
 }

@@ -1,6 +1,6 @@
-//! Puts a whole file in place at once: readers see the old one or the new one,
-//! whatever dies in between.
-//! In: a path and its bytes. Out: the file, on disk, or why not.
+//! Replaces a whole file at once: readers see the old one or the new one,
+//! whatever process dies meanwhile.
+//! In: a path and its bytes. Out: the file, on disk, or an error.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use thiserror::Error;
 
-/// A file that could not be put in place.
+/// A file that could not be replaced.
 #[derive(Debug, Error)]
 #[error(
     "{path} could not be written: {action} failed: {why}; check that its directory exists, is \
@@ -44,7 +44,7 @@ pub fn write(path: &Path, bytes: &[u8], mode: u32) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// The same without waiting for the disk: for what the next boot must not find anyway.
+/// The same without waiting for the disk, for files that the next boot does not need.
 ///
 /// # Errors
 /// [`WriteError`]; the temporary file is then removed, the old file untouched.
@@ -57,7 +57,7 @@ fn put(path: &Path, bytes: &[u8], mode: u32, synced: bool) -> Result<(), WriteEr
     let written = fill(&temporary, bytes, mode, synced)
         .and_then(|()| fs::rename(&temporary, path).map_err(|why| ("renaming into place", why)));
     written.map_err(|(action, why)| {
-        // It may never have been made; a second failure would tell nothing new.
+        // It may not exist, and a second failure would add nothing.
         let _ = fs::remove_file(&temporary);
         WriteError {
             path: path.into(),
@@ -83,7 +83,7 @@ fn fill(
     Ok(())
 }
 
-/// A name that a dead process of our number left behind is taken over.
+/// If a dead process with our number has left a file of this name, it is taken over.
 fn create(temporary: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true).mode(0o600);

@@ -1,13 +1,13 @@
-//! Where the command `berth` is, when no setting says so: beside the plugin's own
-//! installation first, since that is the same release.
-//! In: the path of the plugin object. Out: the command's path, or what was tried.
+//! Finds the command `berth` if no setting names it: beside the plugin's own
+//! installation first, because that is the same release.
+//! In: the path of the plugin object. Out: the command's path, or the paths that were tried.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-/// No command in any of the usual places.
+/// There is no command in any of the usual places.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[error(
     "no command berth was found (tried {tried}); install it there, or set command= in \
@@ -15,7 +15,7 @@ use thiserror::Error;
 )]
 pub struct NoCommand(pub Vec<PathBuf>);
 
-/// The first that is there, of `<prefix>/bin/berth` for an object in
+/// The first that exists of `<prefix>/bin/berth` for an object in
 /// `<prefix>/lib…`, `/usr/local/bin/berth` and `/usr/bin/berth`.
 ///
 /// # Errors
@@ -41,7 +41,7 @@ fn candidates(object: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// What stands before the innermost `lib`, `lib64` or `lib32`.
+/// The path before the innermost `lib`, `lib64` or `lib32`.
 fn prefix_of(object: &Path) -> Option<&Path> {
     let is_lib = |name: &OsStr| ["lib", "lib64", "lib32"].iter().any(|lib| name == *lib);
     object

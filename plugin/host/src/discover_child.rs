@@ -1,6 +1,6 @@
-//! Has the command discover the machine, as a child with a time limit: whatever
+//! Lets the command discover the machine, as a child with a time limit: whatever
 //! hwloc does on broken firmware, slurmd neither hangs nor crashes.
-//! In: the command, the file to write, a limit. Out: the file, or why not.
+//! In: the command, the file to write, a limit. Out: the file, or an error.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -20,28 +20,28 @@ use thiserror::Error;
 use crate::spawn::{self, Child};
 use crate::trust::{self, TrustError};
 
-/// Time that discovery gets: it takes milliseconds, seconds on the largest hosts.
+/// Time that discovery gets. It takes milliseconds, or seconds on the largest hosts.
 pub const DEFAULT_LIMIT: Duration = Duration::from_secs(30);
 
-/// Time that a killed child gets to disappear; one stuck in the kernel never does.
+/// Time that a killed child gets to disappear; a child that is stuck in the kernel never does.
 const AFTER_KILL: Duration = Duration::from_secs(2);
 
 /// Longest time between two looks at the child, in milliseconds.
 const LOOK_EVERY: u16 = 50;
 
-/// Bytes kept of what the child says; the rest is read and dropped.
+/// Bytes that are kept of the child's output; the rest is read and dropped.
 const KEPT: usize = 4096;
 
 /// A machine that the command could not discover.
 #[derive(Debug, Error)]
 pub enum ChildError {
-    /// It is not there.
+    /// The command does not exist.
     #[error("the command {0} is not there; install it, or set command= in plugstack.conf")]
     NotFound(PathBuf),
-    /// A user could have written it, and it would run as we do.
+    /// A user could have written the command, and it would run with our rights.
     #[error("the command must not be run: {0}; or set command= in plugstack.conf to one of root's")]
     Untrusted(#[from] TrustError),
-    /// The kernel would not start it.
+    /// The kernel did not start it.
     #[error(
         "the command {command} could not be started: {why}; try it by hand: {command} \
          discover; or set command= in plugstack.conf"
@@ -49,7 +49,7 @@ pub enum ChildError {
     Start {
         /// The command.
         command: PathBuf,
-        /// What the system said.
+        /// The system's error.
         why: io::Error,
     },
     /// It was killed after its time.
@@ -75,7 +75,7 @@ pub enum ChildError {
         /// Its first line on stderr, as `: "…"`, or nothing.
         said: String,
     },
-    /// It ended well and did nothing.
+    /// It ended without an error, but wrote nothing.
     #[error(
         "{command} discover ended, but wrote no {output}{said}; see whether it is berth's \
          command (berth --version) and set command= in plugstack.conf"
@@ -83,17 +83,17 @@ pub enum ChildError {
     NoFile {
         /// The command.
         command: PathBuf,
-        /// The file it was to write.
+        /// The file that it had to write.
         output: PathBuf,
         /// Its first line on stderr, as `: "…"`, or nothing.
         said: String,
     },
 }
 
-/// How a child ended, as far as one can know.
+/// How a child ended, as far as that is known.
 enum End {
     Status(WaitStatus),
-    /// Somebody else waited for it, or SIGCHLD is ignored: only the file tells.
+    /// Somebody else waited for it, or SIGCHLD is ignored: only the file shows the result.
     Unknown,
     TimedOut,
 }
@@ -105,7 +105,7 @@ enum End {
 /// this child is waited for. The machine file's directory must be there.
 ///
 /// # Errors
-/// [`ChildError`]: each says what to do.
+/// [`ChildError`]; each text names what to do.
 pub fn run(command: &Path, output: &Path, limit: Duration) -> Result<(), ChildError> {
     check(command)?;
     let before = stamp(output);
@@ -145,7 +145,8 @@ pub fn run(command: &Path, output: &Path, limit: Duration) -> Result<(), ChildEr
 }
 
 /// A command that a user could have written, or can exchange, must not run as root. A link is
-/// followed to the end, and every folder on the way up from there counts, those of the link too.
+/// followed to its end; every folder above that end must be trusted, and every folder above the
+/// link too.
 fn check(command: &Path) -> Result<(), ChildError> {
     match fs::metadata(command) {
         Ok(found) => {
@@ -169,7 +170,7 @@ fn check(command: &Path) -> Result<(), ChildError> {
     }
 }
 
-/// Tells one version of the file from the next: it is always put in place anew.
+/// Distinguishes one version of the file from the next, because it is always replaced as a whole.
 fn stamp(output: &Path) -> Option<(u64, i64, i64)> {
     let found = fs::symlink_metadata(output).ok()?;
     Some((found.ino(), found.ctime(), found.ctime_nsec()))
@@ -189,7 +190,7 @@ fn wait(child: Child, limit: Duration, heard: &mut Vec<u8>) -> End {
         }
         listen(&mut stderr, heard, LOOK_EVERY);
     }
-    // Not yet waited for, so the number is still this child's, and its group's.
+    // Nobody has waited for it yet, so the number still belongs to this child and its group.
     let _ = killpg(pid, Signal::SIGKILL);
     let deadline = Instant::now() + AFTER_KILL;
     while ended(pid).is_none() && Instant::now() < deadline {
@@ -208,7 +209,7 @@ fn ended(pid: nix::unistd::Pid) -> Option<End> {
     }
 }
 
-/// Waits a moment for words of the child, or for the next look at it.
+/// Waits a moment for output of the child, or for the next look at it.
 fn listen(stderr: &mut Option<File>, heard: &mut Vec<u8>, milliseconds: u16) {
     let Some(file) = stderr else {
         thread::sleep(Duration::from_millis(2));
@@ -219,7 +220,7 @@ fn listen(stderr: &mut Option<File>, heard: &mut Vec<u8>, milliseconds: u16) {
     }
 }
 
-/// What is left in the pipe; a grandchild may hold it open, so nobody waits.
+/// Reads the rest of the pipe; a grandchild may hold it open, so this does not wait.
 fn drain(stderr: &mut Option<File>, heard: &mut Vec<u8>) {
     let Some(file) = stderr else { return };
     while heard.len() < KEPT && is_readable(file, 0) && read_some(file, heard) {}
@@ -230,7 +231,7 @@ fn is_readable(file: &File, milliseconds: u16) -> bool {
     poll(&mut waiting, PollTimeout::from(milliseconds)).is_ok_and(|ready| ready > 0)
 }
 
-/// One read of what is there; `false` at the end of the pipe.
+/// Reads once; `false` at the end of the pipe.
 fn read_some(file: &mut File, heard: &mut Vec<u8>) -> bool {
     let mut buffer = [0; 1024];
     match file.read(&mut buffer) {
@@ -252,7 +253,7 @@ fn in_words(status: WaitStatus) -> String {
     }
 }
 
-/// The first line with something in it, made harmless for a log.
+/// The first line that is not empty, made harmless for a log.
 fn first_line(heard: &[u8]) -> String {
     let text = String::from_utf8_lossy(heard);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty());

@@ -1,7 +1,7 @@
-//! slurmd's key, by which slurmstepd knows that a message comes from slurmd and not from a user's
-//! own client. Made by the first slurmd of a boot, kept over restarts: a step that starts
-//! meanwhile is still believed.
-//! In: the state directory. Out: a key, or why there is none; marks made with it.
+//! slurmd's key, which proves to slurmstepd that a message comes from slurmd and not from a user's
+//! own client. The first slurmd of a boot makes it, and restarts keep it, so a step that starts
+//! meanwhile is still trusted.
+//! In: the state directory. Out: a key, or an error; marks made with it.
 
 use std::fs::{File, OpenOptions};
 use std::hash::Hasher;
@@ -16,7 +16,7 @@ use crate::trust;
 
 /// Its name in the state directory.
 pub const NAME: &str = "key";
-/// For root alone: whoever reads it can make marks.
+/// Only root may read it, because a process that reads it can make marks.
 const MODE: u32 = 0o600;
 const BYTES: usize = 16;
 
@@ -24,7 +24,7 @@ const BYTES: usize = 16;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Key([u8; BYTES]);
 
-/// What a key makes of a text.
+/// The mark that a key gives to a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(pub u128);
 
@@ -35,7 +35,7 @@ impl Key {
         Self(bytes)
     }
 
-    /// The mark of some parts; where one ends and the next begins counts too.
+    /// The mark of some parts; it also depends on the place where one ends and the next begins.
     #[must_use]
     pub fn mark(&self, parts: &[&[u8]]) -> Mark {
         let mut hasher = SipHasher24::new_with_key(&self.0);
@@ -46,7 +46,7 @@ impl Key {
         Mark(hasher.finish128().as_u128())
     }
 
-    /// slurmd's: the key of this node, made where there is none that can be used.
+    /// For slurmd: the key of this node, which is made if there is none that can be used.
     ///
     /// # Errors
     /// A directory that cannot be written or trusted, or a kernel without random numbers.
@@ -59,7 +59,7 @@ impl Key {
         Ok(key)
     }
 
-    /// slurmd's: puts its key where slurmstepd looks for it.
+    /// For slurmd: puts its key where slurmstepd looks for it.
     ///
     /// # Errors
     /// A directory that cannot be written.
@@ -69,7 +69,7 @@ impl Key {
         atomic_file::write(&path, format!("{text}\n").as_bytes(), MODE).map_err(io::Error::other)
     }
 
-    /// slurmstepd's: the key that slurmd has made.
+    /// For slurmstepd: the key that slurmd has made.
     ///
     /// # Errors
     /// No such file, or one that somebody else may have written or can read.
@@ -101,7 +101,7 @@ impl Key {
     }
 }
 
-/// Follows no link and waits for no pipe.
+/// Opens it without following a link or waiting for a pipe.
 fn open(dir: &StateDir) -> io::Result<File> {
     trust::check_directory(dir.path()).map_err(io::Error::other)?;
     OpenOptions::new()

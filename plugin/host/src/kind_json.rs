@@ -1,6 +1,6 @@
 //! Kinds of cores and devices as a machine file has them, and the list of devices that the
 //! probing child hands to the discovering command.
-//! In: values or texts. Out: the other of the two, or why not. Pure; bounded.
+//! In: values or texts. Out: the other of the two, or an error. Pure; bounded.
 
 use berth_placement::sets::ids::NumaId;
 use berth_placement::sets::limits::{INFO_BYTES, MAX_DEVICES, MAX_INFOS};
@@ -98,7 +98,7 @@ impl DeviceText {
     }
 }
 
-/// Notes as they can be read again: neither many nor long.
+/// Notes in a form that can be read again: neither many nor long.
 pub(crate) fn notes_to_write(notes: &[String]) -> Vec<String> {
     let short = |note: &String| {
         let mut end = note.len().min(NOTE_BYTES);

@@ -1,9 +1,9 @@
 //! Touches the kernel for berth: affinity, memory policy, online CPUs, the machine file, the
 //! ledger, the state directory, and the child that discovers the machine.
 //!
-//! Runs as root inside slurmd and slurmstepd: nothing here panics, nothing
-//! trusts a file or directory that a user could have written, and every failure
-//! says what was asked, what was found and what to do. No hwloc.
+//! It runs as root inside slurmd and slurmstepd: nothing here panics, nothing
+//! trusts a file or directory that a user could have written, and every error
+//! states what was requested, what was found and what to do. It does not use hwloc.
 #![deny(
     clippy::exit,
     clippy::expect_used,

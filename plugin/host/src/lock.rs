@@ -1,6 +1,6 @@
-//! Locks on single bytes of a file that only root can open, which the kernel lets go of with the
-//! process, however it ends. Open-file-description locks: another descriptor of the same
-//! process, closed somewhere, does not lose them.
+//! Locks on single bytes of a file that only root can open. The kernel releases them when the
+//! process ends, however it ends. They are open-file-description locks, which are not lost when
+//! another descriptor of the same process is closed.
 
 use std::fs::File;
 use std::io;
@@ -8,7 +8,7 @@ use std::os::fd::AsRawFd;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// How long until the next try: the holder only reads and writes some pages.
+/// The time until the next try: the holder only reads and writes some pages.
 const PAUSE: Duration = Duration::from_micros(100);
 
 /// A byte of a file, locked until this is dropped.
@@ -18,8 +18,8 @@ pub(crate) struct Locked<'a> {
     byte: u64,
 }
 
-/// Locks a byte, trying again and again for a moment without ever sleeping; `None` if somebody else
-/// keeps it. `between` says whether others may run meanwhile: the holder may need the processor.
+/// Locks a byte: it tries again for a moment without ever sleeping; `None` if another process
+/// keeps it. Between tries it calls `between`, because the holder may need the processor.
 pub(crate) fn try_for(
     file: &File,
     byte: u64,
@@ -37,7 +37,7 @@ pub(crate) fn try_for(
     }
 }
 
-/// Locks a byte, waiting no longer than `patience`; `None` if somebody else keeps it.
+/// Locks a byte, and waits no longer than `patience`; `None` if another process keeps it.
 pub(crate) fn wait(file: &File, byte: u64, patience: Duration) -> io::Result<Option<Locked<'_>>> {
     let end = Instant::now() + patience;
     loop {

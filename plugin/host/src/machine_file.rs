@@ -1,6 +1,6 @@
 //! The machine file: the machine as discovered once, in the state directory, for
-//! slurmd, slurmstepd and the command. With it goes the proof that it is current.
-//! In: a path. Out: the machine, or why it is not to be used. At most 16 MiB.
+//! slurmd, slurmstepd and the command. It also holds the proof that it is current.
+//! In: a path. Out: the machine, or the reason why it must not be used. At most 16 MiB.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
@@ -24,10 +24,10 @@ pub const NAME: &str = "machine.json";
 /// Largest file read, in bytes: 65536 CPUs need less than four million.
 const MAX_SIZE: u64 = 16 << 20;
 
-/// Everybody may read how the machine is built.
+/// Its mode: everybody may read the description of the machine.
 const MODE: u32 = 0o644;
 
-/// Why a machine is not the one we run on now.
+/// The reason why a machine is not the one that we run on now.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum Stale {
     /// The host was started again.
@@ -36,7 +36,7 @@ pub enum Stale {
          --output FILE, or restart slurmd)"
     )]
     OtherBoot,
-    /// CPUs came or went.
+    /// CPUs went online or offline.
     #[error(
         "the machine was found with CPUs {then} online, but now CPUs {now} are online; discover \
          it again (berth discover --output FILE, or restart slurmd)"
@@ -50,7 +50,7 @@ pub enum Stale {
 }
 
 impl MachineFile {
-    /// A file of this berth. Take the proof before discovering the machine.
+    /// A file of this release of berth. Take the proof before you discover the machine.
     #[must_use]
     pub fn new(machine: Machine, this_system: bool, source: String, proof: Proof) -> Self {
         Self {
@@ -67,7 +67,7 @@ impl MachineFile {
     /// this host (a synthetic one), only the boot is compared.
     ///
     /// # Errors
-    /// [`Stale`] says what changed.
+    /// [`Stale`] names what has changed.
     pub fn check_current(&self, now: &Proof) -> Result<(), Stale> {
         if self.proof.boot_id != now.boot_id {
             return Err(Stale::OtherBoot);
@@ -81,7 +81,7 @@ impl MachineFile {
         Ok(())
     }
 
-    /// The same as yes or no.
+    /// The same, as yes or no.
     #[must_use]
     pub fn is_current(&self, now: &Proof) -> bool {
         self.check_current(now).is_ok()
@@ -90,7 +90,7 @@ impl MachineFile {
     /// The file's text, for printing.
     ///
     /// # Errors
-    /// [`io::Error`]; none is known.
+    /// [`io::Error`]; no case is known.
     pub fn to_json(&self) -> io::Result<String> {
         machine_json::write(self).map_err(io::Error::other)
     }
@@ -99,7 +99,7 @@ impl MachineFile {
 /// A machine file that could not be written or read.
 #[derive(Debug, Error)]
 pub enum MachineFileError {
-    /// It could not be put in place.
+    /// The file could not be replaced.
     #[error(transparent)]
     Write(#[from] WriteError),
     /// Nobody has written it yet.
@@ -110,7 +110,7 @@ pub enum MachineFileError {
     /// A user could have written it.
     #[error("the machine file cannot be trusted: {0}")]
     Untrusted(#[from] TrustError),
-    /// The system does not give it.
+    /// The system cannot read it.
     #[error("the machine file {path} cannot be read: {why}; see its owner and mode (ls -l {path})")]
     Unreadable {
         /// The file.
@@ -118,13 +118,13 @@ pub enum MachineFileError {
         /// What the system said.
         why: io::Error,
     },
-    /// No machine needs that much.
+    /// The file is larger than any machine needs.
     #[error(
         "the machine file {0} has more than {MAX_SIZE} bytes, so another program wrote it; {again}",
         again = again(.0)
     )]
     TooLarge(PathBuf),
-    /// The text is not one.
+    /// The text is not that of a machine file.
     #[error("the machine file {path} is not usable: {why}; {again}", again = again(path))]
     Format {
         /// The file.
@@ -139,10 +139,10 @@ fn again(path: &Path) -> String {
     format!("write it again (berth discover --output {path}) or remove it")
 }
 
-/// Puts the file in place at once, readable for everybody.
+/// Replaces the file at once; everybody can read it.
 ///
 /// # Errors
-/// [`MachineFileError::Write`]; an older file is then still there.
+/// [`MachineFileError::Write`]; an older file then still exists.
 pub fn write(path: &Path, file: &MachineFile) -> Result<(), MachineFileError> {
     let text = file.to_json().map_err(|why| WriteError {
         path: path.into(),
@@ -181,7 +181,7 @@ pub fn read(path: &Path) -> Result<MachineFile, MachineFileError> {
     })
 }
 
-/// Follows no link, and does not wait for the other end of a pipe.
+/// Opens it without following a link or waiting for the other end of a pipe.
 fn open(path: &Path) -> Result<File, MachineFileError> {
     let opened = OpenOptions::new()
         .read(true)

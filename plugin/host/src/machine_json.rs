@@ -2,8 +2,8 @@
 //! In: a machine with its proof, or a text. Out: the other of the two, or why
 //! not. Pure; strict and bounded, since what is read may be anybody's.
 //!
-//! Within a version fields are only added: a reader ignores those that it does not know, and takes
-//! those that are not there for empty. Version 1 had other readers, which refuse any new field.
+//! Within a version fields are only added: a reader ignores unknown fields, and missing
+//! fields count as empty. The readers of version 1 refuse any new field.
 
 use berth_placement::sets::cpuset::MAX_CPUS;
 use berth_placement::sets::ids::{CpuId, NumaId};
@@ -14,24 +14,24 @@ use crate::kind_json::{DeviceText, KindText, bounded_texts, notes_to_write};
 use crate::machine_format::{FormatError, OLDEST, VERSION, bounded, cpus, impossible, wrong};
 use crate::online::Proof;
 
-/// What a machine file holds.
+/// The content of a machine file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineFile {
     /// The machine.
     pub machine: Machine,
-    /// Whether hwloc says that it is the one we run on.
+    /// Whether it is the machine that we run on, by hwloc's answer.
     pub this_system: bool,
-    /// Where it came from, in words: `this host`, `HWLOC_SYNTHETIC=…`.
+    /// Its source in words: `this host`, `HWLOC_SYNTHETIC=…`.
     pub source: String,
-    /// What was true when it was found.
+    /// The facts that were true when it was found.
     pub proof: Proof,
     /// Version of the berth that wrote it.
     pub written_by: String,
-    /// What could not be found, in words: its devices, for example.
+    /// The parts that could not be found, in words: its devices, for example.
     pub notes: Vec<String>,
 }
 
-/// Only what tells whose text it is.
+/// Only the fields that identify the text.
 #[derive(Deserialize)]
 struct Versioned {
     berth_machine: u64,
@@ -124,7 +124,7 @@ fn numa_text(node: &NumaNode) -> NumaText {
 /// # Errors
 /// [`FormatError`] for any other.
 pub(crate) fn read(bytes: &[u8]) -> Result<MachineFile, FormatError> {
-    // The version first: another one may have other fields.
+    // The version is read first, because another one may have other fields.
     let versioned: Versioned = serde_json::from_slice(bytes).map_err(|why| wrong(&why))?;
     if !(OLDEST..=u64::from(VERSION)).contains(&versioned.berth_machine) {
         return Err(FormatError::Version(versioned.berth_machine));

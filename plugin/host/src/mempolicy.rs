@@ -1,6 +1,6 @@
-//! Tells the kernel which NUMA nodes the calling task's memory comes from, and
-//! reads back what it has. In: a kind, node words. Out: nothing, or an error number.
-//! Raw system calls, no library: a task calls these between fork and exec, where
+//! Sets in the kernel which NUMA nodes the calling task's memory comes from, and
+//! reads back the kernel's policy. In: a kind, node words. Out: nothing, or an error number.
+//! It uses raw system calls and no library: a task calls these between fork and exec, where
 //! nothing may allocate or lock.
 
 use std::io;
@@ -22,12 +22,12 @@ const _: () = assert!(
     "the kernel's words are not ours on this platform"
 );
 
-/// What the nodes mean.
+/// The meaning of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Memory comes from these nodes alone.
+    /// Memory comes only from these nodes.
     Bind,
-    /// From the first of them; from others when it is full.
+    /// Memory comes from the first of them, and from others when it is full.
     Prefer,
 }
 
@@ -39,7 +39,7 @@ pub fn is_available() -> bool {
     result == 0 || !matches!(errno(), libc::ENOSYS | libc::EPERM)
 }
 
-/// Sets the calling thread's policy; what it starts inherits it.
+/// Sets the calling thread's policy; programs that it starts inherit the policy.
 ///
 /// The kernel silently drops nodes that have no memory or are outside the cpuset,
 /// and refuses only when none is left: read back with [`policy`].
@@ -64,7 +64,7 @@ pub fn set_policy(kind: Kind, nodes: &[u64]) -> Result<(), i32> {
     if result < 0 { Err(errno()) } else { Ok(()) }
 }
 
-/// The calling thread's policy and its nodes; `None` where memory is left to the
+/// The calling thread's policy and its nodes; `None` if memory is left to the
 /// kernel, with the nodes that the thread may use.
 ///
 /// # Errors
@@ -74,7 +74,7 @@ pub fn policy() -> Result<(Option<Kind>, Nodes), i32> {
     let nodes = nodes_with(&raw mut mode, 0)?;
     let kind = match mode {
         libc::MPOL_BIND => Kind::Bind,
-        // Without a node it means: near the CPU.
+        // Without a node the policy means: near the CPU.
         libc::MPOL_PREFERRED if nodes.iter().any(|word| *word != 0) => Kind::Prefer,
         _ => return allowed().map(|nodes| (None, nodes)),
     };
@@ -108,8 +108,8 @@ unsafe fn get(mode: *mut c_int, nodes: *mut u64, bits: c_ulong, flags: c_ulong) 
     unsafe { libc::syscall(libc::SYS_get_mempolicy, mode, nodes, bits, nowhere, flags) }
 }
 
-/// The kernel counts one bit less than it is told, reading (`get_nodes`) and
-/// writing (`copy_nodes_to_user`).
+/// The kernel uses one bit less than the given number, when it reads (`get_nodes`) and
+/// when it writes (`copy_nodes_to_user`).
 fn bits_of(nodes: &[u64]) -> c_ulong {
     8 * size_of_val(nodes) as c_ulong + 1
 }

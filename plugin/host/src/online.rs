@@ -1,5 +1,5 @@
-//! Which CPUs the kernel has online, and which boot this is: the proof that a
-//! machine found earlier is still the machine. A launch pays one `pread`.
+//! The kernel's online CPUs and its boot id, which prove that a
+//! machine found earlier is still the same. A launch costs one `pread`.
 //! In: the kernel's files. Out: their texts, unparsed.
 
 use std::fs::{self, File};
@@ -23,8 +23,8 @@ pub struct OnlineCpus {
 }
 
 impl OnlineCpus {
-    /// Opens the kernel's file (close-on-exec). A process that becomes a daemon
-    /// later must not keep it over that.
+    /// Opens the kernel's file (close-on-exec). A process must not keep it open while it
+    /// becomes a daemon.
     ///
     /// # Errors
     /// [`io::Error`] naming the file.
@@ -56,7 +56,7 @@ impl OnlineCpus {
         }
     }
 
-    /// Whether the list still is what it was: one system call, no allocation.
+    /// Whether the list is unchanged, with one system call and no allocation.
     /// A list that cannot be read counts as changed.
     #[must_use]
     pub fn unchanged(&self, since: &str) -> bool {
@@ -73,8 +73,8 @@ impl OnlineCpus {
     }
 }
 
-/// What was true when the machine was found. Take it *before* discovery: a CPU
-/// that goes offline meanwhile then makes the machine old, never wrong.
+/// The facts that were true when the machine was found. Take them *before* discovery: a CPU
+/// that goes offline meanwhile then makes the machine outdated, but not wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
     /// The kernel's name for this boot.
@@ -84,7 +84,7 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// The proof of this moment.
+    /// The proof for this moment.
     ///
     /// # Errors
     /// [`io::Error`] naming the kernel's file that could not be read.
@@ -96,8 +96,8 @@ impl Proof {
     }
 }
 
-/// One more than the highest CPU number this kernel can ever have; `None` where
-/// it does not tell.
+/// One more than the highest CPU number that this kernel can ever have; `None` if
+/// the kernel does not give it.
 #[must_use]
 pub fn possible_cpus() -> Option<u32> {
     let text = fs::read_to_string(POSSIBLE).ok()?;

@@ -1,5 +1,5 @@
-//! Starts one program as slurmd must start it: clean environment, no input, its
-//! complaints in a pipe, default signals, a process group of its own.
+//! Starts one program as slurmd must start it: with a clean environment, no input, its
+//! error output in a pipe, default signals, and a process group of its own.
 //! In: path and arguments. Out: its process id and the pipe's reading end.
 
 use std::ffi::{CString, OsStr, OsString};
@@ -15,7 +15,7 @@ use nix::sys::signal::SigSet;
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, pipe2};
 
-/// A program that runs; whoever holds this must wait for it.
+/// A running program; the holder of this value must wait for it.
 #[derive(Debug)]
 pub(crate) struct Child {
     pub(crate) pid: Pid,
@@ -63,8 +63,8 @@ fn file_actions(stderr: &OwnedFd) -> Result<PosixSpawnFileActions, Errno> {
     Ok(files)
 }
 
-/// slurmd blocks signals in its threads and ignores some: a child would inherit
-/// that, and could then not be asked to end.
+/// slurmd blocks signals in its threads and ignores some. A child would inherit
+/// that, and signals could not end it.
 fn attributes() -> Result<PosixSpawnAttr, Errno> {
     let mut attributes = PosixSpawnAttr::init()?;
     attributes.set_flags(
@@ -78,7 +78,7 @@ fn attributes() -> Result<PosixSpawnAttr, Errno> {
     Ok(attributes)
 }
 
-/// `PATH` and hwloc's variables, which change what is discovered; nothing else.
+/// The child's environment: only `PATH` and hwloc's variables, which change what is discovered.
 fn environment() -> Vec<CString> {
     std::env::vars_os()
         .filter(|(name, _)| name == "PATH" || name.as_bytes().starts_with(b"HWLOC_"))

@@ -1,6 +1,6 @@
-//! The state directory: one a node name, made when needed, never believed when
+//! The state directory: there is one per node name. It is made when needed, and never trusted if
 //! somebody else could have prepared it.
-//! In: a base directory and a node name. Out: paths, or why not.
+//! In: a base directory and a node name. Out: paths, or an error.
 
 use std::ffi::CString;
 use std::fs::{self, DirBuilder, Permissions};
@@ -16,7 +16,7 @@ use thiserror::Error;
 use crate::machine_file;
 use crate::trust::{self, TrustError};
 
-/// Where the state of all nodes of a host is, unless `state_dir=` says otherwise.
+/// The directory for the state of all nodes of a host, unless `state_dir=` names another.
 pub const DEFAULT_BASE: &str = "/run/berth";
 
 /// A file of this name switches berth off at the next launch.
@@ -27,20 +27,20 @@ const MODE: u32 = 0o755;
 /// A state directory that cannot be used.
 #[derive(Debug, Error)]
 pub enum StateError {
-    /// The name would leave the directory, or hide in it.
+    /// The name would lead out of the directory, or be hidden in it.
     #[error(
         "the node name \"{0}\" cannot name a directory: expected letters, digits, '.', '_' \
          and '-', no leading dot, not \"off\", at most 255 characters; see NodeName in \
          slurm.conf"
     )]
     NodeName(String),
-    /// It would depend on where a daemon was started.
+    /// The path would depend on the folder where a daemon was started.
     #[error(
         "the state directory {0} is not an absolute path; write state_dir={DEFAULT_BASE}, or \
          another path that begins with a slash"
     )]
     Relative(PathBuf),
-    /// It is not there and cannot be made.
+    /// The directory does not exist and cannot be made.
     #[error(
         "the state directory {path} cannot be made: {why}; make it for root with mode 0755, \
          or set state_dir="
@@ -48,7 +48,7 @@ pub enum StateError {
     Make {
         /// The directory.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         why: io::Error,
     },
     /// A user could have prepared it.
@@ -69,7 +69,7 @@ pub struct StateDir {
 }
 
 impl StateDir {
-    /// Names the directory; touches nothing.
+    /// Names the directory, and touches nothing.
     ///
     /// # Errors
     /// [`StateError`] for a node name or a base that cannot be used.
@@ -102,8 +102,8 @@ impl StateDir {
         &self.machine
     }
 
-    /// Makes the directory (mode 0755) where it is missing, and checks it: no
-    /// link, ours or root's, nobody else may write there or exchange it.
+    /// Makes the directory (mode 0755) if it is missing, and checks it: it must not be a
+    /// link, it must belong to root or us, and nobody else may write there or exchange it.
     ///
     /// # Errors
     /// [`StateError`]; nothing in the directory may then be used.
@@ -116,7 +116,7 @@ impl StateDir {
         Ok(())
     }
 
-    /// The same check, making nothing: for readers.
+    /// The same check for readers; it makes nothing.
     ///
     /// # Errors
     /// [`StateError`]; nothing in the directory may then be used.
@@ -134,19 +134,19 @@ impl StateDir {
     }
 }
 
-/// The switch-off file of a base, for who looks often.
+/// The switch-off file of a base, for callers that look often.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OffSwitch(CString);
 
 impl OffSwitch {
-    /// Names the file; touches nothing. `None` for a path that no file can have.
+    /// Names the file, and touches nothing. `None` for a path that no file can have.
     #[must_use]
     pub fn of(base: &Path) -> Option<Self> {
         let path = base.join(OFF).into_os_string().into_vec();
         CString::new(path).ok().map(Self)
     }
 
-    /// Whether the file is there: one system call, no allocation.
+    /// Whether the file exists, with one system call and no allocation.
     #[must_use]
     pub fn is_on(&self) -> bool {
         is_there(self.0.as_c_str())
@@ -166,7 +166,7 @@ fn is_plain(name: &str) -> bool {
         && name.bytes().all(allowed)
 }
 
-/// Makes a directory and those above it. What is there already stays as it is.
+/// Makes a directory and those above it. Existing directories stay as they are.
 fn make(path: &Path) -> Result<(), StateError> {
     match fs::symlink_metadata(path) {
         Ok(_) => return Ok(()),

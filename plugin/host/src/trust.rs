@@ -1,6 +1,6 @@
-//! Which files and directories root may believe: those that only root, or the
-//! user we run as, can have written.
-//! In: a path or what the kernel told of it. Out: nothing, or why not.
+//! Which files and directories root may trust: those that only root, or the
+//! user that we run as, can have written.
+//! In: a path or the kernel's facts about it. Out: nothing, or an error.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -12,27 +12,27 @@ use thiserror::Error;
 
 /// Writable by group or others.
 const SHARED_WRITE: u32 = 0o022;
-/// Only owners rename and remove what stands in such a directory.
+/// In such a directory only owners rename and remove their files.
 const STICKY: u32 = 0o1000;
 
 /// A path that somebody else may have prepared.
 #[derive(Debug, Error)]
 pub enum TrustError {
-    /// It could not be looked at.
+    /// The path could not be checked.
     #[error("{path} cannot be checked: {why}; see its owner and mode (ls -ld {path})")]
     Look {
         /// The path.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         why: io::Error,
     },
-    /// A link leads to where its maker wants.
+    /// The path is a link, which leads where its maker wants.
     #[error("{0} is a symbolic link, which berth does not follow here; put {1} there")]
     Symlink(PathBuf, &'static str),
-    /// It is something else than asked for.
+    /// The path is not of the expected kind.
     #[error("{0} is not {1}; move it away")]
     Kind(PathBuf, &'static str),
-    /// Another user's.
+    /// It belongs to another user.
     #[error(
         "{path} belongs to user {owner}, but berth runs as user {us} and trusts only root and \
          that user; chown it or remove it"
@@ -45,7 +45,7 @@ pub enum TrustError {
         /// The number of the user we run as.
         us: u32,
     },
-    /// Others may open it, and then hold locks on it.
+    /// Others may open it, and could then hold locks on it.
     #[error(
         "{path} can be opened by its group or by everybody (mode {mode:04o}); berth locks this \
          file, so only root may open it: remove it, and berth makes it again"
@@ -75,10 +75,11 @@ const SHARED: u32 = 0o077;
 const DIRECTORY: &str = "a directory";
 const FILE: &str = "a regular file";
 
-/// Checks a directory of our own: no link, ours or root's, nobody else writes.
+/// Checks a directory of our own: it must not be a link, it must belong to root or us, and nobody
+/// else may write there.
 ///
 /// # Errors
-/// [`TrustError`], also if it is not there.
+/// [`TrustError`], also if it does not exist.
 pub fn check_directory(path: &Path) -> Result<(), TrustError> {
     let found = fs::symlink_metadata(path).map_err(|why| look(path, why))?;
     if found.is_symlink() {
@@ -91,7 +92,7 @@ pub fn check_directory(path: &Path) -> Result<(), TrustError> {
     check_mode(path, &found)
 }
 
-/// Checks a file that is already open, so that nobody can exchange it meanwhile.
+/// Checks a file that is already open, so nobody can exchange it meanwhile.
 ///
 /// # Errors
 /// [`TrustError`] if it is no regular file, another user's, or shared.
@@ -103,7 +104,7 @@ pub fn check_file(path: &Path, opened: &Metadata) -> Result<(), TrustError> {
     check_mode(path, opened)
 }
 
-/// The same for a file that berth locks: whoever can open a file can hold a lock on it.
+/// The same for a file that berth locks: a process that can open a file can hold a lock on it.
 ///
 /// # Errors
 /// [`TrustError`]
@@ -118,11 +119,11 @@ pub fn check_private_file(path: &Path, opened: &Metadata) -> Result<(), TrustErr
     Ok(())
 }
 
-/// Checks every directory above a path, so that nobody can put another tree in
-/// its place. A sticky one (`/tmp`) may be shared: only owners rename in it.
+/// Checks every directory above a path, so nobody can put another tree in
+/// its place. A sticky one (`/tmp`) may be shared, because only owners rename in it.
 ///
 /// # Errors
-/// [`TrustError`] naming the first directory that is not to be believed.
+/// [`TrustError`] names the first directory that cannot be trusted.
 pub fn check_ancestors(path: &Path) -> Result<(), TrustError> {
     let Some(parent) = path.parent() else {
         return Ok(());

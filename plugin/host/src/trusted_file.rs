@@ -1,6 +1,6 @@
-//! Reads a small file that only root, or the user we run as, can have written: no link is
-//! followed, no pipe is waited for, and no more is read than the file can rightly have.
-//! In: a path and the most bytes. Out: the bytes, or why they are not believed.
+//! Reads a small file that only root, or the user that we run as, can have written. It follows no
+//! link, waits for no pipe, and reads no more than the file can rightly have.
+//! In: a path and the most bytes. Out: the bytes, or the reason why they are not trusted.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
@@ -14,21 +14,21 @@ use crate::trust::{self, TrustError};
 /// A file that was not read.
 #[derive(Debug, Error)]
 pub enum ReadError {
-    /// It is not there.
+    /// The file does not exist.
     #[error("{0} does not exist")]
     Absent(PathBuf),
     /// Somebody else could have written it.
     #[error("{0}")]
     Untrusted(#[from] TrustError),
-    /// The system does not give it.
+    /// The system cannot read it.
     #[error("{path} cannot be read: {why}; see its owner and mode (ls -l {path})")]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         why: io::Error,
     },
-    /// It is another program's.
+    /// Another program wrote it.
     #[error("{path} has more than {most} bytes, so berth did not write it; remove it")]
     TooLarge {
         /// The file.
@@ -38,10 +38,10 @@ pub enum ReadError {
     },
 }
 
-/// Reads a file of at most so many bytes, in a folder of which the same holds.
+/// Reads a file of at most `most` bytes, in a folder that is trusted too.
 ///
 /// # Errors
-/// [`ReadError`]: each says what to do.
+/// [`ReadError`]; each text names what to do.
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, ReadError> {
     let unreadable = |why| ReadError::Unreadable {
         path: path.into(),

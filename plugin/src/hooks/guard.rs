@@ -1,6 +1,6 @@
 //! The guard around every entry point: no panic crosses into Slurm.
-//! slurmd hosts every job of the node; a bug of ours may cost a step its binding,
-//! never the daemon its life.
+//! slurmd hosts every job of the node. A bug of ours may cost a step its binding,
+//! but it must not end the daemon.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -32,7 +32,7 @@ pub(crate) fn guard(hook: &'static str, work: impl FnOnce() -> c_int) -> c_int {
     }
 }
 
-/// The same, with what is to be done after a panic.
+/// The same, and runs `after` if the hook panicked.
 pub(crate) fn guard_or(
     hook: &'static str,
     work: impl FnOnce() -> c_int,
@@ -71,8 +71,8 @@ fn run(hook: &'static str, work: impl FnOnce() -> c_int) -> c_int {
 /// Logging and the panic hook, once for as long as the object is loaded. Without
 /// the hook a caught panic would still print into the job's output.
 pub(crate) fn prepare() {
-    // The first use of one of the object's thread-locals allocates room for all of them. That is to
-    // be here, in the thread that forks the tasks, and not in a task.
+    // The first use of one of the object's thread-locals allocates room for all of them. That must
+    // happen here, in the thread that forks the tasks, and not in a task.
     IN_CHILD.set(false);
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

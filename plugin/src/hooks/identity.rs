@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What `scontrol` and logs call us.
+/// Our name in `scontrol` and in logs.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals, reason = "Slurm looks for this name")]
 pub static plugin_name: [u8; 6] = *b"berth\0";

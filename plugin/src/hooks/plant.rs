@@ -1,10 +1,10 @@
 //! Panics planted for the tests of the guards: the file that the environment
 //! variable names holds the hook's name. Compiled only with the feature `plant-panics`.
 
-/// Names the file; also the word by which a test looks for this code in a release build.
+/// The variable that names the file. A test also looks for this word in a release build.
 const VARIABLE: &str = "BERTH_PLANTED_PANIC";
 
-/// Panics if this hook is the one named.
+/// Panics if the file names this hook.
 #[allow(clippy::panic, reason = "that is its purpose")]
 pub(crate) fn panic_if_planted(hook: &str) {
     let file = std::env::var_os(VARIABLE).unwrap_or_default();

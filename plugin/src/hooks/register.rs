@@ -1,4 +1,4 @@
-//! The SPANK option as Slurm knows it: its names and help, and what Slurm calls with its text.
+//! The SPANK option as Slurm knows it: its names, its help, and the function that gets its text.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -24,7 +24,7 @@ pub(crate) unsafe fn binding(spank: spank_sys::spank_t) {
     }
 }
 
-/// Registers the option that only berth itself gives: by it slurmd and slurmstepd know of
+/// Registers the option that only berth itself gives: it informs slurmd and slurmstepd of
 /// `--overlap`.
 ///
 /// # Safety
@@ -55,8 +55,8 @@ unsafe fn one(
     }
 }
 
-/// Slurm calls it with what the user typed: before anything is queued in the
-/// submitting command, and in slurmstepd again.
+/// Slurm calls it with the user's text, before anything is queued in the
+/// submitting command, and again in slurmstepd.
 unsafe extern "C" fn take(val: c_int, argument: *const c_char, remote: c_int) -> c_int {
     guard("option", || {
         if val != 0 {
@@ -70,7 +70,7 @@ unsafe extern "C" fn take(val: c_int, argument: *const c_char, remote: c_int) ->
         }
         // SAFETY: Slurm passes a C string that lives during the call.
         let bytes = unsafe { CStr::from_ptr(argument) }.to_bytes();
-        // Of one that is too long its reader sees that it is.
+        // If the text is too long, its reader notices that.
         let kept = bytes.get(..MAX_LENGTH + 1).unwrap_or(bytes);
         let text = String::from_utf8_lossy(kept).into_owned();
         if remote != 0 {

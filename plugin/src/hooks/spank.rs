@@ -1,5 +1,5 @@
 //! Slurm's SPANK interface: options, settings, and binding from SPANK alone.
-//! Never an error to Slurm for a user's request: from here that drains the node.
+//! A user's request never gives Slurm an error here, because that would drain the node.
 
 use std::ffi::c_char;
 
@@ -117,7 +117,7 @@ pub unsafe extern "C" fn slurm_spank_task_init(
     })
 }
 
-/// slurmstepd, when the step has ended and before anybody is told.
+/// slurmstepd, when the step has ended and before it reports that to anybody.
 ///
 /// # Safety
 /// Called by Slurm with its own handle.

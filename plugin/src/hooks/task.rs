@@ -1,6 +1,6 @@
-//! Slurm's task plugin interface: every hook of every release line, each a guard
-//! and a call. Slurm looks up only those its release knows; a missing one is fatal
-//! to slurmd, one too many harmless. Source: src/interfaces/task.c of each line.
+//! Slurm's task plugin interface: every hook of every release line; each is a guard
+//! and a call. Slurm looks up only those that its release knows. A missing hook is fatal
+//! to slurmd, and an additional one is harmless. Source: src/interfaces/task.c of each line.
 
 use std::ffi::{c_char, c_void};
 
@@ -35,7 +35,7 @@ nothing! {
     task_p_update_mem_limit(*mut c_void, u64, u64),
 }
 
-/// Called at every load, several times a process: cheap, and it keeps nothing.
+/// Called at every load, several times per process, so it is cheap and keeps nothing.
 #[unsafe(no_mangle)]
 pub extern "C" fn init() -> c_int {
     guard("init", || {
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn task_p_pre_setuid(record: *mut c_void) -> c_int {
     guard("task_p_pre_setuid", || unsafe { read::pre_setuid(record) })
 }
 
-/// slurmstepd, when the step's tasks have ended and before anybody is told: its cores are free.
+/// slurmstepd, when the step's tasks have ended and before it reports that: its cores are free.
 #[unsafe(no_mangle)]
 pub extern "C" fn task_p_post_step(_record: *mut c_void) -> c_int {
     guard("task_p_post_step", || {

@@ -1,10 +1,10 @@
-//! A plan into the launch message's `cpu_bind` bits.
+//! Converts a plan into the launch message's `cpu_bind` bits.
 //! In: the bits that came, the plan. Out: the bits that go on to slurmstepd.
 
 use berth_placement::{Level, Message, Plan, Rule};
 use slurm_sys::Layout;
 
-/// The bits after planning: masks are a mode; a level that was laid out is done.
+/// The bits after planning: masks are a mode, and a level that was laid out is removed.
 /// Source: `lllp_distribution`, `_lllp_generate_cpu_bind`.
 pub(crate) fn bits(came: u32, plan: &Plan, one_thread: bool, layout: &Layout) -> u32 {
     let c = &layout.constants;
@@ -22,7 +22,7 @@ pub(crate) fn bits(came: u32, plan: &Plan, one_thread: bool, layout: &Layout) ->
         Message::Shared { keep_level, .. } => *keep_level,
         Message::Each { .. } | Message::Rewritten(_) => None,
     };
-    // A level beside an explicit mode stays: it is in the verbose report.
+    // A level beside an explicit mode stays, because the verbose report shows it.
     let explicit = matches!(plan.decision.rule, Rule::Asked(_) | Rule::Unbound { .. });
     let done = if explicit { 0 } else { levels };
     let kept = keep_level.map_or(0, |level| level_bit(level, layout));

@@ -1,5 +1,5 @@
-//! What slurmd tells slurmstepd about a step, in one variable of the launch message.
-//! slurmd marks it with its key ([`crate::message::seal`]); slurmstepd believes nothing else.
+//! slurmd's decision about a step for slurmstepd, in one variable of the launch message.
+//! slurmd marks it with its key ([`crate::message::seal`]); slurmstepd trusts nothing else.
 //! In: a decision. Out: `version name=value …`, and back. Fields with unknown names are ignored, so
 //! that a release can add some; a text of an unknown version is not read.
 
@@ -11,15 +11,15 @@ use berth_placement::{Binding, Chosen, CoreSpec, CpuSet, MemBind};
 use berth_srun::Release;
 use berth_srun::spelling::mem_bind;
 
-/// The first word. Another number says that the fields no longer mean what they mean here.
+/// The first word. Another number means that the fields have another meaning.
 const VERSION: &str = "1";
 
-/// What became of a step in slurmd.
+/// slurmd's result for a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The message has the tasks' masks.
     Bound,
-    /// Nothing is to be bound, as asked.
+    /// Nothing is bound, as requested.
     #[default]
     Unbound,
     /// A `--binding` failed: the message has the step's CPUs.
@@ -39,27 +39,27 @@ const OUTCOMES: [(Outcome, &str); 5] = [
     (Outcome::Off, "off"),
 ];
 
-/// What slurmd tells slurmstepd.
+/// slurmd's decision for slurmstepd.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Handover {
     pub outcome: Outcome,
     /// Hash of the list that the message carries ([`crate::message::inherited`]); empty for none.
     pub list: String,
-    /// The step's CPUs, beyond which no task goes.
+    /// The step's CPUs; no task is bound to others.
     pub own: CpuSet,
     /// Whether slurmd's map does not say which CPUs each core has: the machine file does.
     pub by_tree: bool,
-    /// What was asked, for the log and the tasks. Nothing is ever read from this text.
+    /// The request, for the log and the tasks. Nothing is ever read from this text.
     pub request: String,
     /// The rule that decided, for the log and the tasks. Nothing is ever read from this text.
     pub rule: String,
-    /// What the user should know.
+    /// Notes to the user.
     pub note: String,
     /// The `--binding` that was served.
     pub served: Option<Served>,
-    /// `--mem-bind` as asked, where the message has each task's NUMA nodes.
+    /// The requested `--mem-bind`, if the message has each task's NUMA nodes.
     pub memory: Option<MemBind>,
-    /// What slurmd left to slurmstepd.
+    /// The planning that slurmd left to slurmstepd.
     pub settle: Option<Settle>,
 }
 
@@ -70,16 +70,16 @@ pub(crate) struct Served {
     pub chosen: Chosen,
 }
 
-/// A `--binding` that slurmd could not settle without waiting: for the ledger's lock, or for a
+/// A `--binding` that slurmd could not decide without waiting for the ledger's lock, or for a
 /// preempted job that is about to stop. slurmstepd plans it again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Settle {
     pub binding: Binding,
-    /// Tasks here.
+    /// Tasks on this node.
     pub tasks: u32,
-    /// At most so many hardware threads of a core.
+    /// The most hardware threads of a core to use.
     pub threads_per_core: Option<u32>,
-    /// What the job keeps free of its cores.
+    /// The cores or threads that the job keeps free.
     pub core_spec: CoreSpec,
     /// Whether the step was started with `--overlap`.
     pub overlaps: bool,
@@ -88,7 +88,7 @@ pub(crate) struct Settle {
 /// Whether fields of a version are understood here.
 ///
 /// # Errors
-/// That they are not, for the log.
+/// The reason why they are not, for the log.
 pub(crate) fn is_known(version: &str) -> Result<(), String> {
     match version {
         VERSION => Ok(()),
@@ -175,7 +175,7 @@ impl FromStr for Handover {
     }
 }
 
-/// Names and values; of a name that comes twice the first counts.
+/// Names and values; if a name comes twice, the first one counts.
 struct Fields<'a>(Vec<(&'a str, &'a str)>);
 
 impl Fields<'_> {
@@ -201,8 +201,8 @@ impl Fields<'_> {
         read.map_err(|_| unreadable("memory"))
     }
 
-    /// Cores without the binding that chose them would leave the tasks with half of what they are
-    /// to find, so they are not read.
+    /// Cores without the binding that chose them would give the tasks only half of their variables,
+    /// so they are not read.
     fn served(&self) -> Result<Option<Served>, String> {
         match (self.read("served")?, self.read("chosen")?) {
             (Some(binding), Some(chosen)) => Ok(Some(Served { binding, chosen })),

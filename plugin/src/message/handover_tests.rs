@@ -1,4 +1,4 @@
-//! What is written reads the same again, whatever it is, and nothing else is read.
+//! Every handover that is written reads the same again, and nothing else is read.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -9,7 +9,7 @@ use super::*;
 #[path = "../../placement/tests/common/mod.rs"]
 mod common;
 
-/// Everything that a text of ours may have to carry: blanks, signs of our own, control characters.
+/// All that a text of ours may contain: blanks, signs of our own, control characters.
 fn texts() -> impl Strategy<Value = String> {
     prop_oneof!["[ %=0-9a-fx;:,\n\t\u{0}é\u{2028}]{0,24}", any::<String>()]
 }
@@ -101,7 +101,7 @@ proptest! {
         );
     }
 
-    /// Nothing but slurmd's own words comes here, and still no text ends slurmstepd.
+    /// Only slurmd's own words come here, but even so no text may end slurmstepd.
     #[test]
     fn any_text_is_read_or_refused(handover in handovers(), at in any::<prop::sample::Index>(), with in texts()) {
         let text = handover.to_string();

@@ -1,6 +1,6 @@
-//! An srun inside a step finds the masks of that step in its environment (SLURM_CPU_BIND) and asks
-//! for them again, although nobody wrote them: on the inner step's tasks they mean one core for
-//! all, or CPUs that it does not own. Every list that leaves us is marked, so that it is known
+//! An srun inside a step finds the masks of that step in its environment (SLURM_CPU_BIND) and
+//! requests them again, although no user wrote them. They give the inner step's tasks one core for
+//! all, or CPUs that it does not own. Every list that leaves us is marked, so berth recognises it
 //! when it comes back.
 
 use std::hash::{Hash, Hasher};
@@ -13,7 +13,7 @@ use crate::message::names;
 /// A mark's digits.
 const MARK_BYTES: usize = 16;
 
-/// Takes a list that came back for one that was not given; says whether it did.
+/// Removes a list that came back from the request, and returns whether there was one.
 /// Source: `setup_env` gives a task its step's list, `_setup_env_args` of srun reads it.
 pub(crate) fn forget(ask: &mut Request, fixes: Fixes, launch: &LaunchRequest<'_>) -> bool {
     if !fixes.has(Fix::InheritedMask) {
@@ -38,7 +38,8 @@ pub(crate) fn mark(plan: &Plan) -> String {
     }
 }
 
-/// Of sets, not of their text: srun drops each mask's `0x`.
+/// The mark of a list. It is made from sets, not from their text, because srun drops each mask's
+/// `0x`.
 pub(crate) fn of_mode(mode: &Mode) -> Option<String> {
     match mode {
         Mode::MaskCpu(list) => Some(of(list.iter())),
@@ -55,7 +56,7 @@ fn of<T: Hash>(list: impl IntoIterator<Item = T>) -> String {
     format!("{:016x}", mix.finish())
 }
 
-/// Quick, and the same in every build: the mark outlives this process.
+/// A hash that is quick and the same in every build, because the mark outlives this process.
 struct Mix(u64);
 
 impl Hasher for Mix {

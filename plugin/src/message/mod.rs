@@ -1,4 +1,4 @@
-//! What travels from slurmd to slurmstepd in the launch message.
+//! berth's part of the launch message, from slurmd to slurmstepd.
 
 pub(crate) mod bits;
 pub(crate) mod handover;

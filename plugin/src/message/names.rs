@@ -1,9 +1,10 @@
-//! Every environment variable of berth's, by name. What says how a step came out goes out of a
-//! user's environment before berth writes its own; what asks for something is the user's and stays.
+//! The names of berth's environment variables. berth removes those that describe a step's outcome
+//! from a user's environment before it writes its own. Those that request something are the user's
+//! and stay.
 
 use slurm_sys::views::Change;
 
-/// What berth's variables begin with.
+/// The prefix of berth's variables.
 const PREFIX: &str = "BERTH_";
 
 /// One constant for each variable, and the list of all of them without the prefix.
@@ -17,7 +18,7 @@ macro_rules! outcomes {
 }
 
 outcomes! {
-    /// What slurmd tells slurmstepd ([`crate::message::handover`]).
+    /// slurmd's decision for slurmstepd ([`crate::message::handover`]).
     HANDOVER = "HANDOVER",
     /// Whether the step is bound.
     BOUND = "BOUND",
@@ -25,11 +26,11 @@ outcomes! {
     CPUS = "CPUS",
     /// Their cores, by Slurm's number.
     CORES = "CORES",
-    /// What was asked.
+    /// The request.
     REQUEST = "REQUEST",
     /// The rule that decided.
     RULE = "RULE",
-    /// What the user should know; empty for nothing.
+    /// Notes to the user; empty if there is none.
     NOTE = "NOTE",
     /// The cores that a `--binding` chose for a task.
     BINDING_CORES = "BINDING_CORES",
@@ -44,12 +45,12 @@ outcomes! {
     RANKFILE = "RANKFILE",
 }
 
-/// The user's own switch for notes: to plugins, `--cpu-bind=quiet` looks the same as saying
-/// nothing (`slurm_verify_cpu_bind`).
+/// The user's own switch for notes, because plugins cannot see `--cpu-bind=quiet`
+/// (`slurm_verify_cpu_bind`).
 pub(crate) const NOTES: &str = "BERTH_NOTES";
 /// The user's default for `--binding`.
 pub(crate) const BINDING: &str = "BERTH_BINDING";
-/// What an outer command put into Slurm's variable because of its [`BINDING`].
+/// The value that an outer command put into Slurm's variable because of its [`BINDING`].
 pub(crate) const BINDING_ROUTED: &str = "BERTH_BINDING_ROUTED";
 
 /// A change of an environment that leaves nothing of an earlier outcome in it.

@@ -1,5 +1,5 @@
-//! The SPANK option `--binding` (also `--berth-binding`) on its way from the submitting command:
-//! to slurmd in the launch request or the batch script's environment, to slurmstepd by Slurm's call.
+//! The routes of the SPANK option `--binding` (also `--berth-binding`) from the submitting command:
+//! the launch request or the batch script's environment to slurmd, and Slurm's call to slurmstepd.
 //! Source of the routes: `slurm_spank_*` options in job_options.h.
 
 use std::ffi::CStr;
@@ -8,13 +8,13 @@ use slurm_sys::views::SpankOption;
 
 use crate::site::standing::NAME;
 
-/// The short name another plugin may own, and the one that is ours for sure.
+/// The short name, which another plugin may own, and the name that is surely ours.
 pub(crate) const NAMES: [&CStr; 2] = [c"binding", c"berth-binding"];
-/// Tells slurmd that a step was started with `--overlap`, which no record of Slurm's does.
+/// Informs slurmd that a step was started with `--overlap`, which no record of Slurm shows.
 pub(crate) const OVERLAP: &CStr = c"berth-overlap";
 
-/// The option in a launch request: the typed route, there whatever `--export` says.
-/// Of several the last counts.
+/// The option in a launch request. It is there whatever `--export` says.
+/// If there are several, the last counts.
 pub(crate) fn of_step(options: &[SpankOption]) -> Option<String> {
     let ours = |option: &&SpankOption| {
         let name = |known: &&CStr| known.to_bytes() == option.option.as_bytes();
@@ -23,7 +23,7 @@ pub(crate) fn of_step(options: &[SpankOption]) -> Option<String> {
     options.iter().rev().find(ours)?.argument.clone()
 }
 
-/// Whether srun had `--overlap`, as its berth tells by the option of that name.
+/// Whether srun had `--overlap`: its berth then gives the option of that name.
 pub(crate) fn overlaps(options: &[SpankOption]) -> bool {
     let is_it = |option: &SpankOption| option.option.as_bytes() == OVERLAP.to_bytes();
     options.iter().any(is_it)

@@ -12,14 +12,14 @@ use crate::message::handover::{self, Handover};
 /// Most handovers are shorter.
 const USUAL_LENGTH: usize = 512;
 
-/// For whom a mark holds.
+/// The step, user and node that a mark is valid for.
 pub(crate) struct Whose<'a> {
     pub node_name: &'a str,
     pub step: StepId,
     pub uid: u32,
 }
 
-/// The variable's value: the handover, with the mark behind its first word.
+/// The variable's value: the handover with the mark after its first word.
 pub(crate) fn sealed(handover: &Handover, whose: &Whose<'_>, key: &Key) -> String {
     let mut text = String::with_capacity(USUAL_LENGTH);
     // A String takes everything.
@@ -33,7 +33,7 @@ pub(crate) fn sealed(handover: &Handover, whose: &Whose<'_>, key: &Key) -> Strin
 /// The handover in a variable, if slurmd has marked it for this step.
 ///
 /// # Errors
-/// Why it is not believed, for the log.
+/// The reason why it is not trusted, for the log.
 pub(crate) fn opened(text: &str, whose: &Whose<'_>, key: &Key) -> Result<Handover, String> {
     let mut parts = text.splitn(3, ' ');
     let mut next = || parts.next().unwrap_or_default();

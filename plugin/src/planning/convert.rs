@@ -1,6 +1,6 @@
-//! A launch request of Slurm's to a request of ours.
+//! Converts a launch request of Slurm into a request of ours.
 //! In: the view, the node's cores in the credential. Out: `Request`, or a text.
-//! Bits and numbers only; every word about placement is `berth-placement`'s.
+//! It handles only bits and numbers; `berth-placement` has everything about placement.
 
 use berth_placement::sets::limits::{LEAST_MASK_WIDTH, LIST_BYTES};
 use berth_placement::{
@@ -22,7 +22,7 @@ pub(crate) fn request(
     (layout, width): (&Layout, u32),
 ) -> Result<Request, String> {
     let bits = u32::from(launch.cpu_bind_type());
-    // Beside a level the text is the keyword, and any length of it is as good.
+    // Beside a level the text is the keyword, and its length does not matter.
     let text = match has_list(bits, layout) {
         true => launch.cpu_bind(LIST_BYTES).map_err(|why| why.to_string())?,
         false => None,
@@ -44,7 +44,7 @@ pub(crate) fn request(
     })
 }
 
-/// How wide a mask in a launch request may be on this node.
+/// The width that a mask in a launch request may have on this node.
 pub(crate) fn mask_width(node: &Node) -> u32 {
     let map = node.shape().map.iter().map(|cpu| cpu.0 + 1).max();
     let highest = node.machine().and_then(|machine| machine.cpus().highest());
@@ -163,7 +163,7 @@ pub(crate) fn mode(
 
 fn distribution(bits: u32, layout: &Layout) -> Distribution {
     let c = &layout.constants;
-    // One level a hexadecimal digit: hosts, then sockets, then cores.
+    // Each hexadecimal digit is one level: hosts, then sockets, then cores.
     let order = |digit: u32| match digit & 0xf {
         1 => Some(Order::Cyclic),
         2 => Some(Order::Block),
@@ -181,7 +181,7 @@ fn distribution(bits: u32, layout: &Layout) -> Distribution {
         hosts,
         sockets: order(bits >> 4),
         cores: order(bits >> 8),
-        // slurmctld's business: the host's own order is the same for all.
+        // slurmctld decides it; the host's own order is the same for all.
         plane_size: None,
         pack: None,
     }

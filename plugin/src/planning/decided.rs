@@ -1,4 +1,4 @@
-//! What a plan decided, in the handover.
+//! Writes a plan's decision into the handover.
 
 use berth_placement::{Plan, Request};
 
@@ -7,7 +7,7 @@ use crate::message::inherited;
 use crate::planning::words::describe;
 
 impl Handover {
-    /// Puts in what a plan decided.
+    /// Adds a plan's decision.
     pub(crate) fn decided(&mut self, ask: &Request, plan: &Plan) {
         self.outcome = match plan.decision.rule {
             berth_placement::Rule::BindingFailed => Outcome::Failed,

@@ -7,12 +7,12 @@ use berth_placement::{Claims, Node, Owned, Plan, Refusal, Request};
 use slurm_sys::StepId;
 use slurm_sys::views::StepKind;
 
-/// What the user is told where the ledger cannot be used.
+/// The note if the ledger cannot be used.
 pub(crate) const UNKNOWN_OTHERS: &str = "the node's ledger could not be used: other steps may be \
                                          bound to the same cores; ask the administrator; the \
                                          reason is in slurmd's log";
 
-/// A step's number in the ledger's words.
+/// A step's number in the ledger's form.
 pub(crate) fn step(id: StepId) -> StepKey {
     StepKey {
         job: id.job_id,
@@ -26,7 +26,7 @@ pub(crate) fn chosen(plan: &Result<Plan, Refusal>) -> Option<&berth_placement::C
     plan.as_ref().ok()?.chosen.as_ref()
 }
 
-/// A planned step as the ledger has it; nothing where no cores were chosen.
+/// The ledger's entry for a planned step; none if no cores were chosen.
 pub(crate) fn entry((step, kind): (StepKey, Kind), ask: &Request, plan: &Plan) -> Option<Entry> {
     let chosen = plan.chosen.as_ref()?;
     let request = ask.binding.as_ref().map(ToString::to_string);
@@ -40,10 +40,10 @@ pub(crate) fn entry((step, kind): (StepKey, Kind), ask: &Request, plan: &Plan) -
     })
 }
 
-/// How a step or a batch script is planned.
+/// A function that plans a step or a batch script.
 pub(crate) type Door = fn(&Request, &Node, &Claims) -> Result<Plan, Refusal>;
 
-/// A plan, and where a `--binding` chose cores, the entry with its slot.
+/// A plan, and the entry with its slot if a `--binding` chose cores.
 pub(crate) type Written = (Plan, Option<(usize, Entry)>);
 
 /// Plans a step while the ledger is held, with the other jobs as they are now, and

@@ -82,8 +82,8 @@ fn list(name: &str, text: Option<&str>) -> Result<MemPolicy, String> {
     read.map_err(|why| format!("--mem-bind={name}: {why}"))
 }
 
-/// Where the masks are those of the step that srun runs in (`SLURM_MEM_BIND`), what
-/// that step was asked for: its masks are for its tasks, perhaps on another node.
+/// The request of the step that srun runs in, if the masks are that step's (`SLURM_MEM_BIND`):
+/// its masks are for its own tasks, perhaps on another node.
 fn inherited(launch: &LaunchRequest<'_>, bind: &MemBind) -> Option<MemPolicy> {
     let policy = bind.policy.as_ref()?;
     let masks = MemPolicy::read("mask_mem", &launch.env_get(names::MEM, LIST_BYTES)?)?;
@@ -120,7 +120,7 @@ pub(crate) fn is_masks(bits: u32, layout: &Layout) -> bool {
     bits & layout.constants.MEM_BIND_MASK != 0
 }
 
-/// The bits after planning: whatever the policy was, it is masks now.
+/// The bits after planning: every policy has become masks.
 fn masked(came: u32, layout: &Layout) -> u32 {
     let c = &layout.constants;
     let policies = c.MEM_BIND_RANK | c.MEM_BIND_LOCAL | c.MEM_BIND_MAP;

@@ -1,6 +1,6 @@
 //! Slurm's lists of counts, one for each of an allocation's nodes: `4(x2),2`.
-//! In: a text that may come from a user. Out: what the callers add up, compare or go through, in
-//! memory that grows with the text and never with what the text says. Pure.
+//! In: a text that may come from a user. Out: counts that the callers add up, compare or go
+//! through, in memory that grows with the text's length and not with its numbers. Pure.
 
 use berth_placement::sets::limits::NODE_LIST;
 
@@ -24,7 +24,7 @@ impl Runs {
     }
 }
 
-/// Reads such a list; none where it is not one, or longer than any that Linux passes on.
+/// Reads such a list; none if the text is not one, or is longer than Linux passes on.
 pub(crate) fn each_node(text: &str) -> Option<Runs> {
     let part = |part: &str| -> Option<(u32, u32)> {
         match part.split_once("(x") {

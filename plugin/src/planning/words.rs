@@ -11,7 +11,7 @@ use slurm_sys::views::StepKind;
 /// A request on one line of a log.
 pub(crate) fn describe(ask: &Request) -> String {
     let mut line = Bounded::new(DESCRIBED_REQUEST);
-    // A line that is full is long enough.
+    // A full line is long enough, so what does not fit is dropped.
     let _ = describe_in(ask, &mut line);
     line.into_text()
 }
@@ -45,7 +45,7 @@ fn describe_in(ask: &Request, line: &mut Bounded) -> fmt::Result {
     Ok(())
 }
 
-/// Everything that the user should know, as one text.
+/// All notes to the user, as one text.
 pub(crate) fn join(notes: &[Note], others: impl IntoIterator<Item = String>) -> String {
     let all = notes.iter().map(ToString::to_string).chain(others);
     let said: Vec<_> = all.filter(|note| !note.is_empty()).collect();

@@ -6,8 +6,8 @@ use berth_host::counters::{self, Counters, Facts, State};
 use crate::site::settings::{self, Settings};
 use crate::site::standing;
 
-/// slurmd starts: the public file says so before any step has run. Where nothing is to be counted,
-/// no old file stays.
+/// slurmd starts: the public file shows that before any step has run. With `counters=off` the old
+/// file is removed.
 pub(crate) fn begin(node_name: &str) {
     let settings = settings::current();
     let Ok(dir) = StateDir::new(&settings.state_dir, node_name) else {
@@ -22,7 +22,7 @@ pub(crate) fn begin(node_name: &str) {
     }
 }
 
-/// Whether it was counted, or nothing is to be.
+/// Counts, and returns whether that succeeded; with `counters=off` it always does.
 pub(crate) fn add(node_name: &str, counts: &Counters) -> bool {
     let settings = settings::current();
     if !settings.counters {

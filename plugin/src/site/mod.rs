@@ -1,4 +1,4 @@
-//! What this process knows of its node and its administrator: settings, log, counters.
+//! This process's knowledge of its node and of the administrator's wishes: settings, log, counters.
 
 #[cfg(test)]
 pub(crate) mod count_allocations;

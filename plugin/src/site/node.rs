@@ -1,4 +1,4 @@
-//! This node by Slurm's own records: its name, its shape, and whether the record can be trusted.
+//! This node in Slurm's own records: its name, its shape, and whether the record can be trusted.
 
 use std::sync::OnceLock;
 
@@ -22,8 +22,8 @@ pub(crate) fn name() -> Option<String> {
     from_conf.or_else(|| Identity::current().node_argument)
 }
 
-/// This node's name: by Slurm's own record where that can be read, else as slurmstepd has it in
-/// its own environment, which is not the user's.
+/// This node's name: from Slurm's own record if that can be read, else from slurmstepd's
+/// own environment, which is not the user's.
 pub(crate) fn name_in_stepd() -> Option<String> {
     let own = || std::env::var("SLURMD_NODENAME").ok();
     name().or_else(own)
@@ -36,8 +36,8 @@ pub(crate) fn public_name() -> String {
     who.node_argument.unwrap_or_else(|| short.to_string())
 }
 
-/// Reads the words of the plugstack.conf line, as far as they are for this node, and puts them in
-/// force. Gives what is wrong with them.
+/// Reads those words of the plugstack.conf line that are for this node, and puts them in
+/// force. Returns what is wrong with them.
 pub(crate) fn read_settings(words: &[&str]) -> Vec<String> {
     let node = name();
     let is_here = |list: &str| {
@@ -49,8 +49,8 @@ pub(crate) fn read_settings(words: &[&str]) -> Vec<String> {
     complaints
 }
 
-/// Whether slurmd's record means what the table says; judged once a process,
-/// since the check reads files and has the kernel look at every pointer.
+/// Whether slurmd's record has the layout of the table. It is checked once per process,
+/// because the check reads files and has the kernel look at every pointer.
 pub(crate) fn sane(conf: &SlurmdConf) -> Result<(), String> {
     static JUDGED: OnceLock<Result<(), String>> = OnceLock::new();
     JUDGED
@@ -95,7 +95,7 @@ pub(crate) fn stride(slurm: Abi, conf: &SlurmdConf) -> u32 {
     pick(slurm, conf.actual_threads(), conf.threads()).max(1)
 }
 
-/// What slurmd calls a socket (`SlurmdParameters`).
+/// The kind of object that slurmd calls a socket (`SlurmdParameters`).
 pub(crate) fn socket_kind(slurm: Abi) -> SocketKind {
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) };

@@ -1,6 +1,6 @@
 //! The administrator's settings: arguments of the plugstack.conf line.
-//! In: `key=value` words. Out: `Settings` and a complaint for each wrong word,
-//! which is otherwise ignored: one file serves nodes of different age.
+//! In: `key=value` words. Out: `Settings` and a complaint for each wrong word.
+//! Wrong words are ignored, because one file serves nodes of different age.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -85,7 +85,8 @@ impl Settings {
         let mut settings = Self::default();
         let mut complaints = Vec::new();
         let mut here = true;
-        // Applied last: `compat=` says what they are switched on top of, wherever it stands.
+        // Fixes are applied last, because they change the set that `compat=` names, wherever it
+        // stands.
         let mut fixes = Vec::new();
         for word in words {
             let (key, value) = word.split_once('=').unwrap_or((word, ""));
@@ -173,12 +174,12 @@ fn unknown_key(key: &str) -> String {
     }
 }
 
-/// What `compat=` comes to, in the words of the ready line: `compat=berth`.
+/// The effect of `compat=` and `fixes=`, in the words of the ready line: `compat=berth`.
 pub(crate) fn compat(fixes: Fixes) -> String {
     format!("compat={}", behaviour(fixes))
 }
 
-/// Whose behaviour that is: `berth`, `affinity`, or affinity with some of the fixes.
+/// The behaviour: `berth`, `affinity`, or affinity with some of the fixes.
 pub(crate) fn behaviour(fixes: Fixes) -> String {
     match fixes {
         Fixes::ALL => "berth".into(),

@@ -1,6 +1,6 @@
-//! The `log` crate's messages into Slurm's own log, at Slurm's levels, each
-//! beginning with "berth: ". This is the one place where a line is made harmless: texts of users
-//! are in many of them, and none may end the line, steer a terminal, or fill the disk.
+//! Writes the `log` crate's messages into Slurm's own log, at Slurm's levels; each
+//! begins with "berth: ". This is the one place where a line is made harmless: many lines contain
+//! texts of users, and none of these may end the line, steer a terminal, or fill the disk.
 
 use std::fmt::{self, Write};
 
@@ -27,11 +27,11 @@ pub(crate) fn install() {
 
 fn level(metadata: &Metadata<'_>) -> Level {
     match metadata.level() {
-        // slurmstepd shows its errors in the job's output; what a user should see is
-        // written there on purpose (`job_stderr::to_user`), the rest is the administrator's.
+        // slurmstepd shows its errors in the job's output. Texts for the user are
+        // written there on purpose (`job_stderr::to_user`); the rest is for the administrator.
         log::Level::Error if daemon() == Daemon::Slurmstepd => Level::Info,
         log::Level::Error => Level::Error,
-        // Slurm has no warnings; at info they reach every log, and no user's stderr.
+        // Slurm has no warnings. At info they reach every log, but no user's stderr.
         log::Level::Warn => Level::Info,
         log::Level::Info if metadata.target() == VERBOSE => Level::Verbose,
         log::Level::Info => Level::Info,

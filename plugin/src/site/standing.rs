@@ -1,5 +1,5 @@
-//! May berth work in this process? Only with a table for the running release and
-//! without task/affinity beside it; a node never goes down for the answer.
+//! Whether berth may work in this process: only with a table for the running release and
+//! without task/affinity beside it. The answer never takes a node down.
 
 use std::sync::OnceLock;
 
@@ -12,8 +12,8 @@ use crate::site::slurm_log::VERBOSE;
 /// Our name in slurm.conf, and part of the names under which SPANK carries our options.
 pub(crate) const NAME: &str = "berth";
 
-/// Where the fields of Slurm's records are in the running release, and its functions: what a hook
-/// needs to touch a record.
+/// The layout of Slurm's records in the running release, and its functions. A hook needs both to
+/// touch a record.
 #[derive(Clone, Copy)]
 pub(crate) struct Abi {
     pub layout: &'static Layout,
@@ -26,8 +26,8 @@ pub(crate) fn working() -> Option<Abi> {
     judged().as_ref().ok().copied()
 }
 
-/// The table without judgement, before the settings were seen: enough to learn
-/// this node's name and where plugstack.conf is.
+/// The table without judgement, before the settings are known: it gives
+/// this node's name and the place of plugstack.conf.
 pub(crate) fn unjudged() -> Option<Abi> {
     let slurm = Slurm::get();
     let layout = slurm.layout(false).ok()?;
@@ -37,12 +37,12 @@ pub(crate) fn unjudged() -> Option<Abi> {
     })
 }
 
-/// The reason for standing aside, if so.
+/// The reason why berth stands aside, if it does.
 pub(crate) fn aside() -> Option<&'static str> {
     judged().as_ref().err().map(String::as_str)
 }
 
-/// Whether we stand aside because nobody wants more of us than `--binding`.
+/// Whether we stand aside because only `--binding` is configured.
 pub(crate) fn serves_binding_only() -> bool {
     let Some(slurm) = unjudged() else {
         return false;
@@ -51,7 +51,7 @@ pub(crate) fn serves_binding_only() -> bool {
     aside().is_some() && !is_listed(&list, &own_name())
 }
 
-/// Judged once, at the first hook after the settings were seen.
+/// The judgement; it is made once, at the first hook after the settings are known.
 fn judged() -> &'static Result<Abi, String> {
     static JUDGED: OnceLock<Result<Abi, String>> = OnceLock::new();
     JUDGED.get_or_init(judge)
@@ -64,7 +64,7 @@ fn judge() -> Result<Abi, String> {
     let found = Abi { layout, symbols };
     match task_plugin(found) {
         Some(list) => may_stand_in(&list, &own_name())?,
-        // From 23.02 on Slurm takes task/none for nothing at all.
+        // From 23.02 on Slurm treats task/none as an empty list.
         None if slurm_sys::process::is_slurms_daemon() => may_stand_in("none", &own_name())?,
         None => {}
     }

@@ -1,8 +1,8 @@
-//! slurmd at the ledger: a step with a `--binding` is planned with what others are bound to, and
-//! written down, while nobody else writes. Other steps never come here.
-//! slurmd waits for nobody: what it cannot settle at once is settled by the step's slurmstepd
-//! ([`crate::stepd::settle`]). A ledger that fails costs the step its accounting, never its launch;
-//! it is said.
+//! slurmd's use of the ledger: it plans a step with a `--binding` beside the bindings of others, and
+//! records it, while nobody else writes. Other steps never come here.
+//! slurmd waits for nobody: the step's slurmstepd decides what slurmd cannot decide at once
+//! ([`crate::stepd::settle`]). If the ledger fails, the step starts without accounting, and the log
+//! reports it.
 
 use berth_host::ledger::{Kind, Session, StepKey};
 use berth_host::{LedgerError, StateDir};
@@ -13,7 +13,7 @@ use crate::planning::ledger::{Door, UNKNOWN_OTHERS, chosen, entry};
 use crate::site::settings::Settings;
 use crate::slurmd::{launching, open_ledger};
 
-/// Whose step it is.
+/// The owner of the step.
 pub(crate) struct Who<'a> {
     pub settings: &'a Settings,
     pub node_name: &'a str,
@@ -24,10 +24,10 @@ pub(crate) struct Who<'a> {
 /// A plan as slurmd passes it on.
 pub(crate) struct Planned {
     pub plan: Plan,
-    /// What the user should know of the ledger.
+    /// The note to the user about the ledger.
     pub said: Option<String>,
-    /// Whether slurmstepd is to plan it again: another step was at the ledger, or it depends on a
-    /// job that may just be stopping.
+    /// Whether slurmstepd must plan it again, because another step had the ledger, or because it
+    /// depends on a job that may just be stopping.
     pub unsettled: bool,
 }
 
@@ -41,7 +41,7 @@ impl Planned {
         }
     }
 
-    /// The plan's notes, where they hold.
+    /// The plan's notes, if they hold.
     pub(crate) fn notes(&self) -> &[Note] {
         if self.unsettled {
             &[]
@@ -83,7 +83,7 @@ fn accounted(
     })
 }
 
-/// Plans a step with what the ledger says at this moment, and writes it down if that settles it.
+/// Plans a step with the ledger's entries at this moment, and records it if that decides it.
 fn settled_now(
     session: &mut Session<'_>,
     (step, kind): (StepKey, Kind),
@@ -115,8 +115,7 @@ fn settled_now(
     Ok(Ok(Planned::alone(plan)))
 }
 
-/// Where a strict binding fails for now, what the step has until slurmstepd has settled it: all of
-/// its CPUs.
+/// If a strict binding fails for now, the step has all of its CPUs until slurmstepd has decided it.
 fn unplanned(
     (ask, node, door): (&Request, &Node, Door),
     claims: &Claims,
@@ -133,7 +132,7 @@ fn unplanned(
     door(&lenient, &node.with_rules(rules), claims).map_err(|_| why)
 }
 
-/// What slurmstepd needs to plan a step with a `--binding` again.
+/// The facts that slurmstepd needs to plan a step with a `--binding` again.
 pub(crate) fn settle(ask: &Request, node: &Node, overlaps: bool) -> Option<Settle> {
     let one = ask.cpu_bind.one_thread || node.counts_cores();
     Some(Settle {

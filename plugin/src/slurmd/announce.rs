@@ -1,5 +1,5 @@
-//! slurmd announces itself to `berth doctor`: when it is ready, and again as the process that it has
-//! become when it is a daemon, in a file beside the machine's.
+//! slurmd announces itself to `berth doctor`, in a file beside the machine's: when it is ready, and
+//! again when it has become a daemon, which is another process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +14,7 @@ use crate::site::settings::{self, Settings};
 use crate::site::standing;
 use crate::slurmd::{complaints, discovery};
 
-/// What was announced last: the node, the words, and what slurmd calls a socket.
+/// The last announcement: the node, the words, and the kind of object that slurmd calls a socket.
 static LAST: Mutex<Option<(String, Announcement, SocketKind)>> = Mutex::new(None);
 
 /// Whether plugstack.conf names us: Slurm has called.
@@ -25,11 +25,11 @@ pub(crate) fn in_plugstack() {
     IS_SPANK_PLUGIN.store(true, Ordering::Relaxed);
 }
 
-/// What is to be announced beside the settings and complaints.
+/// The part of the announcement beside the settings and complaints.
 pub(crate) enum Role<'a> {
     /// The task plugin, with the table and the node as slurmd counts it.
     Task(&'static Layout, &'a Node),
-    /// Not; why.
+    /// berth is not the task plugin; this is the reason.
     Aside(&'a str),
 }
 
@@ -68,14 +68,14 @@ pub(crate) fn announce(node_name: &str, role: &Role<'_>) {
     *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some((node_name.into(), words, kind));
 }
 
-/// Our own file, as the kernel shows it in the list of what is mapped: without links on the way.
+/// The path of our own object as the kernel shows it in a process's map, without links.
 fn object() -> String {
     let path = slurm_sys::process::own_path().unwrap_or_default();
     let path = std::fs::canonicalize(&path).unwrap_or(path);
     path.to_string_lossy().into()
 }
 
-/// Announces slurmd again, now that it is a daemon or the machine is another; not in a hook.
+/// Announces slurmd again, because it is a daemon now or the machine has changed; never in a hook.
 pub(crate) fn again() {
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((node_name, words, kind)) = last.as_mut() {
@@ -90,7 +90,7 @@ pub(crate) fn node_name() -> Option<String> {
     last.as_ref().map(|(node_name, ..)| node_name.clone())
 }
 
-/// Writes the file. A directory that cannot be written was complained about already.
+/// Writes the file. The log already has a complaint if the directory cannot be written.
 fn write(node_name: &str, words: &mut Announcement, kind: SocketKind) {
     let own = Process::own();
     (words.pid, words.start) = (own.pid, own.start);
@@ -124,7 +124,7 @@ pub(crate) fn range(layout: &Layout) -> String {
     )
 }
 
-/// Slurm's release as it says itself.
+/// Slurm's release in its own words.
 pub(crate) fn release() -> String {
     match &Slurm::get().version {
         Ok(version) => version.to_string(),

@@ -114,7 +114,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
 /// `--binding` binds the script of a job with one task; others keep the
 /// allocation, and their sruns inherit the request.
 fn binding(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Binding>, Stop> {
-    // One byte more than a binding has: its reader then says that it is too long.
+    // One byte more than a binding may have is read, so its reader reports that it is too long.
     let text = routes::of_batch(|name| batch.env_beginning(name, BINDING_BYTES + 1));
     let Some(text) = text else {
         return Ok(None);
@@ -136,7 +136,7 @@ fn write(slurm: Abi, batch: &mut BatchRequest<'_>, plan: &Plan) -> Result<(), St
     Ok(batch.set_cpu_bind(bits as u16, plan.text().as_deref())?)
 }
 
-/// The handover into the script's environment, with slurmd's mark.
+/// Writes the handover into the script's environment, with slurmd's mark.
 fn pass(slurm: Abi, batch: &mut BatchRequest<'_>, handover: &Handover) -> Result<(), Stop> {
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };

@@ -1,13 +1,13 @@
-//! What is wrong on this node, for `berth doctor`: every complaint was logged when it came up.
+//! The complaints about this node, for `berth doctor`. Every complaint was logged when it arose.
 
 use std::sync::{Mutex, PoisonError};
 
-/// What was wrong so far; slurmd's settings are read before it is ready.
+/// The complaints so far; slurmd's settings are read before it is ready.
 static COMPLAINTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
-/// What is wrong with the machine as it was discovered, until it is discovered again.
+/// The complaint about the discovered machine, until it is discovered again.
 static OF_THE_MACHINE: Mutex<Option<String>> = Mutex::new(None);
 
-/// Something the administrator should know; it was logged.
+/// Adds a complaint for the administrator, which was logged.
 pub(crate) fn add(why: String) {
     let mut all = COMPLAINTS.lock().unwrap_or_else(PoisonError::into_inner);
     if !all.contains(&why) {
@@ -15,7 +15,7 @@ pub(crate) fn add(why: String) {
     }
 }
 
-/// How the last discovery came out.
+/// Sets the result of the last discovery.
 pub(crate) fn of_the_machine(why: Option<String>) {
     *OF_THE_MACHINE
         .lock()

@@ -10,25 +10,25 @@ use slurm_sys::SlurmdConf;
 use crate::site::standing::Abi;
 use crate::site::{counters, settings};
 
-/// What slurmd's hooks have counted and nobody has written yet.
+/// The counts of slurmd's hooks that are not written yet.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 static SWITCHED_OFF: AtomicU64 = AtomicU64::new(0);
-/// Whose counts they are.
+/// The node that they belong to.
 static NODE: OnceLock<String> = OnceLock::new();
 
-/// slurmd starts: the public file says so before any step has run.
+/// slurmd starts: the public file shows that before any step has run.
 pub(crate) fn begin(node_name: &str) {
     NODE.get_or_init(|| node_name.into());
     counters::begin(node_name);
 }
 
-/// slurmd has refused a step or script; from a hook. Whether that is to be published.
+/// slurmd has refused a step or script; from a hook. Returns whether the count must be published.
 pub(crate) fn refused(slurm: Abi) -> bool {
     count(&REFUSED, 1, slurm)
 }
 
-/// slurmd has left tasks alone because of the switch-off file; from a hook. Whether
-/// that is to be published.
+/// slurmd has left tasks alone because of the switch-off file; from a hook. Returns whether
+/// the count must be published.
 pub(crate) fn switched_off(slurm: Abi, tasks: u32) -> bool {
     count(&SWITCHED_OFF, tasks.into(), slurm)
 }
@@ -49,7 +49,7 @@ fn count(number: &AtomicU64, more: u64, slurm: Abi) -> bool {
     true
 }
 
-/// Brings what slurmd's hooks have counted into the node's counts; never in a hook.
+/// Adds the counts of slurmd's hooks to the node's counts; never in a hook.
 pub(crate) fn publish() {
     let off = SWITCHED_OFF.swap(0, Ordering::Relaxed);
     let refused = REFUSED.swap(0, Ordering::Relaxed);
@@ -63,7 +63,7 @@ pub(crate) fn publish() {
         ..Counters::default()
     };
     if !counters::add(node_name, &more) {
-        // For the next time.
+        // They are kept for the next time.
         REFUSED.fetch_add(refused, Ordering::Relaxed);
         SWITCHED_OFF.fetch_add(off, Ordering::Relaxed);
     }

@@ -1,5 +1,5 @@
 //! The machine as `berth discover` found it, and the kernel's list of online CPUs at that time.
-//! Nothing is held while it is found: launches go on with what was known before.
+//! No lock is held during discovery: launches go on with the machine that was known before.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -13,11 +13,11 @@ use crate::site::node;
 use crate::site::settings::{self, Settings};
 use crate::slurmd::complaints;
 
-/// What is known.
+/// The known machine.
 #[derive(Default)]
 struct Known {
     machine: Option<Arc<Machine>>,
-    /// The list of online CPUs that `machine` was found under; absent where it is not this host.
+    /// The list of online CPUs when `machine` was found; absent if it is not this host.
     online: Option<String>,
 }
 
@@ -49,8 +49,8 @@ pub(crate) fn online_then() -> Option<String> {
     known().as_ref()?.online.clone()
 }
 
-/// Whether CPUs went on or off since the machine was found: one read of the kernel's list from a
-/// descriptor that the first launch opens. Not at start: slurmd is no daemon yet then.
+/// Whether a CPU went online or offline after the machine was found. It reads the kernel's list
+/// once, from a descriptor that the first launch opens; slurmd is not a daemon yet when it starts.
 pub(crate) fn is_outdated() -> bool {
     static ONLINE: OnceLock<Option<OnlineCpus>> = OnceLock::new();
     let known = known();
@@ -70,7 +70,7 @@ pub(crate) fn at_start(node_name: &str) {
     }
 }
 
-/// Discovers the machine. Where that fails, what was known before stays.
+/// Discovers the machine. If that fails, the machine that was known before stays.
 pub(crate) fn now(node_name: &str) -> Result<(), String> {
     let found = find(&settings::current(), node_name);
     FAILED.store(found.is_err(), Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! This node for a launch: its shape by slurmd's record, with the machine that was discovered.
+//! This node for a launch: its shape in slurmd's record, and the discovered machine.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,11 +9,12 @@ use crate::site::node;
 use crate::site::standing::Abi;
 use crate::slurmd::{discovery, worker};
 
-/// The node as it is now, for planning. Only a compare of the online CPUs is read from outside. A
-/// machine that changed is discovered elsewhere: this launch goes on with the one known before.
+/// The node as it is now, for planning. It reads only the list of online CPUs from outside. If the
+/// machine has changed, it is discovered elsewhere, and this launch goes on with the one known
+/// before.
 pub(crate) fn now(slurm: Abi, conf: &SlurmdConf, rules: Rules) -> Arc<Node> {
     if !worker::is_ours_to_start() {
-        // A host program that stands for slurmd has no time to lose, and nobody else discovers.
+        // In a program that stands for slurmd nobody else discovers, so it is done here.
         if !discovery::was_tried() || discovery::is_outdated() {
             discovery::at_start(&conf.node_name().unwrap_or_default());
         }
@@ -28,8 +29,8 @@ pub(crate) fn now(slurm: Abi, conf: &SlurmdConf, rules: Rules) -> Arc<Node> {
     known(slurm, conf, rules)
 }
 
-/// The node made again only where slurmd's count, the machine or the rules are others than at the
-/// last launch.
+/// The node. It is made again only if slurmd's count, the machine or the rules have changed since
+/// the last launch.
 fn known(slurm: Abi, conf: &SlurmdConf, rules: Rules) -> Arc<Node> {
     static LAST: Mutex<Option<Arc<Node>>> = Mutex::new(None);
     let (shape, machine) = (node::shape(slurm, conf), discovery::machine());

@@ -1,4 +1,4 @@
-//! slurmd's key, with which it marks what it tells slurmstepd ([`crate::message::seal`]).
+//! slurmd's key, with which it marks its handover to slurmstepd ([`crate::message::seal`]).
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -9,11 +9,11 @@ use berth_host::key::Key;
 use crate::site::settings;
 use crate::slurmd::complaints;
 
-/// How long until slurmd tries again to make a key.
+/// The time until slurmd tries again to make a key.
 const AGAIN: Duration = Duration::from_secs(60);
 
 /// slurmd's key, read or made when slurmd is ready, and before the first launch at the latest.
-/// Why there is none is said once, and again whenever a launch finds none.
+/// The reason why there is none, which is logged once, and again if a launch finds none.
 pub(crate) fn current(node_name: &str) -> Option<Key> {
     static KEY: Mutex<(Option<Key>, Option<Instant>)> = Mutex::new((None, None));
     let mut kept = KEY.lock().unwrap_or_else(PoisonError::into_inner);
@@ -26,7 +26,7 @@ pub(crate) fn current(node_name: &str) -> Option<Key> {
     key
 }
 
-/// Puts slurmd's key back into a directory that was made anew: somebody has removed the old one.
+/// Writes slurmd's key again if somebody has removed the directory and it was made again.
 pub(crate) fn put_back(node_name: &str, dir: &StateDir) {
     if Key::read(dir).is_ok() {
         return;

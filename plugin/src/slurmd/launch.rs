@@ -83,9 +83,9 @@ pub(crate) unsafe fn after_panic(request: *mut c_void) {
     }
 }
 
-/// Leaves the step to slurmstepd, which keeps its tasks to the step's own CPUs: what a user's
-/// client wrote is taken out of the message. Where no record has passed its check yet, the table
-/// may be wrong and nothing is written; slurmstepd finds no mark and applies nothing then.
+/// Leaves the step to slurmstepd, which keeps its tasks to the step's own CPUs. What a user's
+/// client wrote is removed from the message. If no record has passed its check yet, the table
+/// may be wrong and nothing is written; then slurmstepd finds no mark and applies nothing.
 fn stand_aside(launch: &mut LaunchRequest<'_>) {
     if !PROVEN.load(Ordering::Relaxed) {
         return;
@@ -103,7 +103,7 @@ fn stand_aside(launch: &mut LaunchRequest<'_>) {
 pub(crate) enum Stop {
     /// We leave the step alone: off, or a record that cannot be trusted.
     Aside(String),
-    /// The step must not run as asked.
+    /// The step must not run as requested.
     Refused(RefusalKind, String),
 }
 
@@ -176,7 +176,7 @@ fn owner(launch: &LaunchRequest<'_>, index: u32) -> Result<(Allocation, u32), St
     Ok((allocation, cred.uid()))
 }
 
-/// What a launch request asks for.
+/// The request in a launch request.
 struct Asked {
     request: Request,
     /// Whether its list was that of the step around it.
@@ -186,7 +186,7 @@ struct Asked {
     notes: Vec<String>,
 }
 
-/// Reads a launch request: nonsense is refused, for a client other than srun may have sent it.
+/// Reads a launch request. Nonsense is refused, because a client other than srun may have sent it.
 fn asked(
     slurm: Abi,
     launch: &LaunchRequest<'_>,

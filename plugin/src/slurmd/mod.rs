@@ -1,4 +1,4 @@
-//! What runs in slurmd, mostly under its prolog lock: nothing here waits for anybody.
+//! The code that runs in slurmd, mostly under its prolog lock. Nothing here waits for anybody.
 
 pub(crate) mod accounting;
 pub(crate) mod announce;

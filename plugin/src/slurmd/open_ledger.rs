@@ -11,10 +11,10 @@ use crate::slurmd::key;
 /// Kept open between launches, with descriptors of the slurmstepds it names.
 static LEDGER: Mutex<Option<(StateDir, Ledger)>> = Mutex::new(None);
 
-/// Does something with the node's ledger, which is opened where it is not open yet.
+/// Does some work with the node's ledger, which is opened if it is not open yet.
 ///
 /// # Errors
-/// Why it cannot be opened, or what the work gives.
+/// The reason why it cannot be opened, or the error of the work.
 pub(crate) fn with<T>(
     dir: &StateDir,
     node_name: &str,
@@ -36,7 +36,7 @@ pub(crate) fn with<T>(
     }
 }
 
-/// slurmd has done with the launch of a step.
+/// slurmd has finished the launch of a step.
 pub(crate) fn let_go(step: StepKey) {
     let mut kept = LEDGER.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, ledger)) = kept.as_mut() {

@@ -1,4 +1,4 @@
-//! slurmd gets ready: it discovers the machine, says in its log who we are, and announces itself.
+//! slurmd gets ready: it discovers the machine, logs the ready line, and announces itself.
 
 use std::sync::Once;
 
@@ -37,8 +37,8 @@ fn may_be_in_plugstack() -> bool {
     text.contains("task_berth") || text.contains("include")
 }
 
-/// slurmd has read plugstack.conf, which names us. It alone says what is wrong there: once a node,
-/// not once a job.
+/// slurmd has read plugstack.conf, which names us. Only slurmd reports what is wrong there: once per
+/// node, not once per job.
 pub(crate) fn in_plugstack(complaints: Vec<String>) {
     for complaint in complaints {
         log::error!("{complaint}");
@@ -47,11 +47,11 @@ pub(crate) fn in_plugstack(complaints: Vec<String>) {
     announce::in_plugstack();
 }
 
-/// Discovers the machine and says in slurmd's log who we are; at start, and again
-/// when slurmd is given other settings.
+/// Discovers the machine and writes the ready line into slurmd's log, at start and again
+/// when slurmd gets other settings.
 pub(crate) fn start() {
     let Some(slurm) = standing::working() else {
-        // Once, however often Slurm loads the object.
+        // This happens once, however often Slurm loads the object.
         static SAID: Once = Once::new();
         if let Some(why) = standing::aside() {
             let level = if standing::serves_binding_only() {
@@ -77,7 +77,7 @@ pub(crate) fn start() {
     let checked = node::sane(&conf);
     let name = match &checked {
         Ok(()) => conf.node_name().unwrap_or_default(),
-        // The machine file is needed all the more: for binding without Slurm's records.
+        // Binding without Slurm's records needs the machine file.
         Err(_) => node::public_name(),
     };
     discovery::at_start(&name);
@@ -105,7 +105,7 @@ pub(crate) fn start() {
     announce(&name, &Role::Task(slurm.layout, &here));
 }
 
-/// The same where we stand aside, once the settings were seen: slurmstepd serves --binding from
+/// The same if we stand aside, once the settings are known: slurmstepd serves --binding from
 /// the machine file alone.
 pub(crate) fn start_aside() {
     if standing::working().is_none() {
@@ -116,7 +116,7 @@ pub(crate) fn start_aside() {
     }
 }
 
-/// The ledger is there before the first launch, whose hook then has nothing to make.
+/// Makes the ledger before the first launch, so its hook has nothing to make.
 fn begin_ledger(name: &str) {
     let dir = StateDir::new(&settings::current().state_dir, name);
     if let Err(why) = dir.map(|dir| Ledger::open(&dir)) {
@@ -139,7 +139,7 @@ fn ready_line(slurm: Abi, node: &Node) -> String {
     )
 }
 
-/// Where slurm.conf, slurmd's map and hwloc disagree: both counts.
+/// Both counts, if slurm.conf, slurmd's map and hwloc disagree.
 fn other_shape(node: &Node) -> Option<String> {
     let (machine, shape) = (node.machine()?, node.shape());
     let seen = Shape::of(machine, node.socket());
@@ -156,7 +156,7 @@ fn other_shape(node: &Node) -> Option<String> {
     None
 }
 
-/// What slurmd counts, and what the tree has, where cores or sockets differ.
+/// slurmd's count and the tree's, if cores or sockets differ.
 fn other_counts(node: &Node) -> Option<String> {
     let (machine, shape) = (node.machine()?, node.shape());
     let (cores, cpus) = (machine.core_count(), machine.cpus().count());

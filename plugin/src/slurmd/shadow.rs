@@ -1,4 +1,4 @@
-//! `shadow=on`: what the other behaviour would have given, in slurmd's log.
+//! `shadow=on`: logs the masks that the other behaviour would have given.
 //! In: the request, the host, the answer that was applied. Out: log lines only;
 //! nothing here changes a launch.
 
@@ -11,7 +11,7 @@ use berth_placement::{
 
 use crate::site::slurm_log::VERBOSE;
 
-/// Every so many steps the counts are logged.
+/// The counts are logged after this number of steps.
 const EVERY: u64 = 1000;
 const LONGEST_LINE: usize = 1000;
 const LONGEST_MASKS: usize = 400;
@@ -37,7 +37,7 @@ pub(crate) fn compare(step: &str, ask: &Request, node: &Node, applied: &Result<P
     }
 }
 
-/// The last counts, as slurmd ends; nothing where they are in the log already.
+/// Logs the last counts when slurmd ends, unless the log has them already.
 pub(crate) fn at_end() {
     let steps = STEPS.load(Ordering::Relaxed);
     if steps != SAID.load(Ordering::Relaxed) {
@@ -65,7 +65,7 @@ fn with(ask: &Request, node: &Node, fixes: Fixes) -> String {
     answer(&plan(ask, &node.with_rules(rules), &Claims::default()))
 }
 
-/// What the log says of a difference; `None` where there is none.
+/// The log's text about a difference; `None` if there is none.
 fn difference(ask: &Request, node: &Node, applied: &str) -> Option<String> {
     let fixes = node.rules().fixes;
     let opposite = if fixes == Fixes::NONE {
@@ -138,7 +138,7 @@ fn plan_line(ask: &Request, rules: Rules) -> String {
     words.join(" ")
 }
 
-/// What the job and the site's configuration add.
+/// The options that the job and the site's configuration add.
 fn site(ask: &Request, rules: Rules) -> Vec<String> {
     let mut words = Vec::new();
     match ask.core_spec {
@@ -150,7 +150,7 @@ fn site(ask: &Request, rules: Rules) -> Vec<String> {
         words.push(format!("--autobind={level}"));
     }
     if matches!(ask.cpu_bind.mode, Some(berth_placement::Mode::Rank)) {
-        // The last line whose srun has it.
+        // This is the last line whose srun has it.
         words.push("--slurm=24.05".into());
     }
     if rules.block_by_default {
@@ -174,9 +174,9 @@ fn cpu_bind(bind: &CpuBind) -> Option<String> {
     (!words.is_empty()).then(|| words.join(","))
 }
 
-/// An `-m` that srun takes, with the same order on this host. Only a client other than srun sends
-/// what has none: a list or nothing with a second level, which slurmd takes for cyclic, and a third
-/// level without a second.
+/// An `-m` that srun accepts, with the same order on this host. Only a client other than srun sends
+/// an order that has no such `-m`: a list or nothing with a second level, which slurmd treats as
+/// cyclic, or a third level without a second.
 fn distribution(asked: Distribution) -> String {
     let hosts = match asked.hosts {
         // The host's own order is the same for every size.

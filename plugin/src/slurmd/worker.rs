@@ -1,6 +1,7 @@
-//! slurmd's one thread of ours, for all that a launch hook must not wait for: discovery after CPUs
-//! went on or off and after a failure, the announcement of the process that slurmd has become, and
-//! the counts. The first hook starts it, when slurmd has become a daemon; without work it sleeps.
+//! Our one thread in slurmd, for all work that a launch hook must not wait for: discovery after a
+//! CPU went online or offline and after a failure, the announcement of the process that slurmd has
+//! become, and the counts. The first hook starts it, when slurmd has become a daemon; without work
+//! it sleeps.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,18 +15,19 @@ use slurm_sys::process::{Daemon, daemon, is_slurms_daemon};
 use crate::site::standing::Abi;
 use crate::slurmd::{announce, counting, discovery};
 
-/// Enough for reading a machine file of the largest host.
+/// A stack that is large enough to read the machine file of the largest host.
 const STACK: usize = 1 << 20;
-/// After a failed discovery the next one comes after this time, then after twice of it, …
+/// After a failed discovery the next one follows after this time, then after twice this time, and
+/// so on.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// The public counters are not written more often than this.
 const BETWEEN_COUNTS: Duration = Duration::from_secs(1);
 
-/// What is to be done.
+/// The work to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Todo {
-    /// The machine is to be discovered, for this node.
+    /// The machine must be discovered, for this node.
     discover: Option<String>,
     announce: bool,
     count: bool,
@@ -42,13 +44,14 @@ static BELL: Condvar = Condvar::new();
 /// Whether the thread runs.
 static RUNS: AtomicBool = AtomicBool::new(false);
 
-/// Whether this process has such a thread: slurmd itself, no host program that stands for it.
+/// Whether this process has such a thread: slurmd itself has it, a program that stands for slurmd
+/// has not.
 pub(crate) fn is_ours_to_start() -> bool {
     static IS: OnceLock<bool> = OnceLock::new();
     *IS.get_or_init(|| daemon() == Daemon::Slurmd && is_slurms_daemon())
 }
 
-/// The machine is to be discovered; from a hook.
+/// Requests discovery of the machine; from a hook.
 pub(crate) fn discover(node_name: &str) {
     let mut todo = todo();
     if todo.discover.is_none() {
@@ -91,8 +94,8 @@ fn todo() -> MutexGuard<'static, Todo> {
     TODO.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Starts the thread where it does not run yet. Only from a hook: slurmd loads its plugins before
-/// it becomes a daemon, and a thread does not survive that.
+/// Starts the thread if it does not run yet. Only a hook may call it: slurmd loads its plugins
+/// before it becomes a daemon, and a thread does not survive that.
 pub(crate) fn start() {
     if !is_ours_to_start() || RUNS.swap(true, Ordering::Relaxed) {
         return;
@@ -117,7 +120,7 @@ pub(crate) fn start() {
     }
 }
 
-/// When what is to be done may be done.
+/// The time at which the work may be done.
 struct Times {
     discover: Instant,
     pause: Duration,
@@ -130,7 +133,7 @@ fn work() {
         pause: FIRST_PAUSE,
         count: Instant::now(),
     };
-    // What this process is was not known when slurmd loaded its plugins.
+    // The process did not have its final number when slurmd loaded its plugins.
     announce::again();
     if discovery::has_failed()
         && let Some(node_name) = announce::node_name()
@@ -153,7 +156,7 @@ fn work() {
     RUNS.store(false, Ordering::Relaxed);
 }
 
-/// What is due now, or nothing when it is time to end. What may only be done later stays.
+/// The work that is due now, or nothing when it is time to end. Later work stays.
 fn wait(times: &Times) -> Option<Todo> {
     let mut todo = todo();
     loop {
@@ -189,7 +192,7 @@ fn wait(times: &Times) -> Option<Todo> {
     }
 }
 
-/// One try; after a failure the next one is planned. The log has a line where something is new.
+/// Tries discovery once; after a failure it plans the next try. It logs a line if something is new.
 fn discover_again(node_name: &str, times: &mut Times, last: &mut Option<String>) {
     if last.is_none()
         && let Some(then) = discovery::online_then()

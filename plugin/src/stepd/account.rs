@@ -1,5 +1,5 @@
-//! slurmstepd at the ledger: it makes its step's entry end with itself, says which task shows
-//! whether the step is suspended, gives the cores back, and tells everybody how full the node is.
+//! slurmstepd's ledger entry lives as long as this process. It names the task that shows whether the
+//! step is suspended; at the end it frees the cores and updates the public file.
 
 use berth_host::ledger::{Confirmed, Held, public};
 use berth_host::{Ledger, StateDir, machine_file};
@@ -10,7 +10,7 @@ use crate::planning::ledger;
 use crate::site::standing::Abi;
 use crate::site::{node, settings};
 
-/// The step's entry, and where it stands.
+/// The step's entry and its place.
 pub(crate) struct Account {
     held: Held,
     dir: StateDir,
@@ -21,8 +21,8 @@ impl Account {
         Self { held, dir }
     }
 
-    /// Takes over what slurmd wrote for a step that is about to be bound to these CPUs. Beside the
-    /// account, what the user should know. Where slurmd wrote nothing, it said so itself.
+    /// Takes over slurmd's entry for a step that is about to be bound to these CPUs. Returns the
+    /// account and a note to the user. If slurmd wrote no entry, it has reported that itself.
     pub(crate) fn confirm(
         record: &StepRecord<'_>,
         id: StepId,
@@ -56,7 +56,7 @@ impl Account {
         }
     }
 
-    /// The step has ended: its cores are free before anybody hears of it.
+    /// The step has ended: its cores are free before anybody learns of it.
     pub(crate) fn release(self, slurm: Option<Abi>) {
         let dir = self.dir.clone();
         if let Err(why) = self.held.release() {
@@ -71,7 +71,7 @@ impl Account {
     }
 }
 
-/// What is said where a step started so long after its planning that others have its cores.
+/// The note if a step started so long after its planning that others have its cores.
 fn late(taken: &CpuSet) -> String {
     format!(
         "this step started long after its cores were chosen; meanwhile other steps were bound to \

@@ -1,5 +1,5 @@
-//! slurmstepd after a task was forked, in the parent, as root: the mask told to
-//! the kernel, read back, reported; after the last task the step's line in the log.
+//! slurmstepd after a task was forked, in the parent, as root: it sets the mask in the kernel,
+//! reads it back and reports it; after the last task it writes the step's line into the log.
 
 use std::ffi::c_void;
 
@@ -20,7 +20,7 @@ use crate::stepd::state::STATE;
 const FAILED: c_int = -1;
 /// Masks beyond this length are cut in the log.
 const LOGGED_MASKS: usize = 2000;
-/// Deviations beyond this number are counted only.
+/// Deviations beyond this number are only counted.
 const SHOWN_DEVIATIONS: usize = 4;
 
 /// `task_p_set_affinity` (22.05) and `task_p_pre_launch_priv` (later lines).
@@ -96,8 +96,8 @@ fn bind(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> c_
     }
 }
 
-/// On a machine that hwloc was told to show instead of this one, masks are for
-/// looking at: where the kernel cannot follow, the step runs all the same.
+/// If hwloc was told to show another machine instead of this one, masks are shown, not
+/// applied: the kernel may not be able to follow, and the step runs anyway.
 fn pretend(
     step: &mut Session,
     task: TaskInfo,
@@ -116,8 +116,8 @@ fn pretend(
     SUCCESS
 }
 
-/// Where the kernel takes none of a mask's CPUs (offline, or kept away by a
-/// cgroup), the step's own CPUs are the next best; it is said.
+/// If the kernel takes none of a mask's CPUs (offline, or excluded by a
+/// cgroup), the task gets the step's own CPUs, and the log reports it.
 fn retry(step: &mut Session, task: TaskInfo, here: Here<'_>, why: String) -> Result<(), String> {
     let (slurm, record) = here;
     let own = own_cpus(slurm, record);
@@ -140,7 +140,7 @@ fn granted(task: TaskInfo) -> CpuSet {
     berth_host::affinity_of(task.pid).unwrap_or_default()
 }
 
-/// What the kernel says now, against what it was told.
+/// Compares the kernel's mask with the one that was set.
 fn compare(step: &mut Session, task: TaskInfo, wanted: &CpuSet) {
     match berth_host::affinity_of(task.pid) {
         Ok(now) if now == *wanted => {}
@@ -159,7 +159,7 @@ fn show(step: &Session, task: TaskInfo, (_, record): Here<'_>, mask: &CpuSet, fa
     }
 }
 
-/// The step's one line, and what the user should know.
+/// The step's one line, and the notes to the user.
 fn close(step: &mut Session) {
     let deviations = some_of(&step.deviations);
     let told = [step.note.as_str(), deviations.as_str()];
@@ -191,7 +191,7 @@ fn close(step: &mut Session) {
     );
 }
 
-/// Deviations on one line: of many alike a few tell the story.
+/// Deviations on one line; of many only the first few are shown.
 fn some_of(deviations: &[String]) -> String {
     let shown: Vec<_> = deviations.iter().take(SHOWN_DEVIATIONS).cloned().collect();
     let left = deviations.len() - shown.len();

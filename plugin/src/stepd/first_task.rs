@@ -1,17 +1,18 @@
-//! A node's tasks between fork and exec: the others wait until the first one has written what
-//! they all read. One word of memory that they share, and the kernel's futex: no allocation, no
-//! lock, and no wait beyond a second, whatever happens to the first task.
+//! A node's tasks between fork and exec: the others wait until the first one has written the files
+//! that they all read. They share one word of memory and use the kernel's futex. There is no
+//! allocation, no lock, and no wait beyond a second, whatever happens to the first task.
 
 use std::io;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Two small files are written in less than a millisecond, on a busy file server in less than a second.
+/// Two small files are written in less than a millisecond, on a busy file server in less than a
+/// second.
 const PATIENCE_SECONDS: i64 = 1;
 const WRITING: u32 = 0;
 const DONE: u32 = 1;
 
-/// What the tasks share.
+/// The word that the tasks share.
 pub(crate) struct FirstTask(&'static AtomicU32);
 
 impl FirstTask {
@@ -42,7 +43,7 @@ impl FirstTask {
         unsafe { libc::syscall(libc::SYS_futex, self.0.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
     }
 
-    /// In the other tasks. Whether the first one is done.
+    /// In the other tasks: waits, and returns whether the first one is done.
     pub(crate) fn wait(&self) -> bool {
         let mut end = libc::timespec {
             tv_sec: 0,

@@ -1,5 +1,5 @@
-//! The task plugin in a task, between fork and exec: whatever happens here was prepared before the
-//! fork ([`crate::stepd::state`]). No allocation, no lock, no log.
+//! The task plugin in a task, between fork and exec. Everything was prepared before the fork
+//! ([`crate::stepd::state`]): nothing here allocates, locks or logs.
 
 use std::ffi::c_void;
 
@@ -9,7 +9,7 @@ use slurm_sys::{SUCCESS, StepRecord};
 use crate::site::standing;
 use crate::stepd::state::STATE;
 
-/// `pre_launch` not succeeding ends the task before its program starts.
+/// If `pre_launch` fails, the task ends before its program starts.
 const FAILED: c_int = -1;
 
 /// `task_p_pre_launch`, as the user: a refused task stops here; others fill in their entries and

@@ -1,4 +1,4 @@
-//! What slurmstepd does with its tasks, by the masks in slurmd's message.
+//! slurmstepd's intent for its tasks, from the masks in slurmd's message.
 
 use berth_placement::sets::limits::MAX_CPUS;
 use berth_placement::{CpuSet, List, Mode};
@@ -10,7 +10,7 @@ use crate::planning::words::name;
 use crate::site::standing::Abi;
 use crate::stepd::session::Intent;
 
-/// What the message says, kept to the step's own CPUs; and what had to be left out for that.
+/// The message's masks, limited to the step's own CPUs, and a text on the CPUs that were left out.
 pub(crate) fn intent(
     slurm: Abi,
     record: &StepRecord<'_>,
@@ -38,8 +38,8 @@ pub(crate) fn intent(
     (Intent::Bind(sets), said)
 }
 
-/// Each task's mask without CPUs beyond `own`, or `own` itself where nothing would be left; and the
-/// CPUs that were left out. Entries that no task takes are not looked at.
+/// Each task's mask without CPUs beyond `own`, or `own` itself if nothing would be left; and the
+/// CPUs that were left out. Entries that no task takes are ignored.
 fn kept(list: &List<CpuSet>, own: &CpuSet, tasks: u32) -> (Vec<CpuSet>, CpuSet) {
     let mut cut = CpuSet::new();
     let mut inside = |mask: &CpuSet| {
@@ -83,7 +83,7 @@ mod tests {
             ("0x5,0x2", ["0", "1"], "2"),
             ("0x4,0x8", ["0-1", "0-1"], "2-3"),
             ("0x4*2,0x8", ["0-1", "0-1"], "2"),
-            // Entries beyond the tasks are nobody's.
+            // No task takes entries beyond the tasks.
             ("0x1,0x2,0x4", ["0", "1"], ""),
             ("0x1*5,0x4", ["0", "0"], ""),
         ] {

@@ -1,6 +1,6 @@
-//! Words for the user, on the job's stderr, which slurmstepd has joined by then. A user chooses what
-//! that is: a full pipe that nobody reads must not stop slurmstepd, which is root and has tasks to
-//! start. (Slurm's own log asks before it writes there, too: `_fd_writeable`.)
+//! Texts for the user on the job's stderr, which slurmstepd has joined by then. The user chooses the
+//! file: a full pipe that nobody reads must not stop slurmstepd, which is root and has tasks to
+//! start. (Slurm's own log also checks before it writes there: `_fd_writeable`.)
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -15,12 +15,12 @@ use nix::sys::socket::{MsgFlags, send};
 
 use crate::stepd::state::STATE;
 
-/// How long one text may wait for its reader; after that, nothing more is written.
+/// The time that one text may wait for its reader; after that, nothing more is written.
 const PATIENCE: Duration = Duration::from_millis(500);
 /// The kernel's name for this process's stderr, to open it once more without waiting.
 const STDERR: &str = "/proc/self/fd/2";
 
-/// Writes to the job's stderr. What its reader does not take in time is lost, nothing else.
+/// Writes to the job's stderr. Text that its reader does not take in time is lost, but nothing else.
 pub(crate) fn to_user(text: &str) {
     if STATE.nobody_reads.load(Ordering::Relaxed) {
         return;
@@ -33,7 +33,7 @@ pub(crate) fn to_user(text: &str) {
 
 /// The same in a task, between fork and exec: it allocates nothing and logs nothing.
 pub(crate) fn from_task(text: &str) {
-    // What is not taken is lost, as above.
+    // Text that is not taken is lost, as above.
     let _ = write(text.as_bytes());
 }
 
@@ -50,7 +50,8 @@ fn write(text: &[u8]) -> io::Result<()> {
         let put = |part: &[u8]| send(libc::STDERR_FILENO, part, flags).map_err(io::Error::from);
         return piecewise(text, &*stderr, until, put);
     }
-    // Not waiting is a property of an open file, which the tasks share: so it is opened anew.
+    // "Do not wait" is a property of an open file, and the tasks share the file, so it is opened
+    // again.
     let own = OpenOptions::new()
         .write(true)
         .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
@@ -58,7 +59,7 @@ fn write(text: &[u8]) -> io::Result<()> {
     piecewise(text, &own, until, |part| (&own).write(part))
 }
 
-/// Writes what is taken without waiting, and waits for the rest no longer than `until`.
+/// Writes as much as possible without waiting, and waits for the rest no longer than `until`.
 fn piecewise(
     mut text: &[u8],
     to: &impl AsFd,

@@ -1,4 +1,4 @@
-//! slurmd's key as slurmstepd reads it, to know slurmd's marks ([`crate::message::seal`]).
+//! slurmd's key, which slurmstepd reads to check slurmd's marks ([`crate::message::seal`]).
 
 use berth_host::StateDir;
 use berth_host::key::Key;
@@ -8,7 +8,7 @@ use crate::site::settings;
 /// The key that slurmd made.
 ///
 /// # Errors
-/// Why there is none, for the log.
+/// The reason why there is none, for the log.
 pub(crate) fn read(node_name: &str) -> Result<Key, String> {
     let dir = StateDir::new(&settings::current().state_dir, node_name);
     let dir = dir.map_err(|why| why.to_string())?;

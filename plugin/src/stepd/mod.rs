@@ -1,4 +1,4 @@
-//! What runs in slurmstepd, as root, and in its children between fork and exec.
+//! The code that runs in slurmstepd, as root, and in its children between fork and exec.
 
 pub(crate) mod account;
 pub(crate) mod apply;

@@ -6,7 +6,7 @@ use slurm_sys::StepRecord;
 use crate::site::standing::Abi;
 use crate::stepd::own_node;
 
-/// CPUs of the step's cores: what is tried where the kernel refuses a mask.
+/// CPUs of the step's cores. They are tried if the kernel refuses a mask.
 pub(crate) fn own_cpus(slurm: Abi, record: &StepRecord<'_>) -> CpuSet {
     let Ok(node) = own_node::now(slurm, &record.node_name().unwrap_or_default()) else {
         return CpuSet::new();

@@ -1,5 +1,5 @@
-//! `--binding=pe:`: prepares the files of [`crate::stepd::pe_texts`] in slurmstepd, before the fork, and
-//! lets the node's first task write them. [`crate::stepd::pe_hooks`] says when.
+//! `--binding=pe:`: prepares the files of [`crate::stepd::pe_texts`] in slurmstepd, before the
+//! fork, and lets the node's first task write them. [`crate::stepd::pe_hooks`] says when.
 
 use std::ffi::{CString, OsString};
 use std::fmt::Write;
@@ -22,22 +22,22 @@ use crate::stepd::stack_line::StackLine;
 /// Grid Engine's own name for the file's path.
 pub(crate) const ENV_HOSTFILE: &str = "PE_HOSTFILE";
 
-/// What was chosen, for a step that asked for files.
+/// The chosen cores of a step that requested files.
 pub(crate) struct Asked {
     chosen: Chosen,
     /// The CPUs of each of the node's cores, in hwloc's order.
     cores: Vec<CpuSet>,
-    /// Where the machine is a pretended one the kernel knows nothing of its CPUs.
+    /// Whether the machine is this system; the kernel does not know the CPUs of a pretended one.
     this_system: bool,
 }
 
-/// What the first task needs.
+/// All that the first task needs.
 pub(crate) struct Prepared {
     place: Place,
     texts: Texts,
     /// The CPUs of each of the node's cores; none on a pretended machine.
     cores: Vec<CpuSet>,
-    /// All of them together, as the kernel wants them.
+    /// All of them together, in the kernel's form.
     cpus: Vec<u64>,
     /// Where the tasks meet, if there are several.
     first: Option<FirstTask>,
@@ -129,7 +129,7 @@ fn hosts(env: impl Fn(&str) -> Option<String>) -> Result<Hosts, String> {
     Ok(hosts)
 }
 
-/// Where the files go: TMPDIR, if a path in it can be used; else /tmp.
+/// The folder of the files: TMPDIR if a path in it can be used, else /tmp.
 fn place(tmpdir: Option<OsString>, name: &str) -> Result<Place, String> {
     let length = |parent: &[u8]| parent.len() + name.len() + HOSTFILE.to_bytes().len() + 3;
     let usable = |path: &[u8]| path.starts_with(b"/") && length(path) <= libc::PATH_MAX as usize;
@@ -167,7 +167,7 @@ impl Prepared {
         }
     }
 
-    /// Where a cgroup confines this task, Open MPI sees and numbers the cores in it alone.
+    /// If a cgroup confines this task, Open MPI sees and numbers only the cores in it.
     fn renumber(&self) {
         if self.cpus.is_empty() {
             return;

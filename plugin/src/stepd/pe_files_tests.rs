@@ -1,4 +1,5 @@
-//! Where the files go, what is written there, and what is in their place already.
+//! Tests of the files: where they go, what is written there, and what happens if something is in
+//! their place.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

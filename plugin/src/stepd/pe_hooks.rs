@@ -1,5 +1,5 @@
-//! `--binding=pe:` at Slurm's hooks: asked for when the step is read, prepared before the first
-//! fork, and written by the node's first task.
+//! `--binding=pe:` at Slurm's hooks: the files are requested when the step is read, prepared before
+//! the first fork, and written by the node's first task.
 //!
 //! The task writes in SPANK's `task_init`. In every release line that hook runs in the child, after
 //! it has joined the job's namespace (`_pre_task_child_privileged`), has become the user
@@ -17,7 +17,7 @@ use crate::stepd::{job_stderr, pe_files};
 /// In slurmstepd, before the user's hook.
 pub(crate) fn ask(chosen: &Chosen, node_name: &str) {
     match pe_files::asked(chosen, node_name) {
-        // Slurm prepares a step once; what a second call would ask for is the same.
+        // Slurm prepares a step once; a second call would request the same.
         Ok(asked) => drop(STATE.files_asked.set(asked)),
         Err(why) => {
             log::error!("--binding=pe: the host file and the rank file are not written: {why}")

@@ -1,8 +1,8 @@
 //! The files that a parallel environment reads: a pe_hostfile with Grid Engine's fourth column
 //! (section 3.2.1 of its specification) and a rank file for Open MPI. Pure.
 //! Everything that needs memory is made before the fork; the task then writes line by line and
-//! allocates nothing. Other nodes' ledgers are unknown here: they are taken to be empty and like
-//! this one.
+//! allocates nothing. Other nodes' ledgers are unknown here, so the other nodes are assumed to be
+//! empty and equal to this one.
 
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -27,7 +27,7 @@ pub(crate) struct Texts {
     numbers: Vec<AtomicU32>,
 }
 
-/// What one task was given.
+/// The cores of one task.
 struct Task {
     /// Its cores as Grid Engine names them: `0,0:0,1`.
     places: String,
@@ -78,7 +78,7 @@ impl Texts {
     }
 
     /// One line per rank, in the order of nodes, with its cores by Open MPI's number: `slot=0-1,5`.
-    /// Of the forms of a rank file only this one means the same to its releases 4.1, 5.0 and 6.0.
+    /// Only this form of a rank file means the same to its releases 4.1, 5.0 and 6.0.
     pub(crate) fn rankfile(&self, to: &mut impl Write) -> fmt::Result {
         if self.hosts.len() > 1 {
             to.write_str(
@@ -118,7 +118,7 @@ impl Texts {
             .filter_map(number)
             .filter(|number| *number != UNSEEN);
         let mut seen = seen.peekable();
-        // A node with more tasks than this one has: Open MPI chooses there.
+        // On a node with more tasks than this one Open MPI chooses.
         if seen.peek().is_none() {
             return Ok(());
         }
@@ -138,8 +138,8 @@ impl Texts {
         to.write_char('\n')
     }
 
-    /// Open MPI counts only the cores that it sees: the others get no number. `sees` tells it of a
-    /// core's place in hwloc's order.
+    /// Open MPI counts only the cores that it sees, and the others get no number. `sees` answers
+    /// that for a core's place in hwloc's order.
     pub(crate) fn renumber(&self, sees: impl Fn(usize) -> bool) {
         let mut next = 0;
         for (core, number) in self.numbers.iter().enumerate() {
@@ -149,7 +149,7 @@ impl Texts {
         }
     }
 
-    /// Why the files must not be written.
+    /// The reason why the files must not be written.
     pub(crate) fn check(&self) -> Result<(), String> {
         let (mut hostfile, mut rankfile) = (Room::default(), Room::default());
         let fits = self

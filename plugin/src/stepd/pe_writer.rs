@@ -1,7 +1,7 @@
 //! The first task of a node writes the files of [`crate::stepd::pe_texts`]: between fork and exec,
-//! as the user, in the job's mount namespace, with system calls on what was prepared before the
-//! fork. No allocation, no lock, no log. A new folder, new files in it, no link followed, and
-//! whatever is in their place is left alone.
+//! as the user, in the job's mount namespace, with system calls on texts that were prepared before
+//! the fork. It allocates nothing, takes no lock and logs nothing. It makes a new folder with new
+//! files, follows no link, and leaves alone whatever is in their place.
 
 use std::ffi::{CStr, CString};
 use std::fmt::{self, Write};
@@ -18,18 +18,18 @@ const CHUNK: usize = 4096;
 /// Letters of a path in a message: its end names the job.
 const SHOWN: usize = 200;
 
-/// Where the files go.
+/// The place of the files.
 pub(crate) struct Place {
     /// The job's temporary directory.
     pub parent: CString,
-    /// A directory in it that must not be there yet.
+    /// A directory in it that must not exist yet.
     pub folder: CString,
 }
 
 pub(crate) const HOSTFILE: &CStr = c"pe_hostfile";
 pub(crate) const RANKFILE: &CStr = c"rankfile";
 
-/// What could not be done, and why.
+/// The action that failed, and the reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Failed {
     what: &'static str,
@@ -85,7 +85,7 @@ impl Place {
         Err(failed)
     }
 
-    /// The user's line on what went wrong.
+    /// The line that reports a failure to the user.
     pub(crate) fn complaint(&self, failed: Failed) -> StackLine {
         let mut line = StackLine::new();
         let _ = line.write_str(
@@ -103,7 +103,7 @@ impl Place {
     }
 }
 
-/// The end of a path; what is no letter, digit or sign of ASCII is shown as `?`.
+/// The end of a path; every byte that is no letter, digit or sign of ASCII is shown as `?`.
 fn write_path(to: &mut StackLine, path: &[u8]) -> fmt::Result {
     let from = path.len().saturating_sub(SHOWN);
     to.write_str(if from > 0 { "…" } else { "" })?;

@@ -1,6 +1,6 @@
 //! slurmstepd before the tasks are forked: slurmd's handover and masks, read from the step record.
-//! Only what carries slurmd's mark is believed; without it the tasks keep to the step's own CPUs.
-//! Nothing is planned here, but what slurmd left to be settled.
+//! It trusts only data with slurmd's mark; without it the tasks keep to the step's own CPUs.
+//! It plans nothing except the steps that slurmd left to slurmstepd.
 
 use std::ffi::c_void;
 
@@ -45,8 +45,8 @@ pub(crate) unsafe fn pre_setuid(raw: *mut c_void) -> c_int {
         let believed = !matches!(step.intent, Intent::Own(_));
         STATE.begin(step);
         if !believed {
-            // The record still has the message's masks: whose frequency they would change is not
-            // the user's to say.
+            // The record still has the message's masks. Slurm would set the frequency of their
+            // CPUs, and a user must not choose these.
             return SUCCESS;
         }
     }
@@ -57,7 +57,7 @@ pub(crate) unsafe fn pre_setuid(raw: *mut c_void) -> c_int {
     SUCCESS
 }
 
-/// Since 23.02 the binding of GPUs reads each task's set from the record.
+/// Since 23.02 Slurm's binding of GPUs reads each task's set from the record.
 fn fill_cpu_sets(record: &mut StepRecord<'_>, sets: &[CpuSet]) {
     for (index, set) in (0..record.node_tasks()).zip(sets) {
         if let Err(why) = record.set_task_cpu_set(index, &set.to_words()) {
@@ -150,14 +150,15 @@ fn memory_masks(slurm: Abi, record: &StepRecord<'_>, asked: Option<&MemBind>) ->
     }
 }
 
-/// Notes come once a step, from its first node, never from a batch script.
+/// A step shows its notes once, on its first node; a batch script shows none.
 fn speaks(record: &StepRecord<'_>) -> bool {
     record.nodeid() == 0
         && record.step_id().kind != StepKind::Batch
         && !report::is_hushed(report::switch(record).as_deref())
 }
 
-/// The administrator's file is there: nothing is applied, and who asked for a binding is told.
+/// The administrator's file exists: nothing is applied, and a note goes to a user who requested a
+/// binding.
 fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Session> {
     if let Err(why) = record.env_change(&names::instead(&[])) {
         log::error!("{why}");
@@ -190,7 +191,7 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
     })
 }
 
-/// What slurmd told, if slurmd has marked it for this very step.
+/// slurmd's handover, if slurmd has marked it for this very step.
 fn handover(record: &StepRecord<'_>, node_name: &str) -> Result<Handover, String> {
     let text = record.env_get(names::HANDOVER, HANDOVER_BYTES + SEAL_BYTES);
     let text = text.ok_or("there is no handover")?;
@@ -203,7 +204,7 @@ fn handover(record: &StepRecord<'_>, node_name: &str) -> Result<Handover, String
     seal::opened(&text, &whose, key).map_err(|why| format!("there is a handover, but {why}"))
 }
 
-/// Plans again what slurmd left to be settled; gives the step's entry in the ledger then.
+/// Plans a step again if slurmd left it to slurmstepd, and returns the step's entry in the ledger.
 fn settled(
     slurm: Abi,
     record: &mut StepRecord<'_>,
@@ -243,7 +244,7 @@ fn settled(
     )
 }
 
-/// The masks of a plan that was made here, into the record.
+/// Writes the masks of a plan that was made here into the record.
 fn put(
     slurm: Abi,
     record: &mut StepRecord<'_>,

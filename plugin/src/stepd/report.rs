@@ -1,4 +1,4 @@
-//! The verbose report on the job's stderr, word for word as users know it
+//! The verbose report on the job's stderr, in the very words that users know
 //! (`task_slurm_chkaffinity`), and our notes to users.
 
 use berth_placement::CpuSet;
@@ -18,7 +18,7 @@ pub(crate) struct Words {
     action: &'static str,
 }
 
-/// The words for a bind type; `None` unless `verbose` was asked for.
+/// The words for a bind type; `None` unless `verbose` was requested.
 pub(crate) fn words(bits: u32, layout: &Layout) -> Option<Words> {
     let c = &layout.constants;
     let is = |bit: u32| bits & bit != 0;
@@ -79,7 +79,7 @@ impl Words {
     }
 }
 
-/// Bytes of a value of the switch; longer ones say nothing.
+/// The most bytes of a value of the switch; longer values are ignored.
 const LONGEST_SWITCH: usize = 16;
 
 /// The switch in a step's environment.
@@ -96,7 +96,7 @@ pub(crate) fn is_hushed(switch: Option<&str>) -> bool {
 mod tests {
     use super::*;
 
-    /// Lines printed by task/affinity of Debian's 22.05.8, with other names and numbers.
+    /// Lines that task/affinity of Debian's 22.05.8 printed, with other names and numbers.
     #[test]
     fn word_for_word() {
         let task = TaskInfo {

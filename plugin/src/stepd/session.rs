@@ -1,6 +1,6 @@
-//! slurmstepd's step: what it knows of it before the first fork, until its tasks have ended.
-//! [`crate::stepd::read`] fills it in, or [`crate::stepd::spank_plan`] where no task plugin of ours
-//! is.
+//! slurmstepd's knowledge of its step, from before the first fork until its tasks have ended.
+//! [`crate::stepd::read`] fills it in, or [`crate::stepd::spank_plan`] if there is no task plugin of
+//! ours.
 
 use berth_host::counters::Counters;
 use berth_placement::CpuSet;
@@ -9,7 +9,7 @@ use crate::message::handover::Outcome;
 use crate::stepd::account::Account;
 use crate::stepd::report;
 
-/// What slurmstepd knows of its step from `pre_setuid` on.
+/// slurmstepd's knowledge of its step from `pre_setuid` on.
 pub(crate) struct Session {
     /// `step=12.0`, for the log.
     pub name: String,
@@ -17,42 +17,42 @@ pub(crate) struct Session {
     pub node_name: String,
     pub is_batch: bool,
     pub intent: Intent,
-    /// What slurmd, or the ledger afterwards, made of the request.
+    /// The decision of slurmd, or of slurmstepd at the ledger afterwards.
     pub outcome: Outcome,
     /// The step's cores, as Slurm numbers them.
     pub cores: String,
     /// The kind in the verbose report, such as "MASK", with the level's suffix.
     pub report: Option<report::Words>,
-    /// For the user, from the plan; taken by the first report.
+    /// The plan's note to the user; the first report takes it.
     pub note: String,
     pub request: String,
     pub rule: String,
     pub masks: String,
-    /// Node masks, where memory is bound.
+    /// Node masks, if memory is bound.
     pub memory: String,
-    /// Whether notes may go to the job's stderr: the first node, no batch script.
+    /// Whether notes may go to the job's stderr: only on the first node, and not for a batch script.
     pub speaks: bool,
     pub node_tasks: u32,
     pub applied: u32,
     pub deviations: Vec<String>,
-    /// The step's entry in the ledger, where a `--binding` chose its cores.
+    /// The step's entry in the ledger, if a `--binding` chose its cores.
     pub account: Option<Account>,
 }
 
-/// What is to be done with the tasks.
+/// The intent for the tasks.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Intent {
     /// One set for each local task.
     Bind(Vec<CpuSet>),
-    /// Nothing, and that was decided.
+    /// Nothing is bound, by decision.
     Leave,
-    /// Nothing of the message can be believed: every task gets the step's own CPUs. Where those
-    /// are not known from Slurm's record, none are here, and SPANK's serve ([`crate::stepd::unplanned`]).
+    /// Nothing of the message can be trusted: every task gets the step's own CPUs. If Slurm's record
+    /// does not give them, this is empty, and SPANK gives them ([`crate::stepd::unplanned`]).
     Own(CpuSet),
 }
 
 impl Session {
-    /// What its tasks are to a user.
+    /// The user's word for its tasks.
     pub(crate) fn program(&self) -> &'static str {
         match self.is_batch {
             true => "the script",
@@ -60,7 +60,7 @@ impl Session {
         }
     }
 
-    /// What it adds to the node's counts when it has ended.
+    /// The numbers that it adds to the node's counts when it has ended.
     pub(crate) fn counts(&self) -> Counters {
         let tasks = u64::from(self.node_tasks);
         let applied = u64::from(self.applied).min(tasks);

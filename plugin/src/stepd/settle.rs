@@ -1,6 +1,6 @@
-//! slurmstepd at the ledger, for a `--binding` that slurmd could not settle without waiting: it
-//! plans the step again from the handover, the machine file and the ledger. Nobody waits for
-//! slurmstepd but its own step.
+//! slurmstepd decides a `--binding` that slurmd could not decide without waiting: it
+//! plans the step again from the handover, the machine file and the ledger. Only its own step waits
+//! for slurmstepd.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -21,28 +21,28 @@ use crate::site::standing::Abi;
 use crate::stepd::account::Account;
 use crate::stepd::own_node;
 
-/// How long for others who write the ledger.
+/// The time to wait for others who write the ledger.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// slurmctld suspends a job and launches the one that preempts it in the same breath: where a
-/// binding fails for want of a stop, that is waited for. With OverSubscribe=FORCE the stop never
-/// comes, and a binding that fails so starts its step this much later.
+/// slurmctld suspends a job and launches the one that preempts it at the same time. If a
+/// binding fails because the other job has not stopped yet, slurmstepd waits this long for it. With
+/// OverSubscribe=FORCE the stop never comes, and such a step starts this much later.
 const LOOKS: u32 = 6;
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 
-/// What came of it.
+/// The result.
 pub(crate) struct Settled {
     pub request: Request,
     pub plan: Plan,
     pub account: Option<Account>,
-    /// What the user should know of the ledger.
+    /// The note to the user about the ledger.
     pub said: Option<String>,
 }
 
-/// Why it could not be settled.
+/// The reason why it could not be decided.
 pub(crate) enum Failed {
-    /// The user's wish, which must not be changed.
+    /// The user's request, which must not be changed.
     Refused(String),
-    /// Something of the node's.
+    /// A problem of the node.
     Broken(String),
 }
 
@@ -117,7 +117,7 @@ fn request(record: &StepRecord<'_>, settle: &Settle, node: &Node) -> Result<Requ
 
 type Written = (Plan, Option<Held>);
 
-/// Plans and writes while nobody else does; between two looks others may.
+/// Plans and writes while nobody else does; between two tries others may.
 fn written(
     dir: &StateDir,
     (step, uid): ((StepKey, Kind), u32),

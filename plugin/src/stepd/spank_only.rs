@@ -1,6 +1,6 @@
 //! `--binding` without `TaskPlugin=task/berth`: beside any task plugin, from SPANK's hooks alone.
 //! The step's cores come from SPANK (`S_STEP_ALLOC_CORES`), the hardware from the machine file,
-//! and slurmstepd itself plans and writes the ledger. A site can try it without giving up anything.
+//! and slurmstepd itself plans and writes the ledger. A site can try it without any other change.
 
 use std::ffi::c_char;
 use std::ptr;
@@ -13,7 +13,7 @@ use crate::site::standing;
 use crate::stepd::state::STATE;
 use crate::stepd::{job_stderr, spank_plan};
 
-/// In the parent, as root, before the first fork: plans the step, where no task plugin of ours
+/// In the parent, as root, before the first fork: plans the step if no task plugin of ours
 /// does.
 pub(crate) fn prepare(spank: &SpankHandle<'_>) {
     if standing::working().is_some() {
@@ -62,7 +62,7 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
     }
 }
 
-/// In the task, between fork and exec: its entries, or its end.
+/// In the task, between fork and exec: writes its entries, or ends the task.
 ///
 /// # Safety
 /// Called in the task; `raw` is the handle that Slurm passed to the running hook.

@@ -1,5 +1,5 @@
-//! Plans a step for [`crate::stepd::spank_only`]: who it is and what it asks for, as SPANK and its
-//! environment tell, and what it gets.
+//! Plans a step for [`crate::stepd::spank_only`]: SPANK and the environment give its identity and
+//! its request.
 
 use std::time::Duration;
 
@@ -22,10 +22,10 @@ use crate::stepd::state::STATE;
 use crate::stepd::task_env::{Prepared, Told};
 use crate::stepd::{pe_hooks, report};
 
-/// slurmstepd waits for others of its node; nobody waits for it.
+/// The time that slurmstepd waits for others of its node; nobody waits for slurmstepd.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Plans a step that is for us, and makes room for what its tasks find in their environment.
+/// Plans a step that is ours, and makes room for its tasks' variables in the environment.
 pub(crate) fn bound(spank: &SpankHandle<'_>) -> Option<Alone> {
     let settings = settings::current();
     let who = Who::of(spank)?;
@@ -44,9 +44,9 @@ pub(crate) fn bound(spank: &SpankHandle<'_>) -> Option<Alone> {
 }
 
 enum Failed {
-    /// The user's wish, which must not be changed.
+    /// The user's request, which must not be changed.
     Refused(String),
-    /// Something of the node's.
+    /// A problem of the node.
     Broken(String),
 }
 
@@ -56,7 +56,7 @@ impl From<String> for Failed {
     }
 }
 
-/// The step, as SPANK tells it.
+/// The step's identity from SPANK.
 struct Who {
     name: String,
     step: StepKey,
@@ -69,7 +69,7 @@ struct Who {
 impl Who {
     fn of(spank: &SpankHandle<'_>) -> Option<Self> {
         let (job, step) = (spank.job_id().ok()?, spank.job_stepid().ok()?);
-        // Public numbers that have never changed: the newest known ones for an unknown line.
+        // These public numbers have never changed, so an unknown line gets the newest known ones.
         let layout = standing::unjudged().map(|slurm| slurm.layout);
         let c = &layout.or_else(|| Layout::all().last())?.constants;
         if step == c.SLURM_EXTERN_CONT || step == c.SLURM_INTERACTIVE_STEP {
@@ -100,7 +100,7 @@ impl Who {
         })
     }
 
-    /// What was asked, if it is for us.
+    /// The request, if it is for us.
     fn binding(
         &self,
         spank: &SpankHandle<'_>,
@@ -286,7 +286,7 @@ impl Who {
         }
     }
 
-    /// Notes come once a step, from its first node, never from a batch script.
+    /// A step shows its notes once, on its first node; a batch script shows none.
     fn speaks(&self, spank: &SpankHandle<'_>, settings: &Settings) -> bool {
         let first = spank.job_nodeid().is_ok_and(|node| node == 0);
         let hushed = report::is_hushed(env(spank, names::NOTES).as_deref());
@@ -298,8 +298,8 @@ fn env(spank: &SpankHandle<'_>, name: &str) -> Option<String> {
     spank.getenv(name).ok().flatten()
 }
 
-/// For how many tasks a script's `--binding` is planned here: only the environment tells, and no
-/// number in it takes more memory than the most tasks a node has.
+/// The number of tasks that a script's `--binding` is planned for here. Only the environment has
+/// it, and no number in it takes more memory than the most tasks of a node.
 fn batch_tasks(binding: &Binding, spank: &SpankHandle<'_>) -> Option<u32> {
     let number = |name: &str| env(spank, name).and_then(|text| text.parse::<u32>().ok());
     let nodes = number("SLURM_JOB_NUM_NODES").or_else(|| number("SLURM_NNODES"));

@@ -1,9 +1,9 @@
-//! A line of text that needs no allocator: for the task between fork and exec.
-//! Written with one system call; what does not fit is cut, and the line still ends.
+//! A line of text that needs no allocator, for the task between fork and exec.
+//! It is written with one system call; what does not fit is cut, and the line still ends.
 
 use std::fmt;
 
-/// A host name, the words of a report and a mask of some thousand nodes.
+/// Room for a host name, the words of a report and a mask of some thousand nodes.
 const SIZE: usize = 1536;
 
 /// One line under construction.

@@ -1,4 +1,4 @@
-//! slurmstepd's state: one static, and for each part of it who writes it when, and who reads it.
+//! slurmstepd's state, which is one static. Each part names its writer, the time, and its readers.
 //!
 //! A slurmstepd serves one step, and Slurm calls its hooks one after the other: before the first
 //! fork, in the parent after each fork, and when the step has ended. These may lock.
@@ -21,30 +21,31 @@ use crate::stepd::{pe_files, task_env, task_memory};
 /// slurmstepd's state.
 pub(crate) static STATE: State = State::new();
 
-/// What slurmstepd knows of its step. Each part says which hook writes it.
+/// slurmstepd's knowledge of its step. Each part names the hook that writes it.
 pub(crate) struct State {
     /// The text of `--binding`. Written by the option's callback; read before the first fork.
     told: Mutex<Option<String>>,
-    /// Whether srun had `--overlap`. As `told`.
+    /// Whether srun had `--overlap`. Written and read as `told`.
     overlaps: AtomicBool,
-    /// slurmd's key, or why there is none. Written and read by `pre_setuid`.
+    /// slurmd's key, or the reason why there is none. Written and read by `pre_setuid`.
     pub key: OnceLock<Result<Key, String>>,
-    /// The step, as the task plugin has it. Written by `pre_setuid`, counted up in the parent after
+    /// The step of the task plugin. Written by `pre_setuid`, counted up in the parent after
     /// each fork, and read again when the step has ended.
     step: Mutex<Option<Session>>,
-    /// The step, where SPANK's hooks alone serve it. Written by `init_post_opt`, then as `step`.
+    /// The step, if only SPANK's hooks serve it. Written by `init_post_opt`, then as `step`.
     alone: Mutex<Option<Alone>>,
-    /// Whether a reader of the job's stderr did not read. Written and read in the parent.
+    /// Whether a reader of the job's stderr failed to read in time. Written and read in the parent.
     pub nobody_reads: AtomicBool,
-    /// What `--binding=pe:` chose. Written by `pre_setuid` or `init_post_opt`; read by `user_init`.
+    /// The cores that `--binding=pe:` chose. Written by `pre_setuid` or `init_post_opt`; read by
+    /// `user_init`.
     pub files_asked: OnceLock<pe_files::Asked>,
 
-    /// The tasks must not start. Written by `pre_setuid`; read in the task.
+    /// Whether the tasks must not start. Written by `pre_setuid`; read in the task.
     is_refused: AtomicBool,
-    /// The line that says why, where SPANK's hooks alone serve the step. Written by
+    /// The line with the reason, if only SPANK's hooks serve the step. Written by
     /// `init_post_opt`; read in the task.
     pub refusal: OnceLock<String>,
-    /// What each task finds in its environment. Written by `pre_setuid` or `init_post_opt`; read in
+    /// The variables of each task. Written by `pre_setuid` or `init_post_opt`; read in
     /// the task.
     pub entries: OnceLock<task_env::Prepared>,
     /// Each task's memory policy. Written by `pre_setuid`; read in the task.
@@ -71,17 +72,17 @@ impl State {
         }
     }
 
-    /// Slurm tells the text of `--binding`. Of several the last counts.
+    /// Slurm gives the text of `--binding`. If it gives several, the last counts.
     pub(crate) fn hear(&self, text: String) {
         *unpoisoned(&self.told) = Some(text);
     }
 
-    /// Slurm tells that the step was started with `--overlap`.
+    /// Slurm reports that the step was started with `--overlap`.
     pub(crate) fn hear_overlap(&self) {
         self.overlaps.store(true, Ordering::Relaxed);
     }
 
-    /// The text of `--binding`, if Slurm has told it. Not for a task.
+    /// The text of `--binding`, if Slurm has given it. A task must not call this.
     pub(crate) fn told(&self) -> Option<String> {
         unpoisoned(&self.told).clone()
     }
@@ -98,12 +99,12 @@ impl State {
         *self.step() = Some(step);
     }
 
-    /// The step, if `pre_setuid` saw one. Not for a task.
+    /// The step, if `pre_setuid` saw one. A task must not call this.
     pub(crate) fn step(&self) -> MutexGuard<'_, Option<Session>> {
         unpoisoned(&self.step)
     }
 
-    /// The step, if SPANK's hooks alone serve it. Not for a task.
+    /// The step, if only SPANK's hooks serve it. A task must not call this.
     pub(crate) fn alone(&self) -> MutexGuard<'_, Option<Alone>> {
         unpoisoned(&self.alone)
     }

@@ -1,5 +1,5 @@
-//! What every task finds in its environment: its CPUs and cores, and with `--binding=env:` what
-//! Grid Engine and OpenMP call them. Prepared in slurmstepd before the fork, which also makes room
+//! The variables of every task: its CPUs and cores, and with `--binding=env:` those of
+//! Grid Engine and OpenMP. slurmstepd prepares them before the fork and makes room
 //! for them in the environment; the task itself only overwrites what stands there.
 
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::message::names;
 /// One task's entries.
 pub(crate) type Entries = Vec<(&'static str, String)>;
 
-/// What the tasks find after the fork.
+/// The entries that the tasks find after the fork.
 pub(crate) struct Prepared {
-    /// One for each task. A node has up to 65,535 tasks, and an entry may name every CPU of the
-    /// node: so tasks with equal entries share one copy.
+    /// The entries of each task. A node has up to 65,535 tasks, and an entry may name every CPU of
+    /// the node, so tasks with equal entries share one copy.
     tasks: Vec<Arc<Entries>>,
     /// Every name, with the length of its longest value.
     rooms: Vec<(&'static str, usize)>,
@@ -40,8 +40,8 @@ impl Prepared {
         &self.rooms
     }
 
-    /// In the task, between fork and exec: its own entries into the room that was made for them.
-    /// `put` overwrites a variable's value; a task without some of them runs all the same.
+    /// In the task, between fork and exec: writes its own entries into the room that was made for
+    /// them. `put` overwrites a variable's value; a task runs even if some are missing.
     pub(crate) fn fill(&self, id: usize, mut put: impl FnMut(&str, &str) -> bool) {
         let own = self.tasks.get(id).map_or(&[][..], |own| own.as_slice());
         for (name, _) in &self.rooms {
@@ -55,7 +55,7 @@ impl Prepared {
 pub(crate) struct Cores(Vec<Option<u32>>);
 
 impl Cores {
-    /// By slurmd's map, `stride` entries of which are a core.
+    /// By slurmd's map; each core has `stride` entries in it.
     pub(crate) fn of(map: &[u16], stride: u32) -> Self {
         let size = map.iter().max().map_or(0, |cpu| usize::from(*cpu) + 1);
         let mut cores = vec![None; size];
@@ -90,16 +90,17 @@ impl Cores {
     }
 }
 
-/// A task that is not bound: what an outer step had must not be taken for its own.
+/// The entries of a task that is not bound: the variables of an outer step must not look like its
+/// own.
 pub(crate) fn unbound() -> Entries {
     vec![(names::CPUS, String::new()), (names::CORES, String::new())]
 }
 
-/// What a `--binding` chose, in words: for each task, or once for all of them.
+/// The cores that a `--binding` chose, in words: for each task, or once for all of them.
 pub(crate) struct Told(Vec<Entries>);
 
 impl Told {
-    /// `given` says what the user has set.
+    /// `given` answers whether the user has set a variable.
     pub(crate) fn new(binding: &Binding, chosen: &Chosen, given: impl Fn(&str) -> bool) -> Self {
         let given = OPENMP.map(given);
         let told = |cores: &Vec<_>| told(binding, cores, given);
@@ -111,13 +112,13 @@ impl Told {
         Self(vec![vec![(names::BINDING_CORES, String::new())]])
     }
 
-    /// A task's entries, by its local id, and what number they have among all that differ.
+    /// A task's entries, by its local id, and their number among all different ones.
     pub(crate) fn of_task(&self, id: usize) -> (usize, &[(&'static str, String)]) {
         let at = if self.0.len() == 1 { 0 } else { id };
         (at, self.0.get(at).map_or(&[], Vec::as_slice))
     }
 
-    /// Those of all tasks, if there is nothing else to tell them.
+    /// One entry for each of `count` tasks; a single entry is shared by all.
     pub(crate) fn of_tasks(self, count: usize) -> Vec<Arc<Entries>> {
         let mut all: Vec<_> = self.0.into_iter().map(Arc::new).collect();
         if let [shared] = all.as_slice() {
@@ -127,7 +128,7 @@ impl Told {
     }
 }
 
-/// What OpenMP reads, unless the user has set it.
+/// OpenMP's variables, unless the user has set them.
 const OPENMP: [&str; 3] = ["OMP_PLACES", "OMP_PROC_BIND", "OMP_NUM_THREADS"];
 
 fn told(binding: &Binding, cores: &[ChosenCore], given: [bool; 3]) -> Entries {
@@ -148,7 +149,7 @@ fn told(binding: &Binding, cores: &[ChosenCore], given: [bool; 3]) -> Entries {
     entries
 }
 
-/// One place a core, with all its hardware threads: `{0,4},{1,5}`.
+/// One place per core, with all its hardware threads: `{0,4},{1,5}`.
 fn omp_places(cores: &[ChosenCore]) -> String {
     let place = |core: &ChosenCore| {
         let cpus: Vec<_> = core.cpus.iter().map(|cpu| cpu.to_string()).collect();

@@ -1,7 +1,7 @@
-//! slurmstepd and the task itself: the memory policy, prepared before the fork and
-//! told to the kernel after it. A process can set only its own policy, so this is
-//! the one thing of ours that happens between fork and exec: system calls on what
-//! was prepared, and at most one line. No allocation, no lock, no log.
+//! The memory policy: slurmstepd prepares it before the fork, and the task
+//! sets it after the fork, because a process can set only its own policy. Between fork and
+//! exec the task makes only system calls on prepared data, and writes at most one line. It
+//! allocates nothing, takes no lock and logs nothing.
 
 use std::ffi::c_void;
 use std::fmt::Write;
@@ -23,16 +23,16 @@ use crate::stepd::stack_line::{Hex, StackLine};
 /// `pre_launch` not succeeding ends the task before its program starts.
 const FAILED: c_int = -1;
 
-/// What the tasks find after the fork.
+/// The data that the tasks find after the fork.
 pub(crate) struct Prepared {
     slurm: Abi,
-    /// Each task's nodes, by local id; none where memory is only reported.
+    /// Each task's nodes, by local id; none if memory is only reported.
     tasks: List<NodeSet>,
     kind: Kind,
-    /// Nodes that were named must be had; near ones and preferred ones give way, and
-    /// with task/affinity all do.
+    /// Whether a refused node ends the task: so for named nodes, but not for near and preferred
+    /// ones, and never with task/affinity's behaviour.
     strict: bool,
-    /// hwloc was told to show another machine: nodes are for looking at.
+    /// Whether hwloc was told to show another machine: nodes are then shown, not applied.
     pretended: bool,
     /// Whether notes may go to the job's stderr.
     notes: bool,
@@ -49,9 +49,9 @@ struct Report {
     action: &'static str,
 }
 
-/// In the parent, before the fork. `asked` is `--mem-bind` as asked, where slurmd's plan has put
-/// each task's nodes into the record. Gives those masks too, for the step's line in the log;
-/// `None` where memory is neither bound nor reported.
+/// In the parent, before the fork. `asked` is the requested `--mem-bind`, if slurmd's plan has put
+/// each task's nodes into the record. Returns those masks too, for the step's line in the log;
+/// `None` if memory is neither bound nor reported.
 pub(crate) fn prepare(
     slurm: Abi,
     record: &StepRecord<'_>,
@@ -99,7 +99,7 @@ pub(crate) fn prepare(
     Some((prepared, masks))
 }
 
-/// What the user should know where slurmd could not plan the step.
+/// The note to the user if slurmd could not plan the step.
 pub(crate) fn unplanned(slurm: Abi, record: &StepRecord<'_>) -> &'static str {
     let c = &slurm.layout.constants;
     let policies = c.MEM_BIND_RANK | c.MEM_BIND_LOCAL | c.MEM_BIND_MAP | c.MEM_BIND_MASK;
@@ -143,7 +143,7 @@ impl Prepared {
         SUCCESS
     }
 
-    /// What the kernel says now; a difference is said.
+    /// Reads the policy back from the kernel, and reports a difference.
     fn show(&self, ids: ChildIds, wanted: Option<&NodeSet>) {
         let Ok((_, now)) = mempolicy::policy() else {
             return;
@@ -205,7 +205,7 @@ fn trimmed(nodes: &[u64]) -> &[u64] {
 }
 
 impl Report {
-    /// `None` unless `verbose` was asked for. Source: `slurm_chk_memset`.
+    /// `None` unless `verbose` was requested. Source: `slurm_chk_memset`.
     fn of(bits: u32, asked: &MemBind, slurm: Abi) -> Option<Self> {
         let c = &slurm.layout.constants;
         if bits & c.MEM_BIND_VERBOSE == 0 {
@@ -228,7 +228,7 @@ impl Report {
         })
     }
 
-    /// The line of one task, word for word as users know it.
+    /// The line of one task, in the very words that users know.
     fn line(&self, host: &str, ids: ChildIds, nodes: &[u64]) -> StackLine {
         let mut line = StackLine::new();
         let _ = writeln!(

@@ -1,5 +1,5 @@
-//! What the tasks of a step find in their environment: written in slurmstepd before the fork, as
-//! far as it is the same for all; room is made for the rest, which each task fills in itself.
+//! The variables in the environment of a step's tasks. slurmstepd writes before the fork those that
+//! are the same for all, and makes room for the rest, which each task fills in itself.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use crate::stepd::session::Intent;
 use crate::stepd::state::STATE;
 use crate::stepd::task_env::{self, Prepared, Told};
 
-/// Takes the handover and all that an outer step left out of the environment, and puts this step's
-/// outcome in.
+/// Removes the handover and all variables of an outer step from the environment, and writes this
+/// step's outcome.
 pub(crate) fn tell(slurm: Abi, record: &mut StepRecord<'_>, intent: &Intent, heard: &Handover) {
     let bound = match heard.outcome {
         Outcome::Bound => "1",
@@ -58,7 +58,7 @@ pub(crate) fn tell(slurm: Abi, record: &mut StepRecord<'_>, intent: &Intent, hea
     }
 }
 
-/// What each task finds in its environment beside that.
+/// The other variables of each task.
 fn entries(
     slurm: Abi,
     record: &StepRecord<'_>,

@@ -1,6 +1,6 @@
 //! Binding without Slurm's private records: the step's cores from SPANK
-//! (`S_STEP_ALLOC_CORES`) and the machine file. For steps that slurmd could not
-//! plan, because a record failed its check; every task gets all of the step's CPUs.
+//! (`S_STEP_ALLOC_CORES`) and the machine file. It is for steps that slurmd could not
+//! plan because a record failed its check; every task gets all of the step's CPUs.
 
 use berth_host::{StateDir, machine_file};
 use berth_placement::{CoreIdx, CpuSet};

@@ -1,4 +1,4 @@
-//! What runs in srun, sbatch and salloc: the option, and requests that can never be served.
+//! The code that runs in srun, sbatch and salloc: the option, and requests that can never be served.
 
 pub(crate) mod never_fits;
 pub(crate) mod option;

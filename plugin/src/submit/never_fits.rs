@@ -1,6 +1,6 @@
-//! A `--binding` that can never fit, found in the submitting command: the classic
-//! `-n N --binding=linear:N` of people who mean one process with N threads.
-//! In: the binding, the command's own words, its environment. Out: a text, where it is sure.
+//! Finds a `--binding` that can never fit in the submitting command, such as
+//! `-n N --binding=linear:N` from users who want one process with N threads.
+//! In: the binding, the command's own words, its environment. Out: a text, if that is sure.
 
 use berth_placement::Binding;
 use berth_placement::request::grid_engine::{Scope, Strategy};
@@ -8,7 +8,7 @@ use berth_placement::request::grid_engine::{Scope, Strategy};
 use crate::planning::node_counts::each_node;
 use crate::submit::submission::Words;
 
-/// Why the binding can never fit, with the line to use instead.
+/// The reason why the binding can never fit, with the line to use instead.
 pub(crate) fn why(
     binding: &Binding,
     words: &Words,

@@ -1,5 +1,5 @@
-//! `--binding` in the submitting command: the default that `BERTH_BINDING` gives, and what can
-//! never fit.
+//! `--binding` in the submitting command: the default from `BERTH_BINDING`, and the check for
+//! bindings that can never fit.
 
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
@@ -17,21 +17,21 @@ use crate::site::standing::{self, NAME};
 use crate::submit::never_fits;
 use crate::submit::submission::Words;
 
-/// Letters of a `BERTH_BINDING` that is too long, which Slurm repeats.
+/// The letters that are kept of a `BERTH_BINDING` that is too long, because Slurm repeats it.
 const MOST_SHOWN: usize = 60;
-/// `CR_CPU`, `CR_SOCKET` and `CR_CORE` of slurm.h, the same bits in every release: what jobs are
-/// given. Only by cores can one say that a job has no more than it asks for.
+/// `CR_CPU`, `CR_SOCKET` and `CR_CORE` of slurm.h, the same bits in every release: they say what
+/// jobs get. Only if jobs get cores is it sure that a job has no more than it requests.
 const CR_CPU: u32 = 1;
 const CR_SOCKET: u32 = 2;
 const CR_CORE: u32 = 4;
 
-/// What `BERTH_BINDING` said.
+/// The value of `BERTH_BINDING`.
 static DEFAULT: OnceLock<String> = OnceLock::new();
 
 /// Whether the submitting command takes the option's text.
 ///
 /// # Errors
-/// What is wrong with it, or why it can never fit, as a text for the user.
+/// A text for the user: what is wrong with it, or why it can never fit.
 pub(crate) fn check(text: &str) -> Result<(), String> {
     let by_default = DEFAULT.get().is_some_and(|default| default == text);
     let source = if by_default { "BERTH_BINDING: " } else { "" };
@@ -57,14 +57,14 @@ fn command_line() -> (String, Words) {
     (command, words)
 }
 
-/// The line of the Slurm that runs; of one without a table the newest rules are the best guess.
+/// The release line of the running Slurm; without a table the newest rules are the best guess.
 fn release() -> Release {
     let slurm = standing::unjudged();
     let line = slurm.and_then(|slurm| slurm.layout.line.to_string().parse().ok());
     line.unwrap_or(Release::NEWEST)
 }
 
-/// The command's own words, and whether jobs are given cores, not whole sockets or nodes.
+/// The command's own words, and whether jobs get cores, not whole sockets or nodes.
 fn own_words() -> (Words, bool) {
     let (command, words) = command_line();
     let slurm = standing::unjudged();
@@ -80,18 +80,18 @@ fn own_words() -> (Words, bool) {
     let script = words.program.as_deref().and_then(script_head);
     match script {
         Some(script) => (words.with_script(&script), by_core),
-        // From a pipe: sbatch has read it, we cannot.
+        // The script comes from a pipe, which sbatch has read; we cannot read it again.
         None => (words, false),
     }
 }
 
-/// The beginning of a script, where its options are; none where that is not sure.
+/// The beginning of a script, where its options are; none if that is not sure.
 fn script_head(path: &str) -> Option<String> {
     // A pipe is not even opened: its writer would take that for sbatch, and write to nobody.
     if !std::fs::metadata(path).ok()?.is_file() {
         return None;
     }
-    // Another file may have come into its place: opening that one must not wait either.
+    // Another file may have taken its place, and opening that one must not wait either.
     let flags = libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY;
     let mut options = std::fs::OpenOptions::new();
     let file = options.read(true).custom_flags(flags).open(path).ok()?;
@@ -102,18 +102,18 @@ fn script_head(path: &str) -> Option<String> {
     let most = SCRIPT_HEAD as u64 + 1;
     file.take(most).read_to_end(&mut head).ok()?;
     let head = String::from_utf8_lossy(&head).into_owned();
-    // Where the options go on behind the head, they are unknown.
+    // If the options continue after the head, they are unknown.
     let ended = |line: &str| !line.is_empty() && !line.starts_with('#');
     let whole = head.len() <= SCRIPT_HEAD || head.lines().any(ended);
     whole.then_some(head)
 }
 
 /// In the submitting command, before Slurm looks at its options: `BERTH_BINDING` becomes the
-/// default by the route that Slurm has for options in the environment. Source:
+/// default through Slurm's route for options in the environment. Source:
 /// `spank_process_env_options`.
 pub(crate) fn defaults() {
     let env = |name: &str| std::env::var(name).ok();
-    // An outer command's option goes before our default, but its default does not: the nearest counts.
+    // An outer command's option overrides ours; its default does not: the innermost wins.
     let outer = env(&routed("binding"));
     let by_default = outer.is_none() || outer == env(names::BINDING_ROUTED);
     if let Some(text) = env(names::BINDING).filter(|_| by_default) {
@@ -132,8 +132,8 @@ pub(crate) fn defaults() {
     }
 }
 
-/// The same for `--overlap`, which slurmd learns by an option of ours. Whether it was given: then
-/// that option is to be registered.
+/// The same for `--overlap`, which slurmd learns through an option of ours. Returns whether it was
+/// given, because then that option must be registered.
 pub(crate) fn passes_overlap() -> bool {
     let overlaps = command_line().1.has("overlap") || std::env::var_os("SLURM_OVERLAP").is_some();
     if overlaps {
@@ -147,7 +147,8 @@ fn routed(name: &str) -> String {
     format!("SLURM_SPANK__SLURM_SPANK_OPTION_{NAME}_{name}")
 }
 
-/// After Slurm has looked at its options: what an srun inside the job must not find.
+/// After Slurm has looked at its options: removes the variables that an srun inside the job must not
+/// find.
 pub(crate) fn forget_overlap() {
     let name = routed("berth_overlap");
     if std::env::var_os(&name).is_some() {

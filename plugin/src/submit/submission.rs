@@ -1,8 +1,8 @@
-//! The submitting command's own words: srun, sbatch and salloc tell a SPANK plugin nothing but
-//! its option, yet a binding that can never fit should be refused before anything is queued, and
-//! no record of Slurm's says that a step was started with `--overlap`.
-//! In: the command's arguments, a script's `#SBATCH` lines. Out: what they say for sure; where
-//! that is not enough, nothing is refused here and the node decides.
+//! The submitting command's own words. srun, sbatch and salloc give a SPANK plugin nothing but
+//! its option. But a binding that can never fit should be refused before anything is queued, and
+//! no record of Slurm shows that a step was started with `--overlap`.
+//! In: the command's arguments, a script's `#SBATCH` lines. Out: the facts that are sure. If they
+//! are not enough, nothing is refused here and the node decides.
 
 use berth_srun::Release;
 use berth_srun::line::{self, Given, Line, Trouble};
@@ -27,22 +27,23 @@ const GROWING: [&str; 14] = [
     "tres-per-task",
 ];
 
-/// What a command line says.
+/// The content of a command line.
 #[derive(Clone, Debug)]
 pub(crate) struct Words {
-    /// srun, whose steps are of the job around it, if there is one; the others make new jobs.
+    /// Whether the command is srun, whose steps belong to the job around it, if there is one; the
+    /// others make new jobs.
     pub is_srun: bool,
     release: Release,
-    /// A script's options, and those of the line, which go over them.
+    /// A script's options, and those of the line, which override them.
     given: Vec<Given>,
     /// The first word that is no option: program, script or command.
     pub program: Option<String>,
-    /// Another component follows (`:`), or a word could not be told from an argument.
+    /// Whether another component follows (`:`), or a word may be an option or an argument.
     unsure: bool,
 }
 
 impl Words {
-    /// Reads the words behind the command's name, by the rules of the release that runs.
+    /// Reads the words after the command's name, by the rules of the running release.
     pub(crate) fn read<'a>(
         command: &str,
         words: impl IntoIterator<Item = &'a str>,
@@ -87,8 +88,8 @@ impl Words {
         self.given.iter().any(|given| given.name == option)
     }
 
-    /// What srun makes of the options, with those that it takes from the environment. An option
-    /// that the table does not have may be another plugin's.
+    /// srun's reading of the options, with those that it takes from the environment. An option
+    /// that the table does not have may belong to another plugin.
     fn asked(&self, env: impl Fn(&str) -> Option<String>) -> Option<Asked> {
         let wanted = variables(self.release).filter(|_| self.is_srun);
         let set: Vec<_> = wanted
@@ -102,7 +103,7 @@ impl Words {
         read(outer.chain(own), self.release).ok()
     }
 
-    /// CPUs of each task, where the job cannot have more; `None` where that is not sure.
+    /// CPUs of each task, if the job cannot have more; `None` if that is not sure.
     /// `env` are the environment's variables, some of which are options too.
     pub(crate) fn most_cpus_per_task(&self, env: impl Fn(&str) -> Option<String>) -> Option<u32> {
         let inputs = ["SBATCH", "SALLOC", "SLURM", "SRUN"];
@@ -119,7 +120,7 @@ impl Words {
         Some(self.asked(env)?.cpus_per_task.unwrap_or(1))
     }
 
-    /// Tasks asked for, where that is known: with a range of nodes it is not.
+    /// The requested tasks, if that is known: with a range of nodes it is not.
     pub(crate) fn tasks(&self, env: impl Fn(&str) -> Option<String>) -> Option<u32> {
         let asked = self.asked(env)?;
         let range = |nodes: &berth_srun::reading::NodeRange| nodes.most != Some(nodes.least);

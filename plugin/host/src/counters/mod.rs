@@ -1,6 +1,6 @@
 //! Counts of a node, and the text in which monitoring reads them: the format of Prometheus, as
 //! node_exporter's textfile collector takes it.
-//! In: what happened. Out: `berth.prom` in the node's state directory ([`store`]).
+//! In: events. Out: `berth.prom` in the node's state directory ([`store`]).
 
 mod store;
 
@@ -14,10 +14,10 @@ use crate::trusted_file::{self, ReadError};
 pub const NAME: &str = "berth.prom";
 /// Far more than the file can have.
 const MOST: u64 = 64 << 10;
-/// How many counts there are.
+/// The number of counts.
 const KINDS: usize = 7;
 
-/// What is counted.
+/// The counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Steps and batch scripts that ran here with berth.
@@ -28,7 +28,7 @@ pub struct Counters {
     pub unbound: u64,
     /// Steps and scripts that were refused.
     pub refused: u64,
-    /// Tasks for which the kernel had something else than was planned.
+    /// Tasks for which the kernel did not have what was planned.
     pub differences: u64,
     /// Those of the unbound tasks that were launched while berth was switched off.
     pub switched_off: u64,
@@ -65,13 +65,13 @@ const NAMES: [(&str, &str); KINDS] = [
     ),
 ];
 
-/// Whether berth does anything on a node.
+/// The state of berth on a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// It does.
+    /// It works.
     #[default]
     Working,
-    /// It stands aside: slurmd's log and `berth doctor` say why.
+    /// It stands aside; slurmd's log and `berth doctor` have the reason.
     Inert,
     /// An administrator has switched it off.
     Off,
@@ -87,12 +87,12 @@ impl fmt::Display for State {
     }
 }
 
-/// What the file says beside the counts.
+/// The facts in the file beside the counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The node's name.
     pub node: String,
-    /// `berth`, or `affinity` with what else is switched on.
+    /// `berth`, or `affinity` with the fixes that are switched on.
     pub compat: String,
     /// Whether berth works there.
     pub state: State,
@@ -142,7 +142,7 @@ impl Counters {
         Self::of(sum)
     }
 
-    /// Reads the public file's text; what it does not have is 0.
+    /// Reads the public file's text; a missing count is 0.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let value = |name: &str| {

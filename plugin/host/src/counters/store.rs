@@ -1,6 +1,6 @@
-//! Where the counts are kept: words in a file that only root can open, so that nobody else can
-//! hold its lock, and the public file beside it, which is put in place whole and never locked.
-//! In: what happened. Out: both files. Nobody waits here for longer than a moment.
+//! Keeps the counts: as words in a file that only root can open, so nobody else can
+//! hold its lock, and in the public file beside it, which is replaced as a whole and never locked.
+//! In: events. Out: both files. Nobody waits here for longer than a moment.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -26,9 +26,9 @@ const PUBLIC: u32 = 0o644;
 const COUNTING: u64 = 0;
 /// Held while the public file is written.
 const PUBLISHING: u64 = 1;
-/// How long another process's turn at the counts is awaited: it takes some microseconds.
+/// The time to wait for another process that has the counts, which takes some microseconds.
 const A_MOMENT: Duration = Duration::from_millis(2);
-/// How often the public file is written again because others counted meanwhile.
+/// The most times that the public file is written again because others counted meanwhile.
 const MOST_TURNS: u32 = 100;
 
 /// Adds to the counts of a node and writes the public file.
@@ -54,14 +54,15 @@ pub fn publish(dir: &StateDir, facts: &Facts) -> io::Result<()> {
     publish_from(&open(dir)?, dir, facts)
 }
 
-/// Takes the public file away, where nothing is to be counted.
+/// Removes the public file if nothing is counted.
 pub fn remove(dir: &StateDir) {
     // It may never have been there.
     let _ = fs::remove_file(dir.path().join(NAME));
 }
 
-/// Whoever finds another process writing leaves it to that one, which looks afterwards whether
-/// somebody has counted meanwhile: so nobody waits, and the last counts are always published.
+/// A process that finds another one writing leaves the work to it. The other one checks afterwards
+/// whether somebody has counted meanwhile. So nobody waits, and the last counts are always
+/// published.
 fn publish_from(file: &File, dir: &StateDir, facts: &Facts) -> io::Result<()> {
     let path = dir.path().join(NAME);
     for _ in 0..MOST_TURNS {
@@ -94,10 +95,10 @@ fn open(dir: &StateDir) -> io::Result<File> {
     Ok(file)
 }
 
-/// The counts so far; a file of none yet goes on from what the release before has published.
+/// The counts so far; a new file continues the counts that an earlier release has published.
 fn now(file: &File, dir: &StateDir) -> Counters {
     let mut found = [0; BYTES];
-    // A file that is cut reads as far as it goes.
+    // A file that is cut is read up to its end.
     let length = file.read_at(&mut found, 0).unwrap_or_default();
     let whole = found.get(..length).unwrap_or_default();
     let Some(words) = whole.strip_prefix(MAGIC) else {

@@ -1,6 +1,6 @@
 //! slurmstepd's side of the ledger: it finds the entry that slurmd wrote for its step, and makes it
-//! end with this process. One that comes so late that its entry has expired looks whether other
-//! steps were given its cores meanwhile.
+//! end with this process. If it starts so late that its entry has expired, it checks whether other
+//! steps have got its cores meanwhile.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::process::Task;
 use super::record::{self, Entry, StepKey};
 use super::{Ledger, LedgerError, PENDING, age};
 
-/// slurmstepd may wait for others, who keep a lock for one write.
+/// The time that slurmstepd waits for others, who keep a lock for one write.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// An entry that was written, until its step ends.
@@ -22,14 +22,14 @@ pub struct Held {
     entry: Entry,
 }
 
-/// What slurmstepd found for its step.
+/// slurmstepd's result for its step.
 #[derive(Debug)]
 pub enum Confirmed {
     /// The entry, which from now on ends with this process.
     Held(Box<Held>),
     /// slurmd wrote no entry.
     Nothing,
-    /// The entry had expired, and other steps are bound to these of its CPUs by now. The step is
+    /// The entry had expired, and other steps are now bound to these of its CPUs. The step is
     /// not in the ledger.
     Late(CpuSet),
 }
@@ -65,7 +65,7 @@ impl Ledger {
         }
         let lock = self.file.lock_byte(self.file.offset(slot), PATIENCE)?;
         let now = record::read(&self.file.read_words(self.file.offset(slot), words)?);
-        // Where it waited for too long, its slot may just be given to another step.
+        // If it has waited for too long, its slot may just go to another step.
         if lock.is_none() || now.as_ref() != Some(&entry) {
             drop(lock);
             return self.without_entry(step, &entry.cpus);
@@ -76,11 +76,11 @@ impl Ledger {
         self.unless_taken(slot, entry)
     }
 
-    /// A slurmd that planned another step while this one confirmed a late entry may have counted it
-    /// as expired: whoever has written looks once more.
+    /// If slurmd planned another step while this one confirmed a late entry, it may have counted
+    /// the entry as expired. Therefore the process that has written looks once more.
     fn unless_taken(mut self, slot: usize, entry: Entry) -> Result<Confirmed, LedgerError> {
         if age(entry.made) >= PENDING {
-            // Whoever planned with the table of before has written by the time the lock is free.
+            // A process that planned with the old table has written by the time the lock is free.
             drop(self.file.lock(PATIENCE)?);
             let taken = self.taken(entry.step, &entry.cpus)?;
             if !taken.is_empty() {
@@ -100,7 +100,8 @@ impl Ledger {
         })
     }
 
-    /// Those of a step's CPUs that others are bound to now. Without the lock: it looks into /proc.
+    /// Those of a step's CPUs that others are bound to now. This runs without the lock, because it
+    /// reads /proc.
     fn taken(&mut self, step: StepKey, cpus: &CpuSet) -> Result<CpuSet, LedgerError> {
         if cpus.is_empty() {
             return Ok(CpuSet::new());
@@ -109,7 +110,7 @@ impl Ledger {
         Ok(others.taken.intersection(cpus))
     }
 
-    /// slurmstepd's own where no slurmd plans: an entry that ends with this process.
+    /// For slurmstepd if no slurmd plans: writes an entry that ends with this process.
     ///
     /// # Errors
     /// [`LedgerError`]
@@ -129,7 +130,7 @@ impl Held {
         &self.entry
     }
 
-    /// Tells whose state says whether the step is suspended.
+    /// Sets the task whose state shows whether the step is suspended.
     ///
     /// # Errors
     /// [`LedgerError`]
@@ -138,7 +139,7 @@ impl Held {
         write_confirmed(&self.file, self.slot, &self.entry)
     }
 
-    /// The step has ended: its cores are free before anybody hears of it.
+    /// The step has ended: its cores are free before anybody learns of it.
     ///
     /// # Errors
     /// [`LedgerError`]; the cores are then free when this process ends.
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
     use crate::state::StateDir;
 
-    /// Writes what a slurmd that lives no more planned so long ago.
+    /// Writes the old plan of a slurmd that has ended.
     fn put(dir: &StateDir, slot: usize, (job, cpus): (u32, &str), ago: Duration) {
         let entry = Entry {
             step: step(job),
@@ -202,7 +203,7 @@ mod tests {
         // An expired entry of another step takes nothing.
         put(&dir, 3, (4, "0-1"), late);
         assert!(matches!(confirm(4), Confirmed::Held(_)));
-        // The one that was late is in nobody's way: its entry has expired.
+        // The late step excludes nobody, because its entry has expired.
         put(&dir, 4, (5, "0"), Duration::ZERO);
         let mut all = super::super::look(&dir).unwrap();
         all.sort_by_key(|entry| entry.step.job);

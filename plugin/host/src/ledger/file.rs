@@ -1,6 +1,6 @@
-//! The ledger's file: a head, then slots of one size. In the state directory, for root alone,
-//! of this boot only. Not mapped: whoever cuts the file must not take slurmd down.
-//! In: a state directory. Out: slots read and written, or why not.
+//! The ledger's file: a head, then slots of one size. It is in the state directory, for root alone,
+//! and valid for this boot only. It is not mapped, because cutting the file must not end slurmd.
+//! In: a state directory. Out: slots read and written, or an error.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -16,30 +16,30 @@ use crate::online::{boot_id, possible_cpus};
 use crate::state::StateDir;
 use crate::trust::{self, TrustError};
 
-/// Its name; another format will have another number, so that two releases of berth on one
-/// node never read each other's bytes wrong.
+/// Its name; another format will have another number, so two releases of berth on one
+/// node never misread each other's bytes.
 pub const NAME: &str = "ledger.1";
 const MAGIC: &[u8; 8] = b"BERTHLG1";
 /// Bytes before the first slot: the magic, words of a slot, the boot.
 pub(super) const HEAD_BYTES: u64 = 96;
-/// Room for so many CPUs even where the kernel has fewer.
+/// A slot has room for at least this number of CPUs, even if the kernel has fewer.
 const LEAST_CPUS: u32 = 1024;
-/// Words of a slot that later releases find free on the largest nodes; on all others they have the
-/// words of the CPUs that are not there.
+/// Words of a slot that are free for later releases on the largest nodes; on smaller nodes the
+/// words of missing CPUs are free too.
 const ADDED_WORDS: usize = 8;
 /// No kernel has more CPUs than these words have bits, and no release adds more words.
 const MOST_WORDS: usize = 4096 + 256;
 /// A file with more slots is not ours.
 const MOST_SLOTS: u64 = 1 << 16;
-/// Holds the file while it is looked at and written.
+/// The lock while the file is read and written.
 const WHOLE: u64 = 0;
-/// Who reads it and writes the public file.
+/// The lock of the process that reads the ledger and writes the public file.
 pub(super) const PUBLIC: u64 = 1;
 
 /// A ledger that cannot be used.
 #[derive(Debug, Error)]
 pub enum LedgerError {
-    /// The system does not let us.
+    /// A system call failed.
     #[error(
         "the ledger {path} could not be used: {action} failed: {why}; check that its directory \
          exists, is writable, and has room (ls -ld, df)"
@@ -47,21 +47,21 @@ pub enum LedgerError {
     System {
         /// The file.
         path: PathBuf,
-        /// What failed.
+        /// The action that failed.
         action: &'static str,
-        /// What the system said.
+        /// The system's error.
         why: io::Error,
     },
     /// Somebody else could have written it.
     #[error("the ledger cannot be trusted: {0}")]
     Untrusted(#[from] TrustError),
-    /// Another process does not let go.
+    /// Another process keeps the lock.
     #[error(
         "another process holds the ledger {0} for too long; check which slurmd or slurmstepd is \
          stopped (ps -e -o pid,stat,args)"
     )]
     Busy(PathBuf),
-    /// CPUs that this kernel did not have when the file was made.
+    /// The step has CPUs that this kernel did not have when the file was made.
     #[error("the ledger {0} has no room for this step's CPU numbers; remove it while no step runs")]
     TooManyCpus(PathBuf),
 }
@@ -83,16 +83,16 @@ fn words(file: &File, boot: &str) -> Option<usize> {
 pub(super) struct LedgerFile {
     path: PathBuf,
     file: File,
-    /// Device and number, to see whether the name still means it.
+    /// Device and number, which show whether the name still leads to this file.
     identity: (u64, u64),
     /// Words of a slot.
     pub words: usize,
-    /// What stood there instead of a ledger of ours, and was thrown away.
+    /// Whether something else stood there instead of a ledger of ours, and was discarded.
     pub replaced: bool,
 }
 
 impl LedgerFile {
-    /// Opens it, and makes it where it is missing, of another boot, or not a ledger.
+    /// Opens it, and makes it again if it is missing, is of another boot, or is not a ledger.
     pub fn open(dir: &StateDir) -> Result<Self, LedgerError> {
         let path = dir.path().join(NAME);
         let failed = |action| {
@@ -125,7 +125,7 @@ impl LedgerFile {
         Ok(ledger)
     }
 
-    /// Opens it for looking only; nothing where there is none of this boot.
+    /// Opens it only for reading; nothing if there is none of this boot.
     pub fn look(dir: &StateDir) -> Result<Option<Self>, LedgerError> {
         let path = dir.path().join(NAME);
         let opened = OpenOptions::new()
@@ -155,7 +155,7 @@ impl LedgerFile {
         }))
     }
 
-    /// Empties the file and writes its head. Gives a slot's words, and whether something
+    /// Empties the file and writes its head. Returns a slot's words, and whether something
     /// else stood there.
     fn begin(&self, boot: &str) -> Result<(usize, bool), LedgerError> {
         let _whole = self.lock(Duration::from_secs(1))?;
@@ -192,7 +192,7 @@ impl LedgerFile {
             .ok_or_else(|| LedgerError::Busy(self.path.clone()))
     }
 
-    /// Without sleeping; nothing if another process keeps it for all of that time.
+    /// Takes the lock without sleeping; nothing if another process keeps it for all of that time.
     pub fn try_lock(&self, at_most: Duration) -> Result<Option<Locked<'_>>, LedgerError> {
         let locked = lock::try_for(&self.file, WHOLE, at_most, std::hint::spin_loop);
         locked.map_err(|why| self.failed("locking it", why))
@@ -226,7 +226,8 @@ impl LedgerFile {
         Ok(bytes.chunks_exact(WORD).map(word).collect())
     }
 
-    /// One call of the system: within a page, which a slot's parts are, nobody sees half of it.
+    /// Writes with one system call. A slot's parts lie within a page, so nobody sees half of a
+    /// write.
     pub fn write_words(&self, offset: u64, words: &[u64]) -> Result<(), LedgerError> {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         self.file

@@ -1,8 +1,8 @@
-//! Which cores are bound on this node, and by which step: Grid Engine's accounting for
-//! `--binding`. slurmd (or, where it does not plan, slurmstepd) writes an entry when it plans a
-//! step; slurmstepd puts its own number into it, and the entry ends with that process, however
-//! it ends. Nothing here waits for a disk, and nothing is believed that a user could have
-//! written. A ledger that fails is an error for the caller to say; the launch goes on.
+//! The ledger of bound cores on this node: Grid Engine's accounting for
+//! `--binding`. slurmd (or slurmstepd, if slurmd does not plan) writes an entry when it plans a
+//! step. slurmstepd puts its own number into it, and the entry ends with that process, however
+//! it ends. Nothing here waits for a disk, and nothing is trusted that a user could have
+//! written. If the ledger fails, the caller reports the error and the launch goes on.
 //!
 //! Read in this order: [`record`], [`mod@file`], [`process`], [`rule`], [`confirm`].
 //!
@@ -55,19 +55,19 @@ pub use self::rule::Others;
 use crate::lock::Locked;
 use crate::state::StateDir;
 
-/// How long an entry without a slurmstepd counts. A node's prolog may run for longer between
-/// planning and the start: whoever comes late looks whether its cores are still free.
+/// The time that an entry without a slurmstepd counts. A node's prolog may run for longer between
+/// planning and the start; a late slurmstepd checks whether its cores are still free.
 const PENDING: Duration = Duration::from_secs(60);
-/// The same where the slurmd that planned it has ended.
+/// The same if the slurmd that planned it has ended.
 const ORPHANED: Duration = Duration::from_secs(10);
-/// The same once slurmd has done with the launch: its slurmstepd has been started by then, or never
+/// The same once slurmd has finished the launch: its slurmstepd has been started by then, or never
 /// will be.
 const LET_GO: Duration = Duration::from_secs(3);
-/// So many launches are remembered: more than a node starts in a minute.
+/// The number of launches that are remembered: more than a node starts in a minute.
 const LAUNCHES: usize = 1024;
-/// From so many slots on every entry is looked after, to find slots of dead steps.
+/// From this number of slots on, every entry's process is checked, to find slots of dead steps.
 const MANY_SLOTS: usize = 1024;
-/// How long slurmd's hook tries for the lock: others keep it for one write.
+/// The time that slurmd's hook tries to get the lock, which others keep for one write.
 const AT_ONCE: Duration = Duration::from_micros(100);
 
 /// An open ledger.
@@ -82,7 +82,7 @@ pub struct Ledger {
 /// When slurmd has done with its last launches.
 type LetGo = VecDeque<(StepKey, u64)>;
 
-/// The ledger as it was read: while nobody else writes it, or without that certainty.
+/// The ledger as it was read, locked or not.
 #[derive(Debug)]
 pub struct Session<'a> {
     file: &'a LedgerFile,
@@ -90,7 +90,7 @@ pub struct Session<'a> {
     own: Process,
     let_go: &'a LetGo,
     slots: Vec<u64>,
-    /// A slot that nobody uses, or the first behind the last.
+    /// A slot that nobody uses, or the first one after the last.
     free: usize,
     /// Whether that one is an expired entry, whose slurmstepd may come late.
     expired: bool,
@@ -98,10 +98,10 @@ pub struct Session<'a> {
 }
 
 impl Ledger {
-    /// Opens the ledger of a node, and makes it where it is missing.
+    /// Opens the ledger of a node, and makes it if it is missing.
     ///
     /// # Errors
-    /// [`LedgerError`]; the caller then goes on without accounting, and says so.
+    /// [`LedgerError`]; the caller then goes on without accounting, and reports it.
     pub fn open(dir: &StateDir) -> Result<Self, LedgerError> {
         Ok(Self {
             file: LedgerFile::open(dir)?,
@@ -111,7 +111,7 @@ impl Ledger {
         })
     }
 
-    /// slurmd has done with a launch, whatever became of it. Others do not know of this.
+    /// slurmd has finished a launch, whatever its result. Other processes do not know of this.
     pub fn let_go(&mut self, step: StepKey) {
         if self.let_go.len() == LAUNCHES {
             self.let_go.pop_front();
@@ -125,13 +125,13 @@ impl Ledger {
         self.file.is_current()
     }
 
-    /// Whether something else stood there and was thrown away.
+    /// Whether something else stood there and was discarded.
     #[must_use]
     pub fn was_foreign(&self) -> bool {
         self.file.replaced
     }
 
-    /// Holds the ledger, waiting no longer than `patience` for others.
+    /// Locks the ledger, and waits no longer than `patience` for others.
     ///
     /// # Errors
     /// [`LedgerError`]
@@ -144,7 +144,7 @@ impl Ledger {
         )
     }
 
-    /// The same for slurmd's hook, which sleeps for nobody: where another process keeps the lock
+    /// The same for slurmd's hook, which never sleeps: if another process keeps the lock
     /// for longer than a moment, the ledger is only read.
     ///
     /// # Errors
@@ -190,13 +190,13 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Whether nobody else writes while this is there. Without that, nothing can be added.
+    /// Whether nobody else can write while this value lives. Otherwise nothing can be added.
     #[must_use]
     pub fn is_locked(&self) -> bool {
         self.lock.is_some()
     }
 
-    /// What other steps are bound to, of these CPUs.
+    /// The claims of other steps on these CPUs.
     pub fn others(&mut self, step: StepKey, near: &CpuSet) -> Others {
         let near = near.to_words();
         let touches = |record: &[u64]| {
@@ -226,7 +226,7 @@ impl<'a> Session<'a> {
         self.slots.chunks_exact(self.file.words).nth(slot)
     }
 
-    /// The slots with entries of live steps, of those that are asked for; of the others one is
+    /// The requested slots that have entries of live steps; one of the others is
     /// remembered for the next entry.
     fn living(&mut self, is_asked: impl Fn(&[u64]) -> bool) -> Vec<(usize, Look)> {
         let mut found = Vec::new();
@@ -236,7 +236,7 @@ impl<'a> Session<'a> {
             }
             match record::look(record) {
                 Some(entry) => found.push((slot, entry)),
-                // Torn: its writer died over it, so its step never was.
+                // The entry is torn: its writer died while writing, so its step never started.
                 None if slot < self.free => (self.free, self.expired) = (slot, false),
                 None => {}
             }
@@ -259,10 +259,10 @@ impl<'a> Session<'a> {
         found
     }
 
-    /// Writes an entry; the caller's number and the time are put in.
+    /// Writes an entry, and adds the caller's number and the time.
     ///
     /// # Errors
-    /// [`LedgerError`]; `Busy` where the ledger is not locked.
+    /// [`LedgerError`]; `Busy` if the ledger is not locked.
     pub fn add(&mut self, mut entry: Entry) -> Result<usize, LedgerError> {
         if self.lock.is_none() {
             return Err(LedgerError::Busy(self.file.path().into()));
@@ -279,7 +279,7 @@ impl<'a> Session<'a> {
             false => None,
         };
         let slot = if self.expired && late.is_none() {
-            // Its slurmstepd comes at this very moment.
+            // Its slurmstepd confirms it at this very moment.
             self.slots.len() / words
         } else {
             slot
@@ -288,7 +288,7 @@ impl<'a> Session<'a> {
         Ok(slot)
     }
 
-    /// Takes an entry out again that [`Self::add`] has written.
+    /// Removes an entry that [`Self::add`] has written.
     ///
     /// # Errors
     /// [`LedgerError`]
@@ -297,7 +297,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Every bound step of a node, for looking only: nothing is made, locked or written. Root's.
+/// Every bound step of a node. Nothing is made, locked or written. Only root can call it.
 ///
 /// # Errors
 /// [`LedgerError`]
@@ -326,7 +326,7 @@ fn is_awaited(entry: &Look, own: Process, let_go: &LetGo) -> bool {
     age < ORPHANED || (age < PENDING && maker_lives())
 }
 
-/// Nanoseconds since the boot, sleep included: no administrator sets this clock.
+/// Nanoseconds since the boot, sleep included. No administrator sets this clock.
 fn now() -> u64 {
     let time = clock_gettime(ClockId::CLOCK_BOOTTIME);
     time.map_or(0, |time| {

@@ -1,5 +1,5 @@
-//! Which process an entry belongs to, and whether that process still is.
-//! In: a number and a start time, since numbers come back. Out: yes or no.
+//! The process that an entry belongs to, and whether it still lives.
+//! In: a number and a start time, because numbers are used again. Out: yes or no.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use libc::pid_t;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-/// A process, told apart from later ones of the same number.
+/// A process, distinguished from later ones with the same number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Process {
     /// Its number.
@@ -17,16 +17,16 @@ pub struct Process {
     pub start: u64,
 }
 
-/// A task by which a job's suspension is seen. The ledger has room for a part of the start time.
+/// A task that shows whether its job is suspended. The ledger has room for a part of the start time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Task {
     /// Its number.
     pub pid: pid_t,
-    /// The low 32 bits of its start time; 0 where it is not known.
+    /// The low 32 bits of its start time; 0 if it is unknown.
     pub start: u32,
 }
 
-/// What /proc says of a process number.
+/// The answer of /proc about a process number.
 enum Found {
     /// A process, by the letter of its state and its start time.
     Process(char, u64),
@@ -37,13 +37,13 @@ enum Found {
 }
 
 impl Process {
-    /// The calling one.
+    /// The calling process.
     #[must_use]
     pub fn own() -> Self {
         Self::of(std::process::id() as pid_t).unwrap_or_default()
     }
 
-    /// The one that has this number now.
+    /// The process that has this number now.
     #[must_use]
     pub fn of(pid: pid_t) -> Option<Self> {
         match find(pid) {
@@ -52,7 +52,7 @@ impl Process {
         }
     }
 
-    /// Whether it is there. A zombie has ended. A process of which the kernel does not tell counts
+    /// Whether it lives. A zombie has ended. If the kernel does not answer, the process counts
     /// as alive: its cores must not be given away because a file could not be opened.
     #[must_use]
     pub fn is_alive(self) -> bool {
@@ -72,8 +72,8 @@ impl Task {
         Self { pid, start }
     }
 
-    /// Whether this very task is stopped, as the tasks of a suspended job are. A task that is not
-    /// known for certain counts as running: then its cores stay taken.
+    /// Whether this very task is stopped, as the tasks of a suspended job are. If that is not
+    /// certain, the task counts as running, and its cores stay taken.
     #[must_use]
     pub fn is_stopped(self) -> bool {
         let same = |start: u64| self.start != 0 && start as u32 == self.start;
@@ -84,7 +84,7 @@ impl Task {
 /// Place of the start time behind the program's name (proc(5), field 22).
 const START: usize = 19;
 
-/// What `/proc/PID/stat` has behind the name, which may hold anything.
+/// The part of `/proc/PID/stat` after the name, which may contain anything.
 fn find(pid: pid_t) -> Found {
     let text = match fs::read(format!("/proc/{pid}/stat")) {
         Ok(text) => text,
@@ -102,8 +102,8 @@ fn find(pid: pid_t) -> Found {
     }
 }
 
-/// Only the kernel's word that there is no such process means that it has ended: a limit on open
-/// files, or a /proc that hides processes, does not.
+/// Only the kernel's answer that there is no such process means that it has ended. A limit on open
+/// files, or a /proc that hides processes, does not mean that.
 fn without(why: &io::Error) -> Found {
     match why.raw_os_error() {
         Some(libc::ENOENT | libc::ESRCH) => Found::Nothing,
@@ -111,9 +111,9 @@ fn without(why: &io::Error) -> Found {
     }
 }
 
-/// Looks after the processes of the ledger's slots by descriptors of theirs, so that asking for
-/// hundreds is one system call. A kernel or a limit that gives no descriptor makes it slower,
-/// not wrong.
+/// Watches the processes of the ledger's slots through descriptors, so one system call checks
+/// hundreds of them. If the kernel or a limit gives no descriptor, the check is slower but still
+/// right.
 #[derive(Debug, Default)]
 pub struct Watch {
     /// By slot.
@@ -143,14 +143,14 @@ impl Watch {
         asked.iter().map(answer).collect()
     }
 
-    /// Slots whose process is looked after, ascending.
+    /// Slots whose process is watched, ascending.
     fn slots(&self) -> impl Iterator<Item = usize> + '_ {
         (0..)
             .zip(&self.known)
             .filter_map(|(slot, place)| place.as_ref().map(|_| slot))
     }
 
-    /// Lets go of all that have ended, asked for or not.
+    /// Closes the descriptors of all processes that have ended.
     fn drop_ended(&mut self) {
         let watched = self.known.iter().flatten();
         let mut polls: Vec<_> = watched
@@ -176,8 +176,8 @@ impl Watch {
     }
 }
 
-/// A descriptor of exactly this process: opened first, compared then, so that the number
-/// cannot have changed hands in between.
+/// A descriptor of exactly this process. It is opened first and compared afterwards, so the number
+/// cannot have passed to another process in between.
 fn open(process: Process) -> Option<OwnedFd> {
     // SAFETY: the call takes two numbers (pidfd_open(2)) and touches no memory of ours.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, process.pid, 0) };

@@ -1,5 +1,5 @@
 //! The file that everybody may read: the node's topology, which cores are in use, and counts.
-//! Who uses them stays in the ledger. Written by slurmstepd when a bound step begins and ends.
+//! The users stay in the ledger. slurmstepd writes the file when a bound step begins and ends.
 //! In: ledger, machine. Out: `name=value` lines (Grid Engine's load values of section 3.1).
 
 use std::fmt::Write;
@@ -15,7 +15,7 @@ use crate::state::StateDir;
 /// Its name in the state directory.
 pub const NAME: &str = "topology";
 const MODE: u32 = 0o644;
-/// How often it is written again because the ledger has changed meanwhile.
+/// The most times that it is written again because the ledger has changed meanwhile.
 const MOST_TURNS: u32 = 100;
 
 /// The lines for a node whose bound steps use these CPUs.
@@ -35,11 +35,12 @@ pub fn text(machine: &Machine, kind: SocketKind, used: &CpuSet, steps: usize) ->
     text
 }
 
-/// The lines where the machine is not known (section 3.1).
+/// The lines if the machine is unknown (section 3.1).
 pub const UNKNOWN: &str = "m_topology=NONE\nm_topology_inuse=NONE\n";
 
-/// Writes the file anew from what the ledger says now. Whoever finds another process writing leaves
-/// it to that one, which looks afterwards whether the ledger has changed meanwhile: so nobody waits.
+/// Writes the file again from the ledger as it is now. A process that finds another one writing
+/// leaves the work to it. The other one checks afterwards whether the ledger has changed, so nobody
+/// waits.
 ///
 /// # Errors
 /// [`LedgerError`]; the file then is older than the ledger.
@@ -59,7 +60,7 @@ pub fn publish(
         let Some(turn) = file.lock_byte(PUBLIC, Duration::ZERO)? else {
             return Ok(());
         };
-        // The ledger itself is not locked: what is torn meanwhile is left out.
+        // The ledger itself is not locked, so entries that are torn meanwhile are left out.
         let mut session = Session::read((&*file, None), watch, (*own, let_go))?;
         let entries = session.all();
         let mut used = CpuSet::new();

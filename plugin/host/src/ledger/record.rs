@@ -1,11 +1,11 @@
 //! An entry of the ledger as it stands in the file: words of 64 bits, in three parts that
-//! have one writer each. Part one, with a checksum, is written when a step is planned; part
-//! two by its slurmstepd; the first word says whether the slot is used.
-//! In: an entry or bytes. Out: the other. Pure; what does not check is no entry.
+//! have one writer each. Part one, with a checksum, is written when a step is planned; its
+//! slurmstepd writes part two; the first word shows whether the slot is used.
+//! In: an entry or bytes. Out: the other. Pure; bytes with a wrong checksum are no entry.
 //!
-//! Releases of berth share the file, so a later one may add to an entry and never move anything:
-//! it has the upper half of word [`KIND`], word 8, and what follows the CPUs. This one covers all
-//! of it with its checksum and ignores what it says.
+//! Releases of berth share the file, so a later one may add to an entry but never move anything.
+//! It has room in the upper half of word [`KIND`], in word 8, and after the CPUs. This release
+//! covers all of that with its checksum and ignores its content.
 
 use berth_placement::CpuSet;
 
@@ -15,10 +15,10 @@ use super::process::{Process, Task};
 pub(super) const WORD: usize = size_of::<u64>();
 /// Words before the CPUs.
 pub(super) const HEAD: usize = 24;
-/// What kind of step it is, in the lower half. A later release with more kinds writes the nearest
-/// of those that are here, and its own into the upper half.
+/// The kind of step, in the lower half. A later release with more kinds writes the nearest
+/// of these kinds here, and its own kind into the upper half.
 const KIND: usize = 3;
-/// How many words the CPUs have, in the lower half; 0 is written by releases that let them have all
+/// How many words the CPUs have, in the lower half. Releases that write 0 give them all
 /// words to the slot's end.
 const CPU_WORDS: usize = 7;
 /// First word of slurmstepd's part, and how many.
@@ -27,12 +27,12 @@ pub(super) const CONFIRMED_WORDS: usize = 3;
 /// The request's text, cut at this many bytes.
 const REQUEST: usize = 12;
 const REQUEST_BYTES: usize = (HEAD - REQUEST) * WORD;
-/// Words that are summed up at once.
+/// The number of words in one step of the checksum.
 const AT_ONCE: usize = 64;
 /// The first word of a used slot, beside the checksum.
 const USED: u64 = 0xBE;
 
-/// What kind of step is bound.
+/// The kind of step that is bound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
     /// Started by srun, alone on its CPUs.
@@ -44,7 +44,7 @@ pub enum Kind {
     Batch,
 }
 
-/// Which step, on one node.
+/// The number of a step on one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepKey {
     /// Job.
@@ -58,15 +58,15 @@ pub struct StepKey {
 /// One bound step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// Which.
+    /// The step.
     pub step: StepKey,
-    /// Of what kind.
+    /// Its kind.
     pub kind: Kind,
     /// Tasks on this node.
     pub tasks: u32,
     /// Nanoseconds between the boot and its planning.
     pub made: u64,
-    /// Who planned it.
+    /// The process that planned it.
     pub maker: Process,
     /// Its slurmstepd; none as long as it has not started.
     pub stepd: Option<Process>,
@@ -74,7 +74,7 @@ pub struct Entry {
     pub task: Option<Task>,
     /// Its user, known to slurmstepd.
     pub uid: u32,
-    /// The `--binding`, cut where it is long.
+    /// The `--binding`, cut if it is long.
     pub request: String,
     /// The CPUs of its cores.
     pub cpus: CpuSet,
@@ -89,7 +89,7 @@ impl Kind {
         }
     }
 
-    /// A kind that is not known holds its CPUs as a regular step does.
+    /// An unknown kind counts as a regular step, so nobody else gets its CPUs.
     fn of(number: u32) -> Self {
         [Self::Regular, Self::Overlap, Self::Batch]
             .into_iter()
@@ -129,8 +129,8 @@ pub(super) fn write(entry: &Entry, words: usize) -> Option<Vec<u64>> {
     Some(record)
 }
 
-/// slurmstepd's part. The task's start time stands where releases before it wrote zeros, and read
-/// nothing: they and this one understand each other's entries.
+/// slurmstepd's part. The task's start time stands where earlier releases wrote zeros and read
+/// nothing, so they and this one understand each other's entries.
 pub(super) fn confirmed(entry: &Entry) -> [u64; CONFIRMED_WORDS] {
     let stepd = entry.stepd.unwrap_or_default();
     let task = entry.task.unwrap_or_default();
@@ -141,7 +141,7 @@ pub(super) fn confirmed(entry: &Entry) -> [u64; CONFIRMED_WORDS] {
     ]
 }
 
-/// Whether a slot is used at all: the one look that most slots get.
+/// Whether a slot is used. Most slots get only this check.
 pub(super) fn is_used(record: &[u64]) -> bool {
     record.first().is_some_and(|word| word & 0xff == USED)
 }
@@ -155,7 +155,7 @@ pub(super) fn cpu_words(record: &[u64]) -> &[u64] {
     }
 }
 
-/// What a launch looks at in a slot; `None` where it is free or torn.
+/// The parts of a slot that a launch needs; `None` if the slot is free or torn.
 pub(super) fn look(record: &[u64]) -> Option<Look> {
     let at = |word: usize| record.get(word).copied();
     let first = at(0)?;
@@ -224,12 +224,12 @@ impl Look {
     }
 }
 
-/// The entry in a slot; `None` where it is free or torn.
+/// The entry in a slot; `None` if the slot is free or torn.
 pub(super) fn read(record: &[u64]) -> Option<Entry> {
     look(record).map(|look| look.entry(record))
 }
 
-/// Of what its first writer wrote, but for the first word.
+/// The checksum of the planner's words, except word 0.
 fn checksum(record: &[u64]) -> u32 {
     let mut sum = crc32fast::Hasher::new();
     let parts = [1..CONFIRMED, CONFIRMED + CONFIRMED_WORDS..record.len()];

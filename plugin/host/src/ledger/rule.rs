@@ -1,6 +1,6 @@
-//! What is taken for a step, of all that other steps are bound to.
-//! In: live entries, the step. Out: what is sure, and what depends on whether a job is suspended.
-//! Source: design, "Accounting".
+//! Decides which cores of other steps are taken for a step.
+//! In: live entries, the step. Out: the cores that are surely taken, and those that depend on
+//! whether a job is suspended. Source: design, "Accounting".
 
 use std::collections::HashMap;
 
@@ -9,14 +9,15 @@ use berth_placement::{Claims, CpuSet};
 use super::process::Task;
 use super::record::{Kind, Look, StepKey};
 
-/// What other steps are bound to, as it concerns one step.
+/// The claims of other steps, as far as they concern one step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Others {
-    /// Of the own job. Its regular steps that were started without `--overlap` take their cores;
-    /// its script and `--overlap` steps take nothing: they only decide between equal choices.
+    /// Claims of the own job. Its regular steps that were started without `--overlap` take their
+    /// cores. Its script and `--overlap` steps take nothing; they only decide between equal
+    /// choices.
     own: Sets,
-    /// Of other jobs, each of which takes its cores unless it is suspended: then they belong to
-    /// whoever preempted it.
+    /// Claims of other jobs. Each job takes its cores unless it is suspended; then they belong to
+    /// the job that preempted it.
     jobs: Vec<OtherStep>,
     /// The CPUs of those, one after the other.
     cpus: Vec<u64>,
@@ -36,12 +37,12 @@ struct OtherStep {
     job: u32,
     /// Its task that shows whether the job is suspended.
     task: Option<Task>,
-    /// How many words its CPUs are.
+    /// The number of words of its CPUs.
     words: usize,
 }
 
 impl Others {
-    /// One more live entry. An older one of the same step is of an earlier launch.
+    /// Adds a live entry. An older entry of the same step belongs to an earlier launch.
     pub(super) fn add(&mut self, step: StepKey, entry: &Look, cpus: &[u64]) {
         if entry.step == step {
             return;
@@ -72,7 +73,7 @@ impl Others {
         !self.jobs.is_empty()
     }
 
-    /// As if no job were suspended.
+    /// The claims if no job were suspended.
     #[must_use]
     pub fn all_running(&self) -> Claims {
         let mut sets = self.own.clone();
@@ -80,7 +81,7 @@ impl Others {
         sets.claims()
     }
 
-    /// As if every other job were.
+    /// The claims if every other job were suspended.
     #[must_use]
     pub fn all_suspended(&self) -> Claims {
         let mut sets = self.own.clone();
@@ -88,7 +89,7 @@ impl Others {
         sets.claims()
     }
 
-    /// As it is: one look at a task of each other job.
+    /// The claims as they are, after one look at a task of each other job.
     #[must_use]
     pub fn now(&self) -> Claims {
         let mut sets = self.own.clone();
