@@ -3,6 +3,7 @@
 
 use std::ffi::c_void;
 
+use berth_host::online::OnlineCpus;
 use berth_placement::CpuSet;
 use libc::c_int;
 use slurm_sys::views::TaskInfo;
@@ -75,16 +76,19 @@ fn bind(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> c_
         return pretend(step, task, here, &wanted, told.is_ok());
     }
     let told = match told {
+        Ok(()) => {
+            compare(step, task, &wanted);
+            Ok(())
+        }
         // task/affinity fails such a task too; on all of the step's cores it would
         // have the threads that the job specialised away.
         Err(why) if !wanted.is_empty() => retry(step, task, here, why),
-        told => told,
+        Err(why) => Err(why),
     };
     match told {
         Ok(()) => {
             step.applied += 1;
             show(step, task, here, &wanted, false);
-            compare(step, task, &wanted);
             SUCCESS
         }
         Err(why) => {
@@ -125,6 +129,7 @@ fn retry(step: &mut Session, task: TaskInfo, here: Here<'_>, why: String) -> Res
         return Err(why);
     }
     set(task, &own).map_err(|_| why.clone())?;
+    compare(step, task, &own);
     step.deviations.push(format!(
         "task {}: {why}; bound to the step's CPUs {own}",
         task.gtid
@@ -140,16 +145,27 @@ fn granted(task: TaskInfo) -> CpuSet {
     berth_host::affinity_of(task.pid).unwrap_or_default()
 }
 
-/// Compares the kernel's mask with the one that was set.
+/// Compares the kernel's mask with the one that was set. The kernel leaves out of a set what is
+/// offline or outside the task's cgroup: with ConstrainCores=yes slurmd's cgroups have only the
+/// CPUs that slurmd counts.
 fn compare(step: &mut Session, task: TaskInfo, wanted: &CpuSet) {
     match berth_host::affinity_of(task.pid) {
         Ok(now) if now == *wanted => {}
+        Ok(now) if now.is_subset(wanted) && is_online(&wanted.difference(&now)) => {
+            step.outside_cgroup.insert_all(&wanted.difference(&now));
+        }
         Ok(now) => step.deviations.push(format!(
             "task {}: asked CPUs {wanted}, the kernel gives {now}",
             task.gtid
         )),
         Err(why) => step.deviations.push(format!("task {}: {why}", task.gtid)),
     }
+}
+
+fn is_online(cpus: &CpuSet) -> bool {
+    let text = OnlineCpus::open().and_then(|online| online.read());
+    let online = text.ok().and_then(|text| CpuSet::from_list(&text).ok());
+    online.is_some_and(|online| cpus.is_subset(&online))
 }
 
 fn show(step: &Session, task: TaskInfo, (_, record): Here<'_>, mask: &CpuSet, failed: bool) {
@@ -178,7 +194,7 @@ fn close(step: &mut Session) {
     log::log!(
         target: VERBOSE,
         log::Level::Info,
-        "{} tasks={} cores={} request={:?} rule={} masks={} bound={}/{} deviations={:?}",
+        "{} tasks={} cores={} request={:?} rule={} masks={} bound={}/{} deviations={:?}{}",
         step.name,
         step.node_tasks,
         step.cores,
@@ -188,6 +204,11 @@ fn close(step: &mut Session) {
         step.applied,
         step.node_tasks,
         if deviations.is_empty() { "none" } else { &deviations },
+        if step.outside_cgroup.is_empty() {
+            String::new()
+        } else {
+            format!(" outside-cgroup={}", step.outside_cgroup)
+        },
     );
 }
 

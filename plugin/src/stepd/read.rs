@@ -117,6 +117,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         node_tasks: record.node_tasks(),
         applied: 0,
         deviations: cut.into_iter().collect(),
+        outside_cgroup: CpuSet::new(),
         account,
     })
 }
@@ -187,6 +188,7 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
         node_tasks: record.node_tasks(),
         applied: 0,
         deviations: Vec::new(),
+        outside_cgroup: CpuSet::new(),
         account: None,
     })
 }

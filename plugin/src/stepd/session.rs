@@ -35,6 +35,8 @@ pub(crate) struct Session {
     pub node_tasks: u32,
     pub applied: u32,
     pub deviations: Vec<String>,
+    /// CPUs of the masks that the tasks' cgroup does not allow: the kernel has left them out.
+    pub outside_cgroup: CpuSet,
     /// The step's entry in the ledger, if a `--binding` chose its cores.
     pub account: Option<Account>,
 }

@@ -92,15 +92,16 @@ pub fn judge(request: &str, kernel: &Answer, planned: &str, tree: &Tree, log: &s
     }
     let cores = cores_of(kernel, log);
     let owned = cores.map_or_else(|| tree.all(), |cores| tree.owned(words_of(&cores)));
-    if let Some(why) = broken_law(request, kernel, &owned) {
-        return Verdict::Wrong(why);
+    let is_planned = same_as_plan(kernel, planned);
+    if let (false, Some(said)) = (is_planned, cut(kernel, planned, &owned, log)) {
+        return Verdict::Cut(said);
     }
-    let verdict = match (same_as_plan(kernel, planned), cut(kernel, planned, log)) {
-        (true, _) => Verdict::Equal,
-        (false, Some(said)) => Verdict::Cut(said),
-        (false, None) => return Verdict::Different,
-    };
-    told_wrongly(kernel, tree).map_or(verdict, Verdict::Wrong)
+    let wrong = broken_law(request, kernel, &owned).or_else(|| told_wrongly(kernel, tree));
+    match (wrong, is_planned) {
+        (Some(why), _) => Verdict::Wrong(why),
+        (None, true) => Verdict::Equal,
+        (None, false) => Verdict::Different,
+    }
 }
 
 /// `0-7/8` as `0-7`.
@@ -120,10 +121,7 @@ fn refused(kernel: &Answer, planned: &str) -> Verdict {
 }
 
 fn broken_law(request: &str, kernel: &Answer, owned: &[Core]) -> Option<String> {
-    let all: Cpus = owned
-        .iter()
-        .flat_map(|core| core.cpus.iter().copied())
-        .collect();
+    let all = cpus_of(owned);
     let masks: Vec<Cpus> = kernel.cpus().into_iter().map(list).collect();
     if let Some(mask) = masks.iter().find(|mask| !mask.is_subset(&all)) {
         return Some(format!(
@@ -151,19 +149,36 @@ fn told_wrongly(kernel: &Answer, tree: &Tree) -> Option<String> {
         .map(|(told, cpus)| format!("BERTH_CORES={told} for CPUs {cpus}"))
 }
 
-/// What the log says of a step whose every mask is the plan's within the task's cgroup.
-fn cut(kernel: &Answer, planned: &str, log: &str) -> Option<String> {
+/// What the log says of a step whose every mask is the plan's within the task's cgroup, or where
+/// nothing would be left all that the cgroup has of the step's CPUs.
+fn cut(kernel: &Answer, planned: &str, owned: &[Core], log: &str) -> Option<String> {
     let plan = planned.split(" # ").next().unwrap_or_default().trim();
-    let plan: Vec<Cpus> = plan.split(' ').map(list).collect();
+    // Neither a refusal nor an unbound step.
+    if !plan.starts_with(|first: char| first.is_ascii_digit()) {
+        return None;
+    }
+    let plan = plan.split(' ').map(list);
+    let all = cpus_of(owned);
     let masks = kernel.cpus().into_iter().map(list);
     let fences = kernel.fences.values().map(|cpus| list(cpus));
-    let explained = plan.len() == kernel.tasks.len()
-        && masks
-            .zip(fences)
-            .zip(&plan)
-            .all(|((mask, fence), plan)| plan.intersection(&fence).eq(&mask));
+    let inside = |plan: &Cpus, fence: &Cpus| plan.intersection(fence).copied().collect::<Cpus>();
+    let explained = masks.zip(fences).zip(plan).all(|((mask, fence), plan)| {
+        let some = inside(&plan, &fence);
+        mask == if some.is_empty() {
+            inside(&all, &fence)
+        } else {
+            some
+        }
+    });
     let marker = format!("berth: step={}.{} tasks=", kernel.job, kernel.step);
     let line = log.lines().find(|line| line.contains(&marker))?;
     let (_, said) = line.split_once(" deviations=")?;
-    (explained && said != "\"none\"").then(|| said.into())
+    (explained && said.contains(" outside-cgroup=")).then(|| said.into())
+}
+
+fn cpus_of(cores: &[Core]) -> Cpus {
+    cores
+        .iter()
+        .flat_map(|core| core.cpus.iter().copied())
+        .collect()
 }

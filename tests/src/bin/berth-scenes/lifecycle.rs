@@ -9,7 +9,9 @@ use std::time::Duration;
 use berth_tests::{Cluster, process};
 use nix::sys::signal::Signal;
 
-use crate::tools::{all_cpus, cpus, lists, step, whole_node};
+use crate::tools::{
+    all_cpus, assert_disjoint, cpus, in_allocation, lists, step, tasks, whole_node,
+};
 use crate::{Outcome, berth};
 
 /// A CPU that is brought back whatever happens.
@@ -47,6 +49,7 @@ pub fn cpu_offline() -> Outcome {
         .rfind(|line| line.contains("berth: step="))
         .unwrap_or_default();
     assert!(!line.contains("deviations=\"none\""), "{line}");
+    fifteen_cpus(&cluster);
     let named = cluster.srun(&["-n1", "--exclusive", "--cpu-bind=map_cpu:5", "true"]);
     assert!(
         !named.ok() && named.stderr.contains("map_cpu:5"),
@@ -58,6 +61,35 @@ pub fn cpu_offline() -> Outcome {
     discovered(&cluster, 2);
     assert_eq!(all_cpus(&whole_node(&cluster, &[], request)), whole);
     Ok(())
+}
+
+/// With CPU 5 gone: whatever is asked, no task has it, and no CPU has two tasks.
+fn fifteen_cpus(cluster: &Cluster) {
+    let requests = [
+        "-n15 --cpu-bind=threads -m block:block",
+        "-n15 --cpu-bind=threads -m block:cyclic",
+        "-n15",
+        "-n8 --cpu-bind=cores -m block:fcyclic",
+        "-n7 -c2 --cpu-bind=threads",
+        "-n8 --hint=nomultithread",
+        "-n2 --cpu-bind=sockets -m block:cyclic",
+        "-n4 --binding=linear:2",
+        "-n8 --binding=striding:1:1",
+    ];
+    let script: String = requests
+        .iter()
+        .map(|request| format!("srun {request} $probe; echo end\n"))
+        .collect();
+    let printed = in_allocation(cluster, &["--exclusive"], &script);
+    for (request, text) in requests.iter().zip(printed.split("end\n")) {
+        let tasks = tasks(text);
+        assert!(!tasks.is_empty(), "{request}: {printed}");
+        assert_disjoint(&tasks);
+        let all: BTreeSet<u32> = tasks.iter().flat_map(|task| task.cpus.clone()).collect();
+        assert!(all.is_subset(&cpus("0-4,6-15")), "{request}: {tasks:#?}");
+        let is_bound = tasks.iter().all(|task| (1..=8).contains(&task.cpus.len()));
+        assert!(is_bound, "{request}: {tasks:#?}");
+    }
 }
 
 /// Waits until slurmd has discovered the machine again, for the so-manieth time.
