@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::say::one_line;
 
-/// Widths of columns; a row of wider cells later on is only less tidy.
+/// Widths of columns; a later row with wider cells only looks less tidy.
 #[derive(Default)]
 pub(crate) struct Columns(Vec<usize>);
 

@@ -1,6 +1,7 @@
 //! This host's devices, probed by a child with a time limit: whatever a driver or the firmware does,
 //! the cores are known.
-//! In: a machine as discovered. Out: the same with its devices, or with a note why they are unknown.
+//! In: a machine as discovered. Out: the same with its devices, or with a note that gives the reason
+//! why they are unknown.
 
 use std::io::{Read, Write};
 use std::path::Path;
@@ -17,7 +18,7 @@ use nix::unistd::alarm;
 use crate::args::Devices;
 use crate::{Failure, say};
 
-/// This very program, also where its file has been replaced meanwhile.
+/// This very program, even if its file has been replaced meanwhile.
 const OWN: &str = "/proc/self/exe";
 
 /// Time that probing gets: it takes milliseconds. slurmd gives the whole discovery three times this.
@@ -29,7 +30,7 @@ const AFTER_KILL: Duration = Duration::from_secs(1);
 /// Longest list read, in bytes: 4096 devices with several names each need less.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// Adds the devices of this host, and drops them where they are not wanted.
+/// Adds the devices of this host, or drops them if they are not requested.
 pub(crate) fn add(mut found: Discovered, wanted: Devices) -> Discovered {
     let devices = match (wanted, found.unprobed) {
         (Devices::Off, _) => Ok(Vec::new()),

@@ -1,5 +1,5 @@
-//! `berth discover`: the machine written down, for slurmd or for people.
-//! slurmd runs it as a child, so that nothing of hwloc can hang or crash slurmd.
+//! `berth discover`: describes the machine, for slurmd or for people.
+//! slurmd runs it as a child, so hwloc can neither hang nor crash slurmd.
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -1,5 +1,5 @@
-//! `berth doctor`: does berth work on this node? For health checks, and for the first question in
-//! any ticket. What slurmd said when it started is held against what is here now.
+//! `berth doctor`: checks the node and lists what is wrong, for health checks and for the first
+//! question in any ticket. It compares slurmd's announcement with the present state.
 
 use std::io::Write;
 use std::path::Path;
@@ -23,7 +23,7 @@ use crate::say;
 use crate::slurmd::{self, Found};
 use crate::state_nodes::nodes_of;
 
-/// How a check came out.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Verdict {
@@ -251,7 +251,7 @@ fn running(checks: &mut Checks, words: &Announcement) {
     }
 }
 
-/// What slurmd said when it started.
+/// Checks slurmd's announcement.
 fn said(checks: &mut Checks, words: &Announcement) {
     if words.is_task_plugin {
         checks.ok(
@@ -283,7 +283,7 @@ fn said(checks: &mut Checks, words: &Announcement) {
         .for_each(|why| checks.note("warning", why.clone()));
 }
 
-/// The machine file beside the machine.
+/// Compares the machine file with the machine.
 fn machine_known(checks: &mut Checks, dir: &StateDir, machine: Option<&Machine>) {
     let file = match machine_file::read(dir.machine_path()) {
         Ok(file) => file,
@@ -308,7 +308,7 @@ fn machine_known(checks: &mut Checks, dir: &StateDir, machine: Option<&Machine>)
     notes.for_each(|note| checks.note("machine file", note));
 }
 
-/// Without slurmd's key slurmstepd believes nothing of slurmd's, and no step is placed.
+/// Checks slurmd's key. Without it slurmstepd does not trust slurmd's plans, and no step is placed.
 fn key_known(checks: &mut Checks, dir: &StateDir) {
     if !Uid::effective().is_root() {
         return;

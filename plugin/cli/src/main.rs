@@ -1,4 +1,4 @@
-//! The command `berth`: what would I get, what have I, and why? One subcommand a file.
+//! The command `berth`: what would I get, what do I have, and why? Each subcommand has a file.
 //! Exit codes: 0 the step would run, 1 it would be refused or something failed, 2 usage.
 #![forbid(unsafe_code)]
 
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(code) => code,
-        // As `| head` does: who stopped reading has what they wanted.
+        // The reader has closed the pipe, as `| head` does, and needs no more.
         Err(why) if is_closed_pipe(&*why) => ExitCode::SUCCESS,
         Err(why) => {
             say::failed(&why.to_string());

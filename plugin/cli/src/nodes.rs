@@ -1,4 +1,4 @@
-//! The nodes of a step: how many, by what names. In: `-N`, `-w`, `-m arbitrary`'s list.
+//! The nodes of a step: their number and names. In: `-N`, `-w`, `-m arbitrary`'s list.
 //! Out: names in the order in which slurmctld lays tasks out.
 
 use std::borrow::Cow;
@@ -12,7 +12,7 @@ use berth_srun::host_list::{Most, expand, natural};
 /// More tasks than anybody lists by name.
 const MOST_TASKS: usize = 1 << 20;
 
-/// What the nodes are called.
+/// The names of the nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Names {
     /// By position alone.
@@ -22,7 +22,7 @@ pub(crate) enum Names {
 }
 
 impl Names {
-    /// What to call a node where its position would do: `2`, or `n3`.
+    /// A node's name if its position is enough: `2`, or `n3`.
     pub(crate) fn short(&self, node: u32) -> Cow<'_, str> {
         match self {
             Self::Numbered => node.to_string().into(),
@@ -30,7 +30,7 @@ impl Names {
         }
     }
 
-    /// What to call it where a name is needed: `node2`, or `n3`.
+    /// A node's name if a name is needed: `node2`, or `n3`.
     pub(crate) fn long(&self, node: u32) -> Cow<'_, str> {
         match self {
             Self::Numbered => format!("node{node}").into(),
@@ -89,7 +89,7 @@ fn unnamed(asked: Option<u32>) -> Nodes {
     }
 }
 
-/// A file of host lists, one a line, of which `n1*3` stands for three tasks on n1.
+/// A file of host lists, one per line, in which `n1*3` stands for three tasks on n1.
 /// Source: `slurm_read_hostfile`.
 fn read(path: &str) -> Result<Vec<String>, Failure> {
     let text = fs::read_to_string(path).map_err(|why| {

@@ -2,7 +2,7 @@
 
 use berth_placement::{CoreIdx, CpuId, CpuSet, Machine, NumaId, SocketKind};
 
-/// A machine's cores with what they are in.
+/// A machine's cores with their sockets and NUMA nodes.
 pub(crate) struct Parents<'a> {
     machine: &'a Machine,
     /// Cores by socket, in Slurm's order.

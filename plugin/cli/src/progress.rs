@@ -1,12 +1,12 @@
-//! A progress bar for what takes longer than a second; only where somebody sees it and it is
-//! not in the way of the answer.
+//! A progress bar for work that takes longer than a second. It is shown only if somebody sees it and
+//! it does not disturb the answer.
 
 use std::io::{IsTerminal, stderr, stdout};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// The clock is looked at once for so many items.
+/// The clock is read once for this number of items.
 const STEP: u32 = 4096;
 
 /// The same tasks; how many of them are done is shown on stderr if it takes long.

@@ -1,17 +1,17 @@
-//! Talking to the user: answers to stdout, everything else to stderr. Nobody listening is no
-//! reason to panic: a closed stderr is ignored, a closed stdout ends the program quietly.
-//! An administrator looks at users' scripts and reports: what comes from them is text on the
-//! terminal, never a command to it.
+//! Writes to the user: answers to stdout, everything else to stderr. A closed stderr is ignored, and
+//! a closed stdout ends the program quietly; neither is a panic.
+//! An administrator may look at users' scripts and reports, so their text must never act as a
+//! command to the terminal.
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, StdoutLock, Write};
 
-/// Where answers go; flush it.
+/// The output for answers; the caller must flush it.
 pub(crate) fn output() -> BufWriter<StdoutLock<'static>> {
     BufWriter::new(io::stdout().lock())
 }
 
-/// The same for answers that repeat what stands in somebody's file.
+/// The same for answers that repeat text from somebody's file.
 pub(crate) fn foreign_output() -> Harmless<BufWriter<StdoutLock<'static>>> {
     Harmless(output())
 }
@@ -50,17 +50,17 @@ fn without(text: &str, bad: impl Fn(char) -> bool) -> Cow<'_, str> {
     }
 }
 
-/// Something the user should know although the step runs.
+/// Prints a note to the user of a step that runs.
 pub(crate) fn note(text: &str) {
     line("note: ", text);
 }
 
-/// Why the step would not run.
+/// Prints the reason why the step would not run.
 pub(crate) fn refused(why: &str) {
     line("refused: ", why);
 }
 
-/// Why the command failed.
+/// Prints the reason why the command failed.
 pub(crate) fn failed(why: &str) {
     line("", why);
 }

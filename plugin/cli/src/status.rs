@@ -1,5 +1,5 @@
-//! `berth status`: who is bound where on this node. Root reads the ledger; everybody else reads
-//! how full the node is, and not who runs what.
+//! `berth status`: shows which steps are bound to which cores of this node. Root reads the ledger;
+//! everybody else sees how full the node is, but not who runs what.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
@@ -22,7 +22,7 @@ use crate::plan::socket_kind;
 use crate::say;
 use crate::state_nodes::nodes_of;
 
-/// What a terminal takes for: wipe everything, go to the top.
+/// The terminal's sequence to clear the screen and go to the top.
 const TOP_OF_EMPTY_SCREEN: &str = "\u{1b}[H\u{1b}[2J";
 
 /// More than the public file of the largest node.
@@ -59,7 +59,7 @@ struct BoundStep {
 pub(crate) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
     let mut out = say::output();
     loop {
-        // Found out before the screen is wiped, so that it never stays empty.
+        // The text is made before the screen is cleared, so the screen never stays empty.
         let mut text = Vec::new();
         once(args, &mut text)?;
         if args.watch.is_some() && io::stdout().is_terminal() {

@@ -5,24 +5,24 @@ use berth_placement::CpuSet;
 use berth_placement::sets::cpuset::MAX_CPUS;
 use thiserror::Error;
 
-/// The version written.
+/// The version that is written.
 pub(crate) const VERSION: u32 = 2;
-/// The oldest version read.
+/// The oldest version that is read.
 pub(crate) const OLDEST: u64 = 1;
 
 /// A text that is no machine file of ours.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum FormatError {
-    /// It ends too early: a writer died, or the disk was full.
+    /// The text ends too early: a writer died, or the disk was full.
     #[error("it ends in the middle")]
     Torn,
-    /// Another program's, or edited.
+    /// Another program wrote it, or somebody edited it.
     #[error("it is not berth's machine file: {0}")]
     Foreign(String),
     /// Another release of berth wrote it.
     #[error("it is of version {0}, and this berth reads versions {OLDEST} to {VERSION}")]
     Version(u64),
-    /// The numbers in it make no machine.
+    /// The numbers in it do not form a machine.
     #[error("its machine is impossible: {0}")]
     Machine(String),
 }

@@ -1,7 +1,7 @@
 //! Slurm's host lists, `n[1-3,07],r[1-2]n[1-4]`, as names.
-//! In: a text that may come from a user, and how much may be made of it. Out: the names in the
+//! In: a text that may come from a user, and a limit. Out: the names in the
 //! list's order, as slurmctld writes and counts them (`hostlist_create` of src/common/hostlist.c).
-//! Pure. Slurm's own reader takes what it is given: a range up to the last number of all never
+//! Pure. Slurm's own reader has no limit: a range up to the largest number never
 //! ends there, and brackets multiply.
 
 use std::fmt::Write;
@@ -12,17 +12,17 @@ use berth_placement::sets::limits::NODE_LIST;
 /// More brackets than a name of Slurm's has dimensions.
 const MOST_PIECES: usize = 16;
 
-/// How much may be made of a list.
+/// The limits of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Most {
-    /// So many names.
+    /// The number of names.
     pub names: usize,
     /// Memory of all names together.
     pub bytes: usize,
 }
 
 impl Most {
-    /// More nodes than slurmctld takes, and more than a command line has room for.
+    /// A limit of more nodes than slurmctld takes, and more than a command line has room for.
     pub const COMMAND_LINE: Self = Self {
         names: 1 << 17,
         bytes: 64 << 20,
@@ -122,14 +122,14 @@ fn range(text: &str) -> Option<Range> {
     (range.first <= range.last).then_some(range)
 }
 
-/// What has been made so far.
+/// The names that have been made so far.
 struct Names {
     all: Vec<String>,
     bytes: usize,
     most: Most,
 }
 
-/// The list stands for more than was wanted.
+/// The list has more names than the limit.
 struct Full;
 
 impl Names {

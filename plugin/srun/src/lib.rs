@@ -1,5 +1,5 @@
-//! srun's command line, once: the options of each release line, a reader of lines that keeps what
-//! it does not understand, what the values mean, and what srun derives from them.
+//! srun's command line in one place: the options of each release line, a reader of lines that keeps
+//! unknown words, the meaning of values, and the options that srun derives from them.
 //!
 //! Read the modules in this order: [`release`] → [`options`] (the table) → [`mod@line`] (words to
 //! options) → [`spelling`] (values) → [`reading`] (one option derived from others). [`host_list`]

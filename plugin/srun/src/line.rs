@@ -1,6 +1,6 @@
 //! A command line of srun, sbatch or salloc taken apart, as `getopt_long` does it: options in their
-//! order, and the program. What the table does not have is kept as it stands.
-//! In: the words behind the command's name. Out: [`Line`].
+//! order, and the program. Options that the table does not have are kept as they stand.
+//! In: the words after the command's name. Out: [`Line`].
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,21 +11,21 @@ use crate::release::Release;
 /// An option of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// Its long name; of an option that is not in the table what was typed, without the dashes.
+    /// Its long name; for an option that is not in the table, the typed word without the dashes.
     pub name: String,
     /// Its value, if one stands there.
     pub value: Option<String>,
-    /// Which words it takes.
+    /// The words that it takes.
     pub words: Range<usize>,
-    /// Why the command would refuse it.
+    /// The reason why the command would refuse it.
     pub trouble: Option<Trouble>,
 }
 
-/// What is wrong with an option before its value is looked at.
+/// A fault of an option that shows before its value is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// The table does not have it. It may be an option of a SPANK plugin; if a word that is no
-    /// option stands behind it, that word was taken for its value.
+    /// option follows it, that word was read as its value.
     Unknown,
     /// It abbreviates several options.
     Ambiguous(Vec<&'static str>),
@@ -40,7 +40,7 @@ pub enum Trouble {
 pub struct Line {
     /// The options, in the order in which they stand there.
     pub given: Vec<Given>,
-    /// The program and its words; of a step of several components that of the first.
+    /// The program and its words; in a step of several components, those of the first.
     pub program: Vec<String>,
     /// How many of the words are the command's own.
     pub own_words: usize,

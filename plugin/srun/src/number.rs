@@ -1,5 +1,5 @@
 //! Numbers as srun reads them: `strtol`, with blanks and a sign before the digits.
-//! In: a text. Out: a number and what stands behind it.
+//! In: a text. Out: a number and the rest of the text.
 
 use crate::release::Release;
 

@@ -33,7 +33,7 @@ impl Release {
     /// The newest line whose srun was compared with this crate.
     pub const NEWEST: Self = Self::V26_05;
 
-    /// As Slurm writes it.
+    /// Slurm's spelling of it.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -58,7 +58,7 @@ impl fmt::Display for Release {
 impl FromStr for Release {
     type Err = String;
 
-    /// `24.11`, also with the number of a micro release behind it.
+    /// `24.11`, also with the number of a micro release after it.
     fn from_str(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|line| {
             let rest = text.strip_prefix(line.name());

@@ -1,4 +1,4 @@
-//! What can be typed: clap's definitions, from which --help, the man pages and the shells'
+//! The command line: clap's definitions, from which --help, the man pages and the shells'
 //! completions come.
 
 mod plan;
@@ -78,7 +78,7 @@ pub(crate) struct DiscoverArgs {
     pub probe: bool,
 }
 
-/// Where devices are looked for.
+/// Where to look for devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Devices {
     /// The kernel and the PCI bus.
@@ -98,7 +98,7 @@ pub(crate) struct TopoArgs {
     /// live, an hwloc XML file, or a synthetic string such as "pack:2 core:4 pu:2"
     #[arg(long, value_name = "M", default_value = "live")]
     pub machine: String,
-    /// What counts as a socket (slurmd: package, unless SlurmdParameters says otherwise)
+    /// What counts as a socket (slurmd: package, unless SlurmdParameters names another)
     #[arg(long, value_name = "KIND", default_value = "package")]
     pub socket: Socket,
     /// Form of the output
@@ -162,7 +162,7 @@ pub(crate) struct StatusArgs {
     /// State directory: state_dir= of plugstack.conf
     #[arg(long, value_name = "DIR", default_value = berth_host::state::DEFAULT_BASE)]
     pub state_dir: PathBuf,
-    /// What counts as a socket (slurmd: package, unless SlurmdParameters says otherwise)
+    /// What counts as a socket (slurmd: package, unless SlurmdParameters names another)
     #[arg(long, value_name = "KIND", default_value = "package")]
     pub socket: Socket,
     /// table, or json for scripts
@@ -222,7 +222,7 @@ pub(crate) struct ReportArgs {
     /// Read blocks in JSON and show the whole step in task order; - is stdin
     #[arg(long, value_name = "FILE", conflicts_with = "program")]
     pub merge: Option<PathBuf>,
-    /// What counts as a socket (slurmd: package, unless SlurmdParameters says otherwise)
+    /// What counts as a socket (slurmd: package, unless SlurmdParameters names another)
     #[arg(long, value_name = "KIND", default_value = "package")]
     pub socket: Socket,
     /// A program to run and to report on

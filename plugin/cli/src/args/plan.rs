@@ -41,7 +41,7 @@ pub(crate) struct PlanArgs {
         help_heading = "Machine"
     )]
     pub numbering: Option<Numbering>,
-    /// What counts as a socket (slurmd: package, unless SlurmdParameters says otherwise)
+    /// What counts as a socket (slurmd: package, unless SlurmdParameters names another)
     #[arg(
         hide_short_help = true,
         long,

@@ -1,5 +1,5 @@
-//! srun's options in `berth plan`: clap's definitions made of the table of options, and what srun
-//! makes of the values. Options that say nothing about CPUs are taken and passed over.
+//! srun's options in `berth plan`: clap's definitions, made from the table of options, and srun's
+//! reading of the values. Options that do not concern CPUs are accepted and ignored.
 
 use std::ops::Deref;
 use std::sync::OnceLock;
@@ -12,7 +12,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 
 use crate::say;
 
-/// What srun understands.
+/// srun's reading of the options.
 #[derive(Clone, Debug)]
 pub(crate) struct SrunOptions(pub Asked);
 
@@ -152,7 +152,7 @@ const SHOWN: &[Shown] = &[
     ),
 ];
 
-/// What berth or clap has itself.
+/// The options that berth or clap has itself.
 const NOT_OURS: &[&str] = &["binding", "help", "usage", "version"];
 
 fn shown(name: &str) -> Option<&'static Shown> {
@@ -188,12 +188,12 @@ fn argument(row: &'static Row) -> Arg {
         None => arg = arg.hide(true),
     }
     match row.takes() {
-        // Not a flag of clap's, which would have a value in every parse.
+        // It is no flag of clap, because that would have a value in every parse.
         Takes::Nothing => arg
             .action(ArgAction::Append)
             .num_args(0)
             .default_missing_value(""),
-        // Any word, as getopt takes it.
+        // It takes any word, as getopt does.
         Takes::Value => arg.action(ArgAction::Append).allow_hyphen_values(true),
         Takes::Attached => arg
             .action(ArgAction::Append)
@@ -257,8 +257,8 @@ fn one_number(asked: &Asked) -> Result<(), Error> {
     Err(said(ErrorKind::ValueValidation, format!("-N: {why}")))
 }
 
-/// A word as clap takes it so that it means what getopt makes of it: `-m=block` has the value
-/// `=block`, and `-K0` is an option with a value of its own.
+/// A word in the form in which clap reads it as getopt does: `-m=block` has the value
+/// `=block`, and `-K0` is an option with an attached value.
 pub(crate) fn as_getopt(word: &str) -> Vec<String> {
     let split = || {
         let mut letters = word.strip_prefix('-')?.chars();
@@ -275,7 +275,7 @@ pub(crate) fn as_getopt(word: &str) -> Vec<String> {
     split().unwrap_or_else(|| vec![word.to_string()])
 }
 
-/// The options in the order in which they were typed: srun reads them so.
+/// The options in the order in which they were typed, because srun reads them in that order.
 fn typed(matches: &ArgMatches) -> Vec<(usize, &'static Row, Option<&str>)> {
     let mut all = Vec::new();
     for id in matches.ids() {
@@ -295,10 +295,10 @@ fn typed(matches: &ArgMatches) -> Vec<(usize, &'static Row, Option<&str>)> {
 
 /// slurmctld's own limit.
 const MOST_NODES: u32 = 65533;
-/// Longer values are cut where they are repeated.
+/// Longer values are cut in messages.
 const MOST_SHOWN: usize = 80;
 
-/// srun's refusal as clap says it.
+/// srun's refusal in clap's form.
 fn usage(why: &Refused) -> Error {
     match why.wrong_value() {
         Some((name, value)) => {

@@ -1,5 +1,5 @@
-//! One srun of a script with all that holds for it: its own options, the job's that it takes
-//! over, the variables it reads.
+//! One srun of a script with everything that applies to it: its own options, the job's options that
+//! it takes over, and the variables that it reads.
 
 use berth_placement::Node;
 use berth_srun::Release;
@@ -20,15 +20,15 @@ const NOT_INHERITED: &[&str] = &[
     "error",
 ];
 
-/// What a rule looks at.
+/// The input of a rule.
 pub(crate) struct Case<'a> {
     pub script: &'a Script,
     pub command: &'a Command,
     /// The machine it will run on, if that is known.
     pub host: Option<&'a Node>,
-    /// Whose srun it is for, if that is known.
+    /// The release of srun that it is for, if that is known.
     pub release: Option<Release>,
-    /// What holds in the end.
+    /// The options that count in the end.
     pub options: Options,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Case<'a> {
         case
     }
 
-    /// What the step takes over from its job, and from variables.
+    /// The options that the step takes over from its job, and from variables.
     fn outer(&self) -> Vec<(&'a str, &'a str)> {
         let job = self.script.job.iter();
         let inherited = job.filter(|(name, _)| self.is_inherited(name));
@@ -68,7 +68,7 @@ impl<'a> Case<'a> {
         all
     }
 
-    /// What srun makes of it; values that the shell will find out are left out.
+    /// srun's reading of it; values that only the shell knows are left out.
     pub(crate) fn asked(&self) -> Result<Asked, Refused> {
         let known = |value: &str| !value.contains(['$', '`']);
         let outer = self.outer();
@@ -82,7 +82,7 @@ impl<'a> Case<'a> {
         read(all.filter(|one| one.value.is_none_or(known)), self.rules())
     }
 
-    /// Whose rules hold.
+    /// The release whose rules apply.
     pub(crate) fn rules(&self) -> Release {
         self.release.unwrap_or(Release::NEWEST)
     }
@@ -95,12 +95,12 @@ impl<'a> Case<'a> {
         !NOT_INHERITED.contains(&name) || (name == "cpus-per-task" && by_variable)
     }
 
-    /// An option that holds.
+    /// The value of an option that counts.
     pub(crate) fn has(&self, name: &str) -> Option<&str> {
         self.options.get(name).map(String::as_str)
     }
 
-    /// Its value where that is a number; a variable of the shell's is none.
+    /// Its value if that is a number; a variable of the shell is none.
     pub(crate) fn number(&self, name: &str) -> Option<u32> {
         self.has(name)?.parse().ok()
     }
@@ -117,14 +117,14 @@ impl<'a> Case<'a> {
             .unwrap_or(1)
     }
 
-    /// Tasks, as far as the words say.
+    /// The number of tasks, as far as the words give it.
     pub(crate) fn tasks(&self) -> u32 {
         let nodes = self.nodes();
         let each = self.number("ntasks-per-node").unwrap_or(1);
         self.number("ntasks").unwrap_or(nodes * each)
     }
 
-    /// Nodes, as far as the words say: the most of a range.
+    /// The number of nodes, as far as the words give it: the most of a range.
     pub(crate) fn nodes(&self) -> u32 {
         let text = self.has("nodes").unwrap_or("1");
         let most = text.rsplit('-').next().unwrap_or(text);

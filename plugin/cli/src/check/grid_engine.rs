@@ -8,7 +8,7 @@ const THREADED: &[&str] = &[
     "smp", "thread", "openmp", "omp", "shm", "shared", "make", "mp",
 ];
 
-/// The same wish for Slurm, where the line has one about CPUs.
+/// The same request for Slurm, if the line has one about CPUs.
 pub(super) fn translated(command: &Command) -> Option<Finding> {
     let words: Vec<&str> = command.words.iter().map(String::as_str).collect();
     let after = |name: &str| {
@@ -52,7 +52,7 @@ pub(super) fn translated(command: &Command) -> Option<Finding> {
     ))
 }
 
-/// What stands behind `-binding`: a strategy, perhaps after an instance.
+/// The value of `-binding`: a strategy, perhaps after an instance.
 fn binding(words: &[&str]) -> Option<String> {
     let first = *words.first()?;
     match first {

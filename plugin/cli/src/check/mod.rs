@@ -1,4 +1,4 @@
-//! `berth check`: reads an srun line or a batch script and names the classic traps, each with its
+//! `berth check`: reads an srun line or a batch script and shows the common traps, each with its
 //! reason and the line to use instead.
 
 mod case;
@@ -30,7 +30,7 @@ pub(crate) struct Finding {
     /// Line of the script, from 1.
     line: usize,
     rule: &'static str,
-    /// `warning`, or `hint` where it may be meant.
+    /// `warning`, or `hint` if it may be intended.
     level: Level,
     found: String,
     why: String,
@@ -137,7 +137,7 @@ fn text(words: &[String]) -> Result<String, Failure> {
     }
 }
 
-/// Comments may be in any encoding; none of what is looked for is.
+/// Comments may be in any encoding, but the words that matter are ASCII.
 fn lossy(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }

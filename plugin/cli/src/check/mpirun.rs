@@ -1,10 +1,10 @@
-//! mpirun in a batch script: what it does with a job that has several CPUs a task.
+//! mpirun in a batch script of a job that has several CPUs per task.
 
 use super::Finding;
 use super::case::Case;
 use super::words::joined;
 
-/// Options with which the user says where ranks go.
+/// Options with which the user places the ranks.
 const PLACEMENT: &[&str] = &[
     "map-by",
     "bind-to",
@@ -16,7 +16,7 @@ const PLACEMENT: &[&str] = &[
     "cpu-set",
 ];
 
-/// What to say of an mpirun.
+/// The finding about an mpirun.
 pub(super) fn check(case: &Case<'_>) -> Option<Finding> {
     let words = &case.command.words;
     let placed = words.iter().any(|word| {

@@ -1,5 +1,5 @@
-//! Traps that only a plan shows: wrong values, and on a machine that is known what is refused,
-//! what is cut down, and which tasks share a core.
+//! Traps that only a plan shows: wrong values, and on a known machine refused requests, reduced
+//! requests, and tasks that share a core.
 
 use berth_placement::Node;
 use clap::{Args, Command, FromArgMatches};
@@ -54,7 +54,7 @@ pub(super) fn wrong_value(case: &Case<'_>) -> Option<Finding> {
     ))
 }
 
-/// What the plan on a known machine says.
+/// The finding from the plan on a known machine.
 pub(super) fn on_machine(case: &Case<'_>) -> Option<Finding> {
     let host = case.host?;
     let args = request(case).ok()?;
@@ -97,7 +97,7 @@ pub(super) fn on_machine(case: &Case<'_>) -> Option<Finding> {
     )
 }
 
-/// Two tasks of a node with CPUs of their own that share a core all the same.
+/// Two tasks of a node that have CPUs of their own but share a core.
 fn on_one_core(host: &Node, step: &PlannedStep) -> Option<(usize, usize, u32)> {
     let parents = Parents::new(host.machine()?, host.socket());
     let tasks = &step.plan_of(0).tasks;

@@ -1,5 +1,5 @@
-//! The traps, each a function: what was found, why it is one, and the line to use instead. A line
-//! without a trap must pass without a word.
+//! The traps; each is a function that gives the found text, the reason, and the line to use
+//! instead. A line without a trap must give no finding.
 
 use berth_placement::Binding;
 use berth_placement::request::grid_engine::{Scope, Strategy};
@@ -57,7 +57,7 @@ fn hint_dropped(case: &Case<'_>) -> Option<Finding> {
     let instead = match (own("hint"), own(other)) {
         (true, _) => case.rewritten(&["hint"], &[]),
         (false, true) => case.rewritten(&[other], &[]),
-        // Both stand elsewhere: there is no one line.
+        // Both stand elsewhere, so no single line replaces them.
         (false, false) => String::new(),
     };
     Some(Finding::warning(
@@ -73,7 +73,7 @@ fn list_on_several_nodes(case: &Case<'_>) -> Option<Finding> {
     if !case.is_list() || case.nodes() < 2 {
         return None;
     }
-    // Of whole, equal nodes a list may be meant.
+    // On whole, equal nodes a list may be intended.
     let say = match case.is_exclusive() {
         true => Finding::hint,
         false => Finding::warning,
@@ -117,7 +117,7 @@ fn rank(case: &Case<'_>) -> Option<Finding> {
     ))
 }
 
-/// The `--binding` that holds, where it can be read.
+/// The `--binding` that counts, if it can be read.
 fn binding(case: &Case<'_>) -> Option<Binding> {
     case.has("binding")?.parse().ok()
 }

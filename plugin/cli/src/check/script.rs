@@ -1,5 +1,5 @@
 //! A batch script, or a single line, as the commands in it that matter: srun, mpirun, and the
-//! directives of sbatch and Grid Engine. It is read, not run: what a script computes is not known.
+//! directives of sbatch and Grid Engine. It is read, not run, so computed values are unknown.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::words::Options;
 pub(crate) struct Command {
     /// From 1.
     pub number: usize,
-    /// As it stands there, without what comes before it.
+    /// The command's words, without the words before it.
     pub words: Vec<String>,
     /// `srun`, `mpirun` or `qsub`.
     pub kind: Kind,

@@ -13,10 +13,10 @@ use clap::ColorChoice;
 
 use crate::parents::Parents;
 
-/// Columns where nothing says how many there are.
+/// The number of columns if nothing gives it.
 const WIDTH: usize = 80;
 
-/// What a CPU shows.
+/// The content of a CPU in a picture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cell {
     /// A task's number.
@@ -25,9 +25,9 @@ pub(crate) enum Cell {
     Several(u32),
     /// Every task of the node.
     All,
-    /// Nobody's.
+    /// No task has it.
     Free,
-    /// Not the step's.
+    /// The step does not own it.
     Outside,
     /// The CPU's own number, in a picture of the machine alone.
     Number(CpuId),
@@ -182,7 +182,7 @@ fn width(asked: Option<usize>) -> usize {
     asked.or_else(terminal).unwrap_or(WIDTH)
 }
 
-/// Whether colours are wanted: by the option, else by the terminal and `NO_COLOR`.
+/// Whether to use colours: the option decides, else the terminal and `NO_COLOR`.
 fn choice(asked: ColorChoice) -> Choice {
     match asked {
         ColorChoice::Always => Choice::AlwaysAnsi,

@@ -1,6 +1,6 @@
-//! The machine for the terminal: a box a socket, a bracket a core, a cell a hardware thread.
-//! Boxes stand side by side where the width allows, and break their rows where it does not.
-//! Colour repeats what the numbers say.
+//! The machine for the terminal: a box is a socket, a bracket a core, a cell a hardware thread.
+//! Boxes stand side by side if the width allows, and break their rows if it does not.
+//! Colours repeat the information of the numbers.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! `berth plan --batch`: one request a line, one answer a line, in order.
+//! `berth plan --batch`: one request per line, one answer per line, in order.
 //! Options before --batch are defaults for every line; errors are answers too.
 
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use crate::Failure;
 use crate::args::{Format, PlanArgs, as_getopt};
 use crate::progress::counted;
 
-/// Machines already discovered, by what names them: discovery is far slower than planning.
+/// The machines that are already discovered, by name, because discovery is far slower than planning.
 type Machines = HashMap<(String, String), Node>;
 
 /// Runs a file of requests.
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &PlanArgs, path: &PathBuf) -> Result<ExitCode, Failure> 
             File::open(path).map_err(|why| format!("--batch {}: {why}", path.display()))?,
         )),
     };
-    // Built once: its options are many, and lines too.
+    // The definitions are built once, because there are many options and many lines.
     let mut command = PlanArgs::augment_args(Command::new("berth plan").no_binary_name(true));
     command.build();
     let defaults = default_words();

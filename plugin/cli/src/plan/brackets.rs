@@ -1,5 +1,5 @@
-//! A line a task, as users of Open MPI know it: a bracket a socket, a slash between cores, a
-//! letter a hardware thread: `[B./..][../..]`.
+//! One line per task, as users of Open MPI know it: a bracket is a socket, a slash separates cores,
+//! and a letter is a hardware thread: `[B./..][../..]`.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -1,5 +1,5 @@
-//! `--explain`: for each task the rule that applied, what was looked at and rejected, and what
-//! would change it, in the user's words. The rule comes from the plan's decision.
+//! `--explain`: for each task the rule that decided, the levels that did not fit, and options that
+//! would change the answer, in the user's words. The rule comes from the plan's decision.
 
 use std::io::Write;
 

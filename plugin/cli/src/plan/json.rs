@@ -1,5 +1,5 @@
 //! A plan for scripts: `berth-plan`, version 1. A field may be added within a version; none
-//! changes its meaning or goes away. Tasks are written one by one, so that a million fit.
+//! changes its meaning or disappears. Tasks are written one by one, so a million fit.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

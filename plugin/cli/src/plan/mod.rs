@@ -1,4 +1,4 @@
-//! `berth plan`: one request, or a file of them, answered in the format asked for.
+//! `berth plan`: answers one request, or a file of them, in the requested format.
 
 mod batch;
 mod brackets;
@@ -24,7 +24,7 @@ use crate::srun_options;
 pub(crate) use request::{node, socket_kind};
 pub(crate) use step::PlannedStep;
 
-/// What came of one request.
+/// The answer to one request.
 pub(crate) enum Answer {
     /// The step would run.
     Planned(Box<PlannedStep>),
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
             }
             // It has them.
             Format::Json => {}
-            // Programs read these; people the other channel.
+            // Programs read these formats, and people read stderr.
             Format::Masks | Format::Cpus | Format::Svg | Format::Rankfile => {
                 explain::write(&mut std::io::stderr(), args, &on, &step)?;
             }
@@ -115,7 +115,7 @@ pub(crate) fn answer(args: &PlanArgs, on: &Node) -> Result<Answer, Failure> {
     })
 }
 
-/// Why slurmctld would not choose this node for a job.
+/// The reason why slurmctld would not choose this node for a job.
 fn unmet(args: &PlanArgs, on: &Node) -> Option<String> {
     srun_options::unmet(&args.srun, on.machine()?, socket_kind(args.socket))
 }
@@ -125,7 +125,7 @@ fn is_job(args: &PlanArgs) -> bool {
     args.cores.is_none() && args.cpus.is_none()
 }
 
-/// What the user should know, from srun's ways and from the plans.
+/// Notes to the user, from srun's reading and from the plans.
 pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<String> {
     let mut notes = args.srun.notes.clone();
     notes.extend(step.notes.iter().cloned());

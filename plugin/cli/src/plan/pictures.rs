@@ -1,4 +1,4 @@
-//! The plan as a picture: which task numbers stand in which CPUs.
+//! The plan as a picture, with the numbers of tasks in their CPUs.
 
 use std::io::Write;
 

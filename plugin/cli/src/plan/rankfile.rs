@@ -1,6 +1,6 @@
-//! Open MPI's rank file: a line a task with its node and its cores, for an mpirun that is to bind as
-//! the step would. Cores are numbered over the node, `slot=0-1,5`: of a rank file's forms only
-//! this one means the same to Open MPI 4.1, 5.0 and 6.0.
+//! Open MPI's rank file: one line per task with its node and its cores, for an mpirun that must
+//! bind as the step would. Cores are numbered over the node, `slot=0-1,5`: only this form of a rank
+//! file means the same to Open MPI 4.1, 5.0 and 6.0.
 
 use std::io::Write;
 

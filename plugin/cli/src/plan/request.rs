@@ -1,4 +1,4 @@
-//! Options to request and host: where the command's words become the engine's.
+//! Converts the command's options into the engine's request and node.
 
 use std::path::PathBuf;
 
@@ -52,7 +52,7 @@ pub(crate) fn socket_kind(socket: Socket) -> SocketKind {
     }
 }
 
-/// The request as the slurmd of a node with so many of the tasks would see it.
+/// The request as the slurmd of a node with `tasks` of the tasks would see it.
 ///
 /// # Errors
 /// Cores that the machine does not have.
@@ -132,7 +132,7 @@ fn allocation(args: &PlanArgs, node: &Node) -> Result<Allocation, Failure> {
     })
 }
 
-/// What other steps are bound to, as kernel numbers.
+/// The CPUs that other steps are bound to, as kernel numbers.
 ///
 /// # Errors
 /// A core that the machine does not have.

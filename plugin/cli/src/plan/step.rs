@@ -1,6 +1,6 @@
 //! A step over its nodes: how many tasks each has, and the plan of each such number.
 //! In: options and a machine that all nodes are like. Out: the step's tasks in order, each with
-//! its node and plan. Nothing is kept for a task: a million cost no memory.
+//! its node and plan. Nothing is stored for each task, so a million tasks cost no memory.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(crate) struct PlannedStep {
     pub names: Names,
     pub across: Across,
     pub tasks: u32,
-    /// What the user should know of the layout.
+    /// Notes to the user on the layout.
     pub notes: Vec<String>,
     plans: BTreeMap<u32, Plan>,
 }

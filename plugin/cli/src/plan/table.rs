@@ -1,4 +1,4 @@
-//! The table of a plan: what was asked, what is assumed, one row a task.
+//! The table of a plan: the request, the assumptions, and one row per task.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -62,7 +62,7 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// What was asked and what is assumed.
+/// The request and the assumptions.
 pub(super) fn head(
     out: &mut impl Write,
     args: &PlanArgs,
@@ -163,13 +163,13 @@ fn cells(args: &PlanArgs, on: &Node, step: &PlannedStep) -> (Vec<&'static str>, 
     (heads, cells)
 }
 
-/// Whether the job is told its cores instead of being bound to them.
+/// Whether the job gets its cores in variables instead of being bound to them.
 fn is_told(args: &PlanArgs) -> bool {
     let binding = args.binding.as_ref();
     binding.is_some_and(|binding| binding.instance != Instance::Set)
 }
 
-/// What the step is taken to own on each node.
+/// The cores that the plan assumes for the step on each node.
 pub(super) fn allocation(args: &PlanArgs) -> String {
     let each = if args.srun.nodes.is_some() {
         " of each node"

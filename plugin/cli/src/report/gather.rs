@@ -1,5 +1,5 @@
-//! The tasks of a node meet: local task 0 listens at a socket, the others tell it what they have.
-//! Nobody waits beyond the deadline, whatever the one at the other end does.
+//! The tasks of a node meet: local task 0 listens at a socket, and the others send their reports.
+//! Nobody waits beyond the deadline, whatever the other side does.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -15,15 +15,15 @@ use super::meeting::{self, Meeting};
 use super::read::Task;
 use super::show::Node;
 
-/// How long to wait before looking again.
+/// The time to wait before looking again.
 const PAUSE: Duration = Duration::from_millis(20);
-/// More than any task's words.
+/// More bytes than any task's report.
 const MOST: usize = 1 << 20;
 /// How many tasks are listened to at the same time, so that one that says nothing does not keep the
 /// others from being heard.
 const MOST_AT_ONCE: usize = 512;
 
-/// What came of the meeting.
+/// The result of the meeting.
 pub(crate) enum Gathered {
     /// The tasks' words are ours to print; of all of them, or of this one alone.
     All(Node),

@@ -1,5 +1,5 @@
-//! `berth report`: run by every task of a step, it tells what each really has, as the kernel says
-//! it, beside what was planned. The tasks of a node meet at a socket of their own user's; one of
+//! `berth report`: every task of a step runs it. It shows what each task really has in the kernel,
+//! beside the plan. The tasks of a node meet at a socket of their own user, and one of
 //! them prints the node's block.
 
 mod gather;

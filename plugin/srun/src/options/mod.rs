@@ -1,4 +1,4 @@
-//! The table of options: which ones a command has in a release line, and which take a value.
+//! The table of options: the options of a command in a release line, and whether they take a value.
 
 mod table;
 mod variables;
@@ -44,14 +44,14 @@ impl Command {
     }
 }
 
-/// What stands behind an option's name.
+/// The value that follows an option's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     /// No value.
     Nothing,
-    /// A value: attached, behind `=`, or the next word.
+    /// A value: attached, after `=`, or the next word.
     Value,
-    /// Perhaps a value, never the next word.
+    /// A value or none; the next word is never the value.
     Attached,
 }
 
@@ -157,7 +157,7 @@ pub fn of(command: Command, release: Option<Release>) -> impl Iterator<Item = &'
         .map(|(_, row)| row)
 }
 
-/// What a long name stands for.
+/// The meaning of a long name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// An option, in full or by an abbreviation that only it has.

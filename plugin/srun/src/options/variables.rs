@@ -1,4 +1,4 @@
-//! The variables from which srun takes options that say something about tasks, nodes and CPUs:
+//! The variables from which srun takes options that concern tasks, nodes and CPUs:
 //! facts of `env_vars` in srun's `opt.c`.
 
 use crate::release::Release::{self, V22_05, V23_02, V23_11};
@@ -6,7 +6,7 @@ use crate::release::Release::{self, V22_05, V23_02, V23_11};
 /// Variable, option, and the lines that read it.
 type Row = (&'static str, &'static str, Release, Release);
 
-/// In the order in which srun reads them.
+/// The variables in the order in which srun reads them.
 const ROWS: &[Row] = &[
     ("SLURM_CORE_SPEC", "core-spec", V22_05, Release::NEWEST),
     (

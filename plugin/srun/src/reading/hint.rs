@@ -1,12 +1,12 @@
-//! `--hint` beside other options: which of them holds (`validate_hint_option`), and what the hint
-//! sets (`verify_hint`).
+//! `--hint` beside other options: the one that counts (`validate_hint_option`), and the options
+//! that the hint sets (`verify_hint`).
 
 use crate::reading::state::State;
 use crate::reading::{LevelFrom, Refused, Source};
 use crate::release::Release;
 use crate::spelling::{TypedBind, hints};
 
-/// Drops the hint or lets it set what it says.
+/// Drops the hint, or applies it.
 pub(super) fn apply(state: &mut State) -> Result<(), Refused> {
     let Some(hint) = state.hint.clone() else {
         return Ok(());
@@ -42,7 +42,7 @@ pub(super) fn apply(state: &mut State) -> Result<(), Refused> {
     Ok(())
 }
 
-/// The option beside which the hint does not hold.
+/// The option beside which the hint does not count.
 fn in_its_way(state: &State) -> Option<&'static str> {
     // The last two count from 25.11 on, and only on the line.
     let others = [

@@ -1,6 +1,6 @@
-//! What srun makes of its options: each one read in its turn, then one derived from others, as
-//! `_opt_verify` does it. In: settings in the order in which srun meets them. Out: [`Asked`], or
-//! why srun refuses the line.
+//! srun's reading of its options: each one is read in its turn, then some are derived from others,
+//! as in `_opt_verify`. In: settings in the order in which srun meets them. Out: [`Asked`], or the
+//! reason why srun refuses the line.
 
 mod hint;
 mod refused;
@@ -16,8 +16,8 @@ use crate::spelling::{Least, LevelBits};
 
 pub use refused::Refused;
 
-/// Where a setting comes from. Options of the command line go over variables, and some rules hold
-/// for one of the two alone.
+/// The source of a setting. Options of the command line override variables, and some rules hold
+/// only for one of the two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The command line.
@@ -33,9 +33,9 @@ pub struct Setting<'a> {
     pub name: &'a str,
     /// Its value, if it has one.
     pub value: Option<&'a str>,
-    /// Where it comes from.
+    /// Its source.
     pub source: Source,
-    /// What is wrong with it beside its value.
+    /// A fault of it, apart from its value.
     pub trouble: Option<&'a Trouble>,
 }
 
@@ -71,7 +71,7 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// Which option chose the level.
+/// The option that chose the level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LevelFrom {
     /// `--cpu-bind`.
@@ -88,7 +88,7 @@ pub enum LevelFrom {
     Hint,
 }
 
-/// A number of nodes: the least, and the most where that is said.
+/// A number of nodes: the least, and the most if it is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names say everything")]
 pub struct NodeRange {
@@ -96,26 +96,26 @@ pub struct NodeRange {
     pub most: Option<u32>,
 }
 
-/// A line as srun hands it on.
+/// srun's reading of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// Whose rules were used.
+    /// The release whose rules were used.
     pub release: Release,
-    /// Tasks, where they are asked for or follow from other options.
+    /// The number of tasks, if it is requested or follows from other options.
     pub ntasks: Option<u32>,
-    /// Whether `-n` says so.
+    /// Whether `-n` gives it.
     pub ntasks_given: bool,
     /// `-N`.
     pub nodes: Option<NodeRange>,
     /// `-w`.
     pub nodelist: Option<String>,
-    /// `-c`; `None` where it is not given.
+    /// `-c`; `None` if it is not given.
     pub cpus_per_task: Option<u32>,
     /// CPU binding, with the level that other options choose.
     pub cpu_bind: CpuBind,
-    /// Every level that is asked for: a list of hints may ask for two.
+    /// Every requested level: a list of hints may request two.
     pub levels: LevelBits,
-    /// Which option chose the level.
+    /// The option that chose the level.
     pub level_from: Option<LevelFrom>,
     /// `--mem-bind`.
     pub mem_bind: MemBind,
@@ -123,7 +123,7 @@ pub struct Asked {
     pub distribution: Option<Distribution>,
     /// Sockets of a node, cores of a socket, threads of a core, each at least.
     pub node: Least,
-    /// Whether a `-B` says so.
+    /// Whether a `-B` gives them.
     pub by_node_info: bool,
     /// The most hardware threads of a core to use: the third of `node`.
     pub threads_per_core: Option<u32>,
@@ -147,14 +147,14 @@ pub struct Asked {
     pub exclusive: Option<String>,
     /// `-S` or `--thread-spec`.
     pub core_spec: CoreSpec,
-    /// What srun drops or ignores without a word.
+    /// The options that srun silently drops or ignores.
     pub notes: Vec<String>,
-    /// Tasks where none are asked for: one for each node.
+    /// The number of tasks if none is requested: one for each node.
     default_tasks: u32,
 }
 
 impl Asked {
-    /// How many tasks srun starts, where that does not follow from the allocation.
+    /// The number of tasks that srun starts, if it does not follow from the allocation.
     #[must_use]
     pub fn tasks(&self) -> u32 {
         self.ntasks.unwrap_or(self.default_tasks)
@@ -184,8 +184,8 @@ impl Asked {
     }
 }
 
-/// Reads a line's settings as srun of that release does. Settings whose names say nothing about
-/// tasks, nodes and CPUs are passed over.
+/// Reads a line's settings as srun of that release does. Settings that do not concern
+/// tasks, nodes and CPUs are ignored.
 ///
 /// ```
 /// use berth_placement::Level;

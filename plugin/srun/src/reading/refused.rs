@@ -1,4 +1,4 @@
-//! Why srun refuses a line.
+//! The reason why srun refuses a line.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use berth_placement::TextError;
 use crate::line::Trouble;
 use crate::reading::Setting;
 
-/// A refusal, with the option concerned where it is one.
+/// A refusal, with the option concerned if there is only one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     option: Option<String>,

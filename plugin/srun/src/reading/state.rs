@@ -1,4 +1,4 @@
-//! Each option read in its turn: the `arg_set_…` functions of `src/common/slurm_opt.c`.
+//! Reads each option in its turn, as the `arg_set_…` functions of `src/common/slurm_opt.c`.
 
 use berth_placement::{CoreSpec, Distribution, MemBind};
 
@@ -8,7 +8,7 @@ use crate::reading::{LevelFrom, NodeRange, Refused, Setting, Source};
 use crate::release::Release;
 use crate::spelling::{self, Least, LevelBits, TypedBind};
 
-/// What srun has read so far.
+/// The options that srun has read so far.
 pub(super) struct State {
     pub release: Release,
     pub ntasks: Option<i32>,
@@ -18,7 +18,7 @@ pub(super) struct State {
     /// The variable `SLURM_HOSTFILE`.
     pub host_file: Option<String>,
     pub cpus_per_task: Option<u32>,
-    /// The text of `--cpu-bind`; it is read when all options are.
+    /// The text of `--cpu-bind`; it is read after all options.
     pub cpu_bind: Option<String>,
     pub bind: TypedBind,
     pub level_from: Option<LevelFrom>,
@@ -210,8 +210,8 @@ impl State {
     }
 }
 
-/// Whether a variable switches off an option that takes no value: it says neither nothing nor
-/// `yes` nor a number other than 0. Source: `slurm_process_option`.
+/// Whether a variable switches off an option that takes no value: its text is not empty, not
+/// `yes`, and no number other than 0. Source: `slurm_process_option`.
 fn is_off(setting: Setting<'_>) -> bool {
     let Found::Option(row) = options::long(Command::Srun, None, setting.name) else {
         return false;

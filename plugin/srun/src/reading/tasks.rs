@@ -1,4 +1,4 @@
-//! How many tasks a line asks for: said, or following from nodes, a node's numbers, or a list of
+//! The number of tasks of a line: it is given, or follows from nodes, a node's numbers, or a list of
 //! nodes (`_opt_verify`).
 
 use std::collections::BTreeSet;
@@ -10,11 +10,11 @@ use crate::release::Release;
 
 /// The number of tasks.
 pub(super) struct Tasks {
-    /// Where it is asked for or follows from other options.
+    /// The number, if it is requested or follows from other options.
     pub ntasks: Option<u32>,
-    /// Otherwise.
+    /// The number otherwise.
     pub otherwise: u32,
-    /// `--ntasks-per-node`, where it still holds.
+    /// `--ntasks-per-node`, if it still holds.
     pub per_node: Option<u32>,
 }
 
@@ -52,7 +52,7 @@ pub(super) fn of(state: &State) -> Result<Tasks, Refused> {
 const NO_LIST: &str = "-m arbitrary takes each task's node from a list; give it with -w, or in a \
                        file named by SLURM_HOSTFILE";
 
-/// The names of `-w`; a file's are not known here.
+/// The names of `-w`; the names in a file are not known here.
 fn names(state: &State) -> Result<Option<Vec<String>>, Refused> {
     let Some(list) = state.nodelist.as_deref().filter(|list| !list.contains('/')) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Rules of srun that one can read off a line, each with the releases in which it holds.
+//! Rules of srun that a line shows, each with the releases in which it holds.
 
 use super::*;
 use crate::line;

@@ -1,4 +1,4 @@
-//! One option derived from others when all are read: `_opt_verify` of srun, and
+//! Derives options from others after all are read: `_opt_verify` of srun, and
 //! `validate_options_salloc_sbatch_srun`.
 
 use berth_placement::{AcrossHosts, Distribution, Level};
@@ -8,7 +8,7 @@ use crate::reading::{Asked, LevelFrom, Refused, hint, tasks};
 use crate::release::Release;
 use crate::spelling::LevelBits;
 
-/// Options of which srun takes one, with the first line that says so.
+/// Pairs of options of which srun takes only one, with the first release line that has the rule.
 const NOT_BOTH: [(&str, &str, Release); 11] = [
     ("core-spec", "thread-spec", Release::V22_05),
     ("mem", "mem-per-cpu", Release::V22_05),
@@ -114,7 +114,7 @@ fn host_file(state: &mut State) {
     });
 }
 
-/// `--threads-per-core` means `--cpu-bind=threads` where there is none, or `verbose` alone.
+/// `--threads-per-core` means `--cpu-bind=threads` if there is no `--cpu-bind`, or only `verbose`.
 fn threads_per_core(state: &mut State) -> Result<(), Refused> {
     if state.source("threads-per-core").is_none() {
         return Ok(());
@@ -133,7 +133,7 @@ fn threads_per_core(state: &mut State) -> Result<(), Refused> {
     Ok(())
 }
 
-/// `--ntasks-per-core` and `--ntasks-per-socket` choose a level where there is none.
+/// `--ntasks-per-core` and `--ntasks-per-socket` choose a level if there is none.
 fn tasks_per_object(state: &mut State) -> Result<(), Refused> {
     if let Some(most) = state.ntasks_per_core {
         let level = match most {

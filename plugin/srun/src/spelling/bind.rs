@@ -1,5 +1,5 @@
 //! `--cpu-bind` and `--mem-bind`, as `slurm_verify_cpu_bind` and `slurm_verify_mem_bind` read them.
-//! In: the option's text. Out: what its words ask for; a later word goes over an earlier one of
+//! In: the option's text. Out: the request in its words; a later word overrides an earlier one of
 //! its kind.
 
 use berth_placement::{CpuBind, Level, MemBind, MemPolicy, Mode, TextError};
@@ -7,7 +7,7 @@ use berth_placement::{CpuBind, Level, MemBind, MemPolicy, Mode, TextError};
 use crate::release::Release;
 use crate::spelling::list;
 
-/// The levels that are asked for. Words of `--cpu-bind` replace each other; hints add up.
+/// The requested levels. Words of `--cpu-bind` replace each other; hints add up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "Slurm's own words")]
 pub struct LevelBits {
@@ -42,7 +42,7 @@ impl LevelBits {
         }
     }
 
-    /// All that are asked for, the one that slurmd follows first.
+    /// All requested levels; the one that slurmd follows comes first.
     pub fn all(self) -> impl Iterator<Item = Level> {
         let all = [
             (self.threads, Level::Threads),
@@ -62,29 +62,29 @@ impl LevelBits {
     }
 }
 
-/// What srun has understood of CPU binding: the bits of `cpu_bind_type`, with the list.
+/// srun's reading of CPU binding: the bits of `cpu_bind_type`, with the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TypedBind {
     /// Levels.
     pub levels: LevelBits,
-    /// What is spelled out instead of a level.
+    /// The mode that is spelled out instead of a level.
     pub mode: Option<Mode>,
     /// One thread of each core.
     pub one_thread: bool,
     /// `verbose`.
     pub verbose: bool,
-    /// `rank`, where srun ignores it.
+    /// Whether there was a `rank` that srun ignores.
     pub ignored_rank: bool,
 }
 
 impl TypedBind {
-    /// Whether nothing is asked but a report.
+    /// Whether only a report is requested.
     #[must_use]
     pub fn is_bare(&self) -> bool {
         self.levels.is_empty() && self.mode.is_none() && !self.one_thread
     }
 
-    /// As slurmd will take it.
+    /// The binding as slurmd will read it.
     #[must_use]
     pub fn bind(&self) -> CpuBind {
         CpuBind {
@@ -182,7 +182,7 @@ pub fn mem_bind(text: &str, release: Release) -> Result<MemBind, TextError> {
     Ok(found)
 }
 
-/// The same beside what an earlier `--mem-bind` of the line has asked for.
+/// The same, added to the request of an earlier `--mem-bind` of the line.
 ///
 /// # Errors
 /// What srun refuses.

@@ -48,7 +48,7 @@ fn wrong(text: &str) -> TextError {
     )
 }
 
-/// `plane=N`: whatever stands between the word and `=` is not looked at.
+/// `plane=N`: text between the word and `=` is ignored.
 fn plane(text: &str) -> Result<Distribution, TextError> {
     let size = text.split_once('=').map(|(_, size)| size);
     let number = size.map(number::leading);

@@ -1,11 +1,11 @@
 //! `--hint`: a list of words, each of which sets other options (`verify_hint`).
-//! In: the option's text. Out: what the words set, the later ones over the earlier.
+//! In: the option's text. Out: the options that the words set; later words override earlier ones.
 
 use berth_placement::TextError;
 
 use crate::spelling::LevelBits;
 
-/// What a `--hint` sets.
+/// The options that a `--hint` sets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hints {
     /// Any number of sockets and cores will do, whatever other options say.
@@ -14,7 +14,7 @@ pub struct Hints {
     pub one_core_a_socket: bool,
     /// The number of threads of a core: `Some(None)` is all.
     pub threads_per_core: Option<Option<u32>>,
-    /// As many tasks of a core as one likes.
+    /// There is no limit on the tasks of a core.
     pub any_tasks_per_core: bool,
     /// Levels, of which there may be several.
     pub levels: LevelBits,

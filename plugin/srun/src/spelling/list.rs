@@ -1,6 +1,6 @@
-//! Lists in `--cpu-bind` and `--mem-bind`: what srun lets pass (`_expand_mult`). What the numbers
-//! may be is for the engine's own reader, which also reads a launch message.
-//! In: a word with its list. Out: the list without what srun drops.
+//! Lists in `--cpu-bind` and `--mem-bind` that srun accepts (`_expand_mult`). The engine's own
+//! reader, which also reads a launch message, checks the numbers. In: a word with its list. Out:
+//! the list without the parts that srun drops.
 
 use std::fmt::Write;
 
@@ -9,11 +9,11 @@ use berth_placement::TextError;
 /// Longer lists than any machine needs get no advice.
 const MOST_SPELLED: u32 = 1 << 10;
 
-/// The two spellings of a name, and what stands in its list.
+/// The two spellings of a name, and the content of its list.
 type Kind<'a> = ([&'static str; 2], &'a str);
 
-/// The first spelling of a word's name, with its list; `None` for another word. What stands
-/// between the name and `:` or `=`, and behind a second one, is not looked at.
+/// The first spelling of a word's name, with its list; `None` for another word. Text
+/// between the name and `:` or `=`, and after a second one, is ignored.
 pub(super) fn of(
     word: &str,
     kinds: &[Kind<'_>],
@@ -54,7 +54,7 @@ fn read(list: &str, is_mask: bool, what: &str) -> Result<String, TextError> {
     }
 }
 
-/// For a list with ranges the list to write.
+/// The list to write instead of a list with ranges.
 fn advice(list: &str) -> String {
     let mut spelled = Vec::new();
     let mut ranges = false;

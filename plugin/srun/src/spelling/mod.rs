@@ -1,4 +1,4 @@
-//! What the values of srun's options mean.
+//! The meaning of the values of srun's options.
 
 mod bind;
 mod distribution;
