@@ -1,5 +1,5 @@
 //! `--explain`: for each task the rule that applied, what was looked at and rejected, and what
-//! would change it, in the user's words. The rules are those of `planner.rs` in berth-placement.
+//! would change it, in the user's words. The rule is the plan's own: its `Decision`.
 
 use std::io::Write;
 
