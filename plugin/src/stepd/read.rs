@@ -93,10 +93,12 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         None => confirmed(record, &mut heard, &node_name),
     };
     if !is_heard {
-        heard.note = task_memory::unplanned(slurm, record).into();
-        heard.rule = "unplanned:own-cpus".into();
+        stands_in(slurm, record, &mut heard);
     }
     tell::tell(slurm, record, &intent, &heard);
+    let is_regular = id.kind == StepKind::Regular;
+    let memory = is_regular.then(|| memory_masks(slurm, record, heard.memory.as_ref()));
+    let (node_tasks, speaks) = (record.node_tasks(), speaks(record));
     Some(Session {
         name: name(id),
         node_name,
@@ -109,17 +111,20 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         request: heard.request,
         rule: heard.rule,
         masks,
-        memory: match id.kind {
-            StepKind::Regular => memory_masks(slurm, record, heard.memory.as_ref()),
-            _ => String::new(),
-        },
-        speaks: speaks(record),
-        node_tasks: record.node_tasks(),
+        memory: memory.unwrap_or_default(),
+        speaks,
+        node_tasks,
         applied: 0,
         deviations: cut.into_iter().collect(),
         outside_cgroup: CpuSet::new(),
         account,
     })
+}
+
+/// What is reported of a step without a handover.
+fn stands_in(slurm: Abi, record: &StepRecord<'_>, heard: &mut Handover) {
+    heard.note = task_memory::unplanned(slurm, record).into();
+    heard.rule = "unplanned:own-cpus".into();
 }
 
 fn unheard(id: StepId, why: &str) {

@@ -6,6 +6,7 @@ use std::fmt;
 use crate::owned::Counts;
 use crate::request::cpu_bind::Level;
 use crate::request::distribution::Order;
+use crate::request::grid_engine::Binding;
 
 /// The decision behind a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +49,7 @@ pub enum Rule {
     /// More is requested than exists, with `--overcommit`: every task may use all of the CPUs.
     Overcommit,
     /// Grid Engine's core binding.
-    Binding(String),
+    Binding(Binding),
     /// A `--binding` could not be served.
     BindingFailed,
     /// A batch script gets all CPUs of its allocation.

@@ -185,12 +185,6 @@ impl CpuSet {
             .sum()
     }
 
-    /// Whether there is more than one CPU, so the task may move inside its mask.
-    #[must_use]
-    pub fn is_fat(&self) -> bool {
-        self.count() > 1
-    }
-
     /// The lowest member.
     #[must_use]
     pub fn lowest(&self) -> Option<CpuId> {
@@ -221,8 +215,15 @@ impl CpuSet {
 
     /// Adds all members of `other`.
     pub fn insert_all(&mut self, other: &Self) {
-        for (at, word) in other.numbered() {
-            self.insert_word(at, word);
+        match (&mut self.0, &other.0) {
+            (_, Words::One { at, word }) => self.insert_word(*at, *word),
+            (Words::One { word: 0, .. }, _) => *self = other.clone(),
+            (Words::Many(mine), Words::Many(theirs)) if theirs.len() <= mine.len() => {
+                let mine = Arc::make_mut(mine).iter_mut();
+                mine.zip(theirs.iter())
+                    .for_each(|(mine, word)| *mine |= word);
+            }
+            _ => *self = self.by_word(other, |mine, theirs| mine | theirs),
         }
     }
 
@@ -265,13 +266,29 @@ impl PartialOrd for CpuSet {
     }
 }
 
+/// Neighbours mostly have neighbouring numbers: they are added by the word.
 impl FromIterator<CpuId> for CpuSet {
     fn from_iter<I: IntoIterator<Item = CpuId>>(cpus: I) -> Self {
-        let mut set = Self::new();
+        let mut words = Vec::new();
+        let mut add = |at: usize, word: u64| {
+            words.resize(words.len().max(at + 1), 0);
+            words[at] |= word;
+        };
+        let (mut at, mut word, mut is_one) = (0, 0, true);
         for cpu in cpus {
-            set.insert(cpu);
+            let next = (cpu.0 / BITS) as usize;
+            if next != at && word != 0 {
+                add(at, word);
+                (word, is_one) = (0, false);
+            }
+            at = next;
+            word |= 1 << (cpu.0 % BITS);
         }
-        set
+        if is_one {
+            return Self(Words::One { at, word });
+        }
+        add(at, word);
+        Self::from_words(words)
     }
 }
 
@@ -319,5 +336,30 @@ mod tests {
         copy.remove(CpuId(7));
         copy.insert(CpuId(4095));
         assert_eq!((wide.count(), copy.count()), (4096, 4095));
+    }
+
+    #[test]
+    fn members_come_in_any_order_and_number() {
+        let lists = [
+            "", "3", "70", "0-63", "64-127", "5,64", "200", "0,4095", "4095", "63-65",
+        ];
+        for (one, other) in lists
+            .iter()
+            .flat_map(|one| lists.map(|other| (*one, other)))
+        {
+            let read = |list: &str| CpuSet::from_list(list).unwrap_or_default();
+            let (a, b) = (read(one), read(other));
+            let mut both = a.clone();
+            both.insert_all(&b);
+            let all: CpuSet = b.iter().chain(a.iter()).collect();
+            let mut each = CpuSet::new();
+            a.iter().chain(b.iter()).for_each(|cpu| each.insert(cpu));
+            assert_eq!((&both, &all), (&each, &each), "{one} and {other}");
+            assert!(b.is_subset(&both) && a.is_subset(&both));
+            assert_eq!(
+                (a.to_string(), b.to_string()),
+                (one.to_string(), other.to_string())
+            );
+        }
     }
 }

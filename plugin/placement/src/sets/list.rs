@@ -89,15 +89,6 @@ impl<T> List<T> {
         List(made.collect())
     }
 
-    /// The same list with other values, if each of them can be made.
-    ///
-    /// # Errors
-    /// The first one's that cannot.
-    pub fn try_map<U, E>(&self, mut make: impl FnMut(&T) -> Result<U, E>) -> Result<List<U>, E> {
-        let made = self.0.iter().map(|(value, end)| Ok((make(value)?, *end)));
-        made.collect::<Result<_, _>>().map(List)
-    }
-
     /// Writes it as it was written: parts with commas between, repeats as `*count`.
     pub(crate) fn write(
         &self,

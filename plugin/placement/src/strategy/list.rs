@@ -3,6 +3,9 @@
 //! Pure. Source: `_validate_map`, `_validate_mask`, `get_cpuset`, `_bind_ldom`.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::Hash;
 
 use crate::answer::decision::Rule;
 use crate::answer::plan::{Message, Plan, TaskPlan};
@@ -84,7 +87,9 @@ fn tasks(here: &Situation<'_>, mode: &Mode) -> Result<Vec<CpuSet>, Refusal> {
         }
         Mode::MapLdom(list) => {
             let domains = Numbered::of(here.node, wrap)?;
-            taken(list, here.request.tasks, |id| domains.numbered(*id))?
+            taken(list, here.request.tasks, |id| {
+                domains.numbered(*id).cloned()
+            })?
         }
         Mode::MaskLdom(list) => {
             let domains = Numbered::of(here.node, wrap)?;
@@ -100,21 +105,25 @@ fn tasks(here: &Situation<'_>, mode: &Mode) -> Result<Vec<CpuSet>, Refusal> {
     }
 }
 
-/// The CPUs that each task takes from a list. Each entry is looked up once, and only if a task
+/// The CPUs that each task takes from a list. Each value is looked up once, and only if a task
 /// takes it; entries that no task takes do not matter.
-fn taken<T>(
+fn taken<T: Eq + Hash>(
     list: &List<T>,
     tasks: u32,
     look_up: impl Fn(&T) -> Result<CpuSet, Refusal>,
 ) -> Result<Vec<CpuSet>, Refusal> {
     let count = tasks.min(list.len());
     let mut sets = Vec::with_capacity(tasks as usize);
+    let mut known: HashMap<&T, CpuSet> = HashMap::new();
     for (entry, repeats) in list.parts() {
         let room = (count as usize).saturating_sub(sets.len());
         if room == 0 {
             break;
         }
-        let set = look_up(entry)?;
+        let set = match known.entry(entry) {
+            Entry::Occupied(found) => found.get().clone(),
+            Entry::Vacant(new) => new.insert(look_up(entry)?).clone(),
+        };
         sets.extend(std::iter::repeat_n(set, room.min(repeats as usize)));
     }
     for id in sets.len()..tasks as usize {
@@ -192,10 +201,10 @@ impl Numbered {
 
     /// A missing domain wraps in task/affinity (`nnid = ldom % (nmax + 1)`);
     /// by default it is refused.
-    fn numbered(&self, id: u32) -> Result<CpuSet, Refusal> {
+    fn numbered(&self, id: u32) -> Result<&CpuSet, Refusal> {
         let id = self.number(id);
-        let found = self.list.iter().find(|(known, _)| known.0 == id);
-        found.map(|(_, cpus)| cpus.clone()).ok_or_else(|| {
+        let found = self.list.binary_search_by_key(&id, |(known, _)| known.0);
+        found.map(|at| &self.list[at].1).map_err(|_| {
             let numbers: CpuSet = self.list.iter().map(|(id, _)| CpuId(id.0)).collect();
             Refusal::NoSuchDomain {
                 asked: id,
@@ -214,8 +223,39 @@ impl Numbered {
         let named: CpuSet = mask.iter().map(|id| CpuId(self.number(id.0))).collect();
         let mut cpus = CpuSet::new();
         for id in named.iter() {
-            cpus.insert_all(&self.numbered(id.0)?);
+            cpus.insert_all(self.numbered(id.0)?);
         }
         Ok(cpus)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    #[test]
+    fn a_value_is_looked_up_once_however_often_it_stands_in_a_list() {
+        let read = |text: &str| Some(text.to_owned());
+        let text = ["a", "b", "a*3", "c"].join(",") + &",b,a".repeat(30_000);
+        let list = List::read(&text, "letters", read).unwrap();
+        let (looks, ends) = (Cell::new(0), Cell::new(true));
+        let look_up = |letter: &String| {
+            looks.set(looks.get() + 1);
+            ends.set(ends.get() && letter != "c");
+            Ok(single(CpuId(u32::from(letter.as_bytes()[0] - b'a'))))
+        };
+        let sets = taken(&list, 5, look_up).unwrap();
+        let cpus: Vec<_> = sets.iter().map(ToString::to_string).collect();
+        assert_eq!(cpus, ["0", "1", "0", "0", "0"]);
+        assert_eq!((looks.get(), ends.get()), (2, true), "beyond what is taken");
+        let sets = taken(&list, 60_008, look_up).unwrap();
+        assert_eq!((sets.len(), looks.get()), (60_008, 5));
+        let of_task = |id: u32| {
+            single(CpuId(u32::from(
+                list.of_task(id).unwrap().as_bytes()[0] - b'a',
+            )))
+        };
+        assert!((0..).zip(&sets).all(|(id, set)| *set == of_task(id)));
     }
 }

@@ -6,7 +6,7 @@
 //! hardware threads of that core. Otherwise slurmd's CPU map decides which cores are meant.
 
 use crate::request::fixes::{Fix, Fixes};
-use crate::sets::cpuset::{BITS, CpuSet};
+use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::{CpuId, PuIdx};
 use crate::topology::domains::Domains;
 use crate::topology::machine::{Machine, SocketKind};
@@ -346,19 +346,7 @@ impl PuTable {
     /// Kernel numbers of some hardware threads.
     #[must_use]
     pub fn cpus(&self, pus: impl IntoIterator<Item = PuIdx>) -> CpuSet {
-        let mut cpus = CpuSet::new();
-        // Neighbours mostly have neighbouring numbers, so they are added by the word.
-        let (mut number, mut bits) = (0, 0);
-        for cpu in pus.into_iter().filter_map(|pu| self.cpu(pu)) {
-            let at = cpu.index() / BITS as usize;
-            if at != number {
-                cpus.insert_word(number, bits);
-                (number, bits) = (at, 0);
-            }
-            bits |= 1 << (cpu.0 % BITS);
-        }
-        cpus.insert_word(number, bits);
-        cpus
+        pus.into_iter().filter_map(|pu| self.cpu(pu)).collect()
     }
 }
 

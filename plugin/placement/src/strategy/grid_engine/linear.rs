@@ -51,17 +51,26 @@ struct Left<'a> {
     cores: &'a Cores,
     /// Free positions of each socket, ascending.
     sockets: Vec<Vec<usize>>,
+    /// Whether each socket was empty before.
+    empty: Vec<bool>,
+    /// Whether any core is shared.
+    shares: bool,
     /// The socket of the previous taker.
     last: Option<usize>,
 }
 
 impl<'a> Left<'a> {
     fn of(cores: &'a Cores) -> Self {
+        let sockets = 0..cores.socket_count();
+        let is_shared = |at| cores.at(at).is_some_and(|core| core.state == State::Shared);
         Self {
             cores,
-            sockets: (0..cores.socket_count())
-                .map(|socket| cores.free_of(socket))
+            empty: sockets
+                .clone()
+                .map(|at| cores.is_empty_socket(at))
                 .collect(),
+            sockets: sockets.map(|at| cores.free_of(at)).collect(),
+            shares: (0..cores.len()).any(is_shared),
             last: None,
         }
     }
@@ -69,10 +78,12 @@ impl<'a> Left<'a> {
     fn take(&mut self, amount: usize) -> Option<Vec<usize>> {
         let holds = |socket: &usize| self.sockets[*socket].len() >= amount;
         let near = self.last.filter(holds);
-        let empty = (0..self.sockets.len())
-            .filter(|at| self.cores.is_empty_socket(*at) && holds(at))
-            .min_by_key(|at| (self.window(*at, amount).1, self.window(*at, usize::MAX).1));
-        let Some(socket) = near.or(empty) else {
+        let empty = || {
+            (0..self.sockets.len())
+                .filter(|at| self.empty[*at] && holds(at))
+                .min_by_key(|at| (self.window(*at, amount).1, self.window(*at, usize::MAX).1))
+        };
+        let Some(socket) = near.or_else(empty) else {
             return self.spread(amount);
         };
         Some(self.take_from(socket, amount))
@@ -86,8 +97,7 @@ impl<'a> Left<'a> {
                 let left = self.sockets[*at].len();
                 let take = left.min(amount - found.len());
                 let shared = std::cmp::Reverse(self.window(*at, take).1);
-                let empty = self.cores.is_empty_socket(*at);
-                (empty, left, shared, std::cmp::Reverse(*at))
+                (self.empty[*at], left, shared, std::cmp::Reverse(*at))
             };
             let candidates = (0..self.sockets.len()).filter(|at| !self.sockets[*at].is_empty());
             let socket = candidates.max_by_key(fullest)?;
@@ -99,26 +109,71 @@ impl<'a> Left<'a> {
 
     /// The first of the socket's runs of free cores that shares fewest of them.
     fn window(&self, socket: usize, amount: usize) -> (usize, usize) {
+        if !self.shares {
+            return (0, 0);
+        }
         let free = &self.sockets[socket];
-        let is_shared = |at: &&usize| {
-            let state = self.cores.at(**at).map(|core| core.state);
-            state == Some(State::Shared)
-        };
         let amount = amount.min(free.len());
-        let shared = |from: usize| {
-            let run = free.get(from..from + amount).unwrap_or_default();
-            run.iter().filter(is_shared).count()
+        let is_shared = |at: usize| {
+            let state = self.cores.at(at).map(|core| core.state);
+            usize::from(state == Some(State::Shared))
         };
-        let starts = 0..=free.len() - amount;
-        starts
-            .map(|from| (from, shared(from)))
-            .min_by_key(|(_, shared)| *shared)
-            .unwrap_or_default()
+        let mut shared = free[..amount].iter().map(|at| is_shared(*at)).sum();
+        let mut best = (0, shared);
+        // The run moves on by one core: one comes, one goes.
+        for (from, (goes, comes)) in (1..).zip(free.iter().zip(&free[amount..])) {
+            shared = shared + is_shared(*comes) - is_shared(*goes);
+            if shared < best.1 {
+                best = (from, shared);
+            }
+        }
+        best
     }
 
     fn take_from(&mut self, socket: usize, amount: usize) -> Vec<usize> {
         self.last = Some(socket);
         let (from, _) = self.window(socket, amount);
         self.sockets[socket].drain(from..from + amount).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::owned::Owned;
+    use crate::request::claims::Claims;
+    use crate::{CpuId, CpuSet, Machine, Node, Numbering, Request, Rules, SocketKind};
+
+    /// One socket of 12 cores, with every set of shared ones.
+    #[test]
+    fn the_run_that_shares_fewest_is_the_first_of_them() {
+        let machine = Machine::regular(1, 12, 1, Numbering::Block).unwrap();
+        let node = Node::of(machine, SocketKind::Package, Rules::default());
+        let owned = Owned::of(&Request::default(), &node);
+        for bits in 0..1_u64 << 12 {
+            let claims = Claims {
+                shared: CpuSet::from_words([bits]),
+                ..Claims::default()
+            };
+            let left = Left::of(&Cores::of(node.table(), &owned, &claims)).window_of_each_amount();
+            for (amount, found) in (0..).zip(left) {
+                let shared = |from: u32| {
+                    let run = (from..from + amount).map(CpuId);
+                    run.filter(|cpu| claims.shared.contains(*cpu)).count()
+                };
+                let runs = (0..=12 - amount).map(|from| (from as usize, shared(from)));
+                assert_eq!(
+                    Some(found),
+                    runs.min_by_key(|(_, shared)| *shared),
+                    "{bits:b}"
+                );
+            }
+        }
+    }
+
+    impl Left<'_> {
+        fn window_of_each_amount(&self) -> Vec<(usize, usize)> {
+            (0..=12).map(|amount| self.window(0, amount)).collect()
+        }
     }
 }

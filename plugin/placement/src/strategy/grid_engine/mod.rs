@@ -43,7 +43,7 @@ fn look_up(here: &Situation<'_>, cores: &Cores, found: &[Vec<usize>]) -> Chosen 
 }
 
 fn bound(here: &Situation<'_>, binding: &Binding, chosen: Chosen) -> Plan {
-    let rule = Rule::Binding(binding.to_string());
+    let rule = Rule::Binding(binding.clone());
     let mut plan = match binding.instance {
         Instance::Set => {
             let count = here.request.tasks as usize;
