@@ -17,29 +17,42 @@ pub(crate) fn describe(ask: &Request) -> String {
 }
 
 fn describe_in(ask: &Request, line: &mut Bounded) -> fmt::Result {
-    write!(
-        line,
-        "n={} c={} {}",
-        ask.tasks, ask.cpus_per_task, ask.cpu_bind
-    )?;
-    write!(line, " dist={}", ask.distribution)?;
+    // Every field is named here, so that the compiler asks about a new one.
+    let Request {
+        tasks,
+        cpus_per_task,
+        cpu_bind,
+        distribution,
+        threads_per_core,
+        ntasks_per_core,
+        ntasks_per_socket,
+        overcommit,
+        binding,
+        mem_bind,
+        // These are the job's and its allocation, no wish of the step.
+        core_spec: _,
+        job_cpus: _,
+        allocation: _,
+    } = ask;
+    write!(line, "n={tasks} c={cpus_per_task} {cpu_bind}")?;
+    write!(line, " dist={distribution}")?;
     let limits = [
-        ("threads-per-core", ask.threads_per_core),
-        ("ntasks-per-core", ask.ntasks_per_core),
-        ("ntasks-per-socket", ask.ntasks_per_socket),
+        ("threads-per-core", threads_per_core),
+        ("ntasks-per-core", ntasks_per_core),
+        ("ntasks-per-socket", ntasks_per_socket),
     ];
     for (limit, value) in limits {
         if let Some(value) = value {
             write!(line, " {limit}={value}")?;
         }
     }
-    if ask.overcommit {
+    if *overcommit {
         line.write_str(" overcommit")?;
     }
-    if ask.mem_bind.policy.is_some() {
-        write!(line, " mem={}", ask.mem_bind)?;
+    if mem_bind.policy.is_some() {
+        write!(line, " mem={mem_bind}")?;
     }
-    if let Some(binding) = &ask.binding {
+    if let Some(binding) = binding {
         write!(line, " binding={binding}")?;
     }
     Ok(())

@@ -104,44 +104,59 @@ fn cut(text: &str, longest: usize) -> String {
 
 /// The request as a `berth plan` command line for this node, words quoted for a shell.
 fn plan_line(ask: &Request, rules: Rules) -> String {
+    // Every field is named here, so that the compiler asks about a new one.
+    let Request {
+        tasks,
+        cpus_per_task,
+        cpu_bind: bind,
+        distribution: order,
+        threads_per_core,
+        ntasks_per_core,
+        ntasks_per_socket,
+        overcommit,
+        core_spec,
+        binding,
+        mem_bind,
+        // It has no option: `--mem-bind=rank` counts by the step's CPUs there.
+        job_cpus: _,
+        allocation,
+    } = ask;
     let mut words = vec![
         "berth plan".to_owned(),
-        format!("-n {} -c {}", ask.tasks, ask.cpus_per_task),
+        format!("-n {tasks} -c {cpus_per_task}"),
     ];
-    if let Allocation::Cores { cores, .. } = &ask.allocation {
+    if let Allocation::Cores { cores, .. } = allocation {
         let cores: Vec<_> = cores.iter().map(|core| core.0.to_string()).collect();
         words.push(format!("--cores {}", cores.join(",")));
     }
-    if let Some(bind) = cpu_bind(&ask.cpu_bind) {
-        words.push(format!("--cpu-bind={bind}"));
-    }
-    if ask.distribution != Distribution::default() {
-        words.push(format!("-m '{}'", distribution(ask.distribution)));
+    words.extend(cpu_bind(bind).map(|bind| format!("--cpu-bind={bind}")));
+    if *order != Distribution::default() {
+        words.push(format!("-m '{}'", distribution(*order)));
     }
     for (name, value) in [
-        ("threads-per-core", ask.threads_per_core),
-        ("ntasks-per-core", ask.ntasks_per_core),
-        ("ntasks-per-socket", ask.ntasks_per_socket),
+        ("threads-per-core", threads_per_core),
+        ("ntasks-per-core", ntasks_per_core),
+        ("ntasks-per-socket", ntasks_per_socket),
     ] {
         words.extend(value.map(|value| format!("--{name}={value}")));
     }
-    if ask.overcommit {
-        words.push("-O".into());
+    words.extend(overcommit.then(|| "-O".into()));
+    words.extend(
+        binding
+            .iter()
+            .map(|binding| format!("--binding='{binding}'")),
+    );
+    if mem_bind.policy.is_some() {
+        words.push(format!("--mem-bind={mem_bind}"));
     }
-    if let Some(binding) = &ask.binding {
-        words.push(format!("--binding='{binding}'"));
-    }
-    if ask.mem_bind.policy.is_some() {
-        words.push(format!("--mem-bind={}", ask.mem_bind));
-    }
-    words.extend(site(ask, rules));
+    words.extend(site((*core_spec, bind), rules));
     words.join(" ")
 }
 
 /// The options that the job and the site's configuration add.
-fn site(ask: &Request, rules: Rules) -> Vec<String> {
+fn site((core_spec, bind): (CoreSpec, &CpuBind), rules: Rules) -> Vec<String> {
     let mut words = Vec::new();
-    match ask.core_spec {
+    match core_spec {
         CoreSpec::None => {}
         CoreSpec::Cores(count) => words.push(format!("--core-spec={count}")),
         CoreSpec::Threads(count) => words.push(format!("--thread-spec={count}")),
@@ -149,7 +164,7 @@ fn site(ask: &Request, rules: Rules) -> Vec<String> {
     if let Some(level) = rules.autobind {
         words.push(format!("--autobind={level}"));
     }
-    if matches!(ask.cpu_bind.mode, Some(berth_placement::Mode::Rank)) {
+    if matches!(bind.mode, Some(berth_placement::Mode::Rank)) {
         // This is the last line whose srun has it.
         words.push("--slurm=24.05".into());
     }

@@ -75,7 +75,7 @@ pub(crate) fn request(args: &PlanArgs, node: &Node, tasks: u32) -> Result<Reques
         overcommit: asked.overcommit,
         binding,
         core_spec: asked.core_spec,
-        ..Request::default()
+        job_cpus: None,
     })
 }
 

@@ -144,7 +144,7 @@ mod tests {
     use crate::request::claims::Claims;
     use crate::{CpuId, CpuSet, Machine, Node, Numbering, Request, Rules, SocketKind};
 
-    /// One socket of 12 cores, with every set of shared ones.
+    /// The test tries every set of shared cores on one socket of 12.
     #[test]
     fn the_run_that_shares_fewest_is_the_first_of_them() {
         let machine = Machine::regular(1, 12, 1, Numbering::Block).unwrap();
