@@ -3,10 +3,10 @@
 //! plan because a record failed its check; every task gets all of the step's CPUs.
 
 use berth_host::{StateDir, machine_file};
-use berth_placement::{CoreIdx, CpuSet};
+use berth_placement::{Allocation, CoreIdx, CpuSet, Node, Owned, Request, Rules};
 use slurm_spank::SpankHandle;
 
-use crate::site::{node, settings};
+use crate::site::{node, settings, standing};
 use crate::stepd::session::Intent;
 use crate::stepd::spank_only;
 use crate::stepd::state::STATE;
@@ -41,8 +41,17 @@ fn cpus(spank: &SpankHandle<'_>) -> Result<CpuSet, String> {
     let machine = machine_file::read(dir.machine_path())
         .map_err(|why| why.to_string())?
         .machine;
-    let of_core = |core: berth_placement::CpuId| machine.pus_of(CoreIdx(core.0)).iter().copied();
-    let cpus: CpuSet = cores.iter().flat_map(of_core).collect();
+    // The credential counts cores socket by socket, as slurmd does.
+    let kind = standing::unjudged().map(node::socket_kind);
+    let node = Node::of(machine, kind.unwrap_or_default(), Rules::default());
+    let request = Request {
+        allocation: Allocation::Cores {
+            cores: cores.iter().map(|core| CoreIdx(core.0)).collect(),
+            configured: u32::MAX,
+        },
+        ..Request::default()
+    };
+    let cpus = Owned::of(&request, &node).cpus;
     if cpus.is_empty() {
         return Err(format!(
             "the machine file has none of the step's cores {list}"
