@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # $dir and the options of "up" are set by ci/cluster, which sources this.
-# What ci/cluster is made of: each step of "up", and how everything is found again to stop it.
+# The parts of ci/cluster: each step of "up", and the search for everything that must be stopped.
 
 # A cluster's record: base port, node names, slurmd's environment, the command. Written by
 # "up", read by the other actions.

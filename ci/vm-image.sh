@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # $root comes from lib.sh.
-# What a virtual machine is made of: the tools, a suite's image, the kernel. Sourced by ci/vm.
+# Makes the parts of a virtual machine: the tools, a suite's image, the kernel. ci/vm sources this file.
 
 # Outside the tree: made once, used by every run.
 cache=${BERTH_VM_CACHE:-/var/cache/berth-vm}

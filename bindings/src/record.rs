@@ -180,7 +180,7 @@ pub(crate) unsafe fn within(text: *const c_char, limit: usize) -> Option<String>
     if length > limit {
         return None;
     }
-    // SAFETY: so many bytes were just read there.
+    // SAFETY: this number of bytes was just read there.
     let bytes = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), length) };
     Some(match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
@@ -195,7 +195,7 @@ pub(crate) unsafe fn within(text: *const c_char, limit: usize) -> Option<String>
 pub(crate) unsafe fn first(text: *const c_char, most: usize) -> String {
     // SAFETY: the caller promises a C string; strnlen stops at its end.
     let length = unsafe { libc::strnlen(text, most) };
-    // SAFETY: so many bytes were just read there.
+    // SAFETY: this number of bytes was just read there.
     let bytes = unsafe { std::slice::from_raw_parts(text.cast::<u8>(), length) };
     String::from_utf8_lossy(bytes).into_owned()
 }

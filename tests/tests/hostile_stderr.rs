@@ -30,7 +30,7 @@ fn a_full_pipe_as_stderr_holds_nobody() {
     let _script = full_pipe(&attacker, "script");
     let folder = attacker.folder().to_string_lossy().into_owned();
     let start = Instant::now();
-    // A binding that fails is said on stderr; a strict one keeps a script from starting.
+    // A note on stderr reports a binding that fails; a strict one keeps a script from starting.
     let step = attacker.run(
         "srun",
         &[

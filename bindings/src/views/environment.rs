@@ -172,7 +172,7 @@ unsafe fn put(mut entries: impl Iterator<Item = *mut c_char>, name: &str, value:
     if value.len() > room || value.contains('\0') {
         return false;
     }
-    // SAFETY: the entry has so many bytes behind its name, and a NUL behind those.
+    // SAFETY: the entry has this number of bytes after its name, and a NUL after those.
     unsafe {
         let at = at.cast_mut().cast::<u8>();
         ptr::copy_nonoverlapping(value.as_ptr(), at, value.len());

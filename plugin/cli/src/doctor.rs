@@ -197,8 +197,8 @@ fn state(checks: &mut Checks, dir: &StateDir) {
         checks.note(
             "switch",
             format!(
-                "berth is switched off by a file \"off\" in {}; rm it to go on",
-                dir.path().display()
+                "the file {}/off switches berth off; remove it to switch berth on again",
+                dir.path().parent().unwrap_or(dir.path()).display()
             ),
         );
     }

@@ -88,7 +88,7 @@ pub(crate) struct Alone {
     /// For the user, once stderr is the job's.
     pub note: String,
     pub speaks: bool,
-    /// Each task's CPUs; none where the job binds itself, or nothing could be had.
+    /// Each task's CPUs; none if the job binds itself, or if no cores could be given.
     pub tasks: Vec<CpuSet>,
     pub account: Option<Account>,
     /// Why the tasks must not start.

@@ -31,9 +31,9 @@ pub(crate) enum Cell {
     Outside,
     /// The CPU's own number, in a picture of the machine alone.
     Number(CpuId),
-    /// The same where the kernel forbids it to us.
+    /// The CPU's own number, if the kernel forbids it to us.
     Forbidden(CpuId),
-    /// The same where the kernel keeps it for itself.
+    /// The CPU's own number, if the kernel keeps it for itself.
     Isolated(CpuId),
 }
 

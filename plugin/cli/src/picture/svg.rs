@@ -64,7 +64,7 @@ pub(crate) fn draw(pictures: &[Picture<'_>], title: &str, below: &str) -> String
     )
 }
 
-/// A document under way: what is drawn, and how far down.
+/// A document under way: the drawing so far, and its height.
 struct Page {
     body: String,
     width: usize,

@@ -19,8 +19,8 @@ use super::show::Node;
 const PAUSE: Duration = Duration::from_millis(20);
 /// More bytes than any task's report.
 const MOST: usize = 1 << 20;
-/// How many tasks are listened to at the same time, so that one that says nothing does not keep the
-/// others from being heard.
+/// The number of tasks that are read at the same time, so a silent task does not delay the
+/// others.
 const MOST_AT_ONCE: usize = 512;
 
 /// The result of the meeting.
@@ -42,7 +42,7 @@ pub(crate) fn gather(me: &Identity, own: Task, patience: Duration) -> Gathered {
     }
     match tell(me, &own, until) {
         Ok(()) => Gathered::Told,
-        // Nobody listens: what this task has is said all the same.
+        // Nobody listens, so this task prints its own report.
         Err(_) => Gathered::All(node(me, vec![own])),
     }
 }
@@ -79,7 +79,7 @@ fn listen(me: &Identity, own: Task, until: Instant) -> Node {
     node(me, tasks)
 }
 
-/// Until somebody comes or says something, and not beyond the deadline.
+/// Waits until a task connects or sends something, and not beyond the deadline.
 fn wait(meeting: &Meeting, speakers: &[Speaker], until: Instant) {
     let left = until.saturating_duration_since(Instant::now()).min(PAUSE);
     let all = speakers.iter().map(|speaker| speaker.stream.as_fd());

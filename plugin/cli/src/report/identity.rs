@@ -69,7 +69,8 @@ fn from_mpirun() -> Option<Identity> {
     })
 }
 
-/// mpirun says how many ranks there are, not on how many nodes: more than here are elsewhere too.
+/// mpirun gives the number of ranks, but not of nodes: if there are more ranks than here, there are
+/// other nodes.
 fn mpi_nodes(task: u32) -> u32 {
     let world = number("OMPI_COMM_WORLD_SIZE").or_else(|| number("PMI_SIZE"));
     let local = number("OMPI_COMM_WORLD_LOCAL_SIZE").or_else(|| number("MPI_LOCALNRANKS"));

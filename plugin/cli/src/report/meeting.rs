@@ -74,7 +74,7 @@ impl AsFd for Meeting {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // Nobody else can have put anything in there; what is gone already needs no removing.
+        // Nobody else can have put anything in there. If the folder is gone already, that is fine.
         let _ = fs::remove_file(self.0.join(SOCKET));
         let _ = fs::remove_dir(&self.0);
     }

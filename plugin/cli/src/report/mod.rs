@@ -41,14 +41,15 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
         });
     };
     thread::sleep(Duration::from_secs_f64(args.after));
-    // The program is what the task is for: it goes on, whatever becomes of its report.
+    // The task exists for the program, which goes on even if the report fails.
     if let Err(why) = report(args, &me, Some(program.id())) {
         say::failed(&why.to_string());
     }
     Ok(exit_code(program.wait()?))
 }
 
-/// Tells what this task has, to the one that prints or as that one. Whether a printed task deviates.
+/// Sends this task's report to the task that prints, or prints itself. Returns whether a printed
+/// task deviates.
 fn report(args: &ReportArgs, me: &Identity, program: Option<u32>) -> Result<bool, Failure> {
     let own = read::task(me, program)?;
     let Gathered::All(node) = gather(me, own, Duration::from_secs(args.wait)) else {

@@ -1,4 +1,4 @@
-//! What one task has, as the kernel says it, and what was planned for it.
+//! The CPUs and memory that one task has in the kernel, and its plan.
 
 use std::env::var;
 use std::fs;
@@ -28,13 +28,14 @@ pub(crate) struct Task {
     pub memory: String,
     /// NUMA nodes that its cpuset permits.
     pub memory_allowed: String,
-    /// How many threads the program and what it has started have; 0 without a program.
+    /// The number of threads of the program and of the processes that it started; 0 without a
+    /// program.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub threads: u32,
     /// Each one's CPUs, by thread number; empty where all are the task's.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub thread_cpus: String,
-    /// What berth planned; absent where it planned nothing for this task.
+    /// berth's plan; absent if it planned nothing for this task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned_cpus: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -133,7 +134,7 @@ fn one_by_one(threads: &[CpuSet]) -> String {
     lists.join(" ")
 }
 
-/// A text of no more than so many letters; what is left out is marked.
+/// A text that is cut at a number of letters; a cut is marked.
 fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((at, _)) => format!("{}…", &text[..at]),

@@ -1,4 +1,4 @@
-//! A node's block: a row a task, and where it is in the machine. srun mixes the lines of several
+//! A node's block: one row per task, with its place in the machine. srun mixes the lines of several
 //! nodes, but no line within itself: each says whose it is.
 
 use berth_discover::{Source, discover};
@@ -19,7 +19,7 @@ pub(crate) struct Node {
     pub host: String,
     /// Whether there are others.
     pub is_one_of_several: bool,
-    /// Local numbers of tasks that said nothing.
+    /// Local numbers of tasks that did not answer.
     pub missing: String,
     pub tasks: Vec<Row>,
 }
