@@ -74,7 +74,10 @@ fn cluster(options: &Options) -> Cluster {
         builder = builder.example("cgroup");
     }
     if let Some(prepared) = &options.machine {
-        builder = builder.env("HWLOC_XMLFILE", prepared);
+        // From 23.02 on slurmd would leave out the cores of the lesser kind.
+        builder = builder
+            .env("HWLOC_XMLFILE", prepared)
+            .set("SlurmdParameters=allow_ecores");
     }
     builder
         .plugstack(Some("compat=berth"))
