@@ -196,9 +196,13 @@ impl Fields<'_> {
 
     /// Our own text, in words that srun of every line has.
     fn memory(&self) -> Result<Option<MemBind>, String> {
-        let read = |text: String| mem_bind(&text, Release::NEWEST);
-        let read = self.value("memory").map(read).transpose();
-        read.map_err(|_| unreadable("memory"))
+        let read = |text: String| {
+            let bind = mem_bind(&text, Release::NEWEST).ok();
+            // slurmd writes the field only if there is a policy.
+            let bind = bind.filter(|bind| bind.policy.is_some());
+            bind.ok_or_else(|| unreadable("memory"))
+        };
+        self.value("memory").map(read).transpose()
     }
 
     /// Cores without the binding that chose them would give the tasks only half of their variables,

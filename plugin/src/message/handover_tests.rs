@@ -123,6 +123,7 @@ fn nonsense_is_not_read() {
         "outcome=bound own=0",
         "1 outcome=perhaps own=0",
         "1 outcome=bound own=x",
+        "1 outcome=bound own=0 memory=prefer",
         "1 outcome=bound own=0 chosen=1",
         "1 outcome=bound own=0 chosen=0,0=0",
         "1 outcome=bound own=0 served=linear:1",
