@@ -40,7 +40,7 @@ pub use request::wish::Wish;
 pub use request::{Allocation, CoreSpec, Request, Rules};
 pub use sets::cpuset::CpuSet;
 pub use sets::error::{MachineError, TextError};
-pub use sets::ids::{CoreIdx, CpuId, LocalId, NumaId};
+pub use sets::ids::{CoreIdx, CpuId, LocalId, NumaId, PuIdx};
 pub use sets::list::List;
 pub use sets::nodeset::NodeSet;
 pub use topology::devices::{Device, DeviceKind, PciAddress};

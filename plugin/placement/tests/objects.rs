@@ -199,3 +199,30 @@ fn other_numbers_reach_every_part() {
     let back = last.parts().whole_order.iter().map(|cpu| cpu.0);
     assert_eq!(back.collect::<Vec<_>>(), [0, 4, 1, 5, 2, 6, 3, 7]);
 }
+
+/// A node's hardware threads by the objects of a kind; those outside are one past the last.
+#[test]
+fn hardware_threads_by_object() {
+    let machine = Machine::new(Parts {
+        l3_caches: sets(&["0-3", "6-7"]),
+        numa_nodes: vec![node(0, "0-7"), node(1, "4-5")],
+        ..parts()
+    });
+    let node = Node::of(machine.unwrap(), SocketKind::Package, Rules::default());
+    let of = |kind| {
+        let domains = node.domains(kind);
+        let objects: Vec<u32> = (0..8).map(|pu| domains.of(PuIdx(pu))).collect();
+        let widths: Vec<usize> = domains.iter().map(<[_]>::len).collect();
+        (objects, widths)
+    };
+    assert_eq!(
+        of(ObjectKind::L3),
+        (vec![0, 0, 0, 0, 2, 2, 1, 1], vec![4, 2])
+    );
+    assert_eq!(
+        of(ObjectKind::Numa),
+        (vec![0, 0, 0, 0, 1, 1, 0, 0], vec![6, 2])
+    );
+    assert_eq!(of(ObjectKind::Core).1, vec![2; 4]);
+    assert_eq!(of(ObjectKind::Die), (vec![0; 8], vec![]));
+}

@@ -6,8 +6,11 @@ use std::sync::Arc;
 
 use crate::request::Rules;
 use crate::sets::cpuset::CpuSet;
+use crate::sets::ids::PuIdx;
+use crate::topology::domains::Domains;
 use crate::topology::ldoms::Ldoms;
 use crate::topology::machine::{Machine, SocketKind};
+use crate::topology::object::ObjectKind;
 use crate::topology::pu_table::PuTable;
 use crate::topology::shape::Shape;
 
@@ -132,6 +135,28 @@ impl Node {
     #[must_use]
     pub fn ldoms(&self) -> Option<&Ldoms> {
         self.ldoms.as_ref()
+    }
+
+    /// The hardware threads by the objects of a kind, in the order of [`Machine::objects`]. A thread
+    /// outside all of them is a member of none, and its object's number is one past the last. Of
+    /// objects that share threads the smallest counts. Without the tree there is no object.
+    #[must_use]
+    pub fn domains(&self, kind: ObjectKind) -> Domains {
+        let objects = self.machine().map(|machine| machine.objects(kind));
+        let objects = objects.unwrap_or_default();
+        let pus = || (0..self.table.len() as u32).map(PuIdx);
+        let around = |pu: PuIdx| {
+            let cpu = self.table.cpu(pu)?;
+            let around = (0..).zip(&objects).filter(|(_, cpus)| cpus.contains(cpu));
+            around.min_by_key(|(_, cpus)| cpus.count())
+        };
+        let outside = objects.len() as u32;
+        let of_pu: Vec<u32> = pus()
+            .map(|pu| around(pu).map_or(outside, |(object, _)| object))
+            .collect();
+        let members = |object: u32| pus().filter(|pu| of_pu[pu.index()] == object).collect();
+        let members: Vec<Vec<_>> = (0..outside).map(members).collect();
+        Domains::new(of_pu, members.into_iter())
     }
 
     /// CPUs that kernel and cgroup permit, if known.
