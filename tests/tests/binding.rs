@@ -104,7 +104,7 @@ fn a_refusal_teaches_the_user_and_leaves_the_node_alone() {
         &strict,
         &[
             "2 tasks × 2 cores",
-            "2 whole free cores here",
+            "2 whole free cores on this node",
             "host:strict:linear:2 would fit",
         ],
     );

@@ -112,7 +112,7 @@ fn jobs_on_the_same_cpus_get_cores_of_their_own() {
         in_use(&cluster)
     );
     for (binding, says) in [
-        ("linear:1", "this step has 0 whole free cores here"),
+        ("linear:1", "this step has 0 whole free cores on this node"),
         (
             "explicit:0,0",
             "another step is bound to core 0,0 on this node",

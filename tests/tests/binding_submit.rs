@@ -235,7 +235,10 @@ fn a_client_that_lets_everything_through_does_no_harm() {
     }
     for text in ["explicit:9,9", "linear:65536"] {
         let step = with("srun", &["-n1", &format!("--binding={text}"), "true"]);
-        assert!(step.ok() && note(&step).contains("not bound"), "{step:#?}");
+        assert!(
+            step.ok() && note(&step).contains("no task is bound"),
+            "{step:#?}"
+        );
     }
     cluster.wait_idle();
 }

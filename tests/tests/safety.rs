@@ -34,7 +34,7 @@ fn an_unknown_release_line_makes_it_inert() {
         .collect();
     assert_eq!(loud.len(), 1, "one loud line, at start: {log}");
     for part in [
-        "berth knows 22.05",
+        "berth knows only 22.05",
         "26.05",
         "install a berth that knows it",
     ] {
