@@ -163,8 +163,8 @@ fn without_micro(line: Line) -> Chosen {
 fn unknown_line(unknown: UnknownLine) -> String {
     let known: Vec<String> = Line::all().map(|line| line.to_string()).collect();
     format!(
-        "this is Slurm {unknown}, but berth knows only {}; no step is bound here; install a berth \
-         that knows it, or remove task/berth from TaskPlugin",
+        "this is Slurm {unknown}, but berth knows only {}; no step is bound here; install a release \
+         of berth that supports it, or remove task/berth from TaskPlugin",
         known.join(", ")
     )
 }

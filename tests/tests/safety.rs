@@ -36,7 +36,7 @@ fn an_unknown_release_line_makes_it_inert() {
     for part in [
         "berth knows only 22.05",
         "26.05",
-        "install a berth that knows it",
+        "install a release of berth that supports it",
     ] {
         assert!(loud[0].contains(part), "no {part:?} in {loud:?}");
     }

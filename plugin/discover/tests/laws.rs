@@ -154,7 +154,8 @@ fn width_as_asked_or_said() {
         let node = Node::of(machine.clone(), kind, Rules::default());
         if let Ok(plan) = plan(&ask, &node, &Claims::default()) {
             let shrunk = plan.decision.cpus_per_task < ask.cpus_per_task;
-            prop_assert!(!shrunk || !plan.notes.is_empty());
+            let is_told = |note: &Note| matches!(note, Note::CpusPerTaskShrunk { .. });
+            prop_assert_eq!(shrunk, plan.notes.iter().any(is_told));
             for task in &plan.tasks {
                 prop_assert!(task.cpus.count() <= plan.decision.cpus_per_task as usize);
             }

@@ -1,4 +1,5 @@
-//! The SPANK option as Slurm knows it: its names, its help, and the function that gets its text.
+//! Registers the SPANK option with Slurm: its names, its help text, and the function that Slurm
+//! calls with its value.
 
 use std::ffi::{CStr, c_char, c_int};
 

@@ -1,7 +1,7 @@
 //! slurmd's use of the ledger: it plans a step with a `--binding` beside the bindings of others, and
 //! records it, while nobody else writes. Other steps never come here.
 //! slurmd waits for nobody: the step's slurmstepd decides what slurmd cannot decide at once
-//! ([`crate::stepd::settle`]). If the ledger fails, the step starts without accounting, and the log
+//! (`settle.rs` of slurmstepd). If the ledger fails, the step starts without accounting, and the log
 //! reports it.
 
 use berth_host::ledger::{Kind, Session, StepKey};

@@ -224,7 +224,7 @@ pub fn unknown_line() -> Outcome {
         .collect();
     assert_eq!(loud.len(), 1, "{loud:#?}");
     assert!(
-        loud[0].contains("install a berth that knows it"),
+        loud[0].contains("install a release of berth that supports it"),
         "{loud:#?}"
     );
     let health = Command::new(berth_tests::command())
@@ -234,7 +234,10 @@ pub fn unknown_line() -> Outcome {
         .map_err(|why| why.to_string())?;
     let told = String::from_utf8_lossy(&health.stdout).into_owned();
     assert!(!health.status.success(), "{told}");
-    assert!(told.contains("install a berth that knows it"), "{told}");
+    assert!(
+        told.contains("install a release of berth that supports it"),
+        "{told}"
+    );
     cluster.wait_idle();
     Ok(())
 }

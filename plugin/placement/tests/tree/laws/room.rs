@@ -1,4 +1,4 @@
-//! Tasks share nothing while there is room, and are told where they do although there is.
+//! Tasks share no CPU while there is room. If they share although CPUs are idle, a note reports it.
 
 use berth_placement::{CpuId, CpuSet};
 
@@ -33,7 +33,7 @@ pub const CORES_HAVE_CPUS_FOR_ALL: Law = Law {
 };
 
 pub const NEVER_SILENT: Law = Law {
-    name: "tasks that share although others are idle are told",
+    name: "a note reports tasks that share CPUs although other CPUs are idle",
     ask: crowded,
     holds: never_silent,
 };
