@@ -117,4 +117,7 @@ pub struct Rules {
     pub autobind: Option<crate::request::cpu_bind::Level>,
     /// Whether a `--binding` that cannot be served is refused (`binding_fail=refuse`).
     pub refuse_failed_binding: bool,
+    /// Whether a step's cgroup has the CPUs that slurmd's map gives to its cores, and no others
+    /// (`TaskPlugin=task/cgroup` with `ConstrainCores=yes`).
+    pub constrain_cores: bool,
 }
