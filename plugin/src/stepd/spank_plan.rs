@@ -179,7 +179,11 @@ impl Who {
             refuse_failed_binding: settings.refuse_failed_binding,
             ..Rules::default()
         };
-        let node = Node::of(found.machine, kind.unwrap_or_default(), rules);
+        let node = Node::of(
+            node::counted_by_release(found.machine),
+            kind.unwrap_or_default(),
+            rules,
+        );
         let planned = self.account(&ask, &node, &dir);
         let (plan, held, note) = match planned {
             Ok((plan, held)) => (plan, held, None),
