@@ -150,7 +150,7 @@ fn owned_pus(allocation: &Allocation, node: &Node) -> Vec<bool> {
 /// Whether slurmd counts more threads for the step's cores than its cgroup will have.
 fn is_cut(allocation: &Allocation, node: &Node) -> bool {
     let table = node.table();
-    if !node.rules().constrain_cores || node.is_slurmds() {
+    if !node.rules().keep_to_cgroups() || node.is_slurmds() {
         return false;
     }
     let is_narrow = |core: u32| table.cores.members(core).len() < node.shape().threads as usize;

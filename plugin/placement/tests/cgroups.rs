@@ -3,7 +3,7 @@
 
 mod tree;
 
-use berth_placement::SocketKind;
+use berth_placement::{Allocation, Claims, CoreIdx, Fixes, Node, Request, Rules, SocketKind, plan};
 use tree::door::{Answer, Ask, answer};
 use tree::written::machine;
 
@@ -121,4 +121,34 @@ fn a_cgroup_without_any_cpu_of_the_cores() {
     gives(EVERY_SECOND, "-n1 --cores=5/8 --cpu-bind=cores", "10");
     // Those cores of a step that have a CPU serve all of its tasks.
     gives(EVERY_SECOND, "-n2 --cores=3,5/8 --cpu-bind=cores", "6 6");
+}
+
+/// `compat=affinity` follows slurmd's map, and so do Slurm's cgroups.
+#[test]
+fn task_affinity_is_not_touched() {
+    for line in [SIBLING_OFFLINE, CORE_OFFLINE, HYBRID, GAPS, EVERY_SECOND] {
+        let node = |constrain_cores| {
+            let rules = Rules {
+                fixes: Fixes::NONE,
+                constrain_cores,
+                ..Rules::default()
+            };
+            Node::of(machine(line), SocketKind::Package, rules)
+        };
+        let cpus = |node: &Node| node.table().numbered().collect::<Vec<_>>();
+        assert_eq!(cpus(&node(true)), cpus(&node(false)), "{line}");
+        assert_eq!(node(true).outside_cgroups(), None, "{line}");
+        for tasks in 1..9 {
+            let ask = Request {
+                tasks,
+                allocation: Allocation::Cores {
+                    cores: (1..8).map(CoreIdx).collect(),
+                    configured: 8,
+                },
+                ..Request::default()
+            };
+            let plan = |node: &Node| plan(&ask, node, &Claims::default());
+            assert_eq!(plan(&node(true)), plan(&node(false)), "{line}: {tasks}");
+        }
+    }
 }

@@ -120,7 +120,7 @@ impl Node {
     /// there is none.
     #[must_use]
     pub fn outside_cgroups(&self) -> Option<CpuSet> {
-        if !self.rules.constrain_cores || self.is_slurmds {
+        if !self.rules.keep_to_cgroups() || self.is_slurmds {
             return None;
         }
         let pus = (0..self.table.len() as u32).map(PuIdx);

@@ -40,7 +40,7 @@ impl PuTable {
     #[must_use]
     pub fn new(shape: &Shape, machine: Option<&Machine>, kind: SocketKind, rules: Rules) -> Self {
         let mut table = Self::without_sum(shape, machine, kind, rules.fixes);
-        if rules.constrain_cores && !table.is_slurmds(shape) {
+        if rules.keep_to_cgroups() && !table.is_slurmds(shape) {
             table.stay_in_cgroups(shape);
         }
         let pus = (0..table.len() as u32).map(PuIdx);

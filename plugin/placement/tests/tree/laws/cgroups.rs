@@ -22,6 +22,12 @@ pub const GRANTED: Law = Law {
     holds: granted,
 };
 
+pub const SOMEWHERE: Law = Law {
+    name: "with ConstrainCores every task has a CPU",
+    ask: of_cores,
+    holds: super::own::somewhere,
+};
+
 pub const NOTHING_LOST: Law = Law {
     name: "with ConstrainCores nothing changes where slurmd counts every thread",
     ask: of_cores,

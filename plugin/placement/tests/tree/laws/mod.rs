@@ -15,7 +15,7 @@ pub mod width;
 use super::harness::Law;
 
 /// Every law there is.
-pub const ALL: [Law; 25] = [
+pub const ALL: [Law; 26] = [
     own::ONLY_OWNED,
     own::ONLY_PRESENT,
     own::SOMEWHERE,
@@ -40,5 +40,6 @@ pub const ALL: [Law; 25] = [
     grid_engine::CHOSEN,
     cgroups::INSIDE,
     cgroups::GRANTED,
+    cgroups::SOMEWHERE,
     cgroups::NOTHING_LOST,
 ];
