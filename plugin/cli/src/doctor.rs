@@ -266,6 +266,12 @@ fn said(checks: &mut Checks, words: &Announcement) {
     } else {
         checks.wrong("task plugin", words.aside.clone());
     }
+    if !words.left_out.is_empty() {
+        checks.note("efficiency cores", left_out(&words.left_out));
+    }
+    if !words.outside_cgroups.is_empty() {
+        checks.note("cgroups", cut_by_cgroups(&words.outside_cgroups));
+    }
     match words.is_spank_plugin {
         true => checks.ok("SPANK plugin", "plugstack.conf names it"),
         false => checks.note(
@@ -281,6 +287,20 @@ fn said(checks: &mut Checks, words: &Announcement) {
         .warnings
         .iter()
         .for_each(|why| checks.note("warning", why.clone()));
+}
+
+fn cut_by_cgroups(lost: &str) -> String {
+    format!(
+        "ConstrainCores=yes confines steps to the CPUs that slurmd counts; CPUs {lost} are in no step's cgroup, and \
+         berth plans nothing there; compare `slurmd -C` with `lstopo`"
+    )
+}
+
+fn left_out(cpus: &str) -> String {
+    format!(
+        "slurmd leaves out the efficiency cores (CPUs {cpus}), so no step gets them; \
+         SlurmdParameters=allow_ecores in slurm.conf lets slurmd count them"
+    )
 }
 
 /// Compares the machine file with the machine.
