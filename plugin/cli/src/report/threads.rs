@@ -27,7 +27,7 @@ const HELPERS: &[&str] = &[
     "iou-sqp-*",
 ];
 /// Clock ticks of the busiest thread from which on the others can be compared with it.
-const ENOUGH: u64 = 20;
+const ENOUGH: u64 = 10;
 /// A thread is idle if it had less than one part in so many of the busiest thread's CPU time.
 const IDLE_PART: u64 = 20;
 
