@@ -9,10 +9,15 @@ use slurm_sys::{LaunchRequest, Layout};
 use crate::planning::convert;
 use crate::site::node;
 
-/// The number of the job's nodes that are looked through: the launch hook must not take long.
+/// The launch hook must not take long, so it looks at the step's first nodes and at those right
+/// before its own, among so many nodes of the job, and plans so many unlike shares.
+const FIRST: usize = 64;
+const RIGHT_BEFORE: usize = 8;
 const MOST_NODES: u32 = 4096;
-/// The number of unlike shares that are planned, for the same reason.
-const MOST_SHARES: usize = 8;
+const MOST_SHARES: usize = 4;
+/// The longest list for which that is done, in bytes. A user may send megabytes, and each plan reads
+/// them again; every node then sends its text.
+const MOST_LIST: usize = 4 << 10;
 
 /// A node's tasks and its part of the step.
 pub(crate) type Share = (u32, Allocation);
@@ -21,7 +26,7 @@ pub(crate) type Share = (u32, Allocation);
 /// Nodes of another shape are not planned for, so the first node of each shape speaks.
 pub(crate) fn text(
     launch: &LaunchRequest<'_>,
-    node_id: u32,
+    (node_id, layout): (u32, &Layout),
     why: &str,
     refuses: impl Fn(Share) -> bool,
 ) -> Option<String> {
@@ -29,33 +34,44 @@ pub(crate) fn text(
         return Some(format!("berth: {why}"));
     }
     let name = node::name().unwrap_or_default();
-    let before = shares_before(launch, node_id, &name).unwrap_or_default();
+    // With -m arbitrary the step's nodes are not in the job's order, and each node speaks.
+    let is_ordered = launch.task_dist() & 0xf != layout.constants.SLURM_DIST_ARBITRARY;
+    let is_short = launch.cpu_bind(MOST_LIST).is_ok() && launch.mem_bind(MOST_LIST).is_ok();
+    let before = (is_ordered && is_short).then(|| shares_before(launch, node_id, &name));
+    let before = before.flatten().unwrap_or_default();
     let is_said = before.into_iter().any(refuses);
     (!is_said).then(|| format!("berth: node {name}: {why}"))
 }
 
-/// The shares of the step's nodes before this one, each kind once; nothing where the step's nodes
-/// are not in the job's order (`-m arbitrary`).
+/// The unlike shares of nodes before this one. The credential is locked only here: `refuses` may
+/// read it again.
 fn shares_before(launch: &LaunchRequest<'_>, node_id: u32, name: &str) -> Option<Vec<Share>> {
     let cred = launch.cred().ok()?;
     let own_index = cred.node_index(name).ok()?;
     let own = cred.node_cores(own_index).ok()?;
-    let (mut shares, mut rank) = (Vec::<Share>::new(), 0);
-    for index in 0..own_index.min(MOST_NODES) {
+    // The cores of a node of the job, if the step has any there.
+    let cores = |index: u32| {
         let node = cred.node_cores(index).ok()?;
         let cores = cred.step_cores(&node).ok()?;
-        if cores.is_empty() {
-            continue;
-        }
-        let tasks = u32::from(launch.tasks_here(rank)?);
-        rank += 1;
+        (!cores.is_empty()).then_some((node, cores))
+    };
+    let first = (0..own_index.min(MOST_NODES)).filter_map(cores);
+    let before = (own_index.saturating_sub(MOST_NODES)..own_index).rev();
+    let before = before.filter_map(cores);
+    let first = (0..node_id).zip(first).take(FIRST);
+    let before = (0..node_id).rev().zip(before).take(RIGHT_BEFORE);
+    let mut shares = Vec::new();
+    for (rank, (node, cores)) in first.chain(before) {
         let is_alike = (node.sockets, node.cores_per_socket) == (own.sockets, own.cores_per_socket);
-        let share = (tasks, convert::allocation(cores, &node));
+        let share = (
+            u32::from(launch.tasks_here(rank)?),
+            convert::allocation(cores, &node),
+        );
         if is_alike && shares.len() < MOST_SHARES && !shares.contains(&share) {
             shares.push(share);
         }
     }
-    (rank == node_id).then_some(shares)
+    Some(shares)
 }
 
 /// Slurm's code of a refusal.
