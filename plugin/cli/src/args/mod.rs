@@ -130,6 +130,7 @@ pub(crate) enum TopoFormat {
 #[command(after_help = "Examples:
   berth doctor                    one line per check, for each slurmd of this host
   berth doctor --quiet            only what is wrong, for a health check
+  berth doctor --quiet --strict   the same, and notes fail too
 Exit code: 0 nothing is wrong, 1 something is wrong, 2 a wrong option.")]
 pub(crate) struct DoctorArgs {
     /// NodeName in slurm.conf [default: every node of this host]
@@ -141,6 +142,9 @@ pub(crate) struct DoctorArgs {
     /// Print only what is wrong or needs attention
     #[arg(short, long)]
     pub quiet: bool,
+    /// Exit with 1 for notes too: unknown settings, a switch-off file, differences read back, …
+    #[arg(long)]
+    pub strict: bool,
     /// table, or json for scripts
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: StatusFormat,
