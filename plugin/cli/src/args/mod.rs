@@ -17,6 +17,9 @@ pub(crate) use srun::{SrunOptions, as_getopt};
 #[derive(Debug, Parser)]
 #[command(name = "berth", version, about, args_override_self = true)]
 pub(crate) struct Cli {
+    /// Draw and write in ASCII alone, as with LC_ALL=C
+    #[arg(long, global = true, help_heading = "Output")]
+    pub ascii: bool,
     #[command(subcommand)]
     pub command: Command,
 }

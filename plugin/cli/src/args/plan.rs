@@ -11,7 +11,7 @@ use berth_srun::Release;
 use clap::{Args, ColorChoice, ValueEnum};
 
 use crate::args::Socket;
-use crate::args::srun::SrunOptions;
+use crate::args::srun::{SrunOptions, Typed};
 
 /// The request, in srun's spelling, and the machine it is tried on.
 #[derive(Clone, Debug, Args)]
@@ -71,6 +71,9 @@ pub(crate) struct PlanArgs {
     /// srun's own options.
     #[command(flatten)]
     pub srun: SrunOptions,
+    /// The same as they were typed.
+    #[command(flatten)]
+    pub typed: Typed,
     /// Grid Engine's core binding: linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE],
     /// explicit:SOCKET,CORE[:…] or none, after [set:|env:|pe:][task:|host:][strict:]
     #[arg(

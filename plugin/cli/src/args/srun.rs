@@ -16,6 +16,10 @@ use crate::say;
 #[derive(Clone, Debug)]
 pub(crate) struct SrunOptions(pub Asked);
 
+/// The options of srun that were typed, as somebody would type them: `-n 4`, `--cpu-bind=cores`.
+#[derive(Clone, Debug)]
+pub(crate) struct Typed(pub Vec<String>);
+
 impl Deref for SrunOptions {
     type Target = Asked;
 
@@ -241,6 +245,31 @@ impl FromArgMatches for SrunOptions {
     }
 }
 
+/// It adds no arguments: it reads those of [`SrunOptions`].
+impl Args for Typed {
+    fn augment_args(command: Command) -> Command {
+        command
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        command
+    }
+}
+
+impl FromArgMatches for Typed {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let typed = typed(matches).into_iter();
+        Ok(Self(
+            typed.map(|(_, row, value)| word(row, value)).collect(),
+        ))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
 /// srun takes a range of nodes; a plan is for one number of them.
 fn one_number(asked: &Asked) -> Result<(), Error> {
     let Some(range) = asked.nodes else {
@@ -291,6 +320,22 @@ fn typed(matches: &ArgMatches) -> Vec<(usize, &'static Row, Option<&str>)> {
     }
     all.sort_by_key(|(at, ..)| *at);
     all
+}
+
+/// An option as it is typed, quoted for a shell.
+fn word(row: &Row, value: Option<&str>) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "=:,./@%+-_".contains(letter);
+    let quoted = |value: &str| match value.chars().all(plain) {
+        true => value.to_string(),
+        false => shlex::try_quote(value).map_or_else(|_| value.into(), Into::into),
+    };
+    let value = value.filter(|value| !value.is_empty()).map(quoted);
+    match (row.short(), value, row.takes()) {
+        (Some(letter), Some(value), Takes::Value) => format!("-{letter} {value}"),
+        (Some(letter), None, _) => format!("-{letter}"),
+        (_, Some(value), _) => format!("--{}={value}", row.typed()),
+        (None, None, _) => format!("--{}", row.typed()),
+    }
 }
 
 /// slurmctld's own limit.
