@@ -7,18 +7,17 @@ use std::sync::OnceLock;
 use berth_srun::options::{Command as Program, Found, Row, Takes, long, of, short};
 use berth_srun::reading::{Refused, Setting, read};
 use berth_srun::{Asked, Release, line::Trouble};
+use clap::builder::StringValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 
+use super::offered::offered;
+use super::values;
 use crate::say;
 
 /// srun's reading of the options.
 #[derive(Clone, Debug)]
 pub(crate) struct SrunOptions(pub Asked);
-
-/// The options of srun that were typed, as somebody would type them: `-n 4`, `--cpu-bind=cores`.
-#[derive(Clone, Debug)]
-pub(crate) struct Typed(pub Vec<String>);
 
 impl Deref for SrunOptions {
     type Target = Asked;
@@ -188,6 +187,7 @@ fn argument(row: &'static Row) -> Arg {
             if !value.is_empty() {
                 arg = arg.value_name(*value);
             }
+            arg = described(arg, row.typed(), help);
         }
         None => arg = arg.hide(true),
     }
@@ -205,6 +205,28 @@ fn argument(row: &'static Row) -> Arg {
             .require_equals(true)
             .default_missing_value(""),
     }
+}
+
+/// What `--help`, the man page and completions say beyond the summary.
+fn described(mut arg: Arg, name: &str, help: &str) -> Arg {
+    let values = values::of(name);
+    let mut text = values::description(name).unwrap_or(help).to_string();
+    if !values.is_empty() {
+        text += "\n\nValues:";
+        for value in values {
+            text += &format!("\n  {}{}: {}", value.word, value.rest, value.meaning);
+        }
+        let parser = offered(StringValueParser::new(), values);
+        arg = arg.value_parser(parser).hide_possible_values(true);
+    }
+    arg.long_help(text)
+}
+
+/// The options of srun that `berth plan` takes without using them.
+pub(crate) fn ignored() -> impl Iterator<Item = String> {
+    let unused = |row: &&&Row| shown(row.typed()).is_none() && row.typed() == row.name();
+    let rows = rows().iter().filter(unused);
+    rows.map(|row| format!("--{}", row.typed()))
 }
 
 impl Args for SrunOptions {
@@ -237,31 +259,6 @@ impl FromArgMatches for SrunOptions {
         let asked = read(file.into_iter().chain(settings), release).map_err(|why| usage(&why))?;
         one_number(&asked)?;
         Ok(Self(asked))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
-/// It adds no arguments: it reads those of [`SrunOptions`].
-impl Args for Typed {
-    fn augment_args(command: Command) -> Command {
-        command
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        command
-    }
-}
-
-impl FromArgMatches for Typed {
-    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let typed = typed(matches).into_iter();
-        Ok(Self(
-            typed.map(|(_, row, value)| word(row, value)).collect(),
-        ))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
@@ -305,7 +302,7 @@ pub(crate) fn as_getopt(word: &str) -> Vec<String> {
 }
 
 /// The options in the order in which they were typed, because srun reads them in that order.
-fn typed(matches: &ArgMatches) -> Vec<(usize, &'static Row, Option<&str>)> {
+pub(super) fn typed(matches: &ArgMatches) -> Vec<(usize, &'static Row, Option<&str>)> {
     let mut all = Vec::new();
     for id in matches.ids() {
         let Some(row) = rows().iter().find(|row| row.typed() == id.as_str()) else {
@@ -320,22 +317,6 @@ fn typed(matches: &ArgMatches) -> Vec<(usize, &'static Row, Option<&str>)> {
     }
     all.sort_by_key(|(at, ..)| *at);
     all
-}
-
-/// An option as it is typed, quoted for a shell.
-fn word(row: &Row, value: Option<&str>) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "=:,./@%+-_".contains(letter);
-    let quoted = |value: &str| match value.chars().all(plain) {
-        true => value.to_string(),
-        false => shlex::try_quote(value).map_or_else(|_| value.into(), Into::into),
-    };
-    let value = value.filter(|value| !value.is_empty()).map(quoted);
-    match (row.short(), value, row.takes()) {
-        (Some(letter), Some(value), Takes::Value) => format!("-{letter} {value}"),
-        (Some(letter), None, _) => format!("-{letter}"),
-        (_, Some(value), _) => format!("--{}={value}", row.typed()),
-        (None, None, _) => format!("--{}", row.typed()),
-    }
 }
 
 /// slurmctld's own limit.
