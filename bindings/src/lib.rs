@@ -57,7 +57,7 @@ pub use error::Error;
 pub use identity::Identity;
 pub use layout::{Chosen, Layout, choose};
 pub use line::{Line, UnknownLine, Version};
-pub use record::{Text, hand_over};
+pub use record::hand_over;
 pub use runtime::Slurm;
 pub use symbols::Symbols;
 pub use views::{

@@ -100,10 +100,14 @@ pub(crate) fn change(
     if let Some(name) = coming().find(wrong) {
         return Err(Error::NotAText(name.to_owned()));
     }
+    // Then most entries need one look, because they begin with another letter.
+    let prefixed = coming().all(|name| name.starts_with(change.prefix));
     let goes = |entry: &*mut c_char| {
         let is = |rest: *const c_char, name: &str| value_of(rest, name).is_some();
         let removed = |rest| change.remove.iter().any(|name| is(rest, name));
-        behind(*entry, change.prefix).is_some_and(removed) || coming().any(|name| is(*entry, name))
+        let begins = behind(*entry, change.prefix);
+        begins.is_some_and(removed)
+            || ((begins.is_some() || !prefixed) && coming().any(|name| is(*entry, name)))
     };
     let room = environment.entries().count() + change.set.len() + change.reserve.len();
     let (mut gone, mut kept) = (Vec::new(), Vec::with_capacity(room));

@@ -244,6 +244,9 @@ struct Escaped<'a>(&'a str);
 impl Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let is_special = |letter: char| matches!(letter, ' ' | '%' | '\0'..='\x1f' | '\x7f');
+        if !self.0.contains(is_special) {
+            return f.write_str(self.0);
+        }
         for part in self.0.split_inclusive(is_special) {
             let last = part.chars().next_back().filter(|last| is_special(*last));
             match last {

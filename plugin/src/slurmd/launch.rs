@@ -302,7 +302,7 @@ fn write(
         // A list of the user's own stays as it came.
         (Message::AsAsked(_), _) => launch.set_cpu_bind_type(bits as u16),
         (_, Some(masks)) => {
-            launch.write_cpu_bind(bits as u16, masks.length(), |out| masks.write(out))?;
+            launch.write_cpu_bind(bits as u16, masks.length(), |zeros| masks.put(zeros))?;
         }
         _ => launch.set_cpu_bind(bits as u16, plan.text().as_deref())?,
     }

@@ -321,10 +321,15 @@ impl PuTable {
         self.wide_sockets.as_ref().unwrap_or(&self.sockets)
     }
 
+    /// The CPU of a hardware thread; none if it has none.
+    pub(crate) fn one(&self, pu: PuIdx) -> CpuSet {
+        self.cpu(pu).map_or_else(CpuSet::new, CpuSet::one)
+    }
+
     /// The CPUs of a task's hardware threads; most tasks have one.
     pub(crate) fn cpus_of(&self, pus: &[PuIdx]) -> CpuSet {
         match pus {
-            [one] => self.cpu(*one).map_or_else(CpuSet::new, CpuSet::one),
+            [one] => self.one(*one),
             several => self.cpus(several.iter().copied()),
         }
     }

@@ -80,6 +80,7 @@ impl Counters {
 
     /// The walk is at its end, and tasks are left. The answer is `false` if nothing more can be
     /// placed.
+    #[inline(never)]
     pub(crate) fn next_round(&mut self, walk: &Walk, placed: &mut Placed) -> bool {
         if let Some(spread) = &mut self.spread {
             let left = walk.tasks - placed.count();
@@ -141,9 +142,11 @@ impl Counters {
 
     /// Whether a limit forbids this hardware thread for the task under way.
     pub(crate) fn forbid(&mut self, walk: &Walk, table: &PuTable, pu: PuIdx) -> bool {
-        if !self.counts {
-            return false;
-        }
+        self.counts && self.is_forbidden(walk, table, pu)
+    }
+
+    #[inline(never)]
+    fn is_forbidden(&mut self, walk: &Walk, table: &PuTable, pu: PuIdx) -> bool {
         let core = table.cores.of(pu) as usize;
         let socket = table.sockets.of(pu) as usize;
         let full = |used: u32, limit: Option<u32>| limit.is_some_and(|limit| used >= limit);
@@ -181,9 +184,13 @@ impl Counters {
 
     /// Counts a hardware thread that was taken.
     pub(crate) fn take(&mut self, table: &PuTable, pu: PuIdx) {
-        if !self.counts {
-            return;
+        if self.counts {
+            self.count_thread(table, pu);
         }
+    }
+
+    #[inline(never)]
+    fn count_thread(&mut self, table: &PuTable, pu: PuIdx) {
         self.core_threads[table.cores.of(pu) as usize] += 1;
         if let Some(spread) = &mut self.spread {
             spread.taken[pu.index()] = true;
@@ -192,9 +199,13 @@ impl Counters {
 
     /// Counts a complete task. task/affinity counts it where it ended.
     pub(crate) fn complete(&mut self, walk: &Walk, table: &PuTable, pus: &[PuIdx]) {
-        if !self.counts {
-            return;
+        if self.counts {
+            self.count_task(walk, table, pus);
         }
+    }
+
+    #[inline(never)]
+    fn count_task(&mut self, walk: &Walk, table: &PuTable, pus: &[PuIdx]) {
         let counted = match walk.counts_everywhere() {
             true => pus,
             false => pus.last_chunk::<1>().map_or(pus, |last| last),
