@@ -291,7 +291,7 @@ fn named() -> Vec<(String, Vec<String>)> {
     let lines = between(&page, ".Sh LOG LINES", ".Sh EXAMPLES");
     let items = lines
         .lines()
-        .filter_map(|line| line.strip_prefix(".It Li \"")?.strip_suffix('"'));
+        .filter_map(|line| line.strip_prefix(".It Sy \"")?.strip_suffix('"'));
     items
         .map(|item| (item.to_string(), fixed(item, '<', '>')))
         .collect()
