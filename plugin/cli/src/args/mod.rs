@@ -1,22 +1,30 @@
 //! The command line: clap's definitions, from which --help, the man pages and the shells'
 //! completions come.
 
+mod offered;
 mod plan;
 mod srun;
+mod typed;
+mod values;
 
 use std::path::PathBuf;
 
 use berth_srun::Release;
+use clap::builder::TypedValueParser;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub(crate) use plan::{Autobind, BindingFail, CompatArg, Format, PlanArgs};
-pub(crate) use srun::{SrunOptions, as_getopt};
+pub(crate) use srun::{SrunOptions, as_getopt, ignored};
+pub(crate) use values::of as values_of;
 
 /// Show where Slurm tasks would run, without a cluster, and where they run.
 #[derive(Debug, Parser)]
 #[command(name = "berth", version, about, args_override_self = true)]
 pub(crate) struct Cli {
+    /// Draw and write in ASCII alone, as with LC_ALL=C
+    #[arg(long, global = true, help_heading = "Output")]
+    pub ascii: bool,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -81,11 +89,11 @@ pub(crate) struct DiscoverArgs {
 /// Where to look for devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Devices {
-    /// The kernel and the PCI bus.
+    /// The kernel and the PCI bus
     Sysfs,
-    /// The vendors' drivers too; they can hang, and wake sleeping devices.
+    /// The vendors' drivers too; they can hang, and wake sleeping devices
     Vendor,
-    /// Nowhere.
+    /// Nowhere
     Off,
 }
 
@@ -179,7 +187,9 @@ pub(crate) struct StatusArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StatusFormat {
+    /// For people
     Table,
+    /// For scripts
     Json,
 }
 
@@ -197,7 +207,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "M")]
     pub machine: Option<String>,
     /// The release line of Slurm it is for, such as 24.11 [default: any]
-    #[arg(long, value_name = "LINE")]
+    #[arg(long, value_name = "LINE", value_parser = release(), hide_possible_values = true)]
     pub slurm: Option<Release>,
     /// table, or json for scripts
     #[arg(long, value_name = "FORMAT", default_value = "table")]
@@ -236,8 +246,16 @@ pub(crate) struct ReportArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {
+    /// For people
     Table,
+    /// For scripts, with one line per task
     Json,
+}
+
+/// A release line of Slurm; completions offer the names.
+fn release() -> impl TypedValueParser<Value = Release> {
+    let parse = |text: &str| text.parse::<Release>();
+    offered::named(parse, Release::ALL.map(Release::name))
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -250,7 +268,10 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Socket {
+    /// The processor package (slurmd's default)
     Package,
+    /// The NUMA node: SlurmdParameters=numa_node_as_socket
     Numa,
+    /// The L3 cache: SlurmdParameters=l3cache_as_socket
     L3,
 }
