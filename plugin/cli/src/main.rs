@@ -18,6 +18,8 @@ mod plan;
 mod progress;
 mod report;
 mod say;
+#[allow(dead_code, reason = "its user follows")]
+mod shell;
 mod slurmd;
 mod srun_options;
 mod state_nodes;
