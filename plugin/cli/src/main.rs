@@ -18,7 +18,6 @@ mod plan;
 mod progress;
 mod report;
 mod say;
-#[allow(dead_code, reason = "its user follows")]
 mod shell;
 mod slurmd;
 mod srun_options;

@@ -56,6 +56,8 @@ pub(crate) struct Unclosed {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Commands {
     pub commands: Vec<Simple>,
+    /// Where comments begin.
+    pub comments: Vec<usize>,
     /// What is not closed; the commands after its beginning are not read.
     pub unclosed: Option<Unclosed>,
 }

@@ -13,6 +13,7 @@ pub(crate) fn scan(text: &[u8]) -> Commands {
     scanner.end(false);
     Commands {
         commands: scanner.found,
+        comments: scanner.comments,
         unclosed: scanner.unclosed,
     }
 }
@@ -50,6 +51,7 @@ pub(super) struct Scanner<'a> {
     /// Whether `for` was the last word, whose `((…))` has semicolons.
     pub is_for: bool,
     found: Vec<Simple>,
+    comments: Vec<usize>,
     words: Vec<Word>,
     state: State,
     open: Vec<Open>,
@@ -71,6 +73,7 @@ impl<'a> Scanner<'a> {
             unclosed: None,
             is_for: false,
             found: Vec::new(),
+            comments: Vec::new(),
             words: Vec::new(),
             state: State::Start,
             open: Vec::new(),
@@ -120,6 +123,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn comment(&mut self) {
+        self.comments.push(self.at);
         while self.peek().is_some_and(|byte| byte != b'\n') {
             self.at += 1;
         }
