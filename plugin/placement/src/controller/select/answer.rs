@@ -74,8 +74,10 @@ pub enum JobRefusal {
     PartitionConfig,
     /// A node of `-w` or `-x` that the cluster does not have.
     UnknownNode(String),
-    /// `--core-spec` where `AllowSpecResourcesUsage` is not set.
-    CoreSpecNotAllowed,
+    /// A node of `-w` also stands in `-x`.
+    WantedAndExcluded,
+    /// `-w` has more nodes than `-N` allows.
+    NodeCount,
     /// The submitting command takes no such line.
     Client(ClientRefusal),
 }
@@ -91,6 +93,8 @@ pub enum ClientRefusal {
     ExclusiveAndShared,
     /// A number that is 0.
     Zero,
+    /// Planes that leave a node without a task.
+    Planes,
 }
 
 /// What the model does not know.

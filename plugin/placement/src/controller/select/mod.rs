@@ -4,9 +4,24 @@
 //! are none. What the model does not know is an answer of its own, never a guess. Pure.
 
 pub mod answer;
+mod attempt;
+mod best_fit;
+mod block;
+mod candidates;
+mod choose;
+mod client;
 pub mod cluster;
 pub mod core_set;
+mod counts;
+mod cyclic;
+mod details;
+mod eligible;
+mod job;
+mod least_loaded;
+mod offer;
 pub mod options;
+mod spread;
+mod take;
 
 pub use answer::{
     ClientRefusal, Gap, GrantedNode, JobAnswer, JobGrant, JobRecord, JobRefusal, StepAnswer,
@@ -17,15 +32,15 @@ pub use cluster::{
     Specialised, Unit,
 };
 pub use core_set::CoreSet;
-pub use options::{Client, Hints, LineOptions, NodesAsked, Sharing};
+pub use options::{Client, Hint, LineOptions, NodesAsked, Sharing};
 
 /// What slurmctld answers to a job, were it submitted now.
 #[must_use]
 pub fn job(cluster: &Cluster, client: Client, options: &LineOptions) -> JobAnswer {
-    let _ = (client, options);
     match cluster.check() {
         Err(why) => JobAnswer::NotModelled(Gap::Cluster(why)),
-        Ok(()) => JobAnswer::NotModelled(Gap::Unfinished),
+        Ok(()) if cluster.select.unit == Unit::Node => JobAnswer::NotModelled(Gap::Unfinished),
+        Ok(()) => job::answer(cluster, client, options),
     }
 }
 
