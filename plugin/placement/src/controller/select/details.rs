@@ -23,6 +23,8 @@ pub(super) struct Details {
     pub max_nodes: u32,
     /// `num_tasks`; 0 is not given.
     pub tasks: u32,
+    /// The number of tasks that the client sent.
+    pub sent_tasks: Option<u32>,
     /// `cpus_per_task`, at least 1.
     pub each: u32,
     pub each_given: bool,
@@ -90,6 +92,7 @@ impl Details {
             min_nodes: nodes.least,
             max_nodes: nodes.most,
             tasks: nodes.tasks.unwrap_or(0),
+            sent_tasks: sent.tasks,
             each,
             each_given: options.cpus_per_task.is_some(),
             node_cpus: sent.cpus_per_node.unwrap_or(1).max(1),

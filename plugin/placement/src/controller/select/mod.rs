@@ -21,6 +21,7 @@ mod least_loaded;
 mod offer;
 pub mod options;
 mod spread;
+mod step;
 mod take;
 
 pub use answer::{
@@ -34,12 +35,15 @@ pub use cluster::{
 pub use core_set::CoreSet;
 pub use options::{Client, Hint, LineOptions, NodesAsked, Sharing};
 
+use step::asked::Asked;
+use step::job::Job;
+
 /// What slurmctld answers to a job, were it submitted now.
 #[must_use]
 pub fn job(cluster: &Cluster, client: Client, options: &LineOptions) -> JobAnswer {
     match cluster.check() {
         Err(why) => JobAnswer::NotModelled(Gap::Cluster(why)),
-        Ok(()) if cluster.select.unit == Unit::Node => JobAnswer::NotModelled(Gap::Unfinished),
+        Ok(()) if cluster.select.unit == Unit::Node => JobAnswer::NotModelled(Gap::Linear),
         Ok(()) => job::answer(cluster, client, options),
     }
 }
@@ -49,8 +53,11 @@ pub fn job(cluster: &Cluster, client: Client, options: &LineOptions) -> JobAnswe
 /// `options` are the same as the job's.
 #[must_use]
 pub fn own_step(cluster: &Cluster, options: &LineOptions, job: &JobGrant) -> StepAnswer {
-    let _ = (cluster, options, job);
-    StepAnswer::NotModelled(Gap::Unfinished)
+    let job = Job::new(cluster, job, &[]);
+    match Asked::own(cluster, options, &job) {
+        Ok(asked) => step::answer(&job, &asked),
+        Err(answer) => answer,
+    }
 }
 
 /// A step that srun starts inside a job of salloc or sbatch.
@@ -65,6 +72,9 @@ pub fn step_inside(
     options: &LineOptions,
     used: &[CoreSet],
 ) -> StepAnswer {
-    let _ = (cluster, job_options, job, options, used);
-    StepAnswer::NotModelled(Gap::Unfinished)
+    let inside = Job::new(cluster, job, used);
+    match Asked::inside(cluster, job_options, job, options, &inside) {
+        Ok(asked) => step::answer(&inside, &asked),
+        Err(answer) => answer,
+    }
 }

@@ -31,14 +31,21 @@ pub(super) fn take(cluster: &Cluster, job: &Details, taken: Vec<Taken>) -> Optio
     has_memory(cluster, job, &nodes).then(|| JobGrant {
         nodes,
         tasks: job.tasks,
-        record: JobRecord {
-            cpus_per_task: job.each_given.then_some(job.each),
-            threads_per_core: job.threads,
-            tasks_per_node: job.per_node,
-            whole_nodes: job.whole,
-            overcommit: job.overcommit,
-        },
+        record: record(job),
     })
+}
+
+fn record(job: &Details) -> JobRecord {
+    JobRecord {
+        tasks_given: job.sent_tasks,
+        cpus_per_task: job.each_given.then_some(job.each),
+        threads_per_core: job.threads,
+        tasks_per_node: job.per_node,
+        tasks_per_core: job.per_core,
+        whole_nodes: job.whole,
+        overcommit: job.overcommit,
+        memory: job.memory,
+    }
 }
 
 /// All cores of the nodes.
