@@ -42,7 +42,7 @@ pub struct GrantedNode {
 /// What a step depends on, beside nodes and cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobRecord {
-    /// The number of tasks that the submitting command sent, if it did.
+    /// The number of tasks that the job's variables name (`SLURM_NTASKS`), if they do.
     pub tasks_given: Option<u32>,
     /// CPUs of a task, if given.
     pub cpus_per_task: Option<u32>,

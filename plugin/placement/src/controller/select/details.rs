@@ -23,6 +23,7 @@ pub(super) struct Details {
     pub max_nodes: u32,
     /// `num_tasks`; 0 is not given.
     pub tasks: u32,
+    pub client: Client,
     /// The number of tasks that the client sent.
     pub sent_tasks: Option<u32>,
     /// `cpus_per_task`, at least 1.
@@ -74,6 +75,7 @@ impl Details {
             return Err(JobRefusal::WantedAndExcluded);
         }
         let mut details = Self::copied(cluster, options, &sent, nodes);
+        details.client = client;
         details.wanted = wanted;
         details.excluded = excluded;
         details.derive(cluster);
@@ -92,6 +94,7 @@ impl Details {
             min_nodes: nodes.least,
             max_nodes: nodes.most,
             tasks: nodes.tasks.unwrap_or(0),
+            client: Client::Salloc,
             sent_tasks: sent.tasks,
             each,
             each_given: options.cpus_per_task.is_some(),

@@ -6,6 +6,7 @@ use crate::controller::select::cluster::{Cluster, ClusterNode, Memory, Unit};
 use crate::controller::select::core_set::CoreSet;
 use crate::controller::select::counts;
 use crate::controller::select::details::Details;
+use crate::controller::select::options::Client;
 use crate::controller::select::{block, cyclic};
 use crate::request::distribution::{AcrossHosts, Order};
 
@@ -29,15 +30,21 @@ pub(super) fn take(cluster: &Cluster, job: &Details, taken: Vec<Taken>) -> Optio
         double_count(cluster, job, &mut nodes);
     }
     has_memory(cluster, job, &nodes).then(|| JobGrant {
-        nodes,
         tasks: job.tasks,
-        record: record(job),
+        record: record(job, nodes.len() as u32),
+        nodes,
     })
 }
 
-fn record(job: &Details) -> JobRecord {
+fn record(job: &Details, nodes: u32) -> JobRecord {
+    // salloc's variable counts by the nodes that it was given.
+    let of_salloc = |tasks: u32| match job.per_node {
+        _ if job.client != Client::Salloc => tasks,
+        Some(each) => each.saturating_mul(nodes),
+        None => tasks.max(nodes),
+    };
     JobRecord {
-        tasks_given: job.sent_tasks,
+        tasks_given: job.sent_tasks.map(of_salloc),
         cpus_per_task: job.each_given.then_some(job.each),
         threads_per_core: job.threads,
         tasks_per_node: job.per_node,
