@@ -1,7 +1,7 @@
 //! What slurmctld answers: the nodes, cores and CPUs of a job or a step, or why there are none.
 //! Pure data without words; the command words it.
 
-use crate::controller::select::cluster::ClusterError;
+use crate::controller::select::cluster::{ClusterError, Memory};
 use crate::controller::select::core_set::CoreSet;
 
 /// The answer to a job.
@@ -40,18 +40,24 @@ pub struct GrantedNode {
 }
 
 /// What a step depends on, beside nodes and cores.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobRecord {
+    /// The number of tasks that the job's variables name (`SLURM_NTASKS`), if they do.
+    pub tasks_given: Option<u32>,
     /// CPUs of a task, if given.
     pub cpus_per_task: Option<u32>,
     /// The job's threads of a core, if given or hinted.
     pub threads_per_core: Option<u32>,
     /// The job's tasks of a node, if given.
     pub tasks_per_node: Option<u32>,
+    /// The job's tasks of a core, where they are limited.
+    pub tasks_per_core: Option<u32>,
     /// Whether the job has whole nodes.
     pub whole_nodes: bool,
     /// `-O`.
     pub overcommit: bool,
+    /// The job's memory; 0 on a node is all of it.
+    pub memory: Memory,
 }
 
 /// Why a job waits.
@@ -74,8 +80,10 @@ pub enum JobRefusal {
     PartitionConfig,
     /// A node of `-w` or `-x` that the cluster does not have.
     UnknownNode(String),
-    /// `--core-spec` where `AllowSpecResourcesUsage` is not set.
-    CoreSpecNotAllowed,
+    /// A node of `-w` also stands in `-x`.
+    WantedAndExcluded,
+    /// `-w` has more nodes than `-N` allows.
+    NodeCount,
     /// The submitting command takes no such line.
     Client(ClientRefusal),
 }
@@ -91,6 +99,8 @@ pub enum ClientRefusal {
     ExclusiveAndShared,
     /// A number that is 0.
     Zero,
+    /// Planes that leave a node without a task.
+    Planes,
 }
 
 /// What the model does not know.
@@ -107,8 +117,10 @@ pub enum Gap {
     Arbitrary,
     /// A step with `-O` whose tasks share cores: the answer changes from call to call.
     OvercommittedStep,
-    /// The model has no rules yet.
-    Unfinished,
+    /// `select/linear`.
+    Linear,
+    /// `-x` of a step inside a job.
+    StepExcludes,
     /// A step that kills slurmctld 22.05: it takes two nodes for one task.
     KillsSlurmctld,
 }
@@ -155,8 +167,10 @@ pub enum StepRefusal {
     NodeConfiguration,
     /// `Task count specification invalid`.
     TaskCount,
-    /// `Invalid Trackable RESource (TRES) specification` or more threads of a core than the job has.
+    /// More threads of a core than the job or its nodes have.
     ThreadsPerCore,
     /// More nodes than the job has.
     TooManyNodes,
+    /// srun takes no such line.
+    Client(ClientRefusal),
 }

@@ -54,6 +54,9 @@ pub struct ClusterNode {
     pub busy: CoreSet,
     /// Whether a job of this node has it whole (`--exclusive`).
     pub taken_whole: bool,
+    /// Whether a job of the partition has run here since slurmctld started. It matters only with
+    /// specialised cores under `CR_Socket`: before it, their sockets are not handed out.
+    pub had_jobs: bool,
 }
 
 /// Cores of a node that jobs do not get.
@@ -83,8 +86,10 @@ pub struct Select {
     pub least_loaded: bool,
     /// `CR_Pack_Nodes`.
     pub pack_nodes: bool,
-    /// `AllowSpecResourcesUsage`; without it `--core-spec` is refused.
+    /// `AllowSpecResourcesUsage`; without it `--core-spec` is ignored.
     pub allow_spec_usage: bool,
+    /// `SchedulerParameters=spec_cores_first`: the lowest cores are specialised.
+    pub spec_cores_first: bool,
 }
 
 impl Default for Select {
@@ -98,6 +103,7 @@ impl Default for Select {
             least_loaded: false,
             pack_nodes: false,
             allow_spec_usage: false,
+            spec_cores_first: false,
         }
     }
 }
@@ -121,6 +127,10 @@ pub enum Unit {
 pub struct Partition {
     /// `OverSubscribe`.
     pub over_subscribe: OverSubscribe,
+    /// `MinNodes`; slurm.conf's default is 0.
+    pub min_nodes: u32,
+    /// `MaxNodes`.
+    pub max_nodes: Option<u32>,
     /// `MaxCPUsPerNode`.
     pub max_cpus_per_node: Option<u32>,
     /// `DefMemPerCPU` or `DefMemPerNode` of the partition or of the cluster.
@@ -211,6 +221,7 @@ impl ClusterNode {
             used_memory: 0,
             busy: CoreSet::new(),
             taken_whole: false,
+            had_jobs: false,
         }
     }
 

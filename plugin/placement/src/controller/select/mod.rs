@@ -4,9 +4,25 @@
 //! are none. What the model does not know is an answer of its own, never a guess. Pure.
 
 pub mod answer;
+mod attempt;
+mod best_fit;
+mod block;
+mod candidates;
+mod choose;
+mod client;
 pub mod cluster;
 pub mod core_set;
+mod counts;
+mod cyclic;
+mod details;
+mod eligible;
+mod job;
+mod least_loaded;
+mod offer;
 pub mod options;
+mod spread;
+mod step;
+mod take;
 
 pub use answer::{
     ClientRefusal, Gap, GrantedNode, JobAnswer, JobGrant, JobRecord, JobRefusal, StepAnswer,
@@ -17,15 +33,18 @@ pub use cluster::{
     Specialised, Unit,
 };
 pub use core_set::CoreSet;
-pub use options::{Client, Hints, LineOptions, NodesAsked, Sharing};
+pub use options::{Client, Hint, LineOptions, NodesAsked, Sharing};
+
+use step::asked::Asked;
+use step::job::Job;
 
 /// What slurmctld answers to a job, were it submitted now.
 #[must_use]
 pub fn job(cluster: &Cluster, client: Client, options: &LineOptions) -> JobAnswer {
-    let _ = (client, options);
     match cluster.check() {
         Err(why) => JobAnswer::NotModelled(Gap::Cluster(why)),
-        Ok(()) => JobAnswer::NotModelled(Gap::Unfinished),
+        Ok(()) if cluster.select.unit == Unit::Node => JobAnswer::NotModelled(Gap::Linear),
+        Ok(()) => job::answer(cluster, client, options),
     }
 }
 
@@ -34,8 +53,11 @@ pub fn job(cluster: &Cluster, client: Client, options: &LineOptions) -> JobAnswe
 /// `options` are the same as the job's.
 #[must_use]
 pub fn own_step(cluster: &Cluster, options: &LineOptions, job: &JobGrant) -> StepAnswer {
-    let _ = (cluster, options, job);
-    StepAnswer::NotModelled(Gap::Unfinished)
+    let job = Job::new(cluster, job, &[]);
+    match Asked::own(cluster, options, &job) {
+        Ok(asked) => step::answer(&job, &asked),
+        Err(answer) => answer,
+    }
 }
 
 /// A step that srun starts inside a job of salloc or sbatch.
@@ -50,6 +72,9 @@ pub fn step_inside(
     options: &LineOptions,
     used: &[CoreSet],
 ) -> StepAnswer {
-    let _ = (cluster, job_options, job, options, used);
-    StepAnswer::NotModelled(Gap::Unfinished)
+    let inside = Job::new(cluster, job, used);
+    match Asked::inside(cluster, job_options, job, options, &inside) {
+        Ok(asked) => step::answer(&inside, &asked),
+        Err(answer) => answer,
+    }
 }

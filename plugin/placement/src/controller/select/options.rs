@@ -46,8 +46,10 @@ pub struct LineOptions {
     pub threads_per_core: Option<u32>,
     /// Whether `-B` is given.
     pub node_info: bool,
-    /// `--hint`.
-    pub hints: Hints,
+    /// `--hint`, its words in their order.
+    pub hints: Vec<Hint>,
+    /// srun's `--cpu-bind` with more than `verbose`: a hint beside it is ignored.
+    pub cpu_bind: bool,
     /// `--mincpus`.
     pub min_cpus: Option<u32>,
     /// `-O`.
@@ -64,7 +66,7 @@ pub struct LineOptions {
     pub distribution: Distribution,
     /// `--mem` or `--mem-per-cpu`.
     pub memory: Option<Memory>,
-    /// `--exact`; only srun has it. `--exclusive` is in `sharing`.
+    /// `--exact`; only srun has it. Also an `--exclusive` that a later `-s` took back.
     pub exact: bool,
     /// `--overlap`; only srun has it.
     pub overlap: bool,
@@ -81,15 +83,17 @@ pub struct NodesAsked {
     pub most: Option<u32>,
 }
 
-/// `--hint`, a list of words.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Hints {
+/// A word of `--hint`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hint {
     /// `compute_bound`.
-    pub compute_bound: bool,
+    ComputeBound,
     /// `memory_bound`.
-    pub memory_bound: bool,
-    /// `multithread` (true) or `nomultithread` (false), the one that stands last.
-    pub multithread: Option<bool>,
+    MemoryBound,
+    /// `multithread`.
+    Multithread,
+    /// `nomultithread`.
+    Nomultithread,
 }
 
 /// Whether the job shares its nodes.
