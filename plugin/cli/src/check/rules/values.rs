@@ -72,8 +72,13 @@ pub(super) fn wrong(case: &Case<'_>) -> Option<Finding> {
     let Some(given) = case.command.given(option) else {
         return Some(finding);
     };
-    let repair =
-        |value: String| -> Option<Repair> { Some(vec![case.command.revalue(given, &value)?]) };
+    let repair = |value: String| -> Option<Repair> {
+        Some(vec![case.command.revalue(
+            &case.script.text,
+            given,
+            &value,
+        )?])
+    };
     let finding = finding.or(numbers(option, value).and_then(repair));
     Some(finding.or(words(option, value).and_then(repair)))
 }
