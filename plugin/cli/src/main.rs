@@ -18,6 +18,7 @@ mod plan;
 mod progress;
 mod report;
 mod say;
+mod shell;
 mod slurmd;
 mod srun_options;
 mod state_nodes;

@@ -138,6 +138,7 @@ pub(crate) enum TopoFormat {
 #[command(after_help = "Examples:
   berth doctor                    one line per check, for each slurmd of this host
   berth doctor --quiet            only what is wrong, for a health check
+  berth doctor --quiet --strict   the same, and notes fail too
 Exit code: 0 nothing is wrong, 1 something is wrong, 2 a wrong option.")]
 pub(crate) struct DoctorArgs {
     /// NodeName in slurm.conf [default: every node of this host]
@@ -149,6 +150,9 @@ pub(crate) struct DoctorArgs {
     /// Print only what is wrong or needs attention
     #[arg(short, long)]
     pub quiet: bool,
+    /// Exit with 1 for notes too: unknown settings, a switch-off file, differences read back, …
+    #[arg(long)]
+    pub strict: bool,
     /// table, or json for scripts
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: StatusFormat,
@@ -192,22 +196,37 @@ pub(crate) enum StatusFormat {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   berth check 'srun -n4 --hint=nomultithread --cpu-bind=cores ./app'
+  berth check 'sbatch -N2 -n8 --ntasks-per-node=8 job.sh'
   berth check job.sh                             a batch script for Slurm or Grid Engine
   berth check --machine node.xml job.sh          also whether it fits these nodes
-Exit code: 0 no trap or only hints, 1 a trap, 2 a wrong option.")]
+  berth check --format script job.sh > new.sh    the script with its corrections
+Exit code: 0 no trap or only hints, 1 a trap, 2 a wrong option, a missing file, or nothing to check.")]
 pub(crate) struct CheckArgs {
-    /// An srun line in quotes, a batch script, or - for stdin
+    /// A line of srun, sbatch or salloc in quotes, a batch script, or - for stdin
     #[arg(value_name = "LINE|FILE", required = true, num_args = 1.., trailing_var_arg = true)]
     pub line: Vec<String>,
     /// The node it is for: live, an hwloc XML file, or a synthetic string
     #[arg(long, value_name = "M")]
     pub machine: Option<String>,
-    /// The release line of Slurm it is for, such as 24.11 [default: any]
+    /// Jobs get whole nodes, as where a partition has OverSubscribe=EXCLUSIVE
+    #[arg(long)]
+    pub whole: bool,
+    /// The release line of Slurm it is for, such as 24.11 [default: the installed one]
     #[arg(long, value_name = "LINE", value_parser = release(), hide_possible_values = true)]
     pub slurm: Option<Release>,
-    /// table, or json for scripts
+    /// table, json for scripts, or script: the text itself with its corrections
     #[arg(long, value_name = "FORMAT", default_value = "table")]
-    pub format: StatusFormat,
+    pub format: CheckFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CheckFormat {
+    /// Each trap with its reason, then the corrected line
+    Table,
+    /// For scripts
+    Json,
+    /// The line or script with its corrections; every other byte is as it was
+    Script,
 }
 
 #[derive(Debug, Args)]

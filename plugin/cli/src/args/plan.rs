@@ -142,6 +142,14 @@ pub(crate) struct PlanArgs {
     #[arg(hide_short_help = true, long, help_heading = "Rules")]
     pub block_by_default: bool,
 
+    /// ConstrainCores=yes in cgroup.conf: a step keeps to the CPUs that slurmd counts [live: as slurmd says]
+    #[arg(hide_short_help = true, long, help_heading = "Rules")]
+    pub constrain_cores: bool,
+
+    /// SlurmdParameters=allow_ecores: slurmd counts efficiency cores too [live: as slurmd says]
+    #[arg(hide_short_help = true, long, help_heading = "Rules")]
+    pub allow_ecores: bool,
+
     /// Where to differ from task/affinity: all, none, or +NAME,-NAME…
     #[arg(
         hide_short_help = true,
