@@ -3,7 +3,8 @@
 //!
 //! Read the modules in this order: [`release`] → [`options`] (the table) → [`mod@line`] (words to
 //! options) → [`spelling`] (values) → [`reading`] (one option derived from others). [`host_list`]
-//! and [`number`] serve them. Everything here follows Slurm's sources and is compared with the real
+//! and [`number`] serve them. [`reading::selection`] and [`conf`] (slurm.conf) read what the model of
+//! slurmctld's selection takes. Everything here follows Slurm's sources and is compared with the real
 //! srun (`tests/srun-lines.txt`).
 //!
 //! ```
