@@ -59,7 +59,7 @@ fn granted(cluster: &Cluster, job: &Details, taken: &[bool]) -> JobGrant {
         .collect();
     JobGrant {
         tasks: job.tasks,
-        record: record(job, nodes.len() as u32),
+        record: record(cluster.line, job, nodes.len() as u32),
         nodes,
     }
 }
