@@ -55,7 +55,7 @@ pub(super) struct Details {
     pub memory: Memory,
     /// Nodes of `-w`, in slurm.conf's order.
     pub wanted: Vec<usize>,
-    /// Nodes of `-x`.
+    /// Nodes of `-x`, in slurm.conf's order.
     pub excluded: Vec<usize>,
 }
 
@@ -74,13 +74,16 @@ impl Details {
             fill_gaps(&mut wanted);
         }
         let nodes = Nodes::of(cluster.line, &sent, wanted.len() as u32)?;
-        if wanted.iter().any(|node| excluded.contains(node)) {
+        if wanted
+            .iter()
+            .any(|node| excluded.binary_search(node).is_ok())
+        {
             return Err(JobRefusal::WantedAndExcluded);
         }
         if cluster.line > SlurmLine::V22_05 && wanted.len() as u32 > nodes.least {
             // More nodes than are due: the job keeps to them, and need not have them all.
             let all = 0..cluster.nodes.len();
-            excluded = all.filter(|at| !wanted.contains(at)).collect();
+            excluded = all.filter(|at| wanted.binary_search(at).is_err()).collect();
             wanted.clear();
         }
         let mut details = Self::copied(cluster, options, &sent, nodes);

@@ -30,7 +30,7 @@ pub(super) fn answer(cluster: &Cluster, client: Client, options: &LineOptions) -
     }
     let all = cluster.nodes.iter().enumerate();
     let fits: Vec<bool> = all
-        .map(|(at, node)| is_configured(&job, node) && !job.excluded.contains(&at))
+        .map(|(at, node)| is_configured(&job, node) && job.excluded.binary_search(&at).is_err())
         .collect();
     let never = JobAnswer::Refused(JobRefusal::NodeConfiguration);
     let too_many_named = job.max_nodes > 0 && job.wanted.len() > job.max_nodes as usize;

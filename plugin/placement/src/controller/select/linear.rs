@@ -176,7 +176,7 @@ impl Search<'_> {
             if run.nodes == 0 {
                 run.first = at;
             }
-            if self.job.wanted.contains(&at) && self.most_nodes > 0 {
+            if self.job.wanted.binary_search(&at).is_ok() && self.most_nodes > 0 {
                 run.wanted.get_or_insert(at);
                 self.take(at);
             } else {

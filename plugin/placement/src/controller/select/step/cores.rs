@@ -24,18 +24,10 @@ pub(in crate::controller::select) fn pick(
             _ => StepAnswer::Refused(StepRefusal::TaskCount),
         });
     }
+    let line = job.cluster.line;
+    let is_newer = line > SlurmLine::V22_05;
     let of_core = cpus_per_core(job, asked, node);
-    let is_newer = job.cluster.line > SlurmLine::V22_05;
-    // Later lines look whether the tasks fit the node's cores at all.
-    let most = node
-        .cores()
-        .saturating_mul(asked.per_core.unwrap_or(of_core));
-    let fits = match job.cluster.line {
-        SlurmLine::V22_05 => true,
-        SlurmLine::V24_11 => tasks <= most || asked.overcommit,
-        SlurmLine::V26_05 => tasks <= most,
-    };
-    if (asked.whole || tasks == node.cores()) && fits {
+    if (asked.whole || tasks == node.cores()) && fits(line, asked, node, tasks, of_core) {
         return Ok(match is_newer {
             true => {
                 let count = granted.cpus.div_ceil(of_core);
@@ -51,27 +43,38 @@ pub(in crate::controller::select) fn pick(
             .div_ceil(of_core),
         false => cores_of(tasks, each, of_core),
     };
-    let too_many = match is_newer {
-        true => count > granted.cpus.div_ceil(of_core) && !asked.overcommit,
-        false => count > granted.cpus,
+    let (has_room, of_task) = match is_newer {
+        true => (
+            count <= granted.cpus.div_ceil(of_core) || asked.overcommit,
+            count.div_ceil(tasks),
+        ),
+        false => (count <= granted.cpus, count / tasks),
     };
-    if too_many {
+    if !has_room {
         return Err(StepAnswer::Refused(StepRefusal::TooManyCpus));
     }
     let mut free = granted.cores.clone();
     if !asked.overlap {
         free.remove_all(&job.used[at]);
     }
-    let of_task = match is_newer {
-        true => count.div_ceil(tasks),
-        false => count / tasks,
-    };
     let cores = in_order(asked, node, &free, count, of_task);
     match cores.count() < count {
-        true if asked.overcommit && job.cluster.line == SlurmLine::V26_05 => Ok(cores),
+        true if asked.overcommit && line == SlurmLine::V26_05 => Ok(cores),
         true if asked.overcommit => Err(StepAnswer::NotModelled(Gap::OvercommittedStep)),
         true => Err(StepAnswer::Waits),
         false => Ok(cores),
+    }
+}
+
+/// Whether the tasks fit the node's cores at all, at which later lines look.
+fn fits(line: SlurmLine, asked: &Asked, node: &ClusterNode, tasks: u32, of_core: u32) -> bool {
+    let most = node
+        .cores()
+        .saturating_mul(asked.per_core.unwrap_or(of_core));
+    match line {
+        SlurmLine::V22_05 => true,
+        SlurmLine::V24_11 => tasks <= most || asked.overcommit,
+        SlurmLine::V26_05 => tasks <= most,
     }
 }
 
