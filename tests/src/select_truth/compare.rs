@@ -31,7 +31,7 @@ pub enum Verdict {
 pub struct Compared {
     /// The job's cores.
     pub job: Verdict,
-    /// Its NumCPUs, where the cores are equal and somebody asked.
+    /// The CPUs that slurmctld counts on each node, where the cores are equal.
     pub cpus: Option<Verdict>,
     /// The first step's, where there was one and the job is equal.
     pub step: Option<Verdict>,
@@ -75,7 +75,7 @@ pub fn compare(record: &Record, release: Release) -> Compared {
         _ => None,
     };
     Compared {
-        cpus: cpus_verdict(&verdict, &record.job, &answer),
+        cpus: cpus_verdict(&cluster, &verdict, &record.job, &answer),
         job: verdict,
         step,
     }
@@ -181,21 +181,32 @@ fn job_verdict(cluster: &Cluster, truth: &JobTruth, answer: &JobAnswer) -> Verdi
     Verdict::Differs(said)
 }
 
-fn cpus_verdict(job: &Verdict, truth: &JobTruth, answer: &JobAnswer) -> Option<Verdict> {
-    let (
-        Verdict::Equal,
-        JobTruth::Granted {
-            cpus: Some(theirs), ..
-        },
-        JobAnswer::Granted(grant),
-    ) = (job, truth, answer)
+/// NumCPUs itself also counts the special cores of whole nodes.
+fn cpus_verdict(
+    cluster: &Cluster,
+    job: &Verdict,
+    truth: &JobTruth,
+    answer: &JobAnswer,
+) -> Option<Verdict> {
+    let (Verdict::Equal, JobTruth::Granted { nodes, .. }, JobAnswer::Granted(grant)) =
+        (job, truth, answer)
     else {
         return None;
     };
-    let ours: u32 = grant.nodes.iter().map(|node| node.cpus).sum();
-    Some(match ours == *theirs {
+    let theirs: Vec<_> = nodes
+        .iter()
+        .map(|(name, (_, cpus))| (name.clone(), *cpus))
+        .collect();
+    let name = |at: usize| cluster.nodes.get(at).map_or("?", |node| node.name.as_str());
+    let mut ours: Vec<_> = grant
+        .nodes
+        .iter()
+        .map(|node| (name(node.node).to_string(), node.cpus))
+        .collect();
+    ours.sort_unstable();
+    Some(match ours == theirs {
         true => Verdict::Equal,
-        false => Verdict::Differs(format!("cpus={ours}")),
+        false => Verdict::Differs(format!("{ours:?}")),
     })
 }
 
