@@ -51,6 +51,15 @@ impl Asked {
         job.map(|job| self.controller.renamed(job))
     }
 
+    /// What scontrol shows of the configuration, the nodes and the partition.
+    pub fn shown(&self) -> [String; 3] {
+        [&["config"][..], &["nodes", "-o"], &["partition", "-o"]].map(|words| {
+            let words = [&["show"], words].concat();
+            let shown = self.controller.cluster.scontrol(&words).expect_ok();
+            self.controller.short(&shown)
+        })
+    }
+
     /// The jobs that stay.
     pub fn running(&self) -> Vec<u32> {
         self.controller.busy.clone()

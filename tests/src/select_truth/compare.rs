@@ -99,6 +99,33 @@ fn cluster(record: &Record, line: SlurmLine) -> Cluster {
     chosen.cluster
 }
 
+/// Compares what the readers of slurm.conf and of scontrol's output make of one cluster.
+///
+/// # Panics
+/// Where they differ.
+pub(super) fn readers_agree(conf: &[String], [config, nodes, partitions]: &[String; 3]) {
+    let shown = Config::shown(config, nodes, partitions);
+    let shown = shown.unwrap_or_else(|why| panic!("{why}"));
+    let text = conf.join("\n");
+    let read = Config::read("record", &text, &mut |_| Err("nothing is included".into()));
+    let read = read.unwrap_or_else(|why| panic!("{why}"));
+    for line in [SlurmLine::V22_05, SlurmLine::V26_05] {
+        let [read, shown] = [&read, &shown].map(|config| {
+            let mut chosen = config
+                .choose(None, line)
+                .unwrap_or_else(|why| panic!("{why}"));
+            // scontrol does not show which nodes stand on one line.
+            chosen
+                .cluster
+                .nodes
+                .iter_mut()
+                .for_each(|node| node.configuration = 0);
+            chosen
+        });
+        assert_eq!(read, shown, "{conf:#?}");
+    }
+}
+
 /// The jobs that run.
 fn fill(cluster: &mut Cluster, record: &Record) {
     for node in &mut cluster.nodes {

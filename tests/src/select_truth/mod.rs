@@ -106,6 +106,7 @@ fn of_cluster(seed: u64, at: usize, count: usize) -> Vec<Record> {
         Ok(asked) => asked,
         Err(why) => panic!("seed {seed}, cluster {at}: {conf:#?}\n{why}"),
     };
+    compare::readers_agree(&conf, &asked.shown());
     let (mut records, mut busy) = (Vec::new(), Vec::new());
     for question in 0..count {
         if question % OF_A_STATE == 0 && question > 0 {
