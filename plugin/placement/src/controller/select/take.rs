@@ -2,7 +2,7 @@
 //! In: the taken nodes with their free cores. Out: the grant. Pure.
 
 use crate::controller::select::answer::{GrantedNode, JobGrant, JobRecord};
-use crate::controller::select::cluster::{Cluster, ClusterNode, Memory, Unit};
+use crate::controller::select::cluster::{Cluster, ClusterNode, Memory, SlurmLine, Unit};
 use crate::controller::select::core_set::CoreSet;
 use crate::controller::select::counts;
 use crate::controller::select::details::Details;
@@ -31,28 +31,38 @@ pub(super) fn take(cluster: &Cluster, job: &Details, taken: Vec<Taken>) -> Optio
     }
     has_memory(cluster, job, &nodes).then(|| JobGrant {
         tasks: job.tasks,
-        record: record(job, nodes.len() as u32),
+        record: record(cluster.line, job, nodes.len() as u32),
         nodes,
     })
 }
 
 /// What steps depend on.
-pub(super) fn record(job: &Details, nodes: u32) -> JobRecord {
-    // salloc's variable counts by the nodes that it was given.
-    let of_salloc = |tasks: u32| match job.per_node {
-        _ if job.client != Client::Salloc => tasks,
-        Some(each) => each.saturating_mul(nodes),
-        None => tasks.max(nodes),
-    };
+pub(super) fn record(line: SlurmLine, job: &Details, nodes: u32) -> JobRecord {
+    let is_newer = line > SlurmLine::V22_05;
     JobRecord {
-        tasks_given: job.sent_tasks.map(of_salloc),
+        tasks_given: tasks_given(line, job, nodes),
         cpus_per_task: job.each_given.then_some(job.each),
         threads_per_core: job.threads,
         tasks_per_node: job.per_node,
-        tasks_per_core: job.per_core,
+        tasks_per_core: if is_newer {
+            job.sent_per_core
+        } else {
+            job.per_core
+        },
         whole_nodes: job.whole,
         overcommit: job.overcommit,
         memory: job.memory,
+    }
+}
+
+/// `SLURM_NTASKS`; salloc counts by the nodes that it was given.
+fn tasks_given(line: SlurmLine, job: &Details, nodes: u32) -> Option<u32> {
+    let by_node = job.per_node.map(|each| each.saturating_mul(nodes));
+    match (job.client, job.sent_tasks) {
+        (Client::Salloc, Some(tasks)) if line > SlurmLine::V22_05 => Some(tasks.max(nodes)),
+        (Client::Salloc, None) if line > SlurmLine::V22_05 => by_node,
+        (Client::Salloc, Some(tasks)) => by_node.or(Some(tasks.max(nodes))),
+        (_, sent) => sent,
     }
 }
 
