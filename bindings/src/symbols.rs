@@ -1,6 +1,6 @@
 //! Slurm's functions and variables, found in the running process: nothing of Slurm is linked.
 //! Hosts differ (srun has no `conf`), so each may be missing.
-//! Source of the prototypes: Slurm's src/common/{xmalloc,log,env,list,cred}.h and slurm/spank.h,
+//! Source of the prototypes: Slurm's src/common/{xmalloc,log,env,list,cred,cgroup}.h and slurm/spank.h,
 //! the same from 22.05 to 26.05.
 
 use crate::error::Error;
@@ -38,6 +38,8 @@ pub struct Addresses {
     pub nodelist_find: Option<unsafe extern "C" fn(*const c_char, *const c_char) -> c_int>,
     pub slurm_list_for_each:
         Option<unsafe extern "C" fn(*mut c_void, ListForFn, *mut c_void) -> c_int>,
+    pub slurm_list_destroy: Option<unsafe extern "C" fn(*mut c_void)>,
+    pub cgroup_get_conf_list: Option<unsafe extern "C" fn() -> *mut c_void>,
     pub env_array_overwrite:
         Option<unsafe extern "C" fn(*mut *mut *mut c_char, *const c_char, *const c_char) -> c_int>,
     pub slurm_error: Option<LogFn>,
@@ -104,6 +106,8 @@ impl Symbols {
                 slurm_cred_unlock_args: function(c"slurm_cred_unlock_args"),
                 nodelist_find: function(c"nodelist_find"),
                 slurm_list_for_each: function(c"slurm_list_for_each"),
+                slurm_list_destroy: function(c"slurm_list_destroy"),
+                cgroup_get_conf_list: function(c"cgroup_get_conf_list"),
                 env_array_overwrite: function(c"slurm_env_array_overwrite")
                     .or_else(|| function(c"env_array_overwrite")),
                 slurm_error: function(c"slurm_error"),

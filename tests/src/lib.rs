@@ -9,6 +9,7 @@ pub mod page_lines;
 mod preload;
 pub mod process;
 pub mod real;
+pub mod select_truth;
 pub mod srun_lines;
 mod under_test;
 

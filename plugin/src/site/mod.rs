@@ -1,5 +1,6 @@
 //! This process's knowledge of its node and of the administrator's wishes: settings, log, counters.
 
+pub(crate) mod cgroups;
 #[cfg(test)]
 pub(crate) mod count_allocations;
 pub(crate) mod counters;

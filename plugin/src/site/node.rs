@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use berth_placement::{CpuId, Shape, SocketKind};
+use berth_placement::{CpuId, ECores, Machine, Shape, SocketKind};
 use berth_srun::host_list::{self, Most};
 use slurm_sys::process::{Daemon, daemon};
 use slurm_sys::{Identity, Line, SlurmConf, SlurmdConf};
@@ -98,19 +98,60 @@ pub(crate) fn stride(slurm: Abi, conf: &SlurmdConf) -> u32 {
     pick(slurm, conf.actual_threads(), conf.threads()).max(1)
 }
 
-/// The kind of object that slurmd calls a socket (`SlurmdParameters`).
-pub(crate) fn socket_kind(slurm: Abi) -> SocketKind {
+/// `SlurmdParameters`, in small letters.
+fn slurmd_params(slurm: Abi) -> String {
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) };
-    let words = conf
-        .and_then(|conf| conf.slurmd_params(slurm.symbols))
-        .unwrap_or_default();
-    let words = words.to_ascii_lowercase();
+    let words = conf.and_then(|conf| conf.slurmd_params(slurm.symbols));
+    words.unwrap_or_default().to_ascii_lowercase()
+}
+
+/// A machine without the efficiency cores that slurmd leaves out, by its release and settings: for
+/// slurmstepd, where slurmd's own count is out of reach.
+pub(crate) fn counted_by_release(machine: Machine) -> Machine {
+    let Some(slurm) = standing::unjudged() else {
+        return machine;
+    };
+    let release = leaves_out(slurm.layout.line, &slurmd_params(slurm));
+    let part = release.and_then(|release| machine.without_ecores(release));
+    part.unwrap_or(machine)
+}
+
+/// How a slurmd with these parameters finds the cores to leave out, if it does.
+fn leaves_out(line: Line, params: &str) -> Option<ECores> {
+    let release = match line {
+        Line::V22_05 => return None,
+        Line::V23_02 | Line::V23_11 | Line::V24_05 => ECores::FirstKind,
+        Line::V24_11 | Line::V25_05 => ECores::SameFrequency,
+        Line::V25_11 | Line::V26_05 => ECores::AnyFrequency,
+    };
+    (!params.contains("allow_ecores")).then_some(release)
+}
+
+/// The kind of object that slurmd calls a socket (`SlurmdParameters`).
+pub(crate) fn socket_kind(slurm: Abi) -> SocketKind {
+    let words = slurmd_params(slurm);
     if words.contains("l3cache_as_socket") {
         SocketKind::L3
     } else if words.contains("numa_node_as_socket") {
         SocketKind::Numa
     } else {
         SocketKind::Package
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn efficiency_cores_are_left_out_from_23_02_on() {
+        assert_eq!(leaves_out(Line::V22_05, ""), None);
+        assert_eq!(leaves_out(Line::V23_02, ""), Some(ECores::FirstKind));
+        let other = "l3cache_as_socket";
+        assert_eq!(leaves_out(Line::V24_11, other), Some(ECores::SameFrequency));
+        assert_eq!(leaves_out(Line::V26_05, ""), Some(ECores::AnyFrequency));
+        let allowed = "config_overrides,allow_ecores";
+        assert_eq!(leaves_out(Line::V26_05, allowed), None);
     }
 }

@@ -10,7 +10,7 @@ use slurm_sys::{Slurm, SlurmConf, SlurmdConf};
 use crate::planning::convert;
 use crate::site::read_settings::Complaint;
 use crate::site::standing::{self, Abi};
-use crate::site::{node, settings};
+use crate::site::{cgroups, node, settings};
 use crate::slurmd::announce::{self, Role, announce};
 use crate::slurmd::{complaints, counting, discovery, key};
 
@@ -97,15 +97,10 @@ pub(crate) fn start() {
         node::shape(slurm, &conf),
         discovery::machine(),
         node::socket_kind(slurm),
-        convert::rules(slurm, &settings::current()),
+        cgroups::confine(slurm, convert::rules(slurm, &settings::current())),
     );
     say_ready(slurm, &here);
-    if let Some(why) = other_shape(&here) {
-        log::warn!("{why}");
-        complaints::add(why);
-    } else if let Some(counts) = other_counts(&here) {
-        log::info!("{counts}");
-    }
+    tell_counts(&here);
     announce(&name, &Role::Task(slurm.layout, &here));
 }
 
@@ -145,6 +140,22 @@ fn begin_ledger(name: &str) {
     }
 }
 
+/// Logs what slurmd and Slurm's cgroups make of the machine, if that is not all that hwloc finds.
+fn tell_counts(here: &Node) {
+    if let Some(why) = other_shape(here) {
+        log::warn!("{why}");
+        complaints::add(why);
+    } else if let Some(counts) = other_counts(here) {
+        log::info!("{counts}");
+    }
+    if let Some(left) = here.left_out() {
+        log::info!(
+            "slurmd leaves out the efficiency cores (CPUs {left}), because SlurmdParameters has no \
+             allow_ecores: no step gets them"
+        );
+    }
+}
+
 fn ready_line(slurm: Abi, node: &Node) -> String {
     let topology = match node.machine() {
         Some(machine) => machine.topology_string(node.socket()),
@@ -177,16 +188,26 @@ fn other_shape(node: &Node) -> Option<String> {
     None
 }
 
-/// slurmd's count and the tree's, if cores or sockets differ.
+/// slurmd's count and the tree's, if cores, threads or the cgroups' CPUs differ.
 fn other_counts(node: &Node) -> Option<String> {
     let (machine, shape) = (node.machine()?, node.shape());
     let (cores, cpus) = (machine.core_count(), machine.cpus().count());
     let counted = (shape.core_count(), shape.core_count() * shape.stride);
-    (counted != (cores as u32, cpus as u32)).then(|| {
+    let outside = node.outside_cgroups();
+    let same = counted == (cores as u32, cpus as u32) && outside.is_none();
+    let result = match outside {
+        Some(cpus) => format!(
+            "ConstrainCores=yes confines steps to the CPUs of slurmd's map; CPUs {cpus} are in no \
+             step's cgroup, and berth plans nothing there"
+        ),
+        None => "each core has the threads that hwloc finds, and cores that slurmd does not count \
+                 are not used"
+            .into(),
+    };
+    (!same).then(|| {
         format!(
             "slurmd counts {} cores with {} hardware threads ({shape}), but hwloc finds {cores} \
-             cores with {cpus}: each core has the threads that hwloc finds, and cores that slurmd \
-             does not count are not used",
+             cores with {cpus}: {result}",
             counted.0, counted.1
         )
     })

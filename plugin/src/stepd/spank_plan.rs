@@ -16,7 +16,7 @@ use crate::message::{names, routes};
 use crate::planning::words::switched_off_note;
 use crate::planning::{ledger, script};
 use crate::site::settings::{self, Notes, Settings};
-use crate::site::{node, standing};
+use crate::site::{cgroups, node, standing};
 use crate::stepd::account::Account;
 use crate::stepd::session::Alone;
 use crate::stepd::state::STATE;
@@ -183,10 +183,15 @@ impl Who {
         let ask = self.request(spank, binding, &found)?;
         let kind = standing::unjudged().map(node::socket_kind);
         let rules = Rules {
+            constrain_cores: standing::unjudged().is_some_and(cgroups::constrain_cores),
             refuse_failed_binding: settings.refuse_failed_binding,
             ..Rules::default()
         };
-        let node = Node::of(found.machine, kind.unwrap_or_default(), rules);
+        let node = Node::of(
+            node::counted_by_release(found.machine),
+            kind.unwrap_or_default(),
+            rules,
+        );
         let planned = self.account(&ask, &node, &dir);
         let (plan, held, note) = match planned {
             Ok((plan, held)) => (plan, held, None),

@@ -104,7 +104,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
     if args.quiet {
         all.retain(|check| check.verdict != Verdict::Ok);
     }
-    let mut out = say::output();
+    let mut out = say::text_output();
     match args.format {
         StatusFormat::Json => {
             json::write(&mut out, "berth-doctor", "checks", &all)?;

@@ -30,6 +30,7 @@ pub(super) fn checks_of(base: &Path, node: &str, machine: Option<&Machine>) -> V
         Ok(words) => {
             running(&mut checks, words, &path);
             roles(&mut checks, words, &path);
+            unused(&mut checks, words, &path);
             settings(&mut checks, words, &path);
             if words.is_task_plugin {
                 files::key(&mut checks, &dir);
@@ -137,6 +138,26 @@ fn roles(checks: &mut Checks, words: &Announcement, path: &str) {
     };
     let key = format!("plugstack.conf as slurmd has read it: {path}");
     checks.add(verdict, "SPANK plugin", text, key);
+}
+
+/// CPUs that no step gets, and why.
+fn unused(checks: &mut Checks, words: &Announcement, path: &str) {
+    let left = &words.left_out;
+    if !left.is_empty() {
+        let text = format!(
+            "slurmd leaves out the efficiency cores (CPUs {left}), so no step gets them; \
+             SlurmdParameters=allow_ecores in slurm.conf lets slurmd count them"
+        );
+        checks.add(Note, "efficiency cores", text, path);
+    }
+    let outside = &words.outside_cgroups;
+    if !outside.is_empty() {
+        let text = format!(
+            "ConstrainCores=yes confines steps to the CPUs that slurmd counts; CPUs {outside} are in \
+             no step's cgroup, and berth plans nothing there; compare `slurmd -C` with `lstopo`"
+        );
+        checks.add(Note, "cgroups", text, path);
+    }
 }
 
 /// The settings in force, and what slurmd found wrong.

@@ -87,6 +87,8 @@ fn by_level(here: &Situation<'_>, level: Level, from: LevelFrom) -> Result<Plan,
             Rule::Level { level, order, from },
         )),
         Err(_) if here.request.overcommit => Ok(overcommitted(here, &walk)),
+        // Slurm has granted CPUs that the step's cgroup lacks.
+        Err(_) if here.owned.is_cut => Ok(crowded(here, here.all_to_all(Rule::CgroupTooSmall))),
         Err(why) => Err(no_place(here, why, &walk)),
     }
 }
