@@ -148,7 +148,7 @@ fn near(word: &str, known: &[&'static str]) -> Option<&'static str> {
         .map(|known| (strsim::damerau_levenshtein(&lower, known), *known));
     let (distance, near) = scored.min()?;
     let most = if lower.len() > 4 { 2 } else { 1 };
-    (distance > 0 && distance <= most && !word.is_empty()).then_some(near)
+    (near != word && distance <= most && !word.is_empty()).then_some(near)
 }
 
 /// A hint that srun ignores.
