@@ -232,6 +232,7 @@ fn line(script: &Script, command: &Command, request: &Request<'_>) -> Option<Rep
         range: word.range.clone(),
         text: text.into(),
     };
+    command.name.is_plain.then_some(())?;
     let mut edits = vec![change(&command.name, name)];
     let concerned: Vec<_> = request
         .words

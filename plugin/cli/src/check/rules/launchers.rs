@@ -63,10 +63,8 @@ fn only_words(case: &Case<'_>, range: std::ops::Range<usize>) -> Option<Repair> 
         let place = word.range.start - range.start..word.range.end - range.start;
         left.get_mut(place)?.fill(b' ');
     }
-    let is_plain = case
-        .command
-        .words
-        .iter()
+    let words = std::iter::once(&case.command.name).chain(&case.command.words);
+    let is_plain = words
         .filter(|word| range.contains(&word.range.start))
         .all(|word| word.is_plain && !word.is_computed);
     let is_blank = left.iter().all(|byte| b" \t".contains(byte));
