@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use berth_placement::CoreSpec;
 use berth_placement::controller::select::{
-    Client, Cluster, CoreSet, JobAnswer, JobGrant, SlurmLine, StepAnswer, Wait, job, own_step,
-    step_inside,
+    Client, Cluster, CoreSet, JobAnswer, JobGrant, Sharing, SlurmLine, StepAnswer, Wait, job,
+    own_step, step_inside,
 };
 use berth_srun::conf::Config;
 use berth_srun::options::Command;
@@ -124,6 +125,16 @@ pub(super) fn readers_agree(conf: &[String], [config, nodes, partitions]: &[Stri
         });
         assert_eq!(read, shown, "{conf:#?}");
     }
+}
+
+/// Whether a job with these options of salloc has its nodes alone: of `--exclusive` and `-s` the last
+/// one counts.
+pub(super) fn is_whole(options: &str, may_use_special: bool) -> bool {
+    let asked = selection(&format!("salloc {options}"), Release::V22_05);
+    asked.is_ok_and(|(_, asked)| {
+        let special = may_use_special && asked.options.core_spec != CoreSpec::None;
+        special || asked.options.sharing == Sharing::Exclusive
+    })
 }
 
 /// The jobs that run.

@@ -173,8 +173,6 @@ fn occupied(random: &mut Rng, world: &World, asked: &mut Asked) -> Vec<Busy> {
         if world.memory && !options.contains("--mem") {
             options += " --mem=10";
         }
-        let special = options.contains("-spec") && world.may_use_special;
-        let whole = special || options.contains("--exclusive");
         if let Some(job) = asked.occupy(options.trim()) {
             let cores = job
                 .nodes
@@ -183,7 +181,7 @@ fn occupied(random: &mut Rng, world: &World, asked: &mut Asked) -> Vec<Busy> {
             let busy = Busy {
                 cores: cores.collect(),
                 memory: job.memory,
-                whole: whole || world.whole,
+                whole: world.whole || compare::is_whole(&options, world.may_use_special),
             };
             all.push((job.id, busy));
         }
