@@ -102,7 +102,7 @@ pub(crate) fn start() {
     } else if let Some(counts) = other_counts(&here) {
         log::info!("{counts}");
     }
-    announce(&name, &Role::Task(slurm.layout, &here));
+    announce(&name, &Role::Task(slurm, &here));
 }
 
 /// The same if we stand aside, once the settings are known: slurmstepd serves --binding from
