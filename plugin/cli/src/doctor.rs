@@ -81,7 +81,8 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
         all: Vec::new(),
     };
     let machine = machine(&mut host);
-    let nodes = nodes_of(&args.state_dir, args.node.as_deref());
+    let base = crate::here::state::base(args.state_dir.as_deref());
+    let nodes = nodes_of(&base, args.node.as_deref());
     if nodes.is_empty() {
         host.wrong(
             "slurmd",
@@ -89,13 +90,13 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
                 "no slurmd with berth has started here: nothing is in {}; check that TaskPlugin \
                  in slurm.conf lists task/berth, that plugstack.conf has a line for \
                  task_berth.so, and that its state_dir= is this directory (--state-dir)",
-                args.state_dir.display()
+                base.display()
             ),
         );
     }
     all.append(&mut host.all);
     for node in nodes {
-        all.extend(checks_of(&args.state_dir, node, machine.as_ref()));
+        all.extend(checks_of(&base, node, machine.as_ref()));
     }
     let wrong = all.iter().any(|check| check.verdict == Verdict::Wrong);
     if args.quiet {

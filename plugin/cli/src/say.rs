@@ -6,6 +6,8 @@
 use std::borrow::Cow;
 use std::io::{self, BufWriter, StdoutLock, Write};
 
+use crate::here::{By, Fact};
+
 /// The output for answers; the caller must flush it.
 pub(crate) fn output() -> BufWriter<StdoutLock<'static>> {
     BufWriter::new(io::stdout().lock())
@@ -47,6 +49,13 @@ fn without(text: &str, bad: impl Fn(char) -> bool) -> Cow<'_, str> {
     match text.contains(&bad) {
         true => text.replace(bad, "\u{fffd}").into(),
         false => text.into(),
+    }
+}
+
+/// Prints what an answer rests on, where the answer itself has no room for it.
+pub(crate) fn facts(facts: &[Fact]) {
+    for fact in facts.iter().filter(|fact| fact.by != By::Option) {
+        line(&format!("{}: ", fact.what), &fact.to_string());
     }
 }
 

@@ -19,7 +19,7 @@ const PAGES: &[&str] = &[
 const PICTURES: &[(&str, &str)] = &[
     (
         "plugin/pictures/eight-by-four.svg",
-        "plan --machine 'pack:2 numa:2 core:8 pu:1' -n 8 -c 4 --cpu-bind=cores -m block:block --format svg",
+        "plan --machine 'pack:2 numa:2 core:8 pu:1' --whole -n 8 -c 4 --cpu-bind=cores -m block:block --format svg",
     ),
     (
         "plugin/pictures/two-by-64.svg",

@@ -6,12 +6,13 @@
 
 use std::path::PathBuf;
 
-use berth_placement::{Binding, CpuBind, CpuSet, Numbering};
+use berth_placement::{Binding, CpuBind, CpuSet, Numbering, TextError};
 use berth_srun::Release;
 use clap::{Args, ColorChoice, ValueEnum};
 
 use crate::args::Socket;
 use crate::args::srun::SrunOptions;
+use crate::here::{LIVE, Standing};
 
 /// The request, in srun's spelling, and the machine it is tried on.
 #[derive(Clone, Debug, Args)]
@@ -19,17 +20,22 @@ use crate::args::srun::SrunOptions;
     args_override_self = true,
     after_help = "Examples:
   berth plan -n 4 -c 2 --cpu-bind=cores
+  berth plan 'srun -p long -t 1:00:00 -n8 -c4 ./app > out'
   berth plan --machine \"pack:4 core:2 pu:1\" -n 8 -B 4:2 -m block:cyclic
   berth plan --machine node.xml -N 4 -n 32 --cpu-bind=cores -m cyclic:block
   berth plan --machine node.xml -n 2 --binding=linear:2 --format tree --explain
-Exit code: 0 the step would run, 1 it would be refused, 2 a wrong option."
+Without --cores, --cpus or --whole the step gets its job's cores inside a job, and elsewhere what
+slurmctld would give it. Exit code: 0 the step would run, 1 it would not, 2 a wrong option."
 )]
 pub(crate) struct PlanArgs {
+    /// A whole line in quotes, as 'srun -p long -n8 -c4 ./app > out'; its options go before these
+    #[arg(value_name = "LINE")]
+    pub line: Option<String>,
     /// live, an hwloc XML file, or a synthetic string: "pack:2 core:4 pu:2"
     #[arg(
         long,
         value_name = "M",
-        default_value = "live",
+        default_value = LIVE,
         help_heading = "Machine"
     )]
     pub machine: String,
@@ -41,21 +47,23 @@ pub(crate) struct PlanArgs {
         help_heading = "Machine"
     )]
     pub numbering: Option<Numbering>,
-    /// What counts as a socket (slurmd: package, unless SlurmdParameters names another)
+    /// What counts as a socket [default: what slurmd here calls one, else package]
     #[arg(
         hide_short_help = true,
         long,
         value_name = "KIND",
-        default_value = "package",
         help_heading = "Machine"
     )]
-    pub socket: Socket,
-    /// Cores that the step owns, by Slurm's core number [default: all]
-    #[arg(long, value_name = "LIST", value_parser = CpuSet::from_list, conflicts_with = "cpus", help_heading = "Machine")]
-    pub cores: Option<CpuSet>,
-    /// CPUs that the step owns, by kernel number [default: all allowed]
+    pub socket: Option<Socket>,
+    /// Cores that the step owns, by Slurm's core number, or all
+    #[arg(long, value_name = "LIST", value_parser = OwnedCores::read, conflicts_with = "cpus", help_heading = "Machine")]
+    pub cores: Option<OwnedCores>,
+    /// CPUs that the step owns, by kernel number
     #[arg(long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
     pub cpus: Option<CpuSet>,
+    /// Inside a step: plan on this step's own cores, not on all of its job's
+    #[arg(hide_short_help = true, long, conflicts_with_all = ["cores", "cpus"], help_heading = "Machine")]
+    pub step: bool,
     /// CPUs= of slurm.conf, if it does not count hardware threads
     #[arg(
         hide_short_help = true,
@@ -86,27 +94,21 @@ pub(crate) struct PlanArgs {
         hide_short_help = true,
         long,
         value_name = "WHAT",
-        default_value = "unbound",
         help_heading = "Rules"
     )]
-    pub binding_fail: BindingFail,
-    /// Whose masks: those of berth with its fixes, or those of task/affinity
+    pub binding_fail: Option<BindingFail>,
+    /// berth's masks or task/affinity's [default: as here]
     #[arg(
+        hide_possible_values = true,
         long,
-        value_name = "WHOSE",
-        default_value = "berth",
+        value_name = "berth|affinity",
         help_heading = "Rules"
     )]
-    pub compat: CompatArg,
+    pub compat: Option<CompatArg>,
 
-    /// Release line of Slurm whose srun reads the options
-    #[arg(
-        long,
-        value_name = "LINE",
-        default_value_t = Release::NEWEST,
-        help_heading = "Rules"
-    )]
-    pub slurm: Release,
+    /// Slurm's release line [default: as here, else the newest]
+    #[arg(long, value_name = "LINE", help_heading = "Rules")]
+    pub slurm: Option<Release>,
     /// TaskPluginParam=autobind=: the level to use if none is requested and none fits
     #[arg(
         hide_short_help = true,
@@ -169,6 +171,32 @@ pub(crate) struct PlanArgs {
     /// Read one request per line, print one answer per line; - is stdin
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub batch: Option<PathBuf>,
+
+    /// NAME=VALUE before the srun of a line.
+    #[arg(long = "line-variable", hide = true, action = clap::ArgAction::Append)]
+    pub line_variables: Vec<String>,
+
+    /// Where the user stands, as far as the command has looked.
+    #[arg(skip)]
+    pub standing: Standing,
+}
+
+/// `--cores`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum OwnedCores {
+    /// `all`
+    All,
+    /// Slurm's core numbers.
+    Listed(CpuSet),
+}
+
+impl OwnedCores {
+    fn read(text: &str) -> Result<Self, TextError> {
+        match text {
+            "all" => Ok(Self::All),
+            list => CpuSet::from_list(list).map(Self::Listed),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -193,6 +221,7 @@ pub(crate) enum Format {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Autobind {
+    None,
     Threads,
     Cores,
     Sockets,
@@ -211,6 +240,6 @@ pub(crate) enum CompatArg {
 }
 
 /// `CpuBind=` of slurm.conf.
-fn site_bind(text: &str) -> Result<CpuBind, berth_placement::TextError> {
+pub(crate) fn site_bind(text: &str) -> Result<CpuBind, TextError> {
     berth_srun::spelling::cpu_bind(text, Release::NEWEST)
 }

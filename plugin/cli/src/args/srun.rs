@@ -10,17 +10,87 @@ use berth_srun::{Asked, Release, line::Trouble};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 
+use crate::here::{BerthNode, standing};
 use crate::say;
 
 /// srun's reading of the options.
 #[derive(Clone, Debug)]
-pub(crate) struct SrunOptions(pub Asked);
+pub(crate) struct SrunOptions {
+    asked: Asked,
+    /// What it was read from.
+    kept: Vec<Kept>,
+    /// The faults of options that srun of the release does not have.
+    unknown: Vec<String>,
+}
+
+/// One option with its value, as it was met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub name: String,
+    pub value: Option<String>,
+    /// The variable that it comes from.
+    pub variable: Option<String>,
+}
 
 impl Deref for SrunOptions {
     type Target = Asked;
 
     fn deref(&self) -> &Asked {
-        &self.0
+        &self.asked
+    }
+}
+
+impl SrunOptions {
+    /// Options that were read elsewhere.
+    pub(crate) fn of(asked: Asked) -> Self {
+        Self {
+            asked,
+            kept: Vec::new(),
+            unknown: Vec::new(),
+        }
+    }
+
+    /// The options as they were met.
+    pub(crate) fn kept(&self) -> &[Kept] {
+        &self.kept
+    }
+
+    /// The same line with more options behind its own.
+    ///
+    /// # Errors
+    /// Why srun refuses that line.
+    pub(crate) fn with(&self, more: &[(&str, Option<&str>)]) -> Result<Self, Refused> {
+        let more = more.iter().map(|(name, value)| Kept {
+            name: (*name).into(),
+            value: value.map(String::from),
+            variable: None,
+        });
+        let kept: Vec<_> = self.kept.iter().cloned().chain(more).collect();
+        Self::read(kept, self.unknown.clone(), self.asked.release)
+    }
+
+    fn read(kept: Vec<Kept>, unknown: Vec<String>, release: Release) -> Result<Self, Refused> {
+        let trouble = Trouble::Unknown;
+        let setting = |one: &'_ Kept| -> (bool, bool) {
+            (one.variable.is_some(), unknown.contains(&one.name))
+        };
+        let settings = kept.iter().map(|one| {
+            let (from_environment, is_unknown) = setting(one);
+            let setting = Setting {
+                trouble: is_unknown.then_some(&trouble),
+                ..Setting::new(&one.name, one.value.as_deref())
+            };
+            match from_environment {
+                true => setting.from_environment(),
+                false => setting,
+            }
+        });
+        let asked = read(settings, release)?;
+        Ok(Self {
+            asked,
+            kept,
+            unknown,
+        })
     }
 }
 
@@ -215,30 +285,65 @@ impl Args for SrunOptions {
 
 impl FromArgMatches for SrunOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let release = matches.get_one("slurm").copied().unwrap_or(Release::NEWEST);
-        let typed = typed(matches);
-        let unknown = Trouble::Unknown;
-        let settings = typed.iter().map(|(_, row, value)| {
+        let machine = matches.get_one::<String>("machine");
+        let standing = machine.map(|machine| standing(machine)).unwrap_or_default();
+        let here = || standing.node.and_then(BerthNode::release);
+        let typed_line = matches.get_one::<Release>("slurm").copied();
+        let release = typed_line.or_else(here).unwrap_or(Release::NEWEST);
+        let mut kept = from_variables(matches, release, standing.is_here());
+        let mut unknown = Vec::new();
+        for (_, row, value) in typed(matches) {
             let known = matches!(long(Program::Srun, Some(release), row.typed()), Found::Option(found) if found.typed() == row.typed());
-            Setting {
-                trouble: (!known).then_some(&unknown),
-                ..Setting::new(row.name(), *value)
+            if !known {
+                unknown.push(row.name().to_string());
             }
-        });
-        // No option names the file that this variable names.
-        let file = std::env::var(berth_srun::options::HOST_FILE).ok();
-        let file = file.as_deref().map(|file| {
-            Setting::new(berth_srun::options::HOST_FILE, Some(file)).from_environment()
-        });
-        let asked = read(file.into_iter().chain(settings), release).map_err(|why| usage(&why))?;
-        one_number(&asked)?;
-        Ok(Self(asked))
+            kept.push(Kept {
+                name: row.name().into(),
+                value: value.map(String::from),
+                variable: None,
+            });
+        }
+        let options = Self::read(kept, unknown, release).map_err(|why| refused(&why))?;
+        one_number(&options)?;
+        Ok(options)
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+/// The options that srun takes from variables: from the environment where the command runs on the
+/// node, and from those that stand before srun on a line. No option names the file of
+/// `SLURM_HOSTFILE`.
+fn from_variables(matches: &ArgMatches, release: Release, is_here: bool) -> Vec<Kept> {
+    let on_line = || {
+        matches
+            .get_many::<String>("line_variables")
+            .into_iter()
+            .flatten()
+    };
+    let of_line = |name: &str| {
+        let mut pairs = on_line().filter_map(|word| word.split_once('='));
+        pairs
+            .rfind(|(known, _)| *known == name)
+            .map(|(_, value)| value.to_string())
+    };
+    let of_environment = |name: &str| {
+        let counts = is_here || name == berth_srun::options::HOST_FILE;
+        counts.then(|| std::env::var(name).ok()).flatten()
+    };
+    berth_srun::options::variables(release)
+        .filter_map(|(variable, name)| {
+            let value = of_line(variable).or_else(|| of_environment(variable))?;
+            Some(Kept {
+                name: name.into(),
+                value: Some(value),
+                variable: Some(variable.into()),
+            })
+        })
+        .collect()
 }
 
 /// srun takes a range of nodes; a plan is for one number of them.
@@ -299,7 +404,7 @@ const MOST_NODES: u32 = 65533;
 const MOST_SHOWN: usize = 80;
 
 /// srun's refusal in clap's form.
-fn usage(why: &Refused) -> Error {
+fn refused(why: &Refused) -> Error {
     match why.wrong_value() {
         Some((name, value)) => {
             let mut cut: String = value.chars().take(MOST_SHOWN).collect();
@@ -316,6 +421,11 @@ fn usage(why: &Refused) -> Error {
         }
         None => said(ErrorKind::ArgumentConflict, why.to_string()),
     }
+}
+
+/// A line that is wrong, as clap shows it.
+pub(crate) fn usage(why: &str) -> Error {
+    said(ErrorKind::InvalidValue, why.into())
 }
 
 /// An error as clap shows its own, with the usage of this subcommand.

@@ -32,8 +32,8 @@ fn request(case: &Case<'_>) -> Result<PlanArgs, String> {
         .into_iter()
         .collect();
     let mut args = parsed(&words).map_err(|why| first_line(&why.to_string()))?;
-    args.slurm = case.rules();
-    args.srun = SrunOptions(case.asked().map_err(|why| why.to_string())?);
+    args.slurm = Some(case.rules());
+    args.srun = SrunOptions::of(case.asked().map_err(|why| why.to_string())?);
     Ok(args)
 }
 

@@ -2,33 +2,42 @@
 
 mod batch;
 mod brackets;
+mod change;
 mod explain;
 mod json;
+mod line;
+mod owns;
 mod pictures;
 mod rankfile;
 mod request;
+mod site;
 mod step;
 mod table;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
 use berth_placement::{Node, Plan};
+use clap::FromArgMatches;
 
 use crate::Failure;
-use crate::args::{Format, PlanArgs};
+use crate::args::{Format, PlanArgs, as_getopt, usage};
+use crate::here;
 use crate::progress::watched;
 use crate::say;
 use crate::srun_options;
 
-pub(crate) use request::{node, socket_kind};
+use line::NoLine;
+pub(crate) use request::node;
+pub(crate) use site::socket_kind;
 pub(crate) use step::PlannedStep;
 
 /// The answer to one request.
 pub(crate) enum Answer {
     /// The step would run.
     Planned(Box<PlannedStep>),
-    /// It would be refused, with the reason.
+    /// It would not, with the reason and what would happen instead.
     Refused(String),
 }
 
@@ -36,10 +45,18 @@ pub(crate) enum Answer {
 ///
 /// # Errors
 /// A machine or file that cannot be read, an output that cannot be written.
-pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
-    if let Some(path) = &args.batch {
-        return batch::run(args, path);
+pub(crate) fn run(typed: &PlanArgs) -> Result<ExitCode, Failure> {
+    if let Some(path) = &typed.batch {
+        return batch::run(typed, path);
     }
+    let args = &match settled(typed) {
+        Ok(args) => args,
+        Err(NoLine::Usage(why)) => usage(&why).exit(),
+        Err(why @ NoLine::NotModelled(_)) => {
+            say::failed(&why.to_string());
+            return Ok(ExitCode::FAILURE);
+        }
+    };
     let on = node(args)?;
     let step = match answer(args, &on)? {
         Answer::Planned(step) => step,
@@ -50,8 +67,9 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
     };
     let mut out = say::output();
     show(args, &on, &step, &mut out)?;
+    let format = args.format.unwrap_or(Format::Table);
     if args.explain {
-        match args.format.unwrap_or(Format::Table) {
+        match format {
             Format::Table | Format::Tree | Format::Brackets => {
                 explain::write(&mut out, args, &on, &step)?;
             }
@@ -64,10 +82,49 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
         }
     }
     out.flush()?;
+    if matches!(
+        format,
+        Format::Masks | Format::Cpus | Format::Svg | Format::Rankfile
+    ) {
+        say::facts(&step.facts);
+    }
     for note in notes(args, &on, &step) {
         say::note(&note);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The request with its line read, and with what was found out about the place.
+fn settled(typed: &PlanArgs) -> Result<PlanArgs, NoLine> {
+    let mut args = match &typed.line {
+        None => typed.clone(),
+        Some(line) => {
+            let mut command = batch::command();
+            let words = line::spelled_out(line, typed.srun.release, &command)?;
+            let typed = batch::typed_words().into_iter().filter(|word| word != line);
+            let words = words
+                .into_iter()
+                .chain(typed.flat_map(|word| as_getopt(&word)));
+            let read = command.try_get_matches_from_mut(words);
+            let read = read.and_then(|matches| PlanArgs::from_arg_matches(&matches));
+            read.unwrap_or_else(|why| why.exit())
+        }
+    };
+    args.standing = here::standing(&args.machine);
+    Ok(args)
+}
+
+/// Takes a line that was typed without quotes, `berth plan srun -n4 ./app`, out of the words.
+pub(crate) fn line_in(words: &mut Vec<OsString>) -> Option<OsString> {
+    let is_program = |word: &OsString| {
+        let name = word.to_str().and_then(|text| text.rsplit('/').next());
+        name.is_some_and(|name| ["srun", "sbatch", "salloc"].contains(&name))
+    };
+    let at = words.iter().position(is_program)?;
+    let line = words.split_off(at);
+    let line: Vec<_> = line.iter().map(|word| word.to_string_lossy()).collect();
+    let line = shlex::try_join(line.iter().map(AsRef::as_ref)).ok();
+    line.map(OsString::from)
 }
 
 fn show(
@@ -117,12 +174,12 @@ pub(crate) fn answer(args: &PlanArgs, on: &Node) -> Result<Answer, Failure> {
 
 /// The reason why slurmctld would not choose this node for a job.
 fn unmet(args: &PlanArgs, on: &Node) -> Option<String> {
-    srun_options::unmet(&args.srun, on.machine()?, socket_kind(args.socket))
+    srun_options::unmet(&args.srun, on.machine()?, args.socket_kind())
 }
 
 /// Whether the request would have to find its node, or is a step on cores that it has.
 fn is_job(args: &PlanArgs) -> bool {
-    args.cores.is_none() && args.cpus.is_none()
+    !owns::is_listed(args) && args.standing.job.is_none()
 }
 
 /// Notes to the user, from srun's reading and from the plans.

@@ -4,13 +4,12 @@ use std::io::Write;
 
 use berth_placement::{CpuSet, Machine, Node, Owned, Plan};
 
-use super::request::request;
+use super::json::allocation;
 use super::step::PlannedStep;
 use super::table;
 use crate::Failure;
 use crate::args::PlanArgs;
 use crate::picture::{self, Cell, Cells, Picture};
-use crate::plan::socket_kind;
 
 /// For the terminal.
 ///
@@ -40,12 +39,12 @@ pub(crate) fn svg(
     step: &PlannedStep,
 ) -> Result<(), Failure> {
     let pictures = pictures(args, on, step)?;
-    out.write_all(picture::svg::draw(&pictures, &title(args, step), &below(args)).as_bytes())?;
+    out.write_all(picture::svg::draw(&pictures, &title(args, step), &below(step)).as_bytes())?;
     Ok(())
 }
 
-fn below(args: &PlanArgs) -> String {
-    format!("allocation: {}", table::allocation(args))
+fn below(step: &PlannedStep) -> String {
+    format!("allocation: {}", allocation(step))
 }
 
 fn title(args: &PlanArgs, step: &PlannedStep) -> String {
@@ -64,23 +63,23 @@ fn title(args: &PlanArgs, step: &PlannedStep) -> String {
 fn pictures<'a>(
     args: &PlanArgs,
     on: &'a Node,
-    step: &PlannedStep,
+    step: &'a PlannedStep,
 ) -> Result<Vec<Picture<'a>>, Failure> {
-    let machine = on
-        .machine()
-        .ok_or("the machine is unknown, so there is nothing to draw")?;
-    let one = request(args, on, 1)?;
-    let owned = Owned::of(&one, on).cpus;
     let several = step.node_count() > 1;
     let nodes = (0..).zip(step.tasks_by_node());
-    Ok(nodes
+    nodes
         .map(|(node, tasks): (u32, _)| {
             let name = several.then(|| format!("node {}", step.names.short(node)));
-            let kind = socket_kind(args.socket);
-            let cells = cells(machine, step.plan_of(node), &tasks, &owned);
-            Picture::new(machine, kind, name, cells)
+            let planned = step.planned_on(node);
+            let on = planned.on(on);
+            let machine = on
+                .machine()
+                .ok_or("the machine is unknown, so there is nothing to draw")?;
+            let owned = Owned::of(&planned.request, on).cpus;
+            let cells = cells(machine, &planned.plan, &tasks, &owned);
+            Ok(Picture::new(machine, args.socket_kind(), name, cells))
         })
-        .collect())
+        .collect()
 }
 
 fn cells(machine: &Machine, plan: &Plan, tasks: &[u32], owned: &CpuSet) -> Cells {

@@ -1,15 +1,20 @@
-//! A step over its nodes: how many tasks each has, and the plan of each such number.
-//! In: options and a machine that all nodes are like. Out: the step's tasks in order, each with
-//! its node and plan. Nothing is stored for each task, so a million tasks cost no memory.
+//! A step over its nodes: what each gives it, how many tasks each has, and each different plan.
+//! In: options and a machine. Out: the step's tasks in order, each with its node and plan. Nothing
+//! is stored for each task, so a million tasks cost no memory.
 
-use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use berth_placement::controller::layout::TaskPlace;
-use berth_placement::{Across, Claims, Node, Owned, Plan, Refusal, Request, TaskPlan, plan};
+use berth_placement::{
+    Across, Allocation, CoreIdx, Node, Owned, Plan, Refusal, Request, TaskPlan, plan,
+};
 
-use super::request::{claims, request, rules};
+use super::owns::{is_listed, listed, owns};
+use super::request::{claims, request};
+use super::site;
 use crate::Failure;
 use crate::args::PlanArgs;
+use crate::here::Fact;
 use crate::nodes::{Names, Nodes, nodes};
 
 /// A step's tasks of one node are counted in 16 bits.
@@ -22,7 +27,30 @@ pub(crate) struct PlannedStep {
     pub tasks: u32,
     /// Notes to the user on the layout.
     pub notes: Vec<String>,
-    plans: BTreeMap<u32, Plan>,
+    /// What the answer rests on.
+    pub facts: Vec<Fact>,
+    plans: Vec<Planned>,
+    of_node: Vec<usize>,
+}
+
+/// What a node's slurmd plans, for all nodes that are alike in it.
+pub(crate) struct Planned {
+    /// The tasks of each such node.
+    pub tasks: u32,
+    pub request: Request,
+    pub plan: Plan,
+    /// The job's and the step's cores there, by Slurm's numbers.
+    pub job_cores: String,
+    pub step_cores: String,
+    /// The node, if it is another than the machine that was given.
+    other: Option<Rc<Node>>,
+}
+
+impl Planned {
+    /// The node that was planned on, among others the machine that was given.
+    pub(crate) fn on<'a>(&'a self, given: &'a Node) -> &'a Node {
+        self.other.as_deref().unwrap_or(given)
+    }
 }
 
 /// One task of a step.
@@ -56,12 +84,29 @@ impl PlannedStep {
 
     /// What a node's slurmd plans.
     pub(crate) fn plan_of(&self, node: u32) -> &Plan {
-        &self.plans[&self.across.counts()[node as usize]]
+        &self.planned_on(node).plan
+    }
+
+    /// The same with what led to it.
+    pub(crate) fn planned_on(&self, node: u32) -> &Planned {
+        &self.plans[self.place_of(node)]
+    }
+
+    /// The position among [`Self::planned`] of what a node plans.
+    pub(crate) fn place_of(&self, node: u32) -> usize {
+        self.of_node[node as usize]
+    }
+
+    /// Each different plan.
+    pub(crate) fn planned(&self) -> &[Planned] {
+        &self.plans
     }
 
     /// Each different plan, with the number of tasks that leads to it.
     pub(crate) fn plans(&self) -> impl Iterator<Item = (u32, &Plan)> {
-        self.plans.iter().map(|(count, plan)| (*count, plan))
+        self.plans
+            .iter()
+            .map(|planned| (planned.tasks, &planned.plan))
     }
 
     /// The numbers of each node's tasks, by local id.
@@ -75,16 +120,16 @@ impl PlannedStep {
 
     /// Whether any task is bound.
     pub(crate) fn is_bound(&self) -> bool {
-        self.plans.values().any(Plan::is_bound)
+        self.plans().any(|(_, plan)| plan.is_bound())
     }
 }
 
 /// Lays a step out over its nodes and plans each.
 ///
 /// # Errors
-/// Options that do not fit the machine or each other. Within: why the step would be refused.
+/// Options that do not fit the machine or each other. Within: why the step would not run.
 pub(crate) fn step(args: &PlanArgs, on: &Node) -> Result<Result<PlannedStep, String>, Failure> {
-    let ruled = rules(args)?;
+    let ruled = args.rules()?;
     let other;
     let on = if ruled == on.rules() {
         on
@@ -93,7 +138,8 @@ pub(crate) fn step(args: &PlanArgs, on: &Node) -> Result<Result<PlannedStep, Str
         &other
     };
     let nodes = nodes(args)?;
-    let one = request(args, on, 1)?;
+    let owns = owns(args, on)?;
+    let one = request(args, owns.allocation, 1);
     let mut notes = Vec::new();
     let tasks = tasks(args, on, &nodes, &one, &mut notes)?;
     let count = nodes.count.min(tasks);
@@ -114,13 +160,116 @@ pub(crate) fn step(args: &PlanArgs, on: &Node) -> Result<Result<PlannedStep, Str
             Across::new(&vec![room(args, on, &one); count as usize], tasks, &asked)
         }
     };
-    Ok(planned(args, on, across, one)?.map(|plans| PlannedStep {
+    let mut facts = site::facts(args)?;
+    facts.extend(site::variables(args));
+    facts.push(owns.fact);
+    let plans = match Plans::of_alike(args, on, &across, &one)? {
+        Ok(plans) => plans,
+        Err(why) => return Ok(Err(why)),
+    };
+    Ok(Ok(PlannedStep {
         names: nodes.names,
         tasks,
         notes,
-        plans: plans.0,
-        across: plans.1,
+        facts,
+        across,
+        plans: plans.all,
+        of_node: plans.of_node,
     }))
+}
+
+/// The different plans of a step's nodes.
+#[derive(Default)]
+struct Plans {
+    all: Vec<Planned>,
+    of_node: Vec<usize>,
+}
+
+impl Plans {
+    /// Plans nodes that are all alike. Within: why one of them would refuse its tasks.
+    fn of_alike(
+        args: &PlanArgs,
+        on: &Node,
+        across: &Across,
+        one: &Request,
+    ) -> Result<Result<Self, String>, Failure> {
+        let cores = owned_cores(one, on);
+        let mut plans = Self::default();
+        for &tasks in across.counts() {
+            let asked = || Request {
+                tasks,
+                ..one.clone()
+            };
+            if let Err(why) = plans.add(args, (on, None), (&cores, &cores), tasks, asked)? {
+                let several = across.counts().len() > 1;
+                return Ok(Err(refused(args, several.then_some(tasks), &why)));
+            }
+        }
+        Ok(Ok(plans))
+    }
+
+    /// Adds a node with some of the tasks; one that is like an earlier one is not planned again.
+    fn add(
+        &mut self,
+        args: &PlanArgs,
+        (on, other): (&Node, Option<&Rc<Node>>),
+        (job_cores, step_cores): (&str, &str),
+        tasks: u32,
+        asked: impl FnOnce() -> Request,
+    ) -> Result<Result<(), Refusal>, Failure> {
+        let same = |planned: &Planned| {
+            planned.tasks == tasks
+                && planned.step_cores == step_cores
+                && planned.job_cores == job_cores
+                && planned.other.as_ref().map(Rc::as_ptr) == other.map(Rc::as_ptr)
+        };
+        if let Some(at) = self.all.iter().position(same) {
+            self.of_node.push(at);
+            return Ok(Ok(()));
+        }
+        let request = asked();
+        let plan = match plan(&request, on, &claims(args, on)?) {
+            Ok(plan) => plan,
+            Err(why @ Refusal::NoTasks) => return Err(why.into()),
+            Err(why) => return Ok(Err(why)),
+        };
+        self.of_node.push(self.all.len());
+        self.all.push(Planned {
+            tasks,
+            request,
+            plan,
+            job_cores: job_cores.into(),
+            step_cores: step_cores.into(),
+            other: other.cloned(),
+        });
+        Ok(Ok(()))
+    }
+}
+
+/// A refusal by a node; with several nodes it says how many of the tasks that node has.
+fn refused(args: &PlanArgs, count: Option<u32>, why: &Refusal) -> String {
+    let Some(count) = count else {
+        return why.to_string();
+    };
+    let of = if args.srun.ntasks_given {
+        "gets"
+    } else {
+        "has"
+    };
+    format!("a node that {of} {count} of the tasks: {why}")
+}
+
+/// The cores that a step owns, in whole or in part.
+fn owned_cores(one: &Request, on: &Node) -> String {
+    match &one.allocation {
+        Allocation::Cores { cores, .. } => listed(cores),
+        _ => {
+            let owned = Owned::of(one, on).all;
+            let numbered = on.table().numbered();
+            let cores = numbered.filter(|(cpu, _)| owned.contains(*cpu));
+            listed(&cores.map(|(_, core)| CoreIdx(core)).collect::<Vec<_>>())
+        }
+    }
 }
 
 /// How many tasks srun starts.
@@ -165,7 +314,7 @@ fn tasks(
 /// Tasks of a node where only `-c` is given: as many as fit the CPUs that slurmctld gives, which are
 /// whole cores for one task, or what is known of the allocation.
 fn by_cpus(args: &PlanArgs, on: &Node, one: &Request, each: u32) -> u32 {
-    let named = args.cores.is_some() || args.cpus.is_some();
+    let named = is_listed(args) || args.standing.job.is_some();
     let threads = on.shape().threads.max(1);
     let cpus = match named {
         true => Owned::of(one, on).count,
@@ -179,43 +328,6 @@ fn other_count(tasks: u32, listed: usize) -> String {
         "-n asks for {tasks} tasks and the list of nodes has {listed}; -m arbitrary takes one \
          node per task; use -n {listed}"
     )
-}
-
-type Planned = (BTreeMap<u32, Plan>, Across);
-
-fn planned(
-    args: &PlanArgs,
-    on: &Node,
-    across: Across,
-    one: Request,
-) -> Result<Result<Planned, String>, Failure> {
-    let claims: Claims = claims(args, on)?;
-    let mut plans = BTreeMap::new();
-    for &count in across.counts() {
-        if plans.contains_key(&count) {
-            continue;
-        }
-        let ask = Request {
-            tasks: count,
-            ..one.clone()
-        };
-        match plan(&ask, on, &claims) {
-            Ok(plan) => {
-                plans.insert(count, plan);
-            }
-            Err(why @ Refusal::NoTasks) => return Err(why.into()),
-            Err(why) if across.counts().len() == 1 => return Ok(Err(why.to_string())),
-            Err(why) => {
-                let of = if args.srun.ntasks_given {
-                    "gets"
-                } else {
-                    "has"
-                };
-                return Ok(Err(format!("a node that {of} {count} of the tasks: {why}")));
-            }
-        }
-    }
-    Ok(Ok((plans, across)))
 }
 
 fn too_many(args: &PlanArgs, tasks: u32, nodes: u32) -> Option<String> {
