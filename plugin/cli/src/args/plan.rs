@@ -31,14 +31,6 @@ pub(crate) struct PlanArgs {
     /// A whole line in quotes, as 'srun -p long -n8 -c4 ./app > out'; its options go before these
     #[arg(value_name = "LINE")]
     pub line: Option<String>,
-    /// live, an hwloc XML file, or a synthetic string: "pack:2 core:4 pu:2"
-    #[arg(
-        long,
-        value_name = "M",
-        default_value = LIVE,
-        help_heading = "Machine"
-    )]
-    pub machine: String,
     /// How a synthetic machine numbers its CPUs: block, cyclic, threads-last
     #[arg(
         hide_short_help = true,
@@ -79,6 +71,17 @@ pub(crate) struct PlanArgs {
     /// srun's own options.
     #[command(flatten)]
     pub srun: SrunOptions,
+    // It stands behind srun's options, because clap takes values away in this order and their release
+    // depends on it.
+    /// live, an hwloc XML file, or a synthetic string: "pack:2 core:4 pu:2"
+    #[arg(
+        long,
+        display_order = 0,
+        value_name = "M",
+        default_value = LIVE,
+        help_heading = "Machine"
+    )]
+    pub machine: String,
     /// Grid Engine's core binding: linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE],
     /// explicit:SOCKET,CORE[:…] or none, after [set:|env:|pe:][task:|host:][strict:]
     #[arg(
