@@ -8,6 +8,7 @@ mod output;
 mod preload;
 pub mod process;
 pub mod real;
+pub mod select_truth;
 pub mod srun_lines;
 mod under_test;
 

@@ -17,6 +17,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod conf;
 pub mod host_list;
 pub mod line;
 pub mod number;

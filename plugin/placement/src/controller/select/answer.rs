@@ -117,8 +117,6 @@ pub enum Gap {
     Arbitrary,
     /// A step with `-O` whose tasks share cores: the answer changes from call to call.
     OvercommittedStep,
-    /// `select/linear`.
-    Linear,
     /// `-x` of a step inside a job.
     StepExcludes,
     /// A step that kills slurmctld 22.05: it takes two nodes for one task.

@@ -34,6 +34,8 @@ pub enum SlurmLine {
 pub struct ClusterNode {
     /// `NodeName`.
     pub name: String,
+    /// The number of the `NodeName` line that describes it: `select/linear` tries one line after another.
+    pub configuration: usize,
     /// `Sockets`, at least 1.
     pub sockets: u32,
     /// `CoresPerSocket`, at least 1.
@@ -209,6 +211,7 @@ impl ClusterNode {
     pub fn idle(name: &str, sockets: u32, cores_per_socket: u32, threads_per_core: u32) -> Self {
         Self {
             name: name.into(),
+            configuration: 0,
             sockets,
             cores_per_socket,
             threads_per_core,

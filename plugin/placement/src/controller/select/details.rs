@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::controller::select::answer::JobRefusal;
 use crate::controller::select::client::{NO_LIMIT, Sent};
-use crate::controller::select::cluster::{Cluster, Memory, OverSubscribe};
+use crate::controller::select::cluster::{Cluster, Memory, OverSubscribe, Unit};
 use crate::controller::select::options::{Client, LineOptions, Sharing};
 use crate::request::CoreSpec;
 use crate::request::distribution::Distribution;
@@ -126,7 +126,8 @@ impl Details {
     /// What follows from other numbers of the record.
     fn derive(&mut self, cluster: &Cluster) {
         let partition = &cluster.partition;
-        self.whole |= partition.over_subscribe == OverSubscribe::Exclusive;
+        let linear = cluster.select.unit == Unit::Node;
+        self.whole |= partition.over_subscribe == OverSubscribe::Exclusive || linear;
         if let Some(each) = self.per_node.filter(|_| !self.overcommit && self.tasks > 1) {
             self.node_cpus = self.node_cpus.max(self.each.saturating_mul(each));
         }
@@ -135,7 +136,7 @@ impl Details {
             self.max_nodes = self.tasks.min(cluster.nodes.len() as u32);
         }
         // `_job_test`: with -O the CPUs are only the nodes, and each shape that is asked for.
-        if self.overcommit && self.min_cpus == self.min_nodes {
+        if self.overcommit && self.min_cpus == self.min_nodes && !linear {
             let shape = [self.threads, self.cores, self.sockets];
             for count in shape.into_iter().flatten() {
                 self.min_cpus = self.min_cpus.saturating_mul(count.max(1));

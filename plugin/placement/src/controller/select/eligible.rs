@@ -3,7 +3,7 @@
 //! In: the job's record and a node. Out: yes or no, and a set of cores. Pure.
 
 use crate::controller::select::cluster::{
-    Cluster, ClusterNode, Memory, OverSubscribe, Specialised,
+    Cluster, ClusterNode, Memory, OverSubscribe, Specialised, Unit,
 };
 use crate::controller::select::core_set::CoreSet;
 use crate::controller::select::details::Details;
@@ -37,7 +37,7 @@ pub(super) fn is_open(cluster: &Cluster, job: &Details, node: &ClusterNode) -> b
 }
 
 fn has_memory(cluster: &Cluster, job: &Details, node: &ClusterNode) -> bool {
-    if !cluster.select.memory {
+    if !cluster.select.memory || cluster.select.unit == Unit::Node {
         return true;
     }
     let least = match job.memory {

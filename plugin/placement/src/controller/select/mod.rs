@@ -18,6 +18,7 @@ mod details;
 mod eligible;
 mod job;
 mod least_loaded;
+mod linear;
 mod offer;
 pub mod options;
 mod spread;
@@ -43,7 +44,6 @@ use step::job::Job;
 pub fn job(cluster: &Cluster, client: Client, options: &LineOptions) -> JobAnswer {
     match cluster.check() {
         Err(why) => JobAnswer::NotModelled(Gap::Cluster(why)),
-        Ok(()) if cluster.select.unit == Unit::Node => JobAnswer::NotModelled(Gap::Linear),
         Ok(()) => job::answer(cluster, client, options),
     }
 }

@@ -36,7 +36,8 @@ pub(super) fn take(cluster: &Cluster, job: &Details, taken: Vec<Taken>) -> Optio
     })
 }
 
-fn record(job: &Details, nodes: u32) -> JobRecord {
+/// What steps depend on.
+pub(super) fn record(job: &Details, nodes: u32) -> JobRecord {
     // salloc's variable counts by the nodes that it was given.
     let of_salloc = |tasks: u32| match job.per_node {
         _ if job.client != Client::Salloc => tasks,

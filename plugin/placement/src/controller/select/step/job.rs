@@ -73,7 +73,7 @@ impl<'a> Job<'a> {
     fn total(&self, at: usize) -> u32 {
         let (granted, node) = (&self.nodes[at], self.node(at));
         let of_core = node.cpus_per_core();
-        if self.grant.record.whole_nodes {
+        if self.grant.record.whole_nodes && self.cluster.select.unit != Unit::Node {
             let special = match &node.specialised {
                 Specialised::None => 0,
                 Specialised::Count(count) => *count,
