@@ -134,6 +134,11 @@ impl Asked {
         Some((truth, step))
     }
 
+    /// Whether the job may wait only because a node was still busy with the end of another job.
+    pub fn is_doubtful(answers: &Answers) -> bool {
+        matches!(&answers.0, JobTruth::Pending(reason) if reason == "Resources")
+    }
+
     /// Whether slurmctld runs.
     pub fn lives(&self) -> bool {
         let file = self.cluster.folder().join("run/slurmctld.pid");
@@ -249,12 +254,8 @@ impl Asked {
     /// Whether slurmctld has a step that waits.
     fn a_step_waits(&self) -> bool {
         sleep(SLOW);
-        let shown = self
-            .cluster
-            .program("scontrol")
-            .args(["show", "step"])
-            .output();
-        shown.is_ok_and(|shown| String::from_utf8_lossy(&shown.stdout).contains("State=PENDING"))
+        self.shown("scontrol", &["show", "step"])
+            .contains("State=PENDING")
     }
 
     /// Why the job waits that the output names.
@@ -289,21 +290,28 @@ impl Asked {
             .collect()
     }
 
-    /// Waits until no other job is left.
+    /// Waits until no other job is left, and no node is at the end of one: such a node takes no job.
     fn settle(&self) {
         let start = Instant::now();
         while start.elapsed() < PATIENCE && self.lives() {
             if self.others().is_empty() {
-                return;
+                if !self.shown("sinfo", &["-h", "-o", "%T"]).contains("comp") {
+                    return;
+                }
+            } else {
+                self.cancel();
             }
-            self.cancel();
             sleep(TICK);
         }
     }
 
     fn squeue(&self, words: &[&str]) -> String {
-        let all: Vec<_> = [&["-h"], words].concat();
-        let output = self.cluster.program("squeue").args(all).output();
+        self.shown("squeue", &[&["-h"], words].concat())
+    }
+
+    /// What a program printed.
+    fn shown(&self, program: &str, words: &[&str]) -> String {
+        let output = self.cluster.program(program).args(words).output();
         output.map_or(String::new(), |output| {
             String::from_utf8_lossy(&output.stdout).into()
         })

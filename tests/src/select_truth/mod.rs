@@ -3,10 +3,12 @@
 //! fake (`SlurmdParameters=config_overrides`), and slurmctld and slurmds are real.
 
 mod ask;
+mod compare;
 mod lines;
 mod log;
 pub mod record;
 mod scontrol;
+mod tally;
 mod world;
 
 use std::sync::Mutex;
@@ -14,8 +16,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fastrand::Rng;
 
+use berth_srun::Release;
+
+use crate::Done;
 use ask::Asked;
+pub use compare::{Compared, Verdict, compare};
 use record::{Busy, JobTruth, Record, StepTruth};
+pub use tally::{Count, Known, Tally};
 use world::{World, one, percent};
 
 /// Lines asked of one cluster.
@@ -25,6 +32,30 @@ const OF_A_STATE: usize = 6;
 
 /// The commands, each as often as it is asked.
 const COMMANDS: [&str; 6] = ["salloc", "salloc", "salloc", "srun", "srun", "sbatch"];
+
+impl Known {
+    /// The list of this source tree, `tests/select-differences.txt`.
+    ///
+    /// # Panics
+    /// Where the list cannot be read.
+    #[must_use]
+    pub fn listed() -> Self {
+        let list = include_str!("../../select-differences.txt");
+        Self::read(list).unwrap_or_else(|why| panic!("select-differences.txt: {why}"))
+    }
+}
+
+/// The release line of the Slurm that is installed.
+///
+/// # Panics
+/// Where there is none.
+#[must_use]
+pub fn release() -> Release {
+    let said = std::process::Command::new("slurmd").arg("-V").output();
+    let said = Done::from(said.expect("slurmd is installed")).stdout;
+    let version = said.split_whitespace().last().unwrap_or_default();
+    version.parse().unwrap_or_else(|why| panic!("{why}"))
+}
 
 /// Asks so many lines; `each` gets every cluster's records as soon as they are there.
 pub fn ask(seed: u64, lines: usize, each: impl Fn(&[Record]) + Sync) -> Vec<Record> {
@@ -85,7 +116,11 @@ fn of_cluster(seed: u64, at: usize, count: usize) -> Vec<Record> {
             .step
             .as_deref()
             .map(|step| step.trim_start_matches("srun").trim());
-        match asked.ask(command, options, step) {
+        let mut answers = asked.ask(command, options, step);
+        if answers.as_ref().is_some_and(Asked::is_doubtful) {
+            answers = asked.ask(command, options, step);
+        }
+        match answers {
             Some((job, step)) => (record.job, record.step_got) = (job, step),
             None => record.step_got = Some(StepTruth::Killed),
         }
@@ -131,9 +166,8 @@ fn occupied(random: &mut Rng, world: &World, asked: &mut Asked) -> Vec<Busy> {
         if world.memory && !options.contains("--mem") {
             options += " --mem=10";
         }
-        let whole = ["--exclusive", "-spec"]
-            .iter()
-            .any(|word| options.contains(word));
+        let special = options.contains("-spec") && world.may_use_special;
+        let whole = special || options.contains("--exclusive");
         if let Some(job) = asked.occupy(options.trim()) {
             let cores = job
                 .nodes

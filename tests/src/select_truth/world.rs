@@ -20,6 +20,8 @@ pub(super) struct World {
     pub whole: bool,
     /// Whether `select/linear` gives them: slurmctld logs no cores of its jobs.
     pub linear: bool,
+    /// Whether `--core-spec` counts; slurmctld ignores it otherwise.
+    pub may_use_special: bool,
     /// Threads of a core, of each node.
     pub threads: Vec<u32>,
 }
@@ -41,7 +43,7 @@ struct Shape {
     threads: u32,
 }
 
-fn shape(random: &mut Rng) -> Shape {
+fn shape(random: &mut Rng, sockets_only: bool) -> Shape {
     let pick = |random: &mut Rng, of: &[u32]| random.choice(of).copied().unwrap_or(1);
     let sockets = pick(random, &[1, 1, 2, 2, 2, 2, 3, 4]);
     let per_socket = pick(random, &[1, 2, 2, 3, 4, 4, 4, 6, 8]);
@@ -54,8 +56,9 @@ fn shape(random: &mut Rng) -> Shape {
          RealMemory={}",
         random.u32(1..=4) * 1000
     );
-    if cores > 1 && percent(random, 22) {
-        words += &format!(" CoreSpecCount={}", random.u32(1..cores.min(4)));
+    let most = if sockets_only { sockets } else { cores.min(4) };
+    if most > 1 && percent(random, 22) {
+        words += &format!(" CoreSpecCount={}", random.u32(1..most));
     }
     Shape {
         words,
@@ -67,7 +70,17 @@ fn shape(random: &mut Rng) -> Shape {
 
 /// A random cluster.
 pub(super) fn world(random: &mut Rng) -> World {
-    let kinds: Vec<_> = (0..random.usize(1..=3)).map(|_| shape(random)).collect();
+    let linear = percent(random, 4);
+    let settings = settings(random, linear);
+    let has = |word: &str| settings.iter().any(|line| line.contains(word));
+    let memory = has("_Memory");
+    let may_use_special = has("AllowSpecResourcesUsage");
+    // slurmctld does not start with sockets of which jobs get nothing.
+    let sockets_only = has("CR_Socket") && !may_use_special;
+    let whole = linear || has("OverSubscribe=EXCLUSIVE");
+    let kinds: Vec<_> = (0..random.usize(1..=3))
+        .map(|_| shape(random, sockets_only))
+        .collect();
     let weighted = percent(random, 25);
     let (mut shapes, mut threads, mut cpus, mut cores) = (Vec::new(), Vec::new(), 0, 0);
     for _ in 0..random.usize(1..=4) {
@@ -83,11 +96,6 @@ pub(super) fn world(random: &mut Rng) -> World {
         cpus += kind.cpus;
         cores = cores.max(kind.cores);
     }
-    let linear = percent(random, 4);
-    let settings = settings(random, linear);
-    let has = |word: &str| settings.iter().any(|line| line.contains(word));
-    let memory = has("_Memory");
-    let whole = linear || has("OverSubscribe=EXCLUSIVE");
     World {
         shapes,
         settings,
@@ -96,6 +104,7 @@ pub(super) fn world(random: &mut Rng) -> World {
         memory,
         whole,
         linear,
+        may_use_special,
         threads,
     }
 }

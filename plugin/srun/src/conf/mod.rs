@@ -32,6 +32,8 @@ pub struct Config {
     sets: HashMap<String, (Place, Option<String>, Option<String>)>,
     parts: Vec<Part>,
     cores: u64,
+    /// Whether scontrol printed it.
+    is_shown: bool,
     words: select::Words,
     memory: Option<Memory>,
     /// `TaskPlugin`, as it is written.
@@ -69,7 +71,10 @@ impl Config {
     /// # Errors
     /// A line that scontrol would not print, or a bound.
     pub fn shown(config: &str, nodes: &str, partitions: &str) -> Result<Self, ConfError> {
-        let mut found = Self::default();
+        let mut found = Self {
+            is_shown: true,
+            ..Self::default()
+        };
         found.add(select::shown("scontrol show config", config)?)?;
         found.add(select::shown("scontrol show nodes", nodes)?)?;
         found.add(select::shown("scontrol show partition", partitions)?)?;
@@ -103,10 +108,26 @@ impl Config {
     fn add_nodes(&mut self, line: &Line, default: Option<&Line>) -> Result<(), ConfError> {
         let Shaped {
             names,
-            node,
+            mut node,
             features,
             usable,
         } = nodes::read(line, default)?;
+        // scontrol has one line for each node, and no word of the lines that slurmctld has read.
+        let like_last = self.nodes.last().filter(|(last, _)| {
+            let name = last.name.clone();
+            self.is_shown
+                && *last
+                    == ClusterNode {
+                        name,
+                        configuration: last.configuration,
+                        ..node.clone()
+                    }
+        });
+        let last = self
+            .nodes
+            .last()
+            .map_or(0, |(last, _)| last.configuration + 1);
+        node.configuration = like_last.map_or(last, |(last, _)| last.configuration);
         for name in names {
             let at = self.nodes.len();
             self.cores += u64::from(node.cores());
@@ -231,6 +252,9 @@ impl Config {
         members: &mut [bool],
         depth: usize,
     ) -> Result<(), ConfError> {
+        if list.is_empty() {
+            return Ok(());
+        }
         let names = expand(list, MOST_NAMES).map_err(|why| place.error(&why.to_string()))?;
         for name in names.iter().filter(|name| !name.is_empty()) {
             if let Some(member) = self.by_name.get(name).and_then(|at| members.get_mut(*at)) {

@@ -31,7 +31,7 @@ pub(super) fn memory(line: &Line, default: Option<&Line>) -> Result<Option<Memor
 
 /// Reads a line.
 pub(super) fn read(line: &Line, default: Option<&Line>) -> Result<Part, ConfError> {
-    let most = number(line, default, "maxcpuspernode", u32::MAX.into())?;
+    let whole = |key| number(line, default, key, u32::MAX.into());
     Ok(Part {
         name: line.value("partitionname").unwrap_or_default().into(),
         place: line.place.clone(),
@@ -39,7 +39,9 @@ pub(super) fn read(line: &Line, default: Option<&Line>) -> Result<Part, ConfErro
         is_default: yes(line, default, "default")?,
         rules: Partition {
             over_subscribe: sharing(line, default)?,
-            max_cpus_per_node: most.map(|most| most as u32),
+            min_nodes: whole("minnodes")?.unwrap_or(0) as u32,
+            max_nodes: whole("maxnodes")?.map(|most| most as u32),
+            max_cpus_per_node: whole("maxcpuspernode")?.map(|most| most as u32),
             default_memory: memory(line, default)?,
             least_loaded: yes(line, default, "lln")?,
         },
@@ -100,8 +102,6 @@ fn unmodelled(line: &Line, default: Option<&Line>) -> Vec<String> {
         (!is_harmless).then(|| format!("{key}={text}"))
     };
     let all = [
-        given("maxnodes", &["UNLIMITED", "INFINITE"]),
-        given("minnodes", &["0", "1"]),
         given("exclusiveuser", &["NO"]),
         given("exclusivetopo", &["NO"]),
         given("maxcpuspersocket", &["UNLIMITED", "INFINITE"]),

@@ -15,6 +15,7 @@ pub(super) struct Words {
     kind: Option<String>,
     parameters: Option<String>,
     allow_spec_usage: bool,
+    spec_cores_first: bool,
 }
 
 impl Words {
@@ -22,6 +23,11 @@ impl Words {
         let value = |key: &str| line.value(key).map(str::to_ascii_lowercase);
         self.kind = value("selecttype").or(self.kind.take());
         self.parameters = value("selecttypeparameters").or(self.parameters.take());
+        if let Some(words) = value("schedulerparameters") {
+            self.spec_cores_first = words
+                .split(',')
+                .any(|word| word.trim() == "spec_cores_first");
+        }
         if line.value("allowspecresourcesusage").is_some() {
             self.allow_spec_usage = yes(line, None, "allowspecresourcesusage")?;
         }
@@ -79,6 +85,7 @@ impl Words {
             least_loaded: has("cr_lln"),
             pack_nodes: has("cr_pack_nodes"),
             allow_spec_usage: self.allow_spec_usage,
+            spec_cores_first: self.spec_cores_first,
         })
     }
 }

@@ -73,7 +73,7 @@ fn partitions_and_words() {
         AllowSpecResourcesUsage=yes\nDefMemPerCPU=100\nTaskPlugin=task/cgroup,task/berth\n\
         NodeName=n[1-4] CPUs=4 RealMemory=1000 MemSpecLimit=100 CoreSpecCount=1 Feature=fast,x\n\
         NodeSet=quick Feature=fast\nPartitionName=DEFAULT OverSubscribe=FORCE MaxNodes=3\n\
-        PartitionName=few Nodes=n[2-3] SelectTypeParameters=CR_Socket LLN=yes\n\
+        PartitionName=few Nodes=n[2-3] ExclusiveUser=yes SelectTypeParameters=CR_Socket LLN=yes\n\
         PartitionName=all Nodes=quick Default=YES OverSubscribe=yes:1 MaxNodes=UNLIMITED DefMemPerNode=7\n";
     let config = read(text).unwrap();
     let few = config.choose(Some("few"), SlurmLine::V22_05).unwrap();
@@ -96,8 +96,9 @@ fn partitions_and_words() {
         few.cluster.partition.default_memory,
         Some(Memory::PerCpu(100))
     );
-    assert_eq!(few.unmodelled, ["maxnodes=3"]);
+    assert_eq!(few.cluster.partition.max_nodes, Some(3));
     let all = config.choose(None, SlurmLine::V22_05).unwrap();
+    assert_eq!(few.unmodelled, ["exclusiveuser=yes"]);
     assert_eq!((all.cluster.nodes.len(), all.unmodelled.len()), (4, 0));
     assert_eq!(all.cluster.nodes[0].memory, 900);
     assert_eq!(all.cluster.nodes[0].specialised, Specialised::Count(1));
@@ -152,43 +153,46 @@ fn a_running_cluster() {
     assert!(found.cluster.select.least_loaded && found.unmodelled.is_empty());
 }
 
+/// Texts, and what is wrong with them.
+const WRONG: &[(&str, &str)] = &[
+    (
+        "\nNodeName=a CPUs=x",
+        "slurm.conf:2: cpus=x is no number from 0 to 65535; write one",
+    ),
+    (
+        "NodeName=a Sockets=9999 CoresPerSocket=9999",
+        "slurm.conf:1: 99980001 CPUs of one node; berth takes 65536 at most",
+    ),
+    (
+        "NodeName=a,a",
+        "slurm.conf:1: the node a stands here a second time",
+    ),
+    (
+        "NodeName=a[1-",
+        "slurm.conf:1: \"a[1-\" is not a host list: write names with commas between, ranges in brackets: n[1-4],m7",
+    ),
+    (
+        "NodeName=a CpuSpecList=0,4",
+        "slurm.conf:1: CpuSpecList=0,4 is no list of CPUs below 1; write one",
+    ),
+    (
+        "NodeName=a CoreSpecCount=1",
+        "slurm.conf:1: CoreSpecCount=1 leaves no core of 1",
+    ),
+    (
+        "PartitionName=a OverSubscribe=x",
+        "slurm.conf:1: OverSubscribe=x is none of NO, YES, FORCE, EXCLUSIVE; write one",
+    ),
+    (
+        "NodeName=a[1-99999999]",
+        "slurm.conf:1: \"a[1-99999999]\" is not a list of at most 65536 hosts with names of 16384 KiB together: give fewer",
+    ),
+];
+
 #[test]
 fn errors_say_where() {
-    for (text, found) in [
-        (
-            "\nNodeName=a CPUs=x",
-            "slurm.conf:2: cpus=x is no number from 0 to 65535; write one",
-        ),
-        (
-            "NodeName=a Sockets=9999 CoresPerSocket=9999",
-            "slurm.conf:1: 99980001 CPUs of one node; berth takes 65536 at most",
-        ),
-        (
-            "NodeName=a,a",
-            "slurm.conf:1: the node a stands here a second time",
-        ),
-        (
-            "NodeName=a[1-",
-            "slurm.conf:1: \"a[1-\" is not a host list: write names with commas between, ranges in brackets: n[1-4],m7",
-        ),
-        (
-            "NodeName=a CpuSpecList=0,4",
-            "slurm.conf:1: CpuSpecList=0,4 is no list of CPUs below 1; write one",
-        ),
-        (
-            "NodeName=a CoreSpecCount=1",
-            "slurm.conf:1: CoreSpecCount=1 leaves no core of 1",
-        ),
-        (
-            "PartitionName=a OverSubscribe=x",
-            "slurm.conf:1: OverSubscribe=x is none of NO, YES, FORCE, EXCLUSIVE; write one",
-        ),
-        (
-            "NodeName=a[1-99999999]",
-            "slurm.conf:1: \"a[1-99999999]\" is not a list of at most 65536 hosts with names of 16384 KiB together: give fewer",
-        ),
-    ] {
-        assert_eq!(read(text).unwrap_err().to_string(), found);
+    for (text, found) in WRONG {
+        assert_eq!(read(text).unwrap_err().to_string(), *found);
     }
     let config = read("NodeName=a\nPartitionName=p Nodes=a,b").unwrap();
     let why = |name| {

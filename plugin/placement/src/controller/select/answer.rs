@@ -97,6 +97,8 @@ pub enum ClientRefusal {
     TasksPerCore,
     /// `--exclusive` beside `-s` (from 23.02 on).
     ExclusiveAndShared,
+    /// srun's `--exclusive` beside `--overlap`.
+    ExclusiveAndOverlap,
     /// A number that is 0.
     Zero,
     /// Planes that leave a node without a task.

@@ -4,11 +4,12 @@
 use crate::controller::select::answer::JobGrant;
 use crate::controller::select::candidates::{Candidates, Wanted};
 use crate::controller::select::choose::choose;
-use crate::controller::select::cluster::Cluster;
+use crate::controller::select::cluster::{Cluster, OverSubscribe, SlurmLine};
 use crate::controller::select::core_set::CoreSet;
 use crate::controller::select::details::Details;
 use crate::controller::select::eligible::unspecialised;
 use crate::controller::select::offer::{Assumed, offer};
+use crate::controller::select::one_node;
 use crate::controller::select::take::{Taken, take};
 
 /// Whether the job could run on these nodes if nothing else ran.
@@ -29,7 +30,12 @@ pub(super) fn grant(
     nodes: &[bool],
     wanted: Wanted,
 ) -> Option<JobGrant> {
-    if !could_run(cluster, job, nodes, wanted, Assumed::Idle) {
+    let tries_idle = match cluster.partition.over_subscribe {
+        _ if cluster.line == SlurmLine::V22_05 => true,
+        OverSubscribe::No | OverSubscribe::Exclusive => false,
+        OverSubscribe::Yes(jobs) | OverSubscribe::Force(jobs) => jobs > 1,
+    };
+    if tries_idle && !could_run(cluster, job, nodes, wanted, Assumed::Idle) {
         return None;
     }
     let taken = select(cluster, job, nodes, wanted, Assumed::Now)?;
@@ -67,6 +73,10 @@ fn select(
         open: offers.iter().map(Option::is_some).collect(),
         offers,
     };
+    if cluster.line == SlurmLine::V26_05 && wanted.most == 1 {
+        let at = one_node::choose(&mut candidates)?;
+        return Some(vec![taken(&candidates, &mut free, at)]);
+    }
     if candidates.open_count() < wanted.least || !candidates.has_wanted() {
         return None;
     }
@@ -77,12 +87,17 @@ fn select(
         ..wanted
     };
     let chosen = choose(&mut candidates, wanted)?;
-    let offers = candidates.offers;
-    let taken = (0..chosen.len()).filter(|at| chosen[*at]).map(|at| Taken {
+    let all = (0..chosen.len()).filter(|at| chosen[*at]);
+    let all = all.map(|at| taken(&candidates, &mut free, at));
+    Some(all.collect())
+}
+
+fn taken(candidates: &Candidates<'_>, free: &mut [CoreSet], at: usize) -> Taken {
+    let cluster = candidates.cluster;
+    Taken {
         at,
         free: std::mem::take(&mut free[at]),
-        all: unspecialised(cluster, job, &cluster.nodes[at]),
-        cpus: offers[at].map_or(0, |offer| offer.cpus),
-    });
-    Some(taken.collect())
+        all: unspecialised(cluster, candidates.job, &cluster.nodes[at]),
+        cpus: candidates.offers[at].map_or(0, |offer| offer.cpus),
+    }
 }

@@ -2,7 +2,7 @@
 //! In: offers. Out: taken nodes, each with its CPUs. Pure. Source: `_select_cores`, `_cpus_to_use`,
 //! `_get_rem_max_cpus` and `_enough_nodes` of cons_tres.
 
-use crate::controller::select::cluster::{Cluster, Unit};
+use crate::controller::select::cluster::{Cluster, SlurmLine, Unit};
 use crate::controller::select::details::Details;
 use crate::controller::select::offer::Offer;
 
@@ -100,12 +100,14 @@ impl Candidates<'_> {
         };
         let each = i64::from(job.cpus_per_core(node.cpus_per_core())) * i64::from(unit);
         let left = due.most_cpus - (due.least_nodes - 1).max(0) * each;
-        if i64::from(cpus) <= left {
-            offer.size = offer.cpus;
-            return cpus;
+        let mut cpus = cpus;
+        if i64::from(cpus) > left {
+            cpus = left.max(job.node_cpus.into()) as u32;
+            offer.cpus = cpus;
         }
-        let cpus = left.max(job.node_cpus.into()) as u32;
-        (offer.cpus, offer.size) = (cpus, cpus);
+        if self.cluster.line < SlurmLine::V26_05 {
+            offer.size = offer.cpus;
+        }
         cpus
     }
 

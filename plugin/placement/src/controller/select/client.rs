@@ -4,7 +4,7 @@
 
 use crate::controller::select::answer::ClientRefusal;
 use crate::controller::select::cluster::SlurmLine;
-use crate::controller::select::options::{Client, Hint, LineOptions};
+use crate::controller::select::options::{Client, Hint, LineOptions, Sharing};
 use crate::request::distribution::AcrossHosts;
 
 /// `--ntasks-per-core` without a limit, as `--hint=multithread` sends it.
@@ -37,8 +37,8 @@ impl Sent {
         client: Client,
         options: &LineOptions,
     ) -> Result<Self, ClientRefusal> {
-        refuse_together(line, options)?;
-        let mut line = Line::new(options);
+        refuse_together(line, client, options)?;
+        let mut line = Line::new(line, options);
         line.apply_hints(options);
         match client {
             Client::Srun => line.srun(options)?,
@@ -48,17 +48,29 @@ impl Sent {
     }
 }
 
-/// Options that later lines refuse beside each other.
-fn refuse_together(line: SlurmLine, options: &LineOptions) -> Result<(), ClientRefusal> {
+/// Options that the client refuses beside each other, most of them only since later lines.
+fn refuse_together(
+    line: SlurmLine,
+    client: Client,
+    options: &LineOptions,
+) -> Result<(), ClientRefusal> {
+    let is_newer = line > SlurmLine::V22_05;
+    let shares = matches!(options.sharing, Sharing::Default | Sharing::Oversubscribe);
     let tasks = options.tasks_per_core.zip(options.threads_per_core);
-    match line > SlurmLine::V22_05 && tasks.is_some_and(|(tasks, threads)| tasks > threads) {
-        true => Err(ClientRefusal::TasksPerCore),
-        false => Ok(()),
+    if client == Client::Srun && !shares && options.overlap {
+        Err(ClientRefusal::ExclusiveAndOverlap)
+    } else if is_newer && options.exclusive_and_shared {
+        Err(ClientRefusal::ExclusiveAndShared)
+    } else if is_newer && tasks.is_some_and(|(tasks, threads)| tasks > threads) {
+        Err(ClientRefusal::TasksPerCore)
+    } else {
+        Ok(())
     }
 }
 
 /// The variables of `_opt_verify`.
 struct Line {
+    line: SlurmLine,
     tasks: u32,
     tasks_set: bool,
     least: u32,
@@ -72,12 +84,13 @@ struct Line {
 }
 
 impl Line {
-    fn new(options: &LineOptions) -> Self {
+    fn new(line: SlurmLine, options: &LineOptions) -> Self {
         let (least, most) = match options.nodes {
             Some(asked) => (asked.least, asked.most.unwrap_or(0)),
             None => (1, 0),
         };
         Self {
+            line,
             tasks: options.tasks.unwrap_or(1),
             tasks_set: options.tasks.is_some(),
             least,
@@ -100,7 +113,9 @@ impl Line {
         let in_its_way = options.tasks_per_core.is_some()
             || options.threads_per_core.is_some()
             || options.node_info
-            || options.cpu_bind;
+            || options.cpu_bind
+            || (self.line == SlurmLine::V26_05
+                && (options.sockets_per_node.is_some() || options.cores_per_socket.is_some()));
         if options.hints.is_empty() || in_its_way {
             return;
         }
@@ -120,11 +135,10 @@ impl Line {
 
     fn salloc(&mut self, client: Client, options: &LineOptions) -> Result<(), ClientRefusal> {
         self.take_names();
-        if let Some(each) = self.per_node.filter(|_| !self.tasks_set) {
-            let one_number = self.most == 0 || self.least == self.most;
-            if client == Client::Salloc || one_number {
-                self.imply_tasks(each);
-            }
+        let implies = client == Client::Salloc || self.one_number();
+        let open = implies && !self.tasks_set && !self.is_newer();
+        if let Some(each) = self.per_node.filter(|_| open) {
+            self.imply_tasks(each);
         }
         self.check(options)?;
         self.check_planes(options)?;
@@ -140,10 +154,11 @@ impl Line {
     }
 
     fn srun(&mut self, options: &LineOptions) -> Result<(), ClientRefusal> {
-        if self.most > 0 {
+        if self.most > 0 && !self.is_newer() {
             self.names.truncate(self.most as usize);
         }
         self.check(options)?;
+        let names_count = !self.nodes_set;
         self.take_names();
         if self.implies_tasks() {
             self.tasks = self.least;
@@ -156,8 +171,14 @@ impl Line {
             }
         } else if self.nodes_set && self.tasks_set {
             self.fit_nodes();
-            let each = self.tasks / self.least.max(1);
-            self.per_node = self.per_node.filter(|asked| *asked == each);
+            if self.is_newer() {
+                if names_count {
+                    self.names.truncate(self.least as usize);
+                }
+            } else {
+                let each = self.tasks / self.least.max(1);
+                self.per_node = self.per_node.filter(|asked| *asked == each);
+            }
         }
         if let Some(each) = self.per_node.filter(|_| !self.tasks_set) {
             self.imply_tasks(each);
@@ -199,6 +220,7 @@ impl Line {
         self.names.dedup();
         let count = self.names.len() as u32;
         self.least = match self.nodes_set {
+            true if self.is_newer() => self.least,
             true => self.least.max(count),
             false => count,
         };
@@ -206,8 +228,17 @@ impl Line {
     }
 
     fn implies_tasks(&self) -> bool {
-        let one_number = self.most == 0 || self.least == self.most;
-        (self.nodes_set || self.by_shape) && one_number && !self.tasks_set
+        let open = !self.tasks_set && (self.per_node.is_none() || !self.is_newer());
+        (self.nodes_set || self.by_shape) && self.one_number() && open
+    }
+
+    fn one_number(&self) -> bool {
+        self.most == 0 || self.least == self.most
+    }
+
+    /// Whether the rules of 24.11 and later hold.
+    fn is_newer(&self) -> bool {
+        self.line > SlurmLine::V22_05
     }
 
     fn imply_tasks(&mut self, each: u32) {
@@ -226,7 +257,27 @@ impl Line {
         if self.tasks < self.least {
             self.least = self.tasks;
             self.most = self.tasks;
-            self.names.truncate(self.tasks as usize);
+            if !self.is_newer() {
+                self.names.truncate(self.tasks as usize);
+            }
+        }
+    }
+
+    /// The number of tasks that the CPUs are counted for.
+    fn counted_tasks(&self) -> u32 {
+        let open = self.is_newer() && !self.tasks_set && self.one_number();
+        match self.per_node.filter(|_| open) {
+            Some(each) => self.least.saturating_mul(each),
+            None => self.tasks,
+        }
+    }
+
+    /// The range of nodes; later lines derive one from the tasks of a node.
+    fn nodes(&self) -> Option<(u32, u32)> {
+        let derived = self.per_node.filter(|_| self.is_newer() && self.tasks_set);
+        match self.nodes_set {
+            true => Some((self.least, self.most)),
+            false => derived.map(|each| (self.tasks.div_ceil(each.max(1)), 0)),
         }
     }
 
@@ -235,12 +286,12 @@ impl Line {
         let min_cpus = match options.overcommit {
             true => self.least.max(1),
             false if each.is_none() && self.nodes_set && self.least == 0 => 0,
-            false => self.tasks.saturating_mul(each.unwrap_or(1)),
+            false => self.counted_tasks().saturating_mul(each.unwrap_or(1)),
         };
         Sent {
             tasks: self.tasks_set.then_some(self.tasks),
             min_cpus,
-            nodes: self.nodes_set.then_some((self.least, self.most)),
+            nodes: self.nodes(),
             names: self.names,
             cpus_per_node: options.min_cpus.max(each),
             tasks_per_node: self.per_node,

@@ -1,39 +1,71 @@
 //! How many CPUs each of a job's nodes gives it (`dist_tasks_compute_c_b`, `_compute_plane_dist`).
 //! In: the CPUs that each node has for the job. Out: the CPUs that it gives. Pure.
 
-use crate::controller::select::cluster::ClusterNode;
+use crate::controller::select::cluster::{ClusterNode, SlurmLine};
 use crate::controller::select::details::Details;
 use crate::request::distribution::AcrossHosts;
 
-/// CPUs of each node, given those that it has for the job, in the order of the nodes.
-pub(super) fn cpus(job: &Details, nodes: &[&ClusterNode], has: &[u32]) -> Vec<u32> {
-    let spread = Spread::new(job, nodes, has);
-    let planes = job.distribution.hosts == AcrossHosts::Plane && !job.overcommit;
+/// CPUs of each node, given those that it has for the job, in the order of the nodes. `None` if 24.11 or
+/// later finds no room for the tasks.
+pub(super) fn cpus(
+    line: SlurmLine,
+    job: &Details,
+    nodes: &[&ClusterNode],
+    has: &[u32],
+) -> Option<Vec<u32>> {
+    let spread = Spread {
+        line,
+        job,
+        nodes,
+        has,
+        one_a_node: job.overcommit && (line == SlurmLine::V22_05 || !job.each_given),
+        tasks: vec![0; has.len()],
+        cpus: vec![0; has.len()],
+        left: 0,
+    };
+    let planes = job.distribution.hosts == AcrossHosts::Plane && !spread.one_a_node;
     match job.distribution.plane_size.filter(|_| planes) {
         Some(size) => spread.by_planes(size.max(1)),
         None => spread.by_cores(),
     }
 }
 
-/// The tasks that the job's CPUs are counted for (`ncpus` of `job_resources`).
-fn tasks_to_place(job: &Details, nodes: u32, has: &[u32], planes: bool) -> u32 {
-    let cpus = nodes
-        .saturating_mul(job.per_node.unwrap_or(1).max(1))
-        .max(job.min_cpus)
-        .max(nodes.saturating_mul(job.node_cpus));
+/// The CPUs that the job is counted for (`ncpus` of `job_resources`).
+fn counted_cpus(job: &Details, nodes: u32, has: &[u32]) -> u32 {
     if job.overcommit && job.tasks > 0 {
         let all = has.iter().fold(0_u32, |all, has| all.saturating_add(*has));
         return all.min(job.tasks);
     }
-    match job.per_node {
-        _ if job.overcommit || job.each == 1 => cpus,
-        Some(each) if !planes => each.saturating_mul(nodes),
-        _ => cpus / job.each,
+    nodes
+        .saturating_mul(job.per_node.unwrap_or(1).max(1))
+        .max(job.min_cpus)
+        .max(nodes.saturating_mul(job.node_cpus))
+}
+
+/// The tasks that are placed; 24.11 and later ask `_get_task_count`.
+fn tasks_to_place(line: SlurmLine, job: &Details, has: &[u32], planes: bool) -> u32 {
+    let nodes = has.len() as u32;
+    let cpus = counted_cpus(job, nodes, has);
+    let by_node = job.per_node.map(|each| each.saturating_mul(nodes));
+    let by_cpus = cpus / job.each;
+    match line {
+        SlurmLine::V24_11 => job.sent_tasks.or(by_node).unwrap_or(by_cpus),
+        SlurmLine::V26_05 => by_node.or(job.sent_tasks).unwrap_or(by_cpus),
+        SlurmLine::V22_05 => match by_node {
+            _ if job.each == 1 => cpus,
+            _ if planes => by_cpus,
+            _ if job.overcommit => cpus,
+            Some(tasks) => tasks,
+            None => by_cpus,
+        },
     }
 }
 
 /// Tasks spread over nodes, with the CPUs that they take.
 struct Spread<'a> {
+    line: SlurmLine,
+    /// With -O: one task a node.
+    one_a_node: bool,
     job: &'a Details,
     nodes: &'a [&'a ClusterNode],
     has: &'a [u32],
@@ -42,18 +74,7 @@ struct Spread<'a> {
     left: u32,
 }
 
-impl<'a> Spread<'a> {
-    fn new(job: &'a Details, nodes: &'a [&'a ClusterNode], has: &'a [u32]) -> Self {
-        Self {
-            job,
-            nodes,
-            has,
-            tasks: vec![0; has.len()],
-            cpus: vec![0; has.len()],
-            left: 0,
-        }
-    }
-
+impl Spread<'_> {
     /// Puts one task on the node, if CPUs lack also a part of one.
     fn put(&mut self, at: usize) {
         self.tasks[at] += 1;
@@ -72,9 +93,9 @@ impl<'a> Spread<'a> {
     }
 
     /// One task a node; then what fits into cores that are begun; then rounds over the nodes, each core filled.
-    fn by_cores(mut self) -> Vec<u32> {
+    fn by_cores(mut self) -> Option<Vec<u32>> {
         let nodes = self.has.len();
-        self.left = tasks_to_place(self.job, nodes as u32, self.has, false).max(1);
+        self.left = tasks_to_place(self.line, self.job, self.has, false).max(1);
         let mut space = false;
         for at in 0..nodes {
             if self.left > 0 && self.has[at] > 0 {
@@ -82,7 +103,8 @@ impl<'a> Spread<'a> {
                 space |= self.cpus[at] < self.has[at];
             }
         }
-        let mut beyond = !space;
+        let is_strict = self.line > SlurmLine::V22_05;
+        let mut beyond = !space && !is_strict;
         for at in 0..nodes {
             let of_core = self.nodes[at].cpus_per_core();
             let fit = self.cpus[at] % of_core / self.job.each;
@@ -93,11 +115,14 @@ impl<'a> Spread<'a> {
                 self.put(at);
             }
         }
-        while self.left > 0 && !self.job.overcommit {
+        while self.left > 0 && !self.one_a_node {
             let space = self.round(beyond);
+            if !space && is_strict && self.left > 0 {
+                return None;
+            }
             beyond |= !space;
         }
-        self.cpus
+        Some(self.cpus)
     }
 
     /// One round; whether a node still has room that was used in it.
@@ -117,9 +142,9 @@ impl<'a> Spread<'a> {
         space
     }
 
-    fn by_planes(mut self, size: u32) -> Vec<u32> {
+    fn by_planes(mut self, size: u32) -> Option<Vec<u32>> {
         let nodes = self.has.len();
-        self.left = tasks_to_place(self.job, nodes as u32, self.has, true);
+        self.left = tasks_to_place(self.line, self.job, self.has, true);
         let mut beyond = false;
         while self.left > 0 {
             let mut space = false;
@@ -131,8 +156,11 @@ impl<'a> Spread<'a> {
                 }
                 space |= self.cpus[at] < self.has[at];
             }
+            if !space && self.line > SlurmLine::V22_05 && self.left > 0 {
+                return None;
+            }
             beyond |= !space;
         }
-        self.cpus
+        Some(self.cpus)
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::controller::select::answer::JobRefusal;
 use crate::controller::select::client::{NO_LIMIT, Sent};
-use crate::controller::select::cluster::{Cluster, Memory, OverSubscribe, Unit};
+use crate::controller::select::cluster::{Cluster, Memory, OverSubscribe, SlurmLine, Unit};
 use crate::controller::select::options::{Client, LineOptions, Sharing};
 use crate::request::CoreSpec;
 use crate::request::distribution::Distribution;
@@ -66,13 +66,19 @@ impl Details {
     ) -> Result<Self, JobRefusal> {
         let sent = Sent::of(cluster.line, client, options).map_err(JobRefusal::Client)?;
         let mut wanted = positions(cluster, &sent.names)?;
-        let excluded = positions(cluster, &options.excluded_names)?;
+        let mut excluded = positions(cluster, &options.excluded_names)?;
         if options.contiguous {
             fill_gaps(&mut wanted);
         }
-        let nodes = Nodes::of(&sent, wanted.len() as u32)?;
+        let nodes = Nodes::of(cluster.line, &sent, wanted.len() as u32)?;
         if wanted.iter().any(|node| excluded.contains(node)) {
             return Err(JobRefusal::WantedAndExcluded);
+        }
+        if cluster.line > SlurmLine::V22_05 && wanted.len() as u32 > nodes.least {
+            // More nodes than are due: the job keeps to them, and need not have them all.
+            let all = 0..cluster.nodes.len();
+            excluded = all.filter(|at| !wanted.contains(at)).collect();
+            wanted.clear();
         }
         let mut details = Self::copied(cluster, options, &sent, nodes);
         details.client = client;
@@ -134,6 +140,9 @@ impl Details {
         self.node_cpus = self.node_cpus.max(self.each);
         if self.spread && self.max_nodes == 0 && self.tasks > 0 {
             self.max_nodes = self.tasks.min(cluster.nodes.len() as u32);
+        } else if cluster.line == SlurmLine::V26_05 && self.max_nodes == 0 {
+            self.max_nodes = self.tasks;
+            self.use_min_nodes |= self.tasks > 0;
         }
         // `_job_test`: with -O the CPUs are only the nodes, and each shape that is asked for.
         if self.overcommit && self.min_cpus == self.min_nodes && !linear {
@@ -172,9 +181,12 @@ struct Nodes {
 }
 
 impl Nodes {
-    fn of(sent: &Sent, wanted: u32) -> Result<Self, JobRefusal> {
+    fn of(line: SlurmLine, sent: &Sent, wanted: u32) -> Result<Self, JobRefusal> {
+        let is_newer = line > SlurmLine::V22_05;
         let names = sent.names.len() as u32;
         let (mut least, most) = match sent.nodes {
+            Some(range) if is_newer => (Some(range.0), range.1),
+            None if is_newer => (Some(names.max(1)), 0),
             Some((least, most)) => (Some(least.max(names)), most),
             None => ((names > 0).then_some(names), 0),
         };
@@ -186,7 +198,7 @@ impl Nodes {
         if let Some(tasks) = tasks.filter(|tasks| !sent.overcommit && *tasks > min_cpus) {
             min_cpus = tasks.saturating_mul(sent.each.unwrap_or(1));
         }
-        if wanted > 0 {
+        if wanted > 0 && !is_newer {
             least = least.map(|least| least.max(wanted));
             min_cpus = min_cpus.max(wanted);
         }

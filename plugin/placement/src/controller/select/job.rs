@@ -3,7 +3,7 @@
 
 use crate::controller::select::answer::{Gap, JobAnswer, JobGrant, JobRefusal, Wait};
 use crate::controller::select::candidates::Wanted;
-use crate::controller::select::cluster::{Cluster, OverSubscribe, Unit};
+use crate::controller::select::cluster::{Cluster, OverSubscribe, SlurmLine, Unit};
 use crate::controller::select::details::Details;
 use crate::controller::select::eligible::{is_configured, is_open};
 use crate::controller::select::offer::Assumed;
@@ -23,7 +23,10 @@ pub(super) fn answer(cluster: &Cluster, client: Client, options: &LineOptions) -
         Err(why) => return JobAnswer::Refused(why),
     };
     if exceeds_partition(cluster, &job) {
-        return JobAnswer::Waits(Wait::PartitionConfig);
+        return match cluster.line {
+            SlurmLine::V24_11 => JobAnswer::Refused(JobRefusal::PartitionConfig),
+            _ => JobAnswer::Waits(Wait::PartitionConfig),
+        };
     }
     let all = cluster.nodes.iter().enumerate();
     let fits: Vec<bool> = all

@@ -3,6 +3,7 @@
 //! In: candidates. Out: the taken nodes. Pure.
 
 use crate::controller::select::candidates::{Candidates, Due, Wanted};
+use crate::controller::select::cluster::SlurmLine;
 use crate::controller::select::spread::{by_weight, take_wanted};
 
 pub(super) fn evaluate(from: &mut Candidates<'_>, wanted: Wanted) -> Option<Vec<bool>> {
@@ -16,6 +17,13 @@ pub(super) fn evaluate(from: &mut Candidates<'_>, wanted: Wanted) -> Option<Vec<
             && let Some((place, cpus)) = least_loaded(from, &nodes, &due, last_free)
         {
             let at = nodes.remove(place);
+            let cpus = match is_cut_late(from) {
+                true => from.taken(at, cpus, &due),
+                false => cpus,
+            };
+            if cpus == 0 {
+                continue;
+            }
             last_free = from.offers[at].map(|offer| offer.free);
             taken[at] = true;
             due.take(cpus);
@@ -25,6 +33,11 @@ pub(super) fn evaluate(from: &mut Candidates<'_>, wanted: Wanted) -> Option<Vec<
         }
     }
     (due.cpus <= 0 && due.least_nodes <= 0).then_some(taken)
+}
+
+/// Since 26.05 only the node that is taken is cut to what is due.
+fn is_cut_late(from: &Candidates<'_>) -> bool {
+    from.cluster.line == SlurmLine::V26_05
 }
 
 /// The place of the least loaded of these nodes, with its CPUs. The search ends at a node that has as many
@@ -41,8 +54,10 @@ fn least_loaded(
     };
     let mut best: Option<(usize, u32)> = None;
     for (place, &at) in nodes.iter().enumerate() {
-        let cpus = from.usable(at);
-        let cpus = from.taken(at, cpus, due);
+        let mut cpus = from.usable(at);
+        if !is_cut_late(from) {
+            cpus = from.taken(at, cpus, due);
+        }
         if cpus == 0 {
             continue;
         }

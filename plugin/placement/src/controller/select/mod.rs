@@ -20,8 +20,10 @@ mod job;
 mod least_loaded;
 mod linear;
 mod offer;
+mod one_node;
 pub mod options;
 mod spread;
+mod spread_evenly;
 mod step;
 mod take;
 

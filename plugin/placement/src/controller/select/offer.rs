@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use crate::controller::select::cluster::{Cluster, ClusterNode, Memory, Unit};
+use crate::controller::select::cluster::{Cluster, ClusterNode, Memory, SlurmLine, Unit};
 use crate::controller::select::core_set::CoreSet;
 use crate::controller::select::details::Details;
 use crate::request::CoreSpec;
@@ -40,7 +40,7 @@ pub(super) fn offer(
     cores: &mut CoreSet,
 ) -> Option<Offer> {
     let sockets = Sockets::of(cluster, job, node, assumed, cores)?;
-    let mut offer = sockets.take(job, node, cores)?;
+    let mut offer = sockets.take(cluster.line, job, node, cores)?;
     let tasks = match job.per_node {
         Some(each) => each,
         None if job.overcommit => 1,
@@ -97,7 +97,8 @@ impl Sockets {
                 true => node.busy.count_in(range),
                 false => node.cores_per_socket - free,
             };
-            if knows_used {
+            // 24.11 counts these CPUs as used also where it does not know which are.
+            if knows_used || cluster.line == SlurmLine::V24_11 {
                 used_cpus += (used + if entire { free } else { 0 }) * threads * u32::from(used > 0);
             }
             if entire && used > 0 {
@@ -159,7 +160,13 @@ impl Sockets {
     }
 
     /// Counts the CPUs, and cuts the cores to those that may be used.
-    fn take(mut self, job: &Details, node: &ClusterNode, cores: &mut CoreSet) -> Option<Offer> {
+    fn take(
+        mut self,
+        line: SlurmLine,
+        job: &Details,
+        node: &ClusterNode,
+        cores: &mut CoreSet,
+    ) -> Option<Offer> {
         let of_core = job.cpus_per_core(node.cpus_per_core());
         let cpus: u32 = self.free.iter().map(|free| free * of_core).sum();
         let most = job.per_socket.filter(|most| *most > 0);
@@ -169,6 +176,13 @@ impl Sockets {
             .iter()
             .map(|free| (free * of_core).min(most_tasks))
             .sum();
+        if cpus < job.node_cpus {
+            return None;
+        }
+        let (tasks, cpus) = match line {
+            SlurmLine::V22_05 => (tasks, cpus),
+            _ => whole_tasks(job, of_core, tasks, cpus),
+        };
         let too_few = !job.overcommit && job.per_node.is_some_and(|each| tasks < each);
         if cpus < job.node_cpus || too_few || tasks == 0 {
             return None;
@@ -199,6 +213,18 @@ impl Sockets {
             size: 0,
             free: self.free_cpus,
         })
+    }
+}
+
+/// Tasks and CPUs of a node, cut to whole tasks, as 24.11 and later do here.
+fn whole_tasks(job: &Details, of_core: u32, tasks: u32, cpus: u32) -> (u32, u32) {
+    match job.cores_of_task(of_core) {
+        _ if job.each < 2 => (tasks, tasks),
+        Some(cores) => (tasks, cpus / (cores * of_core) * job.each),
+        None => {
+            let tasks = tasks.min(cpus / job.each);
+            (tasks, tasks * job.each)
+        }
     }
 }
 

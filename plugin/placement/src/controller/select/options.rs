@@ -56,6 +56,8 @@ pub struct LineOptions {
     pub overcommit: bool,
     /// `--exclusive` or `-s`, the one that stands last.
     pub sharing: Sharing,
+    /// Whether both `--exclusive` and `-s` stand there.
+    pub exclusive_and_shared: bool,
     /// `--contiguous`.
     pub contiguous: bool,
     /// `--spread-job`.

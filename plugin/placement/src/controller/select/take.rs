@@ -98,7 +98,7 @@ fn parts(cluster: &Cluster, job: &Details, taken: &[Taken]) -> Option<Vec<Grante
     let unit = cluster.select.unit;
     let records: Vec<&ClusterNode> = taken.iter().map(|taken| &cluster.nodes[taken.at]).collect();
     let has: Vec<u32> = taken.iter().map(|taken| taken.cpus).collect();
-    let gives = counts::cpus(job, &records, &has);
+    let gives = counts::cpus(cluster.line, job, &records, &has)?;
     let in_blocks = in_blocks(cluster, job);
     let mut nodes = Vec::with_capacity(taken.len());
     let mut stopped = false;
