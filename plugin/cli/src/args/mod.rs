@@ -2,6 +2,7 @@
 //! completions come.
 
 mod plan;
+mod shown;
 mod srun;
 
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub(crate) use plan::{Autobind, BindingFail, CompatArg, Format, OwnedCores, PlanArgs, site_bind};
-pub(crate) use srun::{Kept, SrunOptions, as_getopt, usage};
+pub(crate) use srun::{Kept, SrunOptions, as_getopt, one_number, usage};
 
 /// Show where Slurm tasks would run, without a cluster, and where they run.
 #[derive(Debug, Parser)]

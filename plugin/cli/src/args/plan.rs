@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use berth_placement::{Binding, CpuBind, CpuSet, Numbering, TextError};
 use berth_srun::Release;
-use clap::{Args, ColorChoice, ValueEnum};
+use clap::{ArgAction, Args, ColorChoice, ValueEnum};
 
 use crate::args::Socket;
 use crate::args::srun::SrunOptions;
@@ -21,8 +21,8 @@ use crate::here::{LIVE, Standing};
     after_help = "Examples:
   berth plan -n 4 -c 2 --cpu-bind=cores
   berth plan 'srun -p long -t 1:00:00 -n8 -c4 ./app > out'
-  berth plan --machine \"pack:4 core:2 pu:1\" -n 8 -B 4:2 -m block:cyclic
   berth plan --machine node.xml -N 4 -n 32 --cpu-bind=cores -m cyclic:block
+  berth plan --cluster slurm.conf --busy n1=0-7 'srun -N2 -n8 ./app'
   berth plan --machine node.xml -n 2 --binding=linear:2 --format tree --explain
 Without --cores, --cpus or --whole the step gets its job's cores inside a job, and elsewhere what
 slurmctld would give it. Exit code: 0 the step would run, 1 it would not, 2 a wrong option."
@@ -82,6 +82,34 @@ pub(crate) struct PlanArgs {
         help_heading = "Machine"
     )]
     pub machine: String,
+    /// The cluster to ask: its slurm.conf, or live for the one that scontrol reaches
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "FILE",
+        help_heading = "Cluster"
+    )]
+    pub cluster: Option<String>,
+    /// Cores that other jobs have, as n[1-4]=0-7; may be repeated
+    #[arg(hide_short_help = true, long, value_name = "NODE=CORES", action = ArgAction::Append, help_heading = "Cluster")]
+    pub busy: Vec<String>,
+    /// The line of the job, as 'salloc -n8 -c2'; the request is a step inside it
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "LINE",
+        help_heading = "Cluster"
+    )]
+    pub job: Option<String>,
+    /// SelectTypeParameters of an assumed node, or linear [default: CR_Core]
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "WORDS",
+        conflicts_with = "cluster",
+        help_heading = "Cluster"
+    )]
+    pub select: Option<String>,
     /// Grid Engine's core binding: linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE],
     /// explicit:SOCKET,CORE[:…] or none, after [set:|env:|pe:][task:|host:][strict:]
     #[arg(
@@ -176,7 +204,7 @@ pub(crate) struct PlanArgs {
     pub batch: Option<PathBuf>,
 
     /// NAME=VALUE before the srun of a line.
-    #[arg(long = "line-variable", hide = true, action = clap::ArgAction::Append)]
+    #[arg(long = "line-variable", hide = true, action = ArgAction::Append)]
     pub line_variables: Vec<String>,
 
     /// Where the user stands, as far as the command has looked.

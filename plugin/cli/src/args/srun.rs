@@ -10,7 +10,8 @@ use berth_srun::{Asked, Release, line::Trouble};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 
-use crate::here::{BerthNode, standing};
+use super::shown::{SHOWN, shown};
+use crate::here::standing;
 use crate::say;
 
 /// srun's reading of the options.
@@ -94,140 +95,8 @@ impl SrunOptions {
     }
 }
 
-/// An option that is shown: its name, its value's name, its help, and whether -h shows it too.
-type Shown = (&'static str, &'static str, &'static str, bool);
-
-const SHOWN: &[Shown] = &[
-    (
-        "ntasks",
-        "N",
-        "Tasks of the step [default: as srun counts them, else 1]",
-        true,
-    ),
-    (
-        "ntasks-per-node",
-        "N",
-        "Tasks on each node: the exact number, or the limit beside -n",
-        true,
-    ),
-    (
-        "nodes",
-        "N",
-        "Nodes, all like the machine [default: those of -w, else 1]",
-        true,
-    ),
-    (
-        "nodelist",
-        "LIST",
-        "Names of the nodes: n[1-4],m7, or a file of them",
-        true,
-    ),
-    (
-        "exact",
-        "",
-        "Give the step only the cores it needs; --cores says which they are",
-        false,
-    ),
-    (
-        "exclusive",
-        "WHO",
-        "The nodes are for the step alone, as a plan assumes",
-        false,
-    ),
-    (
-        "overlap",
-        "",
-        "The step shares its CPUs with others, which changes no plan",
-        false,
-    ),
-    (
-        "whole",
-        "",
-        "The step gets all that the job has on its nodes, as a plan assumes",
-        false,
-    ),
-    (
-        "cpus-per-task",
-        "N",
-        "CPUs for each task [default: 1]",
-        true,
-    ),
-    (
-        "cpu-bind",
-        "BIND",
-        "threads, cores, sockets, none, map_cpu:LIST, …",
-        true,
-    ),
-    (
-        "mem-bind",
-        "BIND",
-        "local, rank, map_mem:LIST, …; prefer beside one of them",
-        true,
-    ),
-    (
-        "distribution",
-        "DIST",
-        "NODES[:SOCKETS[:CORES]]: block, cyclic, fcyclic, *, …",
-        true,
-    ),
-    (
-        "extra-node-info",
-        "S[:C[:T]]",
-        "What the node must have; also chooses the level",
-        true,
-    ),
-    (
-        "sockets-per-node",
-        "N",
-        "Sockets the node must have, as the first part of -B",
-        false,
-    ),
-    (
-        "cores-per-socket",
-        "N",
-        "Cores the sockets must have, as the second part of -B",
-        false,
-    ),
-    (
-        "threads-per-core",
-        "N",
-        "The most hardware threads of a core to use",
-        true,
-    ),
-    ("ntasks-per-core", "N", "The most tasks on a core", false),
-    (
-        "ntasks-per-socket",
-        "N",
-        "The most tasks on a socket",
-        false,
-    ),
-    (
-        "hint",
-        "HINT",
-        "compute_bound, memory_bound, multithread, nomultithread",
-        true,
-    ),
-    ("overcommit", "", "Allow more tasks than CPUs", true),
-    (
-        "core-spec",
-        "N",
-        "Cores left to the system; --cores then says which are the step's",
-        false,
-    ),
-    (
-        "thread-spec",
-        "N",
-        "Hardware threads left to the system",
-        false,
-    ),
-];
-
-/// The options that berth or clap has itself.
-const NOT_OURS: &[&str] = &["binding", "help", "usage", "version"];
-
-fn shown(name: &str) -> Option<&'static Shown> {
-    SHOWN.iter().find(|shown| shown.0 == name)
-}
+/// The options that berth or clap has itself; srun's --cluster is its --clusters.
+const NOT_OURS: &[&str] = &["binding", "cluster", "help", "usage", "version"];
 
 /// The rows that `berth plan` takes, those that are shown first and in their order.
 fn rows() -> &'static [&'static Row] {
@@ -285,11 +154,12 @@ impl Args for SrunOptions {
 
 impl FromArgMatches for SrunOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let machine = matches.get_one::<String>("machine");
-        let standing = machine.map(|machine| standing(machine)).unwrap_or_default();
-        let here = || standing.node.and_then(BerthNode::release);
+        let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
+        let standing = text("machine").map(|machine| standing(machine, text("cluster")));
+        let standing = standing.unwrap_or_default();
         let typed_line = matches.get_one::<Release>("slurm").copied();
-        let release = typed_line.or_else(here).unwrap_or(Release::NEWEST);
+        let there = || standing.release();
+        let release = typed_line.or_else(there).unwrap_or(Release::NEWEST);
         let mut kept = from_variables(matches, release, standing.is_here());
         let mut unknown = Vec::new();
         for (_, row, value) in typed(matches) {
@@ -304,7 +174,6 @@ impl FromArgMatches for SrunOptions {
             });
         }
         let options = Self::read(kept, unknown, release).map_err(|why| refused(&why))?;
-        one_number(&options)?;
         Ok(options)
     }
 
@@ -346,8 +215,11 @@ fn from_variables(matches: &ArgMatches, release: Release, is_here: bool) -> Vec<
         .collect()
 }
 
-/// srun takes a range of nodes; a plan is for one number of them.
-fn one_number(asked: &Asked) -> Result<(), Error> {
+/// srun takes a range of nodes; a plan that slurmctld is not asked about is for one number of them.
+///
+/// # Errors
+/// What to write instead.
+pub(crate) fn one_number(asked: &Asked) -> Result<(), String> {
     let Some(range) = asked.nodes else {
         return Ok(());
     };
@@ -359,7 +231,7 @@ fn one_number(asked: &Asked) -> Result<(), Error> {
         _ => "it leaves the number of nodes to slurmctld, but a plan needs one number: give it"
             .into(),
     };
-    Err(said(ErrorKind::ValueValidation, format!("-N: {why}")))
+    Err(format!("-N: {why}"))
 }
 
 /// A word in the form in which clap reads it as getopt does: `-m=block` has the value

@@ -1,18 +1,23 @@
 //! The place of berth's state directory as slurm.conf and plugstack.conf give it. Only the two words
 //! that lead there are read.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Longer files than these hold no configuration.
+/// More than any configuration has; the rest is not read.
 const MOST: u64 = 16 << 20;
 
 /// `state_dir=` of the line for task_berth.so; `None` without such a line or word.
 pub(crate) fn state_dir(slurm_conf: &Path) -> Option<PathBuf> {
+    of_plugstack(&plugstack(slurm_conf)?)
+}
+
+fn plugstack(slurm_conf: &Path) -> Option<String> {
     let conf = read(slurm_conf)?;
     let plugstack = value(&conf, "PlugStackConfig").map(PathBuf::from);
     let plugstack = plugstack.or_else(|| Some(slurm_conf.parent()?.join("plugstack.conf")))?;
-    of_plugstack(&read(&plugstack)?)
+    read(&plugstack)
 }
 
 fn of_plugstack(text: &str) -> Option<PathBuf> {
@@ -39,11 +44,13 @@ fn value<'a>(conf: &'a str, name: &str) -> Option<&'a str> {
 }
 
 fn read(path: &Path) -> Option<String> {
-    let size = fs::metadata(path).ok().filter(|data| data.is_file())?.len();
-    if size > MOST {
-        return None;
-    }
-    let bytes = fs::read(path).ok()?;
+    fs::metadata(path).ok().filter(|found| found.is_file())?;
+    let mut bytes = Vec::new();
+    File::open(path)
+        .ok()?
+        .take(MOST)
+        .read_to_end(&mut bytes)
+        .ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

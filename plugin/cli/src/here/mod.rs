@@ -3,6 +3,7 @@
 
 mod cgroup;
 mod child;
+pub(crate) mod cluster;
 mod conf;
 mod fact;
 mod job;
@@ -12,6 +13,8 @@ pub(crate) mod state;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use berth_srun::Release;
 
 pub(crate) use fact::{By, Fact};
 pub(crate) use job::{OwnJob, Part};
@@ -34,22 +37,30 @@ pub(crate) fn job() -> Option<&'static OwnJob> {
 pub(crate) const LIVE: &str = "live";
 
 /// What was found out for one request.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Standing {
     /// Whether the command looked. Otherwise the caller says what the step owns.
-    #[expect(dead_code, reason = "replaced below")]
     pub has_looked: bool,
     is_here: bool,
     /// The node with berth on which the user is.
     pub node: Option<&'static BerthNode>,
     /// The job in which the user is.
     pub job: Option<&'static OwnJob>,
+    /// The cluster that `--cluster` names.
+    pub cluster: Option<cluster::Found>,
 }
 
 impl Standing {
     /// Whether the request is for this very machine.
     pub(crate) fn is_here(&self) -> bool {
         self.is_here
+    }
+
+    /// Slurm's release line there, if it is known.
+    pub(crate) fn release(&self) -> Option<Release> {
+        let cluster = self.cluster.as_ref().and_then(|found| found.as_ref().ok());
+        let shown = cluster.and_then(|config| config.version.as_deref()?.parse().ok());
+        shown.or_else(|| self.node?.release())
     }
 }
 
@@ -60,14 +71,16 @@ pub(crate) fn look() {
     LOOKS.store(true, Ordering::Relaxed);
 }
 
-/// Where the user stands with a request for a machine. Another machine than this one is anywhere else.
-pub(crate) fn standing(machine: &str) -> Standing {
+/// Where the user stands with a request for a machine or a cluster. Another machine than this one is
+/// anywhere else.
+pub(crate) fn standing(machine: &str, cluster: Option<&str>) -> Standing {
     let has_looked = LOOKS.load(Ordering::Relaxed);
-    let is_here = has_looked && machine == LIVE;
+    let is_here = has_looked && machine == LIVE && cluster.is_none();
     Standing {
         has_looked,
         is_here,
         node: is_here.then(node).flatten(),
         job: is_here.then(job).flatten(),
+        cluster: cluster.map(cluster::named),
     }
 }

@@ -30,14 +30,18 @@ pub(crate) fn base(given: Option<&Path>) -> PathBuf {
     if let Some(named) = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
         return named.into();
     }
-    let asked = std::env::var_os("SLURM_CONF").map(PathBuf::from);
-    let usual = USUAL.into_iter().map(PathBuf::from);
-    let confs = asked.into_iter().chain(of_slurmds()).chain(usual);
     let default = PathBuf::from(DEFAULT_BASE);
-    let mut bases = confs.filter_map(|path| conf::state_dir(&path));
+    let mut bases = confs().filter_map(|path| conf::state_dir(&path));
     let has_nodes = |base: &PathBuf| !nodes_of(base, None).is_empty();
     // A configuration without state_dir= has the default.
     bases.find(has_nodes).unwrap_or(default)
+}
+
+/// The files that may be the slurm.conf of this node, the best first.
+pub(super) fn confs() -> impl Iterator<Item = PathBuf> {
+    let asked = std::env::var_os("SLURM_CONF").map(PathBuf::from);
+    let usual = USUAL.into_iter().map(PathBuf::from);
+    asked.into_iter().chain(of_slurmds()).chain(usual)
 }
 
 /// The slurm.conf of each slurmd of root's that runs here, as its command line gives it.

@@ -159,7 +159,7 @@ impl Run {
             .map_err(|why| first_line(&why.to_string()))?;
         let mut args =
             PlanArgs::from_arg_matches(&matches).map_err(|why| first_line(&why.to_string()))?;
-        args.standing = here::standing(&args.machine);
+        args.settle()?;
         Ok(args)
     }
 
@@ -171,7 +171,7 @@ impl Run {
         let joined = all().filter_map(|word| word.strip_prefix("--slurm="));
         let texts = apart.map(|(_, value)| value.as_str()).chain(joined);
         let typed = texts.filter_map(|text| text.parse().ok()).last();
-        let here = || here::standing(here::LIVE).node?.release();
+        let here = || here::standing(here::LIVE, None).release();
         typed.or_else(here).unwrap_or(Release::NEWEST)
     }
 }

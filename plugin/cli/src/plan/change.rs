@@ -7,7 +7,8 @@ use berth_placement::request::distribution::AcrossHosts;
 use berth_placement::{CpuSet, Level, Node, Order, Rule, TaskPlan};
 use serde::Serialize;
 
-use super::step::{Planned, PlannedStep, step};
+use super::step;
+use super::step::{Planned, PlannedStep};
 use crate::args::PlanArgs;
 
 /// More tasks than anybody reads an explanation of are not planned a second time.

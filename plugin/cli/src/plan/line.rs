@@ -172,6 +172,8 @@ fn spelled(
              itself"
         )));
     }
+    // `berth plan` has a --cluster of its own.
+    let name = if name == "cluster" { "clusters" } else { name };
     Ok(vec![match &given.value {
         Some(value) => format!("--{name}={value}"),
         None => format!("--{name}"),

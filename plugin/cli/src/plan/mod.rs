@@ -3,7 +3,10 @@
 mod batch;
 mod brackets;
 mod change;
+mod controller;
 mod explain;
+mod given;
+mod granted;
 mod json;
 mod line;
 mod owns;
@@ -23,7 +26,6 @@ use clap::FromArgMatches;
 
 use crate::Failure;
 use crate::args::{Format, PlanArgs, as_getopt, usage};
-use crate::here;
 use crate::progress::watched;
 use crate::say;
 use crate::srun_options;
@@ -61,7 +63,10 @@ pub(crate) fn run(typed: &PlanArgs) -> Result<ExitCode, Failure> {
     let step = match answer(args, &on)? {
         Answer::Planned(step) => step,
         Answer::Refused(why) => {
-            say::refused(&why);
+            match why.starts_with("not modelled: ") {
+                true => say::failed(&why),
+                false => say::refused(&why),
+            }
             return Ok(ExitCode::FAILURE);
         }
     };
@@ -110,7 +115,7 @@ fn settled(typed: &PlanArgs) -> Result<PlanArgs, NoLine> {
             read.unwrap_or_else(|why| why.exit())
         }
     };
-    args.standing = here::standing(&args.machine);
+    args.settle().map_err(NoLine::Usage)?;
     Ok(args)
 }
 
@@ -158,17 +163,41 @@ fn show(
     Ok(())
 }
 
+/// Lays a step out over its nodes and plans each.
+///
+/// # Errors
+/// Options that do not fit the machine or each other. Within: why the step would not run.
+pub(crate) fn step(args: &PlanArgs, on: &Node) -> Result<Result<PlannedStep, String>, Failure> {
+    let ruled = args.rules()?;
+    let other;
+    let on = if ruled == on.rules() {
+        on
+    } else {
+        other = on.with_rules(ruled);
+        &other
+    };
+    match controller::is_asked(args) {
+        true => granted::as_granted(args, on),
+        false => given::as_given(args, on),
+    }
+}
+
 /// Plans one request.
 ///
 /// # Errors
 /// Options that do not fit the machine.
 pub(crate) fn answer(args: &PlanArgs, on: &Node) -> Result<Answer, Failure> {
     if let Some(why) = unmet(args, on).filter(|_| is_job(args)) {
-        return Ok(Answer::Refused(why));
+        return Ok(Answer::Refused(format!("slurmctld refuses the job: {why}")));
     }
-    Ok(match step::step(args, on)? {
+    Ok(match step(args, on)? {
         Ok(step) => Answer::Planned(Box::new(step)),
-        Err(why) => Answer::Refused(why),
+        Err(why) => Answer::Refused(match unmet(args, on) {
+            Some(unmet) if args.cluster.is_none() && why.contains("node configuration") => {
+                format!("{why}; {unmet}")
+            }
+            _ => why,
+        }),
     })
 }
 
@@ -177,9 +206,10 @@ fn unmet(args: &PlanArgs, on: &Node) -> Option<String> {
     srun_options::unmet(&args.srun, on.machine()?, args.socket_kind())
 }
 
-/// Whether the request would have to find its node, or is a step on cores that it has.
+/// Whether the request has to find its node and slurmctld's model is not asked: it is no step on
+/// named cores.
 fn is_job(args: &PlanArgs) -> bool {
-    !owns::is_listed(args) && args.standing.job.is_none()
+    !owns::is_listed(args) && !controller::is_asked(args) && !args.step
 }
 
 /// Notes to the user, from srun's reading and from the plans.
@@ -187,10 +217,9 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
     let mut notes = args.srun.notes.clone();
     notes.extend(step.notes.iter().cloned());
     // A step in an allocation is not compared with its nodes (`_step_create`); a job is.
-    notes.extend(
-        unmet(args, on)
-            .map(|why| format!("slurmctld never starts this as a job of its own: {why}")),
-    );
+    let unmet = unmet(args, on).filter(|_| owns::is_listed(args));
+    notes
+        .extend(unmet.map(|why| format!("slurmctld never starts this as a job of its own: {why}")));
     if args.srun.exact && args.srun.exclusive.is_none() && is_job(args) {
         notes.push(
             "with --exact slurmctld chooses the cores, and berth plan cannot know its choice; \
@@ -198,6 +227,7 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
                 .into(),
         );
     }
+    notes.extend(controller::narrower(args, on));
     let plans = step.plans().flat_map(|(_, plan)| &plan.notes);
     for note in plans.map(ToString::to_string) {
         if !notes.contains(&note) {

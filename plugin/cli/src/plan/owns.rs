@@ -28,10 +28,10 @@ pub(crate) fn is_listed(args: &PlanArgs) -> bool {
     args.cpus.is_some() || matches!(args.cores, Some(OwnedCores::Listed(_)))
 }
 
-/// The option that asks for whole nodes, if any. Inside a job `--exclusive` and `--whole` are about
-/// the job's cores, not about the node.
+/// The option that asks for whole nodes, if any. Inside a job, and where slurmctld is asked about a
+/// cluster, `--exclusive` and `--whole` are what srun makes of them.
 pub(crate) fn whole_by(args: &PlanArgs) -> Option<&'static str> {
-    let outside = args.standing.job.is_none();
+    let outside = args.standing.job.is_none() && args.cluster.is_none() && args.job.is_none();
     match () {
         () if args.cores == Some(OwnedCores::All) => Some("--cores all"),
         () if args.srun.whole && outside => Some("--whole"),
@@ -78,33 +78,20 @@ pub(crate) fn owns(args: &PlanArgs, node: &Node) -> Result<Owns, Failure> {
             by.into(),
         ));
     }
-    if let Some(owns) = in_job(args, node)? {
-        return Ok(owns);
+    if args.step {
+        return of_step(args, node);
     }
     Ok(elsewhere(args, node))
 }
 
-/// The job's part, or the step's.
-fn in_job(args: &PlanArgs, node: &Node) -> Result<Option<Owns>, Failure> {
-    let job = args.standing.job;
-    if args.step {
-        let known = job.and_then(|job| job.step.as_ref());
-        let (part, how) = known.ok_or(
-            "--step: no cgroup here shows the cores of a step; run it inside a step on a node with \
-             ConstrainCores=yes, or name the cores with --cores",
-        )?;
-        return Ok(Some(of_part(part, how, node)));
-    }
-    let Some(job) = job else {
-        return Ok(None);
-    };
-    Ok(Some(match &job.part {
-        Some((part, how)) => of_part(part, how, node),
-        None => {
-            let why = format!("job {} does not show its cores: {}", job.id, job.unknown);
-            Owns::new(Allocation::Whole, "the whole node".into(), By::Assumed, why)
-        }
-    }))
+/// The part of the step in which the command runs.
+fn of_step(args: &PlanArgs, node: &Node) -> Result<Owns, Failure> {
+    let known = args.standing.job.and_then(|job| job.step.as_ref());
+    let (part, how) = known.ok_or(
+        "--step: no cgroup here shows the cores of a step; run it inside a step on a node with \
+         ConstrainCores=yes, or name the cores with --cores",
+    )?;
+    Ok(of_part(part, how, node))
 }
 
 fn of_part(part: &Part, how: &str, node: &Node) -> Owns {
@@ -119,7 +106,7 @@ fn of_part(part: &Part, how: &str, node: &Node) -> Owns {
     Owns::new(of_cores(cores, node), value, By::Found, how.into())
 }
 
-/// Without a job, and where nothing is said.
+/// For a caller that says nothing, as `berth check`.
 fn elsewhere(args: &PlanArgs, node: &Node) -> Owns {
     let table = node.table();
     if args.srun.one_core_a_socket {
@@ -133,7 +120,7 @@ fn elsewhere(args: &PlanArgs, node: &Node) -> Owns {
     Owns::new(Allocation::Whole, value.into(), By::Assumed, source.into())
 }
 
-fn of_cores(cores: Vec<CoreIdx>, node: &Node) -> Allocation {
+pub(super) fn of_cores(cores: Vec<CoreIdx>, node: &Node) -> Allocation {
     Allocation::Cores {
         cores,
         configured: node.table().cores.len() as u32,

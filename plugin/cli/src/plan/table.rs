@@ -66,14 +66,15 @@ pub(super) fn head(
     on: &Node,
     step: &PlannedStep,
 ) -> io::Result<()> {
-    writeln!(out, "machine     {} ({})", args.machine, on.shape())?;
+    writeln!(out, "machine     {}", machines(args, on, step))?;
     if step.node_count() > 1 {
-        writeln!(
-            out,
-            "nodes       {} like it, {}",
-            step.node_count(),
-            counts(step)
-        )?;
+        let mut planned = step.planned().iter();
+        let all = match planned.all(|planned| std::ptr::eq(planned.on(on), on)) {
+            true => "like it",
+            false => "of the cluster",
+        };
+        let (count, tasks) = (step.node_count(), counts(step));
+        writeln!(out, "nodes       {count} {all}, {tasks}")?;
     }
     for fact in &step.facts {
         writeln!(out, "{:<10}  {fact}", fact.what)?;
@@ -96,6 +97,22 @@ pub(super) fn head(
         )?;
     }
     Ok(())
+}
+
+/// The machine that was given, and others that nodes of a cluster are counted as.
+fn machines(args: &PlanArgs, on: &Node, step: &PlannedStep) -> String {
+    let mut all: Vec<String> = Vec::new();
+    for planned in step.planned() {
+        let node = planned.on(on);
+        let text = match std::ptr::eq(node, on) {
+            true => format!("{} ({})", args.machine, node.shape()),
+            false => format!("CPUs numbered in blocks ({})", node.shape()),
+        };
+        if !all.contains(&text) {
+            all.push(text);
+        }
+    }
+    all.join("; ")
 }
 
 /// `8 tasks each`, or `2 to 3 tasks each`.
