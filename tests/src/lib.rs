@@ -5,6 +5,7 @@ mod builder;
 mod cluster;
 pub mod hostile;
 mod output;
+pub mod page_lines;
 mod preload;
 pub mod process;
 pub mod real;

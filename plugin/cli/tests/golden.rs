@@ -270,6 +270,7 @@ fn tables_are_as_they_were() {
         let whole = if is_other { "" } else { "--whole " };
         let request = format!("{whole}{request}");
         let done = Command::new(env!("CARGO_BIN_EXE_berth"))
+            .env("LC_ALL", "C.UTF-8")
             .args(["plan", "--machine", machine])
             .args(request.split(' '))
             .output()

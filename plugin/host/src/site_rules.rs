@@ -32,6 +32,8 @@ pub struct SiteRules {
     pub socket: String,
     /// `SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK`.
     pub block_by_default: bool,
+    /// `ConstrainCores=yes` of cgroup.conf.
+    pub constrain_cores: bool,
     /// `binding_fail=refuse`.
     pub refuse_failed_binding: bool,
     /// `binding=off`.
@@ -67,6 +69,7 @@ impl SiteRules {
             autobind: rules.autobind.map(|level| level.to_string()),
             socket: socket_name(node.socket()).into(),
             block_by_default: rules.block_by_default,
+            constrain_cores: rules.constrain_cores,
             refuse_failed_binding: rules.refuse_failed_binding,
             shape: Counted {
                 sockets: shape.sockets,
@@ -98,6 +101,7 @@ impl SiteRules {
             block_by_default: self.block_by_default,
             autobind: self.autobind.as_deref().and_then(level),
             refuse_failed_binding: self.refuse_failed_binding,
+            constrain_cores: self.constrain_cores,
         }
     }
 
@@ -184,6 +188,7 @@ mod tests {
                     autobind,
                     block_by_default: autobind.is_some(),
                     refuse_failed_binding: autobind.is_none(),
+                    constrain_cores: autobind.is_some(),
                 };
                 let node = node(rules, kind);
                 let words = serde_json::to_value(SiteRules::of(&node)).unwrap();

@@ -52,6 +52,7 @@ pub(crate) fn announce(node_name: &str, role: &Role<'_>) {
             .flag()
             .map(ToString::to_string)
             .into_iter()
+            .chain(complaints::doubts())
             .collect(),
         ..Announcement::default()
     };
@@ -62,6 +63,11 @@ pub(crate) fn announce(node_name: &str, role: &Role<'_>) {
             words.layout = range(slurm.layout);
             words.shape = node.shape().to_string();
             words.set_rules(&site_rules(*slurm, node));
+            words.constrain_cores = node.rules().constrain_cores;
+            let outside = node.outside_cgroups().map(|cpus| cpus.to_string());
+            words.outside_cgroups = outside.unwrap_or_default();
+            let left_out = node.left_out().map(|cpus| cpus.to_string());
+            words.left_out = left_out.unwrap_or_default();
             kind = node.socket();
         }
         Role::Aside(why) => words.aside = (*why).into(),

@@ -78,23 +78,6 @@ pub fn megabytes(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    #[test]
-    fn sizes_of_memory() {
-        let sizes = ["4", "4G", "1tb", "1500K", "0", "4x", "", "-1", "b"].map(super::megabytes);
-        let found = [
-            Some(4),
-            Some(4096),
-            Some(1 << 20),
-            Some(2),
-            Some(0),
-            None,
-            None,
-            None,
-            None,
-        ];
-        assert_eq!(sizes, found);
-    }
-
     use super::*;
 
     #[test]
@@ -118,5 +101,22 @@ mod tests {
         assert_eq!(scaled("2k-3"), (2048, "-3"));
         assert_eq!(scaled("x"), (0, "x"));
         assert!(is_missing("") && is_missing("x") && !is_missing("0"));
+    }
+
+    #[test]
+    fn sizes_of_memory() {
+        let sizes = ["4", "4G", "1tb", "1500K", "0", "4x", "", "-1", "b"].map(super::megabytes);
+        let found = [
+            Some(4),
+            Some(4096),
+            Some(1 << 20),
+            Some(2),
+            Some(0),
+            None,
+            None,
+            None,
+            None,
+        ];
+        assert_eq!(sizes, found);
     }
 }

@@ -74,5 +74,5 @@ fn main() -> ExitCode {
     }
     print!("{}", tally.report);
     println!("{release}: {}", tally.summary());
-    ExitCode::from(u8::from(!tally.is_good()))
+    ExitCode::from(u8::from(!tally.is_good(release)))
 }

@@ -4,6 +4,7 @@
 
 mod ask;
 mod compare;
+mod controller;
 mod lines;
 mod log;
 pub mod record;
@@ -62,9 +63,9 @@ pub fn ask(seed: u64, lines: usize, each: impl Fn(&[Record]) + Sync) -> Vec<Reco
     let clusters = lines.div_ceil(OF_A_CLUSTER);
     let next = AtomicUsize::new(0);
     let found = Mutex::new(Vec::new());
-    let at_once = std::thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(4);
+    // They mostly wait for each other's daemons.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let at_once = (cores * 2).min(8);
     std::thread::scope(|scope| {
         for _ in 0..at_once {
             scope.spawn(|| {
@@ -157,7 +158,7 @@ fn question_of(random: &mut Rng, world: &World) -> Record {
 
 /// Ends the jobs that run, starts others, and ends some of these, so that cores between are free.
 fn occupied(random: &mut Rng, world: &World, asked: &mut Asked) -> Vec<Busy> {
-    for id in asked.busy.clone() {
+    for id in asked.running() {
         asked.free(id);
     }
     let mut all = Vec::new();

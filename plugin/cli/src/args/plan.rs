@@ -5,13 +5,17 @@
 )]
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use berth_placement::{Binding, CpuBind, CpuSet, Numbering, TextError};
 use berth_srun::Release;
 use clap::{ArgAction, Args, ColorChoice, ValueEnum};
 
-use crate::args::Socket;
+use crate::args::offered::offered;
 use crate::args::srun::SrunOptions;
+use crate::args::typed::Typed;
+use crate::args::values;
+use crate::args::{Socket, release};
 use crate::here::{LIVE, Standing};
 
 /// The request, in srun's spelling, and the machine it is tried on.
@@ -22,10 +26,9 @@ use crate::here::{LIVE, Standing};
   berth plan -n 4 -c 2 --cpu-bind=cores
   berth plan 'srun -p long -t 1:00:00 -n8 -c4 ./app > out'
   berth plan --machine node.xml -N 4 -n 32 --cpu-bind=cores -m cyclic:block
-  berth plan --cluster slurm.conf --busy n1=0-7 'srun -N2 -n8 ./app'
   berth plan --machine node.xml -n 2 --binding=linear:2 --format tree --explain
-Without --cores, --cpus or --whole the step gets its job's cores inside a job, and elsewhere what
-slurmctld would give it. Exit code: 0 the step would run, 1 it would not, 2 a wrong option."
+Without --cores, --cpus or --whole: inside a job the job's cores, elsewhere slurmctld's choice.
+Exit code: 0 the step would run, 1 it would not, 2 a wrong option."
 )]
 pub(crate) struct PlanArgs {
     /// A whole line in quotes, as 'srun -p long -n8 -c4 ./app > out'; its options go before these
@@ -34,8 +37,10 @@ pub(crate) struct PlanArgs {
     /// How a synthetic machine numbers its CPUs: block, cyclic, threads-last
     #[arg(
         hide_short_help = true,
+        hide_possible_values = true,
         long,
         value_name = "ORDER",
+        value_parser = offered(Numbering::from_str, values::NUMBERING),
         help_heading = "Machine"
     )]
     pub numbering: Option<Numbering>,
@@ -71,6 +76,9 @@ pub(crate) struct PlanArgs {
     /// srun's own options.
     #[command(flatten)]
     pub srun: SrunOptions,
+    /// The same as they were typed.
+    #[command(flatten)]
+    pub typed: Typed,
     // It stands behind srun's options, because clap takes values away in this order and their release
     // depends on it.
     /// live, an hwloc XML file, or a synthetic string: "pack:2 core:4 pu:2"
@@ -115,7 +123,9 @@ pub(crate) struct PlanArgs {
     #[arg(
         long,
         alias = "berth-binding",
+        hide_possible_values = true,
         value_name = "B",
+        value_parser = offered(Binding::from_str, values::BINDING),
         help_heading = "Request"
     )]
     pub binding: Option<Binding>,
@@ -138,7 +148,13 @@ pub(crate) struct PlanArgs {
     pub compat: Option<CompatArg>,
 
     /// Slurm's release line [default: as here, else the newest]
-    #[arg(long, value_name = "LINE", help_heading = "Rules")]
+    #[arg(
+        long,
+        hide_possible_values = true,
+        value_name = "LINE",
+        value_parser = release(),
+        help_heading = "Rules"
+    )]
     pub slurm: Option<Release>,
     /// TaskPluginParam=autobind=: the level to use if none is requested and none fits
     #[arg(
@@ -153,7 +169,8 @@ pub(crate) struct PlanArgs {
         hide_short_help = true,
         long,
         value_name = "LEVEL",
-        value_parser = site_bind,
+        hide_possible_values = true,
+        value_parser = offered(site_bind, values::CPU_BIND),
         help_heading = "Rules"
     )]
     pub default_cpu_bind: Option<CpuBind>,
@@ -161,11 +178,21 @@ pub(crate) struct PlanArgs {
     #[arg(hide_short_help = true, long, help_heading = "Rules")]
     pub block_by_default: bool,
 
+    /// ConstrainCores=yes in cgroup.conf: a step keeps to the CPUs that slurmd counts [live: as slurmd says]
+    #[arg(hide_short_help = true, long, help_heading = "Rules")]
+    pub constrain_cores: bool,
+
+    /// SlurmdParameters=allow_ecores: slurmd counts efficiency cores too [live: as slurmd says]
+    #[arg(hide_short_help = true, long, help_heading = "Rules")]
+    pub allow_ecores: bool,
+
     /// Where to differ from task/affinity: all, none, or +NAME,-NAME…
     #[arg(
         hide_short_help = true,
         long,
+        hide_possible_values = true,
         value_name = "FIXES",
+        value_parser = offered(clap::builder::StringValueParser::new(), values::FIXES),
         allow_hyphen_values = true,
         help_heading = "Rules"
     )]
@@ -252,21 +279,29 @@ pub(crate) enum Format {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Autobind {
+    /// No level, as where the site sets nothing
     None,
+    /// Hardware threads
     Threads,
+    /// Whole cores
     Cores,
+    /// Whole sockets
     Sockets,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BindingFail {
+    /// The step runs, on all its CPUs, with a note
     Unbound,
+    /// The step is refused
     Refuse,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CompatArg {
+    /// With every named fix
     Berth,
+    /// As task/affinity does it, also where it is wrong
     Affinity,
 }
 

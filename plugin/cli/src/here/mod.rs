@@ -75,11 +75,12 @@ pub(crate) fn look() {
 /// anywhere else.
 pub(crate) fn standing(machine: &str, cluster: Option<&str>) -> Standing {
     let has_looked = LOOKS.load(Ordering::Relaxed);
-    let is_here = has_looked && machine == LIVE && cluster.is_none();
+    let is_live = machine == LIVE && cluster.is_none();
+    let is_here = has_looked && is_live;
     Standing {
         has_looked,
         is_here,
-        node: is_here.then(node).flatten(),
+        node: is_live.then(node).flatten(),
         job: is_here.then(job).flatten(),
         cluster: cluster.map(cluster::named),
     }

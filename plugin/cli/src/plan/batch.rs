@@ -111,8 +111,13 @@ impl Run {
         let key = (
             args.machine.clone(),
             format!(
-                "{:?} {:?} {:?}",
-                args.numbering, args.socket, args.config_cpus
+                "{:?} {:?} {:?} {} {} {}",
+                args.numbering,
+                args.socket,
+                args.config_cpus,
+                args.srun.release,
+                args.allow_ecores,
+                args.constrain_cores
             ),
         );
         if !self.machines.contains_key(&key) {

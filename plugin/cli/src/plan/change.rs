@@ -140,7 +140,9 @@ fn candidates(args: &PlanArgs, on: &Node, now: &PlannedStep) -> Vec<Candidate> {
             levels().into_iter().chain(fill).collect()
         }
         Rule::Unbound { .. } | Rule::Asked(_) => levels().into(),
-        Rule::Overcommit => fewer(first, now).map(|added| (added, own())).collect(),
+        Rule::Overcommit | Rule::CgroupTooSmall => {
+            fewer(first, now).map(|added| (added, own())).collect()
+        }
         Rule::BindingFailed => {
             let most = first.plan.decision.owned.cores / first.tasks.max(1);
             let amount = Some(format!("linear:{most}"));

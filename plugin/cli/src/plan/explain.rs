@@ -96,6 +96,11 @@ fn why(args: &PlanArgs, ask: &Request, decision: &Decision) -> String {
             "all of the step's CPUs ({own}) for every task: --overcommit is given, and there are \
              fewer CPUs than requested"
         ),
+        Rule::CgroupTooSmall => format!(
+            "all of the step's CPUs ({own}) for every task: the step's cgroup has fewer CPUs than \
+             slurmd counts for its cores, and not enough for {}",
+            wanted(ask)
+        ),
         Rule::Binding(binding) => format!(
             "--binding={binding}: Grid Engine's rules choose the cores, free ones first; Slurm's \
              own levels do not count"

@@ -70,33 +70,34 @@ pub(crate) fn run(typed: &PlanArgs) -> Result<ExitCode, Failure> {
             return Ok(ExitCode::FAILURE);
         }
     };
-    let mut out = say::output();
-    show(args, &on, &step, &mut out)?;
+    print(args, &on, &step)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the answer, what it rests on, and the notes.
+fn print(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Result<(), Failure> {
     let format = args.format.unwrap_or(Format::Table);
-    if args.explain {
-        match format {
-            Format::Table | Format::Tree | Format::Brackets => {
-                explain::write(&mut out, args, &on, &step)?;
-            }
-            // It has them.
-            Format::Json => {}
-            // Programs read these formats, and people read stderr.
-            Format::Masks | Format::Cpus | Format::Svg | Format::Rankfile => {
-                explain::write(&mut std::io::stderr(), args, &on, &step)?;
-            }
-        }
+    let is_text = matches!(format, Format::Table | Format::Tree | Format::Brackets);
+    let mut out: Box<dyn Write> = match is_text {
+        true => Box::new(say::text_output()),
+        false => Box::new(say::output()),
+    };
+    show(args, on, step, &mut out)?;
+    if args.explain && is_text {
+        explain::write(&mut out, args, on, step)?;
     }
     out.flush()?;
-    if matches!(
-        format,
-        Format::Masks | Format::Cpus | Format::Svg | Format::Rankfile
-    ) {
+    // The JSON has everything; people read beside the other formats what is for them.
+    if !is_text && format != Format::Json {
+        if args.explain {
+            explain::write(&mut std::io::stderr(), args, on, step)?;
+        }
         say::facts(&step.facts);
     }
-    for note in notes(args, &on, &step) {
+    for note in notes(args, on, step) {
         say::note(&note);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 /// The request with its line read, and with what was found out about the place.
@@ -228,6 +229,7 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
         );
     }
     notes.extend(controller::narrower(args, on));
+    notes.extend(request::left_out(on));
     let plans = step.plans().flat_map(|(_, plan)| &plan.notes);
     for note in plans.map(ToString::to_string) {
         if !notes.contains(&note) {

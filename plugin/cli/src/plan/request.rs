@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use berth_discover::{Discovered, Source, discover};
 use berth_placement::{
-    Allocation, Claims, Machine, Node, Request, Shape, SocketKind, request::grid_engine::Strategy,
+    Allocation, Claims, CpuSet, ECores, Machine, Node, Request, Shape, SocketKind,
+    request::grid_engine::Strategy,
 };
+use berth_srun::Release;
 
 use super::owns::known_cores;
 use crate::Failure;
@@ -43,8 +45,9 @@ fn slurmds(args: &PlanArgs, socket: SocketKind) -> Option<(Shape, Arc<Machine>)>
     let machine = node.machine.clone()?;
     let rules = node.rules.as_ref().filter(|rules| rules.socket() == socket);
     let shape = rules.and_then(berth_host::SiteRules::shape);
+    let shape = shape.filter(|_| !args.allow_ecores);
     Some((
-        shape.unwrap_or_else(|| Shape::of(&machine, socket)),
+        shape.unwrap_or_else(|| counted(&machine, args, socket)),
         machine,
     ))
 }
@@ -61,7 +64,44 @@ fn discovered(args: &PlanArgs, socket: SocketKind) -> Result<(Shape, Arc<Machine
             )
         })?,
     };
-    Ok((Shape::of(&machine, socket), machine.into()))
+    let shape = counted(&machine, args, socket);
+    Ok((shape, machine.into()))
+}
+
+/// slurmd's count of a machine, or of the part of it that slurmd counts.
+fn counted(machine: &Machine, args: &PlanArgs, socket: SocketKind) -> Shape {
+    Shape::of(part_of(machine, args).as_ref().unwrap_or(machine), socket)
+}
+
+/// The part of a machine that slurmd counts, if it leaves out efficiency cores.
+fn part_of(machine: &Machine, args: &PlanArgs) -> Option<Machine> {
+    if args.allow_ecores {
+        return None;
+    }
+    if let Some(words) = args.standing.node.map(|node| &node.words) {
+        let left = CpuSet::from_list(&words.left_out).ok()?;
+        let parts = ECores::ALL
+            .into_iter()
+            .filter_map(|release| machine.without_ecores(release));
+        let mut parts = parts.filter(|part| machine.cpus().difference(part.cpus()) == left);
+        return parts.next();
+    }
+    machine.without_ecores(match args.srun.release {
+        Release::V22_05 => return None,
+        Release::V23_02 | Release::V23_11 | Release::V24_05 => ECores::FirstKind,
+        Release::V24_11 | Release::V25_05 => ECores::SameFrequency,
+        Release::V25_11 | Release::V26_05 => ECores::AnyFrequency,
+    })
+}
+
+/// The note if slurmd leaves out efficiency cores of this node.
+pub(super) fn left_out(on: &Node) -> Option<String> {
+    on.left_out().map(|cpus| {
+        format!(
+            "slurmd leaves out the efficiency cores (CPUs {cpus}), unless SlurmdParameters has allow_ecores; \
+             --allow-ecores plans with them"
+        )
+    })
 }
 
 /// The request as the slurmd of a node with `tasks` of the tasks would see it.

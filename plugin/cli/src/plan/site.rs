@@ -100,6 +100,7 @@ impl PlanArgs {
                 None => site.refuse_failed_binding,
             },
             block_by_default: self.block_by_default || site.block_by_default,
+            constrain_cores: self.constrain_cores || site.constrain_cores,
             autobind: match self.autobind {
                 Some(typed) => level(typed),
                 None => site.autobind,

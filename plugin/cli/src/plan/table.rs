@@ -8,9 +8,10 @@ use berth_placement::{Node, Plan};
 
 use super::step::{Planned, PlannedStep};
 use crate::args::PlanArgs;
-use crate::columns::Columns;
+use crate::columns::{Columns, write_named};
 use crate::parents::Parents;
 use crate::progress::watched;
+use crate::say;
 
 /// The whole text.
 ///
@@ -49,12 +50,22 @@ pub(crate) fn write(
         let first = prefix([&last, &longest, ""]);
         columns.fit(first.iter().chain(row).map(String::as_str));
     }
+    columns.fold_to(say::width(args.width));
     columns.write(out, heads)?;
+    // A task's cells are those of any task in its place on a node, so they become lines once.
+    let lines = |row: &Vec<String>| columns.lines(before.len(), row.iter().map(String::as_str));
+    let cells: Vec<Vec<_>> = cells
+        .iter()
+        .map(|rows| rows.iter().map(lines).collect())
+        .collect();
     for task in watched(step.tasks(), step.tasks) {
         let (id, local) = (task.id.to_string(), task.place.local.to_string());
         let first = prefix([&id, &step.names.short(task.place.node), &local]);
-        let row = &cells[step.place_of(task.place.node)][task.place.local as usize];
-        columns.write(out, first.iter().chain(row).map(String::as_str))?;
+        columns.write_before(
+            out,
+            &first,
+            &cells[step.place_of(task.place.node)][task.place.local as usize],
+        )?;
     }
     Ok(())
 }
@@ -77,7 +88,7 @@ pub(super) fn head(
         writeln!(out, "nodes       {count} {all}, {tasks}")?;
     }
     for fact in &step.facts {
-        writeln!(out, "{:<10}  {fact}", fact.what)?;
+        write_named(out, args.width, fact.what, &fact.to_string())?;
     }
     for (count, plan) in step.plans() {
         if step.plans().count() > 1 {
