@@ -9,6 +9,7 @@ mod completions;
 mod devices;
 mod discover;
 mod doctor;
+mod here;
 mod json;
 mod man;
 mod nodes;
@@ -61,17 +62,20 @@ fn main() -> ExitCode {
     }
 }
 
-/// The words that were typed; those of `berth plan` are options of srun.
+/// The words that were typed; those of `berth plan` are options of srun, or end in its whole line.
 fn words() -> Vec<OsString> {
-    let words: Vec<_> = std::env::args_os().collect();
+    let mut words: Vec<_> = std::env::args_os().collect();
     if words.get(1).is_none_or(|word| word != "plan") {
         return words;
     }
+    here::look();
+    let line = plan::line_in(&mut words);
     let split = |word: OsString| match word.to_str() {
         Some(text) => as_getopt(text).into_iter().map(OsString::from).collect(),
         None => vec![word],
     };
-    words.into_iter().flat_map(split).collect()
+    let options = words.into_iter().flat_map(split);
+    options.chain(line).collect()
 }
 
 fn is_closed_pipe(why: &(dyn std::error::Error + 'static)) -> bool {

@@ -8,6 +8,8 @@ use std::env;
 use std::io::{self, BufWriter, StdoutLock, Write};
 use std::sync::OnceLock;
 
+use crate::here::{By, Fact};
+
 /// The number of columns if nothing gives it.
 const WIDTH: usize = 80;
 
@@ -118,6 +120,13 @@ fn without(text: &str, bad: impl Fn(char) -> bool) -> Cow<'_, str> {
     match text.contains(&bad) {
         true => text.replace(bad, "\u{fffd}").into(),
         false => text.into(),
+    }
+}
+
+/// Prints what an answer rests on, where the answer itself has no room for it.
+pub(crate) fn facts(facts: &[Fact]) {
+    for fact in facts.iter().filter(|fact| fact.by != By::Option) {
+        line(&format!("{}: ", fact.what), &fact.to_string());
     }
 }
 

@@ -11,7 +11,7 @@ use crate::args::PlanArgs;
 /// default out, also those of the level that another option chose; in 22.05 also `verbose`.
 pub(crate) fn cpu_bind(args: &PlanArgs) -> CpuBind {
     let asked = &args.srun.cpu_bind;
-    match &args.default_cpu_bind {
+    match &args.site_cpu_bind() {
         Some(site) if takes_default(&args.srun) => CpuBind {
             verbose: asked.verbose || site.verbose,
             ..site.clone()
@@ -45,7 +45,7 @@ pub(crate) fn level_from(args: &PlanArgs) -> String {
         Some(LevelFrom::NtasksPerCore) => implied("--ntasks-per-core"),
         Some(LevelFrom::NtasksPerSocket) => implied("--ntasks-per-socket"),
         Some(LevelFrom::Hint) => "the hint asks for it".into(),
-        None if args.default_cpu_bind.is_some() => "it is the site's default (CpuBind=)".into(),
+        None if args.site_cpu_bind().is_some() => "it is the site's default (CpuBind=)".into(),
         None => "the request asks for it".into(),
     }
 }

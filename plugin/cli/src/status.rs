@@ -75,19 +75,20 @@ pub(crate) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
 }
 
 fn once(args: &StatusArgs, out: &mut impl Write) -> Result<(), Failure> {
-    let nodes = nodes_of(&args.state_dir, args.node.as_deref());
+    let base = crate::here::state::base(args.state_dir.as_deref());
+    let nodes = nodes_of(&base, args.node.as_deref());
     if nodes.is_empty() {
         return Err(format!(
             "no node keeps its state in {}; check that slurmd runs with berth, and give \
              --state-dir if state_dir= is another directory",
-            args.state_dir.display()
+            base.display()
         )
         .into());
     }
     let kind = socket_kind(args.socket);
     let (mut told, mut everybody) = (Vec::new(), Vec::new());
     for name in nodes {
-        let dir = StateDir::new(&args.state_dir, &name)?;
+        let dir = StateDir::new(&base, &name)?;
         if !Uid::effective().is_root() {
             let text = trusted_file::read(&dir.path().join(public::NAME), MOST);
             let text = text.map_or_else(

@@ -19,7 +19,7 @@ const PAGES: &[&str] = &[
 const PICTURES: &[(&str, &str)] = &[
     (
         "plugin/pictures/eight-by-four.svg",
-        "plan --machine 'pack:2 numa:2 core:8 pu:1' -n 8 -c 4 --cpu-bind=cores -m block:block --format svg",
+        "plan --machine 'pack:2 numa:2 core:8 pu:1' --whole -n 8 -c 4 --cpu-bind=cores -m block:block --format svg",
     ),
     (
         "plugin/pictures/two-by-64.svg",
@@ -27,11 +27,11 @@ const PICTURES: &[(&str, &str)] = &[
     ),
     (
         "plugin/pictures/two-nodes.svg",
-        "plan --machine 'pack:2 numa:2 l3:2 core:4 pu:1' -N 2 -n 12 -c 4 --cpu-bind=cores -m block:block --format svg",
+        "plan --machine 'pack:2 numa:2 l3:2 core:4 pu:1' --whole -N 2 -n 12 -c 4 --cpu-bind=cores -m block:block --format svg",
     ),
     (
         "plugin/pictures/did-not-fit.svg",
-        "plan --machine 'pack:2 core:4 pu:2' -n 12 --hint=nomultithread --format svg 2> /dev/null",
+        "plan --machine 'pack:2 core:4 pu:2' --whole -n 12 --hint=nomultithread --format svg 2> /dev/null",
     ),
 ];
 

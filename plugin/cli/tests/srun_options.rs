@@ -4,7 +4,8 @@
 use std::process::{Command, Output};
 
 fn plan(options: &[&str]) -> (i32, String, String) {
-    let all = [&["plan", "--machine", "pack:2 core:4 pu:2"], options].concat();
+    let machine = ["plan", "--whole", "--machine", "pack:2 core:4 pu:2"];
+    let all = [&machine, options].concat();
     let done: Output = Command::new(env!("CARGO_BIN_EXE_berth"))
         .args(all)
         .output()

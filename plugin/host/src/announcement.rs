@@ -1,5 +1,5 @@
-//! slurmd's announcement of berth when it starts, for `berth doctor`: the releases of berth and
-//! Slurm, berth's role, its settings, and what slurmd found wrong.
+//! slurmd's announcement of berth when it starts, for the command: the releases of berth and
+//! Slurm, berth's role, its settings, the site's rules, and what slurmd found wrong.
 //! In: the words. Out: `slurmd.json` in the node's state directory.
 
 use std::io;
@@ -7,8 +7,10 @@ use std::io;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{SysconfVar, sysconf};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::atomic_file;
+use crate::site_rules::SiteRules;
 use crate::state::StateDir;
 use crate::trusted_file::{self, ReadError};
 
@@ -89,6 +91,23 @@ pub struct Announcement {
     /// Doubts: a release of Slurm that is newer than those that were checked, …
     #[serde(default)]
     pub warnings: Vec<String>,
+    /// [`SiteRules`] in the form of the release that wrote them; see [`Self::site_rules`].
+    #[serde(default)]
+    pub rules: Value,
+}
+
+impl Announcement {
+    /// Announces the rules.
+    pub fn set_rules(&mut self, rules: &SiteRules) {
+        self.rules = serde_json::to_value(rules).unwrap_or_default();
+    }
+
+    /// The site's rules, which hold where berth is the task plugin. `None` if it is not, or if
+    /// another release of berth wrote none, or none in this form.
+    #[must_use]
+    pub fn site_rules(&self) -> Option<SiteRules> {
+        SiteRules::read(&self.rules).filter(|_| self.is_task_plugin)
+    }
 }
 
 /// Writes it.
@@ -134,4 +153,25 @@ pub fn ticks_now() -> u64 {
 pub fn ticks_a_second() -> i64 {
     let told = sysconf(SysconfVar::CLK_TCK).ok().flatten();
     told.filter(|ticks| *ticks > 0).unwrap_or(USUAL_TICKS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn older_and_later_releases_are_read() {
+        let older = r#"{"berth": "0.9", "command_line": ["slurmd"], "slurm": "22.05.8",
+            "is_task_plugin": true, "is_spank_plugin": true}"#;
+        let words: Announcement = serde_json::from_str(older).unwrap();
+        assert_eq!(words.site_rules(), None);
+        let later = r#"{"berth": "9.0", "command_line": ["slurmd"], "slurm": "29.05.1",
+            "is_task_plugin": true, "is_spank_plugin": true, "unheard_of": {"a": 1},
+            "rules": {"version": 1, "slurm_line": "29.05", "more": 7}}"#;
+        let words: Announcement = serde_json::from_str(later).unwrap();
+        assert_eq!(words.site_rules().unwrap().slurm_line, "29.05");
+        let other = later.replace("\"version\": 1", "\"version\": 2");
+        let words: Announcement = serde_json::from_str(&other).unwrap();
+        assert_eq!(words.site_rules(), None);
+    }
 }

@@ -30,6 +30,7 @@ mod machine_format;
 mod machine_json;
 pub mod mempolicy;
 pub mod online;
+pub mod site_rules;
 mod spawn;
 pub mod state;
 pub mod trust;
@@ -39,5 +40,6 @@ pub use affinity::{AffinityError, Reachable, affinity_of, reachable, set_affinit
 pub use ledger::{Ledger, LedgerError};
 pub use machine_file::{MachineFile, MachineFileError};
 pub use online::{OnlineCpus, Proof};
+pub use site_rules::SiteRules;
 pub use state::{OffSwitch, StateDir, StateError};
 pub use trust::TrustError;

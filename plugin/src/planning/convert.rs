@@ -87,6 +87,15 @@ pub(crate) fn rules(slurm: Abi, settings: &Settings) -> Rules {
     }
 }
 
+/// What `TaskPluginParam` says for steps without a `--cpu-bind`; `None` if it says nothing.
+pub(crate) fn default_cpu_bind(slurm: Abi) -> Option<CpuBind> {
+    // SAFETY: the layout is the running release's, and the view ends here.
+    let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) }?;
+    let bind = cpu_bind(conf.task_plugin_param(), None, (slurm.layout, 0)).ok()?;
+    let asks = bind.level.is_some() || bind.mode.is_some();
+    asks.then_some(bind)
+}
+
 pub(crate) fn core_spec(given: Option<slurm_sys::CoreSpec>) -> CoreSpec {
     match given {
         None => CoreSpec::None,

@@ -1,4 +1,4 @@
-//! slurmd announces itself to `berth doctor`, in a file beside the machine's: when it is ready, and
+//! slurmd announces itself to the command, in a file beside the machine's: when it is ready, and
 //! again when it has become a daemon, which is another process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,12 +6,13 @@ use std::sync::{Mutex, PoisonError};
 
 use berth_host::announcement::{self, Announcement};
 use berth_host::ledger::Process;
-use berth_host::{StateDir, online};
+use berth_host::{SiteRules, StateDir, online};
 use berth_placement::{Node, SocketKind};
 use slurm_sys::{Layout, Slurm};
 
+use crate::planning::convert;
 use crate::site::settings::{self, Settings};
-use crate::site::standing;
+use crate::site::standing::{self, Abi};
 use crate::slurmd::{complaints, discovery};
 
 /// The last announcement: the node, the words, and the kind of object that slurmd calls a socket.
@@ -28,7 +29,7 @@ pub(crate) fn in_plugstack() {
 /// The part of the announcement beside the settings and complaints.
 pub(crate) enum Role<'a> {
     /// The task plugin, with the table and the node as slurmd counts it.
-    Task(&'static Layout, &'a Node),
+    Task(Abi, &'a Node),
     /// berth is not the task plugin; this is the reason.
     Aside(&'a str),
 }
@@ -57,10 +58,11 @@ pub(crate) fn announce(node_name: &str, role: &Role<'_>) {
     };
     let mut kind = SocketKind::default();
     match role {
-        Role::Task(layout, node) => {
+        Role::Task(slurm, node) => {
             words.is_task_plugin = true;
-            words.layout = range(layout);
+            words.layout = range(slurm.layout);
             words.shape = node.shape().to_string();
+            words.set_rules(&site_rules(*slurm, node));
             words.constrain_cores = node.rules().constrain_cores;
             let outside = node.outside_cgroups().map(|cpus| cpus.to_string());
             words.outside_cgroups = outside.unwrap_or_default();
@@ -135,6 +137,19 @@ pub(crate) fn release() -> String {
     match &Slurm::get().version {
         Ok(version) => version.to_string(),
         Err(unknown) => unknown.to_string(),
+    }
+}
+
+/// The rules as every user may read them, so that `berth plan` answers here as slurmd will.
+fn site_rules(slurm: Abi, node: &Node) -> SiteRules {
+    let settings = settings::current();
+    SiteRules {
+        slurm_line: slurm.layout.line.to_string(),
+        compat: settings::behaviour(settings.fixes),
+        cpu_bind: convert::default_cpu_bind(slurm).map(|bind| bind.to_string()),
+        binding_off: !settings.binding,
+        binding_default: settings.binding_default.as_ref().map(ToString::to_string),
+        ..SiteRules::of(node)
     }
 }
 

@@ -101,7 +101,7 @@ pub(crate) fn start() {
     );
     say_ready(slurm, &here);
     tell_counts(&here);
-    announce(&name, &Role::Task(slurm.layout, &here));
+    announce(&name, &Role::Task(slurm, &here));
 }
 
 fn say_ready(slurm: Abi, node: &Node) {

@@ -125,9 +125,13 @@ fn plan_line(ask: &Request, rules: Rules) -> String {
         "berth plan".to_owned(),
         format!("-n {tasks} -c {cpus_per_task}"),
     ];
-    if let Allocation::Cores { cores, .. } = allocation {
-        let cores: Vec<_> = cores.iter().map(|core| core.0.to_string()).collect();
-        words.push(format!("--cores {}", cores.join(",")));
+    match allocation {
+        Allocation::Cores { cores, .. } => {
+            let cores: Vec<_> = cores.iter().map(|core| core.0.to_string()).collect();
+            words.push(format!("--cores {}", cores.join(",")));
+        }
+        Allocation::Cpus(cpus) => words.push(format!("--cpus {cpus}")),
+        Allocation::Whole => words.push("--whole".into()),
     }
     words.extend(cpu_bind(bind).map(|bind| format!("--cpu-bind={bind}")));
     if *order != Distribution::default() {
@@ -246,7 +250,7 @@ mod tests {
         );
         assert_eq!(
             plan_line(&Request::default(), Rules::default()),
-            "berth plan -n 1 -c 1"
+            "berth plan -n 1 -c 1 --whole"
         );
     }
 

@@ -43,7 +43,9 @@ pub fn plans(
     log: &str,
 ) -> Vec<String> {
     let mut child = Command::new(command())
-        .args(["plan", "--format", "cpus", "--compat", rules.compat])
+        // The lines name the step's cores; a step that was refused had the whole node.
+        .args(["plan", "--format", "cpus", "--whole"])
+        .args(["--compat", rules.compat])
         .args(["--slurm", rules.line])
         .args(rules.site)
         .arg("--machine")

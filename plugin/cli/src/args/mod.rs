@@ -3,6 +3,7 @@
 
 mod offered;
 mod plan;
+mod shown;
 mod srun;
 mod typed;
 mod values;
@@ -14,8 +15,8 @@ use clap::builder::TypedValueParser;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-pub(crate) use plan::{Autobind, BindingFail, CompatArg, Format, PlanArgs};
-pub(crate) use srun::{SrunOptions, as_getopt, ignored};
+pub(crate) use plan::{Autobind, BindingFail, CompatArg, Format, OwnedCores, PlanArgs, site_bind};
+pub(crate) use srun::{Kept, SrunOptions, as_getopt, ignored, one_number, usage};
 pub(crate) use values::of as values_of;
 
 /// Show where Slurm tasks would run, without a cluster, and where they run.
@@ -144,9 +145,9 @@ pub(crate) struct DoctorArgs {
     /// NodeName in slurm.conf [default: every node of this host]
     #[arg(long, value_name = "NAME")]
     pub node: Option<String>,
-    /// State directory: state_dir= of plugstack.conf
-    #[arg(long, value_name = "DIR", default_value = berth_host::state::DEFAULT_BASE)]
-    pub state_dir: PathBuf,
+    /// State directory: state_dir= of plugstack.conf [default: that of the slurmd that runs here]
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
     /// Print only what is wrong or needs attention
     #[arg(short, long)]
     pub quiet: bool,
@@ -171,9 +172,9 @@ pub(crate) struct StatusArgs {
     /// Steps of this job only
     #[arg(long, value_name = "ID")]
     pub job: Option<u32>,
-    /// State directory: state_dir= of plugstack.conf
-    #[arg(long, value_name = "DIR", default_value = berth_host::state::DEFAULT_BASE)]
-    pub state_dir: PathBuf,
+    /// State directory: state_dir= of plugstack.conf [default: that of the slurmd that runs here]
+    #[arg(long, value_name = "DIR")]
+    pub state_dir: Option<PathBuf>,
     /// What counts as a socket (slurmd: package, unless SlurmdParameters names another)
     #[arg(long, value_name = "KIND", default_value = "package")]
     pub socket: Socket,

@@ -7,15 +7,16 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use berth_placement::{Binding, CpuBind, CpuSet, Numbering};
+use berth_placement::{Binding, CpuBind, CpuSet, Numbering, TextError};
 use berth_srun::Release;
-use clap::{Args, ColorChoice, ValueEnum};
+use clap::{ArgAction, Args, ColorChoice, ValueEnum};
 
 use crate::args::offered::offered;
 use crate::args::srun::SrunOptions;
 use crate::args::typed::Typed;
 use crate::args::values;
 use crate::args::{Socket, release};
+use crate::here::{LIVE, Standing};
 
 /// The request, in srun's spelling, and the machine it is tried on.
 #[derive(Clone, Debug, Args)]
@@ -23,20 +24,16 @@ use crate::args::{Socket, release};
     args_override_self = true,
     after_help = "Examples:
   berth plan -n 4 -c 2 --cpu-bind=cores
-  berth plan --machine \"pack:4 core:2 pu:1\" -n 8 -B 4:2 -m block:cyclic
+  berth plan 'srun -p long -t 1:00:00 -n8 -c4 ./app > out'
   berth plan --machine node.xml -N 4 -n 32 --cpu-bind=cores -m cyclic:block
   berth plan --machine node.xml -n 2 --binding=linear:2 --format tree --explain
-Exit code: 0 the step would run, 1 it would be refused, 2 a wrong option."
+Without --cores, --cpus or --whole: inside a job the job's cores, elsewhere slurmctld's choice.
+Exit code: 0 the step would run, 1 it would not, 2 a wrong option."
 )]
 pub(crate) struct PlanArgs {
-    /// live, an hwloc XML file, or a synthetic string: "pack:2 core:4 pu:2"
-    #[arg(
-        long,
-        value_name = "M",
-        default_value = "live",
-        help_heading = "Machine"
-    )]
-    pub machine: String,
+    /// A whole line in quotes, as 'srun -p long -n8 -c4 ./app > out'; its options go before these
+    #[arg(value_name = "LINE")]
+    pub line: Option<String>,
     /// How a synthetic machine numbers its CPUs: block, cyclic, threads-last
     #[arg(
         hide_short_help = true,
@@ -47,21 +44,23 @@ pub(crate) struct PlanArgs {
         help_heading = "Machine"
     )]
     pub numbering: Option<Numbering>,
-    /// What counts as a socket (slurmd: package, unless SlurmdParameters names another)
+    /// What counts as a socket [default: what slurmd here calls one, else package]
     #[arg(
         hide_short_help = true,
         long,
         value_name = "KIND",
-        default_value = "package",
         help_heading = "Machine"
     )]
-    pub socket: Socket,
-    /// Cores that the step owns, by Slurm's core number [default: all]
-    #[arg(long, value_name = "LIST", value_parser = CpuSet::from_list, conflicts_with = "cpus", help_heading = "Machine")]
-    pub cores: Option<CpuSet>,
-    /// CPUs that the step owns, by kernel number [default: all allowed]
+    pub socket: Option<Socket>,
+    /// Cores that the step owns, by Slurm's core number, or all
+    #[arg(long, value_name = "LIST", value_parser = OwnedCores::read, conflicts_with = "cpus", help_heading = "Machine")]
+    pub cores: Option<OwnedCores>,
+    /// CPUs that the step owns, by kernel number
     #[arg(long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
     pub cpus: Option<CpuSet>,
+    /// Inside a step: plan on this step's own cores, not on all of its job's
+    #[arg(hide_short_help = true, long, conflicts_with_all = ["cores", "cpus"], help_heading = "Machine")]
+    pub step: bool,
     /// CPUs= of slurm.conf, if it does not count hardware threads
     #[arg(
         hide_short_help = true,
@@ -80,6 +79,45 @@ pub(crate) struct PlanArgs {
     /// The same as they were typed.
     #[command(flatten)]
     pub typed: Typed,
+    // It stands behind srun's options, because clap takes values away in this order and their release
+    // depends on it.
+    /// live, an hwloc XML file, or a synthetic string: "pack:2 core:4 pu:2"
+    #[arg(
+        long,
+        display_order = 0,
+        value_name = "M",
+        default_value = LIVE,
+        help_heading = "Machine"
+    )]
+    pub machine: String,
+    /// The cluster to ask: its slurm.conf, or live for the one that scontrol reaches
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "FILE",
+        help_heading = "Cluster"
+    )]
+    pub cluster: Option<String>,
+    /// Cores that other jobs have, as n[1-4]=0-7; may be repeated
+    #[arg(hide_short_help = true, long, value_name = "NODE=CORES", action = ArgAction::Append, help_heading = "Cluster")]
+    pub busy: Vec<String>,
+    /// The line of the job, as 'salloc -n8 -c2'; the request is a step inside it
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "LINE",
+        help_heading = "Cluster"
+    )]
+    pub job: Option<String>,
+    /// SelectTypeParameters of an assumed node, or linear [default: CR_Core]
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "WORDS",
+        conflicts_with = "cluster",
+        help_heading = "Cluster"
+    )]
+    pub select: Option<String>,
     /// Grid Engine's core binding: linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE],
     /// explicit:SOCKET,CORE[:…] or none, after [set:|env:|pe:][task:|host:][strict:]
     #[arg(
@@ -97,29 +135,27 @@ pub(crate) struct PlanArgs {
         hide_short_help = true,
         long,
         value_name = "WHAT",
-        default_value = "unbound",
         help_heading = "Rules"
     )]
-    pub binding_fail: BindingFail,
-    /// Whose masks: those of berth with its fixes, or those of task/affinity
+    pub binding_fail: Option<BindingFail>,
+    /// berth's masks or task/affinity's [default: as here]
     #[arg(
+        hide_possible_values = true,
         long,
-        value_name = "WHOSE",
-        default_value = "berth",
+        value_name = "berth|affinity",
         help_heading = "Rules"
     )]
-    pub compat: CompatArg,
+    pub compat: Option<CompatArg>,
 
-    /// Release line of Slurm whose srun reads the options
+    /// Slurm's release line [default: as here, else the newest]
     #[arg(
         long,
         hide_possible_values = true,
         value_name = "LINE",
         value_parser = release(),
-        default_value_t = Release::NEWEST,
         help_heading = "Rules"
     )]
-    pub slurm: Release,
+    pub slurm: Option<Release>,
     /// TaskPluginParam=autobind=: the level to use if none is requested and none fits
     #[arg(
         hide_short_help = true,
@@ -193,6 +229,32 @@ pub(crate) struct PlanArgs {
     /// Read one request per line, print one answer per line; - is stdin
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub batch: Option<PathBuf>,
+
+    /// NAME=VALUE before the srun of a line.
+    #[arg(long = "line-variable", hide = true, action = ArgAction::Append)]
+    pub line_variables: Vec<String>,
+
+    /// Where the user stands, as far as the command has looked.
+    #[arg(skip)]
+    pub standing: Standing,
+}
+
+/// `--cores`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum OwnedCores {
+    /// `all`
+    All,
+    /// Slurm's core numbers.
+    Listed(CpuSet),
+}
+
+impl OwnedCores {
+    fn read(text: &str) -> Result<Self, TextError> {
+        match text {
+            "all" => Ok(Self::All),
+            list => CpuSet::from_list(list).map(Self::Listed),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -217,6 +279,8 @@ pub(crate) enum Format {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Autobind {
+    /// No level, as where the site sets nothing
+    None,
     /// Hardware threads
     Threads,
     /// Whole cores
@@ -242,6 +306,6 @@ pub(crate) enum CompatArg {
 }
 
 /// `CpuBind=` of slurm.conf.
-fn site_bind(text: &str) -> Result<CpuBind, berth_placement::TextError> {
+pub(crate) fn site_bind(text: &str) -> Result<CpuBind, TextError> {
     berth_srun::spelling::cpu_bind(text, Release::NEWEST)
 }

@@ -12,155 +12,99 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 
 use super::offered::offered;
+use super::shown::{SHOWN, shown};
 use super::values;
+use crate::here::standing;
 use crate::say;
 
 /// srun's reading of the options.
 #[derive(Clone, Debug)]
-pub(crate) struct SrunOptions(pub Asked);
+pub(crate) struct SrunOptions {
+    asked: Asked,
+    /// What it was read from.
+    kept: Vec<Kept>,
+    /// The faults of options that srun of the release does not have.
+    unknown: Vec<String>,
+}
+
+/// One option with its value, as it was met.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub name: String,
+    pub value: Option<String>,
+    /// The variable that it comes from.
+    pub variable: Option<String>,
+}
 
 impl Deref for SrunOptions {
     type Target = Asked;
 
     fn deref(&self) -> &Asked {
-        &self.0
+        &self.asked
     }
 }
 
-/// An option that is shown: its name, its value's name, its help, and whether -h shows it too.
-type Shown = (&'static str, &'static str, &'static str, bool);
+impl SrunOptions {
+    /// Options that were read elsewhere.
+    pub(crate) fn of(asked: Asked) -> Self {
+        Self {
+            asked,
+            kept: Vec::new(),
+            unknown: Vec::new(),
+        }
+    }
 
-const SHOWN: &[Shown] = &[
-    (
-        "ntasks",
-        "N",
-        "Tasks of the step [default: as srun counts them, else 1]",
-        true,
-    ),
-    (
-        "ntasks-per-node",
-        "N",
-        "Tasks on each node: the exact number, or the limit beside -n",
-        true,
-    ),
-    (
-        "nodes",
-        "N",
-        "Nodes, all like the machine [default: those of -w, else 1]",
-        true,
-    ),
-    (
-        "nodelist",
-        "LIST",
-        "Names of the nodes: n[1-4],m7, or a file of them",
-        true,
-    ),
-    (
-        "exact",
-        "",
-        "Give the step only the cores it needs; --cores says which they are",
-        false,
-    ),
-    (
-        "exclusive",
-        "WHO",
-        "The nodes are for the step alone, as a plan assumes",
-        false,
-    ),
-    (
-        "overlap",
-        "",
-        "The step shares its CPUs with others, which changes no plan",
-        false,
-    ),
-    (
-        "whole",
-        "",
-        "The step gets all that the job has on its nodes, as a plan assumes",
-        false,
-    ),
-    (
-        "cpus-per-task",
-        "N",
-        "CPUs for each task [default: 1]",
-        true,
-    ),
-    (
-        "cpu-bind",
-        "BIND",
-        "threads, cores, sockets, none, map_cpu:LIST, …",
-        true,
-    ),
-    (
-        "mem-bind",
-        "BIND",
-        "local, rank, map_mem:LIST, …; prefer beside one of them",
-        true,
-    ),
-    (
-        "distribution",
-        "DIST",
-        "NODES[:SOCKETS[:CORES]]: block, cyclic, fcyclic, *, …",
-        true,
-    ),
-    (
-        "extra-node-info",
-        "S[:C[:T]]",
-        "What the node must have; also chooses the level",
-        true,
-    ),
-    (
-        "sockets-per-node",
-        "N",
-        "Sockets the node must have, as the first part of -B",
-        false,
-    ),
-    (
-        "cores-per-socket",
-        "N",
-        "Cores the sockets must have, as the second part of -B",
-        false,
-    ),
-    (
-        "threads-per-core",
-        "N",
-        "The most hardware threads of a core to use",
-        true,
-    ),
-    ("ntasks-per-core", "N", "The most tasks on a core", false),
-    (
-        "ntasks-per-socket",
-        "N",
-        "The most tasks on a socket",
-        false,
-    ),
-    (
-        "hint",
-        "HINT",
-        "compute_bound, memory_bound, multithread, nomultithread",
-        true,
-    ),
-    ("overcommit", "", "Allow more tasks than CPUs", true),
-    (
-        "core-spec",
-        "N",
-        "Cores left to the system; --cores then says which are the step's",
-        false,
-    ),
-    (
-        "thread-spec",
-        "N",
-        "Hardware threads left to the system",
-        false,
-    ),
-];
+    /// The reading, for a caller that compares it with another.
+    pub(crate) fn asked_mut(&mut self) -> &mut Asked {
+        &mut self.asked
+    }
 
-/// The options that berth or clap has itself.
-const NOT_OURS: &[&str] = &["binding", "help", "usage", "version"];
+    /// The options as they were met.
+    pub(crate) fn kept(&self) -> &[Kept] {
+        &self.kept
+    }
 
-fn shown(name: &str) -> Option<&'static Shown> {
-    SHOWN.iter().find(|shown| shown.0 == name)
+    /// The same line with more options behind its own.
+    ///
+    /// # Errors
+    /// Why srun refuses that line.
+    pub(crate) fn with(&self, more: &[(&str, Option<&str>)]) -> Result<Self, Refused> {
+        let more = more.iter().map(|(name, value)| Kept {
+            name: (*name).into(),
+            value: value.map(String::from),
+            variable: None,
+        });
+        let kept: Vec<_> = self.kept.iter().cloned().chain(more).collect();
+        Self::read(kept, self.unknown.clone(), self.asked.release)
+    }
+
+    fn read(kept: Vec<Kept>, unknown: Vec<String>, release: Release) -> Result<Self, Refused> {
+        let trouble = Trouble::Unknown;
+        let setting = |one: &'_ Kept| -> (bool, bool) {
+            (one.variable.is_some(), unknown.contains(&one.name))
+        };
+        let settings = kept.iter().map(|one| {
+            let (from_environment, is_unknown) = setting(one);
+            let setting = Setting {
+                trouble: is_unknown.then_some(&trouble),
+                ..Setting::new(&one.name, one.value.as_deref())
+            };
+            match from_environment {
+                true => setting.from_environment(),
+                false => setting,
+            }
+        });
+        let asked = read(settings, release)?;
+        Ok(Self {
+            asked,
+            kept,
+            unknown,
+        })
+    }
 }
+
+/// The options that berth or clap has itself; srun's --cluster is its --clusters.
+const NOT_OURS: &[&str] = &["binding", "cluster", "help", "usage", "version"];
 
 /// The rows that `berth plan` takes, those that are shown first and in their order.
 fn rows() -> &'static [&'static Row] {
@@ -241,24 +185,27 @@ impl Args for SrunOptions {
 
 impl FromArgMatches for SrunOptions {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let release = matches.get_one("slurm").copied().unwrap_or(Release::NEWEST);
-        let typed = typed(matches);
-        let unknown = Trouble::Unknown;
-        let settings = typed.iter().map(|(_, row, value)| {
+        let text = |name: &str| matches.get_one::<String>(name).map(String::as_str);
+        let standing = text("machine").map(|machine| standing(machine, text("cluster")));
+        let standing = standing.unwrap_or_default();
+        let typed_line = matches.get_one::<Release>("slurm").copied();
+        let there = || standing.release();
+        let release = typed_line.or_else(there).unwrap_or(Release::NEWEST);
+        let mut kept = from_variables(matches, release, standing.is_here());
+        let mut unknown = Vec::new();
+        for (_, row, value) in typed(matches) {
             let known = matches!(long(Program::Srun, Some(release), row.typed()), Found::Option(found) if found.typed() == row.typed());
-            Setting {
-                trouble: (!known).then_some(&unknown),
-                ..Setting::new(row.name(), *value)
+            if !known {
+                unknown.push(row.name().to_string());
             }
-        });
-        // No option names the file that this variable names.
-        let file = std::env::var(berth_srun::options::HOST_FILE).ok();
-        let file = file.as_deref().map(|file| {
-            Setting::new(berth_srun::options::HOST_FILE, Some(file)).from_environment()
-        });
-        let asked = read(file.into_iter().chain(settings), release).map_err(|why| usage(&why))?;
-        one_number(&asked)?;
-        Ok(Self(asked))
+            kept.push(Kept {
+                name: row.name().into(),
+                value: value.map(String::from),
+                variable: None,
+            });
+        }
+        let options = Self::read(kept, unknown, release).map_err(|why| refused(&why))?;
+        Ok(options)
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
@@ -267,8 +214,43 @@ impl FromArgMatches for SrunOptions {
     }
 }
 
-/// srun takes a range of nodes; a plan is for one number of them.
-fn one_number(asked: &Asked) -> Result<(), Error> {
+/// The options that srun takes from variables: from the environment where the command runs on the
+/// node, and from those that stand before srun on a line. No option names the file of
+/// `SLURM_HOSTFILE`.
+fn from_variables(matches: &ArgMatches, release: Release, is_here: bool) -> Vec<Kept> {
+    let on_line = || {
+        matches
+            .get_many::<String>("line_variables")
+            .into_iter()
+            .flatten()
+    };
+    let of_line = |name: &str| {
+        let mut pairs = on_line().filter_map(|word| word.split_once('='));
+        pairs
+            .rfind(|(known, _)| *known == name)
+            .map(|(_, value)| value.to_string())
+    };
+    let of_environment = |name: &str| {
+        let counts = is_here || name == berth_srun::options::HOST_FILE;
+        counts.then(|| std::env::var(name).ok()).flatten()
+    };
+    berth_srun::options::variables(release)
+        .filter_map(|(variable, name)| {
+            let value = of_line(variable).or_else(|| of_environment(variable))?;
+            Some(Kept {
+                name: name.into(),
+                value: Some(value),
+                variable: Some(variable.into()),
+            })
+        })
+        .collect()
+}
+
+/// srun takes a range of nodes; a plan that slurmctld is not asked about is for one number of them.
+///
+/// # Errors
+/// What to write instead.
+pub(crate) fn one_number(asked: &Asked) -> Result<(), String> {
     let Some(range) = asked.nodes else {
         return Ok(());
     };
@@ -280,7 +262,7 @@ fn one_number(asked: &Asked) -> Result<(), Error> {
         _ => "it leaves the number of nodes to slurmctld, but a plan needs one number: give it"
             .into(),
     };
-    Err(said(ErrorKind::ValueValidation, format!("-N: {why}")))
+    Err(format!("-N: {why}"))
 }
 
 /// A word in the form in which clap reads it as getopt does: `-m=block` has the value
@@ -325,7 +307,7 @@ const MOST_NODES: u32 = 65533;
 const MOST_SHOWN: usize = 80;
 
 /// srun's refusal in clap's form.
-fn usage(why: &Refused) -> Error {
+fn refused(why: &Refused) -> Error {
     match why.wrong_value() {
         Some((name, value)) => {
             let mut cut: String = value.chars().take(MOST_SHOWN).collect();
@@ -342,6 +324,11 @@ fn usage(why: &Refused) -> Error {
         }
         None => said(ErrorKind::ArgumentConflict, why.to_string()),
     }
+}
+
+/// A line that is wrong, as clap shows it.
+pub(crate) fn usage(why: &str) -> Error {
+    said(ErrorKind::InvalidValue, why.into())
 }
 
 /// An error as clap shows its own, with the usage of this subcommand.

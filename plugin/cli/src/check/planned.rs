@@ -9,7 +9,8 @@ use clap::{Args, Command, FromArgMatches};
 use super::case::Case;
 use super::finding::Finding;
 use crate::Failure;
-use crate::args::{PlanArgs, SrunOptions};
+use crate::args::{OwnedCores, PlanArgs, SrunOptions};
+use crate::here;
 use crate::parents::Parents;
 use crate::plan::{self, Answer, PlannedStep};
 
@@ -24,7 +25,9 @@ pub(super) fn host(machine: &str) -> Result<Node, Failure> {
 
 fn parsed(words: &[String]) -> Result<PlanArgs, clap::Error> {
     let command = PlanArgs::augment_args(Command::new("berth plan").no_binary_name(true));
-    PlanArgs::from_arg_matches(&command.try_get_matches_from(words)?)
+    let mut args = PlanArgs::from_arg_matches(&command.try_get_matches_from(words)?)?;
+    args.standing = here::standing(&args.machine, None);
+    Ok(args)
 }
 
 /// A plan without options; made once, because clap takes its time.
@@ -37,8 +40,8 @@ fn plain() -> Option<&'static PlanArgs> {
 fn request(case: &Case<'_>, host: &Node) -> Option<PlanArgs> {
     let mut args = plain()?.clone();
     args.binding = case.has("binding").and_then(|value| value.parse().ok());
-    args.slurm = case.around.release;
-    args.srun = SrunOptions(case.asked.as_ref().ok()?.clone());
+    args.slurm = Some(case.around.release);
+    args.srun = SrunOptions::of(case.asked.as_ref().ok()?.clone());
     let (tasks, nodes) = (case.tasks()?, case.nodes()?);
     if !case.knows(&["cpu-bind", "cpus-per-task", "distribution", "binding"]) {
         return None;
@@ -56,7 +59,9 @@ fn request(case: &Case<'_>, host: &Node) -> Option<PlanArgs> {
             .div_ceil(nodes.max(1))
             .checked_mul(each)?
             .div_ceil(threads);
-        args.cores = Some(CpuSet::first(cores.min(host.shape().core_count()).max(1)));
+        args.cores = Some(OwnedCores::Listed(CpuSet::first(
+            cores.min(host.shape().core_count()).max(1),
+        )));
     }
     Some(args)
 }
@@ -180,7 +185,8 @@ fn neighbours_apart(
         .next()
         .filter(|nodes| !nodes.is_empty())
         .unwrap_or("block");
-    other.srun.0.distribution = berth_srun::spelling::distribution(&format!("{nodes}:block")).ok();
+    other.srun.asked_mut().distribution =
+        berth_srun::spelling::distribution(&format!("{nodes}:block")).ok();
     let Answer::Planned(blocks) = plan::answer(&other, host).ok()? else {
         return None;
     };

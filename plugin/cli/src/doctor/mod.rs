@@ -80,7 +80,8 @@ impl Checks {
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
     let mut host = Checks::new("");
     let machine = machine(&mut host);
-    let nodes = nodes_of(&args.state_dir, args.node.as_deref());
+    let base = crate::here::state::base(args.state_dir.as_deref());
+    let nodes = nodes_of(&base, args.node.as_deref());
     if nodes.is_empty() {
         host.add(
             Verdict::Wrong,
@@ -88,12 +89,12 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
             "no slurmd with berth has started here: check that TaskPlugin in slurm.conf lists \
              task/berth, that plugstack.conf has a line for task_berth.so, and that its \
              state_dir= is this directory (--state-dir)",
-            args.state_dir.display(),
+            base.display(),
         );
     }
     let mut all = host.all;
     for node in nodes {
-        all.extend(node::checks_of(&args.state_dir, &node, machine.as_ref()));
+        all.extend(node::checks_of(&base, &node, machine.as_ref()));
     }
     let fails = |check: &Check| match check.verdict {
         Verdict::Ok => false,

@@ -37,7 +37,7 @@ pub(super) fn render(command: &Command, name: &str) -> String {
         page.control("SS", ["Accepted and ignored"]);
         let all: Vec<_> = ignored().collect();
         page.text([roman(
-            "These options of srun have no influence on which CPUs a task gets. They are read, so that a \
+            "These options of srun have no influence on where a task runs among its step's cores. They are read, so that a \
              whole line of srun can be given.",
         )]);
         page.control("PP", []);

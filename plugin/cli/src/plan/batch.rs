@@ -8,13 +8,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use berth_placement::Node;
+use berth_srun::Release;
 use clap::{Args, Command, FromArgMatches};
 
 use super::request::{batch_file, node};
-use super::{Answer, PlannedStep, answer, masks, notes};
+use super::{Answer, PlannedStep, answer, json, line, line_in, masks, notes};
 use crate::Failure;
 use crate::args::{Format, PlanArgs, as_getopt};
+use crate::here::{self, Fact};
 use crate::progress::counted;
+use crate::say;
 
 /// The machines that are already discovered, by name, because discovery is far slower than planning.
 type Machines = HashMap<(String, String), Node>;
@@ -30,11 +33,14 @@ pub(crate) fn run(args: &PlanArgs, path: &PathBuf) -> Result<ExitCode, Failure> 
             File::open(path).map_err(|why| format!("--batch {}: {why}", path.display()))?,
         )),
     };
-    // The definitions are built once, because there are many options and many lines.
-    let mut command = PlanArgs::augment_args(Command::new("berth plan").no_binary_name(true));
-    command.build();
-    let defaults = default_words();
-    let mut machines = Machines::new();
+    let mut run = Run {
+        command: command(),
+        defaults: typed_words(),
+        format: args.format,
+        machines: HashMap::new(),
+        facts: Vec::new(),
+    };
+    let mut failed = false;
     let mut output = BufWriter::new(io::stdout().lock());
     for line in counted(input.lines()) {
         let line = line?;
@@ -42,17 +48,37 @@ pub(crate) fn run(args: &PlanArgs, path: &PathBuf) -> Result<ExitCode, Failure> 
         if text.is_empty() || text.starts_with('#') {
             continue;
         }
-        let answer = one(&mut command, &defaults, text, args, &mut machines)
-            .unwrap_or_else(|why| format!("error: {}", one_line(&why.to_string())));
+        let answer = run.answer(text).unwrap_or_else(|why| {
+            failed = true;
+            format!("error: {}", one_line(&why.to_string()))
+        });
         writeln!(output, "{answer}")?;
     }
     output.flush()?;
-    Ok(ExitCode::SUCCESS)
+    say::facts(&run.facts);
+    Ok(if failed {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
 }
 
-/// The words typed before a line's own, without --batch and its value.
-fn default_words() -> Vec<String> {
-    let mut words = std::env::args().skip_while(|word| word != "plan").skip(1);
+/// The definitions of a request's options. They are built once, because there are many options and
+/// many lines.
+pub(super) fn command() -> Command {
+    let mut command = PlanArgs::augment_args(Command::new("berth plan").no_binary_name(true));
+    command.build();
+    command
+}
+
+/// The words typed behind `plan`, without --batch and its value, and without a whole line.
+pub(super) fn typed_words() -> Vec<String> {
+    let mut words: Vec<_> = std::env::args_os().collect();
+    line_in(&mut words);
+    let words = words
+        .into_iter()
+        .map(|word| word.to_string_lossy().into_owned());
+    let mut words = words.skip_while(|word| word != "plan").skip(1);
     let mut kept = Vec::new();
     while let Some(word) = words.next() {
         if word == "--batch" {
@@ -64,57 +90,95 @@ fn default_words() -> Vec<String> {
     kept
 }
 
-fn one(
-    command: &mut Command,
-    defaults: &[String],
-    text: &str,
-    outer: &PlanArgs,
-    machines: &mut Machines,
-) -> Result<String, Failure> {
-    let words = shlex::split(text).ok_or("a quote is not closed on this line; close it")?;
-    let words = words.strip_prefix(&["srun".to_string()]).unwrap_or(&words);
-    let matches = command
-        .try_get_matches_from_mut(
-            defaults
-                .iter()
-                .chain(words)
-                .flat_map(|word| as_getopt(word)),
-        )
-        .map_err(|why| first_line(&why.to_string()))?;
-    let args = PlanArgs::from_arg_matches(&matches).map_err(|why| first_line(&why.to_string()))?;
-    let key = (
-        args.machine.clone(),
-        format!(
-            "{:?} {:?} {:?} {:?} {} {}",
-            args.numbering,
-            args.socket,
-            args.config_cpus,
-            args.slurm,
-            args.allow_ecores,
-            args.constrain_cores
-        ),
-    );
-    if !machines.contains_key(&key) {
-        machines.insert(key.clone(), node(&args)?);
-    }
-    Ok(match answer(&args, &machines[&key])? {
-        Answer::Refused(why) => format!("error: {}", one_line(&why)),
-        Answer::Planned(step) => {
-            let mut line = match args.format.or(outer.format) {
-                Some(Format::Cpus) => cpus(&step).join(" "),
-                Some(Format::Masks) | None => nodes_masks(&step).join(" "),
-                Some(_) => {
-                    return Err(
-                        "--batch prints one line per request; use --format masks or cpus".into(),
-                    );
-                }
-            };
-            for note in notes(&args, &machines[&key], &step) {
-                line.push_str(&format!(" # {}", one_line(&note)));
-            }
-            line
+/// What the lines of a file have in common.
+struct Run {
+    command: Command,
+    /// The words typed before a line's own.
+    defaults: Vec<String>,
+    format: Option<Format>,
+    machines: Machines,
+    /// What the answers rest on; each is said once.
+    facts: Vec<Fact>,
+}
+
+impl Run {
+    /// One line's answer.
+    ///
+    /// # Errors
+    /// Why the step would not run, or what is wrong with the line.
+    fn answer(&mut self, text: &str) -> Result<String, Failure> {
+        let args = self.read(text)?;
+        let key = (
+            args.machine.clone(),
+            format!(
+                "{:?} {:?} {:?} {} {} {}",
+                args.numbering,
+                args.socket,
+                args.config_cpus,
+                args.srun.release,
+                args.allow_ecores,
+                args.constrain_cores
+            ),
+        );
+        if !self.machines.contains_key(&key) {
+            self.machines.insert(key.clone(), node(&args)?);
         }
-    })
+        let on = &self.machines[&key];
+        let step = match answer(&args, on)? {
+            Answer::Refused(why) => return Err(why.into()),
+            Answer::Planned(step) => step,
+        };
+        for fact in &step.facts {
+            if !self.facts.contains(fact) {
+                self.facts.push(fact.clone());
+            }
+        }
+        let mut line = match args.format.or(self.format) {
+            Some(Format::Cpus) => cpus(&step).join(" "),
+            Some(Format::Masks) | None => nodes_masks(&step).join(" "),
+            Some(Format::Json) => return json::line(&args, on, &step),
+            Some(_) => {
+                return Err(
+                    "--batch prints one line per request; use --format masks, cpus or json".into(),
+                );
+            }
+        };
+        for note in notes(&args, on, &step) {
+            line.push_str(&format!(" # {}", one_line(&note)));
+        }
+        Ok(line)
+    }
+
+    /// The options of a line: those of `berth plan`, or a whole line with srun.
+    fn read(&mut self, text: &str) -> Result<PlanArgs, Failure> {
+        let words = shlex::split(text).ok_or("a quote is not closed on this line; close it")?;
+        let words = match words.first().is_some_and(|word| !word.starts_with('-')) {
+            true => line::spelled_out(text, self.release(&words), &self.command)
+                .map_err(|why| why.to_string())?,
+            false => words.iter().flat_map(|word| as_getopt(word)).collect(),
+        };
+        let defaults = self.defaults.iter().flat_map(|word| as_getopt(word));
+        let matches = self
+            .command
+            .try_get_matches_from_mut(defaults.chain(words))
+            .map_err(|why| first_line(&why.to_string()))?;
+        let mut args =
+            PlanArgs::from_arg_matches(&matches).map_err(|why| first_line(&why.to_string()))?;
+        args.settle()?;
+        Ok(args)
+    }
+
+    /// The release whose srun reads a line: the last `--slurm` that is typed.
+    fn release(&self, words: &[String]) -> Release {
+        let all = || self.defaults.iter().chain(words);
+        let behind = all().zip(all().skip(1));
+        let apart = behind.filter(|(word, _)| *word == "--slurm");
+        let joined = all().filter_map(|word| word.strip_prefix("--slurm="));
+        let texts = apart.map(|(_, value)| value.as_str()).chain(joined);
+        let typed = texts.filter_map(|text| text.parse().ok()).last();
+        let here = || here::standing(here::LIVE, None).release();
+        typed.or_else(here).unwrap_or(Release::NEWEST)
+    }
 }
 
 /// The text of each node's launch message.

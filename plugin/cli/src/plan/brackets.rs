@@ -10,7 +10,6 @@ use super::step::PlannedStep;
 use super::table;
 use crate::args::PlanArgs;
 use crate::parents::Parents;
-use crate::plan::socket_kind;
 use crate::progress::watched;
 
 /// The whole text.
@@ -23,19 +22,23 @@ pub(crate) fn write(
     on: &Node,
     step: &PlannedStep,
 ) -> io::Result<()> {
-    let Some(machine) = on.machine() else {
-        return Ok(());
-    };
-    let parents = Parents::new(machine, socket_kind(args.socket));
+    let parents: Vec<_> = step
+        .planned()
+        .iter()
+        .map(|planned| Some(Parents::new(planned.on(on).machine()?, args.socket_kind())))
+        .collect();
     table::head(out, args, on, step)?;
     writeln!(out)?;
-    let mut maps: BTreeMap<(u32, u32), String> = BTreeMap::new();
+    let mut maps: BTreeMap<(usize, u32), String> = BTreeMap::new();
     for task in watched(step.tasks(), step.tasks) {
         let place = task.place;
-        let count = step.across.counts()[place.node as usize];
+        let at = step.place_of(place.node);
+        let Some(parents) = &parents[at] else {
+            continue;
+        };
         let map = maps
-            .entry((count, place.local))
-            .or_insert_with(|| map(&parents, &task.plan().cpus, task.node_plan.is_bound()));
+            .entry((at, place.local))
+            .or_insert_with(|| map(parents, &task.plan().cpus, task.node_plan.is_bound()));
         match step.node_count() {
             1 => writeln!(out, "task {} {map}", task.id)?,
             _ => writeln!(

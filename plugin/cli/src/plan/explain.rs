@@ -1,5 +1,5 @@
-//! `--explain`: for each task the rule that decided, the levels that did not fit, and options that
-//! would change the answer, in the user's words. The rule comes from the plan's decision.
+//! `--explain`: for each task the rule that decided, the levels that did not fit, and the changes that
+//! were tried, in the user's words. The rule comes from the plan's decision.
 
 use std::io::Write;
 
@@ -7,12 +7,11 @@ use berth_placement::answer::cores::places;
 use berth_placement::owned::Counts;
 use berth_placement::{CpuSet, Decision, Level, LevelFrom, Mode, Node, Order, Plan, Request, Rule};
 
-use super::request::request;
+use super::change::changes;
 use super::step::PlannedStep;
 use crate::Failure;
 use crate::args::PlanArgs;
 use crate::parents::Parents;
-use crate::plan::socket_kind;
 use crate::srun_options::level_from;
 
 /// Writes the explanation behind an answer.
@@ -26,29 +25,28 @@ pub(crate) fn write(
     step: &PlannedStep,
 ) -> Result<(), Failure> {
     writeln!(out)?;
-    for line in lines(args, on, step)? {
+    for line in lines(args, on, step) {
         writeln!(out, "{line}")?;
     }
     Ok(())
 }
 
 /// The same, line by line: once for each number of tasks a node may have.
-pub(crate) fn lines(
-    args: &PlanArgs,
-    on: &Node,
-    step: &PlannedStep,
-) -> Result<Vec<String>, Failure> {
+pub(crate) fn lines(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<String> {
     let mut lines = Vec::new();
-    for (count, plan) in step.plans() {
-        let ask = request(args, on, count)?;
+    for planned in step.planned() {
         if step.node_count() > 1 {
             lines.push(format!(
-                "on a node with {count} of the tasks, by their local numbers:"
+                "on a node with {} of the tasks, by their local numbers:",
+                planned.tasks
             ));
         }
-        lines.extend(one_node(args, on, &ask, plan));
+        let on = planned.on(on);
+        lines.extend(one_node(args, on, &planned.request, &planned.plan));
     }
-    Ok(lines)
+    let changes = changes(args, on, step);
+    lines.extend(changes.iter().map(|change| format!("change      {change}")));
+    lines
 }
 
 fn one_node(args: &PlanArgs, on: &Node, ask: &Request, plan: &Plan) -> Vec<String> {
@@ -60,10 +58,8 @@ fn one_node(args: &PlanArgs, on: &Node, ask: &Request, plan: &Plan) -> Vec<Strin
     }
     let parents = on
         .machine()
-        .map(|machine| Parents::new(machine, socket_kind(args.socket)));
+        .map(|machine| Parents::new(machine, args.socket_kind()));
     lines.extend((0..plan.tasks.len()).map(|id| task_line(ask, plan, parents.as_ref(), id)));
-    let change = |line| format!("change      {line}");
-    lines.extend(changes(ask, on, plan).into_iter().map(change));
     lines
 }
 
@@ -255,48 +251,4 @@ fn entry(ask: &Request, id: usize) -> Option<String> {
         ""
     };
     Some(format!("entry {} of the list{again}", at + 1))
-}
-
-fn changes(ask: &Request, on: &Node, plan: &Plan) -> Vec<String> {
-    let mut changes = Vec::new();
-    let threads = on.shape().threads > 1;
-    match &plan.decision.rule {
-        Rule::Level { level, order, .. } => {
-            if *order == Order::Cyclic
-                && ask.distribution.sockets.is_none()
-                && on.shape().sockets > 1
-            {
-                changes.push(
-                    "-m block:block puts neighbours beside each other, one socket after the other"
-                        .into(),
-                );
-            }
-            if *order == Order::Block && on.shape().sockets > 1 {
-                changes.push("-m block:cyclic spreads the tasks over the sockets".into());
-            }
-            if *level == Level::Cores && threads && ask.threads_per_core.is_none() {
-                changes.push("--hint=nomultithread gives one hardware thread of each core, --cpu-bind=threads as few threads as asked".into());
-            }
-            if *level == Level::Threads && threads {
-                changes.push("--cpu-bind=cores gives each task whole cores".into());
-            }
-        }
-        Rule::NoMatch => changes.push(
-            "--cpu-bind=cores (or threads, sockets) binds the tasks whatever the numbers are; so \
-             does -c, if tasks × CPUs fill whole cores"
-                .into(),
-        ),
-        Rule::Unbound { .. } => {
-            changes.push("--cpu-bind=cores gives each task cores of its own".into())
-        }
-        Rule::Asked(_) => changes.push(
-            "--cpu-bind=cores lets berth choose the CPUs, on every node by its own numbers".into(),
-        ),
-        Rule::Overcommit | Rule::CgroupTooSmall => {
-            changes.push("with fewer tasks or a smaller -c, each task is bound".into())
-        }
-        Rule::BindingFailed => changes.push("the note shows a --binding that fits".into()),
-        Rule::Binding(_) | Rule::Batch => {}
-    }
-    changes
 }

@@ -9,13 +9,14 @@ use berth_placement::answer::cores::places;
 use berth_placement::{CpuSet, Node};
 use serde::{Serialize, Serializer};
 
+use super::change::{Change, changes};
 use super::explain;
-use super::step::{PlannedStep, Task};
-use super::table::allocation;
+use super::step::{Planned, PlannedStep, Task};
 use crate::Failure;
 use crate::args::PlanArgs;
+use crate::here::Fact;
 use crate::parents::Parents;
-use crate::plan::{notes, socket_kind};
+use crate::plan::notes;
 use crate::progress::watched;
 
 /// The whole answer.
@@ -26,6 +27,8 @@ struct Document<'a> {
     version: u32,
     machine: MachineJson<'a>,
     allocation: String,
+    /// What the answer rests on, and how the command knows it.
+    assumed: &'a [Fact],
     /// What decided, by the number of tasks on a node.
     rules: BTreeMap<u32, String>,
     bound: bool,
@@ -37,6 +40,9 @@ struct Document<'a> {
     tasks: RefCell<Option<Tasks<'a>>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     explanation: Vec<String>,
+    /// Options that change the plan, each tried.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    changes: Vec<Change>,
 }
 
 #[derive(Serialize)]
@@ -52,6 +58,9 @@ struct MachineJson<'a> {
 struct NodeJson<'a> {
     name: std::borrow::Cow<'a, str>,
     tasks: u32,
+    /// Slurm's core numbers of the job and of the step on the node, `0-3,8`.
+    cores: &'a str,
+    step_cores: &'a str,
     /// As in the launch message; absent where nothing is bound.
     masks: Option<String>,
 }
@@ -78,14 +87,16 @@ struct TaskJson {
 
 struct Tasks<'a> {
     step: &'a PlannedStep,
-    parents: Option<Parents<'a>>,
+    /// Of each different plan's machine.
+    parents: Vec<Option<Parents<'a>>>,
 }
 
 impl Tasks<'_> {
     fn json(&self, task: Task<'_>) -> TaskJson {
         let plan = task.plan();
         let bound = task.node_plan.is_bound();
-        let touched = |cpus: &CpuSet| self.parents.as_ref().map(|parents| parents.of(cpus));
+        let parents = &self.parents[self.step.place_of(task.place.node)];
+        let touched = |cpus: &CpuSet| parents.as_ref().map(|parents| parents.of(cpus));
         let [sockets, numa_nodes, cores] = touched(&plan.cpus).unwrap_or_default();
         let chosen = task.node_plan.chosen.as_ref();
         TaskJson {
@@ -111,6 +122,12 @@ fn one_by_one<S: Serializer>(tasks: &RefCell<Option<Tasks<'_>>>, to: S) -> Resul
     to.collect_seq(items)
 }
 
+/// The step's part of each node in one text.
+pub(super) fn allocation(step: &PlannedStep) -> String {
+    let mut parts = step.facts.iter().filter(|fact| fact.what == "allocation");
+    parts.next().map(ToString::to_string).unwrap_or_default()
+}
+
 /// Writes it.
 ///
 /// # Errors
@@ -121,10 +138,24 @@ pub(crate) fn write(
     on: &Node,
     step: &PlannedStep,
 ) -> Result<(), Failure> {
-    let machine = on.machine();
-    let kind = socket_kind(args.socket);
-    let counts = (0..).zip(step.across.counts());
-    let document = Document {
+    serde_json::to_writer_pretty(&mut *out, &document(args, on, step))?;
+    writeln!(out)?;
+    Ok(())
+}
+
+/// The same as one line.
+///
+/// # Errors
+/// None that is known: every part can be written as JSON.
+pub(crate) fn line(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Result<String, Failure> {
+    Ok(serde_json::to_string(&document(args, on, step))?)
+}
+
+fn document<'a>(args: &'a PlanArgs, on: &'a Node, step: &'a PlannedStep) -> Document<'a> {
+    let kind = args.socket_kind();
+    let parents = |planned: &'a Planned| Some(Parents::new(planned.on(on).machine()?, kind));
+    let plans = || step.plans();
+    Document {
         format: "berth-plan",
         version: 1,
         machine: MachineJson {
@@ -132,36 +163,43 @@ pub(crate) fn write(
             sockets: on.shape().sockets,
             cores_per_socket: on.shape().cores,
             threads_per_core: on.shape().threads,
-            topology: machine.map(|machine| machine.topology_string(kind)),
+            topology: on.machine().map(|machine| machine.topology_string(kind)),
         },
-        allocation: allocation(args),
-        rules: step
-            .plans()
+        allocation: allocation(step),
+        assumed: &step.facts,
+        rules: plans()
             .map(|(count, plan)| (count, plan.decision.rule.to_string()))
             .collect(),
         bound: step.is_bound(),
-        cpus_per_task: step
-            .plans()
+        cpus_per_task: plans()
             .map(|(count, plan)| (count, plan.decision.cpus_per_task))
             .collect(),
         notes: notes(args, on, step),
-        nodes: counts
-            .map(|(node, tasks)| NodeJson {
-                name: step.names.long(node),
-                tasks: *tasks,
-                masks: step.plan_of(node).text(),
-            })
+        nodes: (0..step.node_count())
+            .map(|node| of_node(step, node))
             .collect(),
         tasks: RefCell::new(Some(Tasks {
             step,
-            parents: machine.map(|machine| Parents::new(machine, kind)),
+            parents: step.planned().iter().map(parents).collect(),
         })),
         explanation: match args.explain {
-            true => explain::lines(args, on, step)?,
+            true => explain::lines(args, on, step),
             false => Vec::new(),
         },
-    };
-    serde_json::to_writer_pretty(&mut *out, &document)?;
-    writeln!(out)?;
-    Ok(())
+        changes: match args.explain {
+            true => changes(args, on, step),
+            false => Vec::new(),
+        },
+    }
+}
+
+fn of_node(step: &PlannedStep, node: u32) -> NodeJson<'_> {
+    let planned = step.planned_on(node);
+    NodeJson {
+        name: step.names.long(node),
+        tasks: planned.tasks,
+        cores: &planned.job_cores,
+        step_cores: &planned.step_cores,
+        masks: planned.plan.text(),
+    }
 }

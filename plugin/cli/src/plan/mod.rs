@@ -2,33 +2,44 @@
 
 mod batch;
 mod brackets;
+mod change;
+mod controller;
 mod explain;
+mod given;
+mod granted;
 mod json;
+mod line;
+mod owns;
 mod pictures;
 mod rankfile;
 mod request;
+mod site;
 mod step;
 mod table;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
 use berth_placement::{Node, Plan};
+use clap::FromArgMatches;
 
 use crate::Failure;
-use crate::args::{Format, PlanArgs};
+use crate::args::{Format, PlanArgs, as_getopt, usage};
 use crate::progress::watched;
 use crate::say;
 use crate::srun_options;
 
-pub(crate) use request::{node, socket_kind};
+use line::NoLine;
+pub(crate) use request::node;
+pub(crate) use site::socket_kind;
 pub(crate) use step::PlannedStep;
 
 /// The answer to one request.
 pub(crate) enum Answer {
     /// The step would run.
     Planned(Box<PlannedStep>),
-    /// It would be refused, with the reason.
+    /// It would not, with the reason and what would happen instead.
     Refused(String),
 }
 
@@ -36,42 +47,90 @@ pub(crate) enum Answer {
 ///
 /// # Errors
 /// A machine or file that cannot be read, an output that cannot be written.
-pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
-    if let Some(path) = &args.batch {
-        return batch::run(args, path);
+pub(crate) fn run(typed: &PlanArgs) -> Result<ExitCode, Failure> {
+    if let Some(path) = &typed.batch {
+        return batch::run(typed, path);
     }
+    let args = &match settled(typed) {
+        Ok(args) => args,
+        Err(NoLine::Usage(why)) => usage(&why).exit(),
+        Err(why @ NoLine::NotModelled(_)) => {
+            say::failed(&why.to_string());
+            return Ok(ExitCode::FAILURE);
+        }
+    };
     let on = node(args)?;
     let step = match answer(args, &on)? {
         Answer::Planned(step) => step,
         Answer::Refused(why) => {
-            say::refused(&why);
+            match why.starts_with("not modelled: ") {
+                true => say::failed(&why),
+                false => say::refused(&why),
+            }
             return Ok(ExitCode::FAILURE);
         }
     };
+    print(args, &on, &step)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the answer, what it rests on, and the notes.
+fn print(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Result<(), Failure> {
     let format = args.format.unwrap_or(Format::Table);
-    let mut out: Box<dyn Write> = match format {
-        Format::Table | Format::Tree | Format::Brackets => Box::new(say::text_output()),
-        _ => Box::new(say::output()),
+    let is_text = matches!(format, Format::Table | Format::Tree | Format::Brackets);
+    let mut out: Box<dyn Write> = match is_text {
+        true => Box::new(say::text_output()),
+        false => Box::new(say::output()),
     };
-    show(args, &on, &step, &mut out)?;
-    if args.explain {
-        match format {
-            Format::Table | Format::Tree | Format::Brackets => {
-                explain::write(&mut out, args, &on, &step)?;
-            }
-            // It has them.
-            Format::Json => {}
-            // Programs read these formats, and people read stderr.
-            Format::Masks | Format::Cpus | Format::Svg | Format::Rankfile => {
-                explain::write(&mut std::io::stderr(), args, &on, &step)?;
-            }
-        }
+    show(args, on, step, &mut out)?;
+    if args.explain && is_text {
+        explain::write(&mut out, args, on, step)?;
     }
     out.flush()?;
-    for note in notes(args, &on, &step) {
+    // The JSON has everything; people read beside the other formats what is for them.
+    if !is_text && format != Format::Json {
+        if args.explain {
+            explain::write(&mut std::io::stderr(), args, on, step)?;
+        }
+        say::facts(&step.facts);
+    }
+    for note in notes(args, on, step) {
         say::note(&note);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(())
+}
+
+/// The request with its line read, and with what was found out about the place.
+fn settled(typed: &PlanArgs) -> Result<PlanArgs, NoLine> {
+    let mut args = match &typed.line {
+        None => typed.clone(),
+        Some(line) => {
+            let mut command = batch::command();
+            let words = line::spelled_out(line, typed.srun.release, &command)?;
+            let typed = batch::typed_words().into_iter().filter(|word| word != line);
+            let words = words
+                .into_iter()
+                .chain(typed.flat_map(|word| as_getopt(&word)));
+            let read = command.try_get_matches_from_mut(words);
+            let read = read.and_then(|matches| PlanArgs::from_arg_matches(&matches));
+            read.unwrap_or_else(|why| why.exit())
+        }
+    };
+    args.settle().map_err(NoLine::Usage)?;
+    Ok(args)
+}
+
+/// Takes a line that was typed without quotes, `berth plan srun -n4 ./app`, out of the words.
+pub(crate) fn line_in(words: &mut Vec<OsString>) -> Option<OsString> {
+    let is_program = |word: &OsString| {
+        let name = word.to_str().and_then(|text| text.rsplit('/').next());
+        name.is_some_and(|name| ["srun", "sbatch", "salloc"].contains(&name))
+    };
+    let at = words.iter().position(is_program)?;
+    let line = words.split_off(at);
+    let line: Vec<_> = line.iter().map(|word| word.to_string_lossy()).collect();
+    let line = shlex::try_join(line.iter().map(AsRef::as_ref)).ok();
+    line.map(OsString::from)
 }
 
 fn show(
@@ -105,28 +164,53 @@ fn show(
     Ok(())
 }
 
+/// Lays a step out over its nodes and plans each.
+///
+/// # Errors
+/// Options that do not fit the machine or each other. Within: why the step would not run.
+pub(crate) fn step(args: &PlanArgs, on: &Node) -> Result<Result<PlannedStep, String>, Failure> {
+    let ruled = args.rules()?;
+    let other;
+    let on = if ruled == on.rules() {
+        on
+    } else {
+        other = on.with_rules(ruled);
+        &other
+    };
+    match controller::is_asked(args) {
+        true => granted::as_granted(args, on),
+        false => given::as_given(args, on),
+    }
+}
+
 /// Plans one request.
 ///
 /// # Errors
 /// Options that do not fit the machine.
 pub(crate) fn answer(args: &PlanArgs, on: &Node) -> Result<Answer, Failure> {
     if let Some(why) = unmet(args, on).filter(|_| is_job(args)) {
-        return Ok(Answer::Refused(why));
+        return Ok(Answer::Refused(format!("slurmctld refuses the job: {why}")));
     }
-    Ok(match step::step(args, on)? {
+    Ok(match step(args, on)? {
         Ok(step) => Answer::Planned(Box::new(step)),
-        Err(why) => Answer::Refused(why),
+        Err(why) => Answer::Refused(match unmet(args, on) {
+            Some(unmet) if args.cluster.is_none() && why.contains("node configuration") => {
+                format!("{why}; {unmet}")
+            }
+            _ => why,
+        }),
     })
 }
 
 /// The reason why slurmctld would not choose this node for a job.
 fn unmet(args: &PlanArgs, on: &Node) -> Option<String> {
-    srun_options::unmet(&args.srun, on.machine()?, socket_kind(args.socket))
+    srun_options::unmet(&args.srun, on.machine()?, args.socket_kind())
 }
 
-/// Whether the request would have to find its node, or is a step on cores that it has.
+/// Whether the request has to find its node and slurmctld's model is not asked: it is no step on
+/// named cores.
 fn is_job(args: &PlanArgs) -> bool {
-    args.cores.is_none() && args.cpus.is_none()
+    !owns::is_listed(args) && !controller::is_asked(args) && !args.step
 }
 
 /// Notes to the user, from srun's reading and from the plans.
@@ -134,10 +218,9 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
     let mut notes = args.srun.notes.clone();
     notes.extend(step.notes.iter().cloned());
     // A step in an allocation is not compared with its nodes (`_step_create`); a job is.
-    notes.extend(
-        unmet(args, on)
-            .map(|why| format!("slurmctld never starts this as a job of its own: {why}")),
-    );
+    let unmet = unmet(args, on).filter(|_| owns::is_listed(args));
+    notes
+        .extend(unmet.map(|why| format!("slurmctld never starts this as a job of its own: {why}")));
     if args.srun.exact && args.srun.exclusive.is_none() && is_job(args) {
         notes.push(
             "with --exact slurmctld chooses the cores, and berth plan cannot know its choice; \
@@ -145,6 +228,7 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
                 .into(),
         );
     }
+    notes.extend(controller::narrower(args, on));
     notes.extend(request::left_out(on));
     let plans = step.plans().flat_map(|(_, plan)| &plan.notes);
     for note in plans.map(ToString::to_string) {

@@ -4,14 +4,14 @@ use std::io::Write;
 
 use berth_placement::{CpuId, CpuSet, Machine, Node, Note, Owned, Plan};
 
-use super::request::{claims, request};
+use super::json::allocation;
+use super::request::claims;
 use super::step::PlannedStep;
 use super::table;
 use crate::Failure;
 use crate::args::PlanArgs;
 use crate::picture::svg::{self, Caption};
 use crate::picture::{self, Cell, Cells, Picture};
-use crate::plan::socket_kind;
 
 /// For the terminal.
 ///
@@ -69,7 +69,7 @@ fn below(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<String> {
     let s = if step.tasks == 1 { "" } else { "s" };
     vec![
         format!("machine: {} ({})", args.machine, on.shape()),
-        format!("allocation: {}", table::allocation(args)),
+        format!("allocation: {}", allocation(step)),
         format!("{} task{s}, rule {}", step.tasks, rules.join(", ")),
     ]
 }
@@ -89,29 +89,32 @@ fn warnings(step: &PlannedStep) -> Vec<String> {
 fn pictures<'a>(
     args: &PlanArgs,
     on: &'a Node,
-    step: &PlannedStep,
+    step: &'a PlannedStep,
 ) -> Result<Vec<Picture<'a>>, Failure> {
-    let machine = on
-        .machine()
-        .ok_or("the machine is unknown, so there is nothing to draw")?;
-    let one = request(args, on, 1)?;
-    let owned = Owned::of(&one, on).cpus;
-    let taken = claims(args, on)?.taken;
     let several = step.node_count() > 1;
     let nodes = (0..).zip(step.tasks_by_node());
-    Ok(nodes
+    nodes
         .map(|(node, tasks): (u32, _)| {
             let name = several.then(|| format!("node {}", step.names.short(node)));
-            let kind = socket_kind(args.socket);
+            let planned = step.planned_on(node);
+            let on = planned.on(on);
+            let machine = on
+                .machine()
+                .ok_or("the machine is unknown, so there is nothing to draw")?;
             let cells = Seen {
-                plan: step.plan_of(node),
+                plan: &planned.plan,
                 tasks: &tasks,
-                owned: &owned,
-                taken: &taken,
+                owned: &Owned::of(&planned.request, on).cpus,
+                taken: &claims(args, on)?.taken,
             };
-            Picture::new(machine, kind, name, cells.of(machine))
+            Ok(Picture::new(
+                machine,
+                args.socket_kind(),
+                name,
+                cells.of(machine),
+            ))
         })
-        .collect())
+        .collect()
 }
 
 /// What decides the content of a node's CPUs.

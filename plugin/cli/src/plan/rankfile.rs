@@ -6,12 +6,12 @@ use std::io::Write;
 
 use berth_placement::{CpuId, CpuSet, Node};
 
+use super::json::allocation;
+use super::owns::is_listed;
 use super::step::PlannedStep;
-use super::table::allocation;
 use crate::Failure;
 use crate::args::PlanArgs;
 use crate::parents::Parents;
-use crate::plan::socket_kind;
 use crate::progress::watched;
 use crate::say;
 
@@ -25,16 +25,19 @@ pub(crate) fn write(
     on: &Node,
     step: &PlannedStep,
 ) -> Result<(), Failure> {
-    let Some(machine) = on.machine().filter(|_| step.is_bound()) else {
+    let known = step.planned().iter();
+    let parents: Option<Vec<_>> = known
+        .map(|planned| Some(Parents::new(planned.on(on).machine()?, args.socket_kind())))
+        .collect();
+    let Some(parents) = parents.filter(|_| step.is_bound()) else {
         return Err(
             "nothing is bound, so there is no core to write into a rank file; ask for a level, as \
              --cpu-bind=cores"
                 .into(),
         );
     };
-    let parents = Parents::new(machine, socket_kind(args.socket));
-    writeln!(out, "# allocation: {}", allocation(args))?;
-    if args.cores.is_some() || args.cpus.is_some() {
+    writeln!(out, "# allocation: {}", allocation(step))?;
+    if is_listed(args) {
         writeln!(
             out,
             "# cores have their numbers on the whole node; where a cgroup confines the job, Open \
@@ -48,6 +51,7 @@ pub(crate) fn write(
             Some(chosen) => chosen.cpus_of_task(task.place.local as usize),
             None => task.plan().cpus.clone(),
         };
+        let parents = &parents[step.place_of(task.place.node)];
         let mut cores = CpuSet::new();
         for core in parents.cores_of(&cpus) {
             cores.insert(CpuId(core.id.0));

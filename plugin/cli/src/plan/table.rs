@@ -1,17 +1,15 @@
 //! The table of a plan: the request, the assumptions, and one row per task.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use berth_placement::answer::cores::places;
 use berth_placement::request::grid_engine::Instance;
 use berth_placement::{Node, Plan};
 
-use super::step::PlannedStep;
+use super::step::{Planned, PlannedStep};
 use crate::args::PlanArgs;
 use crate::columns::{Columns, write_named};
 use crate::parents::Parents;
-use crate::plan::socket_kind;
 use crate::progress::watched;
 use crate::say;
 
@@ -48,7 +46,7 @@ pub(crate) fn write(
             .map(String::from)
             .collect::<Vec<_>>()
     };
-    for row in cells.values().flatten() {
+    for row in cells.iter().flatten() {
         let first = prefix([&last, &longest, ""]);
         columns.fit(first.iter().chain(row).map(String::as_str));
     }
@@ -56,15 +54,18 @@ pub(crate) fn write(
     columns.write(out, heads)?;
     // A task's cells are those of any task in its place on a node, so they become lines once.
     let lines = |row: &Vec<String>| columns.lines(before.len(), row.iter().map(String::as_str));
-    let cells: BTreeMap<u32, Vec<_>> = cells
+    let cells: Vec<Vec<_>> = cells
         .iter()
-        .map(|(count, rows)| (*count, rows.iter().map(lines).collect()))
+        .map(|rows| rows.iter().map(lines).collect())
         .collect();
     for task in watched(step.tasks(), step.tasks) {
-        let count = step.across.counts()[task.place.node as usize];
         let (id, local) = (task.id.to_string(), task.place.local.to_string());
         let first = prefix([&id, &step.names.short(task.place.node), &local]);
-        columns.write_before(out, &first, &cells[&count][task.place.local as usize])?;
+        columns.write_before(
+            out,
+            &first,
+            &cells[step.place_of(task.place.node)][task.place.local as usize],
+        )?;
     }
     Ok(())
 }
@@ -76,16 +77,19 @@ pub(super) fn head(
     on: &Node,
     step: &PlannedStep,
 ) -> io::Result<()> {
-    writeln!(out, "machine     {} ({})", args.machine, on.shape())?;
+    writeln!(out, "machine     {}", machines(args, on, step))?;
     if step.node_count() > 1 {
-        writeln!(
-            out,
-            "nodes       {} like it, {}",
-            step.node_count(),
-            counts(step)
-        )?;
+        let mut planned = step.planned().iter();
+        let all = match planned.all(|planned| std::ptr::eq(planned.on(on), on)) {
+            true => "like it",
+            false => "of the cluster",
+        };
+        let (count, tasks) = (step.node_count(), counts(step));
+        writeln!(out, "nodes       {count} {all}, {tasks}")?;
     }
-    write_named(out, args.width, "allocation", &allocation(args))?;
+    for fact in &step.facts {
+        write_named(out, args.width, fact.what, &fact.to_string())?;
+    }
     for (count, plan) in step.plans() {
         if step.plans().count() > 1 {
             writeln!(
@@ -106,6 +110,22 @@ pub(super) fn head(
     Ok(())
 }
 
+/// The machine that was given, and others that nodes of a cluster are counted as.
+fn machines(args: &PlanArgs, on: &Node, step: &PlannedStep) -> String {
+    let mut all: Vec<String> = Vec::new();
+    for planned in step.planned() {
+        let node = planned.on(on);
+        let text = match std::ptr::eq(node, on) {
+            true => format!("{} ({})", args.machine, node.shape()),
+            false => format!("CPUs numbered in blocks ({})", node.shape()),
+        };
+        if !all.contains(&text) {
+            all.push(text);
+        }
+    }
+    all.join("; ")
+}
+
 /// `8 tasks each`, or `2 to 3 tasks each`.
 fn counts(step: &PlannedStep) -> String {
     let counts = step.across.counts();
@@ -118,15 +138,12 @@ fn counts(step: &PlannedStep) -> String {
     }
 }
 
-/// Rows of cells for each number of tasks a node may have, by local id.
-type Cells = BTreeMap<u32, Vec<Vec<String>>>;
+/// Rows of cells for each different plan, by local id.
+type Cells = Vec<Vec<Vec<String>>>;
 
 /// The heads behind the task's number, and each task's cells: CPUs where they are bound, NUMA
 /// nodes where memory is.
 fn cells(args: &PlanArgs, on: &Node, step: &PlannedStep) -> (Vec<&'static str>, Cells) {
-    let parents = on
-        .machine()
-        .map(|machine| Parents::new(machine, socket_kind(args.socket)));
     let has = |what: fn(&Plan) -> bool| step.plans().any(|(_, plan)| what(plan));
     let bound = step.is_bound();
     let memory = has(|plan| plan.tasks.iter().any(|task| task.mems.is_some()));
@@ -137,11 +154,11 @@ fn cells(args: &PlanArgs, on: &Node, step: &PlannedStep) -> (Vec<&'static str>, 
     }
     heads.extend(told.then_some("chosen"));
     heads.extend(memory.then_some("memory"));
-    let row = |plan: &Plan, id: usize| {
+    let row = |on: &Node, parents: Option<&Parents<'_>>, plan: &Plan, id: usize| {
         let task = &plan.tasks[id];
         let mut row = Vec::new();
         if bound {
-            let [sockets, numa, cores] = match &parents {
+            let [sockets, numa, cores] = match parents {
                 Some(parents) => parents.of(&task.cpus),
                 None => ["?", "?", "?"].map(String::from),
             };
@@ -162,33 +179,19 @@ fn cells(args: &PlanArgs, on: &Node, step: &PlannedStep) -> (Vec<&'static str>, 
         }
         row
     };
-    let rows = |plan: &Plan| (0..plan.tasks.len()).map(|id| row(plan, id)).collect();
-    let cells = step
-        .plans()
-        .map(|(count, plan)| (count, rows(plan)))
-        .collect();
-    (heads, cells)
+    let rows = |planned: &Planned| {
+        let on = planned.on(on);
+        let parents = on.machine();
+        let parents = parents.map(|machine| Parents::new(machine, args.socket_kind()));
+        let ids = 0..planned.plan.tasks.len();
+        ids.map(|id| row(on, parents.as_ref(), &planned.plan, id))
+            .collect()
+    };
+    (heads, step.planned().iter().map(rows).collect())
 }
 
 /// Whether the job gets its cores in variables instead of being bound to them.
 fn is_told(args: &PlanArgs) -> bool {
     let binding = args.binding.as_ref();
     binding.is_some_and(|binding| binding.instance != Instance::Set)
-}
-
-/// The cores that the plan assumes for the step on each node.
-pub(super) fn allocation(args: &PlanArgs) -> String {
-    let each = if args.srun.nodes.is_some() {
-        " of each node"
-    } else {
-        ""
-    };
-    match (&args.cores, &args.cpus) {
-        (Some(cores), _) => format!("cores {cores}{each} (--cores)"),
-        (None, Some(cpus)) => format!("CPUs {cpus}{each} (--cpus)"),
-        (None, None) if args.srun.one_core_a_socket => {
-            "one core of each socket (--hint=memory_bound)".into()
-        }
-        (None, None) => "the whole node (assumed; --cores or --cpus for less)".into(),
-    }
 }

@@ -1,0 +1,76 @@
+//! A cluster's configuration for a dry run: a slurm.conf with its included files, or what scontrol
+//! shows of the cluster that it reaches.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use berth_srun::conf::Config;
+
+use super::{child, state};
+
+/// The word for the cluster that scontrol reaches.
+const LIVE: &str = "live";
+/// Ten thousand nodes have less.
+const MOST: u64 = 64 << 20;
+
+/// A configuration, or the reason why there is none.
+pub(crate) type Found = Result<Arc<Config>, String>;
+
+thread_local! {
+    /// Those that were read: a file of requests asks one cluster many times.
+    static READ: RefCell<HashMap<String, Found>> = RefCell::default();
+}
+
+/// The cluster that `--cluster` names.
+pub(crate) fn named(text: &str) -> Found {
+    if let Some(known) = READ.with_borrow(|read| read.get(text).cloned()) {
+        return known;
+    }
+    let found = match text {
+        LIVE => shown(),
+        path => of_file(Path::new(path)),
+    };
+    READ.with_borrow_mut(|read| read.insert(text.into(), found.clone()));
+    found
+}
+
+/// The cluster of the slurmd that runs here, if this user may read its configuration.
+pub(crate) fn of_this_node() -> Option<Arc<Config>> {
+    state::confs().find_map(|path| named(path.to_str()?).ok())
+}
+
+fn of_file(path: &Path) -> Found {
+    let folder = path.parent().map(PathBuf::from).unwrap_or_default();
+    let text = read(path)?;
+    let mut included = |name: &str| read(&folder.join(name));
+    let config = Config::read(&path.to_string_lossy(), &text, &mut included);
+    config.map(Arc::new).map_err(|why| why.to_string())
+}
+
+fn read(path: &Path) -> Result<String, String> {
+    let cannot = |why: String| format!("{} cannot be read: {why}", path.display());
+    // A pipe would be waited for, and a device may have no end.
+    let is_file = fs::metadata(path).map(|found| found.is_file());
+    if !is_file.map_err(|why| cannot(why.to_string()))? {
+        return Err(cannot("it is no regular file".into()));
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|why| cannot(why.to_string()))?;
+    let read = file.take(MOST + 1).read_to_end(&mut bytes);
+    match read.map_err(|why| cannot(why.to_string()))? as u64 > MOST {
+        true => Err(cannot(format!("it has more than {MOST} bytes"))),
+        false => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+    }
+}
+
+fn shown() -> Found {
+    let ask = |words: &[&str]| child::output("scontrol", words, MOST);
+    let (config, nodes) = (ask(&["show", "config"])?, ask(&["-o", "show", "nodes"])?);
+    let partitions = ask(&["-o", "show", "partition"])?;
+    let config = Config::shown(&config, &nodes, &partitions);
+    config.map(Arc::new).map_err(|why| why.to_string())
+}

@@ -1,0 +1,109 @@
+//! The job in which this process runs, and its cores on this node. The kernel's cgroup is believed
+//! first, then slurmctld; SLURM_ variables are hints, because a user can set them.
+
+use berth_host::affinity_of;
+use berth_placement::{CoreIdx, CpuId, CpuSet};
+
+use super::node::BerthNode;
+use super::scontrol::{self, OnNode};
+use super::{cgroup, cgroup::Confined};
+
+/// A part of the node, by the numbers of whoever named it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Kernel numbers of CPUs.
+    Cpus(CpuSet),
+    /// slurmctld's numbers of CPUs: core × threads per core + thread.
+    Abstract(CpuSet),
+}
+
+impl Part {
+    /// The cores that are meant, by Slurm's number.
+    pub(crate) fn cores(
+        &self,
+        threads: u32,
+        core_of: impl Fn(CpuId) -> Option<u32>,
+    ) -> Vec<CoreIdx> {
+        let mut cores: Vec<_> = match self {
+            Self::Cpus(cpus) => cpus.iter().filter_map(core_of).collect(),
+            Self::Abstract(cpus) => cpus.iter().map(|cpu| cpu.0 / threads.max(1)).collect(),
+        };
+        cores.sort_unstable();
+        cores.dedup();
+        cores.into_iter().map(CoreIdx).collect()
+    }
+}
+
+/// The job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OwnJob {
+    pub id: u32,
+    /// Its part of this node, and how that is known.
+    pub part: Option<(Part, String)>,
+    /// The reason why the part is not known.
+    pub unknown: String,
+    /// The part of the step in which this process runs, if the kernel knows one.
+    pub step: Option<(Part, String)>,
+    /// The job's nodes by slurmctld; empty if it was not asked or did not answer.
+    pub nodes: Vec<OnNode>,
+}
+
+/// Looks for it.
+pub(super) fn find(node: Option<&BerthNode>) -> Option<OwnJob> {
+    let confined = cgroup::of_this_process();
+    let hinted = number("SLURM_JOB_ID").or_else(|| number("SLURM_JOBID"));
+    let id = confined.as_ref().map(|found| found.job).or(hinted)?;
+    let name = std::env::var("SLURMD_NODENAME").ok();
+    let name = name.or_else(|| node.map(|node| node.name.clone()));
+    let part = confined.as_ref().and_then(|found| by_cgroup(found, id));
+    let is_one_node = number("SLURM_JOB_NUM_NODES").is_none_or(|nodes| nodes <= 1);
+    let asked = match part {
+        Some(_) if is_one_node => Ok(Vec::new()),
+        _ => scontrol::job(id),
+    };
+    let by_slurmctld = asked.as_ref().ok().and_then(|nodes| {
+        let here = |node: &&OnNode| Some(&node.name) == name.as_ref();
+        let found = nodes.iter().find(here)?;
+        let how = format!("scontrol show job -d {id}, node {}", found.name);
+        Some((Part::Abstract(found.cpus.clone()), how))
+    });
+    let why = match (&asked, &by_slurmctld) {
+        (Err(why), _) => why.clone(),
+        (Ok(_), None) => format!("job {id} has no cores on this host"),
+        (Ok(_), Some(_)) => String::new(),
+    };
+    Some(OwnJob {
+        id,
+        part: part
+            .or(by_slurmctld)
+            .or_else(|| by_affinity(confined.as_ref())),
+        unknown: why,
+        step: confined.as_ref().and_then(of_step),
+        nodes: asked.unwrap_or_default(),
+    })
+}
+
+fn number(name: &str) -> Option<u32> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+fn by_cgroup(found: &Confined, id: u32) -> Option<(Part, String)> {
+    let cpus = found.job_cpus.clone()?;
+    Some((Part::Cpus(cpus), format!("the cgroup of job {id}")))
+}
+
+fn of_step(found: &Confined) -> Option<(Part, String)> {
+    let (cpus, step) = (found.step_cpus.clone()?, found.step.as_deref()?);
+    let how = format!("the cgroup of step {}.{step}", found.job);
+    Some((Part::Cpus(cpus), how))
+}
+
+/// A batch script is bound to all of its job's CPUs; a task of another step only to its own.
+fn by_affinity(confined: Option<&Confined>) -> Option<(Part, String)> {
+    let is_batch = confined?.step.as_deref() == Some("batch");
+    let cpus = affinity_of(0).ok().filter(|_| is_batch)?;
+    Some((
+        Part::Cpus(cpus),
+        "the CPUs to which this batch script is bound".into(),
+    ))
+}

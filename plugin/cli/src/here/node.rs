@@ -1,0 +1,70 @@
+//! The node of this host that berth serves: slurmd's announcement and its machine, as every user may
+//! read them. Files that somebody else than root could have written do not count.
+
+use std::sync::Arc;
+
+use berth_host::announcement::{self, Announcement};
+use berth_host::{OnlineCpus, SiteRules, StateDir, machine_file};
+use berth_placement::Machine;
+use berth_srun::Release;
+
+use super::state;
+use crate::state_nodes::nodes_of;
+
+/// A node with berth.
+#[derive(Clone, Debug)]
+pub(crate) struct BerthNode {
+    /// Its name in slurm.conf.
+    pub name: String,
+    /// The other nodes of this host.
+    pub others: Vec<String>,
+    /// slurmd's words.
+    pub words: Announcement,
+    /// The rules, if slurmd announced them.
+    pub rules: Option<SiteRules>,
+    /// The machine as slurmd found it, if it still is as it was then.
+    pub machine: Option<Arc<Machine>>,
+}
+
+impl BerthNode {
+    /// Slurm's release line, if this release of berth knows it.
+    pub(crate) fn release(&self) -> Option<Release> {
+        let line = self.rules.as_ref().map(|rules| rules.slurm_line.as_str());
+        line.unwrap_or(&self.words.slurm).parse().ok()
+    }
+}
+
+/// Looks for it.
+pub(super) fn find() -> Option<BerthNode> {
+    let base = state::base(None);
+    let own = std::env::var("SLURMD_NODENAME").ok();
+    let nodes = nodes_of(&base, None);
+    let name = own.filter(|own| nodes.contains(own));
+    let name = name.or_else(|| nodes.first().cloned())?;
+    let dir = StateDir::new(&base, &name).ok()?;
+    let words = announcement::read(&dir).ok()?;
+    Some(BerthNode {
+        others: nodes.into_iter().filter(|node| *node != name).collect(),
+        rules: words.site_rules(),
+        machine: machine(&dir),
+        words,
+        name,
+    })
+}
+
+/// slurmd's machine: the whole node, also for a user whose cgroup shows a part of it. A variable of
+/// hwloc's asks for another machine.
+fn machine(dir: &StateDir) -> Option<Arc<Machine>> {
+    let is_pretended = |name| std::env::var_os(name).is_some();
+    if ["HWLOC_SYNTHETIC", "HWLOC_XMLFILE"]
+        .into_iter()
+        .any(is_pretended)
+    {
+        return None;
+    }
+    let file = machine_file::read(dir.machine_path()).ok()?;
+    let online = OnlineCpus::open().ok();
+    let same = |online: OnlineCpus| online.unchanged(&file.proof.online);
+    let is_fresh = !file.this_system || online.is_none_or(same);
+    is_fresh.then(|| Arc::new(file.machine))
+}

@@ -1,0 +1,101 @@
+//! The state directory of the slurmd that runs here, for every subcommand: the user names it, or
+//! the configuration of the cluster does.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use berth_host::state::DEFAULT_BASE;
+
+use super::conf;
+use crate::state_nodes::nodes_of;
+
+/// The variable that names it.
+pub(crate) const VARIABLE: &str = "BERTH_STATE_DIR";
+
+/// Where slurm.conf is if nothing says so; a node without the file gets it from slurmctld.
+const USUAL: [&str; 3] = [
+    "/etc/slurm/slurm.conf",
+    "/run/slurm/conf/slurm.conf",
+    "/usr/local/etc/slurm.conf",
+];
+
+/// The directory to use: the one given, the variable's, the one of the cluster that `SLURM_CONF`
+/// names, of a slurmd that runs here, or of the usual slurm.conf; else the default.
+pub(crate) fn base(given: Option<&Path>) -> PathBuf {
+    if let Some(given) = given {
+        return given.into();
+    }
+    if let Some(named) = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) {
+        return named.into();
+    }
+    let default = PathBuf::from(DEFAULT_BASE);
+    let mut bases = confs().filter_map(|path| conf::state_dir(&path));
+    let has_nodes = |base: &PathBuf| !nodes_of(base, None).is_empty();
+    // A configuration without state_dir= has the default.
+    bases.find(has_nodes).unwrap_or(default)
+}
+
+/// The files that may be the slurm.conf of this node, the best first.
+pub(super) fn confs() -> impl Iterator<Item = PathBuf> {
+    let asked = std::env::var_os("SLURM_CONF").map(PathBuf::from);
+    let usual = USUAL.into_iter().map(PathBuf::from);
+    asked.into_iter().chain(of_slurmds()).chain(usual)
+}
+
+/// The slurm.conf of each slurmd of root's that runs here, as its command line gives it.
+fn of_slurmds() -> Vec<PathBuf> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let found = processes.filter_map(|entry| {
+        let path = entry.path();
+        let name = fs::read_to_string(path.join("comm")).ok()?;
+        (name.trim_end() == "slurmd" && is_roots(&path)).then_some(())?;
+        of_command_line(&fs::read(path.join("cmdline")).ok()?)
+    });
+    let mut found: Vec<_> = found.collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Any user can name a process as he likes; only root's count.
+fn is_roots(process: &Path) -> bool {
+    let status = fs::read_to_string(process.join("status")).unwrap_or_default();
+    let numbers = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    numbers.is_some_and(|numbers| numbers.split_whitespace().all(|number| number == "0"))
+}
+
+/// `slurmd -f FILE -N node`
+fn of_command_line(line: &[u8]) -> Option<PathBuf> {
+    let mut words = line.split(|byte| *byte == 0).skip(1);
+    while let Some(word) = words.next() {
+        let path = match word {
+            b"-f" => words.next()?,
+            _ => word.strip_prefix(b"-f").unwrap_or_default(),
+        };
+        if !path.is_empty() {
+            let path = Path::new(OsStr::from_bytes(path));
+            return path.is_absolute().then(|| path.into());
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_of_a_command_line() {
+        let of = |line: &str| of_command_line(line.replace(' ', "\0").as_bytes());
+        assert_eq!(
+            of("slurmd -f /etc/s.conf -N n1"),
+            Some("/etc/s.conf".into())
+        );
+        assert_eq!(of("slurmd -D -f/etc/s.conf"), Some("/etc/s.conf".into()));
+        assert_eq!(of("slurmd -N n1"), None);
+        assert_eq!(of("slurmd -f relative"), None);
+        assert_eq!(of("slurmd -f"), None);
+    }
+}

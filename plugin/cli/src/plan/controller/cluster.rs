@@ -1,0 +1,229 @@
+//! The cluster that slurmctld's model is asked about: the one that `--cluster` names, the node with
+//! berth on which the user is, or assumed idle nodes like the machine.
+
+use berth_placement::Node;
+use berth_placement::controller::select::{
+    Cluster, ClusterNode, CoreSet, Partition, Select, SlurmLine,
+};
+use berth_srun::Release;
+use berth_srun::conf::{Chosen, Config};
+use berth_srun::host_list::{Most, expand, natural};
+use berth_srun::reading::selection::Selection;
+
+use super::NoAnswer;
+use crate::args::PlanArgs;
+use crate::here::{By, Fact, cluster};
+
+/// MiB of memory that no request asks for.
+const MUCH: u64 = 1 << 40;
+
+/// A cluster, and what is said of it.
+pub(super) struct Asked {
+    pub cluster: Cluster,
+    /// Its value is empty until the cores are known.
+    pub fact: Fact,
+    /// Whether its nodes are only assumed, as many as the request names.
+    pub is_assumed: bool,
+}
+
+/// Finds it.
+///
+/// # Errors
+/// [`NoAnswer`]: a configuration that cannot be read or has no such partition, and what is not
+/// modelled.
+pub(super) fn asked(args: &PlanArgs, on: &Node, wanted: &Selection) -> Result<Asked, NoAnswer> {
+    let mut asked = match &args.standing.cluster {
+        Some(found) => named(args, found, wanted)?,
+        None => assumed(args, on, wanted)?,
+    };
+    for busy in &args.busy {
+        occupy(&mut asked.cluster, busy)?;
+    }
+    Ok(asked)
+}
+
+fn named(args: &PlanArgs, found: &cluster::Found, wanted: &Selection) -> Result<Asked, NoAnswer> {
+    let config = found
+        .as_ref()
+        .map_err(|why| NoAnswer::Failed(format!("--cluster: {why}")))?;
+    let chosen = choose(config, wanted, args.srun.release)?;
+    let count = chosen.cluster.nodes.len();
+    let idle = if args.busy.is_empty() { "idle " } else { "" };
+    let text = args.cluster.as_deref().unwrap_or_default();
+    let source = format!(
+        "slurmctld's choice of {count} {idle}nodes of partition {}, --cluster {text}{}",
+        chosen.partition,
+        rules_of(args.srun.release)
+    );
+    Ok(Asked {
+        fact: Fact::new("allocation", String::new(), By::Found, source),
+        cluster: chosen.cluster,
+        is_assumed: false,
+    })
+}
+
+/// The partition of the line, if everything about it is modelled.
+fn choose(config: &Config, wanted: &Selection, release: Release) -> Result<Chosen, NoAnswer> {
+    let partition = wanted.partition.as_deref();
+    if partition.is_some_and(|names| names.contains(',')) {
+        return Err(NoAnswer::NotModelled("-p with several partitions".into()));
+    }
+    let chosen = config.choose(partition, modelled(release));
+    let chosen = chosen.map_err(|why| match why.why.strip_prefix("not modelled: ") {
+        Some(what) => NoAnswer::NotModelled(what.into()),
+        None => NoAnswer::Refused(format!("slurmctld refuses the job: {}", why.why)),
+    })?;
+    match chosen.unmodelled.as_slice() {
+        [] => Ok(chosen),
+        settings => Err(NoAnswer::NotModelled(format!(
+            "{} of partition {}",
+            settings.join(", "),
+            chosen.partition
+        ))),
+    }
+}
+
+/// Idle nodes like the machine. On a node with berth slurm.conf says what slurmctld hands out.
+fn assumed(args: &PlanArgs, on: &Node, wanted: &Selection) -> Result<Asked, NoAnswer> {
+    let node = args.standing.node;
+    let config = node.and_then(|_| cluster::of_this_node());
+    let (select, partition, how) = match (&args.select, config) {
+        (Some(words), _) => (
+            of_words(words, args.srun.release)?,
+            Partition::default(),
+            words.clone(),
+        ),
+        (None, Some(config)) => {
+            let chosen = choose(&config, wanted, args.srun.release)?;
+            let how = format!("partition {} of slurm.conf", chosen.partition);
+            (chosen.cluster.select, chosen.cluster.partition, how)
+        }
+        (None, None) => (Select::default(), Partition::default(), "CR_Core".into()),
+    };
+    let names = names(args, node.map(|node| node.name.as_str()))?;
+    let nodes: Vec<_> = names.iter().map(|name| like(on, name)).collect();
+    let idle = if args.busy.is_empty() { "idle " } else { "" };
+    let count = match nodes.len() {
+        1 => format!("one {idle}node"),
+        several => format!("{several} {idle}nodes like it"),
+    };
+    let source = format!(
+        "slurmctld's choice on {count} under {how}{}; --whole is the whole node",
+        rules_of(args.srun.release)
+    );
+    Ok(Asked {
+        cluster: Cluster {
+            nodes,
+            select: Select {
+                block_by_default: select.block_by_default || on.rules().block_by_default,
+                ..select
+            },
+            line: modelled(args.srun.release),
+            partition,
+        },
+        fact: Fact::new("allocation", String::new(), By::Assumed, source),
+        is_assumed: true,
+    })
+}
+
+/// An idle node like the machine, as slurmd counts it.
+pub(super) fn like(on: &Node, name: &str) -> ClusterNode {
+    let shape = on.shape();
+    let (sockets, cores, threads) = (shape.sockets, shape.cores, shape.threads.max(1));
+    let mut node = ClusterNode::idle(name, sockets, cores, threads);
+    // Nobody said how much it has, and --mem is about another question than cores.
+    node.memory = MUCH;
+    if shape.cpus_are_cores {
+        node.cpus = sockets * cores;
+    }
+    node
+}
+
+/// `--select`, as slurm.conf has it.
+fn of_words(words: &str, release: Release) -> Result<Select, NoAnswer> {
+    let (kind, words) = match words.trim_start_matches("select/") {
+        "linear" => ("linear", String::new()),
+        words => ("cons_tres", format!("SelectTypeParameters={words}\n")),
+    };
+    let text = format!(
+        "SelectType=select/{kind}\n{words}NodeName=n Sockets=1 CoresPerSocket=1 ThreadsPerCore=1\n\
+         PartitionName=p Nodes=n Default=YES\n"
+    );
+    let mut none = |_: &str| Err(String::new());
+    let config = Config::read("--select", &text, &mut none);
+    let chosen = config.and_then(|config| config.choose(None, modelled(release)));
+    chosen
+        .map(|chosen| chosen.cluster.select)
+        .map_err(|why| NoAnswer::Failed(format!("--select: {}", why.why)))
+}
+
+/// The names of the assumed nodes: those of `-w`, and as many as `-N` asks for, else one.
+fn names(args: &PlanArgs, here: Option<&str>) -> Result<Vec<String>, NoAnswer> {
+    let list = args.srun.nodelist.as_deref().unwrap_or_default();
+    let mut names = match list {
+        "" => here.map(String::from).into_iter().collect(),
+        list => {
+            expand(list, Most::COMMAND_LINE).map_err(|why| NoAnswer::Failed(why.to_string()))?
+        }
+    };
+    names.sort_by_key(|name| natural(name));
+    names.dedup();
+    let asked = args
+        .srun
+        .nodes
+        .map_or(1, |nodes| nodes.most.unwrap_or(nodes.least));
+    let more = (asked.max(1) as usize).saturating_sub(names.len());
+    names.extend((0..more).map(|number| format!("node{number}")));
+    Ok(names)
+}
+
+/// Takes the cores of `NODE=CORES`, as `n[1-4]=0-7`.
+fn occupy(cluster: &mut Cluster, text: &str) -> Result<(), NoAnswer> {
+    let wrong = |why: String| NoAnswer::Failed(format!("--busy {text}: {why}"));
+    let (list, cores) = text
+        .split_once('=')
+        .ok_or_else(|| wrong("write NODE=CORES, as n[1-4]=0-7".into()))?;
+    let cores = berth_placement::CpuSet::from_list(cores).map_err(|why| wrong(why.to_string()))?;
+    for name in expand(list, Most::COMMAND_LINE).map_err(|why| wrong(why.to_string()))? {
+        let mut nodes = cluster.nodes.iter_mut();
+        let node = nodes.find(|node| node.name == name).ok_or_else(|| {
+            wrong(format!(
+                "there is no node {name} among those that are asked about"
+            ))
+        })?;
+        if let Some(core) = cores.highest().filter(|core| core.0 >= node.cores()) {
+            let most = node.cores().saturating_sub(1);
+            return Err(wrong(format!(
+                "{name} has no core {}; its cores are 0-{most}",
+                core.0
+            )));
+        }
+        let mut busy = CoreSet::new();
+        cores.iter().for_each(|core| busy.insert(core.0));
+        node.busy.insert_all(&busy);
+        node.had_jobs = true;
+    }
+    Ok(())
+}
+
+/// The line whose rules are used: the newest modelled one that is not newer.
+pub(super) fn modelled(release: Release) -> SlurmLine {
+    match release {
+        Release::V22_05 | Release::V23_02 | Release::V23_11 | Release::V24_05 => SlurmLine::V22_05,
+        Release::V24_11 | Release::V25_05 | Release::V25_11 => SlurmLine::V24_11,
+        Release::V26_05 => SlurmLine::V26_05,
+    }
+}
+
+/// Said where another line's rules stand for the release's.
+fn rules_of(release: Release) -> String {
+    let line = match modelled(release) {
+        SlurmLine::V22_05 => Release::V22_05,
+        SlurmLine::V24_11 => Release::V24_11,
+        SlurmLine::V26_05 => Release::V26_05,
+    };
+    match line == release {
+        true => String::new(),
+        false => format!(", by the rules of Slurm {line}"),
+    }
+}

@@ -1,0 +1,55 @@
+//! A step on the nodes and cores that slurmctld gives.
+
+use berth_placement::{Across, Node};
+
+use super::controller::{NoAnswer, granted};
+use super::owns::{listed, of_cores};
+use super::request::request;
+use super::site;
+use super::step::{PlannedStep, Plans, refused};
+use crate::Failure;
+use crate::args::PlanArgs;
+
+/// Plans it.
+///
+/// # Errors
+/// A configuration or an option that cannot be read. Within: why the step would not run.
+pub(super) fn as_granted(
+    args: &PlanArgs,
+    on: &Node,
+) -> Result<Result<PlannedStep, String>, Failure> {
+    let granted = match granted(args, on) {
+        Ok(granted) => granted,
+        Err(NoAnswer::Failed(why)) => return Err(why.into()),
+        Err(why) => return Ok(Err(why.to_string())),
+    };
+    let mut facts = site::facts(args)?;
+    facts.extend(site::variables(args));
+    facts.push(granted.fact);
+    let mut plans = Plans::default();
+    let several = granted.nodes.len() > 1;
+    for part in &granted.nodes {
+        let node = part.on.as_deref().unwrap_or(on);
+        let cores = (listed(&part.job), listed(&part.step));
+        let asked = || {
+            let allocation = of_cores(part.step.clone(), node);
+            request(args, allocation, part.tasks)
+        };
+        let at = (node, part.on.as_ref());
+        let planned = plans.add(args, at, (&cores.0, &cores.1), part.tasks, asked)?;
+        if let Err(why) = planned {
+            return Ok(Err(refused(args, several.then_some(part.tasks), &why)));
+        }
+    }
+    let tasks: Vec<_> = granted.nodes.iter().map(|part| part.tasks).collect();
+    let order = args.srun.distribution.unwrap_or_default();
+    Ok(Ok(PlannedStep {
+        names: granted.names,
+        across: Across::new(&tasks, granted.tasks, &order),
+        tasks: granted.tasks,
+        notes: Vec::new(),
+        facts,
+        plans: plans.all,
+        of_node: plans.of_node,
+    }))
+}

@@ -1,0 +1,323 @@
+//! The site's rules for a request: each from its option, else from what slurmd announced on this node,
+//! else assumed. It also puts into words which of the three holds.
+
+use berth_host::site_rules::socket_name;
+use berth_placement::{Binding, CpuBind, Fixes, Level, Rules, SocketKind};
+use berth_srun::conf::Config;
+use clap::ValueEnum;
+
+use super::controller::is_asked;
+use crate::Failure;
+use crate::args::{
+    Autobind, BindingFail, CompatArg, Kept, PlanArgs, Socket, one_number, site_bind,
+};
+use crate::here::{self, By, Fact};
+
+impl PlanArgs {
+    /// Finds out where the user stands with this request.
+    ///
+    /// # Errors
+    /// A range of nodes where slurmctld is not asked how many it gives.
+    pub(crate) fn settle(&mut self) -> Result<(), String> {
+        self.standing = here::standing(&self.machine, self.cluster.as_deref());
+        match is_asked(self) {
+            true => Ok(()),
+            false => one_number(&self.srun),
+        }
+    }
+
+    /// The configuration of the cluster that is asked about.
+    pub(crate) fn config(&self) -> Option<&Config> {
+        self.standing.cluster.as_ref()?.as_deref().ok()
+    }
+
+    /// The words of `TaskPluginParam` there.
+    fn task_plugin_param(&self) -> Vec<String> {
+        let words = self
+            .config()
+            .and_then(|config| config.task_plugin_param.as_deref());
+        let words = words.unwrap_or_default().to_ascii_lowercase();
+        words
+            .split(',')
+            .map(|word| word.trim().to_string())
+            .collect()
+    }
+
+    /// What slurmd announced of its rules here.
+    fn announced(&self) -> Option<&'static berth_host::SiteRules> {
+        self.standing.node?.rules.as_ref()
+    }
+
+    /// What counts as a socket.
+    pub(crate) fn socket_kind(&self) -> SocketKind {
+        let announced = self.announced().map(berth_host::SiteRules::socket);
+        self.socket
+            .map(socket_kind)
+            .or(announced)
+            .unwrap_or_default()
+    }
+
+    /// `CpuBind=` of the site, for requests that say nothing.
+    pub(crate) fn site_cpu_bind(&self) -> Option<CpuBind> {
+        let announced = || site_bind(self.announced()?.cpu_bind.as_deref()?).ok();
+        let of_cluster = || {
+            let words = self.task_plugin_param();
+            let known = ["cores", "threads", "sockets", "none"];
+            site_bind(words.iter().find(|word| known.contains(&word.as_str()))?).ok()
+        };
+        let found = self.default_cpu_bind.clone().or_else(announced);
+        found.or_else(of_cluster)
+    }
+
+    /// The `--binding` that holds: the request's, else the site's default.
+    pub(crate) fn asked_binding(&self) -> Option<Binding> {
+        let announced = || self.announced()?.binding_default.as_deref()?.parse().ok();
+        let is_off = self.announced().is_some_and(|rules| rules.binding_off);
+        self.binding.clone().or_else(announced).filter(|_| !is_off)
+    }
+
+    /// The planner's rules.
+    ///
+    /// # Errors
+    /// A fix that is not known.
+    pub(crate) fn rules(&self) -> Result<Rules, Failure> {
+        let site = self.announced().map(berth_host::SiteRules::rules);
+        let site = site.unwrap_or(Rules {
+            fixes: self.unannounced_fixes(),
+            autobind: self.cluster_autobind(),
+            ..Rules::default()
+        });
+        let base = match self.compat {
+            Some(CompatArg::Berth) => Fixes::ALL,
+            Some(CompatArg::Affinity) => Fixes::NONE,
+            None => site.fixes,
+        };
+        let words = self.fixes.as_deref().unwrap_or_default();
+        Ok(Rules {
+            fixes: base.apply(words).map_err(|why| format!("--fixes: {why}"))?,
+            refuse_failed_binding: match self.binding_fail {
+                Some(what) => what == BindingFail::Refuse,
+                None => site.refuse_failed_binding,
+            },
+            block_by_default: self.block_by_default || site.block_by_default,
+            constrain_cores: self.constrain_cores || site.constrain_cores,
+            autobind: match self.autobind {
+                Some(typed) => level(typed),
+                None => site.autobind,
+            },
+        })
+    }
+
+    /// Where another plugin binds, its masks are those of task/affinity.
+    fn unannounced_fixes(&self) -> Fixes {
+        let node = self.standing.node;
+        let mut is_aside = node.is_some_and(|node| !node.words.is_task_plugin);
+        let list = self
+            .config()
+            .and_then(|config| config.task_plugin.as_deref());
+        is_aside |= list.is_some_and(|list| list.contains("affinity"));
+        if is_aside { Fixes::NONE } else { Fixes::ALL }
+    }
+
+    /// `autobind=` of the cluster that is asked about.
+    fn cluster_autobind(&self) -> Option<Level> {
+        let words = self.task_plugin_param();
+        let word = words
+            .iter()
+            .find_map(|word| word.strip_prefix("autobind="))?;
+        level(Autobind::from_str(word, true).ok()?)
+    }
+}
+
+pub(crate) fn socket_kind(socket: Socket) -> SocketKind {
+    match socket {
+        Socket::Package => SocketKind::Package,
+        Socket::Numa => SocketKind::Numa,
+        Socket::L3 => SocketKind::L3,
+    }
+}
+
+fn level(site: Autobind) -> Option<Level> {
+    match site {
+        Autobind::None => None,
+        Autobind::Threads => Some(Level::Threads),
+        Autobind::Cores => Some(Level::Cores),
+        Autobind::Sockets => Some(Level::Sockets),
+    }
+}
+
+/// The rules by their source: those of options, those that were found, and those that are assumed.
+pub(super) fn facts(args: &PlanArgs) -> Result<Vec<Fact>, Failure> {
+    let (by, source) = source(args);
+    let mut facts: Vec<Fact> = Vec::new();
+    for word in words(args, &args.rules()?) {
+        let (by, source) = match () {
+            () if word.is_typed => (By::Option, "options"),
+            () if args.cluster.is_some() && !word.is_configured => (By::Assumed, ""),
+            () => (by.clone(), source.as_str()),
+        };
+        match facts.iter_mut().find(|fact| fact.by == by) {
+            Some(fact) => fact.value = format!("{}, {}", fact.value, word.text),
+            None => facts.push(Fact::new("site", word.text, by, source.into())),
+        }
+    }
+    Ok(facts)
+}
+
+/// A rule in words.
+struct Word {
+    is_typed: bool,
+    /// Whether the configuration of a cluster says it.
+    is_configured: bool,
+    /// Whether it is worth a word.
+    is_special: bool,
+    text: String,
+}
+
+/// Each rule in words. Rules that have Slurm's usual value are left out, but for the behaviour and
+/// the release.
+fn words(args: &PlanArgs, rules: &Rules) -> Vec<Word> {
+    let all = of_levels(args, rules)
+        .into_iter()
+        .chain(of_others(args, rules));
+    all.filter(|word| word.is_typed || word.is_special)
+        .collect()
+}
+
+fn word(is_typed: bool, is_special: bool, text: String) -> Word {
+    Word {
+        is_typed,
+        is_configured: true,
+        is_special,
+        text,
+    }
+}
+
+fn of_levels(args: &PlanArgs, rules: &Rules) -> [Word; 4] {
+    let bind = args.site_cpu_bind();
+    let level = rules
+        .autobind
+        .map_or("none".into(), |level| level.to_string());
+    let by_default = bind.as_ref().map_or(String::new(), ToString::to_string);
+    let behaviour = args.compat.is_some() || args.fixes.is_some();
+    let release = format!("Slurm {}", args.srun.release);
+    [
+        // slurm.conf says which plugin binds, and not berth's settings.
+        Word {
+            is_configured: rules.fixes == Fixes::NONE,
+            ..word(behaviour, true, compat(rules.fixes))
+        },
+        Word {
+            is_configured: args.standing.release().is_some(),
+            ..word(args.slurm.is_some(), true, release)
+        },
+        word(
+            args.autobind.is_some(),
+            rules.autobind.is_some(),
+            format!("autobind={level}"),
+        ),
+        word(
+            args.default_cpu_bind.is_some(),
+            bind.is_some(),
+            format!("CpuBind={by_default}"),
+        ),
+    ]
+}
+
+fn of_others(args: &PlanArgs, rules: &Rules) -> [Word; 4] {
+    let kind = args.socket_kind();
+    let default = args.asked_binding().filter(|_| args.binding.is_none());
+    let fails = rules.refuse_failed_binding;
+    let fail = if fails { "refuse" } else { "unbound" };
+    let binding = default.as_ref().map_or(String::new(), ToString::to_string);
+    [
+        word(
+            args.socket.is_some(),
+            kind != SocketKind::default(),
+            format!("socket={}", socket_name(kind)),
+        ),
+        word(
+            args.block_by_default,
+            rules.block_by_default,
+            "CR_CORE_DEFAULT_DIST_BLOCK".into(),
+        ),
+        word(
+            args.binding_fail.is_some(),
+            fails && args.binding.is_some(),
+            format!("binding_fail={fail}"),
+        ),
+        word(
+            false,
+            default.is_some(),
+            format!("binding_default={binding}"),
+        ),
+    ]
+}
+
+/// The options that srun takes from variables.
+pub(super) fn variables(args: &PlanArgs) -> Option<Fact> {
+    let pair = |kept: &Kept| {
+        let value = kept.value.as_deref().unwrap_or_default();
+        Some(format!("{}={value}", kept.variable.as_ref()?))
+    };
+    let pairs: Vec<_> = args.srun.kept().iter().filter_map(pair).collect();
+    let source = "variables that srun reads".into();
+    (!pairs.is_empty()).then(|| Fact::new("options", pairs.join(" "), By::Found, source))
+}
+
+/// Where rules without an option come from.
+fn source(args: &PlanArgs) -> (By, String) {
+    if let (Some(config), Some(named)) = (args.config(), &args.cluster) {
+        let list = config.task_plugin.as_deref().unwrap_or("none");
+        let binds = ["berth", "affinity"].iter().any(|name| list.contains(name));
+        let why = if binds { "" } else { ", which binds nothing" };
+        return (
+            By::Found,
+            format!("TaskPlugin={list}{why}, --cluster {named}"),
+        );
+    }
+    let Some(node) = args.standing.node else {
+        let why = match args.standing.is_here() {
+            true => "no slurmd with berth announced itself here",
+            false => "",
+        };
+        return (By::Assumed, why.into());
+    };
+    let others = match node.others.as_slice() {
+        [] => String::new(),
+        others => format!("; this host also has {}", others.join(", ")),
+    };
+    match &node.rules {
+        Some(rules) => {
+            let unknown = match rules.unknown_fixes().as_slice() {
+                [] => String::new(),
+                names => format!(
+                    "; without {}, which this berth does not know",
+                    names.join(", ")
+                ),
+            };
+            let by = format!("slurmd of {} announced it{unknown}{others}", node.name);
+            (By::Found, by)
+        }
+        None if node.words.is_task_plugin => {
+            let release = &node.words.berth;
+            let why = format!(
+                "slurmd of {} runs berth {release}, which does not announce its rules{others}",
+                node.name
+            );
+            (By::Assumed, why)
+        }
+        None => {
+            let why = format!("berth is not the task plugin of {}{others}", node.name);
+            (By::Assumed, why)
+        }
+    }
+}
+
+fn compat(fixes: Fixes) -> String {
+    match fixes {
+        Fixes::ALL => "compat=berth".into(),
+        Fixes::NONE => "compat=affinity".into(),
+        some => format!("compat=affinity with {some:?}"),
+    }
+}

@@ -1,0 +1,139 @@
+//! What slurmctld would give a line: on assumed idle nodes, and on a cluster from its slurm.conf.
+//! The exit code says whether the line would run, and the text what would happen instead.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+const MACHINE: &str = "pack:2 core:4 pu:2";
+
+fn berth(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let done = Command::new(env!("CARGO_BIN_EXE_berth"))
+        .arg("plan")
+        .args(arguments)
+        .env("BERTH_STATE_DIR", "/nonexistent")
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (done.status.code(), text(done.stdout), text(done.stderr))
+}
+
+/// The cores of the job and of the step on each node, by name.
+fn cores(arguments: &[&str]) -> Vec<String> {
+    let (code, out, said) = berth(&[arguments, &["--format=json"]].concat());
+    assert_eq!(code, Some(0), "{arguments:?}: {said}");
+    let plan: Value = serde_json::from_str(&out).unwrap();
+    let nodes = plan["nodes"].as_array().unwrap().iter();
+    let text = |node: &Value, name: &str| node[name].as_str().unwrap().to_string();
+    nodes
+        .map(|node| {
+            ["name", "cores", "step_cores"]
+                .map(|name| text(node, name))
+                .join(" ")
+        })
+        .collect()
+}
+
+fn refused(arguments: &[&str]) -> String {
+    let (code, out, said) = berth(arguments);
+    assert_eq!((code, out.as_str()), (Some(1), ""), "{arguments:?}: {said}");
+    said
+}
+
+#[test]
+fn one_idle_node_like_the_machine() {
+    let on = |options: &str| {
+        let mut words = vec!["--machine", MACHINE, "--slurm=22.05"];
+        words.extend(options.split(' '));
+        cores(&words).concat()
+    };
+    for (options, expected) in [
+        ("-n4", "node0 0,4 0,4"),
+        ("-n4 -c2", "node0 0-3 0-3"),
+        ("-n1 --select CR_Socket", "node0 0-3 0-3"),
+        (
+            "-n3 --select CR_Core,CR_CORE_DEFAULT_DIST_BLOCK",
+            "node0 0-1 0-1",
+        ),
+        ("-n2 --busy node0=0-2", "node0 3 3"),
+        ("-n5 --cores 0-6", "node0 0-6 0-6"),
+        ("-n5 --whole", "node0 0-7 0-7"),
+        ("-n5 --whole --cores 1-2,4", "node0 1-2,4 1-2,4"),
+    ] {
+        assert_eq!(on(options), expected, "{options}");
+    }
+    let inside = [
+        "--machine",
+        MACHINE,
+        "--slurm=22.05",
+        "--job",
+        "salloc -n4 -c2",
+    ];
+    let step = |options: &[&str]| cores(&[&inside, options].concat()).concat();
+    assert_eq!(step(&["-n2"]), "node0 0-3 0-3");
+    assert_eq!(step(&["-n2", "-c2", "--exact"]), "node0 0-3 0-1");
+}
+
+#[test]
+fn what_would_happen_instead() {
+    let on = |options: &str| {
+        let mut words = vec!["--machine", MACHINE, "--slurm=22.05"];
+        words.extend(options.split(' '));
+        refused(&words)
+    };
+    for (options, says) in [
+        ("-n17", "waits for a second node"),
+        ("-n40", "waits for 3 nodes"),
+        ("-N1 -n17", "the job never starts"),
+        ("-B 4:1 -n1", "-B asks for 4 sockets; this machine has 2"),
+        ("-n2 --gres=gpu:1", "not modelled: --gres"),
+        ("-n9 --busy node0=0-3", "waits"),
+    ] {
+        let said = on(options);
+        assert!(said.contains(says), "{options}: {said}");
+    }
+    // srun itself does not take it.
+    let (code, ..) = berth(&["--machine", MACHINE, "--exclusive=user", "--overlap"]);
+    assert_eq!(code, Some(2));
+}
+
+fn conf(folder: &Path) -> String {
+    let path = folder.join("slurm.conf");
+    let text = "ClusterName=c\nSlurmctldHost=h\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n\
+                TaskPlugin=task/affinity\nTaskPluginParam=autobind=threads\nInclude nodes.conf\n\
+                PartitionName=small Nodes=a[1-2] Default=YES\nPartitionName=large Nodes=b1\n";
+    fs::write(&path, text).unwrap();
+    let nodes = "NodeName=a[1-2] Sockets=1 CoresPerSocket=4 ThreadsPerCore=1\n\
+                 NodeName=b1 Sockets=2 CoresPerSocket=8 ThreadsPerCore=2\n";
+    fs::write(folder.join("nodes.conf"), nodes).unwrap();
+    path.to_string_lossy().into_owned()
+}
+
+#[test]
+fn a_cluster_from_its_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    let conf = conf(folder.path());
+    let ask =
+        |more: &[&'static str]| [&["--slurm=22.05", "--cluster", conf.as_str()], more].concat();
+    assert_eq!(cores(&ask(&["-n3"])), ["a1 0-2 0-2"]);
+    assert_eq!(cores(&ask(&["-n6"])), ["a1 0-3 0-3", "a2 0-1 0-1"]);
+    assert_eq!(cores(&ask(&["-n3", "--busy", "a1=0-1"])), ["a2 0-2 0-2"]);
+    assert_eq!(cores(&ask(&["srun -p large -n4 ./app"])), ["b1 0,8 0,8"]);
+    let says = |more: &[&'static str]| refused(&ask(more));
+    assert!(says(&["-p", "huge", "-n1"]).contains("there is no partition huge"));
+    assert!(says(&["-n9"]).contains("the job never starts"));
+    assert!(says(&["-n1", "--busy", "a7=0"]).contains("no node a7"));
+    assert!(says(&["-n1", "--busy", "a1=9"]).contains("a1 has no core 9"));
+    let (_, out, _) = berth(&ask(&["-p", "large", "-n3", "--format=json"]));
+    let plan: Value = serde_json::from_str(&out).unwrap();
+    let site = &plan["assumed"][0];
+    assert_eq!(site["value"], "compat=affinity, autobind=threads");
+    assert_eq!(site["by"], "found");
+    let missing = refused(&["--cluster", "/no/such/slurm.conf", "-n1"]);
+    assert!(
+        missing.contains("/no/such/slurm.conf cannot be read"),
+        "{missing}"
+    );
+}

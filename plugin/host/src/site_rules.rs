@@ -1,0 +1,226 @@
+//! The site's rules in slurmd's announcement: everything beside the request that decides which CPUs
+//! a task gets here, so that a dry run on this node answers as slurmd will.
+//! In: the planner's node and slurmd's defaults. Out: a part of `slurmd.json`, read by every user.
+
+use berth_placement::request::fixes::Fix;
+use berth_placement::{CpuId, Fixes, Level, Node, Rules, Shape, SocketKind};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The form of this part. A reader ignores fields that it does not know; only another meaning of a
+/// field needs another number, and then older readers use none of it.
+pub const VERSION: u32 = 1;
+
+/// The rules. Fields that an older release did not write have their defaults.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SiteRules {
+    /// [`VERSION`].
+    pub version: u32,
+    /// Slurm's release line, `22.05`.
+    pub slurm_line: String,
+    /// The behaviour in words: `berth`, `affinity`, or affinity with some fixes.
+    pub compat: String,
+    /// The names of the fixes in force, and no others.
+    pub fixes: Vec<String>,
+    /// `TaskPluginParam=autobind=`.
+    pub autobind: Option<String>,
+    /// The default of `TaskPluginParam` for steps without a `--cpu-bind`. slurmd does not know a
+    /// `CpuBind=` of the node or partition, which overrides it.
+    pub cpu_bind: Option<String>,
+    /// The kind of object that slurmd calls a socket: `package`, `numa` or `l3`.
+    pub socket: String,
+    /// `SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK`.
+    pub block_by_default: bool,
+    /// `ConstrainCores=yes` of cgroup.conf.
+    pub constrain_cores: bool,
+    /// `binding_fail=refuse`.
+    pub refuse_failed_binding: bool,
+    /// `binding=off`.
+    pub binding_off: bool,
+    /// `binding_default=`.
+    pub binding_default: Option<String>,
+    /// slurmd's count of the host.
+    pub shape: Counted,
+}
+
+/// slurmd's [`Shape`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[allow(missing_docs, reason = "they are Shape's fields")]
+pub struct Counted {
+    pub sockets: u32,
+    pub cores: u32,
+    pub threads: u32,
+    pub stride: u32,
+    pub cpus_are_cores: bool,
+    pub map: Vec<u32>,
+}
+
+impl SiteRules {
+    /// The rules of a node; the caller adds slurmd's own defaults.
+    #[must_use]
+    pub fn of(node: &Node) -> Self {
+        let (rules, shape) = (node.rules(), node.shape());
+        let fixes = Fix::table().filter(|(fix, ..)| rules.fixes.has(*fix));
+        Self {
+            version: VERSION,
+            fixes: fixes.map(|(_, name, _)| name.into()).collect(),
+            autobind: rules.autobind.map(|level| level.to_string()),
+            socket: socket_name(node.socket()).into(),
+            block_by_default: rules.block_by_default,
+            constrain_cores: rules.constrain_cores,
+            refuse_failed_binding: rules.refuse_failed_binding,
+            shape: Counted {
+                sockets: shape.sockets,
+                cores: shape.cores,
+                threads: shape.threads,
+                stride: shape.stride,
+                cpus_are_cores: shape.cpus_are_cores,
+                map: shape.map.iter().map(|cpu| cpu.0).collect(),
+            },
+            ..Self::default()
+        }
+    }
+
+    /// Reads the part of an announcement. `None` if an older release wrote none, or a later one
+    /// gave it another meaning.
+    #[must_use]
+    pub fn read(part: &Value) -> Option<Self> {
+        let rules = Self::deserialize(part).ok()?;
+        (rules.version == VERSION).then_some(rules)
+    }
+
+    /// The planner's rules.
+    #[must_use]
+    pub fn rules(&self) -> Rules {
+        let has = |name: &str| self.fixes.iter().any(|known| known == name);
+        let fixes = Fix::table().fold(Fixes::NONE, |set, (fix, name, _)| set.with(fix, has(name)));
+        Rules {
+            fixes,
+            block_by_default: self.block_by_default,
+            autobind: self.autobind.as_deref().and_then(level),
+            refuse_failed_binding: self.refuse_failed_binding,
+            constrain_cores: self.constrain_cores,
+        }
+    }
+
+    /// The fixes in force that this release of berth does not know.
+    #[must_use]
+    pub fn unknown_fixes(&self) -> Vec<&str> {
+        let known = |name: &str| Fix::table().any(|(_, known, _)| known == name);
+        let names = self.fixes.iter().map(String::as_str);
+        names.filter(|name| !known(name)).collect()
+    }
+
+    /// What slurmd calls a socket; packages if the word is not known.
+    #[must_use]
+    pub fn socket(&self) -> SocketKind {
+        let all = [SocketKind::Package, SocketKind::Numa, SocketKind::L3];
+        let named = all
+            .into_iter()
+            .find(|kind| socket_name(*kind) == self.socket);
+        named.unwrap_or_default()
+    }
+
+    /// slurmd's count of the host, if it announced one.
+    #[must_use]
+    pub fn shape(&self) -> Option<Shape> {
+        let counted = &self.shape;
+        let has_all = [
+            counted.sockets,
+            counted.cores,
+            counted.threads,
+            counted.stride,
+        ]
+        .into_iter()
+        .all(|count| count > 0);
+        (has_all && !counted.map.is_empty()).then(|| Shape {
+            sockets: counted.sockets,
+            cores: counted.cores,
+            threads: counted.threads,
+            stride: counted.stride,
+            cpus_are_cores: counted.cpus_are_cores,
+            map: counted.map.iter().copied().map(CpuId).collect(),
+        })
+    }
+}
+
+/// The word for a kind of socket, as `--socket` takes it.
+#[must_use]
+pub fn socket_name(kind: SocketKind) -> &'static str {
+    match kind {
+        SocketKind::Package => "package",
+        SocketKind::Numa => "numa",
+        SocketKind::L3 => "l3",
+    }
+}
+
+fn level(name: &str) -> Option<Level> {
+    [Level::Threads, Level::Cores, Level::Sockets, Level::Ldoms]
+        .into_iter()
+        .find(|level| level.to_string() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_placement::{Machine, Numbering};
+    use serde_json::json;
+
+    use super::*;
+
+    fn node(rules: Rules, kind: SocketKind) -> Node {
+        let machine = Machine::regular(2, 4, 2, Numbering::Cyclic).unwrap();
+        Node::of(machine, kind, rules)
+    }
+
+    #[test]
+    fn a_node_is_read_back_from_its_words() {
+        let some = Fixes::NONE.with(Fix::ThirdLevel, true);
+        for fixes in [Fixes::ALL, Fixes::NONE, some] {
+            for (kind, autobind) in [
+                (SocketKind::Package, None),
+                (SocketKind::Numa, Some(Level::Cores)),
+                (SocketKind::L3, Some(Level::Threads)),
+            ] {
+                let rules = Rules {
+                    fixes,
+                    autobind,
+                    block_by_default: autobind.is_some(),
+                    refuse_failed_binding: autobind.is_none(),
+                    constrain_cores: autobind.is_some(),
+                };
+                let node = node(rules, kind);
+                let words = serde_json::to_value(SiteRules::of(&node)).unwrap();
+                let read = SiteRules::read(&words).unwrap();
+                assert_eq!(read.rules(), rules);
+                assert_eq!(read.socket(), kind);
+                assert_eq!(read.shape().as_ref(), Some(node.shape()));
+            }
+        }
+    }
+
+    #[test]
+    fn other_releases_are_read_or_left() {
+        let mut words =
+            serde_json::to_value(SiteRules::of(&node(Rules::default(), SocketKind::Package)))
+                .unwrap();
+        words["a_later_field"] = json!(["anything"]);
+        words["fixes"]
+            .as_array_mut()
+            .unwrap()
+            .push(json!("later-fix"));
+        let read = SiteRules::read(&words).unwrap();
+        assert_eq!(read.unknown_fixes(), ["later-fix"]);
+        assert_eq!(read.rules(), Rules::default());
+        words["version"] = json!(VERSION + 1);
+        assert_eq!(SiteRules::read(&words), None);
+        assert_eq!(SiteRules::read(&Value::Null), None);
+        assert_eq!(
+            SiteRules::read(&json!({"version": VERSION}))
+                .unwrap()
+                .shape(),
+            None
+        );
+    }
+}

@@ -1,0 +1,124 @@
+//! `berth plan` knows where it runs: on a node with berth it follows the rules that slurmd announced,
+//! inside a job it plans on the job's own cores, and what it says beforehand is what slurmd's launch
+//! hook writes. The machine is pretended, so that it is the same everywhere.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+
+use berth_tests::{Cluster, Done, command};
+use serde_json::Value;
+
+const MACHINE: &str = "pack:2 core:4 pu:2";
+/// Somebody who is nobody in particular.
+const USER: u32 = 65534;
+/// Prints the masks of a step's launch message.
+const MASKS: &str = "-l /bin/sh -c 'echo masks $SLURM_CPU_BIND_LIST'";
+
+fn cluster(arguments: &str) -> Cluster {
+    let cluster = Cluster::builder()
+        .plugstack(Some(arguments))
+        .env("HWLOC_SYNTHETIC", MACHINE)
+        .set("TaskPluginParam=autobind=threads")
+        .up();
+    // Other users must find its files.
+    fs::set_permissions(cluster.folder(), Permissions::from_mode(0o755)).unwrap();
+    cluster
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|why| panic!("{why}: {text}"))
+}
+
+/// The facts of a kind: value, how it is known, source.
+fn facts(plan: &Value, what: &str) -> Vec<[String; 3]> {
+    let facts = plan["assumed"].as_array().unwrap().iter();
+    let of_kind = facts.filter(|fact| fact["what"] == what);
+    let text = |fact: &Value, name: &str| fact[name].as_str().unwrap().to_string();
+    of_kind
+        .map(|fact| ["value", "by", "source"].map(|name| text(fact, name)))
+        .collect()
+}
+
+#[test]
+fn the_sites_rules_hold_on_its_node_for_every_user() {
+    let cluster = cluster("compat=affinity fixes=+third-level");
+    for user in [0, USER] {
+        let mut ask = cluster.program(command().to_str().unwrap());
+        ask.args(["plan", "-n3", "--format=json"])
+            .uid(user)
+            .gid(user);
+        let plan = json(&Done::from(ask.output().unwrap()).expect_ok());
+        let [value, by, source] = &facts(&plan, "site")[0];
+        assert_eq!(
+            value,
+            "compat=affinity with {\"third-level\"}, Slurm 22.05, autobind=threads"
+        );
+        assert_eq!(by, "found");
+        assert!(source.starts_with("slurmd of "), "{source}");
+        assert_eq!(plan["machine"]["cores_per_socket"], 4);
+    }
+    // An option is stronger, and another machine is not this node.
+    let says = |options: &[&str]| {
+        let arguments = [&["plan", "-n3", "--format=json"], options].concat();
+        json(
+            &cluster
+                .run(command().to_str().unwrap(), &arguments)
+                .expect_ok(),
+        )
+    };
+    let typed = says(&["--compat=berth", "--autobind=none"]);
+    let words = facts(&typed, "site");
+    assert_eq!(words[0][0], "compat=berth, autobind=none");
+    assert_eq!(words[1][0], "Slurm 22.05");
+    let elsewhere = says(&["--machine", MACHINE]);
+    assert_eq!(facts(&elsewhere, "site")[0][1], "assumed");
+    // Every command finds the state directory.
+    let status = cluster.run(command().to_str().unwrap(), &["status"]);
+    assert!(status.expect_ok().contains("8 cores"));
+}
+
+#[test]
+fn a_job_is_planned_on_its_own_cores() {
+    let cluster = cluster("");
+    let berth = command().to_string_lossy().into_owned();
+    for (job, step) in [
+        ("-n3 -c2", "-n3"),
+        ("-n2 -c3", "-n2 --cpu-bind=threads"),
+        ("-n4", "-n2 --cpu-bind=cores -m block:block"),
+        ("-n5 -c2", "-n5 -c2"),
+    ] {
+        let script = format!("{berth} plan {step} --format json 2>&1; srun {step} {MASKS}");
+        let mut words = vec!["-Q"];
+        words.extend(job.split(' '));
+        words.extend(["/bin/sh", "-c", &script]);
+        let printed = cluster.run("salloc", &words).expect_ok();
+        let (document, masks) = printed.rsplit_once("\n}\n").unwrap();
+        let plan = json(&format!("{document}}}"));
+        let [value, by, source] = &facts(&plan, "allocation")[0];
+        assert_eq!(by, "found", "{job}: {value} ({source})");
+        assert!(source.contains("scontrol show job"), "{source}");
+        let masks = masks
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("0: masks "));
+        assert_eq!(plan["nodes"][0]["masks"].as_str(), masks, "{job}, {step}");
+    }
+    // A variable alone makes no job.
+    let variables = [("SLURM_JOB_ID", "999999")];
+    let asked = ["plan", "-n1", "--format=json"];
+    let plan = json(&cluster.run_with(&berth, &asked, &variables).expect_ok());
+    let [_, by, source] = &facts(&plan, "allocation")[0];
+    assert_eq!(by, "assumed");
+    assert!(
+        source.contains("job 999999 does not show its cores"),
+        "{source}"
+    );
+    // --step needs a cgroup that shows it.
+    let refused = cluster.run(&berth, &["plan", "--step"]);
+    assert_eq!(refused.code, Some(1));
+    assert!(
+        refused.stderr.contains("no cgroup here"),
+        "{}",
+        refused.stderr
+    );
+}
