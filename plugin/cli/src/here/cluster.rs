@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 use berth_srun::conf::Config;
 
@@ -18,7 +18,7 @@ const LIVE: &str = "live";
 const MOST: u64 = 64 << 20;
 
 /// A configuration, or the reason why there is none.
-pub(crate) type Found = Result<Rc<Config>, String>;
+pub(crate) type Found = Result<Arc<Config>, String>;
 
 thread_local! {
     /// Those that were read: a file of requests asks one cluster many times.
@@ -39,7 +39,7 @@ pub(crate) fn named(text: &str) -> Found {
 }
 
 /// The cluster of the slurmd that runs here, if this user may read its configuration.
-pub(crate) fn of_this_node() -> Option<Rc<Config>> {
+pub(crate) fn of_this_node() -> Option<Arc<Config>> {
     state::confs().find_map(|path| named(path.to_str()?).ok())
 }
 
@@ -48,7 +48,7 @@ fn of_file(path: &Path) -> Found {
     let text = read(path)?;
     let mut included = |name: &str| read(&folder.join(name));
     let config = Config::read(&path.to_string_lossy(), &text, &mut included);
-    config.map(Rc::new).map_err(|why| why.to_string())
+    config.map(Arc::new).map_err(|why| why.to_string())
 }
 
 fn read(path: &Path) -> Result<String, String> {
@@ -72,5 +72,5 @@ fn shown() -> Found {
     let (config, nodes) = (ask(&["show", "config"])?, ask(&["-o", "show", "nodes"])?);
     let partitions = ask(&["-o", "show", "partition"])?;
     let config = Config::shown(&config, &nodes, &partitions);
-    config.map(Rc::new).map_err(|why| why.to_string())
+    config.map(Arc::new).map_err(|why| why.to_string())
 }
