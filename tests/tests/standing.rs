@@ -78,6 +78,55 @@ fn the_sites_rules_hold_on_its_node_for_every_user() {
     assert!(status.expect_ok().contains("8 cores"));
 }
 
+/// srun's options of jobs that share the node, and some that do not fit it.
+const LINES: [&str; 18] = [
+    "-n1",
+    "-n3",
+    "-n4 -c2",
+    "-n2 -c3",
+    "-n5",
+    "-n4 --cpu-bind=cores",
+    "-n3 --cpu-bind=threads -m block:block",
+    "-n4 -m block:fcyclic --cpu-bind=threads",
+    "-n6 --hint=nomultithread",
+    "-n2 --hint=memory_bound",
+    "-n4 --ntasks-per-socket=2",
+    "-n4 --ntasks-per-core=1",
+    "-B 2:2:1 -n4",
+    "-n2 -c4 --exact --cpu-bind=sockets",
+    "-n7 -c2 --cpu-bind=cores",
+    "-n3 --binding=linear:1",
+    "-n16",
+    "-n2 --cpu-bind=map_cpu:0,1",
+];
+
+/// What the plan says before the line is submitted is what slurmd's launch hook writes.
+#[test]
+fn before_it_is_submitted_a_line_is_planned_as_it_will_run() {
+    let cluster = cluster("");
+    let berth = command().to_string_lossy().into_owned();
+    for line in LINES {
+        let whole = format!("srun -p main --mem=0 -t 5 {line} ./app > out");
+        let asked = ["plan", "--format=json", whole.as_str()];
+        let plan = json(&cluster.run(&berth, &asked).expect_ok());
+        let script = format!("srun {line} {MASKS}");
+        let printed = cluster.run("/bin/sh", &["-c", &script]).expect_ok();
+        let masks = printed
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("0: masks"));
+        let masks = masks.map(str::trim).filter(|masks| !masks.is_empty());
+        assert_eq!(plan["nodes"][0]["masks"].as_str(), masks, "{line}: {plan}");
+    }
+    for line in [
+        "srun -n17 true",
+        "srun -B 4:1 true",
+        "srun -p nowhere -n1 true",
+    ] {
+        let asked = cluster.run(&berth, &["plan", line]);
+        assert_eq!(asked.code, Some(1), "{line}: {}", asked.stdout);
+    }
+}
+
 #[test]
 fn a_job_is_planned_on_its_own_cores() {
     let cluster = cluster("");

@@ -65,7 +65,9 @@ fn main() -> ExitCode {
 /// The words that were typed; those of `berth plan` are options of srun, or end in its whole line.
 fn words() -> Vec<OsString> {
     let mut words: Vec<_> = std::env::args_os().collect();
-    if words.get(1).is_none_or(|word| word != "plan") {
+    let mut behind = words.iter().skip(1);
+    let first = behind.find(|word| !word.to_string_lossy().starts_with('-'));
+    if first.is_none_or(|word| word != "plan") {
         return words;
     }
     here::look();

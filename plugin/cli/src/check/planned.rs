@@ -20,14 +20,15 @@ use crate::plan::{self, Answer, PlannedStep};
 /// What hwloc could not read.
 pub(super) fn host(machine: &str) -> Result<Node, Failure> {
     let words = ["--machine".to_string(), machine.to_string()];
-    plan::node(&parsed(&words).map_err(|why| why.to_string())?)
+    let mut args = parsed(&words).map_err(|why| why.to_string())?;
+    // On this node its slurmd's own words count.
+    args.standing = here::standing(&args.machine, None);
+    plan::node(&args)
 }
 
 fn parsed(words: &[String]) -> Result<PlanArgs, clap::Error> {
     let command = PlanArgs::augment_args(Command::new("berth plan").no_binary_name(true));
-    let mut args = PlanArgs::from_arg_matches(&command.try_get_matches_from(words)?)?;
-    args.standing = here::standing(&args.machine, None);
-    Ok(args)
+    PlanArgs::from_arg_matches(&command.try_get_matches_from(words)?)
 }
 
 /// A plan without options; made once, because clap takes its time.
@@ -41,6 +42,7 @@ fn request(case: &Case<'_>, host: &Node) -> Option<PlanArgs> {
     let mut args = plain()?.clone();
     args.binding = case.has("binding").and_then(|value| value.parse().ok());
     args.slurm = Some(case.around.release);
+    args.constrain_cores = host.rules().constrain_cores;
     args.srun = SrunOptions::of(case.asked.as_ref().ok()?.clone());
     let (tasks, nodes) = (case.tasks()?, case.nodes()?);
     if !case.knows(&["cpu-bind", "cpus-per-task", "distribution", "binding"]) {
