@@ -38,6 +38,7 @@ pub(crate) type Failure = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
     let cli = Cli::parse_from(words());
+    say::use_ascii(cli.ascii);
     let done = match &cli.command {
         Command::Plan(args) => plan::run(args),
         Command::Topo(args) => topo::run(args),

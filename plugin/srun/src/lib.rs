@@ -18,6 +18,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod conf;
 pub mod host_list;
 pub mod line;
 pub mod node_counts;

@@ -1,22 +1,30 @@
 //! The command line: clap's definitions, from which --help, the man pages and the shells'
 //! completions come.
 
+mod offered;
 mod plan;
 mod srun;
+mod typed;
+mod values;
 
 use std::path::PathBuf;
 
 use berth_srun::Release;
+use clap::builder::TypedValueParser;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub(crate) use plan::{Autobind, BindingFail, CompatArg, Format, PlanArgs};
-pub(crate) use srun::{SrunOptions, as_getopt};
+pub(crate) use srun::{SrunOptions, as_getopt, ignored};
+pub(crate) use values::of as values_of;
 
 /// Show where Slurm tasks would run, without a cluster, and where they run.
 #[derive(Debug, Parser)]
 #[command(name = "berth", version, about, args_override_self = true)]
 pub(crate) struct Cli {
+    /// Draw and write in ASCII alone, as with LC_ALL=C
+    #[arg(long, global = true, help_heading = "Output")]
+    pub ascii: bool,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -81,11 +89,11 @@ pub(crate) struct DiscoverArgs {
 /// Where to look for devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Devices {
-    /// The kernel and the PCI bus.
+    /// The kernel and the PCI bus
     Sysfs,
-    /// The vendors' drivers too; they can hang, and wake sleeping devices.
+    /// The vendors' drivers too; they can hang, and wake sleeping devices
     Vendor,
-    /// Nowhere.
+    /// Nowhere
     Off,
 }
 
@@ -130,6 +138,7 @@ pub(crate) enum TopoFormat {
 #[command(after_help = "Examples:
   berth doctor                    one line per check, for each slurmd of this host
   berth doctor --quiet            only what is wrong, for a health check
+  berth doctor --quiet --strict   the same, and notes fail too
 Exit code: 0 nothing is wrong, 1 something is wrong, 2 a wrong option.")]
 pub(crate) struct DoctorArgs {
     /// NodeName in slurm.conf [default: every node of this host]
@@ -141,6 +150,9 @@ pub(crate) struct DoctorArgs {
     /// Print only what is wrong or needs attention
     #[arg(short, long)]
     pub quiet: bool,
+    /// Exit with 1 for notes too: unknown settings, a switch-off file, differences read back, …
+    #[arg(long)]
+    pub strict: bool,
     /// table, or json for scripts
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: StatusFormat,
@@ -175,7 +187,9 @@ pub(crate) struct StatusArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StatusFormat {
+    /// For people
     Table,
+    /// For scripts
     Json,
 }
 
@@ -198,7 +212,7 @@ pub(crate) struct CheckArgs {
     #[arg(long)]
     pub whole: bool,
     /// The release line of Slurm it is for, such as 24.11 [default: the installed one]
-    #[arg(long, value_name = "LINE")]
+    #[arg(long, value_name = "LINE", value_parser = release(), hide_possible_values = true)]
     pub slurm: Option<Release>,
     /// table, json for scripts, or script: the text itself with its corrections
     #[arg(long, value_name = "FORMAT", default_value = "table")]
@@ -247,8 +261,16 @@ pub(crate) struct ReportArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {
+    /// For people
     Table,
+    /// For scripts, with one line per task
     Json,
+}
+
+/// A release line of Slurm; completions offer the names.
+fn release() -> impl TypedValueParser<Value = Release> {
+    let parse = |text: &str| text.parse::<Release>();
+    offered::named(parse, Release::ALL.map(Release::name))
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -261,7 +283,10 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Socket {
+    /// The processor package (slurmd's default)
     Package,
+    /// The NUMA node: SlurmdParameters=numa_node_as_socket
     Numa,
+    /// The L3 cache: SlurmdParameters=l3cache_as_socket
     L3,
 }
