@@ -41,7 +41,7 @@ fn fake_nodes(folder: &Path) -> std::path::PathBuf {
     let mut text = String::from(
         "GresTypes=gpu,nvme\nSuspendProgram=/bin/true\nResumeProgram=/bin/true\nSuspendTime=3600\n\
          NodeName=fake[1-1100] State=CLOUD Sockets=2 CoresPerSocket=192 ThreadsPerCore=2 \
-         RealMemory=4000000 Feature=nvme Gres=gpu:gh200:8,gpu:v100:8,gpu:16,nvme:100000\n",
+         RealMemory=4000000 Feature=nvme Gres=gpu:gh200:8,gpu:v100:8,nvme:100000\n",
     );
     for name in partitions() {
         let default = if name == "other" { " Default=YES" } else { "" };
@@ -61,9 +61,11 @@ fn programs(folder: &Path) {
         fs::write(&path, text).expect("a program");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program's mode");
     };
+    // The MPI libraries of the centres are not here, and which one is asked for is no matter of CPUs.
     program(
         "srun",
-        "#!/bin/sh\n/usr/bin/srun --test-only \"$@\" || echo \"refused: $*\"\n",
+        "#!/bin/bash\nPATH=${PATH#*:}\nwords=()\nfor word; do [[ $word == --mpi=* ]] || words+=(\"$word\"); \
+         done\nsrun --test-only \"${words[@]}\" || echo \"refused: $*\"\n",
     );
     program("nothing", "#!/bin/sh\n");
     for name in ["mpirun", "module", "app", "salloc"] {
@@ -101,17 +103,21 @@ fn every_correction_is_accepted_by_the_real_commands() {
     let nodes = fake_nodes(temporary.path());
     programs(temporary.path());
     let include = format!("include {}", nodes.display());
-    let cluster = Cluster::builder()
-        .set(&include)
-        .set("GresTypes=gpu,nvme")
-        .up();
+    let cluster = Cluster::builder().set(&include).up();
+    // What is wrong is noticed.
+    let file = temporary.path().join("corrected.sh");
+    fs::write(&file, "srun --cpus-per-taks=2 app\n").expect("a script");
+    assert!(
+        tried(&cluster, temporary.path(), &file)
+            .stdout
+            .contains("refused")
+    );
     let mut wrong = Vec::new();
     let mut accepted = 0;
     for (name, whole, text) in entries() {
         let Some(new) = corrected(&cluster, text, whole) else {
             continue;
         };
-        let file = temporary.path().join("corrected.sh");
         fs::write(&file, &new).expect("a script");
         if new.contains("#SBATCH") {
             // sbatch takes no script without an interpreter.

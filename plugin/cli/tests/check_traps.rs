@@ -235,6 +235,16 @@ fn what_binds() {
                 "srun -n1 -c2 --binding=linear:2:0,0 ./a",
             ),
             (
+                "srun -n2 -c2 --binding=linear:2 --exclusive --cpu-bind=map_cpu:0,2 ./a",
+                "binding-and-list",
+                "srun -n2 -c2 --binding=linear:2 --exclusive ./a",
+            ),
+            (
+                "srun -n2 -c2 --binding=linear:2 --cpu-bind=sockets ./a",
+                "binding-and-level?",
+                "srun -n2 -c2 --binding=linear:2 --cpu-bind=sockets ./a",
+            ),
+            (
                 "OMP_NUM_THREADS=4 srun -n2 -c4 ./a",
                 "openmp-places?",
                 "OMP_NUM_THREADS=4 srun -n2 -c4 ./a",

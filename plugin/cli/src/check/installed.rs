@@ -12,12 +12,19 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// The most that is read of an answer.
 const MOST: u64 = 1 << 20;
 
-/// The installed line, or the newest that berth knows.
+/// The installed line, or the newest that berth knows. slurmd answers without a configuration too.
 pub(super) fn release() -> Release {
-    let text = said("srun", &["--version"]).unwrap_or_default();
-    // "slurm 24.11.5", "slurm-wlm 22.05.8"
-    let found = text.split_whitespace().find_map(|word| word.parse().ok());
-    found.unwrap_or(Release::NEWEST)
+    let asked = [("srun", "--version"), ("slurmd", "-V")];
+    let texts = asked
+        .iter()
+        .filter_map(|(program, option)| said(program, &[*option]));
+    let mut lines = texts.filter_map(|text| line_of(&text));
+    lines.next().unwrap_or(Release::NEWEST)
+}
+
+/// The line in `slurm 24.11.5` or `slurm-wlm 22.05.8`.
+fn line_of(text: &str) -> Option<Release> {
+    text.split_whitespace().find_map(|word| word.parse().ok())
 }
 
 /// Whether a partition gives whole nodes, as the running slurmctld says; the default one if none
@@ -83,6 +90,13 @@ mod tests {
         assert!(!is_whole(text, Some("a")));
         assert!(!is_whole(text, Some("c")));
         assert!(!is_whole("", None));
+    }
+
+    #[test]
+    fn lines() {
+        assert_eq!(line_of("slurm-wlm 22.05.8\n"), Some(Release::V22_05));
+        assert_eq!(line_of("slurm 24.11.5"), Some(Release::V24_11));
+        assert_eq!(line_of("srun: error"), None);
     }
 
     #[test]

@@ -135,6 +135,7 @@ const REFUSALS: &[&str] = &[
     "wrong-value",
     "binding-never-fits",
     "binding-per-task",
+    "binding-and-list",
     "more-than-the-job",
     "refused",
     "grid-engine",

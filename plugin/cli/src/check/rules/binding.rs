@@ -3,6 +3,7 @@
 use berth_placement::Binding;
 use berth_placement::request::grid_engine::{Scope, Strategy};
 use berth_srun::options::Command as Program;
+use berth_srun::reading::LevelFrom;
 use berth_srun::submission::{Words, never_fits as submission};
 
 use crate::check::case::Case;
@@ -126,5 +127,23 @@ pub(super) fn start_on_shared_nodes(case: &Case<'_>) -> Option<Finding> {
             "if the job shares its node, the named cores may belong to another job, and then no task \
              is bound; a strategy without a start takes cores that are free",
         )
+    })
+}
+
+/// A `--cpu-bind` beside it: a list contradicts it, and a level gives way.
+pub(super) fn beside_cpu_bind(case: &Case<'_>) -> Option<Finding> {
+    let binding = binding(case).filter(|one| one.strategy != Strategy::None)?;
+    let given = case.command.given("cpu-bind")?;
+    let asked = case.asked.as_ref().ok()?;
+    let found = format!("--binding={binding} beside --cpu-bind={}", case.cpu_bind());
+    if case.is_list() {
+        let why = "the step is refused: both say which CPUs the tasks get; drop one of them";
+        let finding = case.warning("binding-and-list", found, why);
+        return Some(finding.or(case.command.remove(&case.script.text, given)));
+    }
+    let is_typed = asked.level_from == Some(LevelFrom::CpuBind);
+    (is_typed && !case.cpu_bind().contains("none")).then(|| {
+        let why = "--binding decides alone, and the level gives way to it";
+        case.hint("binding-and-level", found, why)
     })
 }

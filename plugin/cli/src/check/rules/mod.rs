@@ -42,6 +42,7 @@ pub(super) const SRUN: &[Rule] = &[
     lists::on_part_of_a_node,
     lists::rank,
     binding::never_fits,
+    binding::beside_cpu_bind,
     binding::start_on_shared_nodes,
     steps::tasks_and_nodes,
     steps::more_than_the_job,
