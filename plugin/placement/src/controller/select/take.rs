@@ -23,7 +23,7 @@ pub(super) struct Taken {
 /// The grant, or `None` if slurmctld does not find the cores after all.
 pub(super) fn take(cluster: &Cluster, job: &Details, taken: Vec<Taken>) -> Option<JobGrant> {
     let mut nodes = match job.has_core_spec() || job.whole {
-        true => whole(cluster, job, taken),
+        true => whole(cluster, job, taken)?,
         false => parts(cluster, job, &taken)?,
     };
     if job.whole {
@@ -67,7 +67,8 @@ fn tasks_given(line: SlurmLine, job: &Details, nodes: u32) -> Option<u32> {
 }
 
 /// All cores of the nodes.
-fn whole(cluster: &Cluster, job: &Details, taken: Vec<Taken>) -> Vec<GrantedNode> {
+fn whole(cluster: &Cluster, job: &Details, taken: Vec<Taken>) -> Option<Vec<GrantedNode>> {
+    let has: Vec<u32> = taken.iter().map(|taken| taken.cpus).collect();
     let granted = |taken: Taken| {
         let of_core = cluster.nodes[taken.at].cpus_per_core();
         let of_core = job.threads.map_or(of_core, |most| most.min(of_core));
@@ -84,7 +85,7 @@ fn whole(cluster: &Cluster, job: &Details, taken: Vec<Taken>) -> Vec<GrantedNode
             cpus,
         }
     };
-    taken.into_iter().map(granted).collect()
+    counts::fit(cluster.line, job, &has).then(|| taken.into_iter().map(granted).collect())
 }
 
 /// With `--threads-per-core` the CPUs of whole nodes are counted by all threads again; slurmctld writes
@@ -130,7 +131,9 @@ fn parts(cluster: &Cluster, job: &Details, taken: &[Taken]) -> Option<Vec<Grante
             cpus: counted,
         });
     }
-    Some(nodes)
+    // 26.05 can choose more nodes than it has tasks for (--spread-job with planes).
+    let has_empty = nodes.iter().any(|granted| granted.cores.is_empty());
+    (!has_empty).then_some(nodes)
 }
 
 /// Whether the cores are taken in blocks: only the second level of `-m` and planes decide.
