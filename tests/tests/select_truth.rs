@@ -4,8 +4,11 @@
 
 use std::env;
 
-use berth_tests::hostile;
-use berth_tests::select_truth::{Known, Tally, ask, compare, record, release};
+use berth_srun::Release;
+use berth_tests::select_truth::{
+    Compared, Known, Tally, ask, compare, has_clusters, record, release, through_the_command,
+};
+use berth_tests::{hostile, skip};
 
 /// Lines of a run.
 const LINES: usize = 500;
@@ -47,6 +50,36 @@ fn the_model_gives_what_slurmctld_gives() {
         "{summary}"
     );
     assert!(tally.is_good(release), "{}{summary}", tally.report);
+    the_command_says_the_same(&records, release);
+}
+
+/// The command answers as the model does: its readers, its options and its JSON are in between.
+fn the_command_says_the_same(records: &[record::Record], release: Release) {
+    if !has_clusters() {
+        skip("needs a command with --cluster");
+        return;
+    }
+    let told = records
+        .iter()
+        .filter_map(|record| Some((record, through_the_command(record, release)?)));
+    let (mut tally, known) = (Tally::default(), Known::listed());
+    for (record, job) in told {
+        let (cpus, step) = (None, None);
+        tally.add(record, &Compared { job, cpus, step }, &known);
+    }
+    let count = tally.jobs;
+    let summary = format!(
+        "berth plan --cluster: {} of {} equal",
+        count.equal,
+        count.equal + count.differ
+    );
+    hostile::say(&summary);
+    assert!(
+        count.equal * 10 >= records.len(),
+        "{summary} of {} records",
+        records.len()
+    );
+    assert!(count.is_equal(98), "{}{summary}", tally.report);
 }
 
 /// A model with other rules is noticed: each record of the file was given by another slurmctld

@@ -2,19 +2,23 @@
 //! lines on random clusters, and prints what it gave, one paragraph for each line
 //! (`select_truth::record` has the form). With `--compare` it prints only the lines for which the model says
 //! otherwise, and ends with 1 if these are too many. `--file` reads such paragraphs instead of
-//! asking, and `--cluster` asks one cluster of a run again.
+//! asking; `--command` asks `berth plan --cluster` for the first steps; and `--cluster` asks one cluster of a run again.
 //! Asking needs root and Slurm, as `ci/cluster` does. The seed stands on stderr and in each paragraph.
 
 use std::process::ExitCode;
 use std::time::Instant;
 
 use berth_srun::Release;
-use berth_tests::select_truth::{Known, Tally, ask, ask_cluster, compare, record, release};
+use berth_tests::select_truth::record::Record;
+use berth_tests::select_truth::{
+    Compared, Known, Tally, ask, ask_cluster, compare, record, release, through_the_command,
+};
 
 struct Options {
     lines: usize,
     seed: u64,
     compare: bool,
+    command: bool,
     file: Option<String>,
     release: Option<Release>,
     cluster: Option<usize>,
@@ -25,6 +29,7 @@ fn options() -> Option<Options> {
         lines: 500,
         seed: fastrand::u64(..1_000_000),
         compare: false,
+        command: false,
         file: None,
         release: None,
         cluster: None,
@@ -33,6 +38,7 @@ fn options() -> Option<Options> {
     while let Some(word) = words.next() {
         match word.as_str() {
             "--compare" => options.compare = true,
+            "--command" => (options.compare, options.command) = (true, true),
             "--lines" => options.lines = words.next()?.parse().ok()?,
             "--seed" => options.seed = words.next()?.parse().ok()?,
             "--file" => options.file = Some(words.next()?),
@@ -47,7 +53,7 @@ fn options() -> Option<Options> {
 fn main() -> ExitCode {
     let Some(options) = options() else {
         eprintln!(
-            "usage: berth-select-truth [--lines N] [--seed S] [--compare] [--file FILE] [--cluster N] [--release LINE]"
+            "usage: berth-select-truth [--lines N] [--seed S] [--compare] [--command] [--file FILE] [--cluster N] [--release LINE]"
         );
         return ExitCode::from(2);
     };
@@ -79,11 +85,28 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let release = options.release.unwrap_or_else(release);
-    let (mut tally, known) = (Tally::default(), Known::listed());
-    for record in &records {
-        tally.add(record, &compare(record, release), &known);
-    }
+    let tally = tallied(&records, release, options.command);
     print!("{}", tally.report);
     println!("{release}: {}", tally.summary());
     ExitCode::from(u8::from(!tally.is_good(release)))
+}
+
+/// What the model says of every record, or the command of every first step.
+fn tallied(records: &[Record], release: Release, by_command: bool) -> Tally {
+    let (mut tally, known) = (Tally::default(), Known::listed());
+    for record in records {
+        let mut compared = compare(record, release);
+        if by_command {
+            let Some(job) = through_the_command(record, release) else {
+                continue;
+            };
+            compared = Compared {
+                job,
+                cpus: None,
+                step: None,
+            };
+        }
+        tally.add(record, &compared, &known);
+    }
+    tally
 }

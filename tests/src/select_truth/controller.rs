@@ -115,10 +115,8 @@ impl Controller {
         outcome.log = self.log_from(from);
         if !ended {
             stop(&mut child, outcome.killed || !self.cancel());
-            // 22.05 forgets some steps that wait; srun goes on, and says so in the end.
-            let said = fs::read(&path).unwrap_or_default();
-            let waited = String::from_utf8_lossy(&said).contains("Cancelled pending job step");
-            outcome.step_waits |= waited && !outcome.job_waits;
+            // 22.05 forgets some steps that wait; their srun waits on.
+            outcome.step_waits |= !outcome.killed && !outcome.job_waits;
         }
         outcome
     }
@@ -168,7 +166,10 @@ impl Controller {
         let mut cancelled = false;
         while start.elapsed() < PATIENCE && self.lives() {
             let others = !self.others().is_empty();
-            if !others && !self.shown("sinfo", &["-h", "-o", "%T"]).contains("comp") {
+            let nodes = self.shown("sinfo", &["-h", "-o", "%T"]);
+            // A star stands behind the state of a node that has not answered.
+            let ready = !nodes.contains("completing") && !nodes.contains('*');
+            if !others && ready {
                 return;
             }
             if others && !cancelled {

@@ -3,6 +3,7 @@
 //! fake (`SlurmdParameters=config_overrides`), and slurmctld and slurmds are real.
 
 mod ask;
+mod command;
 mod compare;
 mod controller;
 mod lines;
@@ -21,6 +22,7 @@ use berth_srun::Release;
 
 use crate::Done;
 use ask::Asked;
+pub use command::{has_clusters, through_the_command};
 pub use compare::{Compared, Verdict, compare};
 use record::{Busy, JobTruth, Record, StepTruth};
 pub use tally::{Count, Known, Tally};

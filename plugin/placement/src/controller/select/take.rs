@@ -131,7 +131,9 @@ fn parts(cluster: &Cluster, job: &Details, taken: &[Taken]) -> Option<Vec<Grante
             cpus: counted,
         });
     }
-    Some(nodes)
+    // 26.05 can choose more nodes than it has tasks for (--spread-job with planes).
+    let has_empty = nodes.iter().any(|granted| granted.cores.is_empty());
+    (!has_empty).then_some(nodes)
 }
 
 /// Whether the cores are taken in blocks: only the second level of `-m` and planes decide.

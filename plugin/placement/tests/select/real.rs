@@ -1,0 +1,56 @@
+//! Answers that were recorded from a real slurmctld of each release line, compared with the model's.
+//!
+//! A file's paragraph is a cluster (`conf`, lines of slurm.conf) and what it was asked (`ask RUNNING JOBS |
+//! LINE | ANSWER | LINE OF A STEP | ITS ANSWER`); jobs are parted by `;`, and an srun's own step has no line.
+
+use berth_placement::controller::select::SlurmLine;
+
+use crate::world::World;
+
+#[test]
+fn the_model_answers_as_slurmctld_22_05_did() {
+    compare(SlurmLine::V22_05, include_str!("real/22.05.txt"));
+}
+
+#[test]
+fn the_model_answers_as_slurmctld_24_11_did() {
+    compare(SlurmLine::V24_11, include_str!("real/24.11.txt"));
+}
+
+#[test]
+fn the_model_answers_as_slurmctld_26_05_did() {
+    compare(SlurmLine::V26_05, include_str!("real/26.05.txt"));
+}
+
+fn compare(line: SlurmLine, records: &str) {
+    let mut differences = Vec::new();
+    let mut asked = 0;
+    for paragraph in records.split("\n\n") {
+        let conf: Vec<&str> = with_prefix(paragraph, "conf ").collect();
+        for question in with_prefix(paragraph, "ask ") {
+            asked += 1;
+            let mut fields = question.split('|').map(str::trim);
+            let mut next = || fields.next().unwrap_or_default();
+            let (busy, job, answer, step, step_answer) = (next(), next(), next(), next(), next());
+            let empty = World::new(line, conf.iter().copied());
+            let world = busy.split(';').fold(empty, World::busy);
+            let ours = world.job(job);
+            let ours_step = match step_answer {
+                "" => String::new(),
+                _ if ours != answer => String::new(),
+                _ => world.step(job, step),
+            };
+            if ours != answer || ours_step != step_answer {
+                differences.push(format!("{conf:#?}\n{question}\nmodel: {ours} {ours_step}"));
+            }
+        }
+    }
+    assert!(asked > 100, "{asked} questions were read");
+    assert!(differences.is_empty(), "{}", differences.join("\n\n"));
+}
+
+fn with_prefix<'a>(paragraph: &'a str, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+    paragraph
+        .lines()
+        .filter_map(move |line| line.strip_prefix(prefix))
+}

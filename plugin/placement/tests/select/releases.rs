@@ -1,0 +1,115 @@
+//! What the release lines answer differently.
+
+use berth_placement::controller::select::{JobAnswer, JobRefusal, SlurmLine, Wait, job};
+
+use crate::line;
+use crate::world::{World, world};
+
+const LINES: [SlurmLine; 3] = [SlurmLine::V22_05, SlurmLine::V24_11, SlurmLine::V26_05];
+
+/// A line's answers by 22.05, 24.11 and 26.05.
+#[track_caller]
+fn gives(ask: impl Fn(SlurmLine) -> World, line: &str, answers: [&str; 3]) {
+    assert_eq!(
+        LINES.map(|release| ask(release).job(line)),
+        answers,
+        "{line}"
+    );
+}
+
+#[test]
+fn more_than_the_partition_has_waits_or_is_refused() {
+    let (client, options) = line::read("srun -n9");
+    let answer = |line| {
+        job(
+            &world(line, "CR_Core", "1x4x1, 1x4x1").cluster,
+            client,
+            &options,
+        )
+    };
+    let waits = JobAnswer::Waits(Wait::PartitionConfig);
+    assert_eq!(answer(SlurmLine::V22_05), waits);
+    assert_eq!(
+        answer(SlurmLine::V24_11),
+        JobAnswer::Refused(JobRefusal::PartitionConfig)
+    );
+    assert_eq!(answer(SlurmLine::V26_05), waits);
+}
+
+#[test]
+fn surplus_cores_go_before_the_distribution_sees_them() {
+    let ask = |line| world(line, "CR_Core", "2x2x1").busy("n1=0");
+    gives(
+        ask,
+        "salloc -n1 -c2",
+        ["granted n1=2-3:2", "granted n1=1-2:2", "granted n1=1-2:2"],
+    );
+}
+
+#[test]
+fn the_tasks_that_are_placed_are_counted_otherwise() {
+    let ask = |line| world(line, "CR_Core", "1x8x1, 1x8x1");
+    gives(
+        ask,
+        "salloc -n7 --ntasks-per-node=4 -N2",
+        [
+            "granted n1=0-3:4 n2=0-3:4",
+            "granted n1=0-3:4 n2=0-2:3",
+            "granted n1=0-3:4 n2=0-3:4",
+        ],
+    );
+}
+
+#[test]
+fn options_that_contradict_each_other_are_refused_later() {
+    let ask = |line| world(line, "CR_Core", "1x4x2");
+    gives(
+        ask,
+        "srun -n1 --exclusive -s",
+        ["granted n1=0:2", "refused", "refused"],
+    );
+    gives(
+        ask,
+        "srun -n1 --ntasks-per-core=2 --threads-per-core=1",
+        ["granted n1=0:2", "refused", "refused"],
+    );
+}
+
+#[test]
+fn one_node_is_the_first_that_fits_in_26_05() {
+    let ask = |line| world(line, "CR_Core", "1x8x1, 1x4x1");
+    gives(
+        ask,
+        "srun -n1",
+        ["granted n2=0:1", "granted n2=0:1", "granted n1=0:1"],
+    );
+    gives(
+        ask,
+        "srun -n1 --mincpus=2",
+        ["granted n2=0-1:2", "granted n2=0:1", "granted n1=0:1"],
+    );
+}
+
+#[test]
+fn whole_nodes_must_hold_overcommitted_tasks_since_24_11() {
+    let ask = |line| world(line, "CR_Core", "1x4x1");
+    gives(
+        ask,
+        "srun -n7 -O --exclusive",
+        ["granted n1=0-3:4", "waits", "waits"],
+    );
+}
+
+#[test]
+fn no_node_is_given_without_a_core() {
+    let ask = |line| {
+        let nodes = "2x4x2, 2x4x2, 3x2x2 CPUs=6 CoreSpecCount=2";
+        world(line, "CR_Core", nodes).busy("n1=1-2,5")
+    };
+    let both = "granted n1=0:2 n2=0:2";
+    gives(
+        ask,
+        "srun -m plane=2 -c2 -w n1,n2 --spread-job",
+        [both, both, "waits"],
+    );
+}
