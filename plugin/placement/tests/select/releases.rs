@@ -101,7 +101,7 @@ fn whole_nodes_must_hold_overcommitted_tasks_since_24_11() {
 }
 
 #[test]
-fn no_node_is_given_without_a_core() {
+fn a_node_without_a_task_keeps_the_cores_that_it_could_have_used() {
     let ask = |line| {
         let nodes = "2x4x2, 2x4x2, 3x2x2 CPUs=6 CoreSpecCount=2";
         world(line, "CR_Core", nodes).busy("n1=1-2,5")
@@ -110,6 +110,17 @@ fn no_node_is_given_without_a_core() {
     gives(
         ask,
         "srun -m plane=2 -c2 -w n1,n2 --spread-job",
-        [both, both, "waits"],
+        [both, both, "granted n1=0,3:4 n2=0:2 n3=0-2,4:0"],
+    );
+}
+
+#[test]
+fn a_step_that_names_its_threads_counts_by_threads_per_core_in_26_05() {
+    let ask = |line| {
+        world(line, "CR_CPU", "2x2x2 CPUs=4").step("salloc -n4 --threads-per-core=1", "srun")
+    };
+    assert_eq!(
+        LINES.map(ask),
+        ["granted n1=0-3", "granted n1=0-3", "refused"]
     );
 }

@@ -73,8 +73,8 @@ fn select(
         open: offers.iter().map(Option::is_some).collect(),
         offers,
     };
-    let least_loaded = cluster.select.least_loaded || cluster.partition.least_loaded;
-    if cluster.line == SlurmLine::V26_05 && wanted.most == 1 && !least_loaded {
+    let takes_first = wanted.most == 1 && !candidates.takes_least_loaded();
+    if cluster.line == SlurmLine::V26_05 && takes_first {
         let at = one_node::choose(&mut candidates)?;
         return Some(vec![taken(&candidates, &mut free, at)]);
     }

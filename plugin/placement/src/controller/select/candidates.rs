@@ -111,6 +111,30 @@ impl Candidates<'_> {
         cpus
     }
 
+    /// No way to take nodes counts more CPUs than these, and fewer nodes never have more.
+    pub(super) fn most_cpus(&self) -> u64 {
+        let job = self.job;
+        let open = self.offers.iter().zip(&self.open);
+        let offered = open.filter(|(_, open)| **open);
+        let each = offered.map(|(offer, _)| {
+            let cpus = offer.map_or(0, |offer| offer.cpus).max(job.node_cpus);
+            u64::from(cpus) + u64::from(job.each)
+        });
+        // 26.05 can count one node's CPUs for another (`least_loaded`).
+        match self.cluster.line {
+            SlurmLine::V26_05 if self.takes_least_loaded() => {
+                let count = u64::from(self.open_count());
+                each.max().unwrap_or(0).saturating_mul(count)
+            }
+            _ => each.sum(),
+        }
+    }
+
+    /// `CR_LLN`, or the partition's `LLN=yes`.
+    pub(super) fn takes_least_loaded(&self) -> bool {
+        self.cluster.select.least_loaded || self.cluster.partition.least_loaded
+    }
+
     /// How many nodes may be taken.
     pub(super) fn open_count(&self) -> u32 {
         self.open.iter().filter(|open| **open).count() as u32

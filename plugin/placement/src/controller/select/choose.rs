@@ -102,12 +102,16 @@ fn evaluate(candidates: &mut Candidates<'_>, wanted: Wanted) -> Option<Vec<bool>
     if candidates.open_count() < wanted.least || !candidates.has_wanted() {
         return None;
     }
+    // A search that starts again and again with fewer nodes ends early here.
+    if candidates.most_cpus() < candidates.job.min_cpus.into() {
+        return None;
+    }
     let cluster = candidates.cluster;
     if candidates.job.spread && cluster.line == SlurmLine::V26_05 {
         spread_evenly::evaluate(candidates, wanted)
     } else if candidates.job.spread {
         spread::evaluate(candidates, wanted)
-    } else if cluster.select.least_loaded || cluster.partition.least_loaded {
+    } else if candidates.takes_least_loaded() {
         least_loaded::evaluate(candidates, wanted)
     } else {
         best_fit::evaluate(candidates, wanted)

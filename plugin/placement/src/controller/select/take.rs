@@ -116,13 +116,17 @@ fn parts(cluster: &Cluster, job: &Details, taken: &[Taken]) -> Option<Vec<Grante
     for ((taken, node), cpus) in taken.iter().zip(records).zip(gives) {
         let found = match in_blocks {
             true if stopped => None,
+            // A node without a task keeps the cores that it could have used.
+            true if cpus == 0 => Some(taken.free.clone()),
             true => block::cores(unit, job, node, &taken.free, cpus),
             false => Some(cyclic::cores(unit, job, node, &taken.free, cpus)?),
         };
         // Where a block does not fit, slurmctld complains and leaves this and all later nodes as they are.
         stopped |= found.is_none();
         let counted = match (unit, &found) {
-            (Unit::Core | Unit::Socket, Some(cores)) => cores.count() * node.cpus_per_core(),
+            (Unit::Core | Unit::Socket, Some(cores)) if cpus > 0 => {
+                cores.count() * node.cpus_per_core()
+            }
             _ => cpus,
         };
         nodes.push(GrantedNode {
@@ -131,9 +135,7 @@ fn parts(cluster: &Cluster, job: &Details, taken: &[Taken]) -> Option<Vec<Grante
             cpus: counted,
         });
     }
-    // 26.05 can choose more nodes than it has tasks for (--spread-job with planes).
-    let has_empty = nodes.iter().any(|granted| granted.cores.is_empty());
-    (!has_empty).then_some(nodes)
+    Some(nodes)
 }
 
 /// Whether the cores are taken in blocks: only the second level of `-m` and planes decide.

@@ -2,7 +2,7 @@
 //! In: the job and the request. Out: positions of nodes in the job, or why there are none. Pure.
 
 use crate::controller::select::answer::{StepAnswer, StepRefusal};
-use crate::controller::select::cluster::Memory;
+use crate::controller::select::cluster::{Memory, SlurmLine};
 use crate::controller::select::step::asked::Asked;
 use crate::controller::select::step::job::Job;
 
@@ -77,6 +77,7 @@ impl<'a> Pick<'a> {
                 true => 0,
                 false => cpus.saturating_sub(used),
             };
+            usable = self.by_threads(at, usable);
             self.blocked_cpus += used;
             self.blocked_nodes += u32::from(usable == 0);
         }
@@ -84,6 +85,18 @@ impl<'a> Pick<'a> {
             Some(Memory::PerCpu(each)) if each > 0 && self.job.cluster.select.memory => {
                 let most = self.job.memory(at) / each;
                 usable.min(u32::try_from(most).unwrap_or(u32::MAX))
+            }
+            _ => usable,
+        }
+    }
+
+    /// 26.05 counts the CPUs of a step that names its threads by the node's `ThreadsPerCore`, also where the
+    /// job's CPUs are cores.
+    fn by_threads(&self, at: usize, usable: u32) -> u32 {
+        let of_core = self.job.node(at).threads_per_core;
+        match self.asked.threads {
+            Some(asked) if self.job.cluster.line == SlurmLine::V26_05 && asked != of_core => {
+                usable / of_core.max(1) * asked
             }
             _ => usable,
         }
