@@ -4,7 +4,7 @@
 //! the same from 22.05 to 26.05.
 
 use crate::error::Error;
-use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
+use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::mem::transmute_copy;
 use std::ops::Deref;
 use std::ptr::NonNull;
@@ -135,20 +135,6 @@ impl Symbols {
             function::<unsafe extern "C" fn() -> c_long>(c"slurm_api_version").map(|get| get())
         };
         number.and_then(|number| u32::try_from(number).ok())
-    }
-
-    /// Whether a host list in Slurm's notation (`n[1-4],m1`) names a node; `false` if this
-    /// process cannot find out.
-    pub fn host_list_has(&self, list: &str, node_name: &str) -> bool {
-        let (Some(find), Ok(list), Ok(name)) = (
-            self.nodelist_find,
-            CString::new(list),
-            CString::new(node_name),
-        ) else {
-            return false;
-        };
-        // SAFETY: both are C strings, which nodelist_find only reads.
-        unsafe { find(list.as_ptr(), name.as_ptr()) >= 0 }
     }
 
     /// Lets Slurm drop the `--cpu-freq` request if the step's CPUs do not allow it; a task

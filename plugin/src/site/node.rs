@@ -3,10 +3,12 @@
 use std::sync::OnceLock;
 
 use berth_placement::{CpuId, ECores, Machine, Shape, SocketKind};
+use berth_srun::host_list::{self, Most};
 use slurm_sys::process::{Daemon, daemon};
-use slurm_sys::{Identity, Line, SlurmConf, SlurmdConf, Symbols};
+use slurm_sys::{Identity, Line, SlurmConf, SlurmdConf};
 
-use crate::site::settings::{self, Settings};
+use crate::site::read_settings::{self, Complaint};
+use crate::site::settings;
 use crate::site::standing::{self, Abi};
 
 /// This node's name in slurm.conf; none on a login node.
@@ -38,13 +40,14 @@ pub(crate) fn public_name() -> String {
 
 /// Reads those words of the plugstack.conf line that are for this node, and puts them in
 /// force. Returns what is wrong with them.
-pub(crate) fn read_settings(words: &[&str]) -> Vec<String> {
+pub(crate) fn read_settings(words: &[&str]) -> Vec<Complaint> {
     let node = name();
-    let is_here = |list: &str| {
-        node.as_deref()
-            .is_some_and(|node| Symbols::get().host_list_has(list, node))
+    // Slurm's own reader of host lists takes what it can and does not report the rest.
+    let is_here = |list: &str| match host_list::expand(list, Most::COMMAND_LINE) {
+        Ok(names) => Ok(node.as_ref().is_some_and(|node| names.contains(node))),
+        Err(why) => Err(why.to_string()),
     };
-    let (found, complaints) = Settings::read(words, is_here);
+    let (found, complaints) = read_settings::read(words, is_here);
     settings::set(found);
     complaints
 }

@@ -51,6 +51,7 @@ pub(crate) fn announce(node_name: &str, role: &Role<'_>) {
             .flag()
             .map(ToString::to_string)
             .into_iter()
+            .chain(complaints::doubts())
             .collect(),
         ..Announcement::default()
     };

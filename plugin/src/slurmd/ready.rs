@@ -8,6 +8,7 @@ use slurm_sys::process::{Daemon, daemon};
 use slurm_sys::{Slurm, SlurmConf, SlurmdConf};
 
 use crate::planning::convert;
+use crate::site::read_settings::Complaint;
 use crate::site::standing::{self, Abi};
 use crate::site::{cgroups, node, settings};
 use crate::slurmd::announce::{self, Role, announce};
@@ -39,10 +40,13 @@ fn may_be_in_plugstack() -> bool {
 
 /// slurmd has read plugstack.conf, which names us. Only slurmd reports what is wrong there: once per
 /// node, not once per job.
-pub(crate) fn in_plugstack(complaints: Vec<String>) {
-    for complaint in complaints {
-        log::error!("{complaint}");
-        complaints::add(complaint);
+pub(crate) fn in_plugstack(found: Vec<Complaint>) {
+    for complaint in found {
+        log::error!("{}", complaint.text);
+        match complaint.is_unknown_key {
+            true => complaints::doubt(complaint.text),
+            false => complaints::add(complaint.text),
+        }
     }
     announce::in_plugstack();
 }
@@ -95,9 +99,25 @@ pub(crate) fn start() {
         node::socket_kind(slurm),
         cgroups::confine(slurm, convert::rules(slurm, &settings::current())),
     );
-    log::info!("{}", ready_line(slurm, &here));
+    say_ready(slurm, &here);
     tell_counts(&here);
     announce(&name, &Role::Task(slurm.layout, &here));
+}
+
+fn say_ready(slurm: Abi, node: &Node) {
+    log::info!("{}", ready_line(slurm, node));
+    warn_if_off();
+}
+
+/// The switch-off file may be forgotten for months: slurmd reports it whenever it starts.
+fn warn_if_off() {
+    let settings = settings::current();
+    if standing::is_off(&settings) {
+        log::warn!(
+            "the file {}/off switches berth off: it binds no task until the file is removed",
+            settings.state_dir.display()
+        );
+    }
 }
 
 /// The same if we stand aside, once the settings are known: slurmstepd serves --binding from
@@ -108,6 +128,7 @@ pub(crate) fn start_aside() {
         discovery::at_start(&name);
         counting::begin(&name);
         announce(&name, &Role::Aside(standing::aside().unwrap_or_default()));
+        warn_if_off();
     }
 }
 

@@ -13,6 +13,7 @@ use slurm_spank::SpankHandle;
 use slurm_sys::Layout;
 
 use crate::message::{names, routes};
+use crate::planning::words::switched_off_note;
 use crate::planning::{ledger, script};
 use crate::site::settings::{self, Notes, Settings};
 use crate::site::{cgroups, node, standing};
@@ -110,13 +111,20 @@ impl Who {
         // mpirun starts its daemons so, in steps that inherit the job's --binding.
         let free = env(spank, "SLURM_CPU_BIND_TYPE").is_some_and(|kind| kind.contains("none"));
         let dir = StateDir::new(&settings.state_dir, &self.node);
-        if (free && !batch) || dir.is_ok_and(|dir| dir.is_off()) {
+        if free && !batch {
             return Ok(None);
         }
         let told = match batch {
             true => routes::of_batch(|name| env(spank, name)),
             false => STATE.told(),
         };
+        if dir.is_ok_and(|dir| dir.is_off()) {
+            let note = told
+                .filter(|_| !batch)
+                .as_deref()
+                .and_then(switched_off_note);
+            return note.map_or(Ok(None), Err);
+        }
         let Some(text) = told else {
             let default = settings.binding_default.clone();
             return Ok(default.filter(|_| settings.binding && !batch));

@@ -1,3 +1,4 @@
 //! Decisions that slurmctld makes before a node is involved.
 
 pub mod layout;
+pub mod select;

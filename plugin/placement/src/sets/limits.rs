@@ -65,3 +65,9 @@ pub const MAX_INFOS: usize = 32;
 
 /// Bytes of each of these names and values.
 pub const INFO_BYTES: usize = 128;
+
+/// Nodes of a cluster whose slurmctld is modelled: Slurm itself ends there (`MAX_SLURM_NODES`).
+pub const MAX_CLUSTER_NODES: usize = 1 << 16;
+
+/// Cores of all nodes of such a cluster together: one bit each, in a few sets.
+pub const MAX_CLUSTER_CORES: u64 = 1 << 25;

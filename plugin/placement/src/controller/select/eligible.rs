@@ -1,0 +1,105 @@
+//! Which nodes a job can use at all, and the cores of them that are not specialised (rules of
+//! `_build_node_list`, `_verify_node_state` and `common_mark_avail_cores`).
+//! In: the job's record and a node. Out: yes or no, and a set of cores. Pure.
+
+use crate::controller::select::cluster::{
+    Cluster, ClusterNode, Memory, OverSubscribe, Specialised, Unit,
+};
+use crate::controller::select::core_set::CoreSet;
+use crate::controller::select::details::Details;
+use crate::request::CoreSpec;
+
+/// Whether the node's configuration suffices, whatever runs there.
+pub(super) fn is_configured(job: &Details, node: &ClusterNode) -> bool {
+    let by_tasks = job.per_core.map(|most| {
+        let cores = node.cores();
+        cores.saturating_mul(most).saturating_mul(job.each)
+    });
+    let cpus = by_tasks.map_or(node.cpus, |most| most.max(node.cpus));
+    let (Memory::PerNode(memory) | Memory::PerCpu(memory)) = job.memory;
+    let is_at_least = |found: u32, asked: Option<u32>| asked.is_none_or(|asked| asked <= found);
+    job.node_cpus <= cpus
+        && memory <= node.memory
+        && is_at_least(node.sockets, job.sockets)
+        && is_at_least(node.cores_per_socket, job.cores)
+        && is_at_least(node.threads_per_core, job.threads)
+}
+
+/// Whether jobs that run now leave the node to this job.
+pub(super) fn is_open(cluster: &Cluster, job: &Details, node: &ClusterNode) -> bool {
+    let is_idle = node.busy.is_empty() && !node.taken_whole;
+    let alone = cluster.partition.over_subscribe == OverSubscribe::Exclusive;
+    let free = match job.whole || alone {
+        true => is_idle,
+        false => !node.taken_whole,
+    };
+    free && has_memory(cluster, job, node)
+}
+
+fn has_memory(cluster: &Cluster, job: &Details, node: &ClusterNode) -> bool {
+    if !cluster.select.memory || cluster.select.unit == Unit::Node {
+        return true;
+    }
+    let least = match job.memory {
+        Memory::PerNode(memory) => memory,
+        Memory::PerCpu(memory) => {
+            let each_node = job.per_node.unwrap_or(0);
+            let cpus = each_node.max(job.node_cpus).max(job.each);
+            memory.saturating_mul(cpus.into())
+        }
+    };
+    match least {
+        0 => node.used_memory == 0,
+        least => node.memory.saturating_sub(node.used_memory) >= least,
+    }
+}
+
+/// The node's cores that the job may have if nothing else runs; none for a node that has too few.
+pub(super) fn unspecialised(cluster: &Cluster, job: &Details, node: &ClusterNode) -> CoreSet {
+    let select = &cluster.select;
+    let mut cores = CoreSet::first(node.cores());
+    let asked = match job.core_spec {
+        CoreSpec::None => None,
+        CoreSpec::Cores(count) if count >= node.cores() => return CoreSet::new(),
+        CoreSpec::Cores(count) => Some(count),
+        CoreSpec::Threads(count) => (node.cpus == node.cores()).then_some(count),
+    };
+    if asked == Some(0) {
+        return cores;
+    }
+    let special = specialised(node, select.spec_cores_first);
+    let Some(asked) = asked else {
+        cores.remove_all(&special);
+        return cores;
+    };
+    let mut left = asked;
+    for core in special.iter().take(asked as usize) {
+        cores.remove(core);
+        left -= 1;
+    }
+    let more = in_order(node, select.spec_cores_first).filter(|core| !special.contains(*core));
+    more.take(left as usize).for_each(|core| cores.remove(core));
+    cores
+}
+
+/// The node's specialised cores.
+fn specialised(node: &ClusterNode, lowest_first: bool) -> CoreSet {
+    match &node.specialised {
+        Specialised::None => CoreSet::new(),
+        Specialised::Cores(cores) => cores.clone(),
+        Specialised::Count(count) => in_order(node, lowest_first).take(*count as usize).collect(),
+    }
+}
+
+/// The order in which Slurm specialises cores: the highest core of the last socket, the same of the
+/// socket before, and so on, then the next lower core. Source: `_select_spec_cores` of slurmd.
+fn in_order(node: &ClusterNode, lowest_first: bool) -> impl Iterator<Item = u32> {
+    let (sockets, each) = (node.sockets, node.cores_per_socket);
+    (0..node.cores()).map(move |at| {
+        let (core, socket) = (at / sockets, at % sockets);
+        match lowest_first {
+            true => socket * each + core,
+            false => (sockets - 1 - socket) * each + (each - 1 - core),
+        }
+    })
+}

@@ -1,0 +1,155 @@
+//! Which of the job's cores on a node a step gets (`_pick_step_cores`, `_handle_core_select`).
+//! In: the job's free cores of the node, tasks, and CPUs of a task. Out: cores. Pure.
+
+use crate::controller::select::answer::{Gap, StepAnswer, StepRefusal};
+use crate::controller::select::cluster::{ClusterNode, SlurmLine};
+use crate::controller::select::core_set::CoreSet;
+use crate::controller::select::step::asked::Asked;
+use crate::controller::select::step::job::Job;
+use crate::request::distribution::Order;
+
+/// The step's cores on one node of the job.
+pub(in crate::controller::select) fn pick(
+    job: &Job<'_>,
+    asked: &Asked,
+    at: usize,
+    tasks: u32,
+    each: u32,
+) -> Result<CoreSet, StepAnswer> {
+    let node = job.node(at);
+    let granted = &job.nodes[at];
+    if tasks == 0 {
+        return Err(match job.cluster.line {
+            SlurmLine::V22_05 => StepAnswer::NotModelled(Gap::KillsSlurmctld),
+            _ => StepAnswer::Refused(StepRefusal::TaskCount),
+        });
+    }
+    let line = job.cluster.line;
+    let is_newer = line > SlurmLine::V22_05;
+    let of_core = cpus_per_core(job, asked, node);
+    if (asked.whole || tasks == node.cores()) && fits(line, asked, node, tasks, of_core) {
+        return Ok(match is_newer {
+            true => {
+                let count = granted.cpus.div_ceil(of_core);
+                in_order(asked, node, &granted.cores, count, count.div_ceil(tasks))
+            }
+            false => granted.cores.clone(),
+        });
+    }
+    let count = match is_newer {
+        true if each == 0 => tasks,
+        true => tasks
+            .saturating_mul(whole_share(job, asked, node, each))
+            .div_ceil(of_core),
+        false => cores_of(tasks, each, of_core),
+    };
+    let (has_room, of_task) = match is_newer {
+        true => (
+            count <= granted.cpus.div_ceil(of_core) || asked.overcommit,
+            count.div_ceil(tasks),
+        ),
+        false => (count <= granted.cpus, count / tasks),
+    };
+    if !has_room {
+        return Err(StepAnswer::Refused(StepRefusal::TooManyCpus));
+    }
+    let mut free = granted.cores.clone();
+    if !asked.overlap {
+        free.remove_all(&job.used[at]);
+    }
+    let cores = in_order(asked, node, &free, count, of_task);
+    match cores.count() < count {
+        true if asked.overcommit && line == SlurmLine::V26_05 => Ok(cores),
+        true if asked.overcommit => Err(StepAnswer::NotModelled(Gap::OvercommittedStep)),
+        true => Err(StepAnswer::Waits),
+        false => Ok(cores),
+    }
+}
+
+/// Whether the tasks fit the node's cores at all, at which later lines look.
+fn fits(line: SlurmLine, asked: &Asked, node: &ClusterNode, tasks: u32, of_core: u32) -> bool {
+    let most = node
+        .cores()
+        .saturating_mul(asked.per_core.unwrap_or(of_core));
+    match line {
+        SlurmLine::V22_05 => true,
+        SlurmLine::V24_11 => tasks <= most || asked.overcommit,
+        SlurmLine::V26_05 => tasks <= most,
+    }
+}
+
+/// CPUs of a task, rounded up where its core is shared by fewer tasks than the core has CPUs.
+fn whole_share(job: &Job<'_>, asked: &Asked, node: &ClusterNode, each: u32) -> u32 {
+    let threads = asked.threads.or(job.grant.record.threads_per_core);
+    let of_core = threads.unwrap_or(node.cpus_per_core());
+    let share = asked.per_core.map_or(1, |most| of_core / most.max(1));
+    each.next_multiple_of(share.max(1))
+}
+
+/// CPUs of a core that the step uses.
+fn cpus_per_core(job: &Job<'_>, asked: &Asked, node: &ClusterNode) -> u32 {
+    if node.cpus == node.cores() {
+        return 1;
+    }
+    let threads = asked.threads.or(job.grant.record.threads_per_core);
+    threads.unwrap_or(node.threads_per_core).max(1)
+}
+
+/// Cores that the tasks need in 22.05.
+fn cores_of(tasks: u32, each: u32, of_core: u32) -> u32 {
+    match each {
+        0 => tasks,
+        _ if each > of_core => tasks.saturating_mul(each.div_ceil(of_core)),
+        _ => tasks.saturating_mul(each).div_ceil(of_core),
+    }
+}
+
+/// So many of these cores, in the order of the second level of `-m`.
+fn in_order(
+    asked: &Asked,
+    node: &ClusterNode,
+    free: &CoreSet,
+    count: u32,
+    of_task: u32,
+) -> CoreSet {
+    let (sockets, each) = (node.sockets, node.cores_per_socket);
+    let is_free = |core: &u32| free.contains(*core);
+    match asked.distribution.sockets {
+        Some(Order::Block) => free.iter().take(count as usize).collect(),
+        Some(Order::Fcyclic) => {
+            let all = (0..node.cores()).map(|at| at % sockets * each + at / sockets);
+            all.filter(is_free).take(count as usize).collect()
+        }
+        _ => task_by_task(node, free, count, of_task),
+    }
+}
+
+/// The cores of one task from a socket, then the next socket; cores of no task fill the first socket.
+fn task_by_task(node: &ClusterNode, free: &CoreSet, count: u32, of_task: u32) -> CoreSet {
+    let each = node.cores_per_socket;
+    let mut next: Vec<u32> = (0..node.sockets).map(|at| at * each).collect();
+    let mut cores = CoreSet::new();
+    let (mut left, mut of_this) = (count, 0);
+    let mut found = true;
+    while found && left > 0 {
+        found = false;
+        for (at, next) in (1..).zip(&mut next) {
+            let end = at * each;
+            for core in free.iter_in(*next..end) {
+                *next = core + 1;
+                cores.insert(core);
+                found = true;
+                left -= 1;
+                of_this += 1;
+                if left == 0 {
+                    return cores;
+                }
+                if of_this == of_task {
+                    of_this = 0;
+                    break;
+                }
+            }
+        }
+    }
+    cores
+}

@@ -1,0 +1,236 @@
+//! The submitting command's own words. srun, sbatch and salloc give a SPANK plugin nothing but
+//! its option. But a binding that can never fit should be refused before anything is queued, and
+//! no record of Slurm shows that a step was started with `--overlap`.
+//! In: the command's arguments, a script's `#SBATCH` lines. Out: the facts that are sure. If they
+//! are not enough, nothing is refused here and the node decides.
+
+mod directives;
+pub mod never_fits;
+
+use crate::line::{self, Given, Line, Trouble};
+use crate::options::{Command, variables};
+use crate::reading::{Asked, NodeRange, Setting, read};
+use crate::release::Release;
+
+pub use directives::{Directive, Word, directives};
+
+/// With these a job may have more cores than tasks × `-c`.
+const GROWING: [&str; 14] = [
+    "core-spec",
+    "cpus-per-gpu",
+    "exclusive",
+    "gpus",
+    "gpus-per-node",
+    "gpus-per-socket",
+    "gpus-per-task",
+    "gres",
+    "jobid",
+    "mem-per-cpu",
+    "mincpus",
+    "no-allocate",
+    "thread-spec",
+    "tres-per-task",
+];
+
+/// The content of a command line.
+#[derive(Clone, Debug)]
+pub struct Words {
+    /// Whether the command is srun, whose steps belong to the job around it, if there is one; the
+    /// others make new jobs.
+    pub is_srun: bool,
+    release: Release,
+    /// A script's options, and those of the line, which override them.
+    given: Vec<Given>,
+    /// The first word that is no option: program, script or command.
+    pub program: Option<String>,
+    /// Whether another component follows (`:`), or a word may be an option or an argument.
+    unsure: bool,
+}
+
+impl Words {
+    /// Reads the words after the command's name, by the rules of the running release.
+    #[must_use]
+    pub fn read<'a>(
+        command: &str,
+        words: impl IntoIterator<Item = &'a str>,
+        release: Release,
+    ) -> Self {
+        let words: Vec<_> = words.into_iter().collect();
+        let command = Command::named(command);
+        let Line {
+            given,
+            program,
+            more,
+            ..
+        } = line::read(&words, command.unwrap_or(Command::Srun), Some(release));
+        Self {
+            is_srun: command == Some(Command::Srun),
+            release,
+            unsure: more || command.is_none() || given.iter().any(is_guessed),
+            given,
+            program: program.into_iter().next(),
+        }
+    }
+
+    /// The options of a script's `#SBATCH` lines, below those of the command line.
+    #[must_use]
+    pub fn with_script(mut self, script: &str) -> Self {
+        let mut given = Vec::new();
+        for line in directives(script.as_bytes()) {
+            let words = line.words.iter().map(|word| word.text.as_str());
+            let words = Self::read("sbatch", words, self.release);
+            self.unsure |= words.unsure || line.begins_component;
+            given.extend(words.given);
+        }
+        given.append(&mut self.given);
+        self.given = given;
+        self
+    }
+
+    /// Whether an option is there.
+    #[must_use]
+    pub fn has(&self, option: &str) -> bool {
+        self.given.iter().any(|given| given.name == option)
+    }
+
+    /// srun's reading of the options, with those that it takes from the environment. An option
+    /// that the table does not have may belong to another plugin.
+    fn asked(&self, env: impl Fn(&str) -> Option<String>) -> Option<Asked> {
+        let wanted = variables(self.release).filter(|_| self.is_srun);
+        let set: Vec<_> = wanted
+            .filter_map(|(variable, name)| Some((name, env(variable)?)))
+            .collect();
+        let outer = set
+            .iter()
+            .map(|(name, value)| Setting::new(name, Some(value)).from_environment());
+        let own = self.given.iter().filter(|given| given.trouble.is_none());
+        let own = own.map(|given| Setting::new(&given.name, given.value.as_deref()));
+        read(outer.chain(own), self.release).ok()
+    }
+
+    /// CPUs of each task, if the job cannot have more; `None` if that is not sure.
+    /// `env` are the environment's variables, some of which are options too.
+    #[must_use]
+    pub fn most_cpus_per_task(&self, env: impl Fn(&str) -> Option<String>) -> Option<u32> {
+        let inputs = ["SBATCH", "SALLOC", "SLURM", "SRUN"];
+        let from_env = |option: &str| {
+            let name = option.to_ascii_uppercase().replace('-', "_");
+            inputs
+                .iter()
+                .any(|prefix| env(&format!("{prefix}_{name}")).is_some())
+        };
+        let grows = |option: &&str| self.has(option) || from_env(option);
+        if self.unsure || GROWING.iter().any(grows) {
+            return None;
+        }
+        Some(self.asked(env)?.cpus_per_task.unwrap_or(1))
+    }
+
+    /// The requested tasks, if that is known: with a range of nodes it is not.
+    #[must_use]
+    pub fn tasks(&self, env: impl Fn(&str) -> Option<String>) -> Option<u32> {
+        let asked = self.asked(env)?;
+        let range = |nodes: &NodeRange| nodes.most != Some(nodes.least);
+        match asked.ntasks {
+            None if asked.nodes.as_ref().is_some_and(range) => None,
+            _ => Some(asked.tasks()),
+        }
+    }
+
+    /// Whether words could be misread.
+    #[must_use]
+    pub fn is_unsure(&self) -> bool {
+        self.unsure
+    }
+}
+
+/// Whether a word may have been taken for the value of an option that is not in the table.
+fn is_guessed(given: &Given) -> bool {
+    match given.trouble {
+        Some(Trouble::Unknown) => given.words.len() > 1,
+        Some(Trouble::Ambiguous(_)) => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Words {
+        let (command, words) = line.split_once(' ').unwrap_or((line, ""));
+        Words::read(command, words.split(' '), Release::V22_05)
+    }
+
+    #[test]
+    fn what_a_line_says() {
+        for (line, tasks, cpus, program) in [
+            (
+                "srun -n4 --binding=linear:4 ./a -c 9",
+                Some(4),
+                Some(1),
+                "./a",
+            ),
+            (
+                "srun -vn 4 -c8 --binding linear:4 ./a",
+                Some(4),
+                Some(8),
+                "./a",
+            ),
+            (
+                "srun --ntasks=2 --cpus-per-task 3 -- ./a",
+                Some(2),
+                Some(3),
+                "./a",
+            ),
+            ("srun --cpus-per-ta=3 -lu ./a", Some(1), Some(3), "./a"),
+            ("sbatch -W -c2 job.sh -c9", Some(1), Some(2), "job.sh"),
+            ("srun -W 60 -c2 ./a", Some(1), Some(2), "./a"),
+            ("srun -K0 -I60 -c2 ./a", Some(1), Some(2), "./a"),
+            ("srun -B 2:2:2 -c2 ./a", Some(8), Some(2), "./a"),
+            ("srun -N2 --ntasks-per-node=3 ./a", Some(6), Some(1), "./a"),
+            ("srun -N 1-2 ./a", None, Some(1), "./a"),
+            ("srun --plugins=x -n2 ./a", Some(2), Some(1), "./a"),
+            ("srun --exclusive -n4 ./a", Some(4), None, "./a"),
+            ("srun --exclusive=user -n4 ./a", Some(4), None, "./a"),
+            ("srun --exclu -n4 ./a", Some(4), None, "./a"),
+            ("srun --mem-per-cpu 2G -n4 ./a", Some(4), None, "./a"),
+            ("srun -n4 -G 2 ./a", Some(4), None, "./a"),
+            ("srun -n4 -S2 ./a", Some(4), None, "./a"),
+            ("srun -n4 ./a : -n2 ./b", Some(4), None, "./a"),
+            ("srun --strange word -n4 ./a", Some(4), None, "./a"),
+            ("srun -n4 -c x ./a", None, None, "./a"),
+        ] {
+            let words = read(line);
+            let found = (words.tasks(|_| None), words.most_cpus_per_task(|_| None));
+            assert_eq!(found, (tasks, cpus), "{line}");
+            assert_eq!(words.program.as_deref(), Some(program), "{line}");
+        }
+        assert!(read("srun --overlap -n1 ./a").has("overlap"));
+        assert!(!read("srun -n1 ./a --overlap").has("overlap"));
+    }
+
+    #[test]
+    fn scripts_and_the_environment_are_options_too() {
+        let script = "#!/bin/sh\n#SBATCH -n 4 -c 2\n#SBATCH --time=1 # --exclusive\n\n# x\ntrue\n#SBATCH -c9\n";
+        let words = read("sbatch job.sh").with_script(script);
+        assert_eq!(words.tasks(|_| None), Some(4));
+        assert_eq!(words.most_cpus_per_task(|_| None), Some(2));
+        let words = read("sbatch -c3 job.sh").with_script(script);
+        assert_eq!(words.most_cpus_per_task(|_| None), Some(3));
+        let env = |known: &'static str, value: &'static str| {
+            move |name: &str| (name == known).then(|| value.to_string())
+        };
+        let words = read("srun ./a");
+        assert_eq!(
+            words.most_cpus_per_task(env("SRUN_CPUS_PER_TASK", "5")),
+            Some(5)
+        );
+        let newer = Words::read("srun", ["./a"], Release::V23_11);
+        let cpus = |name| newer.most_cpus_per_task(env(name, "5"));
+        assert_eq!(cpus("SRUN_CPUS_PER_TASK"), Some(1));
+        assert_eq!(cpus("SLURM_CPUS_PER_TASK"), Some(5));
+        assert_eq!(words.most_cpus_per_task(env("SBATCH_EXCLUSIVE", "")), None);
+        assert_eq!(words.tasks(env("SLURM_NTASKS", "7")), Some(7));
+    }
+}

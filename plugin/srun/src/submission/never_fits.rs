@@ -1,0 +1,119 @@
+//! Finds a `--binding` that can never fit in the submitting command, such as
+//! `-n N --binding=linear:N` from users who want one process with N threads.
+//! In: the binding, the command's own words, its environment. Out: a text, if that is sure.
+
+use berth_placement::Binding;
+use berth_placement::request::grid_engine::{Scope, Strategy};
+
+use crate::node_counts::each_node;
+use crate::submission::Words;
+
+/// The reason why the binding can never fit, with the line to use instead.
+#[must_use]
+pub fn why(
+    binding: &Binding,
+    words: &Words,
+    env: impl Fn(&str) -> Option<String>,
+) -> Option<String> {
+    let (amount, shared) = match &binding.strategy {
+        Strategy::None => return None,
+        Strategy::Linear { amount, .. } | Strategy::Striding { amount, .. } => {
+            (*amount, binding.scope == Scope::Host)
+        }
+        Strategy::Explicit(places) => (places.len() as u32, true),
+    };
+    // Components have allocations of their own.
+    if words.is_unsure() || env("SLURM_HET_SIZE").is_some() {
+        return None;
+    }
+    let tasks = words.tasks(&env)?;
+    let takers = if shared { 1 } else { tasks };
+    let unit = if amount == 1 { "core" } else { "cores" };
+    let asked = match takers {
+        1 => format!("{amount} {unit}"),
+        _ => format!("{tasks} tasks × {amount} {unit}"),
+    };
+    if let Some(cpus) = env("SLURM_JOB_CPUS_PER_NODE").filter(|_| words.is_srun) {
+        let inherited = env("SLURM_JOB_ID").is_some() && !words.has("jobid");
+        let cpus = each_node(&cpus).filter(|_| inherited)?.sum();
+        let never = u64::from(takers) * u64::from(amount) > cpus;
+        return never.then(|| {
+            format!(
+                "--binding={binding} asks for {asked}; this allocation has {cpus} CPUs: ask for \
+                 fewer, or for a larger allocation"
+            )
+        });
+    }
+    let each = words.most_cpus_per_task(&env)?;
+    let cpus = u64::from(tasks) * u64::from(each);
+    let never = u64::from(takers) * u64::from(amount) > cpus;
+    never.then(|| {
+        let instead = match shared {
+            true => format!("-n{tasks} -c{}", amount.div_ceil(tasks.max(1))),
+            false if tasks > 1 => {
+                format!(
+                    "-n1 -c{amount} for one process with {amount} threads, or -n{tasks} -c{amount}"
+                )
+            }
+            false => format!("-n1 -c{amount}"),
+        };
+        format!(
+            "--binding={binding} asks for {asked}; this job asks for {tasks} × {each} CPUs and can \
+             never have them; use {instead}; in a job of whole nodes (sbatch --exclusive) it may fit"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::release::Release;
+
+    fn says(binding: &str, line: &str, env: &[(&str, &str)]) -> String {
+        let words = Words::read("srun", line.split(' '), Release::NEWEST);
+        let env = |name: &str| {
+            let found = env.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| value.to_string())
+        };
+        why(&binding.parse().unwrap(), &words, env).unwrap_or_default()
+    }
+
+    #[test]
+    fn what_can_never_fit_and_what_may() {
+        for (binding, line, text) in [
+            (
+                "linear:4",
+                "-n4 a",
+                "-n1 -c4 for one process with 4 threads",
+            ),
+            ("linear:4", "a", "use -n1 -c4;"),
+            ("host:linear:8", "-n4 a", "use -n4 -c2;"),
+            ("striding:3:2", "-n2 -c2 a", "2 tasks × 3 cores"),
+            ("explicit:0,0:0,1", "-n1 a", "2 cores"),
+        ] {
+            assert!(says(binding, line, &[]).contains(text), "{binding} {line}");
+        }
+        for (binding, line) in [
+            ("linear:4", "-n1 -c4 a"),
+            ("host:linear:4", "-n4 a"),
+            ("linear:4", "-n4 --exclusive a"),
+            ("none", "-n4 a"),
+            ("explicit:9,9", "a"),
+        ] {
+            assert_eq!(says(binding, line, &[]), "", "{binding} {line}");
+        }
+        let job = [("SLURM_JOB_ID", "1"), ("SLURM_JOB_CPUS_PER_NODE", "4")];
+        assert_eq!(says("linear:4", "a", &job), "");
+        assert!(says("linear:4", "-n4 a", &job).contains("this allocation has 4 CPUs"));
+        let part = [job[0], job[1], ("SLURM_HET_SIZE", "2")];
+        assert_eq!(says("linear:4", "-n4 a", &part), "");
+        // A new job from within a job is not a step of it.
+        let new = Words::read("sbatch", "-n1 -c8 a".split(' '), Release::NEWEST);
+        let env = |name: &str| {
+            let outer = [job[0], job[1], ("SLURM_NTASKS", "9")];
+            let found = outer.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| value.to_string())
+        };
+        assert_eq!(why(&"linear:8".parse().unwrap(), &new, env), None);
+    }
+}
