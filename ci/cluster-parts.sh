@@ -174,7 +174,7 @@ start_munged() {
 start_slurmctld() {
     "$(slurm_daemon slurmctld)" -f "$dir/etc/slurm.conf" >> "$dir/log/slurmctld.err" 2>&1 < /dev/null
     # A slurmd that finds no slurmctld tries again a whole second later.
-    wait_listening "$base" 10 || { say "slurmctld does not listen on port $base after 10 seconds"; return 1; }
+    wait_listening slurmctld "$base" || return 1
 }
 
 start_slurmds() {
@@ -184,7 +184,7 @@ start_slurmds() {
         env "${environment[@]}" "$(slurm_daemon slurmd)" -f "$dir/etc/slurm.conf" -N "$node" \
             >> "$dir/log/slurmd-$node.err" 2>&1 < /dev/null
         i=$((i + 1))
-        wait_listening "$((base + i))" 10 || { say "slurmd $node does not listen on port $((base + i)) after 10 seconds"; return 1; }
+        wait_listening "slurmd $node" "$((base + i))" || return 1
     done
 }
 
@@ -198,7 +198,13 @@ wait_until() {
     done
 }
 
-wait_listening() { wait_until "$2" listening "$1"; }
+# An emulated machine on a busy host needs longer than ten seconds.
+wait_listening() {
+    local seconds=${BERTH_PATIENCE:-10}
+    wait_until "$seconds" listening "$2" && return
+    say "$1 does not listen on port $2 after $seconds seconds"
+    return 1
+}
 
 all_idle() {
     local state count=0 # of each node once, in however many partitions it is
