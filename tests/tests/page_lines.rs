@@ -39,7 +39,7 @@ fn is_name(line: &PageLine) -> bool {
 }
 
 /// Asks srun or sbatch whether it takes the line, without running anything.
-fn ask(cluster: &Cluster, line: &PageLine) -> Option<Done> {
+fn ask(cluster: &Cluster, line: &PageLine, script: &str) -> Option<Done> {
     let is_batch = ["sbatch", "#SBATCH"].contains(&line.command.as_str());
     // salloc cannot be asked.
     let command = match line.command.as_str() {
@@ -48,7 +48,10 @@ fn ask(cluster: &Cluster, line: &PageLine) -> Option<Done> {
         _ => return None,
     };
     let mut words = vec!["--test-only"];
-    words.extend(line.words.iter().map(String::as_str));
+    words.extend(line.words.iter().map(|word| match word.as_str() {
+        "job.sh" => script,
+        word => word,
+    }));
     let takes = berth_srun::line::read(&words, berth_srun::options::Command::Srun, None);
     match (command, takes.program.is_empty()) {
         ("srun", true) => words.push("true"),
@@ -69,12 +72,14 @@ fn the_real_commands_take_the_lines_of_the_pages() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("job.sh");
+    fs::write(&script, "#!/bin/sh\ntrue\n").unwrap();
     let cluster = cluster(folder.path());
     let lines = lines().into_iter();
     let lines = lines.filter(|line| line.command != "berth" && !is_name(line));
     let (mut wrong, mut count) = (Vec::new(), 0);
     for line in lines {
-        let Some(done) = ask(&cluster, &line) else {
+        let Some(done) = ask(&cluster, &line, &script.to_string_lossy()) else {
             continue;
         };
         count += 1;
