@@ -73,7 +73,7 @@ set_line() {
 
 # The example's files with names, paths and ports of this cluster.
 write_configuration() {
-    local source=$root/slurm-conf-examples/$example conf=$dir/etc/slurm.conf stock host hardware line i
+    local source=$root/slurm-conf-examples/$example conf=$dir/etc/slurm.conf stock host hardware="" line i
     [ -f "$source/slurm.conf" ] || die "no example '$example'; there are: $(cd "$root/slurm-conf-examples" && echo */)"
     stock=$(slurm_stock_plugindir)
     host=$(hostname -s)
@@ -81,8 +81,9 @@ write_configuration() {
     [ ${#files[@]} -eq 0 ] || cp -- "${files[@]}" "$dir/etc/"
 
     # What slurmd itself sees, in the environment that it will run in.
-    hardware=$(env "${environment[@]}" "$(slurm_daemon slurmd)" -C | sed -n 's/^NodeName=[^ ]* //p')
-    [ -n "$hardware" ] || die "slurmd -C printed no NodeName line, so the node's hardware is unknown"
+    [ ${#shapes[@]} -gt 0 ] ||
+        hardware=$(env "${environment[@]}" "$(slurm_daemon slurmd)" -C | sed -n 's/^NodeName=[^ ]* //p')
+    [ -n "$hardware" ] || [ ${#shapes[@]} -gt 0 ] || die "slurmd -C printed no NodeName line, so the node's hardware is unknown"
 
     local lines=(
         "ClusterName=berth$base"
@@ -109,7 +110,7 @@ write_configuration() {
     sed -i '/^NodeName=/d' "$conf"
     for ((i = 1; i <= nodes; i++)); do
         printf 'NodeName=%s NodeHostname=%s NodeAddr=127.0.0.1 Port=%s %s %s\n' \
-            "${node_names[i - 1]}" "$host" "$((base + i))" "$hardware" "$node_extra" >> "$conf"
+            "${node_names[i - 1]}" "$host" "$((base + i))" "${shapes[i - 1]:-$hardware}" "$node_extra" >> "$conf"
     done
 
     write_plugstack "$dir/etc/plugstack.conf"

@@ -17,6 +17,7 @@
     clippy::unwrap_used
 )]
 
+pub mod cgroup_conf;
 pub mod error;
 #[cfg(feature = "headers")]
 #[allow(
@@ -53,11 +54,12 @@ pub mod views;
 /// `SLURM_SUCCESS`, in every release: a hook returns it unless something failed.
 pub const SUCCESS: std::ffi::c_int = 0;
 
+pub use cgroup_conf::CgroupConf;
 pub use error::Error;
 pub use identity::Identity;
 pub use layout::{Chosen, Layout, choose};
 pub use line::{Line, UnknownLine, Version};
-pub use record::{Text, hand_over};
+pub use record::hand_over;
 pub use runtime::Slurm;
 pub use symbols::Symbols;
 pub use views::{

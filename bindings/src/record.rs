@@ -5,7 +5,6 @@ use crate::error::Error;
 use crate::layout::{Field, Nested};
 use crate::symbols::Symbols;
 use std::ffi::{CStr, CString, c_char, c_void};
-use std::fmt;
 use std::ptr::{self, NonNull};
 
 /// A record of Slurm, which lives while the hook runs that got it.
@@ -231,44 +230,21 @@ pub(crate) fn joined(parts: &[&str], symbols: &Symbols) -> Result<*mut c_char, E
     Ok(block.cast().as_ptr())
 }
 
-/// A text of at most `length` bytes, written directly into its final block.
+/// A text of `length` bytes in its final block: `write` makes it of so many zeros (the character).
 pub(crate) fn written(
     length: usize,
     symbols: &Symbols,
-    write: impl FnOnce(&mut Text) -> fmt::Result,
+    write: impl FnOnce(&mut [u8]),
 ) -> Result<*mut c_char, Error> {
     let start = block(length + 1, false, symbols)?.cast::<u8>();
-    let mut text = Text {
-        next: start,
-        left: length,
-    };
-    let done = write(&mut text);
-    // SAFETY: `next` is inside the block, whose last byte no text reaches.
-    unsafe { text.next.write(0) };
-    if done.is_ok() {
-        return Ok(start.cast().as_ptr());
+    // SAFETY: the block is ours alone and has `length` bytes and one more; all of them are written
+    // before the slice is made, which ends before the block does.
+    unsafe {
+        start.write_bytes(b'0', length);
+        start.add(length).write(0);
+        write(std::slice::from_raw_parts_mut(start.as_ptr(), length));
     }
-    // Without xfree there is nothing to give it back with.
-    let _ = free(&mut start.cast().as_ptr(), symbols);
-    Err(Error::OutOfMemory(length))
-}
-
-/// The rest of a block that a text is written into.
-pub struct Text {
-    next: NonNull<u8>,
-    left: usize,
-}
-
-impl fmt::Write for Text {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        self.left = self.left.checked_sub(text.len()).ok_or(fmt::Error)?;
-        // SAFETY: as just seen, the block has room for the text, and nobody else knows it yet.
-        self.next = unsafe {
-            ptr::copy_nonoverlapping(text.as_ptr(), self.next.as_ptr(), text.len());
-            self.next.add(text.len())
-        };
-        Ok(())
-    }
+    Ok(start.cast().as_ptr())
 }
 
 /// A zeroed block of Slurm's allocator.

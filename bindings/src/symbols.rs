@@ -1,10 +1,10 @@
 //! Slurm's functions and variables, found in the running process: nothing of Slurm is linked.
 //! Hosts differ (srun has no `conf`), so each may be missing.
-//! Source of the prototypes: Slurm's src/common/{xmalloc,log,env,list,cred}.h and slurm/spank.h,
+//! Source of the prototypes: Slurm's src/common/{xmalloc,log,env,list,cred,cgroup}.h and slurm/spank.h,
 //! the same from 22.05 to 26.05.
 
 use crate::error::Error;
-use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
+use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::mem::transmute_copy;
 use std::ops::Deref;
 use std::ptr::NonNull;
@@ -38,6 +38,8 @@ pub struct Addresses {
     pub nodelist_find: Option<unsafe extern "C" fn(*const c_char, *const c_char) -> c_int>,
     pub slurm_list_for_each:
         Option<unsafe extern "C" fn(*mut c_void, ListForFn, *mut c_void) -> c_int>,
+    pub slurm_list_destroy: Option<unsafe extern "C" fn(*mut c_void)>,
+    pub cgroup_get_conf_list: Option<unsafe extern "C" fn() -> *mut c_void>,
     pub env_array_overwrite:
         Option<unsafe extern "C" fn(*mut *mut *mut c_char, *const c_char, *const c_char) -> c_int>,
     pub slurm_error: Option<LogFn>,
@@ -104,6 +106,8 @@ impl Symbols {
                 slurm_cred_unlock_args: function(c"slurm_cred_unlock_args"),
                 nodelist_find: function(c"nodelist_find"),
                 slurm_list_for_each: function(c"slurm_list_for_each"),
+                slurm_list_destroy: function(c"slurm_list_destroy"),
+                cgroup_get_conf_list: function(c"cgroup_get_conf_list"),
                 env_array_overwrite: function(c"slurm_env_array_overwrite")
                     .or_else(|| function(c"env_array_overwrite")),
                 slurm_error: function(c"slurm_error"),
@@ -131,20 +135,6 @@ impl Symbols {
             function::<unsafe extern "C" fn() -> c_long>(c"slurm_api_version").map(|get| get())
         };
         number.and_then(|number| u32::try_from(number).ok())
-    }
-
-    /// Whether a host list in Slurm's notation (`n[1-4],m1`) names a node; `false` if this
-    /// process cannot find out.
-    pub fn host_list_has(&self, list: &str, node_name: &str) -> bool {
-        let (Some(find), Ok(list), Ok(name)) = (
-            self.nodelist_find,
-            CString::new(list),
-            CString::new(node_name),
-        ) else {
-            return false;
-        };
-        // SAFETY: both are C strings, which nodelist_find only reads.
-        unsafe { find(list.as_ptr(), name.as_ptr()) >= 0 }
     }
 
     /// Lets Slurm drop the `--cpu-freq` request if the step's CPUs do not allow it; a task

@@ -56,6 +56,11 @@ impl Builder {
         self.option("--node", words)
     }
 
+    /// One node of this shape, as `Sockets=2 CoresPerSocket=4 ThreadsPerCore=2`; once for each node.
+    pub fn shape(self, words: &str) -> Self {
+        self.option("--shape", words)
+    }
+
     /// A line of slurm.conf, as `TaskPluginParam=Cores`.
     pub fn set(self, line: &str) -> Self {
         self.option("--set", line)

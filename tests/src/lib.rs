@@ -5,9 +5,11 @@ mod builder;
 mod cluster;
 pub mod hostile;
 mod output;
+pub mod page_lines;
 mod preload;
 pub mod process;
 pub mod real;
+pub mod select_truth;
 pub mod srun_lines;
 mod under_test;
 

@@ -110,19 +110,19 @@ fn binding_off_is_said_to_who_asks() {
 }
 
 #[test]
-fn wrong_settings_are_said_and_ignored() {
+fn wrong_settings_are_said() {
     if !two_cpus() {
         return;
     }
     let cluster = Cluster::builder()
-        .plugstack(Some("compatt=affinity notes=loud shadow=yes"))
+        .plugstack(Some("frobnicate=1 notes=loud shadow=yes"))
         .up();
     lives(&cluster, ["0x1", "0x2"]);
     let log = cluster.slurmd_log();
     for part in [
-        "compatt=affinity: there is no such key; the nearest is compat; berth ignores this word",
-        "notes=loud: the value must be one of user, log, off; berth ignores this word",
-        "shadow=yes: the value must be one of off, on; berth ignores this word",
+        "frobnicate=1: there is no such key; the keys are compat, ",
+        "notes=loud: the value must be one of user, log, off; notes=user is in force",
+        "shadow=yes: the value must be one of off, on; shadow=off is in force",
     ] {
         assert_eq!(log.matches(part).count(), 1, "{part:?} once in {log}");
     }

@@ -9,6 +9,8 @@ use std::ptr;
 
 /// No environment has more entries: the kernel takes at most 2 GiB of them.
 const MOST: usize = 1 << 24;
+/// Room for more is made only when they are seen.
+const USUAL: usize = 1 << 10;
 
 /// Where a record keeps an environment, and its length if it keeps that too.
 #[derive(Clone, Copy)]
@@ -34,15 +36,25 @@ pub struct Change<'a> {
 }
 
 impl Environment {
+    /// The number of entries as far as it is told: room to begin with.
+    fn room(self) -> usize {
+        let counted = self.count.map(|count| self.record.read(count));
+        counted.map_or(0, |count| (count as usize).min(USUAL))
+    }
+
     /// Entries before the null pointer, at most as many as are counted.
     fn entries(self) -> impl Iterator<Item = *mut c_char> {
         let counted = self.count.map(|count| self.record.read(count));
         let limit = counted
             .and_then(|count| usize::try_from(count).ok())
             .unwrap_or(MOST);
+        let array = self.record.read(self.field);
+        let limit = if array.is_null() { 0 } else { limit };
         (0..limit).map_while(move |index| {
-            let entry = self.record.item(self.field, index, limit);
-            entry.filter(|entry| !entry.is_null())
+            // SAFETY: `Record::new`'s caller promises the array; all before this one were entries,
+            // so it goes on at least to here.
+            let entry = unsafe { array.add(index).read_unaligned() };
+            (!entry.is_null()).then_some(entry)
         })
     }
 }
@@ -100,16 +112,7 @@ pub(crate) fn change(
     if let Some(name) = coming().find(wrong) {
         return Err(Error::NotAText(name.to_owned()));
     }
-    let goes = |entry: &*mut c_char| {
-        let is = |rest: *const c_char, name: &str| value_of(rest, name).is_some();
-        let removed = |rest| change.remove.iter().any(|name| is(rest, name));
-        behind(*entry, change.prefix).is_some_and(removed) || coming().any(|name| is(*entry, name))
-    };
-    let room = environment.entries().count() + change.set.len() + change.reserve.len();
-    let (mut gone, mut kept) = (Vec::new(), Vec::with_capacity(room));
-    for entry in environment.entries() {
-        if goes(&entry) { &mut gone } else { &mut kept }.push(entry);
-    }
+    let (mut kept, gone) = divide(environment, change, coming);
     if gone.is_empty() && coming().next().is_none() {
         return Ok(());
     }
@@ -137,6 +140,35 @@ pub(crate) fn change(
             Err(why)
         }
     }
+}
+
+/// The entries that stay, with room for those that come, and the entries that go.
+fn divide<'a, Names: Iterator<Item = &'a str>>(
+    environment: Environment,
+    change: &Change<'_>,
+    coming: impl Fn() -> Names,
+) -> (Vec<*mut c_char>, Vec<*mut c_char>) {
+    // Then most entries need one look, because they begin with another letter.
+    let prefixed = coming().all(|name| name.starts_with(change.prefix));
+    let goes = |entry| {
+        let is = |rest, name: &str| value_of(rest, name).is_some();
+        let rest = behind(entry, change.prefix);
+        if prefixed && rest.is_none() {
+            return false;
+        }
+        let removed = |rest| change.remove.iter().any(|name| is(rest, name));
+        rest.is_some_and(removed) || coming().any(|name| is(entry, name))
+    };
+    let mut kept = Vec::with_capacity(environment.room() + coming().count());
+    let mut gone = Vec::new();
+    for entry in environment.entries() {
+        if goes(entry) {
+            gone.push(entry);
+        } else {
+            kept.push(entry);
+        }
+    }
+    (kept, gone)
 }
 
 /// Makes the variables that come. On an error those that were made stand in the list.

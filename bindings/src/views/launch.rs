@@ -7,10 +7,9 @@ use super::options::{self, SpankOption};
 use super::values::{CoreSpec, StepId, given};
 use crate::error::Error;
 use crate::layout::{Constants, Layout};
-use crate::record::{Record, Text, items, written};
+use crate::record::{Record, items, written};
 use crate::symbols::Symbols;
 use std::ffi::c_void;
-use std::fmt;
 
 /// A launch request.
 pub struct LaunchRequest<'a> {
@@ -183,17 +182,16 @@ impl<'a> LaunchRequest<'a> {
         Ok(())
     }
 
-    /// Replaces bits and list. The list, of at most `length` bytes and without NUL, is written
-    /// directly into Slurm's buffer. On an error nothing is changed.
+    /// Replaces bits and list. The list has `length` bytes; `write` makes it of so many zeros (the
+    /// character), directly in Slurm's buffer, and leaves no NUL. On an error nothing is changed.
     ///
     /// # Errors
-    /// [`Error::MissingSymbol`] or [`Error::OutOfMemory`], of Slurm's allocator; the latter also
-    /// if `write` fails.
+    /// [`Error::MissingSymbol`] or [`Error::OutOfMemory`], of Slurm's allocator.
     pub fn write_cpu_bind(
         &mut self,
         bits: u16,
         length: usize,
-        write: impl FnOnce(&mut Text) -> fmt::Result,
+        write: impl FnOnce(&mut [u8]),
     ) -> Result<(), Error> {
         let text = written(length, self.symbols, write)?;
         self.record

@@ -4,10 +4,14 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::CommandFactory;
+use clap_complete::Shell;
 
 use crate::Failure;
 use crate::args::{Cli, CompletionArgs};
 use crate::say;
+
+/// What bash needs for values such as `--cpu-bind=map_cpu:`.
+const BASH: &str = include_str!("completions.bash");
 
 /// Prints them.
 ///
@@ -18,6 +22,9 @@ pub(crate) fn run(args: &CompletionArgs) -> Result<ExitCode, Failure> {
     clap_complete::generate(args.shell, &mut Cli::command(), "berth", &mut script);
     let mut out = say::output();
     out.write_all(&script)?;
+    if args.shell == Shell::Bash {
+        out.write_all(BASH.as_bytes())?;
+    }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
 }

@@ -43,3 +43,30 @@ pub(crate) fn write(
     writeln!(out)?;
     Ok(())
 }
+
+/// Writes the fields of `value` as a document of some format, version 1.
+///
+/// # Errors
+/// Those of `out`.
+pub(crate) fn write_all(
+    out: &mut impl Write,
+    format: &str,
+    value: &impl Serialize,
+) -> Result<(), Failure> {
+    #[derive(Serialize)]
+    struct Fields<'a, T> {
+        format: &'a str,
+        version: u32,
+        #[serde(flatten)]
+        value: &'a T,
+    }
+    let version = 1;
+    let fields = Fields {
+        format,
+        version,
+        value,
+    };
+    serde_json::to_writer_pretty(&mut *out, &fields)?;
+    writeln!(out)?;
+    Ok(())
+}

@@ -18,6 +18,7 @@ mod plan;
 mod progress;
 mod report;
 mod say;
+mod shell;
 mod slurmd;
 mod srun_options;
 mod state_nodes;
@@ -37,6 +38,7 @@ pub(crate) type Failure = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
     let cli = Cli::parse_from(words());
+    say::use_ascii(cli.ascii);
     let done = match &cli.command {
         Command::Plan(args) => plan::run(args),
         Command::Topo(args) => topo::run(args),

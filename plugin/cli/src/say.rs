@@ -4,16 +4,87 @@
 //! command to the terminal.
 
 use std::borrow::Cow;
+use std::env;
 use std::io::{self, BufWriter, StdoutLock, Write};
+use std::sync::OnceLock;
 
-/// The output for answers; the caller must flush it.
+/// The number of columns if nothing gives it.
+const WIDTH: usize = 80;
+
+/// The output for documents that programs read; the caller must flush it.
 pub(crate) fn output() -> BufWriter<StdoutLock<'static>> {
     BufWriter::new(io::stdout().lock())
 }
 
+/// The output for answers that people read: in ASCII where the locale or `--ascii` wants it.
+pub(crate) fn text_output() -> Readable<BufWriter<StdoutLock<'static>>> {
+    Readable(output())
+}
+
 /// The same for answers that repeat text from somebody's file.
-pub(crate) fn foreign_output() -> Harmless<BufWriter<StdoutLock<'static>>> {
-    Harmless(output())
+pub(crate) fn foreign_output() -> Harmless<Readable<BufWriter<StdoutLock<'static>>>> {
+    Harmless(text_output())
+}
+
+/// How many columns a table or picture may have: as many as asked, or as the terminal has.
+pub(crate) fn width(asked: Option<usize>) -> usize {
+    let terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    asked.or_else(terminal).unwrap_or(WIDTH)
+}
+
+fn ascii() -> &'static OnceLock<bool> {
+    static ASCII: OnceLock<bool> = OnceLock::new();
+    &ASCII
+}
+
+/// Decides between ASCII and other letters, once: the option decides, else the locale.
+pub(crate) fn use_ascii(asked: bool) {
+    let _ = ascii().set(asked || !is_utf8(|name| env::var(name).ok()));
+}
+
+/// Whether the locale has letters beyond ASCII. Source: locale(7).
+fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
+    let names = ["LC_ALL", "LC_CTYPE", "LANG"];
+    let mut values = names.into_iter().filter_map(variable);
+    let locale = values.find(|value| !value.is_empty()).unwrap_or_default();
+    let locale = locale.to_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
+}
+
+/// What stands for our own letters in ASCII. Names from somebody's file stay as they are.
+fn plain(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() || !ascii().get().copied().unwrap_or(false) {
+        return text.into();
+    }
+    let mut all = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '┌' | '┐' | '└' | '┘' => all.push('+'),
+            '─' => all.push('-'),
+            '│' => all.push('|'),
+            '×' => all.push('x'),
+            '…' => all.push_str("..."),
+            other => all.push(other),
+        }
+    }
+    all.into()
+}
+
+/// Passes text on, in ASCII if that is wanted. A write must not end within a letter.
+pub(crate) struct Readable<W>(W);
+
+impl<W: Write> Write for Readable<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.0.write_all(plain(text).as_bytes())?,
+            Err(_) => self.0.write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Passes text on, without control characters but line breaks and tabs.
@@ -66,12 +137,31 @@ pub(crate) fn failed(why: &str) {
 }
 
 fn line(kind: &str, text: &str) {
-    let _ = writeln!(io::stderr(), "berth: {kind}{}", lines(text));
+    let text = lines(text);
+    let _ = writeln!(io::stderr(), "berth: {kind}{}", plain(&text));
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_locale_decides() {
+        for (all, language, is) in [
+            (None, Some("C.UTF-8"), true),
+            (None, Some("de_DE.utf8"), true),
+            (Some("C"), Some("C.UTF-8"), false),
+            (Some(""), Some("en_US.UTF-8"), true),
+            (None, None, false),
+        ] {
+            let value = |name: &str| match name {
+                "LC_ALL" => all.map(String::from),
+                "LANG" => language.map(String::from),
+                _ => None,
+            };
+            assert_eq!(is_utf8(value), is, "{all:?} {language:?}");
+        }
+    }
 
     #[test]
     fn nothing_commands_a_terminal() {

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::Failure;
 use crate::args::{StatusArgs, StatusFormat};
-use crate::columns::write_rows;
+use crate::columns::{write_named, write_rows};
 use crate::json;
 use crate::plan::socket_kind;
 use crate::say;
@@ -57,7 +57,7 @@ struct BoundStep {
 /// # Errors
 /// A state directory or ledger that cannot be read.
 pub(crate) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
-    let mut out = say::output();
+    let mut out = say::text_output();
     loop {
         // The text is made before the screen is cleared, so the screen never stays empty.
         let mut text = Vec::new();
@@ -183,11 +183,17 @@ fn user(uid: u32) -> String {
 }
 
 fn table(out: &mut impl Write, node: &Node) -> io::Result<()> {
-    writeln!(
-        out,
-        "node {}: {} sockets, {} cores, {} threads, in use {}",
-        node.node, node.m_socket, node.m_core, node.m_thread, node.m_topology_inuse
-    )?;
+    let counts = format!(
+        "node {}: {} sockets, {} cores, {} threads",
+        node.node, node.m_socket, node.m_core, node.m_thread
+    );
+    let in_use = &node.m_topology_inuse;
+    if counts.len() + in_use.len() + ", in use ".len() <= say::width(None) {
+        writeln!(out, "{counts}, in use {in_use}")?;
+    } else {
+        writeln!(out, "{counts}")?;
+        write_named(out, None, "in use", in_use)?;
+    }
     if node.steps.is_empty() {
         return writeln!(out, "no step is bound by --binding");
     }

@@ -1,155 +1,9 @@
-//! `berth check`: which traps are named in which lines, and that clean lines pass without a word.
+//! `berth check` as a whole: clean lines pass without a word, a machine shows more, one line corrects
+//! all traps, and no other byte changes.
 
-use std::io::Write;
-use std::process::{Command, Output, Stdio};
+mod check_common;
 
-fn check(arguments: &[&str], input: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_berth"))
-        .arg("check")
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(input.as_bytes())
-        .unwrap();
-    child.wait_with_output().unwrap()
-}
-
-/// Rule and replacement of each finding.
-fn findings(arguments: &[&str], input: &str) -> (Vec<(String, String)>, Option<i32>) {
-    let done = check(&[&["--format=json"], arguments].concat(), input);
-    let said = String::from_utf8_lossy(&done.stderr).into_owned();
-    let found: serde_json::Value =
-        serde_json::from_slice(&done.stdout).unwrap_or_else(|_| panic!("{said}"));
-    let text =
-        |finding: &serde_json::Value, name: &str| finding[name].as_str().unwrap().to_string();
-    let all = found["findings"].as_array().unwrap().iter();
-    let all = all.map(|finding| (text(finding, "rule"), text(finding, "instead")));
-    (all.collect(), done.status.code())
-}
-
-#[test]
-#[expect(clippy::too_many_lines, reason = "a table of cases")]
-fn each_trap_is_named_with_the_line_to_use() {
-    for (line, rule, instead) in [
-        (
-            "#SBATCH -n4 -c4\nsrun -m block:block ./app",
-            "cpus-per-task",
-            "srun -c4 -m block:block ./app",
-        ),
-        (
-            "srun -n4 --hint=nomultithread --cpu-bind=cores ./app",
-            "hint",
-            "srun -n4 --cpu-bind=cores ./app",
-        ),
-        (
-            "#SBATCH --hint=nomultithread\nsrun -n4 --threads-per-core=1 ./app",
-            "hint",
-            "srun -n4 ./app",
-        ),
-        (
-            "srun -N2 -n4 --cpu-bind=map_cpu:0,1 ./app",
-            "list-on-several-nodes",
-            "srun --cpu-bind=cores -N2 -n4 ./app",
-        ),
-        (
-            "srun -n2 --cpu-bind=mask_cpu:0x3,0xc ./app",
-            "list-on-part-of-a-node",
-            "srun --exclusive -n2 --cpu-bind=mask_cpu:0x3,0xc ./app",
-        ),
-        (
-            "srun -n2 --cpu-bind=rank ./app",
-            "rank",
-            "srun --cpu-bind=threads -n2 ./app",
-        ),
-        (
-            "srun -n4 --binding=linear:4 ./app",
-            "binding-per-task",
-            "srun -n1 -c4 --binding=linear:4 ./app",
-        ),
-        (
-            "srun -n1 -c2 --binding=linear:2:0,0 ./app",
-            "binding-start",
-            "srun --exclusive -n1 -c2 --binding=linear:2:0,0 ./app",
-        ),
-        (
-            "OMP_NUM_THREADS=4 srun -n2 -c4 -m block:block ./app",
-            "openmp-places",
-            "export OMP_PLACES=cores OMP_PROC_BIND=close",
-        ),
-        (
-            "OMP_PLACES=cores OMP_NUM_THREADS=8 srun -n2 -c4 -m block:block ./app",
-            "openmp-threads",
-            "srun -c8 -n2 -m block:block ./app",
-        ),
-        (
-            "srun -n4 mpirun -np 4 ./app",
-            "nested-launcher",
-            "mpirun -np 4 ./app",
-        ),
-        (
-            "#SBATCH -n4 -c8\nmpirun ./app",
-            "mpirun-one-core",
-            "mpirun --map-by slot:PE=8 ./app",
-        ),
-        (
-            "srun -n4 -c2 --cpu-bind=cores ./app",
-            "cyclic-default",
-            "srun -m block:block -n4 -c2 --cpu-bind=cores ./app",
-        ),
-        (
-            "srun -n4 --gpus-per-task=1 ./app",
-            "cyclic-default",
-            "srun -m block:block -n4 --gpus-per-task=1 ./app",
-        ),
-        ("srun -n4 --cpu-bind=kores ./app", "wrong-value", ""),
-        ("srun -n4 --binding=linear ./app", "wrong-value", ""),
-        (
-            "#$ -pe smp 8 -binding linear:8",
-            "grid-engine",
-            "#SBATCH -n1 -c8 --binding=linear:8\nsrun -n1 -c8 --binding=linear:8 ./program",
-        ),
-        (
-            "qsub -pe mpi 8 -binding pe linear:1 job.sh",
-            "grid-engine",
-            "#SBATCH -n8 --binding=pe:linear:1\nsrun -n8 --binding=pe:linear:1 ./program",
-        ),
-        (
-            "#$ -t 1-10:2 -binding linear:1",
-            "grid-engine",
-            "#SBATCH -n1 -c1 --array=1-10:2 --binding=linear:1\nsrun -n1 -c1 --array=1-10:2 --binding=linear:1 ./program",
-        ),
-        (
-            "#SBATCH --hint=nomultithread --threads-per-core=1\nsrun -n4 ./app",
-            "hint",
-            "",
-        ),
-        (
-            "#$ -binding striding:2:4",
-            "grid-engine",
-            "#SBATCH -n1 -c2 --binding=striding:2:4\nsrun -n1 -c2 --binding=striding:2:4 ./program",
-        ),
-    ] {
-        let (found, code) = findings(&["-"], line);
-        assert_eq!(found, [(rule.into(), instead.into())], "{line}");
-        let expected = if rule == "cyclic-default" { 0 } else { 1 };
-        assert_eq!(code, Some(expected), "{line}");
-    }
-}
-
-#[test]
-fn what_may_be_meant_is_a_hint() {
-    let script = "#SBATCH --exclusive -N2\nsrun -n4 --cpu-bind=mask_cpu:0x3,0xc ./app";
-    let (found, code) = findings(&["-"], script);
-    assert_eq!((found.len(), code), (1, Some(0)), "{found:?}");
-    assert_eq!(found[0].0, "list-on-several-nodes");
-}
+use check_common::{check, corrected, rules};
 
 #[test]
 fn clean_lines_pass() {
@@ -157,33 +11,69 @@ fn clean_lines_pass() {
         "srun ./app",
         "srun -n4 --cpu-bind=cores ./app",
         "srun -n 16 -N 2 -c 2 -m block:block --cpu-bind=cores ./app --hint=x --cpu-bind=none",
-        "srun -n4 --hint=nomultithread ./app",
         "srun -n4 --hint=nomultithread --cpu-bind=verbose ./app",
         "srun --exclusive -n2 --cpu-bind=map_cpu:0,1 ./app",
         "srun -n1 -c8 --binding=linear:8 ./app",
         "srun -n1 -c8 --binding=host:linear:8 ./app",
-        "#SBATCH -n4 -c4\nsrun -c4 -m block:cyclic ./app",
         "#SBATCH -n4 -c4\nsrun -c$SLURM_CPUS_PER_TASK -m block:block ./app",
-        "#SBATCH -n4 -c4\nexport SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK\nsrun -m block:block ./app",
-        "#SBATCH -n4 -c4\nexport OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK OMP_PLACES=cores\nsrun -c4 -m block:block ./app",
+        "#SBATCH -n4 -c4\nexport SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK\nsrun ./app",
+        "#SBATCH -n1 -c4\nsrun ./app",
+        "#SBATCH -n4 -c4\nexport OMP_NUM_THREADS=$SLURM_CPUS_PER_TASK OMP_PLACES=cores\nsrun -c4 ./app",
         "export OMP_NUM_THREADS=1\nsrun -n4 ./app",
         "#SBATCH --exclusive\nsrun -n1 -c2 --binding=explicit:0,0:0,1 ./app",
         "#SBATCH -n4\nmpirun ./app",
         "#SBATCH -n4 -c8\nmpirun --map-by socket:PE=8 ./app",
+        "#SBATCH -n4 -c8\nmodule load intel-mpi\nmpirun ./app",
+        "#SBATCH -n4 -c8\nmpiexec.hydra -n 4 ./app",
         "#SBATCH -n4\n# srun -n4 --cpu-bind=rank\nsrun ./app",
+        "#SBATCH -n4\ncat > x <<EOF\nsrun -n4 srun\n#SBATCH -c9\nEOF\nsrun ./app",
         "#$ -cwd -N name\nsrun ./app",
         "srun --pty bash",
         "srun -n1 : -n2 ./app",
-        "srun --gpus=1 -n1 ./app",
-        "srun -N2-4 --cpu-bind=cores ./app",
+        "srun -n$N -N2 --ntasks-per-node=4 ./app",
+        "srun $OPTIONS -N2 -n1 ./app",
+        "srun -m arbitrary -w \"$SLURM_JOB_NODELIST\" ./app",
+        "#SBATCH -N2\nsrun -N1 -n1 ./a &\nsrun -N1 -n1 ./b &\nwait",
+        "#SBATCH -n4\nsrun -n4 ./a &\nwait\nsrun -n4 ./b &\nwait",
+        "#SBATCH -n4\nsrun -n1 --overlap ./a &\nsrun -n3 --exact ./b",
+        "srun -n4 ./a & srun -n4 ./b &",
+        "srun -n4 taskset -p 1",
+        "srun -n4 taskset -c $((SLURM_LOCALID * 2)) ./a",
+        "srun -n4 numactl --localalloc ./a",
+        "case $x in\nsrun) srun ./a ;;\nesac",
         "#SBATCH --exclusive -n1\nexport OMP_NUM_THREADS=64 OMP_PLACES=cores\nsrun ./app",
+        "#SBATCH --exclusive\nexport OMP_PLACES=cores OMP_NUM_THREADS=6\nsrun --cpu-bind=mask_cpu:0x7e,0x7e00 ./a",
+        "#SBATCH -n4\n./setup.sh\nsrun ./app",
     ] {
-        let (found, code) = findings(&["-"], line);
+        let (found, code) = rules(&["--slurm=22.05", "-"], line);
         assert_eq!((found, code), (vec![], Some(0)), "{line}");
+    }
+    // From 23.11 on srun takes -c over.
+    let (found, _) = rules(&["--slurm=23.11", "-"], "#SBATCH -n4 -c4\nsrun ./app");
+    assert_eq!(found, [""; 0]);
+    let (found, _) = rules(&["--slurm=23.02", "-"], "#SBATCH -n4 -c4\nsrun ./app");
+    assert_eq!(found, ["cpus-per-task"]);
+}
+
+#[test]
+fn whole_nodes_make_lists_fit() {
+    for line in [
+        "srun -N2 -n4 --cpu-bind=map_cpu:0,1 ./app",
+        "srun -n2 --cpu-bind=map_cpu:0,1 ./app",
+        "srun -n1 -c2 --binding=linear:2:0,0 ./app",
+        "OMP_PLACES=cores OMP_NUM_THREADS=8 srun -n2 ./app",
+        "#SBATCH -n4\nsrun -n8 ./app",
+    ] {
+        assert_eq!(
+            rules(&["--slurm=24.11", "--whole", "-"], line).0,
+            [""; 0],
+            "{line}"
+        );
     }
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn a_machine_shows_more() {
     for (machine, line, rule) in [
         (
@@ -193,7 +83,7 @@ fn a_machine_shows_more() {
         ),
         (
             "pack:2 core:4 pu:2",
-            "srun -n12 --cpu-bind=cores ./app",
+            "srun -n12 --exclusive --cpu-bind=cores ./app",
             "more-tasks-than-cores",
         ),
         (
@@ -211,53 +101,107 @@ fn a_machine_shows_more() {
             "srun -n2 --cpu-bind=map_cpu:0,1 --exclusive ./app",
             "list-on-one-core",
         ),
+        (
+            "pack:2 core:4 pu:1",
+            "srun -n3 --exclusive ./app",
+            "nothing-bound",
+        ),
+        ("pack:2 core:4 pu:2", "srun -n3 ./app", "nothing-bound"),
+        (
+            "pack:2 core:4 pu:1",
+            "srun -n2 -c2 --exclusive --cpu-bind=cores ./app",
+            "cyclic-default?",
+        ),
     ] {
-        let (found, code) = findings(&["--machine", machine, line], "");
-        assert_eq!(found.len(), 1, "{line}: {found:?}");
-        assert_eq!((found[0].0.as_str(), code), (rule, Some(1)), "{line}");
+        let (found, code) = rules(&["--slurm=24.11", "--machine", machine, line], "");
+        assert_eq!(found, [rule], "{line}");
+        assert_eq!(code, Some(i32::from(!rule.ends_with('?'))), "{line}");
     }
     for line in [
         "srun -n8 --cpu-bind=cores ./app",
         "srun -n16 --cpu-bind=threads ./app",
         "srun -n4 -c4 -m block:block ./app",
         "srun -n16 --hint=multithread ./app",
-        // One socket: nothing to be apart on.
+        // Bound by nothing, and placed by nothing.
+        "srun -n2 -c2 --cpu-bind=none ./app",
+        // One node of one task each: nothing to be apart from.
+        "srun -n1 -c2 --cpu-bind=cores ./app",
     ] {
-        let (found, _) = findings(&["--machine", "pack:2 core:4 pu:2", line], "");
-        assert_eq!(found, [], "{line}");
+        let (found, _) = rules(
+            &["--slurm=24.11", "--machine", "pack:2 core:4 pu:2", line],
+            "",
+        );
+        assert_eq!(found, [""; 0], "{line}");
     }
-    let (found, _) = findings(
-        &["--machine", "pack:1 core:8 pu:1", "srun -n4 -c2 ./app"],
-        "",
+    let fixed = corrected(
+        &["--slurm=24.11", "--machine", "pack:2 core:4 pu:1"],
+        "srun -n3 --exclusive ./a",
     );
-    assert_eq!(found, []);
+    assert_eq!(fixed, "srun -n3 --exclusive --cpu-bind=cores ./a");
+}
+
+#[test]
+fn one_corrected_line_for_several_traps() {
+    let line = "srun --cpus-per-taks=2 -n4 --hint=nomultithread --cpu-bind=kores srun ./a \"$@\" $(x) > `y` # z";
+    let (found, _) = rules(&["--slurm=24.11", "-"], line);
+    assert_eq!(
+        found,
+        ["misspelt-option", "wrong-value", "hint", "srun-in-srun"]
+    );
+    let instead = "srun --cpus-per-task=2 -n4 --cpu-bind=cores ./a \"$@\" $(x) > `y` # z";
+    assert_eq!(corrected(&["--slurm=24.11"], line), instead);
+    let done = check(&["--slurm=24.11", line], b"");
+    let text = String::from_utf8(done.stdout).unwrap();
+    assert_eq!(text.matches("instead").count(), 1, "{text}");
+    assert!(text.ends_with(&format!("instead    {instead}\n")), "{text}");
 }
 
 #[test]
 fn a_script_is_read_as_a_file_and_lines_are_numbered() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let script = "#!/bin/sh\n#SBATCH -n 2 -c 2\nmodule load x\nsrun \\\n  ./app\nsrun -c2 -m block:block ./b\n";
+    let script = "#!/bin/sh\n#SBATCH -n 2 -c 2\nmodule load x\nsrun \\\n  -l ./app\nsrun -c2 ./b\n";
     std::fs::write(file.path(), script).unwrap();
-    let done = check(&[&file.path().to_string_lossy()], "");
+    let done = check(&["--slurm=22.05", &file.path().to_string_lossy()], b"");
     let text = String::from_utf8(done.stdout).unwrap();
     assert_eq!(done.status.code(), Some(1));
     assert!(text.contains("line 4: the job has -c 2"), "{text}");
-    assert!(text.contains("instead  srun -c2 ./app"), "{text}");
+    assert!(
+        text.contains("instead    line 5      -l -c2 ./app"),
+        "{text}"
+    );
     assert!(!text.contains("line 6"), "{text}");
-    let nothing = check(&["echo hello"], "");
-    assert_eq!(nothing.status.code(), Some(1));
-    let said = String::from_utf8(nothing.stderr).unwrap();
-    assert!(said.contains("nothing to check"), "{said}");
 }
 
 #[test]
-fn comments_in_another_encoding() {
+fn what_is_missing_is_said() {
+    for (words, says) in [
+        (&["no-such-job.sh"][..], "there is no such file"),
+        (&["./folder/job"], "there is no such file"),
+        (&["/"], "cannot be read"),
+        (&["echo hello"], "nothing to check"),
+    ] {
+        let done = check(words, b"");
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert!(said.contains(says), "{said}");
+        assert_eq!(done.status.code(), Some(2), "{said}");
+    }
+    let (found, code) = rules(&["srun"], "");
+    assert_eq!((found, code), (vec![], Some(0)));
+}
+
+#[test]
+fn other_bytes_stay() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(
-        file.path(),
-        b"# gr\xfc\xdfe\nsrun -n2 --cpu-bind=rank ./app\n",
-    )
-    .unwrap();
-    let (found, _) = findings(&[&file.path().to_string_lossy()], "");
-    assert_eq!(found.len(), 1, "{found:?}");
+    let script = b"# gr\xfc\xdfe \x1b[31m\r\nsrun -n2 --cpu-bind=rank ./app \xff\r\n";
+    std::fs::write(file.path(), script).unwrap();
+    let done = check(
+        &[
+            "--slurm=24.11",
+            "--format=script",
+            &file.path().to_string_lossy(),
+        ],
+        b"",
+    );
+    let expected = b"# gr\xfc\xdfe \x1b[31m\r\nsrun -n2 --cpu-bind=threads ./app \xff\r\n";
+    assert_eq!(done.stdout, expected);
 }

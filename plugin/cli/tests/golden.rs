@@ -265,6 +265,7 @@ const TABLES: &[(&str, &str, &str)] = &[
 fn tables_are_as_they_were() {
     for (name, machine, request) in TABLES {
         let done = Command::new(env!("CARGO_BIN_EXE_berth"))
+            .env("LC_ALL", "C.UTF-8")
             .args(["plan", "--machine", machine])
             .args(request.split(' '))
             .output()

@@ -146,6 +146,88 @@ fn colours_are_asked_for_or_absent() {
     assert_eq!(stripped.as_bytes(), plain);
 }
 
+/// Trees and tables have an ASCII form, by the locale or by the option.
+#[test]
+fn ascii_is_asked_for_or_the_locale_wants_it() {
+    let tree = [
+        "plan",
+        "--machine=pack:2 numa:2 core:2 pu:1",
+        "-n3",
+        "--format=tree",
+        "--explain",
+    ];
+    let run = |locale: &str, more: &[&str]| {
+        let done = Command::new(env!("CARGO_BIN_EXE_berth"))
+            .env("LC_ALL", locale)
+            .args([&tree[..], more].concat())
+            .output()
+            .unwrap();
+        assert!(done.status.success());
+        String::from_utf8(done.stdout).unwrap()
+    };
+    let ours = run("C.UTF-8", &[]);
+    assert!(
+        ours.contains("┌─ socket 0 ─") && ours.contains('×'),
+        "{ours}"
+    );
+    let plain = run("C", &[]);
+    assert!(
+        plain.is_ascii() && plain.contains("+- socket 0 -"),
+        "{plain}"
+    );
+    assert!(plain.contains("| NUMA node 1 "), "{plain}");
+    assert_eq!(run("C.UTF-8", &["--ascii"]), plain);
+    // What programs read is the same everywhere.
+    let svg = |locale| run(locale, &["--format=svg"]);
+    assert_eq!(svg("C"), svg("C.UTF-8"));
+}
+
+/// Tables of a large node fit a terminal of 80 columns, and nothing is lost by that.
+#[test]
+fn tables_fit_eighty_columns() {
+    let odd = "0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38,40,42,44,46,48,50,64-99";
+    let odd = format!("--cpus={odd}");
+    for (machine, options) in [
+        (
+            "pack:2 core:64 pu:1",
+            &["-n3", "-c40", "--cpu-bind=cores"][..],
+        ),
+        (
+            "pack:2 core:32 pu:2",
+            &["-n16", "-c8", "--cpu-bind=threads", "-m", "block:fcyclic"],
+        ),
+        (
+            "pack:2 numa:4 core:8 pu:2",
+            &["-N2", "-n8", "-c8", "--cpu-bind=cores", "--mem-bind=local"],
+        ),
+        (
+            "pack:2 core:64 pu:2",
+            &["-n2", "-O", "--cpu-bind=sockets", &odd],
+        ),
+        ("pack:2 core:64 pu:2", &["-n8", "--binding=env:linear:6"]),
+    ] {
+        let machine = format!("--machine={machine}");
+        let done = berth(&[&["plan", &machine][..], options].concat());
+        let text = String::from_utf8(done.stdout).unwrap();
+        let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(widest <= 80, "{machine} {options:?}: {widest}\n{text}");
+        let wide = berth(&[&["plan", &machine, "--width=1000"][..], options].concat());
+        let letters = |bytes: &[u8]| {
+            let mut all: Vec<u8> = bytes.to_vec();
+            all.retain(|byte| !byte.is_ascii_whitespace());
+            all.sort_unstable();
+            all
+        };
+        assert_eq!(
+            letters(text.as_bytes()),
+            letters(&wide.stdout),
+            "{machine} {options:?}"
+        );
+        let topo = String::from_utf8(berth(&["topo", &machine]).stdout).unwrap();
+        assert!(topo.lines().all(|line| line.len() <= 80), "{topo}");
+    }
+}
+
 /// The machine's boxes never pass the width asked for, if a core fits in it at all.
 #[test]
 fn pictures_fit_their_width() {

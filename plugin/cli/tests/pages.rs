@@ -25,6 +25,14 @@ const PICTURES: &[(&str, &str)] = &[
         "plugin/pictures/two-by-64.svg",
         "plan --machine 'pack:2 core:64 pu:2' -n 64 -c 2 --cpu-bind=cores --cores 0-99 --format svg",
     ),
+    (
+        "plugin/pictures/two-nodes.svg",
+        "plan --machine 'pack:2 numa:2 l3:2 core:4 pu:1' -N 2 -n 12 -c 4 --cpu-bind=cores -m block:block --format svg",
+    ),
+    (
+        "plugin/pictures/did-not-fit.svg",
+        "plan --machine 'pack:2 core:4 pu:2' -n 12 --hint=nomultithread --format svg 2> /dev/null",
+    ),
 ];
 
 fn root() -> PathBuf {
@@ -41,6 +49,7 @@ fn run(line: &str) -> String {
             "PATH",
             format!("{}:{path}", program.parent().unwrap().display()),
         )
+        .env("LC_ALL", "C.UTF-8")
         .current_dir(root())
         .output()
         .unwrap();

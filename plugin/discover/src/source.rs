@@ -21,7 +21,8 @@ pub enum Source {
 impl Source {
     /// Reads `live`, the path of an existing file, or else a synthetic string.
     ///
-    /// A synthetic string is checked by hwloc only when it is discovered.
+    /// A synthetic string is checked by hwloc only when it is discovered. One that ends in cores
+    /// gets `pu:1`.
     ///
     /// # Errors
     /// [`DiscoverError`] for an empty text, for a path that does not exist,
@@ -41,7 +42,7 @@ impl Source {
             return Err(DiscoverError::NoSuchFile(shorten(trimmed)));
         }
         synthetic::check_size(trimmed)?;
-        Ok(Self::Synthetic(trimmed.into()))
+        Ok(Self::Synthetic(synthetic::with_threads(trimmed)))
     }
 }
 

@@ -17,6 +17,16 @@ pub(crate) fn check_size(text: &str) -> Result<(), DiscoverError> {
     Ok(())
 }
 
+/// The string as hwloc takes it: one that ends in cores gets a hardware thread for each core.
+pub(crate) fn with_threads(text: &str) -> String {
+    let plain = without_attributes(text).to_ascii_lowercase();
+    let last = plain.split_whitespace().last().unwrap_or_default();
+    match last.split_once(':') {
+        Some(("core", _)) => format!("{text} pu:1"),
+        _ => text.into(),
+    }
+}
+
 /// Product of the counts of all levels; attributes in parentheses and memory
 /// in brackets do not count. A word that is no count is left for hwloc to refuse.
 fn pu_count(text: &str) -> u64 {
@@ -58,6 +68,22 @@ mod tests {
             ("pack:4294967295 core:4294967295 pu:4294967295", u64::MAX),
         ] {
             assert_eq!(pu_count(text), count, "{text}");
+        }
+    }
+
+    #[test]
+    fn cores_have_a_thread_each() {
+        for (text, whole) in [
+            ("pack:2 core:4", "pack:2 core:4 pu:1"),
+            (
+                "pack:2 Core:4(indexes=1,0) [numa]",
+                "pack:2 Core:4(indexes=1,0) [numa] pu:1",
+            ),
+            ("pack:2 core:4 pu:2", "pack:2 core:4 pu:2"),
+            ("2 4", "2 4"),
+            ("", ""),
+        ] {
+            assert_eq!(with_threads(text), whole);
         }
     }
 

@@ -70,6 +70,16 @@ pub struct Announcement {
     /// The topology string.
     #[serde(default)]
     pub topology: String,
+    /// The CPUs that no step gets because of `ConstrainCores=yes`, as a list; empty where slurmd counts
+    /// every CPU.
+    #[serde(default)]
+    pub outside_cgroups: String,
+    /// The efficiency cores' CPUs, if slurmd leaves them out.
+    #[serde(default)]
+    pub left_out: String,
+    /// `TaskPlugin=task/cgroup` with `ConstrainCores=yes`.
+    #[serde(default)]
+    pub constrain_cores: bool,
     /// `compat=…` and the like.
     #[serde(default)]
     pub settings: String,

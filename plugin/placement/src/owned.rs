@@ -22,6 +22,10 @@ pub struct Owned {
     pub cpus: CpuSet,
     /// Every CPU of the step's cores, also the specialised ones. No task is bound to others.
     pub all: CpuSet,
+    /// Whether the step's cgroup has fewer CPUs than slurmd counts for its cores: slurmd's map names
+    /// CPUs that do not exist, or that belong to other cores. Slurm knows nothing of it, so a step
+    /// is not refused for it.
+    pub is_cut: bool,
 }
 
 /// Objects owned whole and in part.
@@ -78,7 +82,14 @@ impl Owned {
             // owns them.
             cpus = own.clone();
         }
+        let is_cut = is_cut(&request.allocation, node);
+        if let (true, true, Allocation::Cores { cores, .. }) =
+            (is_cut, usable.iter().all(|own| !own), &request.allocation)
+        {
+            cpus = left_by_cgroup(cores, node);
+        }
         Self {
+            is_cut,
             count: usable.iter().filter(|own| **own).count() as u32,
             all: everything.unwrap_or_else(|| cpus.clone()),
             usable,
@@ -134,6 +145,45 @@ fn owned_pus(allocation: &Allocation, node: &Node) -> Vec<bool> {
         }
     }
     usable
+}
+
+/// Whether slurmd counts more threads for the step's cores than its cgroup will have.
+fn is_cut(allocation: &Allocation, node: &Node) -> bool {
+    let table = node.table();
+    if !node.rules().keep_to_cgroups() || node.is_slurmds() {
+        return false;
+    }
+    let is_narrow = |core: u32| table.cores.members(core).len() < node.shape().threads as usize;
+    match allocation {
+        Allocation::Cores { cores, configured } => {
+            let known = known_to_slurmd(node).min(*configured).max(1);
+            cores.iter().any(|core| is_narrow(core.0 % known))
+        }
+        Allocation::Whole => (0..node.shape().core_count()).any(is_narrow),
+        Allocation::Cpus(_) => false,
+    }
+}
+
+/// The CPUs of a step none of whose cores has a thread in the step's cgroup: those CPUs of the
+/// cgroup that exist. If there is none, the kernel takes the cgroup above, and the tree says which
+/// CPUs the cores have.
+fn left_by_cgroup(cores: &[CoreIdx], node: &Node) -> CpuSet {
+    let (Some(machine), Some(present)) = (node.machine(), node.present()) else {
+        return CpuSet::new();
+    };
+    let counted = cores
+        .iter()
+        .flat_map(|core| node.shape().counted_for(core.0));
+    let counted: CpuSet = counted.collect();
+    let exist = counted.intersection(present);
+    if !exist.is_empty() {
+        return exist;
+    }
+    let sockets = machine.sockets(node.socket());
+    let all: Vec<_> = sockets.into_iter().flatten().collect();
+    let own = cores.iter().filter_map(|core| all.get(core.0 as usize));
+    own.flat_map(|core| machine.pus_of(*core).iter().copied())
+        .collect()
 }
 
 /// Whether a credential has all cores, and all of their hardware threads may be used.

@@ -37,5 +37,9 @@ law! {
     cores_of_a_credential_are_their_cpus: laws::same::CORES_ARE_CPUS,
     automatic_is_the_level_that_fits: laws::automatic::EXACT,
     block_fills_and_cyclic_goes_round: laws::order::WALKED,
+    constrained_steps_stay_in_their_cgroup: laws::cgroups::INSIDE,
+    constrained_tasks_have_a_cpu: laws::cgroups::SOMEWHERE,
+    constrained_steps_are_not_refused_for_it: laws::cgroups::GRANTED,
+    where_cgroups_have_all_threads_nothing_changes: laws::cgroups::NOTHING_LOST,
     binding_gives_whole_cores_to_one_task: laws::grid_engine::CHOSEN,
 }

@@ -3,7 +3,7 @@
 //! In: a decision. Out: `version name=value …`, and back. Fields with unknown names are ignored, so
 //! that a release can add some; a text of an unknown version is not read.
 
-use std::fmt::{self, Display};
+use std::fmt::{Display, Write};
 use std::str::FromStr;
 
 use berth_placement::sets::limits::HANDOVER_BYTES;
@@ -13,6 +13,8 @@ use berth_srun::spelling::mem_bind;
 
 /// The first word. Another number means that the fields have another meaning.
 const VERSION: &str = "1";
+/// Most texts are shorter, also with their mark.
+const USUAL_LENGTH: usize = 512;
 
 /// slurmd's result for a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,47 +98,95 @@ pub(crate) fn is_known(version: &str) -> Result<(), String> {
     }
 }
 
-impl Display for Handover {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Handover {
+    /// Its text: `version name=value …`.
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::with_capacity(USUAL_LENGTH);
+        text.push_str(VERSION);
+        self.put(&mut text);
+        text
+    }
+
+    fn put(&self, text: &mut String) {
         let outcome = OUTCOMES.iter().find(|(known, _)| *known == self.outcome);
-        let outcome = outcome.map_or("unbound", |(_, word)| word);
-        write!(f, "{VERSION} outcome={outcome} own={}", self.own)?;
-        f.write_str(if self.by_tree { " tree=1" } else { "" })?;
+        field(text, "outcome", outcome.map_or("unbound", |(_, word)| word));
+        number(text, "own", &self.own);
+        if self.by_tree {
+            field(text, "tree", "1");
+        }
         let texts = [
             ("list", &self.list),
             ("request", &self.request),
             ("rule", &self.rule),
             ("note", &self.note),
         ];
-        for (name, text) in texts {
-            if !text.is_empty() {
-                write!(f, " {name}={}", Escaped(text))?;
-            }
+        for (name, value) in texts.into_iter().filter(|(_, value)| !value.is_empty()) {
+            field(text, name, value);
         }
         if let Some(Served { binding, chosen }) = &self.served {
-            let binding = binding.to_string();
-            write!(f, " served={} chosen={chosen}", Escaped(&binding))?;
+            field(text, "served", &binding.to_string());
+            number(text, "chosen", chosen);
         }
         if let Some(memory) = &self.memory {
-            write!(f, " memory={}", Escaped(&memory.to_string()))?;
+            field(text, "memory", &memory.to_string());
         }
-        self.settle.as_ref().map_or(Ok(()), |settle| settle.fmt(f))
+        if let Some(settle) = &self.settle {
+            settle.put(text);
+        }
     }
 }
 
-impl Display for Settle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let binding = self.binding.to_string();
-        write!(f, " tasks={} binding={}", self.tasks, Escaped(&binding))?;
+impl Settle {
+    fn put(&self, text: &mut String) {
+        number(text, "tasks", self.tasks);
+        field(text, "binding", &self.binding.to_string());
         if let Some(threads) = self.threads_per_core {
-            write!(f, " threads={threads}")?;
+            number(text, "threads", threads);
         }
         match self.core_spec {
             CoreSpec::None => {}
-            CoreSpec::Cores(count) => write!(f, " spec-cores={count}")?,
-            CoreSpec::Threads(count) => write!(f, " spec-threads={count}")?,
+            CoreSpec::Cores(count) => number(text, "spec-cores", count),
+            CoreSpec::Threads(count) => number(text, "spec-threads", count),
         }
-        f.write_str(if self.overlaps { " overlaps=1" } else { "" })
+        if self.overlaps {
+            field(text, "overlaps", "1");
+        }
+    }
+}
+
+/// Adds a field. Blanks and control characters of its value are written as `%20`.
+fn field(text: &mut String, name: &str, value: &str) {
+    text.push(' ');
+    text.push_str(name);
+    text.push('=');
+    let is_special = |byte: u8| matches!(byte, 0..=b' ' | b'%' | 0x7f);
+    let mut rest = value;
+    // A special character has one byte, so both parts are texts.
+    while let Some(at) = rest.bytes().position(is_special) {
+        let (plain, special) = rest.split_at(at);
+        let (special, after) = special.split_at(1);
+        text.push_str(plain);
+        for byte in special.bytes() {
+            text.push('%');
+            digits(text, &[byte]);
+        }
+        rest = after;
+    }
+    text.push_str(rest);
+}
+
+/// Adds a field whose value has no special characters.
+fn number(text: &mut String, name: &str, value: impl Display) {
+    // A String takes everything.
+    let _ = write!(text, " {name}={value}");
+}
+
+/// Adds two small hexadecimal digits for each byte.
+pub(crate) fn digits(text: &mut String, bytes: &[u8]) {
+    let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or('0');
+    for byte in bytes {
+        text.push(digit(byte >> 4));
+        text.push(digit(byte & 0xf));
     }
 }
 
@@ -238,27 +288,7 @@ fn unreadable(name: &str) -> String {
     format!("its {name} cannot be read")
 }
 
-/// A value without blanks and control characters: those are written as `%20`.
-struct Escaped<'a>(&'a str);
-
-impl Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let is_special = |letter: char| matches!(letter, ' ' | '%' | '\0'..='\x1f' | '\x7f');
-        for part in self.0.split_inclusive(is_special) {
-            let last = part.chars().next_back().filter(|last| is_special(*last));
-            match last {
-                // A special character has one byte.
-                Some(last) => {
-                    f.write_str(part.get(..part.len() - 1).unwrap_or_default())?;
-                    write!(f, "%{:02x}", u32::from(last))?;
-                }
-                None => f.write_str(part)?,
-            }
-        }
-        Ok(())
-    }
-}
-
+/// The value that [`field`] was given.
 fn unescaped(value: &str) -> String {
     let mut parts = value.split('%');
     let mut text = parts.next().unwrap_or_default().to_owned();

@@ -80,20 +80,20 @@ proptest! {
 
     #[test]
     fn it_reads_as_it_was_written(handover in handovers()) {
-        let text = handover.to_string();
+        let text = handover.text();
         prop_assert!(!text.chars().any(|letter| letter.is_ascii_control()), "{text:?}");
         prop_assert_eq!(text.parse(), Ok(handover), "{}", text);
     }
 
     #[test]
     fn fields_that_a_later_release_adds_are_ignored(handover in handovers(), more in "[a-z]{1,8}-(=[!-~]{0,8})?") {
-        prop_assert_eq!(format!("{handover} {more}").parse(), Ok(handover));
+        prop_assert_eq!(format!("{} {more}", handover.text()).parse(), Ok(handover));
     }
 
     #[test]
     fn another_version_is_not_read(handover in handovers(), version in "[0-9]{1,3}|[!-~]{0,3}") {
         prop_assume!(version != VERSION);
-        let text = handover.to_string();
+        let text = handover.text();
         let (_, fields) = text.split_once(' ').unwrap();
         prop_assert_eq!(
             format!("{version} {fields}").parse::<Handover>(),
@@ -104,12 +104,12 @@ proptest! {
     /// Only slurmd's own words come here, but even so no text may end slurmstepd.
     #[test]
     fn any_text_is_read_or_refused(handover in handovers(), at in any::<prop::sample::Index>(), with in texts()) {
-        let text = handover.to_string();
+        let text = handover.text();
         let at = (0..=at.index(text.len() + 1)).rev().find(|at| text.is_char_boundary(*at)).unwrap();
         let (head, tail) = text.split_at(at);
         for text in [format!("{head}{with}{tail}"), format!("{head}{with}"), with] {
             if let Ok(found) = text.parse::<Handover>() {
-                prop_assert_eq!(found.to_string().parse(), Ok(found));
+                prop_assert_eq!(found.text().parse(), Ok(found));
             }
         }
     }

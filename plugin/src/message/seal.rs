@@ -2,15 +2,13 @@
 //! It holds for one step of one user on one node. Nobody but root can make or read one: the
 //! variable is taken out of the tasks' environment.
 
-use std::fmt::Write;
-
 use berth_host::key::{Key, Mark};
 use slurm_sys::StepId;
 
 use crate::message::handover::{self, Handover};
 
-/// Most handovers are shorter.
-const USUAL_LENGTH: usize = 512;
+/// A blank, and two digits for each byte of a mark.
+const MARK_LENGTH: usize = 33;
 
 /// The step, user and node that a mark is valid for.
 pub(crate) struct Whose<'a> {
@@ -21,12 +19,13 @@ pub(crate) struct Whose<'a> {
 
 /// The variable's value: the handover with the mark after its first word.
 pub(crate) fn sealed(handover: &Handover, whose: &Whose<'_>, key: &Key) -> String {
-    let mut text = String::with_capacity(USUAL_LENGTH);
-    // A String takes everything.
-    let _ = write!(text, "{handover}");
+    let mut text = handover.text();
     let (version, fields) = text.split_once(' ').unwrap_or((&text, ""));
     let (behind, Mark(mark)) = (version.len(), mark(version, fields, whose, key));
-    text.insert_str(behind, &format!(" {mark:032x}"));
+    let mut word = String::with_capacity(MARK_LENGTH);
+    word.push(' ');
+    handover::digits(&mut word, &mark.to_be_bytes());
+    text.insert_str(behind, &word);
     text
 }
 
@@ -116,7 +115,7 @@ mod tests {
             },
             uid: 1000,
         };
-        let text = Handover::default().to_string();
+        let text = Handover::default().text();
         let (version, fields) = text.split_once(' ').unwrap();
         let zero = format!("{version} {:032x} {fields}", 0);
         let texts = ["", "1", "1 ", "2 0 x", "1 + x", &text, &zero];

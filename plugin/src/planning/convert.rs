@@ -60,7 +60,8 @@ pub(crate) fn allocation(cores: Vec<u32>, node: &NodeCores) -> Allocation {
     }
 }
 
-/// The site's defaults from slurm.conf, and the settings.
+/// The site's defaults from slurm.conf, and the settings. Whoever makes a node of them asks
+/// `site::cgroups` for the rest.
 pub(crate) fn rules(slurm: Abi, settings: &Settings) -> Rules {
     let constants = &slurm.layout.constants;
     // SAFETY: the layout is the running release's, and the view ends here.
@@ -82,6 +83,7 @@ pub(crate) fn rules(slurm: Abi, settings: &Settings) -> Rules {
             .find(|(bit, _)| auto & bit != 0)
             .map(|(_, level)| level),
         refuse_failed_binding: settings.refuse_failed_binding,
+        constrain_cores: false,
     }
 }
 

@@ -2,11 +2,26 @@
 
 use std::fmt::{self, Write};
 
-use berth_placement::sets::bounded::Bounded;
-use berth_placement::sets::limits::DESCRIBED_REQUEST;
-use berth_placement::{Note, Request};
+use berth_placement::request::grid_engine::Strategy;
+use berth_placement::sets::bounded::{Bounded, shown};
+use berth_placement::sets::limits::{DESCRIBED_REQUEST, USER_TEXT};
+use berth_placement::{Binding, Note, Request};
 use slurm_sys::StepId;
 use slurm_sys::views::StepKind;
+
+/// The note to a user whose `--binding` meets the administrator's switch-off file; none for
+/// `--binding=none`, which asks for nothing.
+pub(crate) fn switched_off_note(asked: &str) -> Option<String> {
+    let binding = asked.parse::<Binding>();
+    let asks = !binding.is_ok_and(|binding| binding.strategy == Strategy::None);
+    asks.then(|| {
+        format!(
+            "--binding={} is not applied: the administrator has switched berth off on this node; \
+             leave it out, or ask for another node",
+            shown(USER_TEXT / 4, asked)
+        )
+    })
+}
 
 /// A request on one line of a log.
 pub(crate) fn describe(ask: &Request) -> String {

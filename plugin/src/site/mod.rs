@@ -1,9 +1,13 @@
 //! This process's knowledge of its node and of the administrator's wishes: settings, log, counters.
 
+pub(crate) mod cgroups;
 #[cfg(test)]
 pub(crate) mod count_allocations;
 pub(crate) mod counters;
 pub(crate) mod node;
+pub(crate) mod read_settings;
+#[cfg(test)]
+mod read_settings_tests;
 pub(crate) mod settings;
 pub(crate) mod slurm_log;
 pub(crate) mod standing;

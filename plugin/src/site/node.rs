@@ -2,11 +2,13 @@
 
 use std::sync::OnceLock;
 
-use berth_placement::{CpuId, Shape, SocketKind};
+use berth_placement::{CpuId, ECores, Machine, Shape, SocketKind};
+use berth_srun::host_list::{self, Most};
 use slurm_sys::process::{Daemon, daemon};
-use slurm_sys::{Identity, Line, SlurmConf, SlurmdConf, Symbols};
+use slurm_sys::{Identity, Line, SlurmConf, SlurmdConf};
 
-use crate::site::settings::{self, Settings};
+use crate::site::read_settings::{self, Complaint};
+use crate::site::settings;
 use crate::site::standing::{self, Abi};
 
 /// This node's name in slurm.conf; none on a login node.
@@ -38,13 +40,14 @@ pub(crate) fn public_name() -> String {
 
 /// Reads those words of the plugstack.conf line that are for this node, and puts them in
 /// force. Returns what is wrong with them.
-pub(crate) fn read_settings(words: &[&str]) -> Vec<String> {
+pub(crate) fn read_settings(words: &[&str]) -> Vec<Complaint> {
     let node = name();
-    let is_here = |list: &str| {
-        node.as_deref()
-            .is_some_and(|node| Symbols::get().host_list_has(list, node))
+    // Slurm's own reader of host lists takes what it can and does not report the rest.
+    let is_here = |list: &str| match host_list::expand(list, Most::COMMAND_LINE) {
+        Ok(names) => Ok(node.as_ref().is_some_and(|node| names.contains(node))),
+        Err(why) => Err(why.to_string()),
     };
-    let (found, complaints) = Settings::read(words, is_here);
+    let (found, complaints) = read_settings::read(words, is_here);
     settings::set(found);
     complaints
 }
@@ -95,19 +98,60 @@ pub(crate) fn stride(slurm: Abi, conf: &SlurmdConf) -> u32 {
     pick(slurm, conf.actual_threads(), conf.threads()).max(1)
 }
 
-/// The kind of object that slurmd calls a socket (`SlurmdParameters`).
-pub(crate) fn socket_kind(slurm: Abi) -> SocketKind {
+/// `SlurmdParameters`, in small letters.
+fn slurmd_params(slurm: Abi) -> String {
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) };
-    let words = conf
-        .and_then(|conf| conf.slurmd_params(slurm.symbols))
-        .unwrap_or_default();
-    let words = words.to_ascii_lowercase();
+    let words = conf.and_then(|conf| conf.slurmd_params(slurm.symbols));
+    words.unwrap_or_default().to_ascii_lowercase()
+}
+
+/// A machine without the efficiency cores that slurmd leaves out, by its release and settings: for
+/// slurmstepd, where slurmd's own count is out of reach.
+pub(crate) fn counted_by_release(machine: Machine) -> Machine {
+    let Some(slurm) = standing::unjudged() else {
+        return machine;
+    };
+    let release = leaves_out(slurm.layout.line, &slurmd_params(slurm));
+    let part = release.and_then(|release| machine.without_ecores(release));
+    part.unwrap_or(machine)
+}
+
+/// How a slurmd with these parameters finds the cores to leave out, if it does.
+fn leaves_out(line: Line, params: &str) -> Option<ECores> {
+    let release = match line {
+        Line::V22_05 => return None,
+        Line::V23_02 | Line::V23_11 | Line::V24_05 => ECores::FirstKind,
+        Line::V24_11 | Line::V25_05 => ECores::SameFrequency,
+        Line::V25_11 | Line::V26_05 => ECores::AnyFrequency,
+    };
+    (!params.contains("allow_ecores")).then_some(release)
+}
+
+/// The kind of object that slurmd calls a socket (`SlurmdParameters`).
+pub(crate) fn socket_kind(slurm: Abi) -> SocketKind {
+    let words = slurmd_params(slurm);
     if words.contains("l3cache_as_socket") {
         SocketKind::L3
     } else if words.contains("numa_node_as_socket") {
         SocketKind::Numa
     } else {
         SocketKind::Package
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn efficiency_cores_are_left_out_from_23_02_on() {
+        assert_eq!(leaves_out(Line::V22_05, ""), None);
+        assert_eq!(leaves_out(Line::V23_02, ""), Some(ECores::FirstKind));
+        let other = "l3cache_as_socket";
+        assert_eq!(leaves_out(Line::V24_11, other), Some(ECores::SameFrequency));
+        assert_eq!(leaves_out(Line::V26_05, ""), Some(ECores::AnyFrequency));
+        let allowed = "config_overrides,allow_ecores";
+        assert_eq!(leaves_out(Line::V26_05, allowed), None);
     }
 }

@@ -1,6 +1,6 @@
 //! The administrator's settings: arguments of the plugstack.conf line.
-//! In: `key=value` words. Out: `Settings` and a complaint for each wrong word.
-//! Wrong words are ignored, because one file serves nodes of different age.
+//! In: a key and its value. Out: `Settings` with it, or why it cannot be read; then the cautious
+//! value of that key can be put in force.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -9,7 +9,7 @@ use berth_host::OffSwitch;
 use berth_placement::{Binding, Fixes};
 
 /// Every key there is.
-const KEYS: [&str; 12] = [
+pub(crate) const KEYS: [&str; 12] = [
     "compat",
     "fixes",
     "shadow",
@@ -23,6 +23,21 @@ const KEYS: [&str; 12] = [
     "counters",
     "nodes",
 ];
+
+/// A word that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Unread {
+    /// There is no such key.
+    Key,
+    /// The key's value is wrong, for this reason.
+    Value(String),
+}
+
+impl From<String> for Unread {
+    fn from(why: String) -> Self {
+        Self::Value(why)
+    }
+}
 
 /// Where notes to users go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,39 +94,15 @@ impl Settings {
         self.off_switch.get_or_init(switch).as_ref()
     }
 
-    /// Reads the words. `is_here` says whether a host list holds this node;
-    /// keys behind a `nodes=` that does not hold it are skipped.
-    pub(crate) fn read(words: &[&str], is_here: impl Fn(&str) -> bool) -> (Self, Vec<String>) {
-        let mut settings = Self::default();
-        let mut complaints = Vec::new();
-        let mut here = true;
-        // Fixes are applied last, because they change the set that `compat=` names, wherever it
-        // stands.
-        let mut fixes = Vec::new();
-        for word in words {
-            let (key, value) = word.split_once('=').unwrap_or((word, ""));
-            if key == "nodes" {
-                here = value.is_empty() || value == "ALL" || is_here(value);
-            } else if here && key == "fixes" && Fixes::ALL.apply(value).is_ok() {
-                fixes.push(value);
-            } else if here && let Err(why) = settings.take(key, value) {
-                complaints.push(format!(
-                    "plugstack.conf: {word}: {why}; berth ignores this word"
-                ));
-            }
-        }
-        for words in fixes {
-            settings.fixes = settings.fixes.apply(words).unwrap_or(settings.fixes);
-        }
-        (settings, complaints)
-    }
-
-    fn take(&mut self, key: &str, value: &str) -> Result<(), String> {
+    /// Puts one setting in force. `nodes=` and `fixes=` are for the reader of the whole line.
+    ///
+    /// # Errors
+    /// [`Unread`]: nothing has changed then.
+    pub(crate) fn take(&mut self, key: &str, value: &str) -> Result<(), Unread> {
         match key {
             "compat" => {
                 self.fixes = one_of(value, &[("berth", Fixes::ALL), ("affinity", Fixes::NONE)])?;
             }
-            "fixes" => self.fixes = self.fixes.apply(value).map_err(|why| why.to_string())?,
             "shadow" => self.shadow = one_of(value, &[("off", false), ("on", true)])?,
             "binding" => self.binding = one_of(value, &[("on", true), ("off", false)])?,
             "binding_default" => self.binding_default = default_binding(value)?,
@@ -131,9 +122,48 @@ impl Settings {
             "state_dir" => self.state_dir = absolute(value)?,
             "counters" => self.counters = one_of(value, &[("on", true), ("off", false)])?,
             "strict" => self.strict = one_of(value, &[("off", false), ("on", true)])?,
-            _ => return Err(unknown_key(key)),
+            _ => return Err(Unread::Key),
         }
         Ok(())
+    }
+
+    /// The value of this key cannot be read: the cautious one is in force, with which a step is
+    /// served as without berth. Keys without such a value keep what they had.
+    pub(crate) fn be_cautious(&mut self, key: &str) {
+        match key {
+            "compat" => self.fixes = Fixes::NONE,
+            "shadow" => self.shadow = false,
+            "binding" => self.binding = false,
+            "binding_default" => self.binding_default = None,
+            "binding_fail" => self.refuse_failed_binding = false,
+            "strict" => self.strict = true,
+            _ => {}
+        }
+    }
+
+    /// What is in force of a key, as the administrator would write it.
+    pub(crate) fn in_force(&self, key: &str) -> String {
+        let word = |is_on: bool| if is_on { "on" } else { "off" };
+        let value = match key {
+            "compat" | "fixes" => return compat(self.fixes),
+            "shadow" => word(self.shadow).into(),
+            "binding" => word(self.binding).into(),
+            "binding_default" => match &self.binding_default {
+                Some(binding) => binding.to_string(),
+                None => return "no binding_default".into(),
+            },
+            "binding_fail" if self.refuse_failed_binding => "refuse".into(),
+            "binding_fail" => "unbound".into(),
+            "notes" => format!("{:?}", self.notes).to_lowercase(),
+            "command" => match &self.command {
+                Some(path) => path.display().to_string(),
+                None => return "no command".into(),
+            },
+            "state_dir" => self.state_dir.display().to_string(),
+            "strict" => word(self.strict).into(),
+            _ => word(self.counters).into(),
+        };
+        format!("{key}={value}")
     }
 }
 
@@ -160,18 +190,6 @@ fn default_binding(value: &str) -> Result<Option<Binding>, String> {
     }
     let binding: Binding = value.parse().map_err(|why| format!("{why}"))?;
     Ok(Some(binding))
-}
-
-fn unknown_key(key: &str) -> String {
-    let nearest = KEYS
-        .iter()
-        .map(|known| (strsim::damerau_levenshtein(key, known), known))
-        .min()
-        .filter(|(distance, _)| *distance <= 3);
-    match nearest {
-        Some((_, known)) => format!("there is no such key; the nearest is {known}"),
-        None => format!("there is no such key; the keys are {}", KEYS.join(", ")),
-    }
 }
 
 /// The effect of `compat=` and `fixes=`, in the words of the ready line: `compat=berth`.
@@ -204,72 +222,4 @@ pub(crate) fn current() -> Arc<Settings> {
 /// Puts settings in force.
 pub(crate) fn set(settings: Settings) {
     *cell().write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(words: &str) -> (Settings, Vec<String>) {
-        let words: Vec<_> = words.split(' ').filter(|word| !word.is_empty()).collect();
-        Settings::read(&words, |list| list == "here")
-    }
-
-    #[test]
-    fn every_key_is_read() {
-        let (settings, complaints) = read(
-            "compat=affinity binding=off binding_default=linear:2 binding_fail=refuse notes=log \
-             command=/opt/bin/berth state_dir=/var/lib/berth strict=on \
-             shadow=on counters=off",
-        );
-        assert_eq!(complaints, Vec::<String>::new());
-        assert_eq!(settings.fixes, Fixes::NONE);
-        assert!(!settings.binding && settings.refuse_failed_binding && settings.strict);
-        assert!(settings.shadow && !settings.counters);
-        assert_eq!(
-            settings.binding_default.map(|binding| binding.to_string()),
-            Some("linear:2".into())
-        );
-        assert_eq!(settings.notes, Notes::Log);
-        assert_eq!(settings.state_dir, PathBuf::from("/var/lib/berth"));
-        assert_eq!(read("").0, Settings::default());
-    }
-
-    #[test]
-    fn what_is_unknown_is_said_and_ignored() {
-        for (words, says) in [
-            ("stat_dir=/x", "nearest is state_dir"),
-            ("compat=afinity", "one of berth, affinity"),
-            ("frobnicate=1", "the keys are compat"),
-            ("shadow=yes", "one of off, on"),
-            ("state_dir=run", "absolute path"),
-            ("binding_default=linear:x", "expected"),
-            ("binding_default=striding:2:0", "of at least 1"),
-            ("fixes=+no-such", "smt-neighbours"),
-        ] {
-            let (settings, complaints) = read(words);
-            assert_eq!(settings, Settings::default(), "{words}");
-            assert_eq!(complaints.len(), 1, "{words}");
-            assert!(complaints.concat().contains(says), "{complaints:?}");
-        }
-    }
-
-    #[test]
-    fn fixes_hold_wherever_compat_stands() {
-        let one = Fixes::NONE.with(berth_placement::Fix::ThirdLevel, true);
-        for words in [
-            "compat=affinity fixes=+third-level",
-            "fixes=+third-level compat=affinity",
-        ] {
-            assert_eq!(read(words).0.fixes, one, "{words}");
-        }
-    }
-
-    #[test]
-    fn keys_behind_nodes_hold_there_only() {
-        let elsewhere = "strict=on nodes=there binding=off nodes=here notes=off";
-        let (settings, _) = read(elsewhere);
-        assert!(settings.strict && settings.binding);
-        assert_eq!(settings.notes, Notes::Off);
-    }
 }

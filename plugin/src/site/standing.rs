@@ -99,6 +99,11 @@ fn is_listed(list: &str, own: &str) -> bool {
     names(list).any(|name| name == own || name == NAME)
 }
 
+/// Whether Slurm's task/cgroup works beside us.
+pub(crate) fn has_task_cgroup(slurm: Abi) -> bool {
+    task_plugin(slurm).is_some_and(|list| names(&list).any(|name| name == "cgroup"))
+}
+
 fn own_name() -> String {
     let file = slurm_sys::process::own_path().unwrap_or_default();
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();

@@ -51,6 +51,7 @@ pub(crate) fn announce(node_name: &str, role: &Role<'_>) {
             .flag()
             .map(ToString::to_string)
             .into_iter()
+            .chain(complaints::doubts())
             .collect(),
         ..Announcement::default()
     };
@@ -60,6 +61,11 @@ pub(crate) fn announce(node_name: &str, role: &Role<'_>) {
             words.is_task_plugin = true;
             words.layout = range(layout);
             words.shape = node.shape().to_string();
+            words.constrain_cores = node.rules().constrain_cores;
+            let outside = node.outside_cgroups().map(|cpus| cpus.to_string());
+            words.outside_cgroups = outside.unwrap_or_default();
+            let left_out = node.left_out().map(|cpus| cpus.to_string());
+            words.left_out = left_out.unwrap_or_default();
             kind = node.socket();
         }
         Role::Aside(why) => words.aside = (*why).into(),

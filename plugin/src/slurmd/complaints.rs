@@ -4,15 +4,34 @@ use std::sync::{Mutex, PoisonError};
 
 /// The complaints so far; slurmd's settings are read before it is ready.
 static COMPLAINTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+/// What an administrator should know, though nothing is wrong with this node.
+static DOUBTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// The complaint about the discovered machine, until it is discovered again.
 static OF_THE_MACHINE: Mutex<Option<String>> = Mutex::new(None);
 
 /// Adds a complaint for the administrator, which was logged.
 pub(crate) fn add(why: String) {
-    let mut all = COMPLAINTS.lock().unwrap_or_else(PoisonError::into_inner);
+    add_to(&COMPLAINTS, why);
+}
+
+/// Adds something that is no fault of the node, and was logged.
+pub(crate) fn doubt(why: String) {
+    add_to(&DOUBTS, why);
+}
+
+fn add_to(list: &Mutex<Vec<String>>, why: String) {
+    let mut all = list.lock().unwrap_or_else(PoisonError::into_inner);
     if !all.contains(&why) {
         all.push(why);
     }
+}
+
+/// All doubts.
+pub(crate) fn doubts() -> Vec<String> {
+    DOUBTS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone()
 }
 
 /// Sets the result of the last discovery.

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use berth_placement::{Node, Rules};
 use slurm_sys::SlurmdConf;
 
-use crate::site::node;
 use crate::site::standing::Abi;
+use crate::site::{cgroups, node};
 use crate::slurmd::{discovery, worker};
 
 /// The node as it is now, for planning. It reads only the list of online CPUs from outside. If the
@@ -36,8 +36,23 @@ fn known(slurm: Abi, conf: &SlurmdConf, rules: Rules) -> Arc<Node> {
     let (shape, machine) = (node::shape(slurm, conf), discovery::machine());
     let socket = node::socket_kind(slurm);
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_same = |known: &Node, rules| known.is_made_of(&shape, machine.as_ref(), socket, rules);
     if let Some(known) = last.as_ref()
-        && known.is_made_of(&shape, machine.as_ref(), socket, rules)
+        && known.is_slurmds()
+        && is_same(
+            known,
+            Rules {
+                constrain_cores: known.rules().constrain_cores,
+                ..rules
+            },
+        )
+    {
+        // Cgroups take nothing away here, whether they constrain or not.
+        return known.clone();
+    }
+    let rules = cgroups::confine(slurm, rules);
+    if let Some(known) = last.as_ref()
+        && is_same(known, rules)
     {
         return known.clone();
     }

@@ -14,7 +14,7 @@ use berth_placement::{
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
 use slurm_sys::views::SpankOption;
-use slurm_sys::{LaunchRequest, Layout, SUCCESS, SlurmdConf};
+use slurm_sys::{LaunchRequest, SUCCESS, SlurmdConf};
 
 use crate::message::handover::Handover;
 use crate::message::seal::{self, Whose};
@@ -25,7 +25,7 @@ use crate::site::node;
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi, NAME};
 use crate::slurmd::accounting::Planned;
-use crate::slurmd::{accounting, host, key, shadow, worker};
+use crate::slurmd::{accounting, host, key, refusal, shadow, worker};
 
 /// Whether a launch request has passed the checks in this process, so that the table is right.
 static PROVEN: AtomicBool = AtomicBool::new(false);
@@ -56,13 +56,15 @@ pub(crate) unsafe fn hook(request: *mut c_void, node_id: u32, err_msg: *mut *mut
             let why = shown(USER_TEXT, why);
             log::info!("{} bound=refused why={why:?}", name(launch.step_id()));
             worker::refused(slurm);
-            // SAFETY: slurmd's place for a text, or null.
-            let told =
-                unsafe { slurm_sys::hand_over(err_msg, &format!("berth: {why}"), slurm.symbols) };
-            if let Err(why) = told {
-                log::error!("{why}");
+            let refuses = |share| would_refuse(slurm, &launch, share);
+            if let Some(text) = refusal::text(&launch, (node_id, slurm.layout), &why, refuses) {
+                // SAFETY: slurmd's place for a text, or null.
+                let told = unsafe { slurm_sys::hand_over(err_msg, &text, slurm.symbols) };
+                if let Err(why) = told {
+                    log::error!("{why}");
+                }
             }
-            code(kind, slurm.layout)
+            refusal::code(kind, slurm.layout)
         }
     }
 }
@@ -166,6 +168,20 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
     let cores_only = node.counts_cores();
     let decided = (&ask, &planned.plan);
     write(slurm, launch, decided, cores_only, (handover, &whose))
+}
+
+/// Whether the step would be refused with another node's share of it, on this machine and with all
+/// of its cores free.
+fn would_refuse(slurm: Abi, launch: &LaunchRequest<'_>, share: refusal::Share) -> bool {
+    let settings = settings::current();
+    let Ok(Some((conf, _))) = here(slurm, &settings) else {
+        return false;
+    };
+    let node = host::now(slurm, &conf, convert::rules(slurm, &settings));
+    match asked(slurm, launch, &settings, share, &node) {
+        Ok(asked) => plan(&asked.request, &node, &Claims::default()).is_err(),
+        Err(why) => matches!(why, Stop::Refused(..)),
+    }
 }
 
 /// What the step has of this node, and whose it is, by the credential.
@@ -302,7 +318,7 @@ fn write(
         // A list of the user's own stays as it came.
         (Message::AsAsked(_), _) => launch.set_cpu_bind_type(bits as u16),
         (_, Some(masks)) => {
-            launch.write_cpu_bind(bits as u16, masks.length(), |out| masks.write(out))?;
+            launch.write_cpu_bind(bits as u16, masks.length(), |zeros| masks.put(zeros))?;
         }
         _ => launch.set_cpu_bind(bits as u16, plan.text().as_deref())?,
     }
@@ -327,14 +343,4 @@ fn write(
         );
     }
     Ok(())
-}
-
-fn code(kind: RefusalKind, layout: &Layout) -> c_int {
-    let c = &layout.constants;
-    let bind = c.ESLURMD_CPU_BIND_ERROR;
-    let code = match kind {
-        RefusalKind::Bind => bind,
-        RefusalKind::Layout => c.ESLURMD_CPU_LAYOUT_ERROR.unwrap_or(bind),
-    };
-    code as c_int
 }

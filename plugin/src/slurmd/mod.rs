@@ -12,5 +12,6 @@ pub(crate) mod launch;
 pub(crate) mod launching;
 pub(crate) mod open_ledger;
 pub(crate) mod ready;
+pub(crate) mod refusal;
 pub(crate) mod shadow;
 pub(crate) mod worker;

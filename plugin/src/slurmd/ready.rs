@@ -8,8 +8,9 @@ use slurm_sys::process::{Daemon, daemon};
 use slurm_sys::{Slurm, SlurmConf, SlurmdConf};
 
 use crate::planning::convert;
+use crate::site::read_settings::Complaint;
 use crate::site::standing::{self, Abi};
-use crate::site::{node, settings};
+use crate::site::{cgroups, node, settings};
 use crate::slurmd::announce::{self, Role, announce};
 use crate::slurmd::{complaints, counting, discovery, key};
 
@@ -39,10 +40,13 @@ fn may_be_in_plugstack() -> bool {
 
 /// slurmd has read plugstack.conf, which names us. Only slurmd reports what is wrong there: once per
 /// node, not once per job.
-pub(crate) fn in_plugstack(complaints: Vec<String>) {
-    for complaint in complaints {
-        log::error!("{complaint}");
-        complaints::add(complaint);
+pub(crate) fn in_plugstack(found: Vec<Complaint>) {
+    for complaint in found {
+        log::error!("{}", complaint.text);
+        match complaint.is_unknown_key {
+            true => complaints::doubt(complaint.text),
+            false => complaints::add(complaint.text),
+        }
     }
     announce::in_plugstack();
 }
@@ -93,16 +97,27 @@ pub(crate) fn start() {
         node::shape(slurm, &conf),
         discovery::machine(),
         node::socket_kind(slurm),
-        convert::rules(slurm, &settings::current()),
+        cgroups::confine(slurm, convert::rules(slurm, &settings::current())),
     );
-    log::info!("{}", ready_line(slurm, &here));
-    if let Some(why) = other_shape(&here) {
-        log::warn!("{why}");
-        complaints::add(why);
-    } else if let Some(counts) = other_counts(&here) {
-        log::info!("{counts}");
-    }
+    say_ready(slurm, &here);
+    tell_counts(&here);
     announce(&name, &Role::Task(slurm.layout, &here));
+}
+
+fn say_ready(slurm: Abi, node: &Node) {
+    log::info!("{}", ready_line(slurm, node));
+    warn_if_off();
+}
+
+/// The switch-off file may be forgotten for months: slurmd reports it whenever it starts.
+fn warn_if_off() {
+    let settings = settings::current();
+    if standing::is_off(&settings) {
+        log::warn!(
+            "the file {}/off switches berth off: it binds no task until the file is removed",
+            settings.state_dir.display()
+        );
+    }
 }
 
 /// The same if we stand aside, once the settings are known: slurmstepd serves --binding from
@@ -113,6 +128,7 @@ pub(crate) fn start_aside() {
         discovery::at_start(&name);
         counting::begin(&name);
         announce(&name, &Role::Aside(standing::aside().unwrap_or_default()));
+        warn_if_off();
     }
 }
 
@@ -121,6 +137,22 @@ fn begin_ledger(name: &str) {
     let dir = StateDir::new(&settings::current().state_dir, name);
     if let Err(why) = dir.map(|dir| Ledger::open(&dir)) {
         log::debug!("the ledger is made at the first launch that needs it: {why}");
+    }
+}
+
+/// Logs what slurmd and Slurm's cgroups make of the machine, if that is not all that hwloc finds.
+fn tell_counts(here: &Node) {
+    if let Some(why) = other_shape(here) {
+        log::warn!("{why}");
+        complaints::add(why);
+    } else if let Some(counts) = other_counts(here) {
+        log::info!("{counts}");
+    }
+    if let Some(left) = here.left_out() {
+        log::info!(
+            "slurmd leaves out the efficiency cores (CPUs {left}), because SlurmdParameters has no \
+             allow_ecores: no step gets them"
+        );
     }
 }
 
@@ -156,16 +188,26 @@ fn other_shape(node: &Node) -> Option<String> {
     None
 }
 
-/// slurmd's count and the tree's, if cores or sockets differ.
+/// slurmd's count and the tree's, if cores, threads or the cgroups' CPUs differ.
 fn other_counts(node: &Node) -> Option<String> {
     let (machine, shape) = (node.machine()?, node.shape());
     let (cores, cpus) = (machine.core_count(), machine.cpus().count());
     let counted = (shape.core_count(), shape.core_count() * shape.stride);
-    (counted != (cores as u32, cpus as u32)).then(|| {
+    let outside = node.outside_cgroups();
+    let same = counted == (cores as u32, cpus as u32) && outside.is_none();
+    let result = match outside {
+        Some(cpus) => format!(
+            "ConstrainCores=yes confines steps to the CPUs of slurmd's map; CPUs {cpus} are in no \
+             step's cgroup, and berth plans nothing there"
+        ),
+        None => "each core has the threads that hwloc finds, and cores that slurmd does not count \
+                 are not used"
+            .into(),
+    };
+    (!same).then(|| {
         format!(
             "slurmd counts {} cores with {} hardware threads ({shape}), but hwloc finds {cores} \
-             cores with {cpus}: each core has the threads that hwloc finds, and cores that slurmd \
-             does not count are not used",
+             cores with {cpus}: {result}",
             counted.0, counted.1
         )
     })

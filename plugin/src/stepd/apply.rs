@@ -14,6 +14,7 @@ use crate::site::settings::{self, Notes};
 use crate::site::slurm_log::VERBOSE;
 use crate::site::standing::{self, Abi};
 use crate::stepd::own_cpus::own_cpus;
+use crate::stepd::refused::{self, Place};
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
 
@@ -42,7 +43,14 @@ pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
         return SUCCESS;
     };
     if STATE.is_refused() {
-        tell(&format!("{} is not started: {}", step.program(), step.note));
+        let place = Place {
+            local_id,
+            node_id: record.nodeid(),
+            node_name: &step.node_name,
+        };
+        if let Some(text) = refused::text(place, step.program(), &step.note) {
+            tell(&text);
+        }
         return SUCCESS;
     }
     if let Some(account) = step.account.as_mut().filter(|_| local_id == 0) {

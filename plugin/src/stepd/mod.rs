@@ -14,6 +14,7 @@ pub(crate) mod pe_hooks;
 pub(crate) mod pe_texts;
 pub(crate) mod pe_writer;
 pub(crate) mod read;
+pub(crate) mod refused;
 pub(crate) mod report;
 pub(crate) mod session;
 pub(crate) mod settle;

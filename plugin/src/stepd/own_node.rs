@@ -6,7 +6,7 @@ use slurm_sys::SlurmdConf;
 
 use crate::planning::convert;
 use crate::site::standing::Abi;
-use crate::site::{node, settings};
+use crate::site::{cgroups, node, settings};
 
 /// The node as slurmd plans on it.
 ///
@@ -24,6 +24,6 @@ pub(crate) fn now(slurm: Abi, node_name: &str) -> Result<Node, String> {
         node::shape(slurm, &conf),
         machine.map(|file| file.machine.into()),
         node::socket_kind(slurm),
-        convert::rules(slurm, &settings::current()),
+        cgroups::confine(slurm, convert::rules(slurm, &settings::current())),
     ))
 }

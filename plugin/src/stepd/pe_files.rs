@@ -9,10 +9,10 @@ use berth_host::{StateDir, machine_file, reachable};
 use berth_placement::sets::limits::{PE_FILE, PE_NODES};
 use berth_placement::{Chosen, CoreIdx, CpuSet, Machine};
 use berth_srun::host_list::{Most, expand};
+use berth_srun::node_counts::each_node;
 use slurm_spank::SpankHandle;
 
 use crate::message::names;
-use crate::planning::node_counts::each_node;
 use crate::site::settings;
 use crate::stepd::first_task::FirstTask;
 use crate::stepd::pe_texts::{Hosts, Texts};

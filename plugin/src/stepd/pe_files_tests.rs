@@ -166,3 +166,13 @@ fn what_is_in_the_place_stays_and_nobody_waits_for_it() {
     assert_eq!(fs::read_dir(at("folder")).unwrap().count(), 1);
     assert!(!at("nothing").exists());
 }
+
+/// A user chooses the list's text, but not how much memory it takes.
+#[test]
+fn a_list_of_counts_takes_little_memory() {
+    let most = "4294967295(x4294967295)";
+    let calls = crate::site::count_allocations::during(|| {
+        assert!(each_node(&[most; 200].join(",")).is_some());
+    });
+    assert!(calls < 20, "{calls} calls of the allocator");
+}

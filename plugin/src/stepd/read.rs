@@ -15,7 +15,7 @@ use crate::message::handover::{Handover, Outcome};
 use crate::message::names;
 use crate::message::seal::{self, Whose};
 use crate::planning::memory;
-use crate::planning::words::{join, name};
+use crate::planning::words::{join, name, switched_off_note};
 use crate::site::settings;
 use crate::site::standing::{self, Abi};
 use crate::stepd::account::Account;
@@ -172,6 +172,7 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
     let asked = STATE
         .told()
         .filter(|_| record.step_id().kind == StepKind::Regular)?;
+    let note = switched_off_note(&asked)?;
     Some(Session {
         name: name(record.step_id()),
         node_name,
@@ -180,11 +181,7 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
         outcome: Outcome::Off,
         cores: record.step_alloc_cores().unwrap_or_default(),
         report: None,
-        note: format!(
-            "--binding={} is not applied: the administrator has switched berth off on this node; \
-             leave it out, or ask for another node",
-            shown(USER_TEXT / 4, asked)
-        ),
+        note,
         request: String::new(),
         rule: String::new(),
         masks: String::new(),

@@ -9,7 +9,8 @@ use slurm_spank::SpankHandle;
 use slurm_spank::spank_sys::{ESPANK_SUCCESS, spank_get_item, spank_item_S_JOB_ENV, spank_t};
 use slurm_sys::views::TaskEnvironment;
 
-use crate::site::standing;
+use crate::site::{node, standing};
+use crate::stepd::refused::{self, Place};
 use crate::stepd::state::STATE;
 use crate::stepd::{job_stderr, spank_plan};
 
@@ -23,8 +24,13 @@ pub(crate) fn prepare(spank: &SpankHandle<'_>) {
         return;
     };
     if let Some(why) = found.refused.take() {
-        let line = format!("berth: error: the task is not started: {why}\n");
-        let _ = STATE.refusal.set(line);
+        let place = Place {
+            local_id: 0,
+            node_id: spank.job_nodeid().unwrap_or(0),
+            node_name: &node::name_in_stepd().unwrap_or_default(),
+        };
+        let text = refused::text(place, "the task", &why).unwrap_or_default();
+        let _ = STATE.refusal.set(format!("berth: error: {text}\n"));
     }
     *STATE.alone() = Some(found);
 }
@@ -72,7 +78,10 @@ pub(crate) unsafe fn in_task(raw: spank_t, spank: &SpankHandle<'_>) {
         return;
     }
     if let Some(text) = STATE.refusal.get() {
-        job_stderr::from_task(text);
+        // The line is written once for the node.
+        if !spank.task_id().is_ok_and(|id| id > 0) {
+            job_stderr::from_task(text);
+        }
         // SAFETY: ends this process, which is the task and not yet its program; nothing of
         // slurmstepd's is run on the way.
         unsafe { libc::_exit(1) };

@@ -13,9 +13,10 @@ use slurm_spank::SpankHandle;
 use slurm_sys::Layout;
 
 use crate::message::{names, routes};
+use crate::planning::words::switched_off_note;
 use crate::planning::{ledger, script};
 use crate::site::settings::{self, Notes, Settings};
-use crate::site::{node, standing};
+use crate::site::{cgroups, node, standing};
 use crate::stepd::account::Account;
 use crate::stepd::session::Alone;
 use crate::stepd::state::STATE;
@@ -110,13 +111,20 @@ impl Who {
         // mpirun starts its daemons so, in steps that inherit the job's --binding.
         let free = env(spank, "SLURM_CPU_BIND_TYPE").is_some_and(|kind| kind.contains("none"));
         let dir = StateDir::new(&settings.state_dir, &self.node);
-        if (free && !batch) || dir.is_ok_and(|dir| dir.is_off()) {
+        if free && !batch {
             return Ok(None);
         }
         let told = match batch {
             true => routes::of_batch(|name| env(spank, name)),
             false => STATE.told(),
         };
+        if dir.is_ok_and(|dir| dir.is_off()) {
+            let note = told
+                .filter(|_| !batch)
+                .as_deref()
+                .and_then(switched_off_note);
+            return note.map_or(Ok(None), Err);
+        }
         let Some(text) = told else {
             let default = settings.binding_default.clone();
             return Ok(default.filter(|_| settings.binding && !batch));
@@ -175,10 +183,15 @@ impl Who {
         let ask = self.request(spank, binding, &found)?;
         let kind = standing::unjudged().map(node::socket_kind);
         let rules = Rules {
+            constrain_cores: standing::unjudged().is_some_and(cgroups::constrain_cores),
             refuse_failed_binding: settings.refuse_failed_binding,
             ..Rules::default()
         };
-        let node = Node::of(found.machine, kind.unwrap_or_default(), rules);
+        let node = Node::of(
+            node::counted_by_release(found.machine),
+            kind.unwrap_or_default(),
+            rules,
+        );
         let planned = self.account(&ask, &node, &dir);
         let (plan, held, note) = match planned {
             Ok((plan, held)) => (plan, held, None),

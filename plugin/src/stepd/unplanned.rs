@@ -43,7 +43,11 @@ fn cpus(spank: &SpankHandle<'_>) -> Result<CpuSet, String> {
         .machine;
     // The credential counts cores socket by socket, as slurmd does.
     let kind = standing::unjudged().map(node::socket_kind);
-    let node = Node::of(machine, kind.unwrap_or_default(), Rules::default());
+    let node = Node::of(
+        node::counted_by_release(machine),
+        kind.unwrap_or_default(),
+        Rules::default(),
+    );
     let request = Request {
         allocation: Allocation::Cores {
             cores: cores.iter().map(|core| CoreIdx(core.0)).collect(),

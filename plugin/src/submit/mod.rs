@@ -1,5 +1,3 @@
 //! The code that runs in srun, sbatch and salloc: the option, and requests that can never be served.
 
-pub(crate) mod never_fits;
 pub(crate) mod option;
-pub(crate) mod submission;

@@ -10,12 +10,11 @@ use berth_placement::request::grid_engine::MAX_LENGTH;
 use berth_placement::sets::limits::SCRIPT_HEAD;
 use berth_srun::Release;
 use berth_srun::options::Command;
+use berth_srun::submission::{Words, never_fits};
 use slurm_sys::SlurmConf;
 
 use crate::message::names;
 use crate::site::standing::{self, NAME};
-use crate::submit::never_fits;
-use crate::submit::submission::Words;
 
 /// The letters that are kept of a `BERTH_BINDING` that is too long, because Slurm repeats it.
 const MOST_SHOWN: usize = 60;

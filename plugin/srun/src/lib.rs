@@ -2,8 +2,10 @@
 //! unknown words, the meaning of values, and the options that srun derives from them.
 //!
 //! Read the modules in this order: [`release`] → [`options`] (the table) → [`mod@line`] (words to
-//! options) → [`spelling`] (values) → [`reading`] (one option derived from others). [`host_list`]
-//! and [`number`] serve them. Everything here follows Slurm's sources and is compared with the real
+//! options) → [`spelling`] (values) → [`reading`] (one option derived from others) →
+//! [`submission`] (what the submitting command can know of a job). [`host_list`], [`number`] and
+//! [`node_counts`] serve them. [`reading::selection`] and [`conf`] (slurm.conf) read what the model of
+//! slurmctld's selection takes. Everything here follows Slurm's sources and is compared with the real
 //! srun (`tests/srun-lines.txt`).
 //!
 //! ```
@@ -17,8 +19,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod conf;
 pub mod host_list;
 pub mod line;
+pub mod node_counts;
 pub mod number;
 pub mod options;
 #[cfg(test)]
@@ -27,6 +31,7 @@ mod random;
 pub mod reading;
 pub mod release;
 pub mod spelling;
+pub mod submission;
 
 pub use line::Line;
 pub use reading::{Asked, Refused};

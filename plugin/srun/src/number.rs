@@ -56,6 +56,26 @@ pub fn scaled(text: &str) -> (i64, &str) {
     (number, rest)
 }
 
+/// A size in MiB: a number with K, M, G or T behind it, and perhaps a B; M if there is no letter.
+/// Source: `str_to_mbytes`.
+#[must_use]
+pub fn megabytes(text: &str) -> Option<u64> {
+    let (number, rest) = leading(text);
+    let number = u64::try_from(number).ok().filter(|_| !is_missing(text))?;
+    let letters = rest.to_ascii_lowercase();
+    match letters
+        .strip_suffix('b')
+        .filter(|rest| !rest.is_empty())
+        .unwrap_or(&letters)
+    {
+        "" | "m" => Some(number),
+        "k" => Some(number.div_ceil(1 << 10)),
+        "g" => number.checked_mul(1 << 10),
+        "t" => number.checked_mul(1 << 20),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,5 +101,22 @@ mod tests {
         assert_eq!(scaled("2k-3"), (2048, "-3"));
         assert_eq!(scaled("x"), (0, "x"));
         assert!(is_missing("") && is_missing("x") && !is_missing("0"));
+    }
+
+    #[test]
+    fn sizes_of_memory() {
+        let sizes = ["4", "4G", "1tb", "1500K", "0", "4x", "", "-1", "b"].map(super::megabytes);
+        let found = [
+            Some(4),
+            Some(4096),
+            Some(1 << 20),
+            Some(2),
+            Some(0),
+            None,
+            None,
+            None,
+            None,
+        ];
+        assert_eq!(sizes, found);
     }
 }

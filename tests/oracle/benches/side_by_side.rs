@@ -23,6 +23,9 @@ struct Arguments {
     /// Only with Slurm's log silent
     #[arg(long)]
     silent: bool,
+    /// Only this case
+    #[arg(long, value_name = "CASE", value_parser = CASES)]
+    only: Option<String>,
     // cargo's own word for a benchmark.
     #[arg(long, hide = true)]
     bench: bool,
@@ -73,6 +76,7 @@ fn process(arguments: &Arguments, cpus: u16, log: bool) -> Result<Vec<Row>, Stri
     command
         .args(["--cpus", &cpus.to_string(), "--compat", &arguments.compat])
         .args(log.then_some("--log"))
+        .args(arguments.only.iter().flat_map(|case| ["--only", case]))
         .env("HWLOC_SYNTHETIC", bench::machine(cpus).synthetic())
         .stderr(Stdio::inherit());
     let output = command.output().map_err(|why| why.to_string())?;
@@ -129,7 +133,8 @@ fn measure(arguments: &Arguments, cpus: u16) -> Result<(), String> {
     if arguments.log {
         set_log(line, Log::Info);
     }
-    let rows = bench::rows(&pair, cpus, bound.0.id() as i32);
+    let only = arguments.only.as_deref();
+    let rows = bench::rows(&pair, cpus, only, bound.0.id() as i32);
     rows.iter().for_each(|row| println!("{row}"));
     Ok(())
 }

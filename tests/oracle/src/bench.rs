@@ -106,35 +106,33 @@ pub fn machine(cpus: u16) -> Machine {
     }
 }
 
-/// Every case on the machine of a size. `pid`: a process that may be bound.
+/// The cases on the machine of a size: one, or all that it has. `pid`: a process that may be bound.
 ///
 /// # Panics
 /// Where a hook refuses its request.
 #[must_use]
-pub fn rows(pair: &Pair, cpus: u16, pid: i32) -> Vec<Row> {
+pub fn rows(pair: &Pair, cpus: u16, only: Option<&str>, pid: i32) -> Vec<Row> {
+    let wanted = CASES
+        .into_iter()
+        .filter(|case| only.is_none_or(|only| only == *case));
+    wanted
+        .filter_map(|name| row(pair, name, cpus, pid))
+        .collect()
+}
+
+/// A case, if masks of this size can be measured in it.
+fn row(pair: &Pair, name: &'static str, cpus: u16, pid: i32) -> Option<Row> {
     let c = &pair.slurm.layout.constants;
-    let threads = c.CPU_BIND_TO_THREADS as u16;
-    let cores = c.CPU_BIND_TO_CORES as u16;
-    let mut rows = vec![
-        launch(pair, CASES[0], &case(pair, cpus, (cpus, 1, threads), None)),
-        launch(
-            pair,
-            CASES[1],
-            &case(pair, cpus, (cpus / 2, 1, cores), None),
-        ),
-        launch(
-            pair,
-            CASES[2],
-            &case(pair, cpus, (cpus / 2, 2, threads), None),
-        ),
-    ];
-    if cpus <= MOST_IN_MASK {
-        let list = masks(cpus, cpus);
-        let asked = (cpus, 1, c.CPU_BIND_MASK as u16);
-        rows.push(launch(pair, CASES[3], &case(pair, cpus, asked, Some(list))));
-        rows.push(tasks(pair, CASES[4], cpus, pid));
-    }
-    rows
+    let (threads, cores) = (c.CPU_BIND_TO_THREADS as u16, c.CPU_BIND_TO_CORES as u16);
+    let (asked, list) = match name {
+        "threads" => ((cpus, 1, threads), None),
+        "cores" => ((cpus / 2, 1, cores), None),
+        "-c2" => ((cpus / 2, 2, threads), None),
+        _ if cpus > MOST_IN_MASK => return None,
+        "mask_cpu" => ((cpus, 1, c.CPU_BIND_MASK as u16), Some(masks(cpus, cpus))),
+        _ => return Some(tasks(pair, name, cpus, pid)),
+    };
+    Some(launch(pair, name, &case(pair, cpus, asked, list)))
 }
 
 /// A mask of one CPU for each of so many tasks, as wide as the machine; after `last` it begins anew.

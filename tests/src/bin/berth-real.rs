@@ -48,8 +48,7 @@ fn main() -> ExitCode {
         ("affinity", &ours, &log),
         ("berth", &by_default, &default_log),
     ] {
-        let rules = Rules { compat, line };
-        let planned = plans(&topology, rules, &requests, steps, log);
+        let planned = plans(&topology, Rules::new(compat, line), &requests, steps, log);
         wrong += report_plans(&format!("compat={compat}"), &requests, steps, &planned);
     }
     let fixed = by_a_fix(&requests, &theirs, &by_default);

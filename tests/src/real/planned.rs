@@ -14,6 +14,20 @@ pub struct Rules<'a> {
     pub compat: &'a str,
     /// `--slurm`
     pub line: &'a str,
+    /// More options, for what the site has set.
+    pub site: &'a [&'a str],
+}
+
+impl<'a> Rules<'a> {
+    /// A behaviour of a release line, where the site has set nothing.
+    #[must_use]
+    pub fn new(compat: &'a str, line: &'a str) -> Self {
+        Self {
+            compat,
+            line,
+            site: &[],
+        }
+    }
 }
 
 /// What `berth plan` says, from the machine's XML and the cores that each step got.
@@ -31,6 +45,7 @@ pub fn plans(
     let mut child = Command::new(command())
         .args(["plan", "--format", "cpus", "--compat", rules.compat])
         .args(["--slurm", rules.line])
+        .args(rules.site)
         .arg("--machine")
         .arg(machine)
         .args(["--batch", "-"])

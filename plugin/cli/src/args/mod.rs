@@ -1,22 +1,30 @@
 //! The command line: clap's definitions, from which --help, the man pages and the shells'
 //! completions come.
 
+mod offered;
 mod plan;
 mod srun;
+mod typed;
+mod values;
 
 use std::path::PathBuf;
 
 use berth_srun::Release;
+use clap::builder::TypedValueParser;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub(crate) use plan::{Autobind, BindingFail, CompatArg, Format, PlanArgs};
-pub(crate) use srun::{SrunOptions, as_getopt};
+pub(crate) use srun::{SrunOptions, as_getopt, ignored};
+pub(crate) use values::of as values_of;
 
 /// Show where Slurm tasks would run, without a cluster, and where they run.
 #[derive(Debug, Parser)]
 #[command(name = "berth", version, about, args_override_self = true)]
 pub(crate) struct Cli {
+    /// Draw and write in ASCII alone, as with LC_ALL=C
+    #[arg(long, global = true, hide_short_help = true, help_heading = "Output")]
+    pub ascii: bool,
     #[command(subcommand)]
     pub command: Command,
 }
@@ -81,11 +89,11 @@ pub(crate) struct DiscoverArgs {
 /// Where to look for devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Devices {
-    /// The kernel and the PCI bus.
+    /// The kernel and the PCI bus
     Sysfs,
-    /// The vendors' drivers too; they can hang, and wake sleeping devices.
+    /// The vendors' drivers too; they can hang, and wake sleeping devices
     Vendor,
-    /// Nowhere.
+    /// Nowhere
     Off,
 }
 
@@ -130,6 +138,7 @@ pub(crate) enum TopoFormat {
 #[command(after_help = "Examples:
   berth doctor                    one line per check, for each slurmd of this host
   berth doctor --quiet            only what is wrong, for a health check
+  berth doctor --quiet --strict   the same, and notes fail too
 Exit code: 0 nothing is wrong, 1 something is wrong, 2 a wrong option.")]
 pub(crate) struct DoctorArgs {
     /// NodeName in slurm.conf [default: every node of this host]
@@ -141,6 +150,9 @@ pub(crate) struct DoctorArgs {
     /// Print only what is wrong or needs attention
     #[arg(short, long)]
     pub quiet: bool,
+    /// Exit with 1 for notes too: unknown settings, a switch-off file, differences read back, …
+    #[arg(long)]
+    pub strict: bool,
     /// table, or json for scripts
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: StatusFormat,
@@ -175,29 +187,46 @@ pub(crate) struct StatusArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StatusFormat {
+    /// For people
     Table,
+    /// For scripts
     Json,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   berth check 'srun -n4 --hint=nomultithread --cpu-bind=cores ./app'
+  berth check 'sbatch -N2 -n8 --ntasks-per-node=8 job.sh'
   berth check job.sh                             a batch script for Slurm or Grid Engine
   berth check --machine node.xml job.sh          also whether it fits these nodes
-Exit code: 0 no trap or only hints, 1 a trap, 2 a wrong option.")]
+  berth check --format script job.sh > new.sh    the script with its corrections
+Exit code: 0 no trap or only hints, 1 a trap, 2 a wrong option, a missing file, or nothing to check.")]
 pub(crate) struct CheckArgs {
-    /// An srun line in quotes, a batch script, or - for stdin
+    /// A line of srun, sbatch or salloc in quotes, a batch script, or - for stdin
     #[arg(value_name = "LINE|FILE", required = true, num_args = 1.., trailing_var_arg = true)]
     pub line: Vec<String>,
     /// The node it is for: live, an hwloc XML file, or a synthetic string
     #[arg(long, value_name = "M")]
     pub machine: Option<String>,
-    /// The release line of Slurm it is for, such as 24.11 [default: any]
-    #[arg(long, value_name = "LINE")]
+    /// Jobs get whole nodes, as where a partition has OverSubscribe=EXCLUSIVE
+    #[arg(long)]
+    pub whole: bool,
+    /// The release line of Slurm it is for, such as 24.11 [default: the installed one]
+    #[arg(long, value_name = "LINE", value_parser = release(), hide_possible_values = true)]
     pub slurm: Option<Release>,
-    /// table, or json for scripts
+    /// table, json for scripts, or script: the text itself with its corrections
     #[arg(long, value_name = "FORMAT", default_value = "table")]
-    pub format: StatusFormat,
+    pub format: CheckFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CheckFormat {
+    /// Each trap with its reason, then the corrected line
+    Table,
+    /// For scripts
+    Json,
+    /// The line or script with its corrections; every other byte is as it was
+    Script,
 }
 
 #[derive(Debug, Args)]
@@ -232,8 +261,16 @@ pub(crate) struct ReportArgs {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ReportFormat {
+    /// For people
     Table,
+    /// For scripts, with one line per task
     Json,
+}
+
+/// A release line of Slurm; completions offer the names.
+fn release() -> impl TypedValueParser<Value = Release> {
+    let parse = |text: &str| text.parse::<Release>();
+    offered::named(parse, Release::ALL.map(Release::name))
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -246,7 +283,10 @@ fn seconds(text: &str) -> Result<f64, String> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Socket {
+    /// The processor package (slurmd's default)
     Package,
+    /// The NUMA node: SlurmdParameters=numa_node_as_socket
     Numa,
+    /// The L3 cache: SlurmdParameters=l3cache_as_socket
     L3,
 }

@@ -5,13 +5,17 @@
 )]
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use berth_placement::{Binding, CpuBind, CpuSet, Numbering};
 use berth_srun::Release;
 use clap::{Args, ColorChoice, ValueEnum};
 
-use crate::args::Socket;
+use crate::args::offered::offered;
 use crate::args::srun::SrunOptions;
+use crate::args::typed::Typed;
+use crate::args::values;
+use crate::args::{Socket, release};
 
 /// The request, in srun's spelling, and the machine it is tried on.
 #[derive(Clone, Debug, Args)]
@@ -36,8 +40,10 @@ pub(crate) struct PlanArgs {
     /// How a synthetic machine numbers its CPUs: block, cyclic, threads-last
     #[arg(
         hide_short_help = true,
+        hide_possible_values = true,
         long,
         value_name = "ORDER",
+        value_parser = offered(Numbering::from_str, values::NUMBERING),
         help_heading = "Machine"
     )]
     pub numbering: Option<Numbering>,
@@ -71,12 +77,17 @@ pub(crate) struct PlanArgs {
     /// srun's own options.
     #[command(flatten)]
     pub srun: SrunOptions,
+    /// The same as they were typed.
+    #[command(flatten)]
+    pub typed: Typed,
     /// Grid Engine's core binding: linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE],
     /// explicit:SOCKET,CORE[:…] or none, after [set:|env:|pe:][task:|host:][strict:]
     #[arg(
         long,
         alias = "berth-binding",
+        hide_possible_values = true,
         value_name = "B",
+        value_parser = offered(Binding::from_str, values::BINDING),
         help_heading = "Request"
     )]
     pub binding: Option<Binding>,
@@ -102,7 +113,9 @@ pub(crate) struct PlanArgs {
     /// Release line of Slurm whose srun reads the options
     #[arg(
         long,
+        hide_possible_values = true,
         value_name = "LINE",
+        value_parser = release(),
         default_value_t = Release::NEWEST,
         help_heading = "Rules"
     )]
@@ -120,7 +133,8 @@ pub(crate) struct PlanArgs {
         hide_short_help = true,
         long,
         value_name = "LEVEL",
-        value_parser = site_bind,
+        hide_possible_values = true,
+        value_parser = offered(site_bind, values::CPU_BIND),
         help_heading = "Rules"
     )]
     pub default_cpu_bind: Option<CpuBind>,
@@ -128,11 +142,21 @@ pub(crate) struct PlanArgs {
     #[arg(hide_short_help = true, long, help_heading = "Rules")]
     pub block_by_default: bool,
 
+    /// ConstrainCores=yes in cgroup.conf: a step keeps to the CPUs that slurmd counts [live: as slurmd says]
+    #[arg(hide_short_help = true, long, help_heading = "Rules")]
+    pub constrain_cores: bool,
+
+    /// SlurmdParameters=allow_ecores: slurmd counts efficiency cores too [live: as slurmd says]
+    #[arg(hide_short_help = true, long, help_heading = "Rules")]
+    pub allow_ecores: bool,
+
     /// Where to differ from task/affinity: all, none, or +NAME,-NAME…
     #[arg(
         hide_short_help = true,
         long,
+        hide_possible_values = true,
         value_name = "FIXES",
+        value_parser = offered(clap::builder::StringValueParser::new(), values::FIXES),
         allow_hyphen_values = true,
         help_heading = "Rules"
     )]
@@ -193,20 +217,27 @@ pub(crate) enum Format {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Autobind {
+    /// Hardware threads
     Threads,
+    /// Whole cores
     Cores,
+    /// Whole sockets
     Sockets,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum BindingFail {
+    /// The step runs, on all its CPUs, with a note
     Unbound,
+    /// The step is refused
     Refuse,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CompatArg {
+    /// With every named fix
     Berth,
+    /// As task/affinity does it, also where it is wrong
     Affinity,
 }
 

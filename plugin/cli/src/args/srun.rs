@@ -7,9 +7,12 @@ use std::sync::OnceLock;
 use berth_srun::options::{Command as Program, Found, Row, Takes, long, of, short};
 use berth_srun::reading::{Refused, Setting, read};
 use berth_srun::{Asked, Release, line::Trouble};
+use clap::builder::StringValueParser;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 
+use super::offered::offered;
+use super::values;
 use crate::say;
 
 /// srun's reading of the options.
@@ -184,6 +187,7 @@ fn argument(row: &'static Row) -> Arg {
             if !value.is_empty() {
                 arg = arg.value_name(*value);
             }
+            arg = described(arg, row.typed(), help);
         }
         None => arg = arg.hide(true),
     }
@@ -201,6 +205,28 @@ fn argument(row: &'static Row) -> Arg {
             .require_equals(true)
             .default_missing_value(""),
     }
+}
+
+/// What `--help`, the man page and completions say beyond the summary.
+fn described(mut arg: Arg, name: &str, help: &str) -> Arg {
+    let values = values::of(name);
+    let mut text = values::description(name).unwrap_or(help).to_string();
+    if !values.is_empty() {
+        text += "\n\nValues:";
+        for value in values {
+            text += &format!("\n  {}{}: {}", value.word, value.rest, value.meaning);
+        }
+        let parser = offered(StringValueParser::new(), values);
+        arg = arg.value_parser(parser).hide_possible_values(true);
+    }
+    arg.long_help(text)
+}
+
+/// The options of srun that `berth plan` takes without using them.
+pub(crate) fn ignored() -> impl Iterator<Item = String> {
+    let unused = |row: &&&Row| shown(row.typed()).is_none() && row.typed() == row.name();
+    let rows = rows().iter().filter(unused);
+    rows.map(|row| format!("--{}", row.typed()))
 }
 
 impl Args for SrunOptions {
@@ -276,7 +302,7 @@ pub(crate) fn as_getopt(word: &str) -> Vec<String> {
 }
 
 /// The options in the order in which they were typed, because srun reads them in that order.
-fn typed(matches: &ArgMatches) -> Vec<(usize, &'static Row, Option<&str>)> {
+pub(super) fn typed(matches: &ArgMatches) -> Vec<(usize, &'static Row, Option<&str>)> {
     let mut all = Vec::new();
     for id in matches.ids() {
         let Some(row) = rows().iter().find(|row| row.typed() == id.as_str()) else {

@@ -1,140 +1,182 @@
 //! One srun of a script with everything that applies to it: its own options, the job's options that
 //! it takes over, and the variables that it reads.
 
+use std::collections::BTreeSet;
+
 use berth_placement::Node;
 use berth_srun::Release;
+use berth_srun::line::Trouble;
 use berth_srun::options::variables;
 use berth_srun::reading::{Asked, Refused, Setting, read};
 
-use super::script::{Command, Script};
-use super::words::{self, Options};
+use super::command::{Command, Kind, Variables};
+use super::finding::{Finding, Repair};
+use super::script::Script;
 
-/// Options of the job that a step does not take over: in 22.05 and 23.02 `-c`, and what is the job's
-/// own.
-const NOT_INHERITED: &[&str] = &[
+/// The options that sbatch and salloc pass to the steps of their job by a variable.
+/// Source: `set_envs`, `env_array_for_job`.
+const PASSED: &[&str] = &[
+    "ntasks",
+    "nodes",
+    "ntasks-per-node",
+    "ntasks-per-core",
+    "distribution",
+    "threads-per-core",
+    "hint",
+    "overcommit",
     "cpus-per-task",
-    "wrap",
-    "array",
-    "job-name",
-    "output",
-    "error",
+    "mem-bind",
 ];
+
+/// The surroundings of a check.
+#[derive(Clone, Copy)]
+pub(crate) struct Surroundings<'a> {
+    /// The machine it will run on, if that is known.
+    pub host: Option<&'a Node>,
+    pub release: Release,
+    /// Whether jobs get whole nodes there.
+    pub whole: bool,
+}
+
+/// A setting that applies: name, value, and whether it comes from a variable.
+#[derive(Clone, Debug)]
+struct Applied {
+    name: String,
+    value: Option<String>,
+    trouble: Option<Trouble>,
+    from_environment: bool,
+}
 
 /// The input of a rule.
 pub(crate) struct Case<'a> {
     pub script: &'a Script,
     pub command: &'a Command,
-    /// The machine it will run on, if that is known.
-    pub host: Option<&'a Node>,
-    /// The release of srun that it is for, if that is known.
-    pub release: Option<Release>,
-    /// The options that count in the end.
-    pub options: Options,
+    pub around: Surroundings<'a>,
+    /// srun's reading of it, without values that only the shell knows.
+    pub asked: Result<Asked, Refused>,
+    /// The same of the job around it.
+    pub job: Option<Asked>,
+    settings: Vec<Applied>,
+    unknown: BTreeSet<String>,
 }
 
 impl<'a> Case<'a> {
-    pub(crate) fn new(
-        script: &'a Script,
-        command: &'a Command,
-        (host, release): (Option<&'a Node>, Option<Release>),
-    ) -> Self {
-        let mut case = Self {
+    pub(crate) fn new(script: &'a Script, command: &'a Command, around: Surroundings<'a>) -> Self {
+        let mut unknown = BTreeSet::new();
+        let is_job = matches!(command.kind, Kind::Job(_));
+        let outer = script
+            .job
+            .as_ref()
+            .filter(|_| !is_job && !script.has_components);
+        let mut settings = Vec::new();
+        let mut job = None;
+        if let Some(outer) = outer {
+            let mut not_known = BTreeSet::new();
+            let mut of_job = applied(outer, &mut not_known);
+            job = asked(&of_job, around.release).ok();
+            of_job.retain(|one| is_passed(&one.name, around.release));
+            of_job
+                .iter_mut()
+                .for_each(|one| one.from_environment = true);
+            settings.extend(of_job);
+            let passed = |name: &String| is_passed(name, around.release);
+            unknown.extend(not_known.into_iter().filter(passed));
+        }
+        if !is_job {
+            from_variables(
+                &command.variables,
+                around.release,
+                &mut settings,
+                &mut unknown,
+            );
+        }
+        let mut not_known = BTreeSet::new();
+        for own in applied(command, &mut not_known) {
+            unknown.remove(&own.name);
+            settings.push(own);
+        }
+        unknown.extend(not_known);
+        Self {
             script,
             command,
-            host,
-            release,
-            options: Options::new(),
-        };
-        let outer = case.outer();
-        let pair = |(name, value): (&str, &str)| (name.to_string(), value.to_string());
-        case.options.extend(outer.into_iter().map(pair));
-        case.options.extend(command.line.options());
-        case
+            around,
+            asked: asked(&settings, around.release),
+            job,
+            settings,
+            unknown,
+        }
     }
 
-    /// The options that the step takes over from its job, and from variables.
-    fn outer(&self) -> Vec<(&'a str, &'a str)> {
-        let job = self.script.job.iter();
-        let inherited = job.filter(|(name, _)| self.is_inherited(name));
-        let mut all: Vec<_> = inherited
-            .map(|(name, value)| (name.as_str(), value.as_str()))
-            .collect();
-        let set = |(variable, name)| Some((name, self.command.variables.get(variable)?.as_str()));
-        // Of an unknown line the variables of any count.
-        let lines = self.release.map_or(&Release::ALL[..], |_| &[]);
-        let lines = lines.iter().copied().chain([self.rules()]);
-        all.extend(lines.flat_map(variables).filter_map(set));
-        all.extend(set(("BERTH_BINDING", "binding")));
-        all
+    /// Why srun refuses it, if that does not depend on what only the shell knows.
+    pub(crate) fn refused(&self) -> Option<&Refused> {
+        let refused = self.asked.as_ref().err()?;
+        let is_sure = self.unknown.is_empty() && self.command.is_complete();
+        (is_sure || refused.wrong_value().is_some()).then_some(refused)
     }
 
-    /// srun's reading of it; values that only the shell knows are left out.
-    pub(crate) fn asked(&self) -> Result<Asked, Refused> {
-        let known = |value: &str| !value.contains(['$', '`']);
-        let outer = self.outer();
-        let outer = outer
-            .iter()
-            .map(|(name, value)| Setting::new(name, Some(value)).from_environment());
-        let own = self.command.line.settings();
-        // An option that no table has may be a plugin's.
-        let own = own.filter(|one| one.trouble != Some(&berth_srun::line::Trouble::Unknown));
-        let all = outer.chain(own);
-        read(all.filter(|one| one.value.is_none_or(known)), self.rules())
-    }
-
-    /// The release whose rules apply.
-    pub(crate) fn rules(&self) -> Release {
-        self.release.unwrap_or(Release::NEWEST)
-    }
-
-    /// Whether a step takes the job's option over. srun reads the job's `-c` from 23.11 on.
-    fn is_inherited(&self, name: &str) -> bool {
-        let by_variable = self
-            .release
-            .is_some_and(|release| release >= Release::V23_11);
-        !NOT_INHERITED.contains(&name) || (name == "cpus-per-task" && by_variable)
-    }
-
-    /// The value of an option that counts.
+    /// The value of an option that counts; one without a value has an empty one.
     pub(crate) fn has(&self, name: &str) -> Option<&str> {
-        self.options.get(name).map(String::as_str)
+        let last = self.settings.iter().rev().find(|one| one.name == name)?;
+        Some(last.value.as_deref().unwrap_or_default())
     }
 
-    /// Its value if that is a number; a variable of the shell is none.
-    pub(crate) fn number(&self, name: &str) -> Option<u32> {
-        self.has(name)?.parse().ok()
+    /// Whether an option is there, with a value that is known or not.
+    pub(crate) fn is_set(&self, name: &str) -> bool {
+        self.has(name).is_some() || self.unknown.contains(name)
     }
 
-    /// One of the job's own options as a number.
-    pub(crate) fn job_number(&self, name: &str) -> Option<u32> {
-        self.script.job.get(name)?.parse().ok()
+    /// Whether none of these options has a value that only the shell knows.
+    pub(crate) fn knows(&self, names: &[&str]) -> bool {
+        !names.iter().any(|name| self.unknown.contains(*name)) && self.command.is_complete()
     }
 
-    /// `-c`, of the step or else of the job.
-    pub(crate) fn cpus_per_task(&self) -> u32 {
-        let own = self.number("cpus-per-task");
-        own.or_else(|| self.job_number("cpus-per-task"))
-            .unwrap_or(1)
+    /// The number of tasks, if the words give it.
+    pub(crate) fn tasks(&self) -> Option<u32> {
+        let names = [
+            "ntasks",
+            "nodes",
+            "ntasks-per-node",
+            "nodelist",
+            "extra-node-info",
+        ];
+        let asked = self.asked.as_ref().ok()?;
+        let range = |nodes: berth_srun::reading::NodeRange| nodes.most != Some(nodes.least);
+        let by_nodes = asked.ntasks.is_none() && asked.nodes.is_some_and(range);
+        (self.knows(&names) && !by_nodes).then(|| asked.tasks())
     }
 
-    /// The number of tasks, as far as the words give it.
-    pub(crate) fn tasks(&self) -> u32 {
-        let nodes = self.nodes();
-        let each = self.number("ntasks-per-node").unwrap_or(1);
-        self.number("ntasks").unwrap_or(nodes * each)
+    /// The number of nodes, if the words give it: the most of a range, 1 if nothing is said.
+    pub(crate) fn nodes(&self) -> Option<u32> {
+        let asked = self.asked.as_ref().ok()?;
+        let nodes = asked.nodes.map_or(Some(1), |nodes| nodes.most);
+        nodes.filter(|_| self.knows(&["nodes", "nodelist"]) && asked.nodelist.is_none())
     }
 
-    /// The number of nodes, as far as the words give it: the most of a range.
-    pub(crate) fn nodes(&self) -> u32 {
-        let text = self.has("nodes").unwrap_or("1");
-        let most = text.rsplit('-').next().unwrap_or(text);
-        most.parse().unwrap_or(1)
+    /// `-c` of the step, or else of the job, if the words give it.
+    pub(crate) fn cpus_per_task(&self) -> Option<u32> {
+        let job = self.job_option("cpus-per-task");
+        if !self.knows(&["cpus-per-task"]) || job.is_some_and(|job| job.is_none()) {
+            return None;
+        }
+        let own = self.asked.as_ref().ok()?.cpus_per_task;
+        let of_job = self.job.as_ref().and_then(|job| job.cpus_per_task);
+        Some(own.or(of_job).unwrap_or(1))
+    }
+
+    /// An option of the job: none if it is not there, and no value if only the shell knows it.
+    pub(crate) fn job_option(&self, name: &str) -> Option<Option<&str>> {
+        let job = self.script.job.as_ref()?;
+        let given = job.given(name)?;
+        let value = given.value.as_deref().unwrap_or_default();
+        Some((!job.is_computed(given)).then_some(value))
     }
 
     /// Whether the nodes are the job's alone.
-    pub(crate) fn is_exclusive(&self) -> bool {
-        self.script.job.contains_key("exclusive")
-            || (!self.script.is_batch && self.options.contains_key("exclusive"))
+    pub(crate) fn is_whole(&self) -> bool {
+        let alone = |value: &str| ["", "exclusive"].contains(&value);
+        let of_job = self.job_option("exclusive").flatten().is_some_and(alone);
+        let own = self.script.job.is_none() && self.has("exclusive").is_some_and(alone);
+        self.around.whole || of_job || own
     }
 
     /// `--cpu-bind` as words.
@@ -150,22 +192,114 @@ impl<'a> Case<'a> {
         bind.contains("map_") || bind.contains("mask_")
     }
 
-    /// A number of OpenMP's threads: `None` where there is no such variable, 0 where the number is
-    /// the shell's to find out.
-    pub(crate) fn openmp_threads(&self) -> Option<u32> {
-        let text = self.command.variables.get("OMP_NUM_THREADS")?;
-        Some(
-            text.split(',')
-                .next()
-                .unwrap_or_default()
-                .parse()
-                .unwrap_or(0),
-        )
+    /// One edit as a repair.
+    pub(crate) fn insert(&self, words: &str) -> Option<Repair> {
+        self.command.insert(words).map(|edit| vec![edit])
     }
 
-    /// The srun line with other options.
-    pub(crate) fn rewritten(&self, drop: &[&str], add: &[&str]) -> String {
-        let Command { line, words, .. } = self.command;
-        format!("srun {}", words::rewritten(line, words, drop, add))
+    /// Sets `--cpu-bind`.
+    pub(crate) fn bind_to(&self, value: &str) -> Option<Repair> {
+        let edit = self.command.set(
+            &self.script.text,
+            "cpu-bind",
+            value,
+            &format!("--cpu-bind={value}"),
+        );
+        edit.map(|edit| vec![edit])
     }
+
+    pub(crate) fn warning(&self, rule: &'static str, found: String, why: &str) -> Finding {
+        Finding::warning(self.command.number, rule, found, why)
+    }
+
+    pub(crate) fn hint(&self, rule: &'static str, found: String, why: &str) -> Finding {
+        Finding::hint(self.command.number, rule, found, why)
+    }
+}
+
+fn is_passed(name: &str, release: Release) -> bool {
+    let is_read = variables(release)
+        .any(|(variable, option)| option == name && variable.starts_with("SLURM_"));
+    PASSED.contains(&name) && is_read
+}
+
+/// The options of a line; those whose values only the shell knows are named in `unknown`.
+fn applied(command: &Command, unknown: &mut BTreeSet<String>) -> Vec<Applied> {
+    let mut all = Vec::new();
+    for given in &command.line.given {
+        let mut value = given.value.clone();
+        if command.is_computed(given) {
+            value = value.and_then(|text| known_value(&text, &command.variables));
+            if value.is_none() {
+                unknown.insert(given.name.clone());
+                continue;
+            }
+        }
+        all.push(Applied {
+            name: given.name.clone(),
+            value,
+            trouble: given.trouble.clone(),
+            from_environment: false,
+        });
+    }
+    all
+}
+
+/// The value of `$NAME`, where the script itself gives it.
+fn known_value(text: &str, variables: &Variables) -> Option<String> {
+    let name = text.strip_prefix('$')?;
+    let inner = name
+        .strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'));
+    let variable = variables.get(inner.unwrap_or(name))?;
+    (!variable.is_computed).then(|| variable.value.clone())
+}
+
+/// Options from variables that the script sets.
+fn from_variables(
+    set: &Variables,
+    release: Release,
+    settings: &mut Vec<Applied>,
+    unknown: &mut BTreeSet<String>,
+) {
+    let ours = [("BERTH_BINDING", "binding")];
+    for (variable, name) in variables(release).chain(ours) {
+        let Some(found) = set.get(variable) else {
+            continue;
+        };
+        let value = match found.is_computed {
+            false => Some(found.value.clone()),
+            true => known_value(&found.value, set),
+        };
+        if value.is_none() {
+            settings.retain(|one| one.name != name);
+            unknown.insert(name.into());
+            continue;
+        }
+        unknown.remove(name);
+        settings.push(Applied {
+            name: name.into(),
+            value,
+            trouble: None,
+            from_environment: true,
+        });
+    }
+}
+
+/// srun's reading of settings. An option that no table has may be a plugin's.
+fn asked(settings: &[Applied], release: Release) -> Result<Asked, Refused> {
+    let known = settings
+        .iter()
+        .filter(|one| one.trouble != Some(Trouble::Unknown));
+    let settings = known.map(|one| {
+        let setting = Setting {
+            trouble: one.trouble.as_ref(),
+            ..Setting::new(&one.name, one.value.as_deref())
+        };
+        match one.from_environment {
+            true => setting.from_environment(),
+            false => setting,
+        }
+    });
+    read(settings, release)
 }

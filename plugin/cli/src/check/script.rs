@@ -1,43 +1,30 @@
 //! A batch script, or a single line, as the commands in it that matter: srun, mpirun, and the
 //! directives of sbatch and Grid Engine. It is read, not run, so computed values are unknown.
 
-use std::collections::BTreeMap;
-
-use berth_srun::Line;
-use berth_srun::line::read;
+use berth_srun::line::{Given, Trouble, read};
 use berth_srun::options::Command as Program;
+use berth_srun::submission::directives;
+use berth_srun::{Line, Release};
 
-use super::words::Options;
-
-/// A command of a script.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Command {
-    /// From 1.
-    pub number: usize,
-    /// The command's words, without the words before it.
-    pub words: Vec<String>,
-    /// `srun`, `mpirun` or `qsub`.
-    pub kind: Kind,
-    pub line: Line,
-    /// Variables that are set when it runs, by the script or before it on its line.
-    pub variables: BTreeMap<String, String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Srun,
-    Mpirun,
-    /// Grid Engine's: the command, or a directive of its script.
-    Qsub,
-}
+use super::command::{Command, Kind, Variable, Variables};
+use crate::shell::{Simple, Unclosed, Word, line_of, scan};
 
 /// Everything that was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Script {
-    /// `#SBATCH` lines, or the sbatch and salloc line itself.
-    pub job: Options,
-    pub is_batch: bool,
+    pub text: Vec<u8>,
+    /// The `#SBATCH` lines as one line, or the sbatch or salloc line itself.
+    pub job: Option<Command>,
+    /// Whether the job has several components, whose options differ.
+    pub has_components: bool,
     pub commands: Vec<Command>,
+    /// Every command with its words, for clues.
+    pub all: Vec<Vec<String>>,
+    /// Where the first command begins, behind which directives do not count.
+    pub first_command: Option<usize>,
+    pub unclosed: Option<Unclosed>,
+    /// Where comments begin.
+    pub comments: Vec<usize>,
 }
 
 /// Programs that start other tasks themselves.
@@ -50,222 +37,292 @@ const LAUNCHERS: &[&str] = &[
     "mpiexec.slurm",
 ];
 
-/// Reads a script or a line.
-pub(crate) fn script(text: &str) -> Script {
-    let mut found = Script::default();
-    let mut variables = BTreeMap::new();
-    let mut job_done = false;
-    for (number, line) in joined(text) {
-        let line = line.trim();
-        if let Some(words) = directive(line, "#SBATCH") {
-            // sbatch stops at the first command.
-            if !job_done {
-                found.is_batch = true;
-                found
-                    .job
-                    .extend(read(&words, Program::Sbatch, None).options());
-            }
-        } else if let Some(words) = directive(line, "#$") {
-            found
-                .commands
-                .push(command(number, Kind::Qsub, words, &variables));
-        } else if !line.is_empty() && !line.starts_with('#') {
-            job_done = true;
-            for part in parts(line) {
-                simple(&mut found, &mut variables, number, part);
-            }
-        }
-    }
-    found
-}
-
-/// Lines with their numbers, those that end in a backslash joined with the next.
-fn joined(text: &str) -> Vec<(usize, String)> {
-    let mut lines = Vec::new();
-    let mut open: Option<(usize, String)> = None;
-    for (at, line) in text.lines().enumerate() {
-        let (number, mut whole) = open.take().unwrap_or((at + 1, String::new()));
-        match line.strip_suffix('\\') {
-            Some(head) => {
-                whole.push_str(head);
-                whole.push(' ');
-                open = Some((number, whole));
-            }
-            None => {
-                whole.push_str(line);
-                lines.push((number, whole));
-            }
-        }
-    }
-    lines.extend(open);
-    lines
-}
-
-fn directive(line: &str, mark: &str) -> Option<Vec<String>> {
-    let rest = line.strip_prefix(mark)?;
-    shlex::split(rest.trim())
-}
-
-/// Commands of one line: at `;`, `&&`, `||`, `|` and `&`, where no quote is open.
-fn parts(line: &str) -> Vec<&str> {
-    let (mut quote, mut from, mut parts) = (None, 0, Vec::new());
-    for (at, letter) in line.char_indices() {
-        match (quote, letter) {
-            (None, '\'' | '"') => quote = Some(letter),
-            (Some(open), letter) if open == letter => quote = None,
-            (None, ';' | '|' | '&') => {
-                parts.push(&line[from..at]);
-                from = at + 1;
-            }
-            _ => {}
-        }
-    }
-    parts.push(&line[from..]);
-    parts
-}
-
-/// One simple command: variables, then a program of interest, or nothing to us.
-fn simple(found: &mut Script, variables: &mut BTreeMap<String, String>, number: usize, text: &str) {
-    let Some(words) = shlex::split(text) else {
-        return;
-    };
-    let mut words = words.as_slice();
-    let mut own = variables.clone();
-    let skip = [
-        "export", "time", "exec", "env", "then", "do", "else", "if", "!", "{", "(",
-    ];
-    let mut exports = false;
-    while let Some((first, rest)) = words.split_first() {
-        match first.split_once('=') {
-            Some((name, value)) if is_name(name) => {
-                own.insert(name.into(), value.into());
-            }
-            _ if skip.contains(&first.as_str()) => exports |= first == "export",
-            _ => break,
-        }
-        words = rest;
-    }
-    if exports || words.is_empty() {
-        *variables = own;
-        return;
-    }
-    let name = words[0].rsplit('/').next().unwrap_or_default();
-    let rest = words[1..].to_vec();
-    match name {
-        "srun" => found.commands.push(command(number, Kind::Srun, rest, &own)),
-        "sbatch" => job(found, &mut own, number, (Program::Sbatch, &rest)),
-        "salloc" => job(found, &mut own, number, (Program::Salloc, &rest)),
-        "qsub" | "qrsh" | "qlogin" => found.commands.push(command(number, Kind::Qsub, rest, &own)),
-        name if LAUNCHERS.contains(&name) => {
-            found
-                .commands
-                .push(command(number, Kind::Mpirun, rest, &own));
-        }
-        _ => {}
-    }
-}
-
-/// An sbatch or salloc, with the command that it runs.
-fn job(
-    found: &mut Script,
-    variables: &mut BTreeMap<String, String>,
-    number: usize,
-    (program, words): (Program, &[String]),
-) {
-    let line = read(words, program, None);
-    found.job.extend(line.options());
-    found.is_batch |= program == Program::Sbatch;
-    if let Some(wrapped) = line.value("wrap") {
-        simple(found, variables, number, wrapped);
-    } else if program == Program::Salloc && !line.program.is_empty() {
-        let inner = shlex::try_join(line.program.iter().map(String::as_str));
-        simple(found, variables, number, &inner.unwrap_or_default());
-    }
-}
-
-fn command(
-    number: usize,
-    kind: Kind,
-    words: Vec<String>,
-    variables: &BTreeMap<String, String>,
-) -> Command {
-    Command {
-        number,
-        kind,
-        line: read(&words, Program::Srun, None),
-        words,
-        variables: variables.clone(),
-    }
-}
-
-fn is_name(text: &str) -> bool {
-    let mut letters = text.chars();
-    letters
-        .next()
-        .is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
-        && letters.all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
+/// Programs that run the command behind them.
+const WRAPPERS: &[&str] = &["exec", "env", "nohup", "command", "time", "sudo"];
 
 /// Whether a word starts a launcher.
 pub(crate) fn is_launcher(word: &str) -> bool {
-    LAUNCHERS.contains(&word.rsplit('/').next().unwrap_or_default())
+    LAUNCHERS.contains(&base(word))
 }
 
-#[cfg(test)]
-#[path = "../../../placement/tests/common/mod.rs"]
-mod random;
+/// A program's name without its folder.
+pub(crate) fn base(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or_default()
+}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Reads a script or a line.
+pub(crate) fn script(text: &[u8], release: Release) -> Script {
+    let mut reader = Reader {
+        release,
+        found: Script {
+            text: text.to_vec(),
+            ..Script::default()
+        },
+        variables: Variables::new(),
+        waits: 0,
+    };
+    reader.slurm_directives();
+    reader.grid_directives();
+    let commands = scan(text);
+    let first = commands.commands.first().and_then(|one| one.words.first());
+    reader.found.first_command = first.map(|word| word.range.start);
+    reader.found.unclosed = commands.unclosed;
+    reader.found.comments = commands.comments;
+    for simple in &commands.commands {
+        reader.simple(simple);
+    }
+    reader.found
+}
 
-    proptest::proptest! {
-        #![proptest_config(random::config(256))]
+struct Reader {
+    release: Release,
+    found: Script,
+    variables: Variables,
+    waits: usize,
+}
 
-        /// Whatever a file holds, reading it ends, and words are words.
-        #[test]
-        fn any_text_is_read(text in "([ -~]|\\n|é|srun |#SBATCH |-n|--cpu-bind|=|'|\\\\\n){0,60}") {
-            for command in script(&text).commands {
-                proptest::prop_assert!(command.line.own_words <= command.words.len());
-                super::super::words::rewritten(&command.line, &command.words, &["ntasks"], &["-n1"]);
+impl Reader {
+    fn slurm_directives(&mut self) {
+        let lines = directives(&self.found.text);
+        let Some(first) = lines.first() else {
+            return;
+        };
+        self.found.has_components = lines.iter().any(|line| line.begins_component);
+        let words = lines.iter().flat_map(|line| &line.words);
+        let words = words.map(|word| self.placed(&word.text, word.range.clone()));
+        let words = words.collect();
+        let job = self.command(first.line, Kind::Job(Program::Sbatch), no_word(), words);
+        self.found.job = Some(job);
+    }
+
+    fn placed(&self, text: &str, range: std::ops::Range<usize>) -> Word {
+        Word {
+            is_plain: self.found.text.get(range.clone()) == Some(text.as_bytes()),
+            text: text.into(),
+            range,
+            is_computed: false,
+            may_split: false,
+        }
+    }
+
+    /// `#$` lines; Grid Engine reads them anywhere.
+    fn grid_directives(&mut self) {
+        let mut start = 0;
+        let text = self.found.text.clone();
+        for (at, line) in text.split(|byte| *byte == b'\n').enumerate() {
+            if let Some(rest) = line.strip_prefix(b"#$ ") {
+                let mut words = scan(rest)
+                    .commands
+                    .into_iter()
+                    .next()
+                    .map_or(Vec::new(), |one| one.words);
+                for word in &mut words {
+                    word.range = word.range.start + start + 3..word.range.end + start + 3;
+                }
+                let command = self.command(at + 1, Kind::Qsub, no_word(), words);
+                self.found.commands.push(command);
+            }
+            start += line.len() + 1;
+        }
+    }
+
+    fn command(&self, number: usize, kind: Kind, name: Word, words: Vec<Word>) -> Command {
+        let texts: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
+        let read = |program| read(&texts, program, Some(self.release));
+        let mut line = match kind {
+            Kind::Srun => read(Program::Srun),
+            Kind::Job(program) => read(program),
+            // Their options are not Slurm's.
+            Kind::Mpirun | Kind::Qsub => Line::default(),
+        };
+        certain(&mut line);
+        Command {
+            number,
+            kind,
+            name,
+            line,
+            words,
+            variables: self.variables.clone(),
+            in_background: false,
+            loops: 0,
+            waits: self.waits,
+        }
+    }
+
+    /// One simple command: variables, then a program of interest, or nothing to us.
+    fn simple(&mut self, simple: &Simple) {
+        let texts = simple.words.iter().map(|word| word.text.clone());
+        self.found.all.push(texts.collect());
+        let outer = self.variables.clone();
+        let mut words = simple.words.as_slice();
+        while let Some((first, rest)) = words.split_first() {
+            let exports =
+                ["export", "declare", "typeset", "readonly"].contains(&first.text.as_str());
+            if exports {
+                self.exported(rest);
+                return;
+            }
+            match assignment(first) {
+                Some((name, value)) => _ = self.variables.insert(name, value),
+                None if WRAPPERS.contains(&base(&first.text)) && first.is_plain => {}
+                None => break,
+            }
+            words = rest;
+        }
+        let Some((name, rest)) = words.split_first() else {
+            // Variables alone stay; those that are not exported reach no program, but may be
+            // exported later.
+            for word in &simple.words {
+                let variable = assignment(word).and_then(|(name, _)| self.variables.get_mut(&name));
+                variable
+                    .into_iter()
+                    .for_each(|variable| variable.end = None);
+            }
+            return;
+        };
+        self.program(simple, name, rest);
+        self.variables = match name.text.as_str() {
+            "setenv" | "unset" | "unsetenv" => std::mem::take(&mut self.variables),
+            _ => outer,
+        };
+    }
+
+    fn exported(&mut self, words: &[Word]) {
+        for word in words {
+            if let Some((name, value)) = assignment(word) {
+                self.variables.insert(name, value);
             }
         }
     }
 
-    #[test]
-    fn a_batch_script() {
-        let found = script(
-            "#!/bin/bash\n#SBATCH -n 4 --cpus-per-task=2\n#SBATCH -J x # name\nmodule load mpi\n\
-             export OMP_NUM_THREADS=2\n#SBATCH -c 9\nOMP_PLACES=cores srun \\\n  -l ./app; srun true\n",
-        );
-        assert!(found.is_batch);
-        assert_eq!(found.job["cpus-per-task"], "2");
-        assert_eq!(found.job["ntasks"], "4");
-        let lines: Vec<_> = found
-            .commands
-            .iter()
-            .map(|command| command.number)
-            .collect();
-        assert_eq!(lines, [7, 7]);
-        assert_eq!(found.commands[0].variables["OMP_PLACES"], "cores");
-        assert_eq!(found.commands[0].variables["OMP_NUM_THREADS"], "2");
-        assert!(!found.commands[1].variables.contains_key("OMP_PLACES"));
-        assert_eq!(found.commands[1].line.program, ["true"]);
+    fn program(&mut self, simple: &Simple, name: &Word, rest: &[Word]) {
+        let kind = match base(&name.text) {
+            "srun" => Kind::Srun,
+            "sbatch" => Kind::Job(Program::Sbatch),
+            "salloc" => Kind::Job(Program::Salloc),
+            "qsub" | "qrsh" | "qlogin" => Kind::Qsub,
+            word if is_launcher(word) => Kind::Mpirun,
+            "wait" => return self.waits += 1,
+            "setenv" => return self.setenv(rest),
+            "unset" | "unsetenv" => {
+                for word in rest {
+                    self.variables.remove(&word.text);
+                }
+                return;
+            }
+            _ => return,
+        };
+        let command = Command {
+            in_background: simple.in_background,
+            loops: simple.loops,
+            ..self.command(simple.line, kind, name.clone(), rest.to_vec())
+        };
+        match kind {
+            Kind::Job(program) => self.job(simple, command, program),
+            _ => self.found.commands.push(command),
+        }
     }
 
-    #[test]
-    fn other_launchers_and_wrapped_lines() {
-        let kinds = |text| {
-            script(text)
-                .commands
-                .iter()
-                .map(|one| one.kind)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(kinds("sbatch -n2 --wrap 'srun -c2 ./a'"), [Kind::Srun]);
-        assert_eq!(kinds("cd x && mpirun -np 4 ./a"), [Kind::Mpirun]);
-        assert_eq!(kinds("#$ -pe smp 4 -binding linear:4"), [Kind::Qsub]);
-        assert_eq!(kinds("echo 'srun -n4'"), []);
-        assert_eq!(kinds("srun 'unclosed"), []);
+    /// csh's way to set a variable.
+    fn setenv(&mut self, words: &[Word]) {
+        if let [name, value] = words {
+            let value = Variable {
+                value: value.text.clone(),
+                is_computed: value.is_computed,
+                end: None,
+            };
+            self.variables.insert(name.text.clone(), value);
+        }
     }
+
+    /// An sbatch or salloc, with the command that it runs.
+    fn job(&mut self, simple: &Simple, command: Command, program: Program) {
+        let wrapped = command.given("wrap").and_then(|given| {
+            let word = command.words.get(given.words.end.checked_sub(1)?)?;
+            let value = given.value.as_deref()?;
+            self.inside(word, value)
+        });
+        let runs = command.program().to_vec();
+        // The sruns of a script run in the script's own job, or in the one that salloc has made.
+        let is_around = wrapped.is_some() || program == Program::Salloc;
+        match (is_around, &self.found.job) {
+            (true, None) => self.found.job = Some(command),
+            _ => return self.found.commands.push(command),
+        }
+        if let Some((at, text)) = wrapped {
+            let mut commands = scan(text.as_bytes()).commands;
+            for command in &mut commands {
+                command.line = simple.line;
+                for word in &mut command.words {
+                    word.range = word.range.start + at..word.range.end + at;
+                }
+                self.simple(command);
+            }
+        } else if program == Program::Salloc
+            && let Some((name, rest)) = runs.split_first()
+        {
+            self.program(simple, name, rest);
+        }
+    }
+
+    /// Where a quoted value stands, if its bytes are what the shell makes of it.
+    fn inside(&self, word: &Word, value: &str) -> Option<(usize, String)> {
+        let bytes = self.found.text.get(word.range.clone())?;
+        let quote = *bytes.last().filter(|byte| b"'\"".contains(byte))?;
+        let end = bytes.len() - 1;
+        let start = end.checked_sub(value.len())?;
+        let is_same = bytes.get(start..end)? == value.as_bytes();
+        let is_open = start.checked_sub(1).and_then(|at| bytes.get(at)) == Some(&quote);
+        (is_same && is_open).then(|| (word.range.start + start, value.into()))
+    }
+}
+
+/// Cuts a line behind an option that the table does not have, if a word may be its value or the
+/// program: what follows is not known.
+fn certain(line: &mut Line) {
+    let guessed = |given: &Given| given.trouble == Some(Trouble::Unknown) && given.words.len() > 1;
+    if let Some(at) = line.given.iter().position(guessed) {
+        line.given.truncate(at + 1);
+        line.own_words = line.given.last().map_or(0, |given| given.words.end);
+    }
+}
+
+fn no_word() -> Word {
+    Word {
+        range: 0..0,
+        text: String::new(),
+        is_computed: false,
+        may_split: false,
+        is_plain: true,
+    }
+}
+
+/// `NAME=value`.
+fn assignment(word: &Word) -> Option<(String, Variable)> {
+    let (name, value) = word.text.split_once('=')?;
+    let mut letters = name.chars();
+    let is_name = letters
+        .next()
+        .is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && letters.all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    let value = Variable {
+        value: value.into(),
+        is_computed: word.is_computed,
+        end: Some(word.range.end),
+    };
+    is_name.then(|| (name.to_string(), value))
+}
+
+/// The lines that look like directives of sbatch but stand behind the first command.
+pub(crate) fn late_directives(script: &Script) -> Vec<usize> {
+    let Some(first) = script.first_command.filter(|_| script.job.is_some()) else {
+        return Vec::new();
+    };
+    let is_directive = |at: &&usize| {
+        let is_line = **at == 0 || script.text.get(**at - 1) == Some(&b'\n');
+        let rest = script.text.get(**at..).unwrap_or_default();
+        **at > first && is_line && rest.starts_with(b"#SBATCH ")
+    };
+    let late = script.comments.iter().filter(is_directive);
+    late.map(|at| line_of(&script.text, *at)).collect()
 }

@@ -5,8 +5,10 @@
 use std::fmt::Write;
 
 use anstyle::{Ansi256Color, Style};
+use berth_placement::{CoreIdx, CpuId};
 
-use super::{Cell, Picture, SocketBox};
+use super::areas::Area;
+use super::{Cell, Picture};
 
 /// Colours that are told apart on light and dark terminals, with black letters on them.
 const COLOURS: [u8; 12] = [114, 75, 215, 176, 80, 222, 110, 174, 150, 147, 209, 116];
@@ -20,24 +22,55 @@ struct Block {
     width: usize,
 }
 
-/// The whole picture.
-pub(crate) fn draw(picture: &Picture<'_>, width: usize) -> String {
+/// Every node, beside each other while there is room.
+pub(crate) fn draw(pictures: &[Picture<'_>], width: usize) -> String {
+    let nodes: Vec<_> = pictures
+        .iter()
+        .map(|picture| node(picture, width))
+        .collect();
+    let mut text = String::new();
+    for line in rows_of(&nodes, width) {
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+/// A node's sockets, under its name.
+fn node(picture: &Picture<'_>, width: usize) -> Block {
     let blocks: Vec<_> = picture
         .sockets
         .iter()
         .map(|socket| block(picture, socket, width))
         .collect();
-    let mut text = String::new();
-    if let Some(name) = &picture.name {
-        let _ = writeln!(text, "{name}");
-    }
     let mut rest = blocks.as_slice();
+    let name = picture.name.clone().unwrap_or_default();
+    let mut widest = name.chars().count();
     while !rest.is_empty() {
         let row = fitting(rest, width);
-        side_by_side(&mut text, &rest[..row]);
+        let used: usize = rest[..row].iter().map(|block| block.width + GAP).sum();
+        widest = widest.max(used - GAP);
         rest = &rest[row..];
     }
-    text
+    let mut lines = Vec::new();
+    if !name.is_empty() {
+        lines.push(format!("{name:widest$}"));
+    }
+    lines.extend(rows_of(&blocks, width));
+    Block {
+        lines,
+        width: widest,
+    }
+}
+
+/// The lines of boxes, as many beside each other as fit.
+fn rows_of(blocks: &[Block], width: usize) -> Vec<String> {
+    let (mut lines, mut rest) = (Vec::new(), blocks);
+    while !rest.is_empty() {
+        let row = fitting(rest, width);
+        lines.extend(side_by_side(&rest[..row]));
+        rest = &rest[row..];
+    }
+    lines
 }
 
 /// How many of the boxes stand beside each other: one at least.
@@ -50,13 +83,9 @@ fn fitting(blocks: &[Block], width: usize) -> usize {
     fit.count().max(1)
 }
 
-fn side_by_side(text: &mut String, blocks: &[Block]) {
-    let height = blocks
-        .iter()
-        .map(|block| block.lines.len())
-        .max()
-        .unwrap_or(0);
-    for at in 0..height {
+fn side_by_side(blocks: &[Block]) -> impl Iterator<Item = String> {
+    let lines = blocks.iter().map(|block| block.lines.len());
+    (0..lines.max().unwrap_or(0)).map(|at| {
         let line: Vec<_> = blocks
             .iter()
             .map(|block| match block.lines.get(at) {
@@ -64,17 +93,17 @@ fn side_by_side(text: &mut String, blocks: &[Block]) {
                 None => " ".repeat(block.width),
             })
             .collect();
-        let _ = writeln!(text, "{}", line.join(&" ".repeat(GAP)).trim_end());
-    }
+        line.join(&" ".repeat(GAP))
+    })
 }
 
 /// One socket with its frame.
-fn block(picture: &Picture<'_>, socket: &SocketBox<'_>, width: usize) -> Block {
+fn block(picture: &Picture<'_>, socket: &Area<'_>, width: usize) -> Block {
     let sizes = Sizes::of(picture, socket);
     // The frame takes two columns on each side.
     let inner = width.saturating_sub(4);
     let per_row = sizes.per_row(inner);
-    let title = format!(" socket {} ", socket.number);
+    let title = format!(" {} ", socket.names.first().map_or("", String::as_str));
     let rows: Vec<(String, usize)> = rows(picture, socket, &sizes, per_row);
     let longest = rows.iter().map(|(_, width)| *width).max().unwrap_or(0);
     let inner = longest.max(title.len());
@@ -92,45 +121,49 @@ fn block(picture: &Picture<'_>, socket: &SocketBox<'_>, width: usize) -> Block {
 /// The rows inside a frame, each with the columns it shows.
 fn rows(
     picture: &Picture<'_>,
-    socket: &SocketBox<'_>,
+    socket: &Area<'_>,
     sizes: &Sizes,
     per_row: usize,
 ) -> Vec<(String, usize)> {
     let mut rows = Vec::new();
-    for group in &socket.groups {
-        if let Some(numa) = group.numa {
-            let title = format!("NUMA node {numa}");
-            rows.push((title.clone(), title.len()));
+    for (names, leaf) in socket.leaves() {
+        // The first is the socket's own, and stands in the frame.
+        let title = names.get(1..).unwrap_or_default().join(", ");
+        if !title.is_empty() {
+            let width = title.chars().count();
+            rows.push((title, width));
         }
-        for cores in group.cores.chunks(per_row) {
-            let (mut row, mut shown) = (String::new(), 0);
-            for (at, (core, cpus)) in cores.iter().enumerate() {
-                let blanks = if at > 0 { 2 } else { 0 };
-                let _ = write!(row, "{:blanks$}{core:>1$}[", "", sizes.core);
-                for (at, cpu) in cpus.iter().enumerate() {
-                    let cell = picture.cell(*cpu);
-                    let (space, style) = (if at > 0 { " " } else { "" }, style(cell));
-                    let _ = write!(
-                        row,
-                        "{space}{style}{:>1$}{style:#}",
-                        cell.text(),
-                        sizes.cell
-                    );
-                }
-                row.push(']');
-                shown += blanks + sizes.core + 2 + cpus.len() * (sizes.cell + 1) - 1;
-            }
-            rows.push((row, shown));
-        }
+        rows.extend(
+            leaf.cores
+                .chunks(per_row)
+                .map(|row| cores(picture, row, sizes)),
+        );
     }
     rows
 }
 
-fn style(cell: &Cell) -> Style {
+/// One row of cores.
+fn cores(picture: &Picture<'_>, cores: &[(CoreIdx, &[CpuId])], sizes: &Sizes) -> (String, usize) {
+    let (mut row, mut shown) = (String::new(), 0);
+    for (at, (core, cpus)) in cores.iter().enumerate() {
+        let blanks = if at > 0 { 2 } else { 0 };
+        let _ = write!(row, "{:blanks$}{core:>1$}[", "", sizes.core);
+        for (at, cpu) in cpus.iter().enumerate() {
+            let (space, style) = (if at > 0 { " " } else { "" }, style(picture.cell(*cpu)));
+            let (text, width) = (picture.text(*cpu), sizes.cell);
+            let _ = write!(row, "{space}{style}{text:>width$}{style:#}");
+        }
+        row.push(']');
+        shown += blanks + sizes.core + 2 + cpus.len() * (sizes.cell + 1) - 1;
+    }
+    (row, shown)
+}
+
+fn style(cell: Cell) -> Style {
     let Some(task) = cell.task() else {
         return match cell {
             Cell::All => Style::new().bold(),
-            Cell::Outside | Cell::Forbidden(_) => Style::new().dimmed(),
+            Cell::Outside | Cell::Forbidden | Cell::Taken => Style::new().dimmed(),
             _ => Style::new(),
         };
     };
@@ -145,21 +178,20 @@ struct Sizes {
     core: usize,
     cell: usize,
     threads: usize,
-    /// Cores of the largest group of this socket.
+    /// Cores of the largest area of this socket.
     cores: usize,
 }
 
 impl Sizes {
-    fn of(picture: &Picture<'_>, socket: &SocketBox<'_>) -> Self {
-        let groups = || picture.sockets.iter().flat_map(|socket| &socket.groups);
-        let cores = || groups().flat_map(|group| &group.cores);
+    fn of(picture: &Picture<'_>, socket: &Area<'_>) -> Self {
+        let cores = || picture.sockets.iter().flat_map(|socket| &socket.cores);
         let cpus = cores().flat_map(|(_, cpus)| cpus.iter());
         let most = |numbers: &mut dyn Iterator<Item = usize>| numbers.max().unwrap_or(1);
         Self {
             core: most(&mut cores().map(|(core, _)| core.to_string().len())),
-            cell: most(&mut cpus.map(|cpu| picture.cell(*cpu).text().len())),
+            cell: most(&mut cpus.map(|cpu| picture.text(*cpu).len())),
             threads: most(&mut cores().map(|(_, cpus)| cpus.len())),
-            cores: most(&mut socket.groups.iter().map(|group| group.cores.len())),
+            cores: most(&mut socket.leaves().iter().map(|(_, leaf)| leaf.cores.len())),
         }
     }
 

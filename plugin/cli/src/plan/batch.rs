@@ -85,8 +85,13 @@ fn one(
     let key = (
         args.machine.clone(),
         format!(
-            "{:?} {:?} {:?}",
-            args.numbering, args.socket, args.config_cpus
+            "{:?} {:?} {:?} {:?} {} {}",
+            args.numbering,
+            args.socket,
+            args.config_cpus,
+            args.slurm,
+            args.allow_ecores,
+            args.constrain_cores
         ),
     );
     if !machines.contains_key(&key) {

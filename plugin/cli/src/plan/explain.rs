@@ -100,6 +100,11 @@ fn why(args: &PlanArgs, ask: &Request, decision: &Decision) -> String {
             "all of the step's CPUs ({own}) for every task: --overcommit is given, and there are \
              fewer CPUs than requested"
         ),
+        Rule::CgroupTooSmall => format!(
+            "all of the step's CPUs ({own}) for every task: the step's cgroup has fewer CPUs than \
+             slurmd counts for its cores, and not enough for {}",
+            wanted(ask)
+        ),
         Rule::Binding(binding) => format!(
             "--binding={binding}: Grid Engine's rules choose the cores, free ones first; Slurm's \
              own levels do not count"
@@ -287,7 +292,7 @@ fn changes(ask: &Request, on: &Node, plan: &Plan) -> Vec<String> {
         Rule::Asked(_) => changes.push(
             "--cpu-bind=cores lets berth choose the CPUs, on every node by its own numbers".into(),
         ),
-        Rule::Overcommit => {
+        Rule::Overcommit | Rule::CgroupTooSmall => {
             changes.push("with fewer tasks or a smaller -c, each task is bound".into())
         }
         Rule::BindingFailed => changes.push("the note shows a --binding that fits".into()),

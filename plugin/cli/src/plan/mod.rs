@@ -48,10 +48,14 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
             return Ok(ExitCode::FAILURE);
         }
     };
-    let mut out = say::output();
+    let format = args.format.unwrap_or(Format::Table);
+    let mut out: Box<dyn Write> = match format {
+        Format::Table | Format::Tree | Format::Brackets => Box::new(say::text_output()),
+        _ => Box::new(say::output()),
+    };
     show(args, &on, &step, &mut out)?;
     if args.explain {
-        match args.format.unwrap_or(Format::Table) {
+        match format {
             Format::Table | Format::Tree | Format::Brackets => {
                 explain::write(&mut out, args, &on, &step)?;
             }
@@ -141,6 +145,7 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
                 .into(),
         );
     }
+    notes.extend(request::left_out(on));
     let plans = step.plans().flat_map(|(_, plan)| &plan.notes);
     for note in plans.map(ToString::to_string) {
         if !notes.contains(&note) {

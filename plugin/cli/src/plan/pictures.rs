@@ -2,13 +2,14 @@
 
 use std::io::Write;
 
-use berth_placement::{CpuSet, Machine, Node, Owned, Plan};
+use berth_placement::{CpuId, CpuSet, Machine, Node, Note, Owned, Plan};
 
-use super::request::request;
+use super::request::{claims, request};
 use super::step::PlannedStep;
 use super::table;
 use crate::Failure;
 use crate::args::PlanArgs;
+use crate::picture::svg::{self, Caption};
 use crate::picture::{self, Cell, Cells, Picture};
 use crate::plan::socket_kind;
 
@@ -40,25 +41,49 @@ pub(crate) fn svg(
     step: &PlannedStep,
 ) -> Result<(), Failure> {
     let pictures = pictures(args, on, step)?;
-    out.write_all(picture::svg::draw(&pictures, &title(args, step), &below(args)).as_bytes())?;
+    let caption = Caption {
+        title: title(args),
+        below: below(args, on, step),
+        warnings: warnings(step),
+    };
+    out.write_all(svg::draw(&pictures, &caption).as_bytes())?;
     Ok(())
 }
 
-fn below(args: &PlanArgs) -> String {
-    format!("allocation: {}", table::allocation(args))
+/// The request, as srun's line begins.
+fn title(args: &PlanArgs) -> String {
+    let mut words = args.typed.0.clone();
+    words.extend(
+        args.binding
+            .iter()
+            .map(|binding| format!("--binding={binding}")),
+    );
+    format!("srun {}", words.join(" ")).trim_end().into()
 }
 
-fn title(args: &PlanArgs, step: &PlannedStep) -> String {
+fn below(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<String> {
     let rules: Vec<_> = step
         .plans()
         .map(|(_, plan)| plan.decision.rule.to_string())
         .collect();
-    format!(
-        "{} tasks on {}: {}",
-        step.tasks,
-        args.machine,
-        rules.join(", ")
-    )
+    let s = if step.tasks == 1 { "" } else { "s" };
+    vec![
+        format!("machine: {} ({})", args.machine, on.shape()),
+        format!("allocation: {}", table::allocation(args)),
+        format!("{} task{s}, rule {}", step.tasks, rules.join(", ")),
+    ]
+}
+
+/// What the plans could not give as it was requested.
+fn warnings(step: &PlannedStep) -> Vec<String> {
+    let mut texts: Vec<String> = Vec::new();
+    for note in step.plans().flat_map(|(_, plan)| &plan.notes) {
+        let text = note.to_string();
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    texts
 }
 
 fn pictures<'a>(
@@ -71,33 +96,78 @@ fn pictures<'a>(
         .ok_or("the machine is unknown, so there is nothing to draw")?;
     let one = request(args, on, 1)?;
     let owned = Owned::of(&one, on).cpus;
+    let taken = claims(args, on)?.taken;
     let several = step.node_count() > 1;
     let nodes = (0..).zip(step.tasks_by_node());
     Ok(nodes
         .map(|(node, tasks): (u32, _)| {
             let name = several.then(|| format!("node {}", step.names.short(node)));
             let kind = socket_kind(args.socket);
-            let cells = cells(machine, step.plan_of(node), &tasks, &owned);
-            Picture::new(machine, kind, name, cells)
+            let cells = Seen {
+                plan: step.plan_of(node),
+                tasks: &tasks,
+                owned: &owned,
+                taken: &taken,
+            };
+            Picture::new(machine, kind, name, cells.of(machine))
         })
         .collect())
 }
 
-fn cells(machine: &Machine, plan: &Plan, tasks: &[u32], owned: &CpuSet) -> Cells {
-    let bound = plan.is_bound();
-    let on = |cpu| {
-        let has = |at: &usize| !bound || plan.tasks[*at].cpus.contains(cpu);
-        (0..plan.tasks.len())
-            .filter(has)
-            .map(|at| tasks[at])
-            .collect::<Vec<_>>()
-    };
-    let cell = |cpu| match on(cpu).as_slice() {
-        [] if owned.contains(cpu) => Cell::Free,
-        [] => Cell::Outside,
-        [task] => Cell::Task(*task),
-        all if all.len() == tasks.len() => Cell::All,
-        [first, ..] => Cell::Several(*first),
-    };
-    machine.cpus().iter().map(|cpu| (cpu, cell(cpu))).collect()
+/// What decides the content of a node's CPUs.
+struct Seen<'a> {
+    plan: &'a Plan,
+    /// The numbers of the node's tasks, by local id.
+    tasks: &'a [u32],
+    owned: &'a CpuSet,
+    taken: &'a CpuSet,
+}
+
+impl Seen<'_> {
+    fn of(&self, machine: &Machine) -> Cells {
+        let cpus = machine.cpus().iter();
+        cpus.map(|cpu| (cpu, self.cell(cpu))).collect()
+    }
+
+    fn cell(&self, cpu: CpuId) -> Cell {
+        let bound = self.plan.is_bound();
+        let has = |at: &usize| match bound {
+            true => self.plan.tasks[*at].cpus.contains(cpu),
+            false => self.owned.contains(cpu),
+        };
+        let here: Vec<_> = (0..self.plan.tasks.len()).filter(has).collect();
+        let task = |at: usize| self.tasks[at];
+        match here.as_slice() {
+            [] if !self.owned.contains(cpu) => Cell::Outside,
+            [] if self.taken.contains(cpu) => Cell::Taken,
+            // A step that is not bound may run there too.
+            [..] if !bound && self.taken.contains(cpu) => Cell::Taken,
+            [] => Cell::Free,
+            [at] if self.is_short(*at) => Cell::TaskShort(task(*at)),
+            [at] => Cell::Task(task(*at)),
+            [first, ..] if self.is_crowded() => Cell::SeveralShort(task(*first)),
+            all if all.len() == self.tasks.len() => Cell::All,
+            [first, ..] => Cell::Several(task(*first)),
+        }
+    }
+
+    /// Whether a task has fewer CPUs than it requests.
+    fn is_short(&self, at: usize) -> bool {
+        self.plan.notes.iter().any(|note| match note {
+            Note::CpusPerTaskShrunk { .. } => true,
+            Note::TaskShort { task, .. } => *task as usize == at,
+            _ => false,
+        })
+    }
+
+    /// Whether tasks share CPUs because there was no other way.
+    fn is_crowded(&self) -> bool {
+        let crowded = |note: &Note| {
+            matches!(
+                note,
+                Note::SharedWhileIdle { .. } | Note::MoreTasksThanCpus { .. }
+            )
+        };
+        self.plan.is_bound() && self.plan.notes.iter().any(crowded)
+    }
 }

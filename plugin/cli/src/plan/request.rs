@@ -1,16 +1,21 @@
 //! Converts the command's options into the engine's request and node.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use berth_discover::{Discovered, Source, discover};
+use berth_host::StateDir;
+use berth_host::announcement::{self, Announcement};
 use berth_placement::{
-    Allocation, Claims, CoreIdx, CpuSet, Fixes, Level, Node, Request, Rules, Shape, SocketKind,
-    request::grid_engine::Strategy,
+    Allocation, Claims, CoreIdx, CpuSet, ECores, Fixes, Level, Machine, Node, Request, Rules,
+    Shape, SocketKind, request::grid_engine::Strategy,
 };
+
+use berth_srun::Release;
 
 use crate::Failure;
 use crate::args::{Autobind, BindingFail, CompatArg, PlanArgs, Socket};
 use crate::srun_options::cpu_bind;
+use crate::state_nodes::nodes_of;
 
 /// The node the request is tried on.
 ///
@@ -29,7 +34,7 @@ pub(crate) fn node(args: &PlanArgs) -> Result<Node, Failure> {
         })?,
     };
     let socket = socket_kind(args.socket);
-    let mut shape = Shape::of(&machine, socket);
+    let mut shape = Shape::of(part_of(&machine, args).as_ref().unwrap_or(&machine), socket);
     if let Some(cpus) = args.config_cpus {
         let (threads, cores) = (shape.map.len() as u32, shape.core_count());
         if cpus != threads && cpus != cores {
@@ -42,6 +47,37 @@ pub(crate) fn node(args: &PlanArgs) -> Result<Node, Failure> {
         shape.cpus_are_cores = cpus == cores;
     }
     Ok(Node::new(shape, Some(machine.into()), socket, rules(args)?))
+}
+
+/// The part of a machine that slurmd counts, if it leaves out efficiency cores.
+fn part_of(machine: &Machine, args: &PlanArgs) -> Option<Machine> {
+    if args.allow_ecores {
+        return None;
+    }
+    if let Some(words) = announced(args) {
+        let left = CpuSet::from_list(&words.left_out).ok()?;
+        let parts = ECores::ALL
+            .into_iter()
+            .filter_map(|release| machine.without_ecores(release));
+        let mut parts = parts.filter(|part| machine.cpus().difference(part.cpus()) == left);
+        return parts.next();
+    }
+    machine.without_ecores(match args.slurm {
+        Release::V22_05 => return None,
+        Release::V23_02 | Release::V23_11 | Release::V24_05 => ECores::FirstKind,
+        Release::V24_11 | Release::V25_05 => ECores::SameFrequency,
+        Release::V25_11 | Release::V26_05 => ECores::AnyFrequency,
+    })
+}
+
+/// The note if slurmd leaves out efficiency cores of this node.
+pub(super) fn left_out(on: &Node) -> Option<String> {
+    on.left_out().map(|cpus| {
+        format!(
+            "slurmd leaves out the efficiency cores (CPUs {cpus}), unless SlurmdParameters has allow_ecores; \
+             --allow-ecores plans with them"
+        )
+    })
 }
 
 pub(crate) fn socket_kind(socket: Socket) -> SocketKind {
@@ -89,7 +125,22 @@ pub(crate) fn rules(args: &PlanArgs) -> Result<Rules, Failure> {
         refuse_failed_binding: args.binding_fail == BindingFail::Refuse,
         block_by_default: args.block_by_default,
         autobind: args.autobind.map(level),
+        constrain_cores: args.constrain_cores
+            || announced(args).is_some_and(|words| words.constrain_cores),
     })
+}
+
+/// slurmd's own words about this host, where one slurmd of one node has left any.
+fn announced(args: &PlanArgs) -> Option<Announcement> {
+    if args.machine != "live" {
+        return None;
+    }
+    let base = Path::new(berth_host::state::DEFAULT_BASE);
+    let nodes = nodes_of(base, None);
+    let [node] = nodes.as_slice() else {
+        return None;
+    };
+    announcement::read(&StateDir::new(base, node).ok()?).ok()
 }
 
 fn level(site: Autobind) -> Level {

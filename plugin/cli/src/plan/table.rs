@@ -9,10 +9,11 @@ use berth_placement::{Node, Plan};
 
 use super::step::PlannedStep;
 use crate::args::PlanArgs;
-use crate::columns::Columns;
+use crate::columns::{Columns, write_named};
 use crate::parents::Parents;
 use crate::plan::socket_kind;
 use crate::progress::watched;
+use crate::say;
 
 /// The whole text.
 ///
@@ -51,13 +52,19 @@ pub(crate) fn write(
         let first = prefix([&last, &longest, ""]);
         columns.fit(first.iter().chain(row).map(String::as_str));
     }
+    columns.fold_to(say::width(args.width));
     columns.write(out, heads)?;
+    // A task's cells are those of any task in its place on a node, so they become lines once.
+    let lines = |row: &Vec<String>| columns.lines(before.len(), row.iter().map(String::as_str));
+    let cells: BTreeMap<u32, Vec<_>> = cells
+        .iter()
+        .map(|(count, rows)| (*count, rows.iter().map(lines).collect()))
+        .collect();
     for task in watched(step.tasks(), step.tasks) {
         let count = step.across.counts()[task.place.node as usize];
         let (id, local) = (task.id.to_string(), task.place.local.to_string());
         let first = prefix([&id, &step.names.short(task.place.node), &local]);
-        let row = &cells[&count][task.place.local as usize];
-        columns.write(out, first.iter().chain(row).map(String::as_str))?;
+        columns.write_before(out, &first, &cells[&count][task.place.local as usize])?;
     }
     Ok(())
 }
@@ -78,7 +85,7 @@ pub(super) fn head(
             counts(step)
         )?;
     }
-    writeln!(out, "allocation  {}", allocation(args))?;
+    write_named(out, args.width, "allocation", &allocation(args))?;
     for (count, plan) in step.plans() {
         if step.plans().count() > 1 {
             writeln!(

@@ -2,6 +2,11 @@
 //! started it.
 
 use std::env::var;
+use std::fs::File;
+use std::io::Read;
+
+/// More than an environment has.
+const MOST_ENVIRONMENT: u64 = 4 << 20;
 
 /// A task among the tasks of its node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +30,8 @@ pub(crate) struct Identity {
 impl Identity {
     /// From the environment; a process on its own is the only task.
     pub(crate) fn of_this_task() -> Self {
-        from_mpirun().or_else(from_slurm).unwrap_or_else(|| Self {
+        let known = from_mpirun().or_else(from_slurm).or_else(from_script);
+        known.unwrap_or_else(|| Self {
             task: 0,
             local: 0,
             local_count: 1,
@@ -61,11 +67,43 @@ fn from_mpirun() -> Option<Identity> {
         task,
         local,
         local_count,
-        host: host(),
+        host: launchers_node().unwrap_or_else(host),
         node: number("SLURM_NODEID").unwrap_or(0),
         node_count: mpi_nodes(task),
         meeting: format!("mpi-{}", nix::unistd::getppid()),
         is_slurms: false,
+    })
+}
+
+/// Slurm's name of this node, for a process of an mpirun's. Some pass the environment of the first
+/// node on to all ranks, but what started the rank here was itself started by this node's slurmstepd.
+fn launchers_node() -> Option<String> {
+    let path = format!("/proc/{}/environ", nix::unistd::getppid());
+    let mut environment = Vec::new();
+    let mut file = File::open(path).ok()?.take(MOST_ENVIRONMENT);
+    file.read_to_end(&mut environment).ok()?;
+    let entries = environment.split(|byte| *byte == 0);
+    let value = entries
+        .filter_map(|entry| entry.strip_prefix(b"SLURMD_NODENAME="))
+        .next()?;
+    String::from_utf8(value.to_vec()).ok()
+}
+
+/// A batch script of Slurm's, or what it runs without srun: the only task, with the script's plan.
+fn from_script() -> Option<Identity> {
+    let job = number("SLURM_JOB_ID")?;
+    let host = var("SLURMD_NODENAME").ok()?;
+    // An srun's tasks have a number of their step, and the shell of salloc has no plan.
+    let is_script = var("SLURM_STEP_ID").is_err() && var("BERTH_BOUND").is_ok();
+    Some(Identity {
+        task: 0,
+        local: 0,
+        local_count: 1,
+        meeting: format!("{job}.batch-{host}"),
+        host,
+        node: 0,
+        node_count: 1,
+        is_slurms: is_script,
     })
 }
 

@@ -8,6 +8,7 @@ mod meeting;
 mod merge;
 mod read;
 mod show;
+mod threads;
 
 use std::io::{self, Write};
 use std::process::{Child, Command, ExitCode, ExitStatus};

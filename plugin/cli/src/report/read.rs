@@ -9,11 +9,13 @@ use berth_placement::{CpuSet, NodeSet, NumaId};
 use serde::{Deserialize, Serialize};
 
 use super::identity::Identity;
+use super::threads::{self, Role};
 use crate::Failure;
 
 /// Letters of the threads' CPUs. srun passes a line of up to 1024 on as one; of longer ones the
 /// parts of several nodes would mix.
-const IN_JSON: usize = 500;
+const IN_JSON: usize = 400;
+const HELPERS_IN_JSON: usize = 100;
 const IN_A_TABLE: usize = 60;
 
 /// One task's part of a report. Sets are lists: `0-3,8`.
@@ -22,7 +24,7 @@ pub(crate) struct Task {
     pub task: u32,
     pub local: u32,
     pub pid: u32,
-    /// With a program those of all its threads.
+    /// With a program those of all its threads, but of those that a library started for itself.
     pub cpus: String,
     /// `bind 0`, `prefer 1`, or empty for the kernel's own way.
     pub memory: String,
@@ -32,7 +34,16 @@ pub(crate) struct Task {
     /// program.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub threads: u32,
-    /// Each one's CPUs, by thread number; empty where all are the task's.
+    /// How many of them work, and how many have slept while those computed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub working_threads: u32,
+    /// See [`Self::working_threads`].
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub idle_threads: u32,
+    /// Those that a library started for itself, by name, with their CPUs.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub helper_threads: String,
+    /// The CPUs of each that works, by thread number; empty where all are the task's.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub thread_cpus: String,
     /// berth's plan; absent if it planned nothing for this task.
@@ -88,14 +99,26 @@ impl Task {
                 .is_some_and(|planned| *planned != self.cpus)
     }
 
-    /// What of its program's threads is worth a line: how many there are, and where they are not
-    /// where the task is.
+    /// The program's threads in one cell: how many work and where, how many are idle, and those that
+    /// a library started for itself.
     pub(crate) fn threads_text(&self) -> String {
-        match (self.threads, self.thread_cpus.as_str()) {
-            (0, _) => String::new(),
-            (count, "") => count.to_string(),
-            (count, cpus) => format!("{count}: {}", cut(cpus, IN_A_TABLE)),
+        if self.threads == 0 {
+            return String::new();
         }
+        // A report of an older release has the threads' number alone.
+        let working = match self.working_threads {
+            0 if self.idle_threads == 0 && self.helper_threads.is_empty() => self.threads,
+            count => count,
+        };
+        let mut parts = vec![match self.thread_cpus.as_str() {
+            "" => working.to_string(),
+            cpus => format!("{working}: {}", cut(cpus, IN_A_TABLE)),
+        }];
+        parts.extend((self.idle_threads > 0).then(|| format!("{} idle", self.idle_threads)));
+        let helpers = &self.helper_threads;
+        parts
+            .extend((!helpers.is_empty()).then(|| format!("helpers {}", cut(helpers, IN_A_TABLE))));
+        parts.join("; ")
     }
 }
 
@@ -107,8 +130,11 @@ pub(crate) fn task(me: &Identity, program: Option<u32>) -> Result<Task, Failure>
     let pid = program.unwrap_or_else(std::process::id);
     let has_ended = |_| format!("process {pid} ended before berth could look at it; see --after");
     let mut cpus = affinity_from_status(pid as i32).map_err(has_ended)?;
-    let threads = program.map(threads).unwrap_or_default();
-    threads.iter().for_each(|own| cpus.insert_all(own));
+    let threads = program.map(threads::of).unwrap_or_default();
+    let own = threads.iter().filter(|one| one.role != Role::Helper);
+    own.for_each(|one| cpus.insert_all(&one.cpus));
+    let working = threads.iter().filter(|one| one.role == Role::Working);
+    let working: Vec<_> = working.map(|one| one.cpus.clone()).collect();
     let planned = me.is_slurms && var("BERTH_BOUND").is_ok_and(|bound| bound == "1");
     let filled = |name| var(name).ok().filter(|value| planned && !value.is_empty());
     Ok(Task {
@@ -119,9 +145,12 @@ pub(crate) fn task(me: &Identity, program: Option<u32>) -> Result<Task, Failure>
         memory: memory(),
         memory_allowed: allowed_memory(pid),
         threads: threads.len() as u32,
-        thread_cpus: match threads.iter().all(|own| *own == cpus) {
+        working_threads: working.len() as u32,
+        idle_threads: threads::count(&threads, Role::Idle),
+        helper_threads: cut(&threads::helpers(&threads), HELPERS_IN_JSON),
+        thread_cpus: match working.iter().all(|own| *own == cpus) {
             true => String::new(),
-            false => cut(&one_by_one(&threads), IN_JSON),
+            false => cut(&one_by_one(&working), IN_JSON),
         },
         planned_cpus: filled("BERTH_CPUS"),
         planned_memory: filled("BERTH_MEM").and_then(|list| planned_memory(&list, me.local)),
@@ -175,35 +204,4 @@ fn allowed_memory(pid: u32) -> String {
 fn planned_memory(masks: &str, local: u32) -> Option<String> {
     let mask = masks.split(',').nth(local as usize)?;
     NodeSet::from_hex(mask).ok().map(|nodes| nodes.to_string())
-}
-
-/// The CPUs of each thread of a process and of what it has started, by thread number.
-fn threads(pid: u32) -> Vec<CpuSet> {
-    let mut ids: Vec<u32> = family(pid)
-        .iter()
-        .filter_map(|pid| fs::read_dir(format!("/proc/{pid}/task")).ok())
-        .flat_map(|entries| entries.flatten())
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect();
-    ids.sort_unstable();
-    ids.iter()
-        .filter_map(|id| affinity_from_status(*id as i32).ok())
-        .collect()
-}
-
-/// A process and its children, and theirs.
-fn family(pid: u32) -> Vec<u32> {
-    let mut found = vec![pid];
-    let mut at = 0;
-    while let Some(parent) = found.get(at).copied() {
-        let list = format!("/proc/{parent}/task/{parent}/children");
-        let children = fs::read_to_string(list).unwrap_or_default();
-        found.extend(
-            children
-                .split_whitespace()
-                .filter_map(|word| word.parse::<u32>().ok()),
-        );
-        at += 1;
-    }
-    found
 }

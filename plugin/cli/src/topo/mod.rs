@@ -12,6 +12,7 @@ use berth_discover::{Source, discover};
 use berth_placement::{CpuSet, Machine, Shape, SocketKind};
 
 use crate::args::{Devices, TopoArgs, TopoFormat};
+use crate::picture::svg::{self, Caption};
 use crate::picture::{self, Picture};
 use crate::plan::socket_kind;
 use crate::{Failure, devices, say};
@@ -35,7 +36,10 @@ pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
     };
     let kind = socket_kind(args.socket);
     let machine = &found.machine;
-    let mut out = say::output();
+    let mut out: Box<dyn Write> = match args.format {
+        TopoFormat::Table | TopoFormat::Tree => Box::new(say::text_output()),
+        _ => Box::new(say::output()),
+    };
     match args.format {
         TopoFormat::Table => table::write(&mut out, &found, kind, &offline)?,
         TopoFormat::String => writeln!(out, "{}", machine.topology_string(kind))?,
@@ -47,13 +51,18 @@ pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
             }
         }
         TopoFormat::Svg => {
-            let title = format!("{} ({})", found.source, Shape::of(machine, kind));
-            let picture = [draw(machine, kind)];
-            let mut below = machine.topology_string(kind);
+            let shape = Shape::of(machine, kind);
+            let mut below = vec![machine.topology_string(kind)];
             if !offline.is_empty() {
-                below += &format!("; offline CPUs, in no core: {}", offline);
+                below.push(format!("offline CPUs, in no core: {offline}"));
             }
-            out.write_all(picture::svg::draw(&picture, &title, &below).as_bytes())?;
+            let caption = Caption {
+                title: format!("{} ({shape})", found.source),
+                below,
+                warnings: Vec::new(),
+            };
+            let picture = [draw(machine, kind)];
+            out.write_all(svg::draw(&picture, &caption).as_bytes())?;
         }
         TopoFormat::Json => {
             serde_json::to_writer_pretty(

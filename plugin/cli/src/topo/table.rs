@@ -7,7 +7,7 @@ use berth_placement::{CpuId, CpuSet, DeviceKind, Machine, ObjectKind, Shape, Soc
 
 use super::document::Document;
 use crate::Failure;
-use crate::columns::write_rows;
+use crate::columns::{write_named, write_rows};
 
 pub(super) fn write(
     out: &mut impl Write,
@@ -39,7 +39,7 @@ pub(super) fn write(
     lines.extend(kinds(&all).into_iter().map(|line| ("core kind", line)));
     lines.extend(all.notes.iter().map(|note| ("note", note.clone())));
     for (name, text) in lines.iter().filter(|(_, text)| !text.is_empty()) {
-        writeln!(out, "{name:<11} {}", crate::say::one_line(text))?;
+        write_named(out, None, name, text)?;
     }
     writeln!(out)?;
     write_rows(out, &cores(&all, &forbidden, machine.isolated(), offline))?;

@@ -48,6 +48,9 @@ pub enum Rule {
     NoMatch,
     /// More is requested than exists, with `--overcommit`: every task may use all of the CPUs.
     Overcommit,
+    /// The step's cgroup has fewer CPUs than Slurm granted and the tasks need: every task may use all
+    /// of them.
+    CgroupTooSmall,
     /// Grid Engine's core binding.
     Binding(Binding),
     /// A `--binding` could not be served.
@@ -83,6 +86,7 @@ impl fmt::Display for Rule {
             }
             Self::NoMatch => f.write_str("auto:own-cpus"),
             Self::Overcommit => f.write_str("overcommit:own-cpus"),
+            Self::CgroupTooSmall => f.write_str("cgroup-too-small:own-cpus"),
             Self::Binding(binding) => write!(f, "binding:{binding}"),
             Self::BindingFailed => f.write_str("binding-failed:own-cpus"),
             Self::Batch => f.write_str("batch:own-cpus"),

@@ -6,35 +6,32 @@
 //! would not read. Such a list is written without leading zeros and with repeats for equal
 //! neighbours, and it ends where it would begin again.
 
-use std::fmt;
-
 use crate::sets::cpuset::CpuSet;
-use crate::sets::cpuset_text::{Digits, hex_length};
+use crate::sets::cpuset_text::{Digits, ZERO};
 use crate::sets::limits::LIST_BYTES;
 
-/// Masks in the order of tasks, each with its number of successive tasks. A list that is shorter
-/// than there are tasks begins again.
-pub struct MaskList<'a> {
-    parts: Vec<(&'a CpuSet, u32)>,
-    /// Bits that each mask is padded to.
-    width: u32,
+/// Masks in the order of tasks. A list that is shorter than there are tasks begins again.
+pub struct MaskList<'a, I> {
+    masks: Masks<'a, I>,
     digits: Digits,
     length: usize,
 }
 
-impl<'a> MaskList<'a> {
+enum Masks<'a, I> {
+    /// One for each task, padded to this number of bits.
+    Each(I, u32),
+    /// Without padding, each with its number of successive tasks.
+    Runs(Vec<(&'a CpuSet, u32)>),
+}
+
+impl<'a, I: Iterator<Item = &'a CpuSet> + Clone> MaskList<'a, I> {
     /// `masks` are those of all tasks.
-    pub(crate) fn new(
-        masks: impl Iterator<Item = &'a CpuSet> + Clone,
-        width: u32,
-        digits: Digits,
-    ) -> Self {
-        let plain = |mask: &CpuSet| hex_length(mask.width().max(width)) + 1;
+    pub(crate) fn new(masks: I, width: u32, digits: Digits) -> Self {
+        let plain = |mask: &CpuSet| mask.hex_length(width) + 1;
         let length: usize = masks.clone().map(plain).sum();
         if length <= LIST_BYTES {
             return Self {
-                parts: masks.map(|mask| (mask, 1)).collect(),
-                width,
+                masks: Masks::Each(masks, width),
                 digits,
                 length: length.saturating_sub(1),
             };
@@ -42,11 +39,10 @@ impl<'a> MaskList<'a> {
         let mut masks: Vec<_> = masks.collect();
         masks.truncate(period(&masks));
         let runs = masks.chunk_by(|one, next| one == next);
-        let parts: Vec<_> = runs.map(|run| (run[0], run.len() as u32)).collect();
+        let runs: Vec<_> = runs.map(|run| (run[0], run.len() as u32)).collect();
         Self {
-            length: length_of(&parts),
-            parts,
-            width: 1,
+            length: length_of(&runs),
+            masks: Masks::Runs(runs),
             digits,
         }
     }
@@ -57,40 +53,50 @@ impl<'a> MaskList<'a> {
         self.length
     }
 
-    /// Masks with commas between, repeats as `*count`.
+    /// Makes of so many zeros (the character) the masks with commas between, repeats as `*count`.
     ///
-    /// # Errors
-    /// Those of `out`.
-    pub fn write(&self, out: &mut impl fmt::Write) -> fmt::Result {
-        for (at, (mask, count)) in self.parts.iter().enumerate() {
-            out.write_str(if at > 0 { "," } else { "" })?;
-            mask.write_mask(self.width, self.digits, out)?;
-            if *count > 1 {
-                write!(out, "*{count}")?;
+    /// # Panics
+    /// Where `zeros` are fewer than [`MaskList::length`].
+    pub fn put(&self, zeros: &mut [u8]) {
+        let mut left = zeros;
+        let mut put = |mask: &CpuSet, width: u32, count: u32| {
+            let text = left.split_off_mut(..mask.hex_length(width));
+            mask.put(self.digits, text.unwrap_or_default());
+            if count > 1 {
+                let repeat = format!("*{count}");
+                let text = left.split_off_mut(..repeat.len());
+                text.unwrap_or_default().copy_from_slice(repeat.as_bytes());
             }
+            // None follows the last one.
+            if let Some(comma) = left.split_off_first_mut() {
+                *comma = b',';
+            }
+        };
+        match &self.masks {
+            Masks::Each(masks, width) => masks.clone().for_each(|mask| put(mask, *width, 1)),
+            Masks::Runs(runs) => runs.iter().for_each(|(mask, count)| put(mask, 1, *count)),
         }
-        Ok(())
     }
 
     /// The text in memory of its own.
     pub(crate) fn text(&self) -> String {
-        let mut text = String::with_capacity(self.length());
-        // A String takes everything.
-        let _ = self.write(&mut text);
-        text
+        let mut text = vec![ZERO; self.length];
+        self.put(&mut text);
+        // It is ASCII.
+        String::from_utf8(text).unwrap_or_default()
     }
 }
 
 /// Characters of a list with repeats, without leading zeros.
-fn length_of(parts: &[(&CpuSet, u32)]) -> usize {
+fn length_of(runs: &[(&CpuSet, u32)]) -> usize {
     let part = |(mask, count): &(&CpuSet, u32)| {
         let repeat = match count {
             1 => 0,
             _ => count.ilog10() as usize + 2,
         };
-        hex_length(mask.width().max(1)) + repeat + 1
+        mask.hex_length(1) + repeat + 1
     };
-    let all: usize = parts.iter().map(part).sum();
+    let all: usize = runs.iter().map(part).sum();
     all.saturating_sub(1)
 }
 

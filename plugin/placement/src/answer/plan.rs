@@ -87,7 +87,7 @@ impl Plan {
 
     /// The tasks' masks as in the message; `None` if the message has none of ours.
     #[must_use]
-    pub fn masks(&self) -> Option<MaskList<'_>> {
+    pub fn masks(&self) -> Option<MaskList<'_, impl Iterator<Item = &CpuSet> + Clone>> {
         let (count, width) = match self.message {
             Message::Each { width } => (self.tasks.len(), width),
             Message::Shared { width, .. } => (1, width),

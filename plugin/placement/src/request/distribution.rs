@@ -66,13 +66,19 @@ impl Distribution {
     }
 }
 
-impl fmt::Display for Order {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Order {
+    fn word(self) -> &'static str {
+        match self {
             Self::Block => "block",
             Self::Cyclic => "cyclic",
             Self::Fcyclic => "fcyclic",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Order {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
     }
 }
 
@@ -93,11 +99,14 @@ impl fmt::Display for Distribution {
         if let Some(size) = self.plane_size {
             write!(f, "={size}")?;
         }
-        match (self.sockets, self.cores) {
-            (None, None) => {}
-            (Some(sockets), None) => write!(f, ":{sockets}")?,
-            (None, Some(cores)) => write!(f, ":*:{cores}")?,
-            (Some(sockets), Some(cores)) => write!(f, ":{sockets}:{cores}")?,
+        let levels = match (self.sockets, self.cores) {
+            (None, None) => [None, None],
+            (sockets, None) => [sockets.map(Order::word), None],
+            (sockets, Some(cores)) => [Some(sockets.map_or("*", Order::word)), Some(cores.word())],
+        };
+        for level in levels.into_iter().flatten() {
+            f.write_str(":")?;
+            f.write_str(level)?;
         }
         pack.map_or(Ok(()), |pack| write!(f, ",{pack}"))
     }

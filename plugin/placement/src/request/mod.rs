@@ -12,7 +12,7 @@ pub mod wish;
 
 use crate::request::cpu_bind::CpuBind;
 use crate::request::distribution::Distribution;
-use crate::request::fixes::Fixes;
+use crate::request::fixes::{Fix, Fixes};
 use crate::request::grid_engine::Binding;
 use crate::request::mem_bind::MemBind;
 use crate::sets::cpuset::CpuSet;
@@ -117,4 +117,17 @@ pub struct Rules {
     pub autobind: Option<crate::request::cpu_bind::Level>,
     /// Whether a `--binding` that cannot be served is refused (`binding_fail=refuse`).
     pub refuse_failed_binding: bool,
+    /// Whether a step's cgroup has the CPUs that slurmd's map gives to its cores, and no others
+    /// (`TaskPlugin=task/cgroup` with `ConstrainCores=yes`).
+    pub constrain_cores: bool,
+}
+
+impl Rules {
+    /// Whether plans keep to what such cgroups have. Without both fixes slurmd's map is the plan's,
+    /// as task/affinity has it, and nothing is outside.
+    #[must_use]
+    pub(crate) fn keep_to_cgroups(&self) -> bool {
+        let follows_tree = self.fixes.has(Fix::CoreThreads) || self.fixes.has(Fix::HoleNumbers);
+        self.constrain_cores && follows_tree
+    }
 }

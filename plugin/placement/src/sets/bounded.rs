@@ -5,6 +5,9 @@ use std::fmt::{self, Write};
 
 use crate::sets::limits::REPEATED_VALUE;
 
+/// Most texts are shorter.
+const USUAL_LENGTH: usize = 128;
+
 /// A text with limited room. It refuses what no longer fits, so the writer stops.
 #[derive(Debug)]
 pub struct Bounded {
@@ -18,7 +21,7 @@ impl Bounded {
     #[must_use]
     pub fn new(room: usize) -> Self {
         Self {
-            text: String::new(),
+            text: String::with_capacity(room.min(USUAL_LENGTH)),
             room,
             cut: false,
         }

@@ -123,7 +123,7 @@ impl CpuSet {
     }
 
     /// The words by number; a set within one word has only that one.
-    fn numbered(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
         let (first, words) = match &self.0 {
             Words::One { at, word } => (*at, std::slice::from_ref(word)),
             Words::Many(words) => (0, &**words),
@@ -213,6 +213,34 @@ impl CpuSet {
         })
     }
 
+    /// The first and last member of each run of successive ones, in ascending order.
+    fn ranges(&self) -> impl Iterator<Item = (CpuId, CpuId)> + '_ {
+        let mut words = self.numbered();
+        // The members of the word under way that are left.
+        let (mut base, mut rest) = (0, 0);
+        let mut run: Option<(u32, u32)> = None;
+        std::iter::from_fn(move || {
+            loop {
+                if rest == 0 {
+                    let Some((at, word)) = words.next() else {
+                        return run.take();
+                    };
+                    (base, rest) = (at as u32 * BITS, word);
+                    continue;
+                }
+                let (low, count) = first_run(rest);
+                rest &= !(u64::MAX >> (BITS - count) << low);
+                let (first, last) = (base + low, base + low + count - 1);
+                match run.replace((first, last)) {
+                    Some((begin, end)) if end + 1 == first => run = Some((begin, last)),
+                    Some(before) => return Some(before),
+                    None => {}
+                }
+            }
+        })
+        .map(|(first, last)| (CpuId(first), CpuId(last)))
+    }
+
     /// Adds all members of `other`.
     pub fn insert_all(&mut self, other: &Self) {
         match (&mut self.0, &other.0) {
@@ -251,6 +279,12 @@ impl CpuSet {
     pub fn intersects(&self, other: &Self) -> bool {
         self.numbered().any(|(at, word)| word & other.word(at) != 0)
     }
+}
+
+/// The place of a word's lowest bit, and how many set bits follow each other from there on.
+fn first_run(word: u64) -> (u32, u32) {
+    let low = word.trailing_zeros();
+    (low, (word >> low).trailing_ones())
 }
 
 /// By words from the least significant on; a set that ends first comes first.
@@ -295,21 +329,12 @@ impl FromIterator<CpuId> for CpuSet {
 /// The kernel's compact list form: `0-3,8`.
 impl fmt::Display for CpuSet {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut members = self.iter().peekable();
-        let mut first = true;
-        while let Some(start) = members.next() {
-            let mut end = start;
-            while let Some(next) = members.next_if(|next| next.0 == end.0 + 1) {
-                end = next;
-            }
-            if !first {
-                f.write_str(",")?;
-            }
-            first = false;
-            if start == end {
-                write!(f, "{start}")?;
-            } else {
-                write!(f, "{start}-{end}")?;
+        for (at, (first, last)) in self.ranges().enumerate() {
+            f.write_str(if at > 0 { "," } else { "" })?;
+            first.fmt(f)?;
+            if first < last {
+                f.write_str("-")?;
+                last.fmt(f)?;
             }
         }
         Ok(())

@@ -18,10 +18,10 @@ pub(crate) enum Digits {
 }
 
 impl Digits {
-    fn letters(self) -> &'static str {
+    fn letters(self) -> &'static [u8; 16] {
         match self {
-            Self::Upper => "0123456789ABCDEF",
-            Self::Lower => "0123456789abcdef",
+            Self::Upper => b"0123456789ABCDEF",
+            Self::Lower => b"0123456789abcdef",
         }
     }
 }
@@ -29,8 +29,10 @@ impl Digits {
 /// Bits of a digit, digits of a word.
 const PER_DIGIT: u32 = 4;
 const PER_WORD: u32 = BITS / PER_DIGIT;
-/// Zeros to write at once.
-const ZEROS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
+/// The digits of a word without members.
+const ZEROS: [u8; PER_WORD as usize] = [ZERO; PER_WORD as usize];
+/// Texts of masks begin as zeros, because most digits of a task's mask are zeros.
+pub(crate) const ZERO: u8 = b'0';
 
 impl CpuSet {
     /// `0x` and upper-case digits, padded with zeros to `width` bits: the form
@@ -39,61 +41,54 @@ impl CpuSet {
     /// Members at or beyond `width` are kept: the text grows.
     #[must_use]
     pub fn to_hex(&self, width: u32) -> String {
-        let mut text = String::with_capacity(hex_length(width));
-        // A String takes everything.
-        let _ = self.write_mask(width, Digits::Upper, &mut text);
-        text
-    }
-
-    /// One more than the highest member.
-    pub(crate) fn width(&self) -> u32 {
-        self.highest().map_or(0, |cpu| cpu.0 + 1)
-    }
-
-    /// `0x` and digits, padded with zeros to `width` bits.
-    pub(crate) fn write_mask(
-        &self,
-        width: u32,
-        digits: Digits,
-        out: &mut impl fmt::Write,
-    ) -> fmt::Result {
-        out.write_str("0x")?;
-        self.write_digits(width, digits, out)
-    }
-
-    /// The mask of one task has few members and many zeros. From the highest digit down, the zeros
-    /// before each digit that is not zero are written at once.
-    fn write_digits(&self, width: u32, digits: Digits, out: &mut impl fmt::Write) -> fmt::Result {
-        let letters = digits.letters();
-        let mut left = width.max(self.width()).div_ceil(PER_DIGIT);
-        for at in (0..self.word_count()).rev() {
-            let mut rest = self.word(at);
-            while rest != 0 {
-                let place = (BITS - 1 - rest.leading_zeros()) / PER_DIGIT;
-                let digit = (rest >> (place * PER_DIGIT)) as usize;
-                rest &= !(0xf << (place * PER_DIGIT));
-                let below = at as u32 * PER_WORD + place;
-                write_zeros(left - below - 1, out)?;
-                out.write_str(&letters[digit..=digit])?;
-                left = below;
-            }
-        }
-        write_zeros(left, out)
+        self.text(width, Digits::Upper)
     }
 
     /// `0x` and small digits without leading zeros: the form of Slurm's
     /// `task_cpuset_to_str`, in which its verbose report prints masks.
     #[must_use]
     pub fn to_short_hex(&self) -> String {
-        let mut text = String::from("0x");
-        // A String takes everything.
-        let _ = self.write_short(&mut text);
-        text
+        self.text(1, Digits::Lower)
+    }
+
+    fn text(&self, width: u32, digits: Digits) -> String {
+        let mut text = vec![ZERO; self.hex_length(width)];
+        self.put(digits, &mut text);
+        // It is ASCII.
+        String::from_utf8(text).unwrap_or_default()
+    }
+
+    /// The number of characters of its mask, padded with zeros to `width` bits.
+    pub(crate) fn hex_length(&self, width: u32) -> usize {
+        let fits = self.word_count() as u32 * BITS <= width;
+        let width = if fits { width } else { self.width().max(width) };
+        width.div_ceil(PER_DIGIT) as usize + 2
+    }
+
+    /// One more than the highest member.
+    fn width(&self) -> u32 {
+        self.highest().map_or(0, |cpu| cpu.0 + 1)
+    }
+
+    /// Makes its mask of a text of zeros that has room for `0x` and all of its digits.
+    pub(crate) fn put(&self, digits: Digits, text: &mut [u8]) {
+        let letters = digits.letters();
+        text[1] = b'x';
+        for (at, word) in self.numbered() {
+            let units = text.len() - 1 - at * PER_WORD as usize;
+            let mut rest = word;
+            while rest != 0 {
+                let place = rest.trailing_zeros() / PER_DIGIT;
+                let digit = rest >> (place * PER_DIGIT) & 0xf;
+                rest &= !(0xf << (place * PER_DIGIT));
+                text[units - place as usize] = letters[digit as usize];
+            }
+        }
     }
 
     /// The digits of [`CpuSet::to_short_hex`] alone.
     pub(crate) fn write_short(&self, out: &mut impl fmt::Write) -> fmt::Result {
-        self.write_digits(1, Digits::Lower, out)
+        out.write_str(&self.to_short_hex()[2..])
     }
 
     /// Reads a hexadecimal mask, with or without `0x`.
@@ -135,8 +130,7 @@ impl CpuSet {
         let mut words = Vec::with_capacity(digits.len().div_ceil(PER_WORD as usize));
         for part in digits.rchunks(PER_WORD as usize) {
             let mut word = 0;
-            let zeros = &ZEROS.as_bytes()[..PER_WORD as usize];
-            for digit in part.iter().filter(|_| part != zeros) {
+            for digit in part.iter().filter(|_| *part != ZEROS) {
                 let value = char::from(*digit).to_digit(16).ok_or_else(wrong)?;
                 word = word << PER_DIGIT | u64::from(value);
             }
@@ -175,20 +169,6 @@ impl CpuSet {
 pub(crate) fn parse_number(text: &str) -> Option<u32> {
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     plain.then(|| text.parse().ok()).flatten()
-}
-
-/// The number of characters of a mask with this number of bits.
-pub(crate) fn hex_length(width: u32) -> usize {
-    width.div_ceil(PER_DIGIT) as usize + 2
-}
-
-fn write_zeros(mut count: u32, out: &mut impl fmt::Write) -> fmt::Result {
-    while count > 0 {
-        let now = count.min(ZEROS.len() as u32);
-        out.write_str(&ZEROS[..now as usize])?;
-        count -= now;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

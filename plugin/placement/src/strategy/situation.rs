@@ -68,7 +68,7 @@ impl Situation<'_> {
     /// Refuses a step without a CPU, for every rule that chooses among the step's CPUs.
     pub(crate) fn owns_any(&self) -> Result<(), Refusal> {
         match self.owned.count {
-            0 => Err(Refusal::NothingOwned),
+            0 if !self.owned.is_cut => Err(Refusal::NothingOwned),
             _ => Ok(()),
         }
     }

@@ -2,6 +2,7 @@
 
 pub mod devices;
 pub mod domains;
+pub mod ecores;
 pub mod kinds;
 pub mod ldoms;
 pub mod machine;

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::request::Rules;
+use crate::request::fixes::Fix;
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::PuIdx;
 use crate::topology::domains::Domains;
@@ -26,6 +27,9 @@ use crate::topology::shape::Shape;
 #[derive(Clone, Debug)]
 pub struct Node {
     shape: Shape,
+    /// The tree as it was found.
+    found: Option<Arc<Machine>>,
+    /// The part of it that slurmd counts.
     machine: Option<Arc<Machine>>,
     socket: SocketKind,
     rules: Rules,
@@ -35,20 +39,25 @@ pub struct Node {
 }
 
 impl Node {
-    /// A node as slurmd counts it. Without the tree, arithmetic gives the sockets, and memory
+    /// A node as slurmd counts it. If slurmd leaves out the efficiency cores, so does the node. Without the tree, arithmetic gives the sockets, and memory
     /// domains are unknown.
     #[must_use]
     pub fn new(
         shape: Shape,
-        machine: Option<Arc<Machine>>,
+        found: Option<Arc<Machine>>,
         socket: SocketKind,
         rules: Rules,
     ) -> Self {
-        let table = PuTable::new(&shape, machine.as_deref(), socket, rules.fixes);
+        let follows = rules.fixes.has(Fix::CoreThreads);
+        let part = found.as_deref().filter(|_| follows);
+        let part = part.and_then(|found| found.counted_part(&shape, socket));
+        let machine = part.map(Arc::new).or_else(|| found.clone());
+        let table = PuTable::new(&shape, machine.as_deref(), socket, rules);
         let ldoms = machine.as_deref().map(|machine| Ldoms::of(machine, &table));
         Self {
             is_slurmds: table.is_slurmds(&shape),
             shape,
+            found,
             machine,
             socket,
             rules,
@@ -67,7 +76,7 @@ impl Node {
     /// The same node under other rules.
     #[must_use]
     pub fn with_rules(&self, rules: Rules) -> Self {
-        Self::new(self.shape.clone(), self.machine.clone(), self.socket, rules)
+        Self::new(self.shape.clone(), self.found.clone(), self.socket, rules)
     }
 
     /// Whether it was made from these parts; the machine counts as the same only if it is shared.
@@ -79,7 +88,7 @@ impl Node {
         socket: SocketKind,
         rules: Rules,
     ) -> bool {
-        let same = match (&self.machine, machine) {
+        let same = match (&self.found, machine) {
             (Some(mine), Some(theirs)) => Arc::ptr_eq(mine, theirs),
             (mine, theirs) => mine.is_none() && theirs.is_none(),
         };
@@ -107,7 +116,35 @@ impl Node {
         self.is_slurmds
     }
 
-    /// The tree, if it is known.
+    /// CPUs of the node's cores that no step gets, because Slurm's cgroups leave them out; `None` if
+    /// there is none.
+    #[must_use]
+    pub fn outside_cgroups(&self) -> Option<CpuSet> {
+        if !self.rules.keep_to_cgroups() || self.is_slurmds {
+            return None;
+        }
+        let pus = (0..self.table.len() as u32).map(PuIdx);
+        let lost = self.machine()?.cpus().difference(&self.table.cpus(pus));
+        (!lost.is_empty()).then_some(lost)
+    }
+
+    /// The efficiency cores' CPUs, which slurmd leaves out; `None` if it counts all cores.
+    #[must_use]
+    pub fn left_out(&self) -> Option<CpuSet> {
+        let left = self
+            .found
+            .as_ref()?
+            .cpus()
+            .difference(self.machine()?.cpus());
+        (!left.is_empty()).then_some(left)
+    }
+
+    /// Every CPU that exists, also where slurmd leaves it out.
+    pub(crate) fn present(&self) -> Option<&CpuSet> {
+        self.found.as_deref().map(Machine::cpus)
+    }
+
+    /// The tree as slurmd counts it, if it is known.
     #[must_use]
     pub fn machine(&self) -> Option<&Machine> {
         self.machine.as_deref()

@@ -5,6 +5,7 @@
 //! counted this very tree, core *p* of a credential is the *p*-th core of the tree, and has the
 //! hardware threads of that core. Otherwise slurmd's CPU map decides which cores are meant.
 
+use crate::request::Rules;
 use crate::request::fixes::{Fix, Fixes};
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::{CpuId, PuIdx};
@@ -37,8 +38,11 @@ pub struct PuTable {
 impl PuTable {
     /// The table by slurmd's arithmetic, corrected by the fixes that are on.
     #[must_use]
-    pub fn new(shape: &Shape, machine: Option<&Machine>, kind: SocketKind, fixes: Fixes) -> Self {
-        let mut table = Self::without_sum(shape, machine, kind, fixes);
+    pub fn new(shape: &Shape, machine: Option<&Machine>, kind: SocketKind, rules: Rules) -> Self {
+        let mut table = Self::without_sum(shape, machine, kind, rules.fixes);
+        if rules.keep_to_cgroups() && !table.is_slurmds(shape) {
+            table.stay_in_cgroups(shape);
+        }
         let pus = (0..table.len() as u32).map(PuIdx);
         let once = |domains: &Domains| domains.iter().map(<[_]>::len).sum::<usize>() == table.len();
         let all_once = once(&table.cores) && once(&table.sockets);
@@ -170,11 +174,31 @@ impl PuTable {
             return;
         }
         let mut seen = CpuSet::new();
-        for entry in &mut self.cpus {
-            *entry = entry.filter(|cpu| exists(cpu) && !(once && seen.contains(*cpu)));
-            if let Some(cpu) = *entry {
+        self.keep(|_, cpu| {
+            let keep = exists(&cpu) && !(once && seen.contains(cpu));
+            if keep {
                 seen.insert(cpu);
             }
+            keep
+        });
+    }
+
+    /// Removes the hardware threads that Slurm's cgroups do not allow: with `ConstrainCores=yes` a
+    /// step's cgroup has the entries of slurmd's map for its cores (`xcpuinfo_abs_to_mac`), and no
+    /// other thread of them.
+    fn stay_in_cgroups(&mut self, shape: &Shape) {
+        let cores = self.cores.clone();
+        let is_inside = |pu, cpu| shape.counted_for(cores.of(pu)).any(|entry| entry == cpu);
+        let mut pus = (0..).map(PuIdx).zip(&self.cpus);
+        if pus.any(|(pu, cpu)| cpu.is_some_and(|cpu| !is_inside(pu, cpu))) {
+            self.keep(is_inside);
+        }
+    }
+
+    /// Removes hardware threads from cores and sockets.
+    fn keep(&mut self, mut is_kept: impl FnMut(PuIdx, CpuId) -> bool) {
+        for (at, entry) in (0..).zip(&mut self.cpus) {
+            *entry = entry.filter(|cpu| is_kept(PuIdx(at), *cpu));
         }
         if self.cpus.iter().all(Option::is_some) {
             return;
@@ -321,10 +345,15 @@ impl PuTable {
         self.wide_sockets.as_ref().unwrap_or(&self.sockets)
     }
 
+    /// The CPU of a hardware thread; none if it has none.
+    pub(crate) fn one(&self, pu: PuIdx) -> CpuSet {
+        self.cpu(pu).map_or_else(CpuSet::new, CpuSet::one)
+    }
+
     /// The CPUs of a task's hardware threads; most tasks have one.
     pub(crate) fn cpus_of(&self, pus: &[PuIdx]) -> CpuSet {
         match pus {
-            [one] => self.cpu(*one).map_or_else(CpuSet::new, CpuSet::one),
+            [one] => self.one(*one),
             several => self.cpus(several.iter().copied()),
         }
     }

@@ -60,6 +60,14 @@ impl Shape {
         self.sockets * self.cores
     }
 
+    /// The entries of the map that steps may use of a core; past its end the map begins again.
+    pub fn counted_for(&self, core: u32) -> impl Iterator<Item = CpuId> + '_ {
+        let size = self.map.len().max(1);
+        let first = core as usize * self.stride as usize;
+        let entries = (first..first + self.threads as usize).map(move |at| at % size);
+        entries.filter_map(|at| self.map.get(at).copied())
+    }
+
     /// Bits of a mask in the launch message: at least one for each abstract CPU.
     #[must_use]
     pub fn mask_width(&self) -> u32 {

@@ -28,6 +28,8 @@ pub struct Ask {
     pub own: Own,
     /// slurm.conf counts as many CPUs as cores.
     pub counts_cores: bool,
+    /// cgroup.conf has `ConstrainCores=yes`.
+    pub constrain_cores: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +75,7 @@ impl Default for Ask {
             binding: None,
             own: Own::Whole,
             counts_cores: false,
+            constrain_cores: false,
         }
     }
 }
@@ -126,7 +129,11 @@ fn planned(ask: &Ask, machine: &Machine, kind: SocketKind) -> Result<Plan, Refus
     let mut shape = Shape::of(machine, kind);
     shape.cpus_are_cores |= ask.counts_cores;
     let machine = Some(Arc::new(machine.clone()));
-    let node = Node::new(shape, machine, kind, Rules::default());
+    let rules = Rules {
+        constrain_cores: ask.constrain_cores,
+        ..Rules::default()
+    };
+    let node = Node::new(shape, machine, kind, rules);
     plan(&request, &node, &Claims::default())
 }
 

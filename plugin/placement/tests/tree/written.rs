@@ -107,6 +107,11 @@ impl fmt::Display for Ask {
         }
         f.write_str(if self.one_thread { " --one-thread" } else { "" })?;
         f.write_str(if self.overcommit { " -O" } else { "" })?;
+        f.write_str(if self.constrain_cores {
+            " --constrain-cores"
+        } else {
+            ""
+        })?;
         if let Some(binding) = &self.binding {
             write!(f, " --binding={binding}")?;
         }
@@ -150,6 +155,7 @@ impl Ask {
             "-m" => self.distribution = DISTRIBUTIONS.into_iter().find(|known| *known == value)?,
             "-O" => self.overcommit = true,
             "--one-thread" => self.one_thread = true,
+            "--constrain-cores" => self.constrain_cores = true,
             "--cpu-bind" => {
                 let named = LEVELS.into_iter().find(|level| level.word() == value);
                 self.level = Some(named?);

@@ -4,6 +4,7 @@
 
 mod hint;
 mod refused;
+pub mod selection;
 mod state;
 mod tasks;
 mod verify;

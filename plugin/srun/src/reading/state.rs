@@ -223,7 +223,7 @@ fn is_off(setting: Setting<'_>) -> bool {
 }
 
 /// A number that Slurm keeps in 16 bits. srun itself takes larger ones, and cuts them.
-fn count(setting: Setting<'_>, least: u32) -> Result<u32, Refused> {
+pub(super) fn count(setting: Setting<'_>, least: u32) -> Result<u32, Refused> {
     let text = setting.value.unwrap_or_default();
     let number = number::whole(text, least > 0, Release::NEWEST);
     let found = number.and_then(|number| u32::try_from(number).ok());

@@ -23,8 +23,8 @@ const NOT_BOTH: [(&str, &str, Release); 11] = [
     ("no-allocate", "relative", Release::V22_05),
 ];
 
-/// Derives and checks.
-pub(super) fn verify(mut state: State) -> Result<Asked, Refused> {
+/// Refuses options that srun does not take beside each other.
+pub(super) fn not_together(state: &State) -> Result<(), Refused> {
     for (one, other, since) in NOT_BOTH {
         if state.release >= since && state.on_line(one) && state.on_line(other) {
             return Err(Refused::together(format!(
@@ -37,6 +37,12 @@ pub(super) fn verify(mut state: State) -> Result<Asked, Refused> {
             "srun takes --exact or --whole, not both; --exclusive alone includes --exact",
         ));
     }
+    Ok(())
+}
+
+/// Derives and checks.
+pub(super) fn verify(mut state: State) -> Result<Asked, Refused> {
+    not_together(&state)?;
     threads_per_core(&mut state)?;
     if let Some(text) = state.cpu_bind.clone() {
         take_bind(&mut state, &text)?;

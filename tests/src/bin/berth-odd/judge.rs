@@ -14,7 +14,7 @@ pub enum Verdict {
     Equal,
     /// It was refused, and by whom.
     Refused(&'static str),
-    /// The step's cgroup allows fewer CPUs than were planned, and the log says so.
+    /// The step's cgroup allows fewer CPUs than were planned, although the log says so.
     Cut(String),
     /// The kernel has other CPUs than were planned.
     Different,
@@ -63,7 +63,7 @@ impl Tally {
 
     /// What must not be.
     pub fn wrong(&self) -> u32 {
-        self.different + self.broken
+        self.different + self.broken + self.cut
     }
 }
 
@@ -92,6 +92,7 @@ pub fn judge(request: &str, kernel: &Answer, planned: &str, tree: &Tree, log: &s
     }
     let cores = cores_of(kernel, log);
     let owned = cores.map_or_else(|| tree.all(), |cores| tree.owned(words_of(&cores)));
+    let owned = inside(kernel, owned);
     let is_planned = same_as_plan(kernel, planned);
     if let (false, Some(said)) = (is_planned, cut(kernel, planned, &owned, log)) {
         return Verdict::Cut(said);
@@ -102,6 +103,17 @@ pub fn judge(request: &str, kernel: &Answer, planned: &str, tree: &Tree, log: &s
         (None, true) => Verdict::Equal,
         (None, false) => Verdict::Different,
     }
+}
+
+/// What the step's cgroup has of its cores.
+fn inside(kernel: &Answer, mut owned: Vec<Core>) -> Vec<Core> {
+    let fence: Cpus = kernel.fences.values().flat_map(|cpus| list(cpus)).collect();
+    for core in &mut owned {
+        core.cpus
+            .retain(|cpu| fence.is_empty() || fence.contains(cpu));
+    }
+    owned.retain(|core| !core.cpus.is_empty());
+    owned
 }
 
 /// `0-7/8` as `0-7`.

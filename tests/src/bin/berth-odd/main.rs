@@ -1,4 +1,4 @@
-//! `berth-odd REQUESTS [--random N] [--seed S] [--machine XML] [--confined]`: on a machine that is not
+//! `berth-odd REQUESTS [--random N] [--seed S] [--machine XML [--restrict MASK]] [--confined]`: on a machine that is not
 //! sockets × cores × threads, runs requests with the real srun and compares what the kernel says of every
 //! task with `berth plan` and with the machine's tree: no CPU that is not the step's, none twice while
 //! there is room. Meant for the virtual machines of `ci/vm`.
@@ -11,7 +11,7 @@ mod room;
 mod tree;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use berth_tests::Cluster;
@@ -49,10 +49,14 @@ fn main() -> ExitCode {
         }
         None => lstopo(&file),
     }
-    let tree = Tree::of(&file);
+    let tree = Tree::of(&file, options.restrict.as_deref());
     println!("machine: {tree}");
     let cluster = cluster(&options);
     counts::show(&cluster);
+    if options.restrict.is_some() && !counts::tell_ecores(&cluster) {
+        println!("slurmd and doctor do not say that cores are left out");
+        return ExitCode::FAILURE;
+    }
     let mut tally = Tally::default();
     for (number, allocation) in ALLOCATIONS.iter().enumerate() {
         let mut asked =
@@ -61,7 +65,8 @@ fn main() -> ExitCode {
             asked.splice(0..0, real::requests(&options.requests));
         }
         println!("salloc {}: {} requests", allocation.join(" "), asked.len());
-        one_job(&cluster, allocation, &asked, &tree, &file, &mut tally);
+        let here = (*allocation, asked.as_slice());
+        one_job(&cluster, here, (&tree, &file), &options, &mut tally);
     }
     let _ = fs::write(out.join("slurmd.log"), cluster.slurmd_log());
     println!("seed {}: {tally}", options.seed);
@@ -74,10 +79,11 @@ fn cluster(options: &Options) -> Cluster {
         builder = builder.example("cgroup");
     }
     if let Some(prepared) = &options.machine {
-        // From 23.02 on slurmd would leave out the cores of the lesser kind.
-        builder = builder
-            .env("HWLOC_XMLFILE", prepared)
-            .set("SlurmdParameters=allow_ecores");
+        builder = builder.env("HWLOC_XMLFILE", prepared);
+        if options.restrict.is_none() {
+            // From 23.02 on slurmd would leave out the cores of the lesser kind.
+            builder = builder.set("SlurmdParameters=allow_ecores");
+        }
     }
     builder
         .plugstack(Some("compat=berth"))
@@ -88,16 +94,19 @@ fn cluster(options: &Options) -> Cluster {
 /// Requests as steps of one job, each judged; what is wrong or peculiar is printed.
 fn one_job(
     cluster: &Cluster,
-    allocation: &[&str],
-    requests: &[String],
-    tree: &Tree,
-    file: &std::path::Path,
+    (allocation, requests): (&[&str], &[String]),
+    (tree, file): (&Tree, &Path),
+    options: &Options,
     tally: &mut Tally,
 ) {
     let requests: Vec<&str> = requests.iter().map(String::as_str).collect();
     let kernel = ask(cluster, allocation, &requests);
     let log = cluster.slurmd_log();
+    let mut site = Vec::new();
+    site.extend(options.confined.then_some("--constrain-cores"));
+    site.extend(options.restrict.is_none().then_some("--allow-ecores"));
     let rules = Rules {
+        site: &site,
         compat: "berth",
         line: release(cluster).name(),
     };

@@ -15,6 +15,8 @@ pub struct Options {
     pub machine: Option<String>,
     /// With task/cgroup and ConstrainCores.
     pub confined: bool,
+    /// The performance cores' CPUs as a mask: slurmd leaves out the others.
+    pub restrict: Option<String>,
 }
 
 impl Options {
@@ -30,6 +32,7 @@ impl Options {
             seed: clock.map_or(0, |now| now.as_secs()),
             machine: None,
             confined: false,
+            restrict: None,
         };
         let mut words = words.iter();
         while let Some(word) = words.next() {
@@ -39,6 +42,7 @@ impl Options {
                 "--random" => options.random = number(value()?)? as usize,
                 "--seed" => options.seed = number(value()?)?,
                 "--machine" => options.machine = Some(value()?.clone()),
+                "--restrict" => options.restrict = Some(value()?.clone()),
                 "--confined" => options.confined = true,
                 _ if options.requests.is_empty() => options.requests.clone_from(word),
                 _ => return Err(format!("does not know '{word}'")),

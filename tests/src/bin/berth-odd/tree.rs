@@ -1,6 +1,7 @@
 //! The machine's cores, as hwloc's own programs say; nothing of berth is asked.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fmt;
 use std::io::Write;
 use std::path::Path;
@@ -27,18 +28,24 @@ pub struct Core {
 }
 
 impl Tree {
-    /// Reads a topology.
+    /// Reads a topology, or those CPUs of it that a mask names.
     ///
     /// # Panics
     /// If hwloc's programs cannot.
-    pub fn of(file: &Path) -> Self {
+    pub fn of(file: &Path, restrict: Option<&str>) -> Self {
         // Where threads have caches of their own, a core of one thread lies below its caches and others
         // above: only without caches are all cores of one depth, and so they are for slurmd.
         let plain = file.with_extension("plain.xml");
-        lstopo_with(
-            &["--no-caches".as_ref(), "--input".as_ref(), file.as_os_str()],
-            &plain,
+        let mut words = vec!["--no-caches", "--input"];
+        words.push(file.to_str().expect("a path of letters"));
+        words.extend(
+            restrict
+                .map(|mask| ["--restrict", mask])
+                .into_iter()
+                .flatten(),
         );
+        let words: Vec<&OsStr> = words.into_iter().map(OsStr::new).collect();
+        lstopo_with(&words, &plain);
         let file = plain.as_path();
         let count = calc(file, &["--number-of", "core", "all"], "");
         let count: u32 = count.trim().parse().expect("a number of cores");

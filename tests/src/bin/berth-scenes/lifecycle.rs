@@ -9,6 +9,7 @@ use std::time::Duration;
 use berth_tests::{Cluster, process};
 use nix::sys::signal::Signal;
 
+use crate::jobs::with_cgroups;
 use crate::tools::{
     all_cpus, assert_disjoint, cpus, in_allocation, lists, step, tasks, whole_node,
 };
@@ -150,10 +151,9 @@ fn slurmds() -> Vec<i32> {
     process::find("slurmd", "\0-N\0berth")
 }
 
-/// slurmd without files of its own: everything from slurmctld, plugstack.conf too.
+/// slurmd without files of its own: everything from slurmctld, plugstack.conf and cgroup.conf too.
 pub fn configless() -> Outcome {
-    let cluster = Cluster::builder()
-        .plugstack(Some(""))
+    let cluster = with_cgroups()?
         .set("SlurmctldParameters=enable_configless")
         .up();
     let conf = fs::read_to_string(cluster.folder().join("etc/slurm.conf")).expect("slurm.conf");
@@ -189,6 +189,13 @@ pub fn configless() -> Outcome {
     assert_eq!(all_cpus(&bound), lists(&["0-1", "2-3"]));
     let log = cluster.slurmd_log();
     assert!(log.contains("berth: ready:"), "{log}");
+    let told = cluster
+        .folder()
+        .join("run/berth")
+        .join(node)
+        .join("slurmd.json");
+    let told = fs::read_to_string(told).expect("slurmd's announcement");
+    assert!(told.contains("\"constrain_cores\": true"), "{told}");
     Ok(())
 }
 

@@ -15,6 +15,7 @@ use crate::topology::pu_table::PuTable;
 /// ```text
 /// 2 sockets × 2 cores × 1 thread, 4 tasks     socket 0: t0 t1   socket 1: t2 t3
 /// ```
+#[inline(never)]
 pub(crate) fn walk(
     walk: &Walk,
     table: &PuTable,

@@ -13,18 +13,38 @@ use crate::topology::pu_table::PuTable;
 /// Tasks and threads counted while walking.
 #[derive(Clone, Debug)]
 pub(crate) struct Counters {
-    core_tasks: Vec<u32>,
-    core_threads: Vec<u32>,
-    socket_tasks: Vec<u32>,
-    /// The last task that was counted in each core and socket, so each task counts once.
-    core_last: Vec<u32>,
-    socket_last: Vec<u32>,
+    cores: Vec<Count>,
+    sockets: Vec<Count>,
     /// Tasks counted.
     tasks: u32,
     /// Whether any limit asks for the numbers.
     counts: bool,
     /// The state that only walks that spread need.
     spread: Option<Spread>,
+}
+
+/// What a core or socket has.
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    tasks: u32,
+    /// Threads taken; of cores only.
+    threads: u32,
+    /// The last task that was counted, so that each counts once.
+    last: u32,
+}
+
+impl Count {
+    /// Counts a task, by its number, if it does not count yet.
+    fn task(&mut self, number: u32) {
+        self.tasks += u32::from(self.last != number);
+        self.last = number;
+    }
+
+    fn start_over(counts: &mut [Self]) {
+        for count in counts {
+            (count.tasks, count.threads) = (0, 0);
+        }
+    }
 }
 
 /// How limits are exceeded evenly.
@@ -59,8 +79,6 @@ impl Counters {
             true => (table.cores.len(), table.sockets.len()),
             false => (0, 0),
         };
-        let cores = vec![0; core_count];
-        let sockets = vec![0; socket_count];
         let spread = || Spread {
             taken: vec![false; table.len()],
             touched: vec![false; table.cores.len()],
@@ -68,11 +86,8 @@ impl Counters {
         };
         Self {
             spread: (walk.spreads() || walk.shares_wide_cores_first).then(spread),
-            core_threads: cores.clone(),
-            core_last: cores.clone(),
-            core_tasks: cores,
-            socket_last: sockets.clone(),
-            socket_tasks: sockets,
+            cores: vec![Count::default(); core_count],
+            sockets: vec![Count::default(); socket_count],
             tasks: 0,
             counts,
         }
@@ -80,25 +95,26 @@ impl Counters {
 
     /// The walk is at its end, and tasks are left. The answer is `false` if nothing more can be
     /// placed.
+    #[inline(never)]
     pub(crate) fn next_round(&mut self, walk: &Walk, placed: &mut Placed) -> bool {
         if let Some(spread) = &mut self.spread {
             let left = walk.tasks - placed.count();
             let held_back = std::mem::take(&mut spread.held_back);
             // Each full object gets this number more, if all have the room.
             let raise = |full: usize| (left / full.max(1) as u32).max(1);
-            let full = |used: &[u32], limit: Option<u32>, raised: u32| {
+            let full = |counts: &[Count], limit: Option<u32>, raised: u32| {
                 let limit = limit.unwrap_or(u32::MAX).saturating_add(raised);
-                used.iter().filter(|used| **used >= limit).count()
+                counts.iter().filter(|count| count.tasks >= limit).count()
             };
             if held_back.socket > 0 && spread.raised.socket <= walk.tasks {
                 let limit = walk.ntasks_per_socket;
-                let full = full(&self.socket_tasks, limit, spread.raised.socket);
+                let full = full(&self.sockets, limit, spread.raised.socket);
                 spread.raised.socket += raise(full);
                 placed.exceeds = true;
                 return true;
             }
             if held_back.core > 0 && spread.raised.core <= walk.tasks {
-                let full = full(&self.core_tasks, walk.ntasks_per_core, spread.raised.core);
+                let full = full(&self.cores, walk.ntasks_per_core, spread.raised.core);
                 spread.raised.core += raise(full);
                 placed.exceeds = true;
                 return true;
@@ -121,9 +137,8 @@ impl Counters {
             spread.touched.fill(false);
         }
         placed.shares = true;
-        self.core_tasks.fill(0);
-        self.core_threads.fill(0);
-        self.socket_tasks.fill(0);
+        Count::start_over(&mut self.cores);
+        Count::start_over(&mut self.sockets);
         true
     }
 
@@ -141,9 +156,11 @@ impl Counters {
 
     /// Whether a limit forbids this hardware thread for the task under way.
     pub(crate) fn forbid(&mut self, walk: &Walk, table: &PuTable, pu: PuIdx) -> bool {
-        if !self.counts {
-            return false;
-        }
+        self.counts && self.is_forbidden(walk, table, pu)
+    }
+
+    #[inline(never)]
+    fn is_forbidden(&mut self, walk: &Walk, table: &PuTable, pu: PuIdx) -> bool {
         let core = table.cores.of(pu) as usize;
         let socket = table.sockets.of(pu) as usize;
         let full = |used: u32, limit: Option<u32>| limit.is_some_and(|limit| used >= limit);
@@ -152,15 +169,15 @@ impl Counters {
             .as_ref()
             .is_some_and(|spread| spread.shares_cores.is_some());
         let fresh = !shares && walk.wants_fresh_cores(self.exceeds_core());
-        if full(self.core_threads[core], walk.threads_per_core)
-            || (fresh && self.core_tasks[core] > 0)
+        if full(self.cores[core].threads, walk.threads_per_core)
+            || (fresh && self.cores[core].tasks > 0)
         {
             return true;
         }
         let Some(spread) = &mut self.spread else {
-            return full(self.core_tasks[core], walk.ntasks_per_core)
+            return full(self.cores[core].tasks, walk.ntasks_per_core)
                 || (walk.limits_sockets()
-                    && full(self.socket_tasks[socket], walk.ntasks_per_socket));
+                    && full(self.sockets[socket].tasks, walk.ntasks_per_socket));
         };
         if spread.taken[pu.index()] || (spread.touched[core] && spread.shares_cores.is_none()) {
             return true;
@@ -168,23 +185,27 @@ impl Counters {
         let raised = |limit: Option<u32>, by: u32| limit.map(|limit| limit.saturating_add(by));
         if walk.limits_sockets() {
             let limit = raised(walk.ntasks_per_socket, spread.raised.socket);
-            if full(self.socket_tasks[socket], limit) {
+            if full(self.sockets[socket].tasks, limit) {
                 spread.held_back.socket += 1;
                 return true;
             }
         }
         let limit = raised(walk.ntasks_per_core, spread.raised.core);
-        let is_full = full(self.core_tasks[core], limit);
+        let is_full = full(self.cores[core].tasks, limit);
         spread.held_back.core += u32::from(is_full);
         is_full
     }
 
     /// Counts a hardware thread that was taken.
     pub(crate) fn take(&mut self, table: &PuTable, pu: PuIdx) {
-        if !self.counts {
-            return;
+        if self.counts {
+            self.count_thread(table, pu);
         }
-        self.core_threads[table.cores.of(pu) as usize] += 1;
+    }
+
+    #[inline(never)]
+    fn count_thread(&mut self, table: &PuTable, pu: PuIdx) {
+        self.cores[table.cores.of(pu) as usize].threads += 1;
         if let Some(spread) = &mut self.spread {
             spread.taken[pu.index()] = true;
         }
@@ -192,23 +213,21 @@ impl Counters {
 
     /// Counts a complete task. task/affinity counts it where it ended.
     pub(crate) fn complete(&mut self, walk: &Walk, table: &PuTable, pus: &[PuIdx]) {
-        if !self.counts {
-            return;
+        if self.counts {
+            self.count_task(walk, table, pus);
         }
+    }
+
+    #[inline(never)]
+    fn count_task(&mut self, walk: &Walk, table: &PuTable, pus: &[PuIdx]) {
         let counted = match walk.counts_everywhere() {
             true => pus,
             false => pus.last_chunk::<1>().map_or(pus, |last| last),
         };
         self.tasks += 1;
         for pu in counted {
-            let core = table.cores.of(*pu) as usize;
-            if std::mem::replace(&mut self.core_last[core], self.tasks) != self.tasks {
-                self.core_tasks[core] += 1;
-            }
-            let socket = table.sockets.of(*pu) as usize;
-            if std::mem::replace(&mut self.socket_last[socket], self.tasks) != self.tasks {
-                self.socket_tasks[socket] += 1;
-            }
+            self.cores[table.cores.of(*pu) as usize].task(self.tasks);
+            self.sockets[table.sockets.of(*pu) as usize].task(self.tasks);
         }
         let Some(spread) = &mut self.spread else {
             return;

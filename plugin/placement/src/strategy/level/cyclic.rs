@@ -6,6 +6,7 @@
 use crate::answer::refusal::NoPlace;
 use crate::owned::Owned;
 use crate::request::distribution::Order;
+use crate::sets::ids::PuIdx;
 use crate::strategy::level::counters::Counters;
 use crate::strategy::level::course::Course;
 use crate::strategy::level::walk::{Placed, Walk};
@@ -16,6 +17,7 @@ use crate::topology::pu_table::PuTable;
 /// ```text
 /// 2 sockets × 2 cores × 1 thread, 4 tasks     socket 0: t0 t2   socket 1: t1 t3
 /// ```
+#[inline(never)]
 pub(crate) fn walk(
     walk: &Walk,
     table: &PuTable,
@@ -48,7 +50,8 @@ pub(crate) fn walk(
 /// The position of the walk.
 struct Cursors<'a> {
     table: &'a PuTable,
-    course: &'a Course<'a>,
+    /// The hardware threads of each socket.
+    sockets: Vec<&'a [PuIdx]>,
     /// The socket whose turn it is.
     socket: usize,
     /// Next position within each socket.
@@ -60,7 +63,9 @@ impl<'a> Cursors<'a> {
     fn new(walk: &Walk, table: &'a PuTable, course: &'a Course<'a>) -> Self {
         Self {
             table,
-            course,
+            sockets: (0..table.sockets.len())
+                .map(|socket| course.socket(socket))
+                .collect(),
             socket: 0,
             next: vec![0; table.sockets.len()],
             counters: Counters::new(walk, table),
@@ -69,9 +74,12 @@ impl<'a> Cursors<'a> {
 
     /// Looks at one hardware thread, and takes it for the task under way or skips it.
     fn visit(&mut self, walk: &Walk, owned: &Owned, placed: &mut Placed) -> Result<(), NoPlace> {
-        self.leave_full_sockets(walk, placed)?;
-        let pu = self.course.socket(self.socket)[self.next[self.socket] as usize];
-        self.next[self.socket] += 1;
+        if !self.has_some() {
+            self.leave_full_socket(walk, placed)?;
+        }
+        let next = &mut self.next[self.socket];
+        let pu = self.sockets[self.socket][*next as usize];
+        *next += 1;
         if !owned.has(pu) || self.counters.forbid(walk, self.table, pu) {
             return Ok(());
         }
@@ -99,13 +107,22 @@ impl<'a> Cursors<'a> {
     }
 
     fn turn(&mut self) {
-        self.socket = (self.socket + 1) % self.next.len();
+        self.socket += 1;
+        if self.socket == self.sockets.len() {
+            self.socket = 0;
+        }
+    }
+
+    /// Whether the socket whose turn it is has hardware threads left.
+    fn has_some(&self) -> bool {
+        (self.next[self.socket] as usize) < self.sockets[self.socket].len()
     }
 
     /// Goes on to a socket that has hardware threads left; if none has, the next round begins.
-    fn leave_full_sockets(&mut self, walk: &Walk, placed: &mut Placed) -> Result<(), NoPlace> {
+    #[inline(never)]
+    fn leave_full_socket(&mut self, walk: &Walk, placed: &mut Placed) -> Result<(), NoPlace> {
         let start = self.socket;
-        while self.next[self.socket] as usize >= self.course.socket(self.socket).len() {
+        while !self.has_some() {
             self.turn();
             if self.socket == start {
                 if !self.counters.next_round(walk, placed) {

@@ -12,7 +12,7 @@ mod walk;
 mod widen;
 
 use crate::answer::decision::{LevelFrom, Rule};
-use crate::answer::plan::{Message, Plan, TaskPlan};
+use crate::answer::plan::{Message, Plan};
 use crate::answer::refusal::{NoPlace, Refusal};
 use crate::request::CoreSpec;
 use crate::request::cpu_bind::Level;
@@ -87,6 +87,8 @@ fn by_level(here: &Situation<'_>, level: Level, from: LevelFrom) -> Result<Plan,
             Rule::Level { level, order, from },
         )),
         Err(_) if here.request.overcommit => Ok(overcommitted(here, &walk)),
+        // Slurm has granted CPUs that the step's cgroup lacks.
+        Err(_) if here.owned.is_cut => Ok(crowded(here, here.all_to_all(Rule::CgroupTooSmall))),
         Err(why) => Err(no_place(here, why, &walk)),
     }
 }
@@ -124,9 +126,7 @@ fn thread_chunk(here: &Situation<'_>, walk: &Walk) -> Option<u32> {
 }
 
 fn bound(here: &Situation<'_>, placed: &Placed, walk: &Walk, rule: Rule) -> Plan {
-    let mut widening = Widening::to(walk.level, here.node, here.owned);
-    let each = |task| TaskPlan::on(widening.cpus(task));
-    let tasks: Vec<_> = placed.tasks().map(each).collect();
+    let tasks = Widening::to(walk.level, here.node, here.owned).tasks(placed);
     let notes = notes::of(here, placed, walk, &tasks);
     let mut plan = here.each(tasks, rule);
     plan.notes = notes;

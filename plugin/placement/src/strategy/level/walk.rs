@@ -110,6 +110,8 @@ pub struct Placed {
     pus: Vec<PuIdx>,
     /// Where each complete task's hardware threads end.
     ends: Vec<usize>,
+    /// Where those of the task under way begin.
+    begin: usize,
     /// Whether the walk started over, so tasks share hardware threads.
     pub(crate) shares: bool,
     /// Whether a limit on the number of tasks was raised on the way.
@@ -137,12 +139,18 @@ impl Placed {
 
     /// Hardware threads of the task under way.
     pub(crate) fn under_way(&self) -> &[PuIdx] {
-        &self.pus[self.ends.last().copied().unwrap_or(0)..]
+        &self.pus[self.begin..]
     }
 
     /// Completes the task under way, which has all its hardware threads.
     pub(crate) fn complete(&mut self) {
-        self.ends.push(self.pus.len());
+        self.begin = self.pus.len();
+        self.ends.push(self.begin);
+    }
+
+    /// The hardware threads of the complete tasks, if each has one.
+    pub(crate) fn one_each(&self) -> Option<&[PuIdx]> {
+        (self.begin == self.ends.len()).then(|| &self.pus[..self.begin])
     }
 
     /// Each complete task's hardware threads.

@@ -2,11 +2,13 @@
 //! In: each task's hardware threads, the objects, what an object contributes. Out: CPU sets.
 //! Pure. Source: `_expand_masks`, `_blot_mask`, `_blot_mask_sockets`.
 
+use crate::answer::plan::TaskPlan;
 use crate::owned::Owned;
 use crate::request::cpu_bind::Level;
 use crate::request::fixes::Fix;
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::PuIdx;
+use crate::strategy::level::walk::Placed;
 use crate::topology::domains::Domains;
 use crate::topology::node::Node;
 
@@ -41,8 +43,21 @@ impl<'a> Widening<'a> {
         }
     }
 
+    /// What each task gets.
+    pub(crate) fn tasks(mut self, placed: &Placed) -> Vec<TaskPlan> {
+        let table = self.node.table();
+        match (self.domains, placed.one_each()) {
+            // Most tasks have one hardware thread, and it does not grow.
+            (None, Some(pus)) => pus.iter().map(|pu| TaskPlan::on(table.one(*pu))).collect(),
+            _ => {
+                let each = |pus| TaskPlan::on(self.cpus(pus));
+                placed.tasks().map(each).collect()
+            }
+        }
+    }
+
     /// The CPUs of a task with these hardware threads.
-    pub(crate) fn cpus(&mut self, pus: &[PuIdx]) -> CpuSet {
+    fn cpus(&mut self, pus: &[PuIdx]) -> CpuSet {
         let table = self.node.table();
         let (Some(domains), Some(first)) = (self.domains, pus.first()) else {
             return table.cpus_of(pus);

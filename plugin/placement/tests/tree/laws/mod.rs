@@ -1,6 +1,7 @@
 //! The laws, by what they are about. Each is written from what requests mean, not from the code.
 
 pub mod automatic;
+pub mod cgroups;
 pub mod grid_engine;
 pub mod limits;
 pub mod order;
@@ -14,7 +15,7 @@ pub mod width;
 use super::harness::Law;
 
 /// Every law there is.
-pub const ALL: [Law; 22] = [
+pub const ALL: [Law; 26] = [
     own::ONLY_OWNED,
     own::ONLY_PRESENT,
     own::SOMEWHERE,
@@ -37,4 +38,8 @@ pub const ALL: [Law; 22] = [
     automatic::EXACT,
     order::WALKED,
     grid_engine::CHOSEN,
+    cgroups::INSIDE,
+    cgroups::GRANTED,
+    cgroups::SOMEWHERE,
+    cgroups::NOTHING_LOST,
 ];

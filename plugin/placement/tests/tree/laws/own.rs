@@ -39,7 +39,7 @@ fn only_present(case: &Case) -> Verdict {
     Verdict::when(beyond.is_none(), || format!("there are {present}"))
 }
 
-fn somewhere(case: &Case) -> Verdict {
+pub fn somewhere(case: &Case) -> Verdict {
     let Ok(answer) = case.answer() else {
         return Verdict::Aside;
     };

@@ -5,11 +5,12 @@
 use berth_placement::Binding;
 use berth_placement::request::grid_engine::{Scope, Strategy};
 
-use crate::planning::node_counts::each_node;
-use crate::submit::submission::Words;
+use crate::node_counts::each_node;
+use crate::submission::Words;
 
 /// The reason why the binding can never fit, with the line to use instead.
-pub(crate) fn why(
+#[must_use]
+pub fn why(
     binding: &Binding,
     words: &Words,
     env: impl Fn(&str) -> Option<String>,
@@ -66,7 +67,7 @@ pub(crate) fn why(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use berth_srun::Release;
+    use crate::release::Release;
 
     fn says(binding: &str, line: &str, env: &[(&str, &str)]) -> String {
         let words = Words::read("srun", line.split(' '), Release::NEWEST);

@@ -4,10 +4,15 @@
 //! In: the command's arguments, a script's `#SBATCH` lines. Out: the facts that are sure. If they
 //! are not enough, nothing is refused here and the node decides.
 
-use berth_srun::Release;
-use berth_srun::line::{self, Given, Line, Trouble};
-use berth_srun::options::{Command, variables};
-use berth_srun::reading::{Asked, Setting, read};
+mod directives;
+pub mod never_fits;
+
+use crate::line::{self, Given, Line, Trouble};
+use crate::options::{Command, variables};
+use crate::reading::{Asked, NodeRange, Setting, read};
+use crate::release::Release;
+
+pub use directives::{Directive, Word, directives};
 
 /// With these a job may have more cores than tasks × `-c`.
 const GROWING: [&str; 14] = [
@@ -29,7 +34,7 @@ const GROWING: [&str; 14] = [
 
 /// The content of a command line.
 #[derive(Clone, Debug)]
-pub(crate) struct Words {
+pub struct Words {
     /// Whether the command is srun, whose steps belong to the job around it, if there is one; the
     /// others make new jobs.
     pub is_srun: bool,
@@ -44,7 +49,8 @@ pub(crate) struct Words {
 
 impl Words {
     /// Reads the words after the command's name, by the rules of the running release.
-    pub(crate) fn read<'a>(
+    #[must_use]
+    pub fn read<'a>(
         command: &str,
         words: impl IntoIterator<Item = &'a str>,
         release: Release,
@@ -67,16 +73,13 @@ impl Words {
     }
 
     /// The options of a script's `#SBATCH` lines, below those of the command line.
-    pub(crate) fn with_script(mut self, script: &str) -> Self {
-        // sbatch itself stops at the first line that is neither empty nor a comment.
-        let lines = script
-            .lines()
-            .take_while(|line| line.is_empty() || line.starts_with('#'));
+    #[must_use]
+    pub fn with_script(mut self, script: &str) -> Self {
         let mut given = Vec::new();
-        for line in lines.filter_map(|line| line.strip_prefix("#SBATCH")) {
-            let line = line.split(" #").next().unwrap_or_default();
-            let words = Self::read("sbatch", line.split_whitespace(), self.release);
-            self.unsure |= words.unsure || line.contains("hetjob") || line.contains("packjob");
+        for line in directives(script.as_bytes()) {
+            let words = line.words.iter().map(|word| word.text.as_str());
+            let words = Self::read("sbatch", words, self.release);
+            self.unsure |= words.unsure || line.begins_component;
             given.extend(words.given);
         }
         given.append(&mut self.given);
@@ -84,7 +87,9 @@ impl Words {
         self
     }
 
-    pub(crate) fn has(&self, option: &str) -> bool {
+    /// Whether an option is there.
+    #[must_use]
+    pub fn has(&self, option: &str) -> bool {
         self.given.iter().any(|given| given.name == option)
     }
 
@@ -105,7 +110,8 @@ impl Words {
 
     /// CPUs of each task, if the job cannot have more; `None` if that is not sure.
     /// `env` are the environment's variables, some of which are options too.
-    pub(crate) fn most_cpus_per_task(&self, env: impl Fn(&str) -> Option<String>) -> Option<u32> {
+    #[must_use]
+    pub fn most_cpus_per_task(&self, env: impl Fn(&str) -> Option<String>) -> Option<u32> {
         let inputs = ["SBATCH", "SALLOC", "SLURM", "SRUN"];
         let from_env = |option: &str| {
             let name = option.to_ascii_uppercase().replace('-', "_");
@@ -121,9 +127,10 @@ impl Words {
     }
 
     /// The requested tasks, if that is known: with a range of nodes it is not.
-    pub(crate) fn tasks(&self, env: impl Fn(&str) -> Option<String>) -> Option<u32> {
+    #[must_use]
+    pub fn tasks(&self, env: impl Fn(&str) -> Option<String>) -> Option<u32> {
         let asked = self.asked(env)?;
-        let range = |nodes: &berth_srun::reading::NodeRange| nodes.most != Some(nodes.least);
+        let range = |nodes: &NodeRange| nodes.most != Some(nodes.least);
         match asked.ntasks {
             None if asked.nodes.as_ref().is_some_and(range) => None,
             _ => Some(asked.tasks()),
@@ -131,7 +138,8 @@ impl Words {
     }
 
     /// Whether words could be misread.
-    pub(crate) fn is_unsure(&self) -> bool {
+    #[must_use]
+    pub fn is_unsure(&self) -> bool {
         self.unsure
     }
 }

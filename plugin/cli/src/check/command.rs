@@ -1,0 +1,184 @@
+//! One command of a script with the places of its words, and the changes that can be made to it.
+
+use std::collections::BTreeMap;
+
+use berth_srun::Line;
+use berth_srun::line::{Given, Trouble};
+use berth_srun::options::Command as Program;
+
+use super::finding::Edit;
+use crate::shell::Word;
+
+/// What a command is to a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Srun,
+    /// A line of sbatch or salloc, or all `#SBATCH` lines of a script.
+    Job(Program),
+    Mpirun,
+    /// Grid Engine's: the command, or a directive of its script.
+    Qsub,
+}
+
+/// A variable of the script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Variable {
+    pub value: String,
+    pub is_computed: bool,
+    /// Where its assignment ends, if others can stand behind it and reach the program.
+    pub end: Option<usize>,
+}
+
+pub(crate) type Variables = BTreeMap<String, Variable>;
+
+/// A command of a script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Command {
+    /// Its line, from 1.
+    pub number: usize,
+    pub kind: Kind,
+    /// The program's word; directives have an empty one.
+    pub name: Word,
+    /// The words behind it.
+    pub words: Vec<Word>,
+    pub line: Line,
+    /// Variables that are set when it runs, by the script or before it on its line.
+    pub variables: Variables,
+    pub in_background: bool,
+    pub loops: usize,
+    /// How many times the script has waited before it.
+    pub waits: usize,
+}
+
+/// Parts of names of variables that hold options.
+const OPTIONS: &[&str] = &["opt", "arg", "flag", "param", "srun"];
+
+impl Command {
+    /// The words of the program that it starts.
+    pub(crate) fn program(&self) -> &[Word] {
+        self.words.get(self.line.own_words..).unwrap_or_default()
+    }
+
+    /// Whether every option stands there, and none comes from a variable.
+    pub(crate) fn is_complete(&self) -> bool {
+        let own = self.words.iter().take(self.line.own_words);
+        // A value in a word of its own is one option's, however many words it becomes.
+        let values = |at: usize| {
+            self.line
+                .given
+                .iter()
+                .any(|given| given.words.contains(&at))
+        };
+        let mut loose = own
+            .enumerate()
+            .filter(|(at, word)| word.may_split && !values(*at));
+        let program = self.program().first();
+        !self.line.is_unsure()
+            && loose.next().is_none()
+            && !program.is_some_and(|word| self.may_be_options(word))
+    }
+
+    fn may_be_options(&self, word: &Word) -> bool {
+        if !word.may_split {
+            return false;
+        }
+        let name: String = word
+            .text
+            .trim_start_matches(['$', '{', '"'])
+            .chars()
+            .collect();
+        let name = name.trim_end_matches(['}', '"', ']', '@', '*', '[']);
+        let value = self
+            .variables
+            .get(name)
+            .map(|variable| variable.value.as_str());
+        let name = name.to_ascii_lowercase();
+        name.is_empty()
+            || name == "@"
+            || value.is_some_and(|value| value.trim_start().starts_with('-'))
+            || OPTIONS.iter().any(|part| name.contains(part))
+    }
+
+    /// The option that counts of that name.
+    pub(crate) fn given(&self, name: &str) -> Option<&Given> {
+        let mut all = self.line.given.iter().rev();
+        all.find(|given| given.name == name && given.trouble != Some(Trouble::Unknown))
+    }
+
+    /// Whether an option's value is known only when the script runs.
+    pub(crate) fn is_computed(&self, given: &Given) -> bool {
+        let words = self.words.get(given.words.clone()).unwrap_or_default();
+        words.iter().any(|word| word.is_computed)
+    }
+
+    /// Puts words behind the last option.
+    pub(crate) fn insert(&self, words: &str) -> Option<Edit> {
+        let last = self.line.given.iter().map(|given| given.words.end).max();
+        let word = match last {
+            Some(end) => self.words.get(end.checked_sub(1)?)?,
+            None => &self.name,
+        };
+        let text = format!(" {words}");
+        let range = word.range.end..word.range.end;
+        (!word.range.is_empty()).then_some(Edit { range, text })
+    }
+
+    /// Gives an option another value.
+    pub(crate) fn revalue(&self, text: &[u8], given: &Given, value: &str) -> Option<Edit> {
+        let old = given.value.as_deref()?;
+        let word = self.words.get(given.words.end.checked_sub(1)?)?;
+        // Quotes around a value stay.
+        let bytes = text.get(word.range.clone())?;
+        let mut places = bytes.windows(old.len().max(1)).enumerate();
+        let mut places = places.by_ref().filter(|(_, part)| *part == old.as_bytes());
+        let (at, _) = places.next_back().filter(|_| !word.is_computed)?;
+        let start = word.range.start + at;
+        Some(Edit {
+            range: start..start + old.len(),
+            text: value.into(),
+        })
+    }
+
+    /// Takes an option away, with the blanks before it on its line. Letters that share a word stay
+    /// together.
+    pub(crate) fn remove(&self, text: &[u8], given: &Given) -> Option<Vec<Edit>> {
+        self.is_alone(given).then_some(())?;
+        let words = self.words.get(given.words.clone())?;
+        words.iter().map(|word| without(text, word)).collect()
+    }
+
+    /// Sets an option: a new value where it stands, else the option at the end.
+    pub(crate) fn set(
+        &self,
+        text: &[u8],
+        name: &str,
+        value: &str,
+        otherwise: &str,
+    ) -> Option<Edit> {
+        match self.given(name) {
+            Some(given) => self.revalue(text, given, value),
+            None => self.insert(otherwise),
+        }
+    }
+
+    fn is_alone(&self, given: &Given) -> bool {
+        let same = |other: &&Given| other.words.start == given.words.start;
+        self.line.given.iter().filter(same).count() == 1
+    }
+}
+
+/// Takes a word away, with the blanks before it; none if a quote, an escape or a variable would go
+/// with it.
+pub(crate) fn without(text: &[u8], word: &Word) -> Option<Edit> {
+    let before = text.get(..word.range.start)?;
+    let blanks = before.iter().rev().take_while(|byte| b" \t".contains(byte));
+    let blanks = blanks.count();
+    // The indentation of a line stays.
+    let rest = before.get(..before.len() - blanks)?;
+    let is_first = rest.is_empty() || rest.ends_with(b"\n");
+    let start = word.range.start - if is_first { 0 } else { blanks };
+    (word.is_plain && !word.is_computed).then(|| Edit {
+        range: start..word.range.end,
+        text: String::new(),
+    })
+}

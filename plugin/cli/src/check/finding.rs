@@ -1,0 +1,102 @@
+//! What a check finds: a trap, and the changes of words that may repair it.
+
+use std::ops::Range;
+
+use serde::Serialize;
+
+/// How sure it is that a trap is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Level {
+    Warning,
+    /// It may be intended, or depends on what the words do not say.
+    Hint,
+}
+
+/// A change of bytes; an empty range is a place where something is put in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Edit {
+    pub range: Range<usize>,
+    pub text: String,
+}
+
+/// Changes that belong together.
+pub(crate) type Repair = Vec<Edit>;
+
+/// A trap that a line has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Finding {
+    /// Line of the script, from 1.
+    pub line: usize,
+    pub rule: &'static str,
+    pub level: Level,
+    pub found: String,
+    pub why: String,
+    /// The corrected lines of the text, the same for every warning; empty if there are none.
+    pub instead: String,
+    /// Ways to repair it, the best first. Each is tried before it is shown.
+    #[serde(skip)]
+    pub repairs: Vec<Repair>,
+}
+
+impl Finding {
+    pub(crate) fn warning(line: usize, rule: &'static str, found: String, why: &str) -> Self {
+        Self {
+            line,
+            rule,
+            level: Level::Warning,
+            found,
+            why: why.into(),
+            instead: String::new(),
+            repairs: Vec::new(),
+        }
+    }
+
+    pub(crate) fn hint(line: usize, rule: &'static str, found: String, why: &str) -> Self {
+        Self {
+            level: Level::Hint,
+            ..Self::warning(line, rule, found, why)
+        }
+    }
+
+    /// The same with one more way to repair it, if there is one.
+    pub(crate) fn or(mut self, repair: Option<Repair>) -> Self {
+        self.repairs.extend(repair);
+        self
+    }
+}
+
+/// A text with changes; changes that overlap are no repair.
+pub(crate) fn applied(text: &[u8], repair: &Repair) -> Option<(Vec<u8>, Vec<Range<usize>>)> {
+    let mut edits: Vec<_> = repair.iter().collect();
+    edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
+    let (mut out, mut spans, mut at) = (Vec::new(), Vec::new(), 0);
+    for edit in edits {
+        out.extend_from_slice(text.get(at..edit.range.start)?);
+        let start = out.len();
+        out.extend_from_slice(edit.text.as_bytes());
+        spans.push(start..out.len());
+        at = edit.range.end;
+    }
+    out.extend_from_slice(text.get(at..)?);
+    Some((out, spans))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edit(range: Range<usize>, text: &str) -> Edit {
+        let text = text.into();
+        Edit { range, text }
+    }
+
+    #[test]
+    fn edits_are_applied_from_the_front() {
+        let both = vec![edit(4..6, "-n1"), edit(0..0, "x ")];
+        let (text, spans) = applied(b"abc -n ", &both).unwrap();
+        assert_eq!((&text[..], spans), (&b"x abc -n1 "[..], vec![0..2, 6..9]));
+        let over = vec![edit(0..3, ""), edit(2..4, "")];
+        assert_eq!(applied(b"abcdef", &over), None);
+    }
+}

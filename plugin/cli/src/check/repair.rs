@@ -1,0 +1,203 @@
+//! One corrected text: repairs are made one after the other, each on the text that has the ones
+//! before, and each is kept only if it passes the checks that found the trap: srun's reading, the
+//! submission checks and the plan. Bytes that no repair concerns stay as they are.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use berth_placement::Node;
+
+use super::case::{Case, Surroundings};
+use super::command::Kind;
+use super::finding::{Finding, Level, Repair, applied};
+use super::script::{Script, script};
+use super::{findings, planned};
+
+/// The most repairs of one text, so that a large file of traps ends in time.
+const MOST: usize = 200;
+
+/// Rules behind which others are hidden: their repair may show more.
+const HIDING: &[&str] = &[
+    "other-command",
+    "misspelt-option",
+    "wrong-value",
+    "srun-in-srun",
+    "nested-launcher",
+    "grid-engine",
+];
+
+/// The corrected text.
+pub(super) struct Corrected {
+    pub text: Vec<u8>,
+    /// The places in it that were changed.
+    pub spans: Vec<Range<usize>>,
+    /// What showed only behind other repairs, and was repaired too.
+    pub more: Vec<Finding>,
+}
+
+/// Repairs what can be repaired; none if nothing can, or if the text would be refused all the same.
+/// `first` are the text's own findings.
+pub(super) fn corrected(
+    text: &[u8],
+    first: &[Finding],
+    around: Surroundings<'_>,
+) -> Option<Corrected> {
+    let can = |finding: &Finding| finding.level == Level::Warning && !finding.repairs.is_empty();
+    first.iter().any(can).then_some(())?;
+    let roomy = roomy();
+    let mut now = Corrected {
+        text: text.to_vec(),
+        spans: Vec::new(),
+        more: Vec::new(),
+    };
+    let mut state = State::of(text, around);
+    for _ in 0..MOST {
+        let mut wrong = state.found.iter().filter(|one| can(one));
+        let Some((finding, text, spans)) = wrong.find_map(|one| {
+            let mut repairs = one.repairs.iter();
+            let (text, spans) =
+                repairs.find_map(|repair| tried(&state, one, repair, (around, roomy)))?;
+            Some((one, text, spans))
+        }) else {
+            break;
+        };
+        let is_it = |other: &Finding| other.rule == finding.rule && other.found == finding.found;
+        if !first.iter().chain(&now.more).any(is_it) {
+            now.more.push(finding.clone());
+        }
+        now.shift(&text, spans);
+        state = State::of(&text, around);
+    }
+    let is_refused = state
+        .found
+        .iter()
+        .any(|finding| REFUSALS.contains(&finding.rule));
+    (!now.spans.is_empty() && !is_refused).then_some(now)
+}
+
+/// A machine with room for nearly everything.
+fn roomy() -> Option<&'static Node> {
+    static ROOMY: OnceLock<Option<Node>> = OnceLock::new();
+    let made = ROOMY.get_or_init(|| planned::host("pack:2 core:64 pu:2").ok());
+    made.as_ref()
+}
+
+struct State {
+    read: Script,
+    found: Vec<Finding>,
+}
+
+impl State {
+    fn of(text: &[u8], around: Surroundings<'_>) -> Self {
+        let read = script(text, around.release);
+        let found = findings(&read, around);
+        Self { read, found }
+    }
+}
+
+type Changed = (Vec<u8>, Vec<(Range<usize>, Range<usize>)>);
+
+/// The text with a repair, if that is one.
+fn tried(
+    state: &State,
+    finding: &Finding,
+    repair: &Repair,
+    (around, roomy): (Surroundings<'_>, Option<&Node>),
+) -> Option<Changed> {
+    let (text, places) = applied(&state.read.text, repair)?;
+    let read = script(&text, around.release);
+    let found = findings(&read, around);
+    let before = counts(&state.found);
+    let after = counts(&found);
+    let of = |counts: &BTreeMap<&str, usize>, rule: &str| counts.get(rule).copied().unwrap_or(0);
+    let is_less = of(&after, finding.rule) < of(&before, finding.rule);
+    let hides = HIDING.contains(&finding.rule);
+    let grows = |rule: &&str| of(&after, rule) > of(&before, rule) && !hides;
+    let is_worse = after.keys().any(grows)
+        || read.unclosed != state.read.unclosed && state.read.unclosed.is_none();
+    let refused = |read: &Script| roomy.map_or(0, |roomy| refused_steps(read, around, roomy));
+    if !is_less || is_worse || refused(&read) > refused(&state.read) {
+        return None;
+    }
+    let mut old: Vec<_> = repair.iter().map(|edit| edit.range.clone()).collect();
+    old.sort_by_key(|range| (range.start, range.end));
+    Some((text, old.into_iter().zip(places).collect()))
+}
+
+/// Findings that say that nothing would start.
+const REFUSALS: &[&str] = &[
+    "misspelt-option",
+    "unknown-option",
+    "other-release",
+    "other-command",
+    "invalid-directive",
+    "wrong-value",
+    "binding-never-fits",
+    "binding-per-task",
+    "more-than-the-job",
+    "refused",
+    "grid-engine",
+];
+
+fn counts(found: &[Finding]) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for finding in found.iter().filter(|one| one.level == Level::Warning) {
+        *counts.entry(finding.rule).or_default() += 1;
+    }
+    counts
+}
+
+/// How many steps a plan refuses on a machine with room for nearly everything.
+fn refused_steps(read: &Script, around: Surroundings<'_>, roomy: &Node) -> usize {
+    let steps = read
+        .commands
+        .iter()
+        .filter(|command| command.kind == Kind::Srun);
+    let is_refused = |command: &&super::command::Command| {
+        planned::is_refused(&Case::new(read, command, around), roomy)
+    };
+    steps.filter(is_refused).count()
+}
+
+impl Corrected {
+    /// Takes the next text, in which places `old` have become places `new`.
+    fn shift(&mut self, text: &[u8], changes: Vec<(Range<usize>, Range<usize>)>) {
+        for span in &mut self.spans {
+            let (start, end) = (moved(span.start, &changes), moved(span.end, &changes));
+            *span = start..end.max(start);
+        }
+        self.spans.extend(changes.into_iter().map(|(_, new)| new));
+        self.text = text.to_vec();
+    }
+
+    /// The numbers of the changed lines, from 1, in the corrected text.
+    pub(super) fn lines(&self) -> Vec<usize> {
+        let mut lines = Vec::new();
+        for span in &self.spans {
+            let first = crate::shell::line_of(&self.text, span.start);
+            let ended = self
+                .text
+                .get(span.clone())
+                .is_some_and(|text| text.ends_with(b"\n"));
+            let last = crate::shell::line_of(&self.text, span.end - usize::from(ended));
+            lines.extend(first..=last);
+        }
+        lines.sort_unstable();
+        lines.dedup();
+        lines
+    }
+}
+
+/// Where a place is after changes.
+fn moved(place: usize, changes: &[(Range<usize>, Range<usize>)]) -> usize {
+    let before = changes.iter().rev().find(|(old, _)| old.end <= place);
+    let inside = changes
+        .iter()
+        .find(|(old, _)| old.start < place && place < old.end);
+    match (inside, before) {
+        (Some((_, new)), _) => new.end,
+        (None, Some((old, new))) => place - old.end + new.end,
+        (None, None) => place,
+    }
+}

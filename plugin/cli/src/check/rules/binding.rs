@@ -1,0 +1,130 @@
+//! `--binding`: requests that can never fit, and start positions on shared nodes.
+
+use berth_placement::Binding;
+use berth_placement::request::grid_engine::{Scope, Strategy};
+use berth_srun::options::Command as Program;
+use berth_srun::submission::{Words, never_fits as submission};
+
+use crate::check::case::Case;
+use crate::check::command::Kind;
+use crate::check::finding::{Finding, Repair};
+
+/// The `--binding` that counts, if it can be read.
+fn binding(case: &Case<'_>) -> Option<Binding> {
+    case.has("binding")?.parse().ok()
+}
+
+/// The amount of a strategy that has one.
+fn amount(binding: &Binding) -> Option<u32> {
+    match &binding.strategy {
+        Strategy::Linear { amount, .. } | Strategy::Striding { amount, .. } => Some(*amount),
+        Strategy::Explicit(places) => Some(places.len() as u32),
+        Strategy::None => None,
+    }
+}
+
+/// What the submitting command itself refuses, by its own function.
+pub(super) fn never_fits(case: &Case<'_>) -> Option<Finding> {
+    case.command
+        .given("binding")
+        .or(case.command.given("berth-binding"))?;
+    let binding = binding(case)?;
+    if !case.command.is_complete() || case.script.has_components {
+        return None;
+    }
+    let why = refusal(case, &binding)?;
+    let amount = amount(&binding)?;
+    let tasks = case.tasks()?;
+    let is_per_task =
+        binding.scope == Scope::Task && !matches!(binding.strategy, Strategy::Explicit(_));
+    let meant_threads =
+        is_per_task && tasks > 1 && amount == tasks && case.cpus_per_task() == Some(1);
+    let (rule, reason) = match meant_threads {
+        true => (
+            "binding-per-task",
+            "-n counts processes, and each gets the amount; for one process with that many threads \
+             use -n1 and -c",
+        ),
+        false => ("binding-never-fits", "the submitting command refuses it"),
+    };
+    let each = match is_per_task {
+        true => amount,
+        false => amount.div_ceil(tasks.max(1)),
+    };
+    let finding = case.warning(rule, why, reason);
+    let threads = meant_threads.then(|| set(case, &[("ntasks", "1", "-n1".into()), cpus(amount)]));
+    let more = set(case, &[cpus(each)]);
+    Some(finding.or(threads.flatten()).or(more))
+}
+
+/// The text of the submitting command's refusal.
+fn refusal(case: &Case<'_>, binding: &Binding) -> Option<String> {
+    let name = match case.command.kind {
+        Kind::Job(Program::Salloc) => "salloc",
+        Kind::Job(_) => "sbatch",
+        _ => "srun",
+    };
+    let texts = case.command.words.iter().map(|word| word.text.as_str());
+    let words = Words::read(name, texts, case.around.release);
+    let job = match (&case.script.job, case.command.kind) {
+        (Some(job), Kind::Srun) => Some(job_cpus(case, job)?),
+        _ => None,
+    };
+    submission::why(binding, &words, |name| match (name, &job) {
+        ("SLURM_JOB_ID", Some(_)) => Some("1".into()),
+        ("SLURM_JOB_CPUS_PER_NODE", Some(cpus)) => Some(cpus.to_string()),
+        ("SLURM_NTASKS", Some(_)) => Some(case.job.as_ref()?.tasks().to_string()),
+        _ => Some(case.command.variables.get(name)?.value.clone()),
+    })
+}
+
+/// The CPUs of a job that has no more than it requests; none if that is not sure.
+pub(super) fn job_cpus(case: &Case<'_>, job: &crate::check::command::Command) -> Option<u32> {
+    if case.is_whole() || !job.is_complete() {
+        return None;
+    }
+    let texts = job.words.iter().map(|word| word.text.as_str());
+    let words = Words::read("sbatch", texts, case.around.release);
+    let env = |_: &str| None;
+    words
+        .tasks(env)?
+        .checked_mul(words.most_cpus_per_task(env)?)
+}
+
+type Setting = (&'static str, &'static str, String);
+
+fn cpus(amount: u32) -> Setting {
+    ("cpus-per-task", "", format!("-c{amount}"))
+}
+
+/// Several options at once; a setting without a value has it in its short form.
+fn set(case: &Case<'_>, settings: &[Setting]) -> Option<Repair> {
+    let mut edits = Vec::new();
+    for (name, value, short) in settings {
+        let value = if value.is_empty() {
+            short.get(2..)?
+        } else {
+            value
+        };
+        edits.push(case.command.set(&case.script.text, name, value, short)?);
+    }
+    Some(edits)
+}
+
+/// Named cores where other jobs may be.
+pub(super) fn start_on_shared_nodes(case: &Case<'_>) -> Option<Finding> {
+    let binding = binding(case)?;
+    let starts = match &binding.strategy {
+        Strategy::Linear { start, .. } | Strategy::Striding { start, .. } => start.is_some(),
+        Strategy::Explicit(_) => true,
+        Strategy::None => false,
+    };
+    (starts && !case.is_whole()).then(|| {
+        case.hint(
+            "binding-start",
+            format!("--binding={binding} without --exclusive"),
+            "if the job shares its node, the named cores may belong to another job, and then no task \
+             is bound; a strategy without a start takes cores that are free",
+        )
+    })
+}

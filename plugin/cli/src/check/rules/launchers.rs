@@ -1,0 +1,224 @@
+//! Programs under srun that start or bind tasks themselves, and scripts that start none.
+
+use crate::check::case::Case;
+use crate::check::command::{Kind, without};
+use crate::check::finding::{Edit, Finding, Repair};
+use crate::check::script::{base, is_launcher};
+use crate::shell::Word;
+
+/// The program that srun starts, behind `env` and assignments.
+fn program<'a>(case: &Case<'a>) -> Option<(&'a Word, &'a [Word])> {
+    let mut words = case.command.program();
+    loop {
+        let (first, rest) = words.split_first()?;
+        let is_before =
+            ["env", "time", "exec"].contains(&base(&first.text)) || first.text.contains('=');
+        if !is_before {
+            return Some((first, rest));
+        }
+        words = rest;
+    }
+}
+
+/// srun or mpirun inside of srun.
+pub(super) fn in_srun(case: &Case<'_>) -> Option<Finding> {
+    let (word, rest) = program(case)?;
+    let name = base(&word.text);
+    let (rule, is_srun) = match name {
+        "srun" => ("srun-in-srun", true),
+        name if is_launcher(name) => ("nested-launcher", false),
+        _ => return None,
+    };
+    let found = match case.tasks() {
+        Some(1) => format!("srun starts {name}, which starts tasks of its own inside one task"),
+        Some(tasks) => {
+            format!("srun starts {name} {tasks} times, and each starts tasks of its own")
+        }
+        None => format!("srun starts {name} in every task, and each starts tasks of its own"),
+    };
+    let finding = case.warning(
+        rule,
+        found,
+        "the processes that it starts get the mask of its own task, which is often one core",
+    );
+    let has_options = rest.first().is_some_and(|word| word.text.starts_with('-'));
+    // Words of one srun go: of the inner one if it has no options, else of the outer one.
+    let outer = case.command.name.range.start..word.range.start;
+    let inner = rest.first().map(|next| word.range.start..next.range.start);
+    let range = if is_srun && !has_options {
+        inner?
+    } else {
+        outer
+    };
+    Some(finding.or(only_words(case, range)))
+}
+
+/// Takes a range of words away, if nothing but words and blanks stands there.
+fn only_words(case: &Case<'_>, range: std::ops::Range<usize>) -> Option<Repair> {
+    let mut left = case.script.text.get(range.clone())?.to_vec();
+    let words = std::iter::once(&case.command.name).chain(&case.command.words);
+    for word in
+        words.filter(|word| range.contains(&word.range.start) && word.range.end <= range.end)
+    {
+        let place = word.range.start - range.start..word.range.end - range.start;
+        left.get_mut(place)?.fill(b' ');
+    }
+    let words = std::iter::once(&case.command.name).chain(&case.command.words);
+    let is_plain = words
+        .filter(|word| range.contains(&word.range.start))
+        .all(|word| word.is_plain && !word.is_computed);
+    let is_blank = left.iter().all(|byte| b" \t".contains(byte));
+    (is_plain && is_blank).then(|| {
+        vec![Edit {
+            range,
+            text: String::new(),
+        }]
+    })
+}
+
+/// `taskset` and `numactl`, which give every task the same CPUs.
+pub(super) fn affinity_in_srun(case: &Case<'_>) -> Option<Finding> {
+    let (word, rest) = program(case)?;
+    let own = match base(&word.text) {
+        "taskset" => taskset(rest)?,
+        "numactl" => numactl(rest)?,
+        _ => return None,
+    };
+    // What the task's own number decides differs from task to task.
+    let is_list = |letter: char| letter.is_ascii_hexdigit() || ",-:xX".contains(letter);
+    let list = own.list.text.rsplit('=').next().unwrap_or_default();
+    if own.list.is_computed
+        || !list
+            .trim_start_matches(['-', 'C', 'N'])
+            .chars()
+            .all(is_list)
+    {
+        return None;
+    }
+    let finding = case.warning(
+        "affinity-in-srun",
+        format!("srun starts {} with the CPUs {}", base(&word.text), own.list.text),
+        "every task gets the same CPUs by number, over what srun has given it; CPUs that the job does \
+         not have are refused",
+    );
+    let gone = own.words.iter().map(|at| without(&case.script.text, at));
+    let mut edits: Option<Vec<_>> = gone.collect();
+    if own.is_all {
+        let name = without(&case.script.text, word);
+        edits = edits.zip(name).map(|(mut edits, name)| {
+            edits.push(name);
+            edits
+        });
+    }
+    Some(finding.or(edits))
+}
+
+/// The words of a program that choose CPUs.
+struct Own<'a> {
+    list: &'a Word,
+    words: Vec<&'a Word>,
+    /// Whether the program has nothing else to do.
+    is_all: bool,
+}
+
+/// `taskset [-c] LIST PROGRAM`; with `-p` it looks at a process.
+fn taskset(words: &[Word]) -> Option<Own<'_>> {
+    let options = words
+        .iter()
+        .take_while(|word| word.text.starts_with('-'))
+        .count();
+    let asks =
+        |word: &Word| word.text.contains('p') || word.text.contains('h') || word.text.contains('V');
+    if words.get(..options)?.iter().any(asks) {
+        return None;
+    }
+    let list = words.get(options)?;
+    words.get(options + 1)?;
+    Some(Own {
+        list,
+        words: words.get(..=options)?.iter().collect(),
+        is_all: true,
+    })
+}
+
+/// numactl's options that have a value.
+const VALUES: &[&str] = &[
+    "-C",
+    "-N",
+    "-m",
+    "-i",
+    "-p",
+    "-P",
+    "-w",
+    "-c",
+    "--physcpubind",
+    "--cpunodebind",
+    "--cpubind",
+    "--membind",
+    "--interleave",
+    "--preferred",
+    "--preferred-many",
+    "--weighted-interleave",
+];
+
+/// numactl's options for CPUs; those for memory stay.
+fn numactl(words: &[Word]) -> Option<Own<'_>> {
+    let mut own = Own {
+        list: words.first()?,
+        words: Vec::new(),
+        is_all: true,
+    };
+    let mut at = 0;
+    while let Some(word) = words
+        .get(at)
+        .filter(|word| word.text.starts_with('-') && word.text != "--")
+    {
+        let (name, value) = match word.text.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (word.text.as_str(), None),
+        };
+        let own_words = if value.is_none() && VALUES.contains(&name) {
+            2
+        } else {
+            1
+        };
+        let is_cpus = ["--physcpubind", "--cpunodebind", "--cpubind"].contains(&name)
+            || name.starts_with("-C")
+            || name.starts_with("-N");
+        match is_cpus {
+            true => {
+                own.list = words.get(at + own_words - 1)?;
+                own.words.extend(words.get(at..at + own_words)?);
+            }
+            false => own.is_all = false,
+        }
+        at += own_words;
+    }
+    let end = words.get(at)?;
+    if own.is_all && end.text == "--" {
+        own.words.push(end);
+    }
+    (!own.words.is_empty()).then_some(own)
+}
+
+/// A script of several tasks in which nothing starts them.
+pub(super) fn none(case: &Case<'_>) -> Option<Finding> {
+    let tasks = case.tasks().filter(|tasks| *tasks > 1)?;
+    let starts = |kind: Kind| matches!(kind, Kind::Srun | Kind::Mpirun);
+    let is_script = case.command.name.range.is_empty();
+    let mut programs = case.script.all.iter().filter_map(|words| words.first());
+    let own = programs.find(|word| word.starts_with("./"))?;
+    let launches = case
+        .script
+        .commands
+        .iter()
+        .any(|command| starts(command.kind));
+    (is_script && !launches).then(|| {
+        case.hint(
+            "no-launcher",
+            format!("the job has {tasks} tasks, and the script starts {own} once"),
+            "sbatch runs the script itself on the first node only; srun before the program starts it \
+             in every task",
+        )
+    })
+}

@@ -1,0 +1,53 @@
+//! The traps. Each rule is a function that gives what was found, the reason, and changes that may
+//! repair it. A line without a trap must give no finding.
+
+mod binding;
+mod launchers;
+mod lists;
+pub(super) mod mpi;
+mod openmp;
+mod options;
+mod steps;
+mod values;
+
+use super::case::Case;
+use super::finding::Finding;
+
+/// A rule.
+type Rule = fn(&Case<'_>) -> Option<Finding>;
+
+/// Rules on the options as such, for srun, sbatch and salloc. If one of them holds, the command is
+/// refused, and the others are not asked.
+pub(super) const OPTIONS: &[Rule] = &[
+    options::misspelt,
+    options::single_dash,
+    options::other_dash,
+    options::not_an_option,
+    values::wrong,
+];
+
+/// Rules for a job: sbatch, salloc, and the directives of a script.
+pub(super) const JOB: &[Rule] = &[
+    binding::never_fits,
+    steps::tasks_and_nodes,
+    steps::late_directives,
+    launchers::none,
+];
+
+/// Rules for an srun.
+pub(super) const SRUN: &[Rule] = &[
+    steps::cpus_per_task_not_taken_over,
+    values::hint_dropped,
+    lists::on_several_nodes,
+    lists::on_part_of_a_node,
+    lists::rank,
+    binding::never_fits,
+    binding::start_on_shared_nodes,
+    steps::tasks_and_nodes,
+    steps::more_than_the_job,
+    steps::beside_each_other,
+    openmp::without_places,
+    openmp::more_threads_than_cpus,
+    launchers::in_srun,
+    launchers::affinity_in_srun,
+];

@@ -1,0 +1,115 @@
+//! OpenMP's threads beside the CPUs of each task.
+
+use berth_placement::Binding;
+use berth_placement::Mode;
+use berth_placement::request::grid_engine::Instance;
+
+use crate::check::case::Case;
+use crate::check::finding::{Edit, Finding};
+
+/// Variables with which a user places threads.
+const PLACES: &[&str] = &[
+    "OMP_PLACES",
+    "OMP_PROC_BIND",
+    "GOMP_CPU_AFFINITY",
+    "KMP_AFFINITY",
+];
+
+/// The number of threads: none where no variable gives it, and no number where only the shell
+/// knows it.
+pub(super) fn threads(case: &Case<'_>) -> Option<Option<u32>> {
+    let set = case.command.variables.get("OMP_NUM_THREADS")?;
+    let number = set.value.split(',').next().unwrap_or_default().parse();
+    if let (false, Ok(number)) = (set.is_computed, number) {
+        return Some(Some(number));
+    }
+    let name = set.value.trim_start_matches('$').trim_matches(['{', '}']);
+    let of_job = (name == "SLURM_CPUS_PER_TASK").then(|| case.job_option("cpus-per-task"));
+    Some(
+        of_job
+            .flatten()
+            .flatten()
+            .and_then(|text| text.parse().ok()),
+    )
+}
+
+pub(super) fn without_places(case: &Case<'_>) -> Option<Finding> {
+    let threads = threads(case)?;
+    let is_set = |name: &&str| case.command.variables.contains_key(*name);
+    let binding: Option<Binding> = case.has("binding").and_then(|text| text.parse().ok());
+    let told = PLACES.iter().any(is_set)
+        || binding.is_some_and(|binding| binding.instance == Instance::Env);
+    (threads.is_none_or(|threads| threads > 1) && !told).then(|| {
+        case.hint(
+            "openmp-places",
+            "OMP_NUM_THREADS without OMP_PLACES and OMP_PROC_BIND".into(),
+            "the task's threads may move between its CPUs, and two of them may share a core; \
+             OMP_PLACES=cores and OMP_PROC_BIND=close keep each on a core",
+        )
+    })
+}
+
+pub(super) fn more_threads_than_cpus(case: &Case<'_>) -> Option<Finding> {
+    let threads = threads(case)??;
+    let asked = case.asked.as_ref().ok()?;
+    let is_given = case.is_set("cpus-per-task") || case.job_option("cpus-per-task").is_some();
+    let by_devices = case.is_set("cpus-per-gpu") || case.job_option("cpus-per-gpu").is_some();
+    let cpus = match fewest_in_a_mask(case) {
+        Some(listed) => listed,
+        None if case.is_list() || by_devices => return None,
+        // On a whole node, tasks without -c have what the level gives, which only a plan knows.
+        None if !is_given && case.is_whole() => return None,
+        None => case.cpus_per_task()?,
+    };
+    let others = ["mincpus", "gpus-per-task", "overcommit"];
+    let unsure =
+        others.iter().any(|name| case.is_set(name)) || asked.whole || !case.knows(&["cpu-bind"]);
+    (threads > cpus && !unsure).then(|| {
+        let finding = case.warning(
+            "openmp-threads",
+            format!("OMP_NUM_THREADS={threads} with {}", of_cpus(case, cpus)),
+            match is_given || case.is_list() {
+                true => "each task has fewer CPUs than threads",
+                false => {
+                    "without -c each task has one CPU, unless jobs get whole nodes there (then \
+                          give --whole)"
+                }
+            },
+        );
+        match case.is_list() {
+            true => finding,
+            false => finding.or(more_cpus(case, threads)),
+        }
+    })
+}
+
+fn of_cpus(case: &Case<'_>, cpus: u32) -> String {
+    match case.is_list() {
+        true => format!("{cpus} CPUs in a mask"),
+        false => format!("-c {cpus}"),
+    }
+}
+
+/// `-c` where it stands: on the step, else on the job, which must have the CPUs first.
+fn more_cpus(case: &Case<'_>, threads: u32) -> Option<Vec<Edit>> {
+    let value = threads.to_string();
+    let option = format!("-c{threads}");
+    let mut edits = Vec::new();
+    if let Some(job) = &case.script.job {
+        edits.push(job.set(&case.script.text, "cpus-per-task", &value, &option)?);
+    }
+    edits.push(
+        case.command
+            .set(&case.script.text, "cpus-per-task", &value, &option)?,
+    );
+    Some(edits)
+}
+
+/// The CPUs in the smallest mask of a list.
+fn fewest_in_a_mask(case: &Case<'_>) -> Option<u32> {
+    let asked = case.asked.as_ref().ok()?;
+    let Some(Mode::MaskCpu(masks)) = &asked.cpu_bind.mode else {
+        return None;
+    };
+    masks.iter().map(|mask| mask.count() as u32).min()
+}

@@ -1,0 +1,205 @@
+//! Options that the command does not have: misspelt ones, those of another command or of another
+//! release, and words that were meant to be options.
+
+use berth_srun::Release;
+use berth_srun::line::{Given, Trouble};
+use berth_srun::options::{Command as Program, Found, long, of};
+
+use crate::check::case::Case;
+use crate::check::command::{Command, Kind};
+use crate::check::finding::{Edit, Finding};
+
+const REFUSED: &str = "starts nothing with it";
+
+fn program(command: &Command) -> Program {
+    match command.kind {
+        Kind::Job(program) => program,
+        _ => Program::Srun,
+    }
+}
+
+fn name_of(program: Program) -> &'static str {
+    match program {
+        Program::Srun => "srun",
+        Program::Sbatch => "sbatch",
+        Program::Salloc => "salloc",
+    }
+}
+
+/// An option that the command's table does not have. One that is near to none may be a plugin's.
+pub(super) fn misspelt(case: &Case<'_>) -> Option<Finding> {
+    let unknown = |given: &&Given| given.trouble == Some(Trouble::Unknown);
+    let all = case.command.line.given.iter().filter(unknown);
+    all.filter_map(|given| unknown_option(case, given)).next()
+}
+
+fn unknown_option(case: &Case<'_>, given: &Given) -> Option<Finding> {
+    let (command, release) = (case.command, case.around.release);
+    let program = program(command);
+    let who = name_of(program);
+    let found = match given.name.chars().count() {
+        1 => format!("{who}: invalid option -- '{}'", given.name),
+        _ => format!("{who}: unrecognized option '--{}'", given.name),
+    };
+    let warning = |rule, why: String| Some(case.warning(rule, found.clone(), &why));
+    if given.name.chars().count() == 1 {
+        return warning("unknown-option", format!("{who} {REFUSED}"));
+    }
+    let has = |program, release| matches!(long(program, Some(release), &given.name), Found::Option(row) if row.typed() == given.name);
+    let others = [Program::Srun, Program::Sbatch, Program::Salloc];
+    if let Some(line) = Release::ALL
+        .into_iter()
+        .rev()
+        .find(|line| has(program, *line))
+    {
+        let why = match line > release {
+            true => {
+                let first = Release::ALL.into_iter().find(|line| has(program, *line));
+                format!(
+                    "Slurm {release} does not have it; {} does",
+                    first.unwrap_or(line)
+                )
+            }
+            false => format!("Slurm {release} does not have it any more; {line} was the last"),
+        };
+        return warning("other-release", why);
+    }
+    if let Some(other) = others.into_iter().find(|other| has(*other, release)) {
+        let why = format!("it is an option of {}; {who} {REFUSED}", name_of(other));
+        let finding = case.warning("other-command", found, &why);
+        return Some(match other {
+            Program::Srun => finding.or(moved(case, given)),
+            _ => finding,
+        });
+    }
+    let near = nearest(&given.name, program, release)?;
+    let why = format!("the nearest option of {who} is --{near}; {who} {REFUSED}");
+    let finding = case.warning("misspelt-option", found, &why);
+    Some(finding.or(renamed(case, given, near)))
+}
+
+/// The option moved from a job to its sruns.
+fn moved(case: &Case<'_>, given: &Given) -> Option<Vec<Edit>> {
+    let job = case.command;
+    let words = job.words.get(given.words.clone())?;
+    let typed: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
+    let mut edits = job.remove(&case.script.text, given)?;
+    let steps = case
+        .script
+        .commands
+        .iter()
+        .filter(|command| command.kind == Kind::Srun);
+    let mut steps = steps.peekable();
+    steps.peek()?;
+    let without = |step: &&Command| step.given(&given.name).is_none();
+    let inserted: Option<Vec<_>> = steps
+        .filter(without)
+        .map(|step| step.insert(&typed.join(" ")))
+        .collect();
+    edits.extend(inserted?);
+    Some(edits)
+}
+
+/// The option with the nearest name, if it is near enough to be meant.
+fn nearest(name: &str, program: Program, release: Release) -> Option<&'static str> {
+    let name = name.replace('_', "-").to_ascii_lowercase();
+    let most = match name.len() {
+        0..=3 => 0,
+        4..=6 => 1,
+        _ => 2,
+    };
+    let names = of(program, Some(release)).map(|row| row.typed());
+    let names = names.filter(|known| known.len() > 3);
+    let scored = names.map(|known| (strsim::damerau_levenshtein(&name, known), known));
+    let (distance, near) = scored.min()?;
+    (distance <= most).then_some(near)
+}
+
+/// The option's word with another name.
+fn renamed(case: &Case<'_>, given: &Given, near: &str) -> Option<Vec<Edit>> {
+    let word = case.command.words.get(given.words.start)?;
+    let bytes = case.script.text.get(word.range.clone())?;
+    let typed = format!("--{}", given.name);
+    let mut places = bytes
+        .windows(typed.len())
+        .enumerate()
+        .filter(|(_, part)| *part == typed.as_bytes());
+    let (at, _) = places.next().filter(|_| !given.name.is_empty())?;
+    let start = word.range.start + at + 2;
+    Some(vec![Edit {
+        range: start..start + given.name.len(),
+        text: near.into(),
+    }])
+}
+
+/// A long name behind one dash: its letters are read as options, often without a complaint.
+pub(super) fn single_dash(case: &Case<'_>) -> Option<Finding> {
+    let command = case.command;
+    let program = program(command);
+    let is_name = |text: &str| {
+        let name = text.split('=').next().unwrap_or_default();
+        let found = long(program, Some(case.around.release), name);
+        name.len() > 2 && matches!(found, Found::Option(row) if row.typed() == name)
+    };
+    let starts = command.line.given.iter().map(|given| given.words.start);
+    let mut words = starts.filter_map(|at| command.words.get(at));
+    let word = words.find(|word| {
+        let name = word
+            .text
+            .strip_prefix('-')
+            .filter(|name| !name.starts_with('-'));
+        word.is_plain && name.is_some_and(is_name)
+    })?;
+    let letter = word.text.chars().nth(1).unwrap_or_default();
+    let (who, rest) = (name_of(program), word.text.get(2..).unwrap_or_default());
+    let why = format!(
+        "behind one dash {who} reads -{letter} with the value \"{rest}\", or several letters"
+    );
+    let finding = case.warning("misspelt-option", word.text.clone(), &why);
+    Some(finding.or(Some(vec![Edit {
+        range: word.range.start..word.range.start,
+        text: "-".into(),
+    }])))
+}
+
+/// A dash that a word processor has made longer.
+pub(super) fn other_dash(case: &Case<'_>) -> Option<Finding> {
+    let command = case.command;
+    let word = command.program().first().filter(|word| word.is_plain)?;
+    let dash = word
+        .text
+        .chars()
+        .next()
+        .filter(|first| "–—−‐‑".contains(*first))?;
+    let rest = word.text.get(dash.len_utf8()..)?;
+    let rest = rest.trim_start_matches(['-', dash]);
+    let name = rest.split('=').next().unwrap_or_default();
+    let dashes = if name.chars().count() > 1 && !name.chars().nth(1)?.is_ascii_digit() {
+        "--"
+    } else {
+        "-"
+    };
+    let why = format!(
+        "this dash is no ASCII character, so {} takes the word for a program",
+        name_of(program(command))
+    );
+    let finding = case.warning("misspelt-option", word.text.clone(), &why);
+    let end = word.range.end - rest.len();
+    Some(finding.or(Some(vec![Edit {
+        range: word.range.start..end,
+        text: dashes.into(),
+    }])))
+}
+
+/// A word between the options of a directive; sbatch takes it for the end of the options and stops.
+pub(super) fn not_an_option(case: &Case<'_>) -> Option<Finding> {
+    let command = case.command;
+    let is_directive = command.kind == Kind::Job(Program::Sbatch) && command.name.range.is_empty();
+    let word = command.program().first().filter(|_| is_directive)?;
+    let found = format!(
+        "sbatch: Invalid directive found in batch script: {}",
+        word.text
+    );
+    let why = "it is neither an option nor an option's value, and sbatch takes nothing behind it";
+    Some(case.warning("invalid-directive", found, why))
+}

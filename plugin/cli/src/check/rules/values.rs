@@ -1,0 +1,226 @@
+//! Values that srun refuses, and options that it ignores.
+
+use crate::check::case::Case;
+use crate::check::finding::{Finding, Repair};
+
+/// The words that may be meant, by option.
+const WORDS: &[(&str, &[&str])] = &[
+    (
+        "cpu-bind",
+        &[
+            "none",
+            "threads",
+            "cores",
+            "sockets",
+            "ldoms",
+            "rank",
+            "rank_ldom",
+            "verbose",
+            "quiet",
+            "map_cpu",
+            "mask_cpu",
+            "map_ldom",
+            "mask_ldom",
+        ],
+    ),
+    (
+        "mem-bind",
+        &[
+            "none", "local", "rank", "prefer", "sort", "verbose", "quiet", "map_mem", "mask_mem",
+        ],
+    ),
+    (
+        "distribution",
+        &[
+            "block",
+            "cyclic",
+            "plane",
+            "fcyclic",
+            "arbitrary",
+            "pack",
+            "nopack",
+        ],
+    ),
+    (
+        "hint",
+        &[
+            "compute_bound",
+            "memory_bound",
+            "multithread",
+            "nomultithread",
+        ],
+    ),
+];
+
+/// The most numbers that a repaired list has.
+const MOST: u32 = 4096;
+
+/// A value that srun or berth would not take.
+pub(super) fn wrong(case: &Case<'_>) -> Option<Finding> {
+    if let Some(why) = wrong_binding(case) {
+        return Some(case.warning(
+            "wrong-value",
+            format!("--binding: {why}"),
+            "srun refuses the line",
+        ));
+    }
+    let refused = case.refused()?;
+    let finding = case.warning("wrong-value", refused.to_string(), "srun refuses the line");
+    let Some((option, value)) = refused.wrong_value() else {
+        return Some(finding);
+    };
+    let Some(given) = case.command.given(option) else {
+        return Some(finding);
+    };
+    let repair = |value: String| -> Option<Repair> {
+        Some(vec![case.command.revalue(
+            &case.script.text,
+            given,
+            &value,
+        )?])
+    };
+    let finding = finding.or(numbers(option, value).and_then(repair));
+    Some(finding.or(words(option, value).and_then(repair)))
+}
+
+fn wrong_binding(case: &Case<'_>) -> Option<String> {
+    let binding = case.has("binding")?.parse::<berth_placement::Binding>();
+    binding.err().map(|why| why.to_string())
+}
+
+/// A list without the ranges that srun does not take, and with a colon before it.
+fn numbers(option: &str, value: &str) -> Option<String> {
+    let is_list = ["cpu-bind", "mem-bind"].contains(&option);
+    let at = value.find("map_").filter(|_| is_list)?;
+    let (before, list) = value.split_at(at);
+    let end = list.find(|letter: char| !letter.is_ascii_lowercase() && letter != '_')?;
+    let (kind, entries) = list.split_at(end);
+    let entries = entries.trim_start_matches([':', '=']);
+    let all: Option<Vec<_>> = entries.split([',', ';', ' ']).map(expanded).collect();
+    Some(format!("{before}{kind}:{}", all?.join(",")))
+}
+
+/// `0-3` as `0,1,2,3`.
+fn expanded(entry: &str) -> Option<String> {
+    let Some((first, last)) = entry.split_once('-') else {
+        return Some(entry.into());
+    };
+    let (last, step) = last.split_once(':').unwrap_or((last, "1"));
+    let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
+    let step = step.parse::<u32>().ok().filter(|step| *step > 0)?;
+    let fits = first <= last && last - first < MOST;
+    let all = (first..=last)
+        .step_by(step as usize)
+        .map(|number| number.to_string());
+    fits.then(|| all.collect::<Vec<_>>().join(","))
+}
+
+/// The value with the nearest words that the option takes.
+fn words(option: &str, value: &str) -> Option<String> {
+    let known = WORDS.iter().find(|(name, _)| *name == option)?.1;
+    let mut out = String::new();
+    let mut rest = value;
+    while !rest.is_empty() {
+        let is_letter =
+            |letter: char| letter.is_ascii_alphabetic() || letter == '_' || letter == '-';
+        let end = rest.find(|letter| !is_letter(letter)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        out.push_str(near(word, known).unwrap_or(word));
+        let signs = after
+            .find(|letter: char| letter.is_ascii_alphabetic())
+            .unwrap_or(after.len());
+        let (signs, next) = after.split_at(signs);
+        out.push_str(signs);
+        rest = next;
+        // A list of masks has letters too, and ends the words.
+        if out.ends_with(|letter: char| letter.is_ascii_digit()) {
+            out.push_str(rest);
+            break;
+        }
+    }
+    (out != value).then_some(out)
+}
+
+fn near(word: &str, known: &[&'static str]) -> Option<&'static str> {
+    let lower = word.to_ascii_lowercase().replace('-', "_");
+    let scored = known
+        .iter()
+        .map(|known| (strsim::damerau_levenshtein(&lower, known), *known));
+    let (distance, near) = scored.min()?;
+    let most = if lower.len() > 4 { 2 } else { 1 };
+    (near != word && distance <= most && !word.is_empty()).then_some(near)
+}
+
+/// A hint that srun ignores.
+pub(super) fn hint_dropped(case: &Case<'_>) -> Option<Finding> {
+    let asked = case.asked.as_ref().ok()?;
+    let hint = case.has("hint")?;
+    let own = case.command.given("hint");
+    let noted = asked
+        .notes
+        .iter()
+        .find(|note| note.contains("ignores --hint beside"));
+    let other = match (own, noted) {
+        (Some(_), Some(note)) => note.split("beside ").nth(1)?.split(';').next()?.to_string(),
+        (Some(_), None) => return None,
+        (None, _) => of_the_job(case)?,
+    };
+    let finding = case.warning(
+        "hint",
+        format!("--hint={hint} beside {other}"),
+        "srun silently ignores the hint beside that option",
+    );
+    let text = &case.script.text;
+    let removed = |name: &str| case.command.remove(text, case.command.given(name)?);
+    Some(match own {
+        Some(_) => finding.or(removed("hint")),
+        None => finding.or(removed(other.trim_start_matches('-'))),
+    })
+}
+
+/// The step's option beside which a hint of the job does not count.
+fn of_the_job(case: &Case<'_>) -> Option<String> {
+    let names = [
+        "extra-node-info",
+        "ntasks-per-core",
+        "threads-per-core",
+        "cpu-bind",
+    ];
+    let asked = case.asked.as_ref().ok()?;
+    let by_hint = asked.level_from == Some(berth_srun::reading::LevelFrom::Hint);
+    let other = names.iter().find(|name| case.is_set(name))?;
+    (!by_hint).then(|| format!("--{other}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_and_words_that_were_meant() {
+        for (option, value, expected) in [
+            ("cpu-bind", "map_cpu:0-3,8", "map_cpu:0,1,2,3,8"),
+            (
+                "cpu-bind",
+                "verbose,map_cpu=0-6:2",
+                "verbose,map_cpu:0,2,4,6",
+            ),
+            ("mem-bind", "map_mem:0-1", "map_mem:0,1"),
+        ] {
+            assert_eq!(numbers(option, value).as_deref(), Some(expected), "{value}");
+        }
+        for (option, value, expected) in [
+            ("cpu-bind", "kores", Some("cores")),
+            ("cpu-bind", "verbos,cors", Some("verbose,cores")),
+            ("cpu-bind", "map-cpu:0,1", Some("map_cpu:0,1")),
+            ("cpu-bind", "mask_cpu:0xff,0xfg", None),
+            ("cpu-bind", "elephants", None),
+            ("distribution", "blok:ciclic", Some("block:cyclic")),
+            ("distribution", "plan=4", Some("plane=4")),
+            ("hint", "nomultithreads", Some("nomultithread")),
+            ("ntasks", "x", None),
+        ] {
+            assert_eq!(words(option, value).as_deref(), expected, "{value}");
+        }
+    }
+}

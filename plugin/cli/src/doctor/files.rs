@@ -1,0 +1,121 @@
+//! The checks of the files in a node's state directory.
+
+use berth_host::announcement::Announcement;
+use berth_host::counters::{self as counts, Counters};
+use berth_host::key::{self as keys, Key};
+use berth_host::trusted_file::ReadError;
+use berth_host::{OnlineCpus, StateDir, ledger as steps, machine_file};
+use berth_placement::Machine;
+use nix::unistd::Uid;
+
+use super::Checks;
+use super::Verdict::{Note, Ok as Well, Wrong};
+
+/// Whether the directory belongs to root alone.
+pub(super) fn state(checks: &mut Checks, dir: &StateDir) {
+    let path = dir.path().display();
+    if !Uid::effective().is_root() {
+        let text = "only root can check that its directory is writable";
+        return checks.add(Note, "state", text, path);
+    }
+    match dir.check() {
+        Ok(()) => checks.add(Well, "state", "the directory belongs to root", path),
+        Err(why) => checks.add(Wrong, "state", why.to_string(), path),
+    }
+}
+
+/// Compares the machine file with the machine.
+pub(super) fn machine(checks: &mut Checks, dir: &StateDir, machine: Option<&Machine>) {
+    let path = dir.machine_path().display();
+    let file = match machine_file::read(dir.machine_path()) {
+        Ok(file) => file,
+        Err(why) => return checks.add(Wrong, "machine file", why.to_string(), path),
+    };
+    let online = OnlineCpus::open().ok();
+    let fresh =
+        !file.this_system || online.is_none_or(|online| online.unchanged(&file.proof.online));
+    let (verdict, text) = match machine.filter(|_| file.this_system) {
+        _ if !fresh => (
+            Note,
+            "CPUs went online or offline after it was written; slurmd writes it again after the \
+             next launch"
+                .into(),
+        ),
+        Some(now) if now.parts().packages != file.machine.parts().packages => (
+            Wrong,
+            "it shows other cores than hwloc finds now; restart slurmd".into(),
+        ),
+        _ => (Well, file.source),
+    };
+    checks.add(verdict, "machine file", text, &path);
+    for note in file.notes {
+        checks.add(Note, "machine file", note, &path);
+    }
+}
+
+/// Checks slurmd's key. Without it slurmstepd does not trust slurmd's plans, and no step is placed.
+pub(super) fn key(checks: &mut Checks, dir: &StateDir) {
+    if !Uid::effective().is_root() {
+        return;
+    }
+    let path = dir.path().join(keys::NAME);
+    let (verdict, text) = match Key::read(dir) {
+        Ok(_) => (Well, "slurmd's key is there, for root alone".into()),
+        Err(why) => (
+            Wrong,
+            format!(
+                "slurmd's key cannot be read: {why}; tasks keep their step's CPUs, without \
+                 placement"
+            ),
+        ),
+    };
+    checks.add(verdict, "key", text, path.display());
+}
+
+/// Checks that the ledger can be read.
+pub(super) fn ledger(checks: &mut Checks, dir: &StateDir) {
+    if !Uid::effective().is_root() {
+        return;
+    }
+    let path = dir.path().join(steps::NAME);
+    let (verdict, text) = match steps::look(dir) {
+        Ok(entries) => (Well, format!("{} steps bound by --binding", entries.len())),
+        Err(why) => (Wrong, why.to_string()),
+    };
+    checks.add(verdict, "ledger", text, path.display());
+}
+
+/// Shows the counters; a read-back difference needs attention.
+pub(super) fn counters(checks: &mut Checks, dir: &StateDir, words: Option<&Announcement>) {
+    let path = dir.path().join(counts::NAME);
+    let path = path.display();
+    let text = match counts::read(dir) {
+        Ok(text) => text,
+        Err(ReadError::Absent(_)) => {
+            let off = words.is_some_and(|words| words.settings.contains("counters=off"));
+            let why = match off {
+                true => "counters=off",
+                false => "no step has ended yet",
+            };
+            return checks.add(Well, "counters", why, path);
+        }
+        Err(why) => return checks.add(Wrong, "counters", why.to_string(), path),
+    };
+    let counts = Counters::parse(&text);
+    let told = format!(
+        "{} launches, {} tasks bound, {} unbound ({} while switched off, {} by a failed \
+         --binding), {} refused, {} read-back differences",
+        counts.launches,
+        counts.bound,
+        counts.unbound,
+        counts.switched_off,
+        counts.binding_failed,
+        counts.refused,
+        counts.differences,
+    );
+    let verdict = match counts.differences {
+        0 => Well,
+        _ => Note,
+    };
+    checks.add(verdict, "counters", told, path);
+}

@@ -1,0 +1,151 @@
+//! `berth doctor`: checks the node and lists what is wrong, for health checks and for the first
+//! question in any ticket. It compares slurmd's announcement with the present state, and names with
+//! each line the file, process or key that it looked at.
+
+mod files;
+mod node;
+mod switch;
+
+use std::fmt::Display;
+use std::io::Write;
+use std::process::ExitCode;
+
+use berth_discover::{Source, discover};
+use berth_placement::Machine;
+use serde::Serialize;
+
+use crate::Failure;
+use crate::args::{DoctorArgs, StatusFormat};
+use crate::columns::write_rows;
+use crate::json;
+use crate::say;
+use crate::state_nodes::nodes_of;
+
+/// The result of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Ok,
+    Note,
+    Wrong,
+}
+
+/// One check.
+#[derive(Clone, Debug, Serialize)]
+struct Check {
+    node: String,
+    what: &'static str,
+    verdict: Verdict,
+    text: String,
+    /// The file, process or key that was looked at.
+    looked_at: String,
+}
+
+/// The checks of one node.
+struct Checks {
+    node: String,
+    all: Vec<Check>,
+}
+
+impl Checks {
+    fn new(node: &str) -> Self {
+        Self {
+            node: node.into(),
+            all: Vec::new(),
+        }
+    }
+
+    /// Adds a check. `looked_at` is a file, a process or a key.
+    fn add(
+        &mut self,
+        verdict: Verdict,
+        what: &'static str,
+        text: impl Into<String>,
+        looked_at: impl Display,
+    ) {
+        self.all.push(Check {
+            node: self.node.clone(),
+            what,
+            verdict,
+            text: text.into(),
+            looked_at: looked_at.to_string(),
+        });
+    }
+}
+
+/// Runs the subcommand.
+///
+/// # Errors
+/// An output that cannot be written.
+pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
+    let mut host = Checks::new("");
+    let machine = machine(&mut host);
+    let nodes = nodes_of(&args.state_dir, args.node.as_deref());
+    if nodes.is_empty() {
+        host.add(
+            Verdict::Wrong,
+            "slurmd",
+            "no slurmd with berth has started here: check that TaskPlugin in slurm.conf lists \
+             task/berth, that plugstack.conf has a line for task_berth.so, and that its \
+             state_dir= is this directory (--state-dir)",
+            args.state_dir.display(),
+        );
+    }
+    let mut all = host.all;
+    for node in nodes {
+        all.extend(node::checks_of(&args.state_dir, &node, machine.as_ref()));
+    }
+    let fails = |check: &Check| match check.verdict {
+        Verdict::Ok => false,
+        Verdict::Note => args.strict,
+        Verdict::Wrong => true,
+    };
+    let wrong = all.iter().any(fails);
+    if args.quiet {
+        all.retain(|check| check.verdict != Verdict::Ok);
+    }
+    let mut out = say::text_output();
+    match args.format {
+        StatusFormat::Json => {
+            json::write(&mut out, "berth-doctor", "checks", &all)?;
+        }
+        StatusFormat::Table => write_rows(&mut out, &rows(&all))?,
+    }
+    out.flush()?;
+    Ok(if wrong {
+        ExitCode::FAILURE
+    } else {
+        ExitCode::SUCCESS
+    })
+}
+
+fn rows(all: &[Check]) -> Vec<Vec<String>> {
+    let word = |verdict| match verdict {
+        Verdict::Ok => "ok",
+        Verdict::Note => "note",
+        Verdict::Wrong => "WRONG",
+    };
+    let row = |check: &Check| {
+        let text = format!("{} ({})", check.text, check.looked_at);
+        let cells = [word(check.verdict), &check.node, check.what, &text];
+        cells.map(String::from).to_vec()
+    };
+    all.iter().map(row).collect()
+}
+
+/// This machine as hwloc finds it now.
+fn machine(checks: &mut Checks) -> Option<Machine> {
+    match Source::parse("live").and_then(|live| discover(&live)) {
+        Ok(found) => {
+            let topology = found
+                .machine
+                .topology_string(berth_placement::SocketKind::Package);
+            checks.add(Verdict::Ok, "machine", topology, &found.source);
+            found.this_system.then_some(found.machine)
+        }
+        Err(why) => {
+            checks.add(Verdict::Wrong, "machine", why.to_string(), "hwloc");
+            None
+        }
+    }
+}

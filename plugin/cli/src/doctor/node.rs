@@ -1,0 +1,173 @@
+//! The checks of one node: the slurmd that announced itself, and what it announced.
+
+use std::path::Path;
+
+use berth_host::StateDir;
+use berth_host::announcement::{self, Announcement};
+use berth_placement::Machine;
+use nix::unistd::Uid;
+
+use super::Verdict::{Note, Ok as Well, Wrong};
+use super::{Check, Checks, files, switch};
+use crate::slurmd::{self, Found};
+
+/// All checks of one node.
+pub(super) fn checks_of(base: &Path, node: &str, machine: Option<&Machine>) -> Vec<Check> {
+    let mut checks = Checks::new(node);
+    let dir = match StateDir::new(base, node) {
+        Ok(dir) => dir,
+        Err(why) => {
+            checks.add(Wrong, "state", why.to_string(), base.display());
+            return checks.all;
+        }
+    };
+    files::state(&mut checks, &dir);
+    switch::check(&mut checks, base);
+    let path = dir.path().join(announcement::NAME);
+    let path = path.display().to_string();
+    let words = announcement::read(&dir);
+    match &words {
+        Ok(words) => {
+            running(&mut checks, words, &path);
+            roles(&mut checks, words, &path);
+            unused(&mut checks, words, &path);
+            settings(&mut checks, words, &path);
+            if words.is_task_plugin {
+                files::key(&mut checks, &dir);
+            }
+        }
+        Err(why) => checks.add(
+            Wrong,
+            "slurmd",
+            format!(
+                "slurmd's announcement could not be read: {why}; restart slurmd with this release \
+                 of berth"
+            ),
+            &path,
+        ),
+    }
+    files::machine(&mut checks, &dir, machine);
+    files::ledger(&mut checks, &dir);
+    files::counters(&mut checks, &dir, words.ok().as_ref());
+    checks.all
+}
+
+/// Whether the slurmd that announced itself still runs.
+fn running(checks: &mut Checks, words: &Announcement, path: &str) {
+    let release = format!("berth {}, Slurm {}", words.berth, words.slurm);
+    let own = env!("CARGO_PKG_VERSION");
+    let found = slurmd::find(words);
+    let (verdict, text) = match found {
+        Found::Running(pid) if words.berth == own => {
+            (Well, format!("process {pid} with {release}"))
+        }
+        Found::Running(pid) => (
+            Note,
+            format!(
+                "process {pid} with {release}; this command is {own}: restart slurmd to run the \
+                 same release"
+            ),
+        ),
+        Found::WithoutBerth(pid) => (
+            Wrong,
+            format!(
+                "process {pid} runs without berth; the slurmd before it had {release}; check \
+                 TaskPlugin in slurm.conf, and plugstack.conf"
+            ),
+        ),
+        Found::Unannounced(pid) => (
+            Wrong,
+            format!(
+                "process {pid} was started later than the slurmd that announced itself with \
+                 {release}, and could not announce itself: the reason is in slurmd's log"
+            ),
+        ),
+        // Others may not see root's processes (hidepid).
+        Found::Nothing if Uid::effective().is_root() => (
+            Wrong,
+            format!(
+                "not running; last seen as process {} with {release}",
+                words.pid
+            ),
+        ),
+        Found::Nothing => (
+            Note,
+            format!(
+                "not visible to this user; last seen as process {} with {release}",
+                words.pid
+            ),
+        ),
+    };
+    checks.add(verdict, "slurmd", text, format!("{path}, {}", seen(found)));
+}
+
+/// What was looked at to find slurmd. Only root sees which objects a process has loaded.
+fn seen(found: Found) -> String {
+    match (found, Uid::effective().is_root()) {
+        (Found::Nothing, _) => "all processes of root".into(),
+        (Found::Running(pid) | Found::WithoutBerth(pid) | Found::Unannounced(pid), true) => {
+            format!("/proc/{pid}/stat, cmdline, exe, maps")
+        }
+        (Found::Running(pid) | Found::WithoutBerth(pid) | Found::Unannounced(pid), false) => {
+            format!("/proc/{pid}/stat, cmdline")
+        }
+    }
+}
+
+/// What berth is in this slurmd: task plugin, SPANK plugin.
+fn roles(checks: &mut Checks, words: &Announcement, path: &str) {
+    let (verdict, text) = if words.is_task_plugin {
+        let text = format!(
+            "layout {}, {} {}",
+            words.layout, words.shape, words.topology
+        );
+        (Well, text)
+    } else if words.serves_binding_only && words.is_spank_plugin {
+        (Note, words.aside.clone())
+    } else {
+        (Wrong, words.aside.clone())
+    };
+    let key = format!("TaskPlugin in slurm.conf as slurmd has it: {path}");
+    checks.add(verdict, "task plugin", text, key);
+    let (verdict, text) = match words.is_spank_plugin {
+        true => (Well, "plugstack.conf names it"),
+        false => (
+            Note,
+            "plugstack.conf does not name task_berth.so: there are no settings and no --binding",
+        ),
+    };
+    let key = format!("plugstack.conf as slurmd has read it: {path}");
+    checks.add(verdict, "SPANK plugin", text, key);
+}
+
+/// CPUs that no step gets, and why.
+fn unused(checks: &mut Checks, words: &Announcement, path: &str) {
+    let left = &words.left_out;
+    if !left.is_empty() {
+        let text = format!(
+            "slurmd leaves out the efficiency cores (CPUs {left}), so no step gets them; \
+             SlurmdParameters=allow_ecores in slurm.conf lets slurmd count them"
+        );
+        checks.add(Note, "efficiency cores", text, path);
+    }
+    let outside = &words.outside_cgroups;
+    if !outside.is_empty() {
+        let text = format!(
+            "ConstrainCores=yes confines steps to the CPUs that slurmd counts; CPUs {outside} are in \
+             no step's cgroup, and berth plans nothing there; compare `slurmd -C` with `lstopo`"
+        );
+        checks.add(Note, "cgroups", text, path);
+    }
+}
+
+/// The settings in force, and what slurmd found wrong.
+fn settings(checks: &mut Checks, words: &Announcement, path: &str) {
+    if words.is_task_plugin {
+        checks.add(Well, "settings", &words.settings, path);
+    }
+    let told = words.complaints.iter().map(|why| (Wrong, "complaint", why));
+    let doubts = words.warnings.iter().map(|why| (Note, "warning", why));
+    for (verdict, what, why) in told.chain(doubts) {
+        checks.add(verdict, what, why, path);
+    }
+}

@@ -1,0 +1,332 @@
+//! One man page of the command, as man(7) has it. In: clap's definition. Out: roff.
+
+use clap::{Arg, Command};
+use roff::{Inline, Roff, bold, italic, roman};
+
+use crate::args::{ignored, values_of};
+
+/// The day on which the pages last changed; pages of one release are the same everywhere.
+const DATE: &str = "2026-11-22";
+
+/// The whole page.
+pub(super) fn render(command: &Command, name: &str) -> String {
+    let mut page = Roff::new();
+    let release = format!("berth {}", env!("CARGO_PKG_VERSION"));
+    page.control(
+        "TH",
+        [&*name.to_uppercase(), "1", DATE, &release, "User Commands"],
+    );
+    let about = command
+        .get_about()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    page.control("SH", ["NAME"]);
+    page.text([roman(format!("{name} - {}", first_small(&about)))]);
+    synopsis(&mut page, command, name);
+    page.control("SH", ["DESCRIPTION"]);
+    let long = command.get_long_about().map(ToString::to_string);
+    sentences(&mut page, &long.unwrap_or_else(|| format!("{about}.")));
+    let text = After::of(command);
+    if !text.sentences.is_empty() {
+        page.control("PP", []);
+        page.text([roman(&*text.sentences)]);
+    }
+    subcommands(&mut page, command);
+    options(&mut page, command);
+    if name == "berth-plan" {
+        page.control("SS", ["Accepted and ignored"]);
+        let all: Vec<_> = ignored().collect();
+        page.text([roman(
+            "These options of srun have no influence on which CPUs a task gets. They are read, so that a \
+             whole line of srun can be given.",
+        )]);
+        page.control("PP", []);
+        page.text([roman(all.join(", ") + ".")]);
+    }
+    after(&mut page, text);
+    environment(&mut page, name);
+    see_also(&mut page, name);
+    ascii(&page.render())
+}
+
+/// Our own letters beyond ASCII, for readers of roff that know only that.
+fn ascii(text: &str) -> String {
+    text.replace('…', "...").replace('×', "x")
+}
+
+fn first_small(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters
+        .next()
+        .map(|letter| letter.to_lowercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}
+
+fn synopsis(page: &mut Roff, command: &Command, name: &str) {
+    page.control("SH", ["SYNOPSIS"]);
+    let mut line = vec![bold(name.replacen("berth-", "berth ", 1))];
+    if command.has_subcommands() {
+        line.extend([roman(" "), italic("COMMAND")]);
+    }
+    line.extend([roman(" ["), italic("OPTION"), roman("]...")]);
+    for arg in command.get_positionals().filter(|arg| !arg.is_hide_set()) {
+        let (open, close) = if arg.is_required_set() {
+            ("", "")
+        } else {
+            ("[", "]")
+        };
+        let dashes = if arg.is_last_set() { "-- " } else { "" };
+        line.push(roman(format!(" {open}{dashes}")));
+        line.push(italic(value_name(arg)));
+        line.push(roman(close));
+    }
+    page.text(line);
+}
+
+/// Paragraphs; a line that is indented stays a line.
+fn sentences(page: &mut Roff, text: &str) {
+    for (at, paragraph) in text.split("\n\n").enumerate() {
+        if at > 0 {
+            page.control("PP", []);
+        }
+        page.text([roman(paragraph.replace('\n', " "))]);
+    }
+}
+
+fn subcommands(page: &mut Roff, command: &Command) {
+    let shown = |sub: &&Command| !sub.is_hide_set() && sub.get_name() != "help";
+    let subs: Vec<_> = command.get_subcommands().filter(shown).collect();
+    if subs.is_empty() {
+        return;
+    }
+    page.control("SH", ["COMMANDS"]);
+    for sub in subs {
+        page.control("TP", []);
+        page.text([bold(format!("berth-{}", sub.get_name())), roman("(1)")]);
+        let about = sub.get_about().map(ToString::to_string);
+        page.text([roman(about.unwrap_or_default() + ".")]);
+    }
+}
+
+/// Every option that is not hidden, under its heading.
+fn options(page: &mut Roff, command: &Command) {
+    let args: Vec<&Arg> = command
+        .get_arguments()
+        .filter(|arg| !arg.is_hide_set())
+        .collect();
+    page.control("SH", ["OPTIONS"]);
+    let mut headings: Vec<Option<&str>> = args.iter().map(|arg| arg.get_help_heading()).collect();
+    let mut seen = Vec::new();
+    headings.retain(|heading| {
+        !seen.contains(heading) && {
+            seen.push(*heading);
+            true
+        }
+    });
+    for heading in headings {
+        if let Some(heading) = heading {
+            page.control("SS", [heading]);
+        }
+        for arg in args.iter().filter(|arg| arg.get_help_heading() == heading) {
+            option(page, arg);
+        }
+    }
+}
+
+fn option(page: &mut Roff, arg: &Arg) {
+    page.control("TP", []);
+    page.text(names(arg));
+    let values = values_of(arg.get_id().as_str());
+    let text = arg
+        .get_long_help()
+        .or(arg.get_help())
+        .map(ToString::to_string);
+    let text = text.unwrap_or_default();
+    // The values of the long help follow as a list.
+    let text = text.split("\n\nValues:").next().unwrap_or_default();
+    page.text([roman(sentence(&text.replace("\n\n", " ")))]);
+    let defaults = arg
+        .get_default_values()
+        .iter()
+        .map(|value| value.to_string_lossy());
+    let defaults: Vec<_> = defaults.collect();
+    if !defaults.is_empty() && arg.get_action().takes_values() {
+        page.text([roman(format!("The default is {}.", defaults.join(" ")))]);
+    }
+    let mut list: Vec<(String, &str, String)> = values
+        .iter()
+        .map(|value| (value.word.into(), value.rest, value.meaning.into()))
+        .collect();
+    if list.is_empty() && arg.get_action().takes_values() {
+        list = arg
+            .get_possible_values()
+            .iter()
+            .map(|value| {
+                let help = value.get_help().map(ToString::to_string);
+                (value.get_name().into(), "", help.unwrap_or_default())
+            })
+            .collect();
+    }
+    if list.iter().all(|(_, _, meaning)| meaning.is_empty()) && !list.is_empty() {
+        let words: Vec<_> = list.into_iter().map(|(word, ..)| word).collect();
+        page.text([roman(format!("The values are {}.", words.join(", ")))]);
+        return;
+    }
+    if list.is_empty() {
+        return;
+    }
+    page.control("RS", []);
+    for (word, rest, meaning) in list {
+        page.control("TP", []);
+        page.text([bold(word), italic(rest)]);
+        page.text([roman(sentence(&meaning))]);
+    }
+    page.control("RE", []);
+}
+
+/// `-n, --ntasks N`
+fn names(arg: &Arg) -> Vec<Inline> {
+    let mut all = Vec::new();
+    if let Some(letter) = arg.get_short() {
+        all.push(bold(format!("-{letter}")));
+    }
+    if let Some(name) = arg.get_long() {
+        all.extend((!all.is_empty()).then(|| roman(", ")));
+        all.push(bold(format!("--{name}")));
+    }
+    if all.is_empty() {
+        return vec![italic(value_name(arg))];
+    }
+    if arg.get_action().takes_values()
+        && arg
+            .get_num_args()
+            .is_some_and(|count| count.max_values() > 0)
+    {
+        let value = value_name(arg);
+        if arg.is_require_equals_set() {
+            all.extend([roman("[="), italic(value), roman("]")]);
+        } else if arg
+            .get_num_args()
+            .is_some_and(|count| count.min_values() == 0)
+        {
+            all.extend([roman(" ["), italic(value), roman("]")]);
+        } else {
+            all.extend([roman(" "), italic(value)]);
+        }
+    }
+    all
+}
+
+fn value_name(arg: &Arg) -> String {
+    let names = arg.get_value_names().unwrap_or_default();
+    let name = names.first().map(ToString::to_string);
+    name.unwrap_or_else(|| arg.get_id().as_str().to_uppercase())
+}
+
+/// A first large letter and a full stop. Names and words that are typed stay as they are.
+fn sentence(text: &str) -> String {
+    let text = text.trim().trim_end_matches('.');
+    let mut letters = text.chars();
+    let Some(first) = letters.next() else {
+        return String::new();
+    };
+    let stays = ["live,", "table,", "berth", "srun", "slurm"];
+    let first = match stays.iter().any(|word| text.starts_with(word)) {
+        true => first.to_string(),
+        false => first.to_uppercase().to_string(),
+    };
+    let end = if text.ends_with('…') { "" } else { "." };
+    format!("{first}{}{end}", letters.as_str())
+}
+
+/// The text behind the options of --help: examples, sentences, and the exit codes.
+struct After {
+    examples: Vec<String>,
+    sentences: String,
+    codes: Vec<String>,
+}
+
+impl After {
+    fn of(command: &Command) -> Self {
+        let text = command.get_after_help().map(ToString::to_string);
+        let text = text.unwrap_or_default();
+        let (examples, rest): (Vec<_>, Vec<_>) =
+            text.lines().partition(|line| line.starts_with("  "));
+        let rest = rest.into_iter().filter(|line| *line != "Examples:");
+        let rest = rest.collect::<Vec<_>>().join(" ");
+        let (sentences, codes) = rest.split_once("Exit code: ").unwrap_or((&rest, ""));
+        let codes = codes.trim_end_matches('.').split(", ");
+        Self {
+            examples: examples.into_iter().map(|line| line[2..].into()).collect(),
+            sentences: sentences.trim().into(),
+            codes: codes
+                .filter(|code| !code.is_empty())
+                .map(String::from)
+                .collect(),
+        }
+    }
+}
+
+/// Exit codes, and examples as they are typed.
+fn after(page: &mut Roff, after: After) {
+    if !after.codes.is_empty() {
+        page.control("SH", ["EXIT STATUS"]);
+        for code in after.codes {
+            let (number, meaning) = code.split_once(' ').unwrap_or((&code, ""));
+            page.control("TP", []);
+            page.text([bold(number)]);
+            page.text([roman(sentence(meaning))]);
+        }
+    }
+    if !after.examples.is_empty() {
+        page.control("SH", ["EXAMPLES"]);
+        page.control("nf", []);
+        for line in after.examples {
+            page.text([roman(line)]);
+        }
+        page.control("fi", []);
+    }
+}
+
+fn environment(page: &mut Roff, name: &str) {
+    let mut all = vec![(
+        "LC_ALL, LC_CTYPE, LANG",
+        "Text is in ASCII where the first of them that is set does not name UTF-8, as with --ascii.",
+    )];
+    if matches!(name, "berth-plan" | "berth-topo") {
+        all.push((
+            "NO_COLOR",
+            "If it is set and not empty, trees have no colours.",
+        ));
+    }
+    if name == "berth-plan" {
+        all.push((
+            "SLURM_HOSTFILE",
+            "The file of hosts for -m arbitrary, as srun reads it.",
+        ));
+    }
+    page.control("SH", ["ENVIRONMENT"]);
+    for (name, meaning) in all {
+        page.control("TP", []);
+        page.text([bold(name)]);
+        page.text([roman(meaning)]);
+    }
+}
+
+fn see_also(page: &mut Roff, name: &str) {
+    page.control("SH", ["SEE ALSO"]);
+    let all = [
+        ("berth", "1"),
+        ("berth-plan", "1"),
+        ("berth-binding", "7"),
+        ("task_berth", "8"),
+        ("srun", "1"),
+    ];
+    let others = all.iter().filter(|(other, _)| *other != name);
+    let mut line = Vec::new();
+    for (other, section) in others {
+        line.extend((!line.is_empty()).then(|| roman(", ")));
+        line.extend([bold(*other), roman(format!("({section})"))]);
+    }
+    page.text(line);
+}

@@ -1,0 +1,42 @@
+//! Runs `berth check` and reads its answer.
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+/// Runs it with a text on stdin.
+pub fn check(arguments: &[&str], input: &[u8]) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_berth"))
+        .arg("check")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // It may have ended already, and not read all.
+    let _ = stdin.write_all(input);
+    drop(stdin);
+    child.wait_with_output().unwrap()
+}
+
+/// The rules that were found, a hint's with a question mark, and the exit code.
+pub fn rules(arguments: &[&str], input: &str) -> (Vec<String>, Option<i32>) {
+    let done = check(&[&["--format=json"], arguments].concat(), input.as_bytes());
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    let found: serde_json::Value =
+        serde_json::from_slice(&done.stdout).unwrap_or_else(|why| panic!("{why}: {said}\n{input}"));
+    let name = |finding: &serde_json::Value| {
+        let mark = if finding["level"] == "hint" { "?" } else { "" };
+        format!("{}{mark}", finding["rule"].as_str().unwrap())
+    };
+    let all = found["findings"].as_array().unwrap().iter();
+    (all.map(name).collect(), done.status.code())
+}
+
+/// The text with its corrections.
+pub fn corrected(arguments: &[&str], input: &str) -> String {
+    let arguments = [&["--format=script"], arguments, &["-"]].concat();
+    String::from_utf8(check(&arguments, input.as_bytes()).stdout).unwrap()
+}

@@ -1,0 +1,362 @@
+//! `berth check`: which traps are named in which lines, and what the corrected line is.
+
+mod check_common;
+
+use check_common::{corrected, rules};
+
+/// A line, the rule that it breaks, and the corrected line.
+type Row = (&'static str, &'static str, &'static str);
+
+fn holds(release: &str, rows: &[Row]) {
+    let slurm = format!("--slurm={release}");
+    for (line, rule, instead) in rows {
+        let (found, code) = rules(&[&slurm, "-"], line);
+        assert_eq!(found, [*rule], "{line}");
+        let is_hint = rule.ends_with('?');
+        assert_eq!(code, Some(i32::from(!is_hint)), "{line}");
+        assert_eq!(corrected(&[&slurm], line), *instead, "{line}");
+        if instead != line {
+            let (left, code) = rules(&[&slurm, "-"], instead);
+            assert_eq!((left, code), (vec![], Some(0)), "{instead}");
+        }
+    }
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
+fn options_and_values_that_srun_does_not_take() {
+    holds(
+        "24.11",
+        &[
+            (
+                "srun --cpus-per-taks=4 ./a",
+                "misspelt-option",
+                "srun --cpus-per-task=4 ./a",
+            ),
+            (
+                "srun --ntask_per_node 4 ./a",
+                "misspelt-option",
+                "srun --ntasks-per-node 4 ./a",
+            ),
+            (
+                "srun \"--cpu-bnd=cores\" ./a",
+                "misspelt-option",
+                "srun \"--cpu-bind=cores\" ./a",
+            ),
+            (
+                "srun -ntasks=4 ./a",
+                "misspelt-option",
+                "srun --ntasks=4 ./a",
+            ),
+            (
+                "srun \u{2013}n 4 \u{2013}c2 ./a",
+                "misspelt-option",
+                "srun \u{2013}n 4 \u{2013}c2 ./a",
+            ),
+            (
+                "srun \u{2014}ntasks=4 ./a",
+                "misspelt-option",
+                "srun --ntasks=4 ./a",
+            ),
+            ("srun -n4 -g ./a", "unknown-option", "srun -n4 -g ./a"),
+            (
+                "sbatch --cpu-bind=cores job.sh",
+                "other-command",
+                "sbatch --cpu-bind=cores job.sh",
+            ),
+            (
+                "srun -n4 --cpu-bind=kores ./a",
+                "wrong-value",
+                "srun -n4 --cpu-bind=cores ./a",
+            ),
+            (
+                "srun -m blok:ciclic ./a",
+                "wrong-value",
+                "srun -m block:cyclic ./a",
+            ),
+            (
+                "srun --hint=nomultithreads ./a",
+                "wrong-value",
+                "srun --hint=nomultithread ./a",
+            ),
+            ("srun -n x ./a", "wrong-value", "srun -n x ./a"),
+            (
+                "srun -n1 --binding=linear ./a",
+                "wrong-value",
+                "srun -n1 --binding=linear ./a",
+            ),
+            (
+                "srun --exclusive --cpu-bind='map_cpu:0-3' -n4 ./a > \"$out\"",
+                "wrong-value",
+                "srun --exclusive --cpu-bind='map_cpu:0,1,2,3' -n4 ./a > \"$out\"",
+            ),
+            (
+                "#SBATCH -n4 -c 2 nodes\nsrun ./a",
+                "invalid-directive",
+                "#SBATCH -n4 -c 2 nodes\nsrun ./a",
+            ),
+            (
+                "#SBATCH -n4 --cpu-bind=cores\nsrun ./a $x",
+                "other-command",
+                "#SBATCH -n4\nsrun --cpu-bind=cores ./a $x",
+            ),
+        ],
+    );
+    holds(
+        "22.05",
+        &[(
+            "srun --tres-bind=gpu:single:1 ./a",
+            "other-release",
+            "srun --tres-bind=gpu:single:1 ./a",
+        )],
+    );
+    // It may be an option of a plugin.
+    assert_eq!(
+        rules(&["srun --container-image=x --uenv=y --mem=1 ./a"], "").0,
+        [""; 0]
+    );
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
+fn steps_and_numbers() {
+    holds(
+        "22.05",
+        &[
+            (
+                "#SBATCH -n4 -c4\nsrun ./app",
+                "cpus-per-task",
+                "#SBATCH -n4 -c4\nsrun -c4 ./app",
+            ),
+            (
+                "#SBATCH -n4 -c 3\nsrun -l \\\n ./app",
+                "cpus-per-task",
+                "#SBATCH -n4 -c 3\nsrun -l -c3 \\\n ./app",
+            ),
+            (
+                "srun -N2 -n8 --ntasks-per-node=8 ./a",
+                "tasks-and-nodes",
+                "srun -N2 -n8 --ntasks-per-node=4 ./a",
+            ),
+            (
+                "srun -N2 -n7 --ntasks-per-node=4 ./a",
+                "tasks-and-nodes",
+                "srun -N2 -n7 ./a",
+            ),
+            (
+                "srun -N 4 -n 2 ./a",
+                "tasks-and-nodes",
+                "srun -N 2 -n 2 ./a",
+            ),
+            (
+                "sbatch -N 4 -n 2 a.sh",
+                "tasks-and-nodes",
+                "sbatch -N 2 -n 2 a.sh",
+            ),
+            (
+                "#SBATCH -N1 -n4\nsrun -n 8 ./a",
+                "more-than-the-job",
+                "#SBATCH -N1 -n4\nsrun -n 4 ./a",
+            ),
+            (
+                "#SBATCH -N1 -n4\nsrun -N2 ./a",
+                "more-than-the-job",
+                "#SBATCH -N1 -n4\nsrun -N1 ./a",
+            ),
+            (
+                "#SBATCH -n4\nfor i in 1 2 3 4; do srun -n1 ./a $i & done; wait",
+                "steps-wait",
+                "#SBATCH -n4\nfor i in 1 2 3 4; do srun -n1 --exact ./a $i & done; wait",
+            ),
+            (
+                "#SBATCH -n4\nsrun -n2 --exact ./a &\nsrun -n2 ./b > x & # both\nwait",
+                "steps-wait",
+                "#SBATCH -n4\nsrun -n2 --exact ./a &\nsrun -n2 --exact ./b > x & # both\nwait",
+            ),
+            (
+                "#SBATCH -n2\nsrun ./a\n#SBATCH -c2",
+                "late-directive",
+                "#SBATCH -n2\nsrun ./a\n#SBATCH -c2",
+            ),
+            ("#SBATCH -n4\n./app", "no-launcher?", "#SBATCH -n4\n./app"),
+        ],
+    );
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
+fn what_binds() {
+    holds(
+        "24.11",
+        &[
+            (
+                "srun -n4 --hint=nomultithread --cpu-bind=cores ./a",
+                "hint",
+                "srun -n4 --cpu-bind=cores ./a",
+            ),
+            (
+                "#SBATCH --hint=nomultithread\nsrun -n4 --threads-per-core=1 ./a",
+                "hint",
+                "#SBATCH --hint=nomultithread\nsrun -n4 ./a",
+            ),
+            (
+                "srun -n2 --cpu-bind=v,rank ./a",
+                "rank",
+                "srun -n2 --cpu-bind=v,threads ./a",
+            ),
+            (
+                "srun -N2 -n4 --cpu-bind=map_cpu:0,1 ./a",
+                "list-on-several-nodes?",
+                "srun -N2 -n4 --cpu-bind=map_cpu:0,1 ./a",
+            ),
+            (
+                "srun -n2 --cpu-bind=mask_cpu:0x3,0xc ./a",
+                "list-on-part-of-a-node?",
+                "srun -n2 --cpu-bind=mask_cpu:0x3,0xc ./a",
+            ),
+            (
+                "srun -n4 --binding=linear:4 ./a",
+                "binding-per-task",
+                "srun -n1 --binding=linear:4 -c4 ./a",
+            ),
+            (
+                "sbatch -n 2 --binding=linear:4 a",
+                "binding-never-fits",
+                "sbatch -n 2 --binding=linear:4 -c4 a",
+            ),
+            (
+                "#SBATCH -n2 -c2\nsrun --binding=linear:9 -n1 ./a",
+                "binding-never-fits",
+                "#SBATCH -n2 -c2\nsrun --binding=linear:9 -n1 ./a",
+            ),
+            (
+                "srun -n1 -c2 --binding=linear:2:0,0 ./a",
+                "binding-start?",
+                "srun -n1 -c2 --binding=linear:2:0,0 ./a",
+            ),
+            (
+                "OMP_NUM_THREADS=4 srun -n2 -c4 ./a",
+                "openmp-places?",
+                "OMP_NUM_THREADS=4 srun -n2 -c4 ./a",
+            ),
+            (
+                "OMP_PLACES=cores OMP_NUM_THREADS=8 srun -n2 -c4 ./a",
+                "openmp-threads",
+                "OMP_PLACES=cores OMP_NUM_THREADS=8 srun -n2 -c8 ./a",
+            ),
+            (
+                "#SBATCH -n2 -c 4\nexport OMP_PLACES=cores OMP_NUM_THREADS=8\nsrun ./a",
+                "openmp-threads",
+                "#SBATCH -n2 -c 8\nexport OMP_PLACES=cores OMP_NUM_THREADS=8\nsrun -c8 ./a",
+            ),
+            (
+                "#SBATCH --exclusive\nexport OMP_PLACES=cores OMP_NUM_THREADS=7\nsrun --cpu-bind=mask_cpu:0x7e,0x7e00 ./a",
+                "openmp-threads",
+                "#SBATCH --exclusive\nexport OMP_PLACES=cores OMP_NUM_THREADS=7\nsrun --cpu-bind=mask_cpu:0x7e,0x7e00 ./a",
+            ),
+        ],
+    );
+    holds(
+        "24.05",
+        &[(
+            "srun -n2 --cpu-bind=rank ./a",
+            "rank?",
+            "srun -n2 --cpu-bind=rank ./a",
+        )],
+    );
+}
+
+#[test]
+fn programs_that_start_or_bind() {
+    holds(
+        "24.11",
+        &[
+            ("srun -n4 srun ./a", "srun-in-srun", "srun -n4 ./a"),
+            (
+                "srun -n4 --label srun -n 2 ./a",
+                "srun-in-srun",
+                "srun -n 2 ./a",
+            ),
+            (
+                "srun -n4 mpirun -np 4 ./a",
+                "nested-launcher",
+                "mpirun -np 4 ./a",
+            ),
+            (
+                "srun -n4 taskset -c 0-3 ./a \"$@\"",
+                "affinity-in-srun",
+                "srun -n4 ./a \"$@\"",
+            ),
+            (
+                "srun -n4 env X=1 taskset 0xf ./a",
+                "affinity-in-srun",
+                "srun -n4 env X=1 ./a",
+            ),
+            (
+                "srun -n4 numactl --physcpubind=0-3 -l ./a",
+                "affinity-in-srun",
+                "srun -n4 numactl -l ./a",
+            ),
+            (
+                "srun -n4 numactl -N 0 -- ./a",
+                "affinity-in-srun",
+                "srun -n4 ./a",
+            ),
+            (
+                "#SBATCH -n4 -c8\nmodule load openmpi\nmpirun ./a",
+                "mpirun-one-core",
+                "#SBATCH -n4 -c8\nmodule load openmpi\nmpirun --map-by slot:PE=8 ./a",
+            ),
+            (
+                "#SBATCH -n4 -c8\nmpirun ./a",
+                "mpirun-one-core?",
+                "#SBATCH -n4 -c8\nmpirun ./a",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn lines_of_grid_engine() {
+    holds(
+        "24.11",
+        &[
+            (
+                "#$ -pe smp 8 -binding linear:8\n./a\n",
+                "grid-engine",
+                "#SBATCH -n1 -c8 --binding=linear:8\n./a\n",
+            ),
+            (
+                "#!/bin/sh\n#$ -cwd -pe smp 4 # x\n#$ -binding env linear:4\n./a\n",
+                "grid-engine",
+                "#!/bin/sh\n#SBATCH -n1 -c4 --binding=env:linear:4\n#$ -cwd # x\n#$\n./a\n",
+            ),
+            (
+                "qsub -pe mpi 8 -binding pe linear:1 job.sh",
+                "grid-engine",
+                "sbatch -n8 --binding=pe:linear:1 job.sh",
+            ),
+            (
+                "qsub -pe mpi 8 -binding linear:8 j",
+                "grid-engine",
+                "sbatch -n8 --binding=host:linear:8 j",
+            ),
+            (
+                "qsub -pe smp 4 -binding linear:8 j",
+                "grid-engine",
+                "sbatch -n1 -c8 --binding=linear:8 j",
+            ),
+            (
+                "qsub -N \"my job\" -cwd -t 1:4 -binding linear:1 j \"$x\"",
+                "grid-engine",
+                "sbatch --job-name \"my job\" -n1 -c1 --array=1-4 --binding=linear:1 j \"$x\"",
+            ),
+            (
+                "qsub -l h_rt=1 -pe smp 4 j",
+                "grid-engine",
+                "qsub -l h_rt=1 -pe smp 4 j",
+            ),
+            ("qrsh -pe smp 4 ./a", "grid-engine", "srun -n1 -c4 ./a"),
+        ],
+    );
+}

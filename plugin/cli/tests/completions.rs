@@ -1,0 +1,97 @@
+//! The shells' completions: bash is asked what it would offer; all scripts are read by their shells
+//! where those are installed.
+
+use std::process::{Command, Stdio};
+
+fn script(shell: &str) -> String {
+    let done = Command::new(env!("CARGO_BIN_EXE_berth"))
+        .args(["completions", shell])
+        .output()
+        .unwrap();
+    assert!(done.status.success());
+    String::from_utf8(done.stdout).unwrap()
+}
+
+/// Asks the loaded script about the words of its arguments.
+const ASK: &str = r#"
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
+last=${COMP_WORDS[COMP_CWORD]}
+case $last in =|:) last='' ;; esac
+_berth_words berth "$last" "${COMP_WORDS[COMP_CWORD-1]}"
+printf '%s\n' "${COMPREPLY[@]}"
+"#;
+
+/// What bash offers for a line that is cut into words as bash cuts it.
+fn offered(words: &[&str]) -> Vec<String> {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), script("bash") + ASK).unwrap();
+    let done = Command::new("bash")
+        .arg("--norc")
+        .arg(file.path())
+        .args(words)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success() && said.is_empty(), "{said}");
+    let text = String::from_utf8(done.stdout).unwrap();
+    let lines = text.lines().filter(|line| !line.is_empty());
+    lines.map(String::from).collect()
+}
+
+#[test]
+fn bash_offers_options_and_values() {
+    for (line, expected) in [
+        ("berth che", "check"),
+        ("berth plan --hi", "--hint"),
+        ("berth plan --cpu-bind so", "sockets"),
+        ("berth plan --cpu-bind = so", "sockets"),
+        ("berth plan --cpu-bind = map", "map_cpu: map_ldom:"),
+        ("berth plan --cpu-bind = verbose,co", "verbose,cores"),
+        ("berth plan -m block : f", "fcyclic"),
+        ("berth plan -m cyclic :", "block cyclic fcyclic"),
+        ("berth plan --distribution = block : b", "block block:block"),
+        ("berth plan --hint = no", "nomultithread"),
+        ("berth plan --mem-bind lo", "local"),
+        ("berth plan --binding = li", "linear:"),
+        ("berth plan --slurm = 24", "24.05 24.11"),
+        ("berth plan --format = s", "svg"),
+        ("berth check --slurm 22", "22.05"),
+        ("berth discover --devices = v", "vendor"),
+        ("berth topo --socket l", "l3"),
+        ("berth completions z", "zsh"),
+    ] {
+        let words: Vec<_> = line.split(' ').collect();
+        assert_eq!(offered(&words).join(" "), expected, "{line}");
+    }
+}
+
+#[test]
+fn every_script_has_the_values_and_is_read_by_its_shell() {
+    for shell in ["bash", "zsh", "fish"] {
+        let text = script(shell);
+        for word in [
+            "cpu-bind",
+            "nomultithread",
+            "fcyclic",
+            "mask_mem",
+            "striding",
+            "rankfile",
+            "25.11",
+        ] {
+            assert!(text.contains(word), "{shell}: {word}");
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), &text).unwrap();
+        let read = Command::new(shell)
+            .arg("-n")
+            .arg(file.path())
+            .stdin(Stdio::null())
+            .output();
+        // Without the shell there is nobody to read it.
+        if let Ok(done) = read {
+            let said = String::from_utf8_lossy(&done.stderr).into_owned();
+            assert!(done.status.success() && said.is_empty(), "{shell}: {said}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! `berth plan` under rules of the site: what slurmd and Slurm's cgroups leave of a machine.
+
+use std::process::Command;
+
+struct Done {
+    stdout: String,
+    stderr: String,
+}
+
+/// Options in one text, without blanks inside them.
+fn plan(options: &str) -> Done {
+    let output = Command::new(env!("CARGO_BIN_EXE_berth"))
+        .arg("plan")
+        .args(options.split_whitespace())
+        .output()
+        .expect("berth starts");
+    Done {
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// One sibling of sixteen CPUs is offline, so slurmd counts one thread of each core.
+#[test]
+fn constrained_steps_keep_to_what_slurmd_counts() {
+    let line = "--machine ../../tests/topologies/sibling-offline.xml --format cpus -n 4 -c 2 \
+                --cpu-bind=cores";
+    let free = plan(line);
+    assert_eq!(free.stdout, "0-1\n8-9\n2-3\n10-11\n", "{}", free.stderr);
+    let constrained = plan(&format!("{line} --constrain-cores"));
+    assert_eq!(constrained.stdout, "0,2\n8,10\n4,6\n12,14\n");
+    let affinity = |more| plan(&format!("{line} --compat affinity{more}")).stdout;
+    assert_eq!(affinity(""), affinity(" --constrain-cores"));
+}
+
+#[test]
+fn efficiency_cores_are_left_out_as_by_slurmd() {
+    let line = "--machine ../../tests/topologies/hybrid-2x6.xml --format cpus --cpu-bind=cores";
+    for (slurm, cores, left_out) in [
+        ("22.05", "0-1,2-3,4,5,6,7", false),
+        ("23.02", "0-1,2-3,8-9,10-11", true),
+        ("26.05", "0-1,2-3,8-9,10-11", true),
+    ] {
+        let tasks = cores.split(',').count();
+        let done = plan(&format!("{line} --slurm {slurm} -m block:block -n {tasks}"));
+        assert_eq!(done.stdout.trim().replace('\n', ","), cores, "{slurm}");
+        let told = done.stderr.contains("efficiency cores (CPUs 4-7,12-15)");
+        assert_eq!(told, left_out, "{slurm}: {}", done.stderr);
+    }
+    let all = plan(&format!("{line} --allow-ecores -m block:block -n 12"));
+    assert_eq!(all.stdout.lines().count(), 12);
+    assert!(!all.stderr.contains("efficiency"), "{}", all.stderr);
+}

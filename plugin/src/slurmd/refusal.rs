@@ -1,0 +1,86 @@
+//! What srun is told of a refused launch. srun prints the text of every node that sends one, so a
+//! step that several nodes refuse is explained by the first of them alone. Each slurmd sees in the
+//! credential what the nodes before it got, and finds out by planning whether they refuse too.
+
+use berth_placement::{Allocation, RefusalKind};
+use libc::c_int;
+use slurm_sys::{LaunchRequest, Layout};
+
+use crate::planning::convert;
+use crate::site::node;
+
+/// The launch hook must not take long, so it looks at the step's first nodes and at those right
+/// before its own, among so many nodes of the job, and plans so many unlike shares.
+const FIRST: usize = 64;
+const RIGHT_BEFORE: usize = 8;
+const MOST_NODES: u32 = 4096;
+const MOST_SHARES: usize = 4;
+/// The longest list for which that is done, in bytes. A user may send megabytes, and each plan reads
+/// them again; every node then sends its text.
+const MOST_LIST: usize = 4 << 10;
+
+/// A node's tasks and its part of the step.
+pub(crate) type Share = (u32, Allocation);
+
+/// The text for srun, unless a node before this one says it. `refuses` plans a share on this node.
+/// Nodes of another shape are not planned for, so the first node of each shape speaks.
+pub(crate) fn text(
+    launch: &LaunchRequest<'_>,
+    (node_id, layout): (u32, &Layout),
+    why: &str,
+    refuses: impl Fn(Share) -> bool,
+) -> Option<String> {
+    if launch.nnodes() < 2 {
+        return Some(format!("berth: {why}"));
+    }
+    let name = node::name().unwrap_or_default();
+    // With -m arbitrary the step's nodes are not in the job's order, and each node speaks.
+    let is_ordered = launch.task_dist() & 0xf != layout.constants.SLURM_DIST_ARBITRARY;
+    let is_short = launch.cpu_bind(MOST_LIST).is_ok() && launch.mem_bind(MOST_LIST).is_ok();
+    let before = (is_ordered && is_short).then(|| shares_before(launch, node_id, &name));
+    let before = before.flatten().unwrap_or_default();
+    let is_said = before.into_iter().any(refuses);
+    (!is_said).then(|| format!("berth: node {name}: {why}"))
+}
+
+/// The unlike shares of nodes before this one. The credential is locked only here: `refuses` may
+/// read it again.
+fn shares_before(launch: &LaunchRequest<'_>, node_id: u32, name: &str) -> Option<Vec<Share>> {
+    let cred = launch.cred().ok()?;
+    let own_index = cred.node_index(name).ok()?;
+    let own = cred.node_cores(own_index).ok()?;
+    // The cores of a node of the job, if the step has any there.
+    let cores = |index: u32| {
+        let node = cred.node_cores(index).ok()?;
+        let cores = cred.step_cores(&node).ok()?;
+        (!cores.is_empty()).then_some((node, cores))
+    };
+    let first = (0..own_index.min(MOST_NODES)).filter_map(cores);
+    let before = (own_index.saturating_sub(MOST_NODES)..own_index).rev();
+    let before = before.filter_map(cores);
+    let first = (0..node_id).zip(first).take(FIRST);
+    let before = (0..node_id).rev().zip(before).take(RIGHT_BEFORE);
+    let mut shares = Vec::new();
+    for (rank, (node, cores)) in first.chain(before) {
+        let is_alike = (node.sockets, node.cores_per_socket) == (own.sockets, own.cores_per_socket);
+        let share = (
+            u32::from(launch.tasks_here(rank)?),
+            convert::allocation(cores, &node),
+        );
+        if is_alike && shares.len() < MOST_SHARES && !shares.contains(&share) {
+            shares.push(share);
+        }
+    }
+    Some(shares)
+}
+
+/// Slurm's code of a refusal.
+pub(crate) fn code(kind: RefusalKind, layout: &Layout) -> c_int {
+    let c = &layout.constants;
+    let bind = c.ESLURMD_CPU_BIND_ERROR;
+    let code = match kind {
+        RefusalKind::Bind => bind,
+        RefusalKind::Layout => c.ESLURMD_CPU_LAYOUT_ERROR.unwrap_or(bind),
+    };
+    code as c_int
+}

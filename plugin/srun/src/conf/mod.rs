@@ -1,0 +1,206 @@
+//! A cluster's configuration: slurm.conf, or what scontrol shows of a cluster that runs.
+//! In: texts that anybody may have written; [`text::Files`] gives included files. Out: [`Config`], and
+//! from it the [`Cluster`] of one partition. Pure; each error has its file and line.
+
+mod nodes;
+mod partitions;
+mod reading;
+mod select;
+pub mod text;
+mod values;
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use berth_placement::controller::select::{Cluster, ClusterNode, Memory, SlurmLine};
+use berth_placement::sets::limits::MAX_CLUSTER_NODES;
+
+use crate::host_list::expand;
+use nodes::MOST_NAMES;
+use partitions::Part;
+use reading::Reading;
+pub use text::{ConfError, Files};
+use text::{Place, lines};
+
+/// Whether jobs can get a node.
+type Usable = bool;
+
+/// A `NodeSet` line.
+#[derive(Clone, Debug)]
+struct NodeSet {
+    place: Place,
+    nodes: String,
+    feature: Option<String>,
+}
+
+/// Nodes of which a partition's list has been read.
+struct Members {
+    is_in: Vec<bool>,
+    /// Names that may still be looked at: node sets can name every node again and again.
+    left: usize,
+}
+
+/// A configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    nodes: Vec<(ClusterNode, Usable)>,
+    by_name: HashMap<String, usize>,
+    /// The features of nodes, by ranges of positions.
+    features: Vec<(Range<usize>, String)>,
+    sets: HashMap<String, NodeSet>,
+    parts: Vec<Part>,
+    words: select::Words,
+    memory: Option<Memory>,
+    /// `TaskPlugin`, as it is written.
+    pub task_plugin: Option<String>,
+    /// `TaskPluginParam`, as it is written.
+    pub task_plugin_param: Option<String>,
+    /// The release of a cluster that runs, as `22.05.8`.
+    pub version: Option<String>,
+}
+
+/// One partition with its nodes, as the model takes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    /// The partition's name.
+    pub partition: String,
+    /// Its nodes that take jobs, idle.
+    pub cluster: Cluster,
+    /// Settings that would change an answer and that the model does not have.
+    pub unmodelled: Vec<String>,
+}
+
+impl Config {
+    /// Reads a slurm.conf. `file` names it in errors.
+    ///
+    /// # Errors
+    /// A line that Slurm would not take, or a bound.
+    pub fn read(file: &str, text: &str, files: &mut Files<'_>) -> Result<Self, ConfError> {
+        let mut reading = Reading::default();
+        lines(file, text, files, &mut |line| reading.line(line))?;
+        reading.end()
+    }
+
+    /// Reads what scontrol shows: `show config`, `show nodes -o` and `show partition -o`.
+    ///
+    /// # Errors
+    /// A line that scontrol would not print, or a bound.
+    pub fn shown(config: &str, nodes: &str, partitions: &str) -> Result<Self, ConfError> {
+        let mut reading = Reading::shown();
+        for (command, text) in [
+            ("scontrol show config", config),
+            ("scontrol show nodes", nodes),
+            ("scontrol show partition", partitions),
+        ] {
+            select::shown(command, text, &mut |line| reading.line(line))?;
+        }
+        reading.end()
+    }
+
+    /// The partition of a name, or the one that jobs go to without `-p`, with its nodes.
+    ///
+    /// # Errors
+    /// No such partition, or no default one; nodes of it that the configuration does not have; a
+    /// SelectType that is not modelled.
+    pub fn choose(&self, partition: Option<&str>, line: SlurmLine) -> Result<Chosen, ConfError> {
+        let part = self.part(partition)?;
+        let mut members = Members {
+            is_in: vec![false; self.nodes.len()],
+            left: 4 * MAX_CLUSTER_NODES,
+        };
+        self.members(&part.nodes, &part.place, &mut members, 0)?;
+        let nodes = self.nodes.iter().zip(members.is_in);
+        let nodes = nodes.filter(|((_, usable), member)| *usable && *member);
+        let mut select = self.words.select(line, &part.place)?;
+        if let Some((unit, memory)) = part.select {
+            (select.unit, select.memory) = (unit, memory);
+        }
+        let mut rules = part.rules;
+        rules.default_memory = rules.default_memory.or(self.memory);
+        Ok(Chosen {
+            partition: part.name.clone(),
+            cluster: Cluster {
+                nodes: nodes.map(|((node, _), _)| node.clone()).collect(),
+                select,
+                line,
+                partition: rules,
+            },
+            unmodelled: part.unmodelled.clone(),
+        })
+    }
+
+    fn part(&self, name: Option<&str>) -> Result<&Part, ConfError> {
+        let found = match name {
+            Some(name) => self.parts.iter().rfind(|part| part.name == name),
+            None => self.parts.iter().rfind(|part| part.is_default),
+        };
+        found.ok_or_else(|| {
+            let known: Vec<_> = self
+                .parts
+                .iter()
+                .take(20)
+                .map(|part| part.name.as_str())
+                .collect();
+            let known = known.join(", ");
+            let place = Place {
+                file: "the cluster".into(),
+                line: 0,
+            };
+            place.error(&match name {
+                Some(name) => format!("there is no partition {name}; there are: {known}"),
+                None => format!("no partition has Default=YES; give one with -p: {known}"),
+            })
+        })
+    }
+
+    /// Marks the nodes of a list, which may have names of node sets, and `ALL`.
+    fn members(
+        &self,
+        list: &str,
+        place: &Place,
+        members: &mut Members,
+        depth: usize,
+    ) -> Result<(), ConfError> {
+        if list.is_empty() {
+            return Ok(());
+        }
+        let names = expand(list, MOST_NAMES).map_err(|why| place.error(&why.to_string()))?;
+        for name in names.iter().filter(|name| !name.is_empty()) {
+            members.left = members.left.checked_sub(1).ok_or_else(|| {
+                place.error("the partition's nodes and node sets have more names than berth takes")
+            })?;
+            let at = self.by_name.get(name);
+            if let Some(is_in) = at.and_then(|at| members.is_in.get_mut(*at)) {
+                *is_in = true;
+            } else if name.eq_ignore_ascii_case("all") {
+                members.is_in.fill(true);
+                // One `ALL` is enough.
+                members.left = members.left.saturating_sub(self.nodes.len());
+            } else if let Some(set) = self.sets.get(name).filter(|_| depth == 0) {
+                self.members(&set.nodes, &set.place, members, 1)?;
+                self.with_feature(set.feature.as_deref(), members);
+            } else {
+                let why = format!("Nodes has {name}, which is neither a node nor a node set here");
+                return Err(place.error(&why));
+            }
+        }
+        Ok(())
+    }
+
+    fn with_feature(&self, feature: Option<&str>, members: &mut Members) {
+        let Some(feature) = feature else {
+            return;
+        };
+        for (nodes, features) in &self.features {
+            members.left = members.left.saturating_sub(1 + features.len() / 64);
+            if features.split(',').any(|known| known.trim() == feature)
+                && let Some(nodes) = members.is_in.get_mut(nodes.clone())
+            {
+                nodes.fill(true);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! `NodeName` lines of slurm.conf, and scontrol's lines of nodes.
+//! In: a line and the defaults before it. Out: names, and a node's shape. Source: `_parse_nodename`.
+
+use std::collections::BTreeSet;
+
+use berth_placement::controller::select::{ClusterNode, CoreSet, Specialised};
+use berth_placement::sets::limits::{MAX_CLUSTER_NODES, MAX_CPUS};
+
+use super::text::{ConfError, Line};
+use super::values::{count, number, value};
+use crate::host_list::{Most, expand};
+
+/// Nodes of one line: their names, and the shape that they share.
+pub(super) struct Shaped {
+    pub names: Vec<String>,
+    pub node: ClusterNode,
+    /// As they are written, with commas between.
+    pub features: Option<String>,
+    /// Whether jobs can get it.
+    pub usable: bool,
+}
+
+/// States in which a node takes no job.
+const CLOSED: [&str; 9] = [
+    "DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "FUTURE", "MAINT", "ERROR",
+];
+
+/// The most names of one list.
+pub(super) const MOST_NAMES: Most = Most {
+    names: MAX_CLUSTER_NODES,
+    bytes: 16 << 20,
+};
+
+/// Reads a line.
+pub(super) fn read(line: &Line, default: Option<&Line>) -> Result<Shaped, ConfError> {
+    let list = line.value("nodename").unwrap_or_default();
+    let names = expand(list, MOST_NAMES).map_err(|why| line.place.error(&why.to_string()))?;
+    let features = value(line, default, "features").or_else(|| value(line, default, "feature"));
+    Ok(Shaped {
+        names,
+        node: shape(line, default)?,
+        features: features.map(String::from),
+        usable: !is_closed(value(line, default, "state").unwrap_or_default()),
+    })
+}
+
+/// Whether a node in this state takes no job; scontrol joins several words with `+`.
+pub(super) fn is_closed(state: &str) -> bool {
+    // The longest that scontrol prints is far shorter.
+    let state = if state.len() > 256 { "" } else { state };
+    state.to_ascii_uppercase().split('+').any(|word| {
+        let plain = word.trim_end_matches(['*', '#', '~', '$', '@', '^', '!', '%', '-']);
+        // A star behind a state is a node that does not answer.
+        word.contains('*') || CLOSED.contains(&plain) || plain == "NOT_RESPONDING"
+    })
+}
+
+fn shape(line: &Line, default: Option<&Line>) -> Result<ClusterNode, ConfError> {
+    let one = |key| count(line, default, key);
+    let boards = one("boards")?.unwrap_or(1);
+    let cores = one("corespersocket")?.unwrap_or(1);
+    let threads = one("threadspercore")?.unwrap_or(1);
+    let cpus = match one("cpus")? {
+        None => one("procs")?,
+        cpus => cpus,
+    };
+    let per_board = one("socketsperboard")?;
+    // Both at once: SocketsPerBoard counts.
+    let sockets = match (per_board, one("sockets")?) {
+        (Some(per_board), _) => boards.saturating_mul(per_board),
+        (None, Some(sockets)) => sockets,
+        (None, None) => {
+            let of_socket = cores.saturating_mul(threads);
+            let whole = cpus.filter(|cpus| cpus % of_socket == 0 && *cpus >= of_socket);
+            whole.map_or(boards, |cpus| cpus / of_socket)
+        }
+    };
+    let mut node = ClusterNode::idle("", sockets, cores, threads);
+    let all = u64::from(sockets) * u64::from(cores) * u64::from(threads);
+    if all > u64::from(MAX_CPUS) {
+        let why = format!("{all} CPUs of one node; berth takes {MAX_CPUS} at most");
+        return Err(line.place.error(&why));
+    }
+    // Slurm takes the number of sockets too. Any other number is replaced by all hardware threads.
+    if let Some(cpus) = cpus.filter(|cpus| [sockets, node.cores()].contains(cpus)) {
+        node.cpus = cpus;
+    }
+    // A cluster that people ask about has run jobs.
+    node.had_jobs = true;
+    node.weight = number(line, default, "weight", u32::MAX.into())?.unwrap_or(1) as u32;
+    let memory = number(line, default, "realmemory", u64::MAX)?.unwrap_or(1);
+    let special = number(line, default, "memspeclimit", u64::MAX)?.unwrap_or(0);
+    node.memory = memory.saturating_sub(special);
+    node.specialised = specialised(line, default, &node)?;
+    Ok(node)
+}
+
+fn specialised(
+    line: &Line,
+    default: Option<&Line>,
+    node: &ClusterNode,
+) -> Result<Specialised, ConfError> {
+    if let Some(cores) = number(line, default, "corespeccount", u16::MAX.into())?
+        && cores > 0
+    {
+        if cores >= u64::from(node.cores()) {
+            let why = format!("CoreSpecCount={cores} leaves no core of {}", node.cores());
+            return Err(line.place.error(&why));
+        }
+        return Ok(Specialised::Count(cores as u32));
+    }
+    let Some(list) = value(line, default, "cpuspeclist") else {
+        return Ok(Specialised::None);
+    };
+    let wrong = || {
+        let cpus = node.cpus;
+        line.place.error(&format!(
+            "CpuSpecList={list} is no list of CPUs below {cpus}; write one"
+        ))
+    };
+    let mut cores = CoreSet::new();
+    let mut seen = BTreeSet::new();
+    for part in list.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let first: u32 = first.trim().parse().map_err(|_| wrong())?;
+        let last: u32 = last.trim().parse().map_err(|_| wrong())?;
+        if last >= node.cpus || first > last {
+            return Err(wrong());
+        }
+        seen.extend((first..=last).map(|cpu| cpu / node.cpus_per_core()));
+    }
+    seen.into_iter().for_each(|core| cores.insert(core));
+    Ok(Specialised::Cores(cores))
+}

@@ -1,0 +1,111 @@
+//! `PartitionName` lines of slurm.conf, and scontrol's lines of partitions.
+//! In: a line and the defaults before it. Out: a partition's name, nodes and rules.
+//! Source: `_parse_partitionname`.
+
+use berth_placement::controller::select::{Memory, OverSubscribe, Partition, Unit};
+
+use super::text::{ConfError, Line, Place};
+use super::values::{number, value, yes};
+
+/// One partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub name: String,
+    pub place: Place,
+    /// `Nodes` as it is written.
+    pub nodes: String,
+    pub is_default: bool,
+    pub rules: Partition,
+    /// Another unit than the cluster's, and whether memory is handed out.
+    pub select: Option<(Unit, bool)>,
+    /// Settings that change an answer and are not modelled.
+    pub unmodelled: Vec<String>,
+}
+
+/// The memory that a job gets where it asks for none. The value for a node overrides that for a CPU.
+pub(super) fn memory(line: &Line, default: Option<&Line>) -> Result<Option<Memory>, ConfError> {
+    let of_node = number(line, default, "defmempernode", u64::MAX)?.filter(|memory| *memory > 0);
+    let of_cpu = number(line, default, "defmempercpu", u64::MAX)?.filter(|memory| *memory > 0);
+    Ok(of_node.map(Memory::PerNode).or(of_cpu.map(Memory::PerCpu)))
+}
+
+/// Reads a line.
+pub(super) fn read(line: &Line, default: Option<&Line>) -> Result<Part, ConfError> {
+    let whole = |key| number(line, default, key, u32::MAX.into());
+    Ok(Part {
+        name: line.value("partitionname").unwrap_or_default().into(),
+        place: line.place.clone(),
+        nodes: value(line, default, "nodes").unwrap_or_default().into(),
+        is_default: yes(line, default, "default")?,
+        rules: Partition {
+            over_subscribe: sharing(line, default)?,
+            min_nodes: whole("minnodes")?.unwrap_or(0) as u32,
+            max_nodes: whole("maxnodes")?.map(|most| most as u32),
+            max_cpus_per_node: whole("maxcpuspernode")?.map(|most| most as u32),
+            default_memory: memory(line, default)?,
+            least_loaded: yes(line, default, "lln")?,
+        },
+        select: select(line)?,
+        unmodelled: unmodelled(line, default),
+    })
+}
+
+fn sharing(line: &Line, default: Option<&Line>) -> Result<OverSubscribe, ConfError> {
+    let text = value(line, default, "oversubscribe").or_else(|| value(line, default, "shared"));
+    let text = text.unwrap_or("no").to_ascii_lowercase();
+    let (word, jobs) = text
+        .split_once(':')
+        .map_or((text.as_str(), None), |(word, jobs)| (word, Some(jobs)));
+    let jobs = match jobs {
+        None => 4,
+        // Slurm takes a number that it cannot read for NO, and complains in its log.
+        Some(jobs) => jobs.parse::<u16>().unwrap_or(1).into(),
+    };
+    match (word, jobs) {
+        ("no", _) | ("yes" | "force", 0 | 1) => Ok(OverSubscribe::No),
+        ("exclusive", _) => Ok(OverSubscribe::Exclusive),
+        ("yes", jobs) => Ok(OverSubscribe::Yes(jobs)),
+        ("force", jobs) => Ok(OverSubscribe::Force(jobs)),
+        _ => {
+            let why =
+                format!("OverSubscribe={text} is none of NO, YES, FORCE, EXCLUSIVE; write one");
+            Err(line.place.error(&why))
+        }
+    }
+}
+
+/// The default line's value does not count here.
+fn select(line: &Line) -> Result<Option<(Unit, bool)>, ConfError> {
+    let Some(text) = line.value("selecttypeparameters") else {
+        return Ok(None);
+    };
+    let lower = text.to_ascii_lowercase();
+    Ok(match lower.as_str() {
+        "none" => None,
+        _ if lower.starts_with("cr_core_memory") => Some((Unit::Core, true)),
+        _ if lower.starts_with("cr_core") => Some((Unit::Core, false)),
+        _ if lower.starts_with("cr_socket_memory") => Some((Unit::Socket, true)),
+        _ if lower.starts_with("cr_socket") => Some((Unit::Socket, false)),
+        _ => {
+            let why = format!(
+                "SelectTypeParameters={text} is not for a partition; write CR_Core or CR_Socket"
+            );
+            return Err(line.place.error(&why));
+        }
+    })
+}
+
+fn unmodelled(line: &Line, default: Option<&Line>) -> Vec<String> {
+    let given = |key: &str, harmless: &[&str]| {
+        let text = value(line, default, key)?;
+        let is_harmless = harmless.iter().any(|word| text.eq_ignore_ascii_case(word));
+        (!is_harmless).then(|| format!("{key}={text}"))
+    };
+    let all = [
+        given("exclusiveuser", &["NO"]),
+        given("exclusivetopo", &["NO"]),
+        given("maxcpuspersocket", &["UNLIMITED", "INFINITE"]),
+        given("state", &["UP"]),
+    ];
+    all.into_iter().flatten().collect()
+}

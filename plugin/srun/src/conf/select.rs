@@ -1,0 +1,142 @@
+//! `SelectType`, `SelectTypeParameters` and what else decides for all partitions; scontrol's output
+//! as lines.
+//! In: lines. Out: [`Select`], with the defaults of a release line.
+
+use std::sync::Arc;
+
+use berth_placement::controller::select::{Select, SlurmLine, Unit};
+
+use super::text::{ConfError, Each, Line, MOST_BYTES, Place};
+use super::values::yes;
+
+/// What the configuration says of selection.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Words {
+    kind: Option<String>,
+    parameters: Option<String>,
+    allow_spec_usage: bool,
+    spec_cores_first: bool,
+}
+
+impl Words {
+    pub(super) fn add(&mut self, line: &Line) -> Result<(), ConfError> {
+        let value = |key: &str| line.value(key).map(str::to_ascii_lowercase);
+        self.kind = value("selecttype").or(self.kind.take());
+        self.parameters = value("selecttypeparameters").or(self.parameters.take());
+        if let Some(words) = value("schedulerparameters") {
+            self.spec_cores_first = words
+                .split(',')
+                .any(|word| word.trim() == "spec_cores_first");
+        }
+        if line.value("allowspecresourcesusage").is_some() {
+            self.allow_spec_usage = yes(line, None, "allowspecresourcesusage")?;
+        }
+        Ok(())
+    }
+
+    /// Without `SelectType` 22.05 takes select/linear, later ones select/cons_tres; without
+    /// parameters select/cons_tres hands out cores and memory.
+    pub(super) fn select(&self, line: SlurmLine, place: &Place) -> Result<Select, ConfError> {
+        let default = match line {
+            SlurmLine::V22_05 => "select/linear",
+            SlurmLine::V24_11 | SlurmLine::V26_05 => "select/cons_tres",
+        };
+        let kind = self.kind.as_deref().unwrap_or(default);
+        let linear = match kind {
+            "select/linear" | "linear" => true,
+            "select/cons_tres" | "cons_tres" => false,
+            _ => {
+                let why =
+                    format!("not modelled: SelectType={kind}; berth knows cons_tres and linear");
+                return Err(Place {
+                    line: 0,
+                    ..place.clone()
+                }
+                .error(&why));
+            }
+        };
+        let words: Vec<_> = self
+            .parameters
+            .as_deref()
+            .unwrap_or_default()
+            .split(',')
+            .collect();
+        let has = |word: &str| words.contains(&word);
+        let unit = |unit: &str| {
+            words.iter().any(|word| {
+                word.strip_prefix(unit)
+                    .is_some_and(|rest| rest.is_empty() || rest == "_memory")
+            })
+        };
+        let given = ["cr_cpu", "cr_core", "cr_socket", "cr_board"]
+            .iter()
+            .any(|word| unit(word));
+        let memory = words.iter().any(|word| word.ends_with("_memory"));
+        Ok(Select {
+            unit: match () {
+                () if linear => Unit::Node,
+                () if unit("cr_cpu") => Unit::Cpu,
+                () if unit("cr_socket") => Unit::Socket,
+                () => Unit::Core,
+            },
+            memory: memory || (!linear && !given),
+            one_task_per_core: has("cr_one_task_per_core"),
+            block_by_default: has("cr_core_default_dist_block"),
+            least_loaded: has("cr_lln"),
+            pack_nodes: has("cr_pack_nodes"),
+            allow_spec_usage: self.allow_spec_usage,
+            spec_cores_first: self.spec_cores_first,
+        })
+    }
+}
+
+/// The lines of scontrol's output. `show config` has one `Key = value` a line, and values with
+/// blanks; nodes and partitions have their keys on one line, and the first of a key counts: what
+/// people can write stands at the end.
+pub(super) fn shown(command: &str, text: &str, each: &mut Each<'_>) -> Result<(), ConfError> {
+    let file: Arc<str> = command.into();
+    let at = |line| Place {
+        file: Arc::clone(&file),
+        line,
+    };
+    if text.len() > MOST_BYTES {
+        return Err(at(0).error("more than 32 MiB of output"));
+    }
+    for (number, line) in (1..).zip(text.lines()) {
+        let pairs = match line.split_once(" = ") {
+            Some((key, value)) if !line.contains("Name=") => {
+                vec![(key.trim().to_ascii_lowercase(), value.trim().to_string())]
+            }
+            _ => first_values(line),
+        };
+        if !pairs.is_empty() {
+            each(Line {
+                place: at(number),
+                pairs,
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// Keys of scontrol that slurm.conf calls otherwise.
+const OTHER_NAMES: [(&str, &str); 2] = [("cputot", "cpus"), ("activefeatures", "features")];
+/// Keys that a list has in place of nothing, or that slurm.conf has under another meaning.
+const NOTHING: [&str; 2] = ["(null)", "N/A"];
+
+fn first_values(line: &str) -> Vec<(String, String)> {
+    let mut pairs: Vec<(String, String)> = Vec::new();
+    for word in line.split_whitespace().take(256) {
+        let Some((key, value)) = word.split_once('=') else {
+            continue;
+        };
+        let key = key.to_ascii_lowercase();
+        let renamed = OTHER_NAMES.iter().find(|(theirs, _)| *theirs == key);
+        let key = renamed.map_or(key, |(_, ours)| (*ours).to_string());
+        let known = pairs.iter().any(|(known, _)| *known == key);
+        if !known && !value.is_empty() && !NOTHING.contains(&value) {
+            pairs.push((key, value.to_string()));
+        }
+    }
+    pairs
+}

@@ -1,0 +1,327 @@
+//! slurm.conf as lines of keys and values, with its included files.
+//! In: texts; [`Files`] gives included ones. Out: [`Line`]s in their order. Every size is bounded.
+//! Source: `_get_next_line`, `keyvalue_pattern` and `_parse_include_directive` of
+//! src/common/parse_config.c.
+
+use std::fmt;
+use std::sync::Arc;
+
+use berth_placement::sets::limits::NODE_LIST;
+
+/// Bytes of all files together.
+pub const MOST_BYTES: usize = 32 << 20;
+/// Included files.
+const MOST_FILES: usize = 256;
+/// Files that include each other.
+const MOST_DEPTH: usize = 8;
+/// Keys of one line.
+pub(super) const MOST_PAIRS: usize = 256;
+
+/// What is wrong with a configuration, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfError {
+    /// The file, or the command whose output it is.
+    pub file: Arc<str>,
+    /// The line, from 1; 0 is no line.
+    pub line: u32,
+    /// What was found, and what to do.
+    pub why: String,
+}
+
+impl fmt::Display for ConfError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.file, self.why),
+            line => write!(f, "{}:{line}: {}", self.file, self.why),
+        }
+    }
+}
+
+impl std::error::Error for ConfError {}
+
+/// The place of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub file: Arc<str>,
+    /// The line, from 1.
+    pub line: u32,
+}
+
+impl Place {
+    /// An error here. Control characters of what it quotes are replaced, and a long text is cut.
+    #[must_use]
+    pub fn error(&self, why: &str) -> ConfError {
+        let mut letters = why.chars();
+        let plain = |letter: char| match letter.is_control() {
+            true => char::REPLACEMENT_CHARACTER,
+            false => letter,
+        };
+        let mut why: String = letters.by_ref().take(300).map(plain).collect();
+        if letters.next().is_some() {
+            why.push('…');
+        }
+        ConfError {
+            file: Arc::clone(&self.file),
+            line: self.line,
+            why,
+        }
+    }
+}
+
+/// One line: keys in lower case, with their values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Where it begins.
+    pub place: Place,
+    /// Its keys and values in their order.
+    pub pairs: Vec<(String, String)>,
+}
+
+impl Line {
+    /// The value of a key in lower case: the last one counts.
+    #[must_use]
+    pub fn value(&self, key: &str) -> Option<&str> {
+        let found = self.pairs.iter().rev().find(|(known, _)| known == key);
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// Gives included files: from a name as it is written to the text, or to the reason why not.
+pub type Files<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
+
+/// Takes one line.
+pub(super) type Each<'a> = dyn FnMut(Line) -> Result<(), ConfError> + 'a;
+
+/// Gives the lines of a text and of the files that it includes, one after the other.
+///
+/// # Errors
+/// A line that Slurm does not read, an included file that is not there, or one of the bounds.
+pub(super) fn lines(
+    file: &str,
+    text: &str,
+    files: &mut Files<'_>,
+    each: &mut Each<'_>,
+) -> Result<(), ConfError> {
+    let mut reader = Reader {
+        files,
+        each,
+        bytes: 0,
+        included: 0,
+    };
+    reader.read(file, text, 0)
+}
+
+struct Reader<'a, 'f, 'e> {
+    files: &'a mut Files<'f>,
+    each: &'a mut Each<'e>,
+    bytes: usize,
+    included: usize,
+}
+
+impl Reader<'_, '_, '_> {
+    fn read(&mut self, file: &str, text: &str, depth: usize) -> Result<(), ConfError> {
+        let file: Arc<str> = file.into();
+        let at = |line| Place {
+            file: Arc::clone(&file),
+            line,
+        };
+        self.bytes = self.bytes.saturating_add(text.len());
+        if self.bytes > MOST_BYTES {
+            let why = "the configuration has more than 32 MiB; give a shorter file";
+            return Err(at(0).error(why));
+        }
+        let mut whole = String::new();
+        let mut from = 1;
+        for (number, line) in (1..).zip(text.lines()) {
+            if whole.is_empty() {
+                from = number;
+            }
+            let line = without_comment(line);
+            match line.strip_suffix('\\') {
+                Some(begun) => whole.push_str(begun),
+                None => {
+                    whole.push_str(line);
+                    self.line(at(from), &whole, depth)?;
+                    whole.clear();
+                }
+            }
+        }
+        self.line(at(from), &whole, depth)
+    }
+
+    fn line(&mut self, place: Place, text: &str, depth: usize) -> Result<(), ConfError> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Ok(());
+        }
+        if let Some(name) = included(text) {
+            self.included += 1;
+            if depth >= MOST_DEPTH || self.included > MOST_FILES {
+                let why = "more than 8 files include each other, or there are more than 256";
+                return Err(place.error(why));
+            }
+            let found = (self.files)(name);
+            let found = found.map_err(|why| place.error(&format!("Include {name}: {why}")))?;
+            return self.read(name, &found, depth + 1);
+        }
+        let pairs = pairs(text).map_err(|why| place.error(&why))?;
+        (self.each)(Line { place, pairs })
+    }
+}
+
+fn included(text: &str) -> Option<&str> {
+    let (word, rest) = text.split_once(char::is_whitespace)?;
+    let is_include = word.eq_ignore_ascii_case("include");
+    rest.split_whitespace()
+        .next()
+        .filter(|_| is_include && !rest.trim_start().starts_with('='))
+}
+
+/// The line up to a `#` that is not escaped.
+fn without_comment(line: &str) -> &str {
+    let mut escapes = 0;
+    for (at, letter) in line.bytes().enumerate() {
+        match letter {
+            b'#' if escapes % 2 == 0 => return line.get(..at).unwrap_or_default(),
+            b'\\' => escapes += 1,
+            _ => escapes = 0,
+        }
+    }
+    line
+}
+
+/// The keys and values of a line; blanks may stand around `=`.
+pub(super) fn pairs(text: &str) -> Result<Vec<(String, String)>, String> {
+    let mut pairs = Vec::new();
+    let mut rest = text.trim_start();
+    while !rest.is_empty() {
+        if pairs.len() == MOST_PAIRS {
+            return Err("more than 256 keys on one line; write fewer".into());
+        }
+        let is_key = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.');
+        let end = rest.find(|letter| !is_key(letter)).unwrap_or(rest.len());
+        let (key, behind) = rest.split_at(end);
+        let behind = behind.trim_start();
+        let value = behind.strip_prefix('=').filter(|_| !key.is_empty());
+        let value = value.ok_or_else(|| format!("\"{rest}\" is no KEY=VALUE; write one"))?;
+        let value = value.trim_start();
+        let (value, behind) = value_of(value)
+            .ok_or_else(|| format!("\"{rest}\" has no value that Slurm reads; write KEY=VALUE"))?;
+        if value.len() > NODE_LIST {
+            return Err(format!(
+                "the value of {key} has more than {} KiB",
+                NODE_LIST >> 10
+            ));
+        }
+        pairs.push((key.to_ascii_lowercase(), value.to_string()));
+        rest = behind.trim_start();
+    }
+    Ok(pairs)
+}
+
+/// A value in quotes, or up to a blank, and what stands behind it.
+fn value_of(text: &str) -> Option<(&str, &str)> {
+    if let Some(quoted) = text.strip_prefix('"')
+        && let Some((value, behind)) = quoted.split_once('"')
+        && (behind.is_empty() || behind.starts_with(char::is_whitespace))
+    {
+        return Some((value, behind));
+    }
+    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    (end > 0).then(|| text.split_at(end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<Line>, ConfError> {
+        let mut files = |name: &str| match name {
+            "more.conf" => Ok("B=2\n".to_string()),
+            "self.conf" => Ok("include self.conf".to_string()),
+            _ => Err("no such file".into()),
+        };
+        let mut all = Vec::new();
+        lines("slurm.conf", text, &mut files, &mut |line| {
+            all.push(line);
+            Ok(())
+        })?;
+        Ok(all)
+    }
+
+    fn shown(text: &str) -> String {
+        let line = |line: &Line| {
+            let pairs: Vec<_> = line
+                .pairs
+                .iter()
+                .map(|(key, value)| format!("{key}={value}"))
+                .collect();
+            format!(
+                "{}:{} {}",
+                line.place.file,
+                line.place.line,
+                pairs.join(" ")
+            )
+        };
+        read(text)
+            .unwrap()
+            .iter()
+            .map(line)
+            .collect::<Vec<_>>()
+            .join("; ")
+    }
+
+    #[test]
+    fn lines_as_slurm_reads_them() {
+        for (text, found) in [
+            (
+                "A=1 # x\n\n#B=2\nC = \"x y\" D=3",
+                "slurm.conf:1 a=1; slurm.conf:4 c=x y d=3",
+            ),
+            (
+                "A=1 \\\n  B=2\\\nC=3\nD=4\\",
+                "slurm.conf:1 a=1 b=2C=3; slurm.conf:4 d=4",
+            ),
+            ("A=x\\#y", "slurm.conf:1 a=x\\#y"),
+            (
+                "INCLUDE more.conf\nC=3",
+                "more.conf:1 b=2; slurm.conf:2 c=3",
+            ),
+            ("A=n[1-2],m B=\"x\"", "slurm.conf:1 a=n[1-2],m b=x"),
+            ("A=\"x\"y", "slurm.conf:1 a=\"x\"y"),
+        ] {
+            assert_eq!(shown(text), found, "{text}");
+        }
+    }
+
+    #[test]
+    fn errors_have_a_place() {
+        for (text, found) in [
+            (
+                "A=1\nword",
+                "slurm.conf:2: \"word\" is no KEY=VALUE; write one",
+            ),
+            ("=1", "slurm.conf:1: \"=1\" is no KEY=VALUE; write one"),
+            (
+                "A=",
+                "slurm.conf:1: \"A=\" has no value that Slurm reads; write KEY=VALUE",
+            ),
+            (
+                "\nInclude gone.conf",
+                "slurm.conf:2: Include gone.conf: no such file",
+            ),
+            (
+                "A\x1b=1",
+                "slurm.conf:1: \"A\u{fffd}=1\" is no KEY=VALUE; write one",
+            ),
+        ] {
+            assert_eq!(read(text).unwrap_err().to_string(), found);
+        }
+        let circle = read("Include self.conf").unwrap_err();
+        assert!(circle.why.contains("more than 8 files"), "{circle}");
+        assert!(read(&"A=1 ".repeat(300)).is_err());
+        assert!(read(&format!("A={}", "x".repeat(NODE_LIST + 1))).is_err());
+        assert!(read(&"#\n".repeat(MOST_BYTES / 2 + 1)).is_err());
+    }
+}

@@ -1,0 +1,313 @@
+//! A line's options as slurmctld's model takes them: the values that were given, nothing derived.
+//! In: a line of srun, salloc or sbatch, and a release. Out: [`Selection`], or the reason why the
+//! command refuses a value. What the options mean together is the model's own work
+//! (`berth_placement::controller::select`).
+
+use berth_placement::controller::select::{Client, Hint, LineOptions, Memory, NodesAsked, Sharing};
+
+use crate::host_list::{Most, expand};
+use crate::line::Line;
+use crate::number;
+use crate::options::Command;
+use crate::reading::state::{State, count};
+use crate::reading::{Refused, Setting, verify};
+use crate::release::Release;
+use crate::spelling;
+
+/// Options that decide nodes or cores and that the model does not have.
+const UNMODELLED: [&str; 32] = [
+    "batch",
+    "bb",
+    "bbf",
+    "begin",
+    "cluster-constraint",
+    "clusters",
+    "constraint",
+    "consolidate-segments",
+    "cpus-per-gpu",
+    "dependency",
+    "gpus",
+    "gpus-per-node",
+    "gpus-per-socket",
+    "gpus-per-task",
+    "gres",
+    "gres-flags",
+    "het-group",
+    "hold",
+    "licenses",
+    "mem-per-gpu",
+    "nodefile",
+    "ntasks-per-gpu",
+    "ntasks-per-tres",
+    "prefer",
+    "reboot",
+    "relative",
+    "reservation",
+    "resources",
+    "segment",
+    "switches",
+    "tmp",
+    "tres-per-task",
+];
+
+/// What a line asks of slurmctld.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// The options that the model has.
+    pub options: LineOptions,
+    /// `-p`, as it is written: one name, or several with commas between.
+    pub partition: Option<String>,
+    /// Options, as `--gres`, that would change the answer and that the model does not have.
+    pub unmodelled: Vec<String>,
+}
+
+/// The model's name of a command.
+#[must_use]
+pub fn client(command: Command) -> Client {
+    match command {
+        Command::Srun => Client::Srun,
+        Command::Sbatch => Client::Sbatch,
+        Command::Salloc => Client::Salloc,
+    }
+}
+
+/// Reads a line.
+///
+/// ```
+/// use berth_srun::{Release, line, options::Command, reading::selection};
+///
+/// let line = line::read(&["-n4", "-N2-3", "--exclusive", "--gres=gpu:1"], Command::Salloc, None);
+/// let found = selection::read(&line, Release::V22_05).unwrap();
+/// assert_eq!(found.options.tasks, Some(4));
+/// assert_eq!(found.unmodelled, ["--gres"]);
+/// ```
+///
+/// # Errors
+/// A value that the command refuses, or two options that it does not take together.
+pub fn read(line: &Line, release: Release) -> Result<Selection, Refused> {
+    let mut state = State::new(release);
+    let mut found = Selection::default();
+    if line.more {
+        found.unmodelled.push("several components (:)".into());
+    }
+    for setting in line.settings() {
+        state.set(setting)?;
+        take(&mut found, setting)?;
+    }
+    verify::not_together(&state)?;
+    if state
+        .nodelist
+        .as_ref()
+        .is_some_and(|list| list.contains('/'))
+    {
+        found.unmodelled.push("--nodelist with a file".into());
+        state.nodelist = None;
+    }
+    from_state(&mut found.options, state)?;
+    found.unmodelled.sort_unstable();
+    found.unmodelled.dedup();
+    Ok(found)
+}
+
+/// Options that only slurmctld reads, and those whose order counts.
+fn take(found: &mut Selection, setting: Setting<'_>) -> Result<(), Refused> {
+    let options = &mut found.options;
+    let text = setting.value.unwrap_or_default();
+    match setting.name {
+        "use-min-nodes" => options.use_min_nodes = true,
+        "contiguous" => options.contiguous = true,
+        "spread-job" => options.spread = true,
+        "mincpus" => options.min_cpus = Some(count(setting, 1)?),
+        "exclude" => options.excluded_names = names("exclude", text)?,
+        "mem" => options.memory = Some(Memory::PerNode(megabytes(setting)?)),
+        "mem-per-cpu" => options.memory = Some(Memory::PerCpu(megabytes(setting)?)),
+        "oversubscribe" => options.sharing = Sharing::Oversubscribe,
+        "exclusive" => match text.to_ascii_lowercase().as_str() {
+            "user" => options.sharing = Sharing::ExclusiveUser,
+            "mcs" => options.sharing = Sharing::ExclusiveMcs,
+            "oversubscribe" => options.sharing = Sharing::Oversubscribe,
+            "" | "exclusive" => options.sharing = Sharing::Exclusive,
+            other => found.unmodelled.push(format!("--exclusive={other}")),
+        },
+        "partition" => found.partition = Some(text.into()),
+        name if UNMODELLED.contains(&name) => found.unmodelled.push(format!("--{name}")),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn from_state(options: &mut LineOptions, state: State) -> Result<(), Refused> {
+    let asked = |nodes: crate::reading::NodeRange| NodesAsked {
+        least: nodes.least,
+        most: nodes.most,
+    };
+    options.nodes = state.nodes.map(asked);
+    options.exclusive_and_shared = state.on_line("exclusive") && state.on_line("oversubscribe");
+    options.node_names = names("nodelist", state.nodelist.as_deref().unwrap_or_default())?;
+    options.tasks = state.ntasks.and_then(|tasks| tasks.try_into().ok());
+    options.cpus_per_task = state.cpus_per_task;
+    options.tasks_per_node = state.ntasks_per_node;
+    options.tasks_per_socket = state.ntasks_per_socket;
+    options.tasks_per_core = state.ntasks_per_core;
+    [
+        options.sockets_per_node,
+        options.cores_per_socket,
+        options.threads_per_core,
+    ] = state.node;
+    options.node_info = state.extra;
+    options.hints = hints(state.hint.as_deref().unwrap_or_default())?;
+    options.cpu_bind = state.cpu_bind.is_some_and(|text| {
+        let quiet = ["", "q", "quiet", "v", "verbose"];
+        text.to_ascii_lowercase()
+            .split([',', ';'])
+            .any(|word| !quiet.contains(&word))
+    });
+    options.overcommit = state.overcommit;
+    options.core_spec = state.core_spec;
+    options.distribution = state.distribution.unwrap_or_default();
+    options.exact = state.exact;
+    options.overlap = state.overlap;
+    options.whole = state.whole;
+    Ok(())
+}
+
+fn names(option: &str, list: &str) -> Result<Vec<String>, Refused> {
+    if list.is_empty() {
+        return Ok(Vec::new());
+    }
+    expand(list, Most::COMMAND_LINE).map_err(|why| Refused::text(option, list, &why))
+}
+
+fn megabytes(setting: Setting<'_>) -> Result<u64, Refused> {
+    let text = setting.value.unwrap_or_default();
+    number::megabytes(text)
+        .ok_or_else(|| Refused::value(setting.name, text, "it takes a size as 400M, 4G or 0"))
+}
+
+/// The words of `--hint` in their order.
+fn hints(text: &str) -> Result<Vec<Hint>, Refused> {
+    if text.is_empty() {
+        return Ok(Vec::new());
+    }
+    spelling::hints(text).map_err(|why| Refused::text("hint", text, &why))?;
+    let word = |word: &str| match word.to_ascii_lowercase().as_str() {
+        "compute_bound" => Some(Hint::ComputeBound),
+        "memory_bound" => Some(Hint::MemoryBound),
+        "multithread" => Some(Hint::Multithread),
+        "nomultithread" => Some(Hint::Nomultithread),
+        _ => None,
+    };
+    Ok(text.split([',', ';']).filter_map(word).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_placement::CoreSpec;
+
+    use super::*;
+    use crate::line;
+
+    fn asked(text: &str) -> Result<Selection, Refused> {
+        let words: Vec<_> = text.split(' ').filter(|word| !word.is_empty()).collect();
+        read(&line::read(&words, Command::Srun, None), Release::V22_05)
+    }
+
+    fn options(text: &str) -> LineOptions {
+        asked(text).unwrap().options
+    }
+
+    #[test]
+    fn values_as_given() {
+        let found = options(
+            "-n 6 -c2 -N 2-3 --ntasks-per-node=4 --ntasks-per-socket 3 --ntasks-per-core=1 \
+             --use-min-nodes --contiguous --spread-job --mincpus=5 -w n[1-2] -x n3 -O \
+             -m cyclic:block,Pack --hint=compute_bound,multithread --core-spec=1 --overlap",
+        );
+        let nodes = found.nodes.map(|nodes| (nodes.least, nodes.most));
+        assert_eq!(
+            (found.tasks, found.cpus_per_task, nodes),
+            (Some(6), Some(2), Some((2, Some(3))))
+        );
+        let per = [
+            found.tasks_per_node,
+            found.tasks_per_socket,
+            found.tasks_per_core,
+        ];
+        assert_eq!(per, [Some(4), Some(3), Some(1)]);
+        assert!(found.use_min_nodes && found.contiguous && found.spread && found.overcommit);
+        assert_eq!(
+            (found.min_cpus, found.core_spec),
+            (Some(5), CoreSpec::Cores(1))
+        );
+        assert_eq!((found.node_names.len(), found.excluded_names.len()), (2, 1));
+        assert_eq!(found.hints, [Hint::ComputeBound, Hint::Multithread]);
+        assert_eq!(found.distribution.to_string(), "cyclic:block,Pack");
+        assert!(found.overlap && !found.exact);
+        assert_eq!(options(""), LineOptions::default());
+    }
+
+    #[test]
+    fn shapes_sharing_and_memory() {
+        let shape = |text: &str| {
+            let found = options(text);
+            (
+                [
+                    found.sockets_per_node,
+                    found.cores_per_socket,
+                    found.threads_per_core,
+                ],
+                found.node_info,
+            )
+        };
+        assert_eq!(shape("-B 2:*:1"), ([Some(2), None, Some(1)], true));
+        assert_eq!(
+            shape("--cores-per-socket=3 --threads-per-core 2"),
+            ([None, Some(3), Some(2)], false)
+        );
+        assert_eq!(options("--exclusive -s").sharing, Sharing::Oversubscribe);
+        let both = options("--exclusive -s");
+        assert!(both.exact && both.exclusive_and_shared && !options("-s").exclusive_and_shared);
+        assert_eq!(
+            options("-s --exclusive=user").sharing,
+            Sharing::ExclusiveUser
+        );
+        assert_eq!(options("--mem=2G").memory, Some(Memory::PerNode(2048)));
+        assert_eq!(
+            options("--mem-per-cpu=1500K").memory,
+            Some(Memory::PerCpu(2))
+        );
+        assert!(options("--cpu-bind=v,cores").cpu_bind && !options("--cpu-bind=verbose").cpu_bind);
+    }
+
+    #[test]
+    fn what_is_refused_or_not_modelled() {
+        for text in [
+            "-n0",
+            "--mem=x",
+            "--mincpus=0",
+            "--core-spec=1 --thread-spec=1",
+            "-N 3-2",
+            "--hint=x",
+            "--mem=1 --mem-per-cpu=1",
+            "-x n[1-",
+        ] {
+            assert!(asked(text).is_err(), "{text}");
+        }
+        let found = asked("--gpus=1 -p a,b --gres=x --switches=1 -w ./hosts").unwrap();
+        assert_eq!(found.partition.as_deref(), Some("a,b"));
+        assert_eq!(
+            found.unmodelled,
+            ["--gpus", "--gres", "--nodelist with a file", "--switches"]
+        );
+    }
+
+    #[test]
+    fn every_unmodelled_option_is_in_the_table() {
+        for name in UNMODELLED {
+            let known = [Command::Srun, Command::Sbatch, Command::Salloc]
+                .iter()
+                .any(|command| crate::options::of(*command, None).any(|row| row.name() == name));
+            assert!(known, "{name}");
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! The `#SBATCH` lines of a batch script, taken apart as sbatch does it.
+//! In: the script's bytes. Out: the words of each line with their places, so that a caller can say
+//! where an option stands. Source: `_opt_batch_script` and `get_argument` of sbatch.
+
+use std::ops::Range;
+
+/// A word of a directive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// The word without its quotes.
+    pub text: String,
+    /// Its bytes in the script, with its quotes.
+    pub range: Range<usize>,
+}
+
+/// One line of options.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Directive {
+    /// The number of its line, from 1.
+    pub line: usize,
+    /// Its options.
+    pub words: Vec<Word>,
+    /// Whether it begins another component of the job (`#SBATCH hetjob`).
+    pub begins_component: bool,
+    /// Whether a quote stays open, which ends sbatch.
+    pub is_unclosed: bool,
+}
+
+/// The directives of a script, up to its first command, where sbatch stops.
+#[must_use]
+pub fn directives(script: &[u8]) -> Vec<Directive> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for (at, line) in script.split(|byte| *byte == b'\n').enumerate() {
+        let rest = line
+            .strip_prefix(b"#SBATCH")
+            .or_else(|| line.strip_prefix(b"#SLURM"));
+        if let Some(rest) = rest {
+            let from = start + line.len() - rest.len();
+            found.push(directive(at + 1, from, rest));
+        } else if is_command(line) {
+            break;
+        }
+        start += line.len() + 1;
+    }
+    found
+}
+
+fn is_command(line: &[u8]) -> bool {
+    let first = line.iter().find(|byte| !is_space(**byte));
+    first.is_some_and(|byte| *byte != b'#')
+}
+
+/// `isspace` in the C locale.
+fn is_space(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte == 0x0b
+}
+
+fn directive(line: usize, from: usize, text: &[u8]) -> Directive {
+    let mut directive = Directive {
+        line,
+        words: Vec::new(),
+        begins_component: false,
+        is_unclosed: false,
+    };
+    let mut reader = Reader { text, at: 0 };
+    while let Some((bytes, range, is_closed)) = reader.word() {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        directive.is_unclosed |= !is_closed;
+        let is_mark = ["hetjob", "packjob"]
+            .iter()
+            .any(|mark| text.eq_ignore_ascii_case(mark));
+        if is_mark {
+            directive.begins_component = true;
+            continue;
+        }
+        directive.words.push(Word {
+            text,
+            range: from + range.start..from + range.end,
+        });
+    }
+    directive
+}
+
+struct Reader<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl Reader<'_> {
+    /// The next word, its place, and whether its quotes are closed. A `#` outside of quotes begins
+    /// a comment, also within a word.
+    fn word(&mut self) -> Option<(Vec<u8>, Range<usize>, bool)> {
+        while self.peek().is_some_and(is_space) {
+            self.at += 1;
+        }
+        let start = self.at;
+        let (mut bytes, mut quote) = (Vec::new(), None);
+        while let Some(byte) = self.peek() {
+            match (quote, byte) {
+                (None, byte) if is_space(byte) => break,
+                (None, b'#') => break,
+                (_, b'\\') => {
+                    // An escaped blank ends the word all the same.
+                    let next = self.text.get(self.at + 1).copied();
+                    let next = next.filter(|next| quote.is_some() || !is_space(*next));
+                    self.at += usize::from(next.is_some());
+                    bytes.extend(next);
+                }
+                (Some(open), byte) if byte == open => quote = None,
+                (None, b'"' | b'\'') => quote = Some(byte),
+                _ => bytes.push(byte),
+            }
+            self.at = (self.at + 1).min(self.text.len());
+        }
+        let is_closed = quote.is_none();
+        // sbatch ends at an empty word, so an empty pair of quotes hides what follows.
+        (!bytes.is_empty()).then_some((bytes, start..self.at, is_closed))
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        let found = directives(line.as_bytes());
+        let words = found.iter().flat_map(|line| &line.words);
+        words.map(|word| word.text.clone()).collect()
+    }
+
+    #[test]
+    fn words_as_sbatch_reads_them() {
+        for (line, expected) in [
+            ("#SBATCH -n 4 -c 2", &["-n", "4", "-c", "2"][..]),
+            ("#SBATCH\t-n4 # -c2", &["-n4"]),
+            ("#SBATCH -n4#-c2", &["-n4"]),
+            ("#SBATCH --job-name=\"a b\" -n2", &["--job-name=a b", "-n2"]),
+            ("#SBATCH -J 'a\\'b'", &["-J", "a'b"]),
+            ("#SBATCH -J a\\ b -n2", &["-J", "a", "b", "-n2"]),
+            ("#SBATCH '' -n2", &[]),
+            ("# SBATCH -n2", &[]),
+            ("##SBATCH -n2", &[]),
+            ("#SLURM -n2", &["-n2"]),
+            (
+                "#!/bin/sh\n\n  # x\n#SBATCH -n2\ntrue\n#SBATCH -c9",
+                &["-n2"],
+            ),
+            ("#SBATCH -n2\r\n#SBATCH -c3\r", &["-n2", "-c3"]),
+        ] {
+            assert_eq!(words(line), expected, "{line:?}");
+        }
+        assert!(directives(b"#SBATCH hetjob")[0].begins_component);
+        assert!(directives(b"#SBATCH -J 'a")[0].is_unclosed);
+        let found = directives(b"#!/bin/sh\n#SBATCH  -J 'a b' -n2\n");
+        let places: Vec<_> = found[0]
+            .words
+            .iter()
+            .map(|word| word.range.clone())
+            .collect();
+        assert_eq!((found[0].line, places), (2, vec![19..21, 22..27, 28..31]));
+    }
+
+    proptest::proptest! {
+        #![proptest_config(crate::random::config(256))]
+
+        /// Words lie in the script, one behind the other.
+        #[test]
+        fn any_script_is_read(text in "([ -~]|\\n|é|#SBATCH |-n|'|\"|\\\\){0,80}") {
+            let mut last = 0;
+            for word in directives(text.as_bytes()).iter().flat_map(|line| &line.words) {
+                proptest::prop_assert!(word.range.start >= last && word.range.end <= text.len());
+                proptest::prop_assert!(word.range.start < word.range.end);
+                last = word.range.end;
+            }
+        }
+    }
+}
