@@ -124,3 +124,13 @@ fn a_step_that_names_its_threads_counts_by_threads_per_core_in_26_05() {
         ["granted n1=0-3", "granted n1=0-3", "refused"]
     );
 }
+
+#[test]
+fn a_spread_job_takes_a_node_of_each_weight_in_26_05() {
+    let ask = |line| world(line, "CR_Core", "1x2x1 Weight=2, 1x2x1 Weight=1");
+    gives(
+        ask,
+        "salloc --spread-job",
+        ["granted n2=0:1", "granted n2=0:1", "granted n1=0:1 n2=0:1"],
+    );
+}

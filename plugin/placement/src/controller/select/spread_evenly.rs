@@ -53,18 +53,23 @@ impl Deal {
         self.due.take(self.each);
     }
 
+    /// Each weight has its turn, also where the one before has given enough.
     fn add_nodes(&mut self, from: &Candidates<'_>) {
+        if self.due.most_nodes <= 0 {
+            return;
+        }
         for (_, nodes) in by_weight(from, &self.taken) {
             for at in nodes {
-                if self.due.most_nodes <= 0 {
-                    return;
-                }
                 if self.has[at] == 0 {
                     continue;
                 }
                 self.take(at);
-                if self.due.nodes <= 0 {
-                    return;
+                // slurmctld counts without a sign.
+                if self.due.most_nodes < 0 {
+                    self.due.most_nodes = u32::MAX.into();
+                }
+                if self.due.most_nodes <= 0 || self.due.nodes <= 0 {
+                    break;
                 }
             }
         }
