@@ -4,7 +4,8 @@
 //! Read the modules in this order: [`release`] → [`options`] (the table) → [`mod@line`] (words to
 //! options) → [`spelling`] (values) → [`reading`] (one option derived from others) →
 //! [`submission`] (what the submitting command can know of a job). [`host_list`], [`number`] and
-//! [`node_counts`] serve them. Everything here follows Slurm's sources and is compared with the real
+//! [`node_counts`] serve them. [`reading::selection`] and [`conf`] (slurm.conf) read what the model of
+//! slurmctld's selection takes. Everything here follows Slurm's sources and is compared with the real
 //! srun (`tests/srun-lines.txt`).
 //!
 //! ```

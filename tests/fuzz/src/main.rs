@@ -5,6 +5,7 @@
 //! `BERTH_FUZZ_CASES` (a million) texts a target, from `BERTH_FUZZ_SEED` (the clock).
 
 mod batch;
+mod cluster;
 mod random;
 mod targets;
 
@@ -31,7 +32,7 @@ fn main() -> ExitCode {
     println!("{cases} texts a target, BERTH_FUZZ_SEED={seed}");
     std::panic::set_hook(Box::new(|_| {}));
     let mut wrong = 0;
-    for (number, target) in (0u64..).zip(TARGETS) {
+    for (number, target) in (0u64..).zip(TARGETS.iter().chain(cluster::TARGETS)) {
         let start = Instant::now();
         let sums = run(target, cases, seed ^ number << 56);
         println!(

@@ -24,7 +24,7 @@ pub struct Target {
     /// Name.
     pub name: &'static str,
     /// Words that its texts are made of.
-    words: &'static [&'static str],
+    pub words: &'static [&'static str],
     /// Reads a text.
     pub parse: fn(&str) -> Verdict,
 }

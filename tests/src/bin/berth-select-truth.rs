@@ -1,14 +1,15 @@
-//! `berth-select-truth [--lines N] [--seed S] [--compare] [--file FILE]`: asks the real slurmctld N random
+//! `berth-select-truth [--lines N] [--seed S] [--cluster N] [--compare] [--file FILE] [--release LINE]`: asks the real slurmctld N random
 //! lines on random clusters, and prints what it gave, one paragraph for each line
 //! (`select_truth::record` has the form). With `--compare` it prints only the lines for which the model says
-//! otherwise, and ends with 1 if these are too many. `--file` reads such paragraphs instead of asking.
+//! otherwise, and ends with 1 if these are too many. `--file` reads such paragraphs instead of
+//! asking, and `--cluster` asks one cluster of a run again.
 //! Asking needs root and Slurm, as `ci/cluster` does. The seed stands on stderr and in each paragraph.
 
 use std::process::ExitCode;
 use std::time::Instant;
 
 use berth_srun::Release;
-use berth_tests::select_truth::{Known, Tally, ask, compare, record, release};
+use berth_tests::select_truth::{Known, Tally, ask, ask_cluster, compare, record, release};
 
 struct Options {
     lines: usize,
@@ -16,6 +17,7 @@ struct Options {
     compare: bool,
     file: Option<String>,
     release: Option<Release>,
+    cluster: Option<usize>,
 }
 
 fn options() -> Option<Options> {
@@ -25,6 +27,7 @@ fn options() -> Option<Options> {
         compare: false,
         file: None,
         release: None,
+        cluster: None,
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
@@ -33,6 +36,7 @@ fn options() -> Option<Options> {
             "--lines" => options.lines = words.next()?.parse().ok()?,
             "--seed" => options.seed = words.next()?.parse().ok()?,
             "--file" => options.file = Some(words.next()?),
+            "--cluster" => options.cluster = Some(words.next()?.parse().ok()?),
             "--release" => options.release = Some(words.next()?.parse().ok()?),
             _ => return None,
         }
@@ -43,17 +47,24 @@ fn options() -> Option<Options> {
 fn main() -> ExitCode {
     let Some(options) = options() else {
         eprintln!(
-            "usage: berth-select-truth [--lines N] [--seed S] [--compare] [--file FILE] [--release LINE]"
+            "usage: berth-select-truth [--lines N] [--seed S] [--compare] [--file FILE] [--cluster N] [--release LINE]"
         );
         return ExitCode::from(2);
     };
     let (start, seed) = (Instant::now(), options.seed);
-    let records = match &options.file {
-        Some(file) => {
+    let records = match (&options.file, options.cluster) {
+        (Some(file), _) => {
             let text = std::fs::read_to_string(file).unwrap_or_else(|why| panic!("{file}: {why}"));
             record::read(&text).unwrap_or_else(|why| panic!("{file}: {why}"))
         }
-        None => {
+        (None, Some(cluster)) => {
+            let records = ask_cluster(seed, cluster);
+            for record in records.iter().filter(|_| !options.compare) {
+                println!("{record}");
+            }
+            records
+        }
+        (None, None) => {
             eprintln!("seed {seed}");
             ask(seed, options.lines, |records| {
                 for record in records.iter().filter(|_| !options.compare) {

@@ -16,8 +16,8 @@ const SHOW: &str = "scontrol show job -d $SLURM_JOB_ID";
 /// One slurmctld with its nodes.
 pub(super) struct Asked {
     controller: Controller,
-    /// Threads of a core of each node, where slurmctld logs no cores.
-    linear: Option<Vec<u32>>,
+    /// Threads of a core and CPUs of each node, where slurmctld logs no cores.
+    linear: Option<Vec<(u32, u32)>>,
 }
 
 /// A job's and a first step's answer, as [`Asked::ask`] finds them.
@@ -31,7 +31,7 @@ impl Asked {
     pub fn up(world: &World) -> Result<Self, String> {
         let controller = Controller::up(world)?;
         let asked = Self {
-            linear: world.linear.then(|| world.threads.clone()),
+            linear: world.linear.then(|| world.counts.clone()),
             controller,
         };
         let controller = &asked.controller;
@@ -49,6 +49,15 @@ impl Asked {
         self.controller.busy.extend(job.as_ref().map(|job| job.id));
         self.controller.settle();
         job.map(|job| self.controller.renamed(job))
+    }
+
+    /// What scontrol shows of the configuration, the nodes and the partition.
+    pub fn shown(&self) -> [String; 3] {
+        [&["config"][..], &["nodes", "-o"], &["partition", "-o"]].map(|words| {
+            let words = [&["show"], words].concat();
+            let shown = self.controller.cluster.scontrol(&words).expect_ok();
+            self.controller.short(&shown)
+        })
     }
 
     /// The jobs that stay.
@@ -140,7 +149,7 @@ impl Asked {
     fn job_of(&self, outcome: &Outcome) -> Option<LoggedJob> {
         match &self.linear {
             None => log::job(&outcome.log),
-            Some(threads) => scontrol::job(&outcome.output, threads),
+            Some(counts) => scontrol::job(&outcome.output, counts),
         }
     }
 

@@ -4,9 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use berth_placement::CoreSpec;
 use berth_placement::controller::select::{
-    Client, Cluster, CoreSet, JobAnswer, JobGrant, SlurmLine, StepAnswer, Wait, job, own_step,
-    step_inside,
+    Client, Cluster, CoreSet, JobAnswer, JobGrant, Sharing, SlurmLine, StepAnswer, Wait, job,
+    own_step, step_inside,
 };
 use berth_srun::conf::Config;
 use berth_srun::options::Command;
@@ -31,7 +32,7 @@ pub enum Verdict {
 pub struct Compared {
     /// The job's cores.
     pub job: Verdict,
-    /// Its NumCPUs, where the cores are equal and somebody asked.
+    /// The CPUs that slurmctld counts on each node, where the cores are equal.
     pub cpus: Option<Verdict>,
     /// The first step's, where there was one and the job is equal.
     pub step: Option<Verdict>,
@@ -75,7 +76,7 @@ pub fn compare(record: &Record, release: Release) -> Compared {
         _ => None,
     };
     Compared {
-        cpus: cpus_verdict(&verdict, &record.job, &answer),
+        cpus: cpus_verdict(&cluster, &verdict, &record.job, &answer),
         job: verdict,
         step,
     }
@@ -97,6 +98,43 @@ fn cluster(record: &Record, line: SlurmLine) -> Cluster {
     let chosen = chosen.unwrap_or_else(|why| panic!("{}: {why}", record.comment));
     assert!(chosen.unmodelled.is_empty(), "{record}");
     chosen.cluster
+}
+
+/// Compares what the readers of slurm.conf and of scontrol's output make of one cluster.
+///
+/// # Panics
+/// Where they differ.
+pub(super) fn readers_agree(conf: &[String], [config, nodes, partitions]: &[String; 3]) {
+    let shown = Config::shown(config, nodes, partitions);
+    let shown = shown.unwrap_or_else(|why| panic!("{why}"));
+    let text = conf.join("\n");
+    let read = Config::read("record", &text, &mut |_| Err("nothing is included".into()));
+    let read = read.unwrap_or_else(|why| panic!("{why}"));
+    for line in [SlurmLine::V22_05, SlurmLine::V26_05] {
+        let [read, shown] = [&read, &shown].map(|config| {
+            let mut chosen = config
+                .choose(None, line)
+                .unwrap_or_else(|why| panic!("{why}"));
+            // scontrol does not show which nodes stand on one line.
+            chosen
+                .cluster
+                .nodes
+                .iter_mut()
+                .for_each(|node| node.configuration = 0);
+            chosen
+        });
+        assert_eq!(read, shown, "{conf:#?}");
+    }
+}
+
+/// Whether a job with these options of salloc has its nodes alone: of `--exclusive` and `-s` the last
+/// one counts.
+pub(super) fn is_whole(options: &str, may_use_special: bool) -> bool {
+    let asked = selection(&format!("salloc {options}"), Release::V22_05);
+    asked.is_ok_and(|(_, asked)| {
+        let special = may_use_special && asked.options.core_spec != CoreSpec::None;
+        special || asked.options.sharing == Sharing::Exclusive
+    })
 }
 
 /// The jobs that run.
@@ -181,21 +219,32 @@ fn job_verdict(cluster: &Cluster, truth: &JobTruth, answer: &JobAnswer) -> Verdi
     Verdict::Differs(said)
 }
 
-fn cpus_verdict(job: &Verdict, truth: &JobTruth, answer: &JobAnswer) -> Option<Verdict> {
-    let (
-        Verdict::Equal,
-        JobTruth::Granted {
-            cpus: Some(theirs), ..
-        },
-        JobAnswer::Granted(grant),
-    ) = (job, truth, answer)
+/// NumCPUs itself also counts the special cores of whole nodes.
+fn cpus_verdict(
+    cluster: &Cluster,
+    job: &Verdict,
+    truth: &JobTruth,
+    answer: &JobAnswer,
+) -> Option<Verdict> {
+    let (Verdict::Equal, JobTruth::Granted { nodes, .. }, JobAnswer::Granted(grant)) =
+        (job, truth, answer)
     else {
         return None;
     };
-    let ours: u32 = grant.nodes.iter().map(|node| node.cpus).sum();
-    Some(match ours == *theirs {
+    let theirs: Vec<_> = nodes
+        .iter()
+        .map(|(name, (_, cpus))| (name.clone(), *cpus))
+        .collect();
+    let name = |at: usize| cluster.nodes.get(at).map_or("?", |node| node.name.as_str());
+    let mut ours: Vec<_> = grant
+        .nodes
+        .iter()
+        .map(|node| (name(node.node).to_string(), node.cpus))
+        .collect();
+    ours.sort_unstable();
+    Some(match ours == theirs {
         true => Verdict::Equal,
-        false => Verdict::Differs(format!("cpus={ours}")),
+        false => Verdict::Differs(format!("{ours:?}")),
     })
 }
 

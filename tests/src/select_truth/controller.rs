@@ -16,7 +16,7 @@ use super::world::World;
 use crate::Cluster;
 
 /// How long one line may take.
-pub(super) const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// From then on it is looked at whether slurmctld lives.
 const SUSPECT: Duration = Duration::from_secs(2);
 /// Between two looks that cost nothing.
@@ -115,6 +115,10 @@ impl Controller {
         outcome.log = self.log_from(from);
         if !ended {
             stop(&mut child, outcome.killed || !self.cancel());
+            // 22.05 forgets some steps that wait; srun goes on, and says so in the end.
+            let said = fs::read(&path).unwrap_or_default();
+            let waited = String::from_utf8_lossy(&said).contains("Cancelled pending job step");
+            outcome.step_waits |= waited && !outcome.job_waits;
         }
         outcome
     }

@@ -90,6 +90,11 @@ pub fn ask(seed: u64, lines: usize, each: impl Fn(&[Record]) + Sync) -> Vec<Reco
     found.into_iter().flat_map(|(_, records)| records).collect()
 }
 
+/// The records of one cluster of a run, asked again.
+pub fn ask_cluster(seed: u64, cluster: usize) -> Vec<Record> {
+    of_cluster(seed, cluster, OF_A_CLUSTER)
+}
+
 /// The lines of one cluster. Each cluster has random numbers of its own, so one can be asked again.
 fn of_cluster(seed: u64, at: usize, count: usize) -> Vec<Record> {
     let mut random = Rng::with_seed(seed.wrapping_mul(1_000_003).wrapping_add(at as u64));
@@ -101,6 +106,7 @@ fn of_cluster(seed: u64, at: usize, count: usize) -> Vec<Record> {
         Ok(asked) => asked,
         Err(why) => panic!("seed {seed}, cluster {at}: {conf:#?}\n{why}"),
     };
+    compare::readers_agree(&conf, &asked.shown());
     let (mut records, mut busy) = (Vec::new(), Vec::new());
     for question in 0..count {
         if question % OF_A_STATE == 0 && question > 0 {
@@ -167,8 +173,6 @@ fn occupied(random: &mut Rng, world: &World, asked: &mut Asked) -> Vec<Busy> {
         if world.memory && !options.contains("--mem") {
             options += " --mem=10";
         }
-        let special = options.contains("-spec") && world.may_use_special;
-        let whole = special || options.contains("--exclusive");
         if let Some(job) = asked.occupy(options.trim()) {
             let cores = job
                 .nodes
@@ -177,7 +181,7 @@ fn occupied(random: &mut Rng, world: &World, asked: &mut Asked) -> Vec<Busy> {
             let busy = Busy {
                 cores: cores.collect(),
                 memory: job.memory,
-                whole: whole || world.whole,
+                whole: world.whole || compare::is_whole(&options, world.may_use_special),
             };
             all.push((job.id, busy));
         }

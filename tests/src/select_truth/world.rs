@@ -22,8 +22,8 @@ pub(super) struct World {
     pub linear: bool,
     /// Whether `--core-spec` counts; slurmctld ignores it otherwise.
     pub may_use_special: bool,
-    /// Threads of a core, of each node.
-    pub threads: Vec<u32>,
+    /// Threads of a core, and CPUs, of each node.
+    pub counts: Vec<(u32, u32)>,
 }
 
 /// One of some words, each as often as it stands there.
@@ -82,7 +82,7 @@ pub(super) fn world(random: &mut Rng) -> World {
         .map(|_| shape(random, sockets_only))
         .collect();
     let weighted = percent(random, 25);
-    let (mut shapes, mut threads, mut cpus, mut cores) = (Vec::new(), Vec::new(), 0, 0);
+    let (mut shapes, mut counts, mut cpus, mut cores) = (Vec::new(), Vec::new(), 0, 0);
     for _ in 0..random.usize(1..=4) {
         let Some(kind) = random.choice(&kinds) else {
             continue;
@@ -92,7 +92,7 @@ pub(super) fn world(random: &mut Rng) -> World {
             false => String::new(),
         };
         shapes.push(format!("{}{weight}", kind.words));
-        threads.push(kind.threads);
+        counts.push((kind.threads, kind.cpus));
         cpus += kind.cpus;
         cores = cores.max(kind.cores);
     }
@@ -105,7 +105,7 @@ pub(super) fn world(random: &mut Rng) -> World {
         whole,
         linear,
         may_use_special,
-        threads,
+        counts,
     }
 }
 

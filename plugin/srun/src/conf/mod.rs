@@ -4,36 +4,51 @@
 
 mod nodes;
 mod partitions;
+mod reading;
 mod select;
 pub mod text;
 mod values;
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use berth_placement::controller::select::{Cluster, ClusterNode, Memory, SlurmLine};
-use berth_placement::sets::limits::{MAX_CLUSTER_CORES, MAX_CLUSTER_NODES};
+use berth_placement::sets::limits::MAX_CLUSTER_NODES;
 
 use crate::host_list::expand;
-use nodes::{MOST_NAMES, Shaped};
+use nodes::MOST_NAMES;
 use partitions::Part;
+use reading::Reading;
 pub use text::{ConfError, Files};
-use text::{Line, Place, lines};
+use text::{Place, lines};
 
-/// The most partitions, and the most node sets.
-const MOST_PARTS: usize = 4096;
+/// Whether jobs can get a node.
+type Usable = bool;
+
+/// A `NodeSet` line.
+#[derive(Clone, Debug)]
+struct NodeSet {
+    place: Place,
+    nodes: String,
+    feature: Option<String>,
+}
+
+/// Nodes of which a partition's list has been read.
+struct Members {
+    is_in: Vec<bool>,
+    /// Names that may still be looked at: node sets can name every node again and again.
+    left: usize,
+}
 
 /// A configuration.
 #[derive(Clone, Debug, Default)]
 pub struct Config {
-    nodes: Vec<(ClusterNode, bool)>,
+    nodes: Vec<(ClusterNode, Usable)>,
     by_name: HashMap<String, usize>,
-    /// Nodes of each feature.
-    features: HashMap<String, Vec<usize>>,
-    sets: HashMap<String, (Place, Option<String>, Option<String>)>,
+    /// The features of nodes, by ranges of positions.
+    features: Vec<(Range<usize>, String)>,
+    sets: HashMap<String, NodeSet>,
     parts: Vec<Part>,
-    cores: u64,
-    /// Whether scontrol printed it.
-    is_shown: bool,
     words: select::Words,
     memory: Option<Memory>,
     /// `TaskPlugin`, as it is written.
@@ -61,9 +76,9 @@ impl Config {
     /// # Errors
     /// A line that Slurm would not take, or a bound.
     pub fn read(file: &str, text: &str, files: &mut Files<'_>) -> Result<Self, ConfError> {
-        let mut config = Self::default();
-        config.add(lines(file, text, files)?)?;
-        Ok(config)
+        let mut reading = Reading::default();
+        lines(file, text, files, &mut |line| reading.line(line))?;
+        reading.end()
     }
 
     /// Reads what scontrol shows: `show config`, `show nodes -o` and `show partition -o`.
@@ -71,124 +86,15 @@ impl Config {
     /// # Errors
     /// A line that scontrol would not print, or a bound.
     pub fn shown(config: &str, nodes: &str, partitions: &str) -> Result<Self, ConfError> {
-        let mut found = Self {
-            is_shown: true,
-            ..Self::default()
-        };
-        found.add(select::shown("scontrol show config", config)?)?;
-        found.add(select::shown("scontrol show nodes", nodes)?)?;
-        found.add(select::shown("scontrol show partition", partitions)?)?;
-        Ok(found)
-    }
-
-    fn add(&mut self, lines: Vec<Line>) -> Result<(), ConfError> {
-        let (mut node, mut part) = (None, None);
-        for line in lines {
-            let first = line
-                .pairs
-                .first()
-                .map(|(key, value)| (key.as_str(), value.as_str()));
-            match first {
-                Some(("nodename", name)) if name.eq_ignore_ascii_case("default") => {
-                    node = Some(values::merged(node, line));
-                }
-                Some(("nodename", _)) => self.add_nodes(&line, node.as_ref())?,
-                Some(("partitionname", name)) if name.eq_ignore_ascii_case("default") => {
-                    part = Some(values::merged(part, line));
-                }
-                Some(("partitionname", _)) => self.add_partition(&line, part.as_ref())?,
-                Some(("nodeset", _)) => self.add_set(&line)?,
-                Some(_) => self.add_settings(&line)?,
-                None => {}
-            }
+        let mut reading = Reading::shown();
+        for (command, text) in [
+            ("scontrol show config", config),
+            ("scontrol show nodes", nodes),
+            ("scontrol show partition", partitions),
+        ] {
+            select::shown(command, text, &mut |line| reading.line(line))?;
         }
-        Ok(())
-    }
-
-    fn add_nodes(&mut self, line: &Line, default: Option<&Line>) -> Result<(), ConfError> {
-        let Shaped {
-            names,
-            mut node,
-            features,
-            usable,
-        } = nodes::read(line, default)?;
-        // scontrol has one line for each node, and no word of the lines that slurmctld has read.
-        let like_last = self.nodes.last().filter(|(last, _)| {
-            let name = last.name.clone();
-            self.is_shown
-                && *last
-                    == ClusterNode {
-                        name,
-                        configuration: last.configuration,
-                        ..node.clone()
-                    }
-        });
-        let last = self
-            .nodes
-            .last()
-            .map_or(0, |(last, _)| last.configuration + 1);
-        node.configuration = like_last.map_or(last, |(last, _)| last.configuration);
-        for name in names {
-            let at = self.nodes.len();
-            self.cores += u64::from(node.cores());
-            if at == MAX_CLUSTER_NODES || self.cores > MAX_CLUSTER_CORES {
-                let why =
-                    format!("more than {MAX_CLUSTER_NODES} nodes or {MAX_CLUSTER_CORES} cores");
-                return Err(line.place.error(&why));
-            }
-            if self.by_name.insert(name.clone(), at).is_some() {
-                return Err(line
-                    .place
-                    .error(&format!("the node {name} stands here a second time")));
-            }
-            for feature in &features {
-                self.features.entry(feature.clone()).or_default().push(at);
-            }
-            self.nodes.push((
-                ClusterNode {
-                    name,
-                    ..node.clone()
-                },
-                usable,
-            ));
-        }
-        Ok(())
-    }
-
-    fn add_partition(&mut self, line: &Line, default: Option<&Line>) -> Result<(), ConfError> {
-        let part = partitions::read(line, default)?;
-        if self.parts.len() == MOST_PARTS {
-            return Err(line.place.error("more than 4096 partitions"));
-        }
-        // Names of several partitions may stand on one line.
-        for name in part.name.split(',') {
-            self.parts.push(Part {
-                name: name.into(),
-                ..part.clone()
-            });
-        }
-        Ok(())
-    }
-
-    fn add_set(&mut self, line: &Line) -> Result<(), ConfError> {
-        if self.sets.len() == MOST_PARTS {
-            return Err(line.place.error("more than 4096 node sets"));
-        }
-        let value = |key: &str| line.value(key).map(String::from);
-        let name = value("nodeset").unwrap_or_default();
-        self.sets
-            .insert(name, (line.place.clone(), value("nodes"), value("feature")));
-        Ok(())
-    }
-
-    fn add_settings(&mut self, line: &Line) -> Result<(), ConfError> {
-        self.words.add(line)?;
-        let value = |key: &str| line.value(key).map(String::from);
-        self.task_plugin = value("taskplugin").or(self.task_plugin.take());
-        self.task_plugin_param = value("taskpluginparam").or(self.task_plugin_param.take());
-        self.version = value("slurm_version").or(self.version.take());
-        self.memory = partitions::memory(line, None)?.or(self.memory);
-        Ok(())
+        reading.end()
     }
 
     /// The partition of a name, or the one that jobs go to without `-p`, with its nodes.
@@ -198,9 +104,12 @@ impl Config {
     /// SelectType that is not modelled.
     pub fn choose(&self, partition: Option<&str>, line: SlurmLine) -> Result<Chosen, ConfError> {
         let part = self.part(partition)?;
-        let mut members = vec![false; self.nodes.len()];
+        let mut members = Members {
+            is_in: vec![false; self.nodes.len()],
+            left: 4 * MAX_CLUSTER_NODES,
+        };
         self.members(&part.nodes, &part.place, &mut members, 0)?;
-        let nodes = self.nodes.iter().zip(members);
+        let nodes = self.nodes.iter().zip(members.is_in);
         let nodes = nodes.filter(|((_, usable), member)| *usable && *member);
         let mut select = self.words.select(line, &part.place)?;
         if let Some((unit, memory)) = part.select {
@@ -249,7 +158,7 @@ impl Config {
         &self,
         list: &str,
         place: &Place,
-        members: &mut [bool],
+        members: &mut Members,
         depth: usize,
     ) -> Result<(), ConfError> {
         if list.is_empty() {
@@ -257,25 +166,39 @@ impl Config {
         }
         let names = expand(list, MOST_NAMES).map_err(|why| place.error(&why.to_string()))?;
         for name in names.iter().filter(|name| !name.is_empty()) {
-            if let Some(member) = self.by_name.get(name).and_then(|at| members.get_mut(*at)) {
-                *member = true;
+            members.left = members.left.checked_sub(1).ok_or_else(|| {
+                place.error("the partition's nodes and node sets have more names than berth takes")
+            })?;
+            let at = self.by_name.get(name);
+            if let Some(is_in) = at.and_then(|at| members.is_in.get_mut(*at)) {
+                *is_in = true;
             } else if name.eq_ignore_ascii_case("all") {
-                members.fill(true);
-            } else if let Some((place, nodes, feature)) = self.sets.get(name).filter(|_| depth == 0)
-            {
-                self.members(nodes.as_deref().unwrap_or_default(), place, members, 1)?;
-                let of_feature = feature
-                    .as_ref()
-                    .and_then(|feature| self.features.get(feature));
-                for at in of_feature.into_iter().flatten() {
-                    members[*at] = true;
-                }
+                members.is_in.fill(true);
+                // One `ALL` is enough.
+                members.left = members.left.saturating_sub(self.nodes.len());
+            } else if let Some(set) = self.sets.get(name).filter(|_| depth == 0) {
+                self.members(&set.nodes, &set.place, members, 1)?;
+                self.with_feature(set.feature.as_deref(), members);
             } else {
                 let why = format!("Nodes has {name}, which is neither a node nor a node set here");
                 return Err(place.error(&why));
             }
         }
         Ok(())
+    }
+
+    fn with_feature(&self, feature: Option<&str>, members: &mut Members) {
+        let Some(feature) = feature else {
+            return;
+        };
+        for (nodes, features) in &self.features {
+            members.left = members.left.saturating_sub(1 + features.len() / 64);
+            if features.split(',').any(|known| known.trim() == feature)
+                && let Some(nodes) = members.is_in.get_mut(nodes.clone())
+            {
+                nodes.fill(true);
+            }
+        }
     }
 }
 

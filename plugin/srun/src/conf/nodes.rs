@@ -14,15 +14,15 @@ use crate::host_list::{Most, expand};
 pub(super) struct Shaped {
     pub names: Vec<String>,
     pub node: ClusterNode,
-    pub features: Vec<String>,
+    /// As they are written, with commas between.
+    pub features: Option<String>,
     /// Whether jobs can get it.
     pub usable: bool,
 }
 
 /// States in which a node takes no job.
-const CLOSED: [&str; 10] = [
-    "DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "FUTURE", "UNKNOWN*", "MAINT",
-    "ERROR",
+const CLOSED: [&str; 9] = [
+    "DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "FUTURE", "MAINT", "ERROR",
 ];
 
 /// The most names of one list.
@@ -35,27 +35,23 @@ pub(super) const MOST_NAMES: Most = Most {
 pub(super) fn read(line: &Line, default: Option<&Line>) -> Result<Shaped, ConfError> {
     let list = line.value("nodename").unwrap_or_default();
     let names = expand(list, MOST_NAMES).map_err(|why| line.place.error(&why.to_string()))?;
-    let words = |text: Option<&str>, separator| -> Vec<String> {
-        let words = text.unwrap_or_default().split(separator).map(str::trim);
-        words
-            .filter(|word| !word.is_empty())
-            .map(String::from)
-            .collect()
-    };
-    let state = value(line, default, "state")
-        .unwrap_or_default()
-        .to_ascii_uppercase();
-    let is_closed = |word: &str| {
-        let plain = word.trim_end_matches(['*', '#', '~', '$', '@', '^', '!', '%', '+', '-']);
-        // A star behind a state is a node that does not answer.
-        word.contains('*') || CLOSED.contains(&plain) || plain == "NOT_RESPONDING"
-    };
     let features = value(line, default, "features").or_else(|| value(line, default, "feature"));
     Ok(Shaped {
         names,
         node: shape(line, default)?,
-        features: words(features, ','),
-        usable: !state.split('+').any(is_closed),
+        features: features.map(String::from),
+        usable: !is_closed(value(line, default, "state").unwrap_or_default()),
+    })
+}
+
+/// Whether a node in this state takes no job; scontrol joins several words with `+`.
+pub(super) fn is_closed(state: &str) -> bool {
+    // The longest that scontrol prints is far shorter.
+    let state = if state.len() > 256 { "" } else { state };
+    state.to_ascii_uppercase().split('+').any(|word| {
+        let plain = word.trim_end_matches(['*', '#', '~', '$', '@', '^', '!', '%', '-']);
+        // A star behind a state is a node that does not answer.
+        word.contains('*') || CLOSED.contains(&plain) || plain == "NOT_RESPONDING"
     })
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use berth_placement::controller::select::{Select, SlurmLine, Unit};
 
-use super::text::{ConfError, Line, MOST_BYTES, Place};
+use super::text::{ConfError, Each, Line, MOST_BYTES, Place};
 use super::values::yes;
 
 /// What the configuration says of selection.
@@ -93,7 +93,7 @@ impl Words {
 /// The lines of scontrol's output. `show config` has one `Key = value` a line, and values with
 /// blanks; nodes and partitions have their keys on one line, and the first of a key counts: what
 /// people can write stands at the end.
-pub(super) fn shown(command: &str, text: &str) -> Result<Vec<Line>, ConfError> {
+pub(super) fn shown(command: &str, text: &str, each: &mut Each<'_>) -> Result<(), ConfError> {
     let file: Arc<str> = command.into();
     let at = |line| Place {
         file: Arc::clone(&file),
@@ -102,7 +102,6 @@ pub(super) fn shown(command: &str, text: &str) -> Result<Vec<Line>, ConfError> {
     if text.len() > MOST_BYTES {
         return Err(at(0).error("more than 32 MiB of output"));
     }
-    let mut lines = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         let pairs = match line.split_once(" = ") {
             Some((key, value)) if !line.contains("Name=") => {
@@ -111,13 +110,13 @@ pub(super) fn shown(command: &str, text: &str) -> Result<Vec<Line>, ConfError> {
             _ => first_values(line),
         };
         if !pairs.is_empty() {
-            lines.push(Line {
+            each(Line {
                 place: at(number),
                 pairs,
-            });
+            })?;
         }
     }
-    Ok(lines)
+    Ok(())
 }
 
 /// Keys of scontrol that slurm.conf calls otherwise.

@@ -62,6 +62,10 @@ fn shapes_of_nodes() {
             "NodeName=a\nNodeName=b State=DOWN\nNodeName=c State=FUTURE\nNodeName=d State=CLOUD",
             "a 1:1:1=1; d 1:1:1=1",
         ),
+        (
+            "DownNodes=a2 State=DRAIN Reason=\"a b\"\nDownNodes=a[1,3]\nDownNodes=a4 State=UNKNOWN\nNodeName=a[1-4]",
+            "a4 1:1:1=1",
+        ),
     ] {
         assert_eq!(shapes(nodes), found, "{nodes}");
     }
@@ -213,6 +217,57 @@ fn errors_say_where() {
         why(None),
         "the cluster: no partition has Default=YES; give one with -p: p"
     );
+}
+
+/// Files of a few megabytes that would take hours or all memory if every list were expanded.
+#[test]
+fn hostile_files_end_soon() {
+    let nodes = "NodeName=n[1-60000]\n";
+    let many = |line: &str, count: usize| format!("{nodes}{}", line.repeat(count));
+    for (text, found) in [
+        (
+            many("DownNodes=n[1-60000]\n", 4000),
+            "DownNodes has more than",
+        ),
+        (
+            many("NodeSet=s Nodes=n1\n", 5000) + &"x=1\n".repeat(100_000),
+            "",
+        ),
+        (
+            many("PartitionName=p Nodes=n1\n", 5000),
+            "more than 4096 partitions",
+        ),
+        (
+            (0..300)
+                .map(|at| format!("NodeName=DEFAULT k{at}=1\n"))
+                .collect(),
+            "more than 256 keys",
+        ),
+        (
+            many(
+                &format!(
+                    "NodeName=DEFAULT Feature={}\nNodeName=a\n",
+                    "x".repeat(100_000)
+                ),
+                2,
+            ),
+            "a second time",
+        ),
+    ] {
+        match read(&text) {
+            Ok(_) => assert_eq!(found, ""),
+            Err(why) => assert!(why.why.contains(found) && !found.is_empty(), "{why}"),
+        }
+    }
+    let sets: String = (0..4000)
+        .map(|at| format!("NodeSet=s{at} Nodes=n[1-60000]\n"))
+        .collect();
+    let all = format!("{nodes}{sets}PartitionName=p Nodes=s[0-3999] Default=YES\n");
+    let why = read(&all)
+        .unwrap()
+        .choose(None, SlurmLine::V22_05)
+        .unwrap_err();
+    assert!(why.why.contains("more names than berth takes"), "{why}");
 }
 
 proptest::proptest! {

@@ -6,6 +6,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use berth_placement::sets::limits::NODE_LIST;
+
 /// Bytes of all files together.
 pub const MOST_BYTES: usize = 32 << 20;
 /// Included files.
@@ -13,7 +15,7 @@ const MOST_FILES: usize = 256;
 /// Files that include each other.
 const MOST_DEPTH: usize = 8;
 /// Keys of one line.
-const MOST_PAIRS: usize = 256;
+pub(super) const MOST_PAIRS: usize = 256;
 
 /// What is wrong with a configuration, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,29 +90,36 @@ impl Line {
 /// Gives included files: from a name as it is written to the text, or to the reason why not.
 pub type Files<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
 
-/// The lines of a text and of the files that it includes.
+/// Takes one line.
+pub(super) type Each<'a> = dyn FnMut(Line) -> Result<(), ConfError> + 'a;
+
+/// Gives the lines of a text and of the files that it includes, one after the other.
 ///
 /// # Errors
 /// A line that Slurm does not read, an included file that is not there, or one of the bounds.
-pub fn lines(file: &str, text: &str, files: &mut Files<'_>) -> Result<Vec<Line>, ConfError> {
+pub(super) fn lines(
+    file: &str,
+    text: &str,
+    files: &mut Files<'_>,
+    each: &mut Each<'_>,
+) -> Result<(), ConfError> {
     let mut reader = Reader {
         files,
-        lines: Vec::new(),
+        each,
         bytes: 0,
         included: 0,
     };
-    reader.read(file, text, 0)?;
-    Ok(reader.lines)
+    reader.read(file, text, 0)
 }
 
-struct Reader<'a, 'f> {
+struct Reader<'a, 'f, 'e> {
     files: &'a mut Files<'f>,
-    lines: Vec<Line>,
+    each: &'a mut Each<'e>,
     bytes: usize,
     included: usize,
 }
 
-impl Reader<'_, '_> {
+impl Reader<'_, '_, '_> {
     fn read(&mut self, file: &str, text: &str, depth: usize) -> Result<(), ConfError> {
         let file: Arc<str> = file.into();
         let at = |line| Place {
@@ -157,8 +166,7 @@ impl Reader<'_, '_> {
             return self.read(name, &found, depth + 1);
         }
         let pairs = pairs(text).map_err(|why| place.error(&why))?;
-        self.lines.push(Line { place, pairs });
-        Ok(())
+        (self.each)(Line { place, pairs })
     }
 }
 
@@ -197,8 +205,15 @@ pub(super) fn pairs(text: &str) -> Result<Vec<(String, String)>, String> {
         let behind = behind.trim_start();
         let value = behind.strip_prefix('=').filter(|_| !key.is_empty());
         let value = value.ok_or_else(|| format!("\"{rest}\" is no KEY=VALUE; write one"))?;
-        let (value, behind) = value_of(value.trim_start())
+        let value = value.trim_start();
+        let (value, behind) = value_of(value)
             .ok_or_else(|| format!("\"{rest}\" has no value that Slurm reads; write KEY=VALUE"))?;
+        if value.len() > NODE_LIST {
+            return Err(format!(
+                "the value of {key} has more than {} KiB",
+                NODE_LIST >> 10
+            ));
+        }
         pairs.push((key.to_ascii_lowercase(), value.to_string()));
         rest = behind.trim_start();
     }
@@ -227,7 +242,12 @@ mod tests {
             "self.conf" => Ok("include self.conf".to_string()),
             _ => Err("no such file".into()),
         };
-        lines("slurm.conf", text, &mut files)
+        let mut all = Vec::new();
+        lines("slurm.conf", text, &mut files, &mut |line| {
+            all.push(line);
+            Ok(())
+        })?;
+        Ok(all)
     }
 
     fn shown(text: &str) -> String {
@@ -301,6 +321,7 @@ mod tests {
         let circle = read("Include self.conf").unwrap_err();
         assert!(circle.why.contains("more than 8 files"), "{circle}");
         assert!(read(&"A=1 ".repeat(300)).is_err());
+        assert!(read(&format!("A={}", "x".repeat(NODE_LIST + 1))).is_err());
         assert!(read(&"#\n".repeat(MOST_BYTES / 2 + 1)).is_err());
     }
 }

@@ -1,7 +1,7 @@
 //! The values of keys: numbers within bounds, yes and no.
 //! In: a line, a line of defaults, and a key. Out: the value, or an error with its place.
 
-use super::text::{ConfError, Line};
+use super::text::{ConfError, Line, MOST_PAIRS};
 
 /// The value of a key on a line, else in the lines `NAME=DEFAULT` before it.
 pub(super) fn value<'a>(line: &'a Line, default: Option<&'a Line>, key: &str) -> Option<&'a str> {
@@ -58,15 +58,16 @@ pub(super) fn yes(line: &Line, default: Option<&Line>, key: &str) -> Result<bool
 }
 
 /// What a line adds to the defaults: a later `DEFAULT` line replaces only what it gives.
-pub(super) fn merged(default: Option<Line>, mut line: Line) -> Line {
-    if let Some(mut before) = default {
-        before.pairs.append(&mut line.pairs);
-        line.pairs = before.pairs;
-        // Only the last value of a key counts, so a file of such lines only does not grow this one.
-        let mut seen = std::collections::BTreeSet::new();
-        line.pairs.reverse();
-        line.pairs.retain(|(key, _)| seen.insert(key.clone()));
-        line.pairs.reverse();
+pub(super) fn merged(default: Option<Line>, line: Line) -> Result<Line, ConfError> {
+    let Some(mut all) = default else {
+        return Ok(line);
+    };
+    all.pairs.retain(|(key, _)| line.value(key).is_none());
+    all.pairs.extend(line.pairs);
+    match all.pairs.len() > MOST_PAIRS {
+        true => Err(line
+            .place
+            .error("the DEFAULT lines have more than 256 keys in all")),
+        false => Ok(all),
     }
-    line
 }

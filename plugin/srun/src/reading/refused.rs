@@ -42,9 +42,16 @@ impl Refused {
         let why = match trouble {
             Trouble::Unknown => "srun of this release has no such option".into(),
             Trouble::Ambiguous(names) => {
+                // `--=x` may mean all of them.
+                let some: Vec<_> = names.iter().take(8).copied().collect();
+                let more = if names.len() > some.len() {
+                    ", …"
+                } else {
+                    ""
+                };
                 format!(
-                    "it may mean --{}; write the whole name",
-                    names.join(" or --")
+                    "it may mean --{}{more}; write the whole name",
+                    some.join(" or --")
                 )
             }
             Trouble::NoValue => "it needs a value".into(),

@@ -142,6 +142,7 @@ fn from_state(options: &mut LineOptions, state: State) -> Result<(), Refused> {
         most: nodes.most,
     };
     options.nodes = state.nodes.map(asked);
+    options.exclusive_and_shared = state.on_line("exclusive") && state.on_line("oversubscribe");
     options.node_names = names("nodelist", state.nodelist.as_deref().unwrap_or_default())?;
     options.tasks = state.ntasks.and_then(|tasks| tasks.try_into().ok());
     options.cpus_per_task = state.cpus_per_task;
@@ -264,7 +265,8 @@ mod tests {
             ([None, Some(3), Some(2)], false)
         );
         assert_eq!(options("--exclusive -s").sharing, Sharing::Oversubscribe);
-        assert!(options("--exclusive -s").exact);
+        let both = options("--exclusive -s");
+        assert!(both.exact && both.exclusive_and_shared && !options("-s").exclusive_and_shared);
         assert_eq!(
             options("-s --exclusive=user").sharing,
             Sharing::ExclusiveUser

@@ -73,7 +73,8 @@ fn select(
         open: offers.iter().map(Option::is_some).collect(),
         offers,
     };
-    if cluster.line == SlurmLine::V26_05 && wanted.most == 1 {
+    let least_loaded = cluster.select.least_loaded || cluster.partition.least_loaded;
+    if cluster.line == SlurmLine::V26_05 && wanted.most == 1 && !least_loaded {
         let at = one_node::choose(&mut candidates)?;
         return Some(vec![taken(&candidates, &mut free, at)]);
     }

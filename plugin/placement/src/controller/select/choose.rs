@@ -59,7 +59,7 @@ fn drop_by_size(candidates: &mut Candidates<'_>, wanted: Wanted) -> Option<Vec<b
 /// Drops one node after another, the smallest first, and tries again.
 fn drop_one_by_one(candidates: &mut Candidates<'_>, wanted: Wanted) -> Option<Vec<bool>> {
     let mut small: Vec<usize> = (0..candidates.open.len())
-        .filter(|at| candidates.open[*at] && !candidates.job.wanted.contains(at))
+        .filter(|at| candidates.open[*at] && candidates.job.wanted.binary_search(at).is_err())
         .collect();
     small.sort_by_key(|at| candidates.offers[*at].map_or(0, |offer| offer.size));
     small.pop();
@@ -85,7 +85,7 @@ fn drop_small(candidates: &mut Candidates<'_>, size: u32, least: u32, left: &mut
     let mut dropped = false;
     for at in 0..candidates.open.len() {
         let is_small = candidates.offers[at].is_some_and(|offer| (1..=size).contains(&offer.size));
-        if !candidates.open[at] || !is_small || candidates.job.wanted.contains(&at) {
+        if !candidates.open[at] || !is_small || candidates.job.wanted.binary_search(&at).is_ok() {
             continue;
         }
         dropped = true;

@@ -10,10 +10,23 @@ use crate::request::distribution::AcrossHosts;
 /// `--ntasks-per-core` without a limit, as `--hint=multithread` sends it.
 pub(super) const NO_LIMIT: u32 = u16::MAX as u32;
 
+/// Which options of a step come from the job's variables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Variables {
+    /// Whether the line is a step's.
+    pub step: bool,
+    /// `SLURM_NTASKS`.
+    pub tasks: bool,
+    /// `SLURM_JOB_NUM_NODES`.
+    pub nodes: bool,
+}
+
 /// The numbers that the client sends; what is not sent is `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sent {
     pub tasks: Option<u32>,
+    /// Whether `-n` or its variable gives them.
+    pub tasks_given: bool,
     pub min_cpus: u32,
     /// The least and the most nodes; no most is 0.
     pub nodes: Option<(u32, u32)>,
@@ -36,12 +49,13 @@ impl Sent {
         line: SlurmLine,
         client: Client,
         options: &LineOptions,
+        variables: Variables,
     ) -> Result<Self, ClientRefusal> {
         refuse_together(line, client, options)?;
         let mut line = Line::new(line, options);
         line.apply_hints(options);
         match client {
-            Client::Srun => line.srun(options)?,
+            Client::Srun => line.srun(options, variables)?,
             Client::Salloc | Client::Sbatch => line.salloc(client, options)?,
         }
         Ok(line.sent(options))
@@ -73,6 +87,8 @@ struct Line {
     line: SlurmLine,
     tasks: u32,
     tasks_set: bool,
+    /// Whether `-n` or its variable gives them.
+    tasks_given: bool,
     least: u32,
     most: u32,
     nodes_set: bool,
@@ -93,6 +109,7 @@ impl Line {
             line,
             tasks: options.tasks.unwrap_or(1),
             tasks_set: options.tasks.is_some(),
+            tasks_given: options.tasks.is_some(),
             least,
             most,
             nodes_set: options.nodes.is_some(),
@@ -153,7 +170,7 @@ impl Line {
         Ok(())
     }
 
-    fn srun(&mut self, options: &LineOptions) -> Result<(), ClientRefusal> {
+    fn srun(&mut self, options: &LineOptions, from: Variables) -> Result<(), ClientRefusal> {
         if self.most > 0 && !self.is_newer() {
             self.names.truncate(self.most as usize);
         }
@@ -170,11 +187,14 @@ impl Line {
                 self.imply_more(each);
             }
         } else if self.nodes_set && self.tasks_set {
+            let fits = self.tasks >= self.least;
             self.fit_nodes();
             if self.is_newer() {
                 if names_count {
                     self.names.truncate(self.least as usize);
                 }
+                let nodes = from.nodes && fits;
+                self.fit_tasks_per_node(options, Variables { nodes, ..from });
             } else {
                 let each = self.tasks / self.least.max(1);
                 self.per_node = self.per_node.filter(|asked| *asked == each);
@@ -184,6 +204,23 @@ impl Line {
             self.imply_tasks(each);
         }
         Ok(())
+    }
+
+    /// `--ntasks-per-node` beside `-n`, since 24.11.
+    fn fit_tasks_per_node(&mut self, options: &LineOptions, from: Variables) {
+        let Some(each) = self.per_node else {
+            return;
+        };
+        if from.tasks && !from.nodes {
+            (self.tasks, self.tasks_set, self.tasks_given) = (1, false, false);
+            return;
+        }
+        let pack = from.nodes && options.distribution.pack == Some(true);
+        let too_many = self.most > 0 && self.tasks > self.most.saturating_mul(each);
+        let unlike = self.tasks != self.least.saturating_mul(each) && self.tasks > each;
+        if (too_many && !pack && from.step) || (unlike && pack) {
+            self.per_node = None;
+        }
     }
 
     fn check(&self, options: &LineOptions) -> Result<(), ClientRefusal> {
@@ -290,6 +327,7 @@ impl Line {
         };
         Sent {
             tasks: self.tasks_set.then_some(self.tasks),
+            tasks_given: self.tasks_given,
             min_cpus,
             nodes: self.nodes(),
             names: self.names,

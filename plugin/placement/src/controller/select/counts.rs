@@ -61,6 +61,14 @@ fn tasks_to_place(line: SlurmLine, job: &Details, has: &[u32], planes: bool) -> 
     }
 }
 
+/// Whether whole nodes have room for the tasks: since 24.11 they are counted there too, with -O as well
+/// (`_set_task_dist`).
+pub(super) fn fit(line: SlurmLine, job: &Details, has: &[u32]) -> bool {
+    let tasks = u64::from(tasks_to_place(line, job, has, false));
+    let room = has.iter().map(|has| u64::from((has / job.each).max(1)));
+    line == SlurmLine::V22_05 || tasks <= room.sum()
+}
+
 /// Tasks spread over nodes, with the CPUs that they take.
 struct Spread<'a> {
     line: SlurmLine,

@@ -5,7 +5,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::controller::select::answer::JobRefusal;
-use crate::controller::select::client::{NO_LIMIT, Sent};
+use crate::controller::select::client::{NO_LIMIT, Sent, Variables};
 use crate::controller::select::cluster::{Cluster, Memory, OverSubscribe, SlurmLine, Unit};
 use crate::controller::select::options::{Client, LineOptions, Sharing};
 use crate::request::CoreSpec;
@@ -35,6 +35,8 @@ pub(super) struct Details {
     pub per_socket: Option<u32>,
     /// `ntasks_per_core`, where it is a limit.
     pub per_core: Option<u32>,
+    /// `--ntasks-per-core` as the client sent it, where it is a limit.
+    pub sent_per_core: Option<u32>,
     /// `ntasks_per_core` as `_select_cores` sees it: a hint's "no limit" is none, and then the
     /// cluster's own limit holds.
     pub per_core_of_node: Option<u32>,
@@ -53,7 +55,7 @@ pub(super) struct Details {
     pub memory: Memory,
     /// Nodes of `-w`, in slurm.conf's order.
     pub wanted: Vec<usize>,
-    /// Nodes of `-x`.
+    /// Nodes of `-x`, in slurm.conf's order.
     pub excluded: Vec<usize>,
 }
 
@@ -64,20 +66,24 @@ impl Details {
         client: Client,
         options: &LineOptions,
     ) -> Result<Self, JobRefusal> {
-        let sent = Sent::of(cluster.line, client, options).map_err(JobRefusal::Client)?;
+        let sent = Sent::of(cluster.line, client, options, Variables::default());
+        let sent = sent.map_err(JobRefusal::Client)?;
         let mut wanted = positions(cluster, &sent.names)?;
         let mut excluded = positions(cluster, &options.excluded_names)?;
         if options.contiguous {
             fill_gaps(&mut wanted);
         }
         let nodes = Nodes::of(cluster.line, &sent, wanted.len() as u32)?;
-        if wanted.iter().any(|node| excluded.contains(node)) {
+        if wanted
+            .iter()
+            .any(|node| excluded.binary_search(node).is_ok())
+        {
             return Err(JobRefusal::WantedAndExcluded);
         }
         if cluster.line > SlurmLine::V22_05 && wanted.len() as u32 > nodes.least {
             // More nodes than are due: the job keeps to them, and need not have them all.
             let all = 0..cluster.nodes.len();
-            excluded = all.filter(|at| !wanted.contains(at)).collect();
+            excluded = all.filter(|at| wanted.binary_search(at).is_err()).collect();
             wanted.clear();
         }
         let mut details = Self::copied(cluster, options, &sent, nodes);
@@ -108,6 +114,7 @@ impl Details {
             per_node: sent.tasks_per_node,
             per_socket: sent.tasks_per_socket,
             per_core,
+            sent_per_core: sent.tasks_per_core.and_then(limit),
             per_core_of_node: per_core.or(one_a_core),
             sockets: sent.sockets,
             cores: sent.cores,

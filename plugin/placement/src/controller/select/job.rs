@@ -30,7 +30,7 @@ pub(super) fn answer(cluster: &Cluster, client: Client, options: &LineOptions) -
     }
     let all = cluster.nodes.iter().enumerate();
     let fits: Vec<bool> = all
-        .map(|(at, node)| is_configured(&job, node) && !job.excluded.contains(&at))
+        .map(|(at, node)| is_configured(&job, node) && job.excluded.binary_search(&at).is_err())
         .collect();
     let never = JobAnswer::Refused(JobRefusal::NodeConfiguration);
     let too_many_named = job.max_nodes > 0 && job.wanted.len() > job.max_nodes as usize;
@@ -44,6 +44,11 @@ pub(super) fn answer(cluster: &Cluster, client: Client, options: &LineOptions) -
     let open: Vec<bool> = (0..fits.len())
         .map(|at| fits[at] && is_open(cluster, &job, &cluster.nodes[at]))
         .collect();
+    // sbatch's job is only tested when it comes; it starts later.
+    let tested = client == Client::Sbatch && cluster.line > SlurmLine::V22_05;
+    if tested && !could_run(cluster, &job, &fits, wanted) {
+        return never;
+    }
     let wanted_open = job.wanted.iter().all(|at| open[*at]);
     if let Some(grant) = grant(cluster, &job, &open, wanted).filter(|_| wanted_open) {
         return JobAnswer::Granted(grant);

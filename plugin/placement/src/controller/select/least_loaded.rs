@@ -18,8 +18,8 @@ pub(super) fn evaluate(from: &mut Candidates<'_>, wanted: Wanted) -> Option<Vec<
         {
             let at = nodes.remove(place);
             let cpus = match is_cut_late(from) {
-                true => from.taken(at, cpus, &due),
-                false => cpus,
+                true if cpus > 0 => from.taken(at, cpus, &due),
+                _ => cpus,
             };
             if cpus == 0 {
                 continue;
@@ -41,7 +41,7 @@ fn is_cut_late(from: &Candidates<'_>) -> bool {
 }
 
 /// The place of the least loaded of these nodes, with its CPUs. The search ends at a node that has as many
-/// free CPUs as the one before had.
+/// free CPUs as the one before had. 26.05 counts the CPUs of the node that it looked at last.
 fn least_loaded(
     from: &mut Candidates<'_>,
     nodes: &[usize],
@@ -53,10 +53,15 @@ fn least_loaded(
         (u64::from(free), u64::from(from.cluster.nodes[at].cpus))
     };
     let mut best: Option<(usize, u32)> = None;
+    let mut last = 0;
     for (place, &at) in nodes.iter().enumerate() {
         let mut cpus = from.usable(at);
         if !is_cut_late(from) {
             cpus = from.taken(at, cpus, due);
+        }
+        // A node that offers nothing is passed over before its CPUs are looked at.
+        if from.open[at] {
+            last = cpus;
         }
         if cpus == 0 {
             continue;
@@ -73,5 +78,8 @@ fn least_loaded(
             }
         }
     }
-    best
+    match is_cut_late(from) {
+        true => best.map(|(place, _)| (place, last)),
+        false => best,
+    }
 }

@@ -59,7 +59,7 @@ fn granted(cluster: &Cluster, job: &Details, taken: &[bool]) -> JobGrant {
         .collect();
     JobGrant {
         tasks: job.tasks,
-        record: record(job, nodes.len() as u32),
+        record: record(cluster.line, job, nodes.len() as u32),
         nodes,
     }
 }
@@ -176,7 +176,7 @@ impl Search<'_> {
             if run.nodes == 0 {
                 run.first = at;
             }
-            if self.job.wanted.contains(&at) && self.most_nodes > 0 {
+            if self.job.wanted.binary_search(&at).is_ok() && self.most_nodes > 0 {
                 run.wanted.get_or_insert(at);
                 self.take(at);
             } else {

@@ -181,7 +181,10 @@ impl Sockets {
         }
         let (tasks, cpus) = match line {
             SlurmLine::V22_05 => (tasks, cpus),
-            _ => whole_tasks(job, of_core, tasks, cpus),
+            _ => {
+                let most = job.per_node.filter(|_| !job.whole).unwrap_or(u32::MAX);
+                whole_tasks(job, of_core, tasks.min(most), cpus)
+            }
         };
         let too_few = !job.overcommit && job.per_node.is_some_and(|each| tasks < each);
         if cpus < job.node_cpus || too_few || tasks == 0 {

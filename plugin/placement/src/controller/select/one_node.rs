@@ -12,7 +12,7 @@ pub(super) fn choose(from: &mut Candidates<'_>) -> Option<usize> {
     };
     let wanted = &from.job.wanted;
     let mut all: Vec<usize> = (0..from.open.len())
-        .filter(|at| from.open[*at] && (wanted.is_empty() || wanted.contains(at)))
+        .filter(|at| from.open[*at] && (wanted.is_empty() || wanted.binary_search(at).is_ok()))
         .collect();
     all.sort_by_key(|at| from.cluster.nodes[*at].weight);
     let due = Due::new(from.job, one);

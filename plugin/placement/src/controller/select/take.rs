@@ -2,7 +2,7 @@
 //! In: the taken nodes with their free cores. Out: the grant. Pure.
 
 use crate::controller::select::answer::{GrantedNode, JobGrant, JobRecord};
-use crate::controller::select::cluster::{Cluster, ClusterNode, Memory, Unit};
+use crate::controller::select::cluster::{Cluster, ClusterNode, Memory, SlurmLine, Unit};
 use crate::controller::select::core_set::CoreSet;
 use crate::controller::select::counts;
 use crate::controller::select::details::Details;
@@ -23,7 +23,7 @@ pub(super) struct Taken {
 /// The grant, or `None` if slurmctld does not find the cores after all.
 pub(super) fn take(cluster: &Cluster, job: &Details, taken: Vec<Taken>) -> Option<JobGrant> {
     let mut nodes = match job.has_core_spec() || job.whole {
-        true => whole(cluster, job, taken),
+        true => whole(cluster, job, taken)?,
         false => parts(cluster, job, &taken)?,
     };
     if job.whole {
@@ -31,33 +31,44 @@ pub(super) fn take(cluster: &Cluster, job: &Details, taken: Vec<Taken>) -> Optio
     }
     has_memory(cluster, job, &nodes).then(|| JobGrant {
         tasks: job.tasks,
-        record: record(job, nodes.len() as u32),
+        record: record(cluster.line, job, nodes.len() as u32),
         nodes,
     })
 }
 
 /// What steps depend on.
-pub(super) fn record(job: &Details, nodes: u32) -> JobRecord {
-    // salloc's variable counts by the nodes that it was given.
-    let of_salloc = |tasks: u32| match job.per_node {
-        _ if job.client != Client::Salloc => tasks,
-        Some(each) => each.saturating_mul(nodes),
-        None => tasks.max(nodes),
-    };
+pub(super) fn record(line: SlurmLine, job: &Details, nodes: u32) -> JobRecord {
+    let is_newer = line > SlurmLine::V22_05;
     JobRecord {
-        tasks_given: job.sent_tasks.map(of_salloc),
+        tasks_given: tasks_given(line, job, nodes),
         cpus_per_task: job.each_given.then_some(job.each),
         threads_per_core: job.threads,
         tasks_per_node: job.per_node,
-        tasks_per_core: job.per_core,
+        tasks_per_core: if is_newer {
+            job.sent_per_core
+        } else {
+            job.per_core
+        },
         whole_nodes: job.whole,
         overcommit: job.overcommit,
         memory: job.memory,
     }
 }
 
+/// `SLURM_NTASKS`; salloc counts by the nodes that it was given.
+fn tasks_given(line: SlurmLine, job: &Details, nodes: u32) -> Option<u32> {
+    let by_node = job.per_node.map(|each| each.saturating_mul(nodes));
+    match (job.client, job.sent_tasks) {
+        (Client::Salloc, Some(tasks)) if line > SlurmLine::V22_05 => Some(tasks.max(nodes)),
+        (Client::Salloc, None) if line > SlurmLine::V22_05 => by_node,
+        (Client::Salloc, Some(tasks)) => by_node.or(Some(tasks.max(nodes))),
+        (_, sent) => sent,
+    }
+}
+
 /// All cores of the nodes.
-fn whole(cluster: &Cluster, job: &Details, taken: Vec<Taken>) -> Vec<GrantedNode> {
+fn whole(cluster: &Cluster, job: &Details, taken: Vec<Taken>) -> Option<Vec<GrantedNode>> {
+    let has: Vec<u32> = taken.iter().map(|taken| taken.cpus).collect();
     let granted = |taken: Taken| {
         let of_core = cluster.nodes[taken.at].cpus_per_core();
         let of_core = job.threads.map_or(of_core, |most| most.min(of_core));
@@ -74,7 +85,7 @@ fn whole(cluster: &Cluster, job: &Details, taken: Vec<Taken>) -> Vec<GrantedNode
             cpus,
         }
     };
-    taken.into_iter().map(granted).collect()
+    counts::fit(cluster.line, job, &has).then(|| taken.into_iter().map(granted).collect())
 }
 
 /// With `--threads-per-core` the CPUs of whole nodes are counted by all threads again; slurmctld writes

@@ -2,9 +2,9 @@
 //! `_create_job_step_create_request`).
 //! In: a line's options, and the job. Out: the numbers of the message to slurmctld. Pure.
 
-use crate::controller::select::answer::{Gap, JobGrant, StepAnswer, StepRefusal};
-use crate::controller::select::client::Sent;
-use crate::controller::select::cluster::{Cluster, Memory};
+use crate::controller::select::answer::{ClientRefusal, Gap, JobGrant, StepAnswer, StepRefusal};
+use crate::controller::select::client::{NO_LIMIT, Sent, Variables};
+use crate::controller::select::cluster::{Cluster, Memory, SlurmLine};
 use crate::controller::select::options::{Client, LineOptions, NodesAsked, Sharing};
 use crate::controller::select::step::job::Job;
 use crate::request::distribution::{AcrossHosts, Distribution};
@@ -20,6 +20,10 @@ pub(in crate::controller::select) struct Asked {
     /// Nodes of `-w`, by their position in the job.
     pub wanted: Vec<usize>,
     pub per_node: Option<u32>,
+    /// Tasks of a core, where 24.11 or later knows a limit.
+    pub per_core: Option<u32>,
+    /// `-c`, also from the job's variables.
+    pub each: Option<u32>,
     pub threads: Option<u32>,
     pub distribution: Distribution,
     pub memory: Option<Memory>,
@@ -37,19 +41,25 @@ impl Asked {
         job: &Job<'_>,
     ) -> Result<Self, StepAnswer> {
         let count = job.nodes.len() as u32;
-        let sent = sent(cluster, options)?;
+        let sent = sent(cluster, options, Variables::default())?;
         let distribution = distribution(cluster, options.distribution);
-        let (tasks, given) = tasks(&sent, options, job, count);
+        let (tasks, given) = tasks(&sent, options, job, count)?;
         let cpus = match (options.cpus_per_task, given) {
             (Some(each), _) => tasks.saturating_mul(each),
             (None, true) if !options.overcommit => tasks,
             (None, _) => job.values.iter().sum(),
         };
         let whole = !is_exact(options);
-        let wanted = wanted(cluster, &sent, job)?;
+        // Later lines know that the job has these nodes.
+        let wanted = match cluster.line {
+            SlurmLine::V22_05 => wanted(cluster, &sent, job)?,
+            _ => Vec::new(),
+        };
         Ok(Self {
             tasks,
             cpus,
+            per_core: per_core(cluster, sent.tasks_per_core),
+            each: options.cpus_per_task,
             min_nodes: count,
             max_nodes: count,
             wanted,
@@ -74,8 +84,22 @@ impl Asked {
         if !options.excluded_names.is_empty() {
             return Err(StepAnswer::NotModelled(Gap::StepExcludes));
         }
+        let variables = Variables {
+            step: true,
+            tasks: options.tasks.is_none() && grant.record.tasks_given.is_some(),
+            nodes: options.nodes.is_none(),
+        };
+        let of_job = grant.record.tasks_per_core;
+        let limit = options.tasks_per_core.or(of_job);
         let options = inherited(cluster, job_options, grant, options);
-        let sent = sent(cluster, &options)?;
+        let sent = sent(cluster, &options, variables)?;
+        if per_core(cluster, limit)
+            .zip(sent.threads)
+            .is_some_and(|(tasks, threads)| tasks > threads)
+        {
+            let why = StepRefusal::Client(ClientRefusal::TasksPerCore);
+            return Err(StepAnswer::Refused(why));
+        }
         let count = job.nodes.len() as u32;
         let (least, most) = sent.nodes.unwrap_or((count, count));
         let most = if most == 0 { least } else { most };
@@ -83,7 +107,7 @@ impl Asked {
         if least > nodes {
             return Err(StepAnswer::Refused(StepRefusal::TooManyNodes));
         }
-        let (tasks, _) = tasks(&sent, &options, job, nodes);
+        let (tasks, _) = tasks(&sent, &options, job, nodes)?;
         let min_nodes = if least > 0 { least.min(nodes) } else { nodes };
         let cpus = match (options.overcommit, options.cpus_per_task) {
             (true, _) => min_nodes,
@@ -94,6 +118,8 @@ impl Asked {
         Ok(Self {
             tasks,
             cpus,
+            per_core: per_core(cluster, limit),
+            each: options.cpus_per_task,
             min_nodes,
             max_nodes: nodes,
             wanted,
@@ -114,8 +140,16 @@ fn is_exact(options: &LineOptions) -> bool {
     options.exact || options.sharing == Sharing::Exclusive || by_count
 }
 
-fn sent(cluster: &Cluster, options: &LineOptions) -> Result<Sent, StepAnswer> {
-    Sent::of(cluster.line, Client::Srun, options)
+fn per_core(cluster: &Cluster, limit: Option<u32>) -> Option<u32> {
+    limit.filter(|most| cluster.line > SlurmLine::V22_05 && *most < NO_LIMIT)
+}
+
+fn sent(
+    cluster: &Cluster,
+    options: &LineOptions,
+    variables: Variables,
+) -> Result<Sent, StepAnswer> {
+    Sent::of(cluster.line, Client::Srun, options, variables)
         .map_err(|why| StepAnswer::Refused(StepRefusal::Client(why)))
 }
 
@@ -131,7 +165,7 @@ fn distribution(cluster: &Cluster, asked: Distribution) -> Distribution {
 
 /// The step's options with what the job's variables add: `SLURM_NTASKS`, `SLURM_JOB_NUM_NODES`,
 /// `SLURM_NTASKS_PER_NODE`, `SLURM_DISTRIBUTION`, `SLURM_THREADS_PER_CORE`, `SLURM_OVERCOMMIT`,
-/// `SLURM_MEM_PER_…`.
+/// `SLURM_MEM_PER_…`, and since 23.11 `SLURM_CPUS_PER_TASK`.
 fn inherited(
     cluster: &Cluster,
     job_options: &LineOptions,
@@ -155,6 +189,9 @@ fn inherited(
     all.nodes = options.nodes.or(Some(by_variable));
     all.tasks = options.tasks.or(record.tasks_given);
     all.tasks_per_node = options.tasks_per_node.or(record.tasks_per_node);
+    if cluster.line > SlurmLine::V22_05 {
+        all.cpus_per_task = options.cpus_per_task.or(record.cpus_per_task);
+    }
     let other = options.tasks_per_core.is_some() || options.threads_per_core.is_some();
     let hint_counts = !other && !options.node_info && !options.cpu_bind;
     if options.hints.is_empty() || !hint_counts {
@@ -168,17 +205,48 @@ fn inherited(
 }
 
 /// The number of tasks, and whether it is given or follows from options.
-fn tasks(sent: &Sent, options: &LineOptions, job: &Job<'_>, nodes: u32) -> (u32, bool) {
-    if let Some(tasks) = sent.tasks {
-        return (tasks, true);
+fn tasks(
+    sent: &Sent,
+    options: &LineOptions,
+    job: &Job<'_>,
+    nodes: u32,
+) -> Result<(u32, bool), StepAnswer> {
+    let is_newer = job.cluster.line > SlurmLine::V22_05;
+    let settled = !is_newer || sent.tasks_given || sent.tasks_per_node.is_none();
+    if let Some(tasks) = sent.tasks.filter(|_| settled) {
+        return Ok((tasks, true));
     }
-    let by_cpus = |each: u32| job.values.iter().map(|cpus| cpus / each).sum();
     let (count, given) = match (sent.tasks_per_node, options.cpus_per_task) {
         (Some(each), _) => (nodes.saturating_mul(each), true),
-        (None, Some(each)) => (by_cpus(each.max(1)), true),
+        (None, Some(each)) if is_newer => {
+            return match most_tasks(sent, job, each.max(1), nodes) {
+                0 => Err(StepAnswer::Refused(StepRefusal::TooManyCpus)),
+                tasks => Ok((tasks, true)),
+            };
+        }
+        (None, Some(each)) => (job.values.iter().map(|cpus| cpus / each.max(1)).sum(), true),
         (None, None) => (0, false),
     };
-    (count.max(nodes), given)
+    Ok((count.max(nodes), given))
+}
+
+/// As many tasks as the nodes of the step can hold; 24.11 and later let slurmctld count them
+/// (`_set_max_num_tasks`).
+fn most_tasks(sent: &Sent, job: &Job<'_>, each: u32, nodes: u32) -> u32 {
+    let threads = sent.threads.or(job.grant.record.threads_per_core);
+    let of_node = |at: usize| {
+        let cpus = job.nodes[at].cpus;
+        let of_core = job.node(at).cpus_per_core();
+        threads.map_or(cpus, |threads| {
+            cpus.div_ceil(of_core).saturating_mul(threads)
+        })
+    };
+    let mut cpus: Vec<u32> = (0..job.nodes.len()).map(of_node).collect();
+    cpus.sort_unstable_by_key(|cpus| std::cmp::Reverse(*cpus));
+    cpus.iter()
+        .take(nodes as usize)
+        .map(|cpus| cpus / each)
+        .sum()
 }
 
 fn wanted(cluster: &Cluster, sent: &Sent, job: &Job<'_>) -> Result<Vec<usize>, StepAnswer> {

@@ -24,29 +24,66 @@ pub(in crate::controller::select) fn pick(
             _ => StepAnswer::Refused(StepRefusal::TaskCount),
         });
     }
-    if asked.whole || tasks == node.cores() {
-        return Ok(granted.cores.clone());
-    }
+    let line = job.cluster.line;
+    let is_newer = line > SlurmLine::V22_05;
     let of_core = cpus_per_core(job, asked, node);
-    let count = cores_of(job.cluster.line, tasks, each, of_core);
-    if count > granted.cpus {
+    if (asked.whole || tasks == node.cores()) && fits(line, asked, node, tasks, of_core) {
+        return Ok(match is_newer {
+            true => {
+                let count = granted.cpus.div_ceil(of_core);
+                in_order(asked, node, &granted.cores, count, count.div_ceil(tasks))
+            }
+            false => granted.cores.clone(),
+        });
+    }
+    let count = match is_newer {
+        true if each == 0 => tasks,
+        true => tasks
+            .saturating_mul(whole_share(job, asked, node, each))
+            .div_ceil(of_core),
+        false => cores_of(tasks, each, of_core),
+    };
+    let (has_room, of_task) = match is_newer {
+        true => (
+            count <= granted.cpus.div_ceil(of_core) || asked.overcommit,
+            count.div_ceil(tasks),
+        ),
+        false => (count <= granted.cpus, count / tasks),
+    };
+    if !has_room {
         return Err(StepAnswer::Refused(StepRefusal::TooManyCpus));
     }
     let mut free = granted.cores.clone();
     if !asked.overlap {
         free.remove_all(&job.used[at]);
     }
-    let of_task = match job.cluster.line {
-        SlurmLine::V22_05 => count / tasks,
-        _ => count.div_ceil(tasks),
-    };
     let cores = in_order(asked, node, &free, count, of_task);
     match cores.count() < count {
-        true if asked.overcommit && job.cluster.line == SlurmLine::V26_05 => Ok(cores),
+        true if asked.overcommit && line == SlurmLine::V26_05 => Ok(cores),
         true if asked.overcommit => Err(StepAnswer::NotModelled(Gap::OvercommittedStep)),
         true => Err(StepAnswer::Waits),
         false => Ok(cores),
     }
+}
+
+/// Whether the tasks fit the node's cores at all, at which later lines look.
+fn fits(line: SlurmLine, asked: &Asked, node: &ClusterNode, tasks: u32, of_core: u32) -> bool {
+    let most = node
+        .cores()
+        .saturating_mul(asked.per_core.unwrap_or(of_core));
+    match line {
+        SlurmLine::V22_05 => true,
+        SlurmLine::V24_11 => tasks <= most || asked.overcommit,
+        SlurmLine::V26_05 => tasks <= most,
+    }
+}
+
+/// CPUs of a task, rounded up where its core is shared by fewer tasks than the core has CPUs.
+fn whole_share(job: &Job<'_>, asked: &Asked, node: &ClusterNode, each: u32) -> u32 {
+    let threads = asked.threads.or(job.grant.record.threads_per_core);
+    let of_core = threads.unwrap_or(node.cpus_per_core());
+    let share = asked.per_core.map_or(1, |most| of_core / most.max(1));
+    each.next_multiple_of(share.max(1))
 }
 
 /// CPUs of a core that the step uses.
@@ -58,13 +95,11 @@ fn cpus_per_core(job: &Job<'_>, asked: &Asked, node: &ClusterNode) -> u32 {
     threads.unwrap_or(node.threads_per_core).max(1)
 }
 
-/// Cores that the tasks need.
-fn cores_of(line: SlurmLine, tasks: u32, each: u32, of_core: u32) -> u32 {
+/// Cores that the tasks need in 22.05.
+fn cores_of(tasks: u32, each: u32, of_core: u32) -> u32 {
     match each {
-        0 if line == SlurmLine::V22_05 => tasks,
-        _ if each > of_core && line == SlurmLine::V22_05 => {
-            tasks.saturating_mul(each.div_ceil(of_core))
-        }
+        0 => tasks,
+        _ if each > of_core => tasks.saturating_mul(each.div_ceil(of_core)),
         _ => tasks.saturating_mul(each).div_ceil(of_core),
     }
 }

@@ -8,6 +8,7 @@ mod nodes;
 
 use crate::controller::layout::Across;
 use crate::controller::select::answer::{Gap, StepAnswer, StepGrant, StepNode, StepRefusal};
+use crate::controller::select::cluster::SlurmLine;
 use crate::controller::select::step::asked::Asked;
 use crate::controller::select::step::job::Job;
 use crate::request::distribution::AcrossHosts;
@@ -31,7 +32,8 @@ fn grant(job: &Job<'_>, asked: &Asked) -> Result<StepGrant, StepAnswer> {
     let each = cpus_per_task(job, asked);
     let picked = nodes::pick(job, asked)?;
     let tasks = tasks(job, asked, each, &picked);
-    let takes_all = !asked.overcommit && asked.cpus == job.all_cpus;
+    let open = asked.per_core.is_none() || asked.per_core == of_job;
+    let takes_all = !asked.overcommit && asked.cpus == job.all_cpus && open;
     let mut nodes = Vec::with_capacity(picked.len());
     for (&at, &tasks) in picked.iter().zip(tasks.counts()) {
         let cores = match takes_all {
@@ -49,6 +51,9 @@ fn grant(job: &Job<'_>, asked: &Asked) -> Result<StepGrant, StepAnswer> {
 
 /// CPUs of a task, or 0 if the tasks do not divide the CPUs (`_calc_cpus_per_task`).
 fn cpus_per_task(job: &Job<'_>, asked: &Asked) -> u32 {
+    if let Some(each) = asked.each.filter(|_| job.cluster.line > SlurmLine::V22_05) {
+        return each;
+    }
     if asked.overcommit || asked.cpus == 0 || !asked.cpus.is_multiple_of(asked.tasks) {
         return 0;
     }
@@ -74,13 +79,17 @@ fn room(job: &Job<'_>, asked: &Asked, each: u32, at: usize) -> u32 {
     let node = job.node(at);
     let record = &job.grant.record;
     let threads = asked.threads.or(record.threads_per_core);
+    let limit = match job.cluster.line {
+        SlurmLine::V22_05 => record.tasks_per_core,
+        _ => asked.per_core,
+    };
     let mut cpus = job.nodes[at].cpus;
     let mut used = if asked.overlap { 0 } else { job.used_cpus(at) };
     let mut each = each;
     if threads == Some(1) {
         cpus /= node.threads_per_core;
         used /= node.threads_per_core;
-    } else if record.tasks_per_core == Some(1) {
+    } else if limit == Some(1) {
         each = each.max(threads.unwrap_or(node.threads_per_core));
     }
     let each = each.max(1);

@@ -1,0 +1,194 @@
+//! Takes a configuration's lines one after the other.
+//! In: lines, as they are read. Out: [`Config`]. What is kept has a bound, whatever the lines hold.
+
+use berth_placement::controller::select::ClusterNode;
+use berth_placement::sets::limits::{MAX_CLUSTER_CORES, MAX_CLUSTER_NODES};
+
+use super::nodes::{self, MOST_NAMES, Shaped};
+use super::text::{ConfError, Line, MOST_BYTES};
+use super::{Config, NodeSet, Usable, partitions, values};
+use crate::host_list::expand;
+
+/// The most partitions, node sets, and lines of nodes that are down.
+const MOST_PARTS: usize = 4096;
+
+/// A configuration of which some lines were read.
+#[derive(Default)]
+pub(super) struct Reading {
+    config: Config,
+    /// What the lines `NodeName=DEFAULT` gave.
+    node: Option<Line>,
+    /// What the lines `PartitionName=DEFAULT` gave.
+    part: Option<Line>,
+    down: Vec<Line>,
+    cores: u64,
+    /// Whether scontrol printed it.
+    is_shown: bool,
+    /// Bytes of lists that are kept as they are written.
+    kept: usize,
+}
+
+impl Reading {
+    /// What scontrol prints.
+    pub(super) fn shown() -> Self {
+        Self {
+            is_shown: true,
+            ..Self::default()
+        }
+    }
+
+    /// Takes one line.
+    pub(super) fn line(&mut self, line: Line) -> Result<(), ConfError> {
+        let Some((key, name)) = line.pairs.first() else {
+            return Ok(());
+        };
+        let is_default = name.eq_ignore_ascii_case("default");
+        match key.as_str() {
+            "nodename" if is_default => self.node = Some(values::merged(self.node.take(), line)?),
+            "nodename" => self.add_nodes(&line)?,
+            "partitionname" if is_default => {
+                self.part = Some(values::merged(self.part.take(), line)?);
+            }
+            "partitionname" => self.add_partition(&line)?,
+            "downnodes" => {
+                self.keep(&line, line.value("downnodes").map_or(0, str::len))?;
+                enough(&line, self.down.len(), "lines of DownNodes")?;
+                self.down.push(line);
+            }
+            "nodeset" => self.add_set(&line)?,
+            _ => self.add_settings(&line)?,
+        }
+        Ok(())
+    }
+
+    /// The configuration, when all lines were read.
+    pub(super) fn end(mut self) -> Result<Config, ConfError> {
+        let mut names = 0;
+        for line in std::mem::take(&mut self.down) {
+            names += self.close(&line)?;
+            if names > MAX_CLUSTER_NODES {
+                let why = format!("DownNodes has more than {MAX_CLUSTER_NODES} names in all");
+                return Err(line.place.error(&why));
+            }
+        }
+        Ok(self.config)
+    }
+
+    fn keep(&mut self, line: &Line, bytes: usize) -> Result<(), ConfError> {
+        self.kept = self.kept.saturating_add(bytes);
+        match self.kept > MOST_BYTES {
+            true => Err(line.place.error("more than 32 MiB of lists in all")),
+            false => Ok(()),
+        }
+    }
+
+    /// `DownNodes`: nodes that take no job, wherever they are described. Returns how many.
+    fn close(&mut self, line: &Line) -> Result<usize, ConfError> {
+        if !nodes::is_closed(line.value("state").unwrap_or("DOWN")) {
+            return Ok(0);
+        }
+        let list = line.value("downnodes").unwrap_or_default();
+        let names = expand(list, MOST_NAMES).map_err(|why| line.place.error(&why.to_string()))?;
+        for name in &names {
+            let at = self.config.by_name.get(name);
+            let Some((_, usable)) = at.and_then(|at| self.config.nodes.get_mut(*at)) else {
+                return Err(line.place.error(&format!("there is no node {name}")));
+            };
+            *usable = false;
+        }
+        Ok(names.len())
+    }
+
+    fn add_nodes(&mut self, line: &Line) -> Result<(), ConfError> {
+        let Shaped {
+            names,
+            mut node,
+            features,
+            usable,
+        } = nodes::read(line, self.node.as_ref())?;
+        node.configuration = self.configuration(&node);
+        let first = self.config.nodes.len();
+        for name in names {
+            let at = self.config.nodes.len();
+            self.cores += u64::from(node.cores());
+            if at == MAX_CLUSTER_NODES || self.cores > MAX_CLUSTER_CORES {
+                let why =
+                    format!("more than {MAX_CLUSTER_NODES} nodes or {MAX_CLUSTER_CORES} cores");
+                return Err(line.place.error(&why));
+            }
+            if self.config.by_name.insert(name.clone(), at).is_some() {
+                let why = format!("the node {name} stands here a second time");
+                return Err(line.place.error(&why));
+            }
+            let node = ClusterNode {
+                name,
+                ..node.clone()
+            };
+            self.config.nodes.push((node, usable as Usable));
+        }
+        if let Some(features) = features {
+            self.keep(line, features.len())?;
+            let nodes = first..self.config.nodes.len();
+            self.config.features.push((nodes, features));
+        }
+        Ok(())
+    }
+
+    /// The number of the line. scontrol has one line for each node, and does not show which nodes
+    /// slurmctld has read on one line: those that are alike count as such.
+    fn configuration(&self, node: &ClusterNode) -> usize {
+        let Some((last, _)) = self.config.nodes.last() else {
+            return 0;
+        };
+        let is_alike = || {
+            let (name, configuration) = (last.name.clone(), last.configuration);
+            *last
+                == ClusterNode {
+                    name,
+                    configuration,
+                    ..node.clone()
+                }
+        };
+        last.configuration + usize::from(!self.is_shown || !is_alike())
+    }
+
+    fn add_partition(&mut self, line: &Line) -> Result<(), ConfError> {
+        let part = partitions::read(line, self.part.as_ref())?;
+        self.keep(line, part.nodes.len())?;
+        enough(line, self.config.parts.len(), "partitions")?;
+        self.config.parts.push(part);
+        Ok(())
+    }
+
+    fn add_set(&mut self, line: &Line) -> Result<(), ConfError> {
+        let value = |key: &str| line.value(key).map(String::from);
+        enough(line, self.config.sets.len(), "node sets")?;
+        let set = NodeSet {
+            place: line.place.clone(),
+            nodes: value("nodes").unwrap_or_default(),
+            feature: value("feature"),
+        };
+        self.keep(line, set.nodes.len())?;
+        let name = value("nodeset").unwrap_or_default();
+        self.config.sets.insert(name, set);
+        Ok(())
+    }
+
+    fn add_settings(&mut self, line: &Line) -> Result<(), ConfError> {
+        let config = &mut self.config;
+        config.words.add(line)?;
+        let value = |key: &str| line.value(key).map(String::from);
+        config.task_plugin = value("taskplugin").or(config.task_plugin.take());
+        config.task_plugin_param = value("taskpluginparam").or(config.task_plugin_param.take());
+        config.version = value("slurm_version").or(config.version.take());
+        config.memory = partitions::memory(line, None)?.or(config.memory);
+        Ok(())
+    }
+}
+
+fn enough(line: &Line, count: usize, what: &str) -> Result<(), ConfError> {
+    match count == MOST_PARTS {
+        true => Err(line.place.error(&format!("more than {MOST_PARTS} {what}"))),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,165 @@
+//! The parsers of a cluster's configuration, and lines that the model of slurmctld answers: neither a
+//! file nor a line may make it panic, and what it gives are cores of the cluster.
+
+use std::sync::OnceLock;
+
+use berth_placement::controller::select::{Cluster, JobAnswer, JobGrant, SlurmLine, job, own_step};
+use berth_srun::conf::Config;
+use berth_srun::options::Command;
+use berth_srun::reading::selection;
+use berth_srun::{Release, line};
+
+use crate::targets::{Target, Verdict};
+
+/// All of them.
+pub const TARGETS: &[Target] = &[
+    Target {
+        name: "slurm.conf",
+        words: &[
+            "NodeName=",
+            "DEFAULT ",
+            "n[1-4] ",
+            "n5\n",
+            "Sockets=2 ",
+            "CoresPerSocket=4 ",
+            "ThreadsPerCore = 2 ",
+            "CPUs=8 ",
+            "CoreSpecCount=1 ",
+            "CpuSpecList=0-1 ",
+            "State=DOWN\n",
+            "\nPartitionName=p Nodes=ALL Default=YES ",
+            "OverSubscribe=FORCE:2\n",
+            "\nNodeSet=s Nodes=n1\n",
+            "\nSelectType=select/cons_tres\n",
+            "SelectTypeParameters=CR_Core,CR_LLN\n",
+            "DefMemPerCPU=",
+            "\\\n",
+            "# ",
+            "\nInclude more.conf\n",
+        ],
+        parse: configuration,
+    },
+    Target {
+        name: "selection",
+        words: &[
+            "-n4 ",
+            "-n1 ",
+            "-c2 ",
+            "-N2 ",
+            "-N 1-3 ",
+            "-O ",
+            "--exclusive ",
+            "-s ",
+            "--exact ",
+            "--overlap ",
+            "--ntasks-per-node=2 ",
+            "--ntasks-per-socket=1 ",
+            "--ntasks-per-core=1 ",
+            "-B 1:2:1 ",
+            "--threads-per-core=1 ",
+            "--hint=memory_bound ",
+            "--contiguous ",
+            "--core-spec=1 ",
+            "--thread-spec=2 ",
+            "-m plane=2 ",
+            "-m *:block,Pack ",
+            "-m cyclic:fcyclic:block ",
+            "--mincpus=5 ",
+            "-w n[1-2] ",
+            "-x n3 ",
+            "--use-min-nodes ",
+            "--spread-job ",
+            "--mem=100 ",
+            "--mem-per-cpu=7G ",
+            "--gres=gpu:1 ",
+            "-p p ",
+        ],
+        parse: asked,
+    },
+];
+
+fn configuration(text: &str) -> Verdict {
+    let mut more = |_: &str| Ok("NodeName=m1 CPUs=4\n".to_string());
+    let read = Config::read("slurm.conf", text, &mut more);
+    // scontrol's reader takes what it can, and refuses little.
+    let _ = Config::shown(text, text, text);
+    match read.and_then(|config| config.choose(None, SlurmLine::V24_11)) {
+        Ok(chosen) => match chosen.cluster.check() {
+            Err(why) if !chosen.cluster.nodes.is_empty() => Verdict::Wrong(format!("{why:?}")),
+            _ => Verdict::Accepted,
+        },
+        Err(why) => Verdict::Refused(why.to_string()),
+    }
+}
+
+/// Unlike nodes, some with busy cores, as every release line hands them out.
+fn clusters() -> &'static [Cluster] {
+    static ALL: OnceLock<Vec<Cluster>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let words = [
+            "CR_Core",
+            "CR_CPU",
+            "CR_Socket_Memory,CR_LLN",
+            "CR_Core_Memory,CR_ONE_TASK_PER_CORE",
+            "CR_Core,CR_CORE_DEFAULT_DIST_BLOCK,CR_Pack_Nodes",
+        ];
+        let lines = [SlurmLine::V22_05, SlurmLine::V24_11, SlurmLine::V26_05];
+        let cluster = |words: &str, line| {
+            let text = format!(
+                "SelectType=select/cons_tres\nSelectTypeParameters={words}\n\
+                 AllowSpecResourcesUsage=YES\nPartitionName=p Nodes=ALL Default=YES\n\
+                 NodeName=n[1-2] Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 RealMemory=1000\n\
+                 NodeName=n3 CPUs=6 Sockets=3 CoresPerSocket=2 ThreadsPerCore=2 CoreSpecCount=2\n\
+                 NodeName=n4 CPUs=2 Weight=2 RealMemory=300\n"
+            );
+            let config = Config::read("slurm.conf", &text, &mut |why| Err(why.into()));
+            let chosen = config.and_then(|config| config.choose(None, line));
+            let mut cluster = chosen.expect("a configuration").cluster;
+            for core in [1, 2, 5] {
+                cluster.nodes[0].busy.insert(core);
+            }
+            cluster
+        };
+        words
+            .iter()
+            .flat_map(|words| lines.map(|line| cluster(words, line)))
+            .collect()
+    })
+}
+
+fn asked(text: &str) -> Verdict {
+    let words: Vec<_> = text.split_whitespace().collect();
+    let line = line::read(&words, Command::Srun, None);
+    let found = match selection::read(&line, Release::V22_05) {
+        Ok(found) => found,
+        Err(why) => return Verdict::Refused(why.to_string()),
+    };
+    // One cluster a text: which one follows from the text.
+    let all = clusters();
+    let sum: usize = text.bytes().map(usize::from).sum();
+    let cluster = &all[sum % all.len()];
+    match job(cluster, selection::client(Command::Srun), &found.options) {
+        JobAnswer::Granted(grant) => {
+            let _ = own_step(cluster, &found.options, &grant);
+            impossible(cluster, &grant).map_or(Verdict::Accepted, Verdict::Wrong)
+        }
+        _ => Verdict::Accepted,
+    }
+}
+
+/// What no job can have: no node, a node without cores, cores that are not there, or busy ones.
+fn impossible(cluster: &Cluster, grant: &JobGrant) -> Option<String> {
+    if grant.nodes.is_empty() {
+        return Some("a job without nodes".into());
+    }
+    grant.nodes.iter().find_map(|given| {
+        let node = cluster.nodes.get(given.node)?;
+        let wrong = |core: &u32| *core >= node.cores() || node.busy.contains(*core);
+        let core = given.cores.iter().find(wrong);
+        match (core, given.cores.is_empty()) {
+            (Some(core), _) => Some(format!("core {core} of {}", node.name)),
+            (None, true) => Some(format!("no core of {} ({:?})", node.name, cluster.line)),
+            (None, false) => None,
+        }
+    })
+}
