@@ -193,7 +193,7 @@ fn of_block(page: &str, lines: &[(usize, &str)]) -> Vec<PageLine> {
             true => line.strip_prefix("$ "),
             false => Some(*line),
         };
-        match (command, line.strip_prefix("  instead  ")) {
+        match (command, proposal(line)) {
             (Some(command), _) => found.extend(commands(&place, command)),
             (None, Some(proposal)) => {
                 let shown = found.last_mut().map(|last| std::mem::take(&mut last.shown));
@@ -210,6 +210,12 @@ fn of_block(page: &str, lines: &[(usize, &str)]) -> Vec<PageLine> {
         }
     }
     found
+}
+
+/// The line that `berth check` proposes.
+fn proposal(line: &str) -> Option<&str> {
+    let rest = line.trim_start().strip_prefix("instead ")?;
+    Some(rest.trim_start())
 }
 
 /// The commands of a shell line, at its pipes, loops and semicolons.

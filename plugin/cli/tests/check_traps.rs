@@ -88,7 +88,7 @@ fn options_and_values_that_srun_does_not_take() {
             (
                 "srun --exclusive --cpu-bind='map_cpu:0-3' -n4 ./a > \"$out\"",
                 "wrong-value",
-                "srun --exclusive --cpu-bind=map_cpu:0,1,2,3 -n4 ./a > \"$out\"",
+                "srun --exclusive --cpu-bind='map_cpu:0,1,2,3' -n4 ./a > \"$out\"",
             ),
             (
                 "#SBATCH -n4 -c 2 nodes\nsrun ./a",

@@ -152,19 +152,23 @@ impl<'a> Reading<'a> {
             *fixes = fixes.apply(part).unwrap_or(*fixes);
         }
         let settings = self.settings;
-        let complaint = |wrong: Wrong<'_>| Complaint {
-            text: format!(
-                "plugstack.conf: {}: {}; {}",
-                wrong.word,
-                wrong.why,
-                match (wrong.is_unknown_key, wrong.key) {
-                    (true, _) => "berth ignores this word".into(),
-                    (_, "nodes") if !self.is_compat_lost => "correct the list".into(),
-                    (_, "nodes") => format!("{} is in force", settings.in_force("compat")),
-                    (_, key) => format!("{} is in force", settings.in_force(key)),
+        let complaint = |wrong: Wrong<'_>| {
+            let Wrong { word, key, why, .. } = wrong;
+            let force = match key {
+                "nodes" => settings.in_force("compat"),
+                key => settings.in_force(key),
+            };
+            let text = match wrong.is_unknown_key {
+                true => format!("plugstack.conf: {word}: {why}; berth ignores this word"),
+                false if key == "nodes" && !self.is_compat_lost => {
+                    format!("plugstack.conf: {word}: {why}; correct the list")
                 }
-            ),
-            is_unknown_key: wrong.is_unknown_key,
+                false => format!("plugstack.conf: {word}: {why}; {force} is in force"),
+            };
+            Complaint {
+                text,
+                is_unknown_key: wrong.is_unknown_key,
+            }
         };
         self.complaints
             .extend(self.wrong.into_iter().map(complaint));

@@ -23,7 +23,7 @@ pub(crate) use values::of as values_of;
 #[command(name = "berth", version, about, args_override_self = true)]
 pub(crate) struct Cli {
     /// Draw and write in ASCII alone, as with LC_ALL=C
-    #[arg(long, global = true, help_heading = "Output")]
+    #[arg(long, global = true, hide_short_help = true, help_heading = "Output")]
     pub ascii: bool,
     #[command(subcommand)]
     pub command: Command,

@@ -199,9 +199,12 @@ impl<'a> Case<'a> {
 
     /// Sets `--cpu-bind`.
     pub(crate) fn bind_to(&self, value: &str) -> Option<Repair> {
-        let edit = self
-            .command
-            .set("cpu-bind", value, &format!("--cpu-bind={value}"));
+        let edit = self.command.set(
+            &self.script.text,
+            "cpu-bind",
+            value,
+            &format!("--cpu-bind={value}"),
+        );
         edit.map(|edit| vec![edit])
     }
 

@@ -73,7 +73,9 @@ impl Command {
             .enumerate()
             .filter(|(at, word)| word.may_split && !values(*at));
         let program = self.program().first();
-        loose.next().is_none() && !program.is_some_and(|word| self.may_be_options(word))
+        !self.line.is_unsure()
+            && loose.next().is_none()
+            && !program.is_some_and(|word| self.may_be_options(word))
     }
 
     fn may_be_options(&self, word: &Word) -> bool {
@@ -122,22 +124,19 @@ impl Command {
     }
 
     /// Gives an option another value.
-    pub(crate) fn revalue(&self, given: &Given, value: &str) -> Option<Edit> {
+    pub(crate) fn revalue(&self, text: &[u8], given: &Given, value: &str) -> Option<Edit> {
         let old = given.value.as_deref()?;
         let word = self.words.get(given.words.end.checked_sub(1)?)?;
-        let start = word.text.len().checked_sub(old.len())?;
-        let is_whole = start == 0 || !word.is_computed;
-        // Quotes around a value go with it.
-        let (from, text) = match (word.is_plain, is_whole) {
-            (true, _) => (word.range.start + start, value.to_string()),
-            (false, true) => (
-                word.range.start,
-                format!("{}{value}", word.text.get(..start)?),
-            ),
-            (false, false) => return None,
-        };
-        let range = from..word.range.end;
-        Some(Edit { range, text })
+        // Quotes around a value stay.
+        let bytes = text.get(word.range.clone())?;
+        let mut places = bytes.windows(old.len().max(1)).enumerate();
+        let mut places = places.by_ref().filter(|(_, part)| *part == old.as_bytes());
+        let (at, _) = places.next_back().filter(|_| !word.is_computed)?;
+        let start = word.range.start + at;
+        Some(Edit {
+            range: start..start + old.len(),
+            text: value.into(),
+        })
     }
 
     /// Takes an option away, with the blanks before it on its line. Letters that share a word stay
@@ -145,13 +144,19 @@ impl Command {
     pub(crate) fn remove(&self, text: &[u8], given: &Given) -> Option<Vec<Edit>> {
         self.is_alone(given).then_some(())?;
         let words = self.words.get(given.words.clone())?;
-        Some(words.iter().map(|word| without(text, word)).collect())
+        words.iter().map(|word| without(text, word)).collect()
     }
 
     /// Sets an option: a new value where it stands, else the option at the end.
-    pub(crate) fn set(&self, name: &str, value: &str, otherwise: &str) -> Option<Edit> {
+    pub(crate) fn set(
+        &self,
+        text: &[u8],
+        name: &str,
+        value: &str,
+        otherwise: &str,
+    ) -> Option<Edit> {
         match self.given(name) {
-            Some(given) => self.revalue(given, value),
+            Some(given) => self.revalue(text, given, value),
             None => self.insert(otherwise),
         }
     }
@@ -162,21 +167,18 @@ impl Command {
     }
 }
 
-/// Takes a word away, with the blanks before it.
-pub(crate) fn without(text: &[u8], word: &Word) -> Edit {
-    let before = text.get(..word.range.start).unwrap_or_default();
-    let blanks = before
-        .iter()
-        .rev()
-        .take_while(|byte| b" \t".contains(byte))
-        .count();
+/// Takes a word away, with the blanks before it; none if a quote, an escape or a variable would go
+/// with it.
+pub(crate) fn without(text: &[u8], word: &Word) -> Option<Edit> {
+    let before = text.get(..word.range.start)?;
+    let blanks = before.iter().rev().take_while(|byte| b" \t".contains(byte));
+    let blanks = blanks.count();
     // The indentation of a line stays.
-    let is_first = before
-        .get(..before.len() - blanks)
-        .is_none_or(|rest| rest.ends_with(b"\n") || rest.is_empty());
+    let rest = before.get(..before.len() - blanks)?;
+    let is_first = rest.is_empty() || rest.ends_with(b"\n");
     let start = word.range.start - if is_first { 0 } else { blanks };
-    Edit {
+    (word.is_plain && !word.is_computed).then(|| Edit {
         range: start..word.range.end,
         text: String::new(),
-    }
+    })
 }

@@ -148,10 +148,21 @@ fn from_directives(script: &Script, directives: &[&Command]) -> Option<Finding> 
         .and_then(|words| words.first())
         .filter(|_| request.is_about_cpus())?;
     let number = crate::shell::line_of(&script.text, first.range.start);
-    let mut edits: Vec<Edit> = Vec::new();
-    for words in &request.words {
-        edits.extend(words.iter().map(|word| without(&script.text, word)));
-    }
+    let found = finding(number, &request.words);
+    Some(found.or(directive(script, directives, &request, first)))
+}
+
+/// One directive of Slurm's in the place of Grid Engine's words.
+fn directive(
+    script: &Script,
+    directives: &[&Command],
+    request: &Request<'_>,
+    first: &Word,
+) -> Option<Repair> {
+    let number = crate::shell::line_of(&script.text, first.range.start);
+    let words = request.words.iter().flat_map(|words| words.iter());
+    let edits: Option<Vec<_>> = words.map(|word| without(&script.text, word)).collect();
+    let mut edits = edits?;
     let line = format!("#SBATCH {}", request.options());
     // The directive takes the first such line's place, if nothing else stands there.
     let command = directives.iter().find(|command| command.number == number)?;
@@ -179,7 +190,7 @@ fn from_directives(script: &Script, directives: &[&Command]) -> Option<Finding> 
             text: format!("{line}\n"),
         });
     }
-    Some(finding(number, &request.words).or(Some(edits)))
+    Some(edits)
 }
 
 /// Where the line begins on which a byte stands.
@@ -221,6 +232,7 @@ fn line(script: &Script, command: &Command, request: &Request<'_>) -> Option<Rep
         range: word.range.clone(),
         text: text.into(),
     };
+    command.name.is_plain.then_some(())?;
     let mut edits = vec![change(&command.name, name)];
     let concerned: Vec<_> = request
         .words
@@ -229,20 +241,22 @@ fn line(script: &Script, command: &Command, request: &Request<'_>) -> Option<Rep
         .collect();
     let (first, rest) = concerned.split_first()?;
     edits.push(change(first, &request.options()));
-    edits.extend(rest.iter().map(|word| without(&script.text, word)));
+    for word in rest {
+        edits.push(without(&script.text, word)?);
+    }
     let mut words = command
         .words
         .iter()
         .filter(|word| !concerned.contains(word));
     while let Some(word) = words.next().filter(|word| word.text.starts_with('-')) {
         if DEFAULTS.contains(&word.text.as_str()) {
-            edits.push(without(&script.text, word));
+            edits.push(without(&script.text, word)?);
             continue;
         }
         let (_, slurms) = RENAMED.iter().find(|(name, _)| *name == word.text)?;
         let value = words.next()?;
         match slurms.is_empty() {
-            true => edits.extend([without(&script.text, word), without(&script.text, value)]),
+            true => edits.extend([without(&script.text, word)?, without(&script.text, value)?]),
             false => edits.push(change(word, slurms)),
         }
     }

@@ -7,6 +7,8 @@ mod finding;
 mod grid_engine;
 mod input;
 mod installed;
+#[cfg(test)]
+mod mutations;
 mod planned;
 mod repair;
 mod rules;

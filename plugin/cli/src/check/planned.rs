@@ -1,6 +1,8 @@
 //! Traps that only a plan shows, on a known machine: refused requests, requests that are served
 //! otherwise or not at all, and tasks that share a core.
 
+use std::sync::OnceLock;
+
 use berth_placement::{CpuSet, Node, Rule};
 use clap::{Args, Command, FromArgMatches};
 
@@ -25,13 +27,16 @@ fn parsed(words: &[String]) -> Result<PlanArgs, clap::Error> {
     PlanArgs::from_arg_matches(&command.try_get_matches_from(words)?)
 }
 
+/// A plan without options; made once, because clap takes its time.
+fn plain() -> Option<&'static PlanArgs> {
+    static PLAIN: OnceLock<Option<PlanArgs>> = OnceLock::new();
+    PLAIN.get_or_init(|| parsed(&[]).ok()).as_ref()
+}
+
 /// The step's request as a plan's; none if only the shell knows what matters.
 fn request(case: &Case<'_>, host: &Node) -> Option<PlanArgs> {
-    let binding = case
-        .has("binding")
-        .map(|value| format!("--binding={value}"));
-    let words: Vec<_> = binding.into_iter().collect();
-    let mut args = parsed(&words).ok()?;
+    let mut args = plain()?.clone();
+    args.binding = case.has("binding").and_then(|value| value.parse().ok());
     args.slurm = case.around.release;
     args.srun = SrunOptions(case.asked.as_ref().ok()?.clone());
     let (tasks, nodes) = (case.tasks()?, case.nodes()?);

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use berth_placement::Node;
 
@@ -44,7 +45,7 @@ pub(super) fn corrected(
 ) -> Option<Corrected> {
     let can = |finding: &Finding| finding.level == Level::Warning && !finding.repairs.is_empty();
     first.iter().any(can).then_some(())?;
-    let roomy = planned::host("pack:2 core:64 pu:2").ok();
+    let roomy = roomy();
     let mut now = Corrected {
         text: text.to_vec(),
         spans: Vec::new(),
@@ -56,7 +57,7 @@ pub(super) fn corrected(
         let Some((finding, text, spans)) = wrong.find_map(|one| {
             let mut repairs = one.repairs.iter();
             let (text, spans) =
-                repairs.find_map(|repair| tried(&state, one, repair, (around, roomy.as_ref())))?;
+                repairs.find_map(|repair| tried(&state, one, repair, (around, roomy)))?;
             Some((one, text, spans))
         }) else {
             break;
@@ -73,6 +74,13 @@ pub(super) fn corrected(
         .iter()
         .any(|finding| REFUSALS.contains(&finding.rule));
     (!now.spans.is_empty() && !is_refused).then_some(now)
+}
+
+/// A machine with room for nearly everything.
+fn roomy() -> Option<&'static Node> {
+    static ROOMY: OnceLock<Option<Node>> = OnceLock::new();
+    let made = ROOMY.get_or_init(|| planned::host("pack:2 core:64 pu:2").ok());
+    made.as_ref()
 }
 
 struct State {

@@ -1,7 +1,7 @@
 //! A batch script, or a single line, as the commands in it that matter: srun, mpirun, and the
 //! directives of sbatch and Grid Engine. It is read, not run, so computed values are unknown.
 
-use berth_srun::line::read;
+use berth_srun::line::{Given, Trouble, read};
 use berth_srun::options::Command as Program;
 use berth_srun::submission::directives;
 use berth_srun::{Line, Release};
@@ -129,12 +129,13 @@ impl Reader {
     fn command(&self, number: usize, kind: Kind, name: Word, words: Vec<Word>) -> Command {
         let texts: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
         let read = |program| read(&texts, program, Some(self.release));
-        let line = match kind {
+        let mut line = match kind {
             Kind::Srun => read(Program::Srun),
             Kind::Job(program) => read(program),
             // Their options are not Slurm's.
             Kind::Mpirun | Kind::Qsub => Line::default(),
         };
+        certain(&mut line);
         Command {
             number,
             kind,
@@ -273,6 +274,16 @@ impl Reader {
         let is_same = bytes.get(start..end)? == value.as_bytes();
         let is_open = start.checked_sub(1).and_then(|at| bytes.get(at)) == Some(&quote);
         (is_same && is_open).then(|| (word.range.start + start, value.into()))
+    }
+}
+
+/// Cuts a line behind an option that the table does not have, if a word may be its value or the
+/// program: what follows is not known.
+fn certain(line: &mut Line) {
+    let guessed = |given: &Given| given.trouble == Some(Trouble::Unknown) && given.words.len() > 1;
+    if let Some(at) = line.given.iter().position(guessed) {
+        line.given.truncate(at + 1);
+        line.own_words = line.given.last().map_or(0, |given| given.words.end);
     }
 }
 

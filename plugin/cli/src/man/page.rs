@@ -26,6 +26,11 @@ pub(super) fn render(command: &Command, name: &str) -> String {
     page.control("SH", ["DESCRIPTION"]);
     let long = command.get_long_about().map(ToString::to_string);
     sentences(&mut page, &long.unwrap_or_else(|| format!("{about}.")));
+    let text = After::of(command);
+    if !text.sentences.is_empty() {
+        page.control("PP", []);
+        page.text([roman(&*text.sentences)]);
+    }
     subcommands(&mut page, command);
     options(&mut page, command);
     if name == "berth-plan" {
@@ -38,7 +43,7 @@ pub(super) fn render(command: &Command, name: &str) -> String {
         page.control("PP", []);
         page.text([roman(all.join(", ") + ".")]);
     }
-    after(&mut page, command);
+    after(&mut page, text);
     environment(&mut page, name);
     see_also(&mut page, name);
     ascii(&page.render())
@@ -218,49 +223,65 @@ fn value_name(arg: &Arg) -> String {
     name.unwrap_or_else(|| arg.get_id().as_str().to_uppercase())
 }
 
-/// A first large letter and a full stop.
+/// A first large letter and a full stop. Names and words that are typed stay as they are.
 fn sentence(text: &str) -> String {
-    let mut letters = text.trim().trim_end_matches('.').chars();
+    let text = text.trim().trim_end_matches('.');
+    let mut letters = text.chars();
     let Some(first) = letters.next() else {
         return String::new();
     };
-    // Words of the command stay as they are typed.
-    let typed = text.starts_with("live,") || text.starts_with("table,");
-    let first = if typed {
-        first.to_string()
-    } else {
-        first.to_uppercase().to_string()
+    let stays = ["live,", "table,", "berth", "srun", "slurm"];
+    let first = match stays.iter().any(|word| text.starts_with(word)) {
+        true => first.to_string(),
+        false => first.to_uppercase().to_string(),
     };
-    format!("{first}{}.", letters.as_str())
+    let end = if text.ends_with('…') { "" } else { "." };
+    format!("{first}{}{end}", letters.as_str())
 }
 
-/// Examples as they are typed, and the exit code.
-fn after(page: &mut Roff, command: &Command) {
-    let text = command
-        .get_after_help()
-        .map(ToString::to_string)
-        .unwrap_or_default();
-    let mut examples = Vec::new();
-    let mut codes = Vec::new();
-    for line in text.lines() {
-        match line.strip_prefix("Exit code: ") {
-            Some(code) => codes.extend(code.trim_end_matches('.').split(", ").map(String::from)),
-            None => examples.extend(line.strip_prefix("  ").map(String::from)),
+/// The text behind the options of --help: examples, sentences, and the exit codes.
+struct After {
+    examples: Vec<String>,
+    sentences: String,
+    codes: Vec<String>,
+}
+
+impl After {
+    fn of(command: &Command) -> Self {
+        let text = command.get_after_help().map(ToString::to_string);
+        let text = text.unwrap_or_default();
+        let (examples, rest): (Vec<_>, Vec<_>) =
+            text.lines().partition(|line| line.starts_with("  "));
+        let rest = rest.into_iter().filter(|line| *line != "Examples:");
+        let rest = rest.collect::<Vec<_>>().join(" ");
+        let (sentences, codes) = rest.split_once("Exit code: ").unwrap_or((&rest, ""));
+        let codes = codes.trim_end_matches('.').split(", ");
+        Self {
+            examples: examples.into_iter().map(|line| line[2..].into()).collect(),
+            sentences: sentences.trim().into(),
+            codes: codes
+                .filter(|code| !code.is_empty())
+                .map(String::from)
+                .collect(),
         }
     }
-    if !codes.is_empty() {
+}
+
+/// Exit codes, and examples as they are typed.
+fn after(page: &mut Roff, after: After) {
+    if !after.codes.is_empty() {
         page.control("SH", ["EXIT STATUS"]);
-        for code in codes {
+        for code in after.codes {
             let (number, meaning) = code.split_once(' ').unwrap_or((&code, ""));
             page.control("TP", []);
             page.text([bold(number)]);
             page.text([roman(sentence(meaning))]);
         }
     }
-    if !examples.is_empty() {
+    if !after.examples.is_empty() {
         page.control("SH", ["EXAMPLES"]);
         page.control("nf", []);
-        for line in examples {
+        for line in after.examples {
             page.text([roman(line)]);
         }
         page.control("fi", []);

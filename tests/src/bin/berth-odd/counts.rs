@@ -5,15 +5,28 @@ use std::process::Command;
 use berth_tests::{Cluster, command};
 
 /// Words of a log that tell how the machine was counted.
-const TELLING: [&str; 7] = [
+const TELLING: [&str; 9] = [
     "CPUs:",
     "CPUs=",
     "not multiple",
     "berth: ready",
     "berth: hwloc",
     "counts",
+    "efficiency cores",
+    "no step's cgroup",
     "Thread count",
 ];
+
+/// Whether slurmd's log and `berth doctor` name the CPUs that slurmd leaves out.
+pub fn tell_ecores(cluster: &Cluster) -> bool {
+    let doctor = Command::new(command())
+        .args(["doctor", "--state-dir"])
+        .arg(cluster.folder().join("run/berth"))
+        .output();
+    let doctor = doctor.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let told = "leaves out the efficiency cores (CPUs";
+    cluster.slurmd_log().contains(told) && doctor.is_ok_and(|text| text.contains(told))
+}
 
 /// Prints the counts.
 pub fn show(cluster: &Cluster) {

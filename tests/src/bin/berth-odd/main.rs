@@ -53,6 +53,10 @@ fn main() -> ExitCode {
     println!("machine: {tree}");
     let cluster = cluster(&options);
     counts::show(&cluster);
+    if options.restrict.is_some() && !counts::tell_ecores(&cluster) {
+        println!("slurmd and doctor do not say that cores are left out");
+        return ExitCode::FAILURE;
+    }
     let mut tally = Tally::default();
     for (number, allocation) in ALLOCATIONS.iter().enumerate() {
         let mut asked =

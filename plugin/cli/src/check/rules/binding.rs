@@ -106,7 +106,7 @@ fn set(case: &Case<'_>, settings: &[Setting]) -> Option<Repair> {
         } else {
             value
         };
-        edits.push(case.command.set(name, value, short)?);
+        edits.push(case.command.set(&case.script.text, name, value, short)?);
     }
     Some(edits)
 }

@@ -63,8 +63,12 @@ fn only_words(case: &Case<'_>, range: std::ops::Range<usize>) -> Option<Repair> 
         let place = word.range.start - range.start..word.range.end - range.start;
         left.get_mut(place)?.fill(b' ');
     }
+    let words = std::iter::once(&case.command.name).chain(&case.command.words);
+    let is_plain = words
+        .filter(|word| range.contains(&word.range.start))
+        .all(|word| word.is_plain && !word.is_computed);
     let is_blank = left.iter().all(|byte| b" \t".contains(byte));
-    is_blank.then(|| {
+    (is_plain && is_blank).then(|| {
         vec![Edit {
             range,
             text: String::new(),
@@ -81,7 +85,14 @@ pub(super) fn affinity_in_srun(case: &Case<'_>) -> Option<Finding> {
         _ => return None,
     };
     // What the task's own number decides differs from task to task.
-    if own.list.is_computed {
+    let is_list = |letter: char| letter.is_ascii_hexdigit() || ",-:xX".contains(letter);
+    let list = own.list.text.rsplit('=').next().unwrap_or_default();
+    if own.list.is_computed
+        || !list
+            .trim_start_matches(['-', 'C', 'N'])
+            .chars()
+            .all(is_list)
+    {
         return None;
     }
     let finding = case.warning(
@@ -91,11 +102,15 @@ pub(super) fn affinity_in_srun(case: &Case<'_>) -> Option<Finding> {
          not have are refused",
     );
     let gone = own.words.iter().map(|at| without(&case.script.text, at));
-    let mut edits: Vec<_> = gone.collect();
+    let mut edits: Option<Vec<_>> = gone.collect();
     if own.is_all {
-        edits.push(without(&case.script.text, word));
+        let name = without(&case.script.text, word);
+        edits = edits.zip(name).map(|(mut edits, name)| {
+            edits.push(name);
+            edits
+        });
     }
-    Some(finding.or(Some(edits)))
+    Some(finding.or(edits))
 }
 
 /// The words of a program that choose CPUs.

@@ -96,9 +96,12 @@ fn more_cpus(case: &Case<'_>, threads: u32) -> Option<Vec<Edit>> {
     let option = format!("-c{threads}");
     let mut edits = Vec::new();
     if let Some(job) = &case.script.job {
-        edits.push(job.set("cpus-per-task", &value, &option)?);
+        edits.push(job.set(&case.script.text, "cpus-per-task", &value, &option)?);
     }
-    edits.push(case.command.set("cpus-per-task", &value, &option)?);
+    edits.push(
+        case.command
+            .set(&case.script.text, "cpus-per-task", &value, &option)?,
+    );
     Some(edits)
 }
 

@@ -21,7 +21,7 @@ pub(super) fn cpus_per_task_not_taken_over(case: &Case<'_>) -> Option<Finding> {
     let applies = !is_taken_over
         && of_job != Some("1")
         && !case.is_set("cpus-per-task")
-        && case.command.is_complete()
+        && case.knows(&["cpu-bind"])
         && !is_alone
         && !other;
     applies.then(|| {
@@ -55,7 +55,7 @@ pub(super) fn tasks_and_nodes(case: &Case<'_>) -> Option<Finding> {
             format!("-n {tasks} with -N {nodes}"),
             "there are fewer tasks than nodes, so some nodes would run nothing",
         );
-        let edit = command.set("nodes", &tasks.to_string(), "");
+        let edit = command.set(&case.script.text, "nodes", &tasks.to_string(), "");
         return Some(finding.or(edit.map(|edit| vec![edit])));
     }
     let each = number("ntasks-per-node")?;
@@ -65,8 +65,14 @@ pub(super) fn tasks_and_nodes(case: &Case<'_>) -> Option<Finding> {
             format!("-n {tasks} with -N {nodes} and --ntasks-per-node={each}"),
             "the numbers contradict each other: -n counts the tasks of all nodes together",
         );
-        let even = (tasks % nodes == 0)
-            .then(|| command.set("ntasks-per-node", &(tasks / nodes).to_string(), ""));
+        let even = (tasks % nodes == 0).then(|| {
+            command.set(
+                &case.script.text,
+                "ntasks-per-node",
+                &(tasks / nodes).to_string(),
+                "",
+            )
+        });
         let even = even.flatten().map(|edit| vec![edit]);
         let removed = command
             .given("ntasks-per-node")
@@ -100,7 +106,9 @@ pub(super) fn more_than_the_job(case: &Case<'_>) -> Option<Finding> {
             format!("-N {own} in a job of {nodes} node(s)"),
             "srun refuses it: a step has nodes of its job only",
         );
-        let edit = case.command.set("nodes", &nodes.to_string(), "");
+        let edit = case
+            .command
+            .set(&case.script.text, "nodes", &nodes.to_string(), "");
         return Some(finding.or(edit.map(|edit| vec![edit])));
     }
     let tasks = case
@@ -119,7 +127,9 @@ pub(super) fn more_than_the_job(case: &Case<'_>) -> Option<Finding> {
             format!("the step asks for {wanted} CPUs, the job for {cpus}"),
             "srun refuses it: more processors are requested than the job has",
         );
-        let edit = case.command.set("ntasks", &of_job.tasks().to_string(), "");
+        let edit = case
+            .command
+            .set(&case.script.text, "ntasks", &of_job.tasks().to_string(), "");
         finding.or(edit.map(|edit| vec![edit]))
     })
 }

@@ -72,8 +72,13 @@ pub(super) fn wrong(case: &Case<'_>) -> Option<Finding> {
     let Some(given) = case.command.given(option) else {
         return Some(finding);
     };
-    let repair =
-        |value: String| -> Option<Repair> { Some(vec![case.command.revalue(given, &value)?]) };
+    let repair = |value: String| -> Option<Repair> {
+        Some(vec![case.command.revalue(
+            &case.script.text,
+            given,
+            &value,
+        )?])
+    };
     let finding = finding.or(numbers(option, value).and_then(repair));
     Some(finding.or(words(option, value).and_then(repair)))
 }
@@ -143,7 +148,7 @@ fn near(word: &str, known: &[&'static str]) -> Option<&'static str> {
         .map(|known| (strsim::damerau_levenshtein(&lower, known), *known));
     let (distance, near) = scored.min()?;
     let most = if lower.len() > 4 { 2 } else { 1 };
-    (distance > 0 && distance <= most && !word.is_empty()).then_some(near)
+    (near != word && distance <= most && !word.is_empty()).then_some(near)
 }
 
 /// A hint that srun ignores.

@@ -1,6 +1,6 @@
 //! With `ConstrainCores=yes` a step's cgroup has the CPUs that slurmd counts for its cores. The
-//! count is made here again, from the words of Slurm's manual: cores and threads by division, and
-//! the position instead of a number beyond the count of CPUs.
+//! count is made here a second time: cores and threads by division, and the position instead of a
+//! number beyond the count of CPUs.
 
 use berth_placement::{CpuId, CpuSet};
 
