@@ -8,7 +8,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use berth_tests::{Cluster, Done, under_test};
+use berth_tests::{Cluster, Done, command};
 
 const COLLECTION: &str = include_str!("../check-manuals.txt");
 
@@ -75,7 +75,7 @@ fn programs(folder: &Path) {
 fn corrected(cluster: &Cluster, text: &str, whole: bool) -> Option<String> {
     let file = cluster.folder().join("script.sh");
     fs::write(&file, text).expect("a script");
-    let mut check = cluster.program(&under_test::command().to_string_lossy());
+    let mut check = cluster.program(&command().to_string_lossy());
     check.args(["check", "--format=script"]);
     check.args(whole.then_some("--whole")).arg(&file);
     let output = check.output().expect("berth runs");
