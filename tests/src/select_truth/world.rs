@@ -75,8 +75,8 @@ pub(super) fn world(random: &mut Rng) -> World {
     let has = |word: &str| settings.iter().any(|line| line.contains(word));
     let memory = has("_Memory");
     let may_use_special = has("AllowSpecResourcesUsage");
-    // slurmctld does not start with sockets of which jobs get nothing.
-    let sockets_only = has("CR_Socket") && !may_use_special;
+    // Where each socket has a special core, slurmctld does not start, or gives no first job a socket.
+    let sockets_only = has("CR_Socket");
     let whole = linear || has("OverSubscribe=EXCLUSIVE");
     let kinds: Vec<_> = (0..random.usize(1..=3))
         .map(|_| shape(random, sockets_only))
