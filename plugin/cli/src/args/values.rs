@@ -326,11 +326,11 @@ mod tests {
         ] {
             for value in values {
                 let word = format!("--{option}={}", example(value));
-                let line = ["berth", "plan", "-n1", "-w", "a", &word];
+                let line = ["berth", "plan", "--slurm=26.05", "-n1", "-w", "a", &word];
                 assert!(Cli::try_parse_from(line).is_ok(), "{word}");
                 let wrong = format!("{word}!");
                 // A fix is looked up later, and -m takes nothing behind a plane.
-                let line = ["berth", "plan", "-n1", "-w", "a", &wrong];
+                let line = ["berth", "plan", "--slurm=26.05", "-n1", "-w", "a", &wrong];
                 let is_late = option == "fixes";
                 assert!(is_late || Cli::try_parse_from(line).is_err(), "{wrong}");
             }

@@ -221,14 +221,14 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
     let unmet = unmet(args, on).filter(|_| owns::is_listed(args));
     notes
         .extend(unmet.map(|why| format!("slurmctld never starts this as a job of its own: {why}")));
-    if args.srun.exact && args.srun.exclusive.is_none() && is_job(args) {
+    let is_guessed = is_job(args) && !controller::is_asked(args);
+    if args.srun.exact && args.srun.exclusive.is_none() && is_guessed {
         notes.push(
             "with --exact slurmctld chooses the cores, and berth plan cannot know its choice; \
              name them with --cores"
                 .into(),
         );
     }
-    notes.extend(controller::narrower(args, on));
     notes.extend(request::left_out(on));
     let plans = step.plans().flat_map(|(_, plan)| &plan.notes);
     for note in plans.map(ToString::to_string) {

@@ -29,13 +29,13 @@ pub(crate) fn is_listed(args: &PlanArgs) -> bool {
 }
 
 /// The option that asks for whole nodes, if any. Inside a job, and where slurmctld is asked about a
-/// cluster, `--exclusive` and `--whole` are what srun makes of them.
+/// cluster, `--whole` is srun's own (`--whole`: all of the job's CPUs on a node). `--exclusive` gives whole nodes to the
+/// job and to srun's own step what it asks for, so slurmctld's model answers it.
 pub(crate) fn whole_by(args: &PlanArgs) -> Option<&'static str> {
     let outside = args.standing.job.is_none() && args.cluster.is_none() && args.job.is_none();
     match () {
         () if args.cores == Some(OwnedCores::All) => Some("--cores all"),
         () if args.srun.whole && outside => Some("--whole"),
-        () if args.srun.exclusive.is_some() && outside => Some("--exclusive"),
         () => None,
     }
 }

@@ -16,7 +16,7 @@ use berth_srun::options::Command as Program;
 use berth_srun::reading::selection::{self, Selection};
 use berth_srun::{Line, Release, line};
 
-use super::owns::{is_listed, listed, whole_by};
+use super::owns::{is_listed, whole_by};
 use crate::args::PlanArgs;
 pub(super) use nodes::Granted;
 
@@ -46,23 +46,6 @@ const MOST_NEEDED: usize = 64;
 /// Whether slurmctld's model decides what the step owns.
 pub(crate) fn is_asked(args: &PlanArgs) -> bool {
     args.standing.has_looked && !is_listed(args) && whole_by(args).is_none() && !args.step
-}
-
-/// What srun's own step would get of a node that is planned whole because of `--exclusive`.
-pub(super) fn narrower(args: &PlanArgs, on: &Node) -> Option<String> {
-    let is_exclusive = args.standing.has_looked && whole_by(args) == Some("--exclusive");
-    if !is_exclusive || is_listed(args) {
-        return None;
-    }
-    let granted = granted(args, on).ok()?;
-    let mut parts = granted.nodes.iter();
-    let part = parts.find(|part| part.step != part.job)?;
-    Some(format!(
-        "with --exclusive the job has whole nodes, but the step of this srun gets only the cores \
-         that it asks for ({}); the plan is for a step on the whole node: plan with --cores {}",
-        listed(&part.step),
-        listed(&part.step)
-    ))
 }
 
 /// Asks.
