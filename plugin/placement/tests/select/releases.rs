@@ -134,3 +134,17 @@ fn a_spread_job_takes_a_node_of_each_weight_in_26_05() {
         ["granted n2=0:1", "granted n2=0:1", "granted n1=0:1 n2=0:1"],
     );
 }
+
+#[test]
+fn linear_offers_all_lines_of_a_weight_at_once_since_24_11() {
+    let conf = [
+        "SelectType=select/linear",
+        "NodeName=n1 Sockets=2 CoresPerSocket=4 ThreadsPerCore=1",
+        "NodeName=n2 Sockets=2 CoresPerSocket=4 ThreadsPerCore=1",
+        "NodeName=n3 Sockets=3 CoresPerSocket=1 ThreadsPerCore=1",
+        "NodeName=n4 Sockets=2 CoresPerSocket=4 ThreadsPerCore=1",
+    ];
+    let ask = |line| World::new(line, conf).busy("n3=0-2 whole");
+    let last = "granted n4=0-7:8";
+    gives(ask, "salloc -n3", ["granted n1=0-7:8", last, last]);
+}

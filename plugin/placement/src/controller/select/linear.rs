@@ -4,7 +4,7 @@
 
 use crate::controller::select::answer::{GrantedNode, JobGrant};
 use crate::controller::select::candidates::Wanted;
-use crate::controller::select::cluster::{Cluster, ClusterNode, Memory};
+use crate::controller::select::cluster::{Cluster, ClusterNode, Memory, SlurmLine};
 use crate::controller::select::core_set::CoreSet;
 use crate::controller::select::details::Details;
 use crate::controller::select::take::record;
@@ -22,9 +22,12 @@ pub(super) fn grant(
     nodes: &[bool],
     wanted: Wanted,
 ) -> Option<JobGrant> {
-    let mut lines: Vec<(u32, usize)> = (0..nodes.len())
-        .map(|at| (cluster.nodes[at].weight, cluster.nodes[at].configuration))
-        .collect();
+    // Later lines offer all nodes of a weight at once.
+    let line_of = |at: usize| match cluster.line {
+        SlurmLine::V22_05 => (cluster.nodes[at].weight, cluster.nodes[at].configuration),
+        _ => (cluster.nodes[at].weight, 0),
+    };
+    let mut lines: Vec<(u32, usize)> = (0..nodes.len()).map(line_of).collect();
     lines.sort_unstable();
     lines.dedup();
     let mut open = vec![false; nodes.len()];
@@ -32,9 +35,9 @@ pub(super) fn grant(
         open[*at] = nodes[*at];
     }
     let last = lines.len().saturating_sub(1);
-    for (tried, (_, line)) in lines.into_iter().enumerate() {
+    for (tried, line) in lines.into_iter().enumerate() {
         for (at, open) in open.iter_mut().enumerate() {
-            *open |= nodes[at] && cluster.nodes[at].configuration == line;
+            *open |= nodes[at] && line_of(at) == line;
         }
         let count = open.iter().filter(|open| **open).count();
         if tried < last && count < wanted.least.max(wanted.best) as usize {
