@@ -35,7 +35,8 @@ fn constrained_steps_keep_to_what_slurmd_counts() {
 
 #[test]
 fn efficiency_cores_are_left_out_as_by_slurmd() {
-    let line = "--machine ../../tests/topologies/hybrid-2x6.xml --whole --format cpus --cpu-bind=cores";
+    let line =
+        "--machine ../../tests/topologies/hybrid-2x6.xml --whole --format cpus --cpu-bind=cores";
     for (slurm, cores, left_out) in [
         ("22.05", "0-1,2-3,4,5,6,7", false),
         ("23.02", "0-1,2-3,8-9,10-11", true),

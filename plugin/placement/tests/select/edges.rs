@@ -20,7 +20,13 @@ fn two() -> World {
 #[test]
 fn what_is_not_modelled_is_named() {
     let world = two();
-    assert_eq!(world.job("srun -n1 --exclusive=user"), "ExclusiveForUser");
+    let of_user = "srun -n1 --exclusive=user";
+    assert_eq!(
+        world.job(of_user),
+        world.job("srun -n1"),
+        "nobody else is there"
+    );
+    assert_eq!(two().busy("n1=0").job(of_user), "ExclusiveForUser");
     assert_eq!(world.job("srun -n2 -m arbitrary -w n1,n2"), "Arbitrary");
     assert_eq!(world.step("salloc -n2", "srun -n2 -x n1"), "StepExcludes");
 }

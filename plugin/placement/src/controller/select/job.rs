@@ -93,7 +93,8 @@ fn gap(cluster: &Cluster, options: &LineOptions) -> Option<Gap> {
         _ if shares(cluster, options) && (among_others || linear) && busy() => {
             Some(Gap::SharedCores)
         }
-        Sharing::ExclusiveUser | Sharing::ExclusiveMcs => Some(Gap::ExclusiveForUser),
+        // Nobody says whose jobs run there.
+        Sharing::ExclusiveUser | Sharing::ExclusiveMcs if busy() => Some(Gap::ExclusiveForUser),
         _ if options.distribution.hosts == AcrossHosts::Arbitrary => Some(Gap::Arbitrary),
         _ => None,
     }
