@@ -217,6 +217,11 @@ fn an_interactive_step_keeps_its_allocation() {
         ["0x1"],
         "the default is for regular steps"
     );
+    for (bind, mask) in [("threads", "0x3"), ("map_cpu:1", "0x2"), ("cores", "0x3")] {
+        let asked = format!("--cpu-bind={bind}");
+        let masks = cluster.task_masks(&["-n1", "-c2", &asked]);
+        assert_eq!(masks, [mask], "{bind}: the user's own wish comes first");
+    }
 }
 
 #[test]

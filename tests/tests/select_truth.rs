@@ -6,9 +6,9 @@ use std::env;
 
 use berth_srun::Release;
 use berth_tests::select_truth::{
-    Compared, Known, Tally, ask, compare, has_clusters, record, release, through_the_command,
+    Compared, Known, Tally, ask, compare, record, release, through_the_command,
 };
-use berth_tests::{hostile, skip};
+use berth_tests::hostile;
 
 /// Lines of a run.
 const LINES: usize = 500;
@@ -55,10 +55,6 @@ fn the_model_gives_what_slurmctld_gives() {
 
 /// The command answers as the model does: its readers, its options and its JSON are in between.
 fn the_command_says_the_same(records: &[record::Record], release: Release) {
-    if !has_clusters() {
-        skip("needs a command with --cluster");
-        return;
-    }
     let told = records
         .iter()
         .filter_map(|record| Some((record, through_the_command(record, release)?)));

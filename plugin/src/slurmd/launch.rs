@@ -9,7 +9,7 @@ use berth_placement::request::grid_engine::Strategy;
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{BINDING_BYTES, LIST_BYTES, USER_TEXT};
 use berth_placement::{
-    Allocation, Binding, Claims, Message, Node, Plan, Refusal, RefusalKind, Request, plan,
+    Allocation, Binding, Claims, CpuBind, Message, Node, Plan, Refusal, RefusalKind, Request, plan,
 };
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
@@ -223,7 +223,8 @@ fn asked(
         convert::request(launch, (tasks, allocation), (slurm.layout, width)).map_err(refused)?;
     let inherited = inherited::forget(&mut request, node.rules().fixes, launch);
     let options = launch.options(NAME, BINDING_BYTES).unwrap_or_default();
-    let (binding, binding_note) = binding(launch, &options, settings).map_err(refused)?;
+    let found = binding(launch, (&options, &request.cpu_bind), settings);
+    let (binding, binding_note) = found.map_err(refused)?;
     request.binding = binding;
     let (mem_bind, memory_note) = memory::asked(launch, slurm.layout).map_err(refused)?;
     request.mem_bind = mem_bind;
@@ -271,11 +272,11 @@ fn check(launch: &LaunchRequest<'_>, node_id: u32, node_name: &str) -> Result<u3
 }
 
 /// The step's `--binding`: the option's, else the site's default for regular
-/// steps; `none` switches both off. Beside it what the user is told where this
+/// steps whose `--cpu-bind` requests nothing; `none` switches both off. Beside it what the user is told where this
 /// node honours none (`binding=off`).
 fn binding(
     launch: &LaunchRequest<'_>,
-    options: &[SpankOption],
+    (options, cpu_bind): (&[SpankOption], &CpuBind),
     settings: &Settings,
 ) -> Result<(Option<Binding>, Option<String>), String> {
     // How mpirun starts its daemons, and salloc its shell: they keep the allocation.
@@ -285,7 +286,8 @@ fn binding(
     }
     let Some(text) = routes::of_step(options) else {
         let default = settings.binding_default.clone();
-        return Ok((default.filter(|_| settings.binding), None));
+        let counts = settings.binding && cpu_bind.asks_nothing();
+        return Ok((default.filter(|_| counts), None));
     };
     let binding: Binding = text.parse().map_err(|why| format!("{why}"))?;
     if binding.strategy == Strategy::None {

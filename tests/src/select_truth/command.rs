@@ -101,15 +101,3 @@ fn verdict(record: &Record, step: &StepTruth, done: &Done) -> Verdict {
         false => Verdict::Differs(format!("{shown:?}")),
     }
 }
-
-/// Whether the command can be asked for a cluster at all.
-///
-/// # Panics
-/// Where the command cannot be run.
-#[must_use]
-pub fn has_clusters() -> bool {
-    let help = Command::new(command()).args(["plan", "--help"]).output();
-    Done::from(help.expect("the command can be run"))
-        .stdout
-        .contains("--cluster")
-}

@@ -22,7 +22,7 @@ use berth_srun::Release;
 
 use crate::Done;
 use ask::Asked;
-pub use command::{has_clusters, through_the_command};
+pub use command::through_the_command;
 pub use compare::{Compared, Verdict, compare};
 use record::{Busy, JobTruth, Record, StepTruth};
 pub use tally::{Count, Known, Tally};

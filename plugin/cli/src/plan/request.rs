@@ -107,14 +107,15 @@ pub(super) fn left_out(on: &Node) -> Option<String> {
 /// The request as the slurmd of a node with `tasks` of the tasks would see it.
 pub(crate) fn request(args: &PlanArgs, allocation: Allocation, tasks: u32) -> Request {
     let asked = &args.srun;
+    let cpu_bind = cpu_bind(args);
     let binding = args
-        .asked_binding()
+        .asked_binding(&cpu_bind)
         .filter(|binding| binding.strategy != Strategy::None);
     Request {
         tasks,
         cpus_per_task: asked.cpus_per_task.unwrap_or(1),
         allocation,
-        cpu_bind: cpu_bind(args),
+        cpu_bind,
         mem_bind: asked.mem_bind.clone(),
         distribution: asked.distribution.unwrap_or_default(),
         threads_per_core: asked.threads_per_core.filter(|threads| *threads > 0),

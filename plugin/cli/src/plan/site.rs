@@ -12,6 +12,7 @@ use crate::args::{
     Autobind, BindingFail, CompatArg, Kept, PlanArgs, Socket, one_number, site_bind,
 };
 use crate::here::{self, By, Fact};
+use crate::srun_options::cpu_bind;
 
 impl PlanArgs {
     /// Finds out where the user stands with this request.
@@ -69,9 +70,13 @@ impl PlanArgs {
         found.or_else(of_cluster)
     }
 
-    /// The `--binding` that holds: the request's, else the site's default.
-    pub(crate) fn asked_binding(&self) -> Option<Binding> {
-        let announced = || self.announced()?.binding_default.as_deref()?.parse().ok();
+    /// The `--binding` that holds: the request's, else the site's default if the request's
+    /// `--cpu-bind` asks nothing.
+    pub(crate) fn asked_binding(&self, cpu_bind: &CpuBind) -> Option<Binding> {
+        let announced = || {
+            let rules = self.announced().filter(|_| cpu_bind.asks_nothing())?;
+            rules.binding_default.as_deref()?.parse().ok()
+        };
         let is_off = self.announced().is_some_and(|rules| rules.binding_off);
         self.binding.clone().or_else(announced).filter(|_| !is_off)
     }
@@ -226,7 +231,10 @@ fn of_levels(args: &PlanArgs, rules: &Rules) -> [Word; 4] {
 
 fn of_others(args: &PlanArgs, rules: &Rules) -> [Word; 4] {
     let kind = args.socket_kind();
-    let default = args.asked_binding().filter(|_| args.binding.is_none());
+    let asked = cpu_bind(args);
+    let default = args
+        .asked_binding(&asked)
+        .filter(|_| args.binding.is_none());
     let fails = rules.refuse_failed_binding;
     let fail = if fails { "refuse" } else { "unbound" };
     let binding = default.as_ref().map_or(String::new(), ToString::to_string);

@@ -56,6 +56,15 @@ pub struct CpuBind {
     pub verbose: bool,
 }
 
+impl CpuBind {
+    /// Whether it leaves open what tasks are bound to. Only then a site's default `--binding` counts:
+    /// a level or list in the request does, whoever put it there.
+    #[must_use]
+    pub fn asks_nothing(&self) -> bool {
+        self.mode.is_none() && self.level.is_none()
+    }
+}
+
 impl Mode {
     /// A mode with a list; `None` for a name that takes none.
     ///
