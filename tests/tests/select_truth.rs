@@ -5,10 +5,10 @@
 use std::env;
 
 use berth_srun::Release;
+use berth_tests::hostile;
 use berth_tests::select_truth::{
     Compared, Known, Tally, ask, compare, record, release, through_the_command,
 };
-use berth_tests::hostile;
 
 /// Lines of a run.
 const LINES: usize = 500;

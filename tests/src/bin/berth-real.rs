@@ -1,12 +1,13 @@
 //! `berth-real REQUESTS`: on the machine it runs on, asks the same requests of task/affinity, of
-//! task/berth and of `berth plan`, and compares what the kernel says of every task.
+//! task/berth and of `berth plan`, and compares what the kernel says of every task. Then `berth plan`
+//! says beforehand, without options of its own, what each request as a job would get.
 //! Meant for the virtual machines of `ci/vm`, where root, Slurm and the build tree are there.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use berth_tests::Cluster;
-use berth_tests::real::{self, Answer, Rules, lstopo, online, plans, probe, same_as_plan};
+use berth_tests::real::{self, Answer, Rules, before, lstopo, online, plans, probe, same_as_plan};
 use berth_tests::srun_lines::release;
 
 fn main() -> ExitCode {
@@ -34,9 +35,8 @@ fn main() -> ExitCode {
     let cluster = Cluster::builder().plugstack(Some("compat=berth")).up();
     let by_default = ask(&cluster, &requests);
     let default_log = cluster.slurmd_log();
+    let mut wrong = unforeseen(&cluster, &requests);
     drop(cluster);
-
-    let mut wrong = 0;
     wrong += report(
         "task/affinity",
         "task/berth compat=affinity",
@@ -73,6 +73,24 @@ fn by_a_fix(requests: &[&str], theirs: &[Answer], by_default: &[Answer]) -> usiz
         );
     }
     fixed.len()
+}
+
+/// Prints the requests whose steps are not as `berth plan` said beforehand, and counts them.
+fn unforeseen(cluster: &Cluster, requests: &[&str]) -> u32 {
+    let others = before(cluster, requests);
+    for other in &others {
+        println!(
+            "DIFFERENT before: srun {}\n  kernel: {}\n  berth plan: {}",
+            other.request,
+            other.kernel.show(),
+            other.planned
+        );
+    }
+    println!(
+        "{} lines planned before they were submitted",
+        requests.len()
+    );
+    others.len() as u32
 }
 
 /// Every request, in an allocation of the whole node.

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use crate::Cluster;
 
-/// One allocation, every request a step of it.
+/// Every request in turn: a step of the allocation around it, or a job.
 const STEPS: &str = r#"number=0
 echo "$SLURM_JOB_ID" > "$out/job"
 while read -r request; do
@@ -67,17 +67,35 @@ impl Answer {
 /// If the allocation fails, or a task prints what is not ours.
 #[must_use]
 pub fn ask(cluster: &Cluster, options: &[&str], requests: &[&str]) -> Vec<Answer> {
+    let mut salloc = cluster.program("salloc");
+    salloc.arg("-Q").args(options).arg("bash");
+    run(&mut salloc, requests)
+}
+
+/// Runs every request as a job of its own. One that does not start within seconds counts as refused.
+///
+/// # Panics
+/// If a task prints what is not ours.
+#[must_use]
+pub fn ask_each(cluster: &Cluster, requests: &[&str]) -> Vec<Answer> {
+    run(
+        cluster.program("bash").env("SLURM_IMMEDIATE", "20"),
+        requests,
+    )
+}
+
+fn run(shell: &mut Command, requests: &[&str]) -> Vec<Answer> {
     let out = tempfile::tempdir().expect("a temporary folder");
     fs::write(out.path().join("requests"), requests.join("\n") + "\n").expect("requests");
-    let status = cluster
-        .program("salloc")
-        .arg("-Q")
-        .args(options)
-        .args(["bash", "-c", STEPS])
+    let status = shell
+        .args(["-c", STEPS])
         .env("out", out.path())
         .env("probe", std::env::current_exe().expect("this program"))
         .status();
-    assert!(status.is_ok_and(|status| status.success()), "salloc failed");
+    assert!(
+        status.is_ok_and(|status| status.success()),
+        "the shell failed"
+    );
     let read = |name: String| fs::read_to_string(out.path().join(name)).unwrap_or_default();
     let job = read("job".into());
     (0..requests.len())

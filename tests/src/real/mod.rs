@@ -2,9 +2,11 @@
 //! what `berth plan` says of the same lines.
 
 mod answer;
+mod before;
 mod planned;
 
-pub use answer::{Answer, ask, probe};
+pub use answer::{Answer, ask, ask_each, probe};
+pub use before::{Different, before};
 pub use planned::{Rules, cores_of, plans, same_as_plan};
 
 use std::ffi::OsStr;
