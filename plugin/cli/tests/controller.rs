@@ -137,3 +137,14 @@ fn a_cluster_from_its_configuration() {
         "{missing}"
     );
 }
+
+/// The value of `--job` is one word too, and no line.
+#[test]
+fn a_job_of_one_word_is_no_line() {
+    let line = "--job salloc";
+    let mut words: Vec<_> = line.split(' ').collect();
+    words.extend(["--machine", MACHINE, "srun -n4 ./app"]);
+    let (code, _, said) = berth(&words);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("More processors requested"), "{said}");
+}

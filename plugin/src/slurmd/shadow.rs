@@ -122,7 +122,8 @@ fn plan_line(ask: &Request, rules: Rules) -> String {
         allocation,
     } = ask;
     let mut words = vec![
-        "berth plan".to_owned(),
+        // On this node the site's rules would hold.
+        "berth plan --compat=berth".to_owned(),
         format!("-n {tasks} -c {cpus_per_task}"),
     ];
     match allocation {
@@ -245,12 +246,12 @@ mod tests {
         };
         assert_eq!(
             plan_line(&ask, Rules::default()),
-            "berth plan -n 3 -c 2 --cores 0,2 --cpu-bind=cores -m 'block:cyclic:block' \
+            "berth plan --compat=berth -n 3 -c 2 --cores 0,2 --cpu-bind=cores -m 'block:cyclic:block' \
              --ntasks-per-core=1 -O"
         );
         assert_eq!(
             plan_line(&Request::default(), Rules::default()),
-            "berth plan -n 1 -c 1 --whole"
+            "berth plan --compat=berth -n 1 -c 1 --whole"
         );
     }
 

@@ -28,7 +28,7 @@ pub fn judge(case: &Case, theirs: &Answer, ours: &Answer, constants: &Constants)
         return Verdict::Differ("the credential stays locked".into());
     }
     if theirs.rc != 0 && ours.rc != 0 {
-        return refusals(theirs, ours);
+        return refusals(case, theirs, ours);
     }
     if theirs.rc != ours.rc {
         return Verdict::Differ(format!("rc {} and {}", theirs.rc, ours.rc));
@@ -60,11 +60,13 @@ pub fn judge(case: &Case, theirs: &Answer, ours: &Answer, constants: &Constants)
     }
 }
 
-/// A refused step is not run: only number and text leave slurmd.
-fn refusals(theirs: &Answer, ours: &Answer) -> Verdict {
+/// A refused step is not run: only number and text leave slurmd. Of a step's nodes the first that
+/// refuses has the text, so another than the step's first may have none.
+fn refusals(case: &Case, theirs: &Answer, ours: &Answer) -> Verdict {
+    let is_silent = ours.told.as_deref().unwrap_or_default().is_empty();
     if theirs.rc != ours.rc {
         Verdict::Differ(format!("rc {} and {}", theirs.rc, ours.rc))
-    } else if ours.told.as_deref().unwrap_or_default().is_empty() {
+    } else if is_silent && case.node_id == 0 {
         Verdict::Differ("refused without a word".into())
     } else {
         Verdict::Refused

@@ -61,11 +61,16 @@ fn verdict(record: &Record, step: &StepTruth, done: &Done) -> Verdict {
         return Verdict::NotModelled(said.into());
     }
     let (StepTruth::Granted(theirs), JobTruth::Granted { nodes, .. }) = (step, &record.job) else {
+        // 2 where srun itself does not take the line.
         return match done.code {
-            Some(1) => Verdict::Equal,
+            Some(1 | 2) => Verdict::Equal,
             code => Verdict::Differs(format!("it would run: exit code {code:?}")),
         };
     };
+    if said.contains("this step owns ") {
+        // slurmctld has granted it, and slurmd would refuse to bind it.
+        return Verdict::NotModelled(said.into());
+    }
     if done.code != Some(0) {
         return Verdict::Differs(format!("exit code {:?}: {said}", done.code));
     }

@@ -126,11 +126,28 @@ pub(crate) fn line_in(words: &mut Vec<OsString>) -> Option<OsString> {
         let name = word.to_str().and_then(|text| text.rsplit('/').next());
         name.is_some_and(|name| ["srun", "sbatch", "salloc"].contains(&name))
     };
-    let at = words.iter().position(is_program)?;
+    let command = batch::command();
+    // Of `--job salloc` it is the value.
+    let is_value = |at: usize| at > 0 && awaits_value(&command, &words[at - 1]);
+    let mut all = words.iter().enumerate();
+    let (at, _) = all.find(|(at, word)| is_program(word) && !is_value(*at))?;
     let line = words.split_off(at);
     let line: Vec<_> = line.iter().map(|word| word.to_string_lossy()).collect();
     let line = shlex::try_join(line.iter().map(AsRef::as_ref)).ok();
     line.map(OsString::from)
+}
+
+/// Whether a word is a long option whose value is the next word.
+fn awaits_value(command: &clap::Command, word: &OsString) -> bool {
+    let name = word.to_str().and_then(|word| word.strip_prefix("--"));
+    let mut options = command.get_arguments();
+    name.is_some()
+        && options.any(|option| {
+            let needs_one = option
+                .get_num_args()
+                .is_none_or(|most| most.min_values() > 0);
+            option.get_long() == name && option.get_action().takes_values() && needs_one
+        })
 }
 
 fn show(
