@@ -316,7 +316,10 @@ fn sockets_numa_nodes_and_caches_have_frames() {
 #[test]
 fn nothing_is_left_to_style_sheets() {
     let svg = berth(DRAWN[0]);
-    assert!(svg.contains("srun --whole -n 16 -c 8 --cpu-bind=cores"), "{svg}");
+    assert!(
+        svg.contains("srun --whole -n 16 -c 8 --cpu-bind=cores"),
+        "{svg}"
+    );
     for word in ["var(", "<style", "hsl(", "currentColor", "@media", "href"] {
         assert!(!svg.contains(word), "{word}");
     }

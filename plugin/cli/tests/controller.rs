@@ -90,6 +90,7 @@ fn what_would_happen_instead() {
         ("-B 4:1 -n1", "-B asks for 4 sockets; this machine has 2"),
         ("-n2 --gres=gpu:1", "not modelled: --gres"),
         ("-n9 --busy node0=0-3", "waits"),
+        ("-n 999991023 -O", "Slurm counts only to 65535"),
     ] {
         let said = on(options);
         assert!(said.contains(says), "{options}: {said}");

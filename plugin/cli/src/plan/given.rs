@@ -133,6 +133,11 @@ fn too_many(args: &PlanArgs, tasks: u32, nodes: u32) -> Option<String> {
             }
         ));
     }
+    uncounted(tasks, nodes, each)
+}
+
+/// Why so many tasks of a node cannot be: Slurm's records hold their number in 16 bits.
+pub(super) fn uncounted(tasks: u32, nodes: u32, each: u32) -> Option<String> {
     (each > MOST_ON_A_NODE).then(|| {
         format!(
             "{tasks} tasks on {nodes} node(s) are {each} per node, but Slurm counts only to \

@@ -3,6 +3,7 @@
 use berth_placement::{Across, Node};
 
 use super::controller::{NoAnswer, granted};
+use super::given::uncounted;
 use super::owns::{listed, of_cores};
 use super::request::request;
 use super::site;
@@ -23,6 +24,11 @@ pub(super) fn as_granted(
         Err(NoAnswer::Failed(why)) => return Err(why.into()),
         Err(why) => return Ok(Err(why.to_string())),
     };
+    let most = granted.nodes.iter().map(|part| part.tasks).max();
+    let nodes = granted.nodes.len() as u32;
+    if let Some(why) = uncounted(granted.tasks, nodes, most.unwrap_or(0)) {
+        return Ok(Err(why));
+    }
     let mut facts = site::facts(args)?;
     facts.extend(site::variables(args));
     facts.push(granted.fact);

@@ -16,6 +16,7 @@ use berth_srun::options::Command as Program;
 use berth_srun::reading::selection::{self, Selection};
 use berth_srun::{Line, Release, line};
 
+use super::given::uncounted;
 use super::owns::{is_listed, whole_by};
 use crate::args::PlanArgs;
 pub(super) use nodes::Granted;
@@ -64,6 +65,11 @@ pub(super) fn granted(args: &PlanArgs, on: &Node) -> Result<Granted, NoAnswer> {
     let outer = outer.transpose()?;
     let of_job = outer.as_ref().map_or(&wanted, |(_, wanted)| wanted);
     let asked = cluster::asked(args, on, of_job)?;
+    let nodes = asked.cluster.nodes.len() as u32;
+    let tasks = args.srun.tasks();
+    if let Some(why) = uncounted(tasks, nodes, tasks.div_ceil(nodes.max(1))) {
+        return Err(NoAnswer::Refused(why));
+    }
     let started = match &outer {
         None => started(&asked.cluster, &wanted),
         Some((client, of_job)) => inside_job(&asked.cluster, *client, of_job, &wanted),
