@@ -44,7 +44,7 @@ pub fn plans(
 ) -> Vec<String> {
     let mut child = Command::new(command())
         // The lines name the step's cores; a step that was refused had the whole node.
-        .args(["plan", "--format", "cpus", "--whole"])
+        .args(["plan", "--format", "cpus"])
         .args(["--compat", rules.compat])
         .args(["--slurm", rules.line])
         .args(rules.site)
@@ -57,8 +57,8 @@ pub fn plans(
         .expect("berth plan starts");
     let mut lines = String::new();
     for (request, step) in requests.iter().zip(steps) {
-        let cores = cores_of(step, log).map_or(String::new(), |cores| format!(" --cores {cores}"));
-        lines.push_str(&format!("{request}{cores}\n"));
+        let cores = cores_of(step, log).unwrap_or_else(|| "all".into());
+        lines.push_str(&format!("{request} --cores {cores}\n"));
     }
     let mut stdin = child.stdin.take().expect("a pipe");
     let writer = std::thread::spawn(move || stdin.write_all(lines.as_bytes()));
