@@ -45,6 +45,8 @@ pub fn is_enough(request: &str, owned: &[Core]) -> bool {
             let narrowest = owned.iter().map(threads).min().unwrap_or(1).max(1);
             tasks * each.div_ceil(narrowest) <= owned.len()
         }
+        // srun then binds to whole sockets, which tasks share.
+        None if value("--ntasks-per-socket=").is_some() => false,
         None | Some("threads") => {
             let most = |core: &Core| threads(core).min(a_core.unwrap_or(usize::MAX));
             tasks * each <= owned.iter().map(most).sum()
