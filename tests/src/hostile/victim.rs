@@ -113,7 +113,8 @@ impl Victim {
                 self.alive();
                 // slurmctld answers nobody while it reads its configuration, and from 23.11 on forgets
                 // who waits for a step; that is not the node's.
-                let controller = done.stderr.contains("Unable to create step");
+                let busy = ["Unable to create step", "Unable to confirm allocation"];
+                let controller = busy.iter().any(|words| done.stderr.contains(words));
                 assert!(
                     done.ok() || controller || self.is_stock,
                     "a bystander's launch: {done:#?}"
