@@ -1,45 +1,9 @@
 //! `berth plan` takes whole lines: quoted, as words, and one on each line of a file. What does not
 //! concern CPUs is left out in silence, and what is wrong is named as srun names it.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
+mod plan_common;
 
-struct Done {
-    code: i32,
-    stdout: String,
-    stderr: String,
-}
-
-/// No cluster of this host counts.
-fn berth(arguments: &[&str], input: &str) -> Done {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_berth"))
-        .args(arguments)
-        .env("BERTH_STATE_DIR", "/nonexistent")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(input.as_bytes())
-        .unwrap();
-    let output = child.wait_with_output().unwrap();
-    Done {
-        code: output.status.code().unwrap(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
-/// Options in one text, without blanks inside them.
-fn plan(options: &str) -> Done {
-    let mut arguments = vec!["plan"];
-    arguments.extend(options.split(' '));
-    berth(&arguments, "")
-}
+use plan_common::{berth, plan};
 
 #[test]
 fn one_answer_a_line() {

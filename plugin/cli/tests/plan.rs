@@ -1,47 +1,11 @@
 //! `berth plan` as a user runs it: the program, its words, its exit codes.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
+mod plan_common;
+
+use plan_common::{berth, plan};
 
 /// The rules that hold for a machine of which nothing else is known.
 const ASSUMED: &str = "berth: site: compat=berth, Slurm 26.05 (assumed)\n";
-
-struct Done {
-    code: i32,
-    stdout: String,
-    stderr: String,
-}
-
-/// No cluster of this host counts.
-fn berth(arguments: &[&str], input: &str) -> Done {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_berth"))
-        .args(arguments)
-        .env("BERTH_STATE_DIR", "/nonexistent")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(input.as_bytes())
-        .unwrap();
-    let output = child.wait_with_output().unwrap();
-    Done {
-        code: output.status.code().unwrap(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
-/// Options in one text, without blanks inside them.
-fn plan(options: &str) -> Done {
-    let mut arguments = vec!["plan"];
-    arguments.extend(options.split(' '));
-    berth(&arguments, "")
-}
 
 #[test]
 fn the_papers_example_on_both_numberings() {

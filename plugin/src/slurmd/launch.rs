@@ -271,9 +271,9 @@ fn check(launch: &LaunchRequest<'_>, node_id: u32, node_name: &str) -> Result<u3
     Ok(index)
 }
 
-/// The step's `--binding`: the option's, else the site's default for regular
-/// steps whose `--cpu-bind` requests nothing; `none` switches both off. Beside it what the user is told where this
-/// node honours none (`binding=off`).
+/// The step's `--binding`: the option's, else the site's default for regular steps whose `--cpu-bind`
+/// requests nothing; `none` switches both off. The second value is the note to the user where this
+/// node honours no binding (`binding=off`).
 fn binding(
     launch: &LaunchRequest<'_>,
     (options, cpu_bind): (&[SpankOption], &CpuBind),

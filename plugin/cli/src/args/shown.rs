@@ -1,4 +1,4 @@
-//! srun's options that `berth plan --help` shows, with their help; all others are taken without a word.
+//! srun's options that `berth plan --help` shows, with their help. It accepts all others too.
 
 /// An option that is shown: its name, its value's name, its help, and whether -h shows it too.
 pub(super) type Shown = (&'static str, &'static str, &'static str, bool);

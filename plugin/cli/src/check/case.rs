@@ -145,7 +145,7 @@ impl<'a> Case<'a> {
         (self.knows(&names) && !by_nodes).then(|| asked.tasks())
     }
 
-    /// The number of nodes, if the words give it: the most of a range, 1 if nothing is said.
+    /// The number of nodes, if it can be read: the largest of a range, and 1 where no option gives it.
     pub(crate) fn nodes(&self) -> Option<u32> {
         let asked = self.asked.as_ref().ok()?;
         let nodes = asked.nodes.map_or(Some(1), |nodes| nodes.most);
@@ -163,7 +163,8 @@ impl<'a> Case<'a> {
         Some(own.or(of_job).unwrap_or(1))
     }
 
-    /// An option of the job: none if it is not there, and no value if only the shell knows it.
+    /// An option of the job. The outer `None` means that the job has no such option, the inner one that its
+    /// value is a shell variable.
     pub(crate) fn job_option(&self, name: &str) -> Option<Option<&str>> {
         let job = self.script.job.as_ref()?;
         let given = job.given(name)?;

@@ -137,7 +137,7 @@ fn more_tasks_than_cores(
             "more-tasks-than-cores",
             format!("{} tasks on {cores} cores", step.tasks),
             "some tasks share a core; each has one hardware thread of it, or all of them; with \
-             --cpu-bind=threads that is said",
+             --cpu-bind=threads each has one",
         );
         finding.or(case.bind_to("threads"))
     })

@@ -1,4 +1,4 @@
-//! What an answer rests on, and how the command knows it: from an option, found out, or assumed.
+//! A fact behind an answer, and its source: an option, what the command found out, or an assumption.
 
 use std::fmt;
 

@@ -97,7 +97,7 @@ struct Run {
     defaults: Vec<String>,
     format: Option<Format>,
     machines: Machines,
-    /// What the answers rest on; each is said once.
+    /// What was found out and assumed for the answers; each fact is printed once.
     facts: Vec<Fact>,
 }
 

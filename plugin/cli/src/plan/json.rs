@@ -27,7 +27,7 @@ struct Document<'a> {
     version: u32,
     machine: MachineJson<'a>,
     allocation: String,
-    /// What the answer rests on, and how the command knows it.
+    /// The facts behind the answer, each with its source.
     assumed: &'a [Fact],
     /// What decided, by the number of tasks on a node.
     rules: BTreeMap<u32, String>,

@@ -238,11 +238,10 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
     let unmet = unmet(args, on).filter(|_| owns::is_listed(args));
     notes
         .extend(unmet.map(|why| format!("slurmctld never starts this as a job of its own: {why}")));
-    let is_guessed = is_job(args) && !controller::is_asked(args);
-    if args.srun.exact && args.srun.exclusive.is_none() && is_guessed {
+    if args.srun.exact && args.srun.exclusive.is_none() && is_job(args) {
         notes.push(
-            "with --exact slurmctld chooses the cores, and berth plan cannot know its choice; \
-             name them with --cores"
+            "--exact gives the step only the cores that it asks for, and this plan is for the \
+             whole node; leave out --cores all to plan with slurmctld's choice"
                 .into(),
         );
     }

@@ -29,8 +29,8 @@ pub(crate) fn is_listed(args: &PlanArgs) -> bool {
 }
 
 /// The option that asks for whole nodes, if any. Inside a job, and where slurmctld is asked about a
-/// cluster, `--whole` is srun's own (`--whole`: all of the job's CPUs on a node). `--exclusive` gives whole nodes to the
-/// job and to srun's own step what it asks for, so slurmctld's model answers it.
+/// cluster, `--whole` is srun's own (`--whole`: all of the job's CPUs on a node). `--exclusive` gives the
+/// job whole nodes, and srun's own step only what it asks for; the model of slurmctld answers that.
 pub(crate) fn whole_by(args: &PlanArgs) -> Option<&'static str> {
     let outside = args.standing.job.is_none() && args.cluster.is_none() && args.job.is_none();
     match () {

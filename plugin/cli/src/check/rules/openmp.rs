@@ -15,8 +15,8 @@ const PLACES: &[&str] = &[
     "KMP_AFFINITY",
 ];
 
-/// The number of threads: none where no variable gives it, and no number where only the shell
-/// knows it.
+/// The number of threads. The outer `None` means that no variable gives it, the inner one that its value
+/// is no plain number.
 pub(super) fn threads(case: &Case<'_>) -> Option<Option<u32>> {
     let set = case.command.variables.get("OMP_NUM_THREADS")?;
     let number = set.value.split(',').next().unwrap_or_default().parse();
