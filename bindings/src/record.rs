@@ -58,7 +58,14 @@ impl Record {
         unsafe { owned(text) }
     }
 
-    /// The same for a text that a user may have written. If it is longer than `limit` bytes, it is
+    /// Whether the text a field points to is this one.
+    pub(crate) fn is_text(self, field: Field<*mut c_char>, known: &str) -> bool {
+        let text = self.read(field);
+        // SAFETY: `new`'s caller promises null or a C string.
+        !text.is_null() && unsafe { CStr::from_ptr(text) }.to_bytes() == known.as_bytes()
+    }
+
+    /// As [`Record::text`], for a text that a user may have written. If it is longer than `limit` bytes, it is
     /// not copied, and its end is not searched.
     pub(crate) fn text_within(
         self,
@@ -212,11 +219,11 @@ pub(crate) fn duplicate(text: &str, symbols: &Symbols) -> Result<*mut c_char, Er
 
 /// Texts in a row, as [`duplicate`] makes one: copied once, for a list of masks can be long.
 pub(crate) fn joined(parts: &[&str], symbols: &Symbols) -> Result<*mut c_char, Error> {
-    if let Some(part) = parts.iter().find(|part| part.as_bytes().contains(&0)) {
+    if let Some(part) = parts.iter().find(|part| has_nul(part)) {
         return Err(Error::NotAText((*part).to_owned()));
     }
     let length: usize = parts.iter().map(|part| part.len()).sum();
-    let block = block(length + 1, false, symbols)?.cast::<u8>();
+    let block = unset(length + 1, symbols)?.cast::<u8>();
     let mut end = block;
     for part in parts {
         // SAFETY: the block has room for all parts and the NUL, and is nobody else's.
@@ -230,13 +237,18 @@ pub(crate) fn joined(parts: &[&str], symbols: &Symbols) -> Result<*mut c_char, E
     Ok(block.cast().as_ptr())
 }
 
+fn has_nul(text: &str) -> bool {
+    // SAFETY: it reads the text's own bytes, several at a time.
+    !unsafe { libc::memchr(text.as_ptr().cast(), 0, text.len()) }.is_null()
+}
+
 /// A text of `length` bytes in its final block: `write` makes it of so many zeros (the character).
 pub(crate) fn written(
     length: usize,
     symbols: &Symbols,
     write: impl FnOnce(&mut [u8]),
 ) -> Result<*mut c_char, Error> {
-    let start = block(length + 1, false, symbols)?.cast::<u8>();
+    let start = unset(length + 1, symbols)?.cast::<u8>();
     // SAFETY: the block is ours alone and has `length` bytes and one more; all of them are written
     // before the slice is made, which ends before the block does.
     unsafe {
@@ -250,6 +262,11 @@ pub(crate) fn written(
 /// A zeroed block of Slurm's allocator.
 pub(crate) fn allocate(bytes: usize, symbols: &Symbols) -> Result<NonNull<c_void>, Error> {
     block(bytes, true, symbols)
+}
+
+/// A block of Slurm's allocator whose bytes nobody has set yet.
+pub(crate) fn unset(bytes: usize, symbols: &Symbols) -> Result<NonNull<c_void>, Error> {
+    block(bytes, false, symbols)
 }
 
 fn block(bytes: usize, clear: bool, symbols: &Symbols) -> Result<NonNull<c_void>, Error> {

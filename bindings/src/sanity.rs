@@ -268,7 +268,7 @@ fn tasks_are_sane(request: &LaunchRequest, node_id: u32, trust: Trust) -> Result
         "this node's task ids",
     )?;
     match request
-        .global_task_ids(node_id)
+        .each_global_task_id(node_id)
         .into_iter()
         .flatten()
         .find(|id| *id >= all)

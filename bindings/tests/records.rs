@@ -268,10 +268,20 @@ fn slurmd_s_settings_are_read_where_the_release_has_them() {
             (conf.block_map(), conf.block_map_inv()),
             (Some(vec![0, 2, 1, 3]), Some(vec![0, 2, 1, 9]))
         );
+        for (known, is_same) in [
+            (vec![0, 2, 1, 3], true),
+            (vec![0, 2, 1, 4], false),
+            (vec![65_536, 2, 1, 3], false),
+            (vec![0, 2, 1], false),
+            (vec![0, 2, 1, 3, 4], false),
+        ] {
+            assert_eq!(conf.has_block_map(known.into_iter()), is_same);
+        }
         let texts = [conf.node_name(), conf.hostname(), conf.spooldir()].map(Option::unwrap);
         assert_eq!(texts, ["n1", "host1", "/var/spool/slurmd"]);
         bytes.put("block_map", 0);
         assert_eq!(conf.block_map(), None);
+        assert!(!conf.has_block_map([0, 2, 1, 3].into_iter()));
     }
 }
 

@@ -2,6 +2,7 @@
 //! object and command, and a way to say that a test was not run.
 
 mod builder;
+pub mod check_manuals;
 mod cluster;
 pub mod hostile;
 mod output;

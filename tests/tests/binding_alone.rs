@@ -80,6 +80,21 @@ fn beside_any_task_plugin() {
 }
 
 #[test]
+fn cpus_per_task_are_slurms_own_number() {
+    if !berth_tests::two_cpus() {
+        return;
+    }
+    let cluster = cluster("task/affinity", "");
+    // Not every release's srun takes over the -c of the job around it; the environment has it.
+    let masks = "srun -n2 --binding=auto /bin/sh -c 'while read -r key cpus; do case $key in \
+                 Cpus_allowed_list:) echo $cpus;; esac; done < /proc/self/status' | sort";
+    let job = cluster.sbatch(&["-n1", "-c2"], masks);
+    assert_eq!(job.output, "0\n1\n");
+    let short = cluster.srun(&["-n1", "-c2", "--map-by=core", "true"]);
+    assert!(note(&short).contains("-c 2 is requested"), "{short:#?}");
+}
+
+#[test]
 fn the_ledger_is_kept_all_the_same() {
     if !berth_tests::two_cpus() {
         return;

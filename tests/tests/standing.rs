@@ -111,10 +111,7 @@ fn before_it_is_submitted_a_line_is_planned_as_it_will_run() {
         let plan = json(&cluster.run(&berth, &asked).expect_ok());
         let script = format!("srun {line} {MASKS}");
         let printed = cluster.run("/bin/sh", &["-c", &script]).expect_ok();
-        let masks = printed
-            .lines()
-            .find_map(|line| line.trim().strip_prefix("0: masks"));
-        let masks = masks.map(str::trim).filter(|masks| !masks.is_empty());
+        let masks = masks(&printed);
         assert_eq!(plan["nodes"][0]["masks"].as_str(), masks, "{line}: {plan}");
     }
     for line in [
@@ -124,6 +121,77 @@ fn before_it_is_submitted_a_line_is_planned_as_it_will_run() {
     ] {
         let asked = cluster.run(&berth, &["plan", line]);
         assert_eq!(asked.code, Some(1), "{line}: {}", asked.stdout);
+    }
+}
+
+/// The masks of a step's launch message, of its first task.
+fn masks(printed: &str) -> Option<&str> {
+    let mut lines = printed.lines();
+    let masks = lines.find_map(|line| line.trim().strip_prefix("0: masks"));
+    masks.map(str::trim).filter(|masks| !masks.is_empty())
+}
+
+/// The node's `CpuBind=` and the user's `BERTH_BINDING` count in a plan as in srun, outside of a job and
+/// inside.
+#[test]
+fn the_node_s_and_the_user_s_defaults_hold() {
+    let cluster = Cluster::builder()
+        .plugstack(Some(""))
+        .env("HWLOC_SYNTHETIC", MACHINE)
+        .node("CpuBind=threads")
+        .set("TaskPluginParam=sockets")
+        .up();
+    let berth = command().to_string_lossy().into_owned();
+    let default = [("BERTH_BINDING", "linear:1")];
+    for (line, variables, says) in [
+        ("-n3", &[][..], "CpuBind=threads of the job's nodes"),
+        (
+            "-n3 --cpu-bind=cores",
+            &[],
+            "CpuBind=threads of the job's nodes",
+        ),
+        ("-n2 -c4", &default, "BERTH_BINDING=linear:1"),
+        ("-n2 -c4 --binding=none", &default, "CpuBind=threads"),
+        ("-n2 -c4 --binding=linear:2", &default, "CpuBind=threads"),
+    ] {
+        let asked: Vec<_> = ["plan", "--format=json"]
+            .into_iter()
+            .chain(line.split(' '))
+            .collect();
+        let plan = json(&cluster.run_with(&berth, &asked, variables).expect_ok());
+        assert!(plan["assumed"].to_string().contains(says), "{line}: {plan}");
+        let script = format!("srun {line} {MASKS}");
+        let printed = cluster
+            .run_with("/bin/sh", &["-c", &script], variables)
+            .expect_ok();
+        assert_eq!(
+            plan["nodes"][0]["masks"].as_str(),
+            masks(&printed),
+            "{line}: {plan}"
+        );
+    }
+    inside_a_job(&cluster, &berth);
+}
+
+/// An option of salloc goes before the user's default, and salloc's default does not.
+fn inside_a_job(cluster: &Cluster, berth: &str) {
+    for (job, rule) in [
+        ("--binding=linear:2", "binding:linear:2"),
+        ("-t5", "binding:linear:1"),
+    ] {
+        let inside =
+            format!("export BERTH_BINDING=linear:1; {berth} plan --format json; srun {MASKS}");
+        let words = ["-Q", "-n2", "-c4", job, "/bin/sh", "-c", &inside];
+        let printed = cluster.run_with("salloc", &words, &[("BERTH_BINDING", "linear:3")]);
+        let printed = printed.expect_ok();
+        let (document, told) = printed.rsplit_once("\n}\n").unwrap();
+        let plan = json(&format!("{document}}}"));
+        assert_eq!(plan["rules"]["2"], rule, "{job}: {plan}");
+        assert_eq!(
+            plan["nodes"][0]["masks"].as_str(),
+            masks(told),
+            "{job}: {plan}"
+        );
     }
 }
 
@@ -142,14 +210,12 @@ fn a_job_is_planned_on_its_own_cores() {
         words.extend(job.split(' '));
         words.extend(["/bin/sh", "-c", &script]);
         let printed = cluster.run("salloc", &words).expect_ok();
-        let (document, masks) = printed.rsplit_once("\n}\n").unwrap();
+        let (document, told) = printed.rsplit_once("\n}\n").unwrap();
         let plan = json(&format!("{document}}}"));
         let [value, by, source] = &facts(&plan, "allocation")[0];
         assert_eq!(by, "found", "{job}: {value} ({source})");
         assert!(source.contains("scontrol show job"), "{source}");
-        let masks = masks
-            .lines()
-            .find_map(|line| line.trim().strip_prefix("0: masks "));
+        let masks = masks(told);
         assert_eq!(plan["nodes"][0]["masks"].as_str(), masks, "{job}, {step}");
     }
     // A variable alone makes no job.

@@ -117,14 +117,15 @@ impl<'a> Credential<'a> {
             .symbols
             .nodelist_find
             .ok_or(Error::MissingSymbol("nodelist_find"))?;
+        // Most jobs have one node, whose name is the list.
+        let field = self.layout.cred.job_hostlist;
+        if self.job_nhosts() > 0 && self.arguments.is_text(field, node_name) {
+            return Ok(0);
+        }
         let hosts = self.job_hostlist().ok_or(Error::Absent {
             record: "credential",
             what: "host list",
         })?;
-        // Most jobs have one node, whose name is the list.
-        if hosts == node_name && self.job_nhosts() > 0 {
-            return Ok(0);
-        }
         let (list, name) = (c_text(&hosts)?, c_text(node_name)?);
         // SAFETY: both are C strings, which nodelist_find only reads.
         let found = unsafe { find(list.as_ptr(), name.as_ptr()) };

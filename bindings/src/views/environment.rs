@@ -2,15 +2,13 @@
 
 use crate::error::Error;
 use crate::layout::Field;
-use crate::record::{Record, allocate, first, free, joined, within};
+use crate::record::{Record, first, free, joined, unset, within};
 use crate::symbols::Symbols;
 use std::ffi::{CStr, c_char};
 use std::ptr;
 
 /// No environment has more entries: the kernel takes at most 2 GiB of them.
 const MOST: usize = 1 << 24;
-/// Room for more is made only when they are seen.
-const USUAL: usize = 1 << 10;
 
 /// Where a record keeps an environment, and its length if it keeps that too.
 #[derive(Clone, Copy)]
@@ -36,33 +34,30 @@ pub struct Change<'a> {
 }
 
 impl Environment {
-    /// The number of entries as far as it is told: room to begin with.
-    fn room(self) -> usize {
-        let counted = self.count.map(|count| self.record.read(count));
-        counted.map_or(0, |count| (count as usize).min(USUAL))
-    }
-
     /// Entries before the null pointer, at most as many as are counted.
-    fn entries(self) -> impl Iterator<Item = *mut c_char> {
-        let counted = self.count.map(|count| self.record.read(count));
-        let limit = counted
-            .and_then(|count| usize::try_from(count).ok())
-            .unwrap_or(MOST);
+    fn entries(&self) -> &[*mut c_char] {
         let array = self.record.read(self.field);
-        let limit = if array.is_null() { 0 } else { limit };
-        (0..limit).map_while(move |index| {
-            // SAFETY: `Record::new`'s caller promises the array; all before this one were entries,
-            // so it goes on at least to here.
-            let entry = unsafe { array.add(index).read_unaligned() };
-            (!entry.is_null()).then_some(entry)
-        })
+        let counted = self.count.map(|count| self.record.read(count));
+        let limit = counted.map_or(MOST, |count| count as usize);
+        if array.is_null() {
+            return &[];
+        }
+        let mut length = 0;
+        // SAFETY: `Record::new`'s caller promises the array; all before this one were entries, so
+        // it goes on at least to here.
+        while length < limit && unsafe { !(*array.add(length)).is_null() } {
+            length += 1;
+        }
+        // SAFETY: the array has these entries, as just seen. Only this file replaces it while a hook
+        // runs, and then uses no entries that it got before.
+        unsafe { std::slice::from_raw_parts(array, length) }
     }
 }
 
 /// The value of a variable; one of more than `limit` bytes counts as not set.
 pub(crate) fn get(environment: Environment, name: &str, limit: usize) -> Option<String> {
-    environment.entries().find_map(|entry| {
-        let value = value_of(entry, name)?;
+    environment.entries().iter().find_map(|entry| {
+        let value = value_of(*entry, name)?;
         // SAFETY: what follows the name in an entry is the rest of a C string.
         unsafe { within(value, limit) }
     })
@@ -72,13 +67,14 @@ pub(crate) fn get(environment: Environment, name: &str, limit: usize) -> Option<
 pub(crate) fn has(environment: Environment, name: &str) -> bool {
     environment
         .entries()
-        .any(|entry| value_of(entry, name).is_some())
+        .iter()
+        .any(|entry| value_of(*entry, name).is_some())
 }
 
 /// The first bytes of a variable's value, at most `most` of them.
 pub(crate) fn beginning(environment: Environment, name: &str, most: usize) -> Option<String> {
-    let mut entries = environment.entries();
-    let value = entries.find_map(|entry| value_of(entry, name))?;
+    let mut entries = environment.entries().iter();
+    let value = entries.find_map(|entry| value_of(*entry, name))?;
     // SAFETY: what follows the name in an entry is the rest of a C string.
     Some(unsafe { first(value, most) })
 }
@@ -97,7 +93,7 @@ fn behind(entry: *const c_char, text: &str) -> Option<*const c_char> {
     same.then(|| entry.wrapping_add(text.len()))
 }
 
-/// Removes variables and adds others, with one look at the environment and one move of the
+/// Removes variables and adds others, with one look at the environment and one copy of the
 /// array. An added name replaces every entry of that name. On an error nothing is changed.
 pub(crate) fn change(
     environment: Environment,
@@ -105,74 +101,90 @@ pub(crate) fn change(
     symbols: &Symbols,
 ) -> Result<(), Error> {
     let wrong = |name: &&str| name.is_empty() || name.contains('=');
-    let coming = || {
-        let set = change.set.iter().map(|(name, _)| *name);
-        set.chain(change.reserve.iter().map(|(name, _)| *name))
-    };
-    if let Some(name) = coming().find(wrong) {
+    if let Some(name) = change.coming().find(wrong) {
         return Err(Error::NotAText(name.to_owned()));
     }
-    let (mut kept, gone) = divide(environment, change, coming);
-    if gone.is_empty() && coming().next().is_none() {
+    let found = Found::of(environment, change);
+    if found.gone.is_empty() && change.coming().next().is_none() {
         return Ok(());
     }
-    let before = kept.len();
-    let made = append(&mut kept, change, symbols);
-    match made.and_then(|()| move_to(&kept, symbols)) {
-        Ok(block) => {
-            let Environment {
-                record,
-                field,
-                count,
-            } = environment;
-            record.replace_block(field, block, symbols)?;
-            if let Some(count) = count {
-                record.write(count, u32::try_from(kept.len()).unwrap_or(u32::MAX));
-            }
-            gone.into_iter().try_for_each(|old| give_back(old, symbols))
-        }
-        Err(why) => {
-            let unused = kept.into_iter().skip(before);
-            // Without xfree the entries cannot be given back.
-            let _ = unused
-                .map(|entry| give_back(entry, symbols))
-                .find(Result::is_err);
-            Err(why)
-        }
+    let mut made = Vec::with_capacity(change.set.len() + change.reserve.len());
+    let done = make(&mut made, change, symbols)
+        .and_then(|()| array(environment, &found, &made, symbols))
+        .and_then(|array| {
+            let Environment { record, field, .. } = environment;
+            record.replace_block(field, array, symbols)
+        });
+    if let Err(why) = done {
+        // Without xfree the entries cannot be given back.
+        let _ = made
+            .into_iter()
+            .try_for_each(|entry| give_back(entry, symbols));
+        return Err(why);
+    }
+    if let Some(count) = environment.count {
+        let entries = found.count - found.gone.len() + made.len();
+        let entries = u32::try_from(entries).unwrap_or(u32::MAX);
+        environment.record.write(count, entries);
+    }
+    let gone = found.gone.into_iter();
+    gone.map(|(_, entry)| entry)
+        .try_for_each(|entry| give_back(entry, symbols))
+}
+
+impl<'a> Change<'a> {
+    /// The names of the variables to add.
+    fn coming(&self) -> impl Iterator<Item = &'a str> + 'a {
+        let set = self.set.iter().map(|(name, _)| *name);
+        set.chain(self.reserve.iter().map(|(name, _)| *name))
+    }
+
+    /// Whether an entry is removed or replaced.
+    #[inline(never)]
+    fn ends(&self, entry: *const c_char) -> bool {
+        let is = |rest, name: &str| value_of(rest, name).is_some();
+        let removed = |rest| self.remove.iter().any(|name| is(rest, name));
+        behind(entry, self.prefix).is_some_and(removed) || self.coming().any(|name| is(entry, name))
     }
 }
 
-/// The entries that stay, with room for those that come, and the entries that go.
-fn divide<'a, Names: Iterator<Item = &'a str>>(
-    environment: Environment,
-    change: &Change<'_>,
-    coming: impl Fn() -> Names,
-) -> (Vec<*mut c_char>, Vec<*mut c_char>) {
-    // Then most entries need one look, because they begin with another letter.
-    let prefixed = coming().all(|name| name.starts_with(change.prefix));
-    let goes = |entry| {
-        let is = |rest, name: &str| value_of(rest, name).is_some();
-        let rest = behind(entry, change.prefix);
-        if prefixed && rest.is_none() {
-            return false;
+/// What one look at an environment found.
+struct Found {
+    /// All entries.
+    count: usize,
+    /// Those of them that go, each with its place.
+    gone: Vec<(usize, *mut c_char)>,
+}
+
+impl Found {
+    fn of(environment: Environment, change: &Change<'_>) -> Self {
+        let mut gone = Vec::new();
+        // Most entries need one look, because they begin with another letter.
+        let first = change.prefix.bytes().next();
+        let letter = first.filter(|_| change.coming().all(|name| name.starts_with(change.prefix)));
+        let entries = environment.entries();
+        let places = entries.iter().copied().enumerate();
+        let mut look = |(at, entry): (usize, *mut c_char)| {
+            if change.ends(entry) {
+                gone.push((at, entry));
+            }
+        };
+        match letter {
+            // SAFETY: entries before the null pointer are C strings (src/common/env.c).
+            Some(letter) => places
+                .filter(|(_, entry)| unsafe { **entry } as u8 == letter)
+                .for_each(look),
+            None => places.for_each(&mut look),
         }
-        let removed = |rest| change.remove.iter().any(|name| is(rest, name));
-        rest.is_some_and(removed) || coming().any(|name| is(entry, name))
-    };
-    let mut kept = Vec::with_capacity(environment.room() + coming().count());
-    let mut gone = Vec::new();
-    for entry in environment.entries() {
-        if goes(entry) {
-            gone.push(entry);
-        } else {
-            kept.push(entry);
+        Self {
+            count: entries.len(),
+            gone,
         }
     }
-    (kept, gone)
 }
 
 /// Makes the variables that come. On an error those that were made stand in the list.
-fn append(
+fn make(
     entries: &mut Vec<*mut c_char>,
     change: &Change<'_>,
     symbols: &Symbols,
@@ -186,11 +198,41 @@ fn append(
     Ok(())
 }
 
+/// The entries that stay, those that come, and the null pointer behind them, in a block of Slurm's
+/// allocator.
+fn array(
+    environment: Environment,
+    found: &Found,
+    coming: &[*mut c_char],
+    symbols: &Symbols,
+) -> Result<*mut *mut c_char, Error> {
+    let entries = found.count - found.gone.len() + coming.len();
+    let block = unset((entries + 1) * size_of::<*mut c_char>(), symbols)?;
+    let (array, mut end) = (block.cast(), block.cast::<*mut c_char>());
+    let old = environment.record.read(environment.field);
+    let mut next = 0;
+    for stop in found.gone.iter().map(|(at, _)| *at).chain([found.count]) {
+        // SAFETY: the old array has `found.count` entries; the new one has room for those that
+        // stay, and is nobody else's.
+        end = unsafe {
+            ptr::copy_nonoverlapping(old.wrapping_add(next), end.as_ptr(), stop - next);
+            end.add(stop - next)
+        };
+        next = stop + 1;
+    }
+    // SAFETY: the block has room for the entries that come, and for one pointer more.
+    unsafe {
+        ptr::copy_nonoverlapping(coming.as_ptr(), end.as_ptr(), coming.len());
+        end.add(coming.len()).write(ptr::null_mut());
+    }
+    Ok(array.as_ptr())
+}
+
 /// Puts a value into room that [`Change::reserve`] made, without an allocation. A value that is
 /// longer than the room is not written.
 pub(crate) fn fill(environment: Environment, name: &str, value: &str) -> bool {
     // SAFETY: Slurm's own entries; nobody else uses the environment of this process's task.
-    unsafe { put(environment.entries(), name, value) }
+    unsafe { put(environment.entries().iter().copied(), name, value) }
 }
 
 /// # Safety
@@ -237,15 +279,6 @@ impl TaskEnvironment {
         // SAFETY: the promise of `from_raw`.
         unsafe { put(entries, name, value) }
     }
-}
-
-/// The entries and the null pointer behind them in a block of Slurm's allocator.
-fn move_to(entries: &[*mut c_char], symbols: &Symbols) -> Result<*mut *mut c_char, Error> {
-    let block = allocate(size_of_val(entries) + size_of::<*mut c_char>(), symbols)?;
-    let array = block.cast::<*mut c_char>().as_ptr();
-    // SAFETY: the block is ours, zeroed, and has room for one entry more.
-    unsafe { ptr::copy_nonoverlapping(entries.as_ptr(), array, entries.len()) };
-    Ok(array)
 }
 
 fn give_back(entry: *mut c_char, symbols: &Symbols) -> Result<(), Error> {

@@ -7,7 +7,7 @@ use super::options::{self, SpankOption};
 use super::values::{CoreSpec, StepId, given};
 use crate::error::Error;
 use crate::layout::{Constants, Layout};
-use crate::record::{Record, items, written};
+use crate::record::{Record, written};
 use crate::symbols::Symbols;
 use std::ffi::c_void;
 
@@ -66,12 +66,21 @@ impl<'a> LaunchRequest<'a> {
 
     /// The tasks' numbers in the step, by local number.
     pub fn global_task_ids(&self, node_id: u32) -> Option<Vec<u32>> {
+        self.each_global_task_id(node_id).map(Iterator::collect)
+    }
+
+    pub(crate) fn each_global_task_id(
+        &self,
+        node_id: u32,
+    ) -> Option<impl ExactSizeIterator<Item = u32>> {
         let (node, nodes) = self.node_place(node_id);
         let ids = self
             .record
             .item(self.layout.launch.global_task_ids, node, nodes)?;
+        let count = usize::from(self.tasks_here(node_id)?);
         // SAFETY: slurmctld writes one list per node, as long as the node's task count.
-        unsafe { items(ids, usize::from(self.tasks_here(node_id)?)) }
+        let id = move |at| unsafe { ids.wrapping_add(at).read_unaligned() };
+        (!ids.is_null()).then(|| (0..count).map(id))
     }
 
     /// CPUs that each task requests; from 24.11 on slurmd has put this node's value here.

@@ -74,6 +74,29 @@ impl SlurmdConf {
         self.map(self.layout.slurmd_conf.block_map)
     }
 
+    /// Whether slurmd still has this map from abstract to kernel's CPU numbers, without a copy of
+    /// it. A map that slurmd is just changing counts as the known one, as for [`Self::block_map`].
+    pub fn has_block_map(&self, known: impl ExactSizeIterator<Item = u32>) -> bool {
+        let fields = &self.layout.slurmd_conf;
+        let lock = |mutex| ConfLock::take(self.record.nested(mutex).base().cast());
+        let _unchanged = match fields.config_mutex.map(lock) {
+            Some(None) => return true,
+            Some(lock) => lock,
+            None => None,
+        };
+        let map = self.record.read(fields.block_map);
+        if map.is_null() || usize::from(self.block_map_size()) != known.len() {
+            return false;
+        }
+        // SAFETY: slurmd keeps the map with block_map_size entries (xcpuinfo_hwloc_topo_get).
+        let entry = |at| u32::from(unsafe { map.wrapping_add(at).read_unaligned() });
+        // All are compared, whether they differ or not: that takes several at a time.
+        (0..)
+            .zip(known)
+            .fold(0, |all, (at, cpu)| all | (entry(at) ^ cpu))
+            == 0
+    }
+
     /// Maps kernel's to abstract CPU numbers; `None` if slurmd has no map.
     pub fn block_map_inv(&self) -> Option<Vec<u16>> {
         self.map(self.layout.slurmd_conf.block_map_inv)

@@ -19,6 +19,7 @@ mod plan;
 mod progress;
 mod report;
 mod say;
+mod script_file;
 mod shell;
 mod slurmd;
 mod srun_options;
@@ -32,13 +33,13 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::{Cli, Command, as_getopt};
+use crate::args::{Cli, Command, as_getopt, shortened};
 
 /// A failure that is not a usage error: its text goes to stderr, exit code 1.
 pub(crate) type Failure = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse_from(words());
+    let cli = Cli::try_parse_from(words()).unwrap_or_else(|why| shortened(why).exit());
     say::use_ascii(cli.ascii);
     let done = match &cli.command {
         Command::Plan(args) => plan::run(args),

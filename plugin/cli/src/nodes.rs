@@ -22,6 +22,14 @@ pub(crate) enum Names {
 }
 
 impl Names {
+    /// The names that the user has given.
+    pub(crate) fn listed(&self) -> &[String] {
+        match self {
+            Self::Numbered => &[],
+            Self::Listed(names) => names,
+        }
+    }
+
     /// A node's name if its position is enough: `2`, or `n3`.
     pub(crate) fn short(&self, node: u32) -> Cow<'_, str> {
         match self {

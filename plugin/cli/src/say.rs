@@ -142,7 +142,21 @@ pub(crate) fn refused(why: &str) {
 
 /// Prints the reason why the command failed.
 pub(crate) fn failed(why: &str) {
-    line("", why);
+    line("", &short(why));
+}
+
+/// The letters at each end of a message that is too long.
+const END: usize = 700;
+
+/// A message that may repeat somebody's value: its beginning and its end, where the reason is.
+pub(crate) fn short(text: &str) -> Cow<'_, str> {
+    let count = text.chars().count();
+    if count <= 3 * END {
+        return text.into();
+    }
+    let head = text.chars().take(END);
+    let tail = text.chars().skip(count - END);
+    head.chain(['…']).chain(tail).collect()
 }
 
 fn line(kind: &str, text: &str) {

@@ -45,7 +45,8 @@ pub(crate) fn level_from(args: &PlanArgs) -> String {
         Some(LevelFrom::NtasksPerCore) => implied("--ntasks-per-core"),
         Some(LevelFrom::NtasksPerSocket) => implied("--ntasks-per-socket"),
         Some(LevelFrom::Hint) => "the hint asks for it".into(),
-        None if args.site_cpu_bind().is_some() => "it is the site's default (CpuBind=)".into(),
+        // The request itself chose none.
+        None if args.srun.cpu_bind.level.is_none() => "it is the site's default (CpuBind=)".into(),
         None => "the request asks for it".into(),
     }
 }

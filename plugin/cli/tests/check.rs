@@ -44,6 +44,9 @@ fn clean_lines_pass() {
         "#SBATCH --exclusive -n1\nexport OMP_NUM_THREADS=64 OMP_PLACES=cores\nsrun ./app",
         "#SBATCH --exclusive\nexport OMP_PLACES=cores OMP_NUM_THREADS=6\nsrun --cpu-bind=mask_cpu:0x7e,0x7e00 ./a",
         "#SBATCH -n4\n./setup.sh\nsrun ./app",
+        "#SBATCH -n1\nexport OMP_NUM_THREADS=${SLURM_CPUS_PER_TASK:-1}\nsrun ./app",
+        "srun -t 1-00:30 -n2 ./a",
+        "srun --time=unlimited -n2 ./a",
     ] {
         let (found, code) = rules(&["--slurm=22.05", "-"], line);
         assert_eq!((found, code), (vec![], Some(0)), "{line}");
@@ -89,7 +92,18 @@ fn a_machine_shows_more() {
         (
             "pack:1 core:4 pu:1",
             "srun -n2 -c3 --cpu-bind=cores ./app",
+            "refused",
+        ),
+        (
+            "pack:2 core:4 pu:2",
+            "srun -n2 --binding=linear:1:9,9 --exclusive ./app",
             "not-as-asked",
+        ),
+        // slurmctld gives it 4 cores, and two tasks have each of them.
+        (
+            "pack:2 core:4 pu:2",
+            "srun -n8 --cpu-bind=cores ./app",
+            "more-tasks-than-cores",
         ),
         (
             "pack:1 core:4 pu:1",
@@ -103,7 +117,7 @@ fn a_machine_shows_more() {
         ),
         (
             "pack:2 core:4 pu:1",
-            "srun -n3 --exclusive ./app",
+            "#SBATCH --exclusive\nsrun -n3 ./app",
             "nothing-bound",
         ),
         ("pack:2 core:4 pu:2", "srun -n3 ./app", "nothing-bound"),
@@ -118,7 +132,7 @@ fn a_machine_shows_more() {
         assert_eq!(code, Some(i32::from(!rule.ends_with('?'))), "{line}");
     }
     for line in [
-        "srun -n8 --cpu-bind=cores ./app",
+        "srun -n8 ./app",
         "srun -n16 --cpu-bind=threads ./app",
         "srun -n4 -c4 -m block:block ./app",
         "srun -n16 --hint=multithread ./app",
@@ -134,10 +148,57 @@ fn a_machine_shows_more() {
         assert_eq!(found, [""; 0], "{line}");
     }
     let fixed = corrected(
-        &["--slurm=24.11", "--machine", "pack:2 core:4 pu:1"],
-        "srun -n3 --exclusive ./a",
+        &["--slurm=24.11", "--machine", "pack:2 core:4 pu:2"],
+        "srun -n3 ./a > \"$x\"",
     );
-    assert_eq!(fixed, "srun -n3 --exclusive --cpu-bind=cores ./a");
+    assert_eq!(fixed, "srun -n3 --cpu-bind=threads ./a > \"$x\"");
+    // Where each core has one thread, srun binds the three cores that the step gets by itself.
+    let (found, _) = rules(
+        &[
+            "--slurm=24.11",
+            "--machine",
+            "pack:2 core:4 pu:1",
+            "srun -n3 --exclusive ./app",
+        ],
+        "",
+    );
+    assert_eq!(found, [""; 0]);
+}
+
+#[test]
+fn a_cluster_shows_its_partitions() {
+    let folder = tempfile::tempdir().unwrap();
+    let conf = folder.path().join("slurm.conf");
+    let text = "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n\
+                NodeName=a[1-2] Sockets=2 CoresPerSocket=4 ThreadsPerCore=2\n\
+                NodeName=b1 Sockets=1 CoresPerSocket=4 ThreadsPerCore=1\n\
+                PartitionName=shared Nodes=a[1-2] Default=YES\n\
+                PartitionName=whole Nodes=a[1-2] OverSubscribe=EXCLUSIVE\n\
+                PartitionName=small Nodes=b1\n";
+    std::fs::write(&conf, text).unwrap();
+    let conf = conf.to_string_lossy();
+    for (line, expected) in [
+        (
+            "srun -n4 --cpu-bind=map_cpu:0,1,8,9 ./a",
+            "list-on-part-of-a-node?",
+        ),
+        ("srun -p whole -n4 --cpu-bind=map_cpu:0,2,4,6 ./a", ""),
+        ("#SBATCH -p whole\nsrun -n2 --cpu-bind=map_cpu:0,2 ./a", ""),
+        ("srun -p small -n4 ./a", ""),
+        ("srun -p small -n5 ./a", "refused"),
+        ("sbatch -p small -n5 job.sh", "refused"),
+        ("#SBATCH -p small -n8\nsrun ./a", "refused"),
+        ("sbatch -p huge -n1 job.sh", "refused"),
+        ("srun -n3 ./a", "nothing-bound"),
+        ("srun -p $PART -n3 ./a", ""),
+    ] {
+        let (found, _) = rules(&["--slurm=24.11", "--cluster", &conf, "-"], line);
+        assert_eq!(found.join(" "), expected, "{line}");
+    }
+    let done = check(&["--cluster=/no/such.conf", "srun ./a"], b"");
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert!(said.contains("/no/such.conf cannot be read"), "{said}");
+    assert_eq!(done.status.code(), Some(2));
 }
 
 #[test]
@@ -204,4 +265,35 @@ fn other_bytes_stay() {
     );
     let expected = b"# gr\xfc\xdfe \x1b[31m\r\nsrun -n2 --cpu-bind=threads ./app \xff\r\n";
     assert_eq!(done.stdout, expected);
+}
+
+/// A step starts beside those that were put into the background before it.
+#[test]
+fn a_step_beside_one_in_the_background() {
+    let text = "#SBATCH -n4\nsrun -n2 ./a &\nsrun -n2 ./b > \"$x\"\nwait";
+    let (found, _) = rules(&["--slurm=24.11", "-"], text);
+    assert_eq!(found, ["steps-wait", "steps-wait"]);
+    let instead = "#SBATCH -n4\nsrun -n2 --exact ./a &\nsrun -n2 --exact ./b > \"$x\"\nwait";
+    assert_eq!(corrected(&["--slurm=24.11"], text), instead);
+    for text in [
+        "#SBATCH -n4\nsrun -n2 --overlap ./a &\nsrun -n2 ./b\nwait",
+        "#SBATCH -n4\nsrun -n2 ./b\nsrun -n2 ./a &\nwait",
+        "#SBATCH -n4\nsrun -n2 ./a &\nwait\nsrun -n2 ./b",
+    ] {
+        assert_eq!(rules(&["--slurm=24.11", "-"], text).0, [""; 0], "{text}");
+    }
+}
+
+#[test]
+fn mappings_that_srun_refuses_are_wrong_values() {
+    for options in ["--map-by cor", "--map-by core --bind-to numa"] {
+        let (found, code) = rules(&["-"], &format!("srun -n2 {options} ./a"));
+        assert_eq!(
+            (found, code),
+            (vec!["wrong-value".into()], Some(1)),
+            "{options}"
+        );
+    }
+    let (found, code) = rules(&["-"], "srun -n2 --map-by l3cache --bind-to core ./a");
+    assert_eq!((found, code), (vec![], Some(0)));
 }

@@ -2,25 +2,7 @@
 
 mod check_common;
 
-use check_common::{corrected, rules};
-
-/// A line, the rule that it breaks, and the corrected line.
-type Row = (&'static str, &'static str, &'static str);
-
-fn holds(release: &str, rows: &[Row]) {
-    let slurm = format!("--slurm={release}");
-    for (line, rule, instead) in rows {
-        let (found, code) = rules(&[&slurm, "-"], line);
-        assert_eq!(found, [*rule], "{line}");
-        let is_hint = rule.ends_with('?');
-        assert_eq!(code, Some(i32::from(!is_hint)), "{line}");
-        assert_eq!(corrected(&[&slurm], line), *instead, "{line}");
-        if instead != line {
-            let (left, code) = rules(&[&slurm, "-"], instead);
-            assert_eq!((left, code), (vec![], Some(0)), "{instead}");
-        }
-    }
-}
+use check_common::{holds, rules};
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table of cases")]
@@ -64,6 +46,23 @@ fn options_and_values_that_srun_does_not_take() {
                 "other-command",
                 "sbatch --cpu-bind=cores job.sh",
             ),
+            // berth plan alone has these.
+            (
+                "srun --near=gpu ./a",
+                "other-command",
+                "srun --near=gpu ./a",
+            ),
+            (
+                "srun --core-kind=any ./a",
+                "other-command",
+                "srun --core-kind=any ./a",
+            ),
+            (
+                "#SBATCH --reserved=0\nsrun ./a",
+                "other-command",
+                "#SBATCH --reserved=0\nsrun ./a",
+            ),
+            ("srun --score ./a", "other-command", "srun --score ./a"),
             (
                 "srun -n4 --cpu-bind=kores ./a",
                 "wrong-value",
@@ -80,6 +79,11 @@ fn options_and_values_that_srun_does_not_take() {
                 "srun --hint=nomultithread ./a",
             ),
             ("srun -n x ./a", "wrong-value", "srun -n x ./a"),
+            (
+                "srun -n2 -trace-all ./a",
+                "wrong-value",
+                "srun -n2 -trace-all ./a",
+            ),
             (
                 "srun -n1 --binding=linear ./a",
                 "wrong-value",
@@ -179,6 +183,22 @@ fn steps_and_numbers() {
                 "#SBATCH -n2\nsrun ./a\n#SBATCH -c2",
             ),
             ("#SBATCH -n4\n./app", "no-launcher?", "#SBATCH -n4\n./app"),
+            (
+                "#SBATCH -N8 --ntasks-per-node=8\nsrun -N1 -n12 ./a \"$x\"",
+                "more-than-the-job",
+                "#SBATCH -N8 --ntasks-per-node=8\nsrun -N1 -n8 ./a \"$x\"",
+            ),
+            (
+                "#SBATCH -N4\nsrun --ntasks-per-socket=1 ./a",
+                "tasks-and-nodes?",
+                "#SBATCH -N4\nsrun --ntasks-per-socket=1 ./a",
+            ),
+            // Each of four tasks has a socket, if there are four.
+            (
+                "#SBATCH -n4 -c4\nsrun --cpu-bind=sockets ./a",
+                "cpus-per-task?",
+                "#SBATCH -n4 -c4\nsrun --cpu-bind=sockets ./a",
+            ),
         ],
     );
 }
@@ -198,6 +218,12 @@ fn what_binds() {
                 "#SBATCH --hint=nomultithread\nsrun -n4 --threads-per-core=1 ./a",
                 "hint",
                 "#SBATCH --hint=nomultithread\nsrun -n4 ./a",
+            ),
+            // A list decides alone.
+            (
+                "srun -n2 --exclusive --hint=nomultithread --cpu-bind=map_cpu:0,1 ./a",
+                "hint?",
+                "srun -n2 --exclusive --hint=nomultithread --cpu-bind=map_cpu:0,1 ./a",
             ),
             (
                 "srun -n2 --cpu-bind=v,rank ./a",

@@ -67,6 +67,9 @@ fn folder() -> TempDir {
         path("node.xml"),
     )
     .unwrap();
+    let conf = "NodeName=n[1-2] Sockets=2 CoresPerSocket=4 ThreadsPerCore=2\n\
+                PartitionName=all Nodes=ALL Default=YES\n";
+    fs::write(path("slurm.conf"), conf).unwrap();
     symlink(root().join("tests"), path("tests")).unwrap();
     for program in ["app", "hybrid", "small"] {
         fs::write(path(program), "#!/bin/sh\n").unwrap();

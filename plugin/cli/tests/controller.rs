@@ -139,6 +139,21 @@ fn a_cluster_from_its_configuration() {
     );
 }
 
+/// salloc and sbatch pass some options on by variables, which srun of the release reads; and their
+/// nodes are the job's.
+#[test]
+fn a_step_takes_over_what_its_job_passes_on() {
+    let masks = |release: &str, job: &str| {
+        let words = ["--slurm", release, "--machine", MACHINE, "--job", job];
+        let (code, out, said) = berth(&[&words[..], &["--format=masks", "srun ./app"]].concat());
+        assert_eq!(code, Some(0), "{said}");
+        out
+    };
+    assert_eq!(masks("24.11", "sbatch -n2 -c4"), "0x000F,0x00F0\n");
+    assert_eq!(masks("22.05", "sbatch -n2 -c4"), "0x00FF\n");
+    assert_eq!(masks("24.11", "salloc -N2 -n2 -c2"), "0x0003\n0x0003\n");
+}
+
 /// The value of `--job` is one word too, and no line.
 #[test]
 fn a_job_of_one_word_is_no_line() {

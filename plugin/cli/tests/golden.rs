@@ -53,6 +53,63 @@ const TABLES: &[(&str, &str, &str)] = &[
     ("auto-cores", "pack:2 core:2 pu:2", "-n 4"),
     ("auto-sockets", "pack:2 core:2 pu:2", "-n 2"),
     ("auto-nothing-fits", "pack:2 core:2 pu:2", "-n 3"),
+    // Open MPI's mapping.
+    (
+        "mapped-l3",
+        "pack:2 l3:2 core:4 pu:2",
+        "-n 6 --map-by l3cache --bind-to core --explain",
+    ),
+    (
+        "mapped-slots",
+        "pack:2 l3:2 core:4 pu:2",
+        "-n 4 --map-by slot:pe=3 --format json",
+    ),
+    (
+        "mapped-unbound",
+        "pack:1 core:4 pu:2",
+        "-n 6 --map-by slot --explain",
+    ),
+    (
+        "mapped-part",
+        "pack:2 l3:2 core:4 pu:2",
+        "-n 4 --cpus 0,2,4,16-17 --map-by package --bind-to core -c 2",
+    ),
+    (
+        "mapped-refused",
+        "pack:2 l3:2 core:4 pu:2",
+        "-n 9 --map-by l3cache:pe=3",
+    ),
+    // An even share for each task.
+    (
+        "share-three",
+        "pack:2 core:4 pu:2",
+        "-n 3 --binding=auto --explain --score",
+    ),
+    (
+        "share-caches",
+        "pack:2 numa:2 l3:2 core:2 pu:1",
+        "-n 6 --binding=auto --score",
+    ),
+    (
+        "share-by-threads",
+        "pack:1 core:4 pu:2",
+        "-n 6 --binding=auto --explain --score",
+    ),
+    (
+        "share-by-time",
+        "pack:1 core:2 pu:2",
+        "-n 6 -O --binding=auto --explain",
+    ),
+    (
+        "share-packed",
+        "pack:2 core:4 pu:2",
+        "-n 3 -c 2 --binding=auto:pack:smt=1",
+    ),
+    (
+        "share-too-small",
+        "pack:2 core:4 pu:2",
+        "-n 3 -c 5 --binding=auto",
+    ),
     // CPUs per task, orders.
     (
         "two-each-block",

@@ -135,7 +135,6 @@ fn wrong_lines_have_srun_s_words_and_exit_codes() {
             1,
             "not modelled: a step of several components",
         ),
-        ("sbatch -n4 job.sh", 1, "not modelled: sbatch"),
         ("srun -n2 --gres=gpu:1 ./app", 1, "not modelled: --gres"),
         ("srun -n9 ./app", 1, "waits for a second node"),
     ] {

@@ -13,6 +13,7 @@ const PAGES: &[&str] = &[
     "plugin/WHICH-OPTIONS.md",
     "plugin/COMING-FROM.md",
     "plugin/JSON.md",
+    "plugin/AUTO.md",
 ];
 
 /// Pictures of the pages, and the options that draw them.

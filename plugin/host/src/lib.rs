@@ -1,5 +1,6 @@
 //! Touches the kernel for berth: affinity, memory policy, online CPUs, the machine file, the
-//! ledger, the state directory, and the child that discovers the machine.
+//! ledger, the state directory, and the child that discovers the machine. It also reads the
+//! administrator's settings, for the plugin and for the command.
 //!
 //! It runs as root inside slurmd and slurmstepd: nothing here panics, nothing
 //! trusts a file or directory that a user could have written, and every error
@@ -30,6 +31,10 @@ mod machine_format;
 mod machine_json;
 pub mod mempolicy;
 pub mod online;
+pub mod read_settings;
+#[cfg(test)]
+mod read_settings_tests;
+pub mod settings;
 pub mod site_rules;
 mod spawn;
 pub mod state;

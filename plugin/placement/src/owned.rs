@@ -2,17 +2,19 @@
 //! In: the allocation and core specialisation. Out: [`Owned`].
 //! Pure. Source: `_get_avail_map` and `_alloc_mask`.
 
+use crate::request::core_kind::Kind;
 use crate::request::fixes::Fix;
 use crate::request::{Allocation, CoreSpec, Request};
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::{CoreIdx, PuIdx};
+use crate::sets::pu_set::PuSet;
 use crate::topology::node::Node;
 use crate::topology::pu_table::PuTable;
 
 /// The step's hardware threads.
 #[derive(Clone, Debug)]
 pub struct Owned {
-    usable: Vec<bool>,
+    usable: PuSet,
     /// Number of usable hardware threads.
     pub count: u32,
     /// What the step owns whole and in part, before specialised threads are
@@ -51,16 +53,15 @@ impl Owned {
     pub fn of(request: &Request, node: &Node) -> Self {
         let table = node.table();
         let mut usable = owned_pus(&request.allocation, node);
+        keep_free(&mut usable, &request.reserved, table);
+        narrow(&mut usable, request, node);
         let special = match request.core_spec {
             CoreSpec::Threads(count) => Some(count),
             CoreSpec::None | CoreSpec::Cores(_) => None,
         };
-        let of = |pus: &[bool]| match table.all() {
-            Some(all) if pus.iter().all(|own| *own) => all.clone(),
-            _ => {
-                let own = (0..).zip(pus).filter(|(_, own)| **own);
-                table.cpus(own.map(|(at, _)| PuIdx(at)))
-            }
+        let of = |pus: &PuSet| match table.all() {
+            Some(all) if pus.is_full() => all.clone(),
+            _ => table.cpus(pus.iter()),
         };
         let everything = special.map(|_| of(&usable));
         if let Some(count) = special {
@@ -77,20 +78,23 @@ impl Owned {
                 cpus = left;
             }
         }
-        if let (true, Allocation::Cpus(own)) = (cpus.is_empty(), &request.allocation) {
+        let narrowed = request.core_kind != Kind::Any;
+        if let (true, false, Allocation::Cpus(own)) =
+            (cpus.is_empty(), narrowed, &request.allocation)
+        {
             // On a machine with holes slurmd's map may have none of the CPUs, but the step
             // owns them.
             cpus = own.clone();
         }
         let is_cut = is_cut(&request.allocation, node);
         if let (true, true, Allocation::Cores { cores, .. }) =
-            (is_cut, usable.iter().all(|own| !own), &request.allocation)
+            (is_cut, usable.is_empty(), &request.allocation)
         {
             cpus = left_by_cgroup(cores, node);
         }
         Self {
             is_cut,
-            count: usable.iter().filter(|own| **own).count() as u32,
+            count: usable.count() as u32,
             all: everything.unwrap_or_else(|| cpus.clone()),
             usable,
             counts,
@@ -101,12 +105,31 @@ impl Owned {
     /// Whether a hardware thread may be used.
     #[must_use]
     pub fn has(&self, pu: PuIdx) -> bool {
-        self.usable.get(pu.index()).copied().unwrap_or(false)
+        self.usable.has(pu)
     }
 
     /// The usable hardware threads among some.
     pub fn among<'a>(&'a self, pus: &'a [PuIdx]) -> impl Iterator<Item = PuIdx> + 'a {
         pus.iter().copied().filter(|pu| self.has(*pu))
+    }
+
+    /// The same where only some CPUs may be used.
+    pub(crate) fn within(&self, cpus: &CpuSet, node: &Node) -> Self {
+        let table = node.table();
+        let mut usable = PuSet::empty(table.len());
+        let is_inside = |pu: &PuIdx| table.cpu(*pu).is_some_and(|cpu| cpus.contains(cpu));
+        self.usable
+            .iter()
+            .filter(is_inside)
+            .for_each(|pu| usable.insert(pu));
+        Self {
+            count: usable.count() as u32,
+            counts: Counts::of(&usable, table, u32::MAX),
+            usable,
+            cpus: self.cpus.intersection(cpus),
+            all: self.all.clone(),
+            is_cut: self.is_cut,
+        }
     }
 
     /// The number of usable hardware threads if at most `limit` of each core count.
@@ -116,35 +139,58 @@ impl Owned {
     }
 }
 
-fn owned_pus(allocation: &Allocation, node: &Node) -> Vec<bool> {
+/// Takes away what the site keeps free.
+fn keep_free(usable: &mut PuSet, reserved: &CpuSet, table: &PuTable) {
+    if reserved.is_empty() {
+        return;
+    }
+    let is_kept = |pu: &PuIdx| table.cpu(*pu).is_some_and(|cpu| reserved.contains(cpu));
+    let kept: Vec<_> = usable.iter().filter(is_kept).collect();
+    kept.into_iter().for_each(|pu| usable.remove(pu));
+}
+
+fn owned_pus(allocation: &Allocation, node: &Node) -> PuSet {
     let table = node.table();
-    let mut usable = vec![false; table.len()];
-    let of = |cpus: &CpuSet| {
+    let mut usable = PuSet::empty(table.len());
+    let mut add = |cpus: &CpuSet| {
         let pus = (0..table.len() as u32).map(PuIdx);
-        pus.map(|pu| table.cpu(pu).is_some_and(|cpu| cpus.contains(cpu)))
-            .collect()
+        let own = pus.filter(|pu| table.cpu(*pu).is_some_and(|cpu| cpus.contains(cpu)));
+        own.for_each(|pu| usable.insert(pu));
     };
     match allocation {
         Allocation::Whole => match node.allowed() {
-            Some(allowed) => return of(allowed),
-            None => usable.fill(true),
+            Some(allowed) => add(allowed),
+            None => return PuSet::full(table.len()),
         },
-        Allocation::Cpus(cpus) => return of(cpus),
+        Allocation::Cpus(cpus) => add(cpus),
         Allocation::Cores { .. } if table.is_empty() => {}
         Allocation::Cores { cores, configured } => {
             let known = known_to_slurmd(node).min(*configured).max(1);
             if is_every_core(cores, known, table) {
-                usable.fill(true);
-                return usable;
+                return PuSet::full(table.len());
             }
             for core in cores {
                 for pu in table.pus_of_core(core.0 % known) {
-                    usable[pu.index()] = true;
+                    usable.insert(pu);
                 }
             }
         }
     }
     usable
+}
+
+/// Leaves the cores of the requested kind, on a machine that has it.
+fn narrow(usable: &mut PuSet, request: &Request, node: &Node) {
+    if request.core_kind == Kind::Any {
+        return;
+    }
+    let machine = node.machine();
+    let kept = machine.and_then(|machine| machine.cpus_of_kind(request.core_kind));
+    let Some(kept) = kept else { return };
+    let table = node.table();
+    let is_kept = |pu: &PuIdx| table.cpu(*pu).is_some_and(|cpu| kept.contains(cpu));
+    let others: Vec<_> = usable.iter().filter(|pu| !is_kept(pu)).collect();
+    others.into_iter().for_each(|pu| usable.remove(pu));
 }
 
 /// Whether slurmd counts more threads for the step's cores than its cgroup will have.
@@ -208,11 +254,9 @@ fn known_to_slurmd(node: &Node) -> u32 {
 
 /// Removes `count` hardware threads from the top. It also counts threads of cores that were not
 /// allocated, as task/affinity does; `lowest` is the last core and thread number that it reaches.
-fn take_special(usable: &mut [bool], node: &Node, count: u32, lowest: u32) {
+fn take_special(usable: &mut PuSet, node: &Node, count: u32, lowest: u32) {
     for pu in from_the_top(node, lowest).into_iter().take(count as usize) {
-        if let Some(entry) = usable.get_mut(pu.index()) {
-            *entry = false;
-        }
+        usable.remove(pu);
     }
 }
 
@@ -255,8 +299,8 @@ fn known_cores(allocation: &Allocation, node: &Node) -> u32 {
 }
 
 impl Counts {
-    fn of(usable: &[bool], table: &PuTable, known_cores: u32) -> Self {
-        if table.all().is_some() && usable.iter().all(|own| *own) {
+    fn of(usable: &PuSet, table: &PuTable, known_cores: u32) -> Self {
+        if table.all().is_some() && usable.is_full() {
             return Self {
                 whole_node: true,
                 sockets: table.sockets.len() as u32,
@@ -272,7 +316,7 @@ impl Counts {
         for socket in 0..table.sockets.len() as u32 {
             let (mut hit, mut miss) = (false, false);
             for core in table.cores_of_socket(socket) {
-                let mine = core.iter().filter(|pu| usable[pu.index()]).count();
+                let mine = core.iter().filter(|pu| usable.has(**pu)).count();
                 counts.threads += mine as u32;
                 match mine {
                     0 => {}
@@ -282,7 +326,7 @@ impl Counts {
                 hit |= mine > 0;
                 miss |= mine < core.len();
                 let is_known = |pu: &&PuIdx| table.cores.of(**pu) < known_cores;
-                counts.whole_node &= core.iter().filter(is_known).all(|pu| usable[pu.index()]);
+                counts.whole_node &= core.iter().filter(is_known).all(|pu| usable.has(*pu));
             }
             counts.sockets += u32::from(!miss);
             counts.part_sockets += u32::from(hit && miss);

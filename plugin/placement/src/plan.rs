@@ -7,9 +7,12 @@ use crate::answer::refusal::Refusal;
 use crate::owned::Owned;
 use crate::request::Request;
 use crate::request::claims::Claims;
+use crate::request::core_kind::Kind;
 use crate::request::cpu_bind::{CpuBind, Mode};
-use crate::request::grid_engine::Instance;
+use crate::request::grid_engine::{Binding, Instance};
 use crate::request::mem_bind::MemBind;
+use crate::request::wish::Wish;
+use crate::sets::cpuset::CpuSet;
 use crate::strategy::{self, situation::Situation};
 use crate::topology::node::Node;
 
@@ -38,7 +41,10 @@ pub fn plan(request: &Request, node: &Node, claims: &Claims) -> Result<Plan, Ref
     if request.tasks == 0 {
         return Err(Refusal::NoTasks);
     }
+    let node = planned_on(request, node);
     let owned = &Owned::of(request, node);
+    has_free(request, node, owned)?;
+    has_core_kind(request, node, owned)?;
     let here = Situation {
         request,
         node,
@@ -48,6 +54,16 @@ pub fn plan(request: &Request, node: &Node, claims: &Claims) -> Result<Plan, Ref
     let mut plan = strategy::choose(&here)?;
     memory::bind(&mut plan, request, node, owned)?;
     Ok(plan)
+}
+
+/// The node as a request is planned on it: a wish that only berth knows counts by the tree, whatever
+/// `compat` says.
+#[must_use]
+pub fn planned_on<'a>(request: &Request, node: &'a Node) -> &'a Node {
+    match Wish::of(request) {
+        Ok(wish) if wish.is_only_berths() => node.by_tree(),
+        _ => node,
+    }
 }
 
 /// Plans a batch script: one task on all CPUs of its allocation, or, if the job
@@ -75,27 +91,95 @@ pub fn plan(request: &Request, node: &Node, claims: &Claims) -> Result<Plan, Ref
 /// # Errors
 /// [`Refusal`] as for a step.
 pub fn plan_batch(request: &Request, node: &Node, claims: &Claims) -> Result<Plan, Refusal> {
+    let binding = request.binding.clone().filter(Binding::binds_scripts);
     // A parallel environment will start all tasks of the node from the script.
-    let is_pe = matches!(&request.binding, Some(binding) if binding.instance == Instance::Pe);
+    let is_pe = matches!(&binding, Some(binding) if binding.instance == Instance::Pe);
     let script = Request {
         tasks: if is_pe { request.tasks } else { 1 },
         cpus_per_task: 1,
         cpu_bind: CpuBind {
-            mode: request.binding.is_none().then_some(Mode::Free),
+            mode: binding.is_none().then_some(Mode::Free),
             one_thread: request.cpu_bind.one_thread,
             ..CpuBind::default()
         },
+        near: None,
         mem_bind: MemBind::default(),
+        binding,
         ..request.clone()
     };
     if script.binding.is_some() {
         return plan(&script, node, claims);
     }
+    let owned = &Owned::of(&script, node);
+    has_free(&script, node, owned)?;
+    has_core_kind(&script, node, owned)?;
     let here = Situation {
         request: &script,
         node,
         claims,
-        owned: &Owned::of(&script, node),
+        owned,
     };
     here.batch()
+}
+
+/// Refuses a step all of whose CPUs the site keeps free.
+fn has_free(request: &Request, node: &Node, owned: &Owned) -> Result<(), Refusal> {
+    if request.reserved.is_empty() || owned.count > 0 {
+        return Ok(());
+    }
+    let all = Request {
+        reserved: CpuSet::new(),
+        ..request.clone()
+    };
+    match Owned::of(&all, node) {
+        all if all.count > 0 => Err(Refusal::AllReserved { own: all.cpus }),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses a kind of cores that is not there.
+fn has_core_kind(request: &Request, node: &Node, owned: &Owned) -> Result<(), Refusal> {
+    let asked = request.core_kind;
+    if asked == Kind::Any {
+        return Ok(());
+    }
+    let machine = node.machine();
+    let on_machine = machine.is_some_and(|machine| machine.cpus_of_kind(asked).is_some());
+    match on_machine && owned.count > 0 {
+        true => Ok(()),
+        false => Err(Refusal::NoCoreKind { asked, on_machine }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::mapping::MappingTexts;
+    use crate::{Machine, Mapping, Numbering, Rules, SocketKind};
+
+    /// A step of 65,535 tasks would otherwise have the CPUs of a wide node as often.
+    #[test]
+    fn tasks_with_the_same_cpus_share_one_set() {
+        let machine = Machine::regular(1, 128, 1, Numbering::Block).unwrap();
+        let node = Node::of(machine, SocketKind::Package, Rules::default());
+        for (map, bind) in [
+            ("slot:pe=127", ":overload-allowed"),
+            ("package:pe=127", ":overload-allowed"),
+            ("package", "package"),
+        ] {
+            let mapping = Mapping::read(MappingTexts {
+                map: Some(map),
+                bind: Some(bind),
+                rank: None,
+            });
+            let request = Request {
+                tasks: 2,
+                mapping: mapping.unwrap(),
+                ..Request::default()
+            };
+            let tasks = plan(&request, &node, &Claims::default()).unwrap().tasks;
+            let [one, other] = [&tasks[0].cpus, &tasks[1].cpus];
+            assert!(one.shares_memory(other) && one.count() > 64, "{map}");
+        }
+    }
 }

@@ -41,5 +41,7 @@ law! {
     constrained_tasks_have_a_cpu: laws::cgroups::SOMEWHERE,
     constrained_steps_are_not_refused_for_it: laws::cgroups::GRANTED,
     where_cgroups_have_all_threads_nothing_changes: laws::cgroups::NOTHING_LOST,
+    auto_gives_every_core_to_one_task: laws::share::EVERY_CORE_ONCE,
+    auto_keeps_tasks_inside_cores: laws::share::SIBLINGS_NEAR,
     binding_gives_whole_cores_to_one_task: laws::grid_engine::CHOSEN,
 }

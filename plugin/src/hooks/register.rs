@@ -1,27 +1,29 @@
-//! Registers the SPANK option with Slurm: its names, its help text, and the function that Slurm
-//! calls with its value.
+//! Registers the SPANK options with Slurm: their names, their help texts, and the function that
+//! Slurm calls with a value.
 
 use std::ffi::{CStr, c_char, c_int};
 
-use berth_placement::request::grid_engine::MAX_LENGTH;
 use slurm_spank::spank_sys;
 
 use crate::hooks::guard::guard;
-use crate::message::routes::{NAMES, OVERLAP};
+use crate::message::options::OPTIONS;
+use crate::message::routes::OVERLAP;
 use crate::stepd::state::STATE;
 use crate::submit::option;
 
-const ARGUMENT: &CStr = c"[set:|env:|pe:][task:|host:][strict:]STRATEGY";
-const USAGE: &CStr = c"bind each task to cores of its own: linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE], explicit:SOCKET,CORE[:...] or none (berth; Grid Engine's -binding)";
+/// The number of [`OVERLAP`]; those of [`OPTIONS`] are their places in the table.
+const OVERLAP_NUMBER: c_int = OPTIONS.len() as c_int;
 
-/// Registers both names of `--binding`.
+/// Registers both names of each of berth's own options.
 ///
 /// # Safety
 /// `spank` is the handle that Slurm passed to `slurm_spank_init`.
-pub(crate) unsafe fn binding(spank: spank_sys::spank_t) {
-    for name in NAMES {
-        // SAFETY: the caller's promise.
-        unsafe { one(spank, name, ARGUMENT, USAGE) };
+pub(crate) unsafe fn own(spank: spank_sys::spank_t) {
+    for (number, row) in (0..).zip(&OPTIONS) {
+        for name in row.names {
+            // SAFETY: the caller's promise.
+            unsafe { one(spank, name, number, [row.argument, row.usage]) };
+        }
     }
 }
 
@@ -29,24 +31,27 @@ pub(crate) unsafe fn binding(spank: spank_sys::spank_t) {
 /// `--overlap`.
 ///
 /// # Safety
-/// As for [`binding`].
+/// As for [`own`].
 pub(crate) unsafe fn overlap(spank: spank_sys::spank_t) {
     // SAFETY: the caller's promise.
-    unsafe { one(spank, OVERLAP, c"0|1", c"set by berth beside --overlap") };
+    unsafe {
+        let texts = [c"0|1", c"set by berth beside --overlap"];
+        one(spank, OVERLAP, OVERLAP_NUMBER, texts);
+    }
 }
 
 unsafe fn one(
     spank: spank_sys::spank_t,
     name: &'static CStr,
-    argument: &'static CStr,
-    usage: &'static CStr,
+    number: c_int,
+    [argument, usage]: [&'static CStr; 2],
 ) {
     let mut option = spank_sys::spank_option {
         name: name.as_ptr(),
         arginfo: argument.as_ptr(),
         usage: usage.as_ptr(),
         has_arg: 1,
-        val: c_int::from(name == OVERLAP),
+        val: number,
         cb: Some(take),
     };
     // SAFETY: the caller's handle; Slurm copies the option, whose texts are static.
@@ -60,25 +65,26 @@ unsafe fn one(
 /// submitting command, and again in slurmstepd.
 unsafe extern "C" fn take(val: c_int, argument: *const c_char, remote: c_int) -> c_int {
     guard("option", || {
-        if val != 0 {
+        if val == OVERLAP_NUMBER {
             if remote != 0 {
                 STATE.hear_overlap();
             }
             return 0;
         }
-        if argument.is_null() {
+        let row = usize::try_from(val).ok().and_then(|at| OPTIONS.get(at));
+        let Some(row) = row.filter(|_| !argument.is_null()) else {
             return 0;
-        }
+        };
         // SAFETY: Slurm passes a C string that lives during the call.
         let bytes = unsafe { CStr::from_ptr(argument) }.to_bytes();
         // If the text is too long, its reader notices that.
-        let kept = bytes.get(..MAX_LENGTH + 1).unwrap_or(bytes);
+        let kept = bytes.get(..row.most + 1).unwrap_or(bytes);
         let text = String::from_utf8_lossy(kept).into_owned();
         if remote != 0 {
-            STATE.hear(text);
+            STATE.hear(row.own, text);
             return 0;
         }
-        match option::check(&text) {
+        match option::check(row.own, &text) {
             Ok(()) => 0,
             Err(why) => {
                 why.lines().for_each(|line| log::error!("{line}"));

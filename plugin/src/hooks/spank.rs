@@ -15,7 +15,7 @@ use crate::slurmd::ready;
 use crate::stepd::{pe_hooks, spank_only, unplanned};
 use crate::submit::option;
 
-/// slurmd, slurmstepd, srun, sbatch, salloc: read the settings, register the option.
+/// slurmd, slurmstepd, srun, sbatch, salloc: read the settings, register the options.
 ///
 /// # Safety
 /// Called by Slurm with its own handle and the words of the plugstack.conf line.
@@ -38,7 +38,7 @@ pub unsafe extern "C" fn slurm_spank_init(
             }
             Some(Context::Local | Context::Allocator) => {
                 // SAFETY: Slurm's promise: its own handle, in its init.
-                unsafe { register::binding(spank) };
+                unsafe { register::own(spank) };
                 option::defaults();
                 if option::passes_overlap() {
                     // SAFETY: the same.
@@ -47,7 +47,7 @@ pub unsafe extern "C" fn slurm_spank_init(
             }
             Some(Context::Remote) => {
                 // SAFETY: Slurm's promise: its own handle, in its init.
-                unsafe { register::binding(spank) };
+                unsafe { register::own(spank) };
                 // SAFETY: the same.
                 unsafe { register::overlap(spank) };
             }

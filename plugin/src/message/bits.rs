@@ -18,6 +18,9 @@ pub(crate) fn bits(came: u32, plan: &Plan, one_thread: bool, layout: &Layout) ->
     let levels =
         c.CPU_BIND_TO_THREADS | c.CPU_BIND_TO_CORES | c.CPU_BIND_TO_SOCKETS | c.CPU_BIND_TO_LDOMS;
     let keep_level = match &plan.message {
+        Message::Unbound if matches!(plan.decision.rule, Rule::Mapped(_)) => {
+            return (came & !modes & !levels) | c.CPU_BIND_NONE;
+        }
         Message::Unbound | Message::AsAsked(_) => return came,
         Message::Shared { keep_level, .. } => *keep_level,
         Message::Each { .. } | Message::Rewritten(_) => None,

@@ -11,8 +11,10 @@ use berth_placement::{Binding, Chosen, CoreSpec, CpuSet, MemBind};
 use berth_srun::Release;
 use berth_srun::spelling::mem_bind;
 
+use crate::message::hex;
+
 /// The first word. Another number means that the fields have another meaning.
-const VERSION: &str = "1";
+pub(crate) const VERSION: &str = "1";
 /// Most texts are shorter, also with their mark.
 const USUAL_LENGTH: usize = 512;
 
@@ -79,6 +81,8 @@ pub(crate) struct Settle {
     pub binding: Binding,
     /// Tasks on this node.
     pub tasks: u32,
+    /// `-c`.
+    pub cpus_per_task: u32,
     /// The most hardware threads of a core to use.
     pub threads_per_core: Option<u32>,
     /// The cores or threads that the job keeps free.
@@ -109,26 +113,32 @@ impl Handover {
 
     fn put(&self, text: &mut String) {
         let outcome = OUTCOMES.iter().find(|(known, _)| *known == self.outcome);
-        field(text, "outcome", outcome.map_or("unbound", |(_, word)| word));
-        number(text, "own", &self.own);
+        field(
+            text,
+            " outcome=",
+            outcome.map_or("unbound", |(_, word)| word),
+        );
+        text.push_str(" own=");
+        // A String takes everything.
+        let _ = self.own.write_list(text);
         if self.by_tree {
-            field(text, "tree", "1");
+            text.push_str(" tree=1");
         }
         let texts = [
-            ("list", &self.list),
-            ("request", &self.request),
-            ("rule", &self.rule),
-            ("note", &self.note),
+            (" list=", &self.list),
+            (" request=", &self.request),
+            (" rule=", &self.rule),
+            (" note=", &self.note),
         ];
         for (name, value) in texts.into_iter().filter(|(_, value)| !value.is_empty()) {
             field(text, name, value);
         }
         if let Some(Served { binding, chosen }) = &self.served {
-            field(text, "served", &binding.to_string());
-            number(text, "chosen", chosen);
+            field(text, " served=", &binding.to_string());
+            number(text, " chosen=", chosen);
         }
         if let Some(memory) = &self.memory {
-            field(text, "memory", &memory.to_string());
+            field(text, " memory=", &memory.to_string());
         }
         if let Some(settle) = &self.settle {
             settle.put(text);
@@ -138,27 +148,28 @@ impl Handover {
 
 impl Settle {
     fn put(&self, text: &mut String) {
-        number(text, "tasks", self.tasks);
-        field(text, "binding", &self.binding.to_string());
+        number(text, " tasks=", self.tasks);
+        field(text, " binding=", &self.binding.to_string());
+        if self.cpus_per_task > 1 {
+            number(text, " cpus-per-task=", self.cpus_per_task);
+        }
         if let Some(threads) = self.threads_per_core {
-            number(text, "threads", threads);
+            number(text, " threads=", threads);
         }
         match self.core_spec {
             CoreSpec::None => {}
-            CoreSpec::Cores(count) => number(text, "spec-cores", count),
-            CoreSpec::Threads(count) => number(text, "spec-threads", count),
+            CoreSpec::Cores(count) => number(text, " spec-cores=", count),
+            CoreSpec::Threads(count) => number(text, " spec-threads=", count),
         }
         if self.overlaps {
-            field(text, "overlaps", "1");
+            text.push_str(" overlaps=1");
         }
     }
 }
 
 /// Adds a field. Blanks and control characters of its value are written as `%20`.
 fn field(text: &mut String, name: &str, value: &str) {
-    text.push(' ');
     text.push_str(name);
-    text.push('=');
     let is_special = |byte: u8| matches!(byte, 0..=b' ' | b'%' | 0x7f);
     let mut rest = value;
     // A special character has one byte, so both parts are texts.
@@ -166,9 +177,13 @@ fn field(text: &mut String, name: &str, value: &str) {
         let (plain, special) = rest.split_at(at);
         let (special, after) = special.split_at(1);
         text.push_str(plain);
-        for byte in special.bytes() {
-            text.push('%');
-            digits(text, &[byte]);
+        match special {
+            // The words of a request have blanks between them.
+            " " => text.push_str("%20"),
+            _ => special.bytes().for_each(|byte| {
+                text.push('%');
+                hex::push(text, [byte]);
+            }),
         }
         rest = after;
     }
@@ -178,16 +193,7 @@ fn field(text: &mut String, name: &str, value: &str) {
 /// Adds a field whose value has no special characters.
 fn number(text: &mut String, name: &str, value: impl Display) {
     // A String takes everything.
-    let _ = write!(text, " {name}={value}");
-}
-
-/// Adds two small hexadecimal digits for each byte.
-pub(crate) fn digits(text: &mut String, bytes: &[u8]) {
-    let digit = |half: u8| char::from_digit(half.into(), 16).unwrap_or('0');
-    for byte in bytes {
-        text.push(digit(byte >> 4));
-        text.push(digit(byte & 0xf));
-    }
+    let _ = write!(text, "{name}{value}");
 }
 
 impl FromStr for Handover {
@@ -273,6 +279,7 @@ impl Fields<'_> {
         Ok(Some(Settle {
             binding,
             tasks: self.read("tasks")?.ok_or_else(|| unreadable("tasks"))?,
+            cpus_per_task: self.read("cpus-per-task")?.unwrap_or(1),
             threads_per_core: self.read("threads")?,
             core_spec: match (self.read("spec-cores")?, self.read("spec-threads")?) {
                 (Some(count), _) => CoreSpec::Cores(count),

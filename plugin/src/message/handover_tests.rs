@@ -24,6 +24,7 @@ fn bindings() -> impl Strategy<Value = Binding> {
         "env:linear:1:0,3",
         "pe:host:striding:2:4",
         "task:strict:explicit:0,0:1,7",
+        "env:strict:auto:pack:smt=1",
         "none",
     ];
     proptest::sample::select(TEXTS).prop_map(|text| text.parse().unwrap())
@@ -50,14 +51,17 @@ fn settles() -> impl Strategy<Value = Settle> {
         any::<u32>().prop_map(CoreSpec::Cores),
         any::<u32>().prop_map(CoreSpec::Threads),
     ];
-    let rest = (any::<u32>(), option::of(any::<u32>()), any::<bool>());
-    (bindings(), spec, rest).prop_map(|(binding, core_spec, (tasks, threads, overlaps))| Settle {
-        binding,
-        tasks,
-        threads_per_core: threads,
-        core_spec,
-        overlaps,
-    })
+    let counts = (any::<u32>(), 1..=u32::MAX, option::of(any::<u32>()));
+    let settle =
+        |(binding, core_spec, (tasks, cpus_per_task, threads_per_core), overlaps)| Settle {
+            binding,
+            tasks,
+            cpus_per_task,
+            threads_per_core,
+            core_spec,
+            overlaps,
+        };
+    (bindings(), spec, counts, any::<bool>()).prop_map(settle)
 }
 
 prop_compose! {

@@ -8,7 +8,7 @@ use std::hash::{Hash, Hasher};
 use berth_placement::{Fix, Fixes, Message, Mode, Plan, Request};
 use slurm_sys::LaunchRequest;
 
-use crate::message::names;
+use crate::message::{hex, names};
 
 /// A mark's digits.
 const MARK_BYTES: usize = 16;
@@ -53,7 +53,9 @@ fn of<T: Hash>(list: impl IntoIterator<Item = T>) -> String {
     for entry in list {
         entry.hash(&mut mix);
     }
-    format!("{:016x}", mix.finish())
+    let mut mark = String::with_capacity(MARK_BYTES);
+    hex::push(&mut mark, mix.finish().to_be_bytes());
+    mark
 }
 
 /// A hash that is quick and the same in every build, because the mark outlives this process.

@@ -2,7 +2,9 @@
 
 pub(crate) mod bits;
 pub(crate) mod handover;
+pub(crate) mod hex;
 pub(crate) mod inherited;
 pub(crate) mod names;
+pub(crate) mod options;
 pub(crate) mod routes;
 pub(crate) mod seal;

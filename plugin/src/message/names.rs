@@ -48,10 +48,6 @@ outcomes! {
 /// The user's own switch for notes, because plugins cannot see `--cpu-bind=quiet`
 /// (`slurm_verify_cpu_bind`).
 pub(crate) const NOTES: &str = "BERTH_NOTES";
-/// The user's default for `--binding`.
-pub(crate) const BINDING: &str = "BERTH_BINDING";
-/// The value that an outer command put into Slurm's variable because of its [`BINDING`].
-pub(crate) const BINDING_ROUTED: &str = "BERTH_BINDING_ROUTED";
 
 /// A change of an environment that leaves nothing of an earlier outcome in it.
 pub(crate) fn instead<'a>(set: &'a [(&'a str, &'a str)]) -> Change<'a> {

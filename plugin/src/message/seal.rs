@@ -5,10 +5,8 @@
 use berth_host::key::{Key, Mark};
 use slurm_sys::StepId;
 
-use crate::message::handover::{self, Handover};
-
-/// A blank, and two digits for each byte of a mark.
-const MARK_LENGTH: usize = 33;
+use crate::message::handover::{self, Handover, VERSION};
+use crate::message::hex;
 
 /// The step, user and node that a mark is valid for.
 pub(crate) struct Whose<'a> {
@@ -20,12 +18,12 @@ pub(crate) struct Whose<'a> {
 /// The variable's value: the handover with the mark after its first word.
 pub(crate) fn sealed(handover: &Handover, whose: &Whose<'_>, key: &Key) -> String {
     let mut text = handover.text();
-    let (version, fields) = text.split_once(' ').unwrap_or((&text, ""));
-    let (behind, Mark(mark)) = (version.len(), mark(version, fields, whose, key));
-    let mut word = String::with_capacity(MARK_LENGTH);
-    word.push(' ');
-    handover::digits(&mut word, &mark.to_be_bytes());
-    text.insert_str(behind, &word);
+    let behind = VERSION.len();
+    // A blank stands between version and fields.
+    let fields = text.get(behind + 1..).unwrap_or_default();
+    let Mark(mark) = mark(VERSION, fields, whose, key);
+    hex::insert(&mut text, behind, mark.to_be_bytes());
+    text.insert(behind, ' ');
     text
 }
 

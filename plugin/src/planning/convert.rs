@@ -2,6 +2,7 @@
 //! In: the view, the node's cores in the credential. Out: `Request`, or a text.
 //! It handles only bits and numbers; `berth-placement` has everything about placement.
 
+use berth_placement::request::core_kind::Kind;
 use berth_placement::sets::limits::{LEAST_MASK_WIDTH, LIST_BYTES};
 use berth_placement::{
     AcrossHosts, Allocation, CoreIdx, CoreSpec, CpuBind, Distribution, Level, MemBind, Mode, Node,
@@ -12,20 +13,23 @@ use slurm_sys::{LaunchRequest, Layout, NodeCores, SlurmConf};
 use crate::site::settings::Settings;
 use crate::site::standing::Abi;
 
-/// The request of a step, without its `--binding` and `--mem-bind`.
+/// The request of a step, without berth's own options and `--mem-bind`.
 ///
 /// # Errors
 /// A list that cannot be read, as a text for the user.
 pub(crate) fn request(
     launch: &LaunchRequest<'_>,
     (tasks, allocation): (u32, Allocation),
-    (layout, width): (&Layout, u32),
+    (layout, node): (&Layout, &Node),
 ) -> Result<Request, String> {
     let bits = u32::from(launch.cpu_bind_type());
     // Beside a level the text is the keyword, and its length does not matter.
-    let text = match has_list(bits, layout) {
-        true => launch.cpu_bind(LIST_BYTES).map_err(|why| why.to_string())?,
-        false => None,
+    let (text, width) = match has_list(bits, layout) {
+        true => {
+            let text = launch.cpu_bind(LIST_BYTES).map_err(|why| why.to_string())?;
+            (text, mask_width(node))
+        }
+        false => (None, 0),
     };
     Ok(Request {
         tasks,
@@ -37,15 +41,17 @@ pub(crate) fn request(
         ntasks_per_socket: launch.ntasks_per_socket().map(u32::from),
         overcommit: launch.overcommit(),
         core_spec: core_spec(launch.job_core_spec()),
-        binding: None,
+        // Of a plan's options only `berth plan` has this one.
+        core_kind: Kind::Any,
         mem_bind: MemBind::default(),
         job_cpus: Some(u32::from(launch.node_cpus())).filter(|count| *count > 0),
         allocation,
+        ..Request::default()
     })
 }
 
 /// The width that a mask in a launch request may have on this node.
-pub(crate) fn mask_width(node: &Node) -> u32 {
+fn mask_width(node: &Node) -> u32 {
     let map = node.shape().map.iter().map(|cpu| cpu.0 + 1).max();
     let highest = node.machine().and_then(|machine| machine.cpus().highest());
     let width = map.unwrap_or(0).max(highest.map_or(0, |cpu| cpu.0 + 1));

@@ -4,7 +4,7 @@ use berth_placement::{Plan, Request};
 
 use crate::message::handover::{Handover, Outcome, Served};
 use crate::message::inherited;
-use crate::planning::words::describe;
+use crate::planning::words::{describe, rule};
 
 impl Handover {
     /// Adds a plan's decision.
@@ -17,7 +17,7 @@ impl Handover {
         self.list = inherited::mark(plan);
         self.own = plan.own.clone();
         self.request = describe(ask);
-        self.rule = plan.decision.rule.to_string();
+        self.rule = rule(&plan.decision.rule);
         let served = ask.binding.clone().zip(plan.chosen.clone());
         self.served = served.map(|(binding, chosen)| Served { binding, chosen });
         let bound = plan.tasks.iter().any(|task| task.mems.is_some());

@@ -3,7 +3,7 @@
 
 use berth_host::ledger::{Entry, Kind, Others, Session, StepKey};
 use berth_host::{Ledger, LedgerError, StateDir};
-use berth_placement::{Claims, Node, Owned, Plan, Refusal, Request};
+use berth_placement::{Claims, Node, Owned, Plan, Refusal, Request, planned_on};
 use slurm_sys::StepId;
 use slurm_sys::views::StepKind;
 
@@ -53,7 +53,7 @@ pub(crate) fn within(
     step: (StepKey, Kind),
     (ask, node, door): (&Request, &Node, Door),
 ) -> Result<Result<Written, Refusal>, LedgerError> {
-    let near = Owned::of(ask, node).cpus;
+    let near = Owned::of(ask, planned_on(ask, node)).cpus;
     let others = session.others(step.0, &near);
     let plan = match plan_beside(&others, (ask, node, door)) {
         Ok(plan) => plan,

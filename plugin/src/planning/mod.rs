@@ -4,5 +4,5 @@ pub(crate) mod convert;
 pub(crate) mod decided;
 pub(crate) mod ledger;
 pub(crate) mod memory;
-pub(crate) mod script;
+pub(crate) mod ours;
 pub(crate) mod words;

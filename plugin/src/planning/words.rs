@@ -2,25 +2,32 @@
 
 use std::fmt::{self, Write};
 
-use berth_placement::request::grid_engine::Strategy;
+use berth_placement::request::core_kind::Kind;
 use berth_placement::sets::bounded::{Bounded, shown};
+use berth_placement::sets::decimal::write_number;
 use berth_placement::sets::limits::{DESCRIBED_REQUEST, USER_TEXT};
-use berth_placement::{Binding, Note, Request};
+use berth_placement::{Mapping, Near, Note, Request, Rule};
 use slurm_sys::StepId;
 use slurm_sys::views::StepKind;
 
-/// The note to a user whose `--binding` meets the administrator's switch-off file; none for
-/// `--binding=none`, which asks for nothing.
-pub(crate) fn switched_off_note(asked: &str) -> Option<String> {
-    let binding = asked.parse::<Binding>();
-    let asks = !binding.is_ok_and(|binding| binding.strategy == Strategy::None);
-    asks.then(|| {
-        format!(
-            "--binding={} is not applied: the administrator has switched berth off on this node; \
-             leave it out, or ask for another node",
-            shown(USER_TEXT / 4, asked)
-        )
-    })
+use crate::message::options::Texts;
+use crate::planning::ours::Ours;
+
+/// Most rules are shorter.
+const USUAL_RULE: usize = 32;
+
+/// The note to a user whose options meet the administrator's switch-off file; none if they request
+/// nothing, as `--binding=none`.
+pub(crate) fn switched_off_note(asked: &Texts) -> Option<String> {
+    let typed = match Ours::read(asked) {
+        Ok(ours) if ours.is_empty() => return None,
+        Ok(ours) => ours.typed(),
+        Err(_) => "the request".into(),
+    };
+    Some(format!(
+        "{typed} is not applied: the administrator has switched berth off on this node; leave it \
+         out, or ask for another node"
+    ))
 }
 
 /// A request on one line of a log.
@@ -43,22 +50,31 @@ fn describe_in(ask: &Request, line: &mut Bounded) -> fmt::Result {
         ntasks_per_socket,
         overcommit,
         binding,
+        near,
+        mapping,
+        core_kind,
         mem_bind,
         // These are the job's and its allocation, no wish of the step.
         core_spec: _,
         job_cpus: _,
+        gres: _,
         allocation: _,
+        reserved: _,
     } = ask;
-    write!(line, "n={tasks} c={cpus_per_task} {cpu_bind}")?;
-    write!(line, " dist={distribution}")?;
+    numbered(line, "n=", *tasks)?;
+    numbered(line, " c=", *cpus_per_task)?;
+    line.write_str(" ")?;
+    cpu_bind.write(line)?;
+    line.write_str(" dist=")?;
+    distribution.write(line)?;
     let limits = [
-        ("threads-per-core", threads_per_core),
-        ("ntasks-per-core", ntasks_per_core),
-        ("ntasks-per-socket", ntasks_per_socket),
+        (" threads-per-core=", threads_per_core),
+        (" ntasks-per-core=", ntasks_per_core),
+        (" ntasks-per-socket=", ntasks_per_socket),
     ];
     for (limit, value) in limits {
         if let Some(value) = value {
-            write!(line, " {limit}={value}")?;
+            numbered(line, limit, *value)?;
         }
     }
     if *overcommit {
@@ -70,14 +86,51 @@ fn describe_in(ask: &Request, line: &mut Bounded) -> fmt::Result {
     if let Some(binding) = binding {
         write!(line, " binding={binding}")?;
     }
-    Ok(())
+    if *core_kind != Kind::Any {
+        write!(line, " core-kind={core_kind}")?;
+    }
+    own_wishes(line, mapping.as_ref(), near.as_ref())
+}
+
+/// The wishes that no Slurm has.
+fn own_wishes(line: &mut Bounded, mapping: Option<&Mapping>, near: Option<&Near>) -> fmt::Result {
+    if let Some(mapping) = mapping {
+        write!(line, " {mapping}")?;
+    }
+    match near {
+        Some(near) => write!(line, " near={near}"),
+        None => Ok(()),
+    }
+}
+
+/// The rule that decided.
+pub(crate) fn rule(rule: &Rule) -> String {
+    let mut text = String::with_capacity(USUAL_RULE);
+    // A String takes everything.
+    let _ = rule.write(&mut text);
+    text
+}
+
+fn numbered(line: &mut Bounded, name: &str, number: u32) -> fmt::Result {
+    line.write_str(name)?;
+    write_number(line, number)
 }
 
 /// All notes to the user, as one text.
 pub(crate) fn join(notes: &[Note], others: impl IntoIterator<Item = String>) -> String {
     let all = notes.iter().map(ToString::to_string).chain(others);
-    let said: Vec<_> = all.filter(|note| !note.is_empty()).collect();
-    said.join("; ")
+    let mut said = all.filter(|note| !note.is_empty());
+    let first = said.next().unwrap_or_default();
+    said.fold(first, |text, next| text + "; " + &next)
+}
+
+/// The same, cut where it is too long.
+pub(crate) fn join_bounded(notes: &[Note], others: impl IntoIterator<Item = String>) -> String {
+    let all = join(notes, others);
+    match all.len() <= USER_TEXT {
+        true => all,
+        false => shown(USER_TEXT, all),
+    }
 }
 
 /// The beginning of every log line about a step.

@@ -5,9 +5,6 @@ pub(crate) mod cgroups;
 pub(crate) mod count_allocations;
 pub(crate) mod counters;
 pub(crate) mod node;
-pub(crate) mod read_settings;
-#[cfg(test)]
-mod read_settings_tests;
 pub(crate) mod settings;
 pub(crate) mod slurm_log;
 pub(crate) mod standing;

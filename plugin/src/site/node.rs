@@ -2,12 +2,12 @@
 
 use std::sync::OnceLock;
 
+use berth_host::read_settings::{self, Complaint};
 use berth_placement::{CpuId, ECores, Machine, Shape, SocketKind};
 use berth_srun::host_list::{self, Most};
 use slurm_sys::process::{Daemon, daemon};
 use slurm_sys::{Identity, Line, SlurmConf, SlurmdConf};
 
-use crate::site::read_settings::{self, Complaint};
 use crate::site::settings;
 use crate::site::standing::{self, Abi};
 
@@ -76,13 +76,27 @@ pub(crate) fn is_pretended() -> bool {
 pub(crate) fn shape(slurm: Abi, conf: &SlurmdConf) -> Shape {
     let map = conf.block_map().unwrap_or_default();
     Shape {
+        map: map.into_iter().map(|cpu| CpuId(u32::from(cpu))).collect(),
+        ..counts(slurm, conf)
+    }
+}
+
+/// Whether slurmd still counts the node so. This copies no map.
+pub(crate) fn has_shape(slurm: Abi, conf: &SlurmdConf, known: &Shape) -> bool {
+    let map = known.map.iter().map(|cpu| cpu.0);
+    counts(slurm, conf).has_counts_of(known) && conf.has_block_map(map)
+}
+
+/// The node's shape without slurmd's map.
+fn counts(slurm: Abi, conf: &SlurmdConf) -> Shape {
+    Shape {
         sockets: pick(slurm, conf.actual_sockets(), conf.sockets()),
         cores: pick(slurm, conf.actual_cores(), conf.cores()),
         threads: u32::from(conf.threads()),
         stride: stride(slurm, conf),
         cpus_are_cores: u32::from(conf.cpus())
             == u32::from(conf.sockets()) * u32::from(conf.cores()),
-        map: map.into_iter().map(|cpu| CpuId(u32::from(cpu))).collect(),
+        map: Vec::new(),
     }
 }
 
@@ -103,7 +117,9 @@ fn slurmd_params(slurm: Abi) -> String {
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) };
     let words = conf.and_then(|conf| conf.slurmd_params(slurm.symbols));
-    words.unwrap_or_default().to_ascii_lowercase()
+    let mut words = words.unwrap_or_default();
+    words.make_ascii_lowercase();
+    words
 }
 
 /// A machine without the efficiency cores that slurmd leaves out, by its release and settings: for

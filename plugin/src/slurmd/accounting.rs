@@ -6,7 +6,7 @@
 
 use berth_host::ledger::{Kind, Session, StepKey};
 use berth_host::{LedgerError, StateDir};
-use berth_placement::{Claims, Node, Note, Owned, Plan, Refusal, Request, Rules};
+use berth_placement::{Claims, Node, Note, Owned, Plan, Refusal, Request, Rules, planned_on};
 
 use crate::message::handover::Settle;
 use crate::planning::ledger::{Door, UNKNOWN_OTHERS, chosen, entry};
@@ -89,7 +89,7 @@ fn settled_now(
     (step, kind): (StepKey, Kind),
     (ask, node, door): (&Request, &Node, Door),
 ) -> Result<Result<Planned, Refusal>, LedgerError> {
-    let near = Owned::of(ask, node).cpus;
+    let near = Owned::of(ask, planned_on(ask, node)).cpus;
     let others = session.others(step, &near);
     let claims = others.all_running();
     let running = door(ask, node, &claims);
@@ -138,6 +138,7 @@ pub(crate) fn settle(ask: &Request, node: &Node, overlaps: bool) -> Option<Settl
     Some(Settle {
         binding: ask.binding.clone()?,
         tasks: ask.tasks,
+        cpus_per_task: ask.cpus_per_task,
         threads_per_core: ask.threads_per_core.or(one.then_some(1)),
         core_spec: ask.core_spec,
         overlaps,

@@ -15,10 +15,11 @@ use libc::c_int;
 use slurm_sys::{BatchRequest, SUCCESS, SlurmConf, SlurmdConf};
 
 use crate::message::handover::{Handover, Outcome};
+use crate::message::options::Own;
 use crate::message::seal::{self, Whose};
 use crate::message::{names, routes};
-use crate::planning::words::join;
-use crate::planning::{convert, ledger, script};
+use crate::planning::words::join_bounded;
+use crate::planning::{convert, ledger};
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
 use crate::slurmd::accounting::Planned;
@@ -76,7 +77,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
     let binding = binding(batch, &settings)?;
     let tasks = binding
         .as_ref()
-        .and_then(|binding| script::tasks(binding, batch.ntasks(), nodes));
+        .and_then(|binding| binding.tasks_of_script(batch.ntasks(), nodes));
     let ask = Request {
         cpu_bind: CpuBind::default(),
         tasks: tasks.unwrap_or(1),
@@ -98,7 +99,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
         Planned::alone(plan_batch(&ask, &node, &Claims::default())?)
     };
     let mut handover = Handover {
-        note: shown(USER_TEXT, join(planned.notes(), planned.said.clone())),
+        note: join_bounded(planned.notes(), planned.said.clone()),
         settle: planned
             .unsettled
             .then(|| accounting::settle(&ask, &node, false))
@@ -115,7 +116,9 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
 /// allocation, and their sruns inherit the request.
 fn binding(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Binding>, Stop> {
     // One byte more than a binding may have is read, so its reader reports that it is too long.
-    let text = routes::of_batch(|name| batch.env_beginning(name, BINDING_BYTES + 1));
+    let text = routes::of_batch(Own::Binding, |name| {
+        batch.env_beginning(name, BINDING_BYTES + 1)
+    });
     let Some(text) = text else {
         return Ok(None);
     };
@@ -123,7 +126,7 @@ fn binding(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Bindi
         .parse()
         .map_err(|why| Stop::Refused(RefusalKind::Bind, format!("{why}")))?;
     let wanted = settings.binding && binding.strategy != Strategy::None;
-    let serves = wanted && script::tasks(&binding, batch.ntasks(), 1).is_some();
+    let serves = wanted && binding.tasks_of_script(batch.ntasks(), 1).is_some();
     Ok(serves.then_some(binding))
 }
 

@@ -29,9 +29,34 @@ fn known() -> MutexGuard<'static, Option<Known>> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether this process has tried to discover the machine at all.
-pub(crate) fn was_tried() -> bool {
-    known().is_some()
+/// The machine for a launch.
+pub(crate) enum Seen {
+    /// Nobody has tried to discover it yet.
+    Nothing,
+    /// The machine, if it is known; a CPU went online or offline after it was found.
+    Outdated(Option<Arc<Machine>>),
+    /// The machine, if it is known.
+    Current(Option<Arc<Machine>>),
+}
+
+/// The machine, and whether it is still the same. It reads the kernel's list of online CPUs once,
+/// from a descriptor that the first launch opens; slurmd is not a daemon yet when it starts.
+pub(crate) fn seen() -> Seen {
+    static ONLINE: OnceLock<Option<OnlineCpus>> = OnceLock::new();
+    let known = known();
+    let Some(Known { machine, online }) = known.as_ref() else {
+        return Seen::Nothing;
+    };
+    let changed = |since: &String| {
+        let online = ONLINE.get_or_init(|| OnlineCpus::open().ok());
+        online
+            .as_ref()
+            .is_some_and(|online| !online.unchanged(since))
+    };
+    match online.as_ref().is_some_and(changed) {
+        true => Seen::Outdated(machine.clone()),
+        false => Seen::Current(machine.clone()),
+    }
 }
 
 /// Whether the last try failed.
@@ -49,18 +74,14 @@ pub(crate) fn online_then() -> Option<String> {
     known().as_ref()?.online.clone()
 }
 
-/// Whether a CPU went online or offline after the machine was found. It reads the kernel's list
-/// once, from a descriptor that the first launch opens; slurmd is not a daemon yet when it starts.
+/// Whether this process has tried to discover the machine at all.
+pub(crate) fn was_tried() -> bool {
+    known().is_some()
+}
+
+/// Whether a CPU went online or offline after the machine was found.
 pub(crate) fn is_outdated() -> bool {
-    static ONLINE: OnceLock<Option<OnlineCpus>> = OnceLock::new();
-    let known = known();
-    let Some(since) = known.as_ref().and_then(|known| known.online.as_deref()) else {
-        return false;
-    };
-    let online = ONLINE.get_or_init(|| OnlineCpus::open().ok());
-    online
-        .as_ref()
-        .is_some_and(|online| !online.unchanged(since))
+    matches!(seen(), Seen::Outdated(_))
 }
 
 /// Discovers the machine while the caller waits, and logs what went wrong.

@@ -1,6 +1,6 @@
 //! slurmd's key, with which it marks its handover to slurmstepd ([`crate::message::seal`]).
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use berth_host::StateDir;
@@ -15,15 +15,18 @@ const AGAIN: Duration = Duration::from_secs(60);
 /// slurmd's key, read or made when slurmd is ready, and before the first launch at the latest.
 /// The reason why there is none, which is logged once, and again if a launch finds none.
 pub(crate) fn current(node_name: &str) -> Option<Key> {
-    static KEY: Mutex<(Option<Key>, Option<Instant>)> = Mutex::new((None, None));
-    let mut kept = KEY.lock().unwrap_or_else(PoisonError::into_inner);
-    let (key, tried) = *kept;
-    if key.is_some() || tried.is_some_and(|tried| tried.elapsed() < AGAIN) {
-        return key;
+    // slurmd keeps its key for as long as it runs.
+    static KEY: OnceLock<Key> = OnceLock::new();
+    static TRIED: Mutex<Option<Instant>> = Mutex::new(None);
+    if let Some(key) = KEY.get() {
+        return Some(*key);
     }
-    let key = made(node_name);
-    *kept = (key, Some(Instant::now()));
-    key
+    let mut tried = TRIED.lock().unwrap_or_else(PoisonError::into_inner);
+    if tried.is_some_and(|tried| tried.elapsed() < AGAIN) {
+        return KEY.get().copied();
+    }
+    *tried = Some(Instant::now());
+    made(node_name).map(|key| *KEY.get_or_init(|| key))
 }
 
 /// Writes slurmd's key again if somebody has removed the directory and it was made again.

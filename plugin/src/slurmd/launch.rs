@@ -5,11 +5,11 @@
 use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use berth_placement::request::grid_engine::Strategy;
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{BINDING_BYTES, LIST_BYTES, USER_TEXT};
 use berth_placement::{
-    Allocation, Binding, Claims, CpuBind, Message, Node, Plan, Refusal, RefusalKind, Request, plan,
+    Allocation, Claims, CpuBind, Message, Node, Plan, Refusal, RefusalKind, Request, plan,
+    planned_on,
 };
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
@@ -19,7 +19,8 @@ use slurm_sys::{LaunchRequest, SUCCESS, SlurmdConf};
 use crate::message::handover::Handover;
 use crate::message::seal::{self, Whose};
 use crate::message::{bits, inherited, names, routes};
-use crate::planning::words::{join, name};
+use crate::planning::ours::Ours;
+use crate::planning::words::{join_bounded, name};
 use crate::planning::{convert, ledger, memory};
 use crate::site::node;
 use crate::site::settings::{self, Settings};
@@ -160,9 +161,9 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
     let said = asked.notes.into_iter().chain(planned.said.clone());
     let settle = planned.unsettled.then_some(asked.overlaps);
     let handover = Handover {
-        note: shown(USER_TEXT, join(planned.notes(), said)),
+        note: join_bounded(planned.notes(), said),
         settle: settle.and_then(|overlaps| accounting::settle(&ask, &node, overlaps)),
-        by_tree: !node.is_slurmds(),
+        by_tree: !planned_on(&ask, &node).is_slurmds(),
         ..Handover::default()
     };
     let cores_only = node.counts_cores();
@@ -218,17 +219,16 @@ fn asked(
              start the step with this cluster's own srun"
         )));
     }
-    let width = convert::mask_width(node);
     let mut request =
-        convert::request(launch, (tasks, allocation), (slurm.layout, width)).map_err(refused)?;
+        convert::request(launch, (tasks, allocation), (slurm.layout, node)).map_err(refused)?;
     let inherited = inherited::forget(&mut request, node.rules().fixes, launch);
     let options = launch.options(NAME, BINDING_BYTES).unwrap_or_default();
-    let found = binding(launch, (&options, &request.cpu_bind), settings);
-    let (binding, binding_note) = found.map_err(refused)?;
-    request.binding = binding;
+    let found = ours(launch, (&options, &request.cpu_bind), settings);
+    let (ours, ours_note) = found.map_err(refused)?;
+    ours.put(&mut request);
     let (mem_bind, memory_note) = memory::asked(launch, slurm.layout).map_err(refused)?;
     request.mem_bind = mem_bind;
-    let notes = [binding_note, memory_note.map(String::from)];
+    let notes = [ours_note, memory_note.map(String::from)];
     Ok(Asked {
         request,
         inherited,
@@ -271,37 +271,38 @@ fn check(launch: &LaunchRequest<'_>, node_id: u32, node_name: &str) -> Result<u3
     Ok(index)
 }
 
-/// The step's `--binding`: the option's, else the site's default for regular steps whose `--cpu-bind`
-/// requests nothing; `none` switches both off. The second value is the note to the user where this
-/// node honours no binding (`binding=off`).
-fn binding(
+/// What berth's own options request, else the site's default binding for regular steps whose
+/// `--cpu-bind` requests nothing; `--binding=none` switches that off. The second value is the note to
+/// the user where this node honours none of these options (`binding=off`).
+fn ours(
     launch: &LaunchRequest<'_>,
     (options, cpu_bind): (&[SpankOption], &CpuBind),
     settings: &Settings,
-) -> Result<(Option<Binding>, Option<String>), String> {
+) -> Result<(Ours, Option<String>), String> {
     // How mpirun starts its daemons, and salloc its shell: they keep the allocation.
     let regular = launch.step_id().kind == slurm_sys::views::StepKind::Regular;
     if !regular || launch.external_launcher() {
-        return Ok((None, None));
+        return Ok(<_>::default());
     }
-    let Some(text) = routes::of_step(options) else {
+    let texts = routes::of_step(options);
+    if texts.is_empty() {
         let default = settings.binding_default.clone();
         let counts = settings.binding && cpu_bind.asks_nothing();
-        return Ok((default.filter(|_| counts), None));
-    };
-    let binding: Binding = text.parse().map_err(|why| format!("{why}"))?;
-    if binding.strategy == Strategy::None {
-        return Ok((None, None));
+        let binding = default.filter(|_| counts);
+        return Ok((
+            Ours {
+                binding,
+                ..Ours::default()
+            },
+            None,
+        ));
     }
-    if settings.binding {
-        return Ok((Some(binding), None));
+    let ours = Ours::read(&texts)?;
+    if settings.binding || ours.is_empty() {
+        return Ok((ours, None));
     }
-    let note = format!(
-        "--binding={} is not honoured on this node (binding=off); leave it out, or ask the \
-         administrator",
-        shown(USER_TEXT / 4, binding)
-    );
-    Ok((None, Some(note)))
+    let note = ours.off_note();
+    Ok((Ours::default(), Some(note)))
 }
 
 fn write(

@@ -2,13 +2,13 @@
 
 use std::sync::Once;
 
+use berth_host::read_settings::Complaint;
 use berth_host::{Ledger, StateDir};
 use berth_placement::{Node, Shape};
 use slurm_sys::process::{Daemon, daemon};
 use slurm_sys::{Slurm, SlurmConf, SlurmdConf};
 
 use crate::planning::convert;
-use crate::site::read_settings::Complaint;
 use crate::site::standing::{self, Abi};
 use crate::site::{cgroups, node, settings};
 use crate::slurmd::announce::{self, Role, announce};

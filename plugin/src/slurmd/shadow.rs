@@ -4,9 +4,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use berth_placement::request::core_kind::Kind;
 use berth_placement::{
     AcrossHosts, Allocation, Claims, CoreSpec, CpuBind, Distribution, Fix, Fixes, Node, Order,
-    Plan, Refusal, Request, Rules, plan,
+    Plan, Refusal, Request, Rules, Wish, plan,
 };
 
 use crate::site::slurm_log::VERBOSE;
@@ -24,6 +25,10 @@ static SAID: AtomicU64 = AtomicU64::new(0);
 /// Compares the applied answer with the other behaviour's and logs the result.
 /// `step` is the step as log lines name it, `step=1.0`.
 pub(crate) fn compare(step: &str, ask: &Request, node: &Node, applied: &Result<Plan, Refusal>) {
+    // task/affinity has nothing that could be compared.
+    if Wish::of(ask).is_ok_and(|wish| wish.is_only_berths()) {
+        return;
+    }
     let line = difference(ask, node, &answer(applied));
     let differ =
         DIFFER.fetch_add(u64::from(line.is_some()), Ordering::Relaxed) + u64::from(line.is_some());
@@ -116,24 +121,23 @@ fn plan_line(ask: &Request, rules: Rules) -> String {
         overcommit,
         core_spec,
         binding,
+        // Only berth has these, so shadow never compares them.
+        mapping: _,
+        near: _,
+        core_kind,
         mem_bind,
         // It has no option: `--mem-bind=rank` counts by the step's CPUs there.
         job_cpus: _,
+        gres: _,
         allocation,
+        reserved: _,
     } = ask;
     let mut words = vec![
         // On this node the site's rules would hold.
         "berth plan --compat=berth".to_owned(),
         format!("-n {tasks} -c {cpus_per_task}"),
     ];
-    match allocation {
-        Allocation::Cores { cores, .. } => {
-            let cores: Vec<_> = cores.iter().map(|core| core.0.to_string()).collect();
-            words.push(format!("--cores {}", cores.join(",")));
-        }
-        Allocation::Cpus(cpus) => words.push(format!("--cpus {cpus}")),
-        Allocation::Whole => words.push("--whole".into()),
-    }
+    words.push(owned(allocation));
     words.extend(cpu_bind(bind).map(|bind| format!("--cpu-bind={bind}")));
     if *order != Distribution::default() {
         words.push(format!("-m '{}'", distribution(*order)));
@@ -151,11 +155,26 @@ fn plan_line(ask: &Request, rules: Rules) -> String {
             .iter()
             .map(|binding| format!("--binding='{binding}'")),
     );
+    if *core_kind != Kind::Any {
+        words.push(format!("--core-kind={core_kind}"));
+    }
     if mem_bind.policy.is_some() {
         words.push(format!("--mem-bind={mem_bind}"));
     }
     words.extend(site((*core_spec, bind), rules));
     words.join(" ")
+}
+
+/// The option for what the step owns.
+fn owned(allocation: &Allocation) -> String {
+    match allocation {
+        Allocation::Cores { cores, .. } => {
+            let cores: Vec<_> = cores.iter().map(|core| core.0.to_string()).collect();
+            format!("--cores {}", cores.join(","))
+        }
+        Allocation::Cpus(cpus) => format!("--cpus {cpus}"),
+        Allocation::Whole => "--whole".into(),
+    }
 }
 
 /// The options that the job and the site's configuration add.

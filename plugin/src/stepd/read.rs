@@ -15,7 +15,7 @@ use crate::message::handover::{Handover, Outcome};
 use crate::message::names;
 use crate::message::seal::{self, Whose};
 use crate::planning::memory;
-use crate::planning::words::{join, name, switched_off_note};
+use crate::planning::words::{join, join_bounded, name, switched_off_note};
 use crate::site::settings;
 use crate::site::standing::{self, Abi};
 use crate::stepd::account::Account;
@@ -169,9 +169,8 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
     if let Err(why) = record.env_change(&names::instead(&[])) {
         log::error!("{why}");
     }
-    let asked = STATE
-        .told()
-        .filter(|_| record.step_id().kind == StepKind::Regular)?;
+    let is_regular = record.step_id().kind == StepKind::Regular;
+    let asked = is_regular.then(|| STATE.told())?;
     let note = switched_off_note(&asked)?;
     Some(Session {
         name: name(record.step_id()),
@@ -222,7 +221,7 @@ fn settled(
                 heard.decided(&settled.request, &settled.plan);
                 let before = std::mem::take(&mut heard.note);
                 let others = settled.said.into_iter().chain([before]);
-                heard.note = shown(USER_TEXT, join(&settled.plan.notes, others));
+                heard.note = join_bounded(&settled.plan.notes, others);
                 if let Err(why) = put(slurm, record, &settled.plan) {
                     log::error!("{}: {why}", name(record.step_id()));
                 }

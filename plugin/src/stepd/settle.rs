@@ -104,6 +104,7 @@ fn request(record: &StepRecord<'_>, settle: &Settle, node: &Node) -> Result<Requ
     let cores = CpuSet::from_list(&cores.unwrap_or_default()).map_err(|why| why.to_string())?;
     Ok(Request {
         tasks: settle.tasks,
+        cpus_per_task: settle.cpus_per_task.max(1),
         threads_per_core: settle.threads_per_core,
         core_spec: settle.core_spec,
         binding: Some(settle.binding.clone()),

@@ -5,16 +5,18 @@ use std::time::Duration;
 
 use berth_host::ledger::{Entry, Held, Kind, StepKey};
 use berth_host::{LedgerError, MachineFile, StateDir, machine_file};
-use berth_placement::request::grid_engine::{Instance, Strategy};
+use berth_placement::request::grid_engine::Instance;
 use berth_placement::{
     Allocation, Binding, Claims, CoreIdx, CpuSet, Node, Note, Plan, Request, Rules,
 };
 use slurm_spank::SpankHandle;
 use slurm_sys::Layout;
 
+use crate::message::options::{Own, Texts};
 use crate::message::{names, routes};
+use crate::planning::ledger;
+use crate::planning::ours::Ours;
 use crate::planning::words::switched_off_note;
-use crate::planning::{ledger, script};
 use crate::site::settings::{self, Notes, Settings};
 use crate::site::{cgroups, node, standing};
 use crate::stepd::account::Account;
@@ -30,9 +32,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) fn bound(spank: &SpankHandle<'_>) -> Option<Alone> {
     let settings = settings::current();
     let who = Who::of(spank)?;
-    let mut found = match who.binding(spank, &settings) {
-        Ok(None) => return None,
-        Ok(Some(binding)) => who.bound(spank, &settings, &binding),
+    let mut found = match who.asked(spank, &settings) {
+        Ok(ours) if ours.is_empty() => return None,
+        Ok(ours) => who.bound(spank, &settings, &ours),
         Err(why) => Alone {
             note: why,
             ..Alone::default()
@@ -102,56 +104,52 @@ impl Who {
     }
 
     /// The request, if it is for us.
-    fn binding(
-        &self,
-        spank: &SpankHandle<'_>,
-        settings: &Settings,
-    ) -> Result<Option<Binding>, String> {
+    fn asked(&self, spank: &SpankHandle<'_>, settings: &Settings) -> Result<Ours, String> {
         let batch = self.kind == Kind::Batch;
         // mpirun starts its daemons so, in steps that inherit the job's --binding.
         let free = env(spank, "SLURM_CPU_BIND_TYPE").is_some_and(|kind| kind.contains("none"));
         let dir = StateDir::new(&settings.state_dir, &self.node);
         if free && !batch {
-            return Ok(None);
+            return Ok(Ours::default());
         }
         let told = match batch {
-            true => routes::of_batch(|name| env(spank, name)),
+            true => script_options(spank),
             false => STATE.told(),
         };
         if dir.is_ok_and(|dir| dir.is_off()) {
-            let note = told
-                .filter(|_| !batch)
-                .as_deref()
-                .and_then(switched_off_note);
-            return note.map_or(Ok(None), Err);
+            let note = switched_off_note(&told).filter(|_| !batch);
+            return note.map_or(Ok(Ours::default()), Err);
         }
-        let Some(text) = told else {
+        if told.is_empty() {
             let default = settings.binding_default.clone();
-            return Ok(default.filter(|_| settings.binding && !batch));
-        };
-        let binding: Binding = text.parse().map_err(|why| format!("{why}"))?;
-        let serves = !batch || batch_tasks(&binding, spank).is_some();
-        if binding.strategy == Strategy::None || !serves {
-            return Ok(None);
+            return Ok(Ours {
+                binding: default.filter(|_| settings.binding && !batch),
+                ..Ours::default()
+            });
+        }
+        let mut ours = Ours::read(&told)?;
+        ours.binding = ours
+            .binding
+            .filter(|binding| !batch || batch_tasks(binding, spank).is_some());
+        if ours.is_empty() {
+            return Ok(ours);
         }
         let list = env(spank, "SLURM_CPU_BIND_TYPE").unwrap_or_default();
         if !batch && (list.contains("map_") || list.contains("mask_")) {
             return Err(format!(
-                "--binding={binding} and --cpu-bind={list} both choose the CPUs; berth follows \
-                 --cpu-bind; drop one of them"
+                "{} and --cpu-bind={list} both choose the CPUs; berth follows --cpu-bind; drop one \
+                 of them",
+                ours.typed()
             ));
         }
-        if !settings.binding {
-            return Err(format!(
-                "--binding={binding} is not honoured on this node (binding=off); leave it out, or \
-                 ask the administrator"
-            ));
+        match settings.binding {
+            true => Ok(ours),
+            false => Err(ours.off_note()),
         }
-        Ok(Some(binding))
     }
 
-    fn bound(&self, spank: &SpankHandle<'_>, settings: &Settings, binding: &Binding) -> Alone {
-        match self.plan(spank, settings, binding) {
+    fn bound(&self, spank: &SpankHandle<'_>, settings: &Settings, ours: &Ours) -> Alone {
+        match self.plan(spank, settings, ours) {
             Ok(bound) => bound,
             Err(Failed::Refused(why)) => Alone {
                 name: format!(" bound=refused why={why:?}"),
@@ -161,8 +159,9 @@ impl Who {
             Err(Failed::Broken(why)) => {
                 log::error!("{}: {why}", self.name);
                 let note = format!(
-                    "--binding={binding} is not honoured on this node; ask the administrator; the \
-                     reason is in slurmd's log"
+                    "{} is not honoured on this node; ask the administrator; the reason is in \
+                     slurmd's log",
+                    ours.typed()
                 );
                 Alone {
                     note,
@@ -176,11 +175,11 @@ impl Who {
         &self,
         spank: &SpankHandle<'_>,
         settings: &Settings,
-        binding: &Binding,
+        ours: &Ours,
     ) -> Result<Alone, Failed> {
         let dir = StateDir::new(&settings.state_dir, &self.node).map_err(|why| why.to_string())?;
         let found = machine_file::read(dir.machine_path()).map_err(|why| why.to_string())?;
-        let ask = self.request(spank, binding, &found)?;
+        let ask = self.request(spank, ours, &found)?;
         let kind = standing::unjudged().map(node::socket_kind);
         let rules = Rules {
             constrain_cores: standing::unjudged().is_some_and(cgroups::constrain_cores),
@@ -192,7 +191,11 @@ impl Who {
             kind.unwrap_or_default(),
             rules,
         );
-        let planned = self.account(&ask, &node, &dir);
+        let planned = match ours.binding {
+            Some(_) => self.account(&ask, &node, &dir),
+            // Only a `--binding` looks at the ledger.
+            None => alone(&ask, &node).map(|plan| (plan, None)),
+        };
         let (plan, held, note) = match planned {
             Ok((plan, held)) => (plan, held, None),
             Err(Failed::Refused(why)) => return Err(Failed::Refused(why)),
@@ -200,8 +203,7 @@ impl Who {
                 log::error!(
                     "{why}; berth binds cores without knowing which cores other steps have"
                 );
-                let plan = berth_placement::plan(&ask, &node, &Claims::default());
-                let plan = plan.map_err(|why| Failed::Refused(why.to_string()))?;
+                let plan = alone(&ask, &node)?;
                 let note = "the node's ledger could not be used: other steps may be bound to the \
                             same cores; ask the administrator; the reason is in slurmd's log";
                 (plan, None, Some(note.to_string()))
@@ -209,11 +211,14 @@ impl Who {
         };
         let notes = plan.notes.iter().map(Note::to_string).chain(note);
         let notes: Vec<_> = notes.collect();
-        self.tell_tasks(spank, binding, &plan);
-        let binds = binding.instance == Instance::Set && plan.chosen.is_some();
+        self.tell_tasks(spank, ours.binding.as_ref(), &plan);
+        let binds = match &ours.binding {
+            Some(binding) => binding.instance == Instance::Set && plan.chosen.is_some(),
+            None => plan.is_bound(),
+        };
         let tasks: Vec<_> = plan.tasks.into_iter().map(|task| task.cpus).collect();
         Ok(Alone {
-            name: format!(" binding={binding} rule={}", plan.decision.rule),
+            name: format!(" {} rule={}", ours.typed(), plan.decision.rule),
             note: notes.join("; "),
             tasks: if binds { tasks } else { Vec::new() },
             account: held.map(|held| Account::new(held, dir)),
@@ -224,25 +229,41 @@ impl Who {
     fn request(
         &self,
         spank: &SpankHandle<'_>,
-        binding: &Binding,
+        ours: &Ours,
         found: &MachineFile,
     ) -> Result<Request, String> {
         let list = spank.step_alloc_cores().map_err(|why| why.to_string())?;
         let cores = CpuSet::from_list(list).map_err(|why| why.to_string())?;
         let threads = env(spank, "SLURM_THREADS_PER_CORE").and_then(|text| text.parse().ok());
-        Ok(Request {
+        let binding = ours.binding.as_ref();
+        let script_tasks = || binding.and_then(|binding| batch_tasks(binding, spank));
+        let mut request = Request {
             tasks: match self.kind {
-                Kind::Batch => batch_tasks(binding, spank).unwrap_or(1),
+                Kind::Batch => script_tasks().unwrap_or(1),
                 Kind::Regular | Kind::Overlap => self.tasks,
             },
+            cpus_per_task: self.cpus_per_task(spank),
             threads_per_core: threads.filter(|threads| *threads > 0),
-            binding: Some(binding.clone()),
             allocation: Allocation::Cores {
                 cores: cores.iter().map(|core| CoreIdx(core.0)).collect(),
                 configured: found.machine.core_count() as u32,
             },
             ..Request::default()
-        })
+        };
+        ours.clone().put(&mut request);
+        Ok(request)
+    }
+
+    /// `-c` of a step; 1 if it is not given. Slurm's own number: the environment may have that of the
+    /// job around the step, which srun does not take over in every release, or whatever the user put
+    /// there. For a batch script Slurm counts all of the job's CPUs here.
+    fn cpus_per_task(&self, spank: &SpankHandle<'_>) -> u32 {
+        let given = match self.kind {
+            Kind::Batch => None,
+            Kind::Regular | Kind::Overlap => spank.step_cpus_per_task().ok(),
+        };
+        // Slurm has 16 bits for it.
+        given.map_or(1, |count| (count as u32).max(1))
     }
 
     fn account(
@@ -272,17 +293,14 @@ impl Who {
         Ok((plan, Some(held)))
     }
 
-    fn tell_tasks(&self, spank: &SpankHandle<'_>, binding: &Binding, plan: &Plan) {
-        if let Some(chosen) = plan
-            .chosen
-            .as_ref()
-            .filter(|_| binding.instance == Instance::Pe)
-        {
+    fn tell_tasks(&self, spank: &SpankHandle<'_>, binding: Option<&Binding>, plan: &Plan) {
+        let served = binding.zip(plan.chosen.as_ref());
+        if let Some((_, chosen)) = served.filter(|(binding, _)| binding.instance == Instance::Pe) {
             pe_hooks::ask(chosen, &self.node);
         }
         let given = |name: &str| env(spank, name).is_some();
-        let told = match &plan.chosen {
-            Some(chosen) => Told::new(binding, chosen, given),
+        let told = match served {
+            Some((binding, chosen)) => Told::new(binding, chosen, given),
             None => Told::nothing(),
         };
         // With `pe:` a script is planned for the ranks that its parallel environment will start. The
@@ -307,6 +325,22 @@ impl Who {
     }
 }
 
+/// A plan beside nobody.
+fn alone(ask: &Request, node: &Node) -> Result<Plan, Failed> {
+    let plan = berth_placement::plan(ask, node, &Claims::default());
+    plan.map_err(|why| Failed::Refused(why.to_string()))
+}
+
+/// The options that bind a batch script.
+fn script_options(spank: &SpankHandle<'_>) -> Texts {
+    let binding = routes::of_batch(Own::Binding, |name| env(spank, name));
+    let mut texts = Texts::default();
+    if let Some(binding) = binding {
+        texts.set(Own::Binding, binding);
+    }
+    texts
+}
+
 fn env(spank: &SpankHandle<'_>, name: &str) -> Option<String> {
     spank.getenv(name).ok().flatten()
 }
@@ -316,9 +350,5 @@ fn env(spank: &SpankHandle<'_>, name: &str) -> Option<String> {
 fn batch_tasks(binding: &Binding, spank: &SpankHandle<'_>) -> Option<u32> {
     let number = |name: &str| env(spank, name).and_then(|text| text.parse::<u32>().ok());
     let nodes = number("SLURM_JOB_NUM_NODES").or_else(|| number("SLURM_NNODES"));
-    script::tasks(
-        binding,
-        number("SLURM_NTASKS").unwrap_or(1),
-        nodes.unwrap_or(1),
-    )
+    binding.tasks_of_script(number("SLURM_NTASKS").unwrap_or(1), nodes.unwrap_or(1))
 }

@@ -14,6 +14,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use berth_host::key::Key;
 
 use crate::message::handover::Outcome;
+use crate::message::options::{Own, Texts};
 use crate::site::{counters, standing};
 use crate::stepd::session::{Alone, Session};
 use crate::stepd::{pe_files, task_env, task_memory};
@@ -23,8 +24,9 @@ pub(crate) static STATE: State = State::new();
 
 /// slurmstepd's knowledge of its step. Each part names the hook that writes it.
 pub(crate) struct State {
-    /// The text of `--binding`. Written by the option's callback; read before the first fork.
-    told: Mutex<Option<String>>,
+    /// The texts of berth's own options; `None` if there is none. Written by the options' callback;
+    /// read before the first fork.
+    told: Mutex<Option<Texts>>,
     /// Whether srun had `--overlap`. Written and read as `told`.
     overlaps: AtomicBool,
     /// slurmd's key, or the reason why there is none. Written and read by `pre_setuid`.
@@ -72,9 +74,10 @@ impl State {
         }
     }
 
-    /// Slurm gives the text of `--binding`. If it gives several, the last counts.
-    pub(crate) fn hear(&self, text: String) {
-        *unpoisoned(&self.told) = Some(text);
+    /// Slurm gives the text of an option. If it gives several of one option, the last counts.
+    pub(crate) fn hear(&self, own: Own, text: String) {
+        let mut told = unpoisoned(&self.told);
+        told.get_or_insert_default().set(own, text);
     }
 
     /// Slurm reports that the step was started with `--overlap`.
@@ -82,9 +85,9 @@ impl State {
         self.overlaps.store(true, Ordering::Relaxed);
     }
 
-    /// The text of `--binding`, if Slurm has given it. A task must not call this.
-    pub(crate) fn told(&self) -> Option<String> {
-        unpoisoned(&self.told).clone()
+    /// The options that Slurm has given. A task must not call this.
+    pub(crate) fn told(&self) -> Texts {
+        unpoisoned(&self.told).clone().unwrap_or_default()
     }
 
     /// Whether the step was started with `--overlap`.

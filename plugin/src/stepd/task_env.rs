@@ -1,11 +1,11 @@
-//! The variables of every task: its CPUs and cores, and with `--binding=env:` those of
-//! Grid Engine and OpenMP. slurmstepd prepares them before the fork and makes room
+//! The variables of every task: its CPUs and cores, with `--binding=env:` those of Grid Engine
+//! and OpenMP, and with `--binding=auto` those of OpenMP. slurmstepd prepares them before the fork and makes room
 //! for them in the environment; the task itself only overwrites what stands there.
 
 use std::sync::Arc;
 
 use berth_placement::answer::cores::{ChosenCore, places};
-use berth_placement::request::grid_engine::Instance;
+use berth_placement::request::grid_engine::{Instance, Strategy};
 use berth_placement::{Binding, Chosen, CpuId, CpuSet, Node};
 
 use crate::message::names;
@@ -67,8 +67,9 @@ impl Cores {
         Self(cores)
     }
 
-    /// By the tree.
+    /// By the tree, whatever `compat` says.
     pub(crate) fn of_node(node: &Node) -> Self {
+        let node = node.by_tree();
         let size = node.machine().and_then(|machine| machine.cpus().highest());
         let mut cores = vec![None; size.map_or(0, |cpu| cpu.index() + 1)];
         for (cpu, core) in node.table().numbered() {
@@ -133,16 +134,22 @@ const OPENMP: [&str; 3] = ["OMP_PLACES", "OMP_PROC_BIND", "OMP_NUM_THREADS"];
 
 fn told(binding: &Binding, cores: &[ChosenCore], given: [bool; 3]) -> Entries {
     let mut entries: Entries = vec![(names::BINDING_CORES, places(cores))];
-    if binding.instance != Instance::Env {
+    let share = match binding.strategy {
+        Strategy::Auto(share) => Some(share),
+        _ => None,
+    };
+    let cpus = || cores.iter().flat_map(|core| core.cpus.iter());
+    if binding.instance == Instance::Env {
+        let numbers: Vec<_> = cpus().map(|cpu| cpu.to_string()).collect();
+        entries.push(("SGE_BINDING", numbers.join(" ")));
+    } else if share.is_none() {
         return entries;
     }
-    let numbers: Vec<_> = cores
-        .iter()
-        .flat_map(|core| core.cpus.iter())
-        .map(|cpu| cpu.to_string())
-        .collect();
-    entries.push(("SGE_BINDING", numbers.join(" ")));
-    let values = [omp_places(cores), "close".into(), cores.len().to_string()];
+    let threads = match share.and_then(|share| share.smt) {
+        Some(_) => cpus().count(),
+        None => cores.len(),
+    };
+    let values = [omp_places(cores), "close".into(), threads.to_string()];
     let openmp = OPENMP.into_iter().zip(values).zip(given);
     let free = openmp.filter(|(_, given)| !given);
     entries.extend(free.map(|(entry, _)| entry));
@@ -161,6 +168,9 @@ fn omp_places(cores: &[ChosenCore]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use berth_placement::{
+        Core, Fixes, Machine, Package, Parts, Request, Rules, SocketKind, planned_on,
+    };
 
     #[test]
     fn a_task_fills_its_own_in_without_the_allocator() {
@@ -177,6 +187,33 @@ mod tests {
             }
         });
         assert_eq!((calls, found), (0, ["other", "4", "other"]));
+    }
+
+    /// slurmd's map has no second thread of the first core, and `--binding=auto` gives it to a task.
+    #[test]
+    fn cores_are_the_trees_under_either_compat() {
+        let core = |list: &str| Core {
+            pus: CpuSet::from_list(list).unwrap().iter().collect(),
+        };
+        let uneven = Parts {
+            packages: vec![Package {
+                cores: vec![core("0,2"), core("1")],
+            }],
+            allowed: CpuSet::first(3),
+            ..Parts::default()
+        };
+        let rules = Rules {
+            fixes: Fixes::NONE,
+            ..Rules::default()
+        };
+        let node = Node::of(Machine::new(uneven).unwrap(), SocketKind::Package, rules);
+        let ask = Request {
+            binding: Some("auto".parse().unwrap()),
+            ..Request::default()
+        };
+        assert!(node.is_slurmds() && !planned_on(&ask, &node).is_slurmds());
+        let told = Cores::of_node(&node).bound(&CpuSet::from_list("0,2").unwrap());
+        assert_eq!(told[1], (names::CORES, "0".into()));
     }
 
     #[test]
@@ -200,6 +237,16 @@ mod tests {
         );
         let set: Binding = "linear:2".parse().unwrap();
         assert_eq!(Told::new(&set, &list, |_| false).of_task(0).1.len(), 1);
+        let threads = |binding: &str| {
+            let told = Told::new(&binding.parse().unwrap(), &list, |_| false);
+            let (_, entries) = told.of_task(0);
+            let names: Vec<_> = entries.iter().map(|(name, _)| *name).collect();
+            (names.len(), entries.last().cloned())
+        };
+        let said = |count: &str| Some(("OMP_NUM_THREADS", count.to_string()));
+        assert_eq!(threads("auto"), (4, said("2")));
+        assert_eq!(threads("auto:smt=2"), (4, said("4")));
+        assert_eq!(threads("env:auto"), (5, said("2")));
         let shared: Chosen = "0,0=0,4".parse().unwrap();
         let told = Told::new(&env, &shared, |_| false);
         assert_eq!(told.of_task(0), told.of_task(65534));

@@ -1,22 +1,26 @@
-//! `--binding` in the submitting command: the default from `BERTH_BINDING`, and the check for
-//! bindings that can never fit.
+//! berth's own options in the submitting command: their defaults from `BERTH_BINDING` and others,
+//! and the check for requests that can never fit.
 
+use std::ffi::CStr;
+use std::fmt::Display;
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
+use std::str::FromStr;
 use std::sync::OnceLock;
 
-use berth_placement::Binding;
-use berth_placement::request::grid_engine::MAX_LENGTH;
+use berth_placement::request::mapping::{BindTo, MapBy, RankBy};
 use berth_placement::sets::limits::SCRIPT_HEAD;
+use berth_placement::{Binding, Refusal, Request, Wish};
 use berth_srun::Release;
 use berth_srun::options::Command;
-use berth_srun::submission::{Words, never_fits};
+use berth_srun::submission::{Words, by_default, never_fits};
 use slurm_sys::SlurmConf;
 
-use crate::message::names;
+use crate::message::options::{OPTIONS, Own, Row, Texts};
+use crate::planning::ours::Ours;
 use crate::site::standing::{self, NAME};
 
-/// The letters that are kept of a `BERTH_BINDING` that is too long, because Slurm repeats it.
+/// The letters that are kept of a default that is too long, because Slurm repeats it.
 const MOST_SHOWN: usize = 60;
 /// `CR_CPU`, `CR_SOCKET` and `CR_CORE` of slurm.h, the same bits in every release: they say what
 /// jobs get. Only if jobs get cores is it sure that a job has no more than it requests.
@@ -24,36 +28,105 @@ const CR_CPU: u32 = 1;
 const CR_SOCKET: u32 = 2;
 const CR_CORE: u32 = 4;
 
-/// The value of `BERTH_BINDING`.
-static DEFAULT: OnceLock<String> = OnceLock::new();
+/// The defaults that hold, from `BERTH_BINDING` and others.
+static DEFAULTS: OnceLock<Texts> = OnceLock::new();
 
-/// Whether the submitting command takes the option's text.
+/// Whether the submitting command takes an option's text.
 ///
 /// # Errors
 /// A text for the user: what is wrong with it, or why it can never fit.
-pub(crate) fn check(text: &str) -> Result<(), String> {
-    let by_default = DEFAULT.get().is_some_and(|default| default == text);
-    let source = if by_default { "BERTH_BINDING: " } else { "" };
-    let binding: Binding = text.parse().map_err(|why| format!("{source}{why}"))?;
+pub(crate) fn check(own: Own, text: &str) -> Result<(), String> {
+    let is_by_default = DEFAULTS.get().and_then(|defaults| defaults.get(own)) == Some(text);
+    let row = OPTIONS.iter().find(|row| row.own == own && is_by_default);
+    let source = row.map_or(String::new(), |row| format!("{}: ", row.default.own));
+    let wrong = |why: String| format!("{source}{why}");
+    let mut only = Texts::default();
+    only.set(own, text.into());
+    read_alone(own, &only).map_err(wrong)?;
     let (words, cores_count) = own_words();
+    if words.is_unsure() {
+        return Ok(());
+    }
+    let mut all = given(words);
+    all.set(own, text.into());
+    let ours = Ours::read(&all).map_err(wrong)?;
+    let mut request = Request::default();
+    ours.clone().put(&mut request);
+    Wish::of(&request).map_err(|both| wrong(Refusal::from(both).to_string()))?;
     if !cores_count {
         return Ok(());
     }
     let env = |name: &str| std::env::var(name).ok();
-    match never_fits::why(&binding, &words, env) {
-        Some(why) => Err(format!("{source}{why}")),
-        None => Ok(()),
+    let why = match own {
+        Own::Binding => ours
+            .binding
+            .and_then(|binding| never_fits::why(&binding, words, env)),
+        Own::MapBy | Own::RankBy | Own::BindTo => ours
+            .mapping
+            .and_then(|mapping| never_fits::mapping(&mapping, words, env)),
+    };
+    why.map_or(Ok(()), |why| Err(wrong(why)))
+}
+
+/// Reads an option by itself: others may follow that it needs.
+fn read_alone(own: Own, only: &Texts) -> Result<(), String> {
+    let text = only.get(own).unwrap_or_default();
+    match own {
+        Own::Binding => read_as::<Binding>(text),
+        Own::MapBy => read_as::<MapBy>(text),
+        Own::RankBy => read_as::<RankBy>(text),
+        Own::BindTo => read_as::<BindTo>(text),
     }
 }
 
+fn read_as<T: FromStr<Err: Display>>(text: &str) -> Result<(), String> {
+    text.parse::<T>().map(drop).map_err(|why| why.to_string())
+}
+
+/// Every option of ours: those that were typed, and those that come through Slurm's variables.
+fn given(words: &Words) -> Texts {
+    Texts::find(|row| {
+        let typed = words.value(&short(row)).map(String::from);
+        typed.or_else(|| row.names.iter().find_map(|name| env_of(name)))
+    })
+}
+
+/// The name of an option as it is typed.
+fn short(row: &Row) -> String {
+    row.names[0].to_string_lossy().into_owned()
+}
+
+fn env_of(name: &CStr) -> Option<String> {
+    std::env::var(routed(&name.to_string_lossy())).ok()
+}
+
 /// The command's name and its arguments.
-fn command_line() -> (String, Words) {
-    let mut own = std::env::args();
-    let command = own.next().unwrap_or_default();
-    let command = command.rsplit('/').next().unwrap_or_default().to_string();
-    let own: Vec<_> = own.collect();
-    let words = Words::read(&command, own.iter().map(String::as_str), release());
-    (command, words)
+fn command_line() -> &'static (String, Words) {
+    static LINE: OnceLock<(String, Words)> = OnceLock::new();
+    LINE.get_or_init(|| {
+        let mut own = std::env::args();
+        let command = own.next().unwrap_or_default();
+        let command = command.rsplit('/').next().unwrap_or_default().to_string();
+        let own: Vec<_> = own.collect();
+        let words = Words::read(&command, own.iter().map(String::as_str), release());
+        (command, words)
+    })
+}
+
+/// The command's own words with those of its script, and whether that is all of them.
+fn with_script() -> &'static (Words, bool) {
+    static WORDS: OnceLock<(Words, bool)> = OnceLock::new();
+    WORDS.get_or_init(|| {
+        let (command, words) = command_line();
+        if !command.starts_with("sbatch") || words.has("wrap") {
+            return (words.clone(), true);
+        }
+        match words.program.as_deref().and_then(script_head) {
+            Some(script) => (words.clone().with_script(&script), true),
+            // The script comes from a pipe, which sbatch has read; we cannot read it again.
+            None => (words.clone(), false),
+        }
+    })
 }
 
 /// The release line of the running Slurm; without a table the newest rules are the best guess.
@@ -64,24 +137,16 @@ fn release() -> Release {
 }
 
 /// The command's own words, and whether jobs get cores, not whole sockets or nodes.
-fn own_words() -> (Words, bool) {
-    let (command, words) = command_line();
+fn own_words() -> (&'static Words, bool) {
+    let (words, is_all) = with_script();
     let slurm = standing::unjudged();
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = slurm.and_then(|slurm| unsafe { SlurmConf::current(slurm.layout, slurm.symbols) });
     let by = u32::from(conf.map_or(0, |conf| conf.select_type_param()));
     // scrontab has its options elsewhere.
-    let by_core =
-        Command::named(&command).is_some() && by & (CR_CPU | CR_CORE) != 0 && by & CR_SOCKET == 0;
-    if !command.starts_with("sbatch") || words.has("wrap") {
-        return (words, by_core);
-    }
-    let script = words.program.as_deref().and_then(script_head);
-    match script {
-        Some(script) => (words.with_script(&script), by_core),
-        // The script comes from a pipe, which sbatch has read; we cannot read it again.
-        None => (words, false),
-    }
+    let is_slurms = Command::named(&command_line().0).is_some();
+    let by_core = is_slurms && by & (CR_CPU | CR_CORE) != 0 && by & CR_SOCKET == 0;
+    (words, by_core && *is_all)
 }
 
 /// The beginning of a script, where its options are; none if that is not sure.
@@ -107,27 +172,40 @@ fn script_head(path: &str) -> Option<String> {
     whole.then_some(head)
 }
 
-/// In the submitting command, before Slurm looks at its options: `BERTH_BINDING` becomes the
-/// default through Slurm's route for options in the environment. Source:
+/// In the submitting command, before Slurm looks at its options: `BERTH_BINDING` and others become
+/// defaults through Slurm's route for options in the environment. Source:
 /// `spank_process_env_options`.
 pub(crate) fn defaults() {
+    let words = &with_script().0;
+    let typed: Vec<_> = OPTIONS
+        .iter()
+        .filter(|row| words.has(&short(row)))
+        .collect();
+    let mut defaults = Texts::default();
+    for row in &OPTIONS {
+        // What is typed overrides every other wish that an outer command or a variable has.
+        if !typed.is_empty() && typed.iter().all(|one| one.wish != row.wish) {
+            row.names
+                .iter()
+                .for_each(|name| remove_env(&routed(&name.to_string_lossy())));
+        } else if let Some(text) = default(row) {
+            set_env(row.default.routed, &text);
+            set_env(row.default.mark, &text);
+            defaults.set(row.own, text);
+        }
+    }
+    let _ = DEFAULTS.set(defaults);
+}
+
+/// The user's default for an option, if it holds.
+fn default(row: &Row) -> Option<String> {
     let env = |name: &str| std::env::var(name).ok();
-    // An outer command's option overrides ours; its default does not: the innermost wins.
-    let outer = env(&routed("binding"));
-    let by_default = outer.is_none() || outer == env(names::BINDING_ROUTED);
-    if let Some(text) = env(names::BINDING).filter(|_| by_default) {
-        // Slurm repeats a wrong one whole.
-        let text = match text
-            .char_indices()
-            .nth(MOST_SHOWN)
-            .filter(|_| text.len() > MAX_LENGTH)
-        {
-            Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-            None => text,
-        };
-        set_env(&routed("binding"), &text);
-        set_env(names::BINDING_ROUTED, &text);
-        let _ = DEFAULT.set(text);
+    let text = by_default::users(row.default, env)?;
+    // Slurm repeats a wrong one whole.
+    let mut letters = text.char_indices();
+    match letters.nth(MOST_SHOWN).filter(|_| text.len() > row.most) {
+        Some((end, _)) => Some(format!("{}…", text.get(..end).unwrap_or_default())),
+        None => Some(text),
     }
 }
 
@@ -136,21 +214,25 @@ pub(crate) fn defaults() {
 pub(crate) fn passes_overlap() -> bool {
     let overlaps = command_line().1.has("overlap") || std::env::var_os("SLURM_OVERLAP").is_some();
     if overlaps {
-        set_env(&routed("berth_overlap"), "1");
+        set_env(&routed("berth-overlap"), "1");
     }
     overlaps
 }
 
 /// Slurm's variable for an option of ours.
 fn routed(name: &str) -> String {
+    let name = name.replace('-', "_");
     format!("SLURM_SPANK__SLURM_SPANK_OPTION_{NAME}_{name}")
 }
 
 /// After Slurm has looked at its options: removes the variables that an srun inside the job must not
 /// find.
 pub(crate) fn forget_overlap() {
-    let name = routed("berth_overlap");
-    if std::env::var_os(&name).is_some() {
+    remove_env(&routed("berth-overlap"));
+}
+
+fn remove_env(name: &str) {
+    if std::env::var_os(name).is_some() {
         // SAFETY: Slurm's commands have one thread as long as they read their options.
         unsafe { std::env::remove_var(name) };
     }

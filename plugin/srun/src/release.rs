@@ -3,6 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use berth_placement::sets::bounded::shown;
+
+/// The most bytes of a wrong name in a message.
+const MOST_SHOWN: usize = 80;
+
 /// A release line, `22.05` to `26.05`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(non_camel_case_types, reason = "the names are numbers with a dot")]
@@ -67,7 +72,8 @@ impl FromStr for Release {
         found.ok_or_else(|| {
             let known: Vec<_> = Self::ALL.map(Self::name).into();
             format!(
-                "\"{text}\" is not a release line of Slurm that berth knows: {}",
+                "\"{}\" is not a release line of Slurm that berth knows: {}",
+                shown(MOST_SHOWN, text),
                 known.join(", ")
             )
         })

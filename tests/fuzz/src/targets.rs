@@ -3,6 +3,7 @@
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
+use berth_placement::request::mapping::{BindTo, MapBy};
 use berth_placement::{Binding, CpuSet, Fixes, MemBind, Mode, NodeSet, Numbering};
 use berth_srun::options::Command;
 use berth_srun::{Release, spelling};
@@ -186,6 +187,7 @@ pub const TARGETS: &[Target] = &[
         name: "binding",
         words: &[
             "linear:2",
+            "env:strict:auto:pack:smt=2",
             "striding:2:4",
             "explicit:0,1:1,0",
             "set:",
@@ -199,6 +201,16 @@ pub const TARGETS: &[Target] = &[
             ";1,2",
         ],
         parse: again::<Binding>,
+    },
+    Target {
+        name: "map by",
+        words: &["l3", "core", "ppr:", "2:numa", "pe-list=", "0-3", ":pe=2"],
+        parse: again::<MapBy>,
+    },
+    Target {
+        name: "bind to",
+        words: &["none", "L2cache", ":limit=", ":overload", "numa"],
+        parse: again::<BindTo>,
     },
     Target {
         name: "fixes",
@@ -320,6 +332,10 @@ pub const OPTIONS: Target = Target {
         " --mem-bind=local",
         " -O",
         " --binding=linear:2",
+        " --map-by=core",
+        " --map-by ppr:1:core",
+        " --rank-by=span",
+        " --bind-to hwthread:overload",
         " --cores 0-1",
         " --cpu-bind=map_cpu:0",
         " --ntasks-per-core=1",

@@ -90,7 +90,7 @@ fn process(arguments: &Arguments, cpus: u16, log: bool) -> Result<Vec<Row>, Stri
 
 fn table(case: &str, rows: &[Row]) {
     println!(
-        "\n{case}\n\n| tasks | task/affinity µs: least, middle | task/berth µs: least, middle | times faster: least, middle | growth: theirs, ours |\n|---:|---:|---:|---:|---:|"
+        "\n{case}\n\n| size | task/affinity µs: least, middle | task/berth µs: least, middle | times faster: least, middle | growth: theirs, ours |\n|---:|---:|---:|---:|---:|"
     );
     let mut before: Option<&Row> = None;
     for row in rows.iter().filter(|row| row.case == case) {
@@ -104,7 +104,7 @@ fn table(case: &str, rows: &[Row]) {
         });
         println!(
             "| {} | {:.1}, {:.1} | {:.1}, {:.1} | {:.1}, {:.1} | {growth} |",
-            row.tasks,
+            row.size,
             theirs.least,
             theirs.middle,
             ours.least,

@@ -27,8 +27,8 @@ const BUDGET: usize = 50_000;
 pub struct Row {
     /// What was asked.
     pub case: &'static str,
-    /// Tasks.
-    pub tasks: u16,
+    /// Tasks; in the case `one-core` the machine's CPUs.
+    pub size: u16,
     /// task/affinity's times.
     pub theirs: Times,
     /// task/berth's times.
@@ -62,7 +62,7 @@ impl fmt::Display for Row {
         write!(
             f,
             "{} {} {} {} {} {}",
-            self.case, self.tasks, theirs.least, theirs.middle, ours.least, ours.middle
+            self.case, self.size, theirs.least, theirs.middle, ours.least, ours.middle
         )
     }
 }
@@ -76,7 +76,7 @@ impl Row {
             .into_iter()
             .find(|name| words.clone().next() == Some(name))?;
         words.next();
-        let tasks = words.next()?.parse().ok()?;
+        let size = words.next()?.parse().ok()?;
         let mut number = || words.next()?.parse().ok();
         let mut times = || {
             Some(Times {
@@ -86,15 +86,21 @@ impl Row {
         };
         Some(Self {
             case,
-            tasks,
+            size,
             theirs: times()?,
             ours: times()?,
         })
     }
 }
 
-/// The cases, by the srun options that they stand for.
-pub const CASES: [&str; 5] = ["threads", "cores", "-c2", "mask_cpu", "stepd"];
+/// The cases, by the srun options that they stand for. In `one-core` the step owns only the last
+/// core of the machine.
+///
+/// `auto` and `linear:1` are the site's `--binding` for steps that ask for nothing; their times have the
+/// ledger's in them, and task/affinity's are those of its automatic binding.
+pub const CASES: [&str; 8] = [
+    "threads", "cores", "-c2", "one-core", "mask_cpu", "stepd", "auto", "linear:1",
+];
 
 /// The machine of a size: two hardware threads a core and two sockets, where there is room.
 #[must_use]
@@ -128,11 +134,29 @@ fn row(pair: &Pair, name: &'static str, cpus: u16, pid: i32) -> Option<Row> {
         "threads" => ((cpus, 1, threads), None),
         "cores" => ((cpus / 2, 1, cores), None),
         "-c2" => ((cpus / 2, 2, threads), None),
+        "auto" | "linear:1" => {
+            pair.set_default(name).expect("a setting");
+            ((cpus / 2, 1, 0), None)
+        }
+        "one-core" => return Some(one_core(pair, name, cpus, threads)),
         _ if cpus > MOST_IN_MASK => return None,
         "mask_cpu" => ((cpus, 1, c.CPU_BIND_MASK as u16), Some(masks(cpus, cpus))),
         _ => return Some(tasks(pair, name, cpus, pid)),
     };
     Some(launch(pair, name, &case(pair, cpus, asked, list)))
+}
+
+/// A task for each hardware thread of the machine's last core, which is all that the step owns.
+fn one_core(pair: &Pair, name: &'static str, cpus: u16, asked: u16) -> Row {
+    let mut case = case(pair, cpus, (machine(cpus).threads, 1, asked), None);
+    if let Some((_, others)) = case.cred.step_cores.split_last_mut() {
+        others.fill(false);
+    }
+    let size = cpus;
+    Row {
+        size,
+        ..launch(pair, name, &case)
+    }
 }
 
 /// A mask of one CPU for each of so many tasks, as wide as the machine; after `last` it begins anew.
@@ -205,7 +229,7 @@ fn launch(pair: &Pair, name: &'static str, case: &Case) -> Row {
     );
     Row {
         case: name,
-        tasks: case.tasks(),
+        size: case.tasks(),
         theirs,
         ours,
     }
@@ -239,7 +263,7 @@ fn tasks(pair: &Pair, name: &'static str, cpus: u16, pid: i32) -> Row {
     let (theirs, ours) = both.into_iter().unzip();
     Row {
         case: name,
-        tasks: cpus,
+        size: cpus,
         theirs: Times::of(theirs),
         ours: Times::of(ours),
     }

@@ -114,6 +114,17 @@ impl Pair {
         Ok(pair)
     }
 
+    /// The binding of steps that ask for none, beside berth's own behaviour; the ledger is ours.
+    ///
+    /// # Errors
+    /// What our object says of it.
+    pub fn set_default(&self, binding: &str) -> Result<(), String> {
+        let [state, command] = self.settings.clone();
+        let default = format!("binding_default={binding}");
+        self.object
+            .set(&["compat=berth".into(), default, state, command])
+    }
+
     fn set(&self, compat: &str, fixes: &str) -> Result<(), String> {
         let [state, command] = self.settings.clone();
         self.object

@@ -2,7 +2,7 @@
 //! lines on random clusters, and prints what it gave, one paragraph for each line
 //! (`select_truth::record` has the form). With `--compare` it prints only the lines for which the model says
 //! otherwise, and ends with 1 if these are too many. `--file` reads such paragraphs instead of
-//! asking; `--command` asks `berth plan --cluster` for the first steps; and `--cluster` asks one cluster of a run again.
+//! asking; `--command` asks `berth plan --cluster` for the jobs and first steps; and `--cluster` asks one cluster of a run again.
 //! Asking needs root and Slurm, as `ci/cluster` does. The seed stands on stderr and in each paragraph.
 
 use std::process::ExitCode;

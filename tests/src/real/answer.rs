@@ -12,7 +12,7 @@ const STEPS: &str = r#"number=0
 echo "$SLURM_JOB_ID" > "$out/job"
 while read -r request; do
     set -f; set -- $request
-    srun "$@" "$probe" probe > "$out/$number.out" 2> "$out/$number.err" < /dev/null
+    $bounded srun "$@" "$probe" probe > "$out/$number.out" 2> "$out/$number.err" < /dev/null
     number=$((number + 1))
 done < "$out/requests""#;
 
@@ -72,16 +72,18 @@ pub fn ask(cluster: &Cluster, options: &[&str], requests: &[&str]) -> Vec<Answer
     run(&mut salloc, requests)
 }
 
-/// Runs every request as a job of its own. One that does not start within seconds counts as refused.
+/// Runs every request as a job of its own. One that does not start within seconds counts as refused,
+/// also where the job starts and srun's own step waits for ever.
 ///
 /// # Panics
 /// If a task prints what is not ours.
 #[must_use]
 pub fn ask_each(cluster: &Cluster, requests: &[&str]) -> Vec<Answer> {
-    run(
-        cluster.program("bash").env("SLURM_IMMEDIATE", "20"),
-        requests,
-    )
+    let mut shell = cluster.program("bash");
+    shell
+        .env("SLURM_IMMEDIATE", "20")
+        .env("bounded", "timeout --kill-after=10 60");
+    run(&mut shell, requests)
 }
 
 fn run(shell: &mut Command, requests: &[&str]) -> Vec<Answer> {

@@ -4,7 +4,7 @@
 use std::thread::sleep;
 use std::time::Instant;
 
-use super::controller::{Controller, Outcome, PATIENCE, TICK};
+use super::controller::{Controller, Outcome, TICK};
 use super::log::{self, LoggedJob};
 use super::record::{JobTruth, StepTruth};
 use super::scontrol;
@@ -29,15 +29,12 @@ impl Asked {
     /// # Errors
     /// What `ci/cluster` said.
     pub fn up(world: &World) -> Result<Self, String> {
-        let controller = Controller::up(world)?;
-        let asked = Self {
+        let mut controller = Controller::up(world)?;
+        controller.warm_up();
+        Ok(Self {
             linear: world.linear.then(|| world.counts.clone()),
             controller,
-        };
-        let controller = &asked.controller;
-        controller.outcome(controller.command("salloc", "-n1", &["true"]));
-        controller.settle();
-        Ok(asked)
+        })
     }
 
     /// Starts a job that stays. `None` if it does not start at once.
@@ -63,6 +60,11 @@ impl Asked {
     /// The jobs that stay.
     pub fn running(&self) -> Vec<u32> {
         self.controller.busy.clone()
+    }
+
+    /// Whether every job that stays still runs. A node that was lost for a moment ends its own.
+    pub fn all_stay(&self) -> bool {
+        self.controller.all_stay()
     }
 
     /// Whether slurmctld runs.
@@ -106,13 +108,14 @@ impl Asked {
             .filter(|_| has_step)
             .map(|job| match log::first_step(&outcome.log, &job) {
                 _ if outcome.killed => StepTruth::Killed,
+                // The log then has the nodes up to the one without enough cores.
+                _ if outcome.step_waits => StepTruth::Waits,
                 Some(cores) => StepTruth::Granted(
                     cores
                         .into_iter()
                         .map(|(name, cores)| (self.controller.short(&name), cores))
                         .collect(),
                 ),
-                None if outcome.step_waits => StepTruth::Waits,
                 None => StepTruth::Refused(self.controller.short(&complaint(&outcome.output))),
             });
         if outcome.killed && step.is_none() {
@@ -122,9 +125,18 @@ impl Asked {
         Some((truth, step))
     }
 
-    /// Whether the job may wait only because a node was still busy with the end of another job.
+    /// Whether job or step may have waited for the moment alone: for the end of another job, for a
+    /// scheduler that had not looked yet, or longer than the harness does on a slow machine.
     pub fn is_doubtful(answers: &Answers) -> bool {
-        matches!(&answers.0, JobTruth::Pending(reason) if reason == "Resources")
+        let (job, step) = answers;
+        let not_yet = matches!(job, JobTruth::Pending(reason) if ["Resources", "None"].contains(&reason.as_str()));
+        let cut_off = |why: &str| why.contains("CANCELLED") || why.contains("reason None");
+        not_yet
+            || match step {
+                Some(StepTruth::Waits) => true,
+                Some(StepTruth::Refused(why)) => cut_off(why),
+                _ => false,
+            }
     }
 
     fn job_truth(&self, outcome: &Outcome, job: Option<&LoggedJob>) -> JobTruth {
@@ -170,7 +182,7 @@ impl Asked {
             return outcome;
         };
         let start = Instant::now();
-        while start.elapsed() < PATIENCE {
+        while start.elapsed() < self.controller.patience() {
             let id = id.to_string();
             let shown = self.controller.squeue(&["-j", &id, "-o", "%T %r"]);
             match shown.trim().split(' ').collect::<Vec<_>>()[..] {

@@ -1,5 +1,5 @@
 //! What `berth plan --cluster` says of a recorded line: the same cores of the job and of its first step
-//! as slurmctld gave, on each node of the step.
+//! as slurmctld gave, on each node, and the exit code of a line that does not run.
 //! In: a record, and the release that answered. Out: a verdict; `None` where the command has no words
 //! for the question.
 
@@ -13,7 +13,12 @@ use super::compare::Verdict;
 use super::record::{JobTruth, Record, StepTruth, list};
 use crate::{Done, command};
 
-/// Asks the command. A job without a step, memory of other jobs and whole nodes have no option.
+/// A line that would not run.
+const NOT_RUN: i32 = 1;
+/// A line that its own command would not take.
+const USAGE: i32 = 2;
+
+/// Asks the command. Memory of other jobs and whole nodes have no option.
 ///
 /// # Panics
 /// Where the command cannot be run, or prints something that is not JSON.
@@ -21,8 +26,7 @@ use crate::{Done, command};
 pub fn through_the_command(record: &Record, release: Release) -> Option<Verdict> {
     let has_words =
         |busy: &super::record::Busy| !busy.whole && busy.memory.values().all(|used| *used == 0);
-    let step = record.step_got.as_ref()?;
-    if !record.busy.iter().all(has_words) || matches!(step, StepTruth::Killed) {
+    if !record.busy.iter().all(has_words) || record.step_got == Some(StepTruth::Killed) {
         return None;
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -43,66 +47,115 @@ pub fn through_the_command(record: &Record, release: Release) -> Option<Verdict>
             asked.arg("--busy").arg(format!("{node}={}", list(cores)));
         }
     }
-    let line = match &record.step {
-        Some(step) => {
-            asked.arg("--job").arg(&record.line);
-            step
-        }
-        None => &record.line,
+    match &record.step {
+        Some(step) => asked
+            .arg("--job")
+            .arg(&record.line)
+            .arg(format!("{step} ./app")),
+        None if record.line.starts_with("srun") => asked.arg(format!("{} ./app", record.line)),
+        None => asked.arg(&record.line),
     };
-    asked.arg(format!("{line} ./app"));
     let done = Done::from(asked.output().expect("the command can be run"));
-    Some(verdict(record, step, &done))
+    Some(verdict(record, &done))
 }
 
-fn verdict(record: &Record, step: &StepTruth, done: &Done) -> Verdict {
+fn verdict(record: &Record, done: &Done) -> Verdict {
     let said = done.stderr.trim();
     if said.contains("not modelled") {
         return Verdict::NotModelled(said.into());
     }
-    let (StepTruth::Granted(theirs), JobTruth::Granted { nodes, .. }) = (step, &record.job) else {
-        // 2 where srun itself does not take the line.
-        return match done.code {
-            Some(1 | 2) => Verdict::Equal,
-            code => Verdict::Differs(format!("it would run: exit code {code:?}")),
-        };
-    };
-    if said.contains("this step owns ") {
-        // slurmctld has granted it, and slurmd would refuse to bind it.
-        return Verdict::NotModelled(said.into());
+    let expected = exit_code(record);
+    if done.code != Some(expected) {
+        if said.contains("this step owns ") {
+            // slurmctld has granted it, and slurmd would refuse to bind it.
+            return Verdict::NotModelled(said.into());
+        }
+        return Verdict::Differs(format!("exit code {:?}, not {expected}: {said}", done.code));
     }
-    if done.code != Some(0) {
-        return Verdict::Differs(format!("exit code {:?}: {said}", done.code));
+    if expected != 0 {
+        return Verdict::Equal;
     }
     let json: Value = serde_json::from_str(&done.stdout).expect("JSON");
-    let ours = json
-        .get("nodes")
-        .and_then(Value::as_array)
-        .cloned()
-        .unwrap_or_default();
-    let text = |node: &Value, key: &str| node.get(key).and_then(Value::as_str).map(String::from);
-    let shown: Vec<_> = ours
-        .iter()
-        .map(|node| {
-            [
-                text(node, "name"),
-                text(node, "cores"),
-                text(node, "step_cores"),
-            ]
-            .map(Option::unwrap_or_default)
-        })
-        .collect();
-    let expected: Vec<_> = theirs
-        .iter()
-        .map(|(name, cores)| {
-            let job = nodes
-                .get(name)
-                .map_or(String::new(), |(cores, _)| list(cores));
-            [name.clone(), job, list(cores)]
-        })
-        .collect();
-    match shown == expected {
+    let (ours, theirs) = match &record.step_got {
+        Some(StepTruth::Granted(step)) => (of_step(&json), given_step(record, step)),
+        _ => (of_job(&json), given_job(record)),
+    };
+    match ours == theirs {
         true => Verdict::Equal,
-        false => Verdict::Differs(format!("{shown:?}")),
+        false => Verdict::Differs(format!("{ours:?}")),
     }
+}
+
+/// How the command ends where slurmctld, or Slurm's command, gave this answer.
+fn exit_code(record: &Record) -> i32 {
+    let refused = |text: &str| {
+        if is_of_slurmctld(text) {
+            NOT_RUN
+        } else {
+            USAGE
+        }
+    };
+    match (&record.job, &record.step_got) {
+        (JobTruth::Refused(text), _) | (_, Some(StepTruth::Refused(text))) => refused(text),
+        (JobTruth::Pending(_), _) | (_, Some(StepTruth::Waits)) => NOT_RUN,
+        _ => 0,
+    }
+}
+
+/// Whether a line was refused for what it meets, and not for its words: by slurmctld, or by an srun
+/// whose job is too small.
+fn is_of_slurmctld(text: &str) -> bool {
+    let words = [
+        "allocate failed",
+        "Unable to allocate",
+        "submission failed",
+        "Unable to create step",
+        "Only allocated",
+    ];
+    words.iter().any(|word| text.contains(word))
+}
+
+fn text(node: &Value, key: &str) -> String {
+    let found = node.get(key).and_then(Value::as_str);
+    found.unwrap_or_default().into()
+}
+
+/// Name, cores of the job, and cores of the step of each node.
+fn of_step(json: &Value) -> Vec<[String; 3]> {
+    let nodes = json.get("nodes").and_then(Value::as_array);
+    let nodes = nodes.into_iter().flatten();
+    let keys = ["name", "cores", "step_cores"];
+    nodes.map(|node| keys.map(|key| text(node, key))).collect()
+}
+
+fn given_step(record: &Record, step: &super::record::Cores) -> Vec<[String; 3]> {
+    let JobTruth::Granted { nodes, .. } = &record.job else {
+        return Vec::new();
+    };
+    let of_job = |name| {
+        nodes
+            .get(name)
+            .map_or(String::new(), |(cores, _)| list(cores))
+    };
+    step.iter()
+        .map(|(name, cores)| [name.clone(), of_job(name), list(cores)])
+        .collect()
+}
+
+/// Name, cores and CPUs of each node of a job without a step.
+fn of_job(json: &Value) -> Vec<[String; 3]> {
+    let nodes = json.get("job").and_then(|job| job.get("nodes"));
+    let nodes = nodes.and_then(Value::as_array).into_iter().flatten();
+    let cpus = |node: &Value| node.get("cpus").map_or(String::new(), Value::to_string);
+    let all = nodes.map(|node| [text(node, "name"), text(node, "cores"), cpus(node)]);
+    all.collect()
+}
+
+fn given_job(record: &Record) -> Vec<[String; 3]> {
+    let JobTruth::Granted { nodes, .. } = &record.job else {
+        return Vec::new();
+    };
+    let nodes = nodes.iter();
+    let all = nodes.map(|(name, (cores, cpus))| [name.clone(), list(cores), cpus.to_string()]);
+    all.collect()
 }

@@ -38,6 +38,16 @@ pub struct Compared {
     pub step: Option<Verdict>,
 }
 
+impl Compared {
+    /// Whether anything is other than the model says.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        let all = [Some(&self.job), self.cpus.as_ref(), self.step.as_ref()];
+        let mut all = all.into_iter().flatten();
+        all.any(|verdict| matches!(verdict, Verdict::Differs(_)))
+    }
+}
+
 /// Compares one record.
 ///
 /// # Panics

@@ -15,8 +15,8 @@ use super::log::LoggedJob;
 use super::world::World;
 use crate::Cluster;
 
-/// How long one line may take.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+/// How long one line may take, at least.
+const PATIENCE: Duration = Duration::from_secs(10);
 /// From then on it is looked at whether slurmctld lives.
 const SUSPECT: Duration = Duration::from_secs(2);
 /// Between two looks that cost nothing.
@@ -24,7 +24,7 @@ pub(super) const TICK: Duration = Duration::from_millis(3);
 /// Between two looks of which each starts a program.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// From then on it is looked at whether a step waits: srun says so much later.
+/// From then on, at the earliest, it is looked at whether a step waits: srun says so much later.
 const SLOW: Duration = Duration::from_millis(150);
 
 /// slurmctld and its slurmds.
@@ -35,6 +35,8 @@ pub(super) struct Controller {
     prefix: String,
     /// Jobs that stay.
     pub busy: Vec<u32>,
+    /// How long the first job took: an emulated machine is many times slower than another.
+    first: Duration,
 }
 
 /// A command that has ended, or was stopped because it waits.
@@ -69,7 +71,31 @@ impl Controller {
             prefix: first.trim_end_matches("n1").to_string(),
             cluster,
             busy: Vec::new(),
+            first: Duration::ZERO,
         })
+    }
+
+    /// Runs the first job. A partition without a past knows no cores yet.
+    pub fn warm_up(&mut self) {
+        let start = Instant::now();
+        self.outcome(self.command("salloc", "-n1", &["true"]));
+        self.first = start.elapsed();
+        self.settle();
+    }
+
+    /// How long one line may take here.
+    pub fn patience(&self) -> Duration {
+        PATIENCE.max(self.first * 30)
+    }
+
+    /// Whether every job that stays still runs.
+    pub fn all_stay(&self) -> bool {
+        let running = self.squeue(&["-t", "RUNNING", "-o", "%A"]);
+        let running: Vec<u32> = running
+            .split_whitespace()
+            .filter_map(|id| id.parse().ok())
+            .collect();
+        self.busy.iter().all(|id| running.contains(id))
     }
 
     /// Whether slurmctld runs.
@@ -101,8 +127,8 @@ impl Controller {
             let says = |words: &str| outcome.output.contains(words);
             outcome.job_waits = says("queued and waiting") && !says("has been allocated");
             outcome.step_waits = says("step creation temporarily disabled")
-                || (!ended && start.elapsed() > SLOW && self.a_step_waits());
-            let late = start.elapsed() > PATIENCE;
+                || (!ended && start.elapsed() > SLOW.max(self.first * 2) && self.a_step_waits());
+            let late = start.elapsed() > self.patience();
             outcome.killed = start.elapsed() > SUSPECT && !ended && !self.lives();
             if outcome.job_waits && !ended {
                 outcome.output += &format!("\nreason {}", self.reason(&outcome.output));
@@ -164,7 +190,7 @@ impl Controller {
     pub fn settle(&self) {
         let start = Instant::now();
         let mut cancelled = false;
-        while start.elapsed() < PATIENCE && self.lives() {
+        while start.elapsed() < self.patience() && self.lives() {
             let others = !self.others().is_empty();
             let nodes = self.shown("sinfo", &["-h", "-o", "%T"]);
             // A star stands behind the state of a node that has not answered.

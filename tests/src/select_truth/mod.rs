@@ -33,6 +33,9 @@ const OF_A_CLUSTER: usize = 24;
 /// Lines asked while the same jobs run.
 const OF_A_STATE: usize = 6;
 
+/// How often a line is asked again whose answer may be the moment's.
+const AGAIN: usize = 2;
+
 /// The commands, each as often as it is asked.
 const COMMANDS: [&str; 6] = ["salloc", "salloc", "salloc", "srun", "srun", "sbatch"];
 
@@ -109,6 +112,7 @@ fn of_cluster(seed: u64, at: usize, count: usize) -> Vec<Record> {
         Err(why) => panic!("seed {seed}, cluster {at}: {conf:#?}\n{why}"),
     };
     compare::readers_agree(&conf, &asked.shown());
+    let line = release();
     let (mut records, mut busy) = (Vec::new(), Vec::new());
     for question in 0..count {
         if question % OF_A_STATE == 0 && question > 0 {
@@ -120,18 +124,14 @@ fn of_cluster(seed: u64, at: usize, count: usize) -> Vec<Record> {
             busy: busy.clone(),
             ..question_of(&mut random, &world)
         };
-        let (command, options) = record.line.split_once(' ').unwrap_or((&record.line, ""));
-        let step = record
-            .step
-            .as_deref()
-            .map(|step| step.trim_start_matches("srun").trim());
-        let mut answers = asked.ask(command, options, step);
-        if answers.as_ref().is_some_and(Asked::is_doubtful) {
-            answers = asked.ask(command, options, step);
+        answered(&mut record, &asked);
+        if asked.lives() && compare(&record, line).differs() {
+            // A node that was still being freed takes no job; an answer that stays is slurmctld's.
+            answered(&mut record, &asked);
         }
-        match answers {
-            Some((job, step)) => (record.job, record.step_got) = (job, step),
-            None => record.step_got = Some(StepTruth::Killed),
+        if asked.lives() && !asked.all_stay() {
+            busy = occupied(&mut random, &world, &mut asked);
+            continue;
         }
         if !matches!(record.job, JobTruth::Granted { .. }) {
             record.step = None;
@@ -142,6 +142,25 @@ fn of_cluster(seed: u64, at: usize, count: usize) -> Vec<Record> {
         }
     }
     records
+}
+
+/// Asks the record's line.
+fn answered(record: &mut Record, asked: &Asked) {
+    let (command, options) = record.line.split_once(' ').unwrap_or((&record.line, ""));
+    let step = record
+        .step
+        .as_deref()
+        .map(|step| step.trim_start_matches("srun").trim());
+    let mut answers = asked.ask(command, options, step);
+    for _ in 0..AGAIN {
+        if answers.as_ref().is_some_and(Asked::is_doubtful) {
+            answers = asked.ask(command, options, step);
+        }
+    }
+    match answers {
+        Some((job, step)) => (record.job, record.step_got) = (job, step),
+        None => record.step_got = Some(StepTruth::Killed),
+    }
 }
 
 /// A random line, with the first step of salloc's.

@@ -9,7 +9,7 @@ use berth_srun::options::{Command, Found, Row, Takes, long, of};
 use crate::Cluster;
 
 /// What no command of Slurm has without berth.
-const OWN: [&str; 2] = ["binding", "berth-binding"];
+const OWN: [&str; 4] = ["binding", "map-by", "rank-by", "bind-to"];
 /// A word that is no option of any command.
 const WRONG: &str = "--no-option-of-any-command";
 
@@ -25,7 +25,7 @@ pub fn table_differences(cluster: &Cluster, release: Release) -> Vec<String> {
         .flat_map(|release| commands.map(|(_, command)| (command, *release)))
         .flat_map(|(command, release)| of(command, Some(release)))
         .map(Row::typed)
-        .filter(|name| !OWN.contains(name))
+        .filter(|name| !OWN.contains(&name.strip_prefix("berth-").unwrap_or(name)))
         .collect();
     let mut wrong = Vec::new();
     for (program, command) in commands {

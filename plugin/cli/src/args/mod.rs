@@ -1,11 +1,16 @@
 //! The command line: clap's definitions, from which --help, the man pages and the shells'
 //! completions come.
 
+mod mapping;
 mod offered;
+mod own;
+mod own_values;
 mod plan;
+mod refused;
 mod shown;
 mod srun;
 mod typed;
+mod value;
 mod values;
 
 use std::path::PathBuf;
@@ -15,7 +20,10 @@ use clap::builder::TypedValueParser;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub(crate) use mapping::MappingArgs;
+pub(crate) use own::is_plans_own;
 pub(crate) use plan::{Autobind, BindingFail, CompatArg, Format, OwnedCores, PlanArgs, site_bind};
+pub(crate) use refused::shortened;
 pub(crate) use srun::{Kept, SrunOptions, as_getopt, ignored, one_number, usage};
 pub(crate) use values::of as values_of;
 
@@ -200,6 +208,7 @@ pub(crate) enum StatusFormat {
   berth check 'sbatch -N2 -n8 --ntasks-per-node=8 job.sh'
   berth check job.sh                             a batch script for Slurm or Grid Engine
   berth check --machine node.xml job.sh          also whether it fits these nodes
+  berth check --cluster slurm.conf job.sh        whether it fits the partition that it names
   berth check --format script job.sh > new.sh    the script with its corrections
 Exit code: 0 no trap or only hints, 1 a trap, 2 a wrong option, a missing file, or nothing to check.")]
 pub(crate) struct CheckArgs {
@@ -209,6 +218,9 @@ pub(crate) struct CheckArgs {
     /// The node it is for: live, an hwloc XML file, or a synthetic string
     #[arg(long, value_name = "M")]
     pub machine: Option<String>,
+    /// The cluster that it is for: its slurm.conf, or live for the one that scontrol reaches
+    #[arg(long, value_name = "FILE")]
+    pub cluster: Option<String>,
     /// Jobs get whole nodes, as where a partition has OverSubscribe=EXCLUSIVE
     #[arg(long)]
     pub whole: bool,

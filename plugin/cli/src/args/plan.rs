@@ -6,17 +6,22 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 
-use berth_placement::{Binding, CpuBind, CpuSet, Numbering, TextError};
+use berth_placement::request::core_kind::Kind;
+use berth_placement::{Binding, CpuBind, CpuSet, Near, Numbering, TextError};
 use berth_srun::Release;
+use berth_srun::conf::DefaultBind;
 use clap::{ArgAction, Args, ColorChoice, ValueEnum};
 
+use crate::args::mapping::MappingArgs;
 use crate::args::offered::offered;
 use crate::args::srun::SrunOptions;
 use crate::args::typed::Typed;
 use crate::args::values;
 use crate::args::{Socket, release};
 use crate::here::{LIVE, Standing};
+use crate::plan::{ByDefault, SiteSettings};
 
 /// The request, in srun's spelling, and the machine it is tried on.
 #[derive(Clone, Debug, Args)]
@@ -25,13 +30,14 @@ use crate::here::{LIVE, Standing};
     after_help = "Examples:
   berth plan -n 4 -c 2 --cpu-bind=cores
   berth plan 'srun -p long -t 1:00:00 -n8 -c4 ./app > out'
+  berth plan 'sbatch -N2 -n8 job.sh'
   berth plan --machine node.xml -N 4 -n 32 --cpu-bind=cores -m cyclic:block
   berth plan --machine node.xml -n 2 --binding=linear:2 --format tree --explain
 Without --cores, --cpus or --whole: inside a job the job's cores, elsewhere slurmctld's choice.
-Exit code: 0 the step would run, 1 it would not, 2 a wrong option."
+Exit code: 0 the step or job would run, 1 it would not, 2 a wrong option."
 )]
 pub(crate) struct PlanArgs {
-    /// A whole line in quotes, as 'srun -p long -n8 -c4 ./app > out'; its options go before these
+    /// A whole line of srun, sbatch or salloc in quotes; options beside it override those in it
     #[arg(value_name = "LINE")]
     pub line: Option<String>,
     /// How a synthetic machine numbers its CPUs: block, cyclic, threads-last
@@ -72,6 +78,10 @@ pub(crate) struct PlanArgs {
     /// Cores that other steps are bound to, by Slurm's core number, for --binding
     #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
     pub occupied: Option<CpuSet>,
+
+    /// CPUs that the site keeps free, by kernel number
+    #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
+    pub reserved: Option<CpuSet>,
 
     /// srun's own options.
     #[command(flatten)]
@@ -118,7 +128,9 @@ pub(crate) struct PlanArgs {
         help_heading = "Cluster"
     )]
     pub select: Option<String>,
-    /// Grid Engine's core binding: linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE],
+    /// Grid Engine's core binding, such as linear:2, or auto: an even share for each task
+    ///
+    /// A strategy is auto[:pack][:smt=K], linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE],
     /// explicit:SOCKET,CORE[:…] or none, after [set:|env:|pe:][task:|host:][strict:]
     #[arg(
         long,
@@ -129,6 +141,37 @@ pub(crate) struct PlanArgs {
         help_heading = "Request"
     )]
     pub binding: Option<Binding>,
+    /// Open MPI's options.
+    #[command(flatten)]
+    pub mapping: MappingArgs,
+
+    /// Cores next to each task's devices: gpu, network, a PCI class or a device's name, then
+    /// [:N][:strict][:own]
+    ///
+    /// srun does not have this option. The masks that it gives go into srun's list of masks.
+    #[arg(
+        hide_short_help = true,
+        long,
+        hide_possible_values = true,
+        value_name = "WHAT",
+        value_parser = offered(Near::from_str, values::NEAR),
+        help_heading = "Request"
+    )]
+    pub near: Option<Near>,
+
+    /// Kind of cores to use, on a machine with several: performance, efficiency or any [default: any]
+    ///
+    /// srun does not have this option.
+    #[arg(
+        hide_short_help = true,
+        long,
+        alias = "berth-core-kind",
+        hide_possible_values = true,
+        value_name = "KIND",
+        value_parser = offered(Kind::from_str, values::CORE_KIND),
+        help_heading = "Request"
+    )]
+    pub core_kind: Option<Kind>,
 
     /// What a --binding that cannot be served leads to: run unbound, or refuse
     #[arg(
@@ -209,6 +252,9 @@ pub(crate) struct PlanArgs {
     /// Show for each task why it is there, and what would change it
     #[arg(long, help_heading = "Output")]
     pub explain: bool,
+    /// Show the plan's figures: tasks that span objects, cores shared or idle, tasks on each NUMA node
+    #[arg(hide_short_help = true, long, help_heading = "Output")]
+    pub score: bool,
     /// Columns that a picture may have [default: the terminal's]
     #[arg(
         hide_short_help = true,
@@ -233,10 +279,28 @@ pub(crate) struct PlanArgs {
     /// NAME=VALUE before the srun of a line.
     #[arg(long = "line-variable", hide = true, action = ArgAction::Append)]
     pub line_variables: Vec<String>,
+    /// The whole line is that of a job, and starts no step.
+    #[arg(long, hide = true)]
+    pub only_job: bool,
 
     /// Where the user stands, as far as the command has looked.
     #[arg(skip)]
     pub standing: Standing,
+    /// Whether jobs get whole nodes, as where the partition has `OverSubscribe=EXCLUSIVE`.
+    #[arg(skip)]
+    pub whole_nodes: bool,
+    /// The least number of nodes that are assumed where no cluster is known.
+    #[arg(skip)]
+    pub assumed_nodes: u32,
+    /// Options of berth's own that the request does not have itself.
+    #[arg(skip)]
+    pub defaults: Vec<ByDefault>,
+    /// `CpuBind` of the job's nodes or partition, or of all.
+    #[arg(skip)]
+    pub bind_of_job: Option<DefaultBind>,
+    /// berth's settings on the cluster that is asked about.
+    #[arg(skip)]
+    pub site_settings: Option<Arc<SiteSettings>>,
 }
 
 /// `--cores`.

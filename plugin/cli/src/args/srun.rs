@@ -12,6 +12,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 
 use super::offered::offered;
+use super::refused::cut;
 use super::shown::{SHOWN, shown};
 use super::values;
 use crate::here::standing;
@@ -34,6 +35,20 @@ pub(crate) struct Kept {
     pub value: Option<String>,
     /// The variable that it comes from.
     pub variable: Option<String>,
+    /// Whether the job has it and passes it on: slurmctld knows it without the step's request.
+    pub is_jobs: bool,
+}
+
+impl Kept {
+    /// An option of the line.
+    pub(crate) fn typed(name: &str, value: Option<&str>) -> Self {
+        Self {
+            name: name.into(),
+            value: value.map(String::from),
+            variable: None,
+            is_jobs: false,
+        }
+    }
 }
 
 impl Deref for SrunOptions {
@@ -45,18 +60,14 @@ impl Deref for SrunOptions {
 }
 
 impl SrunOptions {
-    /// Options that were read elsewhere.
-    pub(crate) fn of(asked: Asked) -> Self {
-        Self {
-            asked,
-            kept: Vec::new(),
-            unknown: Vec::new(),
-        }
-    }
-
-    /// The reading, for a caller that compares it with another.
-    pub(crate) fn asked_mut(&mut self) -> &mut Asked {
-        &mut self.asked
+    /// The same step inside a job that passes these options on.
+    ///
+    /// # Errors
+    /// Why srun refuses that line.
+    pub(crate) fn inside(&self, passed: Vec<Kept>) -> Result<Self, Refused> {
+        let own = self.kept.iter().filter(|kept| !kept.is_jobs).cloned();
+        let kept: Vec<_> = passed.into_iter().chain(own).collect();
+        Self::read(kept, self.unknown.clone(), self.asked.release)
     }
 
     /// The options as they were met.
@@ -69,16 +80,20 @@ impl SrunOptions {
     /// # Errors
     /// Why srun refuses that line.
     pub(crate) fn with(&self, more: &[(&str, Option<&str>)]) -> Result<Self, Refused> {
-        let more = more.iter().map(|(name, value)| Kept {
-            name: (*name).into(),
-            value: value.map(String::from),
-            variable: None,
-        });
+        let more = more.iter().map(|(name, value)| Kept::typed(name, *value));
         let kept: Vec<_> = self.kept.iter().cloned().chain(more).collect();
         Self::read(kept, self.unknown.clone(), self.asked.release)
     }
 
-    fn read(kept: Vec<Kept>, unknown: Vec<String>, release: Release) -> Result<Self, Refused> {
+    /// srun's reading of options; those in `unknown` are not in the release's table.
+    ///
+    /// # Errors
+    /// Why srun refuses them.
+    pub(crate) fn read(
+        kept: Vec<Kept>,
+        unknown: Vec<String>,
+        release: Release,
+    ) -> Result<Self, Refused> {
         let trouble = Trouble::Unknown;
         let setting = |one: &'_ Kept| -> (bool, bool) {
             (one.variable.is_some(), unknown.contains(&one.name))
@@ -104,7 +119,9 @@ impl SrunOptions {
 }
 
 /// The options that berth or clap has itself; srun's --cluster is its --clusters.
-const NOT_OURS: &[&str] = &["binding", "cluster", "help", "usage", "version"];
+const NOT_OURS: &[&str] = &[
+    "bind-to", "binding", "cluster", "help", "map-by", "rank-by", "usage", "version",
+];
 
 /// The rows that `berth plan` takes, those that are shown first and in their order.
 fn rows() -> &'static [&'static Row] {
@@ -198,11 +215,7 @@ impl FromArgMatches for SrunOptions {
             if !known {
                 unknown.push(row.name().to_string());
             }
-            kept.push(Kept {
-                name: row.name().into(),
-                value: value.map(String::from),
-                variable: None,
-            });
+            kept.push(Kept::typed(row.name(), value));
         }
         let options = Self::read(kept, unknown, release).map_err(|why| refused(&why))?;
         Ok(options)
@@ -241,6 +254,7 @@ fn from_variables(matches: &ArgMatches, release: Release, is_here: bool) -> Vec<
                 name: name.into(),
                 value: Some(value),
                 variable: Some(variable.into()),
+                is_jobs: false,
             })
         })
         .collect()
@@ -303,21 +317,15 @@ pub(super) fn typed(matches: &ArgMatches) -> Vec<(usize, &'static Row, Option<&s
 
 /// slurmctld's own limit.
 const MOST_NODES: u32 = 65533;
-/// Longer values are cut in messages.
-const MOST_SHOWN: usize = 80;
 
 /// srun's refusal in clap's form.
 fn refused(why: &Refused) -> Error {
     match why.wrong_value() {
         Some((name, value)) => {
-            let mut cut: String = value.chars().take(MOST_SHOWN).collect();
-            if cut.len() < value.len() {
-                cut.push('…');
-            }
             let value_name = shown(name).map_or("VALUE", |shown| shown.1);
             let text = format!(
                 "invalid value '{}' for '--{name} <{value_name}>': {}",
-                say::one_line(&cut),
+                cut(value),
                 why.why()
             );
             said(ErrorKind::ValueValidation, text)
@@ -334,5 +342,5 @@ pub(crate) fn usage(why: &str) -> Error {
 /// An error as clap shows its own, with the usage of this subcommand.
 fn said(kind: ErrorKind, text: String) -> Error {
     let mut command = Command::new("berth plan").override_usage("berth plan [OPTIONS]");
-    Error::raw(kind, text).format(&mut command)
+    Error::raw(kind, say::short(&text)).format(&mut command)
 }

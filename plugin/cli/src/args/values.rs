@@ -1,27 +1,9 @@
 //! The values of options whose text srun or the engine reads: what --help, the man pages and the
 //! shells' completions show of them. Nothing is checked here; a test gives each to the command.
 
-/// A value, or the beginning of one that goes on with what the user fills in.
-#[derive(Clone, Copy)]
-pub(crate) struct Value {
-    /// `cores`, `map_cpu:`
-    pub word: &'static str,
-    /// `LIST`; empty where the word is all.
-    pub rest: &'static str,
-    pub meaning: &'static str,
-}
-
-const fn value(word: &'static str, meaning: &'static str) -> Value {
-    with(word, "", meaning)
-}
-
-const fn with(word: &'static str, rest: &'static str, meaning: &'static str) -> Value {
-    Value {
-        word,
-        rest,
-        meaning,
-    }
-}
+pub(crate) use crate::args::own_values::{BIND_TO, BINDING, CORE_KIND, MAP_BY, NEAR, RANK_BY};
+pub(crate) use crate::args::value::Value;
+use crate::args::value::{value, with};
 
 pub(crate) const CPU_BIND: &[Value] = &[
     value("threads", "bind each task to hardware threads"),
@@ -163,57 +145,6 @@ pub(crate) const EXCLUSIVE: &[Value] = &[
     ),
 ];
 
-pub(crate) const BINDING: &[Value] = &[
-    with(
-        "linear:",
-        "AMOUNT",
-        "successive cores for each task, on an empty socket if there is one",
-    ),
-    with(
-        "linear:",
-        "AMOUNT:SOCKET,CORE",
-        "successive cores from this one on",
-    ),
-    with(
-        "striding:",
-        "AMOUNT:STEP",
-        "cores at a distance of STEP for each task",
-    ),
-    with(
-        "striding:",
-        "AMOUNT:STEP:SOCKET,CORE",
-        "the same from this core on",
-    ),
-    with(
-        "explicit:",
-        "SOCKET,CORE[:SOCKET,CORE]...",
-        "exactly these cores, for all tasks together",
-    ),
-    value("none", "no binding by berth; Slurm's own options then hold"),
-    with(
-        "host:",
-        "STRATEGY",
-        "one set of cores for all tasks of the node, as in Grid Engine",
-    ),
-    with("task:", "STRATEGY", "cores for each task (the default)"),
-    with(
-        "strict:",
-        "STRATEGY",
-        "refuse the step if the cores are not free; otherwise it runs unbound, with a note",
-    ),
-    with("set:", "STRATEGY", "berth binds (the default)"),
-    with(
-        "env:",
-        "STRATEGY",
-        "berth binds nothing and gives the cores in variables: SGE_BINDING, OMP_PLACES and others",
-    ),
-    with(
-        "pe:",
-        "STRATEGY",
-        "berth binds nothing and writes a host file and a rank file for Open MPI",
-    ),
-];
-
 pub(crate) const NUMBERING: &[Value] = &[
     value(
         "block",
@@ -237,6 +168,11 @@ pub(crate) const FIXES: &[Value] = &[
 pub(crate) fn of(option: &str) -> &'static [Value] {
     match option {
         "binding" => BINDING,
+        "near" => NEAR,
+        "map_by" => MAP_BY,
+        "rank_by" => RANK_BY,
+        "bind_to" => BIND_TO,
+        "core_kind" => CORE_KIND,
         "numbering" => NUMBERING,
         "fixes" => FIXES,
         "default_cpu_bind" => CPU_BIND,
@@ -300,11 +236,13 @@ mod tests {
             (word, "LIST") if word.starts_with("mask") => "0x1".into(),
             (_, "LIST") => "0".into(),
             (_, "N") => "2".into(),
+            (_, "N:LEVEL") => "2:numa".into(),
             (_, "STRATEGY") => "linear:2".into(),
             (_, "NAME") => "smt-neighbours".into(),
             (_, rest) => rest
                 .replace("[:SOCKET,CORE]...", ":1,0")
                 .replace("SOCKET,CORE", "0,1")
+                .replace("[pack][:smt=THREADS]", "pack:smt=2")
                 .replace("AMOUNT", "2")
                 .replace("STEP", "3"),
         };
@@ -320,6 +258,11 @@ mod tests {
             ("hint", HINT),
             ("exclusive", EXCLUSIVE),
             ("binding", BINDING),
+            ("near", NEAR),
+            ("map-by", MAP_BY),
+            ("rank-by", RANK_BY),
+            ("bind-to", BIND_TO),
+            ("core-kind", CORE_KIND),
             ("numbering", NUMBERING),
             ("fixes", FIXES),
             ("default-cpu-bind", CPU_BIND),

@@ -3,48 +3,34 @@
 
 use std::collections::BTreeSet;
 
-use berth_placement::Node;
+use berth_placement::request::mapping::MappingTexts;
+use berth_placement::{Mapping, MappingError};
 use berth_srun::Release;
-use berth_srun::line::Trouble;
-use berth_srun::options::variables;
-use berth_srun::reading::{Asked, Refused, Setting, read};
+use berth_srun::options::passed_by;
+use berth_srun::reading::{Asked, Refused};
 
-use super::command::{Command, Kind, Variables};
+use super::command::{Command, Kind};
+use super::files::Files;
 use super::finding::{Finding, Repair};
+use super::inner::Role;
+use super::planned::Place;
 use super::script::Script;
+use super::settings::{self, Applied, Outer, applied, asked, from_variables};
+use crate::args::Kept;
 
-/// The options that sbatch and salloc pass to the steps of their job by a variable.
-/// Source: `set_envs`, `env_array_for_job`.
-const PASSED: &[&str] = &[
-    "ntasks",
-    "nodes",
-    "ntasks-per-node",
-    "ntasks-per-core",
-    "distribution",
-    "threads-per-core",
-    "hint",
-    "overcommit",
-    "cpus-per-task",
-    "mem-bind",
-];
+/// The options of Open MPI's mapping language.
+pub(crate) const MAPPING: [&str; 3] = ["map-by", "rank-by", "bind-to"];
 
 /// The surroundings of a check.
 #[derive(Clone, Copy)]
 pub(crate) struct Surroundings<'a> {
-    /// The machine it will run on, if that is known.
-    pub host: Option<&'a Node>,
+    /// The machine or the cluster that it will run on, if that is known.
+    pub place: Option<&'a Place>,
     pub release: Release,
-    /// Whether jobs get whole nodes there.
+    /// Whether jobs get whole nodes there, as somebody says.
     pub whole: bool,
-}
-
-/// A setting that applies: name, value, and whether it comes from a variable.
-#[derive(Clone, Debug)]
-struct Applied {
-    name: String,
-    value: Option<String>,
-    trouble: Option<Trouble>,
-    from_environment: bool,
+    /// Files that lines of sbatch may name.
+    pub files: &'a Files,
 }
 
 /// The input of a rule.
@@ -56,6 +42,7 @@ pub(crate) struct Case<'a> {
     pub asked: Result<Asked, Refused>,
     /// The same of the job around it.
     pub job: Option<Asked>,
+    outer: Option<Outer>,
     settings: Vec<Applied>,
     unknown: BTreeSet<String>,
 }
@@ -69,18 +56,14 @@ impl<'a> Case<'a> {
             .as_ref()
             .filter(|_| !is_job && !script.has_components);
         let mut settings = Vec::new();
-        let mut job = None;
-        if let Some(outer) = outer {
-            let mut not_known = BTreeSet::new();
-            let mut of_job = applied(outer, &mut not_known);
-            job = asked(&of_job, around.release).ok();
-            of_job.retain(|one| is_passed(&one.name, around.release));
-            of_job
-                .iter_mut()
-                .for_each(|one| one.from_environment = true);
-            settings.extend(of_job);
-            let passed = |name: &String| is_passed(name, around.release);
-            unknown.extend(not_known.into_iter().filter(passed));
+        let outer = outer.map(Outer::of);
+        let job = outer
+            .as_ref()
+            .and_then(|outer| asked(&outer.settings, around.release).ok());
+        if let Some(outer) = &outer {
+            settings.extend(outer.passed_on(around.release));
+            let passed = |name: &&String| passed_by(name, around.release).is_some();
+            unknown.extend(outer.unknown.iter().filter(passed).cloned());
         }
         if !is_job {
             from_variables(
@@ -102,6 +85,7 @@ impl<'a> Case<'a> {
             around,
             asked: asked(&settings, around.release),
             job,
+            outer,
             settings,
             unknown,
         }
@@ -118,6 +102,15 @@ impl<'a> Case<'a> {
     pub(crate) fn has(&self, name: &str) -> Option<&str> {
         let last = self.settings.iter().rev().find(|one| one.name == name)?;
         Some(last.value.as_deref().unwrap_or_default())
+    }
+
+    /// The step's mapping.
+    ///
+    /// # Errors
+    /// What is wrong with its options.
+    pub(crate) fn mapping(&self) -> Result<Option<Mapping>, MappingError> {
+        let [map, rank, bind] = MAPPING.map(|name| self.has(name));
+        Mapping::read(MappingTexts { map, rank, bind })
     }
 
     /// Whether an option is there, with a value that is known or not.
@@ -177,7 +170,44 @@ impl<'a> Case<'a> {
         let alone = |value: &str| ["", "exclusive"].contains(&value);
         let of_job = self.job_option("exclusive").flatten().is_some_and(alone);
         let own = self.script.job.is_none() && self.has("exclusive").is_some_and(alone);
-        self.around.whole || of_job || own
+        self.around.whole || of_job || own || self.is_partition_whole()
+    }
+
+    /// Whether the partition gives whole nodes, as the cluster that was named says.
+    fn is_partition_whole(&self) -> bool {
+        let of_job = self.job_option("partition");
+        let named = of_job.unwrap_or_else(|| self.has("partition"));
+        let is_known =
+            of_job.is_none_or(|name| name.is_some()) && !self.unknown.contains("partition");
+        let place = self.around.place.filter(|_| is_known);
+        place.is_some_and(|place| place.gives_whole_nodes(named, self.around.release))
+    }
+
+    /// The options as a plan takes them; none if only the shell knows one that concerns it.
+    pub(crate) fn options(&self) -> Option<Vec<Kept>> {
+        settings::kept(self.command, &self.settings, &self.unknown)
+    }
+
+    /// The job as a line: the one around this step, or the command itself. The outer `None` means that
+    /// only the shell knows it, the inner one that there is no job.
+    pub(crate) fn job_line(&self) -> Option<Option<String>> {
+        let (job, settings, unknown) = match &self.outer {
+            _ if matches!(self.command.kind, Kind::Job(_)) => {
+                (self.command, &self.settings, &self.unknown)
+            }
+            Some(outer) => (self.script.job.as_ref()?, &outer.settings, &outer.unknown),
+            None if self.script.has_components => return None,
+            None => return Some(None),
+        };
+        settings::line_of_job(job, settings, unknown).map(Some)
+    }
+
+    /// Whether the command is the job of a script: by its directives, or by the line that submits it.
+    pub(crate) fn is_script(&self) -> bool {
+        let job = self.script.job.as_ref();
+        let is_job = job.is_some_and(|job| std::ptr::eq(job, self.command));
+        let is_submitted = self.script.role == Role::Submitted;
+        is_job && (self.command.name.range.is_empty() || is_submitted)
     }
 
     /// `--cpu-bind` as words.
@@ -216,91 +246,4 @@ impl<'a> Case<'a> {
     pub(crate) fn hint(&self, rule: &'static str, found: String, why: &str) -> Finding {
         Finding::hint(self.command.number, rule, found, why)
     }
-}
-
-fn is_passed(name: &str, release: Release) -> bool {
-    let is_read = variables(release)
-        .any(|(variable, option)| option == name && variable.starts_with("SLURM_"));
-    PASSED.contains(&name) && is_read
-}
-
-/// The options of a line; those whose values only the shell knows are named in `unknown`.
-fn applied(command: &Command, unknown: &mut BTreeSet<String>) -> Vec<Applied> {
-    let mut all = Vec::new();
-    for given in &command.line.given {
-        let mut value = given.value.clone();
-        if command.is_computed(given) {
-            value = value.and_then(|text| known_value(&text, &command.variables));
-            if value.is_none() {
-                unknown.insert(given.name.clone());
-                continue;
-            }
-        }
-        all.push(Applied {
-            name: given.name.clone(),
-            value,
-            trouble: given.trouble.clone(),
-            from_environment: false,
-        });
-    }
-    all
-}
-
-/// The value of `$NAME`, where the script itself gives it.
-fn known_value(text: &str, variables: &Variables) -> Option<String> {
-    let name = text.strip_prefix('$')?;
-    let inner = name
-        .strip_prefix('{')
-        .and_then(|rest| rest.strip_suffix('}'));
-    let variable = variables.get(inner.unwrap_or(name))?;
-    (!variable.is_computed).then(|| variable.value.clone())
-}
-
-/// Options from variables that the script sets.
-fn from_variables(
-    set: &Variables,
-    release: Release,
-    settings: &mut Vec<Applied>,
-    unknown: &mut BTreeSet<String>,
-) {
-    let ours = [("BERTH_BINDING", "binding")];
-    for (variable, name) in variables(release).chain(ours) {
-        let Some(found) = set.get(variable) else {
-            continue;
-        };
-        let value = match found.is_computed {
-            false => Some(found.value.clone()),
-            true => known_value(&found.value, set),
-        };
-        if value.is_none() {
-            settings.retain(|one| one.name != name);
-            unknown.insert(name.into());
-            continue;
-        }
-        unknown.remove(name);
-        settings.push(Applied {
-            name: name.into(),
-            value,
-            trouble: None,
-            from_environment: true,
-        });
-    }
-}
-
-/// srun's reading of settings. An option that no table has may be a plugin's.
-fn asked(settings: &[Applied], release: Release) -> Result<Asked, Refused> {
-    let known = settings
-        .iter()
-        .filter(|one| one.trouble != Some(Trouble::Unknown));
-    let settings = known.map(|one| {
-        let setting = Setting {
-            trouble: one.trouble.as_ref(),
-            ..Setting::new(&one.name, one.value.as_deref())
-        };
-        match one.from_environment {
-            true => setting.from_environment(),
-            false => setting,
-        }
-    });
-    read(settings, release)
 }

@@ -48,6 +48,8 @@ pub(crate) struct Command {
     pub loops: usize,
     /// How many times the script has waited before it.
     pub waits: usize,
+    /// Whether the script of this sbatch is known, and checked with its options.
+    pub is_known_job: bool,
 }
 
 /// Parts of names of variables that hold options.

@@ -26,6 +26,9 @@ pub(crate) type Repair = Vec<Edit>;
 /// A trap that a line has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Finding {
+    /// The job file that it is in, if that is another than the text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// Line of the script, from 1.
     pub line: usize,
     pub rule: &'static str,
@@ -42,6 +45,7 @@ pub(crate) struct Finding {
 impl Finding {
     pub(crate) fn warning(line: usize, rule: &'static str, found: String, why: &str) -> Self {
         Self {
+            file: None,
             line,
             rule,
             level: Level::Warning,

@@ -287,7 +287,7 @@ fn amount(binding: &str) -> u32 {
         match &binding.strategy {
             Strategy::Linear { amount, .. } | Strategy::Striding { amount, .. } => *amount,
             Strategy::Explicit(places) => places.len() as u32,
-            Strategy::None => 1,
+            Strategy::None | Strategy::Auto(_) => 1,
         }
     };
     binding.parse().map_or(1, |binding| known(&binding))

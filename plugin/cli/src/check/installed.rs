@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use berth_srun::Release;
 
+use crate::{here, plan};
+
 /// How long one of its commands may take: without a configuration they look for one for a minute.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The most that is read of an answer.
@@ -29,19 +31,9 @@ fn line_of(text: &str) -> Option<Release> {
 
 /// Whether a partition gives whole nodes, as the running slurmctld says; the default one if none
 /// is named.
-pub(super) fn gives_whole_nodes(partition: Option<&str>) -> bool {
-    let text = said("scontrol", &["--oneliner", "show", "partition"]).unwrap_or_default();
-    is_whole(&text, partition)
-}
-
-fn is_whole(text: &str, partition: Option<&str>) -> bool {
-    let is_meant = |line: &&str| match partition {
-        Some(name) => line.split_whitespace().next() == Some(&format!("PartitionName={name}")),
-        None => line.split_whitespace().any(|word| word == "Default=YES"),
-    };
-    let line = text.lines().find(is_meant).unwrap_or_default();
-    line.split_whitespace()
-        .any(|word| word == "OverSubscribe=EXCLUSIVE")
+pub(super) fn gives_whole_nodes(partition: Option<&str>, release: Release) -> bool {
+    let config = here::cluster::named(here::LIVE);
+    config.is_ok_and(|config| plan::gives_whole_nodes(&config, partition, release))
 }
 
 /// What a command prints, if it ends well and in time.
@@ -80,17 +72,6 @@ fn ended(child: &mut Child) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn partitions() {
-        let text = "PartitionName=a Default=NO OverSubscribe=NO\n\
-                    PartitionName=ab Default=YES OverSubscribe=EXCLUSIVE\n";
-        assert!(is_whole(text, Some("ab")));
-        assert!(is_whole(text, None));
-        assert!(!is_whole(text, Some("a")));
-        assert!(!is_whole(text, Some("c")));
-        assert!(!is_whole("", None));
-    }
 
     #[test]
     fn lines() {

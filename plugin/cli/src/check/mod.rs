@@ -3,8 +3,12 @@
 
 mod case;
 mod command;
+mod directives;
+mod document;
+mod files;
 mod finding;
 mod grid_engine;
+mod inner;
 mod input;
 mod installed;
 #[cfg(test)]
@@ -13,10 +17,13 @@ mod planned;
 mod repair;
 mod rules;
 mod script;
+mod settings;
 mod show;
 
 use std::io::Write;
 use std::process::ExitCode;
+
+use berth_srun::Release;
 
 use crate::Failure;
 use crate::args::{CheckArgs, CheckFormat};
@@ -24,8 +31,11 @@ use crate::json;
 use crate::say;
 use case::{Case, Surroundings};
 use command::Kind;
+use files::Files;
 use finding::{Finding, Level};
+use inner::Role;
 use input::Input;
+use planned::Place;
 use script::Script;
 
 /// The exit code where there is nothing to check.
@@ -36,43 +46,71 @@ const NOTHING: u8 = 2;
 /// # Errors
 /// A machine that cannot be read, an output that cannot be written.
 pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
-    let text = match input::input(&args.line)? {
-        Input::Text(text) => text,
+    let (text, path) = match input::input(&args.line)? {
+        Input::Text(text, path) => (text, path),
         Input::Missing(why) => return Ok(nothing(&why)),
     };
-    let release = args.slurm.unwrap_or_else(installed::release);
-    let read = script::script(&text, release);
-    if read.commands.is_empty() && read.job.is_none() {
+    let place = match (&args.machine, &args.cluster) {
+        (None, None) => None,
+        (machine, cluster) => match Place::named(machine.as_deref(), cluster.as_deref()) {
+            Ok(place) => Some(place),
+            Err(why) => return Ok(nothing(&why.to_string())),
+        },
+    };
+    let there = || place.as_ref().and_then(Place::release);
+    let release = args.slurm.or_else(there);
+    let release = release.unwrap_or_else(installed::release);
+    let files = Files::beside(path.as_deref());
+    let mut around = Surroundings {
+        place: place.as_ref(),
+        release,
+        whole: args.whole,
+        files: &files,
+    };
+    let read = script::script(&text, around);
+    if read.commands.is_empty() && read.job.is_none() && read.inner.is_empty() {
         return Ok(nothing(
             "there is no srun, sbatch, mpirun or qsub in it, so there is nothing to check; give a line \
              in quotes, a batch script, or - for stdin",
         ));
     }
-    let host = match &args.machine {
-        Some(machine) => Some(planned::host(machine)?),
-        None => None,
-    };
-    let around = Surroundings {
-        host: host.as_ref(),
-        release,
-        whole: args.whole || (args.slurm.is_none() && is_whole_here(&read)),
-    };
-    let mut findings = findings(&read, around);
-    let corrected = repair::corrected(&text, &findings, around);
+    let asks_here = args.slurm.is_none() && args.cluster.is_none();
+    around.whole |= asks_here && is_whole_here(&read, release);
+    answer(args, &text, &read, around)
+}
+
+/// Prints the findings and the correction.
+fn answer(
+    args: &CheckArgs,
+    text: &[u8],
+    read: &Script,
+    around: Surroundings<'_>,
+) -> Result<ExitCode, Failure> {
+    let mut findings = findings(read, around);
+    let corrected = repair::corrected(text, &findings, around);
     findings.extend(corrected.iter().flat_map(|one| one.more.clone()));
     findings.sort_by_key(|finding| finding.line);
     let mut out = say::foreign_output();
     match args.format {
         CheckFormat::Json => {
-            let document = show::Document::new(release.name(), &mut findings, corrected.as_ref());
+            let not_read = not_read(read);
+            let document = show::Document::new(
+                around.release.name(),
+                &mut findings,
+                corrected.as_ref(),
+                not_read,
+            );
             json::write_all(&mut out, "berth-check", &document)?;
         }
         CheckFormat::Table => {
             let lines = text.iter().filter(|byte| **byte == b'\n').count();
             let several = lines > usize::from(text.ends_with(b"\n"));
             show::table(&mut out, &findings, corrected.as_ref(), several)?;
+            not_read(read).iter().for_each(|why| say::note(why));
         }
-        CheckFormat::Script => show::script(corrected.as_ref().map_or(&text, |one| &one.text))?,
+        CheckFormat::Script => {
+            show::script(corrected.as_ref().map_or(text, |one| one.text.as_slice()))?
+        }
     }
     out.flush()?;
     let is_wrong = findings
@@ -81,24 +119,37 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(is_wrong)))
 }
 
+/// Job files that were not read, with the reason.
+fn not_read(script: &Script) -> Vec<String> {
+    let all = script.all_scripts().into_iter();
+    let mut all: Vec<_> = all.flat_map(|one| one.not_read.clone()).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
 /// Whether the cluster that is reached from here gives the job whole nodes. It is asked only where
 /// the answer changes something.
-fn is_whole_here(script: &Script) -> bool {
-    let lines = script.job.iter().chain(&script.commands);
+fn is_whole_here(script: &Script, release: Release) -> bool {
+    let scripts = script.all_scripts();
+    let commands = || scripts.iter().flat_map(|script| &script.commands);
+    let lines = || {
+        scripts
+            .iter()
+            .flat_map(|script| &script.job)
+            .chain(commands())
+    };
     let matters = |word: &crate::shell::Word| {
         let text = &word.text;
         text.contains("map_") || text.contains("mask_") || text.contains("binding")
     };
-    let threads = script
-        .commands
-        .iter()
-        .any(|one| one.variables.contains_key("OMP_NUM_THREADS"));
-    if !threads && !lines.clone().flat_map(|one| &one.words).any(matters) {
+    let threads = commands().any(|one| one.variables.contains_key("OMP_NUM_THREADS"));
+    if !threads && !lines().flat_map(|one| &one.words).any(matters) {
         return false;
     }
-    let mut named = lines.filter_map(|one| one.given("partition"));
+    let mut named = lines().filter_map(|one| one.given("partition"));
     let partition = named.find_map(|given| given.value.as_deref());
-    installed::gives_whole_nodes(partition)
+    installed::gives_whole_nodes(partition, release)
 }
 
 fn nothing(why: &str) -> ExitCode {
@@ -106,49 +157,95 @@ fn nothing(why: &str) -> ExitCode {
     ExitCode::from(NOTHING)
 }
 
-/// Every trap of a script, in the order of its lines.
+/// Every trap of a script and of those within it, in the order of their lines.
 fn findings(script: &Script, around: Surroundings<'_>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    if let Some(unclosed) = script.unclosed {
-        let line = crate::shell::line_of(&script.text, unclosed.at);
-        let found = format!("{} that begins here is never closed", unclosed.what);
-        let why = "what stands behind it cannot be checked";
-        findings.push(Finding::hint(line, "unclosed", found, why));
-    }
-    let of = |rules: &[fn(&Case<'_>) -> Option<Finding>], case: &Case<'_>| -> Vec<_> {
-        rules.iter().filter_map(|rule| rule(case)).collect()
-    };
-    let mut starts = true;
-    if let Some(job) = &script.job {
-        let case = Case::new(script, job, around);
-        let refused = rules::OPTIONS.iter().find_map(|rule| rule(&case));
-        starts = refused.is_none();
-        match refused {
-            Some(refused) => findings.push(refused),
-            None => findings.extend(of(rules::JOB, &case)),
+    let mut found: Vec<Finding> = Vec::new();
+    for finding in of_script(script, around, true) {
+        // Several lines may submit one script.
+        if finding.file.is_none() || !found.contains(&finding) {
+            found.push(finding);
         }
     }
+    found.sort_by_key(|finding| finding.line);
+    found
+}
+
+/// The traps of a script; `starts` is false where its job would not start.
+fn of_script(script: &Script, around: Surroundings<'_>, starts: bool) -> Vec<Finding> {
+    let mut found = Vec::new();
+    if let Some(unclosed) = script.unclosed {
+        let line = script.line_of(unclosed.at);
+        let text = format!("{} that begins here is never closed", unclosed.what);
+        let why = "what stands behind it cannot be checked";
+        found.push(Finding::hint(line, "unclosed", text, why));
+    }
+    let refusal = |command| {
+        let case = Case::new(script, command, around);
+        rules::OPTIONS.iter().find_map(|rule| rule(&case))
+    };
+    found.extend(script.directives.as_ref().and_then(refusal));
+    let mut of_job = Vec::new();
+    let starts = starts
+        && match (&script.job, script.role) {
+            (Some(job), Role::Whole | Role::Submitted) => match refusal(job) {
+                Some(refused) => {
+                    // The words of a line that submits were looked at apart.
+                    of_job.extend(Some(refused).filter(|_| script.role == Role::Whole));
+                    false
+                }
+                None => job_starts(&Case::new(script, job, around), &mut of_job),
+            },
+            _ => true,
+        };
     for command in &script.commands {
         let case = Case::new(script, command, around);
-        match command.kind {
-            Kind::Srun => match rules::OPTIONS.iter().find_map(|rule| rule(&case)) {
-                Some(refused) => findings.push(refused),
-                // What a step would do in a job that never starts is not known.
-                None if !starts => {}
-                None => {
-                    findings.extend(of(rules::SRUN, &case));
-                    findings.extend(planned::on_machine(&case));
-                }
-            },
-            Kind::Mpirun if starts => findings.extend(rules::mpi::check(&case)),
-            Kind::Job(_) => match rules::OPTIONS.iter().find_map(|rule| rule(&case)) {
-                Some(refused) => findings.push(refused),
-                None => findings.extend(of(rules::JOB, &case)),
-            },
-            Kind::Mpirun | Kind::Qsub => {}
+        found.extend(of_command(&case, starts));
+    }
+    found.extend(grid_engine::translated(script));
+    if let Some(file) = &script.file {
+        for finding in &mut found {
+            finding.file = Some(file.clone());
+            finding.repairs.clear();
         }
     }
-    findings.extend(grid_engine::translated(script));
-    findings.sort_by_key(|finding| finding.line);
-    findings
+    found.extend(of_job);
+    let inner = script.inner.iter();
+    found.extend(
+        inner.flat_map(|inner| of_script(inner, around, starts || inner.role == Role::Submitted)),
+    );
+    found
+}
+
+/// The traps of a job whose options are taken; whether it would start.
+fn job_starts(case: &Case<'_>, found: &mut Vec<Finding>) -> bool {
+    found.extend(rules::JOB.iter().filter_map(|rule| rule(case)));
+    let refused = planned::job_refused(case);
+    let starts = refused.is_none();
+    found.extend(refused);
+    starts
+}
+
+/// The traps of one command. What a step would do in a job that never starts is not known.
+fn of_command(case: &Case<'_>, starts: bool) -> Vec<Finding> {
+    let refused = || rules::OPTIONS.iter().find_map(|rule| rule(case));
+    let mut found = Vec::new();
+    match (case.command.kind, case.script.role) {
+        (Kind::Qsub, _) => {}
+        (Kind::Mpirun, Role::InTasks) => found.extend(rules::in_tasks(case)),
+        (Kind::Mpirun, _) if starts => found.extend(rules::mpi::check(case)),
+        (Kind::Mpirun, _) => {}
+        (kind, role) => match (refused(), kind) {
+            (Some(refused), _) => found.push(refused),
+            (None, Kind::Srun) if role == Role::InTasks => found.extend(rules::in_tasks(case)),
+            (None, Kind::Srun) if starts => {
+                found.extend(rules::SRUN.iter().filter_map(|rule| rule(case)));
+                found.extend(planned::on_machine(case));
+            }
+            (None, Kind::Job(_)) if !case.command.is_known_job => {
+                job_starts(case, &mut found);
+            }
+            _ => {}
+        },
+    }
+    found
 }

@@ -5,6 +5,7 @@
 use berth_srun::Release;
 
 use super::case::Surroundings;
+use super::files::Files;
 use super::script::script as read;
 use super::{findings, repair};
 
@@ -119,13 +120,52 @@ fn launch(random: &mut Random) -> String {
     line
 }
 
-/// A script, and whether bytes were put into it.
-fn script(random: &mut Random) -> (Vec<u8>, bool) {
+/// Lines that begin a here-document which is a script, and the line that ends it.
+const DOCUMENTS: &[(&str, &str)] = &[
+    ("sbatch -n4 <<EOF", "EOF"),
+    ("sbatch --ntask=4 -c2 <<'EOF' > \"$out\" # x", "EOF"),
+    ("cat <<\\EOF | sbatch -N4 -n2", "EOF"),
+    ("sbatch -N2 <<-E", "\tE"),
+    ("cat > job.sh <<'E N'", "E N\nsbatch -n4 job.sh \"$@\""),
+    ("srun -n2 bash -s <<EOF", "EOF"),
+    ("salloc -n4 -c2 <<EOF", "EOF"),
+    ("bash <<EOF", "EOF"),
+];
+
+/// Some lines and launches.
+fn lines(random: &mut Random) -> Vec<String> {
     let mut lines = vec!["#!/bin/bash".to_string()];
     for _ in 0..random.below(6) {
         lines.push(random.of(LINES).into());
     }
     for _ in 0..=random.below(2) {
+        lines.push(launch(random));
+    }
+    lines
+}
+
+/// A here-document with lines of its own, in which a backslash may stand before a dollar sign.
+fn document(random: &mut Random) -> Vec<String> {
+    let (first, last) = DOCUMENTS[random.below(DOCUMENTS.len())];
+    // A document within has another end.
+    let all = lines(random).join("\n").replace("EOF", "INNER");
+    let all = match random.below(3) {
+        0 => all.replace('$', "\\$"),
+        _ => all,
+    };
+    let tabs = if first.contains("<<-") { "\t" } else { "" };
+    let all = all.lines().map(|line| format!("{tabs}{line}"));
+    let first = std::iter::once(first.to_string());
+    first.chain(all).chain([last.to_string()]).collect()
+}
+
+/// A script, and whether bytes were put into it.
+fn script(random: &mut Random) -> (Vec<u8>, bool) {
+    let mut lines = match random.below(2) {
+        0 => lines(random),
+        _ => document(random),
+    };
+    if random.below(4) == 0 {
         lines.push(launch(random));
     }
     let mut text = lines
@@ -167,21 +207,24 @@ fn nothing_but_the_concerned_words_ever_changes() {
         .ok()
         .and_then(|text| text.parse().ok());
     println!("BERTH_SEED={seed}");
+    let files = Files::default();
     let around = Surroundings {
-        host: None,
+        place: None,
         release: Release::V22_05,
         whole: false,
+        files: &files,
     };
-    let mut changed = 0;
+    let (mut changed, mut within) = (0, 0);
     for number in 0..scripts.unwrap_or(SCRIPTS) {
         let mut random = Random((seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1);
         let (old, is_mutated) = script(&mut random);
-        let found = findings(&read(&old, around.release), around);
+        let found = findings(&read(&old, around), around);
         let Some(new) = repair::corrected(&old, &found, around) else {
             continue;
         };
         if new.text != old {
             changed += 1;
+            within += usize::from(!old.starts_with(b"#!"));
             let shown = format!("script {number}:\n{}", String::from_utf8_lossy(&old));
             judge(&old, &new.text, &shown);
             if !is_mutated {
@@ -189,8 +232,8 @@ fn nothing_but_the_concerned_words_ever_changes() {
             }
         }
     }
-    println!("{changed} scripts were corrected");
-    assert!(changed > 0, "no script was corrected, so nothing was tried");
+    println!("{changed} scripts were corrected, of which {within} begin with a here-document");
+    assert!(changed > within && within > 0, "nothing was tried");
 }
 
 /// Compares a script with its correction.

@@ -1,100 +1,181 @@
-//! Traps that only a plan shows, on a known machine: refused requests, requests that are served
-//! otherwise or not at all, and tasks that share a core.
+//! Traps that only a plan shows, on a known machine or cluster: refused jobs and requests, requests
+//! that are served otherwise or not at all, and tasks that share a core. The plan is that of
+//! `berth plan`, with slurmctld's choice of nodes and cores.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use berth_placement::{CpuSet, Node, Rule};
+use berth_placement::{Level, Node, Rule};
+use berth_srun::Release;
 use clap::{Args, Command, FromArgMatches};
 
 use super::case::Case;
-use super::finding::Finding;
+use super::finding::{self, Finding};
 use crate::Failure;
-use crate::args::{OwnedCores, PlanArgs, SrunOptions};
-use crate::here;
+use crate::args::{MappingArgs, PlanArgs, SrunOptions, shortened};
+use crate::here::{self, LIVE};
 use crate::parents::Parents;
 use crate::plan::{self, Answer, PlannedStep};
 
-/// The machine named on the command line.
-///
-/// # Errors
-/// What hwloc could not read.
-pub(super) fn host(machine: &str) -> Result<Node, Failure> {
-    let words = ["--machine".to_string(), machine.to_string()];
-    let mut args = parsed(&words).map_err(|why| why.to_string())?;
-    // On this node its slurmd's own words count.
-    args.standing = here::standing(&args.machine, None);
-    plan::node(&args)
+/// Assumed nodes with room for nearly everything.
+const ROOMY: (&str, u32) = ("pack:2 core:64 pu:2", 16);
+
+/// The place that a check is for: a kind of node, and perhaps a cluster.
+pub(crate) struct Place {
+    args: PlanArgs,
+    node: Node,
+}
+
+impl Place {
+    /// The one that the command line names.
+    ///
+    /// # Errors
+    /// What hwloc could not read, and a configuration that is none.
+    pub(super) fn named(machine: Option<&str>, cluster: Option<&str>) -> Result<Self, Failure> {
+        let machine = machine.unwrap_or(LIVE);
+        let words = ["--machine".to_string(), machine.to_string()];
+        let mut args = parsed(&words).map_err(|why| why.to_string())?;
+        args.cluster = cluster.map(String::from);
+        // A script is for a job to come, wherever it is checked.
+        args.standing = here::standing(machine, cluster);
+        args.standing.has_looked = true;
+        if let Some(Err(why)) = &args.standing.cluster {
+            return Err(format!("--cluster: {why}").into());
+        }
+        let node = plan::node(&args)?;
+        Ok(Self { args, node })
+    }
+
+    /// The release of the cluster, or of this node's slurmd.
+    pub(super) fn release(&self) -> Option<Release> {
+        self.args.standing.release()
+    }
+
+    /// Whether a partition of the cluster gives whole nodes; the default one if none is named.
+    pub(super) fn gives_whole_nodes(&self, partition: Option<&str>, release: Release) -> bool {
+        let config = self.args.config();
+        config.is_some_and(|config| plan::gives_whole_nodes(config, partition, release))
+    }
+
+    fn roomy() -> Option<&'static Self> {
+        static ROOM: OnceLock<Option<Place>> = OnceLock::new();
+        let made = ROOM.get_or_init(|| {
+            let mut place = Self::named(Some(ROOMY.0), None).ok()?;
+            place.args.assumed_nodes = ROOMY.1;
+            Some(place)
+        });
+        made.as_ref()
+    }
 }
 
 fn parsed(words: &[String]) -> Result<PlanArgs, clap::Error> {
     let command = PlanArgs::augment_args(Command::new("berth plan").no_binary_name(true));
-    PlanArgs::from_arg_matches(&command.try_get_matches_from(words)?)
+    let matches = command.try_get_matches_from(words);
+    let args = matches.and_then(|matches| PlanArgs::from_arg_matches(&matches));
+    args.map_err(shortened)
 }
 
-/// A plan without options; made once, because clap takes its time.
-fn plain() -> Option<&'static PlanArgs> {
-    static PLAIN: OnceLock<Option<PlanArgs>> = OnceLock::new();
-    PLAIN.get_or_init(|| parsed(&[]).ok()).as_ref()
-}
+/// berth's own options, which decide about a step's CPUs.
+const OWN: [&str; 4] = ["binding", "map-by", "rank-by", "bind-to"];
 
-/// The step's request as a plan's; none if only the shell knows what matters.
-fn request(case: &Case<'_>, host: &Node) -> Option<PlanArgs> {
-    let mut args = plain()?.clone();
+/// The request as a plan's; none if only the shell knows what matters.
+fn request(case: &Case<'_>, place: &Place) -> Option<PlanArgs> {
+    case.knows(&OWN).then_some(())?;
+    let (options, job) = (case.options()?, case.job_line()?);
+    let mut args = place.args.clone();
     args.binding = case.has("binding").and_then(|value| value.parse().ok());
+    args.mapping = MappingArgs(case.mapping().ok()?);
     args.slurm = Some(case.around.release);
-    args.constrain_cores = host.rules().constrain_cores;
-    args.srun = SrunOptions::of(case.asked.as_ref().ok()?.clone());
-    let (tasks, nodes) = (case.tasks()?, case.nodes()?);
-    if !case.knows(&["cpu-bind", "cpus-per-task", "distribution", "binding"]) {
-        return None;
-    }
-    if !case.is_whole() {
-        // On a shared node a job has the cores that it asks for. Which ones is not known.
-        let of_job = case.job.as_ref();
-        let tasks = of_job.map_or(tasks, |job| job.tasks().max(tasks));
-        let each = case.cpus_per_task()?;
-        let threads = match args.srun.threads_per_core {
-            Some(threads) => threads.max(1),
-            None => host.shape().threads.max(1),
-        };
-        let cores = tasks
-            .div_ceil(nodes.max(1))
-            .checked_mul(each)?
-            .div_ceil(threads);
-        args.cores = Some(OwnedCores::Listed(CpuSet::first(
-            cores.min(host.shape().core_count()).max(1),
-        )));
-    }
+    args.srun = SrunOptions::read(options, Vec::new(), case.around.release).ok()?;
+    args.whole_nodes = case.around.whole;
+    args.job = job;
+    args.find_defaults().ok()?;
     Some(args)
 }
 
-/// Whether a plan refuses the step.
-pub(super) fn is_refused(case: &Case<'_>, host: &Node) -> bool {
-    let answer = request(case, host).and_then(|args| plan::answer(&args, host).ok());
-    matches!(answer, Some(Answer::Refused(_)))
+/// Whether a plan refuses the step on nodes with room for nearly everything. A list of CPUs is for
+/// another numbering than theirs.
+pub(super) fn is_refused(case: &Case<'_>) -> bool {
+    let asked = || {
+        (!case.is_list()).then_some(())?;
+        let whole = case.around.whole;
+        let release = case.around.release;
+        let own = OWN.map(|name| case.has(name));
+        let step = (case.options()?, case.job_line()?, own);
+        Some(format!("{step:?} {whole} {release}"))
+    };
+    let Some(key) = asked() else {
+        return false;
+    };
+    if let Some(known) = REFUSED.with_borrow(|known| known.get(&key).copied()) {
+        return known;
+    }
+    let planned = || {
+        let place = Place::roomy()?;
+        plan::answer(&request(case, place)?, &place.node).ok()
+    };
+    let is_refused =
+        matches!(planned(), Some(Answer::Refused(why)) if !plan::is_not_modelled(&why));
+    REFUSED.with_borrow_mut(|known| {
+        if known.len() == MOST_KNOWN {
+            known.clear();
+        }
+        known.insert(key, is_refused);
+    });
+    is_refused
 }
 
-/// The findings from the plan on a known machine.
+/// The most answers that are kept.
+const MOST_KNOWN: usize = 4096;
+
+thread_local! {
+    /// The answers for steps: each repair of a script asks for all of them again.
+    static REFUSED: RefCell<HashMap<String, bool>> = RefCell::default();
+}
+
+/// Why slurmctld would not start a job there.
+pub(super) fn job_refused(case: &Case<'_>) -> Option<Finding> {
+    let place = case.around.place?;
+    let mut args = place.args.clone();
+    args.srun = SrunOptions::read(Vec::new(), Vec::new(), case.around.release).ok()?;
+    args.whole_nodes = case.around.whole;
+    args.job = case.job_line()?;
+    let why = plan::job_refused(&args, &place.node)?;
+    Some(case.warning("refused", why, "the job does not start there"))
+}
+
+/// The findings from the plan on a known machine or cluster.
 pub(super) fn on_machine(case: &Case<'_>) -> Vec<Finding> {
     let planned = || {
-        let host = case.around.host?;
-        let args = request(case, host)?;
-        Some((host, plan::answer(&args, host).ok()?, args))
+        let place = case.around.place?;
+        let args = request(case, place)?;
+        let answer = plan::answer(&args, &place.node).or_else(|why| {
+            // The submitting command refuses what it cannot use.
+            let why = why.downcast::<plan::Unusable>()?;
+            Ok::<_, Failure>(Answer::Refused(why.to_string()))
+        });
+        Some((&place.node, answer.ok()?, args))
     };
     let Some((host, answer, args)) = planned() else {
         return Vec::new();
     };
-    // The numbers of a job's CPUs on a shared node are not known.
-    if case.is_list() && !case.is_whole() {
-        return Vec::new();
-    }
     let step = match answer {
         Answer::Planned(step) => step,
+        Answer::Refused(why) if plan::is_not_modelled(&why) => {
+            let reason = "berth plan has no answer for this step, so its place was not checked";
+            return vec![case.hint("not-planned", why, reason)];
+        }
+        // The numbers of a job's CPUs on a shared node are not known.
+        Answer::Refused(_) if case.is_list() && !case.is_whole() => return Vec::new(),
         Answer::Refused(why) => {
             let finding = case.warning("refused", why, "the step does not run there");
             return vec![finding.or(case.bind_to("cores"))];
         }
     };
+    if case.is_list() && !case.is_whole() {
+        return Vec::new();
+    }
     let wrong = unbound(case, &step)
         .or_else(|| more_tasks_than_cores(case, &args, (host, &step)))
         .or_else(|| shared_core(case, (host, &step)))
@@ -119,20 +200,26 @@ fn unbound(case: &Case<'_>, step: &PlannedStep) -> Option<Finding> {
         // A task that has everything loses nothing.
         let alone = tasks == step.node_count();
         match alone {
-            true => Finding { level: super::finding::Level::Hint, ..finding },
-            false => finding.or(case.bind_to("cores")).or(case.insert("--cpu-bind=cores")),
+            true => Finding { level: finding::Level::Hint, ..finding },
+            false => finding.or(case.bind_to("cores")).or(case.bind_to("threads")),
         }
     })
 }
 
+/// Without a level, tasks on hardware threads of one core are what srun always gives; they count only
+/// where whole nodes have too few cores.
 fn more_tasks_than_cores(
     case: &Case<'_>,
     args: &PlanArgs,
     (host, step): (&Node, &PlannedStep),
 ) -> Option<Finding> {
-    let cores = host.shape().core_count() * step.node_count();
+    let is_by_core = args.srun.cpu_bind.level == Some(Level::Cores);
+    let cores = match is_by_core {
+        true => step.core_count(),
+        false => step.core_count_of_nodes(host),
+    };
     let wants_threads = uses_threads(args) || args.srun.overcommit;
-    (step.tasks > cores && step.is_bound() && !wants_threads).then(|| {
+    (step.tasks as usize > cores && step.is_bound() && !wants_threads).then(|| {
         let finding = case.warning(
             "more-tasks-than-cores",
             format!("{} tasks on {cores} cores", step.tasks),
@@ -187,8 +274,8 @@ fn neighbours_apart(
         .next()
         .filter(|nodes| !nodes.is_empty())
         .unwrap_or("block");
-    other.srun.asked_mut().distribution =
-        berth_srun::spelling::distribution(&format!("{nodes}:block")).ok();
+    let order = format!("{nodes}:block");
+    other.srun = args.srun.with(&[("distribution", Some(&order))]).ok()?;
     let Answer::Planned(blocks) = plan::answer(&other, host).ok()? else {
         return None;
     };
@@ -209,8 +296,10 @@ fn neighbours_apart(
 
 /// Two tasks of a node that have CPUs of their own but share a core.
 fn on_one_core(host: &Node, step: &PlannedStep) -> Option<(usize, usize, u32)> {
-    let parents = Parents::new(host.machine()?, host.socket());
-    let tasks = &step.plan_of(0).tasks;
+    let planned = step.planned_on(0);
+    let on = planned.on(host);
+    let parents = Parents::new(on.machine()?, on.socket());
+    let tasks = &planned.plan.tasks;
     let pairs = (0..tasks.len()).flat_map(|one| (0..one).map(move |other| (other, one)));
     for (one, other) in pairs {
         let (first, second) = (&tasks[one].cpus, &tasks[other].cpus);
@@ -230,5 +319,5 @@ fn on_one_core(host: &Node, step: &PlannedStep) -> Option<(usize, usize, u32)> {
 /// Whether hardware threads are what the user wants.
 fn uses_threads(args: &PlanArgs) -> bool {
     let bind = &args.srun.cpu_bind;
-    bind.level == Some(berth_placement::Level::Threads) && !bind.one_thread
+    bind.level == Some(Level::Threads) && !bind.one_thread
 }

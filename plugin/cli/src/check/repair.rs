@@ -4,12 +4,9 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::OnceLock;
-
-use berth_placement::Node;
 
 use super::case::{Case, Surroundings};
-use super::command::Kind;
+use super::command::{Command, Kind};
 use super::finding::{Finding, Level, Repair, applied};
 use super::script::{Script, script};
 use super::{findings, planned};
@@ -45,7 +42,6 @@ pub(super) fn corrected(
 ) -> Option<Corrected> {
     let can = |finding: &Finding| finding.level == Level::Warning && !finding.repairs.is_empty();
     first.iter().any(can).then_some(())?;
-    let roomy = roomy();
     let mut now = Corrected {
         text: text.to_vec(),
         spans: Vec::new(),
@@ -54,11 +50,10 @@ pub(super) fn corrected(
     let mut state = State::of(text, around);
     for _ in 0..MOST {
         let mut wrong = state.found.iter().filter(|one| can(one));
-        let Some((finding, text, spans)) = wrong.find_map(|one| {
+        let Some((finding, next, spans)) = wrong.find_map(|one| {
             let mut repairs = one.repairs.iter();
-            let (text, spans) =
-                repairs.find_map(|repair| tried(&state, one, repair, (around, roomy)))?;
-            Some((one, text, spans))
+            let (next, spans) = repairs.find_map(|repair| tried(&state, one, repair, around))?;
+            Some((one, next, spans))
         }) else {
             break;
         };
@@ -66,21 +61,14 @@ pub(super) fn corrected(
         if !first.iter().chain(&now.more).any(is_it) {
             now.more.push(finding.clone());
         }
-        now.shift(&text, spans);
-        state = State::of(&text, around);
+        now.shift(&next.read.text, spans);
+        state = next;
     }
     let is_refused = state
         .found
         .iter()
         .any(|finding| REFUSALS.contains(&finding.rule));
     (!now.spans.is_empty() && !is_refused).then_some(now)
-}
-
-/// A machine with room for nearly everything.
-fn roomy() -> Option<&'static Node> {
-    static ROOMY: OnceLock<Option<Node>> = OnceLock::new();
-    let made = ROOMY.get_or_init(|| planned::host("pack:2 core:64 pu:2").ok());
-    made.as_ref()
 }
 
 struct State {
@@ -90,39 +78,39 @@ struct State {
 
 impl State {
     fn of(text: &[u8], around: Surroundings<'_>) -> Self {
-        let read = script(text, around.release);
+        let read = script(text, around);
         let found = findings(&read, around);
         Self { read, found }
     }
 }
 
-type Changed = (Vec<u8>, Vec<(Range<usize>, Range<usize>)>);
+/// The next text with its findings, and the places that have become others.
+type Changed = (State, Vec<(Range<usize>, Range<usize>)>);
 
 /// The text with a repair, if that is one.
 fn tried(
     state: &State,
     finding: &Finding,
     repair: &Repair,
-    (around, roomy): (Surroundings<'_>, Option<&Node>),
+    around: Surroundings<'_>,
 ) -> Option<Changed> {
     let (text, places) = applied(&state.read.text, repair)?;
-    let read = script(&text, around.release);
-    let found = findings(&read, around);
+    let next = State::of(&text, around);
     let before = counts(&state.found);
-    let after = counts(&found);
+    let after = counts(&next.found);
     let of = |counts: &BTreeMap<&str, usize>, rule: &str| counts.get(rule).copied().unwrap_or(0);
     let is_less = of(&after, finding.rule) < of(&before, finding.rule);
     let hides = HIDING.contains(&finding.rule);
     let grows = |rule: &&str| of(&after, rule) > of(&before, rule) && !hides;
     let is_worse = after.keys().any(grows)
-        || read.unclosed != state.read.unclosed && state.read.unclosed.is_none();
-    let refused = |read: &Script| roomy.map_or(0, |roomy| refused_steps(read, around, roomy));
-    if !is_less || is_worse || refused(&read) > refused(&state.read) {
+        || next.read.unclosed != state.read.unclosed && state.read.unclosed.is_none();
+    let refused = |state: &State| refused_steps(&state.read, around);
+    if !is_less || is_worse || refused(&next) > refused(state) {
         return None;
     }
     let mut old: Vec<_> = repair.iter().map(|edit| edit.range.clone()).collect();
     old.sort_by_key(|range| (range.start, range.end));
-    Some((text, old.into_iter().zip(places).collect()))
+    Some((next, old.into_iter().zip(places).collect()))
 }
 
 /// Findings that say that nothing would start.
@@ -136,6 +124,9 @@ const REFUSALS: &[&str] = &[
     "binding-never-fits",
     "binding-per-task",
     "binding-and-list",
+    "mapping-never-fits",
+    "mapping-and-binding",
+    "mapping-and-list",
     "more-than-the-job",
     "refused",
     "grid-engine",
@@ -150,15 +141,16 @@ fn counts(found: &[Finding]) -> BTreeMap<&str, usize> {
 }
 
 /// How many steps a plan refuses on a machine with room for nearly everything.
-fn refused_steps(read: &Script, around: Surroundings<'_>, roomy: &Node) -> usize {
-    let steps = read
-        .commands
-        .iter()
-        .filter(|command| command.kind == Kind::Srun);
-    let is_refused = |command: &&super::command::Command| {
-        planned::is_refused(&Case::new(read, command, around), roomy)
+fn refused_steps(read: &Script, around: Surroundings<'_>) -> usize {
+    let scripts = read.all_scripts().into_iter();
+    let refused = |read: &&Script| {
+        let steps = read.commands.iter();
+        let steps = steps.filter(|command| command.kind == Kind::Srun);
+        let is_refused =
+            |command: &&Command| planned::is_refused(&Case::new(read, command, around));
+        steps.filter(is_refused).count()
     };
-    steps.filter(is_refused).count()
+    scripts.map(|read| refused(&read)).sum()
 }
 
 impl Corrected {

@@ -1,18 +1,35 @@
 //! A batch script, or a single line, as the commands in it that matter: srun, mpirun, and the
-//! directives of sbatch and Grid Engine. It is read, not run, so computed values are unknown.
+//! directives of sbatch and Grid Engine. It is read, not run, so computed values are unknown. Scripts
+//! within it are read too (`inner.rs`).
+
+use std::rc::Rc;
 
 use berth_srun::line::{Given, Trouble, read};
 use berth_srun::options::Command as Program;
-use berth_srun::submission::directives;
 use berth_srun::{Line, Release};
 
+use super::case::Surroundings;
 use super::command::{Command, Kind, Variable, Variables};
-use crate::shell::{Simple, Unclosed, Word, line_of, scan};
+use super::files::Files;
+use super::inner::{Role, Written};
+use crate::shell::{Document, Simple, Unclosed, Word, line_of, scan};
 
 /// Everything that was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Script {
-    pub text: Vec<u8>,
+    /// The whole text; for a script within another one, that of the other.
+    pub text: Rc<[u8]>,
+    pub role: Role,
+    /// The file of a script that another one names.
+    pub file: Option<String>,
+    /// That file's own text.
+    pub file_text: Option<Rc<[u8]>>,
+    /// The `#SBATCH` lines of a script that a line submits; that line is in `job` too.
+    pub directives: Option<Command>,
+    /// Scripts within: in here-documents, and in files that lines of sbatch name.
+    pub inner: Vec<Script>,
+    /// Job files that were not read, with the reason.
+    pub not_read: Vec<String>,
     /// The `#SBATCH` lines as one line, or the sbatch or salloc line itself.
     pub job: Option<Command>,
     /// Whether the job has several components, whose options differ.
@@ -23,8 +40,21 @@ pub(crate) struct Script {
     /// Where the first command begins, behind which directives do not count.
     pub first_command: Option<usize>,
     pub unclosed: Option<Unclosed>,
-    /// Where comments begin.
-    pub comments: Vec<usize>,
+    /// Where lines begin that look like directives of sbatch but stand behind the first command.
+    pub late: Vec<usize>,
+}
+
+impl Script {
+    /// This one, and all within it.
+    pub(crate) fn all_scripts(&self) -> Vec<&Script> {
+        let inner = self.inner.iter().flat_map(Self::all_scripts);
+        std::iter::once(self).chain(inner).collect()
+    }
+
+    /// The number of the line of a place, in the file that it is in.
+    pub(crate) fn line_of(&self, at: usize) -> usize {
+        line_of(self.file_text.as_ref().unwrap_or(&self.text), at)
+    }
 }
 
 /// Programs that start other tasks themselves.
@@ -51,82 +81,66 @@ pub(crate) fn base(word: &str) -> &str {
 }
 
 /// Reads a script or a line.
-pub(crate) fn script(text: &[u8], release: Release) -> Script {
-    let mut reader = Reader {
-        release,
-        found: Script {
-            text: text.to_vec(),
-            ..Script::default()
-        },
-        variables: Variables::new(),
-        waits: 0,
-    };
-    reader.slurm_directives();
-    reader.grid_directives();
-    let commands = scan(text);
-    let first = commands.commands.first().and_then(|one| one.words.first());
-    reader.found.first_command = first.map(|word| word.range.start);
-    reader.found.unclosed = commands.unclosed;
-    reader.found.comments = commands.comments;
-    for simple in &commands.commands {
-        reader.simple(simple);
-    }
-    reader.found
+pub(crate) fn script(text: &[u8], around: Surroundings<'_>) -> Script {
+    Reader::new(text, around.release, around.files, 0).read()
 }
 
-struct Reader {
-    release: Release,
-    found: Script,
-    variables: Variables,
+pub(super) struct Reader<'a> {
+    pub release: Release,
+    pub files: &'a Files,
+    /// How many scripts are around this one.
+    pub depth: u32,
+    pub found: Script,
+    pub variables: Variables,
+    pub documents: Vec<Document>,
+    /// What the script has written to files.
+    pub written: Written,
+    /// The here-document that comes through a pipe.
+    pub piped: Option<usize>,
     waits: usize,
 }
 
-impl Reader {
-    fn slurm_directives(&mut self) {
-        let lines = directives(&self.found.text);
-        let Some(first) = lines.first() else {
-            return;
-        };
-        self.found.has_components = lines.iter().any(|line| line.begins_component);
-        let words = lines.iter().flat_map(|line| &line.words);
-        let words = words.map(|word| self.placed(&word.text, word.range.clone()));
-        let words = words.collect();
-        let job = self.command(first.line, Kind::Job(Program::Sbatch), no_word(), words);
-        self.found.job = Some(job);
-    }
-
-    fn placed(&self, text: &str, range: std::ops::Range<usize>) -> Word {
-        Word {
-            is_plain: self.found.text.get(range.clone()) == Some(text.as_bytes()),
-            text: text.into(),
-            range,
-            is_computed: false,
-            may_split: false,
+impl<'a> Reader<'a> {
+    pub(super) fn new(text: &[u8], release: Release, files: &'a Files, depth: u32) -> Self {
+        Self {
+            release,
+            files,
+            depth,
+            found: Script {
+                text: text.into(),
+                ..Script::default()
+            },
+            variables: Variables::new(),
+            documents: Vec::new(),
+            written: Written::new(),
+            piped: None,
+            waits: 0,
         }
     }
 
-    /// `#$` lines; Grid Engine reads them anywhere.
-    fn grid_directives(&mut self) {
-        let mut start = 0;
-        let text = self.found.text.clone();
-        for (at, line) in text.split(|byte| *byte == b'\n').enumerate() {
-            if let Some(rest) = line.strip_prefix(b"#$ ") {
-                let mut words = scan(rest)
-                    .commands
-                    .into_iter()
-                    .next()
-                    .map_or(Vec::new(), |one| one.words);
-                for word in &mut words {
-                    word.range = word.range.start + start + 3..word.range.end + start + 3;
-                }
-                let command = self.command(at + 1, Kind::Qsub, no_word(), words);
-                self.found.commands.push(command);
-            }
-            start += line.len() + 1;
+    pub(super) fn read(mut self) -> Script {
+        let text = Rc::clone(&self.found.text);
+        let commands = scan(&text);
+        self.documents = commands.documents;
+        let first = commands.commands.first().and_then(|one| one.words.first());
+        self.found.first_command = first.map(|word| word.range.start);
+        self.found.unclosed = commands.unclosed;
+        self.found.late = late_directives(&self.found, &commands.comments);
+        self.slurm_directives();
+        self.grid_directives();
+        for simple in &commands.commands {
+            self.simple(simple);
         }
+        self.found
     }
 
-    fn command(&self, number: usize, kind: Kind, name: Word, words: Vec<Word>) -> Command {
+    pub(super) fn command(
+        &self,
+        number: usize,
+        kind: Kind,
+        name: Word,
+        words: Vec<Word>,
+    ) -> Command {
         let texts: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
         let read = |program| read(&texts, program, Some(self.release));
         let mut line = match kind {
@@ -146,6 +160,7 @@ impl Reader {
             in_background: false,
             loops: 0,
             waits: self.waits,
+            is_known_job: false,
         }
     }
 
@@ -153,6 +168,7 @@ impl Reader {
     fn simple(&mut self, simple: &Simple) {
         let texts = simple.words.iter().map(|word| word.text.clone());
         self.found.all.push(texts.collect());
+        let piped = self.piped.take();
         let outer = self.variables.clone();
         let mut words = simple.words.as_slice();
         while let Some((first, rest)) = words.split_first() {
@@ -180,7 +196,9 @@ impl Reader {
             }
             return;
         };
-        self.program(simple, name, rest);
+        let input = simple.input.or(piped);
+        self.program(simple, name, rest, input);
+        self.writes(simple, name, rest);
         self.variables = match name.text.as_str() {
             "setenv" | "unset" | "unsetenv" => std::mem::take(&mut self.variables),
             _ => outer,
@@ -195,7 +213,7 @@ impl Reader {
         }
     }
 
-    fn program(&mut self, simple: &Simple, name: &Word, rest: &[Word]) {
+    fn program(&mut self, simple: &Simple, name: &Word, rest: &[Word], input: Option<usize>) {
         let kind = match base(&name.text) {
             "srun" => Kind::Srun,
             "sbatch" => Kind::Job(Program::Sbatch),
@@ -210,7 +228,7 @@ impl Reader {
                 }
                 return;
             }
-            _ => return,
+            word => return self.in_shell(word, rest, input),
         };
         let command = Command {
             in_background: simple.in_background,
@@ -218,7 +236,8 @@ impl Reader {
             ..self.command(simple.line, kind, name.clone(), rest.to_vec())
         };
         match kind {
-            Kind::Job(program) => self.job(simple, command, program),
+            Kind::Job(program) => self.job(simple, command, program, input),
+            Kind::Srun => self.step(command, input),
             _ => self.found.commands.push(command),
         }
     }
@@ -236,7 +255,13 @@ impl Reader {
     }
 
     /// An sbatch or salloc, with the command that it runs.
-    fn job(&mut self, simple: &Simple, command: Command, program: Program) {
+    fn job(
+        &mut self,
+        simple: &Simple,
+        mut command: Command,
+        program: Program,
+        input: Option<usize>,
+    ) {
         let wrapped = command.given("wrap").and_then(|given| {
             let word = command.words.get(given.words.end.checked_sub(1)?)?;
             let value = given.value.as_deref()?;
@@ -245,6 +270,9 @@ impl Reader {
         let runs = command.program().to_vec();
         // The sruns of a script run in the script's own job, or in the one that salloc has made.
         let is_around = wrapped.is_some() || program == Program::Salloc;
+        if !is_around {
+            self.submit(&mut command, input);
+        }
         match (is_around, &self.found.job) {
             (true, None) => self.found.job = Some(command),
             _ => return self.found.commands.push(command),
@@ -261,7 +289,10 @@ impl Reader {
         } else if program == Program::Salloc
             && let Some((name, rest)) = runs.split_first()
         {
-            self.program(simple, name, rest);
+            self.program(simple, name, rest, input);
+        } else if program == Program::Salloc && runs.is_empty() {
+            // It starts the user's shell.
+            self.part(input);
         }
     }
 
@@ -287,7 +318,7 @@ fn certain(line: &mut Line) {
     }
 }
 
-fn no_word() -> Word {
+pub(super) fn no_word() -> Word {
     Word {
         range: 0..0,
         text: String::new(),
@@ -313,9 +344,9 @@ fn assignment(word: &Word) -> Option<(String, Variable)> {
     is_name.then(|| (name.to_string(), value))
 }
 
-/// The lines that look like directives of sbatch but stand behind the first command.
-pub(crate) fn late_directives(script: &Script) -> Vec<usize> {
-    let Some(first) = script.first_command.filter(|_| script.job.is_some()) else {
+/// Where such lines begin.
+fn late_directives(script: &Script, comments: &[usize]) -> Vec<usize> {
+    let Some(first) = script.first_command else {
         return Vec::new();
     };
     let is_directive = |at: &&usize| {
@@ -323,6 +354,5 @@ pub(crate) fn late_directives(script: &Script) -> Vec<usize> {
         let rest = script.text.get(**at..).unwrap_or_default();
         **at > first && is_line && rest.starts_with(b"#SBATCH ")
     };
-    let late = script.comments.iter().filter(is_directive);
-    late.map(|at| line_of(&script.text, *at)).collect()
+    comments.iter().filter(is_directive).copied().collect()
 }

@@ -22,6 +22,8 @@ pub(super) struct Document<'a> {
     slurm: &'static str,
     findings: &'a [Finding],
     corrected: Vec<Changed>,
+    /// Job files that were not read, with the reason.
+    not_read: Vec<String>,
 }
 
 impl<'a> Document<'a> {
@@ -29,6 +31,7 @@ impl<'a> Document<'a> {
         slurm: &'static str,
         findings: &'a mut [Finding],
         corrected: Option<&Corrected>,
+        not_read: Vec<String>,
     ) -> Self {
         let corrected = corrected.map_or(Vec::new(), changed);
         let texts: Vec<_> = corrected
@@ -45,6 +48,7 @@ impl<'a> Document<'a> {
             slurm,
             findings,
             corrected,
+            not_read,
         }
     }
 }
@@ -70,9 +74,10 @@ pub(super) fn table(
     several: bool,
 ) -> io::Result<()> {
     for finding in findings {
-        let at = match several {
-            true => format!("line {}: ", finding.line),
-            false => String::new(),
+        let at = match (&finding.file, several) {
+            (Some(file), _) => format!("{file} line {}: ", finding.line),
+            (None, true) => format!("line {}: ", finding.line),
+            (None, false) => String::new(),
         };
         let hint = match finding.level {
             Level::Hint => "hint: ",

@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use berth_srun::conf::Config;
 
+use super::conf::{self, PlugstackLine};
 use super::{child, state};
 
 /// The word for the cluster that scontrol reaches.
-const LIVE: &str = "live";
+pub(crate) const LIVE: &str = "live";
 /// Ten thousand nodes have less.
 const MOST: u64 = 64 << 20;
 
@@ -23,6 +24,8 @@ pub(crate) type Found = Result<Arc<Config>, String>;
 thread_local! {
     /// Those that were read: a file of requests asks one cluster many times.
     static READ: RefCell<HashMap<String, Found>> = RefCell::default();
+    /// berth's lines in their plugstack.conf.
+    static LINES: RefCell<HashMap<String, Option<Arc<PlugstackLine>>>> = RefCell::default();
 }
 
 /// The cluster that `--cluster` names.
@@ -35,6 +38,25 @@ pub(crate) fn named(text: &str) -> Found {
         path => of_file(Path::new(path)),
     };
     READ.with_borrow_mut(|read| read.insert(text.into(), found.clone()));
+    found
+}
+
+/// berth's line in the plugstack.conf of that cluster, if this user may read one.
+pub(crate) fn plugstack(text: &str, config: &Config) -> Option<Arc<PlugstackLine>> {
+    if let Some(known) = LINES.with_borrow(|lines| lines.get(text).cloned()) {
+        return known;
+    }
+    let folder = match text {
+        // scontrol shows the whole path.
+        LIVE => PathBuf::new(),
+        path => Path::new(path)
+            .parent()
+            .map(PathBuf::from)
+            .unwrap_or_default(),
+    };
+    let named = config.plug_stack_config.as_deref().map(Path::new);
+    let found = conf::line(&conf::place(named, &folder)).map(Arc::new);
+    LINES.with_borrow_mut(|lines| lines.insert(text.into(), found.clone()));
     found
 }
 

@@ -4,15 +4,15 @@
 mod cgroup;
 mod child;
 pub(crate) mod cluster;
-mod conf;
+pub(crate) mod conf;
 mod fact;
 mod job;
 mod node;
 mod scontrol;
 pub(crate) mod state;
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use berth_srun::Release;
 
@@ -48,6 +48,8 @@ pub(crate) struct Standing {
     pub job: Option<&'static OwnJob>,
     /// The cluster that `--cluster` names.
     pub cluster: Option<cluster::Found>,
+    /// berth's line in its plugstack.conf.
+    pub plugstack: Option<Arc<conf::PlugstackLine>>,
 }
 
 impl Standing {
@@ -77,11 +79,17 @@ pub(crate) fn standing(machine: &str, cluster: Option<&str>) -> Standing {
     let has_looked = LOOKS.load(Ordering::Relaxed);
     let is_live = machine == LIVE && cluster.is_none();
     let is_here = has_looked && is_live;
+    let named = cluster.map(|text| (text, cluster::named(text)));
+    let plugstack = named.as_ref().and_then(|(text, found)| {
+        let config = found.as_ref().ok()?;
+        cluster::plugstack(text, config)
+    });
     Standing {
+        plugstack,
         has_looked,
         is_here,
         node: is_live.then(node).flatten(),
         job: is_here.then(job).flatten(),
-        cluster: cluster.map(cluster::named),
+        cluster: named.map(|(_, found)| found),
     }
 }

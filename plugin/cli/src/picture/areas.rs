@@ -19,6 +19,8 @@ pub(crate) struct Area<'a> {
     /// `NUMA node 0`, `L3 3`: what it is, and what it is the whole of.
     pub names: Vec<String>,
     pub cores: Vec<(CoreIdx, &'a [CpuId])>,
+    /// What is next to exactly these cores, in words.
+    pub devices: Vec<String>,
     /// Areas within it, which together have its cores; or none.
     pub inner: Vec<Area<'a>>,
 }
@@ -47,6 +49,7 @@ pub(crate) fn sockets<'a>(machine: &'a Machine, parents: &Parents<'a>) -> Vec<Ar
                 frame: Frame::Socket,
                 names: vec![format!("socket {number}")],
                 cores,
+                devices: Vec::new(),
                 inner: Vec::new(),
             };
             divide(&mut socket, &divisions);
@@ -97,6 +100,9 @@ impl Division {
     }
 }
 
+/// An area without areas inside: its names, devices, and itself.
+pub(crate) type Leaf<'l, 'a> = (Vec<&'l str>, Vec<String>, &'l Area<'a>);
+
 type Cores<'a> = Vec<(CoreIdx, &'a [CpuId])>;
 
 /// Runs of cores of one domain.
@@ -133,6 +139,7 @@ fn divide<'a>(area: &mut Area<'a>, divisions: &[&Division]) {
                 frame: division.frame,
                 names: name(number).into_iter().collect(),
                 cores,
+                devices: Vec::new(),
                 inner: Vec::new(),
             };
             divide(&mut inner, others);
@@ -142,16 +149,45 @@ fn divide<'a>(area: &mut Area<'a>, divisions: &[&Division]) {
 }
 
 impl<'a> Area<'a> {
-    /// The areas without areas inside, in order, each with the names from here down.
-    pub(crate) fn leaves(&self) -> Vec<(Vec<&str>, &Area<'a>)> {
+    /// The smallest area here that has all of these CPUs.
+    pub(super) fn around(&mut self, cpus: &CpuSet) -> Option<&mut Self> {
+        let own: CpuSet = self
+            .cores
+            .iter()
+            .flat_map(|(_, cpus)| *cpus)
+            .copied()
+            .collect();
+        if !cpus.is_subset(&own) {
+            return None;
+        }
+        let inner = &mut self.inner;
+        let at = (0..inner.len()).find(|at| inner[*at].around(cpus).is_some());
+        match at {
+            Some(at) => self.inner[at].around(cpus),
+            None => Some(self),
+        }
+    }
+
+    /// The areas without areas inside, in order, each with the names from here down, and with the
+    /// devices that have not stood beside an earlier one.
+    pub(crate) fn leaves(&self) -> Vec<Leaf<'_, 'a>> {
         let names = || self.names.iter().map(String::as_str);
         match self.inner.as_slice() {
-            [] => vec![(names().collect(), self)],
-            inner => inner
-                .iter()
-                .flat_map(Area::leaves)
-                .map(|(below, leaf)| (names().chain(below).collect(), leaf))
-                .collect(),
+            [] => vec![(names().collect(), self.devices.clone(), self)],
+            inner => {
+                // They are next to all of the areas inside, and not to the first of them.
+                let name = self.names.last().map_or("", String::as_str);
+                let own = self.devices.iter().map(|line| format!("{name}: {line}"));
+                let mut own: Vec<_> = own.collect();
+                inner
+                    .iter()
+                    .flat_map(Area::leaves)
+                    .map(|(below, devices, leaf)| {
+                        let devices = own.drain(..).chain(devices).collect();
+                        (names().chain(below).collect(), devices, leaf)
+                    })
+                    .collect()
+            }
         }
     }
 

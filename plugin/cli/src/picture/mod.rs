@@ -3,13 +3,14 @@
 
 mod areas;
 mod cell;
+mod devices;
 pub(crate) mod svg;
 mod tree;
 
 use std::io::{self, IsTerminal, Write, stdout};
 
 use anstream::{AutoStream, ColorChoice as Choice};
-use berth_placement::{CpuId, Machine, SocketKind};
+use berth_placement::{CpuId, Device, Machine, SocketKind};
 use clap::ColorChoice;
 
 use crate::parents::Parents;
@@ -24,6 +25,8 @@ pub(crate) struct Picture<'a> {
     machine: &'a Machine,
     sockets: Vec<Area<'a>>,
     cells: Cells,
+    /// Devices that no socket is next to.
+    nowhere: Vec<String>,
 }
 
 impl<'a> Picture<'a> {
@@ -39,7 +42,20 @@ impl<'a> Picture<'a> {
             machine,
             sockets: areas::sockets(machine, &Parents::new(machine, kind)),
             cells,
+            nowhere: Vec::new(),
         }
+    }
+
+    /// The same with devices beside their cores.
+    pub(crate) fn with<'d>(mut self, devices: impl Iterator<Item = &'d Device>) -> Self {
+        self.nowhere = devices::place(&mut self.sockets, self.machine, devices);
+        self
+    }
+
+    /// Devices that no socket is next to, as a line for people.
+    pub(crate) fn nowhere(&self) -> Option<String> {
+        let text = self.nowhere.join(", ");
+        (!text.is_empty()).then(|| format!("next to no socket: {text}"))
     }
 
     /// What a CPU shows.

@@ -104,7 +104,7 @@ fn block(picture: &Picture<'_>, socket: &Area<'_>, width: usize) -> Block {
     let inner = width.saturating_sub(4);
     let per_row = sizes.per_row(inner);
     let title = format!(" {} ", socket.names.first().map_or("", String::as_str));
-    let rows: Vec<(String, usize)> = rows(picture, socket, &sizes, per_row);
+    let rows: Vec<(String, usize)> = rows(picture, socket, &sizes, (inner, per_row));
     let longest = rows.iter().map(|(_, width)| *width).max().unwrap_or(0);
     let inner = longest.max(title.len());
     let mut lines = vec![format!("┌─{title}{}┐", "─".repeat(inner + 1 - title.len()))];
@@ -123,15 +123,17 @@ fn rows(
     picture: &Picture<'_>,
     socket: &Area<'_>,
     sizes: &Sizes,
-    per_row: usize,
+    (inner, per_row): (usize, usize),
 ) -> Vec<(String, usize)> {
     let mut rows = Vec::new();
-    for (names, leaf) in socket.leaves() {
+    for (names, devices, leaf) in socket.leaves() {
         // The first is the socket's own, and stands in the frame.
         let title = names.get(1..).unwrap_or_default().join(", ");
-        if !title.is_empty() {
-            let width = title.chars().count();
-            rows.push((title, width));
+        let title = (!title.is_empty()).then_some(title);
+        for line in title.into_iter().chain(devices) {
+            let line: String = line.chars().take(inner).collect();
+            let width = line.chars().count();
+            rows.push((line, width));
         }
         rows.extend(
             leaf.cores
@@ -191,7 +193,7 @@ impl Sizes {
             core: most(&mut cores().map(|(core, _)| core.to_string().len())),
             cell: most(&mut cpus.map(|cpu| picture.text(*cpu).len())),
             threads: most(&mut cores().map(|(_, cpus)| cpus.len())),
-            cores: most(&mut socket.leaves().iter().map(|(_, leaf)| leaf.cores.len())),
+            cores: most(&mut socket.leaves().iter().map(|(_, _, leaf)| leaf.cores.len())),
         }
     }
 

@@ -14,7 +14,7 @@ use clap::{Args, Command, FromArgMatches};
 use super::request::{batch_file, node};
 use super::{Answer, PlannedStep, answer, json, line, line_in, masks, notes};
 use crate::Failure;
-use crate::args::{Format, PlanArgs, as_getopt};
+use crate::args::{Format, PlanArgs, as_getopt, shortened};
 use crate::here::{self, Fact};
 use crate::progress::counted;
 use crate::say;
@@ -153,17 +153,16 @@ impl Run {
     fn read(&mut self, text: &str) -> Result<PlanArgs, Failure> {
         let words = shlex::split(text).ok_or("a quote is not closed on this line; close it")?;
         let words = match words.first().is_some_and(|word| !word.starts_with('-')) {
-            true => line::spelled_out(text, self.release(&words), &self.command)
-                .map_err(|why| why.to_string())?,
+            true => line::spelled_out(text, self.release(&words))
+                .map_err(|why| say::short(&why.to_string()).into_owned())?,
             false => words.iter().flat_map(|word| as_getopt(word)).collect(),
         };
         let defaults = self.defaults.iter().flat_map(|word| as_getopt(word));
         let matches = self
             .command
             .try_get_matches_from_mut(defaults.chain(words))
-            .map_err(|why| first_line(&why.to_string()))?;
-        let mut args =
-            PlanArgs::from_arg_matches(&matches).map_err(|why| first_line(&why.to_string()))?;
+            .map_err(first_line)?;
+        let mut args = PlanArgs::from_arg_matches(&matches).map_err(first_line)?;
         args.settle()?;
         Ok(args)
     }
@@ -198,7 +197,8 @@ fn cpus(step: &PlannedStep) -> Vec<String> {
 }
 
 /// clap's own text without its usage reminder.
-fn first_line(text: &str) -> String {
+fn first_line(why: clap::Error) -> String {
+    let text = shortened(why).to_string();
     let line = text.lines().next().unwrap_or_default();
     line.trim_start_matches("error: ").to_string()
 }

@@ -149,7 +149,9 @@ fn candidates(args: &PlanArgs, on: &Node, now: &PlannedStep) -> Vec<Candidate> {
             let binding = (vec![("binding", amount)], vec![Effect::Served]);
             (most > 0).then_some(binding).into_iter().collect()
         }
-        Rule::Binding(_) | Rule::Batch => Vec::new(),
+        Rule::Binding(_) | Rule::Share(..) | Rule::Mapped(_) | Rule::Near(_) | Rule::Batch => {
+            Vec::new()
+        }
     }
 }
 

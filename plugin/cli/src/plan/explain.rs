@@ -4,10 +4,16 @@
 use std::io::Write;
 
 use berth_placement::answer::cores::places;
+use berth_placement::answer::decision::Mapped;
 use berth_placement::owned::Counts;
-use berth_placement::{CpuSet, Decision, Level, LevelFrom, Mode, Node, Order, Plan, Request, Rule};
+use berth_placement::request::mapping::{RankBy, Target, level_word};
+use berth_placement::{
+    Binding, CpuSet, Decision, Level, LevelFrom, Mode, Node, Order, Plan, Request, Rule, SharedOut,
+    Unit,
+};
 
 use super::change::changes;
+use super::devices;
 use super::step::PlannedStep;
 use crate::Failure;
 use crate::args::PlanArgs;
@@ -59,7 +65,13 @@ fn one_node(args: &PlanArgs, on: &Node, ask: &Request, plan: &Plan) -> Vec<Strin
     let parents = on
         .machine()
         .map(|machine| Parents::new(machine, args.socket_kind()));
-    lines.extend((0..plan.tasks.len()).map(|id| task_line(ask, plan, parents.as_ref(), id)));
+    lines.extend((0..plan.tasks.len()).map(|id| {
+        let near = devices::labels(on, plan, id).zip(devices::distance(plan, id));
+        let near = near.map_or(String::new(), |(devices, distance)| {
+            format!("; next to {devices}: {distance}")
+        });
+        task_line(ask, plan, parents.as_ref(), id) + &near
+    }));
     lines
 }
 
@@ -105,11 +117,75 @@ fn why(args: &PlanArgs, ask: &Request, decision: &Decision) -> String {
             "--binding={binding}: Grid Engine's rules choose the cores, free ones first; Slurm's \
              own levels do not count"
         ),
+        Rule::Near(near) => format!(
+            "--near={near}: each task gets cores next to its devices, an even share of those that \
+             are next to them; Slurm's own levels give way"
+        ),
+        Rule::Share(binding, out) => share_why(binding, *out),
         Rule::BindingFailed => {
             "all of the step's CPUs: the --binding cannot be served, and it is not strict".into()
         }
+        Rule::Mapped(mapped) => mapped_why(mapped, ask.tasks),
         Rule::Batch => format!("all of the job's CPUs here ({own}): it is a batch script"),
     }
+}
+
+/// How a mapping places tasks, and what it left open.
+fn mapped_why(mapped: &Mapped, tasks: u32) -> String {
+    let unit = if mapped.threads {
+        "hardware threads"
+    } else {
+        "cores"
+    };
+    let places = match &mapped.target {
+        Target::Slot | Target::Node => "the tasks one after the other".into(),
+        Target::Level(kind) => format!("one task on each {}, round and round", level_word(*kind)),
+        Target::PerObject { count, of } => {
+            format!("{count} on each {}", of.map_or("node", level_word))
+        }
+        Target::List {
+            list,
+            ordered: true,
+        } => format!("one entry of {list} for each task"),
+        Target::List { list, .. } => format!("all of {list} for every task"),
+    };
+    let each = match mapped.each {
+        1 => String::new(),
+        each => format!(", {each} {unit} each"),
+    };
+    let order = match mapped.rank {
+        RankBy::Slot | RankBy::Node => "numbered in that order",
+        RankBy::Fill => "numbered object by object",
+        RankBy::Span => "numbered in turn over the objects",
+    };
+    let bind = match mapped.bind {
+        None => "bound to nothing".into(),
+        Some(kind) => {
+            let asked = mapped
+                .asked
+                .bind
+                .as_ref()
+                .is_some_and(|bind| bind.level.is_some());
+            let by = if asked { "" } else { " (the default)" };
+            format!("bound to {}{by}", level_word(kind))
+        }
+    };
+    let tasks = counted(tasks, "task", "tasks");
+    format!("{}: {places}{each}; {tasks} {order}, {bind}", mapped.asked)
+}
+
+fn share_why(binding: &Binding, out: SharedOut) -> String {
+    let cores = counted(out.cores, "free core", "free cores");
+    let threads = counted(out.threads, "hardware thread", "hardware threads");
+    let each = match out.unit {
+        Unit::Cores => "each core has one task",
+        Unit::Threads => "there are fewer cores than tasks, and each hardware thread has one task",
+        Unit::Time => "there are fewer hardware threads than tasks, and tasks run by turns",
+    };
+    format!(
+        "--binding={binding}: the step's {cores} with {threads} are divided among the tasks, whole \
+         packages, NUMA nodes and caches first; {each}"
+    )
 }
 
 fn level_why(

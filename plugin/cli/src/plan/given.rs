@@ -20,6 +20,8 @@ const MOST_ON_A_NODE: u32 = u16::MAX as u32;
 /// Options that do not fit the machine or each other. Within: why the step would not run.
 pub(super) fn as_given(args: &PlanArgs, on: &Node) -> Result<Result<PlannedStep, String>, Failure> {
     let nodes = nodes(args)?;
+    let bound = args.bound_as(nodes.names.listed());
+    let args = bound.as_ref().unwrap_or(args);
     let owns = owns(args, on)?;
     let one = request(args, owns.allocation, 1);
     let mut notes = Vec::new();
@@ -53,6 +55,7 @@ pub(super) fn as_given(args: &PlanArgs, on: &Node) -> Result<Result<PlannedStep,
         names: nodes.names,
         tasks,
         notes,
+        job: None,
         facts,
         across,
         plans: plans.all,

@@ -2,7 +2,7 @@
 
 use berth_placement::{Across, Node};
 
-use super::controller::{NoAnswer, granted};
+use super::controller::granted;
 use super::given::uncounted;
 use super::owns::{listed, of_cores};
 use super::request::request;
@@ -21,9 +21,10 @@ pub(super) fn as_granted(
 ) -> Result<Result<PlannedStep, String>, Failure> {
     let granted = match granted(args, on) {
         Ok(granted) => granted,
-        Err(NoAnswer::Failed(why)) => return Err(why.into()),
-        Err(why) => return Ok(Err(why.to_string())),
+        Err(why) => return why.into_reason().map(Err),
     };
+    let bound = args.bound_as(&granted.of_job);
+    let args = bound.as_ref().unwrap_or(args);
     let most = granted.nodes.iter().map(|part| part.tasks).max();
     let nodes = granted.nodes.len() as u32;
     if let Some(why) = uncounted(granted.tasks, nodes, most.unwrap_or(0)) {
@@ -53,7 +54,8 @@ pub(super) fn as_granted(
         names: granted.names,
         across: Across::new(&tasks, granted.tasks, &order),
         tasks: granted.tasks,
-        notes: Vec::new(),
+        notes: args.other_settings(&granted.of_job).into_iter().collect(),
+        job: None,
         facts,
         plans: plans.all,
         of_node: plans.of_node,

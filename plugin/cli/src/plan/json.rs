@@ -10,7 +10,10 @@ use berth_placement::{CpuSet, Node};
 use serde::{Serialize, Serializer};
 
 use super::change::{Change, changes};
+use super::devices::{self, DeviceJson};
 use super::explain;
+use super::job::PlannedJob;
+use super::score::QualityJson;
 use super::step::{Planned, PlannedStep, Task};
 use crate::Failure;
 use crate::args::PlanArgs;
@@ -32,8 +35,13 @@ struct Document<'a> {
     /// What decided, by the number of tasks on a node.
     rules: BTreeMap<u32, String>,
     bound: bool,
+    /// The job, where the line is that of a job; `nodes` has its batch script then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    job: Option<&'a PlannedJob>,
     /// `-c` as served, by the number of tasks on a node.
     cpus_per_task: BTreeMap<u32, u32>,
+    /// How good the plan is, by the number of tasks on a node.
+    quality: BTreeMap<u32, Option<QualityJson>>,
     notes: Vec<String>,
     nodes: Vec<NodeJson<'a>>,
     #[serde(serialize_with = "one_by_one")]
@@ -83,10 +91,22 @@ struct TaskJson {
     /// `SOCKET,CORE:…` that a --binding chose.
     #[serde(skip_serializing_if = "Option::is_none")]
     chosen: Option<String>,
+    /// What a --near gave to it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    devices: Vec<DeviceJson>,
+    /// The step's devices of this kind in the order in which the task is to see them, each by its
+    /// number among them: its own first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    device_order: Vec<u32>,
+    /// From its cores to these devices: the smallest object that has both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    distance: Option<String>,
 }
 
 struct Tasks<'a> {
     step: &'a PlannedStep,
+    /// The machine that was given.
+    on: &'a Node,
     /// Of each different plan's machine.
     parents: Vec<Option<Parents<'a>>>,
 }
@@ -99,6 +119,8 @@ impl Tasks<'_> {
         let touched = |cpus: &CpuSet| parents.as_ref().map(|parents| parents.of(cpus));
         let [sockets, numa_nodes, cores] = touched(&plan.cpus).unwrap_or_default();
         let chosen = task.node_plan.chosen.as_ref();
+        let local = task.place.local as usize;
+        let on = self.step.planned_on(task.place.node).on(self.on);
         TaskJson {
             task: task.id,
             node: task.place.node,
@@ -109,7 +131,10 @@ impl Tasks<'_> {
             numa_nodes,
             cores,
             memory: plan.mems.as_ref().map(ToString::to_string),
-            chosen: chosen.map(|chosen| places(chosen.of_task(task.place.local as usize))),
+            chosen: chosen.map(|chosen| places(chosen.of_task(local))),
+            devices: devices::json(on, task.node_plan, local),
+            device_order: devices::order(self.step.planned_on(task.place.node), local),
+            distance: devices::distance(task.node_plan, local),
         }
     }
 }
@@ -171,8 +196,14 @@ fn document<'a>(args: &'a PlanArgs, on: &'a Node, step: &'a PlannedStep) -> Docu
             .map(|(count, plan)| (count, plan.decision.rule.to_string()))
             .collect(),
         bound: step.is_bound(),
+        job: step.job.as_ref(),
         cpus_per_task: plans()
             .map(|(count, plan)| (count, plan.decision.cpus_per_task))
+            .collect(),
+        quality: step
+            .planned()
+            .iter()
+            .map(|planned| (planned.tasks, QualityJson::of(planned, on)))
             .collect(),
         notes: notes(args, on, step),
         nodes: (0..step.node_count())
@@ -180,6 +211,7 @@ fn document<'a>(args: &'a PlanArgs, on: &'a Node, step: &'a PlannedStep) -> Docu
             .collect(),
         tasks: RefCell::new(Some(Tasks {
             step,
+            on,
             parents: step.planned().iter().map(parents).collect(),
         })),
         explanation: match args.explain {

@@ -1,18 +1,20 @@
 //! A whole line of a shell, `OMP_NUM_THREADS=4 srun -p long -n8 -c4 ./app > out`, as the options of
-//! `berth plan`. The shell's own part, the program and everything behind it are left out.
+//! `berth plan`. The shell's own part, the program and everything behind it are left out. The line of
+//! an sbatch or salloc becomes a `--job`.
 
 use std::fmt;
-use std::ops::Range;
 
 use berth_srun::line::{Given, Line, Trouble, read};
 use berth_srun::options::Command as Program;
 use berth_srun::{Release, options};
-use clap::Command;
+
+use super::job_line::base;
+use crate::args::is_plans_own;
 
 /// Why a line is not planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoLine {
-    /// It is wrong, or it starts no step.
+    /// It is wrong, or it starts nothing.
     Usage(String),
     /// It starts something that is not planned.
     NotModelled(String),
@@ -30,62 +32,90 @@ impl fmt::Display for NoLine {
 /// The words that end a command of the shell.
 const ENDS: [&str; 6] = ["|", "||", "&", "&&", ";", "|&"];
 
-/// The options of the line's srun in words that clap reads, and the variables before it.
+/// The options of the line in words that clap reads, and the variables before its command.
 ///
 /// # Errors
 /// [`NoLine`], with the option named as srun names it.
-pub(crate) fn spelled_out(
-    text: &str,
-    release: Release,
-    command: &Command,
-) -> Result<Vec<String>, NoLine> {
+pub(crate) fn spelled_out(text: &str, release: Release) -> Result<Vec<String>, NoLine> {
     let words = shlex::split(text)
         .ok_or_else(|| NoLine::Usage("a quote is not closed on this line; close it".into()))?;
-    of_words(&words, release, command)
+    of_words(&words, release)
 }
 
-fn of_words(words: &[String], release: Release, command: &Command) -> Result<Vec<String>, NoLine> {
-    let step = step(words)?;
-    let own = without_redirections(&words[step.clone()]);
-    let line = read(&own, Program::Srun, Some(release));
+fn of_words(words: &[String], release: Release) -> Result<Vec<String>, NoLine> {
+    let (at, program) = program(words)?;
+    let whole = without_redirections(&words[at..until_end(words, at)?]);
+    let own = whole.get(1..).unwrap_or_default();
+    let mut all = variables(&words[..at]);
+    if program == Program::Srun {
+        all.extend(of_step(own, release)?);
+        return Ok(all);
+    }
+    let line = read(own, program, Some(release));
+    for given in &line.given {
+        faultless(given, program, release)?;
+    }
+    not_planned(&line, program)?;
+    let job = |words: usize| {
+        let words = whole.iter().take(words).map(String::as_str);
+        let job = shlex::try_join(words).unwrap_or_default();
+        format!("--job={job}")
+    };
+    let starts_srun = line
+        .program
+        .first()
+        .is_some_and(|word| base(word) == "srun");
+    if program == Program::Salloc && starts_srun {
+        let step = own.get(line.own_words + 1..).unwrap_or_default();
+        all.push(job(line.own_words + 1));
+        all.extend(of_step(step, release)?);
+    } else {
+        all.extend([job(whole.len()), "--only-job".into()]);
+    }
+    Ok(all)
+}
+
+/// The options of a step, from the words behind srun.
+fn of_step(own: &[String], release: Release) -> Result<Vec<String>, NoLine> {
+    let line = read(own, Program::Srun, Some(release));
     if line.more {
         return Err(NoLine::NotModelled(
             "a step of several components (:)".into(),
         ));
     }
-    let mut all = variables(&words[..step.start - 1]);
+    let mut all = Vec::new();
     for given in &line.given {
-        all.extend(spelled(given, &own, release, command)?);
+        all.push(spelled(given, release)?);
     }
-    not_planned(&line)?;
+    not_planned(&line, Program::Srun)?;
     Ok(all)
 }
 
-/// The words behind the line's only srun, up to the end of its command.
-fn step(words: &[String]) -> Result<Range<usize>, NoLine> {
-    let is = |program| move |word: &String| Program::named(word) == Some(program);
-    let Some(srun) = words.iter().position(is(Program::Srun)) else {
-        let other = words
-            .iter()
-            .find_map(|word| Program::named(word).map(|_| word));
-        return Err(match other {
-            Some(other) => NoLine::NotModelled(format!(
-                "{other}: it starts no step; give the line of the srun inside"
-            )),
-            None => NoLine::Usage(format!(
-                "\"{}\" has no srun; give a line such as 'srun -n8 -c4 ./app'",
-                words.join(" ")
-            )),
-        });
-    };
-    let rest = &words[srun + 1..];
+/// The first program of Slurm's among the words.
+fn program(words: &[String]) -> Result<(usize, Program), NoLine> {
+    let mut named = words.iter().enumerate();
+    let found = named.find_map(|(at, word)| Some((at, Program::named(word)?)));
+    found.ok_or_else(|| {
+        NoLine::Usage(format!(
+            "\"{}\" has no srun; give a line such as 'srun -n8 -c4 ./app'",
+            words.join(" ")
+        ))
+    })
+}
+
+/// Where the command that begins at a word ends. No other one may start a step behind it.
+fn until_end(words: &[String], at: usize) -> Result<usize, NoLine> {
+    let rest = &words[at..];
     let ends = |word: &String| ENDS.contains(&word.as_str());
     let length = rest.iter().position(ends).unwrap_or(rest.len());
-    if rest[length..].iter().any(is(Program::Srun)) {
-        let several = "the line starts several steps; give the line of one";
-        return Err(NoLine::Usage(several.into()));
+    let is_program = |word: &String| ["srun", "sbatch", "salloc"].contains(&base(word));
+    match rest[length..].iter().any(is_program) {
+        true => {
+            let several = "the line starts several steps; give the line of one";
+            Err(NoLine::Usage(several.into()))
+        }
+        false => Ok(at + length),
     }
-    Ok(srun + 1..srun + 1 + length)
 }
 
 /// Assignments right before srun are its variables, as `SLURM_HINT=nomultithread srun …`.
@@ -124,25 +154,36 @@ fn without_redirections(words: &[String]) -> Vec<String> {
     kept
 }
 
-fn spelled(
-    given: &Given,
-    words: &[String],
-    release: Release,
-    command: &Command,
-) -> Result<Vec<String>, NoLine> {
+fn spelled(given: &Given, release: Release) -> Result<String, NoLine> {
+    let name = &given.name;
+    faultless(given, Program::Srun, release)?;
+    // `berth plan` has a --cluster of its own.
+    let name = if name == "cluster" { "clusters" } else { name };
+    Ok(match &given.value {
+        Some(value) => format!("--{name}={value}"),
+        None => format!("--{name}"),
+    })
+}
+
+/// Whether an option can be read here, apart from its value.
+fn faultless(given: &Given, program: Program, release: Release) -> Result<(), NoLine> {
     let name = &given.name;
     let shown = if name.chars().count() == 1 {
         format!("-{name}")
     } else {
         format!("--{name}")
     };
-    let wrong = |why: String| Err(NoLine::Usage(format!("srun: {why}")));
+    let command = program.name();
+    let wrong = |why: String| Err(NoLine::Usage(format!("{command}: {why}")));
     match &given.trouble {
-        Some(Trouble::Unknown) if is_own(command, name) => {
-            return Ok(words[given.words.clone()].to_vec());
+        Some(Trouble::Unknown) if is_plans_own(name) => {
+            return wrong(format!(
+                "unrecognized option '{shown}'; it is an option of berth plan: write it beside the \
+                 line, as in berth plan {shown}… '{command} …'"
+            ));
         }
         Some(Trouble::Unknown) => {
-            let later = options::long(Program::Srun, None, name);
+            let later = options::long(program, None, name);
             let since = match later {
                 options::Found::Option(_) => format!("; Slurm {release} does not have it"),
                 _ => String::new(),
@@ -162,33 +203,19 @@ fn spelled(
         }
         None => {}
     }
-    if let Some(value) = given
-        .value
-        .as_ref()
-        .filter(|value| value.contains(['$', '`']))
-    {
-        return Err(NoLine::Usage(format!(
+    // A script in --wrap has variables of its own.
+    let is_computed = |value: &&String| value.contains(['$', '`']) && name != "wrap";
+    match given.value.as_ref().filter(is_computed) {
+        Some(value) => Err(NoLine::Usage(format!(
             "{shown} has the value {value}, which only the shell of the job knows; write the value \
              itself"
-        )));
+        ))),
+        None => Ok(()),
     }
-    // `berth plan` has a --cluster of its own.
-    let name = if name == "cluster" { "clusters" } else { name };
-    Ok(vec![match &given.value {
-        Some(value) => format!("--{name}={value}"),
-        None => format!("--{name}"),
-    }])
 }
 
-/// Whether `berth plan` has an option that srun has not.
-fn is_own(command: &Command, name: &str) -> bool {
-    let is_sruns = options::long(Program::Srun, None, name) != options::Found::Unknown;
-    let mut own = command.get_arguments();
-    !is_sruns && own.any(|arg| arg.get_long() == Some(name))
-}
-
-/// What shows something and starts no step.
-fn not_planned(line: &Line) -> Result<(), NoLine> {
+/// What shows something and starts nothing.
+fn not_planned(line: &Line, program: Program) -> Result<(), NoLine> {
     let shows = ["help", "usage", "version", "autocomplete"];
     match line
         .given
@@ -196,8 +223,9 @@ fn not_planned(line: &Line) -> Result<(), NoLine> {
         .find(|given| shows.contains(&given.name.as_str()))
     {
         Some(given) => Err(NoLine::Usage(format!(
-            "with --{} srun prints something and starts no step",
-            given.name
+            "with --{} {} prints something and starts nothing",
+            given.name,
+            program.name()
         ))),
         None => Ok(()),
     }
@@ -205,14 +233,10 @@ fn not_planned(line: &Line) -> Result<(), NoLine> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Args;
-
     use super::*;
-    use crate::args::PlanArgs;
 
     fn spelled(text: &str) -> Result<String, NoLine> {
-        let command = PlanArgs::augment_args(Command::new("plan"));
-        spelled_out(text, Release::V22_05, &command).map(|words| words.join(" "))
+        spelled_out(text, Release::V22_05).map(|words| words.join(" "))
     }
 
     #[test]
@@ -237,12 +261,36 @@ mod tests {
                 "--cpu-bind=map_cpu:0,1 --distribution==block",
             ),
             (
-                "srun -n2 --machine 'pack:1 core:2 pu:1' a",
-                "--ntasks=2 --machine pack:1 core:2 pu:1",
-            ),
-            (
                 "srun --binding=linear:2 --exclusive",
                 "--binding=linear:2 --exclusive",
+            ),
+        ] {
+            assert_eq!(spelled(line).as_deref(), Ok(words), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_lines_of_jobs() {
+        for (line, words) in [
+            (
+                "sbatch -n4 job.sh -c9",
+                "--job=sbatch -n4 job.sh -c9 --only-job",
+            ),
+            (
+                "cd x && sbatch --wrap='srun -n2 ./a $X' > id",
+                "--job=sbatch '--wrap=srun -n2 ./a $X' --only-job",
+            ),
+            (
+                "BERTH_BINDING=linear:1 salloc -n4",
+                "--line-variable=BERTH_BINDING=linear:1 --job=salloc -n4 --only-job",
+            ),
+            (
+                "salloc -n4 ./srun_it",
+                "--job=salloc -n4 ./srun_it --only-job",
+            ),
+            (
+                "salloc -n4 -- srun -n2 ./a -c3",
+                "--job=salloc -n4 -- --ntasks=2",
             ),
         ] {
             assert_eq!(spelled(line).as_deref(), Ok(words), "{line}");
@@ -264,14 +312,31 @@ mod tests {
                 "srun --node=2 a",
                 "option '--node' is ambiguous; possibilities: '--nodefile' '--nodelist' '--nodes'",
             ),
+            (
+                "srun --near=gpu ./a",
+                "srun: unrecognized option '--near'; it is an option of berth plan: write it beside",
+            ),
+            ("srun -n2 --machine pu:2 ./a", "write it beside the line"),
+            ("sbatch --core-kind=any job.sh", "write it beside the line"),
+            ("salloc -n2 srun --score ./a", "write it beside the line"),
+            (
+                "srun --only-job a",
+                "srun: unrecognized option '--only-job'",
+            ),
             ("srun -n", "option '--ntasks' requires an argument"),
             (
                 "srun --label=1 a",
                 "option '--label' doesn't allow an argument",
             ),
             ("srun -n $N a", "--ntasks has the value $N"),
-            ("srun --help", "starts no step"),
+            ("srun --help", "starts nothing"),
             ("srun a & srun b", "several steps"),
+            ("sbatch a ; sbatch b", "several steps"),
+            (
+                "sbatch -n4 --label job.sh",
+                "sbatch: unrecognized option '--label'",
+            ),
+            ("salloc --version", "starts nothing"),
             ("./app", "has no srun"),
             ("srun 'a", "a quote is not closed"),
         ] {
@@ -280,11 +345,9 @@ mod tests {
                 other => panic!("{line}: {other:?}"),
             }
         }
-        for line in ["sbatch -n4 job.sh", "srun -n1 a : -n2 b"] {
-            assert!(
-                matches!(spelled(line), Err(NoLine::NotModelled(_))),
-                "{line}"
-            );
-        }
+        assert!(matches!(
+            spelled("srun -n1 a : -n2 b"),
+            Err(NoLine::NotModelled(_))
+        ));
     }
 }

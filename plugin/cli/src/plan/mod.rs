@@ -4,34 +4,44 @@ mod batch;
 mod brackets;
 mod change;
 mod controller;
+mod defaults;
+mod devices;
 mod explain;
 mod given;
 mod granted;
+mod job;
+mod job_line;
 mod json;
 mod line;
 mod owns;
 mod pictures;
 mod rankfile;
 mod request;
+mod score;
+mod settings;
 mod site;
 mod step;
 mod table;
+mod wishes;
 
 use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-use berth_placement::{Node, Plan};
+use berth_placement::{Level, Node, Plan};
 use clap::FromArgMatches;
 
 use crate::Failure;
-use crate::args::{Format, PlanArgs, as_getopt, usage};
+use crate::args::{Format, PlanArgs, as_getopt, shortened, usage};
 use crate::progress::watched;
 use crate::say;
 use crate::srun_options;
 
+pub(crate) use controller::{Unusable, gives_whole_nodes, job_refused};
+pub(crate) use defaults::ByDefault;
 use line::NoLine;
 pub(crate) use request::node;
+pub(crate) use settings::SiteSettings;
 pub(crate) use site::socket_kind;
 pub(crate) use step::PlannedStep;
 
@@ -60,10 +70,14 @@ pub(crate) fn run(typed: &PlanArgs) -> Result<ExitCode, Failure> {
         }
     };
     let on = node(args)?;
-    let step = match answer(args, &on)? {
+    let answered = answer(args, &on).map_err(|why| match why.downcast::<controller::Unusable>() {
+        Ok(why) => usage(&why.to_string()).exit(),
+        Err(why) => why,
+    });
+    let step = match answered? {
         Answer::Planned(step) => step,
         Answer::Refused(why) => {
-            match why.starts_with("not modelled: ") {
+            match is_not_modelled(&why) {
                 true => say::failed(&why),
                 false => say::refused(&why),
             }
@@ -72,6 +86,11 @@ pub(crate) fn run(typed: &PlanArgs) -> Result<ExitCode, Failure> {
     };
     print(args, &on, &step)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether a reason says that berth does not know, and not that the step would not run.
+pub(crate) fn is_not_modelled(why: &str) -> bool {
+    why.starts_with("not modelled: ")
 }
 
 /// Prints the answer, what it rests on, and the notes.
@@ -86,11 +105,17 @@ fn print(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Result<(), Failure> 
     if args.explain && is_text {
         explain::write(&mut out, args, on, step)?;
     }
+    if args.score && is_text {
+        score::write(&mut out, on, step)?;
+    }
     out.flush()?;
     // The JSON has everything; people read beside the other formats what is for them.
     if !is_text && format != Format::Json {
         if args.explain {
             explain::write(&mut std::io::stderr(), args, on, step)?;
+        }
+        if args.score {
+            score::write(&mut std::io::stderr(), on, step)?;
         }
         say::facts(&step.facts);
     }
@@ -106,14 +131,19 @@ fn settled(typed: &PlanArgs) -> Result<PlanArgs, NoLine> {
         None => typed.clone(),
         Some(line) => {
             let mut command = batch::command();
-            let words = line::spelled_out(line, typed.srun.release, &command)?;
+            let words = line::spelled_out(line, typed.srun.release)?;
+            let is_job = words.iter().any(|word| word.starts_with("--job="));
+            if is_job && typed.job.is_some() {
+                let why = "the line is that of a job; leave out --job";
+                return Err(NoLine::Usage(why.into()));
+            }
             let typed = batch::typed_words().into_iter().filter(|word| word != line);
             let words = words
                 .into_iter()
                 .chain(typed.flat_map(|word| as_getopt(&word)));
             let read = command.try_get_matches_from_mut(words);
             let read = read.and_then(|matches| PlanArgs::from_arg_matches(&matches));
-            read.unwrap_or_else(|why| why.exit())
+            read.unwrap_or_else(|why| shortened(why).exit())
         }
     };
     args.settle().map_err(NoLine::Usage)?;
@@ -194,9 +224,10 @@ pub(crate) fn step(args: &PlanArgs, on: &Node) -> Result<Result<PlannedStep, Str
         other = on.with_rules(ruled);
         &other
     };
-    match controller::is_asked(args) {
-        true => granted::as_granted(args, on),
-        false => given::as_given(args, on),
+    match &args.job {
+        Some(line) if args.only_job => job::as_job(args, on, line),
+        _ if controller::is_asked(args) => granted::as_granted(args, on),
+        _ => given::as_given(args, on),
     }
 }
 
@@ -234,6 +265,8 @@ fn is_job(args: &PlanArgs) -> bool {
 pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<String> {
     let mut notes = args.srun.notes.clone();
     notes.extend(step.notes.iter().cloned());
+    let of_site = args.site_settings.as_ref();
+    notes.extend(of_site.into_iter().flat_map(|site| site.complaints.clone()));
     // A step in an allocation is not compared with its nodes (`_step_create`); a job is.
     let unmet = unmet(args, on).filter(|_| owns::is_listed(args));
     notes
@@ -245,6 +278,7 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
                 .into(),
         );
     }
+    notes.extend(level_beside_near(args));
     notes.extend(request::left_out(on));
     let plans = step.plans().flat_map(|(_, plan)| &plan.notes);
     for note in plans.map(ToString::to_string) {
@@ -253,6 +287,20 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
         }
     }
     notes
+}
+
+/// The note on a typed level that gives way to a `--near`.
+fn level_beside_near(args: &PlanArgs) -> Option<String> {
+    let near = args.asked_near()?;
+    let is_typed = |word: &String| word.starts_with("--cpu-bind") || word.starts_with("--cpu_bind");
+    let level = srun_options::cpu_bind(args).level?;
+    let gives_way = level != Level::Threads && args.typed.0.iter().any(is_typed);
+    gives_way.then(|| {
+        format!(
+            "--near={near} chooses the cores, and --cpu-bind={level} gives way to it; leave out one \
+             of them"
+        )
+    })
 }
 
 /// Exactly the text in the launch message.

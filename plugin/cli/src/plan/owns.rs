@@ -1,6 +1,8 @@
 //! What the step owns on a node: what the options say, else the job's part inside a job, else what
 //! slurmctld would give, and how that is known.
 
+use berth_placement::sets::bounded::shown;
+use berth_placement::sets::limits::USER_TEXT;
 use berth_placement::{Allocation, CoreIdx, CpuSet, Node};
 
 use crate::Failure;
@@ -150,5 +152,27 @@ pub(super) fn known_cores(
         )
         .into()),
         None => Ok(list.iter().map(|core| CoreIdx(core.0)).collect()),
+    }
+}
+
+/// Checks that the CPUs of `--reserved` exist.
+///
+/// # Errors
+/// A CPU that the machine does not have.
+pub(super) fn has_reserved(args: &PlanArgs, node: &Node) -> Result<(), Failure> {
+    let reserved = args.reserved.clone().unwrap_or_default();
+    let numbered = || node.table().numbered().map(|(cpu, _)| cpu).collect();
+    let there = node
+        .machine()
+        .map_or_else(numbered, |all| all.cpus().clone());
+    let others = reserved.difference(&there);
+    match others.is_empty() {
+        true => Ok(()),
+        false => Err(format!(
+            "--reserved names CPUs {}; this machine has CPUs {}; name only those",
+            shown(USER_TEXT / 4, &others),
+            shown(USER_TEXT / 4, &there)
+        )
+        .into()),
     }
 }

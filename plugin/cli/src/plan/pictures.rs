@@ -52,12 +52,17 @@ pub(crate) fn svg(
 
 /// The request, as srun's line begins.
 fn title(args: &PlanArgs) -> String {
+    if let Some(job) = args.job.as_ref().filter(|_| args.only_job) {
+        return job.clone();
+    }
     let mut words = args.typed.0.clone();
     words.extend(
         args.binding
             .iter()
             .map(|binding| format!("--binding={binding}")),
     );
+    words.extend(args.mapping.0.iter().map(ToString::to_string));
+    words.extend(args.near.iter().map(|near| format!("--near={near}")));
     format!("srun {}", words.join(" ")).trim_end().into()
 }
 
@@ -107,12 +112,10 @@ fn pictures<'a>(
                 owned: &Owned::of(&planned.request, on).cpus,
                 taken: &claims(args, on)?.taken,
             };
-            Ok(Picture::new(
-                machine,
-                args.socket_kind(),
-                name,
-                cells.of(machine),
-            ))
+            let near = planned.plan.near.iter().flat_map(|near| &near.visible);
+            let near = near.filter_map(|at| machine.devices().get(*at as usize));
+            let picture = Picture::new(machine, args.socket_kind(), name, cells.of(machine));
+            Ok(picture.with(near))
         })
         .collect()
 }

@@ -11,9 +11,9 @@ use berth_placement::{
 use berth_srun::Release;
 
 use super::owns::known_cores;
-use crate::Failure;
-use crate::args::PlanArgs;
+use crate::args::{Devices, PlanArgs};
 use crate::srun_options::cpu_bind;
+use crate::{Failure, devices};
 
 /// The node the request is tried on.
 ///
@@ -53,7 +53,10 @@ fn slurmds(args: &PlanArgs, socket: SocketKind) -> Option<(Shape, Arc<Machine>)>
 }
 
 fn discovered(args: &PlanArgs, socket: SocketKind) -> Result<(Shape, Arc<Machine>), Failure> {
-    let found: Discovered = discover(&Source::parse(&args.machine)?)?;
+    let mut found: Discovered = discover(&Source::parse(&args.machine)?)?;
+    if args.near.is_some() {
+        found = devices::add(found, Devices::Sysfs);
+    }
     let machine = match args.numbering {
         None => found.machine,
         Some(numbering) => found.machine.renumbered(numbering).ok_or_else(|| {
@@ -123,8 +126,13 @@ pub(crate) fn request(args: &PlanArgs, allocation: Allocation, tasks: u32) -> Re
         ntasks_per_socket: asked.ntasks_per_socket,
         overcommit: asked.overcommit,
         binding,
+        near: args.asked_near(),
+        gres: None,
+        mapping: args.asked_mapping(),
         core_spec: asked.core_spec,
+        core_kind: args.core_kind.unwrap_or_default(),
         job_cpus: None,
+        reserved: args.reserved.clone().unwrap_or_default(),
     }
 }
 

@@ -2,11 +2,12 @@
 //! else assumed. It also puts into words which of the three holds.
 
 use berth_host::site_rules::socket_name;
-use berth_placement::{Binding, CpuBind, Fixes, Level, Rules, SocketKind};
-use berth_srun::conf::Config;
+use berth_placement::{CpuBind, CpuSet, Fixes, Level, Rules, SocketKind};
+use berth_srun::conf::{BindFrom, Config};
 use clap::ValueEnum;
 
-use super::controller::is_asked;
+use super::controller::{is_asked, passed_on};
+use super::defaults::{ByDefault, GivenBy};
 use crate::Failure;
 use crate::args::{
     Autobind, BindingFail, CompatArg, Kept, PlanArgs, Socket, one_number, site_bind,
@@ -18,13 +19,28 @@ impl PlanArgs {
     /// Finds out where the user stands with this request.
     ///
     /// # Errors
-    /// A range of nodes where slurmctld is not asked how many it gives.
+    /// Options of the job and of the step that srun does not take together; a range of nodes where
+    /// slurmctld is not asked how many it gives.
     pub(crate) fn settle(&mut self) -> Result<(), String> {
         self.standing = here::standing(&self.machine, self.cluster.as_deref());
+        let passed = passed_on(self);
+        if !passed.is_empty() {
+            self.srun = self.srun.inside(passed).map_err(|why| why.to_string())?;
+        }
+        self.find_defaults()?;
         match is_asked(self) {
             true => Ok(()),
             false => one_number(&self.srun),
         }
+    }
+
+    /// Finds the site's settings and berth's own options that hold, once the job is known.
+    ///
+    /// # Errors
+    /// Those of the options.
+    pub(crate) fn find_defaults(&mut self) -> Result<(), String> {
+        self.find_settings();
+        self.find_own()
     }
 
     /// The configuration of the cluster that is asked about.
@@ -32,20 +48,8 @@ impl PlanArgs {
         self.standing.cluster.as_ref()?.as_deref().ok()
     }
 
-    /// The words of `TaskPluginParam` there.
-    fn task_plugin_param(&self) -> Vec<String> {
-        let words = self
-            .config()
-            .and_then(|config| config.task_plugin_param.as_deref());
-        let words = words.unwrap_or_default().to_ascii_lowercase();
-        words
-            .split(',')
-            .map(|word| word.trim().to_string())
-            .collect()
-    }
-
     /// What slurmd announced of its rules here.
-    fn announced(&self) -> Option<&'static berth_host::SiteRules> {
+    pub(super) fn announced(&self) -> Option<&'static berth_host::SiteRules> {
         self.standing.node?.rules.as_ref()
     }
 
@@ -58,27 +62,13 @@ impl PlanArgs {
             .unwrap_or_default()
     }
 
-    /// `CpuBind=` of the site, for requests that say nothing.
+    /// `CpuBind=` of the site, for requests that say nothing: of the job's nodes and partition, then
+    /// of `TaskPluginParam`, which slurmd has announced here.
     pub(crate) fn site_cpu_bind(&self) -> Option<CpuBind> {
         let announced = || site_bind(self.announced()?.cpu_bind.as_deref()?).ok();
-        let of_cluster = || {
-            let words = self.task_plugin_param();
-            let known = ["cores", "threads", "sockets", "none"];
-            site_bind(words.iter().find(|word| known.contains(&word.as_str()))?).ok()
-        };
-        let found = self.default_cpu_bind.clone().or_else(announced);
-        found.or_else(of_cluster)
-    }
-
-    /// The `--binding` that holds: the request's, else the site's default if the request's
-    /// `--cpu-bind` asks nothing.
-    pub(crate) fn asked_binding(&self, cpu_bind: &CpuBind) -> Option<Binding> {
-        let announced = || {
-            let rules = self.announced().filter(|_| cpu_bind.asks_nothing())?;
-            rules.binding_default.as_deref()?.parse().ok()
-        };
-        let is_off = self.announced().is_some_and(|rules| rules.binding_off);
-        self.binding.clone().or_else(announced).filter(|_| !is_off)
+        let found = self.default_cpu_bind.clone();
+        let found = found.or_else(|| Some(self.bind_of_job.as_ref()?.bind.clone()));
+        found.or_else(announced)
     }
 
     /// The planner's rules.
@@ -90,6 +80,11 @@ impl PlanArgs {
         let site = site.unwrap_or(Rules {
             fixes: self.unannounced_fixes(),
             autobind: self.cluster_autobind(),
+            block_by_default: self.config().is_some_and(Config::is_block_by_default),
+            refuse_failed_binding: self
+                .site_settings
+                .as_ref()
+                .is_some_and(|site| site.settings.refuse_failed_binding),
             ..Rules::default()
         });
         let base = match self.compat {
@@ -121,15 +116,19 @@ impl PlanArgs {
             .config()
             .and_then(|config| config.task_plugin.as_deref());
         is_aside |= list.is_some_and(|list| list.contains("affinity"));
-        if is_aside { Fixes::NONE } else { Fixes::ALL }
+        match &self.site_settings {
+            _ if is_aside => Fixes::NONE,
+            Some(site) => site.settings.fixes,
+            None => Fixes::ALL,
+        }
     }
 
     /// `autobind=` of the cluster that is asked about.
     fn cluster_autobind(&self) -> Option<Level> {
-        let words = self.task_plugin_param();
-        let word = words
-            .iter()
-            .find_map(|word| word.strip_prefix("autobind="))?;
+        let words = self.config()?.task_plugin_param.as_deref()?;
+        let words = words.to_ascii_lowercase();
+        let mut words = words.split(',').map(str::trim);
+        let word = words.find_map(|word| word.strip_prefix("autobind="))?;
         level(Autobind::from_str(word, true).ok()?)
     }
 }
@@ -203,13 +202,13 @@ fn of_levels(args: &PlanArgs, rules: &Rules) -> [Word; 4] {
     let level = rules
         .autobind
         .map_or("none".into(), |level| level.to_string());
-    let by_default = bind.as_ref().map_or(String::new(), ToString::to_string);
+    let by_default = default_bind(args, bind.as_ref());
     let behaviour = args.compat.is_some() || args.fixes.is_some();
     let release = format!("Slurm {}", args.srun.release);
     [
-        // slurm.conf says which plugin binds, and not berth's settings.
+        // slurm.conf says which plugin binds, and plugstack.conf has berth's settings.
         Word {
-            is_configured: rules.fixes == Fixes::NONE,
+            is_configured: rules.fixes == Fixes::NONE || args.site_settings.is_some(),
             ..word(behaviour, true, compat(rules.fixes))
         },
         Word {
@@ -221,15 +220,28 @@ fn of_levels(args: &PlanArgs, rules: &Rules) -> [Word; 4] {
             rules.autobind.is_some(),
             format!("autobind={level}"),
         ),
-        word(
-            args.default_cpu_bind.is_some(),
-            bind.is_some(),
-            format!("CpuBind={by_default}"),
-        ),
+        word(args.default_cpu_bind.is_some(), bind.is_some(), by_default),
     ]
 }
 
-fn of_others(args: &PlanArgs, rules: &Rules) -> [Word; 4] {
+/// `CpuBind=cores of partition main`
+fn default_bind(args: &PlanArgs, bind: Option<&CpuBind>) -> String {
+    let text = match bind {
+        Some(bind) if *bind == CpuBind::default() => "off".into(),
+        Some(bind) => bind.to_string(),
+        None => String::new(),
+    };
+    let of_job = args.bind_of_job.as_ref();
+    let of_job = of_job.filter(|_| args.default_cpu_bind.is_none());
+    let whose = match of_job.map(|found| &found.from) {
+        Some(BindFrom::Nodes) => " of the job's nodes".to_string(),
+        Some(BindFrom::Partition(name)) => format!(" of partition {name}"),
+        Some(BindFrom::Cluster) | None => String::new(),
+    };
+    format!("CpuBind={text}{whose}")
+}
+
+fn of_others(args: &PlanArgs, rules: &Rules) -> [Word; 5] {
     let kind = args.socket_kind();
     let asked = cpu_bind(args);
     let default = args
@@ -259,18 +271,43 @@ fn of_others(args: &PlanArgs, rules: &Rules) -> [Word; 4] {
             default.is_some(),
             format!("binding_default={binding}"),
         ),
+        word(
+            args.reserved.is_some(),
+            false,
+            format!(
+                "reserved={}",
+                args.reserved
+                    .as_ref()
+                    .map_or(String::new(), CpuSet::to_string)
+            ),
+        ),
     ]
 }
 
-/// The options that srun takes from variables.
-pub(super) fn variables(args: &PlanArgs) -> Option<Fact> {
+/// The options that come from variables, and those of berth's own that a job's line passes on.
+pub(super) fn variables(args: &PlanArgs) -> Vec<Fact> {
     let pair = |kept: &Kept| {
         let value = kept.value.as_deref().unwrap_or_default();
         Some(format!("{}={value}", kept.variable.as_ref()?))
     };
-    let pairs: Vec<_> = args.srun.kept().iter().filter_map(pair).collect();
-    let source = "variables that srun reads".into();
-    (!pairs.is_empty()).then(|| Fact::new("options", pairs.join(" "), By::Found, source))
+    let mut pairs: Vec<_> = args.srun.kept().iter().filter_map(pair).collect();
+    let mut facts = Vec::new();
+    for ByDefault { by, name, text } in &args.defaults {
+        match by {
+            GivenBy::Variable(name) => pairs.push(format!("{name}={text}")),
+            GivenBy::Job => facts.push(Fact::new(
+                "options",
+                format!("--{name}={text}"),
+                By::Option,
+                "the line of the job".into(),
+            )),
+        }
+    }
+    if !pairs.is_empty() {
+        let source = "variables that srun reads".into();
+        facts.push(Fact::new("options", pairs.join(" "), By::Found, source));
+    }
+    facts
 }
 
 /// Where rules without an option come from.
@@ -279,9 +316,12 @@ fn source(args: &PlanArgs) -> (By, String) {
         let list = config.task_plugin.as_deref().unwrap_or("none");
         let binds = ["berth", "affinity"].iter().any(|name| list.contains(name));
         let why = if binds { "" } else { ", which binds nothing" };
+        let settings = args.site_settings.as_ref();
+        let settings = settings.map(|site| format!(" with {}", site.path.display()));
+        let settings = settings.unwrap_or_default();
         return (
             By::Found,
-            format!("TaskPlugin={list}{why}, --cluster {named}"),
+            format!("TaskPlugin={list}{why}, --cluster {named}{settings}"),
         );
     }
     let Some(node) = args.standing.node else {

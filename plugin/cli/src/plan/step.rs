@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use berth_placement::controller::layout::TaskPlace;
 use berth_placement::{
-    Across, Allocation, CoreIdx, Node, Owned, Plan, Refusal, Request, TaskPlan, plan,
+    Across, Allocation, Claims, CoreIdx, CpuSet, Node, Owned, Plan, Refusal, Request, TaskPlan,
+    plan,
 };
 
-use super::owns::listed;
+use super::job::PlannedJob;
+use super::owns::{has_reserved, listed};
 use super::request::claims;
 use crate::Failure;
 use crate::args::PlanArgs;
@@ -23,6 +25,8 @@ pub(crate) struct PlannedStep {
     pub tasks: u32,
     /// Notes to the user on the layout.
     pub notes: Vec<String>,
+    /// The job itself, where its line was asked about and no step of it.
+    pub job: Option<PlannedJob>,
     /// What the answer rests on.
     pub facts: Vec<Fact>,
     pub plans: Vec<Planned>,
@@ -106,6 +110,21 @@ impl PlannedStep {
             .map(|planned| (planned.tasks, &planned.plan))
     }
 
+    /// How many cores the step has on all its nodes.
+    pub(crate) fn core_count(&self) -> usize {
+        let of_node = |at: &usize| {
+            let cores = &self.plans[*at].step_cores;
+            CpuSet::from_list(cores).map_or(0, |cores| cores.count())
+        };
+        self.of_node.iter().map(of_node).sum()
+    }
+
+    /// How many cores its nodes have.
+    pub(crate) fn core_count_of_nodes(&self, given: &Node) -> usize {
+        let of_node = |at: &usize| self.plans[*at].on(given).shape().core_count() as usize;
+        self.of_node.iter().map(of_node).sum()
+    }
+
     /// The numbers of each node's tasks, by local id.
     pub(crate) fn tasks_by_node(&self) -> Vec<Vec<u32>> {
         let mut nodes = vec![Vec::new(); self.node_count() as usize];
@@ -120,6 +139,9 @@ impl PlannedStep {
         self.plans().any(|(_, plan)| plan.is_bound())
     }
 }
+
+/// Plans a step, or a batch script.
+type Door = fn(&Request, &Node, &Claims) -> Result<Plan, Refusal>;
 
 /// The different plans of a step's nodes.
 #[derive(Default)]
@@ -160,6 +182,26 @@ impl Plans {
         tasks: u32,
         asked: impl FnOnce() -> Request,
     ) -> Result<Result<(), Refusal>, Failure> {
+        self.add_by(
+            plan,
+            args,
+            (on, other),
+            (job_cores, step_cores),
+            tasks,
+            asked,
+        )
+    }
+
+    /// The same by another of the engine's doors.
+    pub(super) fn add_by(
+        &mut self,
+        door: Door,
+        args: &PlanArgs,
+        (on, other): (&Node, Option<&Arc<Node>>),
+        (job_cores, step_cores): (&str, &str),
+        tasks: u32,
+        asked: impl FnOnce() -> Request,
+    ) -> Result<Result<(), Refusal>, Failure> {
         let same = |planned: &Planned| {
             planned.tasks == tasks
                 && planned.step_cores == step_cores
@@ -170,8 +212,9 @@ impl Plans {
             self.of_node.push(at);
             return Ok(Ok(()));
         }
+        has_reserved(args, on)?;
         let request = asked();
-        let plan = match plan(&request, on, &claims(args, on)?) {
+        let plan = match door(&request, on, &claims(args, on)?) {
             Ok(plan) => plan,
             Err(why @ Refusal::NoTasks) => return Err(why.into()),
             Err(why) => return Ok(Err(why)),

@@ -4,8 +4,9 @@ use std::io::{self, Write};
 
 use berth_placement::answer::cores::places;
 use berth_placement::request::grid_engine::Instance;
-use berth_placement::{Node, Plan};
+use berth_placement::{CpuSet, Node, Plan};
 
+use super::devices;
 use super::step::{Planned, PlannedStep};
 use crate::args::PlanArgs;
 use crate::columns::{Columns, write_named};
@@ -27,7 +28,7 @@ pub(crate) fn write(
     let (heads, cells) = cells(args, on, step);
     let several = step.node_count() > 1;
     if heads.is_empty() && !several {
-        return Ok(());
+        return steps(out, step);
     }
     writeln!(out)?;
     let before: &[&str] = match several {
@@ -67,7 +68,12 @@ pub(crate) fn write(
             &cells[step.place_of(task.place.node)][task.place.local as usize],
         )?;
     }
-    Ok(())
+    steps(out, step)
+}
+
+/// The steps of a job whose line was asked about.
+fn steps(out: &mut impl Write, step: &PlannedStep) -> io::Result<()> {
+    step.job.as_ref().map_or(Ok(()), |job| job.write_steps(out))
 }
 
 /// The request and the assumptions.
@@ -90,6 +96,9 @@ pub(super) fn head(
     for fact in &step.facts {
         write_named(out, args.width, fact.what, &fact.to_string())?;
     }
+    if let Some(job) = &step.job {
+        job.write_head(out, args.width)?;
+    }
     for (count, plan) in step.plans() {
         if step.plans().count() > 1 {
             writeln!(
@@ -101,7 +110,12 @@ pub(super) fn head(
             writeln!(out, "rule        {}", plan.decision.rule)?;
         }
     }
-    if !step.is_bound() {
+    if step.tasks == 0 {
+        writeln!(
+            out,
+            "salloc itself binds nothing: its command runs where it is typed"
+        )?;
+    } else if !step.is_bound() {
         writeln!(
             out,
             "nothing is bound: every task may run on every CPU of the node"
@@ -113,6 +127,9 @@ pub(super) fn head(
 /// The machine that was given, and others that nodes of a cluster are counted as.
 fn machines(args: &PlanArgs, on: &Node, step: &PlannedStep) -> String {
     let mut all: Vec<String> = Vec::new();
+    if step.planned().is_empty() {
+        all.push(format!("{} ({})", args.machine, on.shape()));
+    }
     for planned in step.planned() {
         let node = planned.on(on);
         let text = match std::ptr::eq(node, on) {
@@ -147,23 +164,22 @@ fn cells(args: &PlanArgs, on: &Node, step: &PlannedStep) -> (Vec<&'static str>, 
     let has = |what: fn(&Plan) -> bool| step.plans().any(|(_, plan)| what(plan));
     let bound = step.is_bound();
     let memory = has(|plan| plan.tasks.iter().any(|task| task.mems.is_some()));
+    let near = has(|plan| plan.near.is_some());
     let told = is_told(args) && has(|plan| plan.chosen.is_some());
     let mut heads = Vec::new();
     if bound {
         heads.extend(["socket", "NUMA", "core", "CPUs", "mask"]);
     }
     heads.extend(told.then_some("chosen"));
+    if near {
+        heads.extend(["device", "distance"]);
+    }
     heads.extend(memory.then_some("memory"));
     let row = |on: &Node, parents: Option<&Parents<'_>>, plan: &Plan, id: usize| {
         let task = &plan.tasks[id];
         let mut row = Vec::new();
         if bound {
-            let [sockets, numa, cores] = match parents {
-                Some(parents) => parents.of(&task.cpus),
-                None => ["?", "?", "?"].map(String::from),
-            };
-            let mask = task.cpus.to_hex(on.shape().mask_width());
-            row.extend([sockets, numa, cores, task.cpus.to_string(), mask]);
+            row.extend(bound_to(on, parents, &task.cpus));
         }
         if told {
             row.push(
@@ -172,6 +188,9 @@ fn cells(args: &PlanArgs, on: &Node, step: &PlannedStep) -> (Vec<&'static str>, 
                     .map(|chosen| places(chosen.of_task(id)))
                     .unwrap_or_default(),
             );
+        }
+        if near {
+            row.extend(devices::of_task(on, plan, id));
         }
         if let Some(mems) = task.mems.as_ref().filter(|_| memory) {
             let first = if task.prefer { " first" } else { "" };
@@ -188,6 +207,16 @@ fn cells(args: &PlanArgs, on: &Node, step: &PlannedStep) -> (Vec<&'static str>, 
             .collect()
     };
     (heads, step.planned().iter().map(rows).collect())
+}
+
+/// What a task is bound to.
+fn bound_to(on: &Node, parents: Option<&Parents<'_>>, cpus: &CpuSet) -> [String; 5] {
+    let [sockets, numa, cores] = match parents {
+        Some(parents) => parents.of(cpus),
+        None => ["?", "?", "?"].map(String::from),
+    };
+    let mask = cpus.to_hex(on.shape().mask_width());
+    [sockets, numa, cores, cpus.to_string(), mask]
 }
 
 /// Whether the job gets its cores in variables instead of being bound to them.

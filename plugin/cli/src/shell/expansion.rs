@@ -17,6 +17,7 @@ impl Scanner<'_> {
             Some(b'"') if bare => self.double(word, 2),
             Some(b'(') => self.expansion(word, bare, Self::parentheses),
             Some(b'{') => self.expansion(word, bare, Self::braces),
+            Some(b'[') => self.expansion(word, bare, Self::square),
             Some(b'@') => {
                 // It is several words even in quotes.
                 word.may_split = true;
@@ -52,6 +53,14 @@ impl Scanner<'_> {
         word.text.extend(bytes);
         word.is_computed = true;
         word.may_split |= bare || bytes.ends_with(b"[@]}") || bytes == b"${@}";
+    }
+
+    /// `$[…]`, the old way to write arithmetic.
+    fn square(&mut self) {
+        let start = self.at;
+        let rest = self.text.get(start..).unwrap_or_default();
+        let mut line = rest.iter().take_while(|byte| **byte != b'\n');
+        self.at += line.position(|byte| *byte == b']').unwrap_or(0) + 1;
     }
 
     fn name(&mut self) {

@@ -7,6 +7,7 @@
 //! many times this size.
 
 mod expansion;
+mod redirection;
 mod scan;
 mod word;
 
@@ -41,6 +42,31 @@ pub(crate) struct Simple {
     pub loops: usize,
     /// Whether it stands in a function, a group, a condition or a branch.
     pub is_nested: bool,
+    /// The here-document that it reads, by its position among all.
+    pub input: Option<usize>,
+    /// The files that its output goes to.
+    pub outputs: Vec<Output>,
+    /// Whether the next command reads its output (`|`).
+    pub is_piped: bool,
+}
+
+/// A file behind `>`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Output {
+    pub file: Word,
+    /// Whether what is in it stays (`>>`).
+    pub appends: bool,
+}
+
+/// A here-document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Document {
+    /// Its lines, without the one that ends it.
+    pub range: Range<usize>,
+    /// Whether the shell leaves it as it is.
+    pub is_quoted: bool,
+    /// Whether tabs before its lines do not count (`<<-`).
+    pub without_tabs: bool,
 }
 
 /// A part of a script that never ends: a quote, or a bracket.
@@ -58,6 +84,7 @@ pub(crate) struct Commands {
     pub commands: Vec<Simple>,
     /// Where comments begin.
     pub comments: Vec<usize>,
+    pub documents: Vec<Document>,
     /// What is not closed; the commands after its beginning are not read.
     pub unclosed: Option<Unclosed>,
 }

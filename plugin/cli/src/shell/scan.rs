@@ -1,7 +1,7 @@
 //! The commands of a script: what separates them, the words that only structure the script, and the
 //! parts that are no commands (comments, here-documents, redirections).
 
-use super::{Commands, Simple, Unclosed, Word, line_of};
+use super::{Commands, Document, Output, Simple, Unclosed, Word, line_of};
 
 /// Reads a script, or a line.
 pub(crate) fn scan(text: &[u8]) -> Commands {
@@ -11,9 +11,11 @@ pub(crate) fn scan(text: &[u8]) -> Commands {
         scanner.list();
     }
     scanner.end(false);
+    scanner.missing_documents();
     Commands {
         commands: scanner.found,
         comments: scanner.comments,
+        documents: scanner.bodies,
         unclosed: scanner.unclosed,
     }
 }
@@ -55,9 +57,15 @@ pub(super) struct Scanner<'a> {
     words: Vec<Word>,
     state: State,
     open: Vec<Open>,
-    /// Here-documents that begin after this line: the word that ends each, and whether tabs before
-    /// that word do not count.
-    documents: Vec<(Vec<u8>, bool)>,
+    /// Here-documents that begin after this line: the word that ends each, where it stands, and the
+    /// position of the document in `bodies`.
+    pub documents: Vec<(Word, usize)>,
+    pub bodies: Vec<Document>,
+    /// The current command's redirections.
+    pub input: Option<usize>,
+    pub outputs: Vec<Output>,
+    /// The number before the next redirection, if there is one.
+    pub descriptor: Option<String>,
     /// Where the current list began among what was found.
     since: usize,
     /// The last place of which the line was asked, and its line.
@@ -78,6 +86,10 @@ impl<'a> Scanner<'a> {
             state: State::Start,
             open: Vec::new(),
             documents: Vec::new(),
+            bodies: Vec::new(),
+            input: None,
+            outputs: Vec::new(),
+            descriptor: None,
             since: 0,
             line: (0, 1),
         }
@@ -133,26 +145,7 @@ impl<'a> Scanner<'a> {
         self.at += 1;
         self.end(false);
         self.since = self.found.len();
-        for (word, without_tabs) in std::mem::take(&mut self.documents) {
-            self.document(&word, without_tabs);
-        }
-    }
-
-    /// Skips a here-document, with the line that ends it.
-    fn document(&mut self, word: &[u8], without_tabs: bool) {
-        while !self.is_at_end() {
-            let rest = self.text.get(self.at..).unwrap_or_default();
-            let length = rest.iter().position(|byte| *byte == b'\n');
-            let line = rest.get(..length.unwrap_or(rest.len())).unwrap_or(rest);
-            self.at = (self.at + line.len() + 1).min(self.text.len());
-            let tabs = line
-                .iter()
-                .take_while(|byte| without_tabs && **byte == b'\t');
-            let line = line.get(tabs.count()..).unwrap_or_default();
-            if line.strip_suffix(b"\r").unwrap_or(line) == word {
-                return;
-            }
-        }
+        self.documents();
     }
 
     fn semicolon(&mut self) {
@@ -190,7 +183,12 @@ impl<'a> Scanner<'a> {
         self.at += 1 + usize::from(matches!(self.peek_at(1), Some(b'|' | b'&')));
         match is_pattern {
             true => self.words.clear(),
-            false => self.end(false),
+            false => {
+                let before = self.found.len();
+                self.end(false);
+                let ended = self.found.iter_mut().skip(before);
+                ended.for_each(|command| command.is_piped = true);
+            }
         }
     }
 
@@ -240,34 +238,11 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    fn redirection(&mut self) {
-        let rest = self.text.get(self.at..).unwrap_or_default();
-        let operators: [&[u8]; 11] = [
-            b"<<<", b"<<-", b"<<", b"<&", b"<>", b">>", b">&", b">|", b"&>>", b"<", b">",
-        ];
-        let found = operators.into_iter().find(|sign| rest.starts_with(sign));
-        let operator = found.unwrap_or(b">");
-        self.at += operator.len();
-        while matches!(self.peek(), Some(b' ' | b'\t')) {
-            self.at += 1;
-        }
-        let is_word = self
-            .peek()
-            .is_some_and(|byte| !b"\n;|&()<>".contains(&byte));
-        if !is_word {
-            return;
-        }
-        let target = self.word();
-        if operator == b"<<" || operator == b"<<-" {
-            let word = target.text.into_bytes();
-            self.documents.push((word, operator == b"<<-"));
-        }
-    }
-
     fn next_word(&mut self) {
         let word = self.word();
         let is_descriptor = word.is_plain && word.text.bytes().all(|byte| byte.is_ascii_digit());
         if is_descriptor && matches!(self.peek(), Some(b'<' | b'>')) {
+            self.descriptor = Some(word.text);
             return;
         }
         if word.range.is_empty() {
@@ -346,6 +321,7 @@ impl<'a> Scanner<'a> {
     /// Ends the current command.
     pub(super) fn end(&mut self, in_background: bool) {
         let words = std::mem::take(&mut self.words);
+        let (input, outputs) = (self.input.take(), std::mem::take(&mut self.outputs));
         self.state = State::Start;
         if let Some(first) = words.first() {
             let (from, line) = self.line;
@@ -358,6 +334,9 @@ impl<'a> Scanner<'a> {
                 in_background: false,
                 loops: self.open.iter().filter(|open| **open == Open::Loop).count(),
                 is_nested: !self.open.is_empty(),
+                input,
+                outputs,
+                is_piped: false,
             });
         }
         let since = self.since.min(self.found.len());

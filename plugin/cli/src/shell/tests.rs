@@ -122,6 +122,53 @@ fn the_background_loops_and_groups() {
 }
 
 #[test]
+fn here_documents_and_files() {
+    let text = "cat > f <<'E' 3<<B\n$x\nE\ny\nB\nsbatch -n4 <<-E\n\ta\n\tE\n\
+                a <<E < f | b >> g 2> h\nc\nE\n{ d; } <<E\ne\nE\n";
+    let found = scan(text.as_bytes());
+    let body = |number: usize| &text[found.documents[number].range.clone()];
+    let bodies: Vec<_> = (0..found.documents.len()).map(body).collect();
+    assert_eq!(bodies, ["$x\n", "y\n", "\ta\n", "c\n", "e\n"]);
+    let inputs: Vec<_> = found.commands.iter().map(|one| one.input).collect();
+    assert_eq!(inputs, [Some(0), Some(2), None, None, None]);
+    let quoted: Vec<_> = found.documents.iter().map(|one| one.is_quoted).collect();
+    assert_eq!(quoted, [true, false, false, false, false]);
+    assert!(found.documents[2].without_tabs && found.commands[2].is_piped);
+    let files = |at: usize| -> Vec<_> {
+        let outputs = found.commands[at].outputs.iter();
+        outputs
+            .map(|one| (one.file.text.as_str(), one.appends))
+            .collect()
+    };
+    assert_eq!(
+        (files(0), files(3)),
+        (vec![("f", false)], vec![("g", true)])
+    );
+}
+
+#[test]
+fn shifts_are_no_here_documents() {
+    for text in [
+        "a $((1 << 2))\nb",
+        "((a << 2))\nb",
+        "a \"x << y\"\nb",
+        "a '<<E'\nb",
+        "a $[1<<2]\nb",
+        "x[1<<2]=3 a\nb",
+        "[[ a << b ]]\nb",
+        "a \\<\\<E\nb",
+        "a <<< E\nb",
+        "# a <<E\nb",
+        "a ${x:$((1<<2))}\nb",
+    ] {
+        let found = scan(text.as_bytes());
+        assert_eq!(found.documents, [], "{text}");
+        let last = found.commands.last().map(|one| one.words[0].text.clone());
+        assert_eq!(last.as_deref(), Some("b"), "{text}");
+    }
+}
+
+#[test]
 fn what_is_known_of_a_word() {
     let found = scan(b"a $x \"$x\" \"$@\" 'y' z \"${l[@]}\" $'q'").commands;
     let of = |is: fn(&Word) -> bool| {
@@ -145,6 +192,9 @@ fn what_never_ends_is_named() {
         ("a ${b", "a brace", 2),
         ("a `b", "a backtick", 2),
         ("a $(b 'c)", "a quote", 6),
+        ("a <<E\nb", "a here-document", 4),
+        ("a <<E", "a here-document", 4),
+        ("a <<E\nE \n", "a here-document", 4),
     ] {
         assert_eq!(
             scan(text.as_bytes()).unclosed,

@@ -3,6 +3,9 @@
 use super::scan::Scanner;
 use super::{Unclosed, Word};
 
+/// The longest number of an array's element that is looked for.
+const LONGEST_ELEMENT: usize = 200;
+
 /// A word while it is read.
 #[derive(Default)]
 pub(super) struct Reading {
@@ -26,6 +29,7 @@ impl Scanner<'_> {
                 b'<' | b'>' => break,
                 b'(' if opens_brackets(&word.text) => self.brackets(&mut word, 1),
                 b'(' => break,
+                b'[' if self.is_element(&word.text) => self.element(&mut word),
                 b'\\' => self.escape(&mut word),
                 b'\'' => self.single(&mut word),
                 b'"' => self.double(&mut word, 1),
@@ -109,6 +113,24 @@ impl Scanner<'_> {
         self.nested(start, "a bracket");
         word.text
             .extend(self.text.get(start..self.at).unwrap_or_default());
+    }
+
+    /// Whether `[…]=` follows a name: an array's element, whose number may have any sign.
+    fn is_element(&self, name: &[u8]) -> bool {
+        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        let line = rest.iter().take(LONGEST_ELEMENT);
+        let mut line = line.take_while(|byte| !b"\n'\"`$".contains(byte));
+        let end = line.position(|byte| *byte == b']');
+        let behind = end.and_then(|end| rest.get(end + 1..));
+        let is_set = behind.is_some_and(|rest| rest.starts_with(b"=") || rest.starts_with(b"+="));
+        !name.is_empty() && name.iter().all(is_name) && is_set
+    }
+
+    fn element(&mut self, word: &mut Reading) {
+        while self.peek().is_some_and(|byte| byte != b']') {
+            self.literal(word, 1);
+        }
     }
 
     /// Ends the reading: nothing after an open quote can be understood.

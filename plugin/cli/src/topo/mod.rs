@@ -8,12 +8,12 @@ mod table;
 use std::io::Write;
 use std::process::ExitCode;
 
-use berth_discover::{Source, discover};
+use berth_discover::{Discovered, Source, discover};
 use berth_placement::{CpuSet, Machine, Shape, SocketKind};
 
 use crate::args::{Devices, TopoArgs, TopoFormat};
 use crate::picture::svg::{self, Caption};
-use crate::picture::{self, Picture};
+use crate::picture::{self as pictures, Picture};
 use crate::plan::socket_kind;
 use crate::{Failure, devices, say};
 
@@ -26,7 +26,7 @@ const KERNEL: &str = "/sys/devices/system/cpu";
 /// A machine that cannot be read, an output that cannot be written.
 pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
     let mut found = discover(&Source::parse(&args.machine)?)?;
-    if matches!(args.format, TopoFormat::Table | TopoFormat::Json) {
+    if args.format != TopoFormat::String {
         found = devices::add(found, Devices::Sysfs);
     }
     // Only the running kernel knows them.
@@ -45,25 +45,15 @@ pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
         TopoFormat::String => writeln!(out, "{}", machine.topology_string(kind))?,
         TopoFormat::Tree => {
             let picture = [draw(machine, kind)];
-            picture::show(&mut out, &picture, args.width, args.color)?;
+            pictures::show(&mut out, &picture, args.width, args.color)?;
+            if let Some(line) = picture[0].nowhere() {
+                writeln!(out, "{line}")?;
+            }
             if !offline.is_empty() {
                 writeln!(out, "offline CPUs, in no core: {}", offline)?;
             }
         }
-        TopoFormat::Svg => {
-            let shape = Shape::of(machine, kind);
-            let mut below = vec![machine.topology_string(kind)];
-            if !offline.is_empty() {
-                below.push(format!("offline CPUs, in no core: {offline}"));
-            }
-            let caption = Caption {
-                title: format!("{} ({shape})", found.source),
-                below,
-                warnings: Vec::new(),
-            };
-            let picture = [draw(machine, kind)];
-            out.write_all(svg::draw(&picture, &caption).as_bytes())?;
-        }
+        TopoFormat::Svg => out.write_all(picture(&found, kind, &offline).as_bytes())?,
         TopoFormat::Json => {
             serde_json::to_writer_pretty(
                 &mut out,
@@ -82,7 +72,25 @@ fn list(name: &str) -> CpuSet {
     CpuSet::from_list(text.trim()).unwrap_or_default()
 }
 
+/// The node as a picture for documents.
+fn picture(found: &Discovered, kind: SocketKind, offline: &CpuSet) -> String {
+    let machine = &found.machine;
+    let shape = Shape::of(machine, kind);
+    let picture = [draw(machine, kind)];
+    let mut below = vec![machine.topology_string(kind)];
+    below.extend(picture[0].nowhere());
+    if !offline.is_empty() {
+        below.push(format!("offline CPUs, in no core: {offline}"));
+    }
+    let caption = Caption {
+        title: format!("{} ({shape})", found.source),
+        below,
+        warnings: Vec::new(),
+    };
+    svg::draw(&picture, &caption)
+}
+
 fn draw(machine: &Machine, kind: SocketKind) -> Picture<'_> {
-    let cells = picture::numbers(machine, machine.isolated());
-    Picture::new(machine, kind, None, cells)
+    let cells = pictures::numbers(machine, machine.isolated());
+    Picture::new(machine, kind, None, cells).with(machine.devices().iter())
 }

@@ -40,3 +40,22 @@ pub fn corrected(arguments: &[&str], input: &str) -> String {
     let arguments = [&["--format=script"], arguments, &["-"]].concat();
     String::from_utf8(check(&arguments, input.as_bytes()).stdout).unwrap()
 }
+
+/// A line, the rule that it breaks, and the corrected line.
+pub type Row = (&'static str, &'static str, &'static str);
+
+/// Whether each line has exactly its trap, and whether its correction has none.
+pub fn holds(release: &str, rows: &[Row]) {
+    let slurm = format!("--slurm={release}");
+    for (line, rule, instead) in rows {
+        let (found, code) = rules(&[&slurm, "-"], line);
+        assert_eq!(found, [*rule], "{line}");
+        let is_hint = rule.ends_with('?');
+        assert_eq!(code, Some(i32::from(!is_hint)), "{line}");
+        assert_eq!(corrected(&[&slurm], line), *instead, "{line}");
+        if instead != line {
+            let (left, code) = rules(&[&slurm, "-"], instead);
+            assert_eq!((left, code), (vec![], Some(0)), "{instead}");
+        }
+    }
+}

@@ -34,6 +34,7 @@ pub fn berth(arguments: &[&str], input: &str) -> Done {
     }
 }
 
+#[allow(dead_code, reason = "some tests have whole lines alone")]
 /// Runs `berth plan` with options in one text, without blanks inside them.
 pub fn plan(options: &str) -> Done {
     let mut arguments = vec!["plan"];

@@ -47,6 +47,9 @@ impl Chosen {
 }
 
 fn union(cores: &[ChosenCore]) -> CpuSet {
+    if let [one] = cores {
+        return one.cpus.clone();
+    }
     let mut all = CpuSet::new();
     cores.iter().for_each(|core| all.insert_all(&core.cpus));
     all

@@ -7,6 +7,9 @@ use crate::owned::Counts;
 use crate::request::cpu_bind::Level;
 use crate::request::distribution::Order;
 use crate::request::grid_engine::Binding;
+use crate::request::mapping::{Mapping, RankBy, Target, level_word};
+use crate::request::near::Near;
+use crate::request::object_kind::ObjectKind;
 
 /// The decision behind a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,10 +56,67 @@ pub enum Rule {
     CgroupTooSmall,
     /// Grid Engine's core binding.
     Binding(Binding),
+    /// `--binding=auto`: an even share for each task.
+    Share(Binding, SharedOut),
     /// A `--binding` could not be served.
     BindingFailed,
+    /// Cores next to devices.
+    Near(Near),
+    /// Open MPI's mapping.
+    Mapped(Mapped),
     /// A batch script gets all CPUs of its allocation.
     Batch,
+}
+
+/// A mapping with what its options leave open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapped {
+    /// The options.
+    pub asked: Mapping,
+    /// What tasks are placed on.
+    pub target: Target,
+    /// CPUs of each task.
+    pub each: u32,
+    /// Whether a CPU is a hardware thread, and not a core.
+    pub threads: bool,
+    /// The order of tasks.
+    pub rank: RankBy,
+    /// What tasks are bound to; `None` is nothing.
+    pub bind: Option<ObjectKind>,
+}
+
+impl fmt::Display for Mapped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "map:{}", self.target)?;
+        if self.each > 1 {
+            write!(f, ":pe={}", self.each)?;
+        }
+        f.write_str(if self.threads { ":hwtcpus" } else { "" })?;
+        let bind = self.bind.map_or("none", level_word);
+        write!(f, ",rank:{},bind:{bind}", self.rank)
+    }
+}
+
+/// What `--binding=auto` divided among the tasks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SharedOut {
+    /// What each task gets of it.
+    pub unit: Unit,
+    /// Cores.
+    pub cores: u32,
+    /// Their hardware threads that may be used.
+    pub threads: u32,
+}
+
+/// What no two tasks share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Each core has one task.
+    Cores,
+    /// Each hardware thread has one task.
+    Threads,
+    /// Nothing: tasks run by turns.
+    Time,
 }
 
 /// Who chose a level.
@@ -72,24 +132,37 @@ pub enum LevelFrom {
 
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f)
+    }
+}
+
+impl Rule {
+    /// Writes it as [`fmt::Display`] does.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write(&self, out: &mut impl fmt::Write) -> fmt::Result {
         match self {
-            Self::Unbound { whole: true } => f.write_str("none"),
-            Self::Unbound { whole: false } => f.write_str("none:own-cpus"),
-            Self::Asked(word) => f.write_str(word),
+            Self::Unbound { whole: true } => out.write_str("none"),
+            Self::Unbound { whole: false } => out.write_str("none:own-cpus"),
+            Self::Asked(word) => out.write_str(word),
             Self::Level { level, order, from } => {
                 let by = match from {
                     LevelFrom::Asked => "",
                     LevelFrom::Exact => "auto:",
                     LevelFrom::Site => "autobind:",
                 };
-                write!(f, "{by}{level}:{order}")
+                let words = [by, level.word(), ":", order.word()];
+                words.into_iter().try_for_each(|word| out.write_str(word))
             }
-            Self::NoMatch => f.write_str("auto:own-cpus"),
-            Self::Overcommit => f.write_str("overcommit:own-cpus"),
-            Self::CgroupTooSmall => f.write_str("cgroup-too-small:own-cpus"),
-            Self::Binding(binding) => write!(f, "binding:{binding}"),
-            Self::BindingFailed => f.write_str("binding-failed:own-cpus"),
-            Self::Batch => f.write_str("batch:own-cpus"),
+            Self::NoMatch => out.write_str("auto:own-cpus"),
+            Self::Overcommit => out.write_str("overcommit:own-cpus"),
+            Self::CgroupTooSmall => out.write_str("cgroup-too-small:own-cpus"),
+            Self::Binding(binding) | Self::Share(binding, _) => write!(out, "binding:{binding}"),
+            Self::BindingFailed => out.write_str("binding-failed:own-cpus"),
+            Self::Mapped(mapped) => write!(out, "{mapped}"),
+            Self::Near(near) => write!(out, "near:{near}"),
+            Self::Batch => out.write_str("batch:own-cpus"),
         }
     }
 }

@@ -2,9 +2,15 @@
 
 pub mod cores;
 pub mod decision;
+pub mod mapping_note;
+pub mod mapping_refusal;
 pub mod memory;
 pub mod memory_refusal;
 pub mod message;
+pub mod near;
+pub mod near_note;
+pub mod near_refusal;
 pub mod note;
 pub mod plan;
+pub mod quality;
 pub mod refusal;

@@ -3,6 +3,9 @@
 
 use std::fmt;
 
+use crate::answer::mapping_note::MappingNote;
+use crate::answer::near_note::NearNote;
+
 /// Something the user should know although the step runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
@@ -55,6 +58,22 @@ pub enum Note {
         /// CPUs of the step.
         own: u32,
     },
+    /// About a `--near`.
+    Near(NearNote),
+    /// A mapping gives less than it may seem to.
+    Mapping {
+        /// The options as they are typed.
+        asked: String,
+        /// What it does not give.
+        less: MappingNote,
+    },
+    /// An even share is smaller than a hardware thread.
+    SharedByTime {
+        /// Tasks on this node.
+        tasks: u32,
+        /// Hardware threads that they may use.
+        threads: u32,
+    },
     /// A `--binding` could not be served; this is the whole text.
     NotBound(String),
 }
@@ -77,18 +96,7 @@ impl fmt::Display for Note {
                 limit,
                 tasks,
                 most,
-            } => {
-                let unit = match option.ends_with("core") {
-                    true => "core",
-                    false => "socket",
-                };
-                write!(
-                    f,
-                    "{option}={limit} is requested, but the {tasks} tasks on this node do not fit \
-                     within it; up to {most} tasks share one {unit}; use fewer tasks on this node \
-                     or a larger limit"
-                )
-            }
+            } => limit_exceeded(f, (option, *limit), *tasks, *most),
             Self::TaskShort { task, asked, given } => write!(
                 f,
                 "each task requests {asked} CPUs, but task {task} on this node gets {given}, \
@@ -105,9 +113,34 @@ impl fmt::Display for Note {
                 "{tasks} tasks on this node share {own} CPUs; use fewer tasks, or --overcommit if \
                  you want that"
             ),
+            Self::Near(note) => note.fmt(f),
+            Self::Mapping { asked, less } => less.write(f, asked),
+            Self::SharedByTime { tasks, threads } => write!(
+                f,
+                "{tasks} tasks on this node share {threads} hardware threads, so some of them run by \
+                 turns; use fewer tasks on this node"
+            ),
             Self::NotBound(text) => f.write_str(text),
         }
     }
+}
+
+fn limit_exceeded(
+    f: &mut fmt::Formatter<'_>,
+    (option, limit): (&str, u32),
+    tasks: u32,
+    most: u32,
+) -> fmt::Result {
+    let unit = match option.ends_with("core") {
+        true => "core",
+        false => "socket",
+    };
+    write!(
+        f,
+        "{option}={limit} is requested, but the {tasks} tasks on this node do not fit \
+         within it; up to {most} tasks share one {unit}; use fewer tasks on this node \
+         or a larger limit"
+    )
 }
 
 fn shared_while_idle(

@@ -4,6 +4,7 @@
 use crate::answer::cores::Chosen;
 use crate::answer::decision::Decision;
 use crate::answer::message::MaskList;
+use crate::answer::near::Nearby;
 use crate::answer::note::Note;
 use crate::request::cpu_bind::{Level, Mode};
 use crate::sets::cpuset::CpuSet;
@@ -23,6 +24,8 @@ pub struct Plan {
     pub notes: Vec<Note>,
     /// The cores that a `--binding` chose.
     pub chosen: Option<Chosen>,
+    /// The devices that a `--near` gave to each task.
+    pub near: Option<Nearby>,
     /// Every CPU of the step's cores on this node. Lists that task/affinity trusts, and its memory
     /// domains, can name others; no task is bound to those.
     pub own: CpuSet,
@@ -78,6 +81,8 @@ impl Plan {
     /// `None` where memory is left to the kernel.
     #[must_use]
     pub fn memory_masks(&self) -> Option<String> {
+        // Most plans bind no memory.
+        self.tasks.first()?.mems.as_ref()?;
         let mut masks = Vec::with_capacity(self.tasks.len());
         for task in &self.tasks {
             masks.push(task.mems.as_ref()?.as_cpus());

@@ -3,8 +3,12 @@
 
 use std::fmt;
 
+use crate::answer::mapping_refusal::MappingRefusal;
 use crate::answer::memory_refusal::MemoryRefusal;
+use crate::answer::near_refusal::NearRefusal;
+use crate::request::core_kind::Kind;
 use crate::request::cpu_bind::Mode;
+use crate::request::mapping::Mapping;
 use crate::request::wish::Contradiction;
 use crate::sets::bounded::repeated;
 use crate::sets::cpuset::CpuSet;
@@ -40,6 +44,11 @@ pub enum Refusal {
     DomainsUnknown,
     /// The allocation has no CPU of this host.
     NothingOwned,
+    /// All of the step's CPUs are reserved.
+    AllReserved {
+        /// The step's CPUs.
+        own: CpuSet,
+    },
     /// The tasks do not fit.
     NoPlace {
         /// Why.
@@ -53,17 +62,33 @@ pub enum Refusal {
         /// The step's CPUs.
         own: CpuSet,
     },
-    /// `--binding` stands beside a list of CPUs.
-    BindingBesideList {
-        /// The `--binding` value.
-        binding: String,
-        /// The `--cpu-bind` value.
-        list: Mode,
+    /// Two options both choose the CPUs.
+    Contradiction {
+        /// The one, as it is typed.
+        one: String,
+        /// The other.
+        other: String,
     },
     /// A `--binding` cannot be served, and the site or the user makes that an error.
     BindingFailed(String),
+    /// The machine has no such kind of cores, or the step owns none of them.
+    NoCoreKind {
+        /// The requested kind.
+        asked: Kind,
+        /// Whether the machine has it.
+        on_machine: bool,
+    },
     /// A task that would get no CPU: a zero mask in a list.
     EmptyMask(LocalId),
+    /// A `--near` that cannot be served.
+    Near(NearRefusal),
+    /// A mapping that cannot be served.
+    Mapping {
+        /// The options as they are typed.
+        asked: String,
+        /// Why.
+        why: MappingRefusal,
+    },
     /// A `--mem-bind` that cannot be served.
     Memory(MemoryRefusal),
     /// The launch request has no task for this host.
@@ -100,6 +125,13 @@ impl Refusal {
         match self {
             Self::NoPlace { .. } | Self::NothingOwned | Self::NoTasks => RefusalKind::Layout,
             _ => RefusalKind::Bind,
+        }
+    }
+
+    pub(crate) fn mapping(asked: &Mapping, why: MappingRefusal) -> Self {
+        Self::Mapping {
+            asked: repeated(asked),
+            why,
         }
     }
 
@@ -140,6 +172,7 @@ impl fmt::Display for Refusal {
                 "this step owns no CPU of this node; slurmctld and slurmd disagree about the \
                  node: the administrator should compare `slurmd -C` with slurm.conf",
             ),
+            Self::AllReserved { own } => all_reserved(f, own),
             Self::NoPlace {
                 why,
                 tasks,
@@ -147,23 +180,29 @@ impl fmt::Display for Refusal {
                 threads_per_core,
                 own,
             } => no_place(f, *why, *tasks, *cpus_per_task, *threads_per_core, own),
-            Self::BindingBesideList { binding, list } => write!(
-                f,
-                "--binding={binding} and --cpu-bind={} both choose the CPUs; drop one of them",
-                repeated(list)
-            ),
+            Self::Contradiction { one, other } => contradiction(f, one, other),
+            Self::Near(why) => why.fmt(f),
             Self::BindingFailed(text) => f.write_str(text),
+            Self::NoCoreKind { asked, on_machine } => no_core_kind(f, *asked, *on_machine),
             Self::EmptyMask(task) => write!(
                 f,
                 "--cpu-bind gives task {task} on this node an empty mask; every task needs a CPU; name \
                  one"
             ),
+            Self::Mapping { asked, why } => write!(f, "{asked}: {why}"),
             Self::Memory(why) => why.fmt(f),
             Self::NoTasks => {
                 f.write_str("the launch request has no task for this node; nothing can be bound")
             }
         }
     }
+}
+
+fn contradiction(f: &mut fmt::Formatter<'_>, one: &str, other: &str) -> fmt::Result {
+    write!(
+        f,
+        "{one} and {other} both choose the CPUs; drop one of them"
+    )
 }
 
 fn names_others(
@@ -181,6 +220,28 @@ fn names_others(
         "--cpu-bind={asked} names {cpus} {outside}; this step owns {noun} {own} on this node; \
          name only those, or let --cpu-bind=cores choose"
     )
+}
+
+fn all_reserved(f: &mut fmt::Formatter<'_>, own: &CpuSet) -> fmt::Result {
+    write!(
+        f,
+        "--reserved keeps all CPUs of this step free ({} on this node); reserve fewer of them, or \
+         request a larger allocation",
+        repeated(own)
+    )
+}
+
+fn no_core_kind(f: &mut fmt::Formatter<'_>, asked: Kind, on_machine: bool) -> fmt::Result {
+    write!(f, "--core-kind={asked} is requested; ")?;
+    f.write_str(match on_machine {
+        true => {
+            "this step owns no such core on this node; use --core-kind=any, or a larger allocation"
+        }
+        false => {
+            "Slurm knows no such cores of this node (`berth topo` shows its kinds; slurmd leaves \
+             efficiency cores out unless SlurmdParameters has allow_ecores); use --core-kind=any"
+        }
+    })
 }
 
 fn no_place(
@@ -218,10 +279,16 @@ impl std::error::Error for Refusal {}
 
 impl From<Contradiction<'_>> for Refusal {
     fn from(both: Contradiction<'_>) -> Self {
-        Self::BindingBesideList {
-            binding: repeated(both.binding),
-            list: both.list.clone(),
+        Self::Contradiction {
+            one: repeated(both.one),
+            other: repeated(both.other),
         }
+    }
+}
+
+impl From<NearRefusal> for Refusal {
+    fn from(why: NearRefusal) -> Self {
+        Self::Near(why)
     }
 }
 

@@ -63,6 +63,18 @@ impl CpuBind {
     pub fn asks_nothing(&self) -> bool {
         self.mode.is_none() && self.level.is_none()
     }
+
+    /// Writes it as [`fmt::Display`] does.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        match (&self.mode, self.level) {
+            (Some(mode), _) => mode.write(out)?,
+            (None, level) => out.write_str(level.map_or("auto", Level::word))?,
+        }
+        out.write_str(if self.one_thread { ",one_thread" } else { "" })
+    }
 }
 
 impl Mode {
@@ -128,6 +140,15 @@ impl Mode {
         }
     }
 
+    fn write(&self, out: &mut impl fmt::Write) -> fmt::Result {
+        out.write_str(self.word())?;
+        if matches!(self, Self::Free | Self::Rank | Self::RankLdom) {
+            return Ok(());
+        }
+        out.write_str(":")?;
+        self.write_list(out, "0x")
+    }
+
     /// The word that users know.
     #[must_use]
     pub fn word(&self) -> &'static str {
@@ -154,39 +175,34 @@ pub(crate) fn parse_id(text: &str) -> Option<u32> {
     }
 }
 
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl Level {
+    /// The word that users know.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
             Self::Threads => "threads",
             Self::Cores => "cores",
             Self::Sockets => "sockets",
             Self::Ldoms => "ldoms",
-        })
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
     }
 }
 
 impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())?;
-        if matches!(self, Self::Free | Self::Rank | Self::RankLdom) {
-            return Ok(());
-        }
-        f.write_str(":")?;
-        self.write_list(f, "0x")
+        self.write(f)
     }
 }
 
 impl fmt::Display for CpuBind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.mode, self.level) {
-            (Some(mode), _) => write!(f, "{mode}")?,
-            (None, Some(level)) => write!(f, "{level}")?,
-            (None, None) => f.write_str("auto")?,
-        }
-        if self.one_thread {
-            f.write_str(",one_thread")?;
-        }
-        Ok(())
+        self.write(f)
     }
 }
 

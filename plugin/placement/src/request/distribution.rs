@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use crate::sets::decimal::write_number;
+
 /// First level: which tasks go to which host. slurmctld decides it; here it
 /// only shapes the default inside the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,7 +69,9 @@ impl Distribution {
 }
 
 impl Order {
-    fn word(self) -> &'static str {
+    /// The word that users know.
+    #[must_use]
+    pub fn word(self) -> &'static str {
         match self {
             Self::Block => "block",
             Self::Cyclic => "cyclic",
@@ -84,12 +88,22 @@ impl fmt::Display for Order {
 
 impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f)
+    }
+}
+
+impl Distribution {
+    /// Writes it as [`fmt::Display`] does.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    pub fn write(&self, out: &mut impl fmt::Write) -> fmt::Result {
         let pack = self.pack.map(|pack| if pack { "Pack" } else { "NoPack" });
         // srun spells it so if nothing else is requested.
         if let (AcrossHosts::Unknown, None, Some(pack)) = (self.hosts, self.sockets, pack) {
-            return f.write_str(pack);
+            return out.write_str(pack);
         }
-        f.write_str(match self.hosts {
+        out.write_str(match self.hosts {
             AcrossHosts::Block => "block",
             AcrossHosts::Cyclic => "cyclic",
             AcrossHosts::Arbitrary => "arbitrary",
@@ -97,7 +111,8 @@ impl fmt::Display for Distribution {
             AcrossHosts::Unknown => "*",
         })?;
         if let Some(size) = self.plane_size {
-            write!(f, "={size}")?;
+            out.write_str("=")?;
+            write_number(out, size)?;
         }
         let levels = match (self.sockets, self.cores) {
             (None, None) => [None, None],
@@ -105,10 +120,13 @@ impl fmt::Display for Distribution {
             (sockets, Some(cores)) => [Some(sockets.map_or("*", Order::word)), Some(cores.word())],
         };
         for level in levels.into_iter().flatten() {
-            f.write_str(":")?;
-            f.write_str(level)?;
+            out.write_str(":")?;
+            out.write_str(level)?;
         }
-        pack.map_or(Ok(()), |pack| write!(f, ",{pack}"))
+        pack.map_or(Ok(()), |pack| {
+            out.write_str(",")?;
+            out.write_str(pack)
+        })
     }
 }
 

@@ -1,21 +1,23 @@
 //! Grammar of Grid Engine's core binding:
-//! `--binding=[set:|env:|pe:][task:|host:][strict:]STRATEGY`.
+//! `--binding=[set:|env:|pe:][task:|host:][strict:]STRATEGY`, and berth's own strategy `auto`.
 //! In: the user's text. Out: `Binding`, or an error that marks the wrong part. Pure.
 
 use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::request::share::Share;
 use crate::sets::cpuset_text::parse_number;
-use crate::sets::limits::MAX_CORES;
+use crate::sets::limits::{MAX_CORES, MAX_ENTRIES};
 
 /// Longer texts are refused unread.
 pub use crate::sets::limits::BINDING_BYTES as MAX_LENGTH;
 
-/// The grammar in two lines, for errors and help.
+/// The grammar in three lines, for errors and help.
 pub const GRAMMAR: &str = "\
 --binding=[set:|env:|pe:][task:|host:][strict:]STRATEGY, with STRATEGY one of none,
-linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE], explicit:SOCKET,CORE[:SOCKET,CORE…]";
+linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE], explicit:SOCKET,CORE[:SOCKET,CORE…];
+or --binding=[set:|env:][strict:]auto[:pack][:smt=THREADS]";
 
 /// Who applies the binding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,6 +73,8 @@ pub enum Strategy {
     },
     /// Exactly these.
     Explicit(Vec<Place>),
+    /// An even share of the step's cores for each task.
+    Auto(Share),
 }
 
 /// A whole `--binding`.
@@ -92,6 +96,30 @@ pub struct BindingError {
     text: String,
     at: usize,
     what: String,
+}
+
+impl Binding {
+    /// Whether it binds batch scripts too. A script has the whole allocation to start its steps in.
+    #[must_use]
+    pub fn binds_scripts(&self) -> bool {
+        !matches!(self.strategy, Strategy::Auto(_))
+    }
+
+    /// The number of tasks of a node that a batch script's `--binding` is planned for: one, if the
+    /// job has one; with `pe:` those that the parallel environment will start, as evenly as
+    /// slurmctld lays them out by default. Otherwise the binding is only for the steps. `all` are the
+    /// job's tasks on all its nodes.
+    #[must_use]
+    pub fn tasks_of_script(&self, all: u32, nodes: u32) -> Option<u32> {
+        if !self.binds_scripts() {
+            return None;
+        }
+        let most = all.div_ceil(nodes.max(1)).min(MAX_ENTRIES);
+        match all {
+            0 | 1 => Some(1),
+            _ => Some(most).filter(|_| self.instance == Instance::Pe),
+        }
+    }
 }
 
 impl FromStr for Binding {
@@ -135,7 +163,13 @@ impl<'a> Reader<'a> {
             self.take("task", &[':']);
         }
         let strict = self.take("strict", &[':']);
+        let strategy_at = self.at;
         let strategy = self.strategy()?;
+        let shared_out = matches!(strategy, Strategy::Auto(_));
+        if shared_out && (instance == Instance::Pe || scope == Scope::Host) {
+            self.at = strategy_at;
+            return Err(self.error("a strategy other than auto, or no pe: and host: before it,"));
+        }
         Ok(Binding {
             instance,
             scope,
@@ -150,24 +184,46 @@ impl<'a> Reader<'a> {
         let strategy = match name.to_ascii_lowercase().as_str() {
             "none" => Strategy::None,
             "linear" => Strategy::Linear {
-                amount: self.number("an amount of cores")?,
+                amount: self.number(':', "an amount of cores")?,
                 start: self.start()?,
             },
             "striding" => Strategy::Striding {
-                amount: self.number("an amount of cores")?,
-                step: self.number("a step")?,
+                amount: self.number(':', "an amount of cores")?,
+                step: self.number(':', "a step")?,
                 start: self.start()?,
             },
             "explicit" => Strategy::Explicit(self.places()?),
+            "auto" => Strategy::Auto(self.share()?),
             _ => {
                 self.at = name_at;
-                return Err(self.error("a strategy (none, linear, striding, explicit)"));
+                return Err(self.error("a strategy (none, linear, striding, explicit, auto)"));
             }
         };
         if self.at < self.text.len() {
             return Err(self.error("the end"));
         }
         Ok(strategy)
+    }
+
+    /// What stands behind `auto`, in any order.
+    fn share(&mut self) -> Result<Share, BindingError> {
+        let mut share = Share::default();
+        while self.at < self.text.len() {
+            self.skip(':')?;
+            let at = self.at;
+            let word = self.until(&[':', '=']).to_ascii_lowercase();
+            match word.as_str() {
+                "pack" if !share.pack => share.pack = true,
+                "smt" if share.smt.is_none() => {
+                    share.smt = Some(self.number('=', "hardware threads of a core")?);
+                }
+                _ => {
+                    self.at = at;
+                    return Err(self.error("pack or smt=THREADS, each once,"));
+                }
+            }
+        }
+        Ok(share)
     }
 
     fn start(&mut self) -> Result<Option<Place>, BindingError> {
@@ -207,10 +263,10 @@ impl<'a> Reader<'a> {
         Ok(Place { socket, core })
     }
 
-    /// A number of at least 1 after a colon.
-    fn number(&mut self, what: &str) -> Result<u32, BindingError> {
-        self.skip(':')
-            .map_err(|_| self.error(&format!("':' and {what}")))?;
+    /// A number of at least 1 after a separator.
+    fn number(&mut self, separator: char, what: &str) -> Result<u32, BindingError> {
+        self.skip(separator)
+            .map_err(|_| self.error(&format!("'{separator}' and {what}")))?;
         let at = self.at;
         match self.digits(what)? {
             0 => {
@@ -327,6 +383,7 @@ impl fmt::Display for Binding {
                 let places: Vec<_> = places.iter().map(ToString::to_string).collect();
                 write!(f, "explicit:{}", places.join(":"))
             }
+            Strategy::Auto(share) => write!(f, "auto{share}"),
         }
     }
 }

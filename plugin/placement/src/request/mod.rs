@@ -3,18 +3,25 @@
 //! Pure data; `Request::default()` is one task with one CPU, and requests no binding.
 
 pub mod claims;
+pub mod core_kind;
 pub mod cpu_bind;
 pub mod distribution;
 pub mod fixes;
 pub mod grid_engine;
+pub mod mapping;
 pub mod mem_bind;
+pub mod near;
+pub mod object_kind;
+pub mod share;
 pub mod wish;
 
 use crate::request::cpu_bind::CpuBind;
 use crate::request::distribution::Distribution;
 use crate::request::fixes::{Fix, Fixes};
 use crate::request::grid_engine::Binding;
+use crate::request::mapping::asked::Mapping;
 use crate::request::mem_bind::MemBind;
+use crate::request::near::{Gres, Near};
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::CoreIdx;
 
@@ -41,12 +48,22 @@ pub struct Request {
     pub core_spec: CoreSpec,
     /// Grid Engine's `--binding`; `None` also for its strategy `none`.
     pub binding: Option<Binding>,
+    /// `--near`.
+    pub near: Option<Near>,
+    /// The step's devices of that kind, where Slurm counts them.
+    pub gres: Option<Gres>,
+    /// `--map-by`, `--rank-by` and `--bind-to`.
+    pub mapping: Option<Mapping>,
+    /// `--core-kind`: it narrows what any other option chooses from.
+    pub core_kind: core_kind::Kind,
     /// `--mem-bind`.
     pub mem_bind: MemBind,
     /// CPUs of the job on this host, if known: `--mem-bind=rank` counts by them.
     pub job_cpus: Option<u32>,
     /// What the step owns on this host.
     pub allocation: Allocation,
+    /// CPUs that the site keeps free, by kernel number. No task gets them while the step has others.
+    pub reserved: CpuSet,
 }
 
 impl Default for Request {
@@ -62,9 +79,14 @@ impl Default for Request {
             overcommit: false,
             core_spec: CoreSpec::None,
             binding: None,
+            near: None,
+            gres: None,
+            mapping: None,
+            core_kind: core_kind::Kind::Any,
             mem_bind: MemBind::default(),
             job_cpus: None,
             allocation: Allocation::Whole,
+            reserved: CpuSet::new(),
         }
     }
 }

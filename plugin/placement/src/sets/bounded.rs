@@ -49,19 +49,32 @@ impl Bounded {
     }
 }
 
-impl Write for Bounded {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let left = self.room.saturating_sub(self.text.len());
-        let mut fits = left.min(text.len());
+impl Bounded {
+    /// How many more bytes have room.
+    fn left(&self) -> usize {
+        self.room.saturating_sub(self.text.len())
+    }
+
+    /// Takes the part of a text that fits.
+    fn cut(&mut self, text: &str) -> fmt::Result {
+        let mut fits = self.left().min(text.len());
         while !text.is_char_boundary(fits) {
             fits -= 1;
         }
         self.text.push_str(&text[..fits]);
-        if fits == text.len() && !self.cut {
-            return Ok(());
-        }
         self.cut = true;
         Err(fmt::Error)
+    }
+}
+
+impl Write for Bounded {
+    #[inline]
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.cut || text.len() > self.left() {
+            return self.cut(text);
+        }
+        self.text.push_str(text);
+        Ok(())
     }
 }
 

@@ -20,6 +20,11 @@ pub const LIST_BYTES: usize = 4 << 20;
 /// Bytes of a `--binding`.
 pub const BINDING_BYTES: usize = 8 * 1024;
 
+/// Bytes of a `--near`: a device's name and a few words.
+pub const NEAR_BYTES: usize = 256;
+/// Bytes of a `--map-by`, `--rank-by` or `--bind-to`.
+pub const MAPPING_BYTES: usize = 8 * 1024;
+
 /// Cores and strides in a `--binding`: more than any node has.
 pub const MAX_CORES: u32 = 1 << 16;
 

@@ -3,8 +3,10 @@
 pub mod bounded;
 pub mod cpuset;
 pub mod cpuset_text;
+pub mod decimal;
 pub mod error;
 pub mod ids;
 pub mod limits;
 pub mod list;
 pub mod nodeset;
+pub mod pu_set;

@@ -3,6 +3,9 @@
 pub mod grid_engine;
 pub mod level;
 pub mod list;
+pub mod mapping;
+mod near;
+mod share;
 pub(crate) mod situation;
 
 use crate::answer::plan::Plan;
@@ -18,5 +21,11 @@ pub(crate) fn choose(here: &Situation<'_>) -> Result<Plan, Refusal> {
         Wish::Level(level) => level::asked(here, level),
         Wish::List(mode) => list::choose(here, mode),
         Wish::GridEngine(binding) => grid_engine::choose(here, binding),
+        Wish::Near(near) => near::choose(here, near),
+        Wish::Mapped(mapping) => match &here.request.near {
+            Some(near) => near::narrow(here, near, |inside| mapping::choose(inside, mapping)),
+            None => mapping::choose(here, mapping),
+        },
+        Wish::Share(binding, words) => share::choose(here, binding, words),
     }
 }

@@ -1,6 +1,7 @@
 //! The input of a strategy: request, node, claims, what the step owns. Pure.
 
 use crate::answer::decision::{Decision, Rule};
+use crate::answer::note::Note;
 use crate::answer::plan::{Message, Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
 use crate::owned::Owned;
@@ -8,6 +9,7 @@ use crate::request::Request;
 use crate::request::claims::Claims;
 use crate::request::cpu_bind::Level;
 use crate::request::fixes::Fix;
+use crate::request::grid_engine::Binding;
 use crate::sets::cpuset::CpuSet;
 use crate::topology::node::Node;
 
@@ -22,15 +24,25 @@ pub(crate) struct Situation<'a> {
 impl Situation<'_> {
     /// `--cpu-bind=none`: on a part of the node the mask is all of the step's CPUs.
     pub(crate) fn unbound(&self) -> Result<Plan, Refusal> {
-        let special = self.request.core_spec.is_given();
-        let whole = self.owned.counts.whole_node || special;
-        let rule = Rule::Unbound { whole };
+        let whole = self.is_whole();
         if !whole {
             self.may_bind()?;
-            return Ok(self.all_to_all(rule));
+        }
+        Ok(self.unbound_by(Rule::Unbound { whole }))
+    }
+
+    /// No task is bound beyond the allocation.
+    pub(crate) fn unbound_by(&self, rule: Rule) -> Plan {
+        if !self.is_whole() {
+            return self.all_to_all(rule);
         }
         let tasks = vec![TaskPlan::on(CpuSet::new()); self.request.tasks as usize];
-        Ok(self.plan(tasks, rule, Message::Unbound))
+        self.plan(tasks, rule, Message::Unbound)
+    }
+
+    /// Whether the step has the whole node, so that its allocation is no mask.
+    fn is_whole(&self) -> bool {
+        self.owned.counts.whole_node || self.request.core_spec.is_given()
     }
 
     /// A batch script gets all CPUs of its allocation.
@@ -81,6 +93,17 @@ impl Situation<'_> {
         Ok(())
     }
 
+    /// A `--binding` that cannot be served, with the reason: the step is refused or runs unbound.
+    pub(crate) fn binding_failed(&self, binding: &Binding, text: String) -> Result<Plan, Refusal> {
+        if binding.strict || self.node.rules().refuse_failed_binding {
+            return Err(Refusal::BindingFailed(text));
+        }
+        let text = format!("{text}; no task is bound, and every task may use all CPUs of the step");
+        let mut plan = self.all_to_all(Rule::BindingFailed);
+        plan.notes = vec![Note::NotBound(text)];
+        Ok(plan)
+    }
+
     /// Every task gets all of the step's CPUs: there is one mask, which wraps.
     pub(crate) fn all_to_all(&self, rule: Rule) -> Plan {
         let message = Message::Shared {
@@ -112,6 +135,7 @@ impl Situation<'_> {
             message,
             notes: Vec::new(),
             chosen: None,
+            near: None,
             own: self.owned.all.clone(),
         }
     }

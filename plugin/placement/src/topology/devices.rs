@@ -63,6 +63,19 @@ pub struct PciAddress {
     pub function: u8,
 }
 
+impl Device {
+    /// Its place on the PCI bus and its first name, for texts: `0000:d1:00.0 (ib0)`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match (self.pci.map(|pci| pci.address), self.names.first()) {
+            (Some(address), Some(name)) => format!("{address} ({name})"),
+            (Some(address), None) => address.to_string(),
+            (None, Some(name)) => name.clone(),
+            (None, None) => format!("a {} without a name", self.kind.name()),
+        }
+    }
+}
+
 impl DeviceKind {
     const ALL: [(Self, &str); 4] = [
         (Self::Gpu, "gpu"),

@@ -2,7 +2,7 @@
 //! the site's rules, and everything that follows from them alone. It is built once for many plans.
 //! Pure.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::request::Rules;
 use crate::request::fixes::Fix;
@@ -11,9 +11,12 @@ use crate::sets::ids::PuIdx;
 use crate::topology::domains::Domains;
 use crate::topology::ldoms::Ldoms;
 use crate::topology::machine::{Machine, SocketKind};
+use crate::topology::nest::Nest;
 use crate::topology::object::ObjectKind;
+use crate::topology::places::Places;
 use crate::topology::pu_table::PuTable;
 use crate::topology::shape::Shape;
+use crate::topology::surroundings::Surroundings;
 
 /// The planner's knowledge of a node.
 ///
@@ -36,6 +39,13 @@ pub struct Node {
     table: PuTable,
     ldoms: Option<Ldoms>,
     is_slurmds: bool,
+    /// Made when it is first used: most nodes never see a request for it.
+    places: OnceLock<Option<Arc<Places>>>,
+    surroundings: OnceLock<Option<Arc<Surroundings>>>,
+    /// Made when it is asked for: most requests need none.
+    nest: OnceLock<Nest>,
+    /// The same node with the tree's threads, sockets and numbers, if the rules leave some of them out.
+    by_tree: OnceLock<Box<Node>>,
 }
 
 impl Node {
@@ -63,6 +73,10 @@ impl Node {
             rules,
             table,
             ldoms,
+            places: OnceLock::new(),
+            surroundings: OnceLock::new(),
+            nest: OnceLock::new(),
+            by_tree: OnceLock::new(),
         }
     }
 
@@ -79,11 +93,28 @@ impl Node {
         Self::new(self.shape.clone(), self.found.clone(), self.socket, rules)
     }
 
-    /// Whether it was made from these parts; the machine counts as the same only if it is shared.
+    /// The same node as the tree has it, whatever `compat` says.
+    #[must_use]
+    pub fn by_tree(&self) -> &Self {
+        let tree = [Fix::CoreThreads, Fix::HoleNumbers, Fix::RealSockets];
+        if tree.into_iter().all(|fix| self.rules.fixes.has(fix)) {
+            return self;
+        }
+        self.by_tree.get_or_init(|| {
+            let fixes = self.rules.fixes;
+            let fixes = tree.into_iter().fold(fixes, |all, fix| all.with(fix, true));
+            Box::new(self.with_rules(Rules {
+                fixes,
+                ..self.rules
+            }))
+        })
+    }
+
+    /// Whether it was made from these parts and its shape; the machine counts as the same only if it
+    /// is shared.
     #[must_use]
     pub fn is_made_of(
         &self,
-        shape: &Shape,
         machine: Option<&Arc<Machine>>,
         socket: SocketKind,
         rules: Rules,
@@ -92,7 +123,7 @@ impl Node {
             (Some(mine), Some(theirs)) => Arc::ptr_eq(mine, theirs),
             (mine, theirs) => mine.is_none() && theirs.is_none(),
         };
-        same && (self.socket, self.rules) == (socket, rules) && self.shape == *shape
+        same && (self.socket, self.rules) == (socket, rules)
     }
 
     /// slurmd's count of it.
@@ -168,10 +199,31 @@ impl Node {
         &self.table
     }
 
+    /// Its cores as a tree.
+    #[must_use]
+    pub fn nest(&self) -> &Nest {
+        self.nest
+            .get_or_init(|| Nest::of(self.machine(), &self.table))
+    }
+
     /// Its memory domains; `None` if the tree is unknown.
     #[must_use]
     pub fn ldoms(&self) -> Option<&Ldoms> {
         self.ldoms.as_ref()
+    }
+
+    /// Which object of each kind every hardware thread lies in; `None` if the tree is unknown.
+    #[must_use]
+    pub fn places(&self) -> Option<&Places> {
+        let made = || Some(Arc::new(Places::of(self.machine()?)));
+        self.places.get_or_init(made).as_deref()
+    }
+
+    /// The objects that can be around a device; `None` if the tree is unknown.
+    #[must_use]
+    pub fn surroundings(&self) -> Option<&Surroundings> {
+        let made = || Some(Arc::new(Surroundings::of(self.machine()?)));
+        self.surroundings.get_or_init(made).as_deref()
     }
 
     /// The hardware threads by the objects of a kind, in the order of [`Machine::objects`]. A thread

@@ -82,6 +82,21 @@ impl Shape {
         size(self) == size(counted) && self.map == counted.map
     }
 
+    /// Whether two shapes differ at most in their maps.
+    #[must_use]
+    pub fn has_counts_of(&self, other: &Self) -> bool {
+        let Self {
+            sockets,
+            cores,
+            threads,
+            stride,
+            cpus_are_cores,
+            map: _,
+        } = other;
+        (self.sockets, self.cores, self.threads) == (*sockets, *cores, *threads)
+            && (self.stride, self.cpus_are_cores) == (*stride, *cpus_are_cores)
+    }
+
     /// Whether two abstract CPUs share a kernel number: slurmd makes such maps
     /// on machines with holes in their numbering.
     #[must_use]

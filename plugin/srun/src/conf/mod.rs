@@ -2,6 +2,7 @@
 //! In: texts that anybody may have written; [`text::Files`] gives included files. Out: [`Config`], and
 //! from it the [`Cluster`] of one partition. Pure; each error has its file and line.
 
+mod binds;
 mod nodes;
 mod partitions;
 mod reading;
@@ -12,10 +13,12 @@ mod values;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use berth_placement::controller::select::{Cluster, ClusterNode, Memory, SlurmLine};
+use berth_placement::CpuBind;
+use berth_placement::controller::select::{Cluster, ClusterNode, Memory, OverSubscribe, SlurmLine};
 use berth_placement::sets::limits::MAX_CLUSTER_NODES;
 
 use crate::host_list::expand;
+pub use binds::{BindFrom, DefaultBind};
 use nodes::MOST_NAMES;
 use partitions::Part;
 use reading::Reading;
@@ -47,6 +50,8 @@ pub struct Config {
     by_name: HashMap<String, usize>,
     /// The features of nodes, by ranges of positions.
     features: Vec<(Range<usize>, String)>,
+    /// The default bindings of nodes, by ranges of positions.
+    binds: Vec<(Range<usize>, CpuBind)>,
     sets: HashMap<String, NodeSet>,
     parts: Vec<Part>,
     words: select::Words,
@@ -55,6 +60,8 @@ pub struct Config {
     pub task_plugin: Option<String>,
     /// `TaskPluginParam`, as it is written.
     pub task_plugin_param: Option<String>,
+    /// `PlugStackConfig`, as it is written.
+    pub plug_stack_config: Option<String>,
     /// The release of a cluster that runs, as `22.05.8`.
     pub version: Option<String>,
 }
@@ -97,6 +104,20 @@ impl Config {
         reading.end()
     }
 
+    /// `SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK`.
+    #[must_use]
+    pub fn is_block_by_default(&self) -> bool {
+        self.words.is_block_by_default()
+    }
+
+    /// The names of a partition's nodes that take jobs.
+    #[must_use]
+    pub fn names_of(&self, partition: Option<&str>) -> Vec<String> {
+        let chosen = self.choose(partition, SlurmLine::V22_05);
+        let nodes = chosen.map_or(Vec::new(), |chosen| chosen.cluster.nodes);
+        nodes.into_iter().map(|node| node.name).collect()
+    }
+
     /// The partition of a name, or the one that jobs go to without `-p`, with its nodes.
     ///
     /// # Errors
@@ -127,6 +148,23 @@ impl Config {
             },
             unmodelled: part.unmodelled.clone(),
         })
+    }
+
+    /// Whether jobs get whole nodes: in a partition with `OverSubscribe=EXCLUSIVE`, or by
+    /// `select/linear`. Of several partitions, as `-p a,b` names them, each must give them.
+    #[must_use]
+    pub fn gives_whole_nodes(&self, partitions: Option<&str>, line: SlurmLine) -> bool {
+        if self.words.is_linear(line) {
+            return true;
+        }
+        let is_whole = |name| {
+            let part = self.part(name);
+            part.is_ok_and(|part| part.rules.over_subscribe == OverSubscribe::Exclusive)
+        };
+        match partitions {
+            None => is_whole(None),
+            Some(names) => names.split(',').all(|name| is_whole(Some(name))),
+        }
     }
 
     fn part(&self, name: Option<&str>) -> Result<&Part, ConfError> {

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 
+use berth_placement::CpuBind;
 use berth_placement::controller::select::{ClusterNode, CoreSet, Specialised};
 use berth_placement::sets::limits::{MAX_CLUSTER_NODES, MAX_CPUS};
 
+use super::binds;
 use super::text::{ConfError, Line};
 use super::values::{count, number, value};
 use crate::host_list::{Most, expand};
@@ -16,6 +18,7 @@ pub(super) struct Shaped {
     pub node: ClusterNode,
     /// As they are written, with commas between.
     pub features: Option<String>,
+    pub cpu_bind: Option<CpuBind>,
     /// Whether jobs can get it.
     pub usable: bool,
 }
@@ -40,6 +43,7 @@ pub(super) fn read(line: &Line, default: Option<&Line>) -> Result<Shaped, ConfEr
         names,
         node: shape(line, default)?,
         features: features.map(String::from),
+        cpu_bind: binds::read(line, default)?,
         usable: !is_closed(value(line, default, "state").unwrap_or_default()),
     })
 }

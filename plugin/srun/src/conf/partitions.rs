@@ -2,8 +2,10 @@
 //! In: a line and the defaults before it. Out: a partition's name, nodes and rules.
 //! Source: `_parse_partitionname`.
 
+use berth_placement::CpuBind;
 use berth_placement::controller::select::{Memory, OverSubscribe, Partition, Unit};
 
+use super::binds;
 use super::text::{ConfError, Line, Place};
 use super::values::{number, value, yes};
 
@@ -16,6 +18,8 @@ pub(super) struct Part {
     pub nodes: String,
     pub is_default: bool,
     pub rules: Partition,
+    /// The default binding of its jobs' steps.
+    pub cpu_bind: Option<CpuBind>,
     /// Another unit than the cluster's, and whether memory is handed out.
     pub select: Option<(Unit, bool)>,
     /// Settings that change an answer and are not modelled.
@@ -45,6 +49,7 @@ pub(super) fn read(line: &Line, default: Option<&Line>) -> Result<Part, ConfErro
             default_memory: memory(line, default)?,
             least_loaded: yes(line, default, "lln")?,
         },
+        cpu_bind: binds::read(line, default)?,
         select: select(line)?,
         unmodelled: unmodelled(line, default),
     })

@@ -104,6 +104,7 @@ impl Reading {
             names,
             mut node,
             features,
+            cpu_bind,
             usable,
         } = nodes::read(line, self.node.as_ref())?;
         node.configuration = self.configuration(&node);
@@ -125,6 +126,10 @@ impl Reading {
                 ..node.clone()
             };
             self.config.nodes.push((node, usable as Usable));
+        }
+        let added = first..self.config.nodes.len();
+        if let Some(bind) = cpu_bind.filter(|_| !added.is_empty()) {
+            self.config.binds.push((added, bind));
         }
         if let Some(features) = features {
             self.keep(line, features.len())?;
@@ -180,6 +185,7 @@ impl Reading {
         let value = |key: &str| line.value(key).map(String::from);
         config.task_plugin = value("taskplugin").or(config.task_plugin.take());
         config.task_plugin_param = value("taskpluginparam").or(config.task_plugin_param.take());
+        config.plug_stack_config = value("plugstackconfig").or(config.plug_stack_config.take());
         config.version = value("slurm_version").or(config.version.take());
         config.memory = partitions::memory(line, None)?.or(config.memory);
         Ok(())

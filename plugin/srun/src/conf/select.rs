@@ -34,20 +34,37 @@ impl Words {
         Ok(())
     }
 
-    /// Without `SelectType` 22.05 takes select/linear, later ones select/cons_tres; without
-    /// parameters select/cons_tres hands out cores and memory.
-    pub(super) fn select(&self, line: SlurmLine, place: &Place) -> Result<Select, ConfError> {
+    pub(super) fn is_block_by_default(&self) -> bool {
+        let words = self.parameters.as_deref().unwrap_or_default();
+        words
+            .split(',')
+            .any(|word| word == "cr_core_default_dist_block")
+    }
+
+    /// Without `SelectType` 22.05 takes select/linear, later ones select/cons_tres.
+    fn kind(&self, line: SlurmLine) -> &str {
         let default = match line {
-            SlurmLine::V22_05 => "select/linear",
-            SlurmLine::V24_11 | SlurmLine::V26_05 => "select/cons_tres",
+            SlurmLine::V22_05 => "linear",
+            SlurmLine::V24_11 | SlurmLine::V26_05 => "cons_tres",
         };
         let kind = self.kind.as_deref().unwrap_or(default);
-        let linear = match kind {
-            "select/linear" | "linear" => true,
-            "select/cons_tres" | "cons_tres" => false,
-            _ => {
-                let why =
-                    format!("not modelled: SelectType={kind}; berth knows cons_tres and linear");
+        kind.strip_prefix("select/").unwrap_or(kind)
+    }
+
+    /// Whether `select/linear` hands out whole nodes.
+    pub(super) fn is_linear(&self, line: SlurmLine) -> bool {
+        self.kind(line) == "linear"
+    }
+
+    /// Without parameters select/cons_tres hands out cores and memory.
+    pub(super) fn select(&self, line: SlurmLine, place: &Place) -> Result<Select, ConfError> {
+        let linear = match self.kind(line) {
+            "linear" => true,
+            "cons_tres" => false,
+            kind => {
+                let why = format!(
+                    "not modelled: SelectType=select/{kind}; berth knows cons_tres and linear"
+                );
                 return Err(Place {
                     line: 0,
                     ..place.clone()

@@ -5,7 +5,7 @@ mod variables;
 
 use crate::release::Release;
 
-pub use variables::variables;
+pub use variables::{passed_by, variables};
 
 /// The variable that names a file of hosts; no option sets it.
 pub const HOST_FILE: &str = "SLURM_HOSTFILE";
@@ -32,6 +32,16 @@ impl Command {
             "sbatch" => Some(Self::Sbatch),
             "salloc" => Some(Self::Salloc),
             _ => None,
+        }
+    }
+
+    /// Its name, as it is typed.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Srun => "srun",
+            Self::Sbatch => "sbatch",
+            Self::Salloc => "salloc",
         }
     }
 
@@ -87,8 +97,11 @@ const fn row(name: &'static str, short: char, takes: Takes, commands: u8) -> Row
 }
 
 /// Names that stand for another option.
-const ALIASES: [(&str, &str); 4] = [
+const ALIASES: [(&str, &str); 7] = [
+    ("berth-bind-to", "bind-to"),
     ("berth-binding", "binding"),
+    ("berth-map-by", "map-by"),
+    ("berth-rank-by", "rank-by"),
     ("cpu_bind", "cpu-bind"),
     ("pack-group", "het-group"),
     ("tasks-per-node", "ntasks-per-node"),
@@ -267,7 +280,8 @@ mod tests {
             ("hint", "hint"),
             ("mem_bind", "-"),
             ("het", "het-group"),
-            ("bind", "binding"),
+            ("bindi", "binding"),
+            ("map", "map-by"),
         ] {
             assert_eq!(name(text), means, "{text}");
         }

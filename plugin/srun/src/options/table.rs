@@ -1,5 +1,5 @@
 //! The options of srun, sbatch and salloc, by release line: facts of `common_options` in
-//! `src/common/slurm_opt.c` of the newest release of each line. berth's own two are at the end.
+//! `src/common/slurm_opt.c` of the newest release of each line. berth's own are at the end.
 
 use super::Takes::{Attached, Nothing, Value};
 use super::{ALL, Row, SALLOC, SBATCH, SBATCH_SALLOC, SRUN, SRUN_SALLOC, SRUN_SBATCH, row};
@@ -189,4 +189,10 @@ pub(super) const ROWS: &[Row] = &[
     row("x11", ' ', Attached, SRUN_SALLOC),
     row("binding", ' ', Value, ALL),
     row("berth-binding", ' ', Value, ALL),
+    row("map-by", ' ', Value, ALL),
+    row("berth-map-by", ' ', Value, ALL),
+    row("rank-by", ' ', Value, ALL),
+    row("berth-rank-by", ' ', Value, ALL),
+    row("bind-to", ' ', Value, ALL),
+    row("berth-bind-to", ' ', Value, ALL),
 ];

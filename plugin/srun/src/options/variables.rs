@@ -73,10 +73,44 @@ pub fn variables(release: Release) -> impl Iterator<Item = (&'static str, &'stat
     ROWS.iter().filter(holds).map(|row| (row.0, row.1))
 }
 
+/// The options that salloc and sbatch pass to the steps of their job by a variable.
+/// Source: `set_envs`, `env_array_for_job`.
+const PASSED: [&str; 10] = [
+    "ntasks",
+    "nodes",
+    "ntasks-per-node",
+    "ntasks-per-core",
+    "distribution",
+    "threads-per-core",
+    "hint",
+    "overcommit",
+    "cpus-per-task",
+    "mem-bind",
+];
+
+/// The variable by which a step takes an option over from its job; none if it does not.
+#[must_use]
+pub fn passed_by(name: &str, release: Release) -> Option<&'static str> {
+    let all = variables(release).filter(|_| PASSED.contains(&name));
+    let is_it =
+        |(variable, option): &(&str, &str)| *option == name && variable.starts_with("SLURM_");
+    all.filter(is_it).last().map(|(variable, _)| variable)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::options::{Command, Found, long};
+
+    #[test]
+    fn a_step_takes_some_options_over() {
+        let by = |name| [V22_05, V23_02, V23_11].map(|release| passed_by(name, release));
+        let each = Some("SLURM_CPUS_PER_TASK");
+        assert_eq!(by("cpus-per-task"), [None, None, each]);
+        let core = Some("SLURM_NTASKS_PER_CORE");
+        assert_eq!(by("ntasks-per-core"), [None, core, core]);
+        assert_eq!(by("cpu-bind"), [None; 3]);
+    }
 
     #[test]
     fn each_stands_for_an_option() {

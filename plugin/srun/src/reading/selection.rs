@@ -50,6 +50,47 @@ const UNMODELLED: [&str; 32] = [
     "tres-per-task",
 ];
 
+/// Options that the model has, and those that srun's plan of a step reads beside them.
+const MODELLED: [&str; 31] = [
+    "contiguous",
+    "core-spec",
+    "cores-per-socket",
+    "cpu-bind",
+    "cpus-per-task",
+    "distribution",
+    "exact",
+    "exclude",
+    "exclusive",
+    "extra-node-info",
+    "hint",
+    "mem",
+    "mem-bind",
+    "mem-per-cpu",
+    "mincpus",
+    "nodelist",
+    "nodes",
+    "ntasks",
+    "ntasks-per-core",
+    "ntasks-per-node",
+    "ntasks-per-socket",
+    "overcommit",
+    "overlap",
+    "oversubscribe",
+    "partition",
+    "sockets-per-node",
+    "spread-job",
+    "thread-spec",
+    "threads-per-core",
+    "use-min-nodes",
+    "whole",
+];
+
+/// Whether an option changes which CPUs a task gets, or whether the model knows nothing of it.
+#[must_use]
+pub fn concerns(name: &str) -> bool {
+    MODELLED.contains(&name) || UNMODELLED.contains(&name)
+}
+
 /// What a line asks of slurmctld.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
@@ -302,8 +343,8 @@ mod tests {
     }
 
     #[test]
-    fn every_unmodelled_option_is_in_the_table() {
-        for name in UNMODELLED {
+    fn every_option_is_in_the_table() {
+        for name in UNMODELLED.into_iter().chain(MODELLED) {
             let known = [Command::Srun, Command::Sbatch, Command::Salloc]
                 .iter()
                 .any(|command| crate::options::of(*command, None).any(|row| row.name() == name));

@@ -4,6 +4,7 @@
 //! In: the command's arguments, a script's `#SBATCH` lines. Out: the facts that are sure. If they
 //! are not enough, nothing is refused here and the node decides.
 
+pub mod by_default;
 mod directives;
 pub mod never_fits;
 
@@ -91,6 +92,14 @@ impl Words {
     #[must_use]
     pub fn has(&self, option: &str) -> bool {
         self.given.iter().any(|given| given.name == option)
+    }
+
+    /// The value of an option, if it has one; the last counts.
+    #[must_use]
+    pub fn value(&self, option: &str) -> Option<&str> {
+        let given = self.given.iter().rev();
+        let mut given = given.filter(|given| given.name == option && given.trouble.is_none());
+        given.next()?.value.as_deref()
     }
 
     /// srun's reading of the options, with those that it takes from the environment. An option

@@ -1,9 +1,9 @@
-//! Finds a `--binding` that can never fit in the submitting command, such as
+//! Finds a `--binding` or a mapping that can never fit in the submitting command, such as
 //! `-n N --binding=linear:N` from users who want one process with N threads.
-//! In: the binding, the command's own words, its environment. Out: a text, if that is sure.
+//! In: the request, the command's own words, its environment. Out: a text, if that is sure.
 
-use berth_placement::Binding;
 use berth_placement::request::grid_engine::{Scope, Strategy};
+use berth_placement::{Binding, Mapping};
 
 use crate::node_counts::each_node;
 use crate::submission::Words;
@@ -16,7 +16,7 @@ pub fn why(
     env: impl Fn(&str) -> Option<String>,
 ) -> Option<String> {
     let (amount, shared) = match &binding.strategy {
-        Strategy::None => return None,
+        Strategy::None | Strategy::Auto(_) => return None,
         Strategy::Linear { amount, .. } | Strategy::Striding { amount, .. } => {
             (*amount, binding.scope == Scope::Host)
         }
@@ -60,6 +60,43 @@ pub fn why(
         format!(
             "--binding={binding} asks for {asked}; this job asks for {tasks} × {each} CPUs and can \
              never have them; use {instead}; in a job of whole nodes (sbatch --exclusive) it may fit"
+        )
+    })
+}
+
+/// The reason why a mapping with `pe=N` can never fit: each CPU that it counts is a core, and
+/// Slurm counts at least one CPU for each.
+#[must_use]
+pub fn mapping(
+    mapping: &Mapping,
+    words: &Words,
+    env: impl Fn(&str) -> Option<String>,
+) -> Option<String> {
+    let each = mapping.each().filter(|each| *each > 1)?;
+    let overload = mapping.bind.as_ref().is_some_and(|bind| bind.overload);
+    // A job may get more hardware threads than it asks for: Slurm gives whole cores.
+    if overload || mapping.takes_threads() || words.is_unsure() || env("SLURM_HET_SIZE").is_some() {
+        return None;
+    }
+    let tasks = words.tasks(&env)?;
+    let wanted = u64::from(tasks) * u64::from(each);
+    let asked = format!("{mapping} asks for {tasks} tasks × {each} CPUs");
+    if let Some(cpus) = env("SLURM_JOB_CPUS_PER_NODE").filter(|_| words.is_srun) {
+        let inherited = env("SLURM_JOB_ID").is_some() && !words.has("jobid");
+        let cpus = each_node(&cpus).filter(|_| inherited)?.sum();
+        return (wanted > cpus).then(|| {
+            let fits = cpus / u64::from(each);
+            format!(
+                "{asked}; this allocation has {cpus} CPUs: use at most -n{fits}, a smaller pe=, or \
+                 a larger allocation"
+            )
+        });
+    }
+    let own = words.most_cpus_per_task(&env)?;
+    (wanted > u64::from(tasks) * u64::from(own)).then(|| {
+        format!(
+            "{asked}; this job asks for {tasks} × {own} CPUs and can never have them; use -n{tasks} \
+             -c{each}; in a job of whole nodes (sbatch --exclusive) it may fit"
         )
     })
 }

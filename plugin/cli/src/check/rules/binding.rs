@@ -11,7 +11,7 @@ use crate::check::command::Kind;
 use crate::check::finding::{Finding, Repair};
 
 /// The `--binding` that counts, if it can be read.
-fn binding(case: &Case<'_>) -> Option<Binding> {
+pub(super) fn binding(case: &Case<'_>) -> Option<Binding> {
     case.has("binding")?.parse().ok()
 }
 
@@ -20,7 +20,7 @@ fn amount(binding: &Binding) -> Option<u32> {
     match &binding.strategy {
         Strategy::Linear { amount, .. } | Strategy::Striding { amount, .. } => Some(*amount),
         Strategy::Explicit(places) => Some(places.len() as u32),
-        Strategy::None => None,
+        Strategy::None | Strategy::Auto(_) => None,
     }
 }
 
@@ -33,7 +33,7 @@ pub(super) fn never_fits(case: &Case<'_>) -> Option<Finding> {
     if !case.command.is_complete() || case.script.has_components {
         return None;
     }
-    let why = refusal(case, &binding)?;
+    let why = submitted(case, |words, env| submission::why(&binding, words, env))?;
     let amount = amount(&binding)?;
     let tasks = case.tasks()?;
     let is_per_task =
@@ -58,8 +58,11 @@ pub(super) fn never_fits(case: &Case<'_>) -> Option<Finding> {
     Some(finding.or(threads.flatten()).or(more))
 }
 
-/// The text of the submitting command's refusal.
-fn refusal(case: &Case<'_>, binding: &Binding) -> Option<String> {
+/// What the submitting command knows: its words, and its variables.
+pub(super) fn submitted<T>(
+    case: &Case<'_>,
+    ask: impl FnOnce(&Words, &dyn Fn(&str) -> Option<String>) -> Option<T>,
+) -> Option<T> {
     let name = match case.command.kind {
         Kind::Job(Program::Salloc) => "salloc",
         Kind::Job(_) => "sbatch",
@@ -71,7 +74,7 @@ fn refusal(case: &Case<'_>, binding: &Binding) -> Option<String> {
         (Some(job), Kind::Srun) => Some(job_cpus(case, job)?),
         _ => None,
     };
-    submission::why(binding, &words, |name| match (name, &job) {
+    ask(&words, &|name| match (name, &job) {
         ("SLURM_JOB_ID", Some(_)) => Some("1".into()),
         ("SLURM_JOB_CPUS_PER_NODE", Some(cpus)) => Some(cpus.to_string()),
         ("SLURM_NTASKS", Some(_)) => Some(case.job.as_ref()?.tasks().to_string()),
@@ -92,14 +95,14 @@ pub(super) fn job_cpus(case: &Case<'_>, job: &crate::check::command::Command) ->
         .checked_mul(words.most_cpus_per_task(env)?)
 }
 
-type Setting = (&'static str, &'static str, String);
+pub(super) type Setting = (&'static str, &'static str, String);
 
-fn cpus(amount: u32) -> Setting {
+pub(super) fn cpus(amount: u32) -> Setting {
     ("cpus-per-task", "", format!("-c{amount}"))
 }
 
 /// Several options at once; a setting without a value has it in its short form.
-fn set(case: &Case<'_>, settings: &[Setting]) -> Option<Repair> {
+pub(super) fn set(case: &Case<'_>, settings: &[Setting]) -> Option<Repair> {
     let mut edits = Vec::new();
     for (name, value, short) in settings {
         let value = if value.is_empty() {
@@ -118,7 +121,7 @@ pub(super) fn start_on_shared_nodes(case: &Case<'_>) -> Option<Finding> {
     let starts = match &binding.strategy {
         Strategy::Linear { start, .. } | Strategy::Striding { start, .. } => start.is_some(),
         Strategy::Explicit(_) => true,
-        Strategy::None => false,
+        Strategy::None | Strategy::Auto(_) => false,
     };
     (starts && !case.is_whole()).then(|| {
         case.hint(

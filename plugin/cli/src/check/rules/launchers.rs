@@ -53,6 +53,20 @@ pub(super) fn in_srun(case: &Case<'_>) -> Option<Finding> {
     Some(finding.or(only_words(case, range)))
 }
 
+/// srun or mpirun in a here-document that srun's shell runs.
+pub(in crate::check) fn in_tasks(case: &Case<'_>) -> Option<Finding> {
+    let name = base(&case.command.name.text);
+    let rule = match case.command.kind {
+        Kind::Srun => "srun-in-srun",
+        _ => "nested-launcher",
+    };
+    Some(case.warning(
+        rule,
+        format!("{name} in a here-document that srun's shell runs in every task"),
+        "the processes that it starts get the mask of its own task, which is often one core",
+    ))
+}
+
 /// Takes a range of words away, if nothing but words and blanks stands there.
 fn only_words(case: &Case<'_>, range: std::ops::Range<usize>) -> Option<Repair> {
     let mut left = case.script.text.get(range.clone())?.to_vec();
@@ -204,16 +218,9 @@ fn numactl(words: &[Word]) -> Option<Own<'_>> {
 /// A script of several tasks in which nothing starts them.
 pub(super) fn none(case: &Case<'_>) -> Option<Finding> {
     let tasks = case.tasks().filter(|tasks| *tasks > 1)?;
-    let starts = |kind: Kind| matches!(kind, Kind::Srun | Kind::Mpirun);
-    let is_script = case.command.name.range.is_empty();
     let mut programs = case.script.all.iter().filter_map(|words| words.first());
     let own = programs.find(|word| word.starts_with("./"))?;
-    let launches = case
-        .script
-        .commands
-        .iter()
-        .any(|command| starts(command.kind));
-    (is_script && !launches).then(|| {
+    (case.is_script() && !case.script.launches()).then(|| {
         case.hint(
             "no-launcher",
             format!("the job has {tasks} tasks, and the script starts {own} once"),

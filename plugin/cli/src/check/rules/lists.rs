@@ -24,7 +24,7 @@ pub(super) fn on_part_of_a_node(case: &Case<'_>) -> Option<Finding> {
             "list-on-part-of-a-node",
             format!("--cpu-bind={} without --exclusive", case.cpu_bind()),
             "if the job shares its node, nobody knows beforehand which CPUs it gets, and a list that \
-             names others is refused; --exclusive makes the list fit, --cpu-bind=cores needs none",
+             names others is refused; in a job with --exclusive the list fits, --cpu-bind=cores needs none",
         )
     })
 }

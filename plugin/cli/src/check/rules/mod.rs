@@ -4,6 +4,7 @@
 mod binding;
 mod launchers;
 mod lists;
+mod mapping;
 pub(super) mod mpi;
 mod openmp;
 mod options;
@@ -12,6 +13,7 @@ mod values;
 
 use super::case::Case;
 use super::finding::Finding;
+pub(super) use launchers::in_tasks;
 
 /// A rule.
 type Rule = fn(&Case<'_>) -> Option<Finding>;
@@ -29,6 +31,8 @@ pub(super) const OPTIONS: &[Rule] = &[
 /// Rules for a job: sbatch, salloc, and the directives of a script.
 pub(super) const JOB: &[Rule] = &[
     binding::never_fits,
+    mapping::never_fits,
+    mapping::contradicted,
     steps::tasks_and_nodes,
     steps::late_directives,
     launchers::none,
@@ -44,7 +48,10 @@ pub(super) const SRUN: &[Rule] = &[
     binding::never_fits,
     binding::beside_cpu_bind,
     binding::start_on_shared_nodes,
+    mapping::never_fits,
+    mapping::contradicted,
     steps::tasks_and_nodes,
+    steps::tasks_per_socket,
     steps::more_than_the_job,
     steps::beside_each_other,
     openmp::without_places,

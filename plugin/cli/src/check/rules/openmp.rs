@@ -5,6 +5,7 @@ use berth_placement::Mode;
 use berth_placement::request::grid_engine::Instance;
 
 use crate::check::case::Case;
+use crate::check::command::Command;
 use crate::check::finding::{Edit, Finding};
 
 /// Variables with which a user places threads.
@@ -24,13 +25,17 @@ pub(super) fn threads(case: &Case<'_>) -> Option<Option<u32>> {
         return Some(Some(number));
     }
     let name = set.value.trim_start_matches('$').trim_matches(['{', '}']);
-    let of_job = (name == "SLURM_CPUS_PER_TASK").then(|| case.job_option("cpus-per-task"));
-    Some(
-        of_job
-            .flatten()
-            .flatten()
-            .and_then(|text| text.parse().ok()),
-    )
+    let (name, default) = name.split_once(":-").unwrap_or((name, ""));
+    if name != "SLURM_CPUS_PER_TASK" {
+        return Some(None);
+    }
+    // A complete job without -c does not set the variable.
+    let is_complete = case.script.job.as_ref().is_some_and(Command::is_complete);
+    let value = match case.job_option("cpus-per-task") {
+        Some(value) => value,
+        None => Some(default).filter(|_| is_complete),
+    };
+    Some(value.and_then(|text| text.parse().ok()))
 }
 
 pub(super) fn without_places(case: &Case<'_>) -> Option<Finding> {

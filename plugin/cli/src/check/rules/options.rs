@@ -5,6 +5,7 @@ use berth_srun::Release;
 use berth_srun::line::{Given, Trouble};
 use berth_srun::options::{Command as Program, Found, long, of};
 
+use crate::args::is_plans_own;
 use crate::check::case::Case;
 use crate::check::command::{Command, Kind};
 use crate::check::finding::{Edit, Finding};
@@ -18,14 +19,6 @@ fn program(command: &Command) -> Program {
     }
 }
 
-fn name_of(program: Program) -> &'static str {
-    match program {
-        Program::Srun => "srun",
-        Program::Sbatch => "sbatch",
-        Program::Salloc => "salloc",
-    }
-}
-
 /// An option that the command's table does not have. One that is near to none may be a plugin's.
 pub(super) fn misspelt(case: &Case<'_>) -> Option<Finding> {
     let unknown = |given: &&Given| given.trouble == Some(Trouble::Unknown);
@@ -36,7 +29,7 @@ pub(super) fn misspelt(case: &Case<'_>) -> Option<Finding> {
 fn unknown_option(case: &Case<'_>, given: &Given) -> Option<Finding> {
     let (command, release) = (case.command, case.around.release);
     let program = program(command);
-    let who = name_of(program);
+    let who = program.name();
     let found = match given.name.chars().count() {
         1 => format!("{who}: invalid option -- '{}'", given.name),
         _ => format!("{who}: unrecognized option '--{}'", given.name),
@@ -65,12 +58,16 @@ fn unknown_option(case: &Case<'_>, given: &Given) -> Option<Finding> {
         return warning("other-release", why);
     }
     if let Some(other) = others.into_iter().find(|other| has(*other, release)) {
-        let why = format!("it is an option of {}; {who} {REFUSED}", name_of(other));
+        let why = format!("it is an option of {}; {who} {REFUSED}", other.name());
         let finding = case.warning("other-command", found, &why);
         return Some(match other {
             Program::Srun => finding.or(moved(case, given)),
             _ => finding,
         });
+    }
+    if is_plans_own(&given.name) {
+        let why = format!("it is an option of berth plan alone; {who} {REFUSED}");
+        return warning("other-command", why);
     }
     let near = nearest(&given.name, program, release)?;
     let why = format!("the nearest option of {who} is --{near}; {who} {REFUSED}");
@@ -151,7 +148,7 @@ pub(super) fn single_dash(case: &Case<'_>) -> Option<Finding> {
         word.is_plain && name.is_some_and(is_name)
     })?;
     let letter = word.text.chars().nth(1).unwrap_or_default();
-    let (who, rest) = (name_of(program), word.text.get(2..).unwrap_or_default());
+    let (who, rest) = (program.name(), word.text.get(2..).unwrap_or_default());
     let why = format!(
         "behind one dash {who} reads -{letter} with the value \"{rest}\", or several letters"
     );
@@ -181,7 +178,7 @@ pub(super) fn other_dash(case: &Case<'_>) -> Option<Finding> {
     };
     let why = format!(
         "this dash is no ASCII character, so {} takes the word for a program",
-        name_of(program(command))
+        program(command).name()
     );
     let finding = case.warning("misspelt-option", word.text.clone(), &why);
     let end = word.range.end - rest.len();

@@ -1,13 +1,14 @@
 //! Steps in their job: numbers that do not match, options that are not taken over, and steps that
 //! wait for each other.
 
+use berth_placement::Level;
 use berth_srun::Release;
+use berth_srun::reading::Asked;
 
 use super::binding::job_cpus;
 use crate::check::case::Case;
 use crate::check::command::{Command, Kind};
-use crate::check::finding::Finding;
-use crate::check::script;
+use crate::check::finding::{self, Finding};
 
 /// srun of 22.05 and 23.02 does not read the job's `-c`; from 23.11 on it reads the variable
 /// `SLURM_CPUS_PER_TASK`.
@@ -32,7 +33,39 @@ pub(super) fn cpus_per_task_not_taken_over(case: &Case<'_>) -> Option<Finding> {
             "srun of 22.05 and 23.02 does not take -c from the job: its tasks are bound to one CPU \
              each, or not kept apart",
         );
-        finding.or(case.insert(&format!("-c{each}")))
+        // Tasks that get whole sockets lose nothing, if there are enough of them.
+        let is_wide = matches!(asked.cpu_bind.level, Some(Level::Sockets | Level::Ldoms));
+        Finding {
+            level: if is_wide {
+                finding::Level::Hint
+            } else {
+                finding.level
+            },
+            ..finding.or(case.insert(&format!("-c{each}")))
+        }
+    })
+}
+
+/// `--ntasks-per-socket` limits tasks, and does not make more of them.
+pub(super) fn tasks_per_socket(case: &Case<'_>) -> Option<Finding> {
+    let most = case.command.given("ntasks-per-socket")?.value.clone()?;
+    let counts = [
+        "ntasks",
+        "ntasks-per-node",
+        "cpus-per-gpu",
+        "gpus-per-task",
+        "ntasks-per-gpu",
+    ];
+    let is_counted = counts
+        .iter()
+        .any(|name| case.is_set(name) || case.job_option(name).is_some());
+    (!is_counted && case.command.is_complete()).then(|| {
+        case.hint(
+            "tasks-and-nodes",
+            format!("--ntasks-per-socket={most} without -n"),
+            "it is a limit and makes no tasks: without -n there is one task per node, or one for each -c \
+             of the job",
+        )
     })
 }
 
@@ -93,6 +126,44 @@ pub(super) fn more_than_the_job(case: &Case<'_>) -> Option<Finding> {
     if !case.command.is_complete() || !job.is_complete() {
         return None;
     }
+    if let Some(finding) = more_nodes(case, of_job) {
+        return Some(finding);
+    }
+    let tasks = case
+        .tasks()
+        .filter(|_| case.command.given("ntasks").is_some())?;
+    // A job that asks for nodes alone usually gets them whole.
+    let mut counts = ["ntasks", "ntasks-per-node"].iter();
+    counts.find(|name| job.given(name).is_some())?;
+    // The job owns whole cores, so it may have one thread more than it asks for on each node.
+    let nodes = of_job.nodes.map_or(1, |nodes| nodes.least).max(1);
+    let cpus = job_cpus(case, job)?;
+    let each = cpus.div_ceil(nodes).checked_next_multiple_of(2)?;
+    let most = each.saturating_mul(nodes);
+    let on_own = on_own_nodes(case);
+    let (cpus, most) = on_own.unwrap_or((cpus, most));
+    let place = on_own.and_then(|_| case.nodes());
+    let place = place.map_or(String::new(), |own| format!(" on {own} node(s)"));
+    let wanted = tasks.checked_mul(asked.cpus_per_task.unwrap_or(1))?;
+    (wanted > most && !asked.overcommit).then(|| {
+        let finding = case.warning(
+            "more-than-the-job",
+            format!("the step asks for {wanted} CPUs, the job for {cpus}{place}"),
+            "srun refuses it: more processors are requested than the job has",
+        );
+        let fitting = match on_own {
+            Some((cpus, _)) => cpus / asked.cpus_per_task.unwrap_or(1).max(1),
+            None => of_job.tasks(),
+        };
+        let edit = case
+            .command
+            .set(&case.script.text, "ntasks", &fitting.to_string(), "");
+        finding.or(edit.map(|edit| vec![edit]))
+    })
+}
+
+/// More nodes than the job has.
+fn more_nodes(case: &Case<'_>, of_job: &Asked) -> Option<Finding> {
     let own = case.command.given("nodes").and_then(|_| case.nodes());
     let nodes = of_job
         .nodes
@@ -111,40 +182,44 @@ pub(super) fn more_than_the_job(case: &Case<'_>) -> Option<Finding> {
             .set(&case.script.text, "nodes", &nodes.to_string(), "");
         return Some(finding.or(edit.map(|edit| vec![edit])));
     }
-    let tasks = case
-        .tasks()
-        .filter(|_| case.command.given("ntasks").is_some())?;
-    // A job that asks for nodes alone usually gets them whole.
-    let mut counts = ["ntasks", "ntasks-per-node"].iter();
-    counts.find(|name| job.given(name).is_some())?;
-    let cpus = job_cpus(case, job)?;
-    let wanted = tasks.checked_mul(asked.cpus_per_task.unwrap_or(1))?;
-    // The job owns whole cores, so it may have one thread more than it asks for on each node.
-    let nodes = of_job.nodes.map_or(1, |nodes| nodes.least).max(1);
-    (wanted > cpus.div_ceil(nodes).next_multiple_of(2) * nodes && !asked.overcommit).then(|| {
-        let finding = case.warning(
-            "more-than-the-job",
-            format!("the step asks for {wanted} CPUs, the job for {cpus}"),
-            "srun refuses it: more processors are requested than the job has",
-        );
-        let edit = case
-            .command
-            .set(&case.script.text, "ntasks", &of_job.tasks().to_string(), "");
-        finding.or(edit.map(|edit| vec![edit]))
-    })
+    None
+}
+
+/// What the job asks for on as many nodes as the step asks for, and the most that it may have there;
+/// none if the job does not say how much each node has.
+fn on_own_nodes(case: &Case<'_>) -> Option<(u32, u32)> {
+    let own = case.command.given("nodes").and_then(|_| case.nodes())?;
+    let job = case.job.as_ref()?;
+    let all = job.nodes?.most?;
+    let each = job
+        .ntasks_per_node?
+        .checked_mul(job.cpus_per_task.unwrap_or(1))?;
+    let most = each.next_multiple_of(2).checked_mul(own)?;
+    (own < all).then_some((each.checked_mul(own)?, most))
 }
 
 /// Steps that are meant to run beside each other, of which each takes all CPUs of the job.
 pub(super) fn beside_each_other(case: &Case<'_>) -> Option<Finding> {
     let command = case.command;
     case.script.job.as_ref()?;
-    if !takes_everything(case, command) || !command.is_complete() {
+    if !takes_everything(case) || !command.is_complete() {
         return None;
     }
     let of_job = case.job.as_ref()?;
+    let place = |one: &Command| (one.number, one.name.range.start);
+    let is_later = |one: &Command, other: &Command| place(one) > place(other);
+    let is_first =
+        |one: &&Command| one.kind == Kind::Srun && one.in_background && one.waits == command.waits;
+    let mut first = case.script.commands.iter().filter(is_first);
+    let first = first.find(|one| one.given("overlap").is_none());
+    // A step that is not in the background starts beside those that were put there before.
     let with = |other: &&Command| {
-        other.kind == Kind::Srun && other.in_background && other.waits == command.waits
+        let is_beside = other.in_background || first.is_some_and(|first| is_later(other, first));
+        other.kind == Kind::Srun && is_beside && other.waits == command.waits
     };
+    if !with(&command) || first.is_none() {
+        return None;
+    }
     let others: Vec<_> = case.script.commands.iter().filter(with).collect();
     let in_loop = others.iter().any(|other| other.loops > 0);
     let count = others.len();
@@ -164,7 +239,7 @@ pub(super) fn beside_each_other(case: &Case<'_>) -> Option<Finding> {
     disturbs.then(|| {
         let found = match in_loop {
             true => "srun … & in a loop, without --exact".into(),
-            false => format!("{count} sruns in the background at once, this one without --exact"),
+            false => format!("{count} sruns at once, this one without --exact"),
         };
         let finding = case.warning(
             "steps-wait",
@@ -176,7 +251,7 @@ pub(super) fn beside_each_other(case: &Case<'_>) -> Option<Finding> {
     })
 }
 
-fn takes_everything(case: &Case<'_>, command: &Command) -> bool {
+fn takes_everything(case: &Case<'_>) -> bool {
     let shared = [
         "exact",
         "exclusive",
@@ -187,18 +262,22 @@ fn takes_everything(case: &Case<'_>, command: &Command) -> bool {
     ];
     let inherits =
         case.around.release >= Release::V23_11 && case.job_option("cpus-per-task").is_some();
-    command.in_background && !inherits && !shared.iter().any(|name| case.is_set(name))
+    !inherits && !shared.iter().any(|name| case.is_set(name))
 }
 
 /// `#SBATCH` behind the first command.
 pub(super) fn late_directives(case: &Case<'_>) -> Option<Finding> {
-    let is_script = case.command.name.range.is_empty();
-    let mut late = script::late_directives(case.script).into_iter();
-    let line = late.next().filter(|_| is_script)?;
+    let late = case.script.late.first().filter(|_| case.is_script())?;
+    let line = case.script.line_of(*late);
     let finding = case.warning(
         "late-directive",
         "#SBATCH behind the first command".into(),
         "sbatch stops reading options there, and takes this line for a comment",
     );
-    Some(Finding { line, ..finding })
+    let file = case.script.file.clone();
+    Some(Finding {
+        file,
+        line,
+        ..finding
+    })
 }

@@ -1,7 +1,7 @@
 //! Values that srun refuses, and options that it ignores.
 
-use crate::check::case::Case;
-use crate::check::finding::{Finding, Repair};
+use crate::check::case::{Case, MAPPING};
+use crate::check::finding::{Finding, Level, Repair};
 
 /// The words that may be meant, by option.
 const WORDS: &[(&str, &[&str])] = &[
@@ -64,6 +64,13 @@ pub(super) fn wrong(case: &Case<'_>) -> Option<Finding> {
             "srun refuses the line",
         ));
     }
+    if let Some(why) = wrong_mapping(case) {
+        return Some(case.warning("wrong-value", why, "srun refuses the line"));
+    }
+    if let Some(value) = wrong_time(case) {
+        let found = format!("-t has the value {value}, which is no time");
+        return Some(case.warning("wrong-value", found, "the command refuses the line"));
+    }
     let refused = case.refused()?;
     let finding = case.warning("wrong-value", refused.to_string(), "srun refuses the line");
     let Some((option, value)) = refused.wrong_value() else {
@@ -83,9 +90,27 @@ pub(super) fn wrong(case: &Case<'_>) -> Option<Finding> {
     Some(finding.or(words(option, value).and_then(repair)))
 }
 
+/// A time limit with letters, as letters behind one dash may become one: `-trace` is `-t race`.
+/// Source: `time_str2mins`.
+fn wrong_time<'a>(case: &'a Case<'_>) -> Option<&'a str> {
+    let given = case.command.given("time")?;
+    let value = given.value.as_deref()?;
+    let words = ["infinite", "unlimited"];
+    let is_word = words.iter().any(|word| value.eq_ignore_ascii_case(word));
+    let is_sign = |letter: char| letter.is_ascii_digit() || ":-.".contains(letter);
+    let is_time = is_word || value.chars().all(is_sign);
+    (!is_time && !case.command.is_computed(given)).then_some(value)
+}
+
 fn wrong_binding(case: &Case<'_>) -> Option<String> {
     let binding = case.has("binding")?.parse::<berth_placement::Binding>();
     binding.err().map(|why| why.to_string())
+}
+
+fn wrong_mapping(case: &Case<'_>) -> Option<String> {
+    let why = case.mapping().err().filter(|_| case.knows(&MAPPING))?;
+    // The lines behind the first one show the place.
+    why.to_string().lines().next().map(String::from)
 }
 
 /// A list without the ranges that srun does not take, and with a colon before it.
@@ -170,6 +195,12 @@ pub(super) fn hint_dropped(case: &Case<'_>) -> Option<Finding> {
         format!("--hint={hint} beside {other}"),
         "srun silently ignores the hint beside that option",
     );
+    // A list decides alone, with the hint or without.
+    let level = match case.is_list() {
+        true => Level::Hint,
+        false => finding.level,
+    };
+    let finding = Finding { level, ..finding };
     let text = &case.script.text;
     let removed = |name: &str| case.command.remove(text, case.command.given(name)?);
     Some(match own {

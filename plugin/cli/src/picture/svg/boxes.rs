@@ -92,11 +92,15 @@ impl Draw<'_> {
             let (width, height) = found.size;
             rect(out, (place.0, place.1, width, height), paper, paint);
         }
-        let more = format!(
-            " font-weight=\"bold\" fill=\"{}\"",
-            ink::frame(area.frame).0.line
-        );
+        let colour = format!(" fill=\"{}\"", ink::frame(area.frame).0.line);
+        let devices_from = found.names.len() - area.devices.len();
         for (line, name) in found.names.iter().enumerate() {
+            let bold = if line < devices_from {
+                " font-weight=\"bold\""
+            } else {
+                ""
+            };
+            let more = format!("{bold}{colour}");
             let at = (place.0 + PAD, place.1 + PAD + 8 + line * NAME.0);
             text(out, at, "11", &more, name);
         }

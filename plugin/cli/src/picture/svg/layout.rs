@@ -111,7 +111,7 @@ impl Grid {
     }
 }
 
-/// An area's name in lines, its size, and the places of the areas in it.
+/// An area's name and devices in lines, its size, and the places of the areas in it.
 pub(super) struct Extent {
     pub names: Vec<String>,
     pub inner: Places,
@@ -136,11 +136,12 @@ impl Extent {
         };
         let one_line = area.names.join(" · ");
         let fits = one_line.chars().count() * NAME.1 <= inner.size.0;
-        let names = match fits {
+        let mut names = match fits {
             _ if area.names.is_empty() => Vec::new(),
             true => vec![one_line],
             false => area.names.clone(),
         };
+        names.extend(area.devices.iter().cloned());
         let widest = names.iter().map(|name| name.chars().count() * NAME.1).max();
         let width = inner.size.0.max(widest.unwrap_or(0));
         let height = names.len() * NAME.0 + inner.size.1;

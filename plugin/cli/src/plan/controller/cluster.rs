@@ -3,8 +3,9 @@
 
 use berth_placement::Node;
 use berth_placement::controller::select::{
-    Cluster, ClusterNode, CoreSet, Partition, Select, SlurmLine,
+    Cluster, ClusterNode, CoreSet, OverSubscribe, Partition, Select, SlurmLine,
 };
+use berth_placement::sets::limits::MAX_CLUSTER_NODES;
 use berth_srun::Release;
 use berth_srun::conf::{Chosen, Config};
 use berth_srun::host_list::{Most, expand, natural};
@@ -36,6 +37,9 @@ pub(super) fn asked(args: &PlanArgs, on: &Node, wanted: &Selection) -> Result<As
         Some(found) => named(args, found, wanted)?,
         None => assumed(args, on, wanted)?,
     };
+    if args.whole_nodes {
+        asked.cluster.partition.over_subscribe = OverSubscribe::Exclusive;
+    }
     for busy in &args.busy {
         occupy(&mut asked.cluster, busy)?;
     }
@@ -83,6 +87,15 @@ fn choose(config: &Config, wanted: &Selection, release: Release) -> Result<Chose
     }
 }
 
+/// Whether a partition gives jobs whole nodes.
+pub(crate) fn gives_whole_nodes(
+    config: &Config,
+    partition: Option<&str>,
+    release: Release,
+) -> bool {
+    config.gives_whole_nodes(partition, modelled(release))
+}
+
 /// Idle nodes like the machine. On a node with berth slurm.conf says what slurmctld hands out.
 fn assumed(args: &PlanArgs, on: &Node, wanted: &Selection) -> Result<Asked, NoAnswer> {
     let node = args.standing.node;
@@ -100,7 +113,7 @@ fn assumed(args: &PlanArgs, on: &Node, wanted: &Selection) -> Result<Asked, NoAn
         }
         (None, None) => (Select::default(), Partition::default(), "CR_Core".into()),
     };
-    let names = names(args, node.map(|node| node.name.as_str()))?;
+    let names = names(args, wanted, node.map(|node| node.name.as_str()));
     let nodes: Vec<_> = names.iter().map(|name| like(on, name)).collect();
     let idle = if args.busy.is_empty() { "idle " } else { "" };
     let count = match nodes.len() {
@@ -158,23 +171,20 @@ fn of_words(words: &str, release: Release) -> Result<Select, NoAnswer> {
 }
 
 /// The names of the assumed nodes: those of `-w`, and as many as `-N` asks for, else one.
-fn names(args: &PlanArgs, here: Option<&str>) -> Result<Vec<String>, NoAnswer> {
-    let list = args.srun.nodelist.as_deref().unwrap_or_default();
-    let mut names = match list {
-        "" => here.map(String::from).into_iter().collect(),
-        list => {
-            expand(list, Most::COMMAND_LINE).map_err(|why| NoAnswer::Failed(why.to_string()))?
-        }
+fn names(args: &PlanArgs, wanted: &Selection, here: Option<&str>) -> Vec<String> {
+    let mut names = match wanted.options.node_names.as_slice() {
+        [] => here.map(String::from).into_iter().collect(),
+        named => named.to_vec(),
     };
     names.sort_by_key(|name| natural(name));
     names.dedup();
-    let asked = args
-        .srun
-        .nodes
-        .map_or(1, |nodes| nodes.most.unwrap_or(nodes.least));
-    let more = (asked.max(1) as usize).saturating_sub(names.len());
+    let nodes = wanted.options.nodes;
+    let asked = nodes.map_or(1, |nodes| nodes.most.unwrap_or(nodes.least));
+    let least = asked.max(args.assumed_nodes).max(1) as usize;
+    // One too many is enough to say that they are too many.
+    let more = least.min(MAX_CLUSTER_NODES + 1).saturating_sub(names.len());
     names.extend((0..more).map(|number| format!("node{number}")));
-    Ok(names)
+    names
 }
 
 /// Takes the cores of `NODE=CORES`, as `n[1-4]=0-7`.

@@ -4,38 +4,77 @@
 mod cluster;
 mod inside;
 mod nodes;
+mod only_job;
 mod words;
 
 use std::fmt;
 
 use berth_placement::Node;
 use berth_placement::controller::select::{
-    self, Client, Cluster, JobAnswer, JobGrant, StepAnswer, StepGrant,
+    self, Client, Cluster, JobAnswer, JobGrant, JobRefusal, StepAnswer, StepGrant, StepRefusal,
 };
-use berth_srun::options::Command as Program;
+use berth_srun::options::{Command as Program, passed_by};
 use berth_srun::reading::selection::{self, Selection};
-use berth_srun::{Line, Release, line};
+use berth_srun::{Line, line};
 
 use super::given::uncounted;
+use super::job_line;
 use super::owns::{is_listed, whole_by};
-use crate::args::PlanArgs;
+use crate::Failure;
+use crate::args::{Kept, PlanArgs};
+pub(crate) use cluster::gives_whole_nodes;
 pub(super) use nodes::Granted;
+pub(super) use only_job::{JobNode, OnlyJob, only_job};
 
 /// Why there is no grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NoAnswer {
     /// The job or the step would not run, with what would happen.
     Refused(String),
+    /// The command itself would not take the line.
+    Usage(String),
     /// The model does not know it.
     NotModelled(String),
     /// Something cannot be read.
     Failed(String),
 }
 
+/// A line that its own command would not take: it is wrong, whatever slurmctld would say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unusable(String);
+
+impl Unusable {
+    pub(super) fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
+
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unusable {}
+
+impl NoAnswer {
+    /// Why the step would not run; else why there can be no answer.
+    ///
+    /// # Errors
+    /// A line that is wrong, and something that cannot be read.
+    pub(super) fn into_reason(self) -> Result<String, Failure> {
+        match self {
+            Self::Usage(why) => Err(Unusable(why).into()),
+            Self::Failed(why) => Err(why.into()),
+            why => Ok(why.to_string()),
+        }
+    }
+}
+
 impl fmt::Display for NoAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused(why) | Self::Failed(why) => f.write_str(why),
+            Self::Refused(why) | Self::Usage(why) | Self::Failed(why) => f.write_str(why),
             Self::NotModelled(what) => write!(f, "not modelled: {what}"),
         }
     }
@@ -58,23 +97,24 @@ pub(super) fn granted(args: &PlanArgs, on: &Node) -> Result<Granted, NoAnswer> {
     if let Some(job) = args.standing.job.filter(|_| args.job.is_none()) {
         return inside::granted(args, on, &wanted, job);
     }
-    let outer = args
-        .job
-        .as_deref()
-        .map(|line| of_line(line, args.srun.release));
+    let outer = args.job.as_deref();
+    let outer = outer.map(|line| job_line::read(line, args.srun.release));
     let outer = outer.transpose()?;
-    let of_job = outer.as_ref().map_or(&wanted, |(_, wanted)| wanted);
+    let of_job = outer.as_ref().map_or(&wanted, |outer| &outer.wanted);
     let asked = cluster::asked(args, on, of_job)?;
     let nodes = asked.cluster.nodes.len() as u32;
     let tasks = args.srun.tasks();
     if let Some(why) = uncounted(tasks, nodes, tasks.div_ceil(nodes.max(1))) {
         return Err(NoAnswer::Refused(why));
     }
-    let started = match &outer {
+    let answer = match &outer {
         None => started(&asked.cluster, &wanted),
-        Some((client, of_job)) => inside_job(&asked.cluster, *client, of_job, &wanted),
+        Some(outer) => {
+            let client = selection::client(outer.program);
+            inside_job(&asked.cluster, client, &outer.wanted, &wanted)
+        }
     };
-    match started {
+    match answer {
         Ok((job, step)) => {
             // A node has the name that somebody gave it.
             let is_named = !asked.is_assumed || args.srun.nodelist.is_some();
@@ -86,7 +126,8 @@ pub(super) fn granted(args: &PlanArgs, on: &Node) -> Result<Granted, NoAnswer> {
             Ok(made.granted(on, is_named, asked.fact))
         }
         Err(NoAnswer::Refused(why)) if asked.is_assumed && outer.is_none() => {
-            let needed = needed(args, on, &wanted, &asked.cluster);
+            let starts = |cluster: &Cluster| self::started(cluster, &wanted).is_ok();
+            let needed = needed(on, &wanted, &asked.cluster, starts);
             Err(NoAnswer::Refused(needed.unwrap_or(why)))
         }
         Err(why) => Err(why),
@@ -95,47 +136,56 @@ pub(super) fn granted(args: &PlanArgs, on: &Node) -> Result<Granted, NoAnswer> {
 
 /// What the request asks of slurmctld. All that concerns it is modelled.
 fn wanted(args: &PlanArgs) -> Result<Selection, NoAnswer> {
-    let given = |kept: &crate::args::Kept| line::Given {
+    let given = |kept: &Kept| line::Given {
         name: kept.name.clone(),
         value: kept.value.clone(),
         words: 0..0,
         trouble: None,
     };
-    let kept = args.srun.kept().iter();
+    let kept = args.srun.kept().iter().filter(|kept| !kept.is_jobs);
     let kept = kept.filter(|kept| kept.name != berth_srun::options::HOST_FILE);
     let line = Line {
         given: kept.map(given).collect(),
         ..Line::default()
     };
-    modelled(&line, args.srun.release)
+    job_line::wanted(&line, Program::Srun, args.srun.release)
 }
 
-fn modelled(line: &Line, release: Release) -> Result<Selection, NoAnswer> {
-    let found = selection::read(line, release);
-    let found = found.map_err(|why| NoAnswer::Refused(format!("srun refuses the line: {why}")))?;
-    match found.unmodelled.as_slice() {
-        [] => Ok(found),
-        options => Err(NoAnswer::NotModelled(options.join(", "))),
-    }
+/// The options that the job of `--job` passes on to its steps by variables, as far as it can be read.
+pub(super) fn passed_on(args: &PlanArgs) -> Vec<Kept> {
+    let release = args.srun.release;
+    let read = args
+        .job
+        .as_deref()
+        .map(|text| job_line::read(text, release));
+    let Some(Ok(job)) = read else {
+        return Vec::new();
+    };
+    let passed = |given: &line::Given| {
+        Some(Kept {
+            variable: Some(passed_by(&given.name, release)?.into()),
+            is_jobs: true,
+            ..Kept::typed(&given.name, given.value.as_deref())
+        })
+    };
+    job.given.iter().filter_map(passed).collect()
 }
 
-/// The job of `--job`: salloc, sbatch or srun with its options.
-fn of_line(text: &str, release: Release) -> Result<(Client, Selection), NoAnswer> {
-    let failed = |why: &str| NoAnswer::Failed(format!("--job {text}: {why}"));
-    let words = shlex::split(text).ok_or_else(|| failed("a quote is not closed; close it"))?;
-    let named = words.first().and_then(|word| Program::named(word));
-    let program = named.ok_or_else(|| failed("write a line such as 'salloc -n8 -c2'"))?;
-    let line = line::read(words.get(1..).unwrap_or_default(), program, Some(release));
-    if let Some(wrong) = line.given.iter().find(|given| given.trouble.is_some()) {
-        let why = format!("its command does not take --{} so", wrong.name);
-        return Err(failed(&why));
+/// Why the job of `--job` would not start; none if it would, or if the model does not know.
+pub(crate) fn job_refused(args: &PlanArgs, on: &Node) -> Option<String> {
+    let text = args.job.as_deref().filter(|_| is_asked(args))?;
+    match only_job(args, on, text) {
+        Err(NoAnswer::Refused(why) | NoAnswer::Usage(why)) => Some(why),
+        _ => None,
     }
-    Ok((selection::client(program), modelled(&line, release)?))
 }
 
 /// A job that would start now, with its own step.
 fn started(cluster: &Cluster, wanted: &Selection) -> Result<(JobGrant, StepGrant), NoAnswer> {
-    let job = of_job(select::job(cluster, Client::Srun, &wanted.options))?;
+    let job = of_job(
+        Client::Srun,
+        select::job(cluster, Client::Srun, &wanted.options),
+    )?;
     let step = of_step(select::own_step(cluster, &wanted.options, &job))?;
     Ok((job, step))
 }
@@ -147,15 +197,18 @@ fn inside_job(
     outer: &Selection,
     wanted: &Selection,
 ) -> Result<(JobGrant, StepGrant), NoAnswer> {
-    let job = of_job(select::job(cluster, client, &outer.options))?;
+    let job = of_job(client, select::job(cluster, client, &outer.options))?;
     let step = select::step_inside(cluster, &outer.options, &job, &wanted.options, &[]);
     Ok((job, of_step(step)?))
 }
 
-fn of_job(answer: JobAnswer) -> Result<JobGrant, NoAnswer> {
+fn of_job(client: Client, answer: JobAnswer) -> Result<JobGrant, NoAnswer> {
     match answer {
         JobAnswer::Granted(job) => Ok(job),
         JobAnswer::Waits(wait) => Err(NoAnswer::Refused(words::waits(wait).into())),
+        JobAnswer::Refused(JobRefusal::Client(why)) => {
+            Err(NoAnswer::Usage(words::client_refusal(client, why)))
+        }
         JobAnswer::Refused(why) => Err(NoAnswer::Refused(words::job_refusal(&why))),
         JobAnswer::NotModelled(gap) => Err(NoAnswer::NotModelled(words::gap(gap).into())),
     }
@@ -168,14 +221,22 @@ fn of_step(answer: StepAnswer) -> Result<StepGrant, NoAnswer> {
             let why = "the step waits until other steps of the job end";
             Err(NoAnswer::Refused(why.into()))
         }
-        StepAnswer::Refused(why) => Err(NoAnswer::Refused(words::step_refusal(why).into())),
+        StepAnswer::Refused(StepRefusal::Client(why)) => {
+            Err(NoAnswer::Usage(words::client_refusal(Client::Srun, why)))
+        }
+        StepAnswer::Refused(why) => Err(NoAnswer::Refused(words::step_refusal(why))),
         StepAnswer::NotModelled(gap) => Err(NoAnswer::NotModelled(words::gap(gap).into())),
     }
 }
 
 /// A request that leaves the nodes open and does not fit one of them: how many it takes.
-fn needed(args: &PlanArgs, on: &Node, wanted: &Selection, one: &Cluster) -> Option<String> {
-    if args.srun.nodes.is_some() || args.srun.nodelist.is_some() {
+fn needed(
+    on: &Node,
+    wanted: &Selection,
+    one: &Cluster,
+    starts: impl Fn(&Cluster) -> bool,
+) -> Option<String> {
+    if wanted.options.nodes.is_some() || !wanted.options.node_names.is_empty() {
         return None;
     }
     let mut cluster = one.clone();
@@ -183,7 +244,7 @@ fn needed(args: &PlanArgs, on: &Node, wanted: &Selection, one: &Cluster) -> Opti
         cluster
             .nodes
             .push(cluster::like(on, &format!("more{number}")));
-        started(&cluster, wanted).is_ok()
+        starts(&cluster)
     })?;
     let what = match count {
         2 => "waits for a second node".to_string(),

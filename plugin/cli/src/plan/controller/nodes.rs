@@ -16,6 +16,8 @@ pub(in crate::plan) struct Granted {
     pub nodes: Vec<Part>,
     pub tasks: u32,
     pub fact: Fact,
+    /// The names of all nodes of the job.
+    pub of_job: Vec<String>,
 }
 
 /// A node of the step.
@@ -83,7 +85,15 @@ impl Made<'_> {
             },
             tasks: self.step.tasks,
             fact,
+            of_job: self.names_of_job(),
         }
+    }
+
+    fn names_of_job(&self) -> Vec<String> {
+        let nodes = self.job.nodes.iter();
+        nodes
+            .map(|granted| self.cluster.nodes[granted.node].name.clone())
+            .collect()
     }
 
     fn cores_of_job(&self, node: &StepNode) -> Vec<CoreIdx> {
@@ -111,7 +121,7 @@ fn in_words(nodes: &[Part]) -> String {
     }
 }
 
-fn cores(set: &CoreSet) -> Vec<CoreIdx> {
+pub(super) fn cores(set: &CoreSet) -> Vec<CoreIdx> {
     set.iter().map(CoreIdx).collect()
 }
 

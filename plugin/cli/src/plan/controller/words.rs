@@ -1,7 +1,7 @@
 //! slurmctld's answers in words: what would happen to a line that does not run.
 
 use berth_placement::controller::select::{
-    ClientRefusal, ClusterError, Gap, JobRefusal, StepRefusal, Wait,
+    Client, ClientRefusal, ClusterError, Gap, JobRefusal, StepRefusal, Wait,
 };
 
 /// What happens to a job that waits.
@@ -41,28 +41,31 @@ pub(super) fn job_refusal(why: &JobRefusal) -> String {
         JobRefusal::NodeCount => {
             "slurmctld refuses the job: -w names more nodes than -N allows".into()
         }
-        JobRefusal::Client(why) => client_refusal(*why).into(),
+        JobRefusal::Client(why) => client_refusal(Client::Srun, *why),
     }
 }
 
-fn client_refusal(why: ClientRefusal) -> &'static str {
-    match why {
-        ClientRefusal::NodeRange => "srun refuses the line: -N has a least above its most",
-        ClientRefusal::TasksPerCore => {
-            "srun refuses the line: --ntasks-per-core is above --threads-per-core"
-        }
-        ClientRefusal::ExclusiveAndShared => "srun refuses the line: --exclusive stands beside -s",
-        ClientRefusal::ExclusiveAndOverlap => {
-            "srun refuses the line: --exclusive stands beside --overlap"
-        }
-        ClientRefusal::Zero => "srun refuses the line: a number is 0",
-        ClientRefusal::Planes => "srun refuses the line: its planes leave a node without a task",
-    }
+/// Why the submitting command refuses its line.
+pub(super) fn client_refusal(client: Client, why: ClientRefusal) -> String {
+    let command = match client {
+        Client::Srun => "srun",
+        Client::Sbatch => "sbatch",
+        Client::Salloc => "salloc",
+    };
+    let why = match why {
+        ClientRefusal::NodeRange => "-N has a least above its most",
+        ClientRefusal::TasksPerCore => "--ntasks-per-core is above --threads-per-core",
+        ClientRefusal::ExclusiveAndShared => "--exclusive stands beside -s",
+        ClientRefusal::ExclusiveAndOverlap => "--exclusive stands beside --overlap",
+        ClientRefusal::Zero => "a number is 0",
+        ClientRefusal::Planes => "its planes leave a node without a task",
+    };
+    format!("{command} refuses the line: {why}")
 }
 
 /// Why slurmctld refuses a step.
-pub(super) fn step_refusal(why: StepRefusal) -> &'static str {
-    match why {
+pub(super) fn step_refusal(why: StepRefusal) -> String {
+    let text = match why {
         StepRefusal::TooManyCpus => {
             "slurmctld refuses the step: \"More processors requested than permitted\"; the job has \
              fewer CPUs; ask for fewer tasks or a smaller -c"
@@ -79,8 +82,9 @@ pub(super) fn step_refusal(why: StepRefusal) -> &'static str {
         StepRefusal::TooManyNodes => {
             "slurmctld refuses the step: it asks for more nodes than the job has"
         }
-        StepRefusal::Client(why) => client_refusal(why),
-    }
+        StepRefusal::Client(why) => return client_refusal(Client::Srun, why),
+    };
+    text.into()
 }
 
 /// What the model does not know, by name.

@@ -8,7 +8,6 @@ pub mod striding;
 
 use crate::answer::cores::{Chosen, ChosenCore};
 use crate::answer::decision::Rule;
-use crate::answer::note::Note;
 use crate::answer::plan::{Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
 use crate::request::grid_engine::{Binding, Instance, Scope, Strategy};
@@ -74,13 +73,7 @@ fn not_bound(
     let instead = better_line(binding, cores, tasks);
     let shown = repeated(binding);
     let text = format!("--binding={shown} asks for {asked}; {found}{instead}");
-    if binding.strict || here.node.rules().refuse_failed_binding {
-        return Err(Refusal::BindingFailed(text));
-    }
-    let text = format!("{text}; no task is bound, and every task may use all CPUs of the step");
-    let mut plan = here.all_to_all(Rule::BindingFailed);
-    plan.notes = vec![Note::NotBound(text)];
-    Ok(plan)
+    here.binding_failed(binding, text)
 }
 
 /// Positions of each task's cores, or of those that all share.
@@ -90,7 +83,7 @@ fn positions(binding: &Binding, cores: &Cores, tasks: u32) -> Result<Vec<Vec<usi
         Scope::Host => 1,
     };
     match &binding.strategy {
-        Strategy::None => Ok(vec![]),
+        Strategy::None | Strategy::Auto(_) => Ok(vec![]),
         Strategy::Linear {
             amount,
             start: None,
@@ -115,7 +108,7 @@ fn positions(binding: &Binding, cores: &Cores, tasks: u32) -> Result<Vec<Vec<usi
 
 fn amount(binding: &Binding) -> u32 {
     match &binding.strategy {
-        Strategy::None => 0,
+        Strategy::None | Strategy::Auto(_) => 0,
         Strategy::Linear { amount, .. } | Strategy::Striding { amount, .. } => *amount,
         Strategy::Explicit(places) => places.len() as u32,
     }

@@ -14,6 +14,7 @@ use crate::topology::pu_table::PuTable;
 #[derive(Clone, Debug)]
 pub(crate) struct Counters {
     cores: Vec<Count>,
+    /// None where sockets have no limit.
     sockets: Vec<Count>,
     /// Tasks counted.
     tasks: u32,
@@ -75,9 +76,10 @@ struct Limits {
 impl Counters {
     pub(crate) fn new(walk: &Walk, table: &PuTable) -> Self {
         let counts = walk.is_limited();
-        let (core_count, socket_count) = match counts {
-            true => (table.cores.len(), table.sockets.len()),
-            false => (0, 0),
+        let core_count = if counts { table.cores.len() } else { 0 };
+        let socket_count = match walk.limits_sockets() {
+            true => table.sockets.len(),
+            false => 0,
         };
         let spread = || Spread {
             taken: vec![false; table.len()],
@@ -227,7 +229,9 @@ impl Counters {
         self.tasks += 1;
         for pu in counted {
             self.cores[table.cores.of(*pu) as usize].task(self.tasks);
-            self.sockets[table.sockets.of(*pu) as usize].task(self.tasks);
+            if let Some(socket) = self.sockets.get_mut(table.sockets.of(*pu) as usize) {
+                socket.task(self.tasks);
+            }
         }
         let Some(spread) = &mut self.spread else {
             return;

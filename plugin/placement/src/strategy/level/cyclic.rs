@@ -50,13 +50,18 @@ pub(crate) fn walk(
 /// The position of the walk.
 struct Cursors<'a> {
     table: &'a PuTable,
-    /// The hardware threads of each socket.
-    sockets: Vec<&'a [PuIdx]>,
+    sockets: Vec<Cursor<'a>>,
     /// The socket whose turn it is.
     socket: usize,
-    /// Next position within each socket.
-    next: Vec<u32>,
     counters: Counters,
+}
+
+/// The position of the walk within a socket.
+struct Cursor<'a> {
+    /// The socket's hardware threads.
+    pus: &'a [PuIdx],
+    /// The position of the next one.
+    next: u32,
 }
 
 impl<'a> Cursors<'a> {
@@ -64,10 +69,12 @@ impl<'a> Cursors<'a> {
         Self {
             table,
             sockets: (0..table.sockets.len())
-                .map(|socket| course.socket(socket))
+                .map(|socket| Cursor {
+                    pus: course.socket(socket),
+                    next: 0,
+                })
                 .collect(),
             socket: 0,
-            next: vec![0; table.sockets.len()],
             counters: Counters::new(walk, table),
         }
     }
@@ -77,9 +84,9 @@ impl<'a> Cursors<'a> {
         if !self.has_some() {
             self.leave_full_socket(walk, placed)?;
         }
-        let next = &mut self.next[self.socket];
-        let pu = self.sockets[self.socket][*next as usize];
-        *next += 1;
+        let cursor = &mut self.sockets[self.socket];
+        let pu = cursor.pus[cursor.next as usize];
+        cursor.next += 1;
         if !owned.has(pu) || self.counters.forbid(walk, self.table, pu) {
             return Ok(());
         }
@@ -96,9 +103,9 @@ impl<'a> Cursors<'a> {
         // With fcyclic the turn has passed: as in task/affinity, the skip then
         // falls on the next socket.
         let (socket, exceeds) = (self.socket, self.counters.exceeds_core());
-        let next = self.next[socket];
+        let next = self.sockets[socket].next;
         let core_end = |next| self.table.core_end_in_socket(socket, next);
-        self.next[socket] = walk.after_task(next, exceeds, self.table, core_end);
+        self.sockets[socket].next = walk.after_task(next, exceeds, self.table, core_end);
         if !each_cpu {
             self.turn();
         }
@@ -115,7 +122,8 @@ impl<'a> Cursors<'a> {
 
     /// Whether the socket whose turn it is has hardware threads left.
     fn has_some(&self) -> bool {
-        (self.next[self.socket] as usize) < self.sockets[self.socket].len()
+        let cursor = &self.sockets[self.socket];
+        (cursor.next as usize) < cursor.pus.len()
     }
 
     /// Goes on to a socket that has hardware threads left; if none has, the next round begins.
@@ -128,7 +136,7 @@ impl<'a> Cursors<'a> {
                 if !self.counters.next_round(walk, placed) {
                     return Err(NoPlace::Stuck);
                 }
-                self.next.fill(0);
+                self.sockets.iter_mut().for_each(|cursor| cursor.next = 0);
                 if self.counters.spreads() {
                     // All have as many as the limit allows, so the turn begins anew.
                     self.socket = 0;

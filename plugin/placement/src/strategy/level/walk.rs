@@ -105,13 +105,13 @@ impl Walk {
 
 /// The hardware threads of each task in local-id order, one after the other, and of the task
 /// under way.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Placed {
     pus: Vec<PuIdx>,
-    /// Where each complete task's hardware threads end.
-    ends: Vec<usize>,
-    /// Where those of the task under way begin.
-    begin: usize,
+    /// Hardware threads of each task.
+    each: usize,
+    /// Complete tasks.
+    count: u32,
     /// Whether the walk started over, so tasks share hardware threads.
     pub(crate) shares: bool,
     /// Whether a limit on the number of tasks was raised on the way.
@@ -122,14 +122,16 @@ impl Placed {
     pub(crate) fn room_for(walk: &Walk) -> Self {
         Self {
             pus: Vec::with_capacity(walk.tasks as usize),
-            ends: Vec::with_capacity(walk.tasks as usize),
-            ..Self::default()
+            each: walk.cpus_per_task.max(1) as usize,
+            count: 0,
+            shares: false,
+            exceeds: false,
         }
     }
 
     /// Complete tasks.
     pub(crate) fn count(&self) -> u32 {
-        self.ends.len() as u32
+        self.count
     }
 
     /// Gives the task under way one more hardware thread.
@@ -139,27 +141,21 @@ impl Placed {
 
     /// Hardware threads of the task under way.
     pub(crate) fn under_way(&self) -> &[PuIdx] {
-        &self.pus[self.begin..]
+        &self.pus[self.count as usize * self.each..]
     }
 
     /// Completes the task under way, which has all its hardware threads.
     pub(crate) fn complete(&mut self) {
-        self.begin = self.pus.len();
-        self.ends.push(self.begin);
+        self.count += 1;
     }
 
     /// The hardware threads of the complete tasks, if each has one.
     pub(crate) fn one_each(&self) -> Option<&[PuIdx]> {
-        (self.begin == self.ends.len()).then(|| &self.pus[..self.begin])
+        (self.each == 1).then_some(&self.pus)
     }
 
     /// Each complete task's hardware threads.
     pub fn tasks(&self) -> impl ExactSizeIterator<Item = &[PuIdx]> {
-        let mut from = 0;
-        self.ends.iter().map(move |end| {
-            let task = &self.pus[from..*end];
-            from = *end;
-            task
-        })
+        self.pus.chunks_exact(self.each)
     }
 }

@@ -122,7 +122,7 @@ fn expected(case: &Case, binding: &Binding) -> Option<Expected> {
         case.tree.cores.iter().position(here)
     };
     let runs = match &binding.strategy {
-        Strategy::None => return None,
+        Strategy::None | Strategy::Auto(_) => return None,
         Strategy::Linear {
             amount,
             start: None,

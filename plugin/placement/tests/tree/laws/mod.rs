@@ -10,12 +10,13 @@ pub mod refusals;
 pub mod room;
 pub mod same;
 pub mod shapes;
+pub mod share;
 pub mod width;
 
 use super::harness::Law;
 
 /// Every law there is.
-pub const ALL: [Law; 26] = [
+pub const ALL: [Law; 28] = [
     own::ONLY_OWNED,
     own::ONLY_PRESENT,
     own::SOMEWHERE,
@@ -38,6 +39,8 @@ pub const ALL: [Law; 26] = [
     automatic::EXACT,
     order::WALKED,
     grid_engine::CHOSEN,
+    share::EVERY_CORE_ONCE,
+    share::SIBLINGS_NEAR,
     cgroups::INSIDE,
     cgroups::GRANTED,
     cgroups::SOMEWHERE,

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use berth_placement::Fixes;
 
-use crate::site::read_settings::{self, Complaint};
-use crate::site::settings::{Notes, Settings};
+use crate::read_settings::{self, Complaint};
+use crate::settings::{Notes, Settings};
 
 fn read(words: &str) -> (Settings, Vec<Complaint>) {
     let words: Vec<_> = words.split(' ').filter(|word| !word.is_empty()).collect();

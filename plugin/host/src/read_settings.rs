@@ -4,11 +4,11 @@
 
 use berth_placement::Fixes;
 
-use crate::site::settings::{KEYS, Settings, Unread};
+use crate::settings::{KEYS, Settings, Unread};
 
 /// Something in the line that the administrator must see.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Complaint {
+pub struct Complaint {
     /// The word, what is allowed, and what is in force now.
     pub text: String,
     /// Whether it is only a key that this release does not know. One file serves nodes of different
@@ -47,7 +47,7 @@ struct Reading<'a> {
 
 /// Reads the words. `is_here` says whether a host list has this node, or why the list cannot be
 /// read.
-pub(crate) fn read(
+pub fn read(
     words: &[&str],
     is_here: impl Fn(&str) -> Result<bool, String>,
 ) -> (Settings, Vec<Complaint>) {

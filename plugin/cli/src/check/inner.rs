@@ -1,0 +1,277 @@
+//! Scripts within a script: a here-document that sbatch, salloc or a shell reads, and the file that a
+//! line of sbatch names. Their words are moved to where they stand in the script around them, so that
+//! single words can be changed there; words of another file stand nowhere.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use berth_srun::line::read;
+use berth_srun::options::Command as Program;
+
+use super::command::{Command, Kind};
+use super::document::Body;
+use super::script::{Reader, Script, base};
+use crate::shell::{Simple, Word};
+
+/// The deepest script that is read.
+const DEEPEST: u32 = 4;
+
+/// The most scripts within one.
+const MOST: usize = 64;
+
+/// Programs that run what they read.
+const SHELLS: &[&str] = &["bash", "sh", "ksh", "zsh", "dash"];
+
+/// What a script is to the one around it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It is the text that is checked.
+    #[default]
+    Whole,
+    /// A line of sbatch submits it.
+    Submitted,
+    /// It runs in the same job.
+    Part,
+    /// srun's shell runs it in every task.
+    InTasks,
+}
+
+/// Files that a script writes: the here-document that is the whole file, if that is known.
+pub(super) type Written = BTreeMap<String, Option<usize>>;
+
+/// A script's text.
+enum Source {
+    Document(usize),
+    File(String, Rc<[u8]>),
+}
+
+/// A shell that reads its commands from its input: no file and no `-c` stands behind it.
+fn reads_input(name: &str, words: &[Word]) -> bool {
+    let is_option = |word: &Word| word.text.starts_with('-');
+    let options: Vec<_> = words.iter().take_while(|word| is_option(word)).collect();
+    let has = |letter: char| {
+        let mut short = options.iter().filter(|word| !word.text.starts_with("--"));
+        short.any(|word| word.text.contains(letter))
+    };
+    let is_all = options.len() == words.len() || has('s');
+    SHELLS.contains(&base(name)) && is_all && !has('c')
+}
+
+fn file_name(text: &str) -> &str {
+    text.strip_prefix("./").unwrap_or(text)
+}
+
+impl Reader<'_> {
+    /// A shell that runs a here-document.
+    pub(super) fn in_shell(&mut self, name: &str, words: &[Word], input: Option<usize>) {
+        if reads_input(name, words) {
+            self.part(input);
+        }
+    }
+
+    /// A here-document whose commands run here.
+    pub(super) fn part(&mut self, input: Option<usize>) {
+        let source = input.map(Source::Document);
+        let Some(mut script) = source.and_then(|source| self.inner(source, Role::Part)) else {
+            return;
+        };
+        script.job.clone_from(&self.found.job);
+        script.has_components = self.found.has_components;
+        self.found.inner.push(script);
+    }
+
+    /// A step, whose shell may run a here-document in every task.
+    pub(super) fn step(&mut self, command: Command, input: Option<usize>) {
+        let program = command.program().split_first();
+        let is_shell = program.is_some_and(|(name, rest)| reads_input(&name.text, rest));
+        let source = input.filter(|_| is_shell).map(Source::Document);
+        self.found.commands.push(command);
+        let script = source.and_then(|source| self.inner(source, Role::InTasks));
+        self.found.inner.extend(script);
+    }
+
+    /// The script that a line of sbatch submits. The line's options override the script's.
+    pub(super) fn submit(&mut self, line: &mut Command, input: Option<usize>) {
+        let source = match line.program().first() {
+            None => input.map(Source::Document),
+            Some(word) => self.file(&word.clone()),
+        };
+        let Some(mut script) = source.and_then(|source| self.inner(source, Role::Submitted)) else {
+            return;
+        };
+        line.is_known_job = true;
+        script.directives = script.job.take();
+        script.has_components |= line.line.more;
+        script.job = Some(self.merged(script.directives.as_ref(), line));
+        self.found.inner.push(script);
+    }
+
+    /// The file of that name: what this script has written, or what is there.
+    fn file(&mut self, word: &Word) -> Option<Source> {
+        let name = word.text.as_str();
+        let mut not_read = |why: &str| {
+            self.found
+                .not_read
+                .push(format!("{name} was not read: {why}"));
+            None
+        };
+        if word.is_computed {
+            return not_read("only the shell knows which file it is");
+        }
+        match self.written.get(file_name(name)) {
+            Some(Some(document)) => return Some(Source::Document(*document)),
+            Some(None) => return not_read("the script writes it before"),
+            None => {}
+        }
+        // A job file's own jobs are others'.
+        match self.files.read(name).filter(|_| self.depth == 0)? {
+            Ok(text) => Some(Source::File(name.into(), text)),
+            Err(why) => not_read(&why),
+        }
+    }
+
+    /// The directives and the line as one line, whose last options count.
+    fn merged(&self, directives: Option<&Command>, line: &Command) -> Command {
+        let options = directives.filter(|one| one.program().is_empty());
+        let words = options.into_iter().flat_map(|one| &one.words);
+        let words: Vec<_> = words.chain(&line.words).cloned().collect();
+        let texts: Vec<_> = words.iter().map(|word| word.text.as_str()).collect();
+        Command {
+            line: read(&texts, Program::Sbatch, Some(self.release)),
+            words,
+            ..line.clone()
+        }
+    }
+
+    /// Reads a script within this one, and moves its words to their places here.
+    fn inner(&self, source: Source, role: Role) -> Option<Script> {
+        let has_room = self.depth < DEEPEST && self.found.inner.len() < MOST;
+        has_room.then_some(())?;
+        let read = |text: &[u8]| {
+            let mut reader = Reader::new(text, self.release, self.files, self.depth + 1);
+            reader.variables.clone_from(&self.variables);
+            reader.found.role = role;
+            if role == Role::Part {
+                reader.found.all.clone_from(&self.found.all);
+            }
+            reader.read()
+        };
+        match source {
+            Source::Document(number) => {
+                let body = Body::of(&self.found.text, self.documents.get(number)?);
+                let mut script = read(&body.text);
+                script.moved(&body, &self.found.text);
+                Some(script)
+            }
+            Source::File(name, text) => {
+                let mut script = read(&text);
+                script.is_elsewhere(&name, &self.found.text);
+                Some(script)
+            }
+        }
+    }
+
+    /// Notes the files that a command writes, and the here-document that it passes on.
+    pub(super) fn writes(&mut self, simple: &Simple, name: &Word, words: &[Word]) {
+        let is_cat = base(&name.text) == "cat" && words.is_empty();
+        let document = simple.input.filter(|_| is_cat);
+        if simple.is_piped {
+            self.piped = document;
+        }
+        let is_tee = base(&name.text) == "tee";
+        let files = words
+            .iter()
+            .filter(|word| is_tee && !word.text.starts_with('-'));
+        let content = if is_tee { simple.input } else { document };
+        let appends = words.iter().any(|word| word.text == "-a");
+        let files = files.map(|file| (file, appends));
+        let outputs = simple.outputs.iter().map(|one| (&one.file, one.appends));
+        for (file, appends) in files.chain(outputs).filter(|(file, _)| !file.is_computed) {
+            let content = content.filter(|_| !appends && simple.loops == 0);
+            self.written.insert(file_name(&file.text).into(), content);
+        }
+    }
+}
+
+impl Script {
+    /// Moves everything to its place in the text around it.
+    fn moved(&mut self, body: &Body, text: &Rc<[u8]>) {
+        let starts = line_starts(text);
+        let line = |at: usize| starts.partition_point(|start| *start <= at);
+        if self.file.is_none() {
+            self.text = Rc::clone(text);
+            let word = |word: &mut Word| {
+                word.range = body.range(&word.range);
+                let bytes = text.get(word.range.clone());
+                word.is_plain &= bytes == Some(word.text.as_bytes());
+            };
+            for command in self.own_commands() {
+                command.each_word(&word);
+                let first = command.words.first().unwrap_or(&command.name);
+                let start = match command.name.range.is_empty() {
+                    true => first.range.start,
+                    false => command.name.range.start,
+                };
+                command.number = line(start);
+                for variable in command.variables.values_mut() {
+                    variable.end = None;
+                }
+            }
+            let place = |at: &mut usize| *at = body.place(*at);
+            self.first_command.iter_mut().for_each(place);
+            self.late.iter_mut().for_each(place);
+            if let Some(unclosed) = &mut self.unclosed {
+                place(&mut unclosed.at);
+            }
+        }
+        for inner in &mut self.inner {
+            inner.moved(body, text);
+        }
+    }
+
+    /// Marks everything as words of another file, which no repair changes.
+    fn is_elsewhere(&mut self, name: &str, around: &Rc<[u8]>) {
+        self.file = Some(name.into());
+        self.file_text = Some(std::mem::replace(&mut self.text, Rc::clone(around)));
+        let word = |word: &mut Word| {
+            word.range = 0..0;
+            word.is_plain = false;
+        };
+        for command in self.own_commands() {
+            command.each_word(&word);
+        }
+        for inner in &mut self.inner {
+            inner.is_elsewhere(name, around);
+        }
+    }
+
+    fn own_commands(&mut self) -> impl Iterator<Item = &mut Command> {
+        let jobs = self.job.iter_mut().chain(&mut self.directives);
+        jobs.chain(&mut self.commands)
+    }
+
+    /// Whether its commands, or those of its parts, start tasks.
+    pub(crate) fn launches(&self) -> bool {
+        let starts = |command: &Command| matches!(command.kind, Kind::Srun | Kind::Mpirun);
+        let parts = self.inner.iter().filter(|one| one.role == Role::Part);
+        self.commands.iter().any(starts) || parts.into_iter().any(Self::launches)
+    }
+}
+
+impl Command {
+    fn each_word(&mut self, change: &impl Fn(&mut Word)) {
+        // A directive has no name.
+        if !self.name.range.is_empty() {
+            change(&mut self.name);
+        }
+        self.words.iter_mut().for_each(change);
+    }
+}
+
+/// Where each line begins.
+fn line_starts(text: &[u8]) -> Vec<usize> {
+    let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+    std::iter::once(0)
+        .chain(ends.map(|(at, _)| at + 1))
+        .collect()
+}

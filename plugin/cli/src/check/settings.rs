@@ -1,0 +1,179 @@
+//! The options that apply to a command, from where they come: its own words, the variables that it
+//! reads, and the job around it. Values that only the shell knows are named apart.
+
+use std::collections::BTreeSet;
+
+use berth_srun::Release;
+use berth_srun::line::Trouble;
+use berth_srun::options::{passed_by, variables};
+use berth_srun::reading::{Asked, Refused, Setting, read, selection};
+
+use super::command::{Command, Kind, Variables};
+use crate::args::Kept;
+
+/// A setting that applies: name, value, and whether it comes from a variable.
+#[derive(Clone, Debug)]
+pub(super) struct Applied {
+    pub name: String,
+    pub value: Option<String>,
+    trouble: Option<Trouble>,
+    /// The variable by which it comes.
+    variable: Option<&'static str>,
+    is_jobs: bool,
+}
+
+/// The job around a step, as far as its words are known.
+pub(super) struct Outer {
+    pub settings: Vec<Applied>,
+    pub unknown: BTreeSet<String>,
+}
+
+/// The options as a plan takes them; none if only the shell knows one that concerns it.
+pub(super) fn kept(
+    command: &Command,
+    settings: &[Applied],
+    unknown: &BTreeSet<String>,
+) -> Option<Vec<Kept>> {
+    is_known(command, unknown).then_some(())?;
+    let known = settings
+        .iter()
+        .filter(|one| one.trouble != Some(Trouble::Unknown));
+    let kept = known.map(|one| Kept {
+        variable: one.variable.map(String::from),
+        is_jobs: one.is_jobs,
+        ..Kept::typed(&one.name, one.value.as_deref())
+    });
+    Some(kept.collect())
+}
+
+/// A job as a line of its program, with what concerns a plan; none if only the shell knows it.
+pub(super) fn line_of_job(
+    job: &Command,
+    settings: &[Applied],
+    unknown: &BTreeSet<String>,
+) -> Option<String> {
+    let Kind::Job(program) = job.kind else {
+        return None;
+    };
+    is_known(job, unknown).then_some(())?;
+    let concerns = |one: &&Applied| selection::concerns(&one.name) || one.name == "binding";
+    let words = settings
+        .iter()
+        .filter(concerns)
+        .map(|one| match &one.value {
+            Some(value) => format!("--{}={value}", one.name),
+            None => format!("--{}", one.name),
+        });
+    let words: Vec<_> = std::iter::once(program.name().into())
+        .chain(words)
+        .collect();
+    shlex::try_join(words.iter().map(String::as_str)).ok()
+}
+
+fn is_known(command: &Command, unknown: &BTreeSet<String>) -> bool {
+    command.is_complete() && !unknown.iter().any(|name| selection::concerns(name))
+}
+
+impl Outer {
+    pub(super) fn of(job: &Command) -> Self {
+        let mut unknown = BTreeSet::new();
+        Self {
+            settings: applied(job, &mut unknown),
+            unknown,
+        }
+    }
+
+    /// What its steps take over.
+    pub(super) fn passed_on(&self, release: Release) -> impl Iterator<Item = Applied> {
+        self.settings.iter().filter_map(move |one| {
+            Some(Applied {
+                variable: Some(passed_by(&one.name, release)?),
+                is_jobs: true,
+                ..one.clone()
+            })
+        })
+    }
+}
+
+/// The options of a line; those whose values only the shell knows are named in `unknown`.
+pub(super) fn applied(command: &Command, unknown: &mut BTreeSet<String>) -> Vec<Applied> {
+    let mut all = Vec::new();
+    for given in &command.line.given {
+        let mut value = given.value.clone();
+        if command.is_computed(given) {
+            value = value.and_then(|text| known_value(&text, &command.variables));
+            if value.is_none() {
+                unknown.insert(given.name.clone());
+                continue;
+            }
+        }
+        all.push(Applied {
+            name: given.name.clone(),
+            value,
+            trouble: given.trouble.clone(),
+            variable: None,
+            is_jobs: false,
+        });
+    }
+    all
+}
+
+/// The value of `$NAME`, where the script itself gives it.
+fn known_value(text: &str, variables: &Variables) -> Option<String> {
+    let name = text.strip_prefix('$')?;
+    let inner = name
+        .strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix('}'));
+    let variable = variables.get(inner.unwrap_or(name))?;
+    (!variable.is_computed).then(|| variable.value.clone())
+}
+
+/// Options from variables that the script sets.
+pub(super) fn from_variables(
+    set: &Variables,
+    release: Release,
+    settings: &mut Vec<Applied>,
+    unknown: &mut BTreeSet<String>,
+) {
+    let ours = [("BERTH_BINDING", "binding")];
+    for (variable, name) in variables(release).chain(ours) {
+        let Some(found) = set.get(variable) else {
+            continue;
+        };
+        let value = match found.is_computed {
+            false => Some(found.value.clone()),
+            true => known_value(&found.value, set),
+        };
+        if value.is_none() {
+            settings.retain(|one| one.name != name);
+            unknown.insert(name.into());
+            continue;
+        }
+        unknown.remove(name);
+        settings.push(Applied {
+            name: name.into(),
+            value,
+            trouble: None,
+            variable: Some(variable),
+            is_jobs: false,
+        });
+    }
+}
+
+/// srun's reading of settings. An option that no table has may be a plugin's.
+pub(super) fn asked(settings: &[Applied], release: Release) -> Result<Asked, Refused> {
+    let known = settings
+        .iter()
+        .filter(|one| one.trouble != Some(Trouble::Unknown));
+    let settings = known.map(|one| {
+        let setting = Setting {
+            trouble: one.trouble.as_ref(),
+            ..Setting::new(&one.name, one.value.as_deref())
+        };
+        match one.variable {
+            Some(_) => setting.from_environment(),
+            None => setting,
+        }
+    });
+    read(settings, release)
+}

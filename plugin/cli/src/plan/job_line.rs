@@ -1,0 +1,247 @@
+//! The line of a job: its command, what it asks of slurmctld, and the batch script with its `#SBATCH`
+//! lines.
+//! In: a line of salloc, sbatch or srun. Out: [`JobLine`], or the reason why there is none.
+
+use std::path::Path;
+
+use berth_srun::line::{Given, Trouble};
+use berth_srun::options::Command as Program;
+use berth_srun::reading::selection::{self, Selection};
+use berth_srun::submission::directives;
+use berth_srun::{Line, Release, line};
+
+use super::controller::NoAnswer;
+use crate::script_file::content;
+use crate::shell::scan;
+
+/// A job as its line asks for it.
+#[derive(Clone, Debug)]
+pub(super) struct JobLine {
+    pub program: Program,
+    pub wanted: Selection,
+    /// Its options, as they were given.
+    pub given: Vec<Given>,
+    pub script: Script,
+}
+
+/// What a job runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Script {
+    /// Nothing that slurmd starts: the command is no sbatch.
+    None,
+    /// A batch script with its name.
+    Read { name: String, text: Vec<u8> },
+    /// A batch script that cannot be read, with the reason.
+    Unread(String),
+}
+
+/// An srun of a batch script.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ScriptStep {
+    /// Its line, from 1.
+    pub line: usize,
+    /// The command as it stands there.
+    pub text: String,
+}
+
+impl JobLine {
+    /// An option of berth's own, which the job's steps take over.
+    pub(super) fn own(&self, name: &str) -> Option<&str> {
+        let is_own = |given: &&Given| {
+            let sure = given.name.strip_prefix("berth-");
+            sure.unwrap_or(&given.name) == name
+        };
+        self.given.iter().rfind(is_own)?.value.as_deref()
+    }
+}
+
+/// Reads a line.
+///
+/// # Errors
+/// [`NoAnswer`]: the command refuses it, or something in it is not modelled.
+pub(super) fn read(text: &str, release: Release) -> Result<JobLine, NoAnswer> {
+    let failed = |why: &str| NoAnswer::Failed(format!("--job {text}: {why}"));
+    let words = shlex::split(text).ok_or_else(|| failed("a quote is not closed; close it"))?;
+    let named = words.first().and_then(|word| Program::named(word));
+    let program = named.ok_or_else(|| failed("write a line such as 'salloc -n8 -c2'"))?;
+    let mut line = line::read(words.get(1..).unwrap_or_default(), program, Some(release));
+    let script = match program {
+        Program::Sbatch => of_sbatch(&line),
+        Program::Srun | Program::Salloc => Script::None,
+    };
+    if let Script::Read { text, .. } = &script {
+        let mut given = directed(text, release)?;
+        // The line's own options override those of the script.
+        given.append(&mut line.given);
+        line.given = given;
+    }
+    if let Some(wrong) = line.given.iter().find(|given| given.trouble.is_some()) {
+        let why = match &wrong.trouble {
+            Some(Trouble::Unknown) => "its command does not have",
+            _ => "its command does not take so:",
+        };
+        return Err(failed(&format!("{why} --{}", wrong.name)));
+    }
+    Ok(JobLine {
+        wanted: wanted(&line, program, release)?,
+        given: line.given,
+        program,
+        script,
+    })
+}
+
+/// What a line asks of slurmctld. All that concerns it is modelled.
+///
+/// # Errors
+/// [`NoAnswer`], by the command that refuses it.
+pub(super) fn wanted(
+    line: &Line,
+    program: Program,
+    release: Release,
+) -> Result<Selection, NoAnswer> {
+    let found = selection::read(line, release);
+    let name = program.name();
+    let found = found.map_err(|why| NoAnswer::Usage(format!("{name} refuses the line: {why}")))?;
+    match found.unmodelled.as_slice() {
+        [] => Ok(found),
+        options => Err(NoAnswer::NotModelled(options.join(", "))),
+    }
+}
+
+/// The script of an sbatch line.
+fn of_sbatch(line: &Line) -> Script {
+    let wrapped = line.given.iter().rfind(|given| given.name == "wrap");
+    if let Some(text) = wrapped.and_then(|given| given.value.as_ref()) {
+        return Script::Read {
+            name: "--wrap".into(),
+            text: text.clone().into_bytes(),
+        };
+    }
+    let Some(name) = line.program.first() else {
+        return Script::Unread("sbatch reads the script from stdin".into());
+    };
+    match content(Path::new(name)) {
+        Ok(text) => Script::Read {
+            name: name.clone(),
+            text,
+        },
+        Err(why) => Script::Unread(format!("{name} was not read: {why}")),
+    }
+}
+
+/// The options of a script's `#SBATCH` lines.
+fn directed(script: &[u8], release: Release) -> Result<Vec<Given>, NoAnswer> {
+    let mut all = Vec::new();
+    for directive in directives(script) {
+        if directive.begins_component {
+            return Err(NoAnswer::NotModelled("a job of several components".into()));
+        }
+        if directive.is_unclosed {
+            let why = format!(
+                "sbatch refuses the script: a quote in line {} is not closed",
+                directive.line
+            );
+            return Err(NoAnswer::Usage(why));
+        }
+        let words: Vec<_> = directive.words.iter().map(|word| &*word.text).collect();
+        all.extend(line::read(&words, Program::Sbatch, Some(release)).given);
+    }
+    Ok(all)
+}
+
+/// The sruns of a script, as they stand there.
+pub(super) fn steps(script: &[u8]) -> Vec<ScriptStep> {
+    let commands = scan(script).commands;
+    let found = commands.iter().filter_map(|command| {
+        let words = &command.words;
+        let at = words.iter().position(|word| !is_before(&word.text))?;
+        let first = words.get(at).filter(|word| base(&word.text) == "srun")?;
+        let bytes = script.get(first.range.start..words.last()?.range.end)?;
+        Some(ScriptStep {
+            line: command.line,
+            text: on_one_line(&String::from_utf8_lossy(bytes)),
+        })
+    });
+    found.collect()
+}
+
+/// What may stand before the name of a command that runs: assignments, and commands that run others.
+fn is_before(word: &str) -> bool {
+    let is_name = |name: &str| {
+        let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        !name.is_empty() && name.chars().all(is_letter)
+    };
+    let is_assigned = word.split_once('=').is_some_and(|(name, _)| is_name(name));
+    is_assigned || ["exec", "env", "nohup", "command", "time"].contains(&base(word))
+}
+
+/// A program's name without its folder.
+pub(super) fn base(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or_default()
+}
+
+fn on_one_line(text: &str) -> String {
+    let lines: Vec<_> = text.split("\\\n").map(str::trim).collect();
+    lines.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn the_lines_options_go_before_the_scripts() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("job.sh");
+        let text = "#!/bin/sh\n#SBATCH -n4 -c2 --binding=linear:1\n#SBATCH -N2\nsrun ./app\n";
+        fs::write(&path, text).unwrap();
+        let read = |line: &str| {
+            let line = line.replace("job.sh", path.to_str().unwrap());
+            read(&line, Release::V22_05)
+        };
+        let found = read("sbatch -n6 job.sh").unwrap();
+        let options = &found.wanted.options;
+        assert_eq!((options.tasks, options.cpus_per_task), (Some(6), Some(2)));
+        assert_eq!(options.nodes.map(|nodes| nodes.least), Some(2));
+        assert_eq!(found.own("binding"), Some("linear:1"));
+        let found = read("sbatch --binding=none job.sh").unwrap();
+        assert_eq!(found.own("binding"), Some("none"));
+        // salloc runs the file, and reads no directives.
+        let found = read("salloc -n3 job.sh").unwrap();
+        assert_eq!(
+            (found.wanted.options.cpus_per_task, &found.script),
+            (None, &Script::None)
+        );
+        assert!(matches!(
+            read("sbatch /no/such").unwrap().script,
+            Script::Unread(_)
+        ));
+        assert!(matches!(
+            read("sbatch -n3").unwrap().script,
+            Script::Unread(_)
+        ));
+        fs::write(&path, "#SBATCH -n2\n#SBATCH hetjob\n#SBATCH -n3\n").unwrap();
+        assert!(matches!(
+            read("sbatch job.sh"),
+            Err(NoAnswer::NotModelled(_))
+        ));
+        assert!(matches!(
+            read("sbatch -n0 job.sh"),
+            Err(NoAnswer::NotModelled(_) | NoAnswer::Usage(_))
+        ));
+        assert!(matches!(read("sbatch --what"), Err(NoAnswer::Failed(_))));
+    }
+
+    #[test]
+    fn the_sruns_of_a_script() {
+        let text = "#!/bin/bash\nexport X=1\n# srun no\necho srun\nOMP_NUM_THREADS=2 srun -n4 \\\n  ./app > out\n\
+                    for i in 1 2; do /usr/bin/srun -N1 \"./b c\" & done\nwait\n";
+        let found: Vec<_> = steps(text.as_bytes())
+            .into_iter()
+            .map(|step| format!("{} {}", step.line, step.text))
+            .collect();
+        assert_eq!(found, ["5 srun -n4 ./app", "7 /usr/bin/srun -N1 \"./b c\""]);
+    }
+}

@@ -1,0 +1,98 @@
+//! `--score`: the plan's figures in words, once for each number of tasks that a node may have.
+
+use std::io::Write;
+
+use berth_placement::answer::quality::Range;
+use berth_placement::{Node, Quality};
+use serde::Serialize;
+
+use super::step::{Planned, PlannedStep};
+use crate::Failure;
+
+/// The figures as the JSON has them.
+#[derive(Serialize)]
+pub(super) struct QualityJson {
+    spanning_numa: u32,
+    spanning_l3: u32,
+    spanning_packages: u32,
+    shared_cores: u32,
+    idle_cores: u32,
+    /// The smallest and the largest number of tasks on one.
+    tasks_per_numa: [u32; 2],
+    /// Null if the machine has no L3 cache.
+    tasks_per_l3: Option<[u32; 2]>,
+    far_cpus: u32,
+}
+
+impl QualityJson {
+    /// None if the machine's tree is unknown.
+    pub(super) fn of(planned: &Planned, on: &Node) -> Option<Self> {
+        let quality = Quality::of(&planned.plan, planned.on(on))?;
+        let pair = |range: Range| [range.least, range.most];
+        Some(Self {
+            spanning_numa: quality.span_numa,
+            spanning_l3: quality.span_l3,
+            spanning_packages: quality.span_packages,
+            shared_cores: quality.shared_cores,
+            idle_cores: quality.idle_cores,
+            tasks_per_numa: pair(quality.tasks_per_numa),
+            tasks_per_l3: quality.tasks_per_l3.map(pair),
+            far_cpus: quality.far_cpus,
+        })
+    }
+}
+
+/// Writes the figures behind an answer.
+///
+/// # Errors
+/// Those of `out`.
+pub(super) fn write(out: &mut impl Write, on: &Node, step: &PlannedStep) -> Result<(), Failure> {
+    writeln!(out)?;
+    for planned in step.planned() {
+        if step.planned().len() > 1 {
+            writeln!(out, "on a node with {} of the tasks:", planned.tasks)?;
+        }
+        match Quality::of(&planned.plan, planned.on(on)) {
+            Some(quality) => lines(out, &quality)?,
+            None => writeln!(out, "score       unknown: the machine's tree is not known")?,
+        }
+    }
+    Ok(())
+}
+
+fn lines(out: &mut impl Write, quality: &Quality) -> Result<(), Failure> {
+    let Quality {
+        span_numa,
+        span_l3,
+        span_packages,
+        shared_cores,
+        idle_cores,
+        tasks_per_numa,
+        tasks_per_l3,
+        far_cpus,
+    } = quality;
+    writeln!(
+        out,
+        "spanning    {span_numa} tasks span NUMA nodes, {span_l3} L3 caches, {span_packages} packages"
+    )?;
+    writeln!(
+        out,
+        "cores       {shared_cores} are shared by tasks, {idle_cores} of the step stay idle"
+    )?;
+    let between = |range: &Range| match (range.least, range.most) {
+        (least, most) if least == most => least.to_string(),
+        (least, most) => format!("{least} to {most}"),
+    };
+    let caches = tasks_per_l3.as_ref().map(between);
+    let caches = caches.map_or(String::new(), |tasks| format!(", {tasks} on each L3 cache"));
+    writeln!(
+        out,
+        "tasks       {} on each NUMA node{caches}",
+        between(tasks_per_numa)
+    )?;
+    writeln!(
+        out,
+        "memory      {far_cpus} CPUs are far from their task's memory"
+    )?;
+    Ok(())
+}

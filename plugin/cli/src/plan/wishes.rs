@@ -1,0 +1,46 @@
+//! Which of berth's own options hold for a request: what it names, the site's default, or nothing
+//! where the node honours none of them.
+
+use berth_placement::{Binding, CpuBind, Mapping, Near};
+
+use crate::args::PlanArgs;
+
+impl PlanArgs {
+    /// The `--binding` that holds: the request's, else the site's default if the request's
+    /// `--cpu-bind` asks nothing, and no other option of berth's own is given.
+    pub(crate) fn asked_binding(&self, cpu_bind: &CpuBind) -> Option<Binding> {
+        let asks = !cpu_bind.asks_nothing() || self.mapping.0.is_some() || self.near.is_some();
+        let by_default = || {
+            let announced = || self.announced()?.binding_default.as_deref()?.parse().ok();
+            let of_cluster = || {
+                self.site_settings
+                    .as_ref()?
+                    .settings
+                    .binding_default
+                    .clone()
+            };
+            let found = of_cluster().or_else(announced);
+            found.filter(|_| !asks)
+        };
+        let is_off = self.is_binding_off();
+        self.binding.clone().or_else(by_default).filter(|_| !is_off)
+    }
+
+    /// The mapping that holds.
+    pub(crate) fn asked_mapping(&self) -> Option<Mapping> {
+        let mapping = self.mapping.0.clone();
+        mapping.filter(|_| !self.is_binding_off())
+    }
+
+    /// The `--near` that holds.
+    pub(crate) fn asked_near(&self) -> Option<Near> {
+        self.near.clone().filter(|_| !self.is_binding_off())
+    }
+
+    /// Whether the node honours none of berth's own options (`binding=off`).
+    pub(super) fn is_binding_off(&self) -> bool {
+        let of_cluster = self.site_settings.as_ref();
+        self.announced().is_some_and(|rules| rules.binding_off)
+            || of_cluster.is_some_and(|site| !site.settings.binding)
+    }
+}

@@ -1,0 +1,211 @@
+//! `berth check` and `berth plan` ask one model: over random lines, on machines and on clusters, what the
+//! one calls refused, not bound or not modelled is what the other answers. The seed is printed, and
+//! `BERTH_SEED` repeats a run.
+
+mod check_common;
+
+use std::process::Command;
+
+use check_common::check;
+use serde_json::Value;
+
+/// How many lines are tried, unless `PROPTEST_CASES` says otherwise.
+const LINES: u64 = 150;
+
+const MACHINES: &[&str] = &[
+    "pack:2 core:4 pu:2",
+    "pack:2 core:4 pu:1",
+    "pack:1 core:6 pu:1",
+    "pack:4 core:2 pu:2",
+];
+
+/// Options of a step, and of a job.
+const OPTIONS: &[&str] = &[
+    "-n1",
+    "-n2",
+    "-n3",
+    "-n4",
+    "-n5",
+    "-n8",
+    "-n12",
+    "-n40",
+    "-c2",
+    "-c3",
+    "-N1",
+    "-N2",
+    "--ntasks-per-node=2",
+    "--ntasks-per-core=1",
+    "--threads-per-core=1",
+    "--hint=nomultithread",
+    "--hint=multithread",
+    "--exclusive",
+    "-O",
+    "-m block:block",
+    "-m cyclic",
+    "-B 1",
+    "--mem=1",
+    "--gres=gpu:1",
+    "-p whole",
+    "-p small",
+];
+
+/// Options of a step alone.
+const OF_STEP: &[&str] = &[
+    "--exact",
+    "--overlap",
+    "--cpu-bind=cores",
+    "--cpu-bind=threads",
+    "--cpu-bind=sockets",
+    "--cpu-bind=none",
+    "--cpu-bind=verbose",
+    "--binding=linear:2",
+    "--binding=linear:1:1,1",
+];
+
+const CONF: &str = "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n\
+    NodeName=a[1-3] Sockets=2 CoresPerSocket=3 ThreadsPerCore=2\n\
+    NodeName=b1 Sockets=1 CoresPerSocket=2 ThreadsPerCore=1\n\
+    PartitionName=all Nodes=a[1-3] Default=YES\n\
+    PartitionName=whole Nodes=a[1-3] OverSubscribe=EXCLUSIVE\n\
+    PartitionName=small Nodes=b1\n";
+
+/// A generator whose numbers follow from its seed. Source: Marsaglia's xorshift.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, count: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % count
+    }
+
+    fn of(&mut self, words: &[&'static str]) -> &'static str {
+        words[self.below(words.len())]
+    }
+
+    fn options(&mut self, most: usize, all: &[&'static str]) -> String {
+        let count = self.below(most + 1);
+        (0..count).map(|_| format!(" {}", self.of(all))).collect()
+    }
+}
+
+/// What one of the two says: an exit code, and its texts.
+struct Plan {
+    code: Option<i32>,
+    answer: Option<Value>,
+    said: String,
+}
+
+fn plan(place: &[&str], job: Option<&str>, line: &str) -> Plan {
+    let done = Command::new(env!("CARGO_BIN_EXE_berth"))
+        .arg("plan")
+        .args(place)
+        .args(job.iter().flat_map(|job| ["--job", job]))
+        .args(["--format=json", line])
+        .env("BERTH_STATE_DIR", "/nonexistent")
+        .output()
+        .unwrap();
+    Plan {
+        code: done.status.code(),
+        answer: serde_json::from_slice(&done.stdout).ok(),
+        said: String::from_utf8(done.stderr).unwrap(),
+    }
+}
+
+/// The rules that the other found, each with its text.
+fn found(place: &[&str], text: &str) -> Vec<(String, String)> {
+    let done = check(
+        &[&["--format=json"], place, &["-"]].concat(),
+        text.as_bytes(),
+    );
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    let document: Value =
+        serde_json::from_slice(&done.stdout).unwrap_or_else(|why| panic!("{why}: {said}\n{text}"));
+    let field = |one: &Value, name: &str| one[name].as_str().unwrap().to_string();
+    let all = document["findings"].as_array().unwrap().iter();
+    all.map(|one| (field(one, "rule"), field(one, "found")))
+        .collect()
+}
+
+/// Why the two do not agree.
+fn difference(plan: &Plan, found: &[(String, String)], in_job: bool) -> Option<String> {
+    let says = |rule: &str| found.iter().any(|(known, _)| known == rule);
+    let of_plan = ["refused", "not-planned", "nothing-bound", "not-as-asked"];
+    let wrong = |what: &str| Some(format!("{what}: plan {:?} {}", plan.code, plan.said));
+    match (plan.code, &plan.answer) {
+        (Some(0), Some(answer)) => {
+            let rules: Vec<_> = answer["rules"].as_object().unwrap().values().collect();
+            let is_free = rules.iter().any(|rule| *rule == "auto:own-cpus");
+            let notes = answer["notes"].as_array().unwrap();
+            let is_noted = |text: &String| notes.iter().any(|note| note == text);
+            let mut others = found.iter().filter(|(rule, _)| rule == "not-as-asked");
+            if says("refused") || says("not-planned") {
+                wrong("check has no plan")
+            } else if is_free != says("nothing-bound") {
+                wrong("only one of them says that nothing is bound")
+            } else if others.any(|(_, text)| !is_noted(text)) {
+                wrong("another note")
+            } else {
+                None
+            }
+        }
+        (Some(1), _) if plan.said.contains("not modelled") => {
+            // A job that would not start is known, although its step is not modelled.
+            (!says("not-planned") && !says("refused") && !in_job).then(|| plan.said.clone())
+        }
+        (Some(1), _) => {
+            let is_same = |(rule, text): &(String, String)| {
+                rule == "refused" && (in_job || plan.said.contains(text.as_str()))
+            };
+            (!found.iter().any(is_same)).then(|| plan.said.clone())
+        }
+        (Some(2), _) => {
+            let planned = of_plan.iter().any(|rule| says(rule));
+            (planned || found.is_empty()).then(|| plan.said.clone())
+        }
+        _ => wrong("an exit code"),
+    }
+}
+
+#[test]
+fn check_and_plan_agree() {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let given = |name: &str| std::env::var(name).ok().map(|text| text.parse().unwrap());
+    let seed = given("BERTH_SEED").unwrap_or(now.unwrap().as_nanos() as u64 | 1);
+    println!("BERTH_SEED={seed}");
+    let folder = tempfile::tempdir().unwrap();
+    let conf = folder.path().join("slurm.conf");
+    std::fs::write(&conf, CONF).unwrap();
+    let conf = conf.to_string_lossy();
+    let (mut wrong, mut bound, mut free, mut refused) = (Vec::new(), 0, 0, 0);
+    for number in 0..given("PROPTEST_CASES").unwrap_or(LINES) {
+        let mut random = Random((seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1);
+        let release = random.of(&["--slurm=22.05", "--slurm=24.11", "--slurm=26.05"]);
+        let machine = random.of(MACHINES);
+        let place = match random.below(3) {
+            0 => [release, "--cluster", &conf],
+            _ => [release, "--machine", machine],
+        };
+        let job = (random.below(2) == 0).then(|| random.options(3, OPTIONS));
+        let own = random.options(4, OPTIONS) + &random.options(1, OF_STEP);
+        let line = format!("srun{own} ./app");
+        let text = match &job {
+            Some(options) => format!("#SBATCH{options}\n{line}"),
+            None => line.clone(),
+        };
+        let submit = job.map(|options| format!("sbatch{options}"));
+        let planned = plan(&place, submit.as_deref(), &line);
+        let found = found(&place, &text);
+        bound += usize::from(planned.code == Some(0));
+        free += usize::from(found.iter().any(|(rule, _)| rule == "nothing-bound"));
+        refused += usize::from(planned.code == Some(1));
+        if let Some(why) = difference(&planned, &found, submit.is_some()) {
+            wrong.push(format!("{number} {place:?}\n{text}\n{why}\n{found:?}\n"));
+        }
+    }
+    println!("{bound} planned, {free} not bound, {refused} refused");
+    assert!(wrong.is_empty(), "BERTH_SEED={seed}\n{}", wrong.join("\n"));
+    let all_met = bound > 0 && free > 0 && refused > 0;
+    assert!(all_met || given("PROPTEST_CASES").is_some());
+}

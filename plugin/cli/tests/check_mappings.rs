@@ -1,0 +1,66 @@
+//! `berth check` on Open MPI's options: what the submitting command, or the node, refuses.
+
+mod check_common;
+
+use check_common::{holds, rules};
+
+#[test]
+fn what_never_fits_or_contradicts() {
+    holds(
+        "24.11",
+        &[
+            (
+                "srun -n2 -c1 --map-by=slot:pe=4 ./a",
+                "mapping-never-fits",
+                "srun -n2 -c4 --map-by=slot:pe=4 ./a",
+            ),
+            (
+                "sbatch -n2 --berth-map-by=slot:pe=2 job.sh",
+                "mapping-never-fits",
+                "sbatch -n2 --berth-map-by=slot:pe=2 -c2 job.sh",
+            ),
+            (
+                "#SBATCH -n2 -c2\nsrun --map-by=slot:pe=9 ./a",
+                "mapping-never-fits",
+                "#SBATCH -n2 -c2\nsrun --map-by=slot:pe=9 ./a",
+            ),
+            (
+                "srun --map-by=core --binding=linear:1 ./a",
+                "mapping-and-binding",
+                "srun --map-by=core --binding=linear:1 ./a",
+            ),
+            (
+                "sbatch --bind-to=core --binding=linear:1 job.sh",
+                "mapping-and-binding",
+                "sbatch --bind-to=core --binding=linear:1 job.sh",
+            ),
+            (
+                "#SBATCH -n2 --map-by=core --binding=linear:1\nsrun ./a",
+                "mapping-and-binding",
+                "#SBATCH -n2 --map-by=core --binding=linear:1\nsrun ./a",
+            ),
+            (
+                "srun -n2 -c2 --exclusive --map-by=core --cpu-bind=map_cpu:0,1 ./a",
+                "mapping-and-list",
+                "srun -n2 -c2 --exclusive --map-by=core ./a",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn what_may_fit_or_is_no_contradiction() {
+    for line in [
+        "srun -n2 -c4 --map-by=slot:pe=4 ./a",
+        "srun -n2 --exclusive --map-by=slot:pe=4 ./a",
+        "srun -n2 --map-by=slot:pe=4 --bind-to=core:overload-allowed ./a",
+        "srun -n2 --map-by=$HOW --binding=linear:1 ./a",
+        "srun -n2 --map-by=slot:pe=$EACH ./a",
+        "srun --map-by=core --binding=none ./a",
+        "srun --map-by=core --binding=linear:1 --cpu-bind=none ./a",
+        "srun -n2 --map-by=core --cpu-bind=cores ./a",
+    ] {
+        let (found, code) = rules(&["--slurm=24.11", "-"], line);
+        assert_eq!((found, code), (vec![], Some(0)), "{line}");
+    }
+}

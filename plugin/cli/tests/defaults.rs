@@ -1,0 +1,271 @@
+//! What holds where the line says nothing: `CpuBind=` of nodes and partitions, and `BERTH_BINDING`.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// A plan as JSON, with variables in the environment.
+fn plan(words: &[&str], variables: &[(&str, &str)]) -> Value {
+    let done = Command::new(env!("CARGO_BIN_EXE_berth"))
+        .arg("plan")
+        .args(words)
+        .arg("--format=json")
+        .env("BERTH_STATE_DIR", "/nonexistent")
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{words:?}: {said}");
+    serde_json::from_slice(&done.stdout).unwrap()
+}
+
+/// `cores` where the plan was made by that level, and what the answer says of the site.
+fn found(plan: &Value) -> (String, String) {
+    let rules = plan["rules"].as_object().unwrap();
+    let rule = rules.values().next().unwrap().as_str().unwrap();
+    let facts = plan["assumed"].as_array().unwrap().iter();
+    let of_site = facts.filter(|fact| fact["what"] == "site");
+    let values: Vec<_> = of_site.filter_map(|fact| fact["value"].as_str()).collect();
+    (rule.into(), values.join(", "))
+}
+
+/// Words behind `-n3 -p cores`, the level of the plan, and the end of what is said of it.
+const ASKED: [(&str, &str, &str); 8] = [
+    ("-p plain", "sockets", "CpuBind=sockets"),
+    ("-w a1", "cores", "CpuBind=cores of partition cores"),
+    ("-w b1", "threads", "CpuBind=threads of the job's nodes"),
+    (
+        "-N2 -w a1,b1",
+        "threads",
+        "CpuBind=threads of the job's nodes",
+    ),
+    // They differ, and one of them is no binding at all.
+    ("-N2 -w c1,b1", "cores", "CpuBind=cores of partition cores"),
+    // An own --cpu-bind goes before it.
+    (
+        "-w b1 --cpu-bind=cores",
+        "cores",
+        "CpuBind=threads of the job's nodes",
+    ),
+    (
+        "-w b1 --default-cpu-bind=sockets",
+        "sockets",
+        "CpuBind=sockets",
+    ),
+    ("-w c1", "auto", "CpuBind=off of the job's nodes"),
+];
+
+#[test]
+fn the_default_binding_is_that_of_the_job_s_nodes_then_of_its_partition() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("slurm.conf");
+    let conf = "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nTaskPlugin=task/berth\n\
+                TaskPluginParam=sockets\nNodeName=DEFAULT Sockets=2 CoresPerSocket=4 ThreadsPerCore=2\n\
+                NodeName=a1\nNodeName=b1 CpuBind=threads\nNodeName=c1 CpuBind=off\n\
+                PartitionName=plain Nodes=a1 Default=YES\nPartitionName=cores Nodes=ALL CpuBind=cores\n";
+    fs::write(&path, conf).unwrap();
+    let path = path.to_str().unwrap();
+    let ask = |words: &[&str]| {
+        let before = ["--slurm=22.05", "--cluster", path];
+        found(&plan(&[&before[..], words].concat(), &[]))
+    };
+    for (words, level, says) in ASKED {
+        let line = format!("-p cores -n3 {words}");
+        let (rule, site) = ask(&line.split(' ').collect::<Vec<_>>());
+        assert!(rule.contains(level), "{words}: {rule}");
+        assert!(site.split(", ").any(|part| part == says), "{words}: {site}");
+    }
+    // The step has its job's default, whatever its own nodes are.
+    let job = "salloc -N2 -n4 -p cores -w a1,b1";
+    let (rule, _) = ask(&["--job", job, "-N1", "-n2", "-w", "a1"]);
+    assert!(rule.contains("threads"), "{rule}");
+}
+
+#[test]
+fn the_user_s_default_is_a_binding_as_if_typed() {
+    let here = ["--machine=live", "-n1"];
+    let rule = |words: &[&str], variables: &[(&str, &str)]| {
+        let plan = plan(words, variables);
+        (found(&plan).0, plan["assumed"].to_string())
+    };
+    let (own, facts) = rule(&here, &[("BERTH_BINDING", "linear:1")]);
+    assert_eq!(own, "binding:linear:1");
+    assert!(
+        facts.contains("BERTH_BINDING=linear:1") && facts.contains("variables"),
+        "{facts}"
+    );
+    let routed = "SLURM_SPANK__SLURM_SPANK_OPTION_berth_binding";
+    // An outer command's option goes before it, an outer command's default does not.
+    let outer = [("BERTH_BINDING", "linear:1"), (routed, "striding:1:1")];
+    assert_eq!(rule(&here, &outer).0, "binding:striding:1:1");
+    let outer = [outer[0], outer[1], ("BERTH_BINDING_ROUTED", "striding:1:1")];
+    assert_eq!(rule(&here, &outer).0, "binding:linear:1");
+    let typed = ["--machine=live", "-n1", "--binding=striding:1:2"];
+    assert_eq!(rule(&typed, &outer).0, "binding:striding:1:2");
+    // Another machine is not where the variables are; those of the line are.
+    let (other, _) = rule(&["--machine", "core:2 pu:1", "-n1"], &outer);
+    assert!(!other.contains("binding:"), "{other}");
+    let line = "BERTH_BINDING=linear:1 srun -n1 ./app";
+    let (other, _) = rule(&["--machine", "core:2 pu:1", line], &[]);
+    assert_eq!(other, "binding:linear:1");
+    let wrong = Command::new(env!("CARGO_BIN_EXE_berth"))
+        .args(["plan", "-n1"])
+        .env("BERTH_BINDING", "linear:x")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&wrong.stderr);
+    assert_eq!(wrong.status.code(), Some(2), "{said}");
+    assert!(said.contains("BERTH_BINDING: --binding"), "{said}");
+}
+
+/// The plan's rules where the cluster's plugstack.conf has these words behind task_berth.so.
+fn with_settings(words: &str, asked: &[&str]) -> (String, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("slurm.conf");
+    let conf = "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core,CR_CORE_DEFAULT_DIST_BLOCK\n\
+                TaskPlugin=task/cgroup,task/berth\nPlugStackConfig=other.conf\n\
+                NodeName=n[1-2] Sockets=2 CoresPerSocket=4 ThreadsPerCore=2\n\
+                PartitionName=main Nodes=ALL Default=YES\n";
+    fs::write(&path, conf).unwrap();
+    let line = format!("include *.d/*\noptional other.so\noptional task_berth.so {words}\n");
+    fs::write(folder.path().join("other.conf"), line).unwrap();
+    let before = [
+        "--slurm=22.05",
+        "--cluster",
+        path.to_str().unwrap(),
+        "-n2",
+        "-c2",
+    ];
+    let plan = plan(&[&before[..], asked].concat(), &[]);
+    (found(&plan).1, plan)
+}
+
+#[test]
+fn a_cluster_s_plugstack_conf_has_its_settings() {
+    let site = |words: &str, asked: &[&str]| with_settings(words, asked).0;
+    let affinity = site("compat=affinity fixes=+third-level", &[]);
+    assert!(
+        affinity.contains("compat=affinity with {\"third-level\"}"),
+        "{affinity}"
+    );
+    assert!(
+        affinity.contains("CR_CORE_DEFAULT_DIST_BLOCK"),
+        "{affinity}"
+    );
+    assert!(site("binding_default=linear:1", &[]).contains("binding_default=linear:1"));
+    let (_, plan) = with_settings(
+        "binding_default=linear:1 nodes=n2 binding=off",
+        &["-w", "n1"],
+    );
+    assert_eq!(found(&plan).0, "binding:linear:1");
+    assert_eq!(plan["assumed"][0]["by"], "found");
+    let source = plan["assumed"][0]["source"].as_str().unwrap();
+    assert!(source.ends_with("other.conf"), "{source}");
+    let (_, plan) = with_settings(
+        "binding_default=linear:1 nodes=n2 binding=off",
+        &["-w", "n2"],
+    );
+    assert!(!found(&plan).0.contains("binding"), "{plan}");
+    // Nodes with other settings are named, and words that cannot be read too.
+    let (_, plan) = with_settings("compat=affinity nodes=n2 compat=berth", &["-N2"]);
+    assert!(
+        plan["notes"]
+            .to_string()
+            .contains("other settings for n2 than for n1"),
+        "{plan}"
+    );
+    let (site, plan) = with_settings("compat=affinty", &[]);
+    assert!(site.contains("compat=affinity"), "{site}");
+    assert!(
+        plan["notes"].to_string().contains("compat=affinty"),
+        "{plan}"
+    );
+}
+
+/// The rule of the plan, or what is wrong.
+fn mapped(words: &[&str], variables: &[(&str, &str)]) -> Result<String, String> {
+    let done = Command::new(env!("CARGO_BIN_EXE_berth"))
+        .arg("plan")
+        .args(words)
+        .args(["--format=json", "--machine=pack:2 core:8 pu:2"])
+        .env("BERTH_STATE_DIR", "/nonexistent")
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    if !done.status.success() {
+        return Err(said);
+    }
+    let plan: Value = serde_json::from_slice(&done.stdout).unwrap();
+    Ok(found(&plan).0)
+}
+
+#[test]
+fn a_job_s_mapping_is_that_of_its_steps() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("job.sh");
+    let text =
+        "#!/bin/sh\n#SBATCH -n4 -c4 --map-by=slot:pe=2\n#SBATCH --berth-rank-by=slot\nsrun ./a\n";
+    fs::write(&script, text).unwrap();
+    let sbatch = format!("sbatch {}", script.display());
+    let of_line = "salloc -n4 -c4 --map-by=slot:pe=2 --berth-rank-by=slot";
+    for job in [of_line, &sbatch] {
+        let step = |line: &str| mapped(&["--job", job, line], &[]).unwrap();
+        let given = "map:slot:pe=2,rank:slot,bind:core";
+        assert_eq!(step("srun -n4 ./a"), given, "{job}");
+        // A variable is only read where the job has no option.
+        let both = step("BERTH_MAP_BY=core BERTH_BIND_TO=hwthread srun -n4 ./a");
+        assert_eq!(
+            both, "map:slot:pe=2:hwtcpus,rank:slot,bind:hwthread",
+            "{job}"
+        );
+        let other = step("srun -n4 --map-by=core ./a");
+        assert_eq!(other, "map:core,rank:slot,bind:core", "{job}");
+        let binding = step("srun -n4 --binding=linear:1 ./a");
+        assert_eq!(binding, "binding:linear:1", "{job}");
+    }
+    let line = "salloc -n4 --bind-to=package srun -n4 --map-by=core ./a";
+    let wrong = mapped(&[line], &[]).unwrap_err();
+    assert!(wrong.contains("--job: --map-by=core"), "{wrong}");
+    let wrong = mapped(&["salloc -n4 --map-by=what srun -n4 ./a"], &[]).unwrap_err();
+    assert!(wrong.contains("--job: --map-by: expected"), "{wrong}");
+}
+
+#[test]
+fn a_typed_mapping_option_and_a_variable_for_another_go_together() {
+    for (line, given) in [
+        (
+            "BERTH_BIND_TO=hwthread srun -n1 --map-by=core ./a",
+            "map:core,rank:fill,bind:hwthread",
+        ),
+        (
+            "BERTH_MAP_BY=core srun -n1 --bind-to=hwthread ./a",
+            "map:core,rank:fill,bind:hwthread",
+        ),
+        (
+            "BERTH_MAP_BY=package srun -n1 --map-by=core ./a",
+            "map:core,rank:fill,bind:core",
+        ),
+        // Alone these two contradict each other.
+        (
+            "BERTH_MAP_BY=package srun -n1 --rank-by=span --bind-to=none ./a",
+            "map:package,rank:span,bind:none",
+        ),
+        // What is typed removes other wishes wholly.
+        (
+            "BERTH_BINDING=linear:1 srun -n1 --map-by=core ./a",
+            "map:core,rank:fill,bind:core",
+        ),
+        (
+            "BERTH_MAP_BY=core BERTH_BIND_TO=core srun -n1 --binding=linear:1 ./a",
+            "binding:linear:1",
+        ),
+    ] {
+        assert_eq!(mapped(&[line], &[]).as_deref(), Ok(given), "{line}");
+    }
+    let wrong = mapped(&["BERTH_BIND_TO=package srun -n1 --map-by=core ./a"], &[]).unwrap_err();
+    assert!(wrong.contains("BERTH_BIND_TO: --map-by=core"), "{wrong}");
+    let wrong = mapped(&["srun -n1 --map-by=core --bind-to=package ./a"], &[]).unwrap_err();
+    assert!(wrong.contains("use --map-by=package"), "{wrong}");
+}

@@ -1,0 +1,228 @@
+//! `berth plan 'sbatch …'` and `'salloc …'`: what the job gets, what its batch script gets, and how to
+//! plan each srun of it.
+
+use std::fs;
+
+use serde_json::Value;
+
+mod plan_common;
+
+use plan_common::{Done, berth};
+
+const SCRIPT: &str = "#!/bin/bash\n#SBATCH -N2 -n6\n#SBATCH --binding=linear:1\n\n\
+                      module load x\nsrun ./prepare\nOMP_NUM_THREADS=2 srun -n3 \\\n    -c2 ./app > out\n";
+
+/// Two nodes of eight cores each, and the script.
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let conf = "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nTaskPlugin=task/berth\n\
+                NodeName=n[1-3] Sockets=2 CoresPerSocket=4 ThreadsPerCore=2\n\
+                PartitionName=main Nodes=ALL Default=YES\n";
+    fs::write(folder.path().join("slurm.conf"), conf).unwrap();
+    fs::write(folder.path().join("job.sh"), SCRIPT).unwrap();
+    folder
+}
+
+fn ask(folder: &tempfile::TempDir, words: &[&str]) -> Done {
+    let path = |name: &str| folder.path().join(name).to_string_lossy().into_owned();
+    let (conf, script) = (path("slurm.conf"), path("job.sh"));
+    let words: Vec<_> = words
+        .iter()
+        .map(|word| word.replace("job.sh", &script))
+        .collect();
+    let mut all = vec![
+        "plan",
+        "--slurm=22.05",
+        "--cluster",
+        &conf,
+        "--machine",
+        "pack:2 core:4 pu:2",
+    ];
+    all.extend(words.iter().map(String::as_str));
+    berth(&all, "")
+}
+
+fn json(done: &Done) -> Value {
+    assert_eq!(done.code, 0, "{}", done.stderr);
+    serde_json::from_str(&done.stdout).unwrap()
+}
+
+#[test]
+fn a_batch_script_has_its_job_s_first_node() {
+    let folder = folder();
+    let plan = json(&ask(
+        &folder,
+        &["sbatch -n12 -c2 job.sh a b", "--format=json"],
+    ));
+    let job = &plan["job"];
+    assert_eq!(job["tasks"], 12);
+    let node = |name: &str, cores: &str, cpus: u32| serde_json::json!({"name": name, "cores": cores, "cpus": cpus});
+    // The script asks for two nodes, the line for the tasks.
+    assert_eq!(
+        job["nodes"],
+        serde_json::json!([node("n1", "0-7", 16), node("n2", "0-3", 8)])
+    );
+    assert_eq!(plan["nodes"].as_array().unwrap().len(), 1);
+    assert_eq!(plan["nodes"][0]["masks"], "0xFFFF");
+    assert_eq!(plan["tasks"].as_array().unwrap().len(), 1);
+    let lines: Vec<_> = job["steps"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|step| &step["line"])
+        .collect();
+    assert_eq!(lines, [6, 7]);
+    assert_eq!(job["steps"][1]["text"], "srun -n3 -c2 ./app");
+}
+
+/// sbatch takes a script of 4 MiB, and so do berth plan and berth check.
+#[test]
+fn a_large_script_is_read_by_both() {
+    let folder = folder();
+    for (comments, is_read) in [(2 << 16, true), (5 << 16, false)] {
+        let script = format!("{SCRIPT}{}srun ./b\n", "# 16 bytes long\n".repeat(comments));
+        fs::write(folder.path().join("job.sh"), script).unwrap();
+        let plan = json(&ask(&folder, &["sbatch -n12 job.sh", "--format=json"]));
+        let steps = plan["job"]["steps"].as_array().map_or(0, Vec::len);
+        assert_eq!(steps, if is_read { 3 } else { 0 });
+        let path = folder.path().join("job.sh");
+        let line = format!("sbatch -n12 {}", path.display());
+        let said = berth(&["check", &line], "").stderr;
+        assert_eq!(said.contains("was not read"), !is_read, "{said}");
+    }
+}
+
+/// Each command that is pointed at gives the step's plan, with the options of the script's job.
+#[test]
+fn every_srun_of_the_script_is_planned_by_its_command() {
+    let folder = folder();
+    let plan = json(&ask(&folder, &["sbatch -N1 -c2 job.sh", "--format=json"]));
+    let steps = plan["job"]["steps"].as_array().unwrap().clone();
+    for (step, tasks) in steps.iter().zip([6, 3]) {
+        let words = shlex::split(step["plan"].as_str().unwrap()).unwrap();
+        let words: Vec<_> = words.iter().skip(1).map(String::as_str).collect();
+        let plan = json(&berth(&words, ""));
+        assert_eq!(plan["tasks"].as_array().unwrap().len(), tasks, "{step}");
+        // The job's --binding is its steps' too.
+        assert_eq!(
+            plan["rules"].as_object().unwrap().values().next().unwrap(),
+            "binding:linear:1"
+        );
+        assert!(plan["assumed"].to_string().contains("the line of the job"));
+    }
+    let table = ask(&folder, &["sbatch", "-N1", "-c2", "job.sh"]);
+    assert_eq!(table.code, 0, "{}", table.stderr);
+    for says in [
+        "6 tasks: cores",
+        "line 6      srun ./prepare",
+        "plan it:    berth plan ",
+    ] {
+        assert!(table.stdout.contains(says), "{says}: {}", table.stdout);
+    }
+}
+
+#[test]
+fn a_script_s_binding_is_for_its_own_task_or_for_the_steps() {
+    let folder = folder();
+    let masks = |line: &str| {
+        let done = ask(&folder, &[line, "--format=masks"]);
+        assert_eq!(done.code, 0, "{line}: {}", done.stderr);
+        done.stdout.trim().to_string()
+    };
+    // One task: the script is bound as its job asks.
+    assert_eq!(masks("sbatch -N1 -n1 -c4 job.sh"), "0x0003");
+    assert_eq!(
+        masks("BERTH_BINDING=linear:2 sbatch -n1 -c8 --wrap=./app"),
+        "0x000F"
+    );
+    assert_eq!(
+        masks("sbatch -n1 -c8 --binding=none --wrap=./app"),
+        "0x00FF"
+    );
+    // Several: the binding is for the steps.
+    assert_eq!(
+        masks("sbatch -N1 -n4 --binding=linear:1 --wrap=./app"),
+        "0x0303"
+    );
+}
+
+#[test]
+fn salloc_binds_nothing_itself() {
+    let folder = folder();
+    let plan = json(&ask(&folder, &["salloc -n3 -c2", "--format=json"]));
+    assert_eq!(plan["job"]["nodes"][0]["cores"], "0-2");
+    assert_eq!(plan["tasks"].as_array().unwrap().len(), 0);
+    assert_eq!(plan["bound"], false);
+    let table = ask(&folder, &["salloc -n3 -c2"]);
+    assert!(
+        table.stdout.contains("salloc itself binds nothing"),
+        "{}",
+        table.stdout
+    );
+    assert!(
+        table.stdout.contains("--job 'salloc -n3 -c2' 'srun ./app'"),
+        "{}",
+        table.stdout
+    );
+    let masks = ask(&folder, &["salloc -n3", "--format=masks"]);
+    assert_eq!((masks.code, masks.stdout.as_str()), (2, ""));
+    // The srun behind it is a step of that job.
+    let inside = json(&ask(
+        &folder,
+        &["salloc -n3 -c2 srun --exact -n1 ./app", "--format=json"],
+    ));
+    assert_eq!(inside["nodes"][0]["cores"], "0-2");
+    assert_eq!(inside["tasks"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn what_would_not_start_says_why_and_how_sure_it_is() {
+    let folder = folder();
+    for (line, code, says) in [
+        ("sbatch -n49 -N3 job.sh", 1, "the job never starts"),
+        ("sbatch -n0 job.sh", 2, "sbatch"),
+        (
+            "sbatch --label job.sh",
+            2,
+            "sbatch: unrecognized option '--label'",
+        ),
+        ("sbatch -n2 --gres=gpu:1 job.sh", 1, "not modelled: --gres"),
+        ("sbatch -N3-2 job.sh", 2, "sbatch refuses the line"),
+        ("sbatch -n2 -N2 --binding=linear:x job.sh", 2, "--binding"),
+    ] {
+        let done = ask(&folder, &[line]);
+        assert_eq!(
+            (done.code, done.stdout.as_str()),
+            (code, ""),
+            "{line}: {}",
+            done.stderr
+        );
+        assert!(done.stderr.contains(says), "{line}: {}", done.stderr);
+    }
+    let missing = ask(&folder, &["sbatch -n2 /no/such.sh"]);
+    assert_eq!(missing.code, 0, "{}", missing.stderr);
+    assert!(
+        missing
+            .stdout
+            .contains("no #SBATCH lines (assumed: /no/such.sh"),
+        "{}",
+        missing.stdout
+    );
+    let two = ask(&folder, &["--job", "salloc", "sbatch job.sh"]);
+    assert_eq!(two.code, 2, "{}", two.stderr);
+    // Without a cluster the job is planned on as many idle nodes as it names.
+    let alone = berth(
+        &[
+            "plan",
+            "--machine",
+            "pack:2 core:4 pu:2",
+            "sbatch -N2 -n32 --wrap=true",
+        ],
+        "",
+    );
+    assert!(
+        alone.stdout.contains("cores 0-7 on node0, node1"),
+        "{}",
+        alone.stdout
+    );
+}

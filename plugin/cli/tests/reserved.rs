@@ -1,0 +1,60 @@
+//! `berth plan --reserved`: CPUs that the site keeps free.
+
+mod plan_common;
+
+use plan_common::berth;
+
+/// The exit code, the CPUs of each task, and what is wrong.
+fn ask(words: &str) -> (i32, String, String) {
+    let machine = ["plan", "--machine=pack:2 core:4 pu:2", "--format=cpus"];
+    let words: Vec<_> = machine.into_iter().chain(words.split(' ')).collect();
+    let done = berth(&words, "");
+    (done.code, done.stdout.trim().into(), done.stderr)
+}
+
+#[test]
+fn reserved_cpus_are_never_planned() {
+    for options in [
+        "",
+        " --cpu-bind=cores",
+        " --binding=linear:1",
+        " --map-by=core",
+    ] {
+        let (code, cpus, said) = ask(&format!("-n2 --whole --reserved 0-11{options}"));
+        assert_eq!(code, 0, "{options}: {said}");
+        let own = cpus
+            .split_whitespace()
+            .flat_map(|task| task.split([',', '-']));
+        let own: Vec<u32> = own.map(|cpu| cpu.parse().unwrap()).collect();
+        assert!(own.iter().all(|cpu| *cpu > 11), "{options}: {cpus}");
+    }
+}
+
+#[test]
+fn a_step_whose_cpus_are_all_reserved_is_refused() {
+    for options in [
+        "",
+        " --cpu-bind=cores",
+        " --binding=linear:1",
+        " --map-by=core",
+    ] {
+        for own in ["--whole --reserved 0-15", "--cpus 2-5 --reserved 0-7"] {
+            let (code, cpus, said) = ask(&format!("-n2 {own}{options}"));
+            assert_eq!((code, cpus.as_str()), (1, ""), "{own}{options}: {said}");
+            let why = "--reserved keeps all CPUs of this step free";
+            assert!(said.contains(why), "{own}{options}: {said}");
+        }
+    }
+}
+
+#[test]
+fn a_reserved_cpu_that_does_not_exist_is_a_wrong_line() {
+    for list in ["999", "0,15-16"] {
+        let (code, _, said) = ask(&format!("-n2 --whole --reserved {list}"));
+        assert_ne!(code, 0, "{list}: {said}");
+        assert!(
+            said.contains("this machine has CPUs 0-15; name only those"),
+            "{list}: {said}"
+        );
+    }
+}

@@ -1,0 +1,219 @@
+//! The administrator's settings: arguments of the plugstack.conf line.
+//! In: a key and its value. Out: `Settings` with it, or why it cannot be read; then the cautious
+//! value of that key can be put in force.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use berth_placement::{Binding, Fixes};
+
+use crate::OffSwitch;
+
+/// Every key there is.
+pub const KEYS: [&str; 12] = [
+    "compat",
+    "fixes",
+    "shadow",
+    "binding",
+    "binding_default",
+    "binding_fail",
+    "notes",
+    "command",
+    "state_dir",
+    "strict",
+    "counters",
+    "nodes",
+];
+
+/// A word that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// There is no such key.
+    Key,
+    /// The key's value is wrong, for this reason.
+    Value(String),
+}
+
+impl From<String> for Unread {
+    fn from(why: String) -> Self {
+        Self::Value(why)
+    }
+}
+
+/// Where notes to users go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notes {
+    /// To the job's stderr and the log.
+    User,
+    /// To the log.
+    Log,
+    /// Nowhere.
+    Off,
+}
+
+/// The settings in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// `compat=` and `fixes=` together: where we differ from task/affinity.
+    pub fixes: Fixes,
+    /// Whether the other behaviour's answer is logged too.
+    pub shadow: bool,
+    /// Whether `--binding` is served.
+    pub binding: bool,
+    /// The binding of steps that ask for nothing.
+    pub binding_default: Option<Binding>,
+    /// `binding_fail=refuse`.
+    pub refuse_failed_binding: bool,
+    /// Where notes to users go.
+    pub notes: Notes,
+    /// Where the command `berth` is.
+    pub command: Option<PathBuf>,
+    /// The folder of berth's files on the node.
+    pub state_dir: PathBuf,
+    /// Whether a release that no table knows for sure makes berth stand aside.
+    pub strict: bool,
+    /// Whether steps, tasks and refusals are counted for monitoring.
+    pub counters: bool,
+    off_switch: OnceLock<Option<OffSwitch>>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            fixes: Fixes::ALL,
+            shadow: false,
+            binding: true,
+            binding_default: None,
+            refuse_failed_binding: false,
+            notes: Notes::User,
+            command: None,
+            state_dir: PathBuf::from("/run/berth"),
+            strict: false,
+            counters: true,
+            off_switch: OnceLock::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// The administrator's switch-off file, in the state directory.
+    #[must_use]
+    pub fn off_switch(&self) -> Option<&OffSwitch> {
+        let switch = || OffSwitch::of(&self.state_dir);
+        self.off_switch.get_or_init(switch).as_ref()
+    }
+
+    /// Puts one setting in force. `nodes=` and `fixes=` are for the reader of the whole line.
+    ///
+    /// # Errors
+    /// [`Unread`]: nothing has changed then.
+    pub fn take(&mut self, key: &str, value: &str) -> Result<(), Unread> {
+        match key {
+            "compat" => {
+                self.fixes = one_of(value, &[("berth", Fixes::ALL), ("affinity", Fixes::NONE)])?;
+            }
+            "shadow" => self.shadow = one_of(value, &[("off", false), ("on", true)])?,
+            "binding" => self.binding = one_of(value, &[("on", true), ("off", false)])?,
+            "binding_default" => self.binding_default = default_binding(value)?,
+            "binding_fail" => {
+                self.refuse_failed_binding =
+                    one_of(value, &[("unbound", false), ("refuse", true)])?;
+            }
+            "notes" => {
+                let all = [
+                    ("user", Notes::User),
+                    ("log", Notes::Log),
+                    ("off", Notes::Off),
+                ];
+                self.notes = one_of(value, &all)?;
+            }
+            "command" => self.command = Some(absolute(value)?),
+            "state_dir" => self.state_dir = absolute(value)?,
+            "counters" => self.counters = one_of(value, &[("on", true), ("off", false)])?,
+            "strict" => self.strict = one_of(value, &[("off", false), ("on", true)])?,
+            _ => return Err(Unread::Key),
+        }
+        Ok(())
+    }
+
+    /// The value of this key cannot be read: the cautious one is in force, with which a step is
+    /// served as without berth. Keys without such a value keep what they had.
+    pub fn be_cautious(&mut self, key: &str) {
+        match key {
+            "compat" => self.fixes = Fixes::NONE,
+            "shadow" => self.shadow = false,
+            "binding" => self.binding = false,
+            "binding_default" => self.binding_default = None,
+            "binding_fail" => self.refuse_failed_binding = false,
+            "strict" => self.strict = true,
+            _ => {}
+        }
+    }
+
+    /// What is in force of a key, as the administrator would write it.
+    #[must_use]
+    pub fn in_force(&self, key: &str) -> String {
+        let word = |is_on: bool| if is_on { "on" } else { "off" };
+        let value = match key {
+            "compat" | "fixes" => return compat(self.fixes),
+            "shadow" => word(self.shadow).into(),
+            "binding" => word(self.binding).into(),
+            "binding_default" => match &self.binding_default {
+                Some(binding) => binding.to_string(),
+                None => return "no binding_default".into(),
+            },
+            "binding_fail" if self.refuse_failed_binding => "refuse".into(),
+            "binding_fail" => "unbound".into(),
+            "notes" => format!("{:?}", self.notes).to_lowercase(),
+            "command" => match &self.command {
+                Some(path) => path.display().to_string(),
+                None => return "no command".into(),
+            },
+            "state_dir" => self.state_dir.display().to_string(),
+            "strict" => word(self.strict).into(),
+            _ => word(self.counters).into(),
+        };
+        format!("{key}={value}")
+    }
+}
+
+fn one_of<T: Copy>(value: &str, known: &[(&str, T)]) -> Result<T, String> {
+    let found = known.iter().find(|(name, _)| *name == value);
+    found.map(|(_, meaning)| *meaning).ok_or_else(|| {
+        let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
+        format!("the value must be one of {}", names.join(", "))
+    })
+}
+
+fn absolute(value: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(value);
+    if path.is_absolute() {
+        Ok(path)
+    } else {
+        Err("the value must be an absolute path".into())
+    }
+}
+
+fn default_binding(value: &str) -> Result<Option<Binding>, String> {
+    if value.is_empty() {
+        return Ok(None);
+    }
+    let binding: Binding = value.parse().map_err(|why| format!("{why}"))?;
+    Ok(Some(binding))
+}
+
+/// The effect of `compat=` and `fixes=`, in the words of the ready line: `compat=berth`.
+#[must_use]
+pub fn compat(fixes: Fixes) -> String {
+    format!("compat={}", behaviour(fixes))
+}
+
+/// The behaviour: `berth`, `affinity`, or affinity with some of the fixes.
+#[must_use]
+pub fn behaviour(fixes: Fixes) -> String {
+    match fixes {
+        Fixes::ALL => "berth".into(),
+        Fixes::NONE => "affinity".into(),
+        some => format!("affinity with {some:?}"),
+    }
+}

@@ -1,0 +1,73 @@
+//! What a mapping does not give although it is served. Each text states what was requested, what was
+//! found and what to do.
+
+use std::fmt;
+
+/// What a mapping does not give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MappingNote {
+    /// Nothing is bound, because there are more tasks than CPUs.
+    Unbound {
+        /// Tasks on this node.
+        tasks: u32,
+        /// CPUs of the step.
+        own: u32,
+        /// Whether a CPU is a hardware thread, and not a core.
+        threads: bool,
+    },
+    /// Some tasks find no object to be bound to.
+    SomeUnbound {
+        /// Tasks on this node.
+        tasks: u32,
+        /// Those that stay unbound.
+        unbound: u32,
+    },
+    /// A task has fewer CPUs than `-c`.
+    Short {
+        /// The task, by its number on this node.
+        task: u32,
+        /// `-c`.
+        wanted: u32,
+        /// What it gets.
+        given: u32,
+    },
+}
+
+impl MappingNote {
+    /// Writes it about the options `asked`.
+    pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, asked: &str) -> fmt::Result {
+        match self {
+            Self::Unbound {
+                tasks,
+                own,
+                threads,
+            } => {
+                let unit = if *threads {
+                    "hardware threads"
+                } else {
+                    "cores"
+                };
+                write!(
+                    f,
+                    "{asked} binds none of the {tasks} tasks on this node, because the step has too few \
+                     CPUs for it here ({own} {unit}); use fewer tasks, or name with --bind-to what \
+                     to bind to"
+                )
+            }
+            Self::SomeUnbound { tasks, unbound } => write!(
+                f,
+                "{asked}: {unbound} of the {tasks} tasks on this node find no free object and may \
+                 use all CPUs of the step; use fewer tasks, or another --bind-to"
+            ),
+            Self::Short {
+                task,
+                wanted,
+                given,
+            } => write!(
+                f,
+                "-c {wanted} is requested, but {asked} gives task {task} on this node {given} \
+                 CPU(s); -c never becomes pe=: add :pe=N, or bind to a wider level"
+            ),
+        }
+    }
+}

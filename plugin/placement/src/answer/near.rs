@@ -1,0 +1,91 @@
+//! The devices that a `--near` gives to each task, and how far the task's cores are from them.
+//! Pure data; the command shows it, and vendors' variables are written from it.
+
+use std::fmt;
+
+use crate::sets::cpuset::CpuSet;
+use crate::topology::object::ObjectKind;
+use crate::topology::surroundings::Surroundings;
+
+/// Every task's devices.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Nearby {
+    /// The step's devices of this kind in their order, as positions among the machine's.
+    pub visible: Vec<u32>,
+    /// Devices that tasks get together, as positions in `visible`.
+    pub parts: Vec<Vec<u32>>,
+    /// Each task's by local id.
+    pub tasks: Vec<NearTask>,
+}
+
+/// One task's devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NearTask {
+    /// The position of its part.
+    pub part: u32,
+    /// From its cores to the devices.
+    pub distance: Distance,
+}
+
+/// From a task's cores to its devices: the smallest object that has both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distance {
+    /// Both are in one object of this kind.
+    Same(ObjectKind),
+    /// No object but the machine has both.
+    Apart,
+    /// The devices have no place of their own.
+    Unknown,
+}
+
+impl Nearby {
+    /// A task's devices, as positions in `visible`.
+    #[must_use]
+    pub fn own(&self, task: usize) -> &[u32] {
+        let part = self.tasks.get(task).map(|task| task.part as usize);
+        let part = part.and_then(|part| self.parts.get(part));
+        part.map_or(&[], Vec::as_slice)
+    }
+
+    /// A task's devices, as positions among the machine's.
+    pub fn devices(&self, task: usize) -> impl Iterator<Item = u32> + '_ {
+        let own = self.own(task).iter();
+        own.filter_map(|at| self.visible.get(*at as usize).copied())
+    }
+
+    /// The devices in the order in which a task is to see them, as positions in `visible`: its own
+    /// first, then, unless it is to see only its own, the others.
+    #[must_use]
+    pub fn order(&self, task: usize, only_own: bool) -> Vec<u32> {
+        let own = self.own(task);
+        let mut order = own.to_vec();
+        if !only_own {
+            let all = 0..self.visible.len() as u32;
+            order.extend(all.filter(|at| !own.contains(at)));
+        }
+        order
+    }
+}
+
+impl Distance {
+    /// From CPUs to a place.
+    #[must_use]
+    pub fn between(cpus: &CpuSet, place: &CpuSet, on: &Surroundings) -> Self {
+        let mut objects = on.objects.iter();
+        let same = objects.find(|(_, object)| cpus.is_subset(object) && place.is_subset(object));
+        same.map_or(Self::Apart, |(kind, _)| Self::Same(*kind))
+    }
+}
+
+impl fmt::Display for Distance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Same(ObjectKind::L3) => "same L3",
+            Self::Same(ObjectKind::Numa) => "same NUMA node",
+            Self::Same(ObjectKind::Die) => "same die",
+            Self::Same(_) => "same package",
+            Self::Apart => "across packages",
+            Self::Unknown => "unknown",
+        })
+    }
+}

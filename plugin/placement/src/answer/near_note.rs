@@ -1,0 +1,63 @@
+//! Notes on a `--near` for the user of a step that runs.
+
+use std::fmt;
+
+/// Something the user should know about a `--near`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NearNote {
+    /// Some tasks have cores that are not next to their devices.
+    NotNear {
+        /// The `--near` value.
+        near: String,
+        /// The first of them, by its number on this node.
+        task: u32,
+        /// How many there are.
+        count: u32,
+        /// The first one's devices.
+        of: String,
+    },
+    /// hwloc knows no place for these devices.
+    NoPlaceKnown(String),
+    /// Slurm counts other devices than hwloc.
+    DevicesDiffer {
+        /// The `--near` value.
+        near: String,
+        /// Slurm's count.
+        slurms: u32,
+        /// hwloc's.
+        found: u32,
+    },
+}
+
+impl fmt::Display for NearNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotNear {
+                near,
+                task,
+                count,
+                of,
+            } => write!(
+                f,
+                "--near={near}: {count} task(s) on this node, the first of them task {task}, get \
+                 cores that are not next to their device ({of}), because this step has too few \
+                 there; use fewer tasks or a smaller -c, or request whole nodes"
+            ),
+            Self::NoPlaceKnown(devices) => write!(
+                f,
+                "this machine does not say which cores are next to {devices}; tasks near them share \
+                 all cores; ask the administrator to look at `berth topo`"
+            ),
+            Self::DevicesDiffer {
+                near,
+                slurms,
+                found,
+            } => write!(
+                f,
+                "--near={near}: Slurm counts {slurms} such device(s) on this node, and this machine \
+                 has {found}; devices are matched in PCI order; ask the administrator to compare \
+                 gres.conf with `berth topo`"
+            ),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Why a `--near` cannot be served. Each text states what was requested, what was found and what to
+//! do; srun prints it.
+
+use std::fmt;
+
+use crate::request::near::{Near, What};
+use crate::sets::bounded::repeated;
+
+/// A `--near` that cannot be served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NearRefusal {
+    /// The machine's devices are unknown.
+    Unknown(Near),
+    /// The node has no such device.
+    NoDevice {
+        /// The request.
+        near: Near,
+        /// Names and kinds of the devices there are, for a text.
+        found: String,
+    },
+    /// Slurm gave the step none of these devices.
+    NotGranted {
+        /// The request.
+        near: Near,
+        /// How many Slurm counts on the node.
+        on_node: u32,
+    },
+    /// A task wants more devices than there are.
+    TooFew {
+        /// The request.
+        near: Near,
+        /// Devices of the step on this node.
+        found: u32,
+    },
+    /// The cores next to a task's devices are too few, and the request is strict.
+    TooSmall {
+        /// The request.
+        near: Near,
+        /// The first task that would get others.
+        task: u32,
+        /// Its devices.
+        devices: String,
+        /// Usable CPUs of the step next to them.
+        near_cpus: u32,
+    },
+}
+
+impl fmt::Display for NearRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unknown(near) => write!(
+                f,
+                "--near={near} requests cores next to a device; berth does not know the devices of \
+                 this node, because its machine file has none; ask the administrator to look at \
+                 `berth topo` and `berth doctor` there, or leave --near out"
+            ),
+            Self::NoDevice { near, found } => no_device(f, near, found),
+            Self::NotGranted { near, on_node } => write!(
+                f,
+                "--near={near} requests cores next to a device; Slurm counts {on_node} on this node \
+                 and gave this step none; request some, for example with --gpus-per-node"
+            ),
+            Self::TooFew { near, found } => write!(
+                f,
+                "--near={near} requests {} devices for each task; this step has {found} on this \
+                 node; use a smaller number, or leave it out to divide them evenly",
+                near.each.unwrap_or(0)
+            ),
+            Self::TooSmall {
+                near,
+                task,
+                devices,
+                near_cpus,
+            } => write!(
+                f,
+                "--near={near} is strict; task {task} on this node does not fit next to {devices}: \
+                 this step has {near_cpus} usable CPUs there for all tasks of that place; use fewer \
+                 tasks or a smaller -c, or leave out strict"
+            ),
+        }
+    }
+}
+
+fn no_device(f: &mut fmt::Formatter<'_>, near: &Near, found: &str) -> fmt::Result {
+    let asked = match &near.what {
+        What::Gpu => "a GPU".into(),
+        What::Network => "a network adapter".into(),
+        What::Class(class) => format!("a device of PCI class {class:04x}"),
+        What::Name(name) => format!("the device {}", repeated(name)),
+    };
+    write!(
+        f,
+        "--near={} requests cores next to {asked}; this node has none; it has {found}; name one of \
+         those, or leave --near out",
+        repeated(near)
+    )
+}

@@ -1,0 +1,42 @@
+//! `--core-kind`: which cores a step uses, on machines with cores of several kinds.
+//! In: the user's word. Out: `Kind`, or nothing for `any`. Pure.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::sets::error::TextError;
+
+/// The requested kind of cores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// All cores.
+    #[default]
+    Any,
+    /// Fast cores.
+    Performance,
+    /// Slow and frugal cores.
+    Efficiency,
+}
+
+impl FromStr for Kind {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        match text.to_ascii_lowercase().as_str() {
+            "any" => Ok(Self::Any),
+            "performance" => Ok(Self::Performance),
+            "efficiency" => Ok(Self::Efficiency),
+            _ => Err(TextError::new(text, "performance, efficiency or any")),
+        }
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Any => "any",
+            Self::Performance => "performance",
+            Self::Efficiency => "efficiency",
+        })
+    }
+}

@@ -1,0 +1,246 @@
+//! A mapping as it is requested, and its text. Pure data.
+
+use std::fmt;
+
+use crate::request::mapping::level_word;
+use crate::request::mapping::pe_list::PeList;
+use crate::request::object_kind::ObjectKind;
+
+/// What `--map-by`, `--rank-by` and `--bind-to` request together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mapping {
+    /// `--map-by`; `None` if it is not given.
+    pub map: Option<MapBy>,
+    /// `--rank-by`.
+    pub rank: Option<RankBy>,
+    /// `--bind-to`.
+    pub bind: Option<BindTo>,
+}
+
+/// `--map-by`: what each task is placed on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MapBy {
+    /// What tasks are placed on; `None` if only qualifiers are given.
+    pub target: Option<Target>,
+    /// `pe=N`: CPUs of each task.
+    pub each: Option<u32>,
+    /// `hwtcpus`: a CPU is a hardware thread, and not a core.
+    pub threads: bool,
+    /// `span`.
+    pub span: bool,
+}
+
+/// What tasks are placed on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The whole share, one task after the other.
+    Slot,
+    /// The same within one node.
+    Node,
+    /// The objects of a kind, round and round.
+    Level(ObjectKind),
+    /// `ppr:N:LEVEL`: N tasks on each object of a kind; without a kind on the node.
+    PerObject {
+        /// N.
+        count: u32,
+        /// The kind; `None` is `node`.
+        of: Option<ObjectKind>,
+    },
+    /// `pe-list=LIST`: CPUs by logical number.
+    List {
+        /// The numbers.
+        list: PeList,
+        /// `ordered`: one entry for each task.
+        ordered: bool,
+    },
+}
+
+/// `--rank-by`: which task gets which place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RankBy {
+    /// In the order of mapping.
+    Slot,
+    /// The same within one node.
+    Node,
+    /// All places of the first object, then those of the second.
+    Fill,
+    /// The first place of each object, then the second of each.
+    Span,
+}
+
+/// `--bind-to`: what each task is bound to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BindTo {
+    /// The kind of object; `None` if only qualifiers are given.
+    pub level: Option<BindLevel>,
+    /// `limit=N`: tasks on one object.
+    pub limit: Option<u32>,
+    /// `if-supported`.
+    pub if_supported: bool,
+    /// `overload-allowed`.
+    pub overload: bool,
+}
+
+/// What tasks are bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BindLevel {
+    /// Nothing.
+    Nothing,
+    /// Objects of a kind.
+    Object(ObjectKind),
+}
+
+impl Mapping {
+    /// Whether tasks are to stay unbound.
+    #[must_use]
+    pub fn binds_nothing(&self) -> bool {
+        let level = self.bind.as_ref().and_then(|bind| bind.level);
+        level == Some(BindLevel::Nothing)
+    }
+
+    /// Whether tasks are placed on CPUs, wherever these are, and not on larger objects.
+    #[must_use]
+    pub fn is_by_cpu(&self) -> bool {
+        matches!(
+            self.target(),
+            Target::Slot | Target::Level(ObjectKind::Core)
+        )
+    }
+
+    /// What tasks are placed on, also where `--map-by` does not say it: what they are bound to, the
+    /// whole share beside `pe=`, and cores otherwise.
+    #[must_use]
+    pub fn target(&self) -> Target {
+        let map = self.map.as_ref();
+        if let Some(target) = map.and_then(|map| map.target.clone()) {
+            return target;
+        }
+        if self.each().is_some() {
+            return Target::Slot;
+        }
+        match self.bind.as_ref().and_then(|bind| bind.level) {
+            Some(BindLevel::Nothing) => Target::Slot,
+            Some(BindLevel::Object(kind)) => Target::Level(kind),
+            None => Target::Level(ObjectKind::Core),
+        }
+    }
+
+    /// `pe=N`.
+    #[must_use]
+    pub fn each(&self) -> Option<u32> {
+        self.map.as_ref().and_then(|map| map.each)
+    }
+
+    /// Whether `pe=N` counts hardware threads: beside several CPUs `--bind-to` says which.
+    #[must_use]
+    pub fn takes_threads(&self) -> bool {
+        let several = self.each().is_some_and(|each| each > 1)
+            || matches!(self.target(), Target::List { ordered: true, .. });
+        match self.bind.as_ref().and_then(|bind| bind.level) {
+            Some(BindLevel::Object(ObjectKind::Pu)) if several => true,
+            Some(BindLevel::Object(ObjectKind::Core)) if several => false,
+            _ => self.counts_threads(),
+        }
+    }
+
+    /// Whether a CPU is a hardware thread where tasks are placed.
+    #[must_use]
+    pub fn counts_threads(&self) -> bool {
+        let said = self.map.as_ref().is_some_and(|map| map.threads);
+        said || self.target().kind() == Some(ObjectKind::Pu)
+    }
+}
+
+impl Target {
+    /// The kind of object that tasks are placed on, if it is one.
+    #[must_use]
+    pub fn kind(&self) -> Option<ObjectKind> {
+        match self {
+            Self::Level(kind) => Some(*kind),
+            Self::PerObject { of, .. } => *of,
+            Self::Slot | Self::Node | Self::List { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Mapping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut blank = "";
+        if let Some(map) = &self.map {
+            write!(f, "--map-by={map}")?;
+            blank = " ";
+        }
+        if let Some(rank) = &self.rank {
+            write!(f, "{blank}--rank-by={rank}")?;
+            blank = " ";
+        }
+        match &self.bind {
+            Some(bind) => write!(f, "{blank}--bind-to={bind}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for MapBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(target) = &self.target {
+            target.fmt(f)?;
+        }
+        if let Some(each) = self.each {
+            write!(f, ":pe={each}")?;
+        }
+        f.write_str(if self.threads { ":hwtcpus" } else { "" })?;
+        f.write_str(if self.span { ":span" } else { "" })
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Slot => f.write_str("slot"),
+            Self::Node => f.write_str("node"),
+            Self::Level(kind) => f.write_str(level_word(*kind)),
+            Self::PerObject { count, of } => {
+                write!(f, "ppr:{count}:{}", of.map_or("node", level_word))
+            }
+            Self::List { list, ordered } => {
+                write!(f, "pe-list={list}")?;
+                f.write_str(if *ordered { ":ordered" } else { "" })
+            }
+        }
+    }
+}
+
+impl fmt::Display for RankBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Slot => "slot",
+            Self::Node => "node",
+            Self::Fill => "fill",
+            Self::Span => "span",
+        })
+    }
+}
+
+impl fmt::Display for BindTo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.level {
+            Some(BindLevel::Nothing) => f.write_str("none")?,
+            Some(BindLevel::Object(kind)) => f.write_str(level_word(kind))?,
+            None => {}
+        }
+        if let Some(limit) = self.limit {
+            write!(f, ":limit={limit}")?;
+        }
+        f.write_str(if self.if_supported {
+            ":if-supported"
+        } else {
+            ""
+        })?;
+        f.write_str(if self.overload {
+            ":overload-allowed"
+        } else {
+            ""
+        })
+    }
+}

@@ -1,0 +1,74 @@
+//! The list of `pe-list=LIST`: logical CPU numbers and ranges of them, in the user's order.
+//! In: the text. Out: [`PeList`], which keeps ranges as ranges. Pure.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use crate::sets::cpuset_text::parse_number;
+use crate::sets::limits::{MAX_CPUS, MAX_ENTRIES};
+
+/// Logical CPU numbers in the order in which they are named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeList(Vec<RangeInclusive<u32>>);
+
+impl PeList {
+    /// Reads numbers and ranges. The error is the wrong part, and what is expected there.
+    pub(super) fn read(text: &str) -> Result<Self, (usize, &'static str)> {
+        let mut ranges = Vec::new();
+        let mut at = 0;
+        let mut entries = 0_u64;
+        for part in text.split(',') {
+            let range = range(part).ok_or((at, "a CPU number or a range such as 0-3"))?;
+            entries += u64::from(range.end() - range.start()) + 1;
+            if entries > u64::from(MAX_ENTRIES) {
+                return Err((at, "at most 65536 numbers"));
+            }
+            ranges.push(range);
+            at += part.len() + 1;
+        }
+        Ok(Self(ranges))
+    }
+
+    /// The numbers, one after the other.
+    pub fn numbers(&self) -> impl Iterator<Item = u32> + '_ {
+        self.0.iter().cloned().flatten()
+    }
+
+    /// How many numbers it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let length = |range: &RangeInclusive<u32>| (range.end() - range.start()) as usize + 1;
+        self.0.iter().map(length).sum()
+    }
+
+    /// Whether it has no number; what was read always has one.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+fn range(text: &str) -> Option<RangeInclusive<u32>> {
+    let number = |text| parse_number(text).filter(|number| *number < MAX_CPUS);
+    match text.split_once('-') {
+        Some((first, last)) => {
+            let (first, last) = (number(first)?, number(last)?);
+            (first <= last).then_some(first..=last)
+        }
+        None => number(text).map(|number| number..=number),
+    }
+}
+
+impl fmt::Display for PeList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut comma = "";
+        for range in &self.0 {
+            match range.start() == range.end() {
+                true => write!(f, "{comma}{}", range.start())?,
+                false => write!(f, "{comma}{}-{}", range.start(), range.end())?,
+            }
+            comma = ",";
+        }
+        Ok(())
+    }
+}

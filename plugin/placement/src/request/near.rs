@@ -1,0 +1,194 @@
+//! `--near`: each task gets cores next to its device. Only the text is read here.
+//! In: `WHAT[:N][:strict][:own]`. Out: [`Near`], or an error that shows what may stand there. Pure.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::sets::cpuset_text::parse_number;
+use crate::sets::error::TextError;
+use crate::sets::limits::{INFO_BYTES, MAX_DEVICES, NEAR_BYTES};
+
+const GRAMMAR: &str = "a --near: gpu, network, a PCI class such as 0302, or a device's name such as \
+     ib0; then any of :N (devices for each task), :strict and :own";
+
+/// A `--near`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Near {
+    /// The devices that tasks want to be near.
+    pub what: What,
+    /// Devices for each task; without it the step's devices are divided evenly.
+    pub each: Option<u32>,
+    /// Whether a task that does not fit next to its devices is refused.
+    pub strict: bool,
+    /// Whether a task sees only its own devices, instead of seeing them first.
+    pub own: bool,
+}
+
+/// The devices that tasks want to be near.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// GPUs and other accelerators.
+    Gpu,
+    /// Network adapters.
+    Network,
+    /// Devices of a PCI class and subclass.
+    Class(u16),
+    /// The device with this name in the operating system.
+    Name(String),
+}
+
+impl FromStr for What {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let is = |word: &str| text.eq_ignore_ascii_case(word);
+        let is_class = text.len() == 4 && text.bytes().all(|letter| letter.is_ascii_hexdigit());
+        // Names of devices begin with a letter.
+        if is_class && text.starts_with(|first: char| first.is_ascii_digit()) {
+            return u16::from_str_radix(text, 16)
+                .map(Self::Class)
+                .map_err(|_| TextError::new(text, GRAMMAR));
+        }
+        let is_name = text.starts_with(|first: char| first.is_ascii_alphabetic())
+            && text.len() <= INFO_BYTES
+            && text
+                .bytes()
+                .all(|letter| letter.is_ascii_alphanumeric() || b"_-.".contains(&letter));
+        match is_name {
+            _ if is("gpu") => Ok(Self::Gpu),
+            _ if is("network") => Ok(Self::Network),
+            true => Ok(Self::Name(text.into())),
+            false => Err(TextError::new(text, GRAMMAR)),
+        }
+    }
+}
+
+impl FromStr for Near {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let wrong = || TextError::new(text, GRAMMAR);
+        if text.len() > NEAR_BYTES {
+            return Err(wrong());
+        }
+        let mut words = text.split(':');
+        let mut near = Self {
+            what: words.next().ok_or_else(wrong)?.parse()?,
+            each: None,
+            strict: false,
+            own: false,
+        };
+        for word in words {
+            if word.eq_ignore_ascii_case("strict") && !near.strict {
+                near.strict = true;
+            } else if word.eq_ignore_ascii_case("own") && !near.own {
+                near.own = true;
+            } else if near.each.is_none()
+                && let Some(count) = parse_number(word)
+            {
+                let fits = 1..=MAX_DEVICES as u32;
+                near.each = Some(count).filter(|count| fits.contains(count));
+                near.each.ok_or_else(|| {
+                    TextError::new(word, &format!("a number of devices (1 to {MAX_DEVICES})"))
+                })?;
+            } else {
+                return Err(wrong());
+            }
+        }
+        Ok(near)
+    }
+}
+
+impl fmt::Display for What {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Gpu => f.write_str("gpu"),
+            Self::Network => f.write_str("network"),
+            Self::Class(class) => write!(f, "{class:04x}"),
+            Self::Name(name) => f.write_str(name),
+        }
+    }
+}
+
+impl fmt::Display for Near {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.what.fmt(f)?;
+        if let Some(each) = self.each {
+            write!(f, ":{each}")?;
+        }
+        f.write_str(if self.strict { ":strict" } else { "" })?;
+        f.write_str(if self.own { ":own" } else { "" })
+    }
+}
+
+/// The step's devices on a node as Slurm counts them: GRES index *i* is the *i*-th `File=` of
+/// gres.conf.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gres {
+    /// Devices that Slurm counts on the node.
+    pub on_node: u32,
+    /// The step's.
+    pub step: Vec<u32>,
+    /// Each task's by local id, where Slurm binds them; empty where it leaves the choice open.
+    pub tasks: Vec<Vec<u32>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read_and_written() {
+        for (text, written) in [
+            ("gpu", "gpu"),
+            ("GPU:2", "gpu:2"),
+            ("network:own:1:strict", "network:1:strict:own"),
+            ("0302", "0302"),
+            ("0C06:4096", "0c06:4096"),
+            ("mlx5_0:strict", "mlx5_0:strict"),
+            ("nvme0n1", "nvme0n1"),
+            ("beef", "beef"),
+        ] {
+            let near: Near = text.parse().unwrap();
+            assert_eq!(near.to_string(), written);
+            assert_eq!(written.parse(), Ok(near), "{text}");
+        }
+        assert_eq!("beef".parse(), Ok(What::Name("beef".into())));
+    }
+
+    #[test]
+    fn nonsense_is_named() {
+        let long = "x".repeat(100_000);
+        for text in [
+            "",
+            ":",
+            "gpu:",
+            "gpu:0",
+            "gpu:4097",
+            "gpu:1:2",
+            "gpu:strict:strict",
+            "gpu:own:own",
+            "gpu:-1",
+            "gpu:+1",
+            "gpu:99999999999",
+            "gpu strict",
+            "gpu\n",
+            "03",
+            "03021",
+            "1234567",
+            "ib0,ib1:\u{1b}",
+            "é",
+            &long,
+            &"gpu:1".repeat(20_000),
+        ] {
+            let why = text.parse::<Near>().unwrap_err().to_string();
+            assert!(why.len() < 400 && !why.contains(char::is_control), "{why}");
+        }
+        let why = "gpu:nearest".parse::<Near>().unwrap_err();
+        assert_eq!(
+            why.to_string(),
+            "\"gpu:nearest\" is not a --near: gpu, network, a PCI class such as 0302, or a device's \
+             name such as ib0; then any of :N (devices for each task), :strict and :own"
+        );
+    }
+}

@@ -1,0 +1,148 @@
+//! berth's own options of srun, sbatch and salloc: one table, which registration, the routes to
+//! slurmd and slurmstepd and the submitting command's checks share. A new option is one row here,
+//! one row in `plugin/srun/src/options/table.rs`, the names of its variables in
+//! `plugin/srun/src/submission/by_default.rs`, and its reading in `planning/ours.rs`.
+
+use std::ffi::CStr;
+
+use berth_placement::sets::limits::{BINDING_BYTES, MAPPING_BYTES};
+use berth_srun::submission::by_default;
+
+/// An option of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Own {
+    /// `--binding`.
+    Binding,
+    /// `--map-by`.
+    MapBy,
+    /// `--rank-by`.
+    RankBy,
+    /// `--bind-to`.
+    BindTo,
+}
+
+/// What an option chooses. Options of one wish belong together; those of two exclude each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wishes {
+    /// Grid Engine's binding.
+    Binding,
+    /// Open MPI's mapping.
+    Mapping,
+}
+
+/// Everything about an option but its value's meaning.
+pub(crate) struct Row {
+    pub own: Own,
+    /// The short name, which another plugin may own, and the name that is surely ours.
+    pub names: [&'static CStr; 2],
+    /// The variables of the user's default for it.
+    pub default: &'static by_default::Names,
+    pub argument: &'static CStr,
+    pub usage: &'static CStr,
+    /// Bytes that a value may have.
+    pub most: usize,
+    pub wish: Wishes,
+}
+
+/// Every option, by its number.
+pub(crate) const OPTIONS: [Row; 4] = [
+    Row {
+        own: Own::Binding,
+        names: [c"binding", c"berth-binding"],
+        default: &by_default::BINDING,
+        argument: c"[set:|env:|pe:][task:|host:][strict:]STRATEGY",
+        usage: c"bind each task to cores of its own: linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE], explicit:SOCKET,CORE[:...] or none (Grid Engine's -binding); or give it an even share: auto[:pack][:smt=K] (berth)",
+        most: BINDING_BYTES,
+        wish: Wishes::Binding,
+    },
+    Row {
+        own: Own::MapBy,
+        names: [c"map-by", c"berth-map-by"],
+        default: &by_default::MAP_BY,
+        argument: c"LEVEL[:pe=N][:hwtcpus][:span]",
+        usage: c"place tasks on the objects of a level, round and round: hwthread, core, l1cache, l2cache, l3cache, numa, package, slot, node; or ppr:N:LEVEL, pe-list=LIST[:ordered] (berth; Open MPI's --map-by)",
+        most: MAPPING_BYTES,
+        wish: Wishes::Mapping,
+    },
+    Row {
+        own: Own::RankBy,
+        names: [c"rank-by", c"berth-rank-by"],
+        default: &by_default::RANK_BY,
+        argument: c"slot|node|fill|span",
+        usage: c"which task gets which mapped place: in mapping order (slot), object by object (fill), or one of each object in turn (span) (berth; Open MPI's --rank-by)",
+        most: MAPPING_BYTES,
+        wish: Wishes::Mapping,
+    },
+    Row {
+        own: Own::BindTo,
+        names: [c"bind-to", c"berth-bind-to"],
+        default: &by_default::BIND_TO,
+        argument: c"none|LEVEL[:limit=N][:if-supported][:overload-allowed]",
+        usage: c"bind each task to an object inside the one it is mapped to: hwthread, core, l1cache, l2cache, l3cache, numa, package, or none (berth; Open MPI's --bind-to)",
+        most: MAPPING_BYTES,
+        wish: Wishes::Mapping,
+    },
+];
+
+impl Own {
+    /// Its place in the table.
+    fn index(self) -> usize {
+        OPTIONS.iter().position(|row| row.own == self).unwrap_or(0)
+    }
+}
+
+/// The texts of the options that are given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Texts([Option<String>; OPTIONS.len()]);
+
+impl Texts {
+    /// The options for which there is a text.
+    pub(crate) fn find(mut text: impl FnMut(&'static Row) -> Option<String>) -> Self {
+        let mut found = Self::default();
+        for (place, row) in found.0.iter_mut().zip(&OPTIONS) {
+            *place = text(row);
+        }
+        found
+    }
+
+    /// The text of an option.
+    pub(crate) fn get(&self, own: Own) -> Option<&str> {
+        self.0.get(own.index())?.as_deref()
+    }
+
+    /// An option is given; what was given before no longer counts.
+    pub(crate) fn set(&mut self, own: Own, text: String) {
+        if let Some(place) = self.0.get_mut(own.index()) {
+            *place = Some(text);
+        }
+    }
+
+    /// Whether none is given.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(Option::is_none)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_option_has_its_row() {
+        for row in &OPTIONS {
+            let mut texts = Texts::default();
+            texts.set(row.own, "x".into());
+            let only = Texts::find(|known| (known.own == row.own).then(|| "x".into()));
+            assert_eq!((texts.get(row.own), &texts), (Some("x"), &only));
+            let [short, sure] = row.names.map(|name| name.to_string_lossy());
+            assert_eq!(sure, format!("berth-{short}"));
+            let word = short.replace('-', "_");
+            let variable = format!("BERTH_{}", word.to_uppercase());
+            assert_eq!(row.default.own, variable);
+            assert_eq!(row.default.mark, format!("{variable}_ROUTED"));
+            let routed = format!("SLURM_SPANK__SLURM_SPANK_OPTION_berth_{word}");
+            assert_eq!(row.default.routed, routed);
+        }
+        assert!(Texts::default().is_empty());
+    }
+}

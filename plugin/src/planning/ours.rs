@@ -1,0 +1,67 @@
+//! The wishes that berth's own options name. In: their texts. Out: what a request takes from them,
+//! or a text for the user.
+
+use berth_placement::request::grid_engine::Strategy;
+use berth_placement::request::mapping::MappingTexts;
+use berth_placement::sets::bounded::shown;
+use berth_placement::sets::limits::USER_TEXT;
+use berth_placement::{Binding, Mapping, Request};
+
+use crate::message::options::{Own, Texts};
+
+/// What berth's own options request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ours {
+    /// `--binding`; its strategy is not `none`.
+    pub binding: Option<Binding>,
+    /// `--map-by`, `--rank-by` and `--bind-to`.
+    pub mapping: Option<Mapping>,
+}
+
+impl Ours {
+    /// Reads the options' texts.
+    ///
+    /// # Errors
+    /// What is wrong with them, for the user.
+    pub(crate) fn read(texts: &Texts) -> Result<Self, String> {
+        let binding = texts.get(Own::Binding).map(str::parse::<Binding>);
+        let binding = binding.transpose().map_err(|why| why.to_string())?;
+        let mapping = Mapping::read(MappingTexts {
+            map: texts.get(Own::MapBy),
+            rank: texts.get(Own::RankBy),
+            bind: texts.get(Own::BindTo),
+        });
+        Ok(Self {
+            binding: binding.filter(|binding| binding.strategy != Strategy::None),
+            mapping: mapping.map_err(|why| why.to_string())?,
+        })
+    }
+
+    /// Whether nothing is requested.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Takes them into a request.
+    pub(crate) fn put(self, request: &mut Request) {
+        request.binding = self.binding;
+        request.mapping = self.mapping;
+    }
+
+    /// The options as they are typed, short enough for a message.
+    pub(crate) fn typed(&self) -> String {
+        let binding = self.binding.as_ref().map(|one| format!("--binding={one}"));
+        let mapping = self.mapping.as_ref().map(ToString::to_string);
+        let all: Vec<_> = binding.into_iter().chain(mapping).collect();
+        shown(USER_TEXT / 4, all.join(" "))
+    }
+
+    /// The note to a user whose options this node does not honour.
+    pub(crate) fn off_note(&self) -> String {
+        let typed = self.typed();
+        format!(
+            "{typed} is not honoured on this node (binding=off); leave it out, or ask the \
+             administrator"
+        )
+    }
+}

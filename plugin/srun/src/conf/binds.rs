@@ -1,0 +1,187 @@
+//! The default binding of steps that request none: `CpuBind` of the job's nodes, else of its partition,
+//! else of `TaskPluginParam`.
+//! In: words of a configuration. Out: [`DefaultBind`]. Source: `_set_def_cpu_bind`,
+//! `xlate_cpu_bind_str`.
+
+use berth_placement::{CpuBind, Level, Mode};
+
+use super::Config;
+use super::text::ConfError;
+use super::text::Line;
+use super::values::value;
+
+/// A default binding, and whose it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DefaultBind {
+    /// The binding; of `CpuBind=off` the empty one.
+    pub bind: CpuBind,
+    /// Whose it is.
+    pub from: BindFrom,
+}
+
+/// Whose default a binding is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BindFrom {
+    /// All nodes of the job that have one have this one.
+    Nodes,
+    /// The job's partition.
+    Partition(String),
+    /// `TaskPluginParam`.
+    Cluster,
+}
+
+/// `CpuBind` of a line.
+pub(super) fn read(line: &Line, default: Option<&Line>) -> Result<Option<CpuBind>, ConfError> {
+    let Some(text) = value(line, default, "cpubind") else {
+        return Ok(None);
+    };
+    let mut bind = CpuBind::default();
+    let mut kinds = 0;
+    for word in text.split([',', ';']).filter(|word| !word.is_empty()) {
+        let word = word.to_ascii_lowercase();
+        kinds += usize::from(!["v", "verbose"].contains(&word.as_str()));
+        match word.as_str() {
+            "v" | "verbose" => bind.verbose = true,
+            "off" => {}
+            "no" | "none" => bind.mode = Some(Mode::Free),
+            _ => match level(&word) {
+                Some(level) => bind.level = Some(level),
+                None => kinds = usize::MAX,
+            },
+        }
+        if kinds > 1 {
+            let why = format!(
+                "CpuBind={text} is none of none, sockets, ldoms, cores, threads, off; write one of \
+                 them, with verbose if you like"
+            );
+            return Err(line.place.error(&why));
+        }
+    }
+    Ok(Some(bind))
+}
+
+fn level(word: &str) -> Option<Level> {
+    match word {
+        "socket" | "sockets" => Some(Level::Sockets),
+        "ldom" | "ldoms" => Some(Level::Ldoms),
+        "core" | "cores" => Some(Level::Cores),
+        "thread" | "threads" => Some(Level::Threads),
+        _ => None,
+    }
+}
+
+impl Config {
+    /// The default of a job's steps, with its partition (none for the default one) and its nodes.
+    /// Nodes without a `CpuBind` are left out; nodes with different ones have none in common, and then
+    /// the partition's holds.
+    #[must_use]
+    pub fn default_bind<'a>(
+        &self,
+        partition: Option<&str>,
+        nodes: impl IntoIterator<Item = &'a str>,
+    ) -> Option<DefaultBind> {
+        let mut of_nodes = nodes.into_iter().filter_map(|name| self.bind_of(name));
+        if let Some(bind) = of_nodes.next()
+            && of_nodes.all(|other| other == bind)
+        {
+            return Some(DefaultBind {
+                bind: bind.clone(),
+                from: BindFrom::Nodes,
+            });
+        }
+        let part = self.part(partition).ok();
+        let of_part = part.and_then(|part| {
+            Some(DefaultBind {
+                bind: part.cpu_bind.clone()?,
+                from: BindFrom::Partition(part.name.clone()),
+            })
+        });
+        of_part.or_else(|| {
+            Some(DefaultBind {
+                bind: self.bind_of_all()?,
+                from: BindFrom::Cluster,
+            })
+        })
+    }
+
+    fn bind_of(&self, name: &str) -> Option<&CpuBind> {
+        let at = *self.by_name.get(name)?;
+        let before = self.binds.partition_point(|(nodes, _)| nodes.end <= at);
+        let (nodes, bind) = self.binds.get(before)?;
+        nodes.contains(&at).then_some(bind)
+    }
+
+    /// That of `TaskPluginParam`, which knows no ldoms.
+    fn bind_of_all(&self) -> Option<CpuBind> {
+        let words = self.task_plugin_param.as_deref()?.to_ascii_lowercase();
+        words.split(',').find_map(|word| match word.trim() {
+            "none" => Some(CpuBind {
+                mode: Some(Mode::Free),
+                ..CpuBind::default()
+            }),
+            word @ ("sockets" | "cores" | "threads") => Some(CpuBind {
+                level: level(word),
+                ..CpuBind::default()
+            }),
+            _ => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Result<Config, ConfError> {
+        Config::read("slurm.conf", text, &mut |_| Err(String::new()))
+    }
+
+    const NODES: &str = "TaskPluginParam=autobind=threads,cores\n\
+        NodeName=DEFAULT Sockets=2 CoresPerSocket=4\nNodeName=a[1-2] CpuBind=Threads\n\
+        NodeName=b[1-2]\nNodeName=c1 CpuBind=sockets,v\nNodeName=d1 CpuBind=off\n\
+        PartitionName=main Nodes=ALL Default=YES\nPartitionName=ld Nodes=ALL CpuBind=ldoms\n";
+
+    #[test]
+    fn the_nodes_then_the_partition_then_the_cluster() {
+        let config = config(NODES).unwrap();
+        let found = |part: Option<&str>, nodes: &[&str]| {
+            let found = config.default_bind(part, nodes.iter().copied()).unwrap();
+            let from = match found.from {
+                BindFrom::Nodes => "nodes".into(),
+                BindFrom::Partition(name) => name,
+                BindFrom::Cluster => "cluster".into(),
+            };
+            format!("{} {from}", found.bind)
+        };
+        for (part, nodes, expected) in [
+            (None, &["a1", "a2"][..], "threads nodes"),
+            // Nodes without one have no say.
+            (Some("ld"), &["b1", "a2"], "threads nodes"),
+            (Some("ld"), &["a1", "c1"], "ldoms ld"),
+            (Some("ld"), &["b1"], "ldoms ld"),
+            (None, &["a1", "c1"], "cores cluster"),
+            (None, &[], "cores cluster"),
+            (Some("ld"), &["c1"], "sockets nodes"),
+        ] {
+            assert_eq!(found(part, nodes), expected, "{part:?} {nodes:?}");
+        }
+        let off = config.default_bind(Some("ld"), ["d1"]).unwrap();
+        assert_eq!((off.bind, off.from), (CpuBind::default(), BindFrom::Nodes));
+    }
+
+    #[test]
+    fn scontrol_shows_the_same_and_wrong_words_are_named() {
+        let nodes = "NodeName=a1 CpuBind=threads CoresPerSocket=4 CPUTot=8 Sockets=2\n\
+                     NodeName=b1 CoresPerSocket=4 CPUTot=8 Sockets=2\n";
+        let part = "PartitionName=main Default=YES CpuBind=cores  Nodes=a1,b1 State=UP\n";
+        let config_text = "TaskPluginParam = (null type)\n";
+        let shown = Config::shown(config_text, nodes, part).unwrap();
+        let bind = |name| shown.default_bind(None, [name]).unwrap().bind.to_string();
+        assert_eq!((bind("a1"), bind("b1")), ("threads".into(), "cores".into()));
+        for word in ["cores,threads", "map_cpu:0", "off,cores"] {
+            let why = config(&format!("NodeName=a CpuBind={word}\n")).unwrap_err();
+            assert!(why.to_string().contains("is none of"), "{why}");
+        }
+        assert!(config("NodeName=a CpuBind=v\n").is_ok());
+    }
+}
