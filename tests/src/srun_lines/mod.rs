@@ -67,6 +67,7 @@ pub fn cluster() -> Cluster {
         .nodes(2)
         .env("HWLOC_SYNTHETIC", "pack:4 core:8 pu:4")
         .set("SlurmctldDebug=debug3")
+        .set("LogTimeFormat=thread_id")
         .set("PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:16")
         .up()
 }

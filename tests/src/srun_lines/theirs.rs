@@ -10,7 +10,7 @@ use super::ours::plain;
 use super::{Said, Told};
 use crate::{Cluster, Done};
 
-/// Lines at once: slurmctld logs one request at a time nearly always, and a mixed log is noticed.
+/// Lines at once; slurmctld's log tells their requests apart by its threads.
 const AT_ONCE: usize = 3;
 
 /// Runs so far: each has names of its own in slurmctld's log.
@@ -38,15 +38,7 @@ pub(super) fn run(cluster: &Cluster, cases: &[Case]) -> Vec<Said> {
         }
     });
     let said = said.into_inner().expect("no thread panics with it");
-    let log = cluster.slurmctld_log();
-    let mixed = |job: &str| block(&log, job).is_some_and(|block| block.contains("Desc: "));
-    said.into_values()
-        .zip(cases)
-        .map(|(said, case)| match mixed(&said.job) {
-            true => one(cluster, case, format!("{}again.", said.job)),
-            false => said,
-        })
-        .collect()
+    said.into_values().collect()
 }
 
 fn one(cluster: &Cluster, case: &Case, job: String) -> Said {
@@ -81,7 +73,7 @@ fn told(said: &Said, log: &str) -> Result<Told, String> {
         );
         return Err(why.or(err.lines().next()).unwrap_or_default().into());
     };
-    let mut told = of_request(block);
+    let mut told = of_request(&block);
     told.insert(
         "distribution",
         option(err, "distribution").unwrap_or("-".into()),
@@ -116,14 +108,27 @@ fn option(err: &str, name: &str) -> Option<String> {
     })
 }
 
-/// slurmctld's log of a request, up to the last line that matters here.
-fn block<'a>(log: &'a str, job: &str) -> Option<&'a str> {
-    let mark = log.find(&format!(" name={job}\n"))?;
-    let block = &log[mark..];
-    let end = block
-        .find("mem_bind=")
-        .map(|at| at + block[at..].find('\n').unwrap_or(0));
-    Some(&block[..end.unwrap_or(block.len())])
+/// slurmctld's log of a request, up to the last line that matters here: the lines of the thread
+/// that reads the request, since those of another one may stand between them.
+fn block(log: &str, job: &str) -> Option<String> {
+    let name = format!(" name={job}");
+    let mut lines = log.lines().skip_while(|line| !line.ends_with(&name));
+    let thread = thread(lines.next()?)?;
+    let own = lines.filter(|line| self::thread(line) == Some(thread));
+    let mut block = String::new();
+    for line in own {
+        block.extend([line, "\n"]);
+        if line.contains("mem_bind=") {
+            break;
+        }
+    }
+    Some(block)
+}
+
+/// The thread that wrote a line of the log. Source: `LogTimeFormat=thread_id`.
+fn thread(line: &str) -> Option<&str> {
+    let (stamp, _) = line.strip_prefix('[')?.split_once("] ")?;
+    stamp.split_whitespace().last()
 }
 
 fn of_request(block: &str) -> Told {
@@ -163,4 +168,26 @@ fn of_request(block: &str) -> Told {
         ("mem-bind", format!("{bits}:{list}")),
         ("spec", spec.unwrap_or("core=-1".into())),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_requests_at_once_are_told_apart() {
+        let log = "\
+[Nov 22 19:57:40.000001 10 srvcn 0x7f01] debug3: JobDesc: user_id=0 name=a
+[Nov 22 19:57:40.000002 10 srvcn 0x7f02] debug3: JobDesc: user_id=0 name=b
+[Nov 22 19:57:40.000003 10 srvcn 0x7f01] debug3:    Sock/Node=1
+[Nov 22 19:57:40.000004 10 srvcn 0x7f01] debug3:    mem_bind=0:(null)
+[Nov 22 19:57:40.000005 10 srvcn 0x7f02] debug3:    Sock/Node=2
+[Nov 22 19:57:40.000006 10 srvcn 0x7f02] debug3:    mem_bind=0:(null)
+[Nov 22 19:57:40.000007 10 srvcn 0x7f02] debug3:    Sock/Node=3
+";
+        let sockets = |job| block(log, job).map(|block| of_request(&block)["sockets"].clone());
+        assert_eq!(sockets("a").as_deref(), Some("1"));
+        assert_eq!(sockets("b").as_deref(), Some("2"));
+        assert_eq!(sockets("c"), None);
+    }
 }
