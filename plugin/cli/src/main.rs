@@ -19,7 +19,6 @@ mod plan;
 mod progress;
 mod report;
 mod say;
-mod script_file;
 mod shell;
 mod slurmd;
 mod srun_options;

@@ -30,7 +30,8 @@ fn found(plan: &Value) -> (String, String) {
     (rule.into(), values.join(", "))
 }
 
-/// Words behind `-n3 -p cores`, the level of the plan, and the end of what is said of it.
+/// The words behind `-n3 -p cores`, the level that the plan binds to, and how the answer ends that
+/// says where the level comes from.
 const ASKED: [(&str, &str, &str); 8] = [
     ("-p plain", "sockets", "CpuBind=sockets"),
     ("-w a1", "cores", "CpuBind=cores of partition cores"),

@@ -34,6 +34,7 @@ pub mod online;
 pub mod read_settings;
 #[cfg(test)]
 mod read_settings_tests;
+pub mod script_file;
 pub mod settings;
 pub mod site_rules;
 mod spawn;

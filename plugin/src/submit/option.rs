@@ -3,11 +3,11 @@
 
 use std::ffi::CStr;
 use std::fmt::Display;
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
+use berth_host::script_file;
 use berth_placement::request::mapping::{BindTo, MapBy, RankBy};
 use berth_placement::sets::limits::SCRIPT_HEAD;
 use berth_placement::{Binding, Refusal, Request, Wish};
@@ -151,20 +151,7 @@ fn own_words() -> (&'static Words, bool) {
 
 /// The beginning of a script, where its options are; none if that is not sure.
 fn script_head(path: &str) -> Option<String> {
-    // A pipe is not even opened: its writer would take that for sbatch, and write to nobody.
-    if !std::fs::metadata(path).ok()?.is_file() {
-        return None;
-    }
-    // Another file may have taken its place, and opening that one must not wait either.
-    let flags = libc::O_NONBLOCK | libc::O_CLOEXEC | libc::O_NOCTTY;
-    let mut options = std::fs::OpenOptions::new();
-    let file = options.read(true).custom_flags(flags).open(path).ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
-    let mut head = Vec::new();
-    let most = SCRIPT_HEAD as u64 + 1;
-    file.take(most).read_to_end(&mut head).ok()?;
+    let head = script_file::head(Path::new(path), SCRIPT_HEAD as u64 + 1).ok()?;
     let head = String::from_utf8_lossy(&head).into_owned();
     // If the options continue after the head, they are unknown.
     let ended = |line: &str| !line.is_empty() && !line.starts_with('#');
@@ -250,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_file_s_whole_head_is_read() {
+    fn a_head_counts_if_its_options_end_in_it() {
         let folder = std::env::temp_dir().join(format!("berth-script.{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         let path = folder.join("script");
@@ -265,11 +252,6 @@ mod tests {
         let ended = format!("{short}{comments}");
         assert!(head(&ended).is_some_and(|head| head.len() <= SCRIPT_HEAD + 1));
 
-        let pipe = folder.join("pipe");
-        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
-        for other in [&pipe, &folder, &folder.join("nothing")] {
-            assert_eq!(script_head(other.to_str().unwrap()), None, "{other:?}");
-        }
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

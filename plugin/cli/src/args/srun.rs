@@ -35,7 +35,8 @@ pub(crate) struct Kept {
     pub value: Option<String>,
     /// The variable that it comes from.
     pub variable: Option<String>,
-    /// Whether the job has it and passes it on: slurmctld knows it without the step's request.
+    /// Whether it is an option of the job. slurmctld knows such an option even if the step's request
+    /// does not have it.
     pub is_jobs: bool,
 }
 

@@ -188,8 +188,8 @@ impl<'a> Case<'a> {
         settings::kept(self.command, &self.settings, &self.unknown)
     }
 
-    /// The job as a line: the one around this step, or the command itself. The outer `None` means that
-    /// only the shell knows it, the inner one that there is no job.
+    /// The job as a line: the one around this step, or the command itself. `None` means that only the
+    /// shell knows the line; `Some(None)` means that there is no job.
     pub(crate) fn job_line(&self) -> Option<Option<String>> {
         let (job, settings, unknown) = match &self.outer {
             _ if matches!(self.command.kind, Kind::Job(_)) => {

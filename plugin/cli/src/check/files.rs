@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use crate::script_file::content;
+use berth_host::script_file::content;
 
 /// The most files of one check.
 const MOST: usize = 16;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use crate::script_file::MOST;
+use berth_host::script_file::MOST;
 
 /// What there is to check.
 pub(super) enum Input {

@@ -46,7 +46,8 @@ pub(super) fn kept(
     Some(kept.collect())
 }
 
-/// A job as a line of its program, with what concerns a plan; none if only the shell knows it.
+/// A job as a line of its program, with the options that concern a plan; `None` if only the shell
+/// knows them.
 pub(super) fn line_of_job(
     job: &Command,
     settings: &[Applied],

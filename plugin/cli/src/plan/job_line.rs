@@ -11,8 +11,8 @@ use berth_srun::submission::directives;
 use berth_srun::{Line, Release, line};
 
 use super::controller::NoAnswer;
-use crate::script_file::content;
 use crate::shell::scan;
+use berth_host::script_file::content;
 
 /// A job as its line asks for it.
 #[derive(Clone, Debug)]

@@ -1,4 +1,4 @@
-//! What is read, what is refused, and how that is said.
+//! Which texts of the mapping options are read, which are refused, and the words of each refusal.
 
 use berth_placement::Mapping;
 use berth_placement::request::mapping::{BindTo, MapBy, MappingTexts, RankBy};
@@ -44,7 +44,7 @@ fn each_text_reads_the_same_again() {
     assert_eq!("FILL".parse::<RankBy>(), Ok(RankBy::Fill));
 }
 
-/// Texts of `--map-by`, and what is said about them.
+/// Wrong texts of `--map-by`, and a part of what the refusal says.
 const WRONG_MAPS: &[(&str, &str)] = &[
     ("", "expected what to map by"),
     ("cor", "write the whole word: core"),
