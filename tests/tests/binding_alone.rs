@@ -186,6 +186,11 @@ fn its_switches_hold() {
         default.task_masks(&["-n1", "-c2", "--binding=none"]),
         ["0x3"]
     );
+    // A level or list of the step's own comes before the site's default, as with task/berth.
+    for bind in ["sockets", "mask_cpu:0x3"] {
+        let bind = format!("--cpu-bind={bind}");
+        assert_eq!(default.task_masks(&["-n1", "-c2", &bind]), ["0x3"]);
+    }
     std::fs::write(default.folder().join("run/berth/off"), "").unwrap();
     assert_eq!(
         default.task_masks(&["-n1", "-c2", "--binding=linear:1"]),

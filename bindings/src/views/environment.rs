@@ -48,8 +48,9 @@ impl Environment {
         while length < limit && unsafe { !(*array.add(length)).is_null() } {
             length += 1;
         }
-        // SAFETY: the array has these entries, as just seen. Only this file replaces it while a hook
-        // runs, and then uses no entries that it got before.
+        // SAFETY: the array has these entries, as just seen, and is aligned for pointers, because
+        // Slurm's `xmalloc` made it. Only this file replaces it while a hook runs, and then uses no
+        // entries that it got before.
         unsafe { std::slice::from_raw_parts(array, length) }
     }
 }

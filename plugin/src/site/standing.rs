@@ -76,8 +76,8 @@ fn judge() -> Result<Abi, String> {
 fn may_stand_in(list: &str, own: &str) -> Result<(), String> {
     if !is_listed(list, own) {
         return Err(format!(
-            "TaskPlugin={list} does not list task/berth; berth serves --binding here and nothing \
-             else: add task/berth for other steps, or remove berth's line from plugstack.conf"
+            "TaskPlugin={list} does not list task/berth; berth serves only its own options here, as \
+             --binding: add task/berth for other steps, or remove berth's line from plugstack.conf"
         ));
     }
     if own != "affinity" && names(list).any(|name| name == "affinity") {

@@ -106,8 +106,10 @@ impl Who {
     /// The request, if it is for us.
     fn asked(&self, spank: &SpankHandle<'_>, settings: &Settings) -> Result<Ours, String> {
         let batch = self.kind == Kind::Batch;
+        // The step's own --cpu-bind: srun sets the variable, and slurmd has not changed it.
+        let cpu_bind = env(spank, "SLURM_CPU_BIND_TYPE").unwrap_or_default();
         // mpirun starts its daemons so, in steps that inherit the job's --binding.
-        let free = env(spank, "SLURM_CPU_BIND_TYPE").is_some_and(|kind| kind.contains("none"));
+        let free = cpu_bind.contains("none");
         let dir = StateDir::new(&settings.state_dir, &self.node);
         if free && !batch {
             return Ok(Ours::default());
@@ -122,8 +124,9 @@ impl Who {
         }
         if told.is_empty() {
             let default = settings.binding_default.clone();
+            let counts = settings.binding && !batch && cpu_bind.is_empty();
             return Ok(Ours {
-                binding: default.filter(|_| settings.binding && !batch),
+                binding: default.filter(|_| counts),
                 ..Ours::default()
             });
         }
@@ -134,10 +137,9 @@ impl Who {
         if ours.is_empty() {
             return Ok(ours);
         }
-        let list = env(spank, "SLURM_CPU_BIND_TYPE").unwrap_or_default();
-        if !batch && (list.contains("map_") || list.contains("mask_")) {
+        if !batch && (cpu_bind.contains("map_") || cpu_bind.contains("mask_")) {
             return Err(format!(
-                "{} and --cpu-bind={list} both choose the CPUs; berth follows --cpu-bind; drop one \
+                "{} and --cpu-bind={cpu_bind} both choose the CPUs; berth follows --cpu-bind; drop one \
                  of them",
                 ours.typed()
             ));
