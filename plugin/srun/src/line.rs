@@ -19,6 +19,22 @@ pub struct Given {
     pub words: Range<usize>,
     /// The reason why the command would refuse it.
     pub trouble: Option<Trouble>,
+    /// The variable that gives it, if it does not stand on the line.
+    pub variable: Option<String>,
+}
+
+impl Given {
+    /// An option that a variable gives.
+    #[must_use]
+    pub fn by_variable(variable: &str, name: &str, value: &str) -> Self {
+        Self {
+            name: name.into(),
+            value: Some(value.into()),
+            words: 0..0,
+            trouble: None,
+            variable: Some(variable.into()),
+        }
+    }
 }
 
 /// A fault of an option that shows before its value is read.
@@ -168,6 +184,7 @@ impl<'a, W: AsRef<str>> Reader<'a, W> {
             value,
             words: from..self.at,
             trouble,
+            variable: None,
         });
     }
 }

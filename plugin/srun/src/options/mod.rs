@@ -1,10 +1,12 @@
 //! The table of options: the options of a command in a release line, and whether they take a value.
 
+mod job_variables;
 mod table;
 mod variables;
 
 use crate::release::Release;
 
+pub use job_variables::job_variables;
 pub use variables::{passed_by, variables};
 
 /// The variable that names a file of hosts; no option sets it.

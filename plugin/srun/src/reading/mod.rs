@@ -45,6 +45,10 @@ impl Line {
     pub fn settings(&self) -> impl Iterator<Item = Setting<'_>> {
         self.given.iter().map(|given| Setting {
             trouble: given.trouble.as_ref(),
+            source: match given.variable {
+                Some(_) => Source::Environment,
+                None => Source::Line,
+            },
             ..Setting::new(&given.name, given.value.as_deref())
         })
     }

@@ -9,7 +9,7 @@ use crate::host_list::{Most, expand};
 use crate::line::Line;
 use crate::number;
 use crate::options::Command;
-use crate::reading::state::{State, count};
+use crate::reading::state::{State, count, is_off};
 use crate::reading::{Refused, Setting, verify};
 use crate::release::Release;
 use crate::spelling;
@@ -133,7 +133,9 @@ pub fn read(line: &Line, release: Release) -> Result<Selection, Refused> {
     }
     for setting in line.settings() {
         state.set(setting)?;
-        take(&mut found, setting)?;
+        if !is_off(setting) {
+            take(&mut found, setting)?;
+        }
     }
     verify::not_together(&state)?;
     if state

@@ -97,7 +97,7 @@ impl State {
         if let Some(trouble) = setting.trouble {
             return Err(Refused::trouble(&setting, trouble));
         }
-        if setting.source == Source::Environment && is_off(setting) {
+        if is_off(setting) {
             self.switch_off(setting.name);
             return Ok(());
         }
@@ -210,9 +210,12 @@ impl State {
     }
 }
 
-/// Whether a variable switches off an option that takes no value: its text is not empty, not
+/// Whether it is a variable that switches off an option that takes no value: its text is not empty, not
 /// `yes`, and no number other than 0. Source: `slurm_process_option`.
-fn is_off(setting: Setting<'_>) -> bool {
+pub(super) fn is_off(setting: Setting<'_>) -> bool {
+    if setting.source == Source::Line {
+        return false;
+    }
     let Found::Option(row) = options::long(Command::Srun, None, setting.name) else {
         return false;
     };

@@ -141,6 +141,7 @@ fn wanted(args: &PlanArgs) -> Result<Selection, NoAnswer> {
         value: kept.value.clone(),
         words: 0..0,
         trouble: None,
+        variable: kept.variable.clone(),
     };
     let kept = args.srun.kept().iter().filter(|kept| !kept.is_jobs);
     let kept = kept.filter(|kept| kept.name != berth_srun::options::HOST_FILE);
