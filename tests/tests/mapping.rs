@@ -146,14 +146,26 @@ fn what_is_typed_overrides_what_is_inherited() {
     // Two variables contradict each other.
     let both = [mapped[0], bound[0]];
     assert!(rule(&["-n1"], &both).contains("both choose the CPUs"));
-    let inner = "--wrap=srun -n2 --map-by=core /bin/sh -c 'echo $BERTH_RULE'";
-    let output = cluster.folder().join("log/inner.out");
-    let output = output.to_string_lossy();
-    let job = ["--wait", "-o", &output, "-n2", "--binding=linear:1", inner];
-    let done = cluster.run("sbatch", &job);
-    assert!(done.ok(), "{done:#?}");
-    let said = std::fs::read_to_string(&*output).unwrap();
-    assert!(said.contains("map:core"), "{said}");
+    // In a batch job, whose steps take over its options.
+    let of_step = |job: &[&str], step: &str, variables: &[(&str, &str)]| {
+        let inner = format!("--wrap=srun {step} /bin/sh -c 'echo $BERTH_RULE' 2>&1");
+        let output = cluster.folder().join("log/inner.out");
+        let output = output.to_string_lossy();
+        let job = [&["--wait", "-o", &output], job, &[inner.as_str()]].concat();
+        cluster.run_with("sbatch", &job, variables);
+        let said = std::fs::read_to_string(&*output).unwrap();
+        said.lines().next().unwrap_or_default().to_string()
+    };
+    let binding = ["-n2", "--binding=linear:1"];
+    let map = "map:core,rank:fill,bind:core";
+    assert_eq!(of_step(&binding, "-n2 --map-by=core", &[]), map);
+    assert_eq!(of_step(&binding, "-n2", &mapped), "binding:linear:1");
+    assert_eq!(of_step(&binding, "-n2 --bind-to=core", &mapped), map);
+    let mapping = ["-n2", "--map-by=core"];
+    assert_eq!(of_step(&mapping, "-n2", &bound), map);
+    let sure = ["-n2", "--berth-map-by=core"];
+    assert_eq!(of_step(&sure, "-n2", &bound), map);
+    assert_eq!(of_step(&sure, "-n2", &[("BERTH_MAP_BY", "slot")]), map);
 }
 
 #[test]

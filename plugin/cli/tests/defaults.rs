@@ -225,12 +225,32 @@ fn a_job_s_mapping_is_that_of_its_steps() {
         assert_eq!(other, "map:core,rank:slot,bind:core", "{job}");
         let binding = step("srun -n4 --binding=linear:1 ./a");
         assert_eq!(binding, "binding:linear:1", "{job}");
+        // A variable for another choice gives way to the job's option.
+        let kept = step("BERTH_BINDING=linear:1 srun -n4 ./a");
+        assert_eq!(kept, given, "{job}");
     }
     let line = "salloc -n4 --bind-to=package srun -n4 --map-by=core ./a";
     let wrong = mapped(&[line], &[]).unwrap_err();
     assert!(wrong.contains("--job: --map-by=core"), "{wrong}");
     let wrong = mapped(&["salloc -n4 --map-by=what srun -n4 ./a"], &[]).unwrap_err();
     assert!(wrong.contains("--job: --map-by: expected"), "{wrong}");
+}
+
+#[test]
+fn a_job_s_binding_overrides_variables_for_a_mapping() {
+    for (line, given) in [
+        (
+            "BERTH_MAP_BY=core salloc -n4 -c2 --binding=linear:1 srun -n4 ./a",
+            "binding:linear:1",
+        ),
+        // The line's own option overrides the job's, and the variable counts again.
+        (
+            "BERTH_MAP_BY=core salloc -n4 -c2 --binding=linear:1 srun -n4 --bind-to=hwthread ./a",
+            "map:core,rank:fill,bind:hwthread",
+        ),
+    ] {
+        assert_eq!(mapped(&[line], &[]).as_deref(), Ok(given), "{line}");
+    }
 }
 
 #[test]

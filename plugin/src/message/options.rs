@@ -21,27 +21,17 @@ pub(crate) enum Own {
     BindTo,
 }
 
-/// What an option chooses. Options of one wish belong together; those of two exclude each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wishes {
-    /// Grid Engine's binding.
-    Binding,
-    /// Open MPI's mapping.
-    Mapping,
-}
-
 /// Everything about an option but its value's meaning.
 pub(crate) struct Row {
     pub own: Own,
     /// The short name, which another plugin may own, and the name that is surely ours.
     pub names: [&'static CStr; 2],
-    /// The variables of the user's default for it.
+    /// Its variables, and what it chooses.
     pub default: &'static by_default::Names,
     pub argument: &'static CStr,
     pub usage: &'static CStr,
     /// Bytes that a value may have.
     pub most: usize,
-    pub wish: Wishes,
 }
 
 /// Every option, by its number.
@@ -53,7 +43,6 @@ pub(crate) const OPTIONS: [Row; 4] = [
         argument: c"[set:|env:|pe:][task:|host:][strict:]STRATEGY",
         usage: c"bind each task to cores of its own: linear:AMOUNT[:SOCKET,CORE], striding:AMOUNT:STEP[:SOCKET,CORE], explicit:SOCKET,CORE[:...] or none (Grid Engine's -binding); or give it an even share: auto[:pack][:smt=K] (berth)",
         most: BINDING_BYTES,
-        wish: Wishes::Binding,
     },
     Row {
         own: Own::MapBy,
@@ -62,7 +51,6 @@ pub(crate) const OPTIONS: [Row; 4] = [
         argument: c"LEVEL[:pe=N][:hwtcpus][:span]",
         usage: c"place tasks on the objects of a level, round and round: hwthread, core, l1cache, l2cache, l3cache, numa, package, slot, node; or ppr:N:LEVEL, pe-list=LIST[:ordered] (berth; Open MPI's --map-by)",
         most: MAPPING_BYTES,
-        wish: Wishes::Mapping,
     },
     Row {
         own: Own::RankBy,
@@ -71,7 +59,6 @@ pub(crate) const OPTIONS: [Row; 4] = [
         argument: c"slot|node|fill|span",
         usage: c"which task gets which mapped place: in mapping order (slot), object by object (fill), or one of each object in turn (span) (berth; Open MPI's --rank-by)",
         most: MAPPING_BYTES,
-        wish: Wishes::Mapping,
     },
     Row {
         own: Own::BindTo,
@@ -80,7 +67,6 @@ pub(crate) const OPTIONS: [Row; 4] = [
         argument: c"none|LEVEL[:limit=N][:if-supported][:overload-allowed]",
         usage: c"bind each task to an object inside the one it is mapped to: hwthread, core, l1cache, l2cache, l3cache, numa, package, or none (berth; Open MPI's --bind-to)",
         most: MAPPING_BYTES,
-        wish: Wishes::Mapping,
     },
 ];
 
@@ -142,7 +128,11 @@ mod tests {
             assert_eq!(row.default.mark, format!("{variable}_ROUTED"));
             let routed = format!("SLURM_SPANK__SLURM_SPANK_OPTION_berth_{word}");
             assert_eq!(row.default.routed, routed);
+            let sure = format!("SLURM_SPANK__SLURM_SPANK_OPTION_berth_berth_{word}");
+            assert_eq!(row.default.sure, sure);
+            assert_eq!(row.default.option, short);
         }
         assert!(Texts::default().is_empty());
+        assert_eq!(OPTIONS.map(|row| row.default), by_default::ALL);
     }
 }

@@ -13,7 +13,8 @@ use berth_placement::sets::limits::SCRIPT_HEAD;
 use berth_placement::{Binding, Refusal, Request, Wish};
 use berth_srun::Release;
 use berth_srun::options::Command;
-use berth_srun::submission::{Words, by_default, never_fits};
+use berth_srun::submission::by_default::{self, Names};
+use berth_srun::submission::{Words, never_fits};
 use slurm_sys::SlurmConf;
 
 use crate::message::options::{OPTIONS, Own, Row, Texts};
@@ -164,30 +165,29 @@ fn script_head(path: &str) -> Option<String> {
 /// `spank_process_env_options`.
 pub(crate) fn defaults() {
     let words = &with_script().0;
-    let typed: Vec<_> = OPTIONS
-        .iter()
-        .filter(|row| words.has(&short(row)))
-        .collect();
+    let typed = OPTIONS.iter().filter(|row| words.has(&short(row)));
+    let typed: Vec<_> = typed.map(|row| row.default).collect();
     let mut defaults = Texts::default();
     for row in &OPTIONS {
-        // What is typed overrides every other wish that an outer command or a variable has.
-        if !typed.is_empty() && typed.iter().all(|one| one.wish != row.wish) {
-            row.names
-                .iter()
-                .for_each(|name| remove_env(&routed(&name.to_string_lossy())));
-        } else if let Some(text) = default(row) {
+        if let Some(text) = default(row, &typed) {
             set_env(row.default.routed, &text);
             set_env(row.default.mark, &text);
             defaults.set(row.own, text);
         }
     }
+    for row in &OPTIONS {
+        if !by_default::counts_beside(row.default, &typed) {
+            remove_env(row.default.routed);
+            remove_env(row.default.sure);
+        }
+    }
     let _ = DEFAULTS.set(defaults);
 }
 
-/// The user's default for an option, if it holds.
-fn default(row: &Row) -> Option<String> {
+/// The user's default for an option, if it holds beside the typed ones.
+fn default(row: &Row, typed: &[&Names]) -> Option<String> {
     let env = |name: &str| std::env::var(name).ok();
-    let text = by_default::users(row.default, env)?;
+    let text = by_default::users(row.default, typed, env)?;
     // Slurm repeats a wrong one whole.
     let mut letters = text.char_indices();
     match letters.nth(MOST_SHOWN).filter(|_| text.len() > row.most) {

@@ -6,19 +6,11 @@ use std::fmt::{self, Display};
 use std::str::FromStr;
 
 use berth_placement::{Binding, Mapping};
-use berth_srun::submission::by_default::{self, Names};
+use berth_srun::submission::by_default::{self, BIND_TO, BINDING, MAP_BY, Names, RANK_BY};
 
 use super::job_line::{self, JobLine};
 use crate::args::{MappingArgs, PlanArgs};
 use crate::here::{LIVE, cluster};
-
-/// An option of berth's own: its name, and its variables.
-type Own = (&'static str, &'static Names);
-
-const BINDING: Own = ("binding", &by_default::BINDING);
-const MAP_BY: Own = ("map-by", &by_default::MAP_BY);
-const RANK_BY: Own = ("rank-by", &by_default::RANK_BY);
-const BIND_TO: Own = ("bind-to", &by_default::BIND_TO);
 
 /// What gives an option of berth's own that the request does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +39,41 @@ pub(crate) struct ByDefault {
     pub text: String,
 }
 
+/// What stands around a request that an option of berth's own can come from.
+struct Around {
+    /// The options that the request has itself.
+    typed: Vec<&'static Names>,
+    job: Option<JobLine>,
+}
+
+impl Around {
+    /// What the job's line sets for its steps, by the name of Slurm's variable.
+    fn of_job(&self, variable: &str) -> Option<&str> {
+        let names = by_default::ALL
+            .into_iter()
+            .find(|names| names.routed == variable)?;
+        self.job.as_ref()?.own(names.option)
+    }
+
+    /// A variable as srun finds it. The job's command has set some, and has removed those that its own
+    /// options override.
+    fn variable(&self, args: &PlanArgs, name: &str) -> Option<String> {
+        let outer = |names: &&&Names| [names.routed, names.sure, names.mark].contains(&name);
+        let set_by_jobs = by_default::ALL.iter().find(outer);
+        let (Some(job), Some(names)) = (&self.job, set_by_jobs) else {
+            return args.variable(name);
+        };
+        let typed = by_default::ALL
+            .into_iter()
+            .filter(|one| job.own(one.option).is_some());
+        let typed: Vec<_> = typed.collect();
+        if typed.contains(names) || !by_default::counts_beside(names, &typed) {
+            return self.of_job(name).map(String::from);
+        }
+        args.variable(name)
+    }
+}
+
 impl PlanArgs {
     /// Finds berth's own options that the request does not have, as srun and slurmd do: an outer
     /// command's option overrides the user's default, and among defaults the innermost one holds.
@@ -55,28 +82,31 @@ impl PlanArgs {
     /// A text that cannot be read, or options that do not go together.
     pub(super) fn find_own(&mut self) -> Result<(), String> {
         let typed = self.mapping.0.take().unwrap_or_default();
-        let maps = typed != Mapping::default();
-        let is_bare = !maps && self.binding.is_none() && self.near.is_none();
+        let has = [
+            (&BINDING, self.binding.is_some()),
+            (&MAP_BY, typed.map.is_some()),
+            (&RANK_BY, typed.rank.is_some()),
+            (&BIND_TO, typed.bind.is_some()),
+        ];
         let line = self.job.as_deref();
-        let job = line.and_then(|line| job_line::read(line, self.srun.release).ok());
-        let job = job.as_ref();
-        self.defaults = Vec::new();
-        // What is typed overrides every other wish that a variable or a job has.
-        let mapping = match is_bare || maps {
-            true => Mapping {
-                map: self.or_default(typed.map, MAP_BY, job)?,
-                rank: self.or_default(typed.rank, RANK_BY, job)?,
-                bind: self.or_default(typed.bind, BIND_TO, job)?,
-            },
-            false => typed,
+        let around = Around {
+            typed: has
+                .into_iter()
+                .filter_map(|(one, is)| is.then_some(one))
+                .collect(),
+            job: line.and_then(|line| job_line::read(line, self.srun.release).ok()),
         };
-        let mapping = Mapping::of(mapping.map, mapping.rank, mapping.bind);
+        self.defaults = Vec::new();
+        let mapping = Mapping::of(
+            self.or_default(typed.map, &MAP_BY, &around)?,
+            self.or_default(typed.rank, &RANK_BY, &around)?,
+            self.or_default(typed.bind, &BIND_TO, &around)?,
+        );
         let first = self.defaults.first();
         let source = first.map_or(String::new(), |first| format!("{}: ", first.by));
         self.mapping = MappingArgs(mapping.map_err(|why| format!("{source}{why}"))?);
-        if is_bare {
-            self.binding = self.or_default(None::<Binding>, BINDING, job)?;
-        }
+        let binding = self.binding.take();
+        self.binding = self.or_default(binding, &BINDING, &around)?;
         Ok(())
     }
 
@@ -84,25 +114,25 @@ impl PlanArgs {
     fn or_default<T: FromStr<Err: Display> + Display>(
         &mut self,
         typed: Option<T>,
-        own: Own,
-        job: Option<&JobLine>,
+        own: &Names,
+        around: &Around,
     ) -> Result<Option<T>, String> {
-        if typed.is_some() {
+        // Of the options that exclude others only `berth plan` has --near.
+        if typed.is_some() || self.near.is_some() {
             return Ok(typed);
         }
-        let of_job = job.and_then(|job| job.own(own.0));
-        let of_job = of_job.map(|text| (GivenBy::Job, text.to_string()));
-        let of_variable = || {
-            let found = by_default::value(own.1, |name| self.variable(name));
-            found.map(|(name, text)| (GivenBy::Variable(name), text))
-        };
-        let Some((by, text)) = of_job.or_else(of_variable) else {
+        let found = by_default::value(own, &around.typed, |name| around.variable(self, name));
+        let Some((name, text)) = found else {
             return Ok(None);
+        };
+        let by = match around.of_job(name) {
+            Some(_) => GivenBy::Job,
+            None => GivenBy::Variable(name),
         };
         let read = text.parse::<T>().map_err(|why| format!("{by}: {why}"))?;
         self.defaults.push(ByDefault {
             by,
-            name: own.0,
+            name: own.option,
             text: read.to_string(),
         });
         Ok(Some(read))
