@@ -33,8 +33,27 @@ const LINES: [&str; 16] = [
     "-n2 -c4 --binding=linear:2",
 ];
 
-/// Lines of sbatch.
-const JOBS: [&str; 4] = ["-n5", "-N3 -n7 -c2", "-n1 -c4", "--exclusive"];
+/// Lines of sbatch: its variables, and its options.
+const JOBS: [(&[(&str, &str)], &str); 9] = [
+    (&[], "-n5"),
+    (&[], "-N3 -n7 -c2"),
+    (&[], "-n1 -c4"),
+    (&[], "--exclusive"),
+    (&[("SBATCH_EXCLUSIVE", "")], "-n2"),
+    (
+        &[("SBATCH_OVERCOMMIT", "no"), ("SBATCH_SPREAD_JOB", "yes")],
+        "-N3 -n7",
+    ),
+    (&[("SBATCH_THREADS_PER_CORE", "1")], "-n5"),
+    (
+        &[
+            ("SBATCH_HINT", "nomultithread"),
+            ("SLURM_HINT", "multithread"),
+        ],
+        "-n5",
+    ),
+    (&[("SBATCH_DISTRIBUTION", "cyclic")], "-N2 -n3"),
+];
 
 /// Three nodes, of which the second has a default binding of its own.
 fn cluster() -> (Cluster, Vec<String>) {
@@ -151,20 +170,27 @@ fn a_job_gets_what_was_said_before() {
     let (cluster, _) = cluster();
     let output = cluster.folder().join("run/job.out");
     let output = output.to_str().unwrap();
-    for line in JOBS {
+    for (variables, line) in JOBS {
         let script = "scontrol show job -d $SLURM_JOB_ID";
-        let plan = plan(&cluster, &format!("sbatch {line} --wrap '{script}'"));
+        let before = variables
+            .iter()
+            .map(|(name, value)| format!("{name}={value} "));
+        let whole = format!(
+            "{}sbatch {line} --wrap '{script}'",
+            before.collect::<String>()
+        );
+        let plan = plan(&cluster, &whole);
         let mut words = vec!["-W", "-o", output];
         words.extend(line.split(' '));
         words.extend(["--wrap", script]);
-        cluster.run("sbatch", &words).expect_ok();
+        cluster.run_with("sbatch", &words, variables).expect_ok();
         let printed = std::fs::read_to_string(output).unwrap();
         let given = cores_of_job(&printed);
         assert!(!given.is_empty(), "{line}: {printed}");
         assert_eq!(
             texts(&plan["job"]["nodes"], "cores"),
             given,
-            "{line}: {plan}"
+            "{whole}: {plan}"
         );
         // The script runs on the first node, with all of the job's cores there.
         let first = &plan["nodes"][0];

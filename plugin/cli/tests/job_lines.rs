@@ -146,6 +146,60 @@ fn a_script_s_binding_is_for_its_own_task_or_for_the_steps() {
     );
 }
 
+/// sbatch reads the script, then its variables, then its line; each overrides what was before.
+#[test]
+fn the_job_s_command_reads_its_variables() {
+    let folder = folder();
+    let cores = |line: &str| {
+        let plan = json(&ask(&folder, &[line, "--format=json"]));
+        plan["job"]["nodes"][0]["cores"].clone()
+    };
+    let bare = "sbatch -n2 -N1 job.sh";
+    for (line, typed) in [
+        (
+            "SBATCH_EXCLUSIVE= sbatch -n2 -N1 job.sh",
+            "sbatch -n2 -N1 --exclusive job.sh",
+        ),
+        (
+            "SBATCH_THREADS_PER_CORE=1 sbatch -n2 -N1 job.sh",
+            "sbatch -n2 -N1 --threads-per-core=1 job.sh",
+        ),
+        (
+            "SBATCH_HINT=nomultithread SLURM_HINT=multithread sbatch -n2 -N1 job.sh",
+            "sbatch -n2 -N1 --hint=nomultithread job.sh",
+        ),
+        (
+            "SALLOC_HINT=multithread SLURM_HINT=nomultithread salloc -n2",
+            "salloc -n2 --hint=nomultithread",
+        ),
+    ] {
+        assert_eq!(cores(line), cores(typed), "{line}");
+        assert_ne!(cores(line), cores(bare), "{line}");
+    }
+    for line in [
+        "SBATCH_THREADS_PER_CORE=1 sbatch -n2 -N1 --threads-per-core=2 job.sh",
+        "SBATCH_OVERCOMMIT=no sbatch -n2 -N1 job.sh",
+        "SBATCH_EXCLUSIVE= salloc -n2",
+    ] {
+        assert_eq!(cores(line), cores(bare), "{line}");
+    }
+    let refused = ask(&folder, &["SBATCH_GRES=gpu:1 sbatch -n2 job.sh"]);
+    assert_eq!(refused.code, 1, "{}", refused.stderr);
+    assert!(refused.stderr.contains("not modelled: --gres"));
+
+    // It is told, and the steps' commands keep it.
+    let line = "SBATCH_THREADS_PER_CORE=1 sbatch -n2 -N1 job.sh";
+    let plan = json(&ask(&folder, &[line, "--format=json"]));
+    let told = plan["assumed"].to_string();
+    assert!(told.contains("SBATCH_THREADS_PER_CORE=1"), "{told}");
+    assert!(told.contains("variables that sbatch reads"), "{told}");
+    let step = plan["job"]["steps"][0]["plan"].as_str().unwrap();
+    let words = shlex::split(step).unwrap();
+    let words: Vec<_> = words.iter().skip(1).map(String::as_str).collect();
+    let inside = json(&berth(&words, ""));
+    assert_eq!(inside["nodes"][0]["cores"], cores(line), "{step}");
+}
+
 #[test]
 fn salloc_binds_nothing_itself() {
     let folder = folder();

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use berth_placement::{Binding, Mapping};
 use berth_srun::submission::by_default::{self, BIND_TO, BINDING, MAP_BY, Names, RANK_BY};
 
-use super::job_line::{self, JobLine};
+use super::job_line::JobLine;
 use crate::args::{MappingArgs, PlanArgs};
 use crate::here::{LIVE, cluster};
 
@@ -88,13 +88,12 @@ impl PlanArgs {
             (&RANK_BY, typed.rank.is_some()),
             (&BIND_TO, typed.bind.is_some()),
         ];
-        let line = self.job.as_deref();
         let around = Around {
             typed: has
                 .into_iter()
                 .filter_map(|(one, is)| is.then_some(one))
                 .collect(),
-            job: line.and_then(|line| job_line::read(line, self.srun.release).ok()),
+            job: self.job_line().and_then(Result::ok),
         };
         self.defaults = Vec::new();
         let mapping = Mapping::of(
@@ -139,7 +138,7 @@ impl PlanArgs {
     }
 
     /// A variable before the line's command, or of the environment where the line would be typed.
-    fn variable(&self, name: &str) -> Option<String> {
+    pub(super) fn variable(&self, name: &str) -> Option<String> {
         let mut pairs = self.line_variables.iter();
         let on_line = pairs.rfind(|pair| {
             let known = pair.split_once('=').map(|(known, _)| known);
@@ -174,12 +173,8 @@ impl PlanArgs {
 
     /// The partition of the request's job: that of its line, or of the job around it.
     pub(super) fn partition(&self) -> Option<String> {
-        let of_line = |line: &str| {
-            let read = job_line::read(line, self.srun.release);
-            read.ok()?.wanted.partition
-        };
-        if let Some(line) = &self.job {
-            return of_line(line);
+        if let Some(job) = self.job_line() {
+            return job.ok()?.wanted.partition;
         }
         if self.standing.job.is_some() {
             return env::var("SLURM_JOB_PARTITION").ok();

@@ -32,6 +32,8 @@ pub(super) fn as_granted(
     }
     let mut facts = site::facts(args)?;
     facts.extend(site::variables(args));
+    let job = args.job_line().and_then(Result::ok);
+    facts.extend(job.and_then(|job| job.variables()));
     facts.push(granted.fact);
     let mut plans = Plans::default();
     let several = granted.nodes.len() > 1;

@@ -8,8 +8,8 @@ use berth_placement::{Across, Node, Request, plan_batch};
 use berth_srun::options::Command as Program;
 use serde::Serialize;
 
-use super::controller::{JobNode, OnlyJob, Unusable, only_job};
-use super::job_line::{self, Script, ScriptStep};
+use super::controller::{JobNode, NoAnswer, OnlyJob, Unusable, only_job};
+use super::job_line::{self, JobLine, Script, ScriptStep};
 use super::owns::{listed, of_cores};
 use super::step::{PlannedStep, Plans};
 use super::{batch, site};
@@ -60,15 +60,16 @@ struct Pointer {
 pub(super) fn as_job(
     args: &PlanArgs,
     on: &Node,
-    line: &str,
+    line: Result<JobLine, NoAnswer>,
 ) -> Result<Result<PlannedStep, String>, Failure> {
-    let found = match only_job(args, on, line) {
+    let found = match line.and_then(|line| only_job(args, on, line)) {
         Ok(found) => found,
         Err(why) => return why.into_reason().map(Err),
     };
     is_shown(args, &found)?;
     let mut facts = site::facts(args)?;
     facts.extend(site::variables(args));
+    facts.extend(found.line.variables());
     facts.push(allocation(&found));
     facts.extend(script(&found.line.script));
     let mut plans = Plans::default();
@@ -82,10 +83,11 @@ pub(super) fn as_job(
         .iter()
         .map(|planned| planned.plan.tasks.len() as u32)
         .collect();
+    let text = args.job.as_deref().unwrap_or_default();
     let job = PlannedJob {
-        line: line.into(),
+        line: text.into(),
         tasks: found.tasks,
-        steps: pointers(line, &found.line.script),
+        steps: pointers(args, text, &found.line.script),
         nodes: found.nodes.into_iter().map(GivenNode::from).collect(),
     };
     let count = tasks.iter().sum();
@@ -192,7 +194,7 @@ fn script(script: &Script) -> Option<Fact> {
 }
 
 /// The command that plans each srun of the job.
-fn pointers(line: &str, script: &Script) -> Vec<Pointer> {
+fn pointers(args: &PlanArgs, line: &str, script: &Script) -> Vec<Pointer> {
     let mut before = vec!["berth".to_string(), "plan".into()];
     before.extend(
         batch::typed_words()
@@ -200,8 +202,15 @@ fn pointers(line: &str, script: &Script) -> Vec<Pointer> {
             .filter(|word| !is_line(word)),
     );
     before.extend(["--job".into(), line.into()]);
+    // The job's command passes its variables on to the steps.
+    let passed = args
+        .line_variables
+        .iter()
+        .filter_map(|pair| assignment(pair));
+    let passed: String = passed.map(|word| word + " ").collect();
     let plan = |step: &str| {
-        let words = before.iter().map(String::as_str).chain([step]);
+        let step = format!("{passed}{step}");
+        let words = before.iter().map(String::as_str).chain([step.as_str()]);
         shlex::try_join(words).unwrap_or_default()
     };
     match script {
@@ -220,6 +229,12 @@ fn pointers(line: &str, script: &Script) -> Vec<Pointer> {
             job_line::steps(text).into_iter().map(pointer).collect()
         }
     }
+}
+
+/// A variable as a shell sets it.
+fn assignment(pair: &str) -> Option<String> {
+    let (name, value) = pair.split_once('=')?;
+    Some(format!("{name}={}", shlex::try_quote(value).ok()?))
 }
 
 /// Whether a typed word is the whole line, and no option.

@@ -1,16 +1,18 @@
-//! The line of a job: its command, what it asks of slurmctld, and the batch script with its `#SBATCH`
-//! lines.
+//! The line of a job: its command, what it asks of slurmctld, the variables that its command reads,
+//! and the batch script with its `#SBATCH` lines.
 //! In: a line of salloc, sbatch or srun. Out: [`JobLine`], or the reason why there is none.
 
 use std::path::Path;
 
 use berth_srun::line::{Given, Trouble};
-use berth_srun::options::Command as Program;
+use berth_srun::options::{Command as Program, job_variables};
 use berth_srun::reading::selection::{self, Selection};
 use berth_srun::submission::directives;
 use berth_srun::{Line, Release, line};
 
 use super::controller::NoAnswer;
+use crate::args::PlanArgs;
+use crate::here::{By, Fact};
 use crate::shell::scan;
 use berth_host::script_file::content;
 
@@ -53,13 +55,39 @@ impl JobLine {
         };
         self.given.iter().rfind(is_own)?.value.as_deref()
     }
+
+    /// The variables that its command takes options from.
+    pub(super) fn variables(&self) -> Option<Fact> {
+        let pair = |given: &Given| {
+            let value = given.value.as_deref().unwrap_or_default();
+            Some(format!("{}={value}", given.variable.as_ref()?))
+        };
+        let pairs: Vec<_> = self.given.iter().filter_map(pair).collect();
+        let source = format!("variables that {} reads", self.program.name());
+        let found = || Fact::new("options", pairs.join(" "), By::Found, source);
+        (!pairs.is_empty()).then(found)
+    }
 }
 
-/// Reads a line.
+impl PlanArgs {
+    /// The job around the request, if `--job` gives its line, with the variables that its command
+    /// would find.
+    pub(super) fn job_line(&self) -> Option<Result<JobLine, NoAnswer>> {
+        let text = self.job.as_deref()?;
+        let variable = |name: &str| self.variable(name);
+        Some(read(text, self.srun.release, variable))
+    }
+}
+
+/// Reads a line. `variable` has the variables that its command finds.
 ///
 /// # Errors
 /// [`NoAnswer`]: the command refuses it, or something in it is not modelled.
-pub(super) fn read(text: &str, release: Release) -> Result<JobLine, NoAnswer> {
+pub(super) fn read(
+    text: &str,
+    release: Release,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<JobLine, NoAnswer> {
     let failed = |why: &str| NoAnswer::Failed(format!("--job {text}: {why}"));
     let words = shlex::split(text).ok_or_else(|| failed("a quote is not closed; close it"))?;
     let named = words.first().and_then(|word| Program::named(word));
@@ -69,12 +97,17 @@ pub(super) fn read(text: &str, release: Release) -> Result<JobLine, NoAnswer> {
         Program::Sbatch => of_sbatch(&line),
         Program::Srun | Program::Salloc => Script::None,
     };
-    if let Script::Read { text, .. } = &script {
-        let mut given = directed(text, release)?;
-        // The line's own options override those of the script.
-        given.append(&mut line.given);
-        line.given = given;
-    }
+    // Variables override the options of the script, and those of the line override both.
+    let mut given = match &script {
+        Script::Read { text, .. } => directed(text, release)?,
+        Script::None | Script::Unread(_) => Vec::new(),
+    };
+    given.extend(
+        job_variables(program, release)
+            .filter_map(|(name, option)| Some(Given::by_variable(name, option, &variable(name)?))),
+    );
+    given.append(&mut line.given);
+    line.given = given;
     if let Some(wrong) = line.given.iter().find(|given| given.trouble.is_some()) {
         let why = match &wrong.trouble {
             Some(Trouble::Unknown) => "its command does not have",
@@ -199,7 +232,7 @@ mod tests {
         fs::write(&path, text).unwrap();
         let read = |line: &str| {
             let line = line.replace("job.sh", path.to_str().unwrap());
-            read(&line, Release::V22_05)
+            read(&line, Release::V22_05, |_| None)
         };
         let found = read("sbatch -n6 job.sh").unwrap();
         let options = &found.wanted.options;

@@ -224,7 +224,7 @@ pub(crate) fn step(args: &PlanArgs, on: &Node) -> Result<Result<PlannedStep, Str
         other = on.with_rules(ruled);
         &other
     };
-    match &args.job {
+    match args.job_line() {
         Some(line) if args.only_job => job::as_job(args, on, line),
         _ if controller::is_asked(args) => granted::as_granted(args, on),
         _ => given::as_given(args, on),

@@ -97,9 +97,7 @@ pub(super) fn granted(args: &PlanArgs, on: &Node) -> Result<Granted, NoAnswer> {
     if let Some(job) = args.standing.job.filter(|_| args.job.is_none()) {
         return inside::granted(args, on, &wanted, job);
     }
-    let outer = args.job.as_deref();
-    let outer = outer.map(|line| job_line::read(line, args.srun.release));
-    let outer = outer.transpose()?;
+    let outer = args.job_line().transpose()?;
     let of_job = outer.as_ref().map_or(&wanted, |outer| &outer.wanted);
     let asked = cluster::asked(args, on, of_job)?;
     let nodes = asked.cluster.nodes.len() as u32;
@@ -155,11 +153,7 @@ fn wanted(args: &PlanArgs) -> Result<Selection, NoAnswer> {
 /// The options that the job of `--job` passes on to its steps by variables, as far as it can be read.
 pub(super) fn passed_on(args: &PlanArgs) -> Vec<Kept> {
     let release = args.srun.release;
-    let read = args
-        .job
-        .as_deref()
-        .map(|text| job_line::read(text, release));
-    let Some(Ok(job)) = read else {
+    let Some(Ok(job)) = args.job_line() else {
         return Vec::new();
     };
     let passed = |given: &line::Given| {
@@ -174,8 +168,8 @@ pub(super) fn passed_on(args: &PlanArgs) -> Vec<Kept> {
 
 /// Why the job of `--job` would not start; none if it would, or if the model does not know.
 pub(crate) fn job_refused(args: &PlanArgs, on: &Node) -> Option<String> {
-    let text = args.job.as_deref().filter(|_| is_asked(args))?;
-    match only_job(args, on, text) {
+    let line = args.job_line().filter(|_| is_asked(args))?;
+    match line.and_then(|line| only_job(args, on, line)) {
         Err(NoAnswer::Refused(why) | NoAnswer::Usage(why)) => Some(why),
         _ => None,
     }

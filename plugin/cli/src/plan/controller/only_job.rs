@@ -6,7 +6,7 @@ use berth_srun::reading::selection;
 
 use super::{Granted, NoAnswer, cluster, needed, nodes, of_job};
 use crate::args::PlanArgs;
-use crate::plan::job_line::{self, JobLine};
+use crate::plan::job_line::JobLine;
 use crate::plan::owns::listed;
 
 /// What slurmctld gives a job.
@@ -35,9 +35,8 @@ pub(in crate::plan) struct JobNode {
 pub(in crate::plan) fn only_job(
     args: &PlanArgs,
     on: &Node,
-    line: &str,
+    line: JobLine,
 ) -> Result<OnlyJob, NoAnswer> {
-    let line = job_line::read(line, args.srun.release)?;
     let client = selection::client(line.program);
     let asked = cluster::asked(args, on, &line.wanted)?;
     let job = of_job(
