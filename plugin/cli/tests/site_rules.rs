@@ -52,3 +52,39 @@ fn efficiency_cores_are_left_out_as_by_slurmd() {
     assert_eq!(all.stdout.lines().count(), 12);
     assert!(!all.stderr.contains("efficiency"), "{}", all.stderr);
 }
+
+/// `--cluster FILE` has both rules from its slurm.conf and the cgroup.conf beside that.
+#[test]
+fn the_files_of_a_cluster_say_both() {
+    let folder = tempfile::tempdir().unwrap();
+    let conf = folder.path().join("slurm.conf");
+    let write = |settings: &str, cgroup: &str| {
+        let shape = match settings.contains("ecores") {
+            true => "CoresPerSocket=6 ThreadsPerCore=1",
+            false => "CoresPerSocket=4 ThreadsPerCore=1",
+        };
+        let text = format!(
+            "{settings}\nNodeName=n1 Sockets=2 {shape}\nPartitionName=main Nodes=n1 Default=YES\n"
+        );
+        std::fs::write(&conf, text).unwrap();
+        std::fs::write(folder.path().join("cgroup.conf"), cgroup).unwrap();
+    };
+    let cluster = format!("--cluster {} --whole --format cpus", conf.display());
+    let siblings = format!(
+        "--machine ../../tests/topologies/sibling-offline.xml {cluster} -n 4 -c 2 --cpu-bind=cores"
+    );
+    write("TaskPlugin=task/cgroup,task/berth", "ConstrainCores=yes\n");
+    let done = plan(&siblings);
+    assert_eq!(done.stdout, "0,2\n8,10\n4,6\n12,14\n", "{}", done.stderr);
+    write("TaskPlugin=task/berth", "ConstrainCores=yes\n");
+    assert_eq!(plan(&siblings).stdout, "0-1\n8-9\n2-3\n10-11\n");
+    write("TaskPlugin=task/cgroup,task/berth", "ConstrainCores=no\n");
+    assert_eq!(plan(&siblings).stdout, "0-1\n8-9\n2-3\n10-11\n");
+    let hybrid = format!(
+        "--machine ../../tests/topologies/hybrid-2x6.xml {cluster} -n 12 -m block:block --cpu-bind=cores"
+    );
+    write("TaskPlugin=task/berth\nSlurmdParameters=allow_ecores", "");
+    let all = plan(&hybrid);
+    assert_eq!(all.stdout.lines().count(), 12, "{}", all.stderr);
+    assert!(!all.stderr.contains("efficiency"), "{}", all.stderr);
+}

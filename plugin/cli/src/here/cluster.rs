@@ -70,7 +70,14 @@ fn of_file(path: &Path) -> Found {
     let text = read(path)?;
     let mut included = |name: &str| read(&folder.join(name));
     let config = Config::read(&path.to_string_lossy(), &text, &mut included);
-    config.map(Arc::new).map_err(|why| why.to_string())
+    let mut config = config.map_err(|why| why.to_string())?;
+    let beside = folder.join("cgroup.conf");
+    if beside.exists() {
+        let text = read(&beside)?;
+        let added = config.add_cgroup_conf(&beside.to_string_lossy(), &text);
+        added.map_err(|why| why.to_string())?;
+    }
+    Ok(Arc::new(config))
 }
 
 fn read(path: &Path) -> Result<String, String> {

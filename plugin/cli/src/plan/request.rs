@@ -9,6 +9,7 @@ use berth_placement::{
     request::grid_engine::Strategy,
 };
 use berth_srun::Release;
+use berth_srun::conf::Config;
 
 use super::owns::known_cores;
 use crate::args::{Devices, PlanArgs};
@@ -88,6 +89,9 @@ fn part_of(machine: &Machine, args: &PlanArgs) -> Option<Machine> {
             .filter_map(|release| machine.without_ecores(release));
         let mut parts = parts.filter(|part| machine.cpus().difference(part.cpus()) == left);
         return parts.next();
+    }
+    if args.config().is_some_and(Config::allows_ecores) {
+        return None;
     }
     machine.without_ecores(match args.srun.release {
         Release::V22_05 => return None,

@@ -81,6 +81,7 @@ impl PlanArgs {
             fixes: self.unannounced_fixes(),
             autobind: self.cluster_autobind(),
             block_by_default: self.config().is_some_and(Config::is_block_by_default),
+            constrain_cores: self.config().is_some_and(Config::constrains_cores),
             refuse_failed_binding: self
                 .site_settings
                 .as_ref()

@@ -21,7 +21,7 @@ use crate::host_list::expand;
 pub use binds::{BindFrom, DefaultBind};
 use nodes::MOST_NAMES;
 use partitions::Part;
-use reading::Reading;
+use reading::{Reading, constrain_cores};
 pub use text::{ConfError, Files};
 use text::{Place, lines};
 
@@ -60,6 +60,10 @@ pub struct Config {
     pub task_plugin: Option<String>,
     /// `TaskPluginParam`, as it is written.
     pub task_plugin_param: Option<String>,
+    /// `SlurmdParameters`, as it is written.
+    slurmd_parameters: Option<String>,
+    /// `ConstrainCores=yes` in cgroup.conf.
+    constrain_cores: bool,
     /// `PlugStackConfig`, as it is written.
     pub plug_stack_config: Option<String>,
     /// The release of a cluster that runs, as `22.05.8`.
@@ -102,6 +106,37 @@ impl Config {
             select::shown(command, text, &mut |line| reading.line(line))?;
         }
         reading.end()
+    }
+
+    /// Adds a cgroup.conf, of which only `ConstrainCores` counts. `file` names it in errors.
+    ///
+    /// # Errors
+    /// A line that Slurm would not take.
+    pub fn add_cgroup_conf(&mut self, file: &str, text: &str) -> Result<(), ConfError> {
+        let mut found = self.constrain_cores;
+        lines(file, text, &mut |_: &str| Ok(String::new()), &mut |line| {
+            found = constrain_cores(&line).unwrap_or(found);
+            Ok(())
+        })?;
+        self.constrain_cores = found;
+        Ok(())
+    }
+
+    /// Whether a step's cgroup has only the CPUs that slurmd counts: task/cgroup with
+    /// `ConstrainCores=yes`.
+    #[must_use]
+    pub fn constrains_cores(&self) -> bool {
+        let list = self.task_plugin.as_deref().unwrap_or_default();
+        let mut names = list.split(',').map(str::trim);
+        self.constrain_cores && names.any(|name| name == "cgroup" || name == "task/cgroup")
+    }
+
+    /// `SlurmdParameters=allow_ecores`: slurmd counts efficiency cores. Slurm looks for the word
+    /// anywhere in the text.
+    #[must_use]
+    pub fn allows_ecores(&self) -> bool {
+        let words = self.slurmd_parameters.as_deref().unwrap_or_default();
+        words.to_ascii_lowercase().contains("allow_ecores")
     }
 
     /// `SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK`.

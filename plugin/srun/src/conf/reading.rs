@@ -185,11 +185,21 @@ impl Reading {
         let value = |key: &str| line.value(key).map(String::from);
         config.task_plugin = value("taskplugin").or(config.task_plugin.take());
         config.task_plugin_param = value("taskpluginparam").or(config.task_plugin_param.take());
+        let slurmd = value("slurmdparameters").or(config.slurmd_parameters.take());
+        config.slurmd_parameters = slurmd;
+        // Only what scontrol shows has it here.
+        config.constrain_cores = constrain_cores(line).unwrap_or(config.constrain_cores);
         config.plug_stack_config = value("plugstackconfig").or(config.plug_stack_config.take());
         config.version = value("slurm_version").or(config.version.take());
         config.memory = partitions::memory(line, None)?.or(config.memory);
         Ok(())
     }
+}
+
+/// `ConstrainCores` of a line, if it is there. Source: `s_p_get_boolean`.
+pub(super) fn constrain_cores(line: &Line) -> Option<bool> {
+    let text = line.value("constraincores")?.to_ascii_lowercase();
+    Some(["yes", "up", "true", "1"].contains(&text.as_str()))
 }
 
 fn enough(line: &Line, count: usize, what: &str) -> Result<(), ConfError> {

@@ -132,6 +132,35 @@ fn defaults_of_a_release() {
 }
 
 #[test]
+fn what_slurmd_counts_and_what_its_cgroups_have() {
+    let of = |conf: &str, cgroup: &str| {
+        let mut config = read(&format!("NodeName=a\n{conf}\n{MAIN}")).unwrap();
+        config.add_cgroup_conf("cgroup.conf", cgroup).unwrap();
+        (config.allows_ecores(), config.constrains_cores())
+    };
+    let yes = "# cores\nConstrainRAMSpace=yes\nConstrainCores = Yes # here\n";
+    assert_eq!(of("TaskPlugin=task/berth", yes), (false, false));
+    assert_eq!(of("TaskPlugin=task/cgroup,task/berth", yes), (false, true));
+    assert_eq!(of("TaskPlugin=cgroup", "ConstrainCores=no"), (false, false));
+    assert_eq!(of("TaskPlugin=cgroup", ""), (false, false));
+    let both = "SlurmdParameters=l3cache_as_socket,Allow_ECores";
+    assert_eq!(of(both, yes), (true, false));
+    let config = "TaskPlugin              = cgroup\nSlurmdParameters        = allow_ecores\n\n\
+                  Cgroup Support Configuration:\nConstrainCores          = yes\n";
+    let nodes = "NodeName=a1 Sockets=1 CoresPerSocket=1 ThreadsPerCore=1 CPUTot=1 State=IDLE\n";
+    let shown = Config::shown(
+        config,
+        nodes,
+        "PartitionName=main Nodes=a1 Default=YES State=UP\n",
+    );
+    let shown = shown.unwrap();
+    assert_eq!(
+        (shown.allows_ecores(), shown.constrains_cores()),
+        (true, true)
+    );
+}
+
+#[test]
 fn a_running_cluster() {
     let config = "Configuration data as of 2026\nSelectType              = select/cons_tres\n\
         SelectTypeParameters    = CR_CORE,CR_LLN\nSLURM_VERSION           = 22.05.8\n\
