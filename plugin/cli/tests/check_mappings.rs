@@ -64,3 +64,14 @@ fn what_may_fit_or_is_no_contradiction() {
         assert_eq!((found, code), (vec![], Some(0)), "{line}");
     }
 }
+
+/// A step takes the mapping of its job over, as its srun does.
+#[test]
+fn a_job_s_mapping_is_its_steps() {
+    let machine = ["--slurm=22.05", "--machine", "pack:2 core:4 pu:2", "-"];
+    for (level, expected) in [("l3cache", &["refused"][..]), ("numa", &[])] {
+        let text = format!("#SBATCH -n2 --exclusive --map-by={level}\nsrun ./a\n");
+        let (found, _) = rules(&machine, &text);
+        assert_eq!(found, expected, "{text}");
+    }
+}

@@ -7,6 +7,7 @@ use berth_srun::Release;
 use berth_srun::line::Trouble;
 use berth_srun::options::{passed_by, variables};
 use berth_srun::reading::{Asked, Refused, Setting, read, selection};
+use berth_srun::submission::by_default;
 
 use super::command::{Command, Kind, Variables};
 use crate::args::Kept;
@@ -57,7 +58,11 @@ pub(super) fn line_of_job(
         return None;
     };
     is_known(job, unknown).then_some(())?;
-    let concerns = |one: &&Applied| selection::concerns(&one.name) || one.name == "binding";
+    let is_own = |name: &str| {
+        let name = name.strip_prefix("berth-").unwrap_or(name);
+        by_default::ALL.iter().any(|own| own.option == name)
+    };
+    let concerns = |one: &&Applied| selection::concerns(&one.name) || is_own(&one.name);
     let words = settings
         .iter()
         .filter(concerns)

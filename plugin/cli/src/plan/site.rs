@@ -86,7 +86,6 @@ impl PlanArgs {
                 .site_settings
                 .as_ref()
                 .is_some_and(|site| site.settings.refuse_failed_binding),
-            ..Rules::default()
         });
         let base = match self.compat {
             Some(CompatArg::Berth) => Fixes::ALL,
