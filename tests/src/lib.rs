@@ -5,6 +5,7 @@ mod builder;
 pub mod check_manuals;
 mod cluster;
 pub mod hostile;
+pub mod open_mpi;
 mod output;
 pub mod page_lines;
 mod preload;

@@ -1,0 +1,70 @@
+//! What mpirun binds: each rank's CPUs as the kernel has them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Command, ExitCode};
+
+/// Slots of the node where `ppr` counts them; elsewhere there are as many as tasks.
+const MANY_SLOTS: u32 = 64;
+
+/// Each rank's CPUs, or the reason why mpirun started none.
+pub type Ranks = Result<BTreeMap<u32, String>, String>;
+
+/// The version that mpirun says.
+///
+/// # Panics
+/// If there is no mpirun.
+#[must_use]
+pub fn version() -> String {
+    let said = Command::new("mpirun").arg("--version").output();
+    let said = said.expect("mpirun is installed").stdout;
+    let said = String::from_utf8_lossy(&said).into_owned();
+    said.lines().next().unwrap_or_default().into()
+}
+
+/// Runs a request, `-n4 --map-by core`.
+///
+/// # Errors
+/// Why mpirun starts no rank.
+///
+/// # Panics
+/// If mpirun cannot be run.
+pub fn ask(request: &str) -> Ranks {
+    let tasks = request.trim_start_matches("-n").split(' ').next();
+    let slots = match (request.contains("ppr:"), tasks) {
+        (false, Some(tasks)) => tasks.into(),
+        _ => MANY_SLOTS.to_string(),
+    };
+    let this = std::env::current_exe().expect("this program");
+    let output = Command::new("timeout")
+        .args(["--kill-after=5", "120", "mpirun", "--allow-run-as-root"])
+        .args(["--host", &format!("localhost:{slots}")])
+        .args(request.split(' '))
+        .arg(this)
+        .arg("rank")
+        .output()
+        .expect("mpirun can be run");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if !output.status.success() {
+        let mut lines = said.lines().map(str::trim);
+        let first = lines.find(|line| line.starts_with(|letter: char| letter.is_alphabetic()));
+        return Err(first.unwrap_or_default().into());
+    }
+    let printed = String::from_utf8_lossy(&output.stdout);
+    let ranks = printed.lines().filter_map(|line| {
+        let (rank, cpus) = line.split_once(' ')?;
+        Some((rank.parse().ok()?, cpus.to_string()))
+    });
+    Ok(ranks.collect())
+}
+
+/// What each rank prints: its number and its CPUs.
+#[must_use]
+pub fn rank() -> ExitCode {
+    let rank = std::env::var("PMIX_RANK").unwrap_or_default();
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mut lines = status.lines();
+    let cpus = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    println!("{rank} {}", cpus.unwrap_or_default().trim());
+    ExitCode::SUCCESS
+}
