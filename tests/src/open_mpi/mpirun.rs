@@ -30,25 +30,25 @@ pub fn version() -> String {
 /// # Panics
 /// If mpirun cannot be run.
 pub fn ask(request: &str) -> Ranks {
-    let tasks = request.trim_start_matches("-n").split(' ').next();
-    let slots = match (request.contains("ppr:"), tasks) {
-        (false, Some(tasks)) => tasks.into(),
-        _ => MANY_SLOTS.to_string(),
+    let (tasks, words) = with_threads(request);
+    let slots = match request.contains("ppr:") {
+        false => tasks.clone(),
+        true => MANY_SLOTS.to_string(),
     };
     let this = std::env::current_exe().expect("this program");
     let output = Command::new("timeout")
         .args(["--kill-after=5", "120", "mpirun", "--allow-run-as-root"])
-        .args(["--host", &format!("localhost:{slots}")])
-        .args(request.split(' '))
+        .args(["--host", &format!("localhost:{slots}"), "-n", &tasks])
+        .args(words)
         .arg(this)
         .arg("rank")
         .output()
         .expect("mpirun can be run");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if !output.status.success() {
-        let mut lines = said.lines().map(str::trim);
-        let first = lines.find(|line| line.starts_with(|letter: char| letter.is_alphabetic()));
-        return Err(first.unwrap_or_default().into());
+        let lines = said.lines().map(str::trim);
+        let words = lines.filter(|line| line.starts_with(char::is_alphabetic));
+        return Err(words.take(3).collect::<Vec<_>>().join(" "));
     }
     let printed = String::from_utf8_lossy(&output.stdout);
     let ranks = printed.lines().filter_map(|line| {
@@ -56,6 +56,21 @@ pub fn ask(request: &str) -> Ranks {
         Some((rank.parse().ok()?, cpus.to_string()))
     });
     Ok(ranks.collect())
+}
+
+/// The number of tasks and the options. Where hardware threads are mapped or bound to, mpirun needs
+/// `hwtcpus`, which berth implies.
+fn with_threads(request: &str) -> (String, Vec<String>) {
+    let mut words = request.split(' ').map(String::from);
+    let tasks = words.next().unwrap_or_default();
+    let mut words: Vec<_> = words.collect();
+    if request.contains("hwthread") && !request.contains("hwtcpus") {
+        match words.iter().position(|word| word == "--map-by") {
+            Some(at) => words[at + 1] += ":hwtcpus",
+            None => words.extend(["--map-by".into(), ":hwtcpus".into()]),
+        }
+    }
+    (tasks.trim_start_matches("-n").into(), words)
 }
 
 /// What each rank prints: its number and its CPUs.

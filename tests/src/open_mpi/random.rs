@@ -22,7 +22,7 @@ fn request(random: &mut Rng, cores: u32) -> String {
         let orders = ["slot", "node", "fill", "span"];
         words.push(format!("--rank-by {}", one(random, &orders)));
     }
-    if random.u8(..) < 110 {
+    if words.len() == 1 || random.u8(..) < 110 {
         words.push(format!("--bind-to {}", bind(random)));
     }
     words.join(" ")
