@@ -55,7 +55,11 @@ const REFUSED: &[(&str, i32, &str)] = &[
     ("-n 4 --explain", 2, "--explain is an option of berth plan"),
     ("-n 4 --format svg", 2, "table, json"),
     ("-n 4 --lines 0", 2, "1..=50"),
-    ("-n 4 --exclusive --overlap", 2, "srun takes --exclusive or --overlap"),
+    (
+        "-n 4 --exclusive --overlap",
+        2,
+        "srun takes --exclusive or --overlap",
+    ),
     ("-n 4 --hint=loud", 2, "berth advise [OPTIONS]"),
 ];
 
@@ -130,5 +134,31 @@ fn lines_and_commands_can_be_typed() {
         let command = line["plan"].as_str().unwrap();
         let before = "berth plan --machine 'pack:2 core:4 pu:2' --numbering cyclic --whole ";
         assert_eq!(command, format!("{before}'{text}'"));
+    }
+}
+
+/// Several nodes get several numbers of cores, and a line that binds the tasks of only some is no advice.
+#[test]
+fn a_line_binds_the_tasks_of_every_node() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let conf = "SelectTypeParameters=CR_Core\nNodeName=n[1-9] Sockets=2 CoresPerSocket=8 ThreadsPerCore=2\n\
+                PartitionName=all Nodes=ALL Default=YES\n";
+    std::fs::write(file.path(), conf).unwrap();
+    let place = file.path().to_string_lossy().into_owned();
+    for request in ["-n 34", "-n 128", "-N 3 -n 20"] {
+        let mut words = vec!["advise", "--cluster", &place, "--lines", "50"];
+        words.extend(request.split(' '));
+        let done = berth(&words, "");
+        assert_eq!(done.code, 0, "{request}: {}", done.stderr);
+        assert!(
+            !done.stderr.contains("binds none"),
+            "{request}: {}",
+            done.stderr
+        );
+        assert!(
+            done.stdout.contains("--cluster"),
+            "{request}: {}",
+            done.stdout
+        );
     }
 }

@@ -104,9 +104,9 @@ impl Tried {
         (plans.collect(), &self.step.of_node)
     }
 
-    /// Whether any task is bound.
+    /// Whether the tasks of every node are bound.
     pub(super) fn is_bound(&self) -> bool {
-        self.step.is_bound()
+        self.step.plans().all(|(_, plan)| plan.is_bound())
     }
 
     /// Its part of the cluster in words.
