@@ -156,16 +156,25 @@ fn ranked(tried: &[Tried], criteria: &[Criterion]) -> Vec<Kept> {
 
 /// Each task's GPUs.
 fn gpus(asked: &Request<'_>) -> Result<Devices, No> {
-    let near = ("near", Some("gpu".to_string()));
-    match asked.planned(&[near]) {
-        Ok((_, step)) => Ok(Devices::of(&step, asked.on)),
-        Err(No::Refused(_)) if !has_gpu(asked.on) => Err(No::Refused(
+    if !has_gpu(asked.on) {
+        return Err(No::Refused(
             "--for gpu: no GPU of this node is known; give a node's XML file with its GPUs to \
              --machine (lstopo node.xml writes it), or use --for mpi, openmp or memory"
                 .into(),
+        ));
+    }
+    let near = ("near", Some("gpu".to_string()));
+    let step = match asked.planned(&[near]) {
+        Ok((_, step)) => step,
+        Err(why) => return Err(fits::refused(asked, Some(why))),
+    };
+    match tried::is_near(&step) {
+        true => Ok(Devices::of(&step, asked.on)),
+        false => Err(No::Refused(
+            "--for gpu: --near=gpu, which says which GPU each task has, cannot be served here; berth \
+             plan --near=gpu shows why"
+                .into(),
         )),
-        Err(No::Refused(why)) => Err(fits::refused(asked, Some(No::Refused(why)))),
-        Err(why) => Err(why),
     }
 }
 

@@ -73,7 +73,8 @@ impl Request<'_> {
         }
         let notes = plan::notes(&args, self.on, &step);
         let is_served = |plan: &berth_placement::Plan| plan.decision.rule != Rule::BindingFailed;
-        if !step.plans().all(|(_, plan)| is_served(plan)) {
+        let is_near = args.asked_near().is_none() || is_near(&step);
+        if !is_near || !step.plans().all(|(_, plan)| is_served(plan)) {
             return Err(No::Refused(notes.join("; ")));
         }
         if let Some(why) = too_few(&step) {
@@ -115,6 +116,11 @@ impl Tried {
         let found = facts.find(|fact| fact.what == "allocation");
         found.map(ToString::to_string).unwrap_or_default()
     }
+}
+
+/// Whether every node's tasks got the devices that a `--near` asks for.
+pub(super) fn is_near(step: &PlannedStep) -> bool {
+    step.plans().all(|(_, plan)| plan.near.is_some())
 }
 
 /// The options that stay on the line: `--whole` says here what the step owns.
