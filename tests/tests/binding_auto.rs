@@ -130,7 +130,7 @@ fn a_site_makes_it_the_default_and_scripts_keep_the_allocation() {
         "--binding=strict:auto:smt=0",
         "true",
     ]);
-    assert!(failed.stderr.contains("of at least 1"), "{failed:#?}");
+    assert!(failed.stderr.contains("(1 to 65536)"), "{failed:#?}");
     let never = cluster.srun(&["-n2", "--binding=pe:auto", "true"]);
     assert!(
         !never.ok() && never.stderr.contains("no pe: and host:"),

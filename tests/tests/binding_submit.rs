@@ -63,7 +63,7 @@ fn the_environment_is_the_options_default() {
     for (value, says) in [
         (
             "linear:0".to_string(),
-            "BERTH_BINDING: --binding: expected an amount of cores of at least 1",
+            "BERTH_BINDING: --binding: expected an amount of cores (1 to 65536)",
         ),
         (
             "x".repeat(100_000),
@@ -123,9 +123,9 @@ fn what_can_never_fit_is_caught_at_submission() {
         }
     }
     for (option, says) in [
-        ("linear:0", "of at least 1"),
-        ("linear:99999999999", "an amount of cores (0 to 65536)"),
-        ("striding:2:0", "a step of at least 1"),
+        ("linear:0", "an amount of cores (1 to 65536)"),
+        ("linear:99999999999", "an amount of cores (1 to 65536)"),
+        ("striding:2:0", "a step (1 to 65536)"),
         ("explicit:", "a socket number"),
         ("linear:2:0", "expected ','"),
         ("linier:2", "expected a strategy"),

@@ -2,6 +2,7 @@
 //! Exit codes: 0 the step would run, 1 it would be refused or something failed, 2 usage.
 #![forbid(unsafe_code)]
 
+mod advise;
 mod args;
 mod check;
 mod columns;
@@ -32,7 +33,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::{Cli, Command, as_getopt, shortened};
+use crate::args::{Cli, Command, as_getopt, asked_command, shortened};
 
 /// A failure that is not a usage error: its text goes to stderr, exit code 1.
 pub(crate) type Failure = Box<dyn std::error::Error>;
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
     say::use_ascii(cli.ascii);
     let done = match &cli.command {
         Command::Plan(args) => plan::run(args),
+        Command::Advise(args) => advise::run(args),
         Command::Topo(args) => topo::run(args),
         Command::Status(args) => status::run(args),
         Command::Check(args) => check::run(args),
@@ -62,12 +64,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// The words that were typed; those of `berth plan` are options of srun, or end in its whole line.
+/// The words that were typed; those of `berth plan` and `berth advise` are options of srun, or end in
+/// its whole line.
 fn words() -> Vec<OsString> {
     let mut words: Vec<_> = std::env::args_os().collect();
-    let mut behind = words.iter().skip(1);
-    let first = behind.find(|word| !word.to_string_lossy().starts_with('-'));
-    if first.is_none_or(|word| word != "plan") {
+    let command = asked_command().unwrap_or_default();
+    if command != "plan" && command != "advise" {
         return words;
     }
     here::look();

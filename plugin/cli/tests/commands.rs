@@ -19,8 +19,9 @@ use berth_srun::{Release, line, options, reading};
 use page_lines::{PageLine, of_help, of_pages};
 use tempfile::TempDir;
 
-const SUBCOMMANDS: [&str; 8] = [
+const SUBCOMMANDS: [&str; 9] = [
     "plan",
+    "advise",
     "topo",
     "status",
     "check",

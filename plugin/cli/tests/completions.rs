@@ -56,6 +56,8 @@ fn bash_offers_options_and_values() {
         ("berth plan --binding = li", "linear:"),
         ("berth plan --slurm = 24", "24.05 24.11"),
         ("berth plan --format = s", "svg"),
+        ("berth advise --for m", "mpi memory"),
+        ("berth advise --format = j", "json"),
         ("berth check --slurm 22", "22.05"),
         ("berth discover --devices = v", "vendor"),
         ("berth topo --socket l", "l3"),

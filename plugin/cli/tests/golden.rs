@@ -318,6 +318,27 @@ const TABLES: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// The same for `berth advise`.
+const ADVICE: &[(&str, &str, &str)] = &[
+    ("advise-mpi", "pack:2 numa:2 l3:2 core:4 pu:2", "-n 6"),
+    (
+        "advise-openmp",
+        "pack:2 numa:2 core:4 pu:2",
+        "-n 3 --for openmp",
+    ),
+    (
+        "advise-memory",
+        "pack:2 numa:2 core:4 pu:1",
+        "-N 2 -n 8 -c 2 --for memory",
+    ),
+    (
+        "advise-json",
+        "pack:2 core:4 pu:1",
+        "-n 2 -c 2 --format json",
+    ),
+    ("advise-refused", "pack:2 core:4 pu:1", "-n 4 -c 3"),
+];
+
 #[test]
 fn tables_are_as_they_were() {
     for (name, machine, request) in TABLES {
@@ -325,25 +346,35 @@ fn tables_are_as_they_were() {
         let other = ["--cores", "memory_bound"];
         let is_other = other.iter().any(|word| request.contains(word));
         let whole = if is_other { "" } else { "--whole " };
-        let request = format!("{whole}{request}");
-        let done = Command::new(env!("CARGO_BIN_EXE_berth"))
-            .env("LC_ALL", "C.UTF-8")
-            .args(["plan", "--machine", machine])
-            .args(request.split(' '))
-            .output()
-            .unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        let (table, said) = (text(done.stdout), text(done.stderr));
-        let code = done.status.code().unwrap();
-        let shown = format!(
-            "$ berth plan --machine \"{machine}\" {request}\n{table}{said}exit code {code}\n"
-        );
-        insta::with_settings!({
-            snapshot_path => "golden",
-            prepend_module_to_snapshot => false,
-            omit_expression => true,
-        }, {
-            insta::assert_snapshot!(*name, shown);
-        });
+        compare("plan", name, machine, &format!("{whole}{request}"));
     }
+}
+
+#[test]
+fn advice_is_as_it_was() {
+    for (name, machine, request) in ADVICE {
+        compare("advise", name, machine, &format!("--whole {request}"));
+    }
+}
+
+fn compare(command: &str, name: &str, machine: &str, request: &str) {
+    let done = Command::new(env!("CARGO_BIN_EXE_berth"))
+        .env("LC_ALL", "C.UTF-8")
+        .args([command, "--machine", machine])
+        .args(request.split(' '))
+        .output()
+        .unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let (table, said) = (text(done.stdout), text(done.stderr));
+    let code = done.status.code().unwrap();
+    let shown = format!(
+        "$ berth {command} --machine \"{machine}\" {request}\n{table}{said}exit code {code}\n"
+    );
+    insta::with_settings!({
+        snapshot_path => "golden",
+        prepend_module_to_snapshot => false,
+        omit_expression => true,
+    }, {
+        insta::assert_snapshot!(name, shown);
+    });
 }

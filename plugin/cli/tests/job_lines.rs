@@ -92,6 +92,17 @@ fn a_large_script_is_read_by_both() {
     }
 }
 
+#[test]
+fn a_cluster_of_one_node_has_one_node() {
+    let folder = folder();
+    let conf = folder.path().join("one.conf");
+    let text = "NodeName=n1 Sockets=2 CoresPerSocket=4\nPartitionName=one Nodes=n1 Default=YES\n";
+    fs::write(&conf, text).unwrap();
+    let place = ["plan", "--cluster", &conf.to_string_lossy(), "-n2"];
+    let told = berth(&place, "").stdout;
+    assert!(told.contains("1 idle node of partition"), "{told}");
+}
+
 /// Each command that is pointed at gives the step's plan, with the options of the script's job.
 #[test]
 fn every_srun_of_the_script_is_planned_by_its_command() {
@@ -230,6 +241,21 @@ fn salloc_binds_nothing_itself() {
 }
 
 #[test]
+fn a_script_that_is_not_read_leaves_the_jobs_options() {
+    let folder = folder();
+    // A file that is there and is no script leaves the job's own options.
+    let unread = ask(&folder, &["sbatch -n2 /dev/null"]);
+    assert_eq!(unread.code, 0, "{}", unread.stderr);
+    let says = "no #SBATCH lines (assumed: /dev/null";
+    assert!(unread.stdout.contains(says), "{}", unread.stdout);
+    let open = ask(&folder, &["sbatch job.sh"]).stdout;
+    assert!(!open.contains("0 tasks"), "{open}");
+    // sbatch looks for a name in PATH too.
+    let found = ask(&folder, &["sbatch -n2 env"]);
+    assert_eq!(found.code, 0, "{}", found.stderr);
+}
+
+#[test]
 fn what_would_not_start_says_why_and_how_sure_it_is() {
     let folder = folder();
     for (line, code, says) in [
@@ -243,6 +269,12 @@ fn what_would_not_start_says_why_and_how_sure_it_is() {
         ("sbatch -n2 --gres=gpu:1 job.sh", 1, "not modelled: --gres"),
         ("sbatch -N3-2 job.sh", 2, "sbatch refuses the line"),
         ("sbatch -n2 -N2 --binding=linear:x job.sh", 2, "--binding"),
+        (
+            "sbatch /no/such.sh",
+            2,
+            "sbatch finds no file /no/such.sh; give its path",
+        ),
+        ("sbatch -n99 no-such-script", 2, "sbatch finds no file"),
     ] {
         let done = ask(&folder, &[line]);
         assert_eq!(
@@ -253,15 +285,6 @@ fn what_would_not_start_says_why_and_how_sure_it_is() {
         );
         assert!(done.stderr.contains(says), "{line}: {}", done.stderr);
     }
-    let missing = ask(&folder, &["sbatch -n2 /no/such.sh"]);
-    assert_eq!(missing.code, 0, "{}", missing.stderr);
-    assert!(
-        missing
-            .stdout
-            .contains("no #SBATCH lines (assumed: /no/such.sh"),
-        "{}",
-        missing.stdout
-    );
     let two = ask(&folder, &["--job", "salloc", "sbatch job.sh"]);
     assert_eq!(two.code, 2, "{}", two.stderr);
     // Without a cluster the job is planned on as many idle nodes as it names.

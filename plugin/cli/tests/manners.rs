@@ -261,6 +261,7 @@ fn pictures_fit_their_width() {
 fn short_help_fits_a_screen_and_has_examples() {
     for command in [
         "plan",
+        "advise",
         "topo",
         "status",
         "check",

@@ -218,6 +218,11 @@ fn what_it_refuses() {
             "gpu, network, a PCI class such as 0302",
         ),
         ("-n2 --near=", 2, "gpu, network, a PCI class"),
+        (
+            "-n2 --near=0000:04:00.0",
+            2,
+            "a PCI address; give the device's name, which berth topo shows",
+        ),
         ("-n2 --near=gpu --reserved=x", 2, "--reserved"),
         (
             "-n2 --near=gpu --cpu-bind=cores",

@@ -105,7 +105,7 @@ fn what_cannot_be_read_is_cautious_and_loud() {
         (
             "binding_default=striding:2:0",
             same,
-            "of at least 1",
+            "(1 to 65536)",
             "no binding_default is",
         ),
         (

@@ -348,3 +348,11 @@ fn env_and_pe_bind_nothing_and_name_the_cores() {
         assert!(wrong.parse::<Chosen>().is_err(), "{wrong}");
     }
 }
+
+#[test]
+fn a_text_that_is_too_long_says_what_to_do() {
+    let text = format!("explicit:{}", "0,1:".repeat(3000));
+    let why = text.parse::<Binding>().unwrap_err().to_string();
+    let says = "longer than 8192 bytes; name fewer cores, or an amount, as in linear:4";
+    assert!(why.contains(says) && why.len() < 600, "{why}");
+}

@@ -50,6 +50,7 @@ fn what_is_counted() {
         tasks_per_numa: range(1, 1),
         tasks_per_l3: Some(range(1, 2)),
         far_cpus: 4,
+        neighbours_apart: 2,
         ..Quality::default()
     };
     assert_eq!(figures(3, 1, "auto", None), three);
@@ -59,11 +60,15 @@ fn what_is_counted() {
         span_numa: 2,
         idle_cores: 2,
         tasks_per_l3: Some(range(1, 1)),
+        neighbours_apart: 1,
         ..three
     };
     assert_eq!(two, idle);
     // On two of the eight cores there are two tasks.
     assert_eq!(figures(10, 1, "auto", None).shared_cores, 2);
+    // Four tasks on each package, two on each NUMA node.
+    assert_eq!(figures(8, 1, "auto", None).neighbours_apart, 3);
+    assert_eq!(figures(2, 1, "linear:1", None).neighbours_apart, 0);
     let spread = figures(2, 2, "auto", None);
     assert_eq!((spread.idle_cores, spread.far_cpus), (6, 0));
     assert_eq!(spread.tasks_per_numa, range(0, 1));

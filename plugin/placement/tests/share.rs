@@ -295,10 +295,14 @@ fn the_grammar() {
         ("host:auto", "expected a strategy other than auto"),
         ("auto:2", "expected pack or smt=THREADS, each once, here"),
         ("auto:pack:pack", "expected pack or smt=THREADS"),
-        ("auto:smt=0", "of at least 1"),
+        (
+            "auto:smt=0",
+            "expected the number of hardware threads to use of each core (1 to 65536) here",
+        ),
+        ("auto:smt=x", "use of each core (1 to 65536) here"),
         (
             "auto:smt",
-            "expected '=' and hardware threads of a core here",
+            "expected '=' and the number of hardware threads to use of each core here",
         ),
         ("auto:", "expected pack or smt=THREADS"),
         (

@@ -1,6 +1,7 @@
 //! The command line: clap's definitions, from which --help, the man pages and the shells'
 //! completions come.
 
+mod advise;
 mod mapping;
 mod offered;
 mod own;
@@ -20,11 +21,12 @@ use clap::builder::TypedValueParser;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub(crate) use advise::{AdviseArgs, Goal};
 pub(crate) use mapping::MappingArgs;
 pub(crate) use own::is_plans_own;
 pub(crate) use plan::{Autobind, BindingFail, CompatArg, Format, OwnedCores, PlanArgs, site_bind};
 pub(crate) use refused::shortened;
-pub(crate) use srun::{Kept, SrunOptions, as_getopt, ignored, one_number, usage};
+pub(crate) use srun::{Kept, SrunOptions, as_getopt, asked_command, ignored, one_number, usage};
 pub(crate) use values::of as values_of;
 
 /// Show where Slurm tasks would run, without a cluster, and where they run.
@@ -42,6 +44,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Show which CPUs each task of a step would get
     Plan(Box<PlanArgs>),
+    /// Compare the ways to place a step's tasks, and show the best lines
+    Advise(Box<AdviseArgs>),
     /// Show a node's sockets, cores and CPUs
     Topo(TopoArgs),
     /// Show which steps are bound to which cores of this node

@@ -1,6 +1,7 @@
 //! srun's options in `berth plan`: clap's definitions, made from the table of options, and srun's
 //! reading of the values. Options that do not concern CPUs are accepted and ignored.
 
+use std::ffi::OsString;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
@@ -280,6 +281,12 @@ pub(crate) fn one_number(asked: &Asked) -> Result<(), String> {
     Err(format!("-N: {why}"))
 }
 
+/// The subcommand that was typed.
+pub(crate) fn asked_command() -> Option<OsString> {
+    let mut words = std::env::args_os().skip(1);
+    words.find(|word| !word.to_string_lossy().starts_with('-'))
+}
+
 /// A word in the form in which clap reads it as getopt does: `-m=block` has the value
 /// `=block`, and `-K0` is an option with an attached value.
 pub(crate) fn as_getopt(word: &str) -> Vec<String> {
@@ -340,8 +347,14 @@ pub(crate) fn usage(why: &str) -> Error {
     said(ErrorKind::InvalidValue, why.into())
 }
 
-/// An error as clap shows its own, with the usage of this subcommand.
+/// An error as clap shows its own, with the usage of the subcommand that was typed.
 fn said(kind: ErrorKind, text: String) -> Error {
-    let mut command = Command::new("berth plan").override_usage("berth plan [OPTIONS]");
+    let is_advise = asked_command().is_some_and(|word| word == "advise");
+    let name = if is_advise {
+        "berth advise"
+    } else {
+        "berth plan"
+    };
+    let mut command = Command::new(name).override_usage(format!("{name} [OPTIONS]"));
     Error::raw(kind, say::short(&text)).format(&mut command)
 }

@@ -299,7 +299,7 @@ fn environment(page: &mut Roff, name: &str) {
             "If it is set and not empty, trees have no colours.",
         ));
     }
-    if name == "berth-plan" {
+    if matches!(name, "berth-plan" | "berth-advise") {
         all.push((
             "SLURM_HOSTFILE",
             "The file of hosts for -m arbitrary, as srun reads it.",

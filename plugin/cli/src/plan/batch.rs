@@ -65,7 +65,7 @@ pub(crate) fn run(args: &PlanArgs, path: &PathBuf) -> Result<ExitCode, Failure> 
 
 /// The definitions of a request's options. They are built once, because there are many options and
 /// many lines.
-pub(super) fn command() -> Command {
+pub(crate) fn command() -> Command {
     let mut command = PlanArgs::augment_args(Command::new("berth plan").no_binary_name(true));
     command.build();
     command

@@ -4,12 +4,12 @@
 use std::fmt;
 
 use berth_placement::request::distribution::AcrossHosts;
-use berth_placement::{CpuSet, Level, Node, Order, Rule, TaskPlan};
+use berth_placement::{CpuSet, Level, Mapping, Node, Order, Rule, TaskPlan};
 use serde::Serialize;
 
 use super::step;
 use super::step::{Planned, PlannedStep};
-use crate::args::PlanArgs;
+use crate::args::{MappingArgs, PlanArgs};
 
 /// More tasks than anybody reads an explanation of are not planned a second time.
 const MOST_TASKS: u32 = 1 << 14;
@@ -67,7 +67,7 @@ impl fmt::Display for Change {
 }
 
 /// One option, by its long name.
-type Added = (&'static str, Option<String>);
+pub(crate) type Added = (&'static str, Option<String>);
 
 /// The changes that do what they say.
 pub(crate) fn changes(args: &PlanArgs, on: &Node, now: &PlannedStep) -> Vec<Change> {
@@ -94,7 +94,8 @@ pub(crate) fn changes(args: &PlanArgs, on: &Node, now: &PlannedStep) -> Vec<Chan
     kept
 }
 
-fn spelled((name, value): &Added) -> String {
+/// The option as it is typed.
+pub(crate) fn spelled((name, value): &Added) -> String {
     match (*name, value) {
         ("distribution", Some(value)) => format!("-m {value}"),
         ("cpus-per-task", Some(value)) => format!("-c {value}"),
@@ -105,16 +106,24 @@ fn spelled((name, value): &Added) -> String {
 }
 
 /// The request with more options behind its own.
-fn with(args: &PlanArgs, added: &[Added]) -> Option<PlanArgs> {
+pub(crate) fn with(args: &PlanArgs, added: &[Added]) -> Option<PlanArgs> {
     let mut changed = args.clone();
-    let is_binding = |(name, _): &&Added| *name == "binding";
-    if let Some((_, Some(value))) = added.iter().find(is_binding) {
-        changed.binding = Some(value.parse().ok()?);
+    let mut others = Vec::new();
+    for (name, value) in added {
+        match (*name, value) {
+            ("binding", Some(text)) => changed.binding = Some(text.parse().ok()?),
+            ("near", Some(text)) => changed.near = Some(text.parse().ok()?),
+            ("map-by", Some(text)) => {
+                let map = Some(text.parse().ok()?);
+                let mapping = Mapping {
+                    map,
+                    ..Mapping::default()
+                };
+                changed.mapping = MappingArgs(Some(mapping));
+            }
+            (name, value) => others.push((name, value.as_deref())),
+        }
     }
-    let others = added.iter().filter(|one| !is_binding(one));
-    let others: Vec<_> = others
-        .map(|(name, value)| (*name, value.as_deref()))
-        .collect();
     changed.srun = args.srun.with(&others).ok()?;
     Some(changed)
 }

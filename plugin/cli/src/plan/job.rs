@@ -17,6 +17,7 @@ use crate::Failure;
 use crate::args::{Format, PlanArgs};
 use crate::columns::write_named;
 use crate::here::{By, Fact};
+use crate::say;
 
 /// Nodes that the table names; the JSON has all.
 const MOST_NAMES: usize = 8;
@@ -62,6 +63,9 @@ pub(super) fn as_job(
     on: &Node,
     line: Result<JobLine, NoAnswer>,
 ) -> Result<Result<PlannedStep, String>, Failure> {
+    if let Ok(line) = &line {
+        has_script(line)?;
+    }
     let found = match line.and_then(|line| only_job(args, on, line)) {
         Ok(found) => found,
         Err(why) => return why.into_reason().map(Err),
@@ -126,6 +130,18 @@ fn is_shown(args: &PlanArgs, found: &OnlyJob) -> Result<(), Failure> {
     .into())
 }
 
+/// sbatch submits nothing without its script.
+fn has_script(line: &JobLine) -> Result<(), Failure> {
+    let Script::Missing(name) = &line.script else {
+        return Ok(());
+    };
+    let why = format!(
+        "sbatch finds no file {}; give its path, or plan a job without its script with --wrap=true",
+        say::short(name)
+    );
+    Err(Unusable::new(why).into())
+}
+
 /// The batch script on the job's first node.
 fn add_script(
     plans: &mut Plans,
@@ -186,7 +202,7 @@ fn script(script: &Script) -> Option<Fact> {
             };
             Some(Fact::new("script", value, By::Option, "the line".into()))
         }
-        Script::Unread(why) => {
+        Script::Unread(why) | Script::Missing(why) => {
             let value = "no #SBATCH lines".to_string();
             Some(Fact::new("script", value, By::Assumed, why.clone()))
         }
@@ -219,7 +235,7 @@ fn pointers(args: &PlanArgs, line: &str, script: &Script) -> Vec<Pointer> {
             text: "srun".into(),
             plan: plan("srun ./app"),
         }],
-        Script::Unread(_) => Vec::new(),
+        Script::Unread(_) | Script::Missing(_) => Vec::new(),
         Script::Read { text, .. } => {
             let pointer = |step: ScriptStep| Pointer {
                 plan: plan(&step.text),
@@ -250,8 +266,12 @@ impl PlannedJob {
     /// # Errors
     /// Those of `out`.
     pub(super) fn write_head(&self, out: &mut impl Write, width: Option<usize>) -> io::Result<()> {
-        let s = if self.tasks == 1 { "" } else { "s" };
-        let text = format!("{} task{s}: {}", self.tasks, self.nodes_in_words());
+        let tasks = match self.tasks {
+            0 => "no number of tasks".to_string(),
+            1 => "1 task".into(),
+            several => format!("{several} tasks"),
+        };
+        let text = format!("{tasks}: {}", self.nodes_in_words());
         write_named(out, width, "job", &text)
     }
 

@@ -2,7 +2,9 @@
 //! and the batch script with its `#SBATCH` lines.
 //! In: a line of salloc, sbatch or srun. Out: [`JobLine`], or the reason why there is none.
 
+use std::io::ErrorKind;
 use std::path::Path;
+use std::{env, fs};
 
 use berth_srun::line::{Given, Trouble};
 use berth_srun::options::{Command as Program, job_variables};
@@ -35,6 +37,8 @@ pub(super) enum Script {
     Read { name: String, text: Vec<u8> },
     /// A batch script that cannot be read, with the reason.
     Unread(String),
+    /// There is no file of this name where sbatch looks for it.
+    Missing(String),
 }
 
 /// An srun of a batch script.
@@ -100,7 +104,7 @@ pub(super) fn read(
     // Variables override the options of the script, and those of the line override both.
     let mut given = match &script {
         Script::Read { text, .. } => directed(text, release)?,
-        Script::None | Script::Unread(_) => Vec::new(),
+        Script::None | Script::Unread(_) | Script::Missing(_) => Vec::new(),
     };
     given.extend(
         job_variables(program, release)
@@ -158,8 +162,19 @@ fn of_sbatch(line: &Line) -> Script {
             name: name.clone(),
             text,
         },
+        Err(_) if is_missing(line, name) => Script::Missing(name.clone()),
         Err(why) => Script::Unread(format!("{name} was not read: {why}")),
     }
+}
+
+/// Whether sbatch finds no script: it looks in the working directory, then in `PATH`.
+fn is_missing(line: &Line, name: &str) -> bool {
+    let moves = line.given.iter().any(|given| given.name == "chdir");
+    let path = env::var_os("PATH").unwrap_or_default();
+    let mut others = env::split_paths(&path);
+    let is_elsewhere = !name.contains('/') && others.any(|folder| folder.join(name).exists());
+    let found = fs::metadata(name).map_err(|why| why.kind());
+    found.err() == Some(ErrorKind::NotFound) && !moves && !is_elsewhere
 }
 
 /// The options of a script's `#SBATCH` lines.
@@ -249,6 +264,10 @@ mod tests {
         );
         assert!(matches!(
             read("sbatch /no/such").unwrap().script,
+            Script::Missing(_)
+        ));
+        assert!(matches!(
+            read("sbatch -D /tmp no-such").unwrap().script,
             Script::Unread(_)
         ));
         assert!(matches!(

@@ -37,13 +37,16 @@ use crate::progress::watched;
 use crate::say;
 use crate::srun_options;
 
-pub(crate) use controller::{Unusable, gives_whole_nodes, job_refused};
+pub(crate) use batch::command as request_command;
+pub(crate) use change::{Added, spelled, with};
+pub(crate) use controller::{Unusable, gives_whole_nodes, is_asked, job_refused};
 pub(crate) use defaults::ByDefault;
 use line::NoLine;
 pub(crate) use request::node;
 pub(crate) use settings::SiteSettings;
 pub(crate) use site::socket_kind;
-pub(crate) use step::PlannedStep;
+pub(crate) use step::{Planned, PlannedStep};
+pub(crate) use table::write_place;
 
 /// The answer to one request.
 pub(crate) enum Answer {
@@ -168,7 +171,7 @@ pub(crate) fn line_in(words: &mut Vec<OsString>) -> Option<OsString> {
 }
 
 /// Whether a word is a long option whose value is the next word.
-fn awaits_value(command: &clap::Command, word: &OsString) -> bool {
+pub(crate) fn awaits_value(command: &clap::Command, word: &OsString) -> bool {
     let name = word.to_str().and_then(|word| word.strip_prefix("--"));
     let mut options = command.get_arguments();
     name.is_some()

@@ -22,6 +22,7 @@ pub(super) struct QualityJson {
     /// Null if the machine has no L3 cache.
     tasks_per_l3: Option<[u32; 2]>,
     far_cpus: u32,
+    neighbours_apart: u32,
 }
 
 impl QualityJson {
@@ -38,6 +39,7 @@ impl QualityJson {
             tasks_per_numa: pair(quality.tasks_per_numa),
             tasks_per_l3: quality.tasks_per_l3.map(pair),
             far_cpus: quality.far_cpus,
+            neighbours_apart: quality.neighbours_apart,
         })
     }
 }
@@ -70,6 +72,7 @@ fn lines(out: &mut impl Write, quality: &Quality) -> Result<(), Failure> {
         tasks_per_numa,
         tasks_per_l3,
         far_cpus,
+        neighbours_apart,
     } = quality;
     writeln!(
         out,
@@ -93,6 +96,10 @@ fn lines(out: &mut impl Write, quality: &Quality) -> Result<(), Failure> {
     writeln!(
         out,
         "memory      {far_cpus} CPUs are far from their task's memory"
+    )?;
+    writeln!(
+        out,
+        "neighbours  {neighbours_apart} pairs of successive tasks have no NUMA node in common"
     )?;
     Ok(())
 }

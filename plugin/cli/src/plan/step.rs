@@ -112,11 +112,12 @@ impl PlannedStep {
 
     /// How many cores the step has on all its nodes.
     pub(crate) fn core_count(&self) -> usize {
-        let of_node = |at: &usize| {
-            let cores = &self.plans[*at].step_cores;
-            CpuSet::from_list(cores).map_or(0, |cores| cores.count())
-        };
-        self.of_node.iter().map(of_node).sum()
+        let plans = self.plans.iter();
+        let counts = plans.map(|planned| CpuSet::from_list(&planned.step_cores));
+        let counts: Vec<usize> = counts
+            .map(|cores| cores.map_or(0, |cores| cores.count()))
+            .collect();
+        self.of_node.iter().map(|at| counts[*at]).sum()
     }
 
     /// How many cores its nodes have.

@@ -83,19 +83,7 @@ pub(super) fn head(
     on: &Node,
     step: &PlannedStep,
 ) -> io::Result<()> {
-    writeln!(out, "machine     {}", machines(args, on, step))?;
-    if step.node_count() > 1 {
-        let mut planned = step.planned().iter();
-        let all = match planned.all(|planned| std::ptr::eq(planned.on(on), on)) {
-            true => "like it",
-            false => "of the cluster",
-        };
-        let (count, tasks) = (step.node_count(), counts(step));
-        writeln!(out, "nodes       {count} {all}, {tasks}")?;
-    }
-    for fact in &step.facts {
-        write_named(out, args.width, fact.what, &fact.to_string())?;
-    }
+    write_place(out, args, on, step)?;
     if let Some(job) = &step.job {
         job.write_head(out, args.width)?;
     }
@@ -120,6 +108,32 @@ pub(super) fn head(
             out,
             "nothing is bound: every task may run on every CPU of the node"
         )?;
+    }
+    Ok(())
+}
+
+/// The machine, the nodes, and what is known or assumed about them.
+///
+/// # Errors
+/// Those of `out`.
+pub(crate) fn write_place(
+    out: &mut impl Write,
+    args: &PlanArgs,
+    on: &Node,
+    step: &PlannedStep,
+) -> io::Result<()> {
+    writeln!(out, "machine     {}", machines(args, on, step))?;
+    if step.node_count() > 1 {
+        let mut planned = step.planned().iter();
+        let all = match planned.all(|planned| std::ptr::eq(planned.on(on), on)) {
+            true => "like it",
+            false => "of the cluster",
+        };
+        let (count, tasks) = (step.node_count(), counts(step));
+        writeln!(out, "nodes       {count} {all}, {tasks}")?;
+    }
+    for fact in &step.facts {
+        write_named(out, args.width, fact.what, &fact.to_string())?;
     }
     Ok(())
 }

@@ -29,6 +29,8 @@ pub struct Quality {
     /// The CPUs of all tasks that are far from their task's memory: in no NUMA node that it is bound to.
     /// Memory that is not bound counts as being in the node with most of the task's CPUs.
     pub far_cpus: u32,
+    /// Pairs of tasks with successive numbers on the node that have CPUs of no NUMA node in common.
+    pub neighbours_apart: u32,
 }
 
 /// The smallest and the largest number.
@@ -65,6 +67,7 @@ impl Quality {
             tasks_per_numa: numa.range().unwrap_or_default(),
             tasks_per_l3: l3.range(),
             far_cpus: far.map(|(task, cpus)| far_from(machine, task, cpus)).sum(),
+            neighbours_apart: numa.apart,
         })
     }
 }
@@ -77,6 +80,8 @@ fn count(tasks: &[u32], is_counted: impl Fn(u32) -> bool) -> u32 {
 struct Touched {
     /// Tasks of several objects.
     spanning: u32,
+    /// Pairs of successive tasks without an object in common, where each of the two has one.
+    apart: u32,
     /// Tasks of each object that the step owns something of.
     tasks: Vec<u32>,
 }
@@ -93,21 +98,25 @@ impl Touched {
                 .for_each(|cpu| object_of[cpu.index()] = Some(at));
         }
         let mut tasks = vec![0; objects.len()];
-        let mut spanning = 0;
-        let mut last = vec![usize::MAX; objects.len()];
-        for (task, mask) in masks.iter().enumerate() {
-            let mut touched = 0;
+        let (mut spanning, mut apart, mut before) = (0, 0, 0);
+        // Tasks count from 1 here.
+        let mut last = vec![0; objects.len()];
+        for (task, mask) in (1..).zip(masks) {
+            let (mut touched, mut common) = (0, false);
             for object in mask
                 .iter()
                 .filter_map(|cpu| object_of.get(cpu.index()).copied().flatten())
             {
                 if last[object] != task {
+                    common |= last[object] + 1 == task;
                     last[object] = task;
                     tasks[object] += 1;
                     touched += 1;
                 }
             }
             spanning += u32::from(touched > 1);
+            apart += u32::from(before > 0 && touched > 0 && !common);
+            before = touched;
         }
         let mut owned = vec![false; objects.len()];
         for object in own
@@ -119,6 +128,7 @@ impl Touched {
         let kept = tasks.into_iter().zip(owned).filter(|(_, own)| *own);
         Self {
             spanning,
+            apart,
             tasks: kept.map(|(tasks, _)| tasks).collect(),
         }
     }

@@ -130,7 +130,9 @@ impl FromStr for Binding {
             return Err(BindingError {
                 text: String::new(),
                 at: 0,
-                what: format!("longer than {MAX_LENGTH} bytes"),
+                what: format!(
+                    "longer than {MAX_LENGTH} bytes; name fewer cores, or an amount, as in linear:4"
+                ),
             });
         }
         Reader { text, at: 0 }.binding()
@@ -215,7 +217,9 @@ impl<'a> Reader<'a> {
             match word.as_str() {
                 "pack" if !share.pack => share.pack = true,
                 "smt" if share.smt.is_none() => {
-                    share.smt = Some(self.number('=', "hardware threads of a core")?);
+                    share.smt = Some(
+                        self.number('=', "the number of hardware threads to use of each core")?,
+                    );
                 }
                 _ => {
                     self.at = at;
@@ -267,27 +271,25 @@ impl<'a> Reader<'a> {
     fn number(&mut self, separator: char, what: &str) -> Result<u32, BindingError> {
         self.skip(separator)
             .map_err(|_| self.error(&format!("'{separator}' and {what}")))?;
-        let at = self.at;
-        match self.digits(what)? {
-            0 => {
-                self.at = at;
-                Err(self.error(&format!("{what} of at least 1")))
-            }
-            number => Ok(number),
-        }
+        self.digits_from(1, what)
     }
 
     fn digits(&mut self, what: &str) -> Result<u32, BindingError> {
+        self.digits_from(0, what)
+    }
+
+    fn digits_from(&mut self, least: u32, what: &str) -> Result<u32, BindingError> {
         let at = self.at;
         let text = self.rest();
         let end = text
             .find(|letter: char| !letter.is_ascii_digit())
             .unwrap_or(text.len());
-        let number = parse_number(&text[..end]).filter(|number| *number <= MAX_CORES);
+        let is_allowed = |number: &u32| (least..=MAX_CORES).contains(number);
+        let number = parse_number(&text[..end]).filter(is_allowed);
         self.at += end;
         number.ok_or_else(|| {
             self.at = at;
-            self.error(&format!("{what} (0 to {MAX_CORES})"))
+            self.error(&format!("{what} ({least} to {MAX_CORES})"))
         })
     }
 

@@ -11,6 +11,9 @@ use crate::sets::limits::{INFO_BYTES, MAX_DEVICES, NEAR_BYTES};
 const GRAMMAR: &str = "a --near: gpu, network, a PCI class such as 0302, or a device's name such as \
      ib0; then any of :N (devices for each task), :strict and :own";
 
+const ADDRESS: &str = "a --near but a PCI address; give the device's name, which berth topo shows beside \
+     its address, or gpu, network or a PCI class such as 0302 for all devices of a kind";
+
 /// A `--near`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Near {
@@ -71,6 +74,9 @@ impl FromStr for Near {
         if text.len() > NEAR_BYTES {
             return Err(wrong());
         }
+        if begins_with_address(text) {
+            return Err(TextError::new(text, ADDRESS));
+        }
         let mut words = text.split(':');
         let mut near = Self {
             what: words.next().ok_or_else(wrong)?.parse()?,
@@ -97,6 +103,22 @@ impl FromStr for Near {
         }
         Ok(near)
     }
+}
+
+/// Whether a text begins as `0000:c1:00.0` or `c1:00.0` does.
+fn begins_with_address(text: &str) -> bool {
+    let mut parts = text.split(':');
+    let first = parts.next().unwrap_or_default();
+    let is_hex = |part: &str, letters: std::ops::RangeInclusive<usize>| {
+        letters.contains(&part.len()) && part.bytes().all(|letter| letter.is_ascii_hexdigit())
+    };
+    let bus = match is_hex(first, 4..=8) {
+        true => parts.next().unwrap_or_default(),
+        false => first,
+    };
+    let function = parts.next().and_then(|part| part.split_once('.'));
+    let is_function = function.is_some_and(|(slot, of)| is_hex(slot, 2..=2) && is_hex(of, 1..=1));
+    is_hex(bus, 2..=2) && is_function
 }
 
 impl fmt::Display for What {
@@ -154,6 +176,24 @@ mod tests {
             assert_eq!(written.parse(), Ok(near), "{text}");
         }
         assert_eq!("beef".parse(), Ok(What::Name("beef".into())));
+    }
+
+    #[test]
+    fn a_pci_address_is_called_one() {
+        for text in ["0000:c1:00.0", "c1:00.0", "00000000:C1:00.0:strict"] {
+            let why = text.parse::<Near>().unwrap_err().to_string();
+            assert!(
+                why.contains("a PCI address; give the device's name"),
+                "{why}"
+            );
+        }
+        for text in ["0302:strict", "0302:2", "be:2", "beef:11:own"] {
+            let why = text.parse::<Near>().err().map(|why| why.to_string());
+            assert!(
+                !why.clone().unwrap_or_default().contains("address"),
+                "{text}: {why:?}"
+            );
+        }
     }
 
     #[test]

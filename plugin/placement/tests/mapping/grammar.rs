@@ -82,7 +82,11 @@ const WRONG_MAPS: &[(&str, &str)] = &[
     ("ppr:2:die", "expected a level"),
     ("ppr:two:core", "from 1 to"),
     ("pe-list=", "a CPU number"),
-    ("pe-list=3-1", "a CPU number"),
+    (
+        "pe-list=0,3-1",
+        "expected a range whose first number is not above its last, such as 1-3, here",
+    ),
+    ("pe-list=3-x", "a CPU number or a range such as 0-3"),
     ("pe-list=0-65535,0-65535", "at most 65536 numbers"),
     ("pe-list=0,x", "a CPU number"),
     ("slot\u{7}", "expected what to map by"),

@@ -54,8 +54,9 @@ fn named(args: &PlanArgs, found: &cluster::Found, wanted: &Selection) -> Result<
     let count = chosen.cluster.nodes.len();
     let idle = if args.busy.is_empty() { "idle " } else { "" };
     let text = args.cluster.as_deref().unwrap_or_default();
+    let nodes = if count == 1 { "node" } else { "nodes" };
     let source = format!(
-        "slurmctld's choice of {count} {idle}nodes of partition {}, --cluster {text}{}",
+        "slurmctld's choice of {count} {idle}{nodes} of partition {}, --cluster {text}{}",
         chosen.partition,
         rules_of(args.srun.release)
     );

@@ -18,7 +18,7 @@ impl PeList {
         let mut at = 0;
         let mut entries = 0_u64;
         for part in text.split(',') {
-            let range = range(part).ok_or((at, "a CPU number or a range such as 0-3"))?;
+            let range = range(part).map_err(|what| (at, what))?;
             entries += u64::from(range.end() - range.start()) + 1;
             if entries > u64::from(MAX_ENTRIES) {
                 return Err((at, "at most 65536 numbers"));
@@ -48,14 +48,19 @@ impl PeList {
     }
 }
 
-fn range(text: &str) -> Option<RangeInclusive<u32>> {
-    let number = |text| parse_number(text).filter(|number| *number < MAX_CPUS);
-    match text.split_once('-') {
-        Some((first, last)) => {
-            let (first, last) = (number(first)?, number(last)?);
-            (first <= last).then_some(first..=last)
-        }
-        None => number(text).map(|number| number..=number),
+/// A number or a range; the error is what is expected instead.
+fn range(text: &str) -> Result<RangeInclusive<u32>, &'static str> {
+    let number = |text| {
+        let number = parse_number(text).filter(|number| *number < MAX_CPUS);
+        number.ok_or("a CPU number or a range such as 0-3")
+    };
+    let Some((first, last)) = text.split_once('-') else {
+        return number(text).map(|number| number..=number);
+    };
+    let (first, last) = (number(first)?, number(last)?);
+    match first <= last {
+        true => Ok(first..=last),
+        false => Err("a range whose first number is not above its last, such as 1-3,"),
     }
 }
 

@@ -1,0 +1,113 @@
+//! The advice for people: the criteria in words, the lines with what each costs, and their figures.
+
+use std::io::{self, Write};
+
+use super::criteria::{costs, range};
+use super::tried::Tried;
+use super::{Advice, Criterion};
+use crate::columns::{Columns, folded, write_named};
+use crate::plan::write_place;
+use crate::say;
+
+/// The whole text.
+///
+/// # Errors
+/// Those of `out`.
+pub(super) fn write(out: &mut impl Write, advice: &Advice<'_>) -> io::Result<()> {
+    let Some(first) = advice.lines().next() else {
+        return Ok(());
+    };
+    write_place(out, &first.args, advice.on, &first.step)?;
+    let words: Vec<_> = advice.criteria.iter().map(|one| one.words()).collect();
+    let name = format!("for {}", advice.args.goal.word());
+    write_named(
+        out,
+        None,
+        &name,
+        &format!(
+            "fewer is better, in this order; only lines that are best in the first point are shown: {}",
+            words.join("; ")
+        ),
+    )?;
+    write_named(out, None, "tried", &counts(advice))?;
+    writeln!(out)?;
+    for (number, one) in (1..).zip(advice.lines()) {
+        write_line(out, advice, number, one, first)?;
+    }
+    writeln!(out)?;
+    figures(out, advice)?;
+    writeln!(out)?;
+    let plan = advice.plan_of("the line");
+    write_named(out, None, "look", &format!("{plan} shows each task's CPUs"))
+}
+
+/// `29 lines, of which 28 would run; 23 of these are worse in the first point, …`
+fn counts(advice: &Advice<'_>) -> String {
+    let shown = advice.kept.len();
+    let mut text = format!(
+        "{} lines, of which {} would run",
+        advice.all, advice.would_run
+    );
+    let others = advice.tried.len() - shown - advice.more;
+    if others > 0 {
+        text += &format!(
+            "; {others} of these are worse in the first point, or in none better than another"
+        );
+    }
+    if advice.more > 0 {
+        let all = shown + advice.more;
+        text += &format!("; --lines {all} shows {} more", advice.more);
+    }
+    text
+}
+
+/// A line, its allocation if it is another one, and what it costs.
+fn write_line(
+    out: &mut impl Write,
+    advice: &Advice<'_>,
+    number: usize,
+    one: &Tried,
+    first: &Tried,
+) -> io::Result<()> {
+    writeln!(out, "{number:<2} {}", say::one_line(&one.line))?;
+    let costs = costs(advice.criteria, &one.figures);
+    let costs = match costs.is_empty() {
+        true => "costs nothing by these criteria".to_string(),
+        false => format!("costs: {}", costs.join("; ")),
+    };
+    let allocation = one.allocation();
+    let other = (allocation != first.allocation()).then(|| format!("allocation: {allocation}"));
+    for text in other.into_iter().chain([costs]) {
+        for piece in folded(&text, say::width(None).saturating_sub(3).max(20)) {
+            writeln!(out, "   {piece}")?;
+        }
+    }
+    Ok(())
+}
+
+/// The figures, with a column for each criterion in its order.
+fn figures(out: &mut impl Write, advice: &Advice<'_>) -> io::Result<()> {
+    let heads = |row: usize| {
+        let first = [["", "CPUs"], ["line", "each"]][row];
+        let others = advice
+            .criteria
+            .iter()
+            .map(move |one: &Criterion| one.head()[row]);
+        first.into_iter().chain(others).map(String::from).collect()
+    };
+    let mut rows: Vec<Vec<String>> = vec![heads(0), heads(1)];
+    for (number, one) in (1..).zip(advice.lines()) {
+        let first = [format!("{number}"), range(one.figures.cpus_per_task)];
+        let others = advice
+            .criteria
+            .iter()
+            .map(|criterion| criterion.cell(&one.figures));
+        rows.push(first.into_iter().chain(others).collect());
+    }
+    let mut columns = Columns::default();
+    for row in &rows {
+        columns.fit(row.iter().map(String::as_str));
+    }
+    rows.iter()
+        .try_for_each(|row| columns.write(out, row.iter().map(String::as_str)))
+}

@@ -1,0 +1,196 @@
+//! One line: the request with some options more, planned by the code of `berth plan`, and checked as the
+//! submitting command checks it.
+
+use std::env;
+
+use berth_placement::{CpuSet, Node, Rule};
+use berth_srun::submission::{Words, never_fits};
+
+use super::devices::Devices;
+use super::figures::Figures;
+use crate::args::PlanArgs;
+use crate::plan::{self, Added, Answer, PlannedStep, spelled, with};
+
+/// A line that runs.
+pub(super) struct Tried {
+    /// As it is typed.
+    pub line: String,
+    pub args: PlanArgs,
+    pub step: PlannedStep,
+    pub figures: Figures,
+    pub notes: Vec<String>,
+}
+
+/// Why a line is no advice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum No {
+    /// It would not run, or not as it asks.
+    Refused(String),
+    /// The model does not know it.
+    NotModelled(String),
+    /// Its own command would not take it.
+    Usage(String),
+}
+
+/// A request with what all lines of it have in common.
+pub(super) struct Request<'a> {
+    /// The options that stay, as they were typed.
+    pub typed: &'a PlanArgs,
+    pub on: &'a Node,
+    pub devices: Option<&'a Devices>,
+}
+
+impl Request<'_> {
+    /// Plans the request with more options.
+    ///
+    /// # Errors
+    /// [`No`].
+    pub(super) fn planned(&self, added: &[Added]) -> Result<(PlanArgs, PlannedStep), No> {
+        let refused = || No::Refused("srun refuses these options together".into());
+        let mut args = with(self.typed, added).ok_or_else(refused)?;
+        args.settle().map_err(No::Usage)?;
+        let answer =
+            plan::answer(&args, self.on).map_err(|why| match why.is::<plan::Unusable>() {
+                true => No::Usage(why.to_string()),
+                false => No::Refused(why.to_string()),
+            })?;
+        match answer {
+            Answer::Planned(step) => Ok((args, *step)),
+            Answer::Refused(why) if plan::is_not_modelled(&why) => Err(No::NotModelled(why)),
+            Answer::Refused(why) => Err(No::Refused(why)),
+        }
+    }
+
+    /// Tries the request with more options.
+    ///
+    /// # Errors
+    /// [`No`].
+    pub(super) fn tried(&self, added: &[Added]) -> Result<Tried, No> {
+        let (args, step) = self.planned(added)?;
+        let line = line(self.typed, added);
+        if let Some(why) = submitted(&line, &args, &step) {
+            return Err(No::Refused(why));
+        }
+        let notes = plan::notes(&args, self.on, &step);
+        let is_served = |plan: &berth_placement::Plan| plan.decision.rule != Rule::BindingFailed;
+        let is_near = args.asked_near().is_none() || is_near(&step);
+        if !is_near || !step.plans().all(|(_, plan)| is_served(plan)) {
+            return Err(No::Refused(notes.join("; ")));
+        }
+        if let Some(why) = too_few(&step) {
+            return Err(No::Refused(why));
+        }
+        let unknown = || No::NotModelled("not modelled: figures without a machine's tree".into());
+        let figures = Figures::of(&step, self.on, self.devices).ok_or_else(unknown)?;
+        Ok(Tried {
+            line,
+            args,
+            step,
+            figures,
+            notes,
+        })
+    }
+}
+
+/// The step's cores of a node, and the CPUs of each task there.
+pub(super) type OfNode<'a> = (&'a str, Vec<&'a CpuSet>);
+
+impl Tried {
+    /// What it gives to each task of each node, and which cores the step gets there.
+    pub(super) fn masks(&self) -> (Vec<OfNode<'_>>, &[usize]) {
+        let plans = self.step.planned().iter().map(|planned| {
+            let cpus = planned.plan.tasks.iter().map(|task| &task.cpus);
+            (&*planned.step_cores, cpus.collect())
+        });
+        (plans.collect(), &self.step.of_node)
+    }
+
+    /// Whether the tasks of every node are bound.
+    pub(super) fn is_bound(&self) -> bool {
+        self.step.plans().all(|(_, plan)| plan.is_bound())
+    }
+
+    /// Its part of the cluster in words.
+    pub(super) fn allocation(&self) -> String {
+        let mut facts = self.step.facts.iter();
+        let found = facts.find(|fact| fact.what == "allocation");
+        found.map(ToString::to_string).unwrap_or_default()
+    }
+}
+
+/// Whether every node's tasks got the devices that a `--near` asks for.
+pub(super) fn is_near(step: &PlannedStep) -> bool {
+    step.plans().all(|(_, plan)| plan.near.is_some())
+}
+
+/// The options that stay on the line: `--whole` says here what the step owns.
+pub(super) fn staying(typed: &PlanArgs) -> Vec<String> {
+    let words = typed.typed.0.iter().filter(|word| *word != "--whole");
+    let kind = typed.core_kind.map(|kind| format!("--core-kind={kind}"));
+    words.cloned().chain(kind).collect()
+}
+
+/// The whole line.
+fn line(typed: &PlanArgs, added: &[Added]) -> String {
+    let mut words = vec!["srun".to_string()];
+    words.extend(staying(typed));
+    words.extend(added.iter().map(spelled));
+    words.push("./app".into());
+    words.join(" ")
+}
+
+/// Why a step does not have what its `-n` and `-c` ask for.
+fn too_few(step: &PlannedStep) -> Option<String> {
+    let mut all = step.planned().iter();
+    all.find_map(|planned| {
+        let (plan, request) = (&planned.plan, &planned.request);
+        let each = request.cpus_per_task;
+        let (wanted, own) = (plan.decision.wanted, plan.decision.own.count());
+        if wanted > own as u64 && !request.overcommit {
+            let tasks = planned.tasks;
+            return Some(format!(
+                "{tasks} tasks × {each} CPUs are {wanted}; this step has {own} CPUs on a node"
+            ));
+        }
+        let count = |cpus: &CpuSet| match cpus.is_empty() {
+            true => own,
+            false => cpus.count(),
+        };
+        let least = plan.tasks.iter().map(|task| count(&task.cpus)).min()?;
+        (least < each as usize).then(|| {
+            format!("{each} CPUs are requested for each task (-c), but some tasks get {least}")
+        })
+    })
+}
+
+/// Why the submitting command would refuse the line.
+fn submitted(line: &str, args: &PlanArgs, step: &PlannedStep) -> Option<String> {
+    let words = shlex::split(line)?;
+    let own = words.iter().skip(1).map(String::as_str);
+    let words = Words::read("srun", own, args.srun.release);
+    let is_inside = args.standing.job.is_some() && args.job.is_none();
+    let is_own_job = plan::is_asked(args) && args.job.is_none();
+    let cpus = job_cpus(step);
+    let variable = |name: &str| match name {
+        _ if is_inside => env::var(name).ok(),
+        _ if is_own_job => None,
+        "SLURM_JOB_ID" => Some("1".into()),
+        "SLURM_JOB_CPUS_PER_NODE" => Some(cpus.clone()),
+        _ => None,
+    };
+    let binding = args.binding.as_ref();
+    let binding = binding.and_then(|binding| never_fits::why(binding, &words, variable));
+    let mapping = args.mapping.0.as_ref();
+    binding.or_else(|| never_fits::mapping(mapping?, &words, variable))
+}
+
+/// The CPUs of the job on each node of the step, as Slurm writes them.
+fn job_cpus(step: &PlannedStep) -> String {
+    let of_node = |at: &usize| {
+        let planned = &step.planned()[*at];
+        let owned = planned.plan.decision.owned.threads;
+        owned.max(planned.plan.own.count() as u32).to_string()
+    };
+    let all: Vec<_> = step.of_node.iter().map(of_node).collect();
+    all.join(",")
+}

@@ -1,0 +1,147 @@
+//! The options of `berth advise`: those of `berth plan` that say what is requested and where, and what
+//! the advice is for. What berth advise tries by itself is no option of it.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, ValueEnum};
+
+use super::srun::usage;
+use super::{Format, PlanArgs};
+
+/// The request, the machine, and what the advice is for.
+#[derive(Clone, Debug)]
+pub(crate) struct AdviseArgs {
+    pub plan: PlanArgs,
+    pub goal: Goal,
+    /// Lines to show.
+    pub lines: usize,
+}
+
+/// What the options that are tried shall be good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Goal {
+    /// One process per task; neighbouring tasks talk to each other
+    Mpi,
+    /// Threads in each task, which share its caches and memory
+    Openmp,
+    /// Tasks that wait for memory: as few as possible share a NUMA node and a cache
+    Memory,
+    /// Tasks with a GPU: their cores are next to it
+    Gpu,
+}
+
+impl Goal {
+    /// As it is typed.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Mpi => "mpi",
+            Self::Openmp => "openmp",
+            Self::Memory => "memory",
+            Self::Gpu => "gpu",
+        }
+    }
+}
+
+const AFTER: &str = "Examples:
+  berth advise -n 4 -c 4
+  berth advise -n 4 --for memory --machine node.xml --whole
+  berth advise -n 8 --for gpu --machine tests/machines/eas-tioga.xml --whole
+  berth advise -n 16 --cluster slurm.conf --format json
+Each line was planned as berth plan does it. Options of the request stay on every line.
+Exit code: 0 there is a line that runs, 1 there is none, 2 a wrong option.";
+
+#[derive(Args)]
+struct Own {
+    /// What the lines shall be good for: mpi, openmp, memory or gpu
+    #[arg(
+        long = "for",
+        value_name = "KIND",
+        default_value = "mpi",
+        hide_possible_values = true,
+        help_heading = "Advice"
+    )]
+    goal: Goal,
+    /// The most lines to show
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 4,
+        value_parser = clap::value_parser!(u8).range(1..=50),
+        help_heading = "Advice"
+    )]
+    lines: u8,
+}
+
+/// Options of `berth plan` that choose what berth advise tries.
+const TRIED: &[&str] = &[
+    "cpu-bind", "cpu_bind", "binding", "map_by", "rank_by", "bind_to", "near",
+];
+/// Options of `berth plan` that show one plan.
+const SHOWING: &[&str] = &["line", "explain", "score", "width", "color", "batch"];
+
+impl Args for AdviseArgs {
+    fn augment_args(command: Command) -> Command {
+        let command = Own::augment_args(PlanArgs::augment_args(command));
+        command.mut_args(adapted).after_help(AFTER)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+/// An option of `berth plan` as berth advise has it.
+fn adapted(arg: Arg) -> Arg {
+    let id = arg.get_id().as_str();
+    if TRIED.contains(&id) || SHOWING.contains(&id) {
+        return arg.hide(true);
+    }
+    if id != "format" {
+        return arg;
+    }
+    let words = PossibleValuesParser::new(["table", "json"]);
+    let format = |word: String| match word.as_str() {
+        "json" => Format::Json,
+        _ => Format::Table,
+    };
+    arg.help("table, or json for scripts [default: table]")
+        .value_parser(words.map(format))
+}
+
+impl FromArgMatches for AdviseArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let is_typed = |id: &&&str| matches.value_source(id) == Some(ValueSource::CommandLine);
+        if let Some(id) = TRIED.iter().find(is_typed) {
+            return Err(usage(&format!(
+                "--{} is what berth advise tries by itself; leave it out, or ask berth plan for the \
+                 plan of this one request",
+                id.replace('_', "-")
+            )));
+        }
+        match SHOWING.iter().find(is_typed) {
+            Some(&"line") => {
+                return Err(usage(
+                    "berth advise takes options, and no whole line: give those that stay on the line, \
+                     as in berth advise -n 8 -c 4",
+                ));
+            }
+            Some(id) => {
+                return Err(usage(&format!(
+                    "--{id} is an option of berth plan; berth advise has --format table and json"
+                )));
+            }
+            None => {}
+        }
+        let own = Own::from_arg_matches(matches)?;
+        Ok(Self {
+            plan: PlanArgs::from_arg_matches(matches)?,
+            goal: own.goal,
+            lines: own.lines.into(),
+        })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,366 @@
+//! `berth advise` beside `berth plan`, on random machines and requests: each line that is shown has exactly
+//! the figures of its plan, and no line that somebody would try by hand is better in every stated point.
+//! The seed is printed, and `BERTH_SEED` repeats a run.
+
+mod plan_common;
+
+use std::path::{Path, PathBuf};
+
+use berth_placement::CpuSet;
+use plan_common::{Done, berth};
+use serde_json::Value;
+
+/// How many requests are tried, unless `PROPTEST_CASES` says otherwise.
+const REQUESTS: u64 = 60;
+
+const SYNTHETIC: &[&str] = &[
+    "pack:2 core:4 pu:2",
+    "pack:2 numa:2 l3:2 core:2 pu:2",
+    "pack:1 l3:3 core:3 pu:1",
+    "pack:4 numa:1 core:6 pu:4",
+];
+
+const GOALS: [&str; 4] = ["mpi", "openmp", "memory", "gpu"];
+
+/// Options that somebody would try by hand.
+const BY_HAND: &[&str] = &[
+    "",
+    "-m block:block",
+    "--cpu-bind=threads",
+    "--cpu-bind=cores",
+    "--cpu-bind=cores -m block:block",
+    "--cpu-bind=sockets",
+    "--cpu-bind=ldoms",
+    "--hint=nomultithread",
+    "--binding=auto",
+    "--binding=auto:smt=1",
+    "--map-by=core",
+    "--map-by=numa",
+    "--map-by=l3cache",
+    "--map-by=l3cache:pe=1",
+    "--map-by=package:pe=1",
+];
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % end
+    }
+
+    fn one_of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[self.below(all.len() as u64) as usize]
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+/// The files of machines in the tree, and in the developer's folder.
+fn machines() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests");
+    let mut folders = vec![root.join("topologies"), root.join("machines")];
+    folders.extend(std::env::var("BERTH_TOPOLOGIES").ok().map(PathBuf::from));
+    let entries = folders
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let files = paths.filter(|path| path.extension().is_some_and(|kind| kind == "xml"));
+    let mut found: Vec<_> = files.map(|path| path.display().to_string()).collect();
+    found.sort();
+    found.extend(SYNTHETIC.iter().map(ToString::to_string));
+    found
+}
+
+fn advise(machine: &str, options: &str) -> Done {
+    let mut words = vec!["advise", "--machine", machine];
+    words.extend(options.split_whitespace());
+    berth(&words, "")
+}
+
+fn advice(machine: &str, options: &str) -> Option<Value> {
+    let done = advise(machine, &format!("{options} --format json --lines 50"));
+    assert!(
+        matches!(done.code, 0 | 1),
+        "{machine} {options}: {}",
+        done.stderr
+    );
+    (done.code == 0).then(|| serde_json::from_str(&done.stdout).unwrap())
+}
+
+/// The plans of lines, none where a line is refused.
+fn plans(asked: &Request, lines: &[String]) -> Vec<Option<Value>> {
+    let mut words = vec!["plan", "--machine", &asked.machine];
+    words.extend(asked.place.split_whitespace());
+    words.extend(["--format", "json", "--batch", "-"]);
+    let done = berth(&words, &(lines.join("\n") + "\n"));
+    let answers: Vec<_> = done.stdout.lines().collect();
+    assert_eq!(answers.len(), lines.len(), "{lines:?}: {}", done.stderr);
+    let answers = answers.into_iter();
+    answers
+        .map(|text| serde_json::from_str(text).ok())
+        .collect()
+}
+
+/// A line as `berth plan --batch` takes it, for every release: its options alone.
+fn options_of(line: &str) -> String {
+    let words = line
+        .strip_prefix("srun ")
+        .and_then(|line| line.strip_suffix("./app"));
+    words.unwrap().trim().to_string()
+}
+
+fn count(list: &Value) -> u64 {
+    CpuSet::from_list(list.as_str().unwrap()).unwrap().count() as u64
+}
+
+/// The figures of a plan as `berth advise` adds them up over the nodes; `near` has the same tasks with
+/// their GPUs.
+fn figures(plan: &Value, near: Option<&Value>) -> Value {
+    let nodes = plan["nodes"].as_array().unwrap();
+    let of = |node: &Value| plan["quality"][node["tasks"].to_string()].clone();
+    let sum = |name: &str| {
+        nodes
+            .iter()
+            .map(|node| of(node)[name].as_u64().unwrap())
+            .sum::<u64>()
+    };
+    let range = |name: &str| {
+        let pairs: Vec<_> = nodes
+            .iter()
+            .filter_map(|node| of(node)[name].as_array().cloned())
+            .collect();
+        let least = pairs.iter().filter_map(|pair| pair[0].as_u64()).min()?;
+        Some([
+            least,
+            pairs.iter().filter_map(|pair| pair[1].as_u64()).max()?,
+        ])
+    };
+    let cores: u64 = nodes.iter().map(|node| count(&node["step_cores"])).sum();
+    let mut all = serde_json::json!({
+        "spanning_numa": sum("spanning_numa"),
+        "spanning_l3": sum("spanning_l3"),
+        "spanning_packages": sum("spanning_packages"),
+        "shared_cores": sum("shared_cores"),
+        "idle_cores": sum("idle_cores"),
+        "far_cpus": sum("far_cpus"),
+        "neighbours_apart": sum("neighbours_apart"),
+        "tasks_per_numa": range("tasks_per_numa"),
+        "tasks_per_l3": range("tasks_per_l3"),
+        "step_cores": cores,
+    });
+    if let Some(near) = near {
+        all["off_gpu"] = off_gpu(plan, near).into();
+    }
+    all
+}
+
+/// Tasks with a CPU that is not next to their GPU.
+fn off_gpu(plan: &Value, near: &Value) -> usize {
+    let set = |list: &Value| CpuSet::from_list(list.as_str().unwrap()).unwrap();
+    let tasks = plan["tasks"].as_array().unwrap().iter();
+    let pairs = tasks.zip(near["tasks"].as_array().unwrap());
+    pairs
+        .filter(|(task, near)| {
+            let devices = near["devices"].as_array().unwrap().iter();
+            let next: CpuSet = devices
+                .flat_map(|device| set(&device["cpus"]).iter().collect::<Vec<_>>())
+                .collect();
+            !task["cpus"].is_string() || !set(&task["cpus"]).is_subset(&next)
+        })
+        .count()
+}
+
+/// A figure by the name of its criterion.
+fn value(figures: &Value, criterion: &str) -> u64 {
+    let most = |name: &str| figures[name][1].as_u64().unwrap_or(0);
+    match criterion {
+        "most_tasks_per_numa" => most("tasks_per_numa"),
+        "most_tasks_per_l3" => most("tasks_per_l3"),
+        name => figures[name].as_u64().unwrap(),
+    }
+}
+
+/// Whether every task has its CPUs.
+fn serves(plan: &Value, each: u64) -> bool {
+    let mut tasks = plan["tasks"].as_array().unwrap().iter();
+    plan["bound"] == true && tasks.all(|task| count(&task["cpus"]) >= each)
+}
+
+struct Request {
+    machine: String,
+    options: String,
+    goal: &'static str,
+    place: &'static str,
+    each: u64,
+}
+
+fn request(random: &mut Random, machines: &[String]) -> Request {
+    let most = *random.one_of(&[9, 9, 9, 64]);
+    let tasks = 1 + random.below(most);
+    let each = 1 + random.below(6);
+    let mut options = format!("-n {tasks}");
+    if each > 1 {
+        options += &format!(" -c {each}");
+    }
+    options += *random.one_of(&[
+        "",
+        "",
+        "",
+        " -m block:cyclic",
+        " --threads-per-core=1",
+        " -O",
+    ]);
+    options += *random.one_of(&["", "", " -N 2"]);
+    let place = *random.one_of(&["--whole", "--whole", ""]);
+    Request {
+        machine: random.one_of(machines).clone(),
+        goal: random.one_of::<&str>(&GOALS),
+        options,
+        place,
+        each,
+    }
+}
+
+/// What berth advise shows for a request, and how it is asked again.
+struct Shown<'a> {
+    asked: &'a Request,
+    told: String,
+    criteria: Vec<String>,
+    lines: Vec<Value>,
+    /// The same tasks with their GPUs, if the advice is for them.
+    near: Option<Value>,
+}
+
+impl<'a> Shown<'a> {
+    /// None if the request is refused.
+    fn of(asked: &'a Request) -> Option<Self> {
+        let Request {
+            options,
+            place,
+            goal,
+            ..
+        } = asked;
+        let words = format!("{options} {place} --for {goal}");
+        let advice = advice(&asked.machine, &words)?;
+        let near = || plans(asked, &[format!("{options} --near=gpu")]).remove(0);
+        let criteria = advice["criteria"].as_array().unwrap().iter();
+        let criteria = criteria.map(|one| one["name"].as_str().unwrap().to_string());
+        let lines = advice["lines"].as_array().unwrap().clone();
+        assert!(!lines.is_empty(), "{} {words}", asked.machine);
+        Some(Self {
+            asked,
+            told: format!("{} {words}", asked.machine),
+            criteria: criteria.collect(),
+            lines,
+            near: (*goal == "gpu").then(near).flatten(),
+        })
+    }
+
+    /// The figures by which lines are compared.
+    fn values(&self, figures: &Value) -> Vec<u64> {
+        let names = self.criteria.iter();
+        names.map(|name| value(figures, name)).collect()
+    }
+
+    /// Each line has the figures of its plan and what it asks for, and no two give the same.
+    fn is_what_berth_plan_answers(&self) {
+        let lines = self.lines.iter();
+        let lines = lines.map(|line| options_of(line["line"].as_str().unwrap()));
+        let planned = plans(self.asked, &lines.collect::<Vec<_>>());
+        let mut seen = Vec::new();
+        for (line, plan) in self.lines.iter().zip(&planned) {
+            let told = format!("{}: {}", self.told, line["line"]);
+            let plan = plan.as_ref().unwrap_or_else(|| panic!("{told} is refused"));
+            let expected = figures(plan, self.near.as_ref());
+            for (name, expected) in expected.as_object().unwrap() {
+                assert_eq!(&line["figures"][name], expected, "{told}: {name}");
+            }
+            let is_served = serves(plan, self.asked.each) || plan["bound"] == false;
+            assert!(is_served, "{told} gives too few CPUs");
+            assert!(!seen.contains(&&plan["nodes"]), "{told} is shown twice");
+            seen.push(&plan["nodes"]);
+        }
+    }
+
+    /// The lines that somebody would try by hand and that are served, with their figures.
+    fn by_hand(&self) -> Vec<(String, Vec<u64>)> {
+        let options = &self.asked.options;
+        // What the line has already is not changed.
+        let is_open = |more: &&&str| {
+            let is_ordered = options.contains("-m ") && more.contains("-m ");
+            let has_threads = options.contains("--threads");
+            let is_threads = has_threads && (more.contains("hint") || more.contains("smt"));
+            !is_ordered && !is_threads
+        };
+        let lines = BY_HAND.iter().filter(is_open);
+        let lines: Vec<_> = lines.map(|more| format!("{options} {more}")).collect();
+        let planned = plans(self.asked, &lines).into_iter();
+        let planned = lines.into_iter().zip(planned);
+        let served = planned.filter_map(|(line, plan)| {
+            let plan = plan.filter(|plan| serves(plan, self.asked.each))?;
+            Some((line, self.values(&figures(&plan, self.near.as_ref()))))
+        });
+        served.collect()
+    }
+
+    /// No line is worse in one point and better in none than another one.
+    fn is_beaten_by_none(&self) {
+        let own = self.lines.iter();
+        let own = own.map(|line| (line["line"].to_string(), self.values(&line["figures"])));
+        let own: Vec<_> = own.collect();
+        let by_hand = self.by_hand();
+        for (line, values) in &own {
+            for (other, theirs) in by_hand.iter().chain(&own) {
+                let nowhere_worse = theirs.iter().zip(values).all(|(theirs, own)| theirs <= own);
+                let is_better = nowhere_worse && theirs != values;
+                let told = &self.told;
+                assert!(
+                    !is_better,
+                    "{told}: {other} {theirs:?} beats {line} {values:?}"
+                );
+            }
+        }
+    }
+
+    /// For memory the best line spans no more NUMA nodes than an even share.
+    fn spans_no_more_than_a_share(&self) {
+        let line = format!("{} --binding=auto", self.asked.options);
+        let share = plans(self.asked, &[line]).remove(0);
+        let Some(share) = share.filter(|_| self.asked.goal == "memory") else {
+            return;
+        };
+        let best = &self.lines[0]["figures"]["spanning_numa"];
+        let shares = &figures(&share, None)["spanning_numa"];
+        assert!(best.as_u64() <= shares.as_u64(), "{}", self.told);
+    }
+}
+
+#[test]
+fn figures_are_those_of_the_plan_and_nothing_is_better_in_every_point() {
+    let seed = number("BERTH_SEED").unwrap_or_else(|| {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        now.unwrap().as_nanos() as u64
+    });
+    println!("BERTH_SEED={seed}");
+    let mut random = Random(seed);
+    let machines = machines();
+    let mut answered = 0;
+    for _ in 0..number("PROPTEST_CASES").unwrap_or(REQUESTS) {
+        let asked = request(&mut random, &machines);
+        let Some(shown) = Shown::of(&asked) else {
+            continue;
+        };
+        answered += 1;
+        shown.is_what_berth_plan_answers();
+        shown.is_beaten_by_none();
+        shown.spans_no_more_than_a_share();
+    }
+    assert!(answered > 0, "every request was refused");
+}
