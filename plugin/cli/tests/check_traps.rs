@@ -53,16 +53,16 @@ fn options_and_values_that_srun_does_not_take() {
                 "srun --near=gpu ./a",
             ),
             (
-                "srun --core-kind=any ./a",
-                "other-command",
-                "srun --core-kind=any ./a",
-            ),
-            (
                 "#SBATCH --reserved=0\nsrun ./a",
                 "other-command",
                 "#SBATCH --reserved=0\nsrun ./a",
             ),
             ("srun --score ./a", "other-command", "srun --score ./a"),
+            (
+                "srun --core-kind=fast ./a",
+                "wrong-value",
+                "srun --core-kind=fast ./a",
+            ),
             (
                 "srun -n4 --cpu-bind=kores ./a",
                 "wrong-value",

@@ -1,6 +1,7 @@
 //! The wishes that berth's own options name. In: their texts. Out: what a request takes from them,
 //! or a text for the user.
 
+use berth_placement::request::core_kind::Kind;
 use berth_placement::request::grid_engine::Strategy;
 use berth_placement::request::mapping::MappingTexts;
 use berth_placement::sets::bounded::shown;
@@ -16,6 +17,8 @@ pub(crate) struct Ours {
     pub binding: Option<Binding>,
     /// `--map-by`, `--rank-by` and `--bind-to`.
     pub mapping: Option<Mapping>,
+    /// `--core-kind`.
+    pub core_kind: Kind,
 }
 
 impl Ours {
@@ -31,7 +34,12 @@ impl Ours {
             rank: texts.get(Own::RankBy),
             bind: texts.get(Own::BindTo),
         });
+        let kind = texts.get(Own::CoreKind).map(str::parse::<Kind>);
+        let kind = kind
+            .transpose()
+            .map_err(|why| format!("--core-kind: {why}"))?;
         Ok(Self {
+            core_kind: kind.unwrap_or_default(),
             binding: binding.filter(|binding| binding.strategy != Strategy::None),
             mapping: mapping.map_err(|why| why.to_string())?,
         })
@@ -46,13 +54,16 @@ impl Ours {
     pub(crate) fn put(self, request: &mut Request) {
         request.binding = self.binding;
         request.mapping = self.mapping;
+        request.core_kind = self.core_kind;
     }
 
     /// The options as they are typed, short enough for a message.
     pub(crate) fn typed(&self) -> String {
         let binding = self.binding.as_ref().map(|one| format!("--binding={one}"));
         let mapping = self.mapping.as_ref().map(ToString::to_string);
-        let all: Vec<_> = binding.into_iter().chain(mapping).collect();
+        let kind = Some(self.core_kind).filter(|kind| *kind != Kind::Any);
+        let kind = kind.map(|kind| format!("--core-kind={kind}"));
+        let all: Vec<_> = binding.into_iter().chain(mapping).chain(kind).collect();
         shown(USER_TEXT / 4, all.join(" "))
     }
 

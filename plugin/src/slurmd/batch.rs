@@ -5,8 +5,9 @@
 use std::ffi::c_void;
 
 use berth_host::ledger::Kind;
+use berth_placement::request::core_kind::Kind as CoreKind;
 use berth_placement::sets::bounded::shown;
-use berth_placement::sets::limits::{BINDING_BYTES, USER_TEXT};
+use berth_placement::sets::limits::{BINDING_BYTES, USER_TEXT, WORD_BYTES};
 use berth_placement::{
     Binding, Claims, CpuBind, Plan, RefusalKind, Request, plan_batch,
     request::grid_engine::Strategy,
@@ -75,6 +76,10 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
         (own, spec, cred.job_nhosts())
     };
     let binding = binding(batch, &settings)?;
+    let core_kind = match &binding {
+        Some(_) => core_kind(batch)?,
+        None => CoreKind::Any,
+    };
     let tasks = binding
         .as_ref()
         .and_then(|binding| binding.tasks_of_script(batch.ntasks(), nodes));
@@ -82,6 +87,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
         cpu_bind: CpuBind::default(),
         tasks: tasks.unwrap_or(1),
         binding,
+        core_kind,
         allocation,
         core_spec,
         ..Request::default()
@@ -128,6 +134,17 @@ fn binding(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Bindi
     let wanted = settings.binding && binding.strategy != Strategy::None;
     let serves = wanted && binding.tasks_of_script(batch.ntasks(), 1).is_some();
     Ok(serves.then_some(binding))
+}
+
+/// The `--core-kind` beside a `--binding` that binds the script.
+fn core_kind(batch: &BatchRequest<'_>) -> Result<CoreKind, Stop> {
+    let text = routes::of_batch(Own::CoreKind, |name| {
+        batch.env_beginning(name, WORD_BYTES + 1)
+    });
+    let read = text.map(|text| text.parse::<CoreKind>()).transpose();
+    let read =
+        read.map_err(|why| Stop::Refused(RefusalKind::Bind, format!("--core-kind: {why}")))?;
+    Ok(read.unwrap_or_default())
 }
 
 fn write(slurm: Abi, batch: &mut BatchRequest<'_>, plan: &Plan) -> Result<(), Stop> {

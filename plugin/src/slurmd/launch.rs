@@ -285,24 +285,15 @@ fn ours(
         return Ok(<_>::default());
     }
     let texts = routes::of_step(options);
-    if texts.is_empty() {
-        let default = settings.binding_default.clone();
-        let counts = settings.binding && cpu_bind.asks_nothing();
-        let binding = default.filter(|_| counts);
-        return Ok((
-            Ours {
-                binding,
-                ..Ours::default()
-            },
-            None,
-        ));
+    let mut ours = Ours::read(&texts)?;
+    if !settings.binding {
+        let note = (!ours.is_empty()).then(|| ours.off_note());
+        return Ok((Ours::default(), note));
     }
-    let ours = Ours::read(&texts)?;
-    if settings.binding || ours.is_empty() {
-        return Ok((ours, None));
+    if !texts.chooses() && cpu_bind.asks_nothing() {
+        ours.binding.clone_from(&settings.binding_default);
     }
-    let note = ours.off_note();
-    Ok((Ours::default(), Some(note)))
+    Ok((ours, None))
 }
 
 fn write(

@@ -120,14 +120,18 @@ impl Who {
             let note = switched_off_note(&told).filter(|_| !batch);
             return note.map_or(Ok(Ours::default()), Err);
         }
-        if told.is_empty() {
-            let default = settings.binding_default.clone();
-            return Ok(Ours {
-                binding: default.filter(|_| settings.binding && !batch),
-                ..Ours::default()
-            });
-        }
         let mut ours = Ours::read(&told)?;
+        if !told.chooses() && settings.binding && !batch {
+            ours.binding.clone_from(&settings.binding_default);
+            if ours.binding.is_none() && !ours.is_empty() {
+                return Err(format!(
+                    "{} is not honoured on this node, whose tasks berth binds only beside --binding \
+                     or --map-by (task/berth is not its task plugin); give one of these too, or leave \
+                     it out",
+                    ours.typed()
+                ));
+            }
+        }
         ours.binding = ours
             .binding
             .filter(|binding| !batch || batch_tasks(binding, spank).is_some());

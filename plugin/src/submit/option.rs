@@ -8,6 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
+use berth_placement::request::core_kind::Kind;
 use berth_placement::request::mapping::{BindTo, MapBy, RankBy};
 use berth_placement::sets::limits::SCRIPT_HEAD;
 use berth_placement::{Binding, Refusal, Request, Wish};
@@ -65,6 +66,8 @@ pub(crate) fn check(own: Own, text: &str) -> Result<(), String> {
         Own::MapBy | Own::RankBy | Own::BindTo => ours
             .mapping
             .and_then(|mapping| never_fits::mapping(&mapping, words, env)),
+        // Only the node knows its cores.
+        Own::CoreKind => None,
     };
     why.map_or(Ok(()), |why| Err(wrong(why)))
 }
@@ -77,6 +80,7 @@ fn read_alone(own: Own, only: &Texts) -> Result<(), String> {
         Own::MapBy => read_as::<MapBy>(text),
         Own::RankBy => read_as::<RankBy>(text),
         Own::BindTo => read_as::<BindTo>(text),
+        Own::CoreKind => read_as::<Kind>(text).map_err(|why| format!("--core-kind: {why}")),
     }
 }
 

@@ -160,8 +160,6 @@ pub(crate) struct PlanArgs {
     pub near: Option<Near>,
 
     /// Kind of cores to use, on a machine with several: performance, efficiency or any [default: any]
-    ///
-    /// srun does not have this option.
     #[arg(
         hide_short_help = true,
         long,

@@ -6,7 +6,9 @@ use std::fmt::{self, Display};
 use std::str::FromStr;
 
 use berth_placement::{Binding, Mapping};
-use berth_srun::submission::by_default::{self, BIND_TO, BINDING, MAP_BY, Names, RANK_BY};
+use berth_srun::submission::by_default::{
+    self, BIND_TO, BINDING, CORE_KIND, MAP_BY, Names, RANK_BY,
+};
 
 use super::job_line::{self, JobLine};
 use crate::args::{MappingArgs, PlanArgs};
@@ -87,6 +89,7 @@ impl PlanArgs {
             (&MAP_BY, typed.map.is_some()),
             (&RANK_BY, typed.rank.is_some()),
             (&BIND_TO, typed.bind.is_some()),
+            (&CORE_KIND, self.core_kind.is_some()),
         ];
         let line = self.job.as_deref();
         let around = Around {
@@ -107,6 +110,8 @@ impl PlanArgs {
         self.mapping = MappingArgs(mapping.map_err(|why| format!("{source}{why}"))?);
         let binding = self.binding.take();
         self.binding = self.or_default(binding, &BINDING, &around)?;
+        let kind = self.core_kind.take();
+        self.core_kind = self.or_default(kind, &CORE_KIND, &around)?;
         Ok(())
     }
 
@@ -118,7 +123,7 @@ impl PlanArgs {
         around: &Around,
     ) -> Result<Option<T>, String> {
         // Of the options that exclude others only `berth plan` has --near.
-        if typed.is_some() || self.near.is_some() {
+        if typed.is_some() || self.near.is_some() && own != &CORE_KIND {
             return Ok(typed);
         }
         let found = by_default::value(own, &around.typed, |name| around.variable(self, name));

@@ -317,7 +317,7 @@ mod tests {
                 "srun: unrecognized option '--near'; it is an option of berth plan: write it beside",
             ),
             ("srun -n2 --machine pu:2 ./a", "write it beside the line"),
-            ("sbatch --core-kind=any job.sh", "write it beside the line"),
+            ("sbatch --reserved=0 job.sh", "write it beside the line"),
             ("salloc -n2 srun --score ./a", "write it beside the line"),
             (
                 "srun --only-job a",

@@ -97,9 +97,10 @@ const fn row(name: &'static str, short: char, takes: Takes, commands: u8) -> Row
 }
 
 /// Names that stand for another option.
-const ALIASES: [(&str, &str); 7] = [
+const ALIASES: [(&str, &str); 8] = [
     ("berth-bind-to", "bind-to"),
     ("berth-binding", "binding"),
+    ("berth-core-kind", "core-kind"),
     ("berth-map-by", "map-by"),
     ("berth-rank-by", "rank-by"),
     ("cpu_bind", "cpu-bind"),

@@ -15,6 +15,8 @@ pub enum Choice {
     Binding,
     /// Open MPI's mapping.
     Mapping,
+    /// The kind of cores, which narrows each of the others.
+    Kind,
 }
 
 /// An option of berth's own: its name, and the variables from which it comes.
@@ -60,13 +62,19 @@ pub const RANK_BY: Names = names!(Mapping, "rank-by", "RANK_BY", "rank_by");
 /// `--bind-to`.
 pub const BIND_TO: Names = names!(Mapping, "bind-to", "BIND_TO", "bind_to");
 
+/// `--core-kind`.
+pub const CORE_KIND: Names = names!(Kind, "core-kind", "CORE_KIND", "core_kind");
+
 /// Every option.
-pub const ALL: [&Names; 4] = [&BINDING, &MAP_BY, &RANK_BY, &BIND_TO];
+pub const ALL: [&Names; 5] = [&BINDING, &MAP_BY, &RANK_BY, &BIND_TO, &CORE_KIND];
 
 impl Choice {
-    /// Whether two choices are about the same thing and differ.
+    /// Whether only one of two choices can be in force.
     fn excludes(self, other: Self) -> bool {
-        self != other
+        match (self, other) {
+            (Self::Binding, Self::Mapping) | (Self::Mapping, Self::Binding) => true,
+            (Self::Binding | Self::Mapping | Self::Kind, _) => false,
+        }
     }
 }
 
@@ -178,5 +186,15 @@ mod tests {
         assert_eq!(found(&MAP_BY, &typed, &both), is(MAP_BY.own, "core"));
         assert_eq!(found(&MAP_BY, &[&BINDING], &both), None);
         assert!(counts_beside(&RANK_BY, &[&MAP_BY]));
+    }
+
+    #[test]
+    fn a_kind_of_cores_goes_with_every_choice() {
+        for one in ALL {
+            assert!(counts_beside(&CORE_KIND, &[one]) && counts_beside(one, &[&CORE_KIND]));
+        }
+        let outer = [(CORE_KIND.own, "performance"), (ROUTED, "linear:2")];
+        let own = is(CORE_KIND.own, "performance");
+        assert_eq!(found(&CORE_KIND, &[&MAP_BY], &outer), own);
     }
 }
