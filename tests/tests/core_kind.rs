@@ -149,7 +149,7 @@ fn a_node_that_does_not_serve_it_says_so() {
         .up();
     let done = looks(&cluster, &["-n1", "--core-kind=performance"], &[]);
     assert!(
-        done.ok() && done.stderr.contains("give one of these too"),
+        done.ok() && done.stderr.contains("only beside --binding or --map-by"),
         "{done:#?}"
     );
 }

@@ -46,11 +46,10 @@ fn options_and_values_that_srun_does_not_take() {
                 "other-command",
                 "sbatch --cpu-bind=cores job.sh",
             ),
-            // berth plan alone has these.
             (
-                "srun --near=gpu ./a",
-                "other-command",
-                "srun --near=gpu ./a",
+                "srun --near=gpu:closest ./a",
+                "wrong-value",
+                "srun --near=gpu:closest ./a",
             ),
             (
                 "#SBATCH --reserved=0\nsrun ./a",

@@ -5,7 +5,7 @@
 
 use std::ffi::CStr;
 
-use berth_placement::sets::limits::{BINDING_BYTES, MAPPING_BYTES, WORD_BYTES};
+use berth_placement::sets::limits::{BINDING_BYTES, MAPPING_BYTES, NEAR_BYTES, WORD_BYTES};
 use berth_srun::submission::by_default::{self, Choice};
 
 /// An option of ours.
@@ -21,6 +21,8 @@ pub(crate) enum Own {
     BindTo,
     /// `--core-kind`.
     CoreKind,
+    /// `--near`.
+    Near,
 }
 
 /// Everything about an option but its value's meaning.
@@ -37,7 +39,7 @@ pub(crate) struct Row {
 }
 
 /// Every option, by its number.
-pub(crate) const OPTIONS: [Row; 5] = [
+pub(crate) const OPTIONS: [Row; 6] = [
     Row {
         own: Own::Binding,
         names: [c"binding", c"berth-binding"],
@@ -77,6 +79,14 @@ pub(crate) const OPTIONS: [Row; 5] = [
         argument: c"performance|efficiency|any",
         usage: c"use only the fast cores or only the frugal ones, on a node that has both (berth)",
         most: WORD_BYTES,
+    },
+    Row {
+        own: Own::Near,
+        names: [c"near", c"berth-near"],
+        default: &by_default::NEAR,
+        argument: c"gpu|network|CLASS|NAME[:N][:strict]",
+        usage: c"cores next to each task's device: a GPU, a network adapter, a device of a PCI class such as 0302, the one with a name such as ib0; N devices for each task; or none (berth)",
+        most: NEAR_BYTES,
     },
 ];
 

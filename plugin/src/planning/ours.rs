@@ -6,7 +6,7 @@ use berth_placement::request::grid_engine::Strategy;
 use berth_placement::request::mapping::MappingTexts;
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::USER_TEXT;
-use berth_placement::{Binding, Mapping, Request};
+use berth_placement::{Binding, Mapping, Near, Request};
 
 use crate::message::options::{Own, Texts};
 
@@ -19,6 +19,8 @@ pub(crate) struct Ours {
     pub mapping: Option<Mapping>,
     /// `--core-kind`.
     pub core_kind: Kind,
+    /// `--near`; it is no `none`.
+    pub near: Option<Near>,
 }
 
 impl Ours {
@@ -38,7 +40,10 @@ impl Ours {
         let kind = kind
             .transpose()
             .map_err(|why| format!("--core-kind: {why}"))?;
+        let near = texts.get(Own::Near).map(str::parse::<Near>);
+        let near = near.transpose().map_err(|why| why.to_string())?;
         Ok(Self {
+            near: near.filter(Near::asks),
             core_kind: kind.unwrap_or_default(),
             binding: binding.filter(|binding| binding.strategy != Strategy::None),
             mapping: mapping.map_err(|why| why.to_string())?,
@@ -55,6 +60,7 @@ impl Ours {
         request.binding = self.binding;
         request.mapping = self.mapping;
         request.core_kind = self.core_kind;
+        request.near = self.near;
     }
 
     /// The options as they are typed, short enough for a message.
@@ -63,7 +69,9 @@ impl Ours {
         let mapping = self.mapping.as_ref().map(ToString::to_string);
         let kind = Some(self.core_kind).filter(|kind| *kind != Kind::Any);
         let kind = kind.map(|kind| format!("--core-kind={kind}"));
-        let all: Vec<_> = binding.into_iter().chain(mapping).chain(kind).collect();
+        let near = self.near.as_ref().map(|near| format!("--near={near}"));
+        let all = [binding, mapping, near, kind];
+        let all: Vec<_> = all.into_iter().flatten().collect();
         shown(USER_TEXT / 4, all.join(" "))
     }
 

@@ -75,11 +75,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
         let own = convert::allocation(cred.job_cores(&cores)?, &cores);
         (own, spec, cred.job_nhosts())
     };
-    let binding = binding(batch, &settings)?;
-    let core_kind = match &binding {
-        Some(_) => core_kind(batch)?,
-        None => CoreKind::Any,
-    };
+    let (binding, core_kind) = asked(batch, &settings)?;
     let tasks = binding
         .as_ref()
         .and_then(|binding| binding.tasks_of_script(batch.ntasks(), nodes));
@@ -136,15 +132,21 @@ fn binding(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Bindi
     Ok(serves.then_some(binding))
 }
 
-/// The `--core-kind` beside a `--binding` that binds the script.
-fn core_kind(batch: &BatchRequest<'_>) -> Result<CoreKind, Stop> {
+/// A `--binding` that binds the script, and the `--core-kind` beside it.
+fn asked(
+    batch: &BatchRequest<'_>,
+    settings: &Settings,
+) -> Result<(Option<Binding>, CoreKind), Stop> {
+    let Some(binding) = binding(batch, settings)? else {
+        return Ok((None, CoreKind::Any));
+    };
     let text = routes::of_batch(Own::CoreKind, |name| {
         batch.env_beginning(name, WORD_BYTES + 1)
     });
     let read = text.map(|text| text.parse::<CoreKind>()).transpose();
     let read =
         read.map_err(|why| Stop::Refused(RefusalKind::Bind, format!("--core-kind: {why}")))?;
-    Ok(read.unwrap_or_default())
+    Ok((Some(binding), read.unwrap_or_default()))
 }
 
 fn write(slurm: Abi, batch: &mut BatchRequest<'_>, plan: &Plan) -> Result<(), Stop> {

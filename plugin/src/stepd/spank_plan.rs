@@ -123,14 +123,9 @@ impl Who {
         let mut ours = Ours::read(&told)?;
         if !told.chooses() && settings.binding && !batch {
             ours.binding.clone_from(&settings.binding_default);
-            if ours.binding.is_none() && !ours.is_empty() {
-                return Err(format!(
-                    "{} is not honoured on this node, whose tasks berth binds only beside --binding \
-                     or --map-by (task/berth is not its task plugin); give one of these too, or leave \
-                     it out",
-                    ours.typed()
-                ));
-            }
+        }
+        if let Some(note) = only_with_task_berth(&ours) {
+            return Err(note);
         }
         ours.binding = ours
             .binding
@@ -327,6 +322,21 @@ impl Who {
         let hushed = report::is_hushed(env(spank, names::NOTES).as_deref());
         settings.notes == Notes::User && first && !hushed && self.kind != Kind::Batch
     }
+}
+
+/// The note on a request that only a node with task/berth honours: these options narrow what Slurm's own
+/// ones choose, which is another plugin's work here, and Slurm's devices are unknown.
+fn only_with_task_berth(ours: &Ours) -> Option<String> {
+    let chooses = ours.binding.is_some() || ours.mapping.is_some();
+    let is_served = ours.near.is_none() && (chooses || ours.is_empty());
+    (!is_served).then(|| {
+        let typed = ours.typed();
+        format!(
+            "{typed} is not honoured on this node, where another plugin than task/berth binds the \
+             tasks: there --near is never honoured, and --core-kind only beside --binding or \
+             --map-by; leave it out, or ask for another node"
+        )
+    })
 }
 
 /// A plan beside nobody.

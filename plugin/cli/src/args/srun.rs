@@ -126,6 +126,7 @@ const NOT_OURS: &[&str] = &[
     "core-kind",
     "help",
     "map-by",
+    "near",
     "rank-by",
     "usage",
     "version",

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use berth_placement::{Binding, Mapping};
 use berth_srun::submission::by_default::{
-    self, BIND_TO, BINDING, CORE_KIND, MAP_BY, Names, RANK_BY,
+    self, BIND_TO, BINDING, CORE_KIND, MAP_BY, NEAR, Names, RANK_BY,
 };
 
 use super::job_line::{self, JobLine};
@@ -90,6 +90,7 @@ impl PlanArgs {
             (&RANK_BY, typed.rank.is_some()),
             (&BIND_TO, typed.bind.is_some()),
             (&CORE_KIND, self.core_kind.is_some()),
+            (&NEAR, self.near.is_some()),
         ];
         let line = self.job.as_deref();
         let around = Around {
@@ -110,6 +111,8 @@ impl PlanArgs {
         self.mapping = MappingArgs(mapping.map_err(|why| format!("{source}{why}"))?);
         let binding = self.binding.take();
         self.binding = self.or_default(binding, &BINDING, &around)?;
+        let near = self.near.take();
+        self.near = self.or_default(near, &NEAR, &around)?;
         let kind = self.core_kind.take();
         self.core_kind = self.or_default(kind, &CORE_KIND, &around)?;
         Ok(())
@@ -122,8 +125,7 @@ impl PlanArgs {
         own: &Names,
         around: &Around,
     ) -> Result<Option<T>, String> {
-        // Of the options that exclude others only `berth plan` has --near.
-        if typed.is_some() || self.near.is_some() && own != &CORE_KIND {
+        if typed.is_some() {
             return Ok(typed);
         }
         let found = by_default::value(own, &around.typed, |name| around.variable(self, name));

@@ -35,7 +35,8 @@ impl PlanArgs {
 
     /// The `--near` that holds.
     pub(crate) fn asked_near(&self) -> Option<Near> {
-        self.near.clone().filter(|_| !self.is_binding_off())
+        let near = self.near.clone().filter(Near::asks);
+        near.filter(|_| !self.is_binding_off())
     }
 
     /// The `--core-kind` that holds.

@@ -15,6 +15,8 @@ pub enum Choice {
     Binding,
     /// Open MPI's mapping.
     Mapping,
+    /// Cores next to devices, which narrows a mapping.
+    Near,
     /// The kind of cores, which narrows each of the others.
     Kind,
 }
@@ -65,15 +67,20 @@ pub const BIND_TO: Names = names!(Mapping, "bind-to", "BIND_TO", "bind_to");
 /// `--core-kind`.
 pub const CORE_KIND: Names = names!(Kind, "core-kind", "CORE_KIND", "core_kind");
 
+/// `--near`.
+pub const NEAR: Names = names!(Near, "near", "NEAR", "near");
+
 /// Every option.
-pub const ALL: [&Names; 5] = [&BINDING, &MAP_BY, &RANK_BY, &BIND_TO, &CORE_KIND];
+pub const ALL: [&Names; 6] = [&BINDING, &MAP_BY, &RANK_BY, &BIND_TO, &CORE_KIND, &NEAR];
 
 impl Choice {
     /// Whether only one of two choices can be in force.
     fn excludes(self, other: Self) -> bool {
         match (self, other) {
-            (Self::Binding, Self::Mapping) | (Self::Mapping, Self::Binding) => true,
-            (Self::Binding | Self::Mapping | Self::Kind, _) => false,
+            (Self::Binding, other) | (other, Self::Binding) => {
+                matches!(other, Self::Mapping | Self::Near)
+            }
+            (Self::Mapping | Self::Near | Self::Kind, _) => false,
         }
     }
 }
@@ -110,7 +117,8 @@ pub fn users(
         **other == names || other.choice.excludes(names.choice) && counts_beside(other, typed)
     };
     let mut others = ALL.iter().filter(overrides);
-    let holds = counts_beside(names, typed) && !others.any(|other| other.is_outer_option(&env));
+    let is_free = !typed.contains(&names) && counts_beside(names, typed);
+    let holds = is_free && !others.any(|other| other.is_outer_option(&env));
     env(names.own).filter(|_| holds)
 }
 
@@ -186,6 +194,8 @@ mod tests {
         assert_eq!(found(&MAP_BY, &typed, &both), is(MAP_BY.own, "core"));
         assert_eq!(found(&MAP_BY, &[&BINDING], &both), None);
         assert!(counts_beside(&RANK_BY, &[&MAP_BY]));
+        let env = |name: &str| (name == OWN).then(|| "linear:1".to_string());
+        assert_eq!(users(&BINDING, &[&BINDING], env), None);
     }
 
     #[test]
@@ -195,6 +205,7 @@ mod tests {
         }
         let outer = [(CORE_KIND.own, "performance"), (ROUTED, "linear:2")];
         let own = is(CORE_KIND.own, "performance");
+        assert!(counts_beside(&NEAR, &[&MAP_BY]) && !counts_beside(&BINDING, &[&NEAR]));
         assert_eq!(found(&CORE_KIND, &[&MAP_BY], &outer), own);
     }
 }

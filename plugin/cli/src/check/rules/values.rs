@@ -66,7 +66,10 @@ pub(super) fn wrong(case: &Case<'_>) -> Option<Finding> {
             "srun refuses the line",
         ));
     }
-    if let Some(why) = wrong_mapping(case).or_else(|| wrong_core_kind(case)) {
+    let wrong_own = wrong_mapping(case)
+        .or_else(|| wrong_core_kind(case))
+        .or_else(|| wrong_near(case));
+    if let Some(why) = wrong_own {
         return Some(case.warning("wrong-value", why, "srun refuses the line"));
     }
     if let Some(value) = wrong_time(case) {
@@ -118,6 +121,11 @@ fn wrong_mapping(case: &Case<'_>) -> Option<String> {
 fn wrong_core_kind(case: &Case<'_>) -> Option<String> {
     let kind = case.has("core-kind")?.parse::<Kind>();
     kind.err().map(|why| format!("--core-kind: {why}"))
+}
+
+fn wrong_near(case: &Case<'_>) -> Option<String> {
+    let near = case.has("near")?.parse::<berth_placement::Near>();
+    near.err().map(|why| why.to_string())
 }
 
 /// A list without the ranges that srun does not take, and with a colon before it.
