@@ -186,6 +186,11 @@ fn its_switches_hold() {
         default.task_masks(&["-n1", "-c2", "--binding=none"]),
         ["0x3"]
     );
+    // A list in the request comes before the site's default, and nobody asked for both.
+    let list = ["-n1", "-c2", "--cpu-bind=map_cpu:1"];
+    assert_eq!(default.task_masks(&list), ["0x2"]);
+    let step = default.srun(&[&list[..], &["true"]].concat());
+    assert!(step.ok() && note(&step).is_empty(), "{step:#?}");
     std::fs::write(default.folder().join("run/berth/off"), "").unwrap();
     assert_eq!(
         default.task_masks(&["-n1", "-c2", "--binding=linear:1"]),

@@ -120,8 +120,10 @@ impl Who {
             let note = switched_off_note(&told).filter(|_| !batch);
             return note.map_or(Ok(Ours::default()), Err);
         }
+        let list = env(spank, "SLURM_CPU_BIND_TYPE").unwrap_or_default();
+        let is_list = !batch && (list.contains("map_") || list.contains("mask_"));
         let mut ours = Ours::read(&told)?;
-        if !told.chooses() && settings.binding && !batch {
+        if !told.chooses() && settings.binding && !batch && !is_list {
             ours.binding.clone_from(&settings.binding_default);
         }
         if let Some(note) = only_with_task_berth(&ours) {
@@ -133,8 +135,7 @@ impl Who {
         if ours.is_empty() {
             return Ok(ours);
         }
-        let list = env(spank, "SLURM_CPU_BIND_TYPE").unwrap_or_default();
-        if !batch && (list.contains("map_") || list.contains("mask_")) {
+        if is_list {
             return Err(format!(
                 "{} and --cpu-bind={list} both choose the CPUs; berth follows --cpu-bind; drop one \
                  of them",
