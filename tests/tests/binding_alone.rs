@@ -191,6 +191,11 @@ fn its_switches_hold() {
         let bind = format!("--cpu-bind={bind}");
         assert_eq!(default.task_masks(&["-n1", "-c2", &bind]), ["0x3"]);
     }
+    // Nobody asked for both, so nobody is told of both.
+    let list = ["-n1", "-c2", "--cpu-bind=map_cpu:1"];
+    assert_eq!(default.task_masks(&list), ["0x2"]);
+    let step = default.srun(&[&list[..], &["true"]].concat());
+    assert!(step.ok() && note(&step).is_empty(), "{step:#?}");
     std::fs::write(default.folder().join("run/berth/off"), "").unwrap();
     assert_eq!(
         default.task_masks(&["-n1", "-c2", "--binding=linear:1"]),

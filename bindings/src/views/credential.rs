@@ -107,6 +107,14 @@ impl<'a> Credential<'a> {
         )
     }
 
+    /// Whether the step has generic resources (GRES); which ones is not read.
+    pub fn has_step_gres(&self) -> bool {
+        !self
+            .arguments
+            .read(self.layout.cred.step_gres_list)
+            .is_null()
+    }
+
     /// A node's place in the job's host list.
     ///
     /// # Errors

@@ -46,16 +46,10 @@ fn options_and_values_that_srun_does_not_take() {
                 "other-command",
                 "sbatch --cpu-bind=cores job.sh",
             ),
-            // berth plan alone has these.
             (
-                "srun --near=gpu ./a",
-                "other-command",
-                "srun --near=gpu ./a",
-            ),
-            (
-                "srun --core-kind=any ./a",
-                "other-command",
-                "srun --core-kind=any ./a",
+                "srun --near=gpu:closest ./a",
+                "wrong-value",
+                "srun --near=gpu:closest ./a",
             ),
             (
                 "#SBATCH --reserved=0\nsrun ./a",
@@ -63,6 +57,11 @@ fn options_and_values_that_srun_does_not_take() {
                 "#SBATCH --reserved=0\nsrun ./a",
             ),
             ("srun --score ./a", "other-command", "srun --score ./a"),
+            (
+                "srun --core-kind=fast ./a",
+                "wrong-value",
+                "srun --core-kind=fast ./a",
+            ),
             (
                 "srun -n4 --cpu-bind=kores ./a",
                 "wrong-value",

@@ -254,6 +254,39 @@ fn a_job_s_binding_overrides_variables_for_a_mapping() {
 }
 
 #[test]
+fn a_kind_of_cores_narrows_whatever_chooses() {
+    let machine = "../../tests/topologies/hybrid-2x6.xml";
+    for (line, cpus) in [
+        (
+            "BERTH_CORE_KIND=efficiency srun -n1 --binding=linear:1 ./a",
+            "4",
+        ),
+        (
+            "BERTH_CORE_KIND=efficiency salloc --core-kind=performance srun -n1 ./a",
+            "0-3,8-11",
+        ),
+        (
+            "salloc --core-kind=efficiency --exclusive srun -n1 --map-by=core ./a",
+            "4",
+        ),
+        (
+            "BERTH_CORE_KIND=efficiency srun -n1 --core-kind=any --binding=linear:1 ./a",
+            "0-1",
+        ),
+    ] {
+        let words = [
+            "--machine",
+            machine,
+            "--allow-ecores",
+            "--select=linear",
+            line,
+        ];
+        let plan = plan(&words, &[]);
+        assert_eq!(plan["tasks"][0]["cpus"], cpus, "{line}");
+    }
+}
+
+#[test]
 fn a_typed_mapping_option_and_a_variable_for_another_go_together() {
     for (line, given) in [
         (

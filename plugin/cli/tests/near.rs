@@ -193,12 +193,12 @@ fn what_it_refuses() {
     let file = machine("cts1-pascal").unwrap();
     for (options, code, part) in [
         (
-            "-n2 --near=gpu:3",
+            "-n2 --near=gpu:3:strict",
             1,
             "requests 3 devices for each task; this step has 2",
         ),
         (
-            "-n2 --near=ib7",
+            "-n2 --near=ib7 --binding-fail=refuse",
             1,
             "next to the device ib7; this node has none; it has 2 GPUs",
         ),
@@ -234,6 +234,10 @@ fn what_it_refuses() {
             0,
             "get cores that are not next to their device",
         ),
+        // What is not strict runs unbound, as with a --binding that cannot be served.
+        ("-n2 --near=ib7", 0, "this node has none; it has 2 GPUs"),
+        ("-n2 --near=ib7", 0, "no task is bound"),
+        ("-n2 --near=ib7 --map-by=core", 0, "no task is bound"),
         ("-n50 --near=gpu:strict", 1, "--near=gpu:strict is strict"),
     ] {
         let done = plan(&format!("--machine {file} --whole {options}"));
@@ -255,7 +259,7 @@ fn a_long_value_and_a_machine_without_devices() {
             "pack:2 core:2 pu:1",
             "-n1",
             "--whole",
-            "--near=gpu",
+            "--near=gpu:strict",
         ],
         "",
     );

@@ -6,6 +6,7 @@
 use std::fmt::{Display, Write};
 use std::str::FromStr;
 
+use berth_placement::request::core_kind::Kind;
 use berth_placement::sets::limits::HANDOVER_BYTES;
 use berth_placement::{Binding, Chosen, CoreSpec, CpuSet, MemBind};
 use berth_srun::Release;
@@ -87,6 +88,8 @@ pub(crate) struct Settle {
     pub threads_per_core: Option<u32>,
     /// The cores or threads that the job keeps free.
     pub core_spec: CoreSpec,
+    /// `--core-kind`.
+    pub core_kind: Kind,
     /// Whether the step was started with `--overlap`.
     pub overlaps: bool,
 }
@@ -160,6 +163,9 @@ impl Settle {
             CoreSpec::None => {}
             CoreSpec::Cores(count) => number(text, " spec-cores=", count),
             CoreSpec::Threads(count) => number(text, " spec-threads=", count),
+        }
+        if self.core_kind != Kind::Any {
+            number(text, " core-kind=", self.core_kind);
         }
         if self.overlaps {
             text.push_str(" overlaps=1");
@@ -286,6 +292,7 @@ impl Fields<'_> {
                 (None, Some(count)) => CoreSpec::Threads(count),
                 (None, None) => CoreSpec::None,
             },
+            core_kind: self.read("core-kind")?.unwrap_or_default(),
             overlaps: self.value("overlaps").is_some(),
         }))
     }

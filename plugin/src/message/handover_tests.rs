@@ -53,15 +53,19 @@ fn settles() -> impl Strategy<Value = Settle> {
     ];
     let counts = (any::<u32>(), 1..=u32::MAX, option::of(any::<u32>()));
     let settle =
-        |(binding, core_spec, (tasks, cpus_per_task, threads_per_core), overlaps)| Settle {
-            binding,
-            tasks,
-            cpus_per_task,
-            threads_per_core,
-            core_spec,
-            overlaps,
+        |((binding, core_kind), core_spec, (tasks, cpus_per_task, threads_per_core), overlaps)| {
+            Settle {
+                binding,
+                tasks,
+                cpus_per_task,
+                threads_per_core,
+                core_spec,
+                core_kind,
+                overlaps,
+            }
         };
-    (bindings(), spec, counts, any::<bool>()).prop_map(settle)
+    let kinds = proptest::sample::select(&[Kind::Any, Kind::Performance, Kind::Efficiency][..]);
+    ((bindings(), kinds), spec, counts, any::<bool>()).prop_map(settle)
 }
 
 prop_compose! {

@@ -5,8 +5,8 @@
 
 use std::ffi::CStr;
 
-use berth_placement::sets::limits::{BINDING_BYTES, MAPPING_BYTES};
-use berth_srun::submission::by_default;
+use berth_placement::sets::limits::{BINDING_BYTES, MAPPING_BYTES, NEAR_BYTES, WORD_BYTES};
+use berth_srun::submission::by_default::{self, Choice};
 
 /// An option of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,10 @@ pub(crate) enum Own {
     RankBy,
     /// `--bind-to`.
     BindTo,
+    /// `--core-kind`.
+    CoreKind,
+    /// `--near`.
+    Near,
 }
 
 /// Everything about an option but its value's meaning.
@@ -35,7 +39,7 @@ pub(crate) struct Row {
 }
 
 /// Every option, by its number.
-pub(crate) const OPTIONS: [Row; 4] = [
+pub(crate) const OPTIONS: [Row; 6] = [
     Row {
         own: Own::Binding,
         names: [c"binding", c"berth-binding"],
@@ -67,6 +71,22 @@ pub(crate) const OPTIONS: [Row; 4] = [
         argument: c"none|LEVEL[:limit=N][:if-supported][:overload-allowed]",
         usage: c"bind each task to an object inside the one it is mapped to: hwthread, core, l1cache, l2cache, l3cache, numa, package, or none (berth; Open MPI's --bind-to)",
         most: MAPPING_BYTES,
+    },
+    Row {
+        own: Own::CoreKind,
+        names: [c"core-kind", c"berth-core-kind"],
+        default: &by_default::CORE_KIND,
+        argument: c"performance|efficiency|any",
+        usage: c"use only the fast cores or only the frugal ones, on a node that has both (berth)",
+        most: WORD_BYTES,
+    },
+    Row {
+        own: Own::Near,
+        names: [c"near", c"berth-near"],
+        default: &by_default::NEAR,
+        argument: c"gpu|network|CLASS|NAME[:N][:strict]",
+        usage: c"cores next to each task's device: a GPU, a network adapter, a device of a PCI class such as 0302, the one with a name such as ib0; N devices for each task; or none (berth)",
+        most: NEAR_BYTES,
     },
 ];
 
@@ -103,9 +123,11 @@ impl Texts {
         }
     }
 
-    /// Whether none is given.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.iter().all(Option::is_none)
+    /// Whether one of them chooses CPUs, and does not only narrow what another one chooses.
+    pub(crate) fn chooses(&self) -> bool {
+        let narrows = |row: &Row| row.default.choice == Choice::Kind;
+        let mut given = OPTIONS.iter().zip(&self.0);
+        given.any(|(row, text)| text.is_some() && !narrows(row))
     }
 }
 
@@ -120,6 +142,7 @@ mod tests {
             texts.set(row.own, "x".into());
             let only = Texts::find(|known| (known.own == row.own).then(|| "x".into()));
             assert_eq!((texts.get(row.own), &texts), (Some("x"), &only));
+            assert_eq!(texts.chooses(), row.own != Own::CoreKind);
             let [short, sure] = row.names.map(|name| name.to_string_lossy());
             assert_eq!(sure, format!("berth-{short}"));
             let word = short.replace('-', "_");
@@ -132,7 +155,7 @@ mod tests {
             assert_eq!(row.default.sure, sure);
             assert_eq!(row.default.option, short);
         }
-        assert!(Texts::default().is_empty());
+        assert!(!Texts::default().chooses());
         assert_eq!(OPTIONS.map(|row| row.default), by_default::ALL);
     }
 }

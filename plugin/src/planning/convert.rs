@@ -2,7 +2,6 @@
 //! In: the view, the node's cores in the credential. Out: `Request`, or a text.
 //! It handles only bits and numbers; `berth-placement` has everything about placement.
 
-use berth_placement::request::core_kind::Kind;
 use berth_placement::sets::limits::{LEAST_MASK_WIDTH, LIST_BYTES};
 use berth_placement::{
     AcrossHosts, Allocation, CoreIdx, CoreSpec, CpuBind, Distribution, Level, MemBind, Mode, Node,
@@ -41,8 +40,6 @@ pub(crate) fn request(
         ntasks_per_socket: launch.ntasks_per_socket().map(u32::from),
         overcommit: launch.overcommit(),
         core_spec: core_spec(launch.job_core_spec()),
-        // Of a plan's options only `berth plan` has this one.
-        core_kind: Kind::Any,
         mem_bind: MemBind::default(),
         job_cpus: Some(u32::from(launch.node_cpus())).filter(|count| *count > 0),
         allocation,

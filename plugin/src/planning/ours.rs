@@ -1,11 +1,12 @@
 //! The wishes that berth's own options name. In: their texts. Out: what a request takes from them,
 //! or a text for the user.
 
+use berth_placement::request::core_kind::Kind;
 use berth_placement::request::grid_engine::Strategy;
 use berth_placement::request::mapping::MappingTexts;
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::USER_TEXT;
-use berth_placement::{Binding, Mapping, Request};
+use berth_placement::{Binding, Mapping, Near, Request};
 
 use crate::message::options::{Own, Texts};
 
@@ -16,6 +17,10 @@ pub(crate) struct Ours {
     pub binding: Option<Binding>,
     /// `--map-by`, `--rank-by` and `--bind-to`.
     pub mapping: Option<Mapping>,
+    /// `--core-kind`.
+    pub core_kind: Kind,
+    /// `--near`; it is no `none`.
+    pub near: Option<Near>,
 }
 
 impl Ours {
@@ -31,7 +36,15 @@ impl Ours {
             rank: texts.get(Own::RankBy),
             bind: texts.get(Own::BindTo),
         });
+        let kind = texts.get(Own::CoreKind).map(str::parse::<Kind>);
+        let kind = kind
+            .transpose()
+            .map_err(|why| format!("--core-kind: {why}"))?;
+        let near = texts.get(Own::Near).map(str::parse::<Near>);
+        let near = near.transpose().map_err(|why| why.to_string())?;
         Ok(Self {
+            near: near.filter(Near::asks),
+            core_kind: kind.unwrap_or_default(),
             binding: binding.filter(|binding| binding.strategy != Strategy::None),
             mapping: mapping.map_err(|why| why.to_string())?,
         })
@@ -46,13 +59,19 @@ impl Ours {
     pub(crate) fn put(self, request: &mut Request) {
         request.binding = self.binding;
         request.mapping = self.mapping;
+        request.core_kind = self.core_kind;
+        request.near = self.near;
     }
 
     /// The options as they are typed, short enough for a message.
     pub(crate) fn typed(&self) -> String {
         let binding = self.binding.as_ref().map(|one| format!("--binding={one}"));
         let mapping = self.mapping.as_ref().map(ToString::to_string);
-        let all: Vec<_> = binding.into_iter().chain(mapping).collect();
+        let kind = Some(self.core_kind).filter(|kind| *kind != Kind::Any);
+        let kind = kind.map(|kind| format!("--core-kind={kind}"));
+        let near = self.near.as_ref().map(|near| format!("--near={near}"));
+        let all = [binding, mapping, near, kind];
+        let all: Vec<_> = all.into_iter().flatten().collect();
         shown(USER_TEXT / 4, all.join(" "))
     }
 

@@ -141,6 +141,7 @@ pub(crate) fn settle(ask: &Request, node: &Node, overlaps: bool) -> Option<Settl
         cpus_per_task: ask.cpus_per_task,
         threads_per_core: ask.threads_per_core.or(one.then_some(1)),
         core_spec: ask.core_spec,
+        core_kind: ask.core_kind,
         overlaps,
     })
 }

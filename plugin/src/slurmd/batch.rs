@@ -5,8 +5,9 @@
 use std::ffi::c_void;
 
 use berth_host::ledger::Kind;
+use berth_placement::request::core_kind::Kind as CoreKind;
 use berth_placement::sets::bounded::shown;
-use berth_placement::sets::limits::{BINDING_BYTES, USER_TEXT};
+use berth_placement::sets::limits::{BINDING_BYTES, USER_TEXT, WORD_BYTES};
 use berth_placement::{
     Binding, Claims, CpuBind, Plan, RefusalKind, Request, plan_batch,
     request::grid_engine::Strategy,
@@ -74,7 +75,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
         let own = convert::allocation(cred.job_cores(&cores)?, &cores);
         (own, spec, cred.job_nhosts())
     };
-    let binding = binding(batch, &settings)?;
+    let (binding, core_kind) = asked(batch, &settings)?;
     let tasks = binding
         .as_ref()
         .and_then(|binding| binding.tasks_of_script(batch.ntasks(), nodes));
@@ -82,6 +83,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
         cpu_bind: CpuBind::default(),
         tasks: tasks.unwrap_or(1),
         binding,
+        core_kind,
         allocation,
         core_spec,
         ..Request::default()
@@ -128,6 +130,23 @@ fn binding(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Bindi
     let wanted = settings.binding && binding.strategy != Strategy::None;
     let serves = wanted && binding.tasks_of_script(batch.ntasks(), 1).is_some();
     Ok(serves.then_some(binding))
+}
+
+/// A `--binding` that binds the script, and the `--core-kind` beside it.
+fn asked(
+    batch: &BatchRequest<'_>,
+    settings: &Settings,
+) -> Result<(Option<Binding>, CoreKind), Stop> {
+    let Some(binding) = binding(batch, settings)? else {
+        return Ok((None, CoreKind::Any));
+    };
+    let text = routes::of_batch(Own::CoreKind, |name| {
+        batch.env_beginning(name, WORD_BYTES + 1)
+    });
+    let read = text.map(|text| text.parse::<CoreKind>()).transpose();
+    let read =
+        read.map_err(|why| Stop::Refused(RefusalKind::Bind, format!("--core-kind: {why}")))?;
+    Ok((Some(binding), read.unwrap_or_default()))
 }
 
 fn write(slurm: Abi, batch: &mut BatchRequest<'_>, plan: &Plan) -> Result<(), Stop> {

@@ -26,7 +26,7 @@ use crate::site::node;
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi, NAME};
 use crate::slurmd::accounting::Planned;
-use crate::slurmd::{accounting, host, key, refusal, shadow, worker};
+use crate::slurmd::{accounting, host, key, near, refusal, shadow, worker};
 
 /// Whether a launch request has passed the checks in this process, so that the table is right.
 static PROVEN: AtomicBool = AtomicBool::new(false);
@@ -229,11 +229,12 @@ fn asked(
     let (mem_bind, memory_note) = memory::asked(launch, slurm.layout).map_err(refused)?;
     request.mem_bind = mem_bind;
     let notes = [ours_note, memory_note.map(String::from)];
+    let near_notes = near::notes(request.near.as_ref(), launch);
     Ok(Asked {
         request,
         inherited,
         overlaps: routes::overlaps(&options),
-        notes: notes.into_iter().flatten().collect(),
+        notes: notes.into_iter().flatten().chain(near_notes).collect(),
     })
 }
 
@@ -285,24 +286,15 @@ fn ours(
         return Ok(<_>::default());
     }
     let texts = routes::of_step(options);
-    if texts.is_empty() {
-        let default = settings.binding_default.clone();
-        let counts = settings.binding && cpu_bind.asks_nothing();
-        let binding = default.filter(|_| counts);
-        return Ok((
-            Ours {
-                binding,
-                ..Ours::default()
-            },
-            None,
-        ));
+    let mut ours = Ours::read(&texts)?;
+    if !settings.binding {
+        let note = (!ours.is_empty()).then(|| ours.off_note());
+        return Ok((Ours::default(), note));
     }
-    let ours = Ours::read(&texts)?;
-    if settings.binding || ours.is_empty() {
-        return Ok((ours, None));
+    if !texts.chooses() && cpu_bind.asks_nothing() {
+        ours.binding.clone_from(&settings.binding_default);
     }
-    let note = ours.off_note();
-    Ok((Ours::default(), Some(note)))
+    Ok((ours, None))
 }
 
 fn write(

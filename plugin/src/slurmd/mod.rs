@@ -10,6 +10,7 @@ pub(crate) mod host;
 pub(crate) mod key;
 pub(crate) mod launch;
 pub(crate) mod launching;
+mod near;
 pub(crate) mod open_ledger;
 pub(crate) mod ready;
 pub(crate) mod refusal;

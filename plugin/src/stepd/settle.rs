@@ -107,6 +107,7 @@ fn request(record: &StepRecord<'_>, settle: &Settle, node: &Node) -> Result<Requ
         cpus_per_task: settle.cpus_per_task.max(1),
         threads_per_core: settle.threads_per_core,
         core_spec: settle.core_spec,
+        core_kind: settle.core_kind,
         binding: Some(settle.binding.clone()),
         allocation: Allocation::Cores {
             cores: cores.iter().map(|core| CoreIdx(core.0)).collect(),

@@ -122,22 +122,21 @@ impl Who {
             let note = switched_off_note(&told).filter(|_| !batch);
             return note.map_or(Ok(Ours::default()), Err);
         }
-        if told.is_empty() {
-            let default = settings.binding_default.clone();
-            let counts = settings.binding && !batch && cpu_bind.is_empty();
-            return Ok(Ours {
-                binding: default.filter(|_| counts),
-                ..Ours::default()
-            });
-        }
+        let is_list = !batch && (cpu_bind.contains("map_") || cpu_bind.contains("mask_"));
         let mut ours = Ours::read(&told)?;
+        if !told.chooses() && settings.binding && !batch && cpu_bind.is_empty() {
+            ours.binding.clone_from(&settings.binding_default);
+        }
+        if let Some(note) = only_with_task_berth(&ours) {
+            return Err(note);
+        }
         ours.binding = ours
             .binding
             .filter(|binding| !batch || batch_tasks(binding, spank).is_some());
         if ours.is_empty() {
             return Ok(ours);
         }
-        if !batch && (cpu_bind.contains("map_") || cpu_bind.contains("mask_")) {
+        if is_list {
             return Err(format!(
                 "{} and --cpu-bind={cpu_bind} both choose the CPUs; berth follows --cpu-bind; drop one \
                  of them",
@@ -325,6 +324,21 @@ impl Who {
         let hushed = report::is_hushed(env(spank, names::NOTES).as_deref());
         settings.notes == Notes::User && first && !hushed && self.kind != Kind::Batch
     }
+}
+
+/// The note on a request that only a node with task/berth honours: these options narrow what Slurm's own
+/// ones choose, which is another plugin's work here, and Slurm's devices are unknown.
+fn only_with_task_berth(ours: &Ours) -> Option<String> {
+    let chooses = ours.binding.is_some() || ours.mapping.is_some();
+    let is_served = ours.near.is_none() && (chooses || ours.is_empty());
+    (!is_served).then(|| {
+        let typed = ours.typed();
+        format!(
+            "{typed} is not honoured on this node, where another plugin than task/berth binds the \
+             tasks: there --near is never honoured, and --core-kind only beside --binding or \
+             --map-by; leave it out, or ask for another node"
+        )
+    })
 }
 
 /// A plan beside nobody.

@@ -8,9 +8,10 @@ use std::str::FromStr;
 use std::sync::OnceLock;
 
 use berth_host::script_file;
+use berth_placement::request::core_kind::Kind;
 use berth_placement::request::mapping::{BindTo, MapBy, RankBy};
 use berth_placement::sets::limits::SCRIPT_HEAD;
-use berth_placement::{Binding, Refusal, Request, Wish};
+use berth_placement::{Binding, Near, Refusal, Request, Wish};
 use berth_srun::Release;
 use berth_srun::options::Command;
 use berth_srun::submission::by_default::{self, Names};
@@ -45,7 +46,10 @@ pub(crate) fn check(own: Own, text: &str) -> Result<(), String> {
     only.set(own, text.into());
     read_alone(own, &only).map_err(wrong)?;
     let (words, cores_count) = own_words();
-    if words.is_unsure() {
+    let row = OPTIONS.iter().find(|row| row.own == own);
+    let typed = row.and_then(|row| words.value(&short(row)));
+    // What an outer command set comes first, and does not count beside a typed value.
+    if words.is_unsure() || typed.is_some_and(|typed| typed != text) {
         return Ok(());
     }
     let mut all = given(words);
@@ -65,6 +69,8 @@ pub(crate) fn check(own: Own, text: &str) -> Result<(), String> {
         Own::MapBy | Own::RankBy | Own::BindTo => ours
             .mapping
             .and_then(|mapping| never_fits::mapping(&mapping, words, env)),
+        // Only the node knows its cores and devices.
+        Own::CoreKind | Own::Near => None,
     };
     why.map_or(Ok(()), |why| Err(wrong(why)))
 }
@@ -77,6 +83,8 @@ fn read_alone(own: Own, only: &Texts) -> Result<(), String> {
         Own::MapBy => read_as::<MapBy>(text),
         Own::RankBy => read_as::<RankBy>(text),
         Own::BindTo => read_as::<BindTo>(text),
+        Own::Near => read_as::<Near>(text),
+        Own::CoreKind => read_as::<Kind>(text).map_err(|why| format!("--core-kind: {why}")),
     }
 }
 

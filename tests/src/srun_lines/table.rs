@@ -9,7 +9,14 @@ use berth_srun::options::{Command, Found, Row, Takes, long, of};
 use crate::Cluster;
 
 /// What no command of Slurm has without berth.
-const OWN: [&str; 4] = ["binding", "map-by", "rank-by", "bind-to"];
+const OWN: [&str; 6] = [
+    "binding",
+    "map-by",
+    "rank-by",
+    "bind-to",
+    "core-kind",
+    "near",
+];
 /// A word that is no option of any command.
 const WRONG: &str = "--no-option-of-any-command";
 

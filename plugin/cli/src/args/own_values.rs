@@ -140,4 +140,8 @@ pub(crate) const NEAR: &[Value] = &[
         "gpu:own",
         "a task is to see only its own devices, instead of seeing them first",
     ),
+    value(
+        "none",
+        "no device: a job's or a variable's --near does not count",
+    ),
 ];

@@ -147,11 +147,10 @@ pub(crate) struct PlanArgs {
 
     /// Cores next to each task's devices: gpu, network, a PCI class or a device's name, then
     /// [:N][:strict][:own]
-    ///
-    /// srun does not have this option. The masks that it gives go into srun's list of masks.
     #[arg(
         hide_short_help = true,
         long,
+        alias = "berth-near",
         hide_possible_values = true,
         value_name = "WHAT",
         value_parser = offered(Near::from_str, values::NEAR),
@@ -160,8 +159,6 @@ pub(crate) struct PlanArgs {
     pub near: Option<Near>,
 
     /// Kind of cores to use, on a machine with several: performance, efficiency or any [default: any]
-    ///
-    /// srun does not have this option.
     #[arg(
         hide_short_help = true,
         long,

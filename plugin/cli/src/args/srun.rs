@@ -122,7 +122,16 @@ impl SrunOptions {
 
 /// The options that berth or clap has itself; srun's --cluster is its --clusters.
 const NOT_OURS: &[&str] = &[
-    "bind-to", "binding", "cluster", "help", "map-by", "rank-by", "usage", "version",
+    "bind-to",
+    "binding",
+    "cluster",
+    "core-kind",
+    "help",
+    "map-by",
+    "near",
+    "rank-by",
+    "usage",
+    "version",
 ];
 
 /// The rows that `berth plan` takes, those that are shown first and in their order.

@@ -77,7 +77,14 @@ fn parsed(words: &[String]) -> Result<PlanArgs, clap::Error> {
 }
 
 /// berth's own options, which decide about a step's CPUs.
-const OWN: [&str; 4] = ["binding", "map-by", "rank-by", "bind-to"];
+const OWN: [&str; 6] = [
+    "binding",
+    "map-by",
+    "rank-by",
+    "bind-to",
+    "core-kind",
+    "near",
+];
 
 /// The request as a plan's; none if only the shell knows what matters.
 fn request(case: &Case<'_>, place: &Place) -> Option<PlanArgs> {
@@ -85,6 +92,8 @@ fn request(case: &Case<'_>, place: &Place) -> Option<PlanArgs> {
     let (options, job) = (case.options()?, case.job_line()?);
     let mut args = place.args.clone();
     args.binding = case.has("binding").and_then(|value| value.parse().ok());
+    args.core_kind = case.has("core-kind").and_then(|value| value.parse().ok());
+    args.near = case.has("near").and_then(|value| value.parse().ok());
     args.mapping = MappingArgs(case.mapping().ok()?);
     args.slurm = Some(case.around.release);
     args.srun = SrunOptions::read(options, Vec::new(), case.around.release).ok()?;
@@ -113,7 +122,10 @@ pub(super) fn is_refused(case: &Case<'_>) -> bool {
     }
     let planned = || {
         let place = Place::roomy()?;
-        plan::answer(&request(case, place)?, &place.node).ok()
+        let mut args = request(case, place)?;
+        // These nodes stand for any, and have cores of one kind and no devices.
+        (args.core_kind, args.near) = (None, None);
+        plan::answer(&args, &place.node).ok()
     };
     let is_refused =
         matches!(planned(), Some(Answer::Refused(why)) if !plan::is_not_modelled(&why));

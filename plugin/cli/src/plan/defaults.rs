@@ -6,7 +6,9 @@ use std::fmt::{self, Display};
 use std::str::FromStr;
 
 use berth_placement::{Binding, Mapping};
-use berth_srun::submission::by_default::{self, BIND_TO, BINDING, MAP_BY, Names, RANK_BY};
+use berth_srun::submission::by_default::{
+    self, BIND_TO, BINDING, CORE_KIND, MAP_BY, NEAR, Names, RANK_BY,
+};
 
 use super::job_line::JobLine;
 use crate::args::{MappingArgs, PlanArgs};
@@ -87,6 +89,8 @@ impl PlanArgs {
             (&MAP_BY, typed.map.is_some()),
             (&RANK_BY, typed.rank.is_some()),
             (&BIND_TO, typed.bind.is_some()),
+            (&CORE_KIND, self.core_kind.is_some()),
+            (&NEAR, self.near.is_some()),
         ];
         let around = Around {
             typed: has
@@ -106,6 +110,10 @@ impl PlanArgs {
         self.mapping = MappingArgs(mapping.map_err(|why| format!("{source}{why}"))?);
         let binding = self.binding.take();
         self.binding = self.or_default(binding, &BINDING, &around)?;
+        let near = self.near.take();
+        self.near = self.or_default(near, &NEAR, &around)?;
+        let kind = self.core_kind.take();
+        self.core_kind = self.or_default(kind, &CORE_KIND, &around)?;
         Ok(())
     }
 
@@ -116,8 +124,7 @@ impl PlanArgs {
         own: &Names,
         around: &Around,
     ) -> Result<Option<T>, String> {
-        // Of the options that exclude others only `berth plan` has --near.
-        if typed.is_some() || self.near.is_some() {
+        if typed.is_some() {
             return Ok(typed);
         }
         let found = by_default::value(own, &around.typed, |name| around.variable(self, name));

@@ -123,7 +123,8 @@ fn why(args: &PlanArgs, ask: &Request, decision: &Decision) -> String {
         ),
         Rule::Share(binding, out) => share_why(binding, *out),
         Rule::BindingFailed => {
-            "all of the step's CPUs: the --binding cannot be served, and it is not strict".into()
+            "all of the step's CPUs: the --binding or --near cannot be served, and it is not strict"
+                .into()
         }
         Rule::Mapped(mapped) => mapped_why(mapped, ask.tasks),
         Rule::Batch => format!("all of the job's CPUs here ({own}): it is a batch script"),

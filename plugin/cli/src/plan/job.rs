@@ -3,6 +3,7 @@
 
 use std::io::{self, Write};
 
+use berth_placement::request::core_kind::Kind as CoreKind;
 use berth_placement::request::grid_engine::Strategy;
 use berth_placement::{Across, Node, Request, plan_batch};
 use berth_srun::options::Command as Program;
@@ -161,6 +162,10 @@ fn add_script(
         .and_then(|binding| binding.tasks_of_script(found.tasks, nodes));
     let request = Request {
         tasks: tasks.unwrap_or(1),
+        core_kind: match tasks {
+            Some(_) => args.asked_core_kind(),
+            None => CoreKind::Any,
+        },
         // Without tasks the binding is for the steps alone.
         binding: binding.filter(|_| tasks.is_some()),
         allocation: of_cores(first.job.clone(), node),

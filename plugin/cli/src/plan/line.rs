@@ -313,11 +313,11 @@ mod tests {
                 "option '--node' is ambiguous; possibilities: '--nodefile' '--nodelist' '--nodes'",
             ),
             (
-                "srun --near=gpu ./a",
-                "srun: unrecognized option '--near'; it is an option of berth plan: write it beside",
+                "srun --reserved=0 ./a",
+                "srun: unrecognized option '--reserved'; it is an option of berth plan: write it beside",
             ),
             ("srun -n2 --machine pu:2 ./a", "write it beside the line"),
-            ("sbatch --core-kind=any job.sh", "write it beside the line"),
+            ("sbatch --reserved=0 job.sh", "write it beside the line"),
             ("salloc -n2 srun --score ./a", "write it beside the line"),
             (
                 "srun --only-job a",

@@ -134,7 +134,7 @@ pub(crate) fn request(args: &PlanArgs, allocation: Allocation, tasks: u32) -> Re
         gres: None,
         mapping: args.asked_mapping(),
         core_spec: asked.core_spec,
-        core_kind: args.core_kind.unwrap_or_default(),
+        core_kind: args.asked_core_kind(),
         job_cpus: None,
         reserved: args.reserved.clone().unwrap_or_default(),
     }

@@ -1,6 +1,7 @@
 //! Which of berth's own options hold for a request: what it names, the site's default, or nothing
 //! where the node honours none of them.
 
+use berth_placement::request::core_kind::Kind;
 use berth_placement::{Binding, CpuBind, Mapping, Near};
 
 use crate::args::PlanArgs;
@@ -34,7 +35,14 @@ impl PlanArgs {
 
     /// The `--near` that holds.
     pub(crate) fn asked_near(&self) -> Option<Near> {
-        self.near.clone().filter(|_| !self.is_binding_off())
+        let near = self.near.clone().filter(Near::asks);
+        near.filter(|_| !self.is_binding_off())
+    }
+
+    /// The `--core-kind` that holds.
+    pub(crate) fn asked_core_kind(&self) -> Kind {
+        let kind = self.core_kind.filter(|_| !self.is_binding_off());
+        kind.unwrap_or_default()
     }
 
     /// Whether the node honours none of berth's own options (`binding=off`).

@@ -87,6 +87,7 @@ fn no_device(f: &mut fmt::Formatter<'_>, near: &Near, found: &str) -> fmt::Resul
         What::Network => "a network adapter".into(),
         What::Class(class) => format!("a device of PCI class {class:04x}"),
         What::Name(name) => format!("the device {}", repeated(name)),
+        What::Nothing => "no device".into(),
     };
     write!(
         f,

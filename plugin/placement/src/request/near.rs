@@ -8,8 +8,8 @@ use crate::sets::cpuset_text::parse_number;
 use crate::sets::error::TextError;
 use crate::sets::limits::{INFO_BYTES, MAX_DEVICES, NEAR_BYTES};
 
-const GRAMMAR: &str = "a --near: gpu, network, a PCI class such as 0302, or a device's name such as \
-     ib0; then any of :N (devices for each task), :strict and :own";
+const GRAMMAR: &str = "a --near: gpu, network, a PCI class such as 0302, a device's name such as ib0, \
+     or none; then any of :N (devices for each task), :strict and :own";
 
 const ADDRESS: &str = "a --near but a PCI address; give the device's name, which berth topo shows beside \
      its address, or gpu, network or a PCI class such as 0302 for all devices of a kind";
@@ -38,6 +38,16 @@ pub enum What {
     Class(u16),
     /// The device with this name in the operating system.
     Name(String),
+    /// No device: a `--near` that comes from elsewhere does not count.
+    Nothing,
+}
+
+impl Near {
+    /// Whether it names devices, and is no `none`.
+    #[must_use]
+    pub fn asks(&self) -> bool {
+        self.what != What::Nothing
+    }
 }
 
 impl FromStr for What {
@@ -60,6 +70,7 @@ impl FromStr for What {
         match is_name {
             _ if is("gpu") => Ok(Self::Gpu),
             _ if is("network") => Ok(Self::Network),
+            _ if is("none") => Ok(Self::Nothing),
             true => Ok(Self::Name(text.into())),
             false => Err(TextError::new(text, GRAMMAR)),
         }
@@ -128,6 +139,7 @@ impl fmt::Display for What {
             Self::Network => f.write_str("network"),
             Self::Class(class) => write!(f, "{class:04x}"),
             Self::Name(name) => f.write_str(name),
+            Self::Nothing => f.write_str("none"),
         }
     }
 }
@@ -170,6 +182,7 @@ mod tests {
             ("mlx5_0:strict", "mlx5_0:strict"),
             ("nvme0n1", "nvme0n1"),
             ("beef", "beef"),
+            ("None", "none"),
         ] {
             let near: Near = text.parse().unwrap();
             assert_eq!(near.to_string(), written);
@@ -227,8 +240,8 @@ mod tests {
         let why = "gpu:nearest".parse::<Near>().unwrap_err();
         assert_eq!(
             why.to_string(),
-            "\"gpu:nearest\" is not a --near: gpu, network, a PCI class such as 0302, or a device's \
-             name such as ib0; then any of :N (devices for each task), :strict and :own"
+            "\"gpu:nearest\" is not a --near: gpu, network, a PCI class such as 0302, a device's \
+             name such as ib0, or none; then any of :N (devices for each task), :strict and :own"
         );
     }
 }

@@ -82,6 +82,7 @@ impl<'a> Wish<'a> {
         let binding = request.binding.as_ref();
         let binding = binding.filter(|binding| binding.strategy != Strategy::None);
         let mapping = request.mapping.as_ref();
+        let near = request.near.as_ref().filter(|near| near.asks());
         // It narrows the cores of a mapping that names no larger objects.
         let narrows = mapping.is_some_and(Mapping::is_by_cpu);
         if request.cpu_bind.mode == Some(Mode::Free) {
@@ -90,7 +91,7 @@ impl<'a> Wish<'a> {
         let chosen = [
             binding.map(Self::of_binding),
             mapping.map(Self::Mapped),
-            request.near.as_ref().filter(|_| !narrows).map(Self::Near),
+            near.filter(|_| !narrows).map(Self::Near),
             request.cpu_bind.mode.as_ref().map(Self::List),
         ];
         let mut chosen = chosen.into_iter().flatten();

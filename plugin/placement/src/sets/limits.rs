@@ -25,6 +25,9 @@ pub const NEAR_BYTES: usize = 256;
 /// Bytes of a `--map-by`, `--rank-by` or `--bind-to`.
 pub const MAPPING_BYTES: usize = 8 * 1024;
 
+/// Bytes of an option whose value is one word, such as `--core-kind`.
+pub const WORD_BYTES: usize = 64;
+
 /// Cores and strides in a `--binding`: more than any node has.
 pub const MAX_CORES: u32 = 1 << 16;
 

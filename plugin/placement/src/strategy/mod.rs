@@ -23,8 +23,10 @@ pub(crate) fn choose(here: &Situation<'_>) -> Result<Plan, Refusal> {
         Wish::GridEngine(binding) => grid_engine::choose(here, binding),
         Wish::Near(near) => near::choose(here, near),
         Wish::Mapped(mapping) => match &here.request.near {
-            Some(near) => near::narrow(here, near, |inside| mapping::choose(inside, mapping)),
-            None => mapping::choose(here, mapping),
+            Some(near) if near.asks() => {
+                near::narrow(here, near, |inside| mapping::choose(inside, mapping))
+            }
+            _ => mapping::choose(here, mapping),
         },
         Wish::Share(binding, words) => share::choose(here, binding, words),
     }

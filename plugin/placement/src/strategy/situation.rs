@@ -95,7 +95,15 @@ impl Situation<'_> {
 
     /// A `--binding` that cannot be served, with the reason: the step is refused or runs unbound.
     pub(crate) fn binding_failed(&self, binding: &Binding, text: String) -> Result<Plan, Refusal> {
-        if binding.strict || self.node.rules().refuse_failed_binding {
+        match binding.strict {
+            true => Err(Refusal::BindingFailed(text)),
+            false => self.wish_failed(text),
+        }
+    }
+
+    /// A wish that cannot be served and is not strict: the site decides.
+    pub(crate) fn wish_failed(&self, text: String) -> Result<Plan, Refusal> {
+        if self.node.rules().refuse_failed_binding {
             return Err(Refusal::BindingFailed(text));
         }
         let text = format!("{text}; no task is bound, and every task may use all CPUs of the step");

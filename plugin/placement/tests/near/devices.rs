@@ -18,7 +18,7 @@ fn devices_are_divided_evenly() {
             "n=4 near=gpu:4",
             "c1+c6+c9+ce c1+c6+c9+ce d1+d6+d9+de d1+d6+d9+de",
         ),
-        ("n=2 near=cardx:1", ""),
+        ("n=2 near=cardx:1:strict", ""),
         ("n=2 near=card209", "d1 d1"),
         ("n=2 near=0302:2", "c1+c6 c9+ce"),
     ] {
@@ -67,17 +67,31 @@ fn slurms_own_choice_is_followed() {
     );
     let beyond = with("n=1 near=gpu", gres(8, &[2, 7], &[&[7]]));
     assert_eq!(devices(&node, &beyond), "81 (same L3)");
-    let none = with("n=1 near=gpu", gres(4, &[], &[]));
+    let none = with("n=1 near=gpu:strict", gres(4, &[], &[]));
     assert_eq!(
         gives(&node, &none),
-        "refused: --near=gpu requests cores next to a device; Slurm counts 4 on this node and gave \
+        "refused: --near=gpu:strict requests cores next to a device; Slurm counts 4 on this node and gave \
          this step none; request some, for example with --gpus-per-node"
     );
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
-    let node = two_packages();
+fn what_cannot_be_is_refused_or_unbound() {
+    let lenient = two_packages();
+    // As with a --binding, the site decides; the CPUs are the step's.
+    same(&lenient, "n=2 near=network", "0-23 0-23");
+    let told = notes(&lenient, &ask("n=2 near=network"));
+    assert!(told[0].contains("no task is bound"), "{told:?}");
+    let strict = gives(&lenient, &ask("n=2 near=network:strict"));
+    assert!(
+        strict.starts_with("refused: --near=network:strict"),
+        "{strict}"
+    );
+    let rules = Rules {
+        refuse_failed_binding: true,
+        ..lenient.rules()
+    };
+    let node = lenient.with_rules(rules);
     for (request, why) in [
         (
             "n=1 near=network",
@@ -106,7 +120,7 @@ fn what_cannot_be_is_refused() {
         same(&node, request, &format!("refused: {why}"));
     }
     let bare = self::node([1, 1, 1, 2, 1], &[]);
-    let why = gives(&bare, &ask("n=1 near=gpu"));
+    let why = gives(&bare, &ask("n=1 near=gpu:strict"));
     assert!(
         why.contains("berth does not know the devices of this node"),
         "{why}"

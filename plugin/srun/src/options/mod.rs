@@ -99,10 +99,12 @@ const fn row(name: &'static str, short: char, takes: Takes, commands: u8) -> Row
 }
 
 /// Names that stand for another option.
-const ALIASES: [(&str, &str); 7] = [
+const ALIASES: [(&str, &str); 9] = [
     ("berth-bind-to", "bind-to"),
     ("berth-binding", "binding"),
+    ("berth-core-kind", "core-kind"),
     ("berth-map-by", "map-by"),
+    ("berth-near", "near"),
     ("berth-rank-by", "rank-by"),
     ("cpu_bind", "cpu-bind"),
     ("pack-group", "het-group"),

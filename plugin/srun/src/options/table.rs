@@ -195,4 +195,8 @@ pub(super) const ROWS: &[Row] = &[
     row("berth-rank-by", ' ', Value, ALL),
     row("bind-to", ' ', Value, ALL),
     row("berth-bind-to", ' ', Value, ALL),
+    row("core-kind", ' ', Value, ALL),
+    row("berth-core-kind", ' ', Value, ALL),
+    row("near", ' ', Value, ALL),
+    row("berth-near", ' ', Value, ALL),
 ];

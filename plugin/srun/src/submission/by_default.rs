@@ -15,6 +15,10 @@ pub enum Choice {
     Binding,
     /// Open MPI's mapping.
     Mapping,
+    /// Cores next to devices, which narrows a mapping.
+    Near,
+    /// The kind of cores, which narrows each of the others.
+    Kind,
 }
 
 /// An option of berth's own: its name, and the variables from which it comes.
@@ -60,13 +64,24 @@ pub const RANK_BY: Names = names!(Mapping, "rank-by", "RANK_BY", "rank_by");
 /// `--bind-to`.
 pub const BIND_TO: Names = names!(Mapping, "bind-to", "BIND_TO", "bind_to");
 
+/// `--core-kind`.
+pub const CORE_KIND: Names = names!(Kind, "core-kind", "CORE_KIND", "core_kind");
+
+/// `--near`.
+pub const NEAR: Names = names!(Near, "near", "NEAR", "near");
+
 /// Every option.
-pub const ALL: [&Names; 4] = [&BINDING, &MAP_BY, &RANK_BY, &BIND_TO];
+pub const ALL: [&Names; 6] = [&BINDING, &MAP_BY, &RANK_BY, &BIND_TO, &CORE_KIND, &NEAR];
 
 impl Choice {
-    /// Whether two choices are about the same thing and differ.
+    /// Whether only one of two choices can be in force.
     fn excludes(self, other: Self) -> bool {
-        self != other
+        match (self, other) {
+            (Self::Binding, other) | (other, Self::Binding) => {
+                matches!(other, Self::Mapping | Self::Near)
+            }
+            (Self::Mapping | Self::Near | Self::Kind, _) => false,
+        }
     }
 }
 
@@ -102,7 +117,8 @@ pub fn users(
         **other == names || other.choice.excludes(names.choice) && counts_beside(other, typed)
     };
     let mut others = ALL.iter().filter(overrides);
-    let holds = counts_beside(names, typed) && !others.any(|other| other.is_outer_option(&env));
+    let is_free = !typed.contains(&names) && counts_beside(names, typed);
+    let holds = is_free && !others.any(|other| other.is_outer_option(&env));
     env(names.own).filter(|_| holds)
 }
 
@@ -178,5 +194,18 @@ mod tests {
         assert_eq!(found(&MAP_BY, &typed, &both), is(MAP_BY.own, "core"));
         assert_eq!(found(&MAP_BY, &[&BINDING], &both), None);
         assert!(counts_beside(&RANK_BY, &[&MAP_BY]));
+        let env = |name: &str| (name == OWN).then(|| "linear:1".to_string());
+        assert_eq!(users(&BINDING, &[&BINDING], env), None);
+    }
+
+    #[test]
+    fn a_kind_of_cores_goes_with_every_choice() {
+        for one in ALL {
+            assert!(counts_beside(&CORE_KIND, &[one]) && counts_beside(one, &[&CORE_KIND]));
+        }
+        let outer = [(CORE_KIND.own, "performance"), (ROUTED, "linear:2")];
+        let own = is(CORE_KIND.own, "performance");
+        assert!(counts_beside(&NEAR, &[&MAP_BY]) && !counts_beside(&BINDING, &[&NEAR]));
+        assert_eq!(found(&CORE_KIND, &[&MAP_BY], &outer), own);
     }
 }

@@ -1,5 +1,7 @@
 //! Values that srun refuses, and options that it ignores.
 
+use berth_placement::request::core_kind::Kind;
+
 use crate::check::case::{Case, MAPPING};
 use crate::check::finding::{Finding, Level, Repair};
 
@@ -64,7 +66,10 @@ pub(super) fn wrong(case: &Case<'_>) -> Option<Finding> {
             "srun refuses the line",
         ));
     }
-    if let Some(why) = wrong_mapping(case) {
+    let wrong_own = wrong_mapping(case)
+        .or_else(|| wrong_core_kind(case))
+        .or_else(|| wrong_near(case));
+    if let Some(why) = wrong_own {
         return Some(case.warning("wrong-value", why, "srun refuses the line"));
     }
     if let Some(value) = wrong_time(case) {
@@ -111,6 +116,16 @@ fn wrong_mapping(case: &Case<'_>) -> Option<String> {
     let why = case.mapping().err().filter(|_| case.knows(&MAPPING))?;
     // The lines behind the first one show the place.
     why.to_string().lines().next().map(String::from)
+}
+
+fn wrong_core_kind(case: &Case<'_>) -> Option<String> {
+    let kind = case.has("core-kind")?.parse::<Kind>();
+    kind.err().map(|why| format!("--core-kind: {why}"))
+}
+
+fn wrong_near(case: &Case<'_>) -> Option<String> {
+    let near = case.has("near")?.parse::<berth_placement::Near>();
+    near.err().map(|why| why.to_string())
 }
 
 /// A list without the ranges that srun does not take, and with a colon before it.

@@ -54,6 +54,7 @@ pub(super) fn is(what: &What, device: &Device) -> bool {
         What::Network => device.kind == DeviceKind::Network,
         What::Class(class) => device.pci.is_some_and(|pci| pci.class == *class),
         What::Name(name) => device.names.contains(name),
+        What::Nothing => false,
     }
 }
 

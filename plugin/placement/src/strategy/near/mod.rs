@@ -37,7 +37,11 @@ struct Neighbours<'a> {
 
 /// Cores next to each task's devices.
 pub(crate) fn choose(here: &Situation<'_>, near: &Near) -> Result<Plan, Refusal> {
-    let found = Neighbours::of(here, near)?;
+    here.owns_any()?;
+    let found = match Neighbours::of(here, near) {
+        Ok(found) => found,
+        Err(why) => return failed(here, near, why),
+    };
     if found.cores.is_empty() {
         // Slurm has granted CPUs that the step's cgroup lacks.
         return Ok(here.all_to_all(Rule::CgroupTooSmall));
@@ -65,7 +69,11 @@ pub(crate) fn narrow(
     near: &Near,
     strategy: impl Fn(&Situation<'_>) -> Result<Plan, Refusal>,
 ) -> Result<Plan, Refusal> {
-    let found = Neighbours::of(here, near)?;
+    here.owns_any()?;
+    let found = match Neighbours::of(here, near) {
+        Ok(found) => found,
+        Err(why) => return failed(here, near, why),
+    };
     if found.cores.is_empty() {
         return strategy(here);
     }
@@ -107,11 +115,10 @@ pub(crate) fn narrow(
 }
 
 impl<'a> Neighbours<'a> {
-    fn of(here: &Situation<'a>, near: &Near) -> Result<Self, Refusal> {
-        here.owns_any()?;
+    fn of(here: &Situation<'a>, near: &Near) -> Result<Self, NearRefusal> {
         let node = here.node;
         let Some((machine, on)) = node.machine().zip(node.surroundings()) else {
-            return Err(NearRefusal::Unknown(near.clone()).into());
+            return Err(NearRefusal::Unknown(near.clone()));
         };
         let request = here.request;
         let devices = devices::of(near, request.gres.as_ref(), request.tasks, machine)?;
@@ -135,6 +142,15 @@ impl<'a> Neighbours<'a> {
         plan.notes.extend(notes);
         plan.near = Some(nearby);
         Ok(plan)
+    }
+}
+
+/// There are no such devices, or too few: the step is refused or runs unbound, as with a `--binding`
+/// that cannot be served.
+fn failed(here: &Situation<'_>, near: &Near, why: NearRefusal) -> Result<Plan, Refusal> {
+    match near.strict {
+        true => Err(why.into()),
+        false => here.wish_failed(why.to_string()),
     }
 }
 
