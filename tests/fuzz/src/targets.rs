@@ -3,8 +3,9 @@
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
-use berth_placement::request::mapping::{BindTo, MapBy};
-use berth_placement::{Binding, CpuSet, Fixes, MemBind, Mode, NodeSet, Numbering};
+use berth_placement::request::core_kind::Kind;
+use berth_placement::request::mapping::{BindTo, MapBy, RankBy};
+use berth_placement::{Binding, CpuSet, Fixes, MemBind, Mode, Near, NodeSet, Numbering};
 use berth_srun::options::Command;
 use berth_srun::{Release, spelling};
 
@@ -213,6 +214,30 @@ pub const TARGETS: &[Target] = &[
         parse: again::<BindTo>,
     },
     Target {
+        name: "rank by",
+        words: &["slot", "node", "Fill", "span"],
+        parse: again::<RankBy>,
+    },
+    Target {
+        name: "near",
+        words: &[
+            "gpu",
+            "network",
+            "0302",
+            "mlx5_0",
+            ":2",
+            ":strict",
+            ":own",
+            ":OWN:strict",
+        ],
+        parse: again::<Near>,
+    },
+    Target {
+        name: "core kind",
+        words: &["performance", "efficiency", "any", "Performance"],
+        parse: again::<Kind>,
+    },
+    Target {
         name: "fixes",
         words: &[
             "all",
@@ -336,6 +361,9 @@ pub const OPTIONS: Target = Target {
         " --map-by ppr:1:core",
         " --rank-by=span",
         " --bind-to hwthread:overload",
+        " --near=gpu",
+        " --core-kind=performance",
+        " --reserved=0",
         " --cores 0-1",
         " --cpu-bind=map_cpu:0",
         " --ntasks-per-core=1",
