@@ -124,10 +124,19 @@ impl ChosenCore {
 }
 
 fn union(cores: &[ChosenCore]) -> CpuSet {
-    match cores {
-        [one] => one.cpus.clone(),
-        _ => CpuSet::union(cores.iter().map(|core| &core.cpus)),
+    if let [one] = cores {
+        return one.cpus.clone();
     }
+    let mut words = Vec::new();
+    for core in cores {
+        for (at, word) in core.cpus.numbered() {
+            if words.len() <= at {
+                words.resize(at + 1, 0);
+            }
+            words[at] |= word;
+        }
+    }
+    CpuSet::from_words(words)
 }
 
 /// A task's cores as an `explicit` strategy and Grid Engine's pe_hostfile have them.

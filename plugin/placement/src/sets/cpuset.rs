@@ -278,20 +278,6 @@ impl CpuSet {
         }
     }
 
-    /// The members of all of some sets.
-    pub fn union<'a>(sets: impl Iterator<Item = &'a Self>) -> Self {
-        let mut words = Vec::new();
-        for set in sets {
-            for (at, word) in set.numbered() {
-                if words.len() <= at {
-                    words.resize(at + 1, 0);
-                }
-                words[at] |= word;
-            }
-        }
-        Self::from_words(words)
-    }
-
     /// Members of both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
