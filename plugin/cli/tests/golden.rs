@@ -53,6 +53,17 @@ const TABLES: &[(&str, &str, &str)] = &[
     ("auto-cores", "pack:2 core:2 pu:2", "-n 4"),
     ("auto-sockets", "pack:2 core:2 pu:2", "-n 2"),
     ("auto-nothing-fits", "pack:2 core:2 pu:2", "-n 3"),
+    // Cores next to devices.
+    (
+        "near-gpus",
+        "../../tests/machines/cts1-pascal.xml",
+        "-n 4 --near=gpu --explain",
+    ),
+    (
+        "near-too-small",
+        "../../tests/machines/cts1-pascal.xml",
+        "-n 40 --near=gpu:1:strict",
+    ),
     // Open MPI's mapping.
     (
         "mapped-l3",

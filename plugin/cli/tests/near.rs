@@ -68,6 +68,28 @@ fn the_published_list_for_eight_dies() {
     );
 }
 
+/// The lists that Setonix' users are told to write for eight dies (`map_cpu`), and what Frontier's manual
+/// shows for `-n8 -c7 --gpu-bind=closest`, where Slurm places tasks by cores and each takes the die beside
+/// it. Setonix' list names one core of each L3 cache, ours all of them.
+#[test]
+fn the_published_lists_for_the_same_node_elsewhere() {
+    let setonix = [49, 57, 17, 25, 0, 9, 33, 41];
+    let found = tasks("eas-tioga", "-n8 --near=gpu --hint=nomultithread");
+    for ((cpus, _), cpu) in found.iter().zip(setonix) {
+        let own = berth_placement::CpuSet::from_list(cpus).unwrap();
+        assert!(own.contains(berth_placement::CpuId(cpu)), "{cpus}: {cpu}");
+    }
+    let reserved = "--hint=nomultithread --reserved=0,8,16,24,32,40,48,56";
+    let mut found = tasks("eas-tioga", &format!("-n8 -c7 --near=gpu {reserved}"));
+    found.sort_by_key(|(cpus, _)| cpus.split('-').next().unwrap().parse::<u32>().unwrap());
+    assert_eq!(
+        texts(found),
+        "1-7@d1 9-15@d6 17-23@c9 25-31@ce 33-39@d9 41-47@de 49-55@c1 57-63@c6"
+    );
+    let one = tasks("eas-tioga", &format!("-n1 -c7 --near=gpu:1 {reserved}"));
+    assert_eq!(texts(one), "49-55@c1");
+}
+
 /// Livermore's tutorial pairs the dies of such a node with the cores of one L3 cache each.
 #[test]
 fn the_pairs_of_the_tutorial_for_eight_dies() {
@@ -198,11 +220,6 @@ fn what_it_refuses() {
             "requests 3 devices for each task; this step has 2",
         ),
         (
-            "-n2 --near=ib7 --binding-fail=refuse",
-            1,
-            "next to the device ib7; this node has none; it has 2 GPUs",
-        ),
-        (
             "-n2 --near=gpu --cpu-bind=map_cpu:0,1",
             1,
             "both choose the CPUs",
@@ -244,6 +261,16 @@ fn what_it_refuses() {
         assert_eq!(done.code, code, "{options}: {}", done.stderr);
         assert!(done.stderr.contains(part), "{options}: {}", done.stderr);
     }
+}
+
+#[test]
+fn a_device_that_is_not_there() {
+    let file = machine("cts1-pascal").unwrap();
+    let refuse = format!("--machine {file} --whole -n2 --near=ib7 --binding-fail=refuse");
+    let done = plan(&refuse);
+    assert_eq!(done.code, 1, "{}", done.stderr);
+    let why = "next to the device ib7; this node has none; it has 2 GPUs";
+    assert!(done.stderr.contains(why), "{}", done.stderr);
 }
 
 #[test]

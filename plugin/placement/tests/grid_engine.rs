@@ -62,7 +62,7 @@ fn gives(string: &str, n: u32, binding: &str, taken: &str) -> String {
     for (id, task) in plan.tasks.iter().enumerate() {
         assert_eq!(task.cpus, chosen.cpus_of_task(id), "{string} {binding}");
     }
-    let tasks: Vec<_> = chosen.0.iter().map(|task| places(task)).collect();
+    let tasks: Vec<_> = chosen.lists().map(places).collect();
     tasks.join(" ")
 }
 

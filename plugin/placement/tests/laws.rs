@@ -226,9 +226,9 @@ proptest! {
         let whole = Request { binding: None, cpu_bind: cpu_bind("none", Release::NEWEST).unwrap(), tasks: 1, ..ask.clone() };
         let all = plan_batch(&whole, &host, &claims).unwrap().tasks.remove(0).cpus;
         let apart = scope == "task:" && kind < 4;
-        prop_assert_eq!(chosen.0.len(), if apart { tasks as usize } else { 1 });
+        prop_assert_eq!(chosen.lists().len(), if apart { tasks as usize } else { 1 });
         let mut seen = CpuSet::new();
-        for task in &chosen.0 {
+        for task in chosen.lists() {
             for core in task {
                 prop_assert!(core.cpus.is_subset(&all), "outside the allocation");
                 prop_assert!(!core.cpus.intersects(&claims.taken), "taken");

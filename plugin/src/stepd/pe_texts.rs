@@ -7,7 +7,7 @@
 use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use berth_placement::answer::cores::places;
+use berth_placement::answer::cores::{ChosenCore, places};
 use berth_placement::sets::limits::{PE_FILE, PE_RANKS};
 use berth_placement::{Chosen, CpuId, CpuSet};
 
@@ -39,11 +39,9 @@ impl Texts {
     /// `cores` are the CPUs of each of the node's cores, in hwloc's order.
     pub(crate) fn new(hosts: Hosts, queue: String, chosen: &Chosen, cores: &[CpuSet]) -> Self {
         let core_of = Cores::of(cores);
-        let task = |list: &Vec<_>| {
+        let task = |list: &[ChosenCore]| {
             let mut own = CpuSet::new();
-            let cpus = list
-                .iter()
-                .flat_map(|core: &berth_placement::answer::cores::ChosenCore| core.cpus.iter());
+            let cpus = list.iter().flat_map(|core| core.cpus.iter());
             cpus.filter_map(|cpu| core_of.get(cpu))
                 .for_each(|core| own.insert(CpuId(core)));
             Task {
@@ -54,7 +52,7 @@ impl Texts {
         Self {
             hosts,
             queue,
-            tasks: chosen.0.iter().map(task).collect(),
+            tasks: chosen.lists().map(task).collect(),
             numbers: (0..).take(cores.len()).map(AtomicU32::new).collect(),
         }
     }

@@ -104,8 +104,8 @@ impl Told {
     /// `given` answers whether the user has set a variable.
     pub(crate) fn new(binding: &Binding, chosen: &Chosen, given: impl Fn(&str) -> bool) -> Self {
         let given = OPENMP.map(given);
-        let told = |cores: &Vec<_>| told(binding, cores, given);
-        Self(chosen.0.iter().map(told).collect())
+        let told = |cores: &[ChosenCore]| told(binding, cores, given);
+        Self(chosen.lists().map(told).collect())
     }
 
     /// Without a `--binding`.

@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::random::Random;
-use crate::targets::{OPTIONS, text};
+use crate::targets::OPTIONS;
+use crate::texts::text;
 
 /// Lines a process.
 const LINES: u64 = 50_000;

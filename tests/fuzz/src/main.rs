@@ -8,6 +8,7 @@ mod batch;
 mod cluster;
 mod random;
 mod targets;
+mod texts;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -64,7 +65,7 @@ fn run(target: &Target, cases: u64, seed: u64) -> Sums {
     let mut random = Random::new(seed);
     let mut sums = Sums::default();
     for _ in 0..cases {
-        let text = targets::text(target, &mut random);
+        let text = texts::text(target, &mut random);
         let verdict = catch_unwind(AssertUnwindSafe(|| (target.parse)(&text)));
         let why = match verdict {
             Ok(Verdict::Accepted) => {

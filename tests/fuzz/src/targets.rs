@@ -1,14 +1,13 @@
-//! The parsers, the words that their texts are made of, and how a text is spoiled.
+//! The parsers, and the words that their texts are made of.
 
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
-use berth_placement::request::mapping::{BindTo, MapBy};
-use berth_placement::{Binding, CpuSet, Fixes, MemBind, Mode, NodeSet, Numbering};
+use berth_placement::request::core_kind::Kind;
+use berth_placement::request::mapping::{BindTo, MapBy, RankBy};
+use berth_placement::{Binding, CpuSet, Fixes, MemBind, Mode, Near, NodeSet, Numbering};
 use berth_srun::options::Command;
 use berth_srun::{Release, spelling};
-
-use crate::random::Random;
 
 /// What a parser did with a text.
 pub enum Verdict {
@@ -29,25 +28,6 @@ pub struct Target {
     /// Reads a text.
     pub parse: fn(&str) -> Verdict,
 }
-
-const NUMBERS: &[&str] = &[
-    "0",
-    "1",
-    "2",
-    "7",
-    "15",
-    "63",
-    "64",
-    "1023",
-    "65535",
-    "65536",
-    "4294967296",
-    "99999999999999999999",
-];
-const SPOILERS: &[&str] = &[
-    ",", ":", ";", "-", "*", "=", "x", "0x", " ", "\t", "\0", "é", "𝄞", "-1", "+1", "1e9", "/",
-    "\"", ",,", "::",
-];
 
 /// All of them.
 pub const TARGETS: &[Target] = &[
@@ -213,6 +193,30 @@ pub const TARGETS: &[Target] = &[
         parse: again::<BindTo>,
     },
     Target {
+        name: "rank by",
+        words: &["slot", "node", "Fill", "span"],
+        parse: again::<RankBy>,
+    },
+    Target {
+        name: "near",
+        words: &[
+            "gpu",
+            "network",
+            "0302",
+            "mlx5_0",
+            ":2",
+            ":strict",
+            ":own",
+            ":OWN:strict",
+        ],
+        parse: again::<Near>,
+    },
+    Target {
+        name: "core kind",
+        words: &["performance", "efficiency", "any", "Performance"],
+        parse: again::<Kind>,
+    },
+    Target {
         name: "fixes",
         words: &[
             "all",
@@ -336,6 +340,9 @@ pub const OPTIONS: Target = Target {
         " --map-by ppr:1:core",
         " --rank-by=span",
         " --bind-to hwthread:overload",
+        " --near=gpu",
+        " --core-kind=performance",
+        " --reserved=0",
         " --cores 0-1",
         " --cpu-bind=map_cpu:0",
         " --ntasks-per-core=1",
@@ -348,45 +355,3 @@ pub const OPTIONS: Target = Target {
     ],
     parse: |_| Verdict::Accepted,
 };
-
-/// A text for a target: its words, right or spoiled; now and then anything at all, or very long.
-pub fn text(target: &Target, random: &mut Random) -> String {
-    let mut text = String::new();
-    let count = match random.below(1000) {
-        0 => 2000,
-        1..=300 => 1,
-        _ => 1 + random.below(6),
-    };
-    for at in 0..count {
-        if at > 0 && random.below(2) == 0 {
-            text.push(',');
-        }
-        text.push_str(match random.below(5) {
-            0 => random.pick(NUMBERS),
-            _ => random.pick(target.words),
-        });
-    }
-    for _ in 0..[0, 0, 0, 1, 1, 2, 5][random.below(7)] {
-        spoil(&mut text, random);
-    }
-    text
-}
-
-fn spoil(text: &mut String, random: &mut Random) {
-    let mut at = random.below(text.len() + 1);
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    match random.below(4) {
-        0 => text.insert_str(at, random.pick(SPOILERS)),
-        1 => text.truncate(at),
-        2 => {
-            let tail = text.split_off(at);
-            text.extend(tail.chars().skip(1));
-        }
-        _ => {
-            let any = char::from_u32(random.number() as u32 % 0x11_0000);
-            text.insert(at, any.unwrap_or('\u{fffd}'));
-        }
-    }
-}

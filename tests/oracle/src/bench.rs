@@ -9,6 +9,8 @@ use crate::allocation::Credential;
 use crate::case::Case;
 use crate::child::Pair;
 use crate::machine::{Class, Machine};
+use crate::object::Hook;
+use crate::options::SPANK;
 use crate::slurmd::Launch;
 use crate::stepd::Step;
 
@@ -29,7 +31,8 @@ pub struct Row {
     pub case: &'static str,
     /// Tasks; in the case `one-core` the machine's CPUs.
     pub size: u16,
-    /// task/affinity's times.
+    /// The times beside which ours stand: task/affinity's, or for an option of berth's own those of
+    /// berth itself with `--cpu-bind=cores`.
     pub theirs: Times,
     /// task/berth's times.
     pub ours: Times,
@@ -94,13 +97,30 @@ impl Row {
 }
 
 /// The cases, by the srun options that they stand for. In `one-core` the step owns only the last
-/// core of the machine.
-///
-/// `auto` and `linear:1` are the site's `--binding` for steps that ask for nothing; their times have the
-/// ledger's in them, and task/affinity's are those of its automatic binding.
-pub const CASES: [&str; 8] = [
-    "threads", "cores", "-c2", "one-core", "mask_cpu", "stepd", "auto", "linear:1",
+/// core of the machine. Those with `=` are options of berth's own.
+pub const CASES: [&str; 9] = [
+    "threads",
+    "cores",
+    "-c2",
+    "one-core",
+    "mask_cpu",
+    "stepd",
+    "binding=auto",
+    "binding=linear:1",
+    "map-by=l3cache:pe=4",
 ];
+
+/// Whether a case is an option that only berth has. It stands beside `--cpu-bind=cores` with as many
+/// CPUs for each task.
+#[must_use]
+pub fn is_own(case: &str) -> bool {
+    case.contains('=')
+}
+
+/// Larger machines are only for berth's own options.
+const MOST_FOR_BOTH: u16 = 2048;
+/// Cores of a socket that share an L3 cache, where it has more.
+const CORES_OF_L3: u16 = 8;
 
 /// The machine of a size: two hardware threads a core and two sockets, where there is room.
 #[must_use]
@@ -110,6 +130,20 @@ pub fn machine(cpus: u16) -> Machine {
         4 => Machine::regular(1, 2, 2),
         _ => Machine::regular(2, cpus / 4, 2),
     }
+}
+
+/// The same with its caches, in hwloc's words.
+#[must_use]
+pub fn synthetic(cpus: u16) -> String {
+    let Machine {
+        sockets,
+        cores,
+        threads,
+        ..
+    } = machine(cpus);
+    let caches = cores.div_ceil(CORES_OF_L3);
+    let each = cores / caches;
+    format!("pack:{sockets} [numa] l3:{caches} core:{each} pu:{threads}")
 }
 
 /// The cases on the machine of a size: one, or all that it has. `pid`: a process that may be bound.
@@ -128,22 +162,58 @@ pub fn rows(pair: &Pair, cpus: u16, only: Option<&str>, pid: i32) -> Vec<Row> {
 
 /// A case, if masks of this size can be measured in it.
 fn row(pair: &Pair, name: &'static str, cpus: u16, pid: i32) -> Option<Row> {
+    if let Some((option, value)) = name.split_once('=') {
+        return own(pair, (name, option, value), cpus);
+    }
     let c = &pair.slurm.layout.constants;
     let (threads, cores) = (c.CPU_BIND_TO_THREADS as u16, c.CPU_BIND_TO_CORES as u16);
     let (asked, list) = match name {
+        _ if cpus > MOST_FOR_BOTH => return None,
         "threads" => ((cpus, 1, threads), None),
         "cores" => ((cpus / 2, 1, cores), None),
         "-c2" => ((cpus / 2, 2, threads), None),
-        "auto" | "linear:1" => {
-            pair.set_default(name).expect("a setting");
-            ((cpus / 2, 1, 0), None)
-        }
         "one-core" => return Some(one_core(pair, name, cpus, threads)),
         _ if cpus > MOST_IN_MASK => return None,
         "mask_cpu" => ((cpus, 1, c.CPU_BIND_MASK as u16), Some(masks(cpus, cpus))),
         _ => return Some(tasks(pair, name, cpus, pid)),
     };
     Some(launch(pair, name, &case(pair, cpus, asked, list)))
+}
+
+/// An option of berth's own beside `--cpu-bind=cores`: a task for each core, or for four with `pe=4`.
+fn own(pair: &Pair, (name, option, value): (&'static str, &str, &str), cpus: u16) -> Option<Row> {
+    let cores = pair.slurm.layout.constants.CPU_BIND_TO_CORES as u16;
+    let each = if value.ends_with("pe=4") { 4 } else { 1 };
+    let machine = machine(cpus);
+    if machine.cores < each {
+        return None;
+    }
+    let tasks = machine.core_count() as u16 / each;
+    let threads = match each {
+        1 => 1,
+        each => each * machine.threads,
+    };
+    let by_level = case(pair, cpus, (tasks, threads, cores), None);
+    let by_option = case(pair, cpus, (tasks, 1, 0), None);
+    let option = format!("{option}:berth").into_bytes();
+    let given = (SPANK, option, Some(value.as_bytes().to_vec()));
+    let (theirs, ours) = in_turn(
+        CALLS.1,
+        || once(pair, pair.ours, (name, &by_level), None),
+        || {
+            let time = once(pair, pair.ours, (name, &by_option), Some(given.clone()));
+            let node_name = format!("n{}", by_option.cred.index);
+            // Otherwise each launch would find the entries of all before it.
+            pair.forget_step(&node_name).expect("a ledger");
+            time
+        },
+    );
+    Some(Row {
+        case: name,
+        size: tasks,
+        theirs,
+        ours,
+    })
 }
 
 /// A task for each hardware thread of the machine's last core, which is all that the step owns.
@@ -213,19 +283,29 @@ fn in_turn(
     (Times::of(pairs.0), Times::of(pairs.1))
 }
 
+/// One launch, perhaps with a SPANK option.
+fn once(
+    pair: &Pair,
+    hook: Hook,
+    (name, case): (&str, &Case),
+    option: Option<(i32, Vec<u8>, Option<Vec<u8>>)>,
+) -> Duration {
+    let mut launch = Launch::new(case, pair.slurm);
+    launch.set_environment(VARIABLES);
+    if option.is_some() {
+        launch.set_options(option.into_iter());
+    }
+    // SAFETY: a launch hook of an object for the running release.
+    let (rc, time) = unsafe { launch.time(hook) };
+    assert_eq!(rc, 0, "{name}: {case}");
+    time
+}
+
 fn launch(pair: &Pair, name: &'static str, case: &Case) -> Row {
-    let once = |hook| {
-        let mut launch = Launch::new(case, pair.slurm);
-        launch.set_environment(VARIABLES);
-        // SAFETY: a launch hook of an object for the running release.
-        let (rc, time) = unsafe { launch.time(hook) };
-        assert_eq!(rc, 0, "{name}: {case}");
-        time
-    };
     let (theirs, ours) = in_turn(
         calls(case.machine.pu_count() as u16),
-        || once(pair.theirs),
-        || once(pair.ours),
+        || once(pair, pair.theirs, (name, case), None),
+        || once(pair, pair.ours, (name, case), None),
     );
     Row {
         case: name,

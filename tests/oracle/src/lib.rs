@@ -38,6 +38,7 @@ pub mod lists;
 pub mod machine;
 pub mod numa;
 pub mod object;
+pub mod options;
 pub mod parent;
 pub mod paths;
 pub mod plan_line;

@@ -13,6 +13,7 @@ use crate::case::Case;
 use crate::host;
 use crate::kept::Kept;
 use crate::object::{GetCpuset, Hook};
+use crate::options::Options;
 use crate::record::Record;
 
 /// The Slurm that runs: its tables and functions.
@@ -32,6 +33,7 @@ pub struct Launch {
     pub(crate) cred: Record,
     conf: Record,
     pub(crate) kept: Kept,
+    options: Options,
 }
 
 impl Launch {
@@ -48,6 +50,7 @@ impl Launch {
             cred: Record::default(),
             conf: Record::default(),
             kept: Kept::default(),
+            options: Options::default(),
         };
         launch.fill_conf(case);
         launch.fill_cred(case);
@@ -167,6 +170,14 @@ impl Launch {
         let env = self.slurm.array(entries.iter().map(Vec::as_slice));
         self.request.put(fields.env, env);
         self.request.put(fields.envc, count);
+    }
+
+    /// Gives the step SPANK options, as its srun sends them: the kind, `NAME:PLUGIN` and the argument
+    /// of each.
+    pub fn set_options(&mut self, options: impl Iterator<Item = (i32, Vec<u8>, Option<Vec<u8>>)>) {
+        self.options = Options::new(options);
+        let fields = &self.slurm.layout.launch;
+        self.request.put(fields.options, self.options.list());
     }
 
     /// Calls a hook once.

@@ -1,5 +1,6 @@
 //! The cores that a `--binding` chose, and their text, which travels from slurmd to
-//! slurmstepd. `;` separates tasks, `:` separates cores, and each core is `SOCKET,CORE=CPUS`.
+//! slurmstepd. `;` separates tasks, `:` separates cores, and each core is `SOCKET,CORE=CPUS`. Behind a
+//! task's only core `*N+S` means N tasks: each has the next core, whose CPUs have numbers larger by S.
 //! In: positions of cores. Out: logical and kernel numbers, and back from the text. Pure.
 
 use std::fmt;
@@ -9,6 +10,8 @@ use crate::request::grid_engine::Place;
 use crate::sets::cpuset::CpuSet;
 use crate::sets::cpuset_text::parse_number;
 use crate::sets::error::TextError;
+use crate::sets::ids::CpuId;
+use crate::sets::limits::{MAX_CPUS, MAX_ENTRIES};
 
 /// One core of a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,14 +24,44 @@ pub struct ChosenCore {
 
 /// Every task's cores; a list of one is shared by all tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Chosen(pub Vec<Vec<ChosenCore>>);
+pub struct Chosen {
+    /// One task's after the other's.
+    cores: Vec<ChosenCore>,
+    /// Where each task's end.
+    ends: Vec<usize>,
+}
 
 impl Chosen {
+    /// The cores of each task.
+    pub fn new<M>(tasks: impl IntoIterator<Item = M>) -> Self
+    where
+        M: IntoIterator<Item = ChosenCore>,
+    {
+        let mut chosen = Self::default();
+        for cores in tasks {
+            chosen.cores.extend(cores);
+            chosen.ends.push(chosen.cores.len());
+        }
+        chosen
+    }
+
+    /// Each list of cores, in order.
+    pub fn lists(&self) -> impl ExactSizeIterator<Item = &[ChosenCore]> {
+        (0..self.ends.len()).map(|at| self.list(at))
+    }
+
+    fn list(&self, at: usize) -> &[ChosenCore] {
+        let Some(end) = self.ends.get(at) else {
+            return &[];
+        };
+        let first = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        &self.cores[first..*end]
+    }
+
     /// A task's cores, by local id.
     #[must_use]
     pub fn of_task(&self, id: usize) -> &[ChosenCore] {
-        let at = if self.0.len() == 1 { 0 } else { id };
-        self.0.get(at).map_or(&[], Vec::as_slice)
+        self.list(if self.ends.len() == 1 { 0 } else { id })
     }
 
     /// A task's CPUs.
@@ -40,9 +73,53 @@ impl Chosen {
     /// The CPUs of all tasks.
     #[must_use]
     pub fn cpus(&self) -> CpuSet {
-        let mut all = CpuSet::new();
-        self.0.iter().for_each(|task| all.insert_all(&union(task)));
-        all
+        union(&self.cores)
+    }
+
+    /// How many tasks from one on have a core each that follow each other, and by how much their CPUs'
+    /// numbers grow.
+    fn run(&self, first: usize) -> (usize, u32) {
+        let only = |at: usize| match self.list(at) {
+            [core] => Some(core),
+            _ => None,
+        };
+        let pair = only(first).zip(only(first + 1));
+        let step = pair.and_then(|(core, next)| core.step_to(next));
+        let Some(step) = step else {
+            return (1, 0);
+        };
+        let follows = |at: &usize| {
+            let pair = only(*at).zip(only(at + 1));
+            pair.and_then(|(core, next)| core.step_to(next)) == Some(step)
+        };
+        (1 + (first..).take_while(follows).count(), step)
+    }
+}
+
+impl ChosenCore {
+    /// By how much the CPUs' numbers grow to the next core of the same socket, if they all do.
+    fn step_to(&self, next: &Self) -> Option<u32> {
+        let after = self.place.core.checked_add(1)?;
+        let follows = (self.place.socket, after) == (next.place.socket, next.place.core);
+        let step = next.cpus.lowest()?.0.checked_sub(self.cpus.lowest()?.0)?;
+        let moved = self.cpus.iter().map(|cpu| CpuId(cpu.0 + step));
+        (follows && step > 0 && moved.eq(next.cpus.iter())).then_some(step)
+    }
+
+    /// The core that so many steps lead to; none if there are no such numbers.
+    fn after(&self, count: u32, step: u32) -> Option<Self> {
+        let by = count.checked_mul(step)?;
+        let moved = |cpu: CpuId| {
+            let cpu = cpu.0.checked_add(by)?;
+            (cpu < MAX_CPUS).then_some(CpuId(cpu))
+        };
+        Some(Self {
+            place: Place {
+                core: self.place.core.checked_add(count)?,
+                ..self.place
+            },
+            cpus: self.cpus.iter().map(moved).collect::<Option<_>>()?,
+        })
     }
 }
 
@@ -50,9 +127,16 @@ fn union(cores: &[ChosenCore]) -> CpuSet {
     if let [one] = cores {
         return one.cpus.clone();
     }
-    let mut all = CpuSet::new();
-    cores.iter().for_each(|core| all.insert_all(&core.cpus));
-    all
+    let mut words = Vec::new();
+    for core in cores {
+        for (at, word) in core.cpus.numbered() {
+            if words.len() <= at {
+                words.resize(at + 1, 0);
+            }
+            words[at] |= word;
+        }
+    }
+    CpuSet::from_words(words)
 }
 
 /// A task's cores as an `explicit` strategy and Grid Engine's pe_hostfile have them.
@@ -64,12 +148,18 @@ pub fn places(cores: &[ChosenCore]) -> String {
 
 impl fmt::Display for Chosen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, task) in self.0.iter().enumerate() {
+        let mut at = 0;
+        while at < self.ends.len() {
             f.write_str(if at > 0 { ";" } else { "" })?;
-            for (at, core) in task.iter().enumerate() {
-                f.write_str(if at > 0 { ":" } else { "" })?;
+            for (place, core) in self.list(at).iter().enumerate() {
+                f.write_str(if place > 0 { ":" } else { "" })?;
                 write!(f, "{}={}", core.place, core.cpus)?;
             }
+            let (count, step) = self.run(at);
+            if count > 1 {
+                write!(f, "*{count}+{step}")?;
+            }
+            at += count;
         }
         Ok(())
     }
@@ -79,9 +169,30 @@ impl FromStr for Chosen {
     type Err = TextError;
 
     fn from_str(text: &str) -> Result<Self, TextError> {
-        let tasks = text.split(';');
-        let task = |cores: &str| cores.split(':').map(core).collect::<Result<Vec<_>, _>>();
-        tasks.map(task).collect::<Result<_, _>>().map(Self)
+        let mut tasks: Vec<Vec<ChosenCore>> = Vec::new();
+        for part in text.split(';') {
+            let wrong = || TextError::new(part, "cores such as 0,1=2-3 or 0,1=2-3*4+2");
+            let (cores, run) = match part.split_once('*') {
+                Some((cores, run)) => (cores, Some(run)),
+                None => (part, None),
+            };
+            let first: Vec<_> = cores.split(':').map(core).collect::<Result<_, _>>()?;
+            let (count, step) = match run {
+                None => (1, 0),
+                Some(run) => {
+                    let left = MAX_ENTRIES.saturating_sub(tasks.len() as u32);
+                    let (count, step) = run.split_once('+').ok_or_else(wrong)?;
+                    let count = parse_number(count).filter(|count| (2..=left).contains(count));
+                    let both = count.zip(parse_number(step));
+                    both.filter(|_| first.len() == 1).ok_or_else(wrong)?
+                }
+            };
+            let next = |at| first.iter().map(move |core| core.after(at, step)).collect();
+            for at in 0..count {
+                tasks.push(Option::ok_or_else(next(at), wrong)?);
+            }
+        }
+        Ok(Self::new(tasks))
     }
 }
 
@@ -97,4 +208,40 @@ fn core(text: &str) -> Result<ChosenCore, TextError> {
         },
         cpus: CpuSet::from_list(cpus)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_cores_are_short() {
+        for (text, written) in [
+            ("0,0=0-1;0,1=2-3;0,2=4-5;1,0=6-7", "0,0=0-1*3+2;1,0=6-7"),
+            (
+                "0,0=0,8;0,1=1,9;0,2=2,10:0,3=3,11",
+                "0,0=0,8*2+1;0,2=2,10:0,3=3,11",
+            ),
+            ("0,0=0;0,0=1;0,1=2;0,3=3", "0,0=0;0,0=1*2+1;0,3=3"),
+            ("0,0=4;0,1=2;0,2=3", "0,0=4;0,1=2*2+1"),
+            ("0,5=9", "0,5=9"),
+        ] {
+            let chosen: Chosen = text.parse().unwrap();
+            assert_eq!(chosen.to_string(), written);
+            assert_eq!(written.parse(), Ok(chosen), "{text}");
+        }
+        for text in [
+            "0,0=0*0+1",
+            "0,0=0*1+1",
+            "0,0=0*2",
+            "0,0=0*2+x",
+            "0,0=0:0,1=1*2+1",
+            "0,0=0*70000+1",
+            "0,0=0*4000000000+1",
+            "0,4294967295=0*2+1",
+            "0,0=65000*1000+9",
+        ] {
+            assert!(text.parse::<Chosen>().is_err(), "{text}");
+        }
+    }
 }

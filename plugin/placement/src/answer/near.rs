@@ -5,7 +5,6 @@ use std::fmt;
 
 use crate::sets::cpuset::CpuSet;
 use crate::topology::object::ObjectKind;
-use crate::topology::surroundings::Surroundings;
 
 /// Every task's devices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -68,11 +67,9 @@ impl Nearby {
 }
 
 impl Distance {
-    /// From CPUs to a place.
-    #[must_use]
-    pub fn between(cpus: &CpuSet, place: &CpuSet, on: &Surroundings) -> Self {
-        let mut objects = on.objects.iter();
-        let same = objects.find(|(_, object)| cpus.is_subset(object) && place.is_subset(object));
+    /// From CPUs to a place, by the objects around the place from narrow to wide.
+    pub(crate) fn within(cpus: &CpuSet, around: &[&(ObjectKind, CpuSet)]) -> Self {
+        let same = around.iter().find(|(_, object)| cpus.is_subset(object));
         same.map_or(Self::Apart, |(kind, _)| Self::Same(*kind))
     }
 }

@@ -38,6 +38,13 @@ impl Surroundings {
         }
     }
 
+    /// The objects that have all of a place, from narrow to wide kinds.
+    pub(crate) fn that_have(&self, place: &CpuSet) -> impl Iterator<Item = &(ObjectKind, CpuSet)> {
+        self.objects
+            .iter()
+            .filter(|(_, object)| place.is_subset(object))
+    }
+
     /// A place and the objects around it, from narrow to wide.
     pub(crate) fn around<'a>(&'a self, place: &'a CpuSet) -> Vec<&'a CpuSet> {
         let objects = self.objects.iter().map(|(_, cpus)| cpus);

@@ -6,3 +6,4 @@ mod devices;
 mod laws;
 mod making;
 mod places;
+mod published;

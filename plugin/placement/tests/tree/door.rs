@@ -4,9 +4,10 @@
 
 use std::sync::Arc;
 
+use berth_placement::topology::devices::Pci;
 use berth_placement::{
-    Allocation, Binding, Claims, CoreIdx, CpuBind, CpuSet, Machine, Node, Plan, Refusal, Request,
-    Rules, Shape, SocketKind, plan,
+    Allocation, Binding, Claims, CoreIdx, CpuBind, CpuSet, Device, DeviceKind, Machine, Node,
+    PciAddress, Plan, Refusal, Request, Rules, Shape, SocketKind, plan,
 };
 use berth_srun::{Release, spelling};
 
@@ -25,6 +26,9 @@ pub struct Ask {
     pub overcommit: bool,
     /// `--binding`.
     pub binding: Option<String>,
+    /// `--near=gpu`: the CPUs next to each GPU of the node, in PCI order. Without a GPU there is no such
+    /// request.
+    pub gpus: Vec<CpuSet>,
     pub own: Own,
     /// slurm.conf counts as many CPUs as cores.
     pub counts_cores: bool,
@@ -73,6 +77,7 @@ impl Default for Ask {
             ntasks_per_socket: None,
             overcommit: false,
             binding: None,
+            gpus: Vec::new(),
             own: Own::Whole,
             counts_cores: false,
             constrain_cores: false,
@@ -116,6 +121,7 @@ fn planned(ask: &Ask, machine: &Machine, kind: SocketKind) -> Result<Plan, Refus
         ntasks_per_socket: ask.ntasks_per_socket,
         overcommit: ask.overcommit,
         binding: ask.binding.as_ref().map(binding),
+        near: (!ask.gpus.is_empty()).then(|| "gpu".parse().expect("a --near")),
         allocation: match &ask.own {
             Own::Whole => Allocation::Whole,
             Own::Cores(cores, configured) => Allocation::Cores {
@@ -128,13 +134,33 @@ fn planned(ask: &Ask, machine: &Machine, kind: SocketKind) -> Result<Plan, Refus
     };
     let mut shape = Shape::of(machine, kind);
     shape.cpus_are_cores |= ask.counts_cores;
-    let machine = Some(Arc::new(machine.clone()));
+    let gpus = (0..).zip(&ask.gpus).map(gpu).collect();
+    let machine = machine.with_devices(gpus).expect("devices");
+    let machine = Some(Arc::new(machine));
     let rules = Rules {
         constrain_cores: ask.constrain_cores,
         ..Rules::default()
     };
     let node = Node::new(shape, machine, kind, rules);
     plan(&request, &node, &Claims::default())
+}
+
+fn gpu((bus, cpus): (u8, &CpuSet)) -> Device {
+    let address = PciAddress {
+        bus,
+        ..PciAddress::default()
+    };
+    Device {
+        kind: DeviceKind::Gpu,
+        names: Vec::new(),
+        pci: Some(Pci {
+            address,
+            class: 0x0302,
+            ..Pci::default()
+        }),
+        cpus: cpus.clone(),
+        numa_node: None,
+    }
 }
 
 /// What the engine answers under `compat=berth`; a refusal as its text.

@@ -112,6 +112,9 @@ impl fmt::Display for Ask {
         } else {
             ""
         })?;
+        for cpus in &self.gpus {
+            write!(f, " gpu={cpus}")?;
+        }
         if let Some(binding) = &self.binding {
             write!(f, " --binding={binding}")?;
         }
@@ -163,6 +166,7 @@ impl Ask {
             "--threads-per-core" => self.threads_per_core = Some(number()?),
             "--ntasks-per-core" => self.ntasks_per_core = Some(number()?),
             "--ntasks-per-socket" => self.ntasks_per_socket = Some(number()?),
+            "gpu" => self.gpus.push(CpuSet::from_list(value).ok()?),
             "--binding" => self.binding = Some(value.into()),
             "--cpus" => self.own = Own::Cpus(CpuSet::from_list(value).ok()?),
             "--cores" => {

@@ -2,6 +2,7 @@
 
 use crate::fuzz::message::JobOption;
 use crate::fuzz::text;
+use crate::options::SPANK;
 use crate::random::Random;
 
 /// How a batch script's environment and a task's carry the options of berth.
@@ -123,9 +124,6 @@ pub fn of_script(random: &mut Random) -> Vec<Vec<u8>> {
     }
     env
 }
-
-/// OPT_TYPE_SPANK of Slurm's src/common/plugstack.c.
-pub const SPANK: i32 = 0x4400;
 
 /// SPANK options.
 pub fn options(random: &mut Random) -> Vec<JobOption> {

@@ -1,6 +1,6 @@
 //! A message as slurmd's memory has it when the launch hook is called.
 
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::c_char;
 use std::ptr;
 
 use crate::blocks::{bytes, entries};
@@ -10,13 +10,6 @@ use crate::host;
 use crate::object::{BeforeHook, Hook};
 use crate::slurmd::{Launch, Slurm};
 use crate::stepd::Step;
-
-/// `job_options_create`
-type Create = unsafe extern "C" fn() -> *mut c_void;
-/// `job_options_append`
-type Append = unsafe extern "C" fn(*mut c_void, i32, *const c_char, *const c_char) -> i32;
-/// `list_destroy`
-type Destroy = unsafe extern "C" fn(*mut c_void);
 
 /// What a hook left behind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,7 +25,6 @@ pub struct Outcome {
 /// The records of a message.
 pub struct Tasks {
     launch: Launch,
-    options: *mut c_void,
 }
 
 impl Tasks {
@@ -41,7 +33,6 @@ impl Tasks {
     pub fn new(message: &Message, slurm: Slurm) -> Self {
         let mut tasks = Self {
             launch: Launch::new(&message.case, slurm),
-            options: ptr::null_mut(),
         };
         tasks.fill_numbers(message);
         tasks.fill_nodes(message);
@@ -106,26 +97,15 @@ impl Tasks {
     }
 
     fn fill_options(&mut self, options: &[JobOption]) {
-        let (Some(create), Some(append)) = (
-            // SAFETY: src/common/job_options.h gives the names these prototypes.
-            unsafe { function::<Create>(c"job_options_create") },
-            // SAFETY: the same.
-            unsafe { function::<Append>(c"job_options_append") },
-        ) else {
-            return;
+        let option = |option: &JobOption| {
+            let JobOption {
+                kind,
+                option,
+                argument,
+            } = option;
+            (*kind, option.clone(), argument.clone())
         };
-        // SAFETY: it takes nothing and gives a list.
-        self.options = unsafe { create() };
-        let kept = &mut self.launch.kept;
-        for option in options {
-            let name = kept.text(option.option.clone());
-            let argument = option.argument.clone().map(|text| kept.text(text));
-            let argument = argument.unwrap_or(ptr::null_mut());
-            // SAFETY: the list just made; the texts are copied.
-            unsafe { append(self.options, option.kind, name, argument) };
-        }
-        let fields = &self.launch.slurm.layout.launch;
-        self.launch.request.put(fields.options, self.options);
+        self.launch.set_options(options.iter().map(option));
     }
 
     /// Calls the hook.
@@ -181,23 +161,5 @@ impl Drop for Tasks {
             let text = self.launch.request.get(text);
             self.launch.slurm.free(text.cast());
         }
-        // SAFETY: src/common/list.h gives the name this prototype.
-        let destroy = unsafe { function::<Destroy>(c"slurm_list_destroy") };
-        if let Some(destroy) = destroy.filter(|_| !self.options.is_null()) {
-            // SAFETY: the list made above, which destroys its items.
-            unsafe { destroy(self.options) };
-        }
     }
-}
-
-/// A function of Slurm's library.
-///
-/// # Safety
-/// `F` is a function pointer with the prototype of that name.
-unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
-    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-    // SAFETY: dlsym reads a C string.
-    let at = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    // SAFETY: the caller's promise, and the same size.
-    (!at.is_null()).then(|| unsafe { std::mem::transmute_copy(&at) })
 }

@@ -6,10 +6,10 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 
 use crate::fuzz::child::{Ended, Hooks, Part, judge};
-use crate::fuzz::environment::SPANK;
 use crate::fuzz::message::{JobOption, Kind, Message};
 use crate::fuzz::sums::Sums;
 use crate::fuzz::{making, memory};
+use crate::options::SPANK;
 
 /// The last line of a process that came to its end.
 pub const END: &str = "end";

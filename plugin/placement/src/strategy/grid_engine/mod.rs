@@ -37,8 +37,7 @@ fn look_up(here: &Situation<'_>, cores: &Cores, found: &[Vec<usize>]) -> Chosen 
             cpus: table.cpus(pus.take(limit)),
         })
     };
-    let task = |cores: &Vec<usize>| cores.iter().filter_map(core).collect();
-    Chosen(found.iter().map(task).collect())
+    Chosen::new(found.iter().map(|cores| cores.iter().filter_map(core)))
 }
 
 fn bound(here: &Situation<'_>, binding: &Binding, chosen: Chosen) -> Plan {
@@ -46,8 +45,8 @@ fn bound(here: &Situation<'_>, binding: &Binding, chosen: Chosen) -> Plan {
     let mut plan = match binding.instance {
         Instance::Set => {
             let count = here.request.tasks as usize;
-            let tasks = match chosen.0.as_slice() {
-                [_] => vec![TaskPlan::on(chosen.cpus_of_task(0)); count],
+            let tasks = match chosen.lists().len() {
+                1 => vec![TaskPlan::on(chosen.cpus_of_task(0)); count],
                 _ => (0..count)
                     .map(|id| TaskPlan::on(chosen.cpus_of_task(id)))
                     .collect(),

@@ -20,7 +20,7 @@ use crate::request::near::Near;
 use crate::sets::cpuset::CpuSet;
 use crate::strategy::near::devices::Devices;
 use crate::strategy::near::next_to::NextTo;
-use crate::strategy::near::places::{Core, Group};
+use crate::strategy::near::places::{Cores, Group};
 use crate::strategy::near::share::Wanted;
 use crate::strategy::situation::Situation;
 use crate::topology::machine::Machine;
@@ -31,7 +31,7 @@ struct Neighbours<'a> {
     machine: &'a Machine,
     on: &'a Surroundings,
     devices: Devices,
-    cores: Vec<Core>,
+    cores: Cores,
     groups: Vec<Group>,
 }
 
@@ -47,17 +47,16 @@ pub(crate) fn choose(here: &Situation<'_>, near: &Near) -> Result<Plan, Refusal>
         return Ok(here.all_to_all(Rule::CgroupTooSmall));
     }
     let request = here.request;
-    let count = found.cores.iter().map(Vec::len).sum::<usize>();
-    if count < request.tasks as usize && !request.overcommit {
+    if found.cores.pus().len() < request.tasks as usize && !request.overcommit {
         return Err(too_many(here));
     }
     let wanted = Wanted {
         cpus: request.cpus_per_task,
         exact: request.cpu_bind.level == Some(Level::Threads),
     };
-    let tasks = share::tasks(&found.groups, &found.cores, wanted, request.tasks);
+    let shares = share::tasks(&found.groups, &found.cores, wanted, request.tasks);
     let table = here.node.table();
-    let tasks = tasks.iter().map(|pus| TaskPlan::on(table.cpus_of(pus)));
+    let tasks = shares.iter().map(|pus| TaskPlan::on(table.cpus_of(pus)));
     let plan = here.each(tasks.collect(), Rule::Near(near.clone()));
     found.finish(here, near, plan)
 }
@@ -82,7 +81,7 @@ pub(crate) fn narrow(
     for (group, cores) in share::by_group(&found.groups, &found.cores) {
         let pus = cores
             .iter()
-            .flat_map(|core| found.cores[*core].iter().copied());
+            .flat_map(|core| found.cores.of(*core).iter().copied());
         let owned = here.owned.within(&here.node.table().cpus(pus), here.node);
         let request = Request {
             tasks: group.tasks.len() as u32,

@@ -48,11 +48,13 @@ impl NextTo {
         devices: Devices,
         tasks: &[TaskPlan],
     ) -> Nearby {
+        let around = self.of_part.iter().map(|place| on.that_have(place));
+        let around: Vec<Vec<_>> = around.map(Iterator::collect).collect();
         let task = |(part, task): (&u32, &TaskPlan)| NearTask {
             part: *part,
             distance: match self.unknown[*part as usize] {
                 true => Distance::Unknown,
-                false => Distance::between(&task.cpus, &self.of_part[*part as usize], on),
+                false => Distance::within(&task.cpus, &around[*part as usize]),
             },
         };
         Nearby {

@@ -9,7 +9,7 @@ use crate::answer::plan::TaskPlan;
 use crate::answer::refusal::Refusal;
 use crate::request::near::Near;
 use crate::strategy::near::next_to::NextTo;
-use crate::strategy::near::places::Core;
+use crate::strategy::near::places::Cores;
 use crate::strategy::situation::Situation;
 use crate::topology::machine::Machine;
 
@@ -19,7 +19,7 @@ pub(super) fn of(
     near: &Near,
     (nearby, next_to): (&Nearby, &NextTo),
     tasks: &[TaskPlan],
-    cores: &[Core],
+    cores: &Cores,
 ) -> Result<Vec<Note>, Refusal> {
     let mut notes = Vec::new();
     let asked = near.to_string();
@@ -38,7 +38,7 @@ pub(super) fn of(
     });
     if let Some(task) = misfit.filter(|_| near.strict) {
         let part = nearby.tasks[task as usize].part as usize;
-        let usable = here.node.table().cpus(cores.iter().flatten().copied());
+        let usable = here.node.table().cpus_of(cores.pus());
         return Err(Refusal::Near(NearRefusal::TooSmall {
             near: near.clone(),
             task,
@@ -64,9 +64,9 @@ pub(super) fn of(
 }
 
 /// Whether tasks share CPUs, or one has fewer than `-c`.
-fn too_few(here: &Situation<'_>, tasks: &[TaskPlan], cores: &[Core]) -> Option<Note> {
+fn too_few(here: &Situation<'_>, tasks: &[TaskPlan], cores: &Cores) -> Option<Note> {
     let (asked, count) = (here.request.cpus_per_task, here.request.tasks);
-    let own: u32 = cores.iter().map(|core| core.len() as u32).sum();
+    let own = cores.pus().len() as u32;
     if own < count {
         return Some(Note::MoreTasksThanCpus { tasks: count, own });
     }

@@ -3,16 +3,66 @@
 //! In: the situation, each task's devices. Out: the usable cores, and tasks grouped by their rings.
 //! Pure.
 
+use std::ops::Range;
+
 use crate::request::Request;
 use crate::sets::cpuset::CpuSet;
-use crate::sets::ids::PuIdx;
+use crate::sets::ids::{CpuId, PuIdx};
 use crate::strategy::near::devices::Devices;
 use crate::strategy::situation::Situation;
 use crate::topology::machine::Machine;
 use crate::topology::surroundings::Surroundings;
 
-/// A core's hardware threads that tasks may use, in order; there is at least one.
-pub(super) type Core = Vec<PuIdx>;
+/// The usable cores: each one's hardware threads that tasks may use, in order; there is at least one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cores {
+    /// One core's after the other's.
+    pus: Vec<PuIdx>,
+    /// Where each core's end.
+    ends: Vec<usize>,
+}
+
+impl Cores {
+    /// Adds a core, unless it has no hardware thread.
+    pub(super) fn push(&mut self, pus: impl Iterator<Item = PuIdx>) {
+        let before = self.pus.len();
+        self.pus.extend(pus);
+        if self.pus.len() > before {
+            self.ends.push(self.pus.len());
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The hardware threads of all of them.
+    pub(super) fn pus(&self) -> &[PuIdx] {
+        &self.pus
+    }
+
+    /// Where the core of a hardware thread ends, both by their positions.
+    pub(super) fn end_around(&self, pu: usize) -> usize {
+        let core = self.ends.partition_point(|end| *end <= pu);
+        self.ends.get(core).copied().unwrap_or(pu)
+    }
+
+    /// The positions of the hardware threads of some successive cores.
+    pub(super) fn range(&self, cores: Range<usize>) -> Range<usize> {
+        let before = |core: usize| core.checked_sub(1).map_or(0, |last| self.ends[last]);
+        before(cores.start)..before(cores.end)
+    }
+
+    /// The hardware threads of a core.
+    pub(super) fn of(&self, core: usize) -> &[PuIdx] {
+        &self.pus[self.range(core..core + 1)]
+    }
+}
 
 /// Tasks whose devices have the same place.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,23 +75,23 @@ pub(super) struct Group {
 
 /// The cores that tasks may get: those of the step that nobody else has, whole. If there is none,
 /// those of the step.
-pub(super) fn cores(here: &Situation<'_>) -> Vec<Core> {
+pub(super) fn cores(here: &Situation<'_>) -> Cores {
     let Request { reserved, .. } = here.request;
     let table = here.node.table();
+    let mut others = reserved.clone();
+    others.insert_all(&here.claims.taken);
+    let is_of_others = |pu: &PuIdx| table.cpu(*pu).is_some_and(|cpu| others.contains(cpu));
     let limit = here.threads_per_core().unwrap_or(u32::MAX) as usize;
-    let usable = |pus: &[PuIdx]| here.owned.among(pus).take(limit).collect::<Core>();
-    let all = || table.cores.iter().map(|pus| (pus, usable(pus)));
-    let of_others = |pus: &[PuIdx]| {
-        let cpus = table.cpus(pus.iter().copied());
-        cpus.intersects(reserved) || cpus.intersects(&here.claims.taken)
+    let usable = |keep: &dyn Fn(&[PuIdx]) -> bool| {
+        let mut cores = Cores::default();
+        for pus in table.cores.iter().filter(|pus| keep(pus)) {
+            cores.push(here.owned.among(pus).take(limit));
+        }
+        cores
     };
-    let free = all().filter(|(pus, own)| !own.is_empty() && !of_others(pus));
-    let free: Vec<_> = free.map(|(_, own)| own).collect();
+    let free = usable(&|pus| others.is_empty() || !pus.iter().any(is_of_others));
     match free.is_empty() {
-        true => all()
-            .map(|(_, own)| own)
-            .filter(|own| !own.is_empty())
-            .collect(),
+        true => usable(&|_| true),
         false => free,
     }
 }
@@ -51,8 +101,14 @@ pub(super) fn groups(
     here: &Situation<'_>,
     (machine, on): (&Machine, &Surroundings),
     devices: &Devices,
-    cores: &[Core],
+    cores: &Cores,
 ) -> Vec<Group> {
+    // Objects have whole cores, so one hardware thread tells for all.
+    let first = |core: usize| here.node.table().cpu(*cores.of(core).first()?);
+    let nowhere = CpuId(u32::MAX);
+    let first: Vec<_> = (0..cores.len())
+        .map(|core| first(core).unwrap_or(nowhere))
+        .collect();
     let mut groups: Vec<Group> = Vec::new();
     let mut group_of = Vec::with_capacity(devices.parts.len());
     for part in &devices.parts {
@@ -61,15 +117,14 @@ pub(super) fn groups(
             .map(|at| local(machine, devices.visible[*at as usize]));
         let own: Vec<CpuSet> = own.collect();
         let chains: Vec<_> = own.iter().map(|place| on.around(place)).collect();
-        let ring = |core: &Core| {
-            let cpu = core.first().and_then(|pu| here.node.table().cpu(*pu));
-            let within = |chain: &Vec<&CpuSet>| {
-                let inside = |set: &&CpuSet| cpu.is_some_and(|cpu| set.contains(cpu));
-                chain.iter().position(inside).unwrap_or(chain.len())
-            };
-            chains.iter().map(within).min().unwrap_or(0) as u32
-        };
-        let rings: Vec<_> = cores.iter().map(ring).collect();
+        let farthest = chains.iter().map(Vec::len).max().unwrap_or(0);
+        let mut rings = vec![farthest as u32; first.len()];
+        for chain in &chains {
+            for (ring, cpu) in rings.iter_mut().zip(&first) {
+                let beyond = chain.iter().take_while(|place| !place.contains(*cpu));
+                *ring = (*ring).min(beyond.count() as u32);
+            }
+        }
         let same = groups.iter().position(|group| group.rings == rings);
         group_of.push(same.unwrap_or(groups.len()));
         if same.is_none() {

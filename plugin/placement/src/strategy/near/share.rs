@@ -6,8 +6,10 @@
 //! first CPUs of that share; where shares are smaller than `-c`, tasks are packed, and those that no
 //! longer fit go to the next ring.
 
+use std::ops::Range;
+
 use crate::sets::ids::PuIdx;
-use crate::strategy::near::places::{Core, Group};
+use crate::strategy::near::places::{Cores, Group};
 
 /// The CPUs that each task requests.
 #[derive(Clone, Copy, Debug)]
@@ -18,91 +20,109 @@ pub(super) struct Wanted {
     pub(super) exact: bool,
 }
 
-/// Each task's hardware threads, by local id.
-pub(super) fn tasks(
-    groups: &[Group],
-    cores: &[Core],
-    wanted: Wanted,
-    count: u32,
-) -> Vec<Vec<PuIdx>> {
+/// Each task's hardware threads: runs of one list.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Shares {
+    /// Each group's cores, one after the other, the nearest first.
+    cores: Cores,
+    /// Each task's by local id, as positions among their hardware threads.
+    of_task: Vec<Range<usize>>,
+}
+
+impl Shares {
+    /// Divides the cores of each group among its tasks.
+    fn new(
+        (groups, cores): (&[Group], &Cores),
+        given: &[Vec<usize>],
+        count: u32,
+        divide: impl Fn(&Cores, Range<usize>, usize) -> Vec<Range<usize>>,
+    ) -> Self {
+        let mut shares = Self {
+            cores: Cores::default(),
+            of_task: vec![0..0; count as usize],
+        };
+        for (group, given) in groups.iter().zip(given) {
+            let mut near: Vec<usize> = given.clone();
+            near.sort_by_key(|core| (group.rings[*core], *core));
+            let before = shares.cores.len();
+            for core in near {
+                shares.cores.push(cores.of(core).iter().copied());
+            }
+            let own = before..shares.cores.len();
+            let divided = divide(&shares.cores, own, group.tasks.len());
+            for (task, pus) in group.tasks.iter().zip(divided) {
+                shares.of_task[*task as usize] = pus;
+            }
+        }
+        shares
+    }
+
+    /// Each task's hardware threads, by local id.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[PuIdx]> {
+        let all = self.cores.pus();
+        self.of_task.iter().map(|own| &all[own.clone()])
+    }
+
+    fn fits(&self, wanted: Wanted) -> bool {
+        let mut all = self.of_task.iter();
+        all.all(|pus| pus.len() >= wanted.cpus as usize)
+    }
+
+    /// The whole cores at the beginning of each share that have the CPUs a task requests.
+    fn cut(mut self, wanted: Wanted) -> Self {
+        let least = wanted.cpus as usize;
+        for own in self.of_task.iter_mut().filter(|own| own.len() > least) {
+            let end = own.start + least;
+            own.end = match wanted.exact {
+                true => end,
+                false => own.end.min(self.cores.end_around(end - 1)),
+            };
+        }
+        self
+    }
+}
+
+/// Each task's hardware threads.
+pub(super) fn tasks(groups: &[Group], cores: &Cores, wanted: Wanted, count: u32) -> Shares {
     let (all, given): (Vec<_>, Vec<_>) = by_group(groups, cores).into_iter().unzip();
-    let shares = by_task(&all, cores, &given, count, split);
-    let fits = |tasks: &[Vec<PuIdx>]| tasks.iter().all(|pus| pus.len() >= wanted.cpus as usize);
+    let shares = Shares::new((&all, cores), &given, count, split);
     if wanted.cpus <= 1 {
         return shares;
     }
-    let shares = match fits(&shares) {
+    let shares = match shares.fits(wanted) {
         true => shares,
         false => {
             let packed = packed(groups, cores, wanted.cpus);
-            let pack = |own: &[&Core], tasks| pack(own, tasks, wanted.cpus);
-            let packed = by_task(groups, cores, &packed, count, pack);
-            if fits(&packed) { packed } else { shares }
+            let pack = |cores: &Cores, own, tasks| pack(cores, own, (tasks, wanted.cpus));
+            let packed = Shares::new((groups, cores), &packed, count, pack);
+            if packed.fits(wanted) { packed } else { shares }
         }
     };
-    let first = |pus: Vec<PuIdx>| first_of(pus, cores, wanted);
-    shares.into_iter().map(first).collect()
+    shares.cut(wanted)
 }
 
 /// The cores of each group; all groups are one if some would get too few.
-pub(super) fn by_group(groups: &[Group], cores: &[Core]) -> Vec<(Group, Vec<usize>)> {
+pub(super) fn by_group(groups: &[Group], cores: &Cores) -> Vec<(Group, Vec<usize>)> {
     match even(groups, cores) {
         Some(given) => groups.iter().cloned().zip(given).collect(),
         None => vec![(together(groups, cores), (0..cores.len()).collect())],
     }
 }
 
-fn by_task(
-    groups: &[Group],
-    cores: &[Core],
-    given: &[Vec<usize>],
-    count: u32,
-    divide: impl Fn(&[&Core], usize) -> Vec<Vec<PuIdx>>,
-) -> Vec<Vec<PuIdx>> {
-    let mut tasks = vec![Vec::new(); count as usize];
-    for (group, given) in groups.iter().zip(given) {
-        let mut near: Vec<usize> = given.clone();
-        near.sort_by_key(|core| (group.rings[*core], *core));
-        let own: Vec<_> = near.iter().map(|core| &cores[*core]).collect();
-        for (task, pus) in group.tasks.iter().zip(divide(&own, group.tasks.len())) {
-            tasks[*task as usize] = pus;
-        }
-    }
-    tasks
-}
-
-/// The whole cores at the beginning of a task's share that have the CPUs it requests.
-fn first_of(mut pus: Vec<PuIdx>, cores: &[Core], wanted: Wanted) -> Vec<PuIdx> {
-    let least = wanted.cpus as usize;
-    if least >= pus.len() || wanted.exact {
-        pus.truncate(least);
-        return pus;
-    }
-    // Cores stand in the share one after the other, so the last one that is touched is kept whole.
-    let last = pus[least - 1];
-    let rest = cores.iter().find(|core| core.contains(&last));
-    let rest = rest.map_or(&[][..], Vec::as_slice);
-    let whole = pus[least..].iter().take_while(|pu| rest.contains(pu));
-    let end = least + whole.count();
-    pus.truncate(end);
-    pus
-}
-
 /// Runs of cores of nearly equal length; with more tasks than cores runs of hardware threads; with
 /// more tasks than those all of them for every task.
-fn split(own: &[&Core], tasks: usize) -> Vec<Vec<PuIdx>> {
-    let pus: Vec<PuIdx> = own.iter().flat_map(|core| core.iter().copied()).collect();
-    let run = |length: usize, task: usize| {
-        let (each, more) = (length / tasks, length % tasks);
-        let start = |task: usize| task * each + task.min(more);
+fn split(cores: &Cores, own: Range<usize>, tasks: usize) -> Vec<Range<usize>> {
+    let pus = cores.range(own.clone());
+    let run = |within: &Range<usize>, task: usize| {
+        let (each, more) = (within.len() / tasks, within.len() % tasks);
+        let start = |task: usize| within.start + task * each + task.min(more);
         start(task)..start(task + 1)
     };
     let of_task = |task| {
         if own.len() >= tasks {
-            let cores = own[run(own.len(), task)].iter();
-            cores.flat_map(|core| core.iter().copied()).collect()
+            cores.range(run(&own, task))
         } else if pus.len() >= tasks {
-            pus[run(pus.len(), task)].to_vec()
+            run(&pus, task)
         } else {
             pus.clone()
         }
@@ -111,22 +131,20 @@ fn split(own: &[&Core], tasks: usize) -> Vec<Vec<PuIdx>> {
 }
 
 /// Each task gets the next cores, until it has the CPUs it requests.
-fn pack(own: &[&Core], tasks: usize, each: u32) -> Vec<Vec<PuIdx>> {
-    let mut cores = own.iter();
-    let next = |_| {
-        let mut pus = Vec::new();
-        while pus.len() < each as usize
-            && let Some(core) = cores.next()
-        {
-            pus.extend_from_slice(core);
+fn pack(cores: &Cores, own: Range<usize>, (tasks, each): (usize, u32)) -> Vec<Range<usize>> {
+    let mut next = own.start;
+    let of_task = |_| {
+        let first = next;
+        while next < own.end && cores.range(first..next).len() < each as usize {
+            next += 1;
         }
-        pus
+        cores.range(first..next)
     };
-    (0..tasks).map(next).collect()
+    (0..tasks).map(of_task).collect()
 }
 
 /// All groups as one: tasks that stand near each other stay so.
-fn together(groups: &[Group], cores: &[Core]) -> Group {
+fn together(groups: &[Group], cores: &Cores) -> Group {
     Group {
         tasks: groups
             .iter()
@@ -139,14 +157,14 @@ fn together(groups: &[Group], cores: &[Core]) -> Group {
 /// All cores next to the devices, divided among the groups that are next to them. A group with too
 /// few hardware threads there for its tasks also takes part in the next ring. `None` if some group
 /// has too few in the end.
-fn even(groups: &[Group], cores: &[Core]) -> Option<Vec<Vec<usize>>> {
+fn even(groups: &[Group], cores: &Cores) -> Option<Vec<Vec<usize>>> {
     let mut reach = vec![0; groups.len()];
     let far = |group: &Group| group.rings.iter().max().copied().unwrap_or(0);
     loop {
         let given = divided(groups, cores, &reach);
         let (mut wider, mut lacks) = (false, false);
         for (at, group) in groups.iter().enumerate() {
-            let pus: usize = given[at].iter().map(|core| cores[*core].len()).sum();
+            let pus: usize = given[at].iter().map(|core| cores.of(*core).len()).sum();
             let is_short = pus < group.tasks.len();
             lacks |= is_short;
             if is_short && reach[at] < far(group) {
@@ -160,7 +178,7 @@ fn even(groups: &[Group], cores: &[Core]) -> Option<Vec<Vec<usize>>> {
     }
 }
 
-fn divided(groups: &[Group], cores: &[Core], reach: &[u32]) -> Vec<Vec<usize>> {
+fn divided(groups: &[Group], cores: &Cores, reach: &[u32]) -> Vec<Vec<usize>> {
     let all = (0..cores.len()).collect();
     let mut fill = Fill::new(groups, cores, u32::MAX);
     fill.hand_out(all, |group, core| groups[group].rings[core] <= reach[group]);
@@ -168,7 +186,7 @@ fn divided(groups: &[Group], cores: &[Core], reach: &[u32]) -> Vec<Vec<usize>> {
 }
 
 /// As many cores for each group as its tasks request, ring after ring.
-fn packed(groups: &[Group], cores: &[Core], each: u32) -> Vec<Vec<usize>> {
+fn packed(groups: &[Group], cores: &Cores, each: u32) -> Vec<Vec<usize>> {
     let rings = groups.iter().flat_map(|group| group.rings.iter().copied());
     let last = rings.max().unwrap_or(0);
     let mut fill = Fill::new(groups, cores, each);
@@ -182,7 +200,7 @@ fn packed(groups: &[Group], cores: &[Core], each: u32) -> Vec<Vec<usize>> {
 /// Cores being handed out to groups.
 struct Fill<'a> {
     groups: &'a [Group],
-    cores: &'a [Core],
+    cores: &'a Cores,
     each: u32,
     given: Vec<Vec<usize>>,
     taken: Vec<bool>,
@@ -191,7 +209,7 @@ struct Fill<'a> {
 }
 
 impl<'a> Fill<'a> {
-    fn new(groups: &'a [Group], cores: &'a [Core], each: u32) -> Self {
+    fn new(groups: &'a [Group], cores: &'a Cores, each: u32) -> Self {
         Self {
             groups,
             cores,
@@ -208,18 +226,26 @@ impl<'a> Fill<'a> {
     /// Hands out cores, first those that few groups may have. Groups that may have the same cores get
     /// runs of them, as long as their tasks are many.
     fn hand_out(&mut self, cores: Vec<usize>, may: impl Fn(usize, usize) -> bool) {
-        let all = 0..self.groups.len();
-        let claim = |core: &usize| -> Vec<usize> {
-            let lacks = |group: &usize| self.lacks[*group].0 > 0 && may(*group, *core);
-            all.clone().filter(lacks).collect()
-        };
-        let mut claims: Vec<_> = cores.into_iter().map(|core| (claim(&core), core)).collect();
-        claims.retain(|(groups, _)| !groups.is_empty());
-        claims.sort_by(|(one, a), (two, b)| (one.len(), one, a).cmp(&(two.len(), two, b)));
-        for same in claims.chunk_by(|(one, _), (two, _)| one == two) {
-            let groups = &same[0].0;
+        // The groups that claim each core, one core's after the other's.
+        let mut claims = Vec::new();
+        let mut claimed = Vec::with_capacity(cores.len());
+        for core in cores {
+            let before = claims.len();
+            let lacks = |group: &usize| self.lacks[*group].0 > 0 && may(*group, core);
+            claims.extend((0..self.groups.len()).filter(lacks));
+            if claims.len() > before {
+                claimed.push((before..claims.len(), core));
+            }
+        }
+        let of = |(claim, _): &(Range<usize>, usize)| &claims[claim.clone()];
+        claimed.sort_by(|one, two| {
+            let (a, b) = (of(one), of(two));
+            (a.len(), a, one.1).cmp(&(b.len(), b, two.1))
+        });
+        for same in claimed.chunk_by(|one, two| of(one) == of(two)) {
+            let groups = of(&same[0]);
             let mut next = same.iter().map(|(_, core)| *core);
-            let counts = self.counts(groups, same);
+            let counts = self.counts(groups, same.iter().map(|(_, core)| *core));
             for (group, count) in groups.iter().zip(counts) {
                 for core in next.by_ref().take(count) {
                     self.given[*group].push(core);
@@ -231,9 +257,9 @@ impl<'a> Fill<'a> {
 
     /// How many of these cores each of these groups gets: one after the other goes to the group
     /// with the fewest for its tasks.
-    fn counts(&mut self, groups: &[usize], same: &[(Vec<usize>, usize)]) -> Vec<usize> {
+    fn counts(&mut self, groups: &[usize], same: impl Iterator<Item = usize>) -> Vec<usize> {
         let mut counts = vec![0; groups.len()];
-        for (_, core) in same {
+        for core in same {
             let has = |at: &usize| {
                 let got = (self.given[groups[*at]].len() + counts[*at]) as u64;
                 (got, self.groups[groups[*at]].tasks.len() as u64)
@@ -250,7 +276,7 @@ impl<'a> Fill<'a> {
             *missing = missing.saturating_sub(match self.each {
                 // An even share has no end.
                 u32::MAX => 0,
-                _ => self.cores[*core].len() as u32,
+                _ => self.cores.of(core).len() as u32,
             });
             if *missing == 0 {
                 (*tasks, *missing) = (*tasks - 1, self.each);

@@ -113,24 +113,30 @@ impl Free {
     }
 
     /// Whole cores as a task gets them.
-    pub(super) fn cores(&self, here: &Situation<'_>, run: Range<usize>) -> Vec<ChosenCore> {
+    pub(super) fn cores<'a>(
+        &'a self,
+        here: &'a Situation<'_>,
+        run: Range<usize>,
+    ) -> impl Iterator<Item = ChosenCore> + 'a {
         let cores = self.cores.get(run).unwrap_or_default().iter();
-        cores
-            .map(|core| self.chosen(here, core, core.pus.clone()))
-            .collect()
+        cores.map(|core| self.chosen(here, core, core.pus.clone()))
     }
 
     /// Some hardware threads as a task gets them.
-    pub(super) fn threads(&self, here: &Situation<'_>, run: &Range<usize>) -> Vec<ChosenCore> {
+    pub(super) fn threads<'a>(
+        &'a self,
+        here: &'a Situation<'_>,
+        run: Range<usize>,
+    ) -> impl Iterator<Item = ChosenCore> + 'a {
         let first = self.cores.partition_point(|core| core.pus.end <= run.start);
         let cores = self.cores.get(first..).unwrap_or_default().iter();
+        let Range { start, end } = run;
         cores
-            .take_while(|core| core.pus.start < run.end)
-            .map(|core| {
-                let (start, end) = (core.pus.start.max(run.start), core.pus.end.min(run.end));
-                self.chosen(here, core, start..end)
+            .take_while(move |core| core.pus.start < end)
+            .map(move |core| {
+                let own = core.pus.start.max(start)..core.pus.end.min(end);
+                self.chosen(here, core, own)
             })
-            .collect()
     }
 
     fn chosen(&self, here: &Situation<'_>, core: &FreeCore, pus: Range<usize>) -> ChosenCore {

@@ -11,7 +11,7 @@ mod take;
 
 use std::ops::Range;
 
-use crate::answer::cores::{Chosen, ChosenCore};
+use crate::answer::cores::Chosen;
 use crate::answer::decision::{Rule, SharedOut, Unit};
 use crate::answer::note::Note;
 use crate::answer::plan::{Plan, TaskPlan};
@@ -47,23 +47,22 @@ fn unit(free: &Free, tasks: usize) -> Unit {
 }
 
 /// Every task's cores.
-fn shares(
-    here: &Situation<'_>,
-    share: Share,
-    free: &Free,
-) -> Result<Vec<Vec<ChosenCore>>, Obstacle> {
+fn shares(here: &Situation<'_>, share: Share, free: &Free) -> Result<Chosen, Obstacle> {
     if free.core_count() == 0 {
         return Err(Obstacle::NothingFree);
     }
     let tasks = here.request.tasks as usize;
     let each = here.request.cpus_per_task as usize;
     if unit(free, tasks) == Unit::Cores {
-        let whole = |run| free.cores(here, run);
         let runs = match (share.pack, each) {
+            // Each has one core, whatever objects there are.
+            (_, 0 | 1) if tasks == free.core_count() => (0..tasks).map(|at| at..at + 1).collect(),
             (true, 2..) => take::packed(free, tasks, each)?,
             _ => take::from_beginning(free, free.row_of_cores().split(tasks), each)?,
         };
-        return Ok(runs.into_iter().map(whole).collect());
+        return Ok(Chosen::new(
+            runs.into_iter().map(|run| free.cores(here, run)),
+        ));
     }
     let parts = free.row_of_threads().split(tasks);
     let smallest = parts.iter().map(Range::len).min().unwrap_or(0);
@@ -75,17 +74,12 @@ fn shares(
             0 | 1 => part.end,
             each => part.end.min(part.start + each),
         };
-        free.threads(here, &(part.start..end))
+        free.threads(here, part.start..end)
     };
-    Ok(parts.iter().map(some).collect())
+    Ok(Chosen::new(parts.iter().map(some)))
 }
 
-fn bound(
-    here: &Situation<'_>,
-    binding: &Binding,
-    free: &Free,
-    found: Vec<Vec<ChosenCore>>,
-) -> Plan {
+fn bound(here: &Situation<'_>, binding: &Binding, free: &Free, chosen: Chosen) -> Plan {
     let tasks = here.request.tasks;
     let unit = unit(free, tasks as usize);
     let rule = Rule::Share(
@@ -96,7 +90,6 @@ fn bound(
             threads: free.thread_count() as u32,
         },
     );
-    let chosen = Chosen(found);
     let mut plan = match binding.instance {
         Instance::Set => {
             let task = |id| TaskPlan::on(chosen.cpus_of_task(id));

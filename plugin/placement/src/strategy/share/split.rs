@@ -52,6 +52,11 @@ impl Row {
         tasks: usize,
         parts: &mut Vec<Range<usize>>,
     ) {
+        if tasks == within.len() {
+            // Each gets one, whatever objects there are.
+            parts.extend(within.map(|unit| unit..unit + 1));
+            return;
+        }
         let divides = |layer: &usize| self.count(&within, *layer) > 1;
         let found = (layer..self.begun.len()).find(divides);
         let (Some(layer), 2..) = (found, tasks) else {

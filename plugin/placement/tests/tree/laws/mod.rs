@@ -4,6 +4,7 @@ pub mod automatic;
 pub mod cgroups;
 pub mod grid_engine;
 pub mod limits;
+pub mod near;
 pub mod order;
 pub mod own;
 pub mod refusals;
@@ -16,7 +17,7 @@ pub mod width;
 use super::harness::Law;
 
 /// Every law there is.
-pub const ALL: [Law; 28] = [
+pub const ALL: [Law; 31] = [
     own::ONLY_OWNED,
     own::ONLY_PRESENT,
     own::SOMEWHERE,
@@ -41,6 +42,9 @@ pub const ALL: [Law; 28] = [
     grid_engine::CHOSEN,
     share::EVERY_CORE_ONCE,
     share::SIBLINGS_NEAR,
+    near::APART,
+    near::NEAREST,
+    near::RENUMBERED,
     cgroups::INSIDE,
     cgroups::GRANTED,
     cgroups::SOMEWHERE,

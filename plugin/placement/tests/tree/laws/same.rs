@@ -24,16 +24,17 @@ pub const CORES_ARE_CPUS: Law = Law {
     holds: cores_are_cpus,
 };
 
-fn renumbered(case: &Case) -> Verdict {
+pub fn renumbered(case: &Case) -> Verdict {
     let machine = &case.tree.machine;
     let name = names(&mut Random::new(case.random), machine);
     let set = |cpus: &CpuSet| -> CpuSet { cpus.iter().map(&name).collect() };
-    let ask = match &case.ask.own {
-        Own::Cpus(cpus) => Ask {
-            own: Own::Cpus(set(cpus)),
-            ..case.ask.clone()
+    let ask = Ask {
+        own: match &case.ask.own {
+            Own::Cpus(cpus) => Own::Cpus(set(cpus)),
+            own => own.clone(),
         },
-        _ => case.ask.clone(),
+        gpus: case.ask.gpus.iter().map(set).collect(),
+        ..case.ask.clone()
     };
     let one = case.answer();
     // What is bound beyond the machine is the matter of another law.

@@ -1,0 +1,76 @@
+//! A step's SPANK options as slurmd unpacks them: a list of Slurm's own.
+
+use std::ffi::{CStr, CString, c_char, c_void};
+use std::ptr;
+
+/// `job_options_create`
+type Create = unsafe extern "C" fn() -> *mut c_void;
+/// `job_options_append`
+type Append = unsafe extern "C" fn(*mut c_void, i32, *const c_char, *const c_char) -> i32;
+/// `list_destroy`
+type Destroy = unsafe extern "C" fn(*mut c_void);
+
+/// OPT_TYPE_SPANK of src/common/plugstack.c: the kind of an option that a SPANK plugin has.
+pub const SPANK: i32 = 0x4400;
+
+/// A list that goes with its value.
+pub(crate) struct Options(*mut c_void);
+
+impl Default for Options {
+    fn default() -> Self {
+        Self(ptr::null_mut())
+    }
+}
+
+impl Options {
+    /// The kind, the name with the plugin's, and the argument of each option. Without Slurm's functions
+    /// there is no list.
+    pub(crate) fn new(options: impl Iterator<Item = (i32, Vec<u8>, Option<Vec<u8>>)>) -> Self {
+        let (Some(create), Some(append)) = (
+            // SAFETY: src/common/job_options.h gives the names these prototypes.
+            unsafe { function::<Create>(c"job_options_create") },
+            // SAFETY: the same.
+            unsafe { function::<Append>(c"job_options_append") },
+        ) else {
+            return Self::default();
+        };
+        // SAFETY: it takes nothing and gives a list.
+        let list = Self(unsafe { create() });
+        for (kind, name, argument) in options {
+            let name = CString::new(name).unwrap_or_default();
+            let argument = argument.map(|text| CString::new(text).unwrap_or_default());
+            let argument = argument.as_ref().map_or(ptr::null(), |text| text.as_ptr());
+            // SAFETY: the list just made; the texts are copied.
+            unsafe { append(list.0, kind, name.as_ptr(), argument) };
+        }
+        list
+    }
+
+    /// Slurm's list, or null.
+    pub(crate) fn list(&self) -> *mut c_void {
+        self.0
+    }
+}
+
+impl Drop for Options {
+    fn drop(&mut self) {
+        // SAFETY: src/common/list.h gives the name this prototype.
+        let destroy = unsafe { function::<Destroy>(c"slurm_list_destroy") };
+        if let Some(destroy) = destroy.filter(|_| !self.0.is_null()) {
+            // SAFETY: the list made above, which destroys its items.
+            unsafe { destroy(self.0) };
+        }
+    }
+}
+
+/// A function of Slurm's library.
+///
+/// # Safety
+/// `F` is a function pointer with the prototype of that name.
+unsafe fn function<F: Copy>(name: &CStr) -> Option<F> {
+    const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+    // SAFETY: dlsym reads a C string.
+    let at = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+    // SAFETY: the caller's promise, and the same size.
+    (!at.is_null()).then(|| unsafe { std::mem::transmute_copy(&at) })
+}
