@@ -206,19 +206,26 @@ wait_listening() {
     return 1
 }
 
+# own_nodes FORMAT: sinfo of our nodes. A configuration may have others that no slurmd serves, as
+# nodes of a cloud, which newer Slurms show.
+own_nodes() {
+    local IFS=,
+    SLURM_CONF=$dir/etc/slurm.conf sinfo -h -N -n "${node_names[*]}" -o "$1"
+}
+
 all_idle() {
     local state count=0 # of each node once, in however many partitions it is
     while read -r _ state; do
         [ "$state" = idle ] || return 1
         count=$((count + 1))
-    done < <(SLURM_CONF=$dir/etc/slurm.conf sinfo -h -N -o '%N %T' 2> /dev/null | sort -u)
+    done < <(own_nodes '%N %T' 2> /dev/null | sort -u)
     [ "$count" -eq ${#node_names[@]} ]
 }
 
 wait_idle() {
     wait_until "$1" all_idle && return
     say "not all nodes are idle after $1 seconds:"
-    SLURM_CONF=$dir/etc/slurm.conf sinfo -N -o '%N %T %E' >&2 || true
+    own_nodes '%N %T %E' >&2 || true
     return 1
 }
 

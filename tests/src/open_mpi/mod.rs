@@ -5,6 +5,6 @@ mod known;
 mod mpirun;
 mod random;
 
-pub use known::{Known, reason};
+pub use known::reason;
 pub use mpirun::{Ranks, ask, rank, version};
 pub use random::requests;

@@ -44,18 +44,23 @@ pub fn ask(request: &str) -> Ranks {
         .arg("rank")
         .output()
         .expect("mpirun can be run");
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    if !output.status.success() {
-        let lines = said.lines().map(str::trim);
-        let words = lines.filter(|line| line.starts_with(char::is_alphabetic));
-        return Err(words.take(3).collect::<Vec<_>>().join(" "));
-    }
     let printed = String::from_utf8_lossy(&output.stdout);
+    // Some failures end with 0.
+    if !output.status.success() || printed.trim().is_empty() {
+        return Err(why(&String::from_utf8_lossy(&output.stderr)));
+    }
     let ranks = printed.lines().filter_map(|line| {
         let (rank, cpus) = line.split_once(' ')?;
         Some((rank.parse().ok()?, cpus.to_string()))
     });
     Ok(ranks.collect())
+}
+
+/// The first words of what mpirun says, without its frames and empty lines.
+fn why(said: &str) -> String {
+    let lines = said.lines().map(str::trim);
+    let words = lines.filter(|line| line.contains(char::is_alphabetic));
+    words.take(3).collect::<Vec<_>>().join(" ")
 }
 
 /// The number of tasks and the options. Where hardware threads are mapped or bound to, mpirun needs
