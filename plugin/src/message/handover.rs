@@ -15,7 +15,10 @@ use berth_srun::spelling::mem_bind;
 use crate::message::hex;
 
 /// The first word. Another number means that the fields have another meaning.
-pub(crate) const VERSION: &str = "1";
+pub(crate) const VERSION: &str = "2";
+/// The version before: its cores have no runs, and it knows no `core-kind`. Whoever reads it reads
+/// the same from it.
+const BEFORE: &str = "1";
 /// Most texts are shorter, also with their mark.
 const USUAL_LENGTH: usize = 512;
 
@@ -100,7 +103,7 @@ pub(crate) struct Settle {
 /// The reason why they are not, for the log.
 pub(crate) fn is_known(version: &str) -> Result<(), String> {
     match version {
-        VERSION => Ok(()),
+        VERSION | BEFORE => Ok(()),
         _ => Err("another release of berth wrote it".into()),
     }
 }

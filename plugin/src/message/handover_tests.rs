@@ -100,7 +100,7 @@ proptest! {
 
     #[test]
     fn another_version_is_not_read(handover in handovers(), version in "[0-9]{1,3}|[!-~]{0,3}") {
-        prop_assume!(version != VERSION);
+        prop_assume!(version != VERSION && version != BEFORE);
         let text = handover.text();
         let (_, fields) = text.split_once(' ').unwrap();
         prop_assert_eq!(
@@ -129,18 +129,18 @@ fn nonsense_is_not_read() {
         "",
         "1",
         "outcome=bound own=0",
-        "1 outcome=perhaps own=0",
-        "1 outcome=bound own=x",
-        "1 outcome=bound own=0 memory=prefer",
-        "1 outcome=bound own=0 chosen=1",
-        "1 outcome=bound own=0 chosen=0,0=0",
-        "1 outcome=bound own=0 served=linear:1",
-        "1 outcome=bound own=0 binding=linear:1",
-        "1 outcome=bound own=0 binding=linear:1 tasks=-1",
-        "1 outcome=bound own=0 binding=linear: tasks=1",
+        "2 outcome=perhaps own=0",
+        "2 outcome=bound own=x",
+        "2 outcome=bound own=0 memory=prefer",
+        "2 outcome=bound own=0 chosen=1",
+        "2 outcome=bound own=0 chosen=0,0=0",
+        "2 outcome=bound own=0 served=linear:1",
+        "2 outcome=bound own=0 binding=linear:1",
+        "2 outcome=bound own=0 binding=linear:1 tasks=-1",
+        "2 outcome=bound own=0 binding=linear: tasks=1",
     ] {
         assert!(text.parse::<Handover>().is_err(), "{text:?}");
     }
-    let long = format!("1 outcome=bound own=0 note={}", "x".repeat(HANDOVER_BYTES));
+    let long = format!("2 outcome=bound own=0 note={}", "x".repeat(HANDOVER_BYTES));
     assert!(long.parse::<Handover>().is_err());
 }

@@ -158,7 +158,9 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         let modes = bits::modes(slurm.layout);
         launch.set_cpu_bind(launch.cpu_bind_type() & !(modes as u16), None)?;
     }
-    let said = asked.notes.into_iter().chain(planned.said.clone());
+    let near = ask.near.as_ref().filter(|_| planned.plan.near.is_some());
+    let said = asked.notes.into_iter().chain(near::notes(near, launch));
+    let said = said.chain(planned.said.clone());
     let settle = planned.unsettled.then_some(asked.overlaps);
     let handover = Handover {
         note: join_bounded(planned.notes(), said),
@@ -228,13 +230,13 @@ fn asked(
     ours.put(&mut request);
     let (mem_bind, memory_note) = memory::asked(launch, slurm.layout).map_err(refused)?;
     request.mem_bind = mem_bind;
+    near::may_be_strict(request.near.as_ref(), launch).map_err(refused)?;
     let notes = [ours_note, memory_note.map(String::from)];
-    let near_notes = near::notes(request.near.as_ref(), launch);
     Ok(Asked {
         request,
         inherited,
         overlaps: routes::overlaps(&options),
-        notes: notes.into_iter().flatten().chain(near_notes).collect(),
+        notes: notes.into_iter().flatten().collect(),
     })
 }
 

@@ -112,7 +112,12 @@ impl Who {
         let free = cpu_bind.contains("none");
         let dir = StateDir::new(&settings.state_dir, &self.node);
         if free && !batch {
-            return Ok(Ours::default());
+            let ours = Ours::read(&STATE.told())?;
+            let kept = Ours {
+                core_kind: ours.core_kind,
+                ..Ours::default()
+            };
+            return only_with_task_berth(&kept).map_or(Ok(Ours::default()), Err);
         }
         let told = match batch {
             true => script_options(spank),
@@ -133,8 +138,9 @@ impl Who {
         ours.binding = ours
             .binding
             .filter(|binding| !batch || batch_tasks(binding, spank).is_some());
-        if ours.is_empty() {
-            return Ok(ours);
+        // Nothing but its --binding narrows a batch script.
+        if ours.is_empty() || batch && ours.binding.is_none() {
+            return Ok(Ours::default());
         }
         if is_list {
             return Err(format!(
@@ -347,12 +353,15 @@ fn alone(ask: &Request, node: &Node) -> Result<Plan, Failed> {
     plan.map_err(|why| Failed::Refused(why.to_string()))
 }
 
-/// The options that bind a batch script.
+/// The options that bind a batch script: a `--binding`, and what narrows that.
 fn script_options(spank: &SpankHandle<'_>) -> Texts {
-    let binding = routes::of_batch(Own::Binding, |name| env(spank, name));
+    let found = |own| routes::of_batch(own, |name| env(spank, name));
     let mut texts = Texts::default();
-    if let Some(binding) = binding {
+    if let Some(binding) = found(Own::Binding) {
         texts.set(Own::Binding, binding);
+        if let Some(kind) = found(Own::CoreKind) {
+            texts.set(Own::CoreKind, kind);
+        }
     }
     texts
 }

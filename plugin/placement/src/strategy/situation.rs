@@ -7,6 +7,7 @@ use crate::answer::refusal::Refusal;
 use crate::owned::Owned;
 use crate::request::Request;
 use crate::request::claims::Claims;
+use crate::request::core_kind::Kind;
 use crate::request::cpu_bind::Level;
 use crate::request::fixes::Fix;
 use crate::request::grid_engine::Binding;
@@ -42,7 +43,8 @@ impl Situation<'_> {
 
     /// Whether the step has the whole node, so that its allocation is no mask.
     fn is_whole(&self) -> bool {
-        self.owned.counts.whole_node || self.request.core_spec.is_given()
+        let is_narrowed = self.request.core_kind != Kind::Any;
+        self.owned.counts.whole_node || self.request.core_spec.is_given() && !is_narrowed
     }
 
     /// A batch script gets all CPUs of its allocation.

@@ -18,6 +18,7 @@ use crate::request::Request;
 use crate::request::cpu_bind::Level;
 use crate::request::near::Near;
 use crate::sets::cpuset::CpuSet;
+use crate::sets::ids::PuIdx;
 use crate::strategy::near::devices::Devices;
 use crate::strategy::near::next_to::NextTo;
 use crate::strategy::near::places::{Cores, Group};
@@ -56,8 +57,18 @@ pub(crate) fn choose(here: &Situation<'_>, near: &Near) -> Result<Plan, Refusal>
     };
     let shares = share::tasks(&found.groups, &found.cores, wanted, request.tasks);
     let table = here.node.table();
-    let tasks = shares.iter().map(|pus| TaskPlan::on(table.cpus_of(pus)));
-    let plan = here.each(tasks.collect(), Rule::Near(near.clone()));
+    // Many tasks beyond the hardware threads have the same ones.
+    let mut before: Option<(&[PuIdx], CpuSet)> = None;
+    let mut tasks = Vec::with_capacity(request.tasks as usize);
+    for pus in shares.iter() {
+        let cpus = match before.take() {
+            Some((same, cpus)) if std::ptr::eq(same, pus) => cpus,
+            _ => table.cpus_of(pus),
+        };
+        tasks.push(TaskPlan::on(cpus.clone()));
+        before = Some((pus, cpus));
+    }
+    let plan = here.each(tasks, Rule::Near(near.clone()));
     found.finish(here, near, plan)
 }
 

@@ -73,8 +73,8 @@ pub(super) struct Group {
     pub(super) rings: Vec<u32>,
 }
 
-/// The cores that tasks may get: those of the step that nobody else has, whole. If there is none,
-/// those of the step.
+/// The cores that tasks may get: those of the step that nobody else has, whole, without isolated CPUs.
+/// If there is none, isolated ones too; if there is none then, those of the step.
 pub(super) fn cores(here: &Situation<'_>) -> Cores {
     let Request { reserved, .. } = here.request;
     let table = here.node.table();
@@ -82,18 +82,24 @@ pub(super) fn cores(here: &Situation<'_>) -> Cores {
     others.insert_all(&here.claims.taken);
     let is_of_others = |pu: &PuIdx| table.cpu(*pu).is_some_and(|cpu| others.contains(cpu));
     let limit = here.threads_per_core().unwrap_or(u32::MAX) as usize;
-    let usable = |keep: &dyn Fn(&[PuIdx]) -> bool| {
+    let isolated = here.node.machine().map(|machine| machine.isolated());
+    let isolated = isolated.filter(|isolated| !isolated.is_empty());
+    let is_isolated = |pu: &PuIdx| {
+        isolated.is_some_and(|set| table.cpu(*pu).is_some_and(|cpu| set.contains(cpu)))
+    };
+    let usable = |(of_others, of_isolated): (bool, bool)| {
+        let is_kept = |pus: &&[PuIdx]| of_others || !pus.iter().any(is_of_others);
         let mut cores = Cores::default();
-        for pus in table.cores.iter().filter(|pus| keep(pus)) {
-            cores.push(here.owned.among(pus).take(limit));
+        for pus in table.cores.iter().filter(is_kept) {
+            let pus = here.owned.among(pus);
+            let pus = pus.filter(|pu| of_isolated || !is_isolated(pu));
+            cores.push(pus.take(limit));
         }
         cores
     };
-    let free = usable(&|pus| others.is_empty() || !pus.iter().any(is_of_others));
-    match free.is_empty() {
-        true => usable(&|_| true),
-        false => free,
-    }
+    let choices = [(false, false), (false, true), (true, true)];
+    let mut found = choices.into_iter().map(usable);
+    found.find(|cores| !cores.is_empty()).unwrap_or_default()
 }
 
 /// Tasks by the place of their devices.
