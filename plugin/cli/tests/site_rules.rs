@@ -48,6 +48,15 @@ fn efficiency_cores_are_left_out_as_by_slurmd() {
         let told = done.stderr.contains("efficiency cores (CPUs 4-7,12-15)");
         assert_eq!(told, left_out, "{slurm}: {}", done.stderr);
     }
+    // What is left are the performance cores, although the kinds cannot be told apart any more.
+    let kind = |kind: &str| plan(&format!("{line} -m block:block -n 4 --core-kind={kind}"));
+    assert_eq!(kind("performance").stdout, "0-1\n2-3\n8-9\n10-11\n");
+    let refused = kind("efficiency");
+    assert!(
+        refused.stderr.contains("no such cores that Slurm knows"),
+        "{}",
+        refused.stderr
+    );
     let all = plan(&format!("{line} --allow-ecores -m block:block -n 12"));
     assert_eq!(all.stdout.lines().count(), 12);
     assert!(!all.stderr.contains("efficiency"), "{}", all.stderr);

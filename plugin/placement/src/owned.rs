@@ -184,9 +184,9 @@ fn narrow(usable: &mut PuSet, request: &Request, node: &Node) {
     if request.core_kind == Kind::Any {
         return;
     }
-    let machine = node.machine();
-    let kept = machine.and_then(|machine| machine.cpus_of_kind(request.core_kind));
-    let Some(kept) = kept else { return };
+    let Some(kept) = node.cpus_of_kind(request.core_kind) else {
+        return;
+    };
     let table = node.table();
     let is_kept = |pu: &PuIdx| table.cpu(*pu).is_some_and(|cpu| kept.contains(cpu));
     let others: Vec<_> = usable.iter().filter(|pu| !is_kept(pu)).collect();

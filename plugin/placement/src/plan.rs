@@ -143,8 +143,7 @@ fn has_core_kind(request: &Request, node: &Node, owned: &Owned) -> Result<(), Re
     if asked == Kind::Any {
         return Ok(());
     }
-    let machine = node.machine();
-    let on_machine = machine.is_some_and(|machine| machine.cpus_of_kind(asked).is_some());
+    let on_machine = node.cpus_of_kind(asked).is_some();
     match on_machine && owned.count > 0 {
         true => Ok(()),
         false => Err(Refusal::NoCoreKind { asked, on_machine }),

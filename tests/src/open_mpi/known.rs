@@ -22,6 +22,19 @@ const ALL: &[Known] = &[
     },
     Known {
         is: |request, _, theirs| {
+            request.contains("--bind-to hwthread") && theirs.contains("no available cpus")
+        },
+        reason: "3.0 binds to hardware threads only where they are mapped",
+    },
+    Known {
+        is: |request, ours, theirs| {
+            let is_default = !request.contains("--bind-to");
+            is_default && request.contains("hwtcpus") && is_within(theirs, ours)
+        },
+        reason: "3.0 binds to hardware threads where they are mapped and --bind-to is not given",
+    },
+    Known {
+        is: |request, _, theirs| {
             request.contains("--bind-to none") && theirs.contains("require binding")
         },
         reason: "3.0 counts CPUs although nothing is bound",

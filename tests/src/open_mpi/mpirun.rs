@@ -63,17 +63,19 @@ fn why(said: &str) -> String {
     words.take(3).collect::<Vec<_>>().join(" ")
 }
 
-/// The number of tasks and the options. Where hardware threads are mapped or bound to, mpirun needs
-/// `hwtcpus`, which berth implies.
+/// The number of tasks and the options. Where tasks are mapped to hardware threads, and where they are
+/// bound to some without a mapping, mpirun needs `hwtcpus`, which berth implies.
 fn with_threads(request: &str) -> (String, Vec<String>) {
     let mut words = request.split(' ').map(String::from);
     let tasks = words.next().unwrap_or_default();
     let mut words: Vec<_> = words.collect();
-    if request.contains("hwthread") && !request.contains("hwtcpus") {
-        match words.iter().position(|word| word == "--map-by") {
-            Some(at) => words[at + 1] += ":hwtcpus",
-            None => words.extend(["--map-by".into(), ":hwtcpus".into()]),
+    let map = words.iter().position(|word| word == "--map-by");
+    match map.and_then(|at| words.get_mut(at + 1)) {
+        Some(map) if map.contains("hwthread") && !map.contains("hwtcpus") => *map += ":hwtcpus",
+        None if request.contains("hwthread") => {
+            words.extend(["--map-by".into(), ":hwtcpus".into()]);
         }
+        _ => {}
     }
     (tasks.trim_start_matches("-n").into(), words)
 }

@@ -17,7 +17,7 @@ pub(crate) struct AdviseArgs {
     pub lines: usize,
 }
 
-/// What the options that are tried shall be good for.
+/// The kind of program that the lines are for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Goal {
     /// One process per task; neighbouring tasks talk to each other
@@ -52,7 +52,7 @@ Exit code: 0 there is a line that runs, 1 there is none, 2 a wrong option.";
 
 #[derive(Args)]
 struct Own {
-    /// What the lines shall be good for: mpi, openmp, memory or gpu
+    /// What kind of program the lines are for: mpi, openmp, memory or gpu
     #[arg(
         long = "for",
         value_name = "KIND",

@@ -238,8 +238,9 @@ fn no_core_kind(f: &mut fmt::Formatter<'_>, asked: Kind, on_machine: bool) -> fm
             "this step owns no such core on this node; use --core-kind=any, or a larger allocation"
         }
         false => {
-            "Slurm knows no such cores of this node (`berth topo` shows its kinds; slurmd leaves \
-             efficiency cores out unless SlurmdParameters has allow_ecores); use --core-kind=any"
+            "this node has no such cores that Slurm knows: all are of one kind, or slurmd leaves the \
+             efficiency cores out, as it does without SlurmdParameters=allow_ecores (`berth topo` shows \
+             the kinds); leave --core-kind out"
         }
     })
 }

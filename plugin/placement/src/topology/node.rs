@@ -175,6 +175,11 @@ impl Node {
         self.found.as_deref().map(Machine::cpus)
     }
 
+    /// The machine as it was found, with what slurmd leaves out.
+    pub(crate) fn found(&self) -> Option<&Machine> {
+        self.found.as_deref()
+    }
+
     /// The tree as slurmd counts it, if it is known.
     #[must_use]
     pub fn machine(&self) -> Option<&Machine> {

@@ -5,6 +5,7 @@ use crate::request::core_kind::Kind;
 use crate::sets::cpuset::CpuSet;
 use crate::topology::kinds::CoreKind;
 use crate::topology::machine::Machine;
+use crate::topology::node::Node;
 
 impl Machine {
     /// The CPUs of the performance or efficiency cores; none on a machine without several kinds, or where
@@ -33,6 +34,17 @@ impl Machine {
         let wanted = |kind: &(usize, &CoreKind)| performs(kind) == (asked == Kind::Performance);
         let kept = kinds.iter().enumerate().filter(wanted);
         let kept: CpuSet = kept.flat_map(|(_, kind)| kind.cpus.iter()).collect();
+        (!kept.is_empty()).then_some(kept)
+    }
+}
+
+impl Node {
+    /// The CPUs of the performance or efficiency cores that slurmd counts; none if it counts none. What
+    /// it leaves out still tells the kinds of the others.
+    #[must_use]
+    pub fn cpus_of_kind(&self, asked: Kind) -> Option<CpuSet> {
+        let counted = self.machine()?.cpus();
+        let kept = self.found()?.cpus_of_kind(asked)?.intersection(counted);
         (!kept.is_empty()).then_some(kept)
     }
 }
