@@ -112,6 +112,17 @@ fn what_stays_unbound_and_what_gives_way() {
     );
 }
 
+/// The rule of a batch job's step, or what srun says first.
+fn rule_of_step(cluster: &Cluster, job: &[&str], step: &str, variables: &[(&str, &str)]) -> String {
+    let inner = format!("--wrap=srun {step} /bin/sh -c 'echo $BERTH_RULE' 2>&1");
+    let output = cluster.folder().join("log/inner.out");
+    let output = output.to_string_lossy();
+    let job = [&["--wait", "-o", &output], job, &[inner.as_str()]].concat();
+    cluster.run_with("sbatch", &job, variables);
+    let said = std::fs::read_to_string(&*output).unwrap();
+    said.lines().next().unwrap_or_default().to_string()
+}
+
 #[test]
 fn what_is_typed_overrides_what_is_inherited() {
     let Some(cluster) = cluster() else { return };
@@ -130,10 +141,8 @@ fn what_is_typed_overrides_what_is_inherited() {
         rule(&["-n2", "--map-by=slot"], &mapped),
         "map:slot,rank:slot,bind:core"
     );
-    assert_eq!(
-        rule(&["-n1", "--binding=linear:1"], &mapped),
-        "binding:linear:1"
-    );
+    let linear = "binding:linear:1";
+    assert_eq!(rule(&["-n1", "--binding=linear:1"], &mapped), linear);
     let bound = [("BERTH_BINDING", "linear:1")];
     assert_eq!(
         rule(&["-n2", "--map-by=core"], &bound),
@@ -148,24 +157,26 @@ fn what_is_typed_overrides_what_is_inherited() {
     assert!(rule(&["-n1"], &both).contains("both choose the CPUs"));
     // In a batch job, whose steps take over its options.
     let of_step = |job: &[&str], step: &str, variables: &[(&str, &str)]| {
-        let inner = format!("--wrap=srun {step} /bin/sh -c 'echo $BERTH_RULE' 2>&1");
-        let output = cluster.folder().join("log/inner.out");
-        let output = output.to_string_lossy();
-        let job = [&["--wait", "-o", &output], job, &[inner.as_str()]].concat();
-        cluster.run_with("sbatch", &job, variables);
-        let said = std::fs::read_to_string(&*output).unwrap();
-        said.lines().next().unwrap_or_default().to_string()
+        rule_of_step(&cluster, job, step, variables)
     };
     let binding = ["-n2", "--binding=linear:1"];
     let map = "map:core,rank:fill,bind:core";
     assert_eq!(of_step(&binding, "-n2 --map-by=core", &[]), map);
-    assert_eq!(of_step(&binding, "-n2", &mapped), "binding:linear:1");
+    assert_eq!(of_step(&binding, "-n2", &mapped), linear);
     assert_eq!(of_step(&binding, "-n2 --bind-to=core", &mapped), map);
     let mapping = ["-n2", "--map-by=core"];
     assert_eq!(of_step(&mapping, "-n2", &bound), map);
     let sure = ["-n2", "--berth-map-by=core"];
     assert_eq!(of_step(&sure, "-n2", &bound), map);
     assert_eq!(of_step(&sure, "-n2", &[("BERTH_MAP_BY", "slot")]), map);
+    // By either name the innermost one holds.
+    let sure = ["-n2", "--berth-binding=striding:1:1"];
+    assert_eq!(of_step(&sure, "-n2 --binding=linear:1", &[]), linear);
+    assert_eq!(
+        of_step(&["-n2", "--near=gpu"], "-n2 --map-by=core", &[]),
+        map
+    );
+    assert_eq!(of_step(&mapping, "-n2 --near=none", &[]), map);
 }
 
 #[test]

@@ -97,7 +97,11 @@ fn what_is_typed_and_what_is_inherited() {
     let bound = [("BERTH_BINDING", "linear:1")];
     assert_eq!(rule(&["-n1", "--near=gpu"], &bound), "near:gpu");
     assert!(!rule(&["-n2", "--near=none", "--cpu-bind=cores"], &near).contains("near"));
-    let both = rule(&["-n1", "--map-by=package"], &near);
+    let mapped = rule(&["-n1", "--map-by=package"], &near);
+    assert!(mapped.starts_with("map:package"), "{mapped}");
+    let mapped = [("BERTH_MAP_BY", "package")];
+    assert_eq!(rule(&["-n1", "--near=gpu"], &mapped), "near:gpu");
+    let both = rule(&["-n1", "--map-by=package", "--near=gpu"], &[]);
     assert!(both.contains("both choose the CPUs"), "{both}");
     let kept = rule(&["-n1", "--map-by=package", "--near=none"], &near);
     assert!(kept.starts_with("map:package"), "{kept}");

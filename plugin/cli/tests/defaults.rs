@@ -323,3 +323,55 @@ fn a_typed_mapping_option_and_a_variable_for_another_go_together() {
     let wrong = mapped(&["srun -n1 --map-by=core --bind-to=package ./a"], &[]).unwrap_err();
     assert!(wrong.contains("use --map-by=package"), "{wrong}");
 }
+
+#[test]
+fn a_typed_option_overrides_what_is_inherited() {
+    for (line, given) in [
+        (
+            "BERTH_NEAR=gpu srun -n1 --map-by=numa ./a",
+            "map:numa,rank:fill,bind:numa",
+        ),
+        (
+            "salloc -n2 --near=gpu srun -n1 --map-by=package ./a",
+            "map:package,rank:fill,bind:package",
+        ),
+        // A default gives way to the job's option.
+        (
+            "BERTH_NEAR=gpu salloc -n2 --map-by=numa srun -n1 ./a",
+            "map:numa,rank:fill,bind:numa",
+        ),
+        // By either name, the innermost one holds.
+        (
+            "salloc -n2 --berth-binding=linear:2 srun -n1 --binding=linear:1 ./a",
+            "binding:linear:1",
+        ),
+        // No device leaves everything else as it is.
+        (
+            "BERTH_MAP_BY=core srun -n1 --near=none ./a",
+            "map:core,rank:fill,bind:core",
+        ),
+        (
+            "salloc -n2 --binding=linear:1 srun -n1 --near=none ./a",
+            "binding:linear:1",
+        ),
+        (
+            "BERTH_MAP_BY=core salloc -n2 --near=none srun -n1 ./a",
+            "map:core,rank:fill,bind:core",
+        ),
+    ] {
+        assert_eq!(mapped(&[line], &[]).as_deref(), Ok(given), "{line}");
+    }
+    let wrong = mapped(&["srun -n1 --near=gpu --map-by=package ./a"], &[]).unwrap_err();
+    assert!(wrong.contains("both choose the CPUs"), "{wrong}");
+    // This machine has no devices, so the mapping is gone and the note is about them.
+    for line in [
+        "BERTH_MAP_BY=numa srun -n1 --near=gpu ./a",
+        "salloc -n2 --map-by=numa srun -n1 --near=gpu ./a",
+    ] {
+        let rule = mapped(&[line], &[]).unwrap_or_else(|why| why);
+        assert!(
+            !rule.contains("both choose") && !rule.contains("map:"),
+            "{line}: {rule}"
+        );
+    }
+}

@@ -14,7 +14,7 @@ use berth_placement::sets::limits::SCRIPT_HEAD;
 use berth_placement::{Binding, Near, Refusal, Request, Wish};
 use berth_srun::Release;
 use berth_srun::options::Command;
-use berth_srun::submission::by_default::{self, Names};
+use berth_srun::submission::by_default::{self, Typed};
 use berth_srun::submission::{Words, never_fits};
 use slurm_sys::SlurmConf;
 
@@ -174,7 +174,10 @@ fn script_head(path: &str) -> Option<String> {
 pub(crate) fn defaults() {
     let words = &with_script().0;
     let typed = OPTIONS.iter().filter(|row| words.has(&short(row)));
-    let typed: Vec<_> = typed.map(|row| row.default).collect();
+    let value = |row| words.value(&short(row)).unwrap_or_default();
+    let typed: Vec<_> = typed
+        .map(|row| Typed::of(row.default, value(row)))
+        .collect();
     let mut defaults = Texts::default();
     for row in &OPTIONS {
         if let Some(text) = default(row, &typed) {
@@ -185,15 +188,14 @@ pub(crate) fn defaults() {
     }
     for row in &OPTIONS {
         if !by_default::counts_beside(row.default, &typed) {
-            remove_env(row.default.routed);
-            remove_env(row.default.sure);
+            row.default.inherited().into_iter().for_each(remove_env);
         }
     }
     let _ = DEFAULTS.set(defaults);
 }
 
 /// The user's default for an option, if it holds beside the typed ones.
-fn default(row: &Row, typed: &[&Names]) -> Option<String> {
+fn default(row: &Row, typed: &[Typed]) -> Option<String> {
     let env = |name: &str| std::env::var(name).ok();
     let text = by_default::users(row.default, typed, env)?;
     // Slurm repeats a wrong one whole.

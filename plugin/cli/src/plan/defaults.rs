@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use berth_placement::{Binding, Mapping};
 use berth_srun::submission::by_default::{
-    self, BIND_TO, BINDING, CORE_KIND, MAP_BY, NEAR, Names, RANK_BY,
+    self, BIND_TO, BINDING, CORE_KIND, MAP_BY, NEAR, Names, RANK_BY, Typed,
 };
 
 use super::job_line::JobLine;
@@ -44,7 +44,7 @@ pub(crate) struct ByDefault {
 /// What stands around a request that an option of berth's own can come from.
 struct Around {
     /// The options that the request has itself.
-    typed: Vec<&'static Names>,
+    typed: Vec<Typed>,
     job: Option<JobLine>,
 }
 
@@ -60,20 +60,25 @@ impl Around {
     /// A variable as srun finds it. The job's command has set some, and has removed those that its own
     /// options override.
     fn variable(&self, args: &PlanArgs, name: &str) -> Option<String> {
-        let outer = |names: &&&Names| [names.routed, names.sure, names.mark].contains(&name);
+        let outer = |names: &&&Names| names.inherited().contains(&name);
         let set_by_jobs = by_default::ALL.iter().find(outer);
         let (Some(job), Some(names)) = (&self.job, set_by_jobs) else {
             return args.variable(name);
         };
         let typed = by_default::ALL
             .into_iter()
-            .filter(|one| job.own(one.option).is_some());
+            .filter_map(|one| Some(Typed::of(one, job.own(one.option)?)));
         let typed: Vec<_> = typed.collect();
-        if typed.contains(names) || !by_default::counts_beside(names, &typed) {
+        if !by_default::counts_beside(names, &typed) {
             return self.of_job(name).map(String::from);
         }
         args.variable(name)
     }
+}
+
+/// A typed value as it is written.
+fn text(value: Option<&impl Display>) -> Option<String> {
+    value.map(ToString::to_string)
 }
 
 impl PlanArgs {
@@ -85,17 +90,17 @@ impl PlanArgs {
     pub(super) fn find_own(&mut self) -> Result<(), String> {
         let typed = self.mapping.0.take().unwrap_or_default();
         let has = [
-            (&BINDING, self.binding.is_some()),
-            (&MAP_BY, typed.map.is_some()),
-            (&RANK_BY, typed.rank.is_some()),
-            (&BIND_TO, typed.bind.is_some()),
-            (&CORE_KIND, self.core_kind.is_some()),
-            (&NEAR, self.near.is_some()),
+            (&BINDING, text(self.binding.as_ref())),
+            (&MAP_BY, text(typed.map.as_ref())),
+            (&RANK_BY, text(typed.rank.as_ref())),
+            (&BIND_TO, text(typed.bind.as_ref())),
+            (&CORE_KIND, text(self.core_kind.as_ref())),
+            (&NEAR, text(self.near.as_ref())),
         ];
+        let has = has.into_iter();
         let around = Around {
             typed: has
-                .into_iter()
-                .filter_map(|(one, is)| is.then_some(one))
+                .filter_map(|(one, value)| Some(Typed::of(one, &value?)))
                 .collect(),
             job: self.job_line().and_then(Result::ok),
         };

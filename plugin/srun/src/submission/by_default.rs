@@ -3,9 +3,16 @@
 //! In: the environment, the typed options. Out: an option's value as it is typed, and the variable
 //! that it comes from. [`value`] is the whole rule:
 //!
-//! 1. A typed option overrides what excludes it ([`Choice`]), wherever that comes from.
+//! 1. A typed option overrides itself, by either of its names, and what excludes it ([`Choice`]),
+//!    wherever that comes from.
 //! 2. An outer command's option overrides a user's default for it, and one that excludes it.
 //! 3. Among defaults for one option the innermost holds.
+//!
+//! A `--near` and a mapping exclude each other by these rules whatever the mapping names. Whether they
+//! go together counts only where one place has both: `Wish::of` of berth-placement. A `--near=none`
+//! overrides other values of `--near` and excludes nothing.
+
+use berth_placement::Near;
 
 /// What an option chooses. Options of one choice belong together; those of choices that exclude each
 /// other are never both in force unless somebody writes both in one place.
@@ -15,7 +22,7 @@ pub enum Choice {
     Binding,
     /// Open MPI's mapping.
     Mapping,
-    /// Cores next to devices, which narrows a mapping.
+    /// Cores next to devices, which narrows some mappings of the same place.
     Near,
     /// The kind of cores, which narrows each of the others.
     Kind,
@@ -73,60 +80,91 @@ pub const NEAR: Names = names!(Near, "near", "NEAR", "near");
 /// Every option.
 pub const ALL: [&Names; 6] = [&BINDING, &MAP_BY, &RANK_BY, &BIND_TO, &CORE_KIND, &NEAR];
 
+/// An option that is typed.
+#[derive(Clone, Copy, Debug)]
+pub struct Typed {
+    names: &'static Names,
+    /// Whether its value leaves no room for other choices.
+    excludes: bool,
+}
+
+impl Typed {
+    /// An option with its value.
+    #[must_use]
+    pub fn of(names: &'static Names, value: &str) -> Self {
+        Self {
+            names,
+            excludes: names.chooses(value),
+        }
+    }
+
+    /// Whether it overrides a value of an option that comes from elsewhere.
+    fn overrides(&self, other: &Names) -> bool {
+        self.names == other || self.excludes && self.names.choice.excludes(other.choice)
+    }
+}
+
 impl Choice {
     /// Whether only one of two choices can be in force.
     fn excludes(self, other: Self) -> bool {
-        match (self, other) {
-            (Self::Binding, other) | (other, Self::Binding) => {
-                matches!(other, Self::Mapping | Self::Near)
-            }
-            (Self::Mapping | Self::Near | Self::Kind, _) => false,
-        }
+        self != other && self != Self::Kind && other != Self::Kind
     }
 }
 
 impl Names {
+    /// The variables by which an outer command's option or default comes.
+    #[must_use]
+    pub fn inherited(&self) -> [&'static str; 3] {
+        [self.routed, self.sure, self.mark]
+    }
+
+    /// Whether the option chooses something with this value.
+    fn chooses(&self, value: &str) -> bool {
+        let is_none = || value.parse::<Near>().is_ok_and(|near| !near.asks());
+        self.choice != Choice::Near || !is_none()
+    }
+
     /// The variable by which an outer command's option or default comes, and its value.
     fn outer(&self, env: impl Fn(&str) -> Option<String>) -> Option<(&'static str, String)> {
         let found = |name: &'static str| Some((name, env(name)?));
         found(self.sure).or_else(|| found(self.routed))
     }
 
-    /// Whether an outer command has the option, and not only a default for it.
-    fn is_outer_option(&self, env: impl Fn(&str) -> Option<String>) -> bool {
-        let outer = self.outer(&env);
-        outer.is_some_and(|(name, value)| name == self.sure || Some(value) != env(self.mark))
+    /// The value of an outer command's option, and not of a default for it.
+    fn outer_option(&self, env: impl Fn(&str) -> Option<String>) -> Option<String> {
+        let (name, value) = self.outer(&env)?;
+        let is_option = name == self.sure || Some(&value) != env(self.mark).as_ref();
+        is_option.then_some(value)
     }
 }
 
-/// Whether an option that is not typed counts beside those that are.
+/// Whether an option's value that is not typed counts beside the typed options.
 #[must_use]
-pub fn counts_beside(names: &Names, typed: &[&Names]) -> bool {
-    let excludes = |one: &&Names| one.choice.excludes(names.choice);
-    !typed.iter().any(excludes)
+pub fn counts_beside(names: &Names, typed: &[Typed]) -> bool {
+    !typed.iter().any(|one| one.overrides(names))
 }
 
 /// The user's default for an option, where it holds.
 #[must_use]
 pub fn users(
     names: &Names,
-    typed: &[&Names],
+    typed: &[Typed],
     env: impl Fn(&str) -> Option<String>,
 ) -> Option<String> {
-    let overrides = |other: &&&Names| {
-        **other == names || other.choice.excludes(names.choice) && counts_beside(other, typed)
-    };
-    let mut others = ALL.iter().filter(overrides);
-    let is_free = !typed.contains(&names) && counts_beside(names, typed);
-    let holds = is_free && !others.any(|other| other.is_outer_option(&env));
-    env(names.own).filter(|_| holds)
+    let is_overridden = ALL.into_iter().any(|other| {
+        let outer = other
+            .outer_option(&env)
+            .filter(|_| counts_beside(other, typed));
+        outer.is_some_and(|value| Typed::of(other, &value).overrides(names))
+    });
+    env(names.own).filter(|_| counts_beside(names, typed) && !is_overridden)
 }
 
 /// The value of an option that a command does not have itself, and the variable that gives it.
 #[must_use]
 pub fn value(
     names: &Names,
-    typed: &[&Names],
+    typed: &[Typed],
     env: impl Fn(&str) -> Option<String>,
 ) -> Option<(&'static str, String)> {
     let own = users(names, typed, &env).map(|text| (names.own, text));
@@ -142,12 +180,17 @@ mod tests {
     const ROUTED: &str = BINDING.routed;
     const MARK: &str = BINDING.mark;
 
-    fn found(names: &Names, typed: &[&Names], set: &[(&str, &str)]) -> Option<(String, String)> {
+    fn found(names: &Names, typed: &[Typed], set: &[(&str, &str)]) -> Option<(String, String)> {
         let known = |name: &str| {
             let mut pairs = set.iter().filter(|(known, _)| *known == name);
             pairs.next().map(|(_, value)| (*value).to_string())
         };
         value(names, typed, known).map(|(name, text)| (name.to_string(), text))
+    }
+
+    /// An option that is typed with a value.
+    fn typed(names: &'static Names) -> Typed {
+        Typed::of(names, "gpu")
     }
 
     fn is(name: &str, text: &str) -> Option<(String, String)> {
@@ -188,24 +231,68 @@ mod tests {
     #[test]
     fn a_typed_option_overrides_other_choices() {
         let both = [(MAP_BY.own, "core"), (ROUTED, "linear:2")];
-        assert_eq!(found(&BINDING, &[&BIND_TO], &both), None);
+        assert_eq!(found(&BINDING, &[typed(&BIND_TO)], &both), None);
         // The outer --binding no longer counts, so the default does.
-        let typed = [&BIND_TO];
-        assert_eq!(found(&MAP_BY, &typed, &both), is(MAP_BY.own, "core"));
-        assert_eq!(found(&MAP_BY, &[&BINDING], &both), None);
-        assert!(counts_beside(&RANK_BY, &[&MAP_BY]));
+        assert_eq!(
+            found(&MAP_BY, &[typed(&BIND_TO)], &both),
+            is(MAP_BY.own, "core")
+        );
+        assert_eq!(found(&MAP_BY, &[typed(&BINDING)], &both), None);
+        assert!(counts_beside(&RANK_BY, &[typed(&MAP_BY)]));
         let env = |name: &str| (name == OWN).then(|| "linear:1".to_string());
-        assert_eq!(users(&BINDING, &[&BINDING], env), None);
+        assert_eq!(users(&BINDING, &[typed(&BINDING)], env), None);
     }
 
     #[test]
     fn a_kind_of_cores_goes_with_every_choice() {
-        for one in ALL {
-            assert!(counts_beside(&CORE_KIND, &[one]) && counts_beside(one, &[&CORE_KIND]));
+        for one in ALL.into_iter().filter(|one| **one != CORE_KIND) {
+            let kind_counts = counts_beside(&CORE_KIND, &[typed(one)]);
+            assert!(kind_counts && counts_beside(one, &[typed(&CORE_KIND)]));
         }
         let outer = [(CORE_KIND.own, "performance"), (ROUTED, "linear:2")];
         let own = is(CORE_KIND.own, "performance");
-        assert!(counts_beside(&NEAR, &[&MAP_BY]) && !counts_beside(&BINDING, &[&NEAR]));
-        assert_eq!(found(&CORE_KIND, &[&MAP_BY], &outer), own);
+        assert_eq!(found(&CORE_KIND, &[typed(&MAP_BY)], &outer), own);
+    }
+
+    #[test]
+    fn a_typed_option_overrides_itself_by_either_name() {
+        for one in ALL {
+            assert!(!counts_beside(one, &[typed(one)]), "{}", one.option);
+            for name in one.inherited() {
+                assert_eq!(found(one, &[typed(one)], &[(name, "core")]), None);
+            }
+        }
+        // The outer one no longer overrides a default for another choice.
+        let env = [(NEAR.sure, "gpu"), (MAP_BY.own, "core")];
+        let none = Typed::of(&NEAR, "none");
+        assert_eq!(found(&MAP_BY, &[none], &env), is(MAP_BY.own, "core"));
+    }
+
+    #[test]
+    fn devices_and_a_mapping_stand_together_only_from_one_place() {
+        let outer = [(NEAR.routed, "gpu"), (MAP_BY.sure, "numa")];
+        assert_eq!(found(&NEAR, &[typed(&RANK_BY)], &outer), None);
+        assert_eq!(found(&MAP_BY, &[typed(&NEAR)], &outer), None);
+        // One outer command wrote both, or the user has defaults for both.
+        assert_eq!(found(&NEAR, &[], &outer), is(NEAR.routed, "gpu"));
+        assert_eq!(found(&MAP_BY, &[], &outer), is(MAP_BY.sure, "numa"));
+        let own = [(NEAR.own, "gpu"), (MAP_BY.own, "core")];
+        assert_eq!(found(&NEAR, &[], &own), is(NEAR.own, "gpu"));
+        assert_eq!(found(&MAP_BY, &[], &own), is(MAP_BY.own, "core"));
+        // An outer option overrides a default.
+        assert_eq!(found(&NEAR, &[], &[own[0], (BIND_TO.routed, "core")]), None);
+        assert_eq!(found(&MAP_BY, &[], &[own[1], (NEAR.routed, "gpu")]), None);
+    }
+
+    #[test]
+    fn no_device_overrides_no_other_choice() {
+        for none in ["none", "None"] {
+            let typed = [Typed::of(&NEAR, none)];
+            assert!(!counts_beside(&NEAR, &typed), "{none}");
+            assert!(counts_beside(&BINDING, &typed) && counts_beside(&MAP_BY, &typed));
+            let outer = [(NEAR.routed, none), (MAP_BY.own, "core"), (NEAR.own, "gpu")];
+            assert_eq!(found(&MAP_BY, &[], &outer), is(MAP_BY.own, "core"));
+            assert_eq!(found(&NEAR, &[], &outer), is(NEAR.routed, none));
+        }
     }
 }
