@@ -75,3 +75,32 @@ fn a_job_s_mapping_is_its_steps() {
         assert_eq!(found, expected, "{text}");
     }
 }
+
+#[test]
+fn near_beside_what_chooses_too() {
+    for (line, expected) in [
+        (
+            "srun -n4 --binding=auto --near=gpu ./a",
+            &["near-and-others"][..],
+        ),
+        (
+            "srun -n4 --near=gpu --map-by=package ./a",
+            &["near-and-others"],
+        ),
+        (
+            "srun -n2 --exclusive --near=gpu --cpu-bind=map_cpu:0,1 ./a",
+            &["near-and-others"],
+        ),
+        (
+            "sbatch -n2 --near=gpu --binding=linear:1 job.sh",
+            &["near-and-others"],
+        ),
+        ("srun -n4 --near=gpu --map-by=core ./a", &[]),
+        ("srun -n4 --near=none --binding=auto ./a", &[]),
+        ("srun -n4 --near=gpu --binding=none ./a", &[]),
+        ("srun -n4 --near=gpu ./a", &[]),
+    ] {
+        let (found, _) = rules(&["--slurm=24.11", "-"], line);
+        assert_eq!(found, expected, "{line}");
+    }
+}

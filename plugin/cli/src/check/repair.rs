@@ -127,6 +127,7 @@ const REFUSALS: &[&str] = &[
     "mapping-never-fits",
     "mapping-and-binding",
     "mapping-and-list",
+    "near-and-others",
     "more-than-the-job",
     "refused",
     "grid-engine",

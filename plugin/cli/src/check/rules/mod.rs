@@ -6,6 +6,7 @@ mod launchers;
 mod lists;
 mod mapping;
 pub(super) mod mpi;
+mod near;
 mod openmp;
 mod options;
 mod steps;
@@ -33,6 +34,7 @@ pub(super) const JOB: &[Rule] = &[
     binding::never_fits,
     mapping::never_fits,
     mapping::contradicted,
+    near::contradicted,
     steps::tasks_and_nodes,
     steps::late_directives,
     launchers::none,
@@ -50,6 +52,7 @@ pub(super) const SRUN: &[Rule] = &[
     binding::start_on_shared_nodes,
     mapping::never_fits,
     mapping::contradicted,
+    near::contradicted,
     steps::tasks_and_nodes,
     steps::tasks_per_socket,
     steps::more_than_the_job,
