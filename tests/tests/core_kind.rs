@@ -127,7 +127,7 @@ fn a_node_that_does_not_serve_it_says_so() {
         !done.ok()
             && done
                 .stderr
-                .contains("Slurm knows no such cores of this node"),
+                .contains("this node has no such cores that Slurm knows"),
         "{done:#?}"
     );
     cluster.wait_idle();

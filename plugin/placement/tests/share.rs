@@ -243,7 +243,7 @@ fn a_core_kind_narrows_any_wish() {
     };
     let why = answer(&equal, &lacks, &Claims::default());
     assert!(
-        why.contains("Slurm knows no such cores of this node"),
+        why.contains("this node has no such cores that Slurm knows"),
         "{why}"
     );
 }

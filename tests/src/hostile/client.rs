@@ -17,6 +17,9 @@ use crate::under_test;
 /// Nobody's number: a user like any other, without a home and without rights.
 pub const USER: u32 = 65534;
 
+/// How often a request for a job is sent again.
+const MOST_TRIES: u32 = 10;
+
 /// Changes of a launch request: name of the field, value (`berth-hostile` has the list).
 pub type Changes<'a> = &'a [(&'a str, &'a [u8])];
 
@@ -152,13 +155,22 @@ impl<'a> Job<'a> {
     }
 
     fn start(cluster: &'a Cluster, command: &mut Command, options: &[&str]) -> Self {
-        let output = command.arg("--no-shell").args(options).output();
-        let done = Done::from(output.expect("salloc can be run"));
-        let granted = done.stderr.lines().find_map(|line| {
-            let (_, id) = line.split_once("Granted job allocation ")?;
-            Some(id.trim().to_owned())
-        });
-        let id = granted.unwrap_or_else(|| panic!("no job: {done:#?}"));
+        command.arg("--no-shell").args(options);
+        let mut tries = 0;
+        let id = loop {
+            let done = Done::from(command.output().expect("salloc can be run"));
+            let granted = done.stderr.lines().find_map(|line| {
+                let (_, id) = line.split_once("Granted job allocation ")?;
+                Some(id.trim().to_owned())
+            });
+            if let Some(id) = granted {
+                break id;
+            }
+            // slurmctld may drop whoever asks while it reads its configuration.
+            let is_dropped = done.stderr.contains("Zero Bytes were transmitted");
+            assert!(is_dropped && tries < MOST_TRIES, "no job: {done:#?}");
+            tries += 1;
+        };
         Self { cluster, id }
     }
 

@@ -211,15 +211,19 @@ fn job_verdict(cluster: &Cluster, truth: &JobTruth, answer: &JobAnswer) -> Verdi
             format!("granted{}", shown(&cores))
         }
         JobAnswer::Waits(wait) => {
-            let reason = match wait {
-                Wait::Resources => "Resources",
-                Wait::PartitionConfig => "PartitionConfig",
-                Wait::BadConstraints => "BadConstraints",
+            let reasons: &[_] = match wait {
+                Wait::Resources => &["Resources"],
+                // The scheduler calls it so when it looks at the job again.
+                Wait::PartitionConfig => &["PartitionConfig", "PartitionNodeLimit"],
+                Wait::BadConstraints => &["BadConstraints"],
             };
-            if *truth == JobTruth::Pending(reason.into()) {
+            if reasons
+                .iter()
+                .any(|reason| *truth == JobTruth::Pending((*reason).into()))
+            {
                 return Verdict::Equal;
             }
-            format!("pending {reason}")
+            format!("pending {}", reasons[0])
         }
         JobAnswer::Refused(why) => match truth {
             JobTruth::Refused(_) => return Verdict::Equal,
