@@ -1,5 +1,5 @@
-//! `--near` on a real cluster: what the kernel has is what `berth plan` shows, and what cannot be served
-//! is said.
+//! `--near` on a real cluster: the kernel has what `berth plan` shows, and the user is told of a request
+//! that cannot be served.
 
 use berth_tests::{Cluster, Done};
 

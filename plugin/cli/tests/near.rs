@@ -44,8 +44,8 @@ fn texts(tasks: Vec<(String, Vec<String>)>) -> String {
     tasks.into_iter().map(text).collect::<Vec<_>>().join(" ")
 }
 
-/// The list that LUMI's users are told to write for eight tasks on four MI250X, where one core of each
-/// L3 cache is left to the system.
+/// LUMI's manual gives this list of masks for eight tasks on four MI250X. It leaves one core of each L3
+/// cache to the system.
 #[test]
 fn the_published_list_for_eight_dies() {
     let file = machine("eas-tioga").unwrap();
@@ -68,9 +68,9 @@ fn the_published_list_for_eight_dies() {
     );
 }
 
-/// The lists that Setonix' users are told to write for eight dies (`map_cpu`), and what Frontier's manual
-/// shows for `-n8 -c7 --gpu-bind=closest`, where Slurm places tasks by cores and each takes the die beside
-/// it. Setonix' list names one core of each L3 cache, ours all of them.
+/// Two other centres have the same node. Setonix' manual gives a `map_cpu` list for eight dies, with one core
+/// of each L3 cache, where berth gives all of them. Frontier's manual shows the masks of
+/// `-n8 -c7 --gpu-bind=closest`: there Slurm places the tasks by cores, and each takes the die next to it.
 #[test]
 fn the_published_lists_for_the_same_node_elsewhere() {
     let setonix = [49, 57, 17, 25, 0, 9, 33, 41];
