@@ -104,14 +104,14 @@ impl Criterion {
     /// Its figure.
     pub(super) fn value(self, figures: &Figures) -> u32 {
         match self {
-            Shared => figures.shared_cores,
-            SpanNuma => figures.spanning_numa,
-            SpanL3 => figures.spanning_l3,
-            FullestNuma => figures.tasks_per_numa[1],
-            FullestL3 => figures.tasks_per_l3.map_or(0, |[_, most]| most),
-            Apart => figures.neighbours_apart,
-            Idle => figures.idle_cores,
-            Far => figures.far_cpus,
+            Shared => figures.quality.shared_cores,
+            SpanNuma => figures.quality.spanning_numa,
+            SpanL3 => figures.quality.spanning_l3,
+            FullestNuma => figures.quality.tasks_per_numa[1],
+            FullestL3 => figures.quality.tasks_per_l3.map_or(0, |[_, most]| most),
+            Apart => figures.quality.neighbours_apart,
+            Idle => figures.quality.idle_cores,
+            Far => figures.quality.far_cpus,
             OffGpu => figures.off_gpu.unwrap_or(0),
             Cores => figures.step_cores,
         }
@@ -120,9 +120,9 @@ impl Criterion {
     /// The figure as the table shows it.
     pub(super) fn cell(self, figures: &Figures) -> String {
         match self {
-            FullestNuma => range(figures.tasks_per_numa),
-            FullestL3 => figures.tasks_per_l3.map_or("-".into(), range),
-            SpanL3 if figures.tasks_per_l3.is_none() => "-".into(),
+            FullestNuma => range(figures.quality.tasks_per_numa),
+            FullestL3 => figures.quality.tasks_per_l3.map_or("-".into(), range),
+            SpanL3 if figures.quality.tasks_per_l3.is_none() => "-".into(),
             one => one.value(figures).to_string(),
         }
     }
@@ -135,8 +135,8 @@ impl Criterion {
         };
         let (tasks, cores) = (tasks(count), cores(count));
         let text = match self {
-            FullestNuma => return uneven(figures.tasks_per_numa, "NUMA nodes"),
-            FullestL3 => return uneven(figures.tasks_per_l3?, "L3 caches"),
+            FullestNuma => return uneven(figures.quality.tasks_per_numa, "NUMA nodes"),
+            FullestL3 => return uneven(figures.quality.tasks_per_l3?, "L3 caches"),
             Cores => return None,
             _ if count == 0 => return None,
             Shared => match count {
@@ -204,15 +204,19 @@ pub(super) fn costs(criteria: &[Criterion], figures: &Figures) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::QualityJson;
 
     #[test]
     fn costs_are_sentences() {
         let figures = Figures {
-            shared_cores: 1,
-            spanning_numa: 1,
-            idle_cores: 3,
-            tasks_per_numa: [0, 4],
-            neighbours_apart: 7,
+            quality: QualityJson {
+                shared_cores: 1,
+                spanning_numa: 1,
+                idle_cores: 3,
+                tasks_per_numa: [0, 4],
+                neighbours_apart: 7,
+                ..QualityJson::default()
+            },
             step_cores: 16,
             off_gpu: Some(1),
             ..Figures::default()

@@ -2,28 +2,20 @@
 //! what a step costs besides.
 //! In: a planned step. Out: [`Figures`]. Pure.
 
-use berth_placement::answer::quality::Range;
-use berth_placement::{CpuSet, Node, Quality};
+use berth_placement::{CpuSet, Node};
 use serde::Serialize;
 
 use super::devices::Devices;
-use crate::plan::{Planned, PlannedStep};
+use crate::plan::{Planned, PlannedStep, QualityJson};
 
-/// The figures of a line. Those with a name of `berth plan --format json` mean the same.
+/// The figures of a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Figures {
     /// The smallest and the largest number of CPUs of a task.
     pub cpus_per_task: [u32; 2],
-    pub spanning_numa: u32,
-    pub spanning_l3: u32,
-    pub spanning_packages: u32,
-    pub shared_cores: u32,
-    pub idle_cores: u32,
-    pub tasks_per_numa: [u32; 2],
-    /// None if the machine has no L3 cache.
-    pub tasks_per_l3: Option<[u32; 2]>,
-    pub far_cpus: u32,
-    pub neighbours_apart: u32,
+    /// Those of `berth plan`, added up over the nodes.
+    #[serde(flatten)]
+    pub quality: QualityJson,
     /// Cores that the step gets on all its nodes.
     pub step_cores: u32,
     /// Tasks with a CPU that is not next to their GPU; none if the advice is not for GPUs.
@@ -52,8 +44,6 @@ impl Figures {
 
     fn of_node(planned: &Planned, on: &Node) -> Option<Self> {
         let plan = &planned.plan;
-        let quality = Quality::of(plan, planned.on(on))?;
-        let pair = |range: Range| [range.least, range.most];
         // A task that is bound to nothing may run on every CPU of the step.
         let count = |cpus: &CpuSet| match cpus.is_empty() {
             true => plan.decision.own.count() as u32,
@@ -62,15 +52,7 @@ impl Figures {
         let counts = || plan.tasks.iter().map(|task| count(&task.cpus));
         Some(Self {
             cpus_per_task: [counts().min()?, counts().max()?],
-            spanning_numa: quality.span_numa,
-            spanning_l3: quality.span_l3,
-            spanning_packages: quality.span_packages,
-            shared_cores: quality.shared_cores,
-            idle_cores: quality.idle_cores,
-            tasks_per_numa: pair(quality.tasks_per_numa),
-            tasks_per_l3: quality.tasks_per_l3.map(pair),
-            far_cpus: quality.far_cpus,
-            neighbours_apart: quality.neighbours_apart,
+            quality: QualityJson::of(planned, on)?,
             step_cores: 0,
             off_gpu: None,
         })
@@ -78,14 +60,15 @@ impl Figures {
 
     /// What is counted, which grows with the number of nodes.
     fn counts(&mut self) -> [&mut u32; 7] {
+        let quality = &mut self.quality;
         [
-            &mut self.spanning_numa,
-            &mut self.spanning_l3,
-            &mut self.spanning_packages,
-            &mut self.shared_cores,
-            &mut self.idle_cores,
-            &mut self.far_cpus,
-            &mut self.neighbours_apart,
+            &mut quality.spanning_numa,
+            &mut quality.spanning_l3,
+            &mut quality.spanning_packages,
+            &mut quality.shared_cores,
+            &mut quality.idle_cores,
+            &mut quality.far_cpus,
+            &mut quality.neighbours_apart,
         ]
     }
 
@@ -103,8 +86,9 @@ impl Figures {
         }
         let both = |one: [u32; 2], other: [u32; 2]| [one[0].min(other[0]), one[1].max(other[1])];
         self.cpus_per_task = both(self.cpus_per_task, other.cpus_per_task);
-        self.tasks_per_numa = both(self.tasks_per_numa, other.tasks_per_numa);
-        self.tasks_per_l3 = match (self.tasks_per_l3, other.tasks_per_l3) {
+        let (own, other) = (&mut self.quality, &other.quality);
+        own.tasks_per_numa = both(own.tasks_per_numa, other.tasks_per_numa);
+        own.tasks_per_l3 = match (own.tasks_per_l3, other.tasks_per_l3) {
             (Some(one), Some(other)) => Some(both(one, other)),
             (one, other) => one.or(other),
         };

@@ -43,6 +43,7 @@ pub(crate) use controller::{Unusable, gives_whole_nodes, is_asked, job_refused};
 pub(crate) use defaults::ByDefault;
 use line::NoLine;
 pub(crate) use request::node;
+pub(crate) use score::QualityJson;
 pub(crate) use settings::SiteSettings;
 pub(crate) use site::socket_kind;
 pub(crate) use step::{Planned, PlannedStep};

@@ -10,24 +10,24 @@ use super::step::{Planned, PlannedStep};
 use crate::Failure;
 
 /// The figures as the JSON has them.
-#[derive(Serialize)]
-pub(super) struct QualityJson {
-    spanning_numa: u32,
-    spanning_l3: u32,
-    spanning_packages: u32,
-    shared_cores: u32,
-    idle_cores: u32,
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct QualityJson {
+    pub spanning_numa: u32,
+    pub spanning_l3: u32,
+    pub spanning_packages: u32,
+    pub shared_cores: u32,
+    pub idle_cores: u32,
     /// The smallest and the largest number of tasks on one.
-    tasks_per_numa: [u32; 2],
+    pub tasks_per_numa: [u32; 2],
     /// Null if the machine has no L3 cache.
-    tasks_per_l3: Option<[u32; 2]>,
-    far_cpus: u32,
-    neighbours_apart: u32,
+    pub tasks_per_l3: Option<[u32; 2]>,
+    pub far_cpus: u32,
+    pub neighbours_apart: u32,
 }
 
 impl QualityJson {
     /// None if the machine's tree is unknown.
-    pub(super) fn of(planned: &Planned, on: &Node) -> Option<Self> {
+    pub(crate) fn of(planned: &Planned, on: &Node) -> Option<Self> {
         let quality = Quality::of(&planned.plan, planned.on(on))?;
         let pair = |range: Range| [range.least, range.most];
         Some(Self {
