@@ -8,6 +8,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use berth_srun::Release;
+
+use crate::srun_lines::release;
 use crate::{Cluster, Done, command};
 
 const COLLECTION: &str = include_str!("../check-manuals.txt");
@@ -104,6 +107,8 @@ pub struct Tried {
     pub notices: bool,
     /// How many corrections were accepted.
     pub accepted: usize,
+    /// How many there are at least, by the release.
+    pub least: usize,
     /// Those that were refused, with what was said.
     pub refused: Vec<String>,
 }
@@ -112,8 +117,7 @@ impl Tried {
     /// Whether every correction was accepted, and enough were tried.
     #[must_use]
     pub fn is_good(&self) -> bool {
-        // The newer Slurms have fewer traps, and so fewer corrections.
-        self.notices && self.refused.is_empty() && self.accepted >= 5
+        self.notices && self.refused.is_empty() && self.accepted >= self.least
     }
 }
 
@@ -131,6 +135,11 @@ pub fn ask() -> Tried {
         notices: tried(&cluster, temporary.path(), &file)
             .stdout
             .contains("refused"),
+        // The newer Slurms have fewer traps, and so fewer corrections.
+        least: match release(&cluster) {
+            Release::V22_05 => 20,
+            _ => 9,
+        },
         ..Tried::default()
     };
     for (name, whole, text) in entries() {

@@ -18,8 +18,8 @@ pub struct SpankOption {
 
 /// OPT_TYPE_SPANK of src/common/plugstack.c (spank.c from 23.02 on).
 const SPANK: i32 = 0x4400;
-/// More than one plugin registers; a list beyond is cut there.
-const MOST: usize = 16;
+/// More names than a plugin registers; a list beyond is cut there.
+const MOST: usize = 64;
 /// Bytes of `OPTION:PLUGIN`; a longer name is no option of ours.
 const NAME: usize = 255;
 

@@ -90,6 +90,20 @@ pub(crate) const OPTIONS: [Row; 6] = [
     },
 ];
 
+/// The most bytes that a value of any of them may have.
+pub(crate) const MOST: usize = longest(&OPTIONS);
+
+const fn longest(mut rows: &[Row]) -> usize {
+    let mut most = 0;
+    while let [row, rest @ ..] = rows {
+        if row.most > most {
+            most = row.most;
+        }
+        rows = rest;
+    }
+    most
+}
+
 impl Own {
     /// Its place in the table.
     fn index(self) -> usize {

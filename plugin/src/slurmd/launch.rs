@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use berth_placement::sets::bounded::shown;
-use berth_placement::sets::limits::{BINDING_BYTES, LIST_BYTES, USER_TEXT};
+use berth_placement::sets::limits::{LIST_BYTES, USER_TEXT};
 use berth_placement::{
     Allocation, Claims, CpuBind, Message, Node, Plan, Refusal, RefusalKind, Request, plan,
     planned_on,
@@ -18,7 +18,7 @@ use slurm_sys::{LaunchRequest, SUCCESS, SlurmdConf};
 
 use crate::message::handover::Handover;
 use crate::message::seal::{self, Whose};
-use crate::message::{bits, inherited, names, routes};
+use crate::message::{bits, inherited, names, options, routes};
 use crate::planning::ours::Ours;
 use crate::planning::words::{join_bounded, name};
 use crate::planning::{convert, ledger, memory};
@@ -224,7 +224,7 @@ fn asked(
     let mut request =
         convert::request(launch, (tasks, allocation), (slurm.layout, node)).map_err(refused)?;
     let inherited = inherited::forget(&mut request, node.rules().fixes, launch);
-    let options = launch.options(NAME, BINDING_BYTES).unwrap_or_default();
+    let options = launch.options(NAME, options::MOST).unwrap_or_default();
     let found = ours(launch, (&options, &request.cpu_bind), settings);
     let (ours, ours_note) = found.map_err(refused)?;
     ours.put(&mut request);
