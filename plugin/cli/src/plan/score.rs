@@ -97,9 +97,10 @@ fn lines(out: &mut impl Write, quality: &Quality) -> Result<(), Failure> {
         out,
         "memory      {far_cpus} CPUs are far from their task's memory"
     )?;
-    writeln!(
-        out,
-        "neighbours  {neighbours_apart} pairs of successive tasks have no NUMA node in common"
-    )?;
+    let pairs = match neighbours_apart {
+        1 => "1 pair of successive tasks has".into(),
+        count => format!("{count} pairs of successive tasks have"),
+    };
+    writeln!(out, "neighbours  {pairs} no NUMA node in common")?;
     Ok(())
 }

@@ -51,8 +51,8 @@ impl fmt::Display for NearRefusal {
             Self::Unknown(near) => write!(
                 f,
                 "--near={near} requests cores next to a device; berth does not know the devices of \
-                 this node, because its machine file has none; ask the administrator to look at \
-                 `berth topo` and `berth doctor` there, or leave --near out"
+                 this node; ask the administrator to look at `berth topo` and `berth doctor` there, \
+                 or for a dry run give --machine an XML file that has them (lstopo node.xml)"
             ),
             Self::NoDevice { near, found } => no_device(f, near, found),
             Self::NotGranted { near, on_node } => write!(
