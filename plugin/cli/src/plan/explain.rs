@@ -62,6 +62,7 @@ fn one_node(args: &PlanArgs, on: &Node, ask: &Request, plan: &Plan) -> Vec<Strin
     if let Rule::Level { order, .. } = plan.decision.rule {
         lines.push(format!("order       {}", order_why(args, ask, order)));
     }
+    lines.extend(isolated(on, plan));
     let parents = on
         .machine()
         .map(|machine| Parents::new(machine, args.socket_kind()));
@@ -73,6 +74,21 @@ fn one_node(args: &PlanArgs, on: &Node, ask: &Request, plan: &Plan) -> Vec<Strin
         task_line(ask, plan, parents.as_ref(), id) + &near
     }));
     lines
+}
+
+/// The step's isolated CPUs that no task is bound to.
+fn isolated(on: &Node, plan: &Plan) -> Option<String> {
+    let mut used = CpuSet::new();
+    let tasks = plan.tasks.iter();
+    tasks.for_each(|task| used.insert_all(&task.cpus));
+    let own = on.machine()?.isolated().intersection(&plan.own);
+    let left = own.difference(&used);
+    let is_bound = !used.is_empty() && !left.is_empty();
+    is_bound.then(|| {
+        format!(
+            "isolated    the kernel isolates CPUs {left}; no task gets them while others suffice"
+        )
+    })
 }
 
 fn wanted(ask: &Request) -> String {

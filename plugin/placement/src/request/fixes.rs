@@ -45,6 +45,10 @@ pub enum Fix {
     SpreadLimits,
     /// A note reports tasks that share CPUs although others are idle.
     SayShared,
+    /// Isolated CPUs are left out while the tasks do not need them.
+    IsolatedCpus,
+    /// A task has cores of one kind if that can be had.
+    OneKind,
 }
 
 /// The name of each fix, and what it fixes in one line. A new fix is a variant above and a line
@@ -141,6 +145,17 @@ const TABLE: &[(Fix, &str, &str)] = &[
         Fix::SayShared,
         "say-shared",
         "a note reports that tasks share CPUs although others of the step stay idle",
+    ),
+    (
+        Fix::IsolatedCpus,
+        "isolated-cpus",
+        "no task gets CPUs that the kernel isolates while the step has enough others",
+    ),
+    (
+        Fix::OneKind,
+        "one-kind",
+        "a task that is bound to cores or threads has cores of one kind while each kind has room for \
+         whole tasks",
     ),
 ];
 

@@ -1,15 +1,19 @@
 //! How a wish becomes CPUs: one strategy for each kind of wish.
 
 pub mod grid_engine;
+mod isolated;
 pub mod level;
 pub mod list;
 pub mod mapping;
 mod near;
+mod one_kind;
 mod share;
 pub(crate) mod situation;
 
 use crate::answer::plan::Plan;
 use crate::answer::refusal::Refusal;
+use crate::request::fixes::Fix;
+use crate::request::grid_engine::Strategy;
 use crate::request::wish::Wish;
 use crate::strategy::situation::Situation;
 
@@ -17,17 +21,35 @@ use crate::strategy::situation::Situation;
 pub(crate) fn choose(here: &Situation<'_>) -> Result<Plan, Refusal> {
     match Wish::of(here.request)? {
         Wish::Unbound => here.unbound(),
-        Wish::Automatic => level::automatic(here),
-        Wish::Level(level) => level::asked(here, level),
+        Wish::Automatic => by_level(here, level::automatic),
+        Wish::Level(level) => by_level(here, |here| level::asked(here, level)),
         Wish::List(mode) => list::choose(here, mode),
-        Wish::GridEngine(binding) => grid_engine::choose(here, binding),
+        Wish::GridEngine(binding) => match binding.strategy {
+            Strategy::Explicit(_) => grid_engine::choose(here, binding),
+            _ => isolated::choose(here, |here| grid_engine::choose(here, binding)),
+        },
         Wish::Near(near) => near::choose(here, near),
         Wish::Mapped(mapping) => match &here.request.near {
             Some(near) if near.asks() => {
                 near::narrow(here, near, |inside| mapping::choose(inside, mapping))
             }
-            _ => mapping::choose(here, mapping),
+            _ => isolated::choose(here, |here| mapping::choose(here, mapping)),
         },
         Wish::Share(binding, words) => share::choose(here, binding, words),
+    }
+}
+
+/// A level, where task/affinity knows neither isolated CPUs nor kinds of cores.
+fn by_level(
+    here: &Situation<'_>,
+    level: impl Fn(&Situation<'_>) -> Result<Plan, Refusal>,
+) -> Result<Plan, Refusal> {
+    let of_one_kind = |here: &Situation<'_>| match here.has(Fix::OneKind) {
+        true => one_kind::choose(here, &level),
+        false => level(here),
+    };
+    match here.has(Fix::IsolatedCpus) {
+        true => isolated::choose(here, of_one_kind),
+        false => of_one_kind(here),
     }
 }
