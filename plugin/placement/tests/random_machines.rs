@@ -46,5 +46,7 @@ law! {
     near_gives_cpus_of_the_step_once: laws::near::APART,
     near_a_gpu_is_the_nearest_object_with_room: laws::near::NEAREST,
     near_is_the_same_with_other_numbers: laws::near::RENUMBERED,
+    isolated_cpus_are_left_out: laws::preferred::ISOLATED,
+    a_task_keeps_to_one_kind: laws::preferred::ONE_KIND,
     binding_gives_whole_cores_to_one_task: laws::grid_engine::CHOSEN,
 }

@@ -80,10 +80,21 @@ fn apart(
         tasks.extend(plan.tasks);
     }
     let all = tasks.len() == mixed.tasks.len();
-    let is_better = all && spanning(here, &tasks) <= spanning(here, &mixed.tasks);
-    is_better.then(|| Plan {
+    let as_apart = is_apart(&tasks) || !is_apart(&mixed.tasks);
+    let as_near = spanning(here, &tasks) <= spanning(here, &mixed.tasks);
+    (all && as_apart && as_near).then(|| Plan {
         tasks,
         ..mixed.clone()
+    })
+}
+
+/// Whether no CPU has two tasks.
+fn is_apart(tasks: &[TaskPlan]) -> bool {
+    let mut used = CpuSet::new();
+    tasks.iter().all(|task| {
+        let is_free = !task.cpus.intersects(&used);
+        used.insert_all(&task.cpus);
+        is_free
     })
 }
 

@@ -7,6 +7,7 @@ pub mod limits;
 pub mod near;
 pub mod order;
 pub mod own;
+pub mod preferred;
 pub mod refusals;
 pub mod room;
 pub mod same;
@@ -17,7 +18,7 @@ pub mod width;
 use super::harness::Law;
 
 /// Every law there is.
-pub const ALL: [Law; 31] = [
+pub const ALL: [Law; 33] = [
     own::ONLY_OWNED,
     own::ONLY_PRESENT,
     own::SOMEWHERE,
@@ -45,6 +46,8 @@ pub const ALL: [Law; 31] = [
     near::APART,
     near::NEAREST,
     near::RENUMBERED,
+    preferred::ISOLATED,
+    preferred::ONE_KIND,
     cgroups::INSIDE,
     cgroups::GRANTED,
     cgroups::SOMEWHERE,
