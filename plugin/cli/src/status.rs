@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
 
+use berth_host::announcement;
 use berth_host::ledger::{Entry, Kind, Task, look, public};
 use berth_host::{StateDir, machine_file, trusted_file};
 use berth_placement::{CpuSet, Machine, SocketKind};
@@ -37,6 +38,7 @@ struct Node {
     m_socket: usize,
     m_core: usize,
     m_thread: usize,
+    reserved: String,
     steps: Vec<BoundStep>,
 }
 
@@ -147,11 +149,19 @@ fn node(dir: &StateDir, name: &str, kind: SocketKind, job: Option<u32>) -> Resul
         m_socket: machine.sockets(kind).len(),
         m_core: machine.core_count(),
         m_thread: machine.cpus().count(),
+        reserved: reserved(dir),
         steps: entries
             .iter()
             .map(|entry| step(entry, &machine, kind))
             .collect(),
     })
+}
+
+/// `reserved=`, as slurmd has announced it.
+fn reserved(dir: &StateDir) -> String {
+    let words = announcement::read(dir).ok();
+    let rules = words.and_then(|words| words.site_rules());
+    rules.map_or(String::new(), |rules| rules.reserved)
 }
 
 fn step(entry: &Entry, machine: &Machine, kind: SocketKind) -> BoundStep {
@@ -194,6 +204,9 @@ fn table(out: &mut impl Write, node: &Node) -> io::Result<()> {
     } else {
         writeln!(out, "{counts}")?;
         write_named(out, None, "in use", in_use)?;
+    }
+    if !node.reserved.is_empty() {
+        write_named(out, None, "reserved", &node.reserved)?;
     }
     if node.steps.is_empty() {
         return writeln!(out, "no step is bound by --binding");

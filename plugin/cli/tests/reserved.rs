@@ -30,21 +30,44 @@ fn reserved_cpus_are_never_planned() {
     }
 }
 
+/// Only slurm.conf can keep slurmctld from giving them away.
 #[test]
-fn a_step_whose_cpus_are_all_reserved_is_refused() {
+fn a_step_whose_cpus_are_all_reserved_runs_there() {
     for options in [
         "",
         " --cpu-bind=cores",
         " --binding=linear:1",
         " --map-by=core",
+        " --binding=auto",
     ] {
         for own in ["--whole --reserved 0-15", "--cpus 2-5 --reserved 0-7"] {
             let (code, cpus, said) = ask(&format!("-n2 {own}{options}"));
-            assert_eq!((code, cpus.as_str()), (1, ""), "{own}{options}: {said}");
-            let why = "--reserved keeps all CPUs of this step free";
+            let (_, same, _) = ask(&format!(
+                "-n2 {}{options}",
+                own.split(" --res").next().unwrap()
+            ));
+            assert_eq!((code, &cpus), (0, &same), "{own}{options}: {said}");
+            let why = "Slurm has given this step no others; it runs there";
             assert!(said.contains(why), "{own}{options}: {said}");
         }
     }
+}
+
+/// Slurm has granted sixteen CPUs, and the tasks share those that are left.
+#[test]
+fn tasks_share_what_is_not_reserved() {
+    for compat in ["berth", "affinity"] {
+        for options in ["", " --cpu-bind=cores", " --cpu-bind=threads"] {
+            let line = format!("-n16 --whole --reserved 0-7 --compat={compat}{options}");
+            let (code, cpus, said) = ask(&line);
+            assert_eq!(code, 0, "{line}: {said}");
+            assert_eq!(cpus, ["8-15"; 16].join("\n"), "{line}");
+            let why = "16 tasks share the others, CPUs 8-15";
+            assert!(said.contains(why), "{line}: {said}");
+        }
+    }
+    let (code, _, said) = ask("-n2 --whole --reserved 0 --cpu-bind=map_cpu:0,1");
+    assert!(code == 1 && said.contains("names CPU 0"), "{said}");
 }
 
 #[test]

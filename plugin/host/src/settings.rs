@@ -5,12 +5,12 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use berth_placement::{Binding, Fixes};
+use berth_placement::{Binding, CpuSet, Fixes};
 
 use crate::OffSwitch;
 
 /// Every key there is.
-pub const KEYS: [&str; 12] = [
+pub const KEYS: [&str; 13] = [
     "compat",
     "fixes",
     "shadow",
@@ -22,6 +22,7 @@ pub const KEYS: [&str; 12] = [
     "state_dir",
     "strict",
     "counters",
+    "reserved",
     "nodes",
 ];
 
@@ -74,6 +75,8 @@ pub struct Settings {
     pub strict: bool,
     /// Whether steps, tasks and refusals are counted for monitoring.
     pub counters: bool,
+    /// `reserved=`: CPUs that no task gets while its step has others, by kernel number.
+    pub reserved: CpuSet,
     off_switch: OnceLock<Option<OffSwitch>>,
 }
 
@@ -90,6 +93,7 @@ impl Default for Settings {
             state_dir: PathBuf::from("/run/berth"),
             strict: false,
             counters: true,
+            reserved: CpuSet::new(),
             off_switch: OnceLock::new(),
         }
     }
@@ -131,6 +135,7 @@ impl Settings {
             "state_dir" => self.state_dir = absolute(value)?,
             "counters" => self.counters = one_of(value, &[("on", true), ("off", false)])?,
             "strict" => self.strict = one_of(value, &[("off", false), ("on", true)])?,
+            "reserved" => self.reserved = cpus(value)?,
             _ => return Err(Unread::Key),
         }
         Ok(())
@@ -146,6 +151,7 @@ impl Settings {
             "binding_default" => self.binding_default = None,
             "binding_fail" => self.refuse_failed_binding = false,
             "strict" => self.strict = true,
+            "reserved" => self.reserved = CpuSet::new(),
             _ => {}
         }
     }
@@ -171,6 +177,8 @@ impl Settings {
             },
             "state_dir" => self.state_dir.display().to_string(),
             "strict" => word(self.strict).into(),
+            "reserved" if self.reserved.is_empty() => return "no reserved".into(),
+            "reserved" => self.reserved.to_string(),
             _ => word(self.counters).into(),
         };
         format!("{key}={value}")
@@ -191,6 +199,14 @@ fn absolute(value: &str) -> Result<PathBuf, String> {
         Ok(path)
     } else {
         Err("the value must be an absolute path".into())
+    }
+}
+
+/// An empty list reserves nothing.
+fn cpus(list: &str) -> Result<CpuSet, String> {
+    match list.is_empty() {
+        true => Ok(CpuSet::new()),
+        false => CpuSet::from_list(list).map_err(|why| why.to_string()),
     }
 }
 

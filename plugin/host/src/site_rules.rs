@@ -3,7 +3,7 @@
 //! In: the planner's node and slurmd's defaults. Out: a part of `slurmd.json`, read by every user.
 
 use berth_placement::request::fixes::Fix;
-use berth_placement::{CpuId, Fixes, Level, Node, Rules, Shape, SocketKind};
+use berth_placement::{CpuId, CpuSet, Fixes, Level, Node, Rules, Shape, SocketKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -40,6 +40,8 @@ pub struct SiteRules {
     pub binding_off: bool,
     /// `binding_default=`.
     pub binding_default: Option<String>,
+    /// `reserved=`: a list of CPUs.
+    pub reserved: String,
     /// slurmd's count of the host.
     pub shape: Counted,
 }
@@ -103,6 +105,12 @@ impl SiteRules {
             refuse_failed_binding: self.refuse_failed_binding,
             constrain_cores: self.constrain_cores,
         }
+    }
+
+    /// The CPUs that no task gets while its step has others.
+    #[must_use]
+    pub fn reserved(&self) -> CpuSet {
+        CpuSet::from_list(&self.reserved).unwrap_or_default()
     }
 
     /// The fixes in force that this release of berth does not know.

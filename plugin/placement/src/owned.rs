@@ -28,6 +28,20 @@ pub struct Owned {
     /// CPUs that do not exist, or that belong to other cores. Slurm knows nothing of it, so a step
     /// is not refused for it.
     pub is_cut: bool,
+    /// Whether some or all of what Slurm granted is what the site keeps free.
+    pub reserved: Reserved,
+}
+
+/// How much of what Slurm granted the site keeps free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Reserved {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Some CPUs; they are not the step's.
+    Some,
+    /// Everything; the step has them, because it has no others.
+    All,
 }
 
 /// Objects owned whole and in part.
@@ -53,7 +67,7 @@ impl Owned {
     pub fn of(request: &Request, node: &Node) -> Self {
         let table = node.table();
         let mut usable = owned_pus(&request.allocation, node);
-        keep_free(&mut usable, &request.reserved, table);
+        let reserved = keep_free(&mut usable, &request.reserved, table);
         narrow(&mut usable, request, node);
         let special = match request.core_spec {
             CoreSpec::Threads(count) => Some(count),
@@ -94,6 +108,7 @@ impl Owned {
         }
         Self {
             is_cut,
+            reserved,
             count: usable.count() as u32,
             all: everything.unwrap_or_else(|| cpus.clone()),
             usable,
@@ -129,6 +144,7 @@ impl Owned {
             cpus: self.cpus.intersection(cpus),
             all: self.all.clone(),
             is_cut: self.is_cut,
+            reserved: self.reserved,
         }
     }
 
@@ -139,14 +155,21 @@ impl Owned {
     }
 }
 
-/// Takes away what the site keeps free.
-fn keep_free(usable: &mut PuSet, reserved: &CpuSet, table: &PuTable) {
+/// Takes away what the site keeps free, unless nothing else is there.
+fn keep_free(usable: &mut PuSet, reserved: &CpuSet, table: &PuTable) -> Reserved {
     if reserved.is_empty() {
-        return;
+        return Reserved::Nothing;
     }
     let is_kept = |pu: &PuIdx| table.cpu(*pu).is_some_and(|cpu| reserved.contains(cpu));
     let kept: Vec<_> = usable.iter().filter(is_kept).collect();
+    if kept.is_empty() {
+        return Reserved::Nothing;
+    }
+    if kept.len() == usable.count() {
+        return Reserved::All;
+    }
     kept.into_iter().for_each(|pu| usable.remove(pu));
+    Reserved::Some
 }
 
 fn owned_pus(allocation: &Allocation, node: &Node) -> PuSet {

@@ -1,10 +1,12 @@
 //! The one door: a request on a node gives a plan. Pure: no other inputs.
 //! `berth plan` and the shared object both call this. Source: `lllp_distribution`.
 
+use crate::answer::kept_note::KeptNote;
 use crate::answer::memory;
+use crate::answer::note::Note;
 use crate::answer::plan::Plan;
 use crate::answer::refusal::Refusal;
-use crate::owned::Owned;
+use crate::owned::{Owned, Reserved};
 use crate::request::Request;
 use crate::request::claims::Claims;
 use crate::request::core_kind::Kind;
@@ -12,7 +14,6 @@ use crate::request::cpu_bind::{CpuBind, Mode};
 use crate::request::grid_engine::{Binding, Instance};
 use crate::request::mem_bind::MemBind;
 use crate::request::wish::Wish;
-use crate::sets::cpuset::CpuSet;
 use crate::strategy::{self, situation::Situation};
 use crate::topology::node::Node;
 
@@ -43,7 +44,6 @@ pub fn plan(request: &Request, node: &Node, claims: &Claims) -> Result<Plan, Ref
     }
     let node = planned_on(request, node);
     let owned = &Owned::of(request, node);
-    has_free(request, node, owned)?;
     has_core_kind(request, node, owned)?;
     let here = Situation {
         request,
@@ -52,6 +52,7 @@ pub fn plan(request: &Request, node: &Node, claims: &Claims) -> Result<Plan, Ref
         owned,
     };
     let mut plan = strategy::choose(&here)?;
+    plan.notes.extend(only_reserved(owned));
     memory::bind(&mut plan, request, node, owned)?;
     Ok(plan)
 }
@@ -111,7 +112,6 @@ pub fn plan_batch(request: &Request, node: &Node, claims: &Claims) -> Result<Pla
         return plan(&script, node, claims);
     }
     let owned = &Owned::of(&script, node);
-    has_free(&script, node, owned)?;
     has_core_kind(&script, node, owned)?;
     let here = Situation {
         request: &script,
@@ -119,22 +119,16 @@ pub fn plan_batch(request: &Request, node: &Node, claims: &Claims) -> Result<Pla
         claims,
         owned,
     };
-    here.batch()
+    let mut plan = here.batch()?;
+    plan.notes.extend(only_reserved(owned));
+    Ok(plan)
 }
 
-/// Refuses a step all of whose CPUs the site keeps free.
-fn has_free(request: &Request, node: &Node, owned: &Owned) -> Result<(), Refusal> {
-    if request.reserved.is_empty() || owned.count > 0 {
-        return Ok(());
-    }
-    let all = Request {
-        reserved: CpuSet::new(),
-        ..request.clone()
-    };
-    match Owned::of(&all, node) {
-        all if all.count > 0 => Err(Refusal::AllReserved { own: all.cpus }),
-        _ => Ok(()),
-    }
+/// A step all of whose CPUs the site keeps free runs there: only `CpuSpecList=` of slurm.conf keeps
+/// slurmctld from giving them away.
+fn only_reserved(owned: &Owned) -> Option<Note> {
+    let own = || Note::Kept(KeptNote::OnlyReserved(owned.cpus.clone()));
+    (owned.reserved == Reserved::All).then(own)
 }
 
 /// Refuses a kind of cores that is not there.

@@ -48,12 +48,6 @@ pub(crate) fn announce(node_name: &str, role: &Role<'_>) {
         slurm: release(),
         serves_binding_only: standing::serves_binding_only(),
         is_spank_plugin: IS_SPANK_PLUGIN.load(Ordering::Relaxed),
-        warnings: Slurm::get()
-            .flag()
-            .map(ToString::to_string)
-            .into_iter()
-            .chain(complaints::doubts())
-            .collect(),
         ..Announcement::default()
     };
     let mut kind = SocketKind::default();
@@ -107,6 +101,8 @@ fn write(node_name: &str, words: &mut Announcement, kind: SocketKind) {
     let settings = settings::current();
     words.settings = told(&settings);
     words.complaints = complaints::all();
+    let flag = Slurm::get().flag().map(ToString::to_string);
+    words.warnings = flag.into_iter().chain(complaints::doubts()).collect();
     if words.is_task_plugin {
         let machine = discovery::machine();
         words.topology = machine
@@ -148,6 +144,7 @@ fn site_rules(slurm: Abi, node: &Node) -> SiteRules {
         compat: settings::behaviour(settings.fixes),
         cpu_bind: convert::default_cpu_bind(slurm).map(|bind| bind.to_string()),
         binding_off: !settings.binding,
+        reserved: settings.reserved.to_string(),
         binding_default: settings.binding_default.as_ref().map(ToString::to_string),
         ..SiteRules::of(node)
     }
@@ -159,6 +156,7 @@ fn told(settings: &Settings) -> String {
     words.extend((!settings.binding).then(|| "binding=off".into()));
     words.extend(settings.strict.then(|| "strict=on".into()));
     words.extend((!settings.counters).then(|| "counters=off".into()));
+    words.extend((!settings.reserved.is_empty()).then(|| settings.in_force("reserved")));
     let default = settings.binding_default.as_ref();
     words.extend(default.map(|binding| format!("binding_default={binding}")));
     words.join(" ")

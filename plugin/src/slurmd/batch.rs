@@ -25,7 +25,7 @@ use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
 use crate::slurmd::accounting::Planned;
 use crate::slurmd::launch::{Stop, here};
-use crate::slurmd::{accounting, host, key, worker};
+use crate::slurmd::{accounting, host, key, reserved, worker};
 
 /// `task_p_slurmd_batch_request`.
 ///
@@ -68,26 +68,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
         worker::switched_off(slurm, 1);
         return Ok(());
     };
-    let (allocation, core_spec, nodes) = {
-        let cred = batch.cred()?;
-        let cores = cred.node_cores(cred.node_index(&node_name)?)?;
-        let spec = convert::core_spec(cred.job_core_spec());
-        let own = convert::allocation(cred.job_cores(&cores)?, &cores);
-        (own, spec, cred.job_nhosts())
-    };
-    let (binding, core_kind) = asked(batch, &settings)?;
-    let tasks = binding
-        .as_ref()
-        .and_then(|binding| binding.tasks_of_script(batch.ntasks(), nodes));
-    let ask = Request {
-        cpu_bind: CpuBind::default(),
-        tasks: tasks.unwrap_or(1),
-        binding,
-        core_kind,
-        allocation,
-        core_spec,
-        ..Request::default()
-    };
+    let ask = request(batch, &settings, &node_name)?;
     let node = host::now(slurm, &conf, convert::rules(slurm, &settings));
     let planned = if ask.binding.is_some() {
         let who = accounting::Who {
@@ -100,6 +81,8 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
     } else {
         Planned::alone(plan_batch(&ask, &node, &Claims::default())?)
     };
+    let id = batch.job_id();
+    reserved::look(slurm, &planned.plan, || format!("step={id}.batch"));
     let mut handover = Handover {
         note: join_bounded(planned.notes(), planned.said.clone()),
         settle: planned
@@ -112,6 +95,35 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
     handover.decided(&ask, &planned.plan);
     write(slurm, batch, &planned.plan)?;
     pass(slurm, batch, &handover)
+}
+
+/// The script's request, and what the job owns of this node.
+fn request(
+    batch: &BatchRequest<'_>,
+    settings: &Settings,
+    node_name: &str,
+) -> Result<Request, Stop> {
+    let (allocation, core_spec, nodes) = {
+        let cred = batch.cred()?;
+        let cores = cred.node_cores(cred.node_index(node_name)?)?;
+        let spec = convert::core_spec(cred.job_core_spec());
+        let own = convert::allocation(cred.job_cores(&cores)?, &cores);
+        (own, spec, cred.job_nhosts())
+    };
+    let (binding, core_kind) = asked(batch, settings)?;
+    let tasks = binding
+        .as_ref()
+        .and_then(|binding| binding.tasks_of_script(batch.ntasks(), nodes));
+    Ok(Request {
+        cpu_bind: CpuBind::default(),
+        tasks: tasks.unwrap_or(1),
+        binding,
+        core_kind,
+        allocation,
+        core_spec,
+        reserved: settings.reserved.clone(),
+        ..Request::default()
+    })
 }
 
 /// `--binding` binds the script of a job with one task; others keep the

@@ -2,6 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
+/// More than an administrator reads; jobs can cause some of them.
+const MOST: usize = 64;
+
 /// The complaints so far; slurmd's settings are read before it is ready.
 static COMPLAINTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// What an administrator should know, though nothing is wrong with this node.
@@ -9,21 +12,23 @@ static DOUBTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// The complaint about the discovered machine, until it is discovered again.
 static OF_THE_MACHINE: Mutex<Option<String>> = Mutex::new(None);
 
-/// Adds a complaint for the administrator, which was logged.
-pub(crate) fn add(why: String) {
-    add_to(&COMPLAINTS, why);
+/// Adds a complaint for the administrator, which was logged. Returns whether it is a new one.
+pub(crate) fn add(why: String) -> bool {
+    add_to(&COMPLAINTS, why)
 }
 
-/// Adds something that is no fault of the node, and was logged.
-pub(crate) fn doubt(why: String) {
-    add_to(&DOUBTS, why);
+/// Adds something that is no fault of the node. Returns whether it is new.
+pub(crate) fn doubt(why: String) -> bool {
+    add_to(&DOUBTS, why)
 }
 
-fn add_to(list: &Mutex<Vec<String>>, why: String) {
+fn add_to(list: &Mutex<Vec<String>>, why: String) -> bool {
     let mut all = list.lock().unwrap_or_else(PoisonError::into_inner);
-    if !all.contains(&why) {
+    let is_new = all.len() < MOST && !all.contains(&why);
+    if is_new {
         all.push(why);
     }
+    is_new
 }
 
 /// All doubts.

@@ -13,6 +13,8 @@ use crate::site::{counters, settings};
 /// The counts of slurmd's hooks that are not written yet.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 static SWITCHED_OFF: AtomicU64 = AtomicU64::new(0);
+static RESERVED_GRANTED: AtomicU64 = AtomicU64::new(0);
+static RESERVED_USED: AtomicU64 = AtomicU64::new(0);
 /// The node that they belong to.
 static NODE: OnceLock<String> = OnceLock::new();
 
@@ -33,6 +35,13 @@ pub(crate) fn switched_off(slurm: Abi, tasks: u32) -> bool {
     count(&SWITCHED_OFF, tasks.into(), slurm)
 }
 
+/// slurmd has seen a step or script with reserved CPUs, and perhaps no others; from a hook. Returns
+/// whether the count must be published.
+pub(crate) fn reserved(slurm: Abi, has_no_others: bool) -> bool {
+    count(&RESERVED_USED, has_no_others.into(), slurm);
+    count(&RESERVED_GRANTED, 1, slurm)
+}
+
 fn count(number: &AtomicU64, more: u64, slurm: Abi) -> bool {
     if !settings::current().counters {
         return false;
@@ -51,20 +60,25 @@ fn count(number: &AtomicU64, more: u64, slurm: Abi) -> bool {
 
 /// Adds the counts of slurmd's hooks to the node's counts; never in a hook.
 pub(crate) fn publish() {
-    let off = SWITCHED_OFF.swap(0, Ordering::Relaxed);
-    let refused = REFUSED.swap(0, Ordering::Relaxed);
-    let Some(node_name) = NODE.get().filter(|_| off > 0 || refused > 0) else {
+    let all = [&REFUSED, &SWITCHED_OFF, &RESERVED_GRANTED, &RESERVED_USED];
+    let counts = all.map(|number| number.swap(0, Ordering::Relaxed));
+    let has_some = counts.iter().any(|count| *count > 0);
+    let Some(node_name) = NODE.get().filter(|_| has_some) else {
         return;
     };
+    let [refused, off, reserved_granted, reserved_used] = counts;
     let more = Counters {
         refused,
         unbound: off,
         switched_off: off,
+        reserved_granted,
+        reserved_used,
         ..Counters::default()
     };
     if !counters::add(node_name, &more) {
         // They are kept for the next time.
-        REFUSED.fetch_add(refused, Ordering::Relaxed);
-        SWITCHED_OFF.fetch_add(off, Ordering::Relaxed);
+        for (number, count) in all.into_iter().zip(counts) {
+            number.fetch_add(count, Ordering::Relaxed);
+        }
     }
 }

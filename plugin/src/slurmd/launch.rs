@@ -26,7 +26,7 @@ use crate::site::node;
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi, NAME};
 use crate::slurmd::accounting::Planned;
-use crate::slurmd::{accounting, host, key, near, refusal, shadow, worker};
+use crate::slurmd::{accounting, host, key, near, refusal, reserved, shadow, worker};
 
 /// Whether a launch request has passed the checks in this process, so that the table is right.
 static PROVEN: AtomicBool = AtomicBool::new(false);
@@ -154,6 +154,7 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         kind: ledger::kind(id, asked.overlaps),
     };
     let planned = planned(&who, &ask, &node)?;
+    reserved::look(slurm, &planned.plan, || name(id));
     if asked.inherited {
         let modes = bits::modes(slurm.layout);
         launch.set_cpu_bind(launch.cpu_bind_type() & !(modes as u16), None)?;
@@ -230,6 +231,7 @@ fn asked(
     ours.put(&mut request);
     let (mem_bind, memory_note) = memory::asked(launch, slurm.layout).map_err(refused)?;
     request.mem_bind = mem_bind;
+    request.reserved.clone_from(&settings.reserved);
     near::may_be_strict(request.near.as_ref(), launch).map_err(refused)?;
     let notes = [ours_note, memory_note.map(String::from)];
     Ok(Asked {

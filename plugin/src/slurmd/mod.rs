@@ -14,5 +14,6 @@ mod near;
 pub(crate) mod open_ledger;
 pub(crate) mod ready;
 pub(crate) mod refusal;
+mod reserved;
 pub(crate) mod shadow;
 pub(crate) mod worker;

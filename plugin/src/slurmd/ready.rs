@@ -46,7 +46,7 @@ pub(crate) fn in_plugstack(found: Vec<Complaint>) {
         match complaint.is_unknown_key {
             true => complaints::doubt(complaint.text),
             false => complaints::add(complaint.text),
-        }
+        };
     }
     announce::in_plugstack();
 }

@@ -76,6 +76,20 @@ pub(crate) fn switched_off(slurm: Abi, tasks: u32) {
     }
 }
 
+/// A step or script was counted that has reserved CPUs; from a hook.
+pub(crate) fn reserved(slurm: Abi, has_no_others: bool) {
+    if counting::reserved(slurm, has_no_others) {
+        count();
+    }
+}
+
+/// Slurmd's announcement must be written again; from a hook.
+pub(crate) fn announce_again() {
+    todo().announce = true;
+    BELL.notify_one();
+    start();
+}
+
 fn count() {
     todo().count = true;
     BELL.notify_one();

@@ -3,6 +3,7 @@
 use berth_placement::{Allocation, CoreIdx, CpuSet, Owned, Request};
 use slurm_sys::StepRecord;
 
+use crate::site::settings;
 use crate::site::standing::Abi;
 use crate::stepd::own_node;
 
@@ -20,6 +21,7 @@ pub(crate) fn own_cpus(slurm: Abi, record: &StepRecord<'_>) -> CpuSet {
             cores: cores.iter().map(|core| CoreIdx(core.0)).collect(),
             configured: u32::MAX,
         },
+        reserved: settings::current().reserved.clone(),
         ..Request::default()
     };
     Owned::of(&request, &node).cpus

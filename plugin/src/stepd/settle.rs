@@ -113,6 +113,7 @@ fn request(record: &StepRecord<'_>, settle: &Settle, node: &Node) -> Result<Requ
             cores: cores.iter().map(|core| CoreIdx(core.0)).collect(),
             configured: node.shape().core_count(),
         },
+        reserved: settings::current().reserved.clone(),
         ..Request::default()
     })
 }

@@ -255,6 +255,7 @@ impl Who {
                 cores: cores.iter().map(|core| CoreIdx(core.0)).collect(),
                 configured: found.machine.core_count() as u32,
             },
+            reserved: settings::current().reserved.clone(),
             ..Request::default()
         };
         ours.clone().put(&mut request);

@@ -53,6 +53,7 @@ fn cpus(spank: &SpankHandle<'_>) -> Result<CpuSet, String> {
             cores: cores.iter().map(|core| CoreIdx(core.0)).collect(),
             configured: u32::MAX,
         },
+        reserved: settings::current().reserved.clone(),
         ..Request::default()
     };
     let cpus = Owned::of(&request, &node).cpus;

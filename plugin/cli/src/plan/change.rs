@@ -149,7 +149,7 @@ fn candidates(args: &PlanArgs, on: &Node, now: &PlannedStep) -> Vec<Candidate> {
             levels().into_iter().chain(fill).collect()
         }
         Rule::Unbound { .. } | Rule::Asked(_) => levels().into(),
-        Rule::Overcommit | Rule::CgroupTooSmall => {
+        Rule::Overcommit | Rule::CgroupTooSmall | Rule::TooManyReserved => {
             fewer(first, now).map(|added| (added, own())).collect()
         }
         Rule::BindingFailed => {

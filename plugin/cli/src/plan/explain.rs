@@ -129,6 +129,11 @@ fn why(args: &PlanArgs, ask: &Request, decision: &Decision) -> String {
              slurmd counts for its cores, and not enough for {}",
             wanted(ask)
         ),
+        Rule::TooManyReserved => format!(
+            "all of the step's CPUs ({own}) for every task: the site keeps others free that Slurm has \
+             given the step, and these are not enough for {}",
+            wanted(ask)
+        ),
         Rule::Binding(binding) => format!(
             "--binding={binding}: Grid Engine's rules choose the cores, free ones first; Slurm's \
              own levels do not count"

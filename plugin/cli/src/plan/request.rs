@@ -136,7 +136,7 @@ pub(crate) fn request(args: &PlanArgs, allocation: Allocation, tasks: u32) -> Re
         core_spec: asked.core_spec,
         core_kind: args.asked_core_kind(),
         job_cpus: None,
-        reserved: args.reserved.clone().unwrap_or_default(),
+        reserved: args.asked_reserved(),
     }
 }
 

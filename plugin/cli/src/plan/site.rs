@@ -108,6 +108,15 @@ impl PlanArgs {
         })
     }
 
+    /// The CPUs that the site keeps free: of the option, else of `reserved=` here or in the cluster's
+    /// plugstack.conf.
+    pub(crate) fn asked_reserved(&self) -> CpuSet {
+        let announced = || Some(self.announced()?.reserved());
+        let of_cluster = || Some(self.site_settings.as_ref()?.settings.reserved.clone());
+        let found = self.reserved.clone().or_else(announced).or_else(of_cluster);
+        found.unwrap_or_default()
+    }
+
     /// Where another plugin binds, its masks are those of task/affinity.
     fn unannounced_fixes(&self) -> Fixes {
         let node = self.standing.node;
@@ -273,13 +282,8 @@ fn of_others(args: &PlanArgs, rules: &Rules) -> [Word; 5] {
         ),
         word(
             args.reserved.is_some(),
-            false,
-            format!(
-                "reserved={}",
-                args.reserved
-                    .as_ref()
-                    .map_or(String::new(), CpuSet::to_string)
-            ),
+            !args.asked_reserved().is_empty(),
+            format!("reserved={}", args.asked_reserved()),
         ),
     ]
 }

@@ -7,6 +7,7 @@ use berth_discover::Discovered;
 use berth_placement::{CoreKind, CpuSet, Device, Machine, ObjectKind, Shape, SocketKind};
 use serde::Serialize;
 
+use super::Apart;
 use crate::parents::Parents;
 
 /// `berth-topo`, version 1.
@@ -25,6 +26,8 @@ pub(super) struct Document {
     allowed: String,
     pub offline: String,
     pub isolated: String,
+    /// `reserved=` of the site, on this system alone.
+    pub reserved: String,
     pub cores: Vec<Core>,
     objects: Objects,
     pub kinds: Vec<Kind>,
@@ -74,7 +77,7 @@ pub(super) struct DeviceRow {
 }
 
 impl Document {
-    pub(super) fn of(found: &Discovered, kind: SocketKind, offline: &CpuSet) -> Self {
+    pub(super) fn of(found: &Discovered, kind: SocketKind, apart: &Apart) -> Self {
         let machine = &found.machine;
         let shape = Shape::of(machine, kind);
         let parents = Parents::new(machine, kind);
@@ -95,8 +98,9 @@ impl Document {
             numa_nodes: machine.numa_nodes().to_string(),
             shape: [shape.sockets, shape.cores, shape.threads],
             allowed: machine.allowed().to_string(),
-            offline: offline.to_string(),
+            offline: apart.offline.to_string(),
             isolated: machine.isolated().to_string(),
+            reserved: apart.reserved.to_string(),
             cores: cores.collect(),
             objects: Objects::of(machine),
             kinds: machine.kinds().iter().map(Kind::of).collect(),

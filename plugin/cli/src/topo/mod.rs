@@ -9,13 +9,14 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use berth_discover::{Discovered, Source, discover};
+use berth_host::SiteRules;
 use berth_placement::{CpuSet, Machine, Shape, SocketKind};
 
 use crate::args::{Devices, TopoArgs, TopoFormat};
 use crate::picture::svg::{self, Caption};
 use crate::picture::{self as pictures, Picture};
 use crate::plan::socket_kind;
-use crate::{Failure, devices, say};
+use crate::{Failure, devices, here, say};
 
 /// Where the kernel lists CPUs.
 const KERNEL: &str = "/sys/devices/system/cpu";
@@ -29,11 +30,11 @@ pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
     if args.format != TopoFormat::String {
         found = devices::add(found, Devices::Sysfs);
     }
-    // Only the running kernel knows them.
-    let offline = match found.this_system {
-        true => list("offline"),
-        false => CpuSet::new(),
+    let apart = match found.this_system {
+        true => Apart::here(),
+        false => Apart::default(),
     };
+    let offline = &apart.offline;
     let kind = socket_kind(args.socket);
     let machine = &found.machine;
     let mut out: Box<dyn Write> = match args.format {
@@ -41,7 +42,7 @@ pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
         _ => Box::new(say::output()),
     };
     match args.format {
-        TopoFormat::Table => table::write(&mut out, &found, kind, &offline)?,
+        TopoFormat::Table => table::write(&mut out, &found, kind, &apart)?,
         TopoFormat::String => writeln!(out, "{}", machine.topology_string(kind))?,
         TopoFormat::Tree => {
             let picture = [draw(machine, kind)];
@@ -50,20 +51,36 @@ pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
                 writeln!(out, "{line}")?;
             }
             if !offline.is_empty() {
-                writeln!(out, "offline CPUs, in no core: {}", offline)?;
+                writeln!(out, "offline CPUs, in no core: {offline}")?;
             }
         }
-        TopoFormat::Svg => out.write_all(picture(&found, kind, &offline).as_bytes())?,
+        TopoFormat::Svg => out.write_all(picture(&found, kind, offline).as_bytes())?,
         TopoFormat::Json => {
-            serde_json::to_writer_pretty(
-                &mut out,
-                &document::Document::of(&found, kind, &offline),
-            )?;
+            serde_json::to_writer_pretty(&mut out, &document::Document::of(&found, kind, &apart))?;
             writeln!(out)?;
         }
     }
     out.flush()?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// CPUs of this system that are not as the others.
+#[derive(Default)]
+struct Apart {
+    /// Only the running kernel knows them.
+    offline: CpuSet,
+    /// `reserved=`, where slurmd with berth runs.
+    reserved: CpuSet,
+}
+
+impl Apart {
+    fn here() -> Self {
+        let rules = here::node().and_then(|node| node.rules.as_ref());
+        Self {
+            offline: list("offline"),
+            reserved: rules.map(SiteRules::reserved).unwrap_or_default(),
+        }
+    }
 }
 
 /// A list of the kernel's; empty where it has none.

@@ -5,6 +5,7 @@ use std::io::Write;
 use berth_discover::Discovered;
 use berth_placement::{CpuId, CpuSet, DeviceKind, Machine, ObjectKind, Shape, SocketKind};
 
+use super::Apart;
 use super::document::Document;
 use crate::Failure;
 use crate::columns::{write_named, write_rows};
@@ -13,9 +14,9 @@ pub(super) fn write(
     out: &mut impl Write,
     found: &Discovered,
     kind: SocketKind,
-    offline: &CpuSet,
+    apart: &Apart,
 ) -> Result<(), Failure> {
-    let (machine, all) = (&found.machine, Document::of(found, kind, offline));
+    let (machine, all) = (&found.machine, Document::of(found, kind, apart));
     let forbidden = machine.cpus().difference(machine.allowed());
     let mut lines = vec![
         (
@@ -34,6 +35,7 @@ pub(super) fn write(
         ("NUMA nodes", all.numa_nodes.clone()),
         ("offline", all.offline.clone()),
         ("isolated", all.isolated.clone()),
+        ("reserved", all.reserved.clone()),
         ("not allowed", forbidden.to_string()),
     ];
     lines.extend(kinds(&all).into_iter().map(|line| ("core kind", line)));
@@ -42,7 +44,10 @@ pub(super) fn write(
         write_named(out, None, name, text)?;
     }
     writeln!(out)?;
-    write_rows(out, &cores(&all, &forbidden, machine.isolated(), offline))?;
+    write_rows(
+        out,
+        &cores(&all, &forbidden, machine.isolated(), &apart.offline),
+    )?;
     let devices = devices(&all);
     if devices.len() > 1 {
         writeln!(out)?;

@@ -15,7 +15,7 @@ pub const NAME: &str = "berth.prom";
 /// Far more than the file can have.
 const MOST: u64 = 64 << 10;
 /// The number of counts.
-const KINDS: usize = 7;
+const KINDS: usize = 9;
 
 /// The counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,6 +34,10 @@ pub struct Counters {
     pub switched_off: u64,
     /// Those of the unbound tasks for which a `--binding` failed.
     pub binding_failed: u64,
+    /// Steps and scripts that Slurm gave some of the reserved CPUs.
+    pub reserved_granted: u64,
+    /// Those of them that have no others, and run there.
+    pub reserved_used: u64,
 }
 
 /// Names and meanings, in the order of the files.
@@ -62,6 +66,14 @@ const NAMES: [(&str, &str); KINDS] = [
     (
         "berth_tasks_unbound_binding_failed_total",
         "Unbound tasks for which a --binding failed.",
+    ),
+    (
+        "berth_reserved_granted_total",
+        "Steps and batch scripts that Slurm gave some of the reserved CPUs.",
+    ),
+    (
+        "berth_reserved_used_total",
+        "Steps and batch scripts that run on reserved CPUs, because Slurm gave them no others.",
     ),
 ];
 
@@ -108,6 +120,8 @@ impl Counters {
             self.differences,
             self.switched_off,
             self.binding_failed,
+            self.reserved_granted,
+            self.reserved_used,
         ]
     }
 
@@ -120,6 +134,8 @@ impl Counters {
             differences,
             switched_off,
             binding_failed,
+            reserved_granted,
+            reserved_used,
         ] = values;
         Self {
             launches,
@@ -129,6 +145,8 @@ impl Counters {
             differences,
             switched_off,
             binding_failed,
+            reserved_granted,
+            reserved_used,
         }
     }
 
@@ -239,6 +257,8 @@ mod tests {
             unbound: 7,
             switched_off: 3,
             binding_failed: 4,
+            reserved_granted: 6,
+            reserved_used: 5,
             ..Counters::default()
         };
         assert_eq!(Counters::parse(&some.text(&facts())), some);

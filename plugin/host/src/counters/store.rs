@@ -158,6 +158,8 @@ mod tests {
         differences: 0,
         switched_off: 0,
         binding_failed: 0,
+        reserved_granted: 0,
+        reserved_used: 0,
     };
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::owned::Counts;
+use crate::owned::{Counts, Reserved};
 use crate::request::cpu_bind::Level;
 use crate::request::distribution::Order;
 use crate::request::grid_engine::Binding;
@@ -26,6 +26,8 @@ pub struct Decision {
     pub owned: Counts,
     /// The CPUs of a task that is bound to all of the step's CPUs.
     pub own: crate::CpuSet,
+    /// How much of what Slurm granted the site keeps free.
+    pub reserved: Reserved,
 }
 
 /// The rule that decided.
@@ -54,6 +56,9 @@ pub enum Rule {
     /// The step's cgroup has fewer CPUs than Slurm granted and the tasks need: every task may use all
     /// of them.
     CgroupTooSmall,
+    /// The site keeps some of the CPUs free that Slurm granted, and the tasks need more than the
+    /// others: every task may use all of these.
+    TooManyReserved,
     /// Grid Engine's core binding.
     Binding(Binding),
     /// `--binding=auto`: an even share for each task.
@@ -158,6 +163,7 @@ impl Rule {
             Self::NoMatch => out.write_str("auto:own-cpus"),
             Self::Overcommit => out.write_str("overcommit:own-cpus"),
             Self::CgroupTooSmall => out.write_str("cgroup-too-small:own-cpus"),
+            Self::TooManyReserved => out.write_str("too-many-reserved:own-cpus"),
             Self::Binding(binding) | Self::Share(binding, _) => write!(out, "binding:{binding}"),
             Self::BindingFailed => out.write_str("binding-failed:own-cpus"),
             Self::Mapped(mapped) => write!(out, "{mapped}"),

@@ -2,6 +2,7 @@
 
 pub mod cores;
 pub mod decision;
+pub mod kept_note;
 pub mod mapping_note;
 pub mod mapping_refusal;
 pub mod memory;

@@ -3,9 +3,9 @@
 
 use std::fmt;
 
+use crate::answer::kept_note::KeptNote;
 use crate::answer::mapping_note::MappingNote;
 use crate::answer::near_note::NearNote;
-use crate::sets::cpuset::CpuSet;
 
 /// Something the user should know although the step runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,8 +75,8 @@ pub enum Note {
         /// Hardware threads that they may use.
         threads: u32,
     },
-    /// Tasks have CPUs that the kernel isolates, because the step has too few others.
-    Isolated(CpuSet),
+    /// About CPUs that are kept from tasks.
+    Kept(KeptNote),
     /// A `--binding` could not be served; this is the whole text.
     NotBound(String),
 }
@@ -117,11 +117,7 @@ impl fmt::Display for Note {
                  you want that"
             ),
             Self::Near(note) => note.fmt(f),
-            Self::Isolated(cpus) => write!(
-                f,
-                "the kernel isolates CPUs {cpus} (isolcpus, nohz_full), and tasks of this step get \
-                 them because it has too few others; use fewer tasks or a smaller -c"
-            ),
+            Self::Kept(note) => note.fmt(f),
             Self::Mapping { asked, less } => less.write(f, asked),
             Self::SharedByTime { tasks, threads } => write!(
                 f,

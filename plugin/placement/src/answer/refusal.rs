@@ -44,11 +44,6 @@ pub enum Refusal {
     DomainsUnknown,
     /// The allocation has no CPU of this host.
     NothingOwned,
-    /// All of the step's CPUs are reserved.
-    AllReserved {
-        /// The step's CPUs.
-        own: CpuSet,
-    },
     /// The tasks do not fit.
     NoPlace {
         /// Why.
@@ -172,7 +167,6 @@ impl fmt::Display for Refusal {
                 "this step owns no CPU of this node; slurmctld and slurmd disagree about the \
                  node: the administrator should compare `slurmd -C` with slurm.conf",
             ),
-            Self::AllReserved { own } => all_reserved(f, own),
             Self::NoPlace {
                 why,
                 tasks,
@@ -219,15 +213,6 @@ fn names_others(
         f,
         "--cpu-bind={asked} names {cpus} {outside}; this step owns {noun} {own} on this node; \
          name only those, or let --cpu-bind=cores choose"
-    )
-}
-
-fn all_reserved(f: &mut fmt::Formatter<'_>, own: &CpuSet) -> fmt::Result {
-    write!(
-        f,
-        "--reserved keeps all CPUs of this step free ({} on this node); reserve fewer of them, or \
-         request a larger allocation",
-        repeated(own)
     )
 }
 

@@ -2,6 +2,7 @@
 //! In: the situation, a strategy. Out: the strategy's plan without them, or with them and a note. Pure.
 
 use crate::answer::decision::Rule;
+use crate::answer::kept_note::KeptNote;
 use crate::answer::note::Note;
 use crate::answer::plan::Plan;
 use crate::answer::refusal::Refusal;
@@ -42,7 +43,7 @@ pub(super) fn choose(
         .for_each(|task| used.insert_all(&task.cpus));
     let used = used.intersection(&isolated);
     if !used.is_empty() {
-        plan.notes.push(Note::Isolated(used));
+        plan.notes.push(Note::Kept(KeptNote::Isolated(used)));
     }
     Ok(plan)
 }
@@ -72,7 +73,7 @@ fn has_room(here: &Situation<'_>, owned: &Owned) -> bool {
 
 fn is_served(here: &Situation<'_>, plan: &Plan) -> bool {
     match plan.decision.rule {
-        Rule::BindingFailed | Rule::CgroupTooSmall => false,
+        Rule::BindingFailed | Rule::CgroupTooSmall | Rule::TooManyReserved => false,
         Rule::Overcommit => here.request.overcommit,
         _ => true,
     }

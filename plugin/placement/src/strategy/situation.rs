@@ -141,6 +141,7 @@ impl Situation<'_> {
                 cpus_per_task: request.cpus_per_task,
                 owned: self.owned.counts,
                 own: self.owned.cpus.clone(),
+                reserved: self.owned.reserved,
             },
             message,
             notes: Vec::new(),

@@ -14,6 +14,7 @@ mod widen;
 use crate::answer::decision::{LevelFrom, Rule};
 use crate::answer::plan::{Message, Plan};
 use crate::answer::refusal::{NoPlace, Refusal};
+use crate::owned::Reserved;
 use crate::request::CoreSpec;
 use crate::request::cpu_bind::Level;
 use crate::request::distribution::Order;
@@ -89,6 +90,9 @@ fn by_level(here: &Situation<'_>, level: Level, from: LevelFrom) -> Result<Plan,
         Err(_) if here.request.overcommit => Ok(overcommitted(here, &walk)),
         // Slurm has granted CPUs that the step's cgroup lacks.
         Err(_) if here.owned.is_cut => Ok(crowded(here, here.all_to_all(Rule::CgroupTooSmall))),
+        Err(_) if here.owned.reserved == Reserved::Some => {
+            Ok(crowded(here, here.all_to_all(Rule::TooManyReserved)))
+        }
         Err(why) => Err(no_place(here, why, &walk)),
     }
 }

@@ -1,0 +1,44 @@
+//! Notes on CPUs that are kept from tasks: isolated by the kernel, or reserved by the site.
+
+use std::fmt;
+
+use crate::sets::cpuset::CpuSet;
+
+/// CPUs that tasks get all the same, or lack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeptNote {
+    /// Tasks have CPUs that the kernel isolates, because the step has too few others.
+    Isolated(CpuSet),
+    /// The site keeps some of the step's CPUs free, and its tasks share the others.
+    TooManyReserved {
+        /// Tasks on this node.
+        tasks: u32,
+        /// The others.
+        own: CpuSet,
+    },
+    /// The site keeps all of the step's CPUs free, and it runs there.
+    OnlyReserved(CpuSet),
+}
+
+impl fmt::Display for KeptNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Isolated(cpus) => write!(
+                f,
+                "the kernel isolates CPUs {cpus} (isolcpus, nohz_full), and tasks of this step get \
+                 them because it has too few others; use fewer tasks or a smaller -c"
+            ),
+            Self::TooManyReserved { tasks, own } => write!(
+                f,
+                "this site keeps some of the CPUs free (reserved) that Slurm has given this step on \
+                 this node; {tasks} tasks share the others, CPUs {own}; use fewer tasks or a smaller -c"
+            ),
+            Self::OnlyReserved(cpus) => write!(
+                f,
+                "this site keeps CPUs {cpus} of this node free (reserved), and Slurm has given this \
+                 step no others; it runs there; ask the administrator to name them in CpuSpecList= \
+                 of slurm.conf"
+            ),
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What the administrator should know of reserved CPUs: Slurm gives them to jobs, as long as
+//! slurm.conf does not name them in `CpuSpecList=`.
+
+use berth_placement::Plan;
+use berth_placement::owned::Reserved;
+
+use crate::site::standing::Abi;
+use crate::slurmd::{complaints, worker};
+
+/// Looks at a plan; from a hook. A step that has nothing else runs on reserved CPUs: an error, also for
+/// `berth doctor` until slurmd starts again.
+pub(crate) fn look(slurm: Abi, plan: &Plan, who: impl Fn() -> String) {
+    let decision = &plan.decision;
+    if decision.reserved == Reserved::Nothing {
+        return;
+    }
+    let has_no_others = decision.reserved == Reserved::All;
+    worker::reserved(slurm, has_no_others);
+    let is_new = match has_no_others {
+        true => {
+            log::error!("{}, CPUs {}: {ONLY}; {WHAT_TO_DO}", who(), decision.own);
+            complaints::add(format!("{ONLY}; {WHAT_TO_DO}"))
+        }
+        false => complaints::doubt(format!("{SOME}; {WHAT_TO_DO}")),
+    };
+    if is_new {
+        worker::announce_again();
+    }
+}
+
+const ONLY: &str = "Slurm gave a step only CPUs that are reserved (reserved= in plugstack.conf), and it \
+                    runs there";
+const SOME: &str = "Slurm gives steps CPUs that are reserved (reserved= in plugstack.conf), and they \
+                    run on their others";
+const WHAT_TO_DO: &str = "name them in CpuSpecList= of slurm.conf";

@@ -1,0 +1,98 @@
+//! `reserved=` on a real cluster: no task gets these CPUs while its step has others, under either
+//! `compat`, and the administrator learns of steps that have no others.
+
+use berth_tests::{Cluster, Done};
+
+const LOOK: &str = "sed -n 's/^Cpus_allowed_list:\\t//p' /proc/self/status";
+
+fn cluster(settings: &str) -> Option<Cluster> {
+    let builder = Cluster::builder().plugstack(Some(settings));
+    berth_tests::two_cpus().then(|| builder.up())
+}
+
+/// Each task's CPUs as the kernel has them, in the order of the tasks' ends.
+fn cpus(done: &Done) -> Vec<String> {
+    done.stdout.lines().map(String::from).collect()
+}
+
+fn step(cluster: &Cluster, options: &[&str]) -> Done {
+    let words = [options, &["/bin/sh", "-c", LOOK][..]].concat();
+    cluster.run("srun", &words)
+}
+
+fn doctor(cluster: &Cluster) -> Done {
+    let berth = berth_tests::command();
+    let state = cluster.folder().join("run/berth");
+    let words = ["doctor", "--state-dir", state.to_str().expect("a path")];
+    cluster.run(&berth.to_string_lossy(), &words)
+}
+
+#[test]
+fn no_task_gets_reserved_cpus() {
+    for compat in ["berth", "affinity"] {
+        let Some(cluster) = cluster(&format!("compat={compat} reserved=0")) else {
+            return;
+        };
+        for options in [
+            &["-n2"][..],
+            &["-n2", "--cpu-bind=cores"],
+            &["-n2", "--cpu-bind=threads"],
+            &["-n1", "-c2", "--cpu-bind=none"],
+            &["-n1", "-c2", "--binding=linear:1"],
+            &["-n1", "-c2", "--map-by=core"],
+        ] {
+            let done = step(&cluster, options);
+            assert!(done.ok(), "{compat} {options:?}: {done:#?}");
+            assert!(
+                cpus(&done).iter().all(|cpus| cpus == "1"),
+                "{compat} {options:?}: {done:#?}"
+            );
+        }
+        let shared = step(&cluster, &["-n2", "--cpu-bind=cores"]);
+        let says = "2 tasks share the others, CPUs 1";
+        assert!(shared.stderr.contains(says), "{compat}: {shared:#?}");
+        let named = step(&cluster, &["-n1", "-c2", "--cpu-bind=map_cpu:0"]);
+        let refused = !named.ok() && named.stderr.contains("names CPU 0");
+        assert!(refused, "{compat}: {named:#?}");
+        let script = format!("#!/bin/sh\n{LOOK}\n");
+        let (path, out) = (
+            cluster.folder().join("s.sh"),
+            cluster.folder().join("s.out"),
+        );
+        std::fs::write(&path, script).expect("a script");
+        let (path, out) = (path.to_string_lossy(), out.to_string_lossy());
+        let batch = cluster.run("sbatch", &["--wait", "-n2", "-o", &out, &path]);
+        assert!(batch.ok(), "{batch:#?}");
+        let found = std::fs::read_to_string(&*out).expect("an output");
+        assert_eq!(found.trim(), "1", "{compat}: {batch:#?}");
+        let planned = cluster.run(
+            &berth_tests::command().to_string_lossy(),
+            &["plan", "--format=cpus", "-n2", "--cpu-bind=cores"],
+        );
+        assert!(planned.ok(), "{planned:#?}");
+    }
+}
+
+#[test]
+fn a_step_that_has_no_others_runs_there_and_the_administrator_is_told() {
+    let Some(cluster) = cluster("reserved=0") else {
+        return;
+    };
+    assert!(doctor(&cluster).stdout.contains("reserved=0"));
+    // Slurm begins with the first core.
+    let done = step(&cluster, &["-n1", "--cpu-bind=cores"]);
+    assert!(done.ok() && cpus(&done) == ["0"], "{done:#?}");
+    let says = "Slurm has given this step no others; it runs there";
+    assert!(done.stderr.contains(says), "{done:#?}");
+    let fails = || {
+        let done = doctor(&cluster);
+        let says = "Slurm gave a step only CPUs that are reserved";
+        (!done.ok() && done.stdout.contains(says)).then_some(())
+    };
+    cluster.wait_for("the doctor to fail", fails);
+    assert!(
+        cluster
+            .slurmd_log()
+            .contains("CPUs 0: Slurm gave a step only CPUs")
+    );
+}
