@@ -82,6 +82,37 @@ fn the_steps_own_gpus_count() {
 }
 
 #[test]
+fn a_plan_inside_the_job_is_for_its_gpus() {
+    let Some(cluster) = cluster(TWO, "Gres=gpu:2") else {
+        return;
+    };
+    let held = cluster.run("salloc", &["--no-shell", "-n2", "--gres=gpu:1"]);
+    assert!(held.ok(), "{held:#?}");
+    let berth = berth_tests::command();
+    let berth = berth.to_string_lossy();
+    // The node's second GPU, on the machine that the cluster is told of.
+    let plan = |gres: &str| {
+        let ask = ["plan", "-n1", "--near=gpu:strict", "--allow-ecores"];
+        let words = [&["-Q", "-n2", gres, &*berth][..], &ask].concat();
+        let done = cluster.run_with("salloc", &words, &[("SLURMD_NODENAME", &node(&cluster))]);
+        assert!(done.ok(), "{done:#?}");
+        done.stdout
+    };
+    let found = plan("--gres=gpu:1");
+    let devices = "devices     GPUs 1 (found: scontrol show job -d ";
+    assert!(found.contains(devices), "{found}");
+    assert!(found.contains("renderD129"), "{found}");
+    assert!(!plan("--gres=none").contains("devices     GPUs"));
+}
+
+/// The node's name.
+fn node(cluster: &Cluster) -> String {
+    let shown = cluster.scontrol(&["-o", "show", "node"]).expect_ok();
+    let name = shown.split_whitespace().next().unwrap_or_default();
+    name.trim_start_matches("NodeName=").into()
+}
+
+#[test]
 fn tasks_get_the_cores_of_those_that_slurm_binds_to_them() {
     let Some(cluster) = cluster(TWO, "Gres=gpu:2") else {
         return;
