@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// C record, our member of `Layout`, our type.
-pub const RECORDS: [(&str, &str, &str); 11] = [
+pub const RECORDS: [(&str, &str, &str); 14] = [
     ("launch_tasks_request_msg_t", "launch", "LaunchFields"),
     ("batch_job_launch_msg_t", "batch", "BatchFields"),
     ("stepd_step_rec_t", "step", "StepFields"),
@@ -17,6 +17,9 @@ pub const RECORDS: [(&str, &str, &str); 11] = [
     ("slurm_conf_t", "slurm_conf", "SlurmConfFields"),
     ("job_option_info_t", "job_option", "JobOptionFields"),
     ("xcpuset_t", "xcpuset", "XcpusetFields"),
+    ("gres_state_t", "gres", "GresFields"),
+    ("gres_job_state_t", "gres_job", "GresJobFields"),
+    ("gres_step_state_t", "gres_step", "GresStepFields"),
 ];
 
 /// The variants without the fields that `unread` lists: the data has them before any code does.
@@ -60,15 +63,23 @@ pub struct Record {
 fn rust_type(c: &str) -> (&'static str, &'static [u64]) {
     match c {
         "uint16_t" => ("u16", &[2]),
-        "uint32_t" | "uid_t" | "gid_t" | "cpu_bind_type_t" | "mem_bind_type_t" => ("u32", &[4]),
+        "uint32_t"
+        | "uid_t"
+        | "gid_t"
+        | "cpu_bind_type_t"
+        | "mem_bind_type_t"
+        | "gres_state_type_enum_t" => ("u32", &[4]),
         "int" | "pid_t" => ("i32", &[4]),
         "uint64_t" | "sluid_t" | "size_t" => ("u64", &[8]),
         "char *" => ("*mut c_char", &[8]),
         "char **" => ("*mut *mut c_char", &[8]),
         "uint16_t *" => ("*mut u16", &[8]),
         "uint32_t *" => ("*mut u32", &[8]),
+        "uint64_t *" => ("*mut u64", &[8]),
         "uint32_t **" => ("*mut *mut u32", &[8]),
+        "uint64_t **" => ("*mut *mut u64", &[8]),
         "bitstr_t *" => ("*mut i64", &[8]),
+        "bitstr_t **" => ("*mut *mut i64", &[8]),
         "stepd_step_task_info_t **" => ("*mut *mut c_void", &[8]),
         "slurm_step_id_t" => ("Nested", &[12, 24]),
         // glibc's on x86-64 and on aarch64.

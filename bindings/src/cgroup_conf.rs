@@ -63,6 +63,13 @@ impl CgroupConf {
     pub fn constrains_cores(&self) -> bool {
         self.get("ConstrainCores") == Some("yes") && self.get("CgroupPlugin") != Some("disabled")
     }
+
+    /// `ConstrainDevices=yes`. Slurm then counts devices within the step, whatever `CgroupPlugin` is
+    /// (gres_use_local_device_index).
+    #[must_use]
+    pub fn constrains_devices(&self) -> bool {
+        self.get("ConstrainDevices") == Some("yes")
+    }
 }
 
 /// Negative ends the walk (src/common/list.c).

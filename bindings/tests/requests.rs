@@ -102,7 +102,7 @@ fn every_number_and_text_of_a_launch_request_is_read_where_the_release_has_it() 
             "{name}"
         );
         assert_eq!(
-            request.tres_bind().as_deref(),
+            request.tres_bind(LIMIT).unwrap().as_deref(),
             Some("gpu:closest"),
             "{name}"
         );

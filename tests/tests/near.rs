@@ -150,27 +150,6 @@ fn what_cannot_be_served_is_said() {
 }
 
 #[test]
-fn devices_that_slurm_gave_the_step_are_not_guessed_in_silence() {
-    let Some(builder) = builder("") else { return };
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("gres.conf");
-    std::fs::write(&file, "Name=gpu File=/dev/null\nName=gpu File=/dev/zero\n").expect("a file");
-    let cluster = builder
-        .set("GresTypes=gpu")
-        .node("Gres=gpu:2")
-        .file(&file)
-        .up();
-    let says = "berth does not read which devices these are";
-    let gres = cluster.run(
-        "srun",
-        &[&["-n1", "--gres=gpu:1", "--near=gpu"], &LOOK[..]].concat(),
-    );
-    assert!(gres.ok() && gres.stderr.contains(says), "{gres:#?}");
-    let none = cluster.run("srun", &[&["-n1", "--near=gpu"], &LOOK[..]].concat());
-    assert!(none.ok() && !none.stderr.contains(says), "{none:#?}");
-}
-
-#[test]
 fn another_task_plugin_does_not_serve_it() {
     let Some(builder) = builder("") else { return };
     let cluster = builder.task_plugin("task/none").up();

@@ -10,6 +10,15 @@ const MAGIC: i64 = 0x4243_4445;
 /// No job has more: 65535 cores on each of 65535 nodes.
 const MOST: usize = u32::MAX as usize;
 
+/// The words before the bits.
+pub(crate) const HEAD: usize = 2;
+
+/// The number of bits that a string of these first words has; `None` if it is no bit string.
+pub(crate) fn length(magic: i64, count: i64) -> Option<usize> {
+    let count = usize::try_from(count).ok();
+    count.filter(|count| magic == MAGIC && *count <= MOST)
+}
+
 /// The set bits of `range`, counted from its start.
 pub(crate) fn set_bits(
     bits: *const i64,

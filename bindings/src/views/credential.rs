@@ -3,6 +3,7 @@
 //! Source: src/common/slurm_cred.c (22.05), src/interfaces/cred.c (from 23.11 on).
 
 use super::bits;
+use super::gres::{self, Gres, Owner};
 use super::values::CoreSpec;
 use crate::error::Error;
 use crate::layout::{Field, Layout};
@@ -107,12 +108,23 @@ impl<'a> Credential<'a> {
         )
     }
 
-    /// Whether the step has generic resources (GRES); which ones is not read.
-    pub fn has_step_gres(&self) -> bool {
-        !self
-            .arguments
-            .read(self.layout.cred.step_gres_list)
-            .is_null()
+    /// The generic resources (GRES) that Slurm gave the step on the job's node with that place.
+    ///
+    /// # Errors
+    /// [`Error::MissingSymbol`] where this process cannot walk Slurm's lists; [`Error::Nonsense`]
+    /// if the list is no list of such records.
+    pub fn step_gres(&self, index: u32) -> Result<Vec<Gres>, Error> {
+        let list = self.arguments.read(self.layout.cred.step_gres_list);
+        gres::read(list, (Owner::Step, index), self.layout, self.symbols)
+    }
+
+    /// Those of the job.
+    ///
+    /// # Errors
+    /// As [`Self::step_gres`].
+    pub fn job_gres(&self, index: u32) -> Result<Vec<Gres>, Error> {
+        let list = self.arguments.read(self.layout.cred.job_gres_list);
+        gres::read(list, (Owner::Job, index), self.layout, self.symbols)
     }
 
     /// A node's place in the job's host list.

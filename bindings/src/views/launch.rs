@@ -11,6 +11,9 @@ use crate::record::{Record, written};
 use crate::symbols::Symbols;
 use std::ffi::c_void;
 
+/// slurm.h's bit of `accel_bind_type_t`, the same from 22.05 to 26.05.
+const ACCEL_BIND_CLOSEST_GPU: u16 = 0x02;
+
 /// A launch request.
 pub struct LaunchRequest<'a> {
     pub(crate) record: Record,
@@ -245,9 +248,23 @@ impl<'a> LaunchRequest<'a> {
         self.record.text(self.layout.launch.complete_nodelist)
     }
 
-    /// `--tres-bind`.
-    pub fn tres_bind(&self) -> Option<String> {
-        self.record.text(self.layout.launch.tres_bind)
+    /// `--tres-bind`, also from `--gpu-bind` and `--gpus-per-task`.
+    ///
+    /// # Errors
+    /// [`Error::TooLong`] for more than `limit` bytes, none of which are then copied.
+    pub fn tres_bind(&self, limit: usize) -> Result<Option<String>, Error> {
+        let field = self.layout.launch.tres_bind;
+        self.record.text_within(field, "--tres-bind list", limit)
+    }
+
+    /// `srun --accel-bind=g`: each task gets the GPUs closest to its CPUs.
+    pub fn binds_closest_gpu(&self) -> bool {
+        self.record.read(self.layout.launch.accel_bind_type) & ACCEL_BIND_CLOSEST_GPU != 0
+    }
+
+    /// `--gres-flags=allow-task-sharing`.
+    pub fn shares_gres(&self) -> bool {
+        self.has(self.layout.constants.LAUNCH_GRES_ALLOW_TASK_SHARING)
     }
 
     /// A variable of the tasks' environment. It is the user's text, so do not trust it. A variable

@@ -20,13 +20,26 @@ pub(crate) fn constrain_cores(slurm: Abi) -> bool {
     if !is_slurms_daemon() || !standing::has_task_cgroup(slurm) {
         return false;
     }
-    // SAFETY: one of Slurm's daemons, and it has a list of task plugins: it reads cgroup.conf
-    // before it loads them.
-    match unsafe { CgroupConf::read(slurm.symbols) } {
+    match conf(slurm) {
         Ok(conf) => conf.constrains_cores(),
         Err(why) => {
             log::debug!("whether ConstrainCores=yes is set is unknown: {why}");
             false
         }
     }
+}
+
+/// The same with `ConstrainDevices=yes`; `None` where that cannot be found out.
+pub(crate) fn constrain_devices(slurm: Abi) -> Option<bool> {
+    if !standing::has_task_cgroup(slurm) {
+        return Some(false);
+    }
+    let conf = is_slurms_daemon().then(|| conf(slurm))?;
+    conf.ok().map(|conf| conf.constrains_devices())
+}
+
+/// The settings; only in one of Slurm's daemons that has a list of task plugins.
+fn conf(slurm: Abi) -> Result<CgroupConf, slurm_sys::Error> {
+    // SAFETY: the callers asked for that: such a daemon reads cgroup.conf before it loads the plugins.
+    unsafe { CgroupConf::read(slurm.symbols) }
 }

@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{LIST_BYTES, USER_TEXT};
 use berth_placement::{
-    Allocation, Claims, CpuBind, Message, Node, Plan, Refusal, RefusalKind, Request, plan,
-    planned_on,
+    Claims, CpuBind, Message, Node, Plan, Refusal, RefusalKind, Request, plan, planned_on,
 };
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
@@ -129,7 +128,8 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         return Ok(());
     };
     let index = check(launch, node_id, &node_name)?;
-    let (allocation, uid) = owner(launch, index)?;
+    let tasks = u32::from(launch.tasks_here(node_id).unwrap_or(0));
+    let (share, uid) = owner(launch, index, tasks)?;
     let id = launch.step_id();
     let whose = Whose {
         node_name: &node_name,
@@ -140,8 +140,7 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
     if node.table().is_empty() {
         return Err(Stop::Aside("slurmd has no map of its CPUs".into()));
     }
-    let tasks = u32::from(launch.tasks_here(node_id).unwrap_or(0));
-    let asked = asked(slurm, launch, &settings, (tasks, allocation), &node)?;
+    let asked = asked(slurm, launch, &settings, share, &node)?;
     let ask = asked.request;
     if settings.shadow {
         let alone = plan(&ask, &node, &Claims::default());
@@ -160,7 +159,7 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         launch.set_cpu_bind(launch.cpu_bind_type() & !(modes as u16), None)?;
     }
     let near = ask.near.as_ref().filter(|_| planned.plan.near.is_some());
-    let said = asked.notes.into_iter().chain(near::notes(near, launch));
+    let said = asked.notes.into_iter().chain(asked.near.notes(near));
     let said = said.chain(planned.said.clone());
     let settle = planned.unsettled.then_some(asked.overlaps);
     let handover = Handover {
@@ -189,11 +188,19 @@ fn would_refuse(slurm: Abi, launch: &LaunchRequest<'_>, share: refusal::Share) -
 }
 
 /// What the step has of this node, and whose it is, by the credential.
-fn owner(launch: &LaunchRequest<'_>, index: u32) -> Result<(Allocation, u32), Stop> {
+fn owner(
+    launch: &LaunchRequest<'_>,
+    index: u32,
+    tasks: u32,
+) -> Result<(refusal::Share, u32), Stop> {
     let cred = launch.cred()?;
     let cores = cred.node_cores(index)?;
-    let allocation = convert::allocation(cred.step_cores(&cores)?, &cores);
-    Ok((allocation, cred.uid()))
+    let share = refusal::Share {
+        tasks,
+        allocation: convert::allocation(cred.step_cores(&cores)?, &cores),
+        index,
+    };
+    Ok((share, cred.uid()))
 }
 
 /// The request in a launch request.
@@ -202,6 +209,8 @@ struct Asked {
     /// Whether its list was that of the step around it.
     inherited: bool,
     overlaps: bool,
+    /// The devices that Slurm gave the step, for its `--near`.
+    near: near::Found,
     /// What the user should know of it.
     notes: Vec<String>,
 }
@@ -211,7 +220,7 @@ fn asked(
     slurm: Abi,
     launch: &LaunchRequest<'_>,
     settings: &Settings,
-    (tasks, allocation): (u32, Allocation),
+    share: refusal::Share,
     node: &Node,
 ) -> Result<Asked, Stop> {
     let refused = |why: String| Stop::Refused(RefusalKind::Bind, why);
@@ -222,8 +231,9 @@ fn asked(
              start the step with this cluster's own srun"
         )));
     }
-    let mut request =
-        convert::request(launch, (tasks, allocation), (slurm.layout, node)).map_err(refused)?;
+    let (tasks, index) = (share.tasks, share.index);
+    let share = (tasks, share.allocation);
+    let mut request = convert::request(launch, share, (slurm.layout, node)).map_err(refused)?;
     let inherited = inherited::forget(&mut request, node.rules().fixes, launch);
     let options = launch.options(NAME, options::MOST).unwrap_or_default();
     let found = ours(launch, (&options, &request.cpu_bind), settings);
@@ -232,12 +242,15 @@ fn asked(
     let (mem_bind, memory_note) = memory::asked(launch, slurm.layout).map_err(refused)?;
     request.mem_bind = mem_bind;
     request.reserved.clone_from(&settings.reserved);
-    near::may_be_strict(request.near.as_ref(), launch).map_err(refused)?;
+    let mut near = near::found(request.near.as_ref(), launch, (index, tasks), slurm);
+    near.may_be_strict(request.near.as_ref()).map_err(refused)?;
+    request.gres = near.gres.take();
     let notes = [ours_note, memory_note.map(String::from)];
     Ok(Asked {
         request,
         inherited,
         overlaps: routes::overlaps(&options),
+        near,
         notes: notes.into_iter().flatten().collect(),
     })
 }

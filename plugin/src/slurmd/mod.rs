@@ -6,6 +6,7 @@ pub(crate) mod batch;
 pub(crate) mod complaints;
 pub(crate) mod counting;
 pub(crate) mod discovery;
+pub(crate) mod gres;
 pub(crate) mod host;
 pub(crate) mod key;
 pub(crate) mod launch;

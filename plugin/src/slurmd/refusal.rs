@@ -8,6 +8,7 @@ use slurm_sys::{LaunchRequest, Layout};
 
 use crate::planning::convert;
 use crate::site::node;
+use crate::slurmd::gres;
 
 /// The launch hook must not take long, so it looks at the step's first nodes and at those right
 /// before its own, among so many nodes of the job, and plans so many unlike shares.
@@ -19,8 +20,15 @@ const MOST_SHARES: usize = 4;
 /// them again; every node then sends its text.
 const MOST_LIST: usize = 4 << 10;
 
-/// A node's tasks and its part of the step.
-pub(crate) type Share = (u32, Allocation);
+/// A node's part of the step.
+pub(crate) struct Share {
+    /// Its tasks.
+    pub tasks: u32,
+    /// What the step owns there.
+    pub allocation: Allocation,
+    /// Its place among the job's nodes.
+    pub index: u32,
+}
 
 /// The text for srun, unless a node before this one says it. `refuses` plans a share on this node.
 /// Nodes of another shape are not planned for, so the first node of each shape speaks.
@@ -53,22 +61,30 @@ fn shares_before(launch: &LaunchRequest<'_>, node_id: u32, name: &str) -> Option
     let cores = |index: u32| {
         let node = cred.node_cores(index).ok()?;
         let cores = cred.step_cores(&node).ok()?;
-        (!cores.is_empty()).then_some((node, cores))
+        (!cores.is_empty()).then_some((index, node, cores))
     };
     let first = (0..own_index.min(MOST_NODES)).filter_map(cores);
     let before = (own_index.saturating_sub(MOST_NODES)..own_index).rev();
     let before = before.filter_map(cores);
     let first = (0..node_id).zip(first).take(FIRST);
     let before = (0..node_id).rev().zip(before).take(RIGHT_BEFORE);
+    let mut seen = Vec::new();
     let mut shares = Vec::new();
-    for (rank, (node, cores)) in first.chain(before) {
+    for (rank, (index, node, cores)) in first.chain(before) {
         let is_alike = (node.sockets, node.cores_per_socket) == (own.sockets, own.cores_per_socket);
-        let share = (
-            u32::from(launch.tasks_here(rank)?),
-            convert::allocation(cores, &node),
-        );
-        if is_alike && shares.len() < MOST_SHARES && !shares.contains(&share) {
-            shares.push(share);
+        let tasks = u32::from(launch.tasks_here(rank)?);
+        let allocation = convert::allocation(cores, &node);
+        if !is_alike || shares.len() == MOST_SHARES {
+            continue;
+        }
+        let what = (tasks, allocation.clone(), gres::given(&cred, index));
+        if !seen.contains(&what) {
+            seen.push(what);
+            shares.push(Share {
+                tasks,
+                allocation,
+                index,
+            });
         }
     }
     Some(shares)

@@ -5,7 +5,7 @@ use berth_host::affinity_of;
 use berth_placement::{CoreIdx, CpuId, CpuSet};
 
 use super::node::BerthNode;
-use super::scontrol::{self, OnNode};
+use super::scontrol::{self, GpusOfJob, OnNode};
 use super::{cgroup, cgroup::Confined};
 
 /// A part of the node, by the numbers of whoever named it.
@@ -53,8 +53,7 @@ pub(super) fn find(node: Option<&BerthNode>) -> Option<OwnJob> {
     let confined = cgroup::of_this_process();
     let hinted = number("SLURM_JOB_ID").or_else(|| number("SLURM_JOBID"));
     let id = confined.as_ref().map(|found| found.job).or(hinted)?;
-    let name = std::env::var("SLURMD_NODENAME").ok();
-    let name = name.or_else(|| node.map(|node| node.name.clone()));
+    let name = node_name(node);
     let part = confined.as_ref().and_then(|found| by_cgroup(found, id));
     let is_one_node = number("SLURM_JOB_NUM_NODES").is_none_or(|nodes| nodes <= 1);
     let asked = match part {
@@ -81,6 +80,25 @@ pub(super) fn find(node: Option<&BerthNode>) -> Option<OwnJob> {
         step: confined.as_ref().and_then(of_step),
         nodes: asked.unwrap_or_default(),
     })
+}
+
+/// This node's name.
+fn node_name(node: Option<&BerthNode>) -> Option<String> {
+    let name = std::env::var("SLURMD_NODENAME").ok();
+    name.or_else(|| node.map(|node| node.name.clone()))
+}
+
+/// The job's GPUs on this node, by slurmctld.
+pub(super) fn gpus(job: &OwnJob, node: Option<&BerthNode>) -> Result<GpusOfJob, String> {
+    let asked = match job.nodes.is_empty() {
+        true => scontrol::job(job.id)?,
+        false => job.nodes.clone(),
+    };
+    let name = node_name(node);
+    let mut nodes = asked.into_iter();
+    let here = nodes.find(|found| Some(&found.name) == name.as_ref());
+    here.map(|found| found.gpus)
+        .ok_or_else(|| format!("job {} has no cores on this host", job.id))
 }
 
 fn number(name: &str) -> Option<u32> {

@@ -19,6 +19,7 @@ use berth_srun::Release;
 pub(crate) use fact::{By, Fact};
 pub(crate) use job::{OwnJob, Part};
 pub(crate) use node::BerthNode;
+pub(crate) use scontrol::GpusOfJob;
 
 /// The node of this host that berth serves, if any; with several slurmds the one of this job, or the
 /// first by name.
@@ -31,6 +32,12 @@ pub(crate) fn node() -> Option<&'static BerthNode> {
 pub(crate) fn job() -> Option<&'static OwnJob> {
     static JOB: OnceLock<Option<OwnJob>> = OnceLock::new();
     JOB.get_or_init(|| job::find(node())).as_ref()
+}
+
+/// That job's GPUs on this node.
+pub(crate) fn gpus(job: &OwnJob) -> Result<GpusOfJob, String> {
+    static GPUS: OnceLock<Result<GpusOfJob, String>> = OnceLock::new();
+    GPUS.get_or_init(|| job::gpus(job, node())).clone()
 }
 
 /// The machine that `--machine` stands for unless it is given.

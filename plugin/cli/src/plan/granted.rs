@@ -1,9 +1,10 @@
 //! A step on the nodes and cores that slurmctld gives.
 
-use berth_placement::{Across, Node};
+use berth_placement::{Across, Node, Request};
 
 use super::controller::granted;
 use super::given::uncounted;
+use super::gpus;
 use super::owns::{listed, of_cores};
 use super::request::request;
 use super::site;
@@ -35,6 +36,8 @@ pub(super) fn as_granted(
     let job = args.job_line().and_then(Result::ok);
     facts.extend(job.and_then(|job| job.variables()));
     facts.push(granted.fact);
+    let (gres, devices) = gpus::of_job(args, on, granted.nodes.len()).unzip();
+    facts.extend(devices);
     let mut plans = Plans::default();
     let several = granted.nodes.len() > 1;
     for part in &granted.nodes {
@@ -42,7 +45,10 @@ pub(super) fn as_granted(
         let cores = (listed(&part.job), listed(&part.step));
         let asked = || {
             let allocation = of_cores(part.step.clone(), node);
-            request(args, allocation, part.tasks)
+            Request {
+                gres: gres.clone().flatten(),
+                ..request(args, allocation, part.tasks)
+            }
         };
         let at = (node, part.on.as_ref());
         let planned = plans.add(args, at, (&cores.0, &cores.1), part.tasks, asked)?;

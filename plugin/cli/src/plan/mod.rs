@@ -8,6 +8,7 @@ mod defaults;
 mod devices;
 mod explain;
 mod given;
+mod gpus;
 mod granted;
 mod job;
 mod job_line;

@@ -27,6 +27,15 @@ pub enum NearNote {
         /// hwloc's.
         found: u32,
     },
+    /// Slurm binds fewer devices to some tasks than requested for each.
+    FewerBound {
+        /// The `--near` value.
+        near: String,
+        /// The first of them, by its number on this node.
+        task: u32,
+        /// That task's devices.
+        bound: u32,
+    },
 }
 
 impl fmt::Display for NearNote {
@@ -57,6 +66,12 @@ impl fmt::Display for NearNote {
                 "--near={near}: Slurm counts {slurms} such device(s) on this node, and this machine \
                  has {found}; devices are matched in PCI order; ask the administrator to compare \
                  gres.conf with `berth topo`"
+            ),
+            Self::FewerBound { near, task, bound } => write!(
+                f,
+                "--near={near}: Slurm binds {bound} such device(s) to task {task} on this node, which \
+                 is fewer; the tasks are placed next to those that Slurm binds to them; change \
+                 --gpus-per-task or --tres-bind, or leave the number out"
             ),
         }
     }

@@ -25,6 +25,15 @@ pub enum NearRefusal {
         /// How many Slurm counts on the node.
         on_node: u32,
     },
+    /// The machine lacks the devices that Slurm gave the step.
+    NotFound {
+        /// The request.
+        near: Near,
+        /// How many Slurm counts on the node.
+        on_node: u32,
+        /// How many the machine has.
+        found: u32,
+    },
     /// A task wants more devices than there are.
     TooFew {
         /// The request.
@@ -57,8 +66,19 @@ impl fmt::Display for NearRefusal {
             Self::NoDevice { near, found } => no_device(f, near, found),
             Self::NotGranted { near, on_node } => write!(
                 f,
-                "--near={near} requests cores next to a device; Slurm counts {on_node} on this node \
-                 and gave this step none; request some, for example with --gpus-per-node"
+                "--near={near} requests cores next to a device; Slurm counts {on_node} GPUs on this \
+                 node and gave this step none of those requested; request some, for example with \
+                 --gpus-per-node"
+            ),
+            Self::NotFound {
+                near,
+                on_node,
+                found,
+            } => write!(
+                f,
+                "--near={near} requests cores next to a device; Slurm counts {on_node} on this node, \
+                 this machine has {found}, and those that Slurm gave this step are not among them; ask \
+                 the administrator to compare gres.conf with `berth topo`"
             ),
             Self::TooFew { near, found } => write!(
                 f,

@@ -7,6 +7,7 @@ pub mod core_kind;
 pub mod cpu_bind;
 pub mod distribution;
 pub mod fixes;
+pub mod gres_bind;
 pub mod grid_engine;
 pub mod mapping;
 pub mod mem_bind;
@@ -50,7 +51,7 @@ pub struct Request {
     pub binding: Option<Binding>,
     /// `--near`.
     pub near: Option<Near>,
-    /// The step's devices of that kind, where Slurm counts them.
+    /// The step's GPUs, where Slurm gave it some and says which.
     pub gres: Option<Gres>,
     /// `--map-by`, `--rank-by` and `--bind-to`.
     pub mapping: Option<Mapping>,

@@ -155,8 +155,8 @@ impl fmt::Display for Near {
     }
 }
 
-/// The step's devices on a node as Slurm counts them: GRES index *i* is the *i*-th `File=` of
-/// gres.conf.
+/// The step's GPUs on a node as Slurm counts them: index *i* is the *i*-th `File=` of GRES `gpu` in
+/// gres.conf. `gres_bind` has each task's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gres {
     /// Devices that Slurm counts on the node.

@@ -70,8 +70,50 @@ fn slurms_own_choice_is_followed() {
     let none = with("n=1 near=gpu:strict", gres(4, &[], &[]));
     assert_eq!(
         gives(&node, &none),
-        "refused: --near=gpu:strict requests cores next to a device; Slurm counts 4 on this node and gave \
-         this step none; request some, for example with --gpus-per-node"
+        "refused: --near=gpu:strict requests cores next to a device; Slurm counts 4 GPUs on this node and \
+         gave this step none of those requested; request some, for example with --gpus-per-node"
+    );
+    let absent = with("n=1 near=gpu:strict", gres(6, &[5], &[]));
+    assert_eq!(
+        gives(&node, &absent),
+        "refused: --near=gpu:strict requests cores next to a device; Slurm counts 6 on this node, this \
+         machine has 4, and those that Slurm gave this step are not among them; ask the administrator \
+         to compare gres.conf with `berth topo`"
+    );
+}
+
+#[test]
+fn slurms_gpus_restrict_gpus_alone() {
+    let node = two_packages();
+    let with = |request: &str, step: &[u32], tasks: &[&[u32]]| Request {
+        gres: Some(Gres {
+            on_node: 4,
+            step: step.to_vec(),
+            tasks: tasks.iter().map(|task| task.to_vec()).collect(),
+        }),
+        ..ask(request)
+    };
+    // The third GPU, by its name and by its class.
+    let named = with("n=1 near=card129", &[2, 3], &[]);
+    assert_eq!(devices(&node, &named), "81 (same L3)");
+    let class = with("n=2 near=0302", &[2, 3], &[]);
+    assert_eq!(devices(&node, &class), "81 (same L3) 82 (same L3)");
+    let refused = gives(&node, &with("n=1 near=card1:strict", &[2, 3], &[]));
+    assert!(
+        refused.contains("gave this step none of those requested"),
+        "{refused}"
+    );
+    // Named devices are those of every task, whatever Slurm binds.
+    let named = with("n=2 near=card130", &[2, 3], &[&[2], &[3]]);
+    assert_eq!(devices(&node, &named), "82 (same L3) 82 (same L3)");
+    let bound = with("n=2 near=gpu:2", &[2, 3], &[&[2, 3], &[3]]);
+    assert_eq!(
+        notes(&node, &bound),
+        [
+            "--near=gpu:2: Slurm binds 1 such device(s) to task 1 on this node, which is fewer; the tasks \
+             are placed next to those that Slurm binds to them; change --gpus-per-task or --tres-bind, or \
+             leave the number out"
+        ]
     );
 }
 

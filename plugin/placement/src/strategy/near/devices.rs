@@ -20,6 +20,8 @@ pub(super) struct Devices {
     pub(super) part_of: Vec<u32>,
     /// Devices that Slurm counts on the node, and those that were found, if they differ.
     pub(super) disagree: Option<(u32, u32)>,
+    /// The first task to which Slurm binds fewer devices than requested, and how many.
+    pub(super) fewer: Option<(u32, u32)>,
 }
 
 /// The devices of a request for so many tasks.
@@ -29,22 +31,22 @@ pub(super) fn of(
     tasks: u32,
     machine: &Machine,
 ) -> Result<Devices, NearRefusal> {
-    let all = (0..).zip(machine.devices());
-    let matching: Vec<u32> = all
-        .filter(|(_, device)| is(&near.what, device))
-        .map(|(at, _)| at)
-        .collect();
+    let matching = positions(machine, |device| is(&near.what, device));
     if matching.is_empty() {
         return Err(none(near, machine));
     }
-    let found = matching.len() as u32;
-    let disagree = gres.map(|gres| (gres.on_node, found));
-    let mut devices = match gres {
-        None => Devices::divided(near, tasks, matching)?,
-        Some(gres) => Devices::granted(near, gres, tasks, &matching)?,
-    };
-    devices.disagree = disagree.filter(|(slurms, found)| slurms != found);
-    Ok(devices)
+    match gres.and_then(|gres| Granted::of(gres, &matching, machine)) {
+        None => Devices::divided(near, tasks, matching),
+        Some(granted) => granted.devices(near, tasks, &matching),
+    }
+}
+
+/// The places of such devices among the machine's, in PCI order.
+fn positions(machine: &Machine, is: impl Fn(&Device) -> bool) -> Vec<u32> {
+    let all = (0..).zip(machine.devices());
+    all.filter(|(_, device)| is(device))
+        .map(|(at, _)| at)
+        .collect()
 }
 
 /// Whether a device is one of those requested.
@@ -83,40 +85,85 @@ impl Devices {
             visible,
             parts,
             disagree: None,
+            fewer: None,
         })
     }
+}
 
-    /// Slurm gave the step some devices, and perhaps each task. An index that no device was found
-    /// for counts as not given.
-    fn granted(
-        near: &Near,
-        gres: &Gres,
-        tasks: u32,
-        matching: &[u32],
-    ) -> Result<Self, NearRefusal> {
-        let mut step: Vec<u32> = gres.step.clone();
-        step.retain(|index| (*index as usize) < matching.len());
+/// What Slurm gave the step, where the request is for GPUs. Slurm's devices are the machine's GPUs in PCI
+/// order, and they restrict nothing else: a step that was given GPUs may be near any network adapter.
+/// An index that no GPU was found for counts as not given.
+struct Granted<'a> {
+    gres: &'a Gres,
+    /// All GPUs, as positions among the machine's devices.
+    gpus: Vec<u32>,
+}
+
+impl<'a> Granted<'a> {
+    /// `None` where no requested device is a GPU.
+    fn of(gres: &'a Gres, matching: &[u32], machine: &Machine) -> Option<Self> {
+        let gpus = positions(machine, |device| device.kind == DeviceKind::Gpu);
+        let found = Self { gres, gpus };
+        let concerns = matching.iter().any(|at| found.is_gpu(*at));
+        concerns.then_some(found)
+    }
+
+    fn is_gpu(&self, at: u32) -> bool {
+        self.gpus.binary_search(&at).is_ok()
+    }
+
+    /// The GPU of one of Slurm's indices.
+    fn gpu(&self, index: u32) -> Option<u32> {
+        self.gpus.get(index as usize).copied()
+    }
+
+    /// The requested devices that are the step's.
+    fn visible(&self, matching: &[u32]) -> Vec<u32> {
+        let mut step: Vec<u32> = self.gres.step.iter().filter_map(|i| self.gpu(*i)).collect();
         step.sort_unstable();
-        step.dedup();
-        if step.is_empty() {
-            return Err(NearRefusal::NotGranted {
-                near: near.clone(),
-                on_node: gres.on_node,
+        let may = |at: &u32| !self.is_gpu(*at) || step.binary_search(at).is_ok();
+        matching.iter().copied().filter(may).collect()
+    }
+
+    fn devices(&self, near: &Near, tasks: u32, matching: &[u32]) -> Result<Devices, NearRefusal> {
+        let (on_node, found) = (self.gres.on_node, self.gpus.len() as u32);
+        let visible = self.visible(matching);
+        if visible.is_empty() {
+            let near = near.clone();
+            let beyond = self.gres.step.iter().any(|index| *index >= found);
+            return Err(match (beyond, near.what == What::Gpu) {
+                (true, true) => NearRefusal::NotFound {
+                    near,
+                    on_node,
+                    found,
+                },
+                _ => NearRefusal::NotGranted { near, on_node },
             });
         }
-        let visible = step.iter().map(|index| matching[*index as usize]).collect();
-        if gres.tasks.len() != tasks as usize {
-            return Self::divided(near, tasks, visible);
-        }
+        let mut devices = match self.gres.tasks.len() == tasks as usize {
+            true => self.bound(near, visible),
+            false => Devices::divided(near, tasks, visible)?,
+        };
+        devices.disagree = (on_node != found).then_some((on_node, found));
+        Ok(devices)
+    }
+
+    /// Each task's devices as Slurm binds them.
+    fn bound(&self, near: &Near, visible: Vec<u32>) -> Devices {
         let most = near.each.unwrap_or(u32::MAX) as usize;
-        let everything: Vec<u32> = (0..step.len() as u32).collect();
+        let everything: Vec<u32> = (0..visible.len() as u32).collect();
         let mut known = BTreeMap::new();
-        let (mut parts, mut part_of) = (Vec::new(), Vec::with_capacity(tasks as usize));
-        for indices in &gres.tasks {
-            let place = |index: &u32| step.binary_search(index).ok().map(|at| at as u32);
-            let mut own: Vec<u32> = indices.iter().filter_map(place).take(most).collect();
+        let (mut parts, mut part_of) = (Vec::new(), Vec::with_capacity(self.gres.tasks.len()));
+        let mut fewer = None;
+        for (task, indices) in (0..).zip(&self.gres.tasks) {
+            let gpus = indices.iter().filter_map(|index| self.gpu(*index));
+            let places = gpus.filter_map(|gpu| visible.binary_search(&gpu).ok());
+            let mut own: Vec<u32> = places.map(|at| at as u32).take(most).collect();
             if own.is_empty() {
                 own = everything.iter().copied().take(most).collect();
+            }
+            if near.each.is_some_and(|each| own.len() < each as usize) {
+                fewer = fewer.or(Some((task, own.len() as u32)));
             }
             let part = *known.entry(own.clone()).or_insert_with(|| {
                 parts.push(own);
@@ -124,12 +171,13 @@ impl Devices {
             });
             part_of.push(part);
         }
-        Ok(Self {
+        Devices {
             visible,
             parts,
             part_of,
             disagree: None,
-        })
+            fewer,
+        }
     }
 }
 

@@ -16,6 +16,8 @@ pub(super) struct NextTo {
     unknown: Vec<bool>,
     /// Devices that Slurm counts on the node, and those that were found, if they differ.
     pub(super) disagree: Option<(u32, u32)>,
+    /// As in [`Devices`].
+    pub(super) fewer: Option<(u32, u32)>,
 }
 
 impl NextTo {
@@ -39,6 +41,7 @@ impl NextTo {
                 .collect(),
             of_part: devices.parts.iter().map(place).collect(),
             disagree: devices.disagree,
+            fewer: devices.fewer,
         }
     }
 

@@ -31,6 +31,10 @@ pub(super) fn of(
             found,
         });
     }
+    if let Some((task, bound)) = next_to.fewer {
+        let near = asked.clone();
+        notes.push(NearNote::FewerBound { near, task, bound });
+    }
     let elsewhere = next_to.elsewhere(nearby, tasks);
     let misfit = elsewhere.map(|(task, _)| task).or_else(|| {
         let (task, _) = short(here, tasks)?;

@@ -1,0 +1,239 @@
+//! The generic resources (GRES) that Slurm gave a step or a job on one node.
+//! Source: gres_state_t, gres_job_state_t and gres_step_state_t, src/interfaces/gres.h (src/common/gres.h in
+//! 22.05); the lists in a credential have one entry for each of the job's nodes.
+//! The kernel first copies what each pointer points to, so a wrong table cannot crash slurmd.
+
+use super::bits;
+use crate::error::Error;
+use crate::layout::{Field, Layout};
+use crate::probe::{self, Probe};
+use crate::record::Record;
+use crate::symbols::Symbols;
+use std::ffi::{c_int, c_void};
+
+/// More records than a node has names and types of GRES.
+const MOST: usize = 256;
+/// More devices than a node has of one name.
+const MOST_DEVICES: usize = 4096;
+/// More nodes than a job has.
+const MOST_NODES: u32 = 1 << 20;
+/// Bytes of a name.
+const NAME: usize = 64;
+
+/// What Slurm gave of the GRES with one name, of all its types together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gres {
+    /// The name in gres.conf, such as `gpu`.
+    pub name: String,
+    /// The devices; `None` where Slurm only counts them, or the records contradict each other.
+    pub devices: Option<GresDevices>,
+}
+
+/// Devices of a node. Number *i* is the *i*-th `File=` of that name in gres.conf.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GresDevices {
+    /// How many the node has.
+    pub on_node: u32,
+    /// The numbers of those given, ascending.
+    pub given: Vec<u32>,
+}
+
+/// Whose list it is: the records differ.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// The job's.
+    Job,
+    /// The step's.
+    Step,
+}
+
+/// Where one kind of record keeps what is read of it.
+struct Fields {
+    extent: usize,
+    node_cnt: Field<u32>,
+    bits: Field<*mut *mut i64>,
+    counts: Field<*mut u64>,
+}
+
+impl Fields {
+    fn of(owner: Owner, layout: &Layout) -> Self {
+        let (job, step) = (&layout.gres_job, &layout.gres_step);
+        match owner {
+            Owner::Job => Self {
+                extent: job.extent,
+                node_cnt: job.node_cnt,
+                bits: job.gres_bit_alloc,
+                counts: job.gres_cnt_node_alloc,
+            },
+            Owner::Step => Self {
+                extent: step.extent,
+                node_cnt: step.node_cnt,
+                bits: step.gres_bit_alloc,
+                counts: step.gres_cnt_node_alloc,
+            },
+        }
+    }
+}
+
+/// The data that the callback needs and gathers.
+struct Walk {
+    layout: &'static Layout,
+    fields: Fields,
+    node: u32,
+    seen: usize,
+    found: Result<Vec<Gres>, &'static str>,
+}
+
+/// The GRES of a list on the node with that place in the list's arrays; none for a null list. A
+/// name of which the node gives nothing is left out.
+pub(crate) fn read(
+    list: *mut c_void,
+    (owner, node): (Owner, u32),
+    layout: &'static Layout,
+    symbols: &Symbols,
+) -> Result<Vec<Gres>, Error> {
+    if list.is_null() {
+        return Ok(Vec::new());
+    }
+    let for_each = symbols
+        .slurm_list_for_each
+        .ok_or(Error::MissingSymbol("slurm_list_for_each"))?;
+    let mut walk = Walk {
+        layout,
+        fields: Fields::of(owner, layout),
+        node,
+        seen: 0,
+        found: Ok(Vec::new()),
+    };
+    // SAFETY: the credential's own list; `visit` gets the pointer passed here, during the call only.
+    unsafe { for_each(list, visit, (&raw mut walk).cast()) };
+    walk.found.map_err(|found| Error::Nonsense {
+        record: "list of generic resources (GRES)",
+        expected: format!("at most {MOST} records of one line's layout"),
+        found: found.to_owned(),
+    })
+}
+
+/// Negative ends the walk (src/common/list.c).
+unsafe extern "C" fn visit(item: *mut c_void, walk: *mut c_void) -> c_int {
+    // SAFETY: `read` passes its Walk, and no other reference to it is used meanwhile.
+    let walk = unsafe { &mut *walk.cast::<Walk>() };
+    walk.seen += 1;
+    let one = match walk.seen > MOST {
+        true => Err("more records"),
+        false => walk.one(item),
+    };
+    match (one, &mut walk.found) {
+        (Ok(None), Ok(_)) => 0,
+        (Ok(Some(one)), Ok(found)) => {
+            add(found, one);
+            0
+        }
+        (Err(why), found) => {
+            *found = Err(why);
+            -1
+        }
+        (_, Err(_)) => -1,
+    }
+}
+
+/// Types of one name have their bits in one string of the node's devices, so they are united.
+fn add(found: &mut Vec<Gres>, one: Gres) {
+    let Some(same) = found.iter_mut().find(|known| known.name == one.name) else {
+        found.push(one);
+        return;
+    };
+    same.devices = match (same.devices.take(), one.devices) {
+        (Some(mut all), Some(more)) if all.on_node == more.on_node => {
+            all.given.extend(more.given);
+            all.given.sort_unstable();
+            all.given.dedup();
+            Some(all)
+        }
+        _ => None,
+    };
+}
+
+impl Walk {
+    /// What one record gives of this node.
+    fn one(&self, item: *mut c_void) -> Result<Option<Gres>, &'static str> {
+        let record = record(item, self.layout.gres.extent).ok_or("a record without memory")?;
+        let name = record.read(self.layout.gres.gres_name).addr();
+        if name == 0 || probe::text(name, NAME) == Probe::Unreadable {
+            return Err("a record without a name");
+        }
+        let name = record.text_within(self.layout.gres.gres_name, "GRES name", NAME);
+        let name = name.ok().flatten().unwrap_or_default();
+        if name.is_empty() || name.contains(|letter: char| !letter.is_ascii_graphic()) {
+            return Err("a name that is none");
+        }
+        let data = record.read(self.layout.gres.gres_data);
+        let data = self::record(data, self.fields.extent).ok_or("a record without data")?;
+        let nodes = data.read(self.fields.node_cnt);
+        if nodes > MOST_NODES {
+            return Err("a number of nodes beyond all jobs");
+        }
+        if self.node >= nodes {
+            return Ok(None);
+        }
+        let bits = entry(data, self.fields.bits, self.node)?;
+        let count = entry(data, self.fields.counts, self.node)?;
+        let devices = match bits.filter(|bits| !bits.is_null()) {
+            Some(bits) => Some(devices(bits)?),
+            None if count == Some(0) => return Ok(None),
+            None => None,
+        };
+        Ok(Some(Gres { name, devices }))
+    }
+}
+
+/// The devices of a bit string, each a bit.
+fn devices(bits: *mut i64) -> Result<GresDevices, &'static str> {
+    let word = size_of::<i64>();
+    if !is_there(bits.addr(), bits::HEAD * word) {
+        return Err("a bit string without memory");
+    }
+    // SAFETY: the kernel has just read these words, and the list's owner keeps the string.
+    let (magic, count) = unsafe { (bits.read_unaligned(), bits.wrapping_add(1).read_unaligned()) };
+    let length = bits::length(magic, count).ok_or("no bit string")?;
+    let words = bits::HEAD + length.div_ceil(64);
+    if length > MOST_DEVICES || !is_there(bits.addr(), words * word) {
+        return Err("more devices than a node has");
+    }
+    let given = bits::set_bits(bits, 0..length, "GRES bit string").map_err(|_| "no bit string")?;
+    Ok(GresDevices {
+        on_node: length as u32,
+        given,
+    })
+}
+
+/// A node's entry in an array that a field points to; `None` where there is no array.
+fn entry<T: Copy>(
+    data: Record,
+    field: Field<*mut T>,
+    node: u32,
+) -> Result<Option<T>, &'static str> {
+    let (array, node) = (data.read(field), node as usize);
+    if array.is_null() {
+        return Ok(None);
+    }
+    match is_there(array.wrapping_add(node).addr(), size_of::<T>()) {
+        true => Ok(data.item(field, node, node + 1)),
+        false => Err("an array without memory"),
+    }
+}
+
+/// A record whose bytes are all there.
+fn record(base: *mut c_void, extent: usize) -> Option<Record> {
+    if base.is_null() || !is_there(base.addr(), extent) {
+        return None;
+    }
+    // SAFETY: an item of Slurm's list, or what one points to: the list's owner keeps both while the
+    // hook runs; the kernel has just read all bytes that the fields have.
+    unsafe { Record::new(base) }
+}
+
+/// Whether memory is there; the answer is yes where the kernel does not let us ask.
+fn is_there(address: usize, length: usize) -> bool {
+    probe::bytes(address, length) != Probe::Unreadable
+}
