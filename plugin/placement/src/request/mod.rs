@@ -7,6 +7,7 @@ pub mod core_kind;
 pub mod cpu_bind;
 pub mod distribution;
 pub mod fixes;
+mod gres_text;
 pub mod grid_engine;
 pub mod mapping;
 pub mod mem_bind;

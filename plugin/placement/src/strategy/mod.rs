@@ -15,6 +15,8 @@ use crate::strategy::situation::Situation;
 
 /// Plans with the strategy for the request's wish; memory is still open.
 pub(crate) fn choose(here: &Situation<'_>) -> Result<Plan, Refusal> {
+    // It narrows these two.
+    let near = here.request.near.as_ref().filter(|near| near.asks());
     match Wish::of(here.request)? {
         Wish::Unbound => here.unbound(),
         Wish::Automatic => level::automatic(here),
@@ -22,12 +24,7 @@ pub(crate) fn choose(here: &Situation<'_>) -> Result<Plan, Refusal> {
         Wish::List(mode) => list::choose(here, mode),
         Wish::GridEngine(binding) => grid_engine::choose(here, binding),
         Wish::Near(near) => near::choose(here, near),
-        Wish::Mapped(mapping) => match &here.request.near {
-            Some(near) if near.asks() => {
-                near::narrow(here, near, |inside| mapping::choose(inside, mapping))
-            }
-            _ => mapping::choose(here, mapping),
-        },
-        Wish::Share(binding, words) => share::choose(here, binding, words),
+        Wish::Mapped(mapping) => mapping::choose(here, mapping, near),
+        Wish::Share(binding, words) => share::choose(here, (binding, words), near),
     }
 }

@@ -74,14 +74,15 @@ pub(super) struct Group {
 }
 
 /// The cores that tasks may get: those of the step that nobody else has, whole, without isolated CPUs.
-/// If there is none, isolated ones too; if there is none then, those of the step.
-pub(super) fn cores(here: &Situation<'_>) -> Cores {
+/// If there is none, isolated ones too; if there is none then, those of the step. Each has at most
+/// `limit` hardware threads.
+pub(super) fn cores(here: &Situation<'_>, limit: Option<u32>) -> Cores {
     let Request { reserved, .. } = here.request;
     let table = here.node.table();
     let mut others = reserved.clone();
     others.insert_all(&here.claims.taken);
     let is_of_others = |pu: &PuIdx| table.cpu(*pu).is_some_and(|cpu| others.contains(cpu));
-    let limit = here.threads_per_core().unwrap_or(u32::MAX) as usize;
+    let limit = limit.unwrap_or(u32::MAX) as usize;
     let isolated = here.node.machine().map(|machine| machine.isolated());
     let isolated = isolated.filter(|isolated| !isolated.is_empty());
     let is_isolated = |pu: &PuIdx| {

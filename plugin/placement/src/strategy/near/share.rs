@@ -84,7 +84,7 @@ impl Shares {
 
 /// Each task's hardware threads.
 pub(super) fn tasks(groups: &[Group], cores: &Cores, wanted: Wanted, count: u32) -> Shares {
-    let (all, given): (Vec<_>, Vec<_>) = by_group(groups, cores).into_iter().unzip();
+    let (all, given): (Vec<_>, Vec<_>) = by_group(groups, cores, 1).into_iter().unzip();
     let shares = Shares::new((&all, cores), &given, count, split);
     if wanted.cpus <= 1 {
         return shares;
@@ -101,12 +101,33 @@ pub(super) fn tasks(groups: &[Group], cores: &Cores, wanted: Wanted, count: u32)
     shares.cut(wanted)
 }
 
-/// The cores of each group; all groups are one if some would get too few.
-pub(super) fn by_group(groups: &[Group], cores: &Cores) -> Vec<(Group, Vec<usize>)> {
-    match even(groups, cores) {
+/// The cores of each group, with so many hardware threads for each of its tasks where the cores have
+/// them, else with one; all groups are one if some would get too few even so.
+pub(super) fn by_group(groups: &[Group], cores: &Cores, each: u32) -> Vec<(Group, Vec<usize>)> {
+    let one = || (each > 1).then(|| even(groups, cores, 1)).flatten();
+    match even(groups, cores, each.max(1)).or_else(one) {
         Some(given) => groups.iter().cloned().zip(given).collect(),
         None => vec![(together(groups, cores), (0..cores.len()).collect())],
     }
+}
+
+/// The cores of each group, as many as its tasks request, ring after ring. `None` if a group would get
+/// too few.
+pub(super) fn by_need(
+    groups: &[Group],
+    cores: &Cores,
+    each: u32,
+) -> Option<Vec<(Group, Vec<usize>)>> {
+    let given = packed(groups, cores, each);
+    let cpus = |given: &Vec<usize>| {
+        given
+            .iter()
+            .map(|core| cores.of(*core).len())
+            .sum::<usize>()
+    };
+    let mut both = groups.iter().zip(&given);
+    let is_enough = both.all(|(group, given)| cpus(given) >= group.tasks.len() * each as usize);
+    is_enough.then(|| groups.iter().cloned().zip(given).collect())
 }
 
 /// Runs of cores of nearly equal length; with more tasks than cores runs of hardware threads; with
@@ -154,10 +175,10 @@ fn together(groups: &[Group], cores: &Cores) -> Group {
     }
 }
 
-/// All cores next to the devices, divided among the groups that are next to them. A group with too
-/// few hardware threads there for its tasks also takes part in the next ring. `None` if some group
-/// has too few in the end.
-fn even(groups: &[Group], cores: &Cores) -> Option<Vec<Vec<usize>>> {
+/// All cores next to the devices, divided among the groups that are next to them. A group with fewer
+/// than `each` hardware threads there for each of its tasks also takes part in the next ring. `None`
+/// if some group has too few in the end.
+fn even(groups: &[Group], cores: &Cores, each: u32) -> Option<Vec<Vec<usize>>> {
     let mut reach = vec![0; groups.len()];
     let far = |group: &Group| group.rings.iter().max().copied().unwrap_or(0);
     loop {
@@ -165,7 +186,7 @@ fn even(groups: &[Group], cores: &Cores) -> Option<Vec<Vec<usize>>> {
         let (mut wider, mut lacks) = (false, false);
         for (at, group) in groups.iter().enumerate() {
             let pus: usize = given[at].iter().map(|core| cores.of(*core).len()).sum();
-            let is_short = pus < group.tasks.len();
+            let is_short = pus < group.tasks.len() * each as usize;
             lacks |= is_short;
             if is_short && reach[at] < far(group) {
                 reach[at] += 1;
