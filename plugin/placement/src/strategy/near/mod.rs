@@ -5,6 +5,7 @@
 //! otherwise whole cores are given.
 
 mod devices;
+mod hand_out;
 mod narrow;
 mod neighbours;
 mod next_to;
@@ -32,19 +33,19 @@ pub(crate) fn choose(here: &Situation<'_>, near: &Near) -> Result<Plan, Refusal>
         Ok(found) => found,
         Err(why) => return failed(here, near, why),
     };
-    if found.cores.is_empty() {
+    if found.places.cores.is_empty() {
         // Slurm has granted CPUs that the step's cgroup lacks.
         return Ok(here.all_to_all(Rule::CgroupTooSmall));
     }
     let request = here.request;
-    if found.cores.pus().len() < request.tasks as usize && !request.overcommit {
+    if found.places.cores.pus().len() < request.tasks as usize && !request.overcommit {
         return Err(too_many(here));
     }
     let wanted = Wanted {
         cpus: request.cpus_per_task,
         exact: request.cpu_bind.level == Some(Level::Threads),
     };
-    let shares = share::tasks(&found.groups, &found.cores, wanted, request.tasks);
+    let shares = share::tasks(&found.places, wanted, request.tasks);
     let table = here.node.table();
     // Many tasks beyond the hardware threads have the same ones.
     let mut before: Option<(&[PuIdx], CpuSet)> = None;

@@ -9,9 +9,9 @@ use crate::answer::refusal::Refusal;
 use crate::request::Request;
 use crate::request::near::Near;
 use crate::sets::cpuset::CpuSet;
+use crate::strategy::near::hand_out::{Part, by_group, by_need};
 use crate::strategy::near::neighbours::{Neighbours, failed};
-use crate::strategy::near::places::Group;
-use crate::strategy::near::share;
+use crate::strategy::near::places::Places;
 use crate::strategy::situation::Situation;
 
 /// Why the other wish cannot be served among some cores.
@@ -28,9 +28,6 @@ impl From<Refusal> for Failure {
         Self::Refused(why)
     }
 }
-
-/// A group of tasks, and the positions of its cores.
-type Part = (Group, Vec<usize>);
 
 /// What the other wish needs of the cores.
 #[derive(Clone, Copy, Debug)]
@@ -54,16 +51,16 @@ pub(crate) fn narrow(
         Ok(found) => found,
         Err(why) => return failed(here, near, why),
     };
-    if found.cores.is_empty() {
+    if found.places.cores.is_empty() {
         return strategy(here).or_else(|why| not_served(here, near, why));
     }
-    let planned = |parts: &[Part]| joined(here, near, &found, parts, &strategy);
-    let even = planned(&share::by_group(&found.groups, &found.cores, need.each));
-    let plan = even.or_else(|why| {
+    let places = &found.places;
+    let planned = |parts: &[Part<'_>]| joined(here, near, places, parts, &strategy);
+    let plan = planned(&by_group(places, need.each)).or_else(|why| {
         // There are enough CPUs, and objects divide them unevenly.
-        let wider = share::by_need(&found.groups, &found.cores, need.each);
-        let wider = wider.filter(|_| matches!(why, Failure::NotServed(_)));
-        wider.and_then(|wider| planned(&wider).ok()).ok_or(why)
+        let wider = || planned(&by_need(places, need.each)).ok();
+        let is_small = matches!(why, Failure::NotServed(_));
+        is_small.then(wider).flatten().ok_or(why)
     });
     match plan {
         Ok(plan) => found.finish(here, near, plan),
@@ -86,8 +83,8 @@ fn not_served(here: &Situation<'_>, near: &Near, why: Failure) -> Result<Plan, R
 fn joined(
     here: &Situation<'_>,
     near: &Near,
-    found: &Neighbours<'_>,
-    parts: &[Part],
+    places: &Places,
+    parts: &[Part<'_>],
     strategy: impl Fn(&Situation<'_>) -> Result<Plan, Failure>,
 ) -> Result<Plan, Failure> {
     let count = here.request.tasks as usize;
@@ -96,10 +93,10 @@ fn joined(
     let (mut notes, mut rule) = (Vec::new(), None);
     let plans: Vec<_> = parts
         .iter()
-        .map(|part| of_part(here, found, part, &strategy))
+        .map(|part| of_part(here, places, part, &strategy))
         .collect::<Result<_, _>>()?;
-    for ((group, _), (plan, own)) in parts.iter().zip(&plans) {
-        for (at, (id, task)) in group.tasks.iter().zip(&plan.tasks).enumerate() {
+    for (part, (plan, own)) in parts.iter().zip(&plans) {
+        for (at, (id, task)) in part.tasks.iter().zip(&plan.tasks).enumerate() {
             tasks[*id as usize] = match task.cpus.is_empty() {
                 true => TaskPlan::on(own.clone()),
                 false => task.clone(),
@@ -124,16 +121,15 @@ fn joined(
 /// The plan of one group, and the CPUs that it was made among.
 fn of_part(
     here: &Situation<'_>,
-    found: &Neighbours<'_>,
-    (group, cores): &Part,
+    places: &Places,
+    part: &Part<'_>,
     strategy: impl Fn(&Situation<'_>) -> Result<Plan, Failure>,
 ) -> Result<(Plan, CpuSet), Failure> {
-    let pus = cores
-        .iter()
-        .flat_map(|core| found.cores.of(*core).iter().copied());
+    let runs = part.cores.iter();
+    let pus = runs.flat_map(|run| places.cores.of(run.clone()).iter().copied());
     let owned = here.owned.within(&here.node.table().cpus(pus), here.node);
     let request = Request {
-        tasks: group.tasks.len() as u32,
+        tasks: part.tasks.len() as u32,
         near: None,
         ..here.request.clone()
     };

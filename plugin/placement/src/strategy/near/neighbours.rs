@@ -8,18 +8,15 @@ use crate::request::near::Near;
 use crate::strategy::near::devices::{self, Devices};
 use crate::strategy::near::next_to::NextTo;
 use crate::strategy::near::notes;
-use crate::strategy::near::places::{self, Cores, Group};
+use crate::strategy::near::places::Places;
 use crate::strategy::situation::Situation;
-use crate::topology::machine::Machine;
 use crate::topology::surroundings::Surroundings;
 
 /// The step's devices and usable cores, and its tasks by the place of their devices.
 pub(super) struct Neighbours<'a> {
-    machine: &'a Machine,
     on: &'a Surroundings,
     devices: Devices,
-    pub(super) cores: Cores,
-    pub(super) groups: Vec<Group>,
+    pub(super) places: Places,
 }
 
 impl<'a> Neighbours<'a> {
@@ -35,14 +32,11 @@ impl<'a> Neighbours<'a> {
         };
         let request = here.request;
         let devices = devices::of(near, request.gres.as_ref(), request.tasks, machine)?;
-        let cores = places::cores(here, limit);
-        let groups = places::groups(here, (machine, on), &devices, &cores);
+        let places = Places::of(here, on, &devices, limit);
         Ok(Self {
-            machine,
             on,
             devices,
-            cores,
-            groups,
+            places,
         })
     }
 
@@ -53,10 +47,10 @@ impl<'a> Neighbours<'a> {
         near: &Near,
         mut plan: Plan,
     ) -> Result<Plan, Refusal> {
-        let next_to = NextTo::of(self.machine, self.on, &self.devices);
-        let nearby = next_to.measured(self.on, self.devices, &plan.tasks);
+        let next_to = NextTo::of(self.on, &self.devices);
+        let nearby = next_to.measured(self.devices, &plan.tasks);
         let found = (&nearby, &next_to);
-        let notes = notes::of(here, near, found, &plan, &self.cores)?;
+        let notes = notes::of(here, near, found, &plan, &self.places.cores)?;
         plan.notes.extend(notes);
         plan.near = Some(nearby);
         Ok(plan)

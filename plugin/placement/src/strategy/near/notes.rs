@@ -17,7 +17,7 @@ use crate::topology::machine::Machine;
 pub(super) fn of(
     here: &Situation<'_>,
     near: &Near,
-    (nearby, next_to): (&Nearby, &NextTo),
+    (nearby, next_to): (&Nearby, &NextTo<'_>),
     plan: &Plan,
     cores: &Cores,
 ) -> Result<Vec<Note>, Refusal> {
