@@ -50,7 +50,7 @@ fn planned(cluster: &Cluster, options: &[&str], rule: &str) -> Vec<String> {
 fn the_kernel_has_what_is_planned() {
     let Some(builder) = builder("") else { return };
     let cluster = builder.up();
-    let mapped = "map:core,rank:fill,bind:core";
+    let mapped = "near:gpu,map:core,rank:fill,bind:core";
     for (options, expected) in [
         (
             &["-n2", "--near=gpu"][..],
@@ -64,6 +64,10 @@ fn the_kernel_has_what_is_planned() {
         (
             &["-n2", "--near=gpu", "--map-by=core"],
             &[&format!("0 1 {mapped}"), &format!("1 0 {mapped}")],
+        ),
+        (
+            &["-n2", "--near=gpu", "--binding=auto"],
+            &["0 1 near:gpu,binding:auto", "1 0 near:gpu,binding:auto"],
         ),
         (
             &["-n1", "--near=0302", "--core-kind=performance"],

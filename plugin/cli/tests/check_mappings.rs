@@ -80,7 +80,7 @@ fn a_job_s_mapping_is_its_steps() {
 fn near_beside_what_chooses_too() {
     for (line, expected) in [
         (
-            "srun -n4 --binding=auto --near=gpu ./a",
+            "srun -n4 --binding=linear:1 --near=gpu ./a",
             &["near-and-others"][..],
         ),
         (
@@ -96,6 +96,8 @@ fn near_beside_what_chooses_too() {
             &["near-and-others"],
         ),
         ("srun -n4 --near=gpu --map-by=core ./a", &[]),
+        ("srun -n4 --near=gpu --binding=auto ./a", &[]),
+        ("sbatch -n4 --near=gpu --binding=env:auto:pack job.sh", &[]),
         ("srun -n4 --near=none --binding=auto ./a", &[]),
         ("srun -n4 --near=gpu --binding=none ./a", &[]),
         ("srun -n4 --near=gpu ./a", &[]),

@@ -345,6 +345,8 @@ fn a_typed_option_overrides_what_is_inherited() {
             "salloc -n2 --berth-binding=linear:2 srun -n1 --binding=linear:1 ./a",
             "binding:linear:1",
         ),
+        // So does a --binding, whatever it names.
+        ("BERTH_NEAR=gpu srun -n1 --binding=auto ./a", "binding:auto"),
         // No device leaves everything else as it is.
         (
             "BERTH_MAP_BY=core srun -n1 --near=none ./a",
@@ -365,6 +367,10 @@ fn a_typed_option_overrides_what_is_inherited() {
     assert!(wrong.contains("both choose the CPUs"), "{wrong}");
     // This machine has no devices, so the mapping is gone and the note is about them.
     for line in [
+        "BERTH_BINDING=auto srun -n1 --near=gpu ./a",
+        // These go together.
+        "srun -n1 --near=gpu --binding=auto ./a",
+        "BERTH_NEAR=gpu BERTH_BINDING=auto srun -n1 ./a",
         "BERTH_MAP_BY=numa srun -n1 --near=gpu ./a",
         "salloc -n2 --map-by=numa srun -n1 --near=gpu ./a",
     ] {

@@ -60,6 +60,11 @@ const TABLES: &[(&str, &str, &str)] = &[
         "-n 4 --near=gpu --explain",
     ),
     (
+        "near-auto",
+        "../../tests/machines/cts1-pascal.xml",
+        "-n 4 -c 4 --near=gpu --binding=auto --explain",
+    ),
+    (
         "near-too-small",
         "../../tests/machines/cts1-pascal.xml",
         "-n 40 --near=gpu:1:strict",

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use berth_placement::request::core_kind::Kind;
 use berth_placement::sets::limits::HANDOVER_BYTES;
-use berth_placement::{Binding, Chosen, CoreSpec, CpuSet, MemBind};
+use berth_placement::{Binding, Chosen, CoreSpec, CpuSet, Gres, MemBind, Near};
 use berth_srun::Release;
 use berth_srun::spelling::mem_bind;
 
@@ -93,6 +93,10 @@ pub(crate) struct Settle {
     pub core_spec: CoreSpec,
     /// `--core-kind`.
     pub core_kind: Kind,
+    /// `--near`.
+    pub near: Option<Near>,
+    /// The devices that Slurm gave the step.
+    pub gres: Option<Gres>,
     /// Whether the step was started with `--overlap`.
     pub overlaps: bool,
 }
@@ -169,6 +173,12 @@ impl Settle {
         }
         if self.core_kind != Kind::Any {
             number(text, " core-kind=", self.core_kind);
+        }
+        if let Some(near) = &self.near {
+            number(text, " near=", near);
+        }
+        if let Some(gres) = &self.gres {
+            number(text, " gres=", gres);
         }
         if self.overlaps {
             text.push_str(" overlaps=1");
@@ -296,6 +306,8 @@ impl Fields<'_> {
                 (None, None) => CoreSpec::None,
             },
             core_kind: self.read("core-kind")?.unwrap_or_default(),
+            near: self.read("near")?,
+            gres: self.read("gres")?,
             overlaps: self.value("overlaps").is_some(),
         }))
     }

@@ -45,6 +45,9 @@ fn memory() -> impl Strategy<Value = MemBind> {
     proptest::sample::select(TEXTS).prop_map(|text| mem_bind(text, Release::NEWEST).unwrap())
 }
 
+const NEAR: &[&str] = &["gpu", "network:2:strict", "0302:own", "mlx5_0"];
+const GRES: &[&str] = &["8:2,4,5:4;5;2,4", "1:", "4:0,3"];
+
 fn settles() -> impl Strategy<Value = Settle> {
     let spec = prop_oneof![
         Just(CoreSpec::None),
@@ -52,20 +55,30 @@ fn settles() -> impl Strategy<Value = Settle> {
         any::<u32>().prop_map(CoreSpec::Threads),
     ];
     let counts = (any::<u32>(), 1..=u32::MAX, option::of(any::<u32>()));
-    let settle =
-        |((binding, core_kind), core_spec, (tasks, cpus_per_task, threads_per_core), overlaps)| {
-            Settle {
-                binding,
-                tasks,
-                cpus_per_task,
-                threads_per_core,
-                core_spec,
-                core_kind,
-                overlaps,
-            }
-        };
+    let settle = |(
+        (binding, core_kind, near, gres),
+        core_spec,
+        (tasks, cpus_per_task, threads_per_core),
+        overlaps,
+    )| {
+        Settle {
+            binding,
+            tasks,
+            cpus_per_task,
+            threads_per_core,
+            core_spec,
+            core_kind,
+            near,
+            gres,
+            overlaps,
+        }
+    };
     let kinds = proptest::sample::select(&[Kind::Any, Kind::Performance, Kind::Efficiency][..]);
-    ((bindings(), kinds), spec, counts, any::<bool>()).prop_map(settle)
+    let near = option::of(proptest::sample::select(NEAR));
+    let near = near.prop_map(|near| near.map(|text| text.parse().unwrap()));
+    let gres = option::of(proptest::sample::select(GRES));
+    let gres = gres.prop_map(|gres| gres.map(|text| text.parse().unwrap()));
+    ((bindings(), kinds, near, gres), spec, counts, any::<bool>()).prop_map(settle)
 }
 
 prop_compose! {

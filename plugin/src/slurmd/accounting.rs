@@ -129,6 +129,9 @@ fn unplanned(
     if let Some(binding) = &mut lenient.binding {
         binding.strict = false;
     }
+    if let Some(near) = &mut lenient.near {
+        near.strict = false;
+    }
     door(&lenient, &node.with_rules(rules), claims).map_err(|_| why)
 }
 
@@ -142,6 +145,8 @@ pub(crate) fn settle(ask: &Request, node: &Node, overlaps: bool) -> Option<Settl
         threads_per_core: ask.threads_per_core.or(one.then_some(1)),
         core_spec: ask.core_spec,
         core_kind: ask.core_kind,
+        near: ask.near.clone(),
+        gres: ask.gres.clone().filter(|_| ask.near.is_some()),
         overlaps,
     })
 }

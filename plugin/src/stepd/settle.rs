@@ -108,6 +108,8 @@ fn request(record: &StepRecord<'_>, settle: &Settle, node: &Node) -> Result<Requ
         threads_per_core: settle.threads_per_core,
         core_spec: settle.core_spec,
         core_kind: settle.core_kind,
+        near: settle.near.clone(),
+        gres: settle.gres.clone(),
         binding: Some(settle.binding.clone()),
         allocation: Allocation::Cores {
             cores: cores.iter().map(|core| CoreIdx(core.0)).collect(),

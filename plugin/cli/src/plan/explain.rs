@@ -56,7 +56,10 @@ pub(crate) fn lines(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
 }
 
 fn one_node(args: &PlanArgs, on: &Node, ask: &Request, plan: &Plan) -> Vec<String> {
-    let mut lines = vec![format!("why         {}", why(args, ask, &plan.decision))];
+    let mut lines = vec![format!(
+        "why         {}",
+        why(args, ask, &plan.decision, &plan.decision.rule)
+    )];
     let not = |line| format!("not         {line}");
     lines.extend(rejected(&plan.decision).into_iter().map(not));
     if let Rule::Level { order, .. } = plan.decision.rule {
@@ -104,9 +107,9 @@ fn counted(count: u32, one: &str, several: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { several })
 }
 
-fn why(args: &PlanArgs, ask: &Request, decision: &Decision) -> String {
+fn why(args: &PlanArgs, ask: &Request, decision: &Decision, rule: &Rule) -> String {
     let own = &decision.own;
-    match &decision.rule {
+    match rule {
         Rule::Unbound { whole: true } => {
             "nothing is bound: --cpu-bind=none, and the step has the whole node".into()
         }
@@ -148,6 +151,10 @@ fn why(args: &PlanArgs, ask: &Request, decision: &Decision) -> String {
                 .into()
         }
         Rule::Mapped(mapped) => mapped_why(mapped, ask.tasks),
+        Rule::Narrowed(near, rule) => format!(
+            "--near={near}: tasks with the same devices divide the cores next to these among them; {}",
+            why(args, ask, decision, rule)
+        ),
         Rule::Batch => format!("all of the job's CPUs here ({own}): it is a batch script"),
     }
 }

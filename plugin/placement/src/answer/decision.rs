@@ -69,6 +69,8 @@ pub enum Rule {
     Near(Near),
     /// Open MPI's mapping.
     Mapped(Mapped),
+    /// Another rule, among the cores next to each task's devices alone.
+    Narrowed(Near, Box<Rule>),
     /// A batch script gets all CPUs of its allocation.
     Batch,
 }
@@ -113,8 +115,20 @@ pub struct SharedOut {
     pub threads: u32,
 }
 
+impl SharedOut {
+    /// What two groups of tasks divide.
+    #[must_use]
+    pub fn with(self, other: Self) -> Self {
+        Self {
+            unit: self.unit.max(other.unit),
+            cores: self.cores + other.cores,
+            threads: self.threads + other.threads,
+        }
+    }
+}
+
 /// What no two tasks share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Unit {
     /// Each core has one task.
     Cores,
@@ -168,6 +182,10 @@ impl Rule {
             Self::BindingFailed => out.write_str("binding-failed:own-cpus"),
             Self::Mapped(mapped) => write!(out, "{mapped}"),
             Self::Near(near) => write!(out, "near:{near}"),
+            Self::Narrowed(near, rule) => {
+                write!(out, "near:{near},")?;
+                rule.write(out)
+            }
             Self::Batch => out.write_str("batch:own-cpus"),
         }
     }

@@ -8,6 +8,7 @@ pub mod cpu_bind;
 pub mod distribution;
 pub mod fixes;
 pub mod gres_bind;
+mod gres_text;
 pub mod grid_engine;
 pub mod mapping;
 pub mod mem_bind;

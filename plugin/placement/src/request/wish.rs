@@ -73,8 +73,8 @@ impl<'a> Wish<'a> {
 
     /// `--cpu-bind=none` overrides all others: mpirun starts its daemons with it, in steps that
     /// inherit the job's `--binding`. A wish of berth's own options overrides a level; two of them
-    /// contradict each other, and so do one of them and a list. A `--near` beside a mapping by slot
-    /// or core narrows it.
+    /// contradict each other, and so do one of them and a list. A `--near` beside `--binding=auto`, or
+    /// beside a mapping by slot or core, narrows it.
     ///
     /// # Errors
     /// [`Contradiction`]
@@ -83,8 +83,9 @@ impl<'a> Wish<'a> {
         let binding = binding.filter(|binding| binding.strategy != Strategy::None);
         let mapping = request.mapping.as_ref();
         let near = request.near.as_ref().filter(|near| near.asks());
-        // It narrows the cores of a mapping that names no larger objects.
-        let narrows = mapping.is_some_and(Mapping::is_by_cpu);
+        // It narrows the cores of a share, and of a mapping that names no larger objects.
+        let is_share = |binding: &Binding| matches!(binding.strategy, Strategy::Auto(_));
+        let narrows = mapping.is_some_and(Mapping::is_by_cpu) || binding.is_some_and(is_share);
         if request.cpu_bind.mode == Some(Mode::Free) {
             return Ok(Self::Unbound);
         }

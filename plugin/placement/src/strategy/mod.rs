@@ -19,6 +19,8 @@ use crate::strategy::situation::Situation;
 
 /// Plans with the strategy for the request's wish; memory is still open.
 pub(crate) fn choose(here: &Situation<'_>) -> Result<Plan, Refusal> {
+    // It narrows these two.
+    let near = here.request.near.as_ref().filter(|near| near.asks());
     match Wish::of(here.request)? {
         Wish::Unbound => here.unbound(),
         Wish::Automatic => by_level(here, level::automatic),
@@ -29,13 +31,11 @@ pub(crate) fn choose(here: &Situation<'_>) -> Result<Plan, Refusal> {
             _ => isolated::choose(here, |here| grid_engine::choose(here, binding)),
         },
         Wish::Near(near) => near::choose(here, near),
-        Wish::Mapped(mapping) => match &here.request.near {
-            Some(near) if near.asks() => {
-                near::narrow(here, near, |inside| mapping::choose(inside, mapping))
-            }
-            _ => isolated::choose(here, |here| mapping::choose(here, mapping)),
+        Wish::Mapped(mapping) => match near {
+            Some(_) => mapping::choose(here, mapping, near),
+            None => isolated::choose(here, |here| mapping::choose(here, mapping, None)),
         },
-        Wish::Share(binding, words) => share::choose(here, binding, words),
+        Wish::Share(binding, words) => share::choose(here, (binding, words), near),
     }
 }
 

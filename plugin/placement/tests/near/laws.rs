@@ -1,5 +1,7 @@
 //! What holds for every request on every machine.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use berth_placement::*;
 use proptest::prelude::*;
 
@@ -16,6 +18,158 @@ fn place(size: Size, kind: u32, which: u32) -> String {
         _ => packages * numa * l3,
     };
     size.parts(count)[(which % count) as usize].to_string()
+}
+
+/// The usable CPUs next to a task's devices.
+fn place_of(node: &Node, plan: &Plan, task: usize, usable: &CpuSet) -> CpuSet {
+    let machine = node.machine().unwrap();
+    let mut place = CpuSet::new();
+    for device in plan.near.as_ref().unwrap().devices(task) {
+        let cpus = &machine.devices()[device as usize].cpus;
+        place.insert_all(if cpus.is_empty() {
+            machine.cpus()
+        } else {
+            cpus
+        });
+    }
+    place.intersection(usable)
+}
+
+/// The CPUs of all tasks whose devices have the same place.
+fn by_place(node: &Node, plan: &Plan, usable: &CpuSet) -> BTreeMap<CpuSet, CpuSet> {
+    let mut all: BTreeMap<CpuSet, CpuSet> = BTreeMap::new();
+    for (id, task) in plan.tasks.iter().enumerate() {
+        let place = place_of(node, plan, id, usable);
+        all.entry(place).or_default().insert_all(&task.cpus);
+    }
+    all
+}
+
+/// Whether two tasks have hardware threads of one of these sets.
+fn shared(plan: &Plan, among: &[CpuSet]) -> bool {
+    let tasks = |set: &CpuSet| {
+        plan.tasks
+            .iter()
+            .filter(|task| task.cpus.intersects(set))
+            .count()
+    };
+    among.iter().any(|set| tasks(set) > 1)
+}
+
+proptest! {
+    #![proptest_config(common::config(600))]
+
+    /// The share divides what `--near` alone divides, and as evenly.
+    #[test]
+    fn a_share_is_of_what_is_near(
+        size in (1u32..3, 1u32..3, 1u32..3, 1u32..5, 1u32..3),
+        gpus in prop::collection::vec((0u32..4, 0u32..8), 1..6),
+        tasks in 1u32..20,
+        (owned, taken) in (prop::collection::vec(prop::bool::weighted(0.8), 64), any::<u64>()),
+        one_thread in any::<bool>(),
+    ) {
+        let size = Size([size.0, size.1, size.2, size.3, size.4]);
+        let places: Vec<_> = gpus.iter().map(|(kind, which)| place(size, *kind, *which)).collect();
+        let buses: Vec<_> = (1..).zip(&places).map(|(bus, place)| (bus, place.as_str())).collect();
+        let node = Node::of(machine(size, &buses), SocketKind::Package, Rules::default());
+        let [packages, numa, l3, cores_count, _] = size.0;
+        let cores = size.parts(packages * numa * l3 * cores_count);
+        let all = node.machine().unwrap().cpus();
+        let own: CpuSet = all.iter().filter(|cpu| owned[cpu.index()]).collect();
+        let taken: CpuSet = all.iter().filter(|cpu| taken >> cpu.0 & 7 == 7).collect();
+        // A core is usable whole or, if others have a part of it, not at all.
+        let free: Vec<_> = cores.iter().filter(|core| !core.intersects(&taken)).collect();
+        let limit = if one_thread { 1 } else { usize::MAX };
+        let free = free.iter().flat_map(|core| core.iter().filter(|cpu| own.contains(*cpu)).take(limit));
+        let usable: CpuSet = free.collect();
+        prop_assume!(usable.count() >= tasks as usize);
+        let near = Request {
+            tasks,
+            near: Some("gpu".parse().unwrap()),
+            allocation: Allocation::Cpus(own),
+            cpu_bind: CpuBind { one_thread, ..CpuBind::default() },
+            ..Request::default()
+        };
+        let auto = Request { binding: Some("auto".parse().unwrap()), ..near.clone() };
+        let claims = Claims { taken, ..Claims::default() };
+        let (near, auto) = (plan(&near, &node, &claims).unwrap(), plan(&auto, &node, &claims).unwrap());
+        prop_assert_eq!(&near.near.as_ref().unwrap().parts, &auto.near.as_ref().unwrap().parts);
+        // No core outside those of the group, and none of them idle. Where these are too few for all
+        // tasks, one core can have tasks of different places.
+        let by_near = by_place(&node, &near, &usable);
+        let fits = by_near.iter().all(|(place, cpus)| cpus.is_subset(place));
+        if fits && !shared(&near, &cores) {
+            prop_assert_eq!(by_near, by_place(&node, &auto, &usable));
+        }
+        let cpus: Vec<CpuSet> = all.iter().map(|cpu| std::iter::once(cpu).collect()).collect();
+        prop_assert!(!shared(&auto, &cpus));
+        prop_assert!(shared(&near, &cores) || !shared(&auto, &cores));
+        let chosen = auto.chosen.as_ref().unwrap();
+        for (id, task) in auto.tasks.iter().enumerate() {
+            prop_assert_eq!(&chosen.cpus_of_task(id), &task.cpus);
+        }
+        // Inside one cache that is all of a place sizes differ by one core at most.
+        let sizes = |cache: &CpuSet| {
+            let own = auto.tasks.iter().enumerate().filter(|(_, task)| task.cpus.is_subset(cache));
+            let sizes: Vec<_> = own.map(|(id, _)| chosen.of_task(id).len()).collect();
+            sizes.iter().max().copied().unwrap_or(0) - sizes.iter().min().copied().unwrap_or(0)
+        };
+        for cache in size.parts(packages * numa * l3) {
+            let others = auto.tasks.iter().filter(|task| task.cpus.intersects(&cache));
+            let is_apart = others.clone().all(|task| task.cpus.is_subset(&cache));
+            let ids = (0..auto.tasks.len()).filter(|id| auto.tasks[*id].cpus.is_subset(&cache));
+            let of: BTreeSet<_> = ids.map(|id| place_of(&node, &auto, id, &usable)).collect();
+            if is_apart && of.len() == 1 && !shared(&auto, &cores) {
+                prop_assert!(sizes(&cache) <= 1, "{cache}");
+            }
+        }
+    }
+
+    /// A device that is next to all cores changes nothing.
+    #[test]
+    fn a_share_next_to_everything_is_a_share(
+        size in (1u32..3, 1u32..3, 1u32..3, 1u32..5, 1u32..3),
+        (tasks, cpus_per_task) in (1u32..20, 1u32..4),
+        words in prop::sample::select(&["auto", "auto:pack", "auto:smt=1", "env:auto", "strict:auto"][..]),
+        (owned, taken) in (prop::collection::vec(prop::bool::weighted(0.8), 64), any::<u64>()),
+        one_thread in any::<bool>(),
+    ) {
+        let size = Size([size.0, size.1, size.2, size.3, size.4]);
+        let node = Node::of(machine(size, &[(1, "")]), SocketKind::Package, Rules::default());
+        let all = node.machine().unwrap().cpus();
+        let own: CpuSet = all.iter().filter(|cpu| owned[cpu.index()]).collect();
+        prop_assume!(!own.is_empty());
+        let taken: CpuSet = all.iter().filter(|cpu| taken >> cpu.0 & 3 == 3).collect();
+        let alone = Request {
+            tasks,
+            cpus_per_task,
+            binding: Some(words.parse().unwrap()),
+            allocation: Allocation::Cpus(own),
+            cpu_bind: CpuBind { one_thread, ..CpuBind::default() },
+            ..Request::default()
+        };
+        let near = Request { near: Some("gpu".parse().unwrap()), ..alone.clone() };
+        let claims = Claims { taken, ..Claims::default() };
+        match (plan(&alone, &node, &claims), plan(&near, &node, &claims)) {
+            (Ok(alone), Ok(near)) if alone.chosen.is_some() == near.chosen.is_some() => {
+                prop_assert_eq!(&alone.tasks, &near.tasks);
+                prop_assert_eq!(&alone.message, &near.message);
+                prop_assert_eq!(&alone.chosen, &near.chosen);
+            }
+            // Fewer cores can be easier to divide by -c.
+            (alone, Ok(near)) if near.chosen.is_some() => {
+                let is_failed = |plan: &Plan| plan.decision.rule == Rule::BindingFailed;
+                let failed = alone.as_ref().is_ok_and(is_failed) || matches!(alone, Err(Refusal::BindingFailed(_)));
+                prop_assert!(cpus_per_task > 1 && failed);
+                let enough = |id| near.chosen.as_ref().unwrap().cpus_of_task(id).count();
+                prop_assert!((0..tasks as usize).all(|id| enough(id) >= cpus_per_task as usize));
+            }
+            (alone, near) => {
+                prop_assert!(matches!(alone, Err(Refusal::BindingFailed(_))), "{:?}", alone);
+                prop_assert!(matches!(near, Err(Refusal::BindingFailed(_))), "{:?}", near);
+            }
+        }
+    }
 }
 
 proptest! {

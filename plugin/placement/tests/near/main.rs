@@ -5,5 +5,6 @@ mod common;
 mod devices;
 mod laws;
 mod making;
+mod narrow;
 mod places;
 mod published;

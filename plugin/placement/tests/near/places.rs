@@ -169,27 +169,3 @@ fn cores_that_are_kept_free_stay_free() {
     // A step that has nothing else runs there.
     same(&node, "n=1 near=card1 cpus=0,12 reserved=0,12", "0,12");
 }
-
-#[test]
-fn it_narrows_a_mapping_by_slot_or_core() {
-    let node = two_packages();
-    // By itself a mapping fills the first package.
-    same(&node, "n=4 map=core", "0,12 1,13 2,14 3,15");
-    same(&node, "n=4 map=core near=gpu", "0,12 1,13 6,18 7,19");
-    same(
-        &node,
-        "n=4 map=slot:pe=2 near=gpu",
-        "0-1,12-13 2-3,14-15 6-7,18-19 8-9,20-21",
-    );
-    assert_eq!(
-        devices(&node, &ask("n=4 map=core near=gpu")),
-        "01 (same L3) 02 (same L3) 81 (same L3) 82 (same L3)"
-    );
-    same(
-        &node,
-        "n=4 map=package near=gpu",
-        "refused: --map-by=package and --near=gpu both choose the CPUs; drop one of them",
-    );
-    let full = gives(&node, &ask("n=4 map=slot:pe=4 near=gpu"));
-    assert!(full.starts_with("refused: --map-by"), "{full}");
-}

@@ -8,9 +8,9 @@
 //! 2. An outer command's option overrides a user's default for it, and one that excludes it.
 //! 3. Among defaults for one option the innermost holds.
 //!
-//! A `--near` and a mapping exclude each other by these rules whatever the mapping names. Whether they
-//! go together counts only where one place has both: `Wish::of` of berth-placement. A `--near=none`
-//! overrides other values of `--near` and excludes nothing.
+//! A `--near` and a mapping, or a `--near` and a `--binding`, exclude each other by these rules whatever
+//! the other one names. Whether they go together counts only where one place has both: `Wish::of` of
+//! berth-placement. A `--near=none` overrides other values of `--near` and excludes nothing.
 
 use berth_placement::Near;
 
@@ -22,7 +22,7 @@ pub enum Choice {
     Binding,
     /// Open MPI's mapping.
     Mapping,
-    /// Cores next to devices, which narrows some mappings of the same place.
+    /// Cores next to devices, which narrows `--binding=auto` and some mappings of the same place.
     Near,
     /// The kind of cores, which narrows each of the others.
     Kind,
@@ -266,6 +266,21 @@ mod tests {
         let env = [(NEAR.sure, "gpu"), (MAP_BY.own, "core")];
         let none = Typed::of(&NEAR, "none");
         assert_eq!(found(&MAP_BY, &[none], &env), is(MAP_BY.own, "core"));
+    }
+
+    #[test]
+    fn devices_and_a_share_stand_together_only_from_one_place() {
+        let share = (BINDING.own, "auto");
+        assert_eq!(found(&BINDING, &[typed(&NEAR)], &[share]), None);
+        let near = [(NEAR.own, "gpu"), (NEAR.routed, "gpu")];
+        assert_eq!(found(&NEAR, &[Typed::of(&BINDING, "auto")], &near), None);
+        // Two defaults, or two options of one outer command.
+        let both = [share, near[0]];
+        assert_eq!(found(&BINDING, &[], &both), is(BINDING.own, "auto"));
+        assert_eq!(found(&NEAR, &[], &both), is(NEAR.own, "gpu"));
+        let outer = [(ROUTED, "auto"), near[1]];
+        assert_eq!(found(&BINDING, &[], &outer), is(ROUTED, "auto"));
+        assert_eq!(found(&NEAR, &[], &outer), is(NEAR.routed, "gpu"));
     }
 
     #[test]

@@ -17,10 +17,12 @@ use crate::answer::note::Note;
 use crate::answer::plan::{Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
 use crate::request::mapping::{Mapping, Target};
+use crate::request::near::Near;
 use crate::sets::bounded::repeated;
 use crate::sets::cpuset::CpuSet;
 use crate::strategy::mapping::resolved::Resolved;
 use crate::strategy::mapping::share::Share;
+use crate::strategy::near::{Need, narrow};
 use crate::strategy::situation::Situation;
 
 /// One task's place: the object that it is mapped to, by the order of objects, and its CPUs.
@@ -30,8 +32,25 @@ struct Place {
     cpus: Option<CpuSet>,
 }
 
-/// Places, ranks and binds the tasks.
-pub(crate) fn choose(here: &Situation<'_>, mapping: &Mapping) -> Result<Plan, Refusal> {
+/// Places, ranks and binds the tasks; beside a `--near` among the cores next to each task's devices.
+pub(crate) fn choose(
+    here: &Situation<'_>,
+    mapping: &Mapping,
+    near: Option<&Near>,
+) -> Result<Plan, Refusal> {
+    let Some(near) = near else {
+        return among(here, mapping);
+    };
+    // A mapping has its own words for the CPUs of each task.
+    let need = Need {
+        threads_per_core: here.threads_per_core(),
+        each: 1,
+    };
+    narrow(here, near, need, |inside| Ok(among(inside, mapping)?))
+}
+
+/// The same among all cores of the step.
+fn among(here: &Situation<'_>, mapping: &Mapping) -> Result<Plan, Refusal> {
     here.owns_any()?;
     let refused = |why| Refusal::mapping(mapping, why);
     let Some(places) = here.node.places() else {

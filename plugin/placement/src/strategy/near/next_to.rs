@@ -5,59 +5,49 @@ use crate::answer::near::{Distance, NearTask, Nearby};
 use crate::answer::plan::TaskPlan;
 use crate::sets::cpuset::CpuSet;
 use crate::strategy::near::devices::Devices;
-use crate::strategy::near::places;
-use crate::topology::machine::Machine;
+use crate::topology::object::ObjectKind;
 use crate::topology::surroundings::Surroundings;
 
 /// The CPUs next to each part's devices.
-pub(super) struct NextTo {
+pub(super) struct NextTo<'a> {
     pub(super) of_part: Vec<CpuSet>,
     /// Whether one of the part's devices has no place of its own on a machine of several packages.
     unknown: Vec<bool>,
+    /// The objects around each part's devices, from narrow to wide.
+    around: Vec<Vec<&'a (ObjectKind, CpuSet)>>,
     /// Devices that Slurm counts on the node, and those that were found, if they differ.
     pub(super) disagree: Option<(u32, u32)>,
     /// As in [`Devices`].
     pub(super) fewer: Option<(u32, u32)>,
 }
 
-impl NextTo {
-    pub(super) fn of(machine: &Machine, on: &Surroundings, devices: &Devices) -> Self {
-        let place = |part: &Vec<u32>| {
-            let mut cpus = CpuSet::new();
-            for at in part {
-                cpus.insert_all(&places::local(machine, devices.visible[*at as usize]));
-            }
-            cpus
-        };
-        let nowhere = |at: &u32| {
-            let place = places::local(machine, devices.visible[*at as usize]);
-            on.several_packages && machine.cpus().is_subset(&place)
-        };
-        Self {
-            unknown: devices
-                .parts
-                .iter()
-                .map(|part| part.iter().any(nowhere))
-                .collect(),
-            of_part: devices.parts.iter().map(place).collect(),
+impl<'a> NextTo<'a> {
+    pub(super) fn of(on: &'a Surroundings, devices: &Devices) -> Self {
+        let mut next_to = Self {
+            of_part: Vec::with_capacity(devices.parts.len()),
+            unknown: Vec::with_capacity(devices.parts.len()),
+            around: Vec::with_capacity(devices.parts.len()),
             disagree: devices.disagree,
             fewer: devices.fewer,
+        };
+        for part in &devices.parts {
+            let own = part.iter().map(|at| devices.visible[*at as usize]);
+            let own: Vec<_> = own.filter_map(|device| on.neighbourhood(device)).collect();
+            let mut cpus = CpuSet::new();
+            own.iter().for_each(|one| cpus.insert_all(&one.cpus));
+            next_to.of_part.push(cpus);
+            next_to.unknown.push(own.iter().any(|one| one.is_unknown));
+            next_to.around.push(on.that_have(&own));
         }
+        next_to
     }
 
-    pub(super) fn measured(
-        &self,
-        on: &Surroundings,
-        devices: Devices,
-        tasks: &[TaskPlan],
-    ) -> Nearby {
-        let around = self.of_part.iter().map(|place| on.that_have(place));
-        let around: Vec<Vec<_>> = around.map(Iterator::collect).collect();
+    pub(super) fn measured(&self, devices: Devices, tasks: &[TaskPlan]) -> Nearby {
         let task = |(part, task): (&u32, &TaskPlan)| NearTask {
             part: *part,
             distance: match self.unknown[*part as usize] {
                 true => Distance::Unknown,
-                false => Distance::within(&task.cpus, &around[*part as usize]),
+                false => Distance::within(&task.cpus, &self.around[*part as usize]),
             },
         };
         Nearby {

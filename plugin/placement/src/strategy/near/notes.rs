@@ -5,7 +5,7 @@ use crate::answer::near::{Distance, Nearby};
 use crate::answer::near_note::NearNote;
 use crate::answer::near_refusal::NearRefusal;
 use crate::answer::note::Note;
-use crate::answer::plan::TaskPlan;
+use crate::answer::plan::{Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
 use crate::request::near::Near;
 use crate::strategy::near::next_to::NextTo;
@@ -17,10 +17,11 @@ use crate::topology::machine::Machine;
 pub(super) fn of(
     here: &Situation<'_>,
     near: &Near,
-    (nearby, next_to): (&Nearby, &NextTo),
-    tasks: &[TaskPlan],
+    (nearby, next_to): (&Nearby, &NextTo<'_>),
+    plan: &Plan,
     cores: &Cores,
 ) -> Result<Vec<Note>, Refusal> {
+    let tasks = &plan.tasks;
     let mut notes = Vec::new();
     let asked = near.to_string();
     if let Some((slurms, found)) = next_to.disagree {
@@ -63,7 +64,8 @@ pub(super) fn of(
     if let Some(task) = places.position(|distance| distance == Distance::Unknown) {
         notes.push(NearNote::NoPlaceKnown(named(here, nearby, task)));
     }
-    let too_few = too_few(here, tasks, cores);
+    let is_said = |note: &Note| matches!(note, Note::SharedByTime { .. });
+    let too_few = too_few(here, tasks, cores).filter(|_| !plan.notes.iter().any(is_said));
     Ok(notes.into_iter().map(Note::Near).chain(too_few).collect())
 }
 

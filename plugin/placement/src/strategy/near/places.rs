@@ -7,13 +7,12 @@ use std::ops::Range;
 
 use crate::request::Request;
 use crate::sets::cpuset::CpuSet;
-use crate::sets::ids::{CpuId, PuIdx};
+use crate::sets::ids::PuIdx;
 use crate::strategy::near::devices::Devices;
 use crate::strategy::situation::Situation;
-use crate::topology::machine::Machine;
 use crate::topology::surroundings::Surroundings;
 
-/// The usable cores: each one's hardware threads that tasks may use, in order; there is at least one.
+/// Cores: each one's hardware threads that tasks may use, in order; there is at least one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Cores {
     /// One core's after the other's.
@@ -24,12 +23,21 @@ pub(super) struct Cores {
 
 impl Cores {
     /// Adds a core, unless it has no hardware thread.
-    pub(super) fn push(&mut self, pus: impl Iterator<Item = PuIdx>) {
+    fn push(&mut self, pus: impl Iterator<Item = PuIdx>) {
         let before = self.pus.len();
         self.pus.extend(pus);
         if self.pus.len() > before {
             self.ends.push(self.pus.len());
         }
+    }
+
+    /// Adds successive cores of others.
+    pub(super) fn extend(&mut self, others: &Self, cores: Range<usize>) {
+        let own = others.range(cores.clone());
+        let before = self.pus.len();
+        let ends = others.ends[cores].iter();
+        self.ends.extend(ends.map(|end| end - own.start + before));
+        self.pus.extend_from_slice(&others.pus[own]);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -58,10 +66,19 @@ impl Cores {
         before(cores.start)..before(cores.end)
     }
 
-    /// The hardware threads of a core.
-    pub(super) fn of(&self, core: usize) -> &[PuIdx] {
-        &self.pus[self.range(core..core + 1)]
+    /// The hardware threads of some successive cores.
+    pub(super) fn of(&self, cores: Range<usize>) -> &[PuIdx] {
+        &self.pus[self.range(cores)]
     }
+}
+
+/// Successive usable cores in the same objects, so that they are as near to every device.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stretch {
+    /// Positions among the usable cores.
+    pub(super) cores: Range<usize>,
+    /// As [`Surroundings::spot`] numbers it.
+    spot: usize,
 }
 
 /// Tasks whose devices have the same place.
@@ -69,30 +86,65 @@ impl Cores {
 pub(super) struct Group {
     /// Local ids, ascending.
     pub(super) tasks: Vec<u32>,
-    /// The ring of each usable core.
+    /// The ring of each stretch of cores.
     pub(super) rings: Vec<u32>,
 }
 
+/// The usable cores, and the tasks by their devices' places.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    pub(super) cores: Cores,
+    pub(super) stretches: Vec<Stretch>,
+    pub(super) groups: Vec<Group>,
+}
+
+impl Places {
+    /// At most `limit` hardware threads of each core are used.
+    pub(super) fn of(
+        here: &Situation<'_>,
+        on: &Surroundings,
+        devices: &Devices,
+        limit: Option<u32>,
+    ) -> Self {
+        let cores = cores(here, limit);
+        let stretches = stretches(here, on, &cores);
+        let groups = groups(on, devices, &stretches);
+        Self {
+            cores,
+            stretches,
+            groups,
+        }
+    }
+}
+
 /// The cores that tasks may get: those of the step that nobody else has, whole, without isolated CPUs.
-/// If there is none, isolated ones too; if there is none then, those of the step.
-pub(super) fn cores(here: &Situation<'_>) -> Cores {
+/// If there is none, isolated ones too; if there is none then, those of the step. Each has at most
+/// `limit` hardware threads.
+fn cores(here: &Situation<'_>, limit: Option<u32>) -> Cores {
     let Request { reserved, .. } = here.request;
     let table = here.node.table();
     let mut others = reserved.clone();
     others.insert_all(&here.claims.taken);
-    let is_of_others = |pu: &PuIdx| table.cpu(*pu).is_some_and(|cpu| others.contains(cpu));
-    let limit = here.threads_per_core().unwrap_or(u32::MAX) as usize;
+    let others = Some(others).filter(|others| !others.is_empty());
+    let limit = limit.unwrap_or(u32::MAX) as usize;
     let isolated = here.node.machine().map(|machine| machine.isolated());
     let isolated = isolated.filter(|isolated| !isolated.is_empty());
-    let is_isolated = |pu: &PuIdx| {
-        isolated.is_some_and(|set| table.cpu(*pu).is_some_and(|cpu| set.contains(cpu)))
-    };
+    let is_in = |set: &CpuSet, pu: PuIdx| table.cpu(pu).is_some_and(|cpu| set.contains(cpu));
     let usable = |(of_others, of_isolated): (bool, bool)| {
-        let is_kept = |pus: &&[PuIdx]| of_others || !pus.iter().any(is_of_others);
-        let mut cores = Cores::default();
-        for pus in table.cores.iter().filter(is_kept) {
-            let pus = here.owned.among(pus);
-            let pus = pus.filter(|pu| of_isolated || !is_isolated(pu));
+        let others = others.as_ref().filter(|_| !of_others);
+        let isolated = isolated.filter(|_| !of_isolated);
+        let is_of_others = |pu: &PuIdx| others.is_some_and(|set| is_in(set, *pu));
+        let is_isolated = |pu: &PuIdx| isolated.is_some_and(|set| is_in(set, *pu));
+        let mut cores = Cores {
+            pus: Vec::with_capacity(table.len()),
+            ends: Vec::with_capacity(table.cores.len()),
+        };
+        for pus in table
+            .cores
+            .iter()
+            .filter(|pus| !pus.iter().any(is_of_others))
+        {
+            let pus = here.owned.among(pus).filter(|pu| !is_isolated(pu));
             cores.push(pus.take(limit));
         }
         cores
@@ -102,35 +154,39 @@ pub(super) fn cores(here: &Situation<'_>) -> Cores {
     found.find(|cores| !cores.is_empty()).unwrap_or_default()
 }
 
-/// Tasks by the place of their devices.
-pub(super) fn groups(
-    here: &Situation<'_>,
-    (machine, on): (&Machine, &Surroundings),
-    devices: &Devices,
-    cores: &Cores,
-) -> Vec<Group> {
+/// The usable cores by how near they are to devices.
+fn stretches(here: &Situation<'_>, on: &Surroundings, cores: &Cores) -> Vec<Stretch> {
     // Objects have whole cores, so one hardware thread tells for all.
-    let first = |core: usize| here.node.table().cpu(*cores.of(core).first()?);
-    let nowhere = CpuId(u32::MAX);
-    let first: Vec<_> = (0..cores.len())
-        .map(|core| first(core).unwrap_or(nowhere))
-        .collect();
+    let spot = |core: usize| {
+        let first = cores.of(core..core + 1).first();
+        on.spot(first.and_then(|pu| here.node.table().cpu(*pu)))
+    };
+    let mut stretches: Vec<Stretch> = Vec::new();
+    for core in 0..cores.len() {
+        let spot = spot(core);
+        match stretches.last_mut() {
+            Some(last) if last.spot == spot => last.cores.end = core + 1,
+            _ => stretches.push(Stretch {
+                cores: core..core + 1,
+                spot,
+            }),
+        }
+    }
+    stretches
+}
+
+/// Tasks by the place of their devices.
+fn groups(on: &Surroundings, devices: &Devices, stretches: &[Stretch]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut group_of = Vec::with_capacity(devices.parts.len());
     for part in &devices.parts {
-        let own = part
-            .iter()
-            .map(|at| local(machine, devices.visible[*at as usize]));
-        let own: Vec<CpuSet> = own.collect();
-        let chains: Vec<_> = own.iter().map(|place| on.around(place)).collect();
-        let farthest = chains.iter().map(Vec::len).max().unwrap_or(0);
-        let mut rings = vec![farthest as u32; first.len()];
-        for chain in &chains {
-            for (ring, cpu) in rings.iter_mut().zip(&first) {
-                let beyond = chain.iter().take_while(|place| !place.contains(*cpu));
-                *ring = (*ring).min(beyond.count() as u32);
-            }
-        }
+        let own = part.iter().map(|at| devices.visible[*at as usize]);
+        let own: Vec<_> = own.filter_map(|device| on.neighbourhood(device)).collect();
+        let ring = |stretch: &Stretch| {
+            let rings = own.iter().map(|place| place.ring(stretch.spot));
+            rings.min().unwrap_or(0)
+        };
+        let rings: Vec<u32> = stretches.iter().map(ring).collect();
         let same = groups.iter().position(|group| group.rings == rings);
         group_of.push(same.unwrap_or(groups.len()));
         if same.is_none() {
@@ -143,12 +199,4 @@ pub(super) fn groups(
     }
     groups.retain(|group| !group.tasks.is_empty());
     groups
-}
-
-/// CPUs next to a device: all of the machine if it has no place of its own.
-pub(super) fn local(machine: &Machine, device: u32) -> CpuSet {
-    let device = machine.devices().get(device as usize);
-    let cpus = device.map(|device| device.cpus.intersection(machine.cpus()));
-    let cpus = cpus.filter(|cpus| !cpus.is_empty());
-    cpus.unwrap_or_else(|| machine.cpus().clone())
 }

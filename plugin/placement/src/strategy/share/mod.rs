@@ -17,25 +17,44 @@ use crate::answer::note::Note;
 use crate::answer::plan::{Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
 use crate::request::grid_engine::{Binding, Instance};
+use crate::request::near::Near;
 use crate::request::share::Share;
 use crate::sets::bounded::repeated;
+use crate::strategy::near::{Failure, Need, narrow};
 use crate::strategy::share::free::Free;
 use crate::strategy::share::take::Obstacle;
 use crate::strategy::situation::Situation;
 
-/// A share for each task, or a note that there is none.
+/// A share for each task, or a note that there is none; beside a `--near` a share of the cores next to
+/// each task's devices.
 pub(crate) fn choose(
     here: &Situation<'_>,
-    binding: &Binding,
-    share: Share,
+    asked: (&Binding, Share),
+    near: Option<&Near>,
 ) -> Result<Plan, Refusal> {
-    here.owns_any()?;
-    let limit = share.smt.or_else(|| here.threads_per_core());
-    let free = Free::of(here, limit);
-    match shares(here, share, &free) {
-        Ok(found) => Ok(bound(here, binding, &free, found)),
-        Err(obstacle) => not_bound(here, binding, &free, &obstacle),
-    }
+    let (binding, share) = asked;
+    let Some(near) = near else {
+        here.owns_any()?;
+        let plan = bound(here, asked);
+        return match plan {
+            Ok(plan) => Ok(to_instance(here, binding, plan)),
+            Err(obstacle) => here.binding_failed(binding, why(here, asked, None, &obstacle)),
+        };
+    };
+    let need = Need {
+        threads_per_core: threads(here, share),
+        each: here.request.cpus_per_task,
+    };
+    let plan = narrow(here, near, need, |inside| {
+        let told = |obstacle| Failure::NotServed(why(inside, asked, Some(near), &obstacle));
+        bound(inside, asked).map_err(told)
+    });
+    Ok(to_instance(here, binding, plan?))
+}
+
+/// The most hardware threads of a core to use.
+fn threads(here: &Situation<'_>, share: Share) -> Option<u32> {
+    share.smt.or_else(|| here.threads_per_core())
 }
 
 fn unit(free: &Free, tasks: usize) -> Unit {
@@ -67,7 +86,7 @@ fn shares(here: &Situation<'_>, share: Share, free: &Free) -> Result<Chosen, Obs
     let parts = free.row_of_threads().split(tasks);
     let smallest = parts.iter().map(Range::len).min().unwrap_or(0);
     if each > 1 && smallest < each {
-        return Err(Obstacle::TooSmall(smallest));
+        return Err(take::too_small(free, smallest));
     }
     let some = |part: &Range<usize>| {
         let end = match each {
@@ -79,57 +98,72 @@ fn shares(here: &Situation<'_>, share: Share, free: &Free) -> Result<Chosen, Obs
     Ok(Chosen::new(parts.iter().map(some)))
 }
 
-fn bound(here: &Situation<'_>, binding: &Binding, free: &Free, chosen: Chosen) -> Plan {
+/// Every task bound to its cores.
+fn bound(here: &Situation<'_>, (binding, share): (&Binding, Share)) -> Result<Plan, Obstacle> {
+    let free = Free::of(here, threads(here, share));
+    let chosen = shares(here, share, &free)?;
     let tasks = here.request.tasks;
-    let unit = unit(free, tasks as usize);
-    let rule = Rule::Share(
-        binding.clone(),
-        SharedOut {
-            unit,
-            cores: free.core_count() as u32,
-            threads: free.thread_count() as u32,
-        },
-    );
-    let mut plan = match binding.instance {
-        Instance::Set => {
-            let task = |id| TaskPlan::on(chosen.cpus_of_task(id));
-            here.each((0..tasks as usize).map(task).collect(), rule)
-        }
-        // The job binds itself to the cores that its environment names.
-        Instance::Env | Instance::Pe => here.all_to_all(rule),
+    let out = SharedOut {
+        unit: unit(&free, tasks as usize),
+        cores: free.core_count() as u32,
+        threads: free.thread_count() as u32,
     };
-    if unit == Unit::Time {
-        plan.notes.push(Note::SharedByTime {
-            tasks,
-            threads: free.thread_count() as u32,
-        });
+    let task = |id| TaskPlan::on(chosen.cpus_of_task(id));
+    let cpus = (0..tasks as usize).map(task).collect();
+    let mut plan = here.each(cpus, Rule::Share(binding.clone(), out));
+    if out.unit == Unit::Time {
+        let threads = out.threads;
+        plan.notes.push(Note::SharedByTime { tasks, threads });
     }
     plan.chosen = Some(chosen);
-    plan
+    Ok(plan)
 }
 
-fn not_bound(
+/// With `env:` the job binds itself to the cores that its environment names.
+fn to_instance(here: &Situation<'_>, binding: &Binding, plan: Plan) -> Plan {
+    if binding.instance == Instance::Set || plan.chosen.is_none() {
+        return plan;
+    }
+    let unbound = here.all_to_all(plan.decision.rule.clone());
+    Plan {
+        tasks: unbound.tasks,
+        message: unbound.message,
+        ..plan
+    }
+}
+
+/// Why a share cannot be had.
+fn why(
     here: &Situation<'_>,
-    binding: &Binding,
-    free: &Free,
+    (binding, _): (&Binding, Share),
+    near: Option<&Near>,
     obstacle: &Obstacle,
-) -> Result<Plan, Refusal> {
+) -> String {
     let (tasks, each) = (here.request.tasks, here.request.cpus_per_task);
     let found = match obstacle {
         Obstacle::NothingFree => {
             "other steps are bound to all cores of this step on this node".into()
         }
-        Obstacle::TooSmall(share) => format!(
-            "the step has {} free cores with {} CPUs to use on this node, and the smallest share has \
-             {share}; use fewer tasks or a smaller -c",
-            free.core_count(),
-            free.thread_count()
+        Obstacle::TooSmall {
+            smallest,
+            cores,
+            threads,
+        } => format!(
+            "the step has {cores} free cores with {threads} CPUs to use {}, and the smallest share \
+             has {smallest}; use fewer tasks or a smaller -c",
+            near.map_or("on this node", |_| "there")
         ),
     };
     let asked = match each {
         0 | 1 => format!("cores for {tasks} tasks"),
         _ => format!("{tasks} tasks × {each} CPUs"),
     };
-    let text = format!("--binding={} asks for {asked}; {found}", repeated(binding));
-    here.binding_failed(binding, text)
+    let binding = repeated(binding);
+    match near {
+        None => format!("--binding={binding} asks for {asked}; {found}"),
+        Some(near) => format!(
+            "--binding={binding} with --near={} asks for {asked} next to the same devices; {found}",
+            repeated(near)
+        ),
+    }
 }

@@ -10,8 +10,24 @@ use crate::strategy::share::free::Free;
 pub(super) enum Obstacle {
     /// Others have taken all of the step's cores.
     NothingFree,
-    /// `-c` is larger than a task's share, which has this many CPUs.
-    TooSmall(usize),
+    /// `-c` is larger than a task's share.
+    TooSmall {
+        /// CPUs of the smallest share.
+        smallest: usize,
+        /// Free cores.
+        cores: usize,
+        /// Their CPUs.
+        threads: usize,
+    },
+}
+
+/// The smallest share has fewer CPUs than `-c`.
+pub(super) fn too_small(free: &Free, smallest: usize) -> Obstacle {
+    Obstacle::TooSmall {
+        smallest,
+        cores: free.core_count(),
+        threads: free.thread_count(),
+    }
 }
 
 /// N CPUs' worth of cores from the beginning of each share; the rest stays idle. With `each` of 1 the
@@ -27,7 +43,7 @@ pub(super) fn from_beginning(
     let cpus = |share: &Range<usize>| share.clone().map(|core| free.threads_of(core)).sum();
     let smallest: usize = shares.iter().map(cpus).min().unwrap_or(0);
     if smallest < each {
-        return Err(Obstacle::TooSmall(smallest));
+        return Err(too_small(free, smallest));
     }
     for share in &mut shares {
         share.end = end_of(free, share.clone(), each).unwrap_or(share.end);

@@ -1,5 +1,5 @@
-//! `--near=gpu` on any machine: tasks get CPUs of the step alone, and those of the nearest object that has
-//! enough of them, found by trying all.
+//! `--near=gpu` on any machine, alone or beside `--binding=auto`: tasks get CPUs of the step alone, and those
+//! of the nearest object that has enough of them, found by trying all.
 
 use std::collections::BTreeSet;
 
@@ -38,9 +38,11 @@ fn asked(random: &mut Random, tree: &Tree, most: u32) -> Ask {
     let mut gpu = |_| objects[random.within(0, last) as usize].clone();
     let mut gpus: Vec<CpuSet> = (0..most).map(&mut gpu).collect();
     gpus.truncate(random.within(1, most) as usize);
+    let binding = random.pick(&[None, Some("auto")]);
     Ask {
         cpus_per_task: 1,
         gpus,
+        binding: binding.map(String::from),
         ..ask
     }
 }
