@@ -2,6 +2,9 @@
 
 pub mod cores;
 pub mod decision;
+pub mod device_note;
+pub mod device_order;
+pub mod device_variables;
 pub mod mapping_note;
 pub mod mapping_refusal;
 pub mod memory;

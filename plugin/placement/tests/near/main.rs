@@ -7,3 +7,4 @@ mod laws;
 mod making;
 mod places;
 mod published;
+mod variables;

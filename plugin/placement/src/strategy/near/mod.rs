@@ -146,7 +146,7 @@ impl<'a> Neighbours<'a> {
     /// The plan with each task's devices, and with what the user should know of them.
     fn finish(self, here: &Situation<'_>, near: &Near, mut plan: Plan) -> Result<Plan, Refusal> {
         let next_to = NextTo::of(self.machine, self.on, &self.devices);
-        let nearby = next_to.measured(self.on, self.devices, &plan.tasks);
+        let nearby = next_to.measured((self.machine, self.on), self.devices, &plan.tasks);
         let found = (&nearby, &next_to);
         let notes = notes::of(here, near, found, &plan.tasks, &self.cores)?;
         plan.notes.extend(notes);

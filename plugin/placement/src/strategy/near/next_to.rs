@@ -44,10 +44,17 @@ impl NextTo {
 
     pub(super) fn measured(
         &self,
-        on: &Surroundings,
+        (machine, on): (&Machine, &Surroundings),
         devices: Devices,
         tasks: &[TaskPlan],
     ) -> Nearby {
+        let vendor = |at: &u32| {
+            let device = machine.devices().get(*at as usize);
+            device
+                .and_then(|device| device.pci)
+                .unwrap_or_default()
+                .vendor
+        };
         let around = self.of_part.iter().map(|place| on.that_have(place));
         let around: Vec<Vec<_>> = around.map(Iterator::collect).collect();
         let task = |(part, task): (&u32, &TaskPlan)| NearTask {
@@ -59,6 +66,7 @@ impl NextTo {
         };
         Nearby {
             tasks: devices.part_of.iter().zip(tasks).map(task).collect(),
+            vendors: devices.visible.iter().map(vendor).collect(),
             visible: devices.visible,
             parts: devices.parts,
         }
