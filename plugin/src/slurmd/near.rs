@@ -18,7 +18,7 @@ pub(crate) fn may_be_strict(near: Option<&Near>, launch: &LaunchRequest<'_>) -> 
 }
 
 /// Whether the step has generic resources. A credential without an answer has none.
-fn has_gres(launch: &LaunchRequest<'_>) -> bool {
+pub(crate) fn has_gres(launch: &LaunchRequest<'_>) -> bool {
     launch.cred().is_ok_and(|cred| cred.has_step_gres())
 }
 
@@ -34,11 +34,5 @@ pub(crate) fn notes(near: Option<&Near>, launch: &LaunchRequest<'_>) -> Vec<Stri
              PCI order; request whole nodes, or see the plan with berth plan"
         )
     });
-    let own = near.own.then(|| {
-        format!(
-            "--near={near}: berth sets no variable that lists a task's devices, so :own changes \
-             nothing here; leave it out"
-        )
-    });
-    gres.into_iter().chain(own).collect()
+    gres.into_iter().collect()
 }

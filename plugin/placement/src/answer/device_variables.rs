@@ -12,6 +12,8 @@
 
 use crate::answer::device_note::DeviceNote;
 use crate::answer::device_order::{DeviceOrder, Run};
+use crate::sets::cpuset::CpuSet;
+use crate::sets::ids::CpuId;
 
 /// The variables of a vendor.
 struct Vendor {
@@ -61,6 +63,8 @@ pub struct DeviceVariables {
     /// Those of successive tasks with the same devices, and how many tasks these are. All have the
     /// same names.
     pub runs: Vec<(u32, Entries)>,
+    /// The same with every visible device in PCI order: no task's are longer.
+    pub all: Entries,
     /// Notes to the user.
     pub notes: Vec<DeviceNote>,
 }
@@ -71,49 +75,72 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     VENDORS.iter().flat_map(of).flatten()
 }
 
-/// The variables that list devices.
-pub fn lists() -> impl Iterator<Item = &'static str> {
-    VENDORS.iter().map(|vendor| vendor.list)
-}
-
 impl DeviceVariables {
     /// `given`: a variable's value in the step's environment, after Slurm has set its own; an empty
     /// text if it is too long to be read.
     #[must_use]
     pub fn of(order: &DeviceOrder, given: impl Fn(&str) -> Option<String>) -> Self {
-        let mut notes = Vec::new();
-        let mut written = Vec::new();
+        let (mut notes, mut lists) = (Vec::new(), Vec::new());
         for vendor in VENDORS.iter().filter(|own| order.vendors.contains(&own.id)) {
             match vendor.entries(order, &given) {
-                Ok(entries) => written.push((vendor, entries)),
-                Err(why) => notes.extend(why.filter(|why| why.is_shown(order.only_own))),
+                Ok(entries) => lists.push(List {
+                    name: vendor.list,
+                    entries,
+                    numbers: vendor.numbers.filter(|(name, _)| given(name).is_none()),
+                }),
+                Err(why) => notes.extend(Some(why).filter(|why| why.is_shown(order.only_own))),
             }
         }
         let unknown = |id: &&u16| VENDORS.iter().all(|vendor| vendor.id != **id);
-        if let Some(id) = order
+        let unknown = order
             .vendors
             .iter()
             .find(unknown)
-            .filter(|_| order.only_own)
-        {
-            notes.push(DeviceNote::NoVariable(*id));
-        }
-        let entries = |run: &Run| {
-            let of = |(vendor, entries): &(&Vendor, Vec<Option<String>>)| {
-                let list = listed(entries, run, order.only_own);
-                let numbers = vendor.numbers.map(|(name, value)| (name, value.to_owned()));
-                [
-                    Some((vendor.list, list)),
-                    numbers.filter(|(name, _)| given(name).is_none()),
-                ]
+            .filter(|_| order.only_own);
+        notes.extend(unknown.map(|id| DeviceNote::NoVariable(*id)));
+        if lists.is_empty() {
+            return Self {
+                notes,
+                ..Self::default()
             };
-            (run.tasks, written.iter().flat_map(of).flatten().collect())
+        }
+        let entries = |own: &CpuSet, others: bool| -> Entries {
+            let of = |list: &List| list.variables(own, others);
+            lists.iter().flat_map(of).collect()
         };
-        let runs = match written.is_empty() {
-            true => Vec::new(),
-            false => order.runs.iter().map(entries).collect(),
-        };
-        Self { runs, notes }
+        let run = |run: &Run| (run.tasks, entries(&run.own, !order.only_own));
+        Self {
+            runs: order.runs.iter().map(run).collect(),
+            all: entries(&CpuSet::new(), true),
+            notes,
+        }
+    }
+}
+
+/// A list of devices that is written.
+struct List {
+    name: &'static str,
+    /// What stands for each visible device; `None` for those of other vendors.
+    entries: Vec<Option<String>>,
+    /// What makes its numbers those of PCI functions, if that is not set yet.
+    numbers: Option<(&'static str, &'static str)>,
+}
+
+impl List {
+    /// The variables of tasks that have some of the devices: these first, then the others if the
+    /// tasks see them.
+    fn variables(
+        &self,
+        own: &CpuSet,
+        others: bool,
+    ) -> impl Iterator<Item = (&'static str, String)> + use<> {
+        let all = || (0..).map(CpuId).zip(&self.entries);
+        let first = all().filter(|(at, _)| own.contains(*at));
+        let then = all().filter(|(at, _)| others && !own.contains(*at));
+        let order = first.chain(then).filter_map(|(_, entry)| entry.as_deref());
+        let list = order.collect::<Vec<_>>().join(",");
+        let numbers = self.numbers.map(|(name, value)| (name, value.to_owned()));
+        [(self.name, list)].into_iter().chain(numbers)
     }
 }
 
@@ -126,27 +153,25 @@ impl Vendor {
         &self,
         order: &DeviceOrder,
         given: impl Fn(&str) -> Option<String>,
-    ) -> Result<Vec<Option<String>>, Option<DeviceNote>> {
+    ) -> Result<Vec<Option<String>>, DeviceNote> {
         let list = self.list;
         let is_slurms = order.granted && given(STEP_GPUS).is_some();
         let entries = match given(list) {
-            None if order.granted => return Err(Some(DeviceNote::NotListed(list))),
+            None if order.granted => return Err(DeviceNote::NotListed(list)),
             None => self.numbered(order),
-            Some(_) if !is_slurms => return Err(Some(DeviceNote::Users(list))),
-            Some(text) => slurms(&text, order.vendors.len())
-                .ok_or(DeviceNote::Differs {
-                    list,
-                    devices: order.vendors.len() as u32,
-                })
-                .map_err(Some)?,
+            Some(_) if !is_slurms => return Err(DeviceNote::Users(list)),
+            Some(text) => slurms(&text, order.vendors.len()).ok_or(DeviceNote::Differs {
+                list,
+                devices: order.vendors.len() as u32,
+            })?,
         };
         if let Some((name, value)) = self.numbers
             && given(name).is_some_and(|found| found != value)
         {
-            return Err(Some(DeviceNote::OtherNumbers { list, name, value }));
+            return Err(DeviceNote::OtherNumbers { list, name, value });
         }
         match self.counts.filter(|name| given(name).is_some()) {
-            Some(name) => Err(Some(DeviceNote::CountsEntries { list, name })),
+            Some(name) => Err(DeviceNote::CountsEntries { list, name }),
             None => Ok(entries),
         }
     }
@@ -181,14 +206,4 @@ fn slurms(text: &str, count: usize) -> Option<Vec<Option<String>>> {
             .map(|entry| Some(entry.to_owned()))
             .collect()
     })
-}
-
-/// The list of some tasks: their own devices, then the others if they see them.
-fn listed(entries: &[Option<String>], run: &Run, only_own: bool) -> String {
-    let all = || (0..).zip(entries);
-    let is_own = |at: u32| run.own.contains(crate::sets::ids::CpuId(at));
-    let own = all().filter(|(at, _)| is_own(*at));
-    let others = all().filter(|(at, _)| !only_own && !is_own(*at));
-    let order = own.chain(others).filter_map(|(_, entry)| entry.as_deref());
-    order.collect::<Vec<_>>().join(",")
 }

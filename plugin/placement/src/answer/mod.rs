@@ -2,6 +2,7 @@
 
 pub mod cores;
 pub mod decision;
+pub mod device_mark;
 pub mod device_note;
 pub mod device_order;
 pub mod device_variables;

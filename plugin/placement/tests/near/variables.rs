@@ -182,7 +182,7 @@ fn the_most_devices_are_listed() {
     let order = format!("10de*{most};{}*1", most - 1);
     let line = variables(&order, &[]).remove(0);
     assert!(
-        line.starts_with("CUDA_VISIBLE_DEVICES=511,0,1,2,"),
+        line.starts_with("CUDA_VISIBLE_DEVICES=127,0,1,2,"),
         "{line}"
     );
 }
