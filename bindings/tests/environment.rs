@@ -18,6 +18,7 @@ fn set<'a>(set: &'a [(&'a str, &'a str)]) -> Change<'a> {
     Change {
         prefix: "",
         remove: &[],
+        remove_others: &[],
         set,
         reserve: &[],
     }
@@ -143,6 +144,8 @@ fn what_a_user_left_goes_and_room_is_filled_without_the_allocator() {
         let mut bytes = Bytes::new(&variant, "stepd_step_rec_t");
         let entries = [
             "BERTH_NOTE=forged",
+            "CUDA_VISIBLE_DEVICES=1,0",
+            "BERTH_CUDA_VISIBLE_DEVICES=mine",
             "PATH=/bin",
             "BERTH_NOTES=off",
             "BERTH_NOTE=twice",
@@ -155,12 +158,15 @@ fn what_a_user_left_goes_and_room_is_filled_without_the_allocator() {
         let change = Change {
             prefix: "BERTH_",
             remove: &["NOTE", "HANDOVER"],
+            remove_others: &["CUDA_VISIBLE_DEVICES"],
             set: &[("BERTH_BOUND", "1")],
             reserve: &[("BERTH_CPUS", 5)],
         };
         view.env_change(&change).unwrap();
         let get = |view: &StepRecord<'_>, name| view.env_get(name, LIMIT).unwrap_or_default();
         assert_eq!(view.env_get("BERTH_NOTE", LIMIT), None);
+        assert_eq!(view.env_get("CUDA_VISIBLE_DEVICES", LIMIT), None);
+        assert_eq!(get(&view, "BERTH_CUDA_VISIBLE_DEVICES"), "mine");
         assert_eq!(
             ["PATH", "BERTH_NOTES", "NOTE", "BERTH_BOUND", "BERTH_CPUS"].map(|it| get(&view, it)),
             ["/bin", "off", "mine", "1", "     "]

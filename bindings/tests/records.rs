@@ -124,6 +124,7 @@ fn a_step_tells_its_kind_its_request_and_its_environment() {
         let change = slurm_sys::views::Change {
             prefix: "",
             remove: &[],
+            remove_others: &[],
             set: &[("B", "3"), ("C", "4")],
             reserve: &[],
         };

@@ -38,6 +38,7 @@ fn every_number_and_text_of_a_launch_request_is_read_where_the_release_has_it() 
             ("flags", 0x00ff_00c0),
             ("cpu_bind_type", 0x2103),
             ("mem_bind_type", 0x0029),
+            ("accel_bind_type", 0x2),
             ("node_cpus", 77),
             ("job_core_spec", 0x8003),
         ];
@@ -102,8 +103,11 @@ fn every_number_and_text_of_a_launch_request_is_read_where_the_release_has_it() 
             "{name}"
         );
         assert_eq!(
-            request.tres_bind(LIMIT).unwrap().as_deref(),
-            Some("gpu:closest"),
+            (
+                request.tres_bind(LIMIT).unwrap().as_deref(),
+                request.accel_bind_type()
+            ),
+            (Some("gpu:closest"), 0x2),
             "{name}"
         );
         let id = request.step_id();
@@ -379,6 +383,7 @@ fn null_is_no_view_and_a_missing_function_is_named() {
         request.env_change(&Change {
             prefix: "",
             remove: &[],
+            remove_others: &[],
             set: &[("A", "b")],
             reserve: &[],
         }),

@@ -138,9 +138,9 @@ fn what_cannot_be_served_is_said() {
     assert!(done.ok() && done.stderr.contains(says), "{done:#?}");
     assert!(done.stderr.contains("no task is bound"), "{done:#?}");
     assert_eq!(lines(&done), ["0 0-1 binding-failed:own-cpus"], "{done:#?}");
-    let done = looks(&cluster, &["-n1", "--near=gpu:own"], &[]);
+    let done = looks(&cluster, &["-n1", "--near=0302:own"], &[]);
     assert!(
-        done.stderr.contains(":own changes nothing here") && done.stdout.contains("near:gpu"),
+        done.stderr.contains(":own changes nothing here") && done.stdout.contains("near:0302"),
         "{done:#?}"
     );
     cluster.wait_idle();

@@ -25,6 +25,8 @@ pub struct Change<'a> {
     pub prefix: &'a str,
     /// Names, without the prefix, of the variables to remove.
     pub remove: &'a [&'a str],
+    /// Whole names of other variables to remove.
+    pub remove_others: &'a [&'a str],
     /// Names and values of the variables to add.
     pub set: &'a [(&'a str, &'a str)],
     /// Names of variables to add with this number of blanks as the value. [`fill`] overwrites them
@@ -145,7 +147,8 @@ impl<'a> Change<'a> {
     fn ends(&self, entry: *const c_char) -> bool {
         let is = |rest, name: &str| value_of(rest, name).is_some();
         let removed = |rest| self.remove.iter().any(|name| is(rest, name));
-        behind(entry, self.prefix).is_some_and(removed) || self.coming().any(|name| is(entry, name))
+        let mut others = self.remove_others.iter().copied().chain(self.coming());
+        behind(entry, self.prefix).is_some_and(removed) || others.any(|name| is(entry, name))
     }
 }
 
@@ -162,7 +165,8 @@ impl Found {
         let mut gone = Vec::new();
         // Most entries need one look, because they begin with another letter.
         let first = change.prefix.bytes().next();
-        let letter = first.filter(|_| change.coming().all(|name| name.starts_with(change.prefix)));
+        let mut others = change.remove_others.iter().copied().chain(change.coming());
+        let letter = first.filter(|_| others.all(|name| name.starts_with(change.prefix)));
         let entries = environment.entries();
         let places = entries.iter().copied().enumerate();
         let mut look = |(at, entry): (usize, *mut c_char)| {

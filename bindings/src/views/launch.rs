@@ -267,6 +267,11 @@ impl<'a> LaunchRequest<'a> {
         self.has(self.layout.constants.LAUNCH_GRES_ALLOW_TASK_SHARING)
     }
 
+    /// `--accel-bind`, as bits.
+    pub fn accel_bind_type(&self) -> u16 {
+        self.record.read(self.layout.launch.accel_bind_type)
+    }
+
     /// A variable of the tasks' environment. It is the user's text, so do not trust it. A variable
     /// with a value of more than `limit` bytes counts as not set.
     pub fn env_get(&self, name: &str, limit: usize) -> Option<String> {

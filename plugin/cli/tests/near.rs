@@ -211,6 +211,50 @@ fn own_devices_come_first() {
 }
 
 #[test]
+fn each_tasks_variables_are_shown() {
+    let file = machine("g4dnmetal").unwrap();
+    let found = |line: &str| {
+        let done = plan(&format!("--machine {file} --whole {line} --format=json"));
+        serde_json::from_str::<Value>(&done.stdout).unwrap()
+    };
+    let set = |near: &str| found(&format!("-n8 --near={near}"))["tasks"][2]["variables"].clone();
+    let cuda = |list: &str| serde_json::json!({"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": list});
+    assert_eq!(set("gpu"), cuda("2,0,1,3,4,5,6,7"));
+    assert_eq!(set("gpu:own"), cuda("2"));
+    assert_eq!(set("network"), Value::Null);
+    let said = found("-n2 --near=network:own")["notes"].to_string();
+    assert!(said.contains(":own changes nothing here"), "{said}");
+    let done = plan(&format!(
+        "--machine {file} --whole -n2 --near=gpu:1:own --explain"
+    ));
+    let line = "; CUDA_VISIBLE_DEVICES=1 CUDA_DEVICE_ORDER=PCI_BUS_ID\n";
+    assert!(done.stdout.contains(line), "{}", done.stdout);
+}
+
+/// What is set before the line's command is what srun would export.
+#[test]
+fn the_users_own_lists_count_and_those_of_an_outer_step_do_not() {
+    let file = machine("g4dnmetal").unwrap();
+    let explained = |variables: &str| {
+        let line = format!("{variables} srun -n2 --near=gpu:1:own a.out");
+        let done = berth(
+            &["plan", "--machine", &file, "--whole", "--explain", &line],
+            "",
+        );
+        assert_eq!(done.code, 0, "{}", done.stderr);
+        done.stdout + &done.stderr
+    };
+    let own = explained("CUDA_VISIBLE_DEVICES=0");
+    let says = "CUDA_VISIBLE_DEVICES is set already";
+    assert!(own.contains(says) && !own.contains("PCI_BUS_ID"), "{own}");
+    let outer = explained("BERTH_DEVICES=CUDA_VISIBLE_DEVICES=0 CUDA_VISIBLE_DEVICES=0");
+    assert!(
+        !outer.contains(says) && outer.contains("CUDA_VISIBLE_DEVICES=1 "),
+        "{outer}"
+    );
+}
+
+#[test]
 fn what_it_refuses() {
     let file = machine("cts1-pascal").unwrap();
     for (options, code, part) in [

@@ -22,6 +22,9 @@ pub mod topology;
 
 pub use answer::cores::Chosen;
 pub use answer::decision::{Decision, LevelFrom, Rule, SharedOut, Unit};
+pub use answer::device_note::DeviceNote;
+pub use answer::device_order::DeviceOrder;
+pub use answer::device_variables::DeviceVariables;
 pub use answer::memory_refusal::MemoryRefusal;
 pub use answer::message::MaskList;
 pub use answer::near::{Distance, Nearby};

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use berth_placement::request::core_kind::Kind;
 use berth_placement::sets::limits::HANDOVER_BYTES;
-use berth_placement::{Binding, Chosen, CoreSpec, CpuSet, Gres, MemBind, Near};
+use berth_placement::{Binding, Chosen, CoreSpec, CpuSet, DeviceOrder, Gres, MemBind, Near};
 use berth_srun::Release;
 use berth_srun::spelling::mem_bind;
 
@@ -67,6 +67,8 @@ pub(crate) struct Handover {
     pub served: Option<Served>,
     /// The requested `--mem-bind`, if the message has each task's NUMA nodes.
     pub memory: Option<MemBind>,
+    /// The order in which tasks are to see their GPUs.
+    pub devices: Option<DeviceOrder>,
     /// The planning that slurmd left to slurmstepd.
     pub settle: Option<Settle>,
 }
@@ -149,6 +151,9 @@ impl Handover {
         }
         if let Some(memory) = &self.memory {
             field(text, " memory=", &memory.to_string());
+        }
+        if let Some(devices) = &self.devices {
+            number(text, " devices=", devices);
         }
         if let Some(settle) = &self.settle {
             settle.put(text);
@@ -245,6 +250,7 @@ impl FromStr for Handover {
             note: fields.text("note"),
             served: fields.served()?,
             memory: fields.memory()?,
+            devices: fields.read("devices")?,
             settle: fields.settle()?,
         })
     }

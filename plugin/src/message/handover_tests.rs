@@ -81,6 +81,15 @@ fn settles() -> impl Strategy<Value = Settle> {
     ((bindings(), kinds, near, gres), spec, counts, any::<bool>()).prop_map(settle)
 }
 
+fn devices() -> impl Strategy<Value = DeviceOrder> {
+    const TEXTS: &[&str] = &[
+        "10de*4;0-1*2;2-3*1",
+        "1002*1,8086*2,0000*1;own;0*65535",
+        "10de*128;own;granted;0,7-9*1;127*2",
+    ];
+    proptest::sample::select(TEXTS).prop_map(|text| text.parse().unwrap())
+}
+
 prop_compose! {
     fn handovers()(
         outcome in proptest::sample::select(&OUTCOMES[..]),
@@ -89,10 +98,11 @@ prop_compose! {
         [list, request, rule, note] in [texts(), texts(), texts(), texts()],
         served in option::of(served()),
         memory in option::of(memory()),
+        devices in option::of(devices()),
         settle in option::of(settles()),
     ) -> Handover {
         let outcome = outcome.0;
-        Handover { outcome, list, own, by_tree, request, rule, note, served, memory, settle }
+        Handover { outcome, list, own, by_tree, request, rule, note, served, memory, devices, settle }
     }
 }
 
@@ -146,6 +156,7 @@ fn nonsense_is_not_read() {
         "2 outcome=bound own=x",
         "2 outcome=bound own=0 memory=prefer",
         "2 outcome=bound own=0 chosen=1",
+        "2 outcome=bound own=0 devices=10de*2;2*1",
         "2 outcome=bound own=0 chosen=0,0=0",
         "2 outcome=bound own=0 served=linear:1",
         "2 outcome=bound own=0 binding=linear:1",

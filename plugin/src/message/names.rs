@@ -41,6 +41,9 @@ outcomes! {
     /// `--mem-bind` as asked, in srun's words: what an srun inside the step inherits instead of
     /// this step's masks.
     MEM_BIND = "MEM_BIND",
+    /// The variables in which berth listed the task's devices, with their values
+    /// ([`berth_placement::answer::device_mark`]).
+    DEVICES = "DEVICES",
     /// Where the rank file of `--binding=pe:` is.
     RANKFILE = "RANKFILE",
 }
@@ -54,6 +57,7 @@ pub(crate) fn instead<'a>(set: &'a [(&'a str, &'a str)]) -> Change<'a> {
     Change {
         prefix: PREFIX,
         remove: OUTCOMES,
+        remove_others: &[],
         set,
         reserve: &[],
     }

@@ -84,7 +84,7 @@ pub(crate) const OPTIONS: [Row; 6] = [
         own: Own::Near,
         names: [c"near", c"berth-near"],
         default: &by_default::NEAR,
-        argument: c"gpu|network|CLASS|NAME[:N][:strict]",
+        argument: c"gpu|network|CLASS|NAME[:N][:strict][:own]",
         usage: c"cores next to each task's device: a GPU, a network adapter, a device of a PCI class such as 0302, the one with a name such as ib0; N devices for each task; or none (berth)",
         most: NEAR_BYTES,
     },

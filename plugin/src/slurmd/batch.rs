@@ -13,12 +13,13 @@ use berth_placement::{
     request::grid_engine::Strategy,
 };
 use libc::c_int;
+use slurm_sys::views::Change;
 use slurm_sys::{BatchRequest, SUCCESS, SlurmConf, SlurmdConf};
 
 use crate::message::handover::{Handover, Outcome};
 use crate::message::options::Own;
 use crate::message::seal::{self, Whose};
-use crate::message::{names, routes};
+use crate::message::{device_mark, names, routes};
 use crate::planning::words::join_bounded;
 use crate::planning::{convert, ledger};
 use crate::site::settings::{self, Settings};
@@ -183,5 +184,9 @@ fn pass(slurm: Abi, batch: &mut BatchRequest<'_>, handover: &Handover) -> Result
     let key = key::current(&node_name);
     let sealed = key.map(|key| seal::sealed(handover, &whose, &key));
     let set = sealed.as_deref().map(|sealed| (names::HANDOVER, sealed));
-    Ok(batch.env_change(&names::instead(set.as_slice()))?)
+    let listed = device_mark::inherited(|name, limit| batch.env_get(name, limit));
+    Ok(batch.env_change(&Change {
+        remove_others: &listed,
+        ..names::instead(set.as_slice())
+    })?)
 }

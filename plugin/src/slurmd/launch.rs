@@ -12,12 +12,12 @@ use berth_placement::{
 };
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
-use slurm_sys::views::SpankOption;
+use slurm_sys::views::{Change, SpankOption};
 use slurm_sys::{LaunchRequest, SUCCESS, SlurmdConf};
 
 use crate::message::handover::Handover;
 use crate::message::seal::{self, Whose};
-use crate::message::{bits, inherited, names, options, routes};
+use crate::message::{bits, device_mark, inherited, names, options, routes};
 use crate::planning::ours::Ours;
 use crate::planning::words::{join_bounded, name};
 use crate::planning::{convert, ledger, memory};
@@ -25,7 +25,7 @@ use crate::site::node;
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi, NAME};
 use crate::slurmd::accounting::Planned;
-use crate::slurmd::{accounting, host, key, near, refusal, reserved, shadow, worker};
+use crate::slurmd::{accounting, device_order, host, key, near, refusal, reserved, shadow, worker};
 
 /// Whether a launch request has passed the checks in this process, so that the table is right.
 static PROVEN: AtomicBool = AtomicBool::new(false);
@@ -95,10 +95,22 @@ fn stand_aside(launch: &mut LaunchRequest<'_>) {
     let cleared = launch
         .set_cpu_bind(0, None)
         .and_then(|()| launch.set_mem_bind(0, None))
-        .and_then(|()| launch.env_change(&names::instead(&[])));
+        .and_then(|()| env_change(launch, &[]));
     if let Err(why) = cleared {
         log::error!("{}: {why}", name(launch.step_id()));
     }
+}
+
+/// Leaves nothing of an outer step in the tasks' environment.
+fn env_change(
+    launch: &mut LaunchRequest<'_>,
+    set: &[(&str, &str)],
+) -> Result<(), slurm_sys::Error> {
+    let listed = device_mark::inherited(|name, limit| launch.env_get(name, limit));
+    launch.env_change(&Change {
+        remove_others: &listed,
+        ..names::instead(set)
+    })
 }
 
 /// Why a launch is not planned.
@@ -160,12 +172,14 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
     }
     let near = ask.near.as_ref().filter(|_| planned.plan.near.is_some());
     let said = asked.notes.into_iter().chain(asked.near.notes(near));
-    let said = said.chain(planned.said.clone());
+    let (devices, own) = device_order::of(&ask, &planned.plan, launch);
+    let said = said.chain(planned.said.clone()).chain(own);
     let settle = planned.unsettled.then_some(asked.overlaps);
     let handover = Handover {
         note: join_bounded(planned.notes(), said),
         settle: settle.and_then(|overlaps| accounting::settle(&ask, &node, overlaps)),
         by_tree: !planned_on(&ask, &node).is_slurmds(),
+        devices,
         ..Handover::default()
     };
     let cores_only = node.counts_cores();
@@ -339,7 +353,7 @@ fn write(
     let key = key::current(whose.node_name);
     let sealed = key.map(|key| seal::sealed(&handover, whose, &key));
     let set = sealed.as_deref().map(|sealed| (names::HANDOVER, sealed));
-    launch.env_change(&names::instead(set.as_slice()))?;
+    env_change(launch, set.as_slice())?;
     if log::log_enabled!(log::Level::Debug) {
         log::debug!(
             "{} request={:?} rule={} masks={}",

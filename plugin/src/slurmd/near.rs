@@ -90,12 +90,6 @@ impl Found {
         };
         let doubts = self.doubts.iter();
         let doubts = doubts.map(|(why, instead)| format!("--near={near}: {why}; {instead}"));
-        let own = near.own.then(|| {
-            format!(
-                "--near={near}: berth sets no variable that lists a task's devices, so :own changes \
-                 nothing here; leave it out"
-            )
-        });
-        doubts.chain(own).collect()
+        doubts.collect()
     }
 }

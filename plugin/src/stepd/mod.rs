@@ -2,6 +2,7 @@
 
 pub(crate) mod account;
 pub(crate) mod apply;
+pub(crate) mod devices;
 pub(crate) mod first_task;
 pub(crate) mod in_task;
 pub(crate) mod intent;

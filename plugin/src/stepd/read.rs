@@ -95,7 +95,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     if !is_heard {
         stands_in(slurm, record, &mut heard);
     }
-    tell::tell(slurm, record, &intent, &heard);
+    tell::tell(slurm, record, &intent, &mut heard);
     let is_regular = id.kind == StepKind::Regular;
     let memory = is_regular.then(|| memory_masks(slurm, record, heard.memory.as_ref()));
     let (node_tasks, speaks) = (record.node_tasks(), speaks(record));

@@ -12,6 +12,7 @@ use crate::message::handover::{Handover, Outcome, Served};
 use crate::message::names;
 use crate::site::node;
 use crate::site::standing::Abi;
+use crate::stepd::devices::Devices;
 use crate::stepd::own_node;
 use crate::stepd::pe_hooks;
 use crate::stepd::session::Intent;
@@ -19,8 +20,9 @@ use crate::stepd::state::STATE;
 use crate::stepd::task_env::{self, Prepared, Told};
 
 /// Removes the handover and all variables of an outer step from the environment, and writes this
-/// step's outcome.
-pub(crate) fn tell(slurm: Abi, record: &mut StepRecord<'_>, intent: &Intent, heard: &Handover) {
+/// step's outcome. Notes on the variables that list devices are added to the step's.
+pub(crate) fn tell(slurm: Abi, record: &mut StepRecord<'_>, intent: &Intent, heard: &mut Handover) {
+    let devices = Devices::of(record, heard);
     let bound = match heard.outcome {
         Outcome::Bound => "1",
         Outcome::Refused => "refused",
@@ -41,16 +43,20 @@ pub(crate) fn tell(slurm: Abi, record: &mut StepRecord<'_>, intent: &Intent, hea
     if let (Some(asked), Some(masks)) = (&memory, &masks) {
         set.extend([(names::MEM_BIND, asked.as_str()), (names::MEM, masks)]);
     }
-    let reserve: &[_] = match record.step_id().kind {
+    let rooms: &[_] = match record.step_id().kind {
         StepKind::Interactive => &[],
         _ => {
-            let tasks = entries(slurm, record, intent, heard);
+            let tasks = entries(slurm, record, (intent, &devices), heard);
             // Slurm prepares a step once; what a second call would prepare is the same.
             STATE.entries.get_or_init(|| Prepared::new(tasks)).rooms()
         }
     };
+    // The list of all devices is as long as a task's own.
+    set.extend(devices.all.iter().map(|(name, value)| (*name, &**value)));
+    let mut reserve = rooms.to_vec();
+    reserve.retain(|(name, _)| devices.all.iter().all(|(known, _)| known != name));
     let change = Change {
-        reserve,
+        reserve: &reserve,
         ..names::instead(&set)
     };
     if let Err(why) = record.env_change(&change) {
@@ -62,7 +68,7 @@ pub(crate) fn tell(slurm: Abi, record: &mut StepRecord<'_>, intent: &Intent, hea
 fn entries(
     slurm: Abi,
     record: &StepRecord<'_>,
-    intent: &Intent,
+    (intent, devices): (&Intent, &Devices),
     heard: &Handover,
 ) -> Vec<Arc<task_env::Entries>> {
     let cores = cores(slurm, record, heard);
@@ -76,15 +82,17 @@ fn entries(
         None => Told::nothing(),
     };
     let mut known = HashMap::new();
+    let mut places = devices.places();
     let of_task = |id: usize| {
+        let place = places.next();
         let cpus = match intent {
             Intent::Bind(sets) => sets.get(id),
             Intent::Leave | Intent::Own(_) => None,
         };
         let (at, told) = told.of_task(id);
-        let entries = known.entry((cpus, at)).or_insert_with(|| {
+        let entries = known.entry((cpus, at, place)).or_insert_with(|| {
             let cpus = cpus.map_or_else(task_env::unbound, |cpus| cores.bound(cpus));
-            Arc::new([&cpus, told].concat())
+            Arc::new([&cpus, told, devices.at(place)].concat())
         });
         entries.clone()
     };

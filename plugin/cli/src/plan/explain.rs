@@ -14,7 +14,8 @@ use berth_placement::{
 
 use super::change::changes;
 use super::devices;
-use super::step::PlannedStep;
+use super::step::{Planned, PlannedStep};
+use super::variables::Variables;
 use crate::Failure;
 use crate::args::PlanArgs;
 use crate::parents::Parents;
@@ -48,14 +49,15 @@ pub(crate) fn lines(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
             ));
         }
         let on = planned.on(on);
-        lines.extend(one_node(args, on, &planned.request, &planned.plan));
+        lines.extend(one_node(args, on, planned));
     }
     let changes = changes(args, on, step);
     lines.extend(changes.iter().map(|change| format!("change      {change}")));
     lines
 }
 
-fn one_node(args: &PlanArgs, on: &Node, ask: &Request, plan: &Plan) -> Vec<String> {
+fn one_node(args: &PlanArgs, on: &Node, planned: &Planned) -> Vec<String> {
+    let (ask, plan) = (&planned.request, &planned.plan);
     let mut lines = vec![format!(
         "why         {}",
         why(args, ask, &plan.decision, &plan.decision.rule)
@@ -69,12 +71,15 @@ fn one_node(args: &PlanArgs, on: &Node, ask: &Request, plan: &Plan) -> Vec<Strin
     let parents = on
         .machine()
         .map(|machine| Parents::new(machine, args.socket_kind()));
+    let variables = Variables::of(args, planned);
     lines.extend((0..plan.tasks.len()).map(|id| {
         let near = devices::labels(on, plan, id).zip(devices::distance(plan, id));
         let near = near.map_or(String::new(), |(devices, distance)| {
             format!("; next to {devices}: {distance}")
         });
-        task_line(ask, plan, parents.as_ref(), id) + &near
+        let set = variables.text(id);
+        let set = set.map_or(String::new(), |set| format!("; {set}"));
+        task_line(ask, plan, parents.as_ref(), id) + &near + &set
     }));
     lines
 }

@@ -15,6 +15,7 @@ use super::explain;
 use super::job::PlannedJob;
 use super::score::QualityJson;
 use super::step::{Planned, PlannedStep, Task};
+use super::variables::Variables;
 use crate::Failure;
 use crate::args::PlanArgs;
 use crate::here::Fact;
@@ -98,6 +99,9 @@ struct TaskJson {
     /// number among them: its own first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     device_order: Vec<u32>,
+    /// The variables that list its GPUs, with their values.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    variables: BTreeMap<&'static str, String>,
     /// From its cores to these devices: the smallest object that has both.
     #[serde(skip_serializing_if = "Option::is_none")]
     distance: Option<String>,
@@ -109,13 +113,15 @@ struct Tasks<'a> {
     on: &'a Node,
     /// Of each different plan's machine.
     parents: Vec<Option<Parents<'a>>>,
+    variables: Vec<Variables>,
 }
 
 impl Tasks<'_> {
     fn json(&self, task: Task<'_>) -> TaskJson {
         let plan = task.plan();
         let bound = task.node_plan.is_bound();
-        let parents = &self.parents[self.step.place_of(task.place.node)];
+        let place = self.step.place_of(task.place.node);
+        let parents = &self.parents[place];
         let touched = |cpus: &CpuSet| parents.as_ref().map(|parents| parents.of(cpus));
         let [sockets, numa_nodes, cores] = touched(&plan.cpus).unwrap_or_default();
         let chosen = task.node_plan.chosen.as_ref();
@@ -134,6 +140,11 @@ impl Tasks<'_> {
             chosen: chosen.map(|chosen| places(chosen.of_task(local))),
             devices: devices::json(on, task.node_plan, local),
             device_order: devices::order(self.step.planned_on(task.place.node), local),
+            variables: self.variables[place]
+                .of_task(local)
+                .iter()
+                .cloned()
+                .collect(),
             distance: devices::distance(task.node_plan, local),
         }
     }
@@ -213,6 +224,7 @@ fn document<'a>(args: &'a PlanArgs, on: &'a Node, step: &'a PlannedStep) -> Docu
             step,
             on,
             parents: step.planned().iter().map(parents).collect(),
+            variables: Variables::of_step(args, step),
         })),
         explanation: match args.explain {
             true => explain::lines(args, on, step),

@@ -23,6 +23,7 @@ mod settings;
 mod site;
 mod step;
 mod table;
+mod variables;
 mod wishes;
 
 use std::ffi::OsString;
@@ -49,6 +50,7 @@ pub(crate) use settings::SiteSettings;
 pub(crate) use site::socket_kind;
 pub(crate) use step::{Planned, PlannedStep};
 pub(crate) use table::write_place;
+use variables::Variables;
 
 /// The answer to one request.
 pub(crate) enum Answer {
@@ -286,7 +288,9 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
     notes.extend(level_beside_near(args));
     notes.extend(request::left_out(on));
     let plans = step.plans().flat_map(|(_, plan)| &plan.notes);
-    for note in plans.map(ToString::to_string) {
+    let variables = Variables::of_step(args, step);
+    let variables = variables.iter().flat_map(Variables::notes);
+    for note in plans.map(ToString::to_string).chain(variables) {
         if !notes.contains(&note) {
             notes.push(note);
         }

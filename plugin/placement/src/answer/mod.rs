@@ -2,6 +2,10 @@
 
 pub mod cores;
 pub mod decision;
+pub mod device_mark;
+pub mod device_note;
+pub mod device_order;
+pub mod device_variables;
 pub mod kept_note;
 pub mod mapping_note;
 pub mod mapping_refusal;

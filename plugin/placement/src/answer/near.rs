@@ -11,6 +11,8 @@ use crate::topology::object::ObjectKind;
 pub struct Nearby {
     /// The step's devices of this kind in their order, as positions among the machine's.
     pub visible: Vec<u32>,
+    /// The PCI vendor of each of these; 0 for a device that is on no PCI bus.
+    pub vendors: Vec<u16>,
     /// Devices that tasks get together, as positions in `visible`.
     pub parts: Vec<Vec<u32>>,
     /// Each task's by local id.

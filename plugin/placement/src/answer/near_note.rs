@@ -18,6 +18,8 @@ pub enum NearNote {
     },
     /// hwloc knows no place for these devices.
     NoPlaceKnown(String),
+    /// An `:own` for devices that no variable lists.
+    OwnOfOthers(String),
     /// Slurm counts other devices than hwloc.
     DevicesDiffer {
         /// The `--near` value.
@@ -56,6 +58,11 @@ impl fmt::Display for NearNote {
                 f,
                 "this machine does not say which cores are next to {devices}; tasks near them share \
                  all cores; ask the administrator to look at `berth topo`"
+            ),
+            Self::OwnOfOthers(near) => write!(
+                f,
+                "--near={near}: only GPUs that --near=gpu names are listed in variables, so :own \
+                 changes nothing here; leave it out"
             ),
             Self::DevicesDiffer {
                 near,

@@ -70,6 +70,9 @@ pub const SCRIPT_HEAD: usize = 64 << 10;
 /// Devices of a node: adapters with many virtual functions have a few thousand.
 pub const MAX_DEVICES: usize = 4096;
 
+/// Devices that variables list: more GPUs than a node has. Each task's list may have so many entries.
+pub const MAX_LISTED_DEVICES: usize = 128;
+
 /// Names and values that are kept of a device or of a kind of cores.
 pub const MAX_INFOS: usize = 32;
 

@@ -1,10 +1,11 @@
 //! The input of a strategy: request, node, claims, what the step owns. Pure.
 
 use crate::answer::decision::{Decision, Rule};
+use crate::answer::kept_note::KeptNote;
 use crate::answer::note::Note;
 use crate::answer::plan::{Message, Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
-use crate::owned::Owned;
+use crate::owned::{Owned, Reserved};
 use crate::request::Request;
 use crate::request::claims::Claims;
 use crate::request::core_kind::Kind;
@@ -122,6 +123,27 @@ impl Situation<'_> {
         };
         let tasks = vec![TaskPlan::on(self.shared()); self.request.tasks as usize];
         self.plan(tasks, rule, message)
+    }
+
+    /// The tasks share what the site does not keep free of the CPUs that Slurm granted, with a note.
+    pub(crate) fn too_many_reserved(&self) -> Plan {
+        let mut plan = self.all_to_all(Rule::TooManyReserved);
+        plan.notes.extend(self.shares_unreserved());
+        plan
+    }
+
+    /// The note on that, if these CPUs are fewer than the tasks request.
+    pub(crate) fn shares_unreserved(&self) -> Option<Note> {
+        let Request {
+            tasks,
+            cpus_per_task,
+            ..
+        } = *self.request;
+        let wanted = u64::from(tasks) * u64::from(cpus_per_task);
+        let is_short = u64::from(self.owned.count) < wanted && !self.request.overcommit;
+        let own = || self.owned.cpus.clone();
+        (is_short && self.owned.reserved == Reserved::Some)
+            .then(|| Note::Kept(KeptNote::TooManyReserved { tasks, own: own() }))
     }
 
     /// The plan has one mask for each task, as wide as the node.

@@ -8,3 +8,4 @@ mod making;
 mod narrow;
 mod places;
 mod published;
+mod variables;

@@ -90,9 +90,7 @@ fn by_level(here: &Situation<'_>, level: Level, from: LevelFrom) -> Result<Plan,
         Err(_) if here.request.overcommit => Ok(overcommitted(here, &walk)),
         // Slurm has granted CPUs that the step's cgroup lacks.
         Err(_) if here.owned.is_cut => Ok(crowded(here, here.all_to_all(Rule::CgroupTooSmall))),
-        Err(_) if here.owned.reserved == Reserved::Some => {
-            Ok(crowded(here, here.all_to_all(Rule::TooManyReserved)))
-        }
+        Err(_) if here.owned.reserved == Reserved::Some => Ok(here.too_many_reserved()),
         Err(why) => Err(no_place(here, why, &walk)),
     }
 }

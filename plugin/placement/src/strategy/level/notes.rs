@@ -2,10 +2,8 @@
 //! tasks share CPUs although others stay idle.
 //! In: what the walk placed. Out: notes. Pure.
 
-use crate::answer::kept_note::KeptNote;
 use crate::answer::note::Note;
 use crate::answer::plan::TaskPlan;
-use crate::owned::Reserved;
 use crate::request::cpu_bind::Level;
 use crate::request::fixes::Fix;
 use crate::sets::ids::PuIdx;
@@ -94,13 +92,8 @@ pub(super) fn of_all(here: &Situation<'_>) -> Option<Note> {
     if own == 0 {
         return None;
     }
-    let wanted = u64::from(request.tasks) * u64::from(request.cpus_per_task);
-    let is_short = u64::from(own) < wanted && !request.overcommit;
-    if is_short && here.owned.reserved == Reserved::Some {
-        return Some(Note::Kept(KeptNote::TooManyReserved {
-            tasks: request.tasks,
-            own: here.owned.cpus.clone(),
-        }));
+    if let Some(note) = here.shares_unreserved() {
+        return Some(note);
     }
     if own < request.cpus_per_task && here.has(Fix::SayShrunk) {
         return Some(Note::CpusPerTaskShrunk {

@@ -16,6 +16,7 @@ mod share;
 use crate::answer::decision::Rule;
 use crate::answer::plan::{Plan, TaskPlan};
 use crate::answer::refusal::{NoPlace, Refusal};
+use crate::owned::Reserved;
 use crate::request::cpu_bind::Level;
 use crate::request::near::Near;
 use crate::sets::cpuset::CpuSet;
@@ -39,7 +40,10 @@ pub(crate) fn choose(here: &Situation<'_>, near: &Near) -> Result<Plan, Refusal>
     }
     let request = here.request;
     if found.places.cores.pus().len() < request.tasks as usize && !request.overcommit {
-        return Err(too_many(here));
+        return match here.owned.reserved {
+            Reserved::Some => Ok(here.too_many_reserved()),
+            Reserved::Nothing | Reserved::All => Err(too_many(here)),
+        };
     }
     let wanted = Wanted {
         cpus: request.cpus_per_task,

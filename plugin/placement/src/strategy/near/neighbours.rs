@@ -48,7 +48,7 @@ impl<'a> Neighbours<'a> {
         mut plan: Plan,
     ) -> Result<Plan, Refusal> {
         let next_to = NextTo::of(self.on, &self.devices);
-        let nearby = next_to.measured(self.devices, &plan.tasks);
+        let nearby = next_to.measured(here.node.machine(), self.devices, &plan.tasks);
         let found = (&nearby, &next_to);
         let notes = notes::of(here, near, found, &plan, &self.places.cores)?;
         plan.notes.extend(notes);

@@ -5,6 +5,7 @@ use crate::answer::near::{Distance, NearTask, Nearby};
 use crate::answer::plan::TaskPlan;
 use crate::sets::cpuset::CpuSet;
 use crate::strategy::near::devices::Devices;
+use crate::topology::machine::Machine;
 use crate::topology::object::ObjectKind;
 use crate::topology::surroundings::Surroundings;
 
@@ -42,7 +43,17 @@ impl<'a> NextTo<'a> {
         next_to
     }
 
-    pub(super) fn measured(&self, devices: Devices, tasks: &[TaskPlan]) -> Nearby {
+    pub(super) fn measured(
+        &self,
+        machine: Option<&Machine>,
+        devices: Devices,
+        tasks: &[TaskPlan],
+    ) -> Nearby {
+        let vendor = |at: &u32| {
+            let device = machine.and_then(|machine| machine.devices().get(*at as usize));
+            let pci = device.and_then(|device| device.pci);
+            pci.unwrap_or_default().vendor
+        };
         let task = |(part, task): (&u32, &TaskPlan)| NearTask {
             part: *part,
             distance: match self.unknown[*part as usize] {
@@ -52,6 +63,7 @@ impl<'a> NextTo<'a> {
         };
         Nearby {
             tasks: devices.part_of.iter().zip(tasks).map(task).collect(),
+            vendors: devices.visible.iter().map(vendor).collect(),
             visible: devices.visible,
             parts: devices.parts,
         }

@@ -7,7 +7,7 @@ use crate::answer::near_refusal::NearRefusal;
 use crate::answer::note::Note;
 use crate::answer::plan::{Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
-use crate::request::near::Near;
+use crate::request::near::{Near, What};
 use crate::strategy::near::next_to::NextTo;
 use crate::strategy::near::places::Cores;
 use crate::strategy::situation::Situation;
@@ -24,6 +24,9 @@ pub(super) fn of(
     let tasks = &plan.tasks;
     let mut notes = Vec::new();
     let asked = near.to_string();
+    if near.own && near.what != What::Gpu {
+        notes.push(NearNote::OwnOfOthers(asked.clone()));
+    }
     if let Some((slurms, found)) = next_to.disagree {
         let near = asked.clone();
         notes.push(NearNote::DevicesDiffer {

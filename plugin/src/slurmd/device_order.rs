@@ -1,0 +1,54 @@
+//! The order in which a step's tasks are to see its GPUs, for slurmstepd, which writes the variables.
+
+use berth_placement::request::near::What;
+use berth_placement::sets::limits::TRES_BIND_BYTES;
+use berth_placement::{DeviceOrder, Near, Plan, Request};
+use slurm_sys::LaunchRequest;
+
+/// The order, unless Slurm itself lists each task's devices or no variable can. The second value is a
+/// note to the user whose `:own` has no effect.
+pub(crate) fn of(
+    ask: &Request,
+    plan: &Plan,
+    launch: &LaunchRequest<'_>,
+) -> (Option<DeviceOrder>, Option<String>) {
+    let Some((near, nearby)) = ask.near.as_ref().zip(plan.near.as_ref()) else {
+        return (None, None);
+    };
+    // A list that is too long is a binding of Slurm's too.
+    let bind = launch.tres_bind(TRES_BIND_BYTES);
+    let bind = bind.map_or_else(|why| why.to_string(), Option::unwrap_or_default);
+    if !bind.is_empty() || launch.accel_bind_type() != 0 {
+        return (None, bound_by_slurm(near, &bind));
+    }
+    let order = DeviceOrder::of(near, nearby, has_gres(launch));
+    let note = order.is_none().then(|| too_many(near)).flatten();
+    (order, note)
+}
+
+/// Whether the step has generic resources. A credential without an answer has none.
+fn has_gres(launch: &LaunchRequest<'_>) -> bool {
+    launch.cred().is_ok_and(|cred| cred.has_step_gres())
+}
+
+/// Slurm writes each task's list after berth's last hook (`gres_g_task_set_env`): the devices that it
+/// bound to the task, or with `none` all of the step's.
+fn bound_by_slurm(near: &Near, bind: &str) -> Option<String> {
+    let all = near.own && bind.contains("gpu:none");
+    all.then(|| {
+        format!(
+            "--near={near}: with --gpu-bind=none Slurm lists all of the step's GPUs in each task, so \
+             :own changes nothing here; leave out --gpu-bind"
+        )
+    })
+}
+
+fn too_many(near: &Near) -> Option<String> {
+    let own = near.own && near.what == What::Gpu;
+    own.then(|| {
+        format!(
+            "--near={near}: this node has more GPUs than berth lists in a variable, so :own changes \
+             nothing here; leave it out"
+        )
+    })
+}
