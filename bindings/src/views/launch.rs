@@ -11,9 +11,6 @@ use crate::record::{Record, written};
 use crate::symbols::Symbols;
 use std::ffi::c_void;
 
-/// slurm.h's bit of `accel_bind_type_t`, the same from 22.05 to 26.05.
-const ACCEL_BIND_CLOSEST_GPU: u16 = 0x02;
-
 /// A launch request.
 pub struct LaunchRequest<'a> {
     pub(crate) record: Record,
@@ -257,9 +254,9 @@ impl<'a> LaunchRequest<'a> {
         self.record.text_within(field, "--tres-bind list", limit)
     }
 
-    /// `srun --accel-bind=g`: each task gets the GPUs closest to its CPUs.
-    pub fn binds_closest_gpu(&self) -> bool {
-        self.record.read(self.layout.launch.accel_bind_type) & ACCEL_BIND_CLOSEST_GPU != 0
+    /// `--accel-bind`, as bits.
+    pub fn accel_bind_type(&self) -> u16 {
+        self.record.read(self.layout.launch.accel_bind_type)
     }
 
     /// `--gres-flags=allow-task-sharing`.
