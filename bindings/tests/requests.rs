@@ -23,6 +23,22 @@ fn batch<'a>(bytes: &mut Bytes, variant: &Variant) -> BatchRequest<'a> {
 }
 
 #[test]
+fn how_a_launch_binds_gpus() {
+    for variant in variants() {
+        let mut bytes = Bytes::new(&variant, LAUNCH);
+        bytes.put("accel_bind_type", 0x0a).put("flags", 0x200);
+        bytes.put_text("tres_bind", &"gpu:map_gpu:0,1".repeat(2));
+        let request = launch(&mut bytes, &variant);
+        let name = variant.name();
+        assert_eq!(request.accel_bind_type(), 0x0a, "{name}");
+        let is_named = !["22.05", "23.02"].contains(&variant.json["line"].as_str().unwrap());
+        assert_eq!(request.shares_gres(), is_named, "{name}");
+        assert!(request.tres_bind(30).is_ok(), "{name}");
+        assert!(request.tres_bind(29).is_err(), "{name}: it is not copied");
+    }
+}
+
+#[test]
 #[expect(clippy::too_many_lines, reason = "one record, field by field")]
 fn every_number_and_text_of_a_launch_request_is_read_where_the_release_has_it() {
     for variant in variants() {

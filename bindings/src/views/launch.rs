@@ -11,9 +11,6 @@ use crate::record::{Record, written};
 use crate::symbols::Symbols;
 use std::ffi::c_void;
 
-/// slurm.h's bit of `accel_bind_type_t`, the same from 22.05 to 26.05.
-const ACCEL_BIND_CLOSEST_GPU: u16 = 0x02;
-
 /// A launch request.
 pub struct LaunchRequest<'a> {
     pub(crate) record: Record,
@@ -255,11 +252,6 @@ impl<'a> LaunchRequest<'a> {
     pub fn tres_bind(&self, limit: usize) -> Result<Option<String>, Error> {
         let field = self.layout.launch.tres_bind;
         self.record.text_within(field, "--tres-bind list", limit)
-    }
-
-    /// `srun --accel-bind=g`: each task gets the GPUs closest to its CPUs.
-    pub fn binds_closest_gpu(&self) -> bool {
-        self.record.read(self.layout.launch.accel_bind_type) & ACCEL_BIND_CLOSEST_GPU != 0
     }
 
     /// `--gres-flags=allow-task-sharing`.

@@ -14,6 +14,9 @@ use slurm_sys::{Credential, LaunchRequest, Line};
 use crate::site::cgroups;
 use crate::site::standing::Abi;
 
+/// slurm.h's bit of `accel_bind_type_t`, the same from 22.05 to 26.05: `srun --accel-bind=g`.
+const CLOSEST_GPU: u16 = 0x02;
+
 const GPUS: [&str; 3] = ["gpu", "shard", "mps"];
 
 /// What Slurm gave on a node.
@@ -117,7 +120,8 @@ pub(crate) fn of_tasks(
     let text = launch.tres_bind(TRES_BIND_BYTES);
     let text = text.map_err(|why| why.to_string())?.unwrap_or_default();
     // The older lines ask for this option first, the others not at all.
-    if text.is_empty() || reading != Reading::Named && launch.binds_closest_gpu() {
+    let closest = launch.accel_bind_type() & CLOSEST_GPU != 0;
+    if text.is_empty() || reading != Reading::Named && closest {
         return Ok(Vec::new());
     }
     let unread = || {

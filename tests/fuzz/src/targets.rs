@@ -4,8 +4,9 @@ use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
 use berth_placement::request::core_kind::Kind;
+use berth_placement::request::gres_bind::{Indices, Reading, gpu_bind};
 use berth_placement::request::mapping::{BindTo, MapBy, RankBy};
-use berth_placement::{Binding, CpuSet, Fixes, MemBind, Mode, Near, NodeSet, Numbering};
+use berth_placement::{Binding, CpuSet, Fixes, Gres, MemBind, Mode, Near, NodeSet, Numbering};
 use berth_srun::options::Command;
 use berth_srun::{Release, spelling};
 
@@ -212,6 +213,21 @@ pub const TARGETS: &[Target] = &[
         parse: again::<Near>,
     },
     Target {
+        name: "tres bind",
+        words: &[
+            "verbose,",
+            "map_gpu:",
+            "MASK:",
+            "per_task:",
+            "single:",
+            "closest",
+            "0,3*2",
+            "0x5,",
+            "+gres/shard:none",
+        ],
+        parse: tres_bind,
+    },
+    Target {
         name: "core kind",
         words: &["performance", "efficiency", "any", "Performance"],
         parse: again::<Kind>,
@@ -298,6 +314,33 @@ fn line(text: &str) -> Verdict {
         }
     }
     Verdict::Accepted
+}
+
+/// Whatever the text says, each task gets some of the step's own GPUs, or none has any.
+fn tres_bind(text: &str) -> Verdict {
+    let gres = Gres {
+        on_node: 6,
+        step: vec![1, 2, 5],
+        tasks: Vec::new(),
+    };
+    let text = &format!("gres/gpu:{text}");
+    let mut verdict = Verdict::Refused("not read".into());
+    for reading in [Reading::First, Reading::Slots, Reading::Named] {
+        let Some(bind) = gpu_bind(text, reading) else {
+            continue;
+        };
+        for indices in [Indices::OfNode, Indices::OfStep] {
+            let tasks = bind.tasks(&gres, 7, (reading, indices)).unwrap_or_default();
+            let is_own = |own: &Vec<u32>| {
+                !own.is_empty() && own.iter().all(|index| gres.step.contains(index))
+            };
+            if ![0, 7].contains(&tasks.len()) || !tasks.iter().all(is_own) {
+                return Verdict::Wrong(format!("{reading:?} gives {tasks:?}"));
+            }
+        }
+        verdict = Verdict::Accepted;
+    }
+    verdict
 }
 
 fn mode(name: &str, text: &str) -> Verdict {
