@@ -146,7 +146,7 @@ pub(crate) struct PlanArgs {
     pub mapping: MappingArgs,
 
     /// Cores next to each task's devices: gpu, network, a PCI class or a device's name, then
-    /// [:N][:strict][:own]
+    /// [:N][:strict][:own]; or none
     #[arg(
         hide_short_help = true,
         long,
