@@ -291,12 +291,13 @@ fn a_long_value_and_a_machine_without_devices() {
         "",
     );
     assert_eq!(bare.code, 1, "{}", bare.stderr);
-    assert!(
-        bare.stderr
-            .contains("berth does not know the devices of this node"),
-        "{}",
-        bare.stderr
-    );
+    let why =
+        "the synthetic machine \"pack:2 core:2 pu:1\" has no devices; give --machine FILE.xml";
+    assert!(bare.stderr.contains(why), "{}", bare.stderr);
+    assert!(!bare.stderr.contains("administrator"), "{}", bare.stderr);
+    let note = plan("--machine pu:4 -n1 --whole --near=gpu").stderr;
+    assert!(note.contains("\"pu:4\" has no devices") && note.contains("no task is bound"));
+    assert!(!note.contains("administrator"), "{note}");
 }
 
 #[test]

@@ -249,7 +249,7 @@ pub(crate) fn answer(args: &PlanArgs, on: &Node) -> Result<Answer, Failure> {
             Some(unmet) if args.cluster.is_none() && why.contains("node configuration") => {
                 format!("{why}; {unmet}")
             }
-            _ => why,
+            _ => devices::of_machine(args, why),
         }),
     })
 }
@@ -285,7 +285,7 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
     notes.extend(level_beside_near(args));
     notes.extend(request::left_out(on));
     let plans = step.plans().flat_map(|(_, plan)| &plan.notes);
-    for note in plans.map(ToString::to_string) {
+    for note in plans.map(|note| devices::of_machine(args, note.to_string())) {
         if !notes.contains(&note) {
             notes.push(note);
         }
