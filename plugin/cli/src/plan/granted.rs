@@ -1,6 +1,6 @@
 //! A step on the nodes and cores that slurmctld gives.
 
-use berth_placement::{Across, Node};
+use berth_placement::{Across, Node, Refusal};
 
 use super::controller::granted;
 use super::given::uncounted;
@@ -10,6 +10,20 @@ use super::site;
 use super::step::{PlannedStep, Plans, refused};
 use crate::Failure;
 use crate::args::PlanArgs;
+use crate::here::Fact;
+
+/// slurmctld gives CPUs away that the site keeps free by berth's own setting. Those of `CpuSpecList` it
+/// keeps itself.
+const NOT_KNOWN: &str =
+    "slurmctld may choose CPUs of --reserved: it keeps only those of slurm.conf's CpuSpecList";
+
+/// The allocation, with what it does not take into account.
+fn beside_reserved(args: &PlanArgs, mut fact: Fact) -> Fact {
+    if args.reserved.is_some() {
+        fact.source += &format!("; {NOT_KNOWN}");
+    }
+    fact
+}
 
 /// Plans it.
 ///
@@ -34,7 +48,7 @@ pub(super) fn as_granted(
     facts.extend(site::variables(args));
     let job = args.job_line().and_then(Result::ok);
     facts.extend(job.and_then(|job| job.variables()));
-    facts.push(granted.fact);
+    facts.push(beside_reserved(args, granted.fact));
     let mut plans = Plans::default();
     let several = granted.nodes.len() > 1;
     for part in &granted.nodes {
@@ -47,7 +61,12 @@ pub(super) fn as_granted(
         let at = (node, part.on.as_ref());
         let planned = plans.add(args, at, (&cores.0, &cores.1), part.tasks, asked)?;
         if let Err(why) = planned {
-            return Ok(Err(refused(args, several.then_some(part.tasks), &why)));
+            let text = refused(args, several.then_some(part.tasks), &why);
+            let is_reserved = matches!(why, Refusal::AllReserved { .. });
+            return Ok(Err(match is_reserved {
+                true => format!("{text}; {NOT_KNOWN}"),
+                false => text,
+            }));
         }
     }
     let tasks: Vec<_> = granted.nodes.iter().map(|part| part.tasks).collect();
