@@ -109,6 +109,11 @@ fn variables_give_options_that_the_line_does_not_have() {
             &["wrong-value"],
         ),
         ("export BERTH_NEAR=gpu:x\nsrun -n2 --near=gpu ./a", &[]),
+        (
+            "srun -n2 --near=gpu --berth-near=network ./a",
+            &["wrong-value"],
+        ),
+        ("srun -n2 --near=gpu --berth-near=$NEAR ./a", &[]),
         // What the job's own line asks for overrides a default.
         (
             "#SBATCH -n2 --exclusive --map-by=package\nexport BERTH_NEAR=gpu\nsrun --cpu-bind=cores ./a",

@@ -300,6 +300,31 @@ fn a_long_value_and_a_machine_without_devices() {
     assert!(!note.contains("administrator"), "{note}");
 }
 
+/// Slurm keeps the values of both names, and only one could count: srun refuses such a line.
+#[test]
+fn both_names_of_one_option_are_a_wrong_line() {
+    let place = "--machine pu:4 --whole -n1";
+    let why = "--near=network and --berth-near=gpu are two names of one option";
+    for words in [
+        vec!["--berth-near=gpu", "--near=network"],
+        vec!["srun --near=network --berth-near=gpu ./a"],
+        vec!["--job", "salloc --berth-near=gpu --near=network", "-n1"],
+    ] {
+        let is_whole = words.len() == 3;
+        let place = place.split(' ').filter(|_| !is_whole);
+        let all: Vec<_> = ["plan"].into_iter().chain(place).chain(words).collect();
+        let done = berth(&all, "");
+        assert!(
+            done.code != 0 && done.stderr.contains(why),
+            "{all:?} {}",
+            done.stderr
+        );
+    }
+    for same in ["--near=none --berth-near=none", "--near=gpu --near=none"] {
+        assert_eq!(plan(&format!("{place} {same}")).code, 0, "{same}");
+    }
+}
+
 #[test]
 fn pictures_have_devices_beside_their_cores() {
     let file = machine("eas-tioga").unwrap();

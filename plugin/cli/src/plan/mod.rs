@@ -150,6 +150,9 @@ fn settled(typed: &PlanArgs) -> Result<PlanArgs, NoLine> {
             read.unwrap_or_else(|why| shortened(why).exit())
         }
     };
+    let mut words = batch::typed_words();
+    words.retain(|word| Some(word) != typed.line.as_ref());
+    line::one_name(&words)?;
     args.settle().map_err(NoLine::Usage)?;
     Ok(args)
 }
