@@ -22,12 +22,12 @@ const REFUSED: &[(&str, i32, &str)] = &[
     (
         "-N 2 -n 100000 -O",
         1,
-        "100000 tasks on 2 node(s) are requested",
+        "100000 tasks on 2 nodes are requested",
     ),
     (
         "-w n1 -n 60000 -O",
         1,
-        "60000 tasks on 1 node(s) are requested",
+        "60000 tasks on 1 node are requested",
     ),
     ("-n 4 --for gpu", 1, "no GPU of this node is known"),
     ("-n 4 --for fun", 2, "mpi, openmp, memory, gpu"),

@@ -1,6 +1,7 @@
 //! One line: the request with some options more, planned by the code of `berth plan`, and checked as the
 //! submitting command checks it.
 
+use berth_placement::sets::count::counted;
 use std::env;
 
 use berth_placement::{CpuSet, Node, Rule};
@@ -154,9 +155,10 @@ fn too_few(step: &PlannedStep) -> Option<String> {
         let each = request.cpus_per_task;
         let (wanted, own) = (plan.decision.wanted, plan.decision.own.count());
         if wanted > own as u64 && !request.overcommit {
-            let tasks = planned.tasks;
+            let (tasks, each) = (counted(planned.tasks, "task"), counted(each, "CPU"));
+            let own = counted(own, "CPU");
             return Some(format!(
-                "{tasks} tasks × {each} CPUs are {wanted}; this step has {own} CPUs on a node"
+                "{tasks} × {each} are {wanted}; this step has {own} on a node"
             ));
         }
         let count = |cpus: &CpuSet| match cpus.is_empty() {
