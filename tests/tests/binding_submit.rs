@@ -116,7 +116,7 @@ fn what_can_never_fit_is_caught_at_submission() {
         assert!(!done.ok(), "{done:#?}");
         for says in [
             "--binding=linear:4 asks for 4 tasks × 4 cores",
-            "this job asks for 4 × 1 CPUs and can never have them",
+            "this job asks for 4 × 1 CPU and can never have them",
             "use -n1 -c4 for one process with 4 threads",
         ] {
             assert!(done.stderr.contains(says), "{says}: {done:#?}");

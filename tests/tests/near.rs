@@ -109,6 +109,16 @@ fn what_is_typed_and_what_is_inherited() {
     assert!(both.contains("both choose the CPUs"), "{both}");
     let kept = rule(&["-n1", "--map-by=package", "--near=none"], &near);
     assert!(kept.starts_with("map:package"), "{kept}");
+    // berth then binds nothing that comes from elsewhere; what the line itself asks for holds.
+    for variables in [near, mapped] {
+        let slurms = rule(&["-n2", "--binding=none", "--cpu-bind=cores"], &variables);
+        let is_berths = slurms.contains("near") || slurms.contains("map:");
+        assert!(slurms.contains("cores") && !is_berths, "{slurms}");
+    }
+    assert_eq!(
+        rule(&["-n1", "--binding=none", "--near=gpu"], &[]),
+        "near:gpu"
+    );
 }
 
 #[test]
@@ -125,6 +135,10 @@ fn what_cannot_be_served_is_said() {
         (
             &["-n1", "--near=gpu", "--cpu-bind=map_cpu:0"],
             "both choose the CPUs",
+        ),
+        (
+            &["-n1", "--berth-near=gpu", "--near=network"],
+            "--near=network and --berth-near=gpu are two names of one option",
         ),
         (&["-n1", "--near=network:strict"], "it has 2 GPUs"),
         (&["-n4", "-O", "--near=gpu:strict", "-c2"], "is strict"),

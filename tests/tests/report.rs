@@ -117,7 +117,7 @@ fn each_task_says_what_it_has() {
         &format!("[ $SLURM_LOCALID = 1 ] || {berth} report --wait 1"),
     ]);
     assert!(
-        alone.stderr.contains("task(s) 1 of") && alone.stderr.contains("did not answer"),
+        alone.stderr.contains("task 1 of") && alone.stderr.contains("did not answer"),
         "{alone:#?}"
     );
     let orphan = cluster.srun(&[

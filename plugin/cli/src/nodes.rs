@@ -1,6 +1,7 @@
 //! The nodes of a step: their number and names. In: `-N`, `-w`, `-m arbitrary`'s list.
 //! Out: names in the order in which slurmctld lays tasks out.
 
+use berth_placement::sets::count::{counted, either};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs;
@@ -74,8 +75,10 @@ pub(crate) fn nodes(args: &PlanArgs) -> Result<Nodes, Failure> {
         && asked as usize != names.len()
     {
         return Err(format!(
-            "-N asks for {asked} nodes, and {} are named; name them all, or leave one of the two out",
-            names.len()
+            "-N asks for {}, and {} {} named; name them all, or leave one of the two out",
+            counted(asked, "node"),
+            names.len(),
+            either(&names.len(), "is", "are")
         )
         .into());
     }

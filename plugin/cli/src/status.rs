@@ -1,6 +1,7 @@
 //! `berth status`: shows which steps are bound to which cores of this node. Root reads the ledger;
 //! everybody else sees how full the node is, but not who runs what.
 
+use berth_placement::sets::count::counted;
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -195,8 +196,11 @@ fn user(uid: u32) -> String {
 
 fn table(out: &mut impl Write, node: &Node) -> io::Result<()> {
     let counts = format!(
-        "node {}: {} sockets, {} cores, {} threads",
-        node.node, node.m_socket, node.m_core, node.m_thread
+        "node {}: {}, {}, {}",
+        node.node,
+        counted(node.m_socket, "socket"),
+        counted(node.m_core, "core"),
+        counted(node.m_thread, "thread")
     );
     let in_use = &node.m_topology_inuse;
     if counts.len() + in_use.len() + ", in use ".len() <= say::width(None) {

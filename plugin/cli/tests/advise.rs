@@ -1,13 +1,16 @@
 //! `berth advise` beside `berth plan`, on random machines and requests: each line that is shown has exactly
-//! the figures of its plan, and no line that somebody would try by hand is better in every stated point.
+//! the figures of its plan, and no line that somebody would try by hand is better in every stated point. Advice for GPUs always has
+//! the best line with `--near`.
 //! The seed is printed, and `BERTH_SEED` repeats a run.
 
 mod plan_common;
+mod random;
 
 use std::path::{Path, PathBuf};
 
 use berth_placement::CpuSet;
 use plan_common::{Done, berth};
+use random::Random;
 use serde_json::Value;
 
 /// How many requests are tried, unless `PROPTEST_CASES` says otherwise.
@@ -40,23 +43,6 @@ const BY_HAND: &[&str] = &[
     "--map-by=l3cache:pe=1",
     "--map-by=package:pe=1",
 ];
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % end
-    }
-
-    fn one_of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
-        &all[self.below(all.len() as u64) as usize]
-    }
-}
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
@@ -193,6 +179,11 @@ fn serves(plan: &Value, each: u64) -> bool {
     plan["bound"] == true && tasks.all(|task| count(&task["cpus"]) >= each)
 }
 
+/// Whether a line asks for cores next to devices.
+fn is_near(line: &Value) -> bool {
+    line.as_str().unwrap().contains("--near=")
+}
+
 struct Request {
     machine: String,
     options: String,
@@ -284,8 +275,10 @@ impl<'a> Shown<'a> {
             }
             let is_served = serves(plan, self.asked.each) || plan["bound"] == false;
             assert!(is_served, "{told} gives too few CPUs");
-            assert!(!seen.contains(&&plan["nodes"]), "{told} is shown twice");
-            seen.push(&plan["nodes"]);
+            // A line with --near gives devices as well.
+            let gives = (&plan["nodes"], is_near(&line["line"]));
+            assert!(!seen.contains(&gives), "{told} is shown twice");
+            seen.push(gives);
         }
     }
 
@@ -310,9 +303,10 @@ impl<'a> Shown<'a> {
         served.collect()
     }
 
-    /// No line is worse in one point and better in none than another one.
+    /// No line is worse in one point and better in none than another one. The best line with `--near`
+    /// may be: it is shown because its devices do not depend on Slurm's order.
     fn is_beaten_by_none(&self) {
-        let own = self.lines.iter();
+        let own = self.lines.iter().filter(|line| !is_near(&line["line"]));
         let own = own.map(|line| (line["line"].to_string(), self.values(&line["figures"])));
         let own: Vec<_> = own.collect();
         let by_hand = self.by_hand();
@@ -327,6 +321,40 @@ impl<'a> Shown<'a> {
                 );
             }
         }
+    }
+
+    /// Advice for GPUs has a line with `--near` if it can be planned, and each other line that fits at
+    /// all says on what condition.
+    fn has_near_and_conditions(&self) {
+        let Some(near) = self.near.as_ref().filter(|plan| self.gives_devices(plan)) else {
+            return;
+        };
+        let has_near = self.lines.iter().any(|line| is_near(&line["line"]));
+        assert!(has_near, "{} has no --near", self.told);
+        let tasks = near["tasks"].as_array().unwrap().len() as u64;
+        for line in &self.lines {
+            let fits = line["figures"]["off_gpu"].as_u64() < Some(tasks);
+            let depends = fits && !is_near(&line["line"]);
+            assert_eq!(line["condition"].is_string(), depends, "{line}");
+        }
+    }
+
+    /// Whether every task of one node has a device, and CPUs that no other task has.
+    fn gives_devices(&self, plan: &Value) -> bool {
+        let tasks = plan["tasks"].as_array().unwrap().iter();
+        let has = |task: &Value| {
+            task["devices"]
+                .as_array()
+                .is_some_and(|all| !all.is_empty())
+        };
+        let lists: Vec<_> = tasks
+            .clone()
+            .filter_map(|task| task["cpus"].as_str())
+            .collect();
+        let all = CpuSet::from_list(&lists.join(",")).unwrap().count() as u64;
+        let is_alone = tasks.clone().map(|task| count(&task["cpus"])).sum::<u64>() == all;
+        let nodes = plan["nodes"].as_array().unwrap().len();
+        serves(plan, self.asked.each) && tasks.clone().all(has) && nodes == 1 && is_alone
     }
 
     /// For memory the best line spans no more NUMA nodes than an even share.
@@ -360,6 +388,7 @@ fn figures_are_those_of_the_plan_and_nothing_is_better_in_every_point() {
         answered += 1;
         shown.is_what_berth_plan_answers();
         shown.is_beaten_by_none();
+        shown.has_near_and_conditions();
         shown.spans_no_more_than_a_share();
     }
     assert!(answered > 0, "every request was refused");

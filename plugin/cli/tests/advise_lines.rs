@@ -22,12 +22,12 @@ const REFUSED: &[(&str, i32, &str)] = &[
     (
         "-N 2 -n 100000 -O",
         1,
-        "100000 tasks on 2 node(s) are requested",
+        "100000 tasks on 2 nodes are requested",
     ),
     (
         "-w n1 -n 60000 -O",
         1,
-        "60000 tasks on 1 node(s) are requested",
+        "60000 tasks on 1 node are requested",
     ),
     ("-n 4 --for gpu", 1, "no GPU of this node is known"),
     ("-n 4 --for fun", 2, "mpi, openmp, memory, gpu"),
@@ -135,6 +135,65 @@ fn lines_and_commands_can_be_typed() {
         let before = "berth plan --machine 'pack:2 core:4 pu:2' --numbering cyclic --whole ";
         assert_eq!(command, format!("{before}'{text}'"));
     }
+}
+
+/// More tasks than cores: nothing can be done about sharing, so the next point decides, and a line whose
+/// tasks may run all over a socket is no advice.
+#[test]
+fn where_every_line_shares_all_cores_the_next_point_decides() {
+    for (machine, options, lines) in [
+        (
+            "pack:2 numa:2 l3:2 core:4 pu:2",
+            "-n 64",
+            &["srun -n 64 --binding=auto ./app"][..],
+        ),
+        // Lines behind the best one do not share cores while others stay idle.
+        (
+            "pack:2 numa:2 l3:2 core:4 pu:2",
+            "-n 40 --for memory",
+            &["srun -n 40 --binding=auto ./app"],
+        ),
+        // One task shares no core on any line.
+        (
+            "pack:2 numa:1 core:16 pu:2",
+            "-n 1 -c 8",
+            &["srun -n 1 -c 8 --cpu-bind=ldoms ./app"],
+        ),
+    ] {
+        let done = advise(machine, &format!("--whole --format json {options}"));
+        let advice: Value = serde_json::from_str(&done.stdout).unwrap();
+        let shown = advice["lines"].as_array().unwrap().iter();
+        let shown: Vec<_> = shown.map(|one| one["line"].as_str().unwrap()).collect();
+        assert_eq!(shown, lines, "{machine} {options}");
+    }
+}
+
+/// With `--near` berth knows which GPU a task has; without it the figures hold for one order only.
+#[test]
+fn a_line_with_near_stays_and_others_say_what_they_need() {
+    let machines = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/machines");
+    let file = format!("{machines}/coral-lassen.xml");
+    for most in [1, 2, 50] {
+        let done = advise(
+            &file,
+            &format!("--whole -n 64 --for gpu --format json --lines {most}"),
+        );
+        let advice: Value = serde_json::from_str(&done.stdout).unwrap();
+        let lines = advice["lines"].as_array().unwrap();
+        let near = |line: &Value| line["line"] == "srun -n 64 --near=gpu ./app";
+        assert!(lines.len() <= most && lines.iter().any(near), "{lines:?}");
+        for line in lines {
+            let condition = line["condition"].as_str();
+            let expected = "fits only if each task uses the GPUs that berth plan shows for it with \
+                            --near=gpu";
+            assert_eq!(condition, (!near(line)).then_some(expected), "{line}");
+        }
+    }
+    // One GPU for each task.
+    let file = format!("{machines}/cts1-pascal.xml");
+    let done = advise(&file, "-n 2 --for gpu");
+    let text = done.stdout;
+    assert!(text.contains("fits only if task N uses GPU N"), "{text}");
 }
 
 /// Several nodes get several numbers of cores, and a line that binds the tasks of only some is no advice.

@@ -76,6 +76,56 @@ fn a_job_s_mapping_is_its_steps() {
     }
 }
 
+/// The variables of each of berth's own options are read, as its srun reads them.
+#[test]
+fn variables_give_options_that_the_line_does_not_have() {
+    for (text, expected) in [
+        (
+            "export BERTH_MAP_BY=core BERTH_NEAR=0302:2\nsrun -n2 --binding=auto ./a",
+            &[][..],
+        ),
+        (
+            "export BERTH_MAP_BY=core BERTH_BINDING=linear:1\nsrun -n2 ./a",
+            &["mapping-and-binding"],
+        ),
+        (
+            "export BERTH_NEAR=gpu BERTH_MAP_BY=package\nsrun -n2 --cpu-bind=cores ./a",
+            &["near-and-others"],
+        ),
+        (
+            "export BERTH_NEAR=gpu\nsrun -n2 --exclusive --cpu-bind=map_cpu:0,1 ./a",
+            &["near-and-others"],
+        ),
+        (
+            "export BERTH_NEAR=gpu\nsrun -n2 --exclusive --binding=none --cpu-bind=map_cpu:0,1 ./a",
+            &[],
+        ),
+        ("export BERTH_MAP_BY=nmua\nsrun -n2 ./a", &["wrong-value"]),
+        ("export BERTH_RANK_BY=fast\nsrun -n2 ./a", &["wrong-value"]),
+        ("export BERTH_BIND_TO=cor\nsrun -n2 ./a", &["wrong-value"]),
+        ("export BERTH_NEAR=gpu:x\nsrun -n2 ./a", &["wrong-value"]),
+        (
+            "export BERTH_CORE_KIND=fast\nsrun -n2 ./a",
+            &["wrong-value"],
+        ),
+        ("export BERTH_NEAR=gpu:x\nsrun -n2 --near=gpu ./a", &[]),
+        (
+            "srun -n2 --near=gpu --berth-near=network ./a",
+            &["wrong-value"],
+        ),
+        ("srun -n2 --near=gpu --berth-near=$NEAR ./a", &[]),
+        // What the job's own line asks for overrides a default.
+        (
+            "#SBATCH -n2 --exclusive --map-by=package\nexport BERTH_NEAR=gpu\nsrun --cpu-bind=cores ./a",
+            &[],
+        ),
+    ] {
+        let (mut found, _) = rules(&["--slurm=24.11", "-"], text);
+        found.retain(|rule| !rule.ends_with('?'));
+        assert_eq!(found, expected, "{text}");
+    }
+}
+
 #[test]
 fn near_beside_what_chooses_too() {
     for (line, expected) in [

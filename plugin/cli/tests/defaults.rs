@@ -324,6 +324,25 @@ fn a_typed_mapping_option_and_a_variable_for_another_go_together() {
     assert!(wrong.contains("use --map-by=package"), "{wrong}");
 }
 
+/// berth then binds nothing that comes from elsewhere; what the line itself asks for holds.
+#[test]
+fn no_binding_overrides_what_is_inherited() {
+    let none = "srun -n1 --binding=none --cpu-bind=cores ./a";
+    for line in [
+        format!("BERTH_NEAR=gpu BERTH_MAP_BY=numa {none}"),
+        format!("salloc -n2 --near=gpu {none}"),
+        "BERTH_MAP_BY=numa salloc -n2 --binding=none srun -n1 --cpu-bind=cores ./a".into(),
+    ] {
+        assert_eq!(
+            mapped(&[&line], &[]).as_deref(),
+            Ok("cores:cyclic"),
+            "{line}"
+        );
+    }
+    let own = mapped(&["srun -n1 --binding=none --map-by=numa ./a"], &[]);
+    assert_eq!(own.as_deref(), Ok("map:numa,rank:fill,bind:numa"));
+}
+
 #[test]
 fn a_typed_option_overrides_what_is_inherited() {
     for (line, given) in [

@@ -11,6 +11,42 @@ fn berth(arguments: &[&str]) -> Output {
         .unwrap()
 }
 
+/// One thing is no several things, whatever number a sentence has.
+#[test]
+fn numbers_have_their_nouns() {
+    for words in [
+        "plan --machine numa:2;core:1;pu:2 --whole -n2 --score --explain --cpu-bind=cores",
+        "plan --machine pu:4 --whole -n3 --score --explain --cpu-bind=sockets",
+        "plan --machine pu:4 -n1 -N2 --whole --score",
+        "plan --machine pu:2 --whole -n1 -c9 --cpu-bind=threads",
+        "plan --machine pack:1;core:2;pu:2 --whole -n1 -c5 --hint=nomultithread",
+        "plan --machine pu:2 --whole -n3 --map-by=slot:pe=2",
+        "plan --machine pu:2 --whole -n2 --map-by=slot:pe=2",
+        "plan --machine pu:1 --whole -n2 --binding=auto",
+        "plan --machine pu:1 --whole -n2 --binding=linear:2",
+        "plan --machine pack:1;core:2;pu:2 --whole -n2 -c2 --map-by=core --bind-to=core --explain",
+        "advise --machine pu:1 --whole -n2",
+        "advise --machine numa:2;core:1;pu:2 --whole -n1 --for memory",
+        "topo --machine pu:1",
+    ] {
+        let words: Vec<_> = words
+            .split(' ')
+            .map(|word| word.replace(';', " "))
+            .collect();
+        let words: Vec<_> = words.iter().map(String::as_str).collect();
+        let done = berth(&words);
+        let all = [done.stdout, done.stderr].concat();
+        let text = String::from_utf8(all).unwrap();
+        assert!(!text.contains("(s)"), "{words:?}: {text}");
+        for noun in [
+            "CPUs", "cores", "tasks", "nodes", "threads", "pairs", "sockets",
+        ] {
+            let wrong = format!(" 1 {noun}");
+            assert!(!text.contains(&wrong), "{words:?}: {wrong} in {text}");
+        }
+    }
+}
+
 #[test]
 fn a_machine_that_is_none_is_told_in_one_line() {
     let folder = tempfile::tempdir().unwrap();

@@ -335,12 +335,38 @@ fn a_long_value_and_a_machine_without_devices() {
         "",
     );
     assert_eq!(bare.code, 1, "{}", bare.stderr);
-    assert!(
-        bare.stderr
-            .contains("berth does not know the devices of this node"),
-        "{}",
-        bare.stderr
-    );
+    let why =
+        "the synthetic machine \"pack:2 core:2 pu:1\" has no devices; give --machine FILE.xml";
+    assert!(bare.stderr.contains(why), "{}", bare.stderr);
+    assert!(!bare.stderr.contains("administrator"), "{}", bare.stderr);
+    let note = plan("--machine pu:4 -n1 --whole --near=gpu").stderr;
+    assert!(note.contains("\"pu:4\" has no devices") && note.contains("no task is bound"));
+    assert!(!note.contains("administrator"), "{note}");
+}
+
+/// Slurm keeps the values of both names, and only one could count: srun refuses such a line.
+#[test]
+fn both_names_of_one_option_are_a_wrong_line() {
+    let place = "--machine pu:4 --whole -n1";
+    let why = "--near=network and --berth-near=gpu are two names of one option";
+    for words in [
+        vec!["--berth-near=gpu", "--near=network"],
+        vec!["srun --near=network --berth-near=gpu ./a"],
+        vec!["--job", "salloc --berth-near=gpu --near=network", "-n1"],
+    ] {
+        let is_whole = words.len() == 3;
+        let place = place.split(' ').filter(|_| !is_whole);
+        let all: Vec<_> = ["plan"].into_iter().chain(place).chain(words).collect();
+        let done = berth(&all, "");
+        assert!(
+            done.code != 0 && done.stderr.contains(why),
+            "{all:?} {}",
+            done.stderr
+        );
+    }
+    for same in ["--near=none --berth-near=none", "--near=gpu --near=none"] {
+        assert_eq!(plan(&format!("{place} {same}")).code, 0, "{same}");
+    }
 }
 
 #[test]

@@ -70,6 +70,34 @@ fn tasks_share_what_is_not_reserved() {
     assert!(code == 1 && said.contains("names CPU 0"), "{said}");
 }
 
+/// slurmctld does not know the CPUs that berth keeps free, so it chooses as without them; the answer says
+/// so. Those of `CpuSpecList` are slurmctld's own business.
+#[test]
+fn an_assumed_allocation_says_that_slurmctld_does_not_know_them() {
+    let why = "slurmctld may choose reserved CPUs: it keeps only those of slurm.conf's CpuSpecList";
+    let (code, cpus, said) = ask("-n4 --reserved 0");
+    assert_eq!((code, cpus.split_whitespace().count()), (0, 4), "{said}");
+    assert!(
+        said.contains("cores 0,4 (assumed: slurmctld's choice"),
+        "{said}"
+    );
+    assert!(said.contains(why), "{said}");
+    let (code, _, said) = ask("-n2 --reserved 0-3");
+    let runs = said.contains("Slurm has given this step no others; it runs there");
+    assert!(code == 0 && runs && said.contains(why), "{said}");
+    for options in [
+        "-n4",
+        "-n4 --whole --reserved 0",
+        "-n4 --cpus 0-7 --reserved 0",
+    ] {
+        let (code, _, said) = ask(options);
+        assert!(
+            code == 0 && !said.contains("may choose"),
+            "{options}: {said}"
+        );
+    }
+}
+
 #[test]
 fn a_reserved_cpu_that_does_not_exist_is_a_wrong_line() {
     for list in ["999", "0,15-16"] {

@@ -87,7 +87,7 @@ fn a_line_of_slurm_has_its_own_rules() {
     let (code, _, said) = plan(&both);
     assert_eq!(code, 2);
     assert!(
-        said.contains("more than the 1 threads of each core"),
+        said.contains("more than the 1 thread of each core"),
         "{said}"
     );
     assert_eq!(plan(&[&both[..], &["--slurm=22.05"]].concat()).0, 0);

@@ -14,6 +14,7 @@ use crate::request::cpu_bind::{CpuBind, Mode};
 use crate::request::grid_engine::{Binding, Instance};
 use crate::request::mem_bind::MemBind;
 use crate::request::wish::Wish;
+use crate::sets::limits::LIST_BYTES;
 use crate::strategy::{self, situation::Situation};
 use crate::topology::node::Node;
 
@@ -52,9 +53,25 @@ pub fn plan(request: &Request, node: &Node, claims: &Claims) -> Result<Plan, Ref
         owned,
     };
     let mut plan = strategy::choose(&here)?;
+    if let Some(why) = unread(&plan) {
+        plan = here.wish_failed(why)?;
+    }
     plan.notes.extend(only_reserved(owned));
     memory::bind(&mut plan, request, node, owned)?;
     Ok(plan)
+}
+
+/// Why slurmstepd would not read a plan's list of masks.
+fn unread(plan: &Plan) -> Option<String> {
+    // A user's own list was read within the same bound, and is never written longer.
+    let length = plan.masks()?.length();
+    let tasks = plan.tasks.len();
+    (length > LIST_BYTES).then(|| {
+        format!(
+            "the masks of the {tasks} tasks on this node would have {length} bytes, and slurmstepd reads \
+             {LIST_BYTES}; use fewer tasks on this node, or bind to a wider level"
+        )
+    })
 }
 
 /// The node as a request is planned on it: a wish that only berth knows counts by the tree, whatever
@@ -148,7 +165,36 @@ fn has_core_kind(request: &Request, node: &Node, owned: &Owned) -> Result<(), Re
 mod tests {
     use super::*;
     use crate::request::mapping::MappingTexts;
-    use crate::{Machine, Mapping, Numbering, Rules, SocketKind};
+    use crate::{Level, Machine, Mapping, Numbering, Rules, SocketKind};
+
+    /// slurmstepd reads lists up to a bound. A step with a longer one is not bound, and says so.
+    #[test]
+    fn a_list_that_slurmstepd_would_not_read_is_not_written() {
+        for (cores, level, is_read) in [
+            (2048, Level::Threads, true),
+            (4096, Level::Threads, false),
+            (4096, Level::Sockets, true),
+        ] {
+            let machine = Machine::regular(2, cores, 1, Numbering::Block).unwrap();
+            let node = Node::of(machine, SocketKind::Package, Rules::default());
+            let request = Request {
+                tasks: 2 * cores,
+                cpu_bind: CpuBind {
+                    level: Some(level),
+                    ..CpuBind::default()
+                },
+                ..Request::default()
+            };
+            let plan = plan(&request, &node, &Claims::default()).unwrap();
+            let text = plan.text().unwrap();
+            assert!(text.len() <= LIST_BYTES, "{}", text.len());
+            let said = plan.notes.iter().map(ToString::to_string);
+            let is_said = said.clone().any(|note| note.contains("no task is bound"));
+            assert_eq!(is_said, !is_read, "{cores} {level:?} {:?}", plan.notes);
+            let is_failed = plan.decision.rule == crate::Rule::BindingFailed;
+            assert_eq!(is_failed, !is_read, "{cores} {level:?}");
+        }
+    }
 
     /// A step of 65,535 tasks would otherwise have the CPUs of a wide node as often.
     #[test]

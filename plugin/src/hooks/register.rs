@@ -20,10 +20,13 @@ const OVERLAP_NUMBER: c_int = OPTIONS.len() as c_int;
 /// `spank` is the handle that Slurm passed to `slurm_spank_init`.
 pub(crate) unsafe fn own(spank: spank_sys::spank_t) {
     for (number, row) in (0..).zip(&OPTIONS) {
-        for name in row.names {
-            // SAFETY: the caller's promise.
-            unsafe { one(spank, name, number, [row.argument, row.usage]) };
+        let [short, sure] = row.names;
+        // SAFETY: the caller's promise.
+        let register = |name| unsafe { one(spank, name, number, [row.argument, row.usage]) };
+        if register(short) {
+            option::has_short(row.own);
         }
+        register(sure);
     }
 }
 
@@ -40,12 +43,13 @@ pub(crate) unsafe fn overlap(spank: spank_sys::spank_t) {
     }
 }
 
+/// Whether the name is ours now.
 unsafe fn one(
     spank: spank_sys::spank_t,
     name: &'static CStr,
     number: c_int,
     [argument, usage]: [&'static CStr; 2],
-) {
+) -> bool {
     let mut option = spank_sys::spank_option {
         name: name.as_ptr(),
         arginfo: argument.as_ptr(),
@@ -56,9 +60,11 @@ unsafe fn one(
     };
     // SAFETY: the caller's handle; Slurm copies the option, whose texts are static.
     let code = unsafe { spank_sys::spank_option_register(spank, &raw mut option) };
-    if code != spank_sys::ESPANK_SUCCESS {
+    let is_ours = code == spank_sys::ESPANK_SUCCESS;
+    if !is_ours {
         log::debug!("option --{} was not registered", name.to_string_lossy());
     }
+    is_ours
 }
 
 /// Slurm calls it with the user's text, before anything is queued in the

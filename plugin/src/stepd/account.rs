@@ -4,6 +4,7 @@
 use berth_host::ledger::{Confirmed, Held, public};
 use berth_host::{Ledger, StateDir, machine_file};
 use berth_placement::CpuSet;
+use berth_placement::sets::count::either;
 use slurm_sys::{StepId, StepRecord};
 
 use crate::planning::ledger;
@@ -75,7 +76,8 @@ impl Account {
 fn late(taken: &CpuSet) -> String {
     format!(
         "this step started long after its cores were chosen; meanwhile other steps were bound to \
-         CPU(s) {taken} of them, which are now shared: start the step again if that matters"
+         {} {taken} of them, which are now shared: start the step again if that matters",
+        either(&taken.count(), "CPU", "CPUs")
     )
 }
 

@@ -6,6 +6,7 @@ use std::fmt::Display;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use berth_host::script_file;
 use berth_placement::request::core_kind::Kind;
@@ -33,6 +34,9 @@ const CR_CORE: u32 = 4;
 /// The defaults that hold, from `BERTH_BINDING` and others.
 static DEFAULTS: OnceLock<Texts> = OnceLock::new();
 
+/// The options whose short names are ours: a bit each.
+static SHORT: AtomicU32 = AtomicU32::new(0);
+
 /// Whether the submitting command takes an option's text.
 ///
 /// # Errors
@@ -48,6 +52,9 @@ pub(crate) fn check(own: Own, text: &str) -> Result<(), String> {
     let (words, cores_count) = own_words();
     let row = OPTIONS.iter().find(|row| row.own == own);
     let typed = row.and_then(|row| words.value(&short(row)));
+    if let Some(why) = row.and_then(|row| named_twice(row, words)) {
+        return Err(why);
+    }
     // What an outer command set comes first, and does not count beside a typed value.
     if words.is_unsure() || typed.is_some_and(|typed| typed != text) {
         return Ok(());
@@ -73,6 +80,17 @@ pub(crate) fn check(own: Own, text: &str) -> Result<(), String> {
         Own::CoreKind | Own::Near => None,
     };
     why.map_or(Ok(()), |why| Err(wrong(why)))
+}
+
+/// What is wrong if an option has two values, by both of its names.
+fn named_twice(row: &Row, words: &Words) -> Option<String> {
+    let is_ours = SHORT.load(Ordering::Relaxed) & (1 << row.own as u32) != 0;
+    words.named_twice(row.default).filter(|_| is_ours)
+}
+
+/// An option's short name is registered, and no other plugin's.
+pub(crate) fn has_short(own: Own) {
+    SHORT.fetch_or(1 << own as u32, Ordering::Relaxed);
 }
 
 /// Reads an option by itself: others may follow that it needs.

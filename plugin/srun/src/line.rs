@@ -13,6 +13,8 @@ use crate::release::Release;
 pub struct Given {
     /// Its long name; for an option that is not in the table, the typed word without the dashes.
     pub name: String,
+    /// The name by which it was typed, if that is another one.
+    pub alias: Option<&'static str>,
     /// Its value, if one stands there.
     pub value: Option<String>,
     /// The words that it takes.
@@ -29,6 +31,7 @@ impl Given {
     pub fn by_variable(variable: &str, name: &str, value: &str) -> Self {
         Self {
             name: name.into(),
+            alias: None,
             value: Some(value.into()),
             words: 0..0,
             trouble: None,
@@ -127,9 +130,11 @@ impl<'a, W: AsRef<str>> Reader<'a, W> {
             Some((name, value)) => (name, Some(value.to_string())),
             None => (text, None),
         };
+        let mut alias = None;
         let (name, value, trouble) = match long(self.table.0, self.table.1, name) {
             Found::Option(row) => {
                 let (value, trouble) = self.value_of(row, value);
+                alias = Some(row.typed()).filter(|typed| *typed != row.name());
                 (row.name(), value, trouble)
             }
             Found::Ambiguous(names) => (name, value, Some(Trouble::Ambiguous(names))),
@@ -143,6 +148,9 @@ impl<'a, W: AsRef<str>> Reader<'a, W> {
             }
         };
         self.push(name, value, from, trouble);
+        if let Some(given) = self.given.last_mut() {
+            given.alias = alias;
+        }
     }
 
     fn value_of(&mut self, row: &Row, value: Option<String>) -> (Option<String>, Option<Trouble>) {
@@ -181,6 +189,7 @@ impl<'a, W: AsRef<str>> Reader<'a, W> {
     fn push(&mut self, name: &str, value: Option<String>, from: usize, trouble: Option<Trouble>) {
         self.given.push(Given {
             name: name.into(),
+            alias: None,
             value,
             words: from..self.at,
             trouble,

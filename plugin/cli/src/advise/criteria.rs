@@ -3,6 +3,7 @@
 
 use super::figures::Figures;
 use crate::args::Goal;
+use berth_placement::sets::count::{counted, either};
 
 /// One criterion; the smaller figure is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,38 +132,41 @@ impl Criterion {
     fn cost(self, figures: &Figures) -> Option<String> {
         let count = self.value(figures);
         let uneven = |[least, most]: [u32; 2], what: &str| {
-            (least != most).then(|| format!("{what} have {least} to {most} tasks each"))
+            (least != most)
+                .then(|| format!("{what} have {least} to {} each", counted(most, "task")))
         };
-        let (tasks, cores) = (tasks(count), cores(count));
-        let text = match self {
+        let (tasks, cores) = (counted(count, "task"), counted(count, "core"));
+        let verb = |one, several| either(&count, one, several);
+        Some(match self {
             FullestNuma => return uneven(figures.quality.tasks_per_numa, "NUMA nodes"),
             FullestL3 => return uneven(figures.quality.tasks_per_l3?, "L3 caches"),
             Cores => return None,
             _ if count == 0 => return None,
-            Shared => match count {
-                1 => "1 core is shared by tasks".into(),
-                _ => format!("{cores} are shared by tasks"),
-            },
-            SpanNuma => format!("{} NUMA nodes", with(count, "spans", "span")),
-            SpanL3 => format!("{} L3 caches", with(count, "spans", "span")),
-            Apart => match count {
-                1 => "1 pair of successive tasks is on different NUMA nodes".into(),
-                _ => format!("{count} pairs of successive tasks are on different NUMA nodes"),
-            },
-            Idle => {
-                let verb = if count == 1 { "stays" } else { "stay" };
-                format!("{cores} of {} {verb} idle", figures.step_cores)
-            }
-            Far => match count {
-                1 => "1 CPU is far from its task's memory".into(),
-                _ => format!("{count} CPUs are far from their task's memory"),
-            },
-            OffGpu => match count {
-                1 => format!("{tasks} has CPUs that are not next to its GPU"),
-                _ => format!("{tasks} have CPUs that are not next to their GPU"),
-            },
-        };
-        Some(text)
+            Shared => format!("{cores} {} shared by tasks", verb("is", "are")),
+            SpanNuma => format!("{tasks} {} NUMA nodes", verb("spans", "span")),
+            SpanL3 => format!("{tasks} {} L3 caches", verb("spans", "span")),
+            Apart => format!(
+                "{} of successive tasks {} on different NUMA nodes",
+                counted(count, "pair"),
+                verb("is", "are")
+            ),
+            Idle => format!(
+                "{cores} of {} {} idle",
+                figures.step_cores,
+                verb("stays", "stay")
+            ),
+            Far => format!(
+                "{} {} far from {} task's memory",
+                counted(count, "CPU"),
+                verb("is", "are"),
+                verb("its", "their")
+            ),
+            OffGpu => format!(
+                "{tasks} {} CPUs that are not next to {} GPU",
+                verb("has", "have"),
+                verb("its", "their")
+            ),
+        })
     }
 }
 
@@ -172,20 +176,6 @@ pub(super) fn range([least, most]: [u32; 2]) -> String {
         true => most.to_string(),
         false => format!("{least}-{most}"),
     }
-}
-
-fn tasks(count: u32) -> String {
-    format!("{count} task{}", if count == 1 { "" } else { "s" })
-}
-
-fn cores(count: u32) -> String {
-    format!("{count} core{}", if count == 1 { "" } else { "s" })
-}
-
-/// `1 task spans`, `2 tasks span`
-fn with(count: u32, one: &str, several: &str) -> String {
-    let verb = if count == 1 { one } else { several };
-    format!("{} {verb}", tasks(count))
 }
 
 /// The figures of a line in the order of the criteria.

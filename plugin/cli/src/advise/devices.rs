@@ -1,7 +1,7 @@
 //! Each task's GPUs, as `--near=gpu` gives them: the yardstick for lines without `--near`, whose tasks
 //! get the same GPUs from Slurm if it deals them out in their order.
 //! In: the step as planned with `--near=gpu`. Out: how many tasks of another plan are not next to
-//! their GPU. Pure.
+//! their GPU, and what must hold for that. Pure.
 
 use berth_placement::{CpuSet, Node};
 
@@ -11,6 +11,8 @@ use crate::plan::{Planned, PlannedStep};
 pub(super) struct Devices {
     plans: Vec<Vec<CpuSet>>,
     of_node: Vec<usize>,
+    /// Whether each task has one GPU, the first task the first one, and so on.
+    in_order: bool,
 }
 
 impl Devices {
@@ -23,7 +25,23 @@ impl Devices {
                 .map(|planned| next_to(planned, on))
                 .collect(),
             of_node: step.of_node.clone(),
+            in_order: step.planned().iter().all(is_in_order),
         }
+    }
+
+    /// What must hold for a line without `--near`, if some of its tasks are next to their GPU: the
+    /// order of devices is then Slurm's or the program's, and not berth's.
+    pub(super) fn condition(&self, step: &PlannedStep) -> Option<String> {
+        if self.off(step) >= step.tasks {
+            return None;
+        }
+        Some(match (self.in_order, step.node_count()) {
+            (true, 1) => "fits only if task N uses GPU N".into(),
+            (true, _) => "fits only if task N of a node, from 0 on, uses the node's GPU N".into(),
+            (false, _) => "fits only if each task uses the GPUs that berth plan shows for it with \
+                           --near=gpu"
+                .into(),
+        })
     }
 
     /// The tasks with a CPU that is not next to their GPU, over all nodes. A node that the other plan
@@ -60,6 +78,13 @@ fn off_on_node(planned: &Planned, near: &[CpuSet]) -> u32 {
     };
     let tasks = plan.tasks.iter().map(|task| &task.cpus).enumerate();
     tasks.filter(|task| !is_near(*task)).count() as u32
+}
+
+/// Whether each task has one GPU, in the order of tasks and of the node's GPUs.
+fn is_in_order(planned: &Planned) -> bool {
+    let near = planned.plan.near.as_ref();
+    let is_its = |task: usize| near.is_some_and(|near| near.own(task) == [task as u32]);
+    (0..planned.plan.tasks.len()).all(is_its)
 }
 
 /// The CPUs next to each task's devices.

@@ -1,6 +1,7 @@
 //! A request that cannot be served: the reason, and what would fit, which was planned.
 
 use berth_placement::Node;
+use berth_placement::sets::count::counted;
 
 use super::tried::{No, Request};
 use crate::plan::{Added, PlannedStep};
@@ -54,9 +55,11 @@ fn most_on(on: &Node) -> u32 {
 fn too_many(tasks: u32, nodes: u32, most: u32) -> No {
     let each = tasks.div_ceil(nodes.max(1)).min(most);
     No::Refused(format!(
-        "{tasks} tasks on {nodes} node(s) are requested; berth advise compares plans of at most {most} \
+        "{} on {} are requested; berth advise compares plans of at most {most} \
          tasks on such a node, {MOST_TASKS} tasks and {MOST_TASKS} nodes; ask for one node's share, as \
-         in -N 1 -n {each}"
+         in -N 1 -n {each}",
+        counted(tasks, "task"),
+        counted(nodes, "node")
     ))
 }
 

@@ -48,6 +48,9 @@ struct LineJson<'a> {
     figures: &'a Figures,
     /// In words.
     costs: Vec<String>,
+    /// What must hold for it, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    condition: Option<&'a str>,
     notes: &'a [String],
     assumed: &'a [Fact],
     /// Lines that give other masks with the same figures by these criteria.
@@ -90,6 +93,7 @@ fn line<'a>(advice: &'a Advice<'_>, kept: &Kept) -> LineJson<'a> {
         plan: advice.plan_of(&one.line),
         figures: &one.figures,
         costs: costs(advice.criteria, &one.figures),
+        condition: one.condition.as_deref(),
         notes: &one.notes,
         assumed: &one.step.facts,
         alike: alike.collect(),

@@ -25,7 +25,7 @@ use candidates::{About, LEVELS, candidates};
 use criteria::Criterion;
 use devices::Devices;
 use rank::{Entry, Kept};
-use tried::{No, Request, Tried};
+use tried::{Masks, No, Request, Tried};
 
 /// The most letters of options that stay on every line.
 const MOST_LETTERS: usize = 4096;
@@ -129,9 +129,10 @@ fn advice<'a>(args: &'a AdviseArgs, asked: &Request<'a>) -> Result<Advice<'a>, N
         all.retain(Tried::is_bound);
     }
     let criteria = criteria::of(args.goal);
-    let mut kept = ranked(&all, criteria);
+    let entries = entries(&all, criteria);
+    let mut kept = rank::best(&entries);
     let more = kept.len().saturating_sub(args.lines);
-    kept.truncate(args.lines);
+    rank::cut(&mut kept, args.lines, &entries);
     Ok(Advice {
         args,
         on: asked.on,
@@ -144,14 +145,16 @@ fn advice<'a>(args: &'a AdviseArgs, asked: &Request<'a>) -> Result<Advice<'a>, N
     })
 }
 
-fn ranked(tried: &[Tried], criteria: &[Criterion]) -> Vec<Kept> {
-    let entries = tried.iter().map(|one| Entry {
+/// What decides about each line.
+fn entries<'a>(tried: &'a [Tried], criteria: &[Criterion]) -> Vec<Entry<'a, Masks<'a>>> {
+    let entry = |one: &'a Tried| Entry {
         line: &one.line,
         masks: one.masks(),
         values: criteria::values(criteria, &one.figures),
-    });
-    let entries: Vec<_> = entries.collect();
-    rank::best(&entries)
+        is_near: one.args.asked_near().is_some(),
+        wastes: one.figures.quality.shared_cores > 0 && one.figures.quality.idle_cores > 0,
+    };
+    tried.iter().map(entry).collect()
 }
 
 /// Each task's GPUs.

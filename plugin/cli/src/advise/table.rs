@@ -25,7 +25,8 @@ pub(super) fn write(out: &mut impl Write, advice: &Advice<'_>) -> io::Result<()>
         None,
         &name,
         &format!(
-            "fewer is better, in this order; only lines that are best in the first point are shown: {}",
+            "fewer is better, in this order; only lines that are best in the first point in which the \
+             lines differ are shown: {}",
             words.join("; ")
         ),
     )?;
@@ -41,7 +42,7 @@ pub(super) fn write(out: &mut impl Write, advice: &Advice<'_>) -> io::Result<()>
     write_named(out, None, "look", &format!("{plan} shows each task's CPUs"))
 }
 
-/// `29 lines, of which 28 would run; 23 of these are worse in the first point, …`
+/// `29 lines, of which 28 would run; 23 of these are left out: they are worse in that point, …`
 fn counts(advice: &Advice<'_>) -> String {
     let shown = advice.kept.len();
     let mut text = format!(
@@ -51,7 +52,8 @@ fn counts(advice: &Advice<'_>) -> String {
     let others = advice.tried.len() - shown - advice.more;
     if others > 0 {
         text += &format!(
-            "; {others} of these are worse in the first point, or in none better than another"
+            "; {others} of these are left out: worse in that point, better in none than another line, \
+             or sharing cores while others stay idle"
         );
     }
     if advice.more > 0 {
@@ -77,7 +79,8 @@ fn write_line(
     };
     let allocation = one.allocation();
     let other = (allocation != first.allocation()).then(|| format!("allocation: {allocation}"));
-    for text in other.into_iter().chain([costs]) {
+    let condition = one.condition.clone();
+    for text in other.into_iter().chain([costs]).chain(condition) {
         for piece in folded(&text, say::width(None).saturating_sub(3).max(20)) {
             writeln!(out, "   {piece}")?;
         }

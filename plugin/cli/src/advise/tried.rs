@@ -1,6 +1,7 @@
 //! One line: the request with some options more, planned by the code of `berth plan`, and checked as the
 //! submitting command checks it.
 
+use berth_placement::sets::count::counted;
 use std::env;
 
 use berth_placement::{CpuSet, Node, Rule};
@@ -19,6 +20,8 @@ pub(super) struct Tried {
     pub step: PlannedStep,
     pub figures: Figures,
     pub notes: Vec<String>,
+    /// What must hold for the figures of its devices, in words.
+    pub condition: Option<String>,
 }
 
 /// Why a line is no advice.
@@ -73,8 +76,8 @@ impl Request<'_> {
         }
         let notes = plan::notes(&args, self.on, &step);
         let is_served = |plan: &berth_placement::Plan| plan.decision.rule != Rule::BindingFailed;
-        let is_near = args.asked_near().is_none() || is_near(&step);
-        if !is_near || !step.plans().all(|(_, plan)| is_served(plan)) {
+        let asks_near = args.asked_near().is_some();
+        if asks_near && !is_near(&step) || !step.plans().all(|(_, plan)| is_served(plan)) {
             return Err(No::Refused(notes.join("; ")));
         }
         if let Some(why) = too_few(&step) {
@@ -82,22 +85,27 @@ impl Request<'_> {
         }
         let unknown = || No::NotModelled("not modelled: figures without a machine's tree".into());
         let figures = Figures::of(&step, self.on, self.devices).ok_or_else(unknown)?;
+        let condition = self.devices.filter(|_| !asks_near);
+        let condition = condition.and_then(|devices| devices.condition(&step));
         Ok(Tried {
             line,
             args,
             step,
             figures,
             notes,
+            condition,
         })
     }
 }
 
 /// The step's cores of a node, and the CPUs of each task there.
 pub(super) type OfNode<'a> = (&'a str, Vec<&'a CpuSet>);
+/// The same of each different node, and which of them each node of the step is.
+pub(super) type Masks<'a> = (Vec<OfNode<'a>>, &'a [usize]);
 
 impl Tried {
     /// What it gives to each task of each node, and which cores the step gets there.
-    pub(super) fn masks(&self) -> (Vec<OfNode<'_>>, &[usize]) {
+    pub(super) fn masks(&self) -> Masks<'_> {
         let plans = self.step.planned().iter().map(|planned| {
             let cpus = planned.plan.tasks.iter().map(|task| &task.cpus);
             (&*planned.step_cores, cpus.collect())
@@ -147,9 +155,10 @@ fn too_few(step: &PlannedStep) -> Option<String> {
         let each = request.cpus_per_task;
         let (wanted, own) = (plan.decision.wanted, plan.decision.own.count());
         if wanted > own as u64 && !request.overcommit {
-            let tasks = planned.tasks;
+            let (tasks, each) = (counted(planned.tasks, "task"), counted(each, "CPU"));
+            let own = counted(own, "CPU");
             return Some(format!(
-                "{tasks} tasks × {each} CPUs are {wanted}; this step has {own} CPUs on a node"
+                "{tasks} × {each} are {wanted}; this step has {own} on a node"
             ));
         }
         let count = |cpus: &CpuSet| match cpus.is_empty() {

@@ -37,7 +37,11 @@ pub(crate) const BINDING: &[Value] = &[
         "[pack][:smt=THREADS]",
         "the same; beside -c one task after the other; with so many hardware threads per core",
     ),
-    value("none", "no binding by berth; Slurm's own options then hold"),
+    value(
+        "none",
+        "no binding by berth, nor by a --map-by or --near of the job or a variable; Slurm's own options \
+         then hold",
+    ),
     with(
         "host:",
         "STRATEGY",

@@ -79,7 +79,7 @@ pub(crate) struct PlanArgs {
     #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
     pub occupied: Option<CpuSet>,
 
-    /// CPUs that the site keeps free, by kernel number
+    /// CPUs that the site keeps free, by kernel number; slurmctld may choose them all the same
     #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
     pub reserved: Option<CpuSet>,
 
@@ -146,7 +146,7 @@ pub(crate) struct PlanArgs {
     pub mapping: MappingArgs,
 
     /// Cores next to each task's devices: gpu, network, a PCI class or a device's name, then
-    /// [:N][:strict][:own]
+    /// [:N][:strict][:own]; or none
     #[arg(
         hide_short_help = true,
         long,

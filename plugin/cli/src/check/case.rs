@@ -67,7 +67,7 @@ impl<'a> Case<'a> {
         }
         if !is_job {
             from_variables(
-                &command.variables,
+                (command, outer.as_ref()),
                 around.release,
                 &mut settings,
                 &mut unknown,

@@ -2,6 +2,7 @@
 //! that are served otherwise or not at all, and tasks that share a core. The plan is that of
 //! `berth plan`, with slurmctld's choice of nodes and cores.
 
+use berth_placement::sets::count::{counted, either};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -205,7 +206,11 @@ fn unbound(case: &Case<'_>, step: &PlannedStep) -> Option<Finding> {
         let tasks = step.tasks;
         let finding = case.warning(
             "nothing-bound",
-            format!("{tasks} task(s) fit neither the threads, nor the cores, nor the sockets of the step"),
+            format!(
+                "{} {} neither the threads, nor the cores, nor the sockets of the step",
+                counted(tasks, "task"),
+                either(&tasks, "fits", "fit")
+            ),
             "srun binds by itself only if tasks × CPUs per task match one of the three exactly; here \
              every task may run on all CPUs of the step",
         );
@@ -234,7 +239,7 @@ fn more_tasks_than_cores(
     (step.tasks as usize > cores && step.is_bound() && !wants_threads).then(|| {
         let finding = case.warning(
             "more-tasks-than-cores",
-            format!("{} tasks on {cores} cores", step.tasks),
+            format!("{} tasks on {}", step.tasks, counted(cores, "core")),
             "some tasks share a core; each has one hardware thread of it, or all of them; with \
              --cpu-bind=threads each has one",
         );

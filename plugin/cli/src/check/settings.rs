@@ -7,7 +7,7 @@ use berth_srun::Release;
 use berth_srun::line::Trouble;
 use berth_srun::options::{passed_by, variables};
 use berth_srun::reading::{Asked, Refused, Setting, read, selection};
-use berth_srun::submission::by_default;
+use berth_srun::submission::by_default::{self, Names, Typed};
 
 use super::command::{Command, Kind, Variables};
 use crate::args::Kept;
@@ -134,15 +134,20 @@ fn known_value(text: &str, variables: &Variables) -> Option<String> {
     (!variable.is_computed).then(|| variable.value.clone())
 }
 
-/// Options from variables that the script sets.
+/// Options from variables that the script sets; the user's defaults for berth's own options only where
+/// they hold beside those of the step and of the job around it.
 pub(super) fn from_variables(
-    set: &Variables,
+    (command, outer): (&Command, Option<&Outer>),
     release: Release,
     settings: &mut Vec<Applied>,
     unknown: &mut BTreeSet<String>,
 ) {
-    let ours = [("BERTH_BINDING", "binding")];
-    for (variable, name) in variables(release).chain(ours) {
+    let set = &command.variables;
+    let own = by_default::ALL
+        .into_iter()
+        .filter(|names| is_default(names, command, outer))
+        .map(|names| (names.own, names.option));
+    for (variable, name) in variables(release).chain(own) {
         let Some(found) = set.get(variable) else {
             continue;
         };
@@ -164,6 +169,28 @@ pub(super) fn from_variables(
             is_jobs: false,
         });
     }
+}
+
+/// Whether a default for one of berth's own options holds.
+fn is_default(names: &Names, command: &Command, outer: Option<&Outer>) -> bool {
+    let given = |name: &str| command.given(name);
+    let typed = by_default::ALL.into_iter().filter_map(|one| {
+        let value = given(one.option)?.value.as_deref();
+        Some(Typed::of(one, value.unwrap_or_default()))
+    });
+    let typed: Vec<_> = typed.collect();
+    let of_job = |option: &str| {
+        let mut settings = outer?.settings.iter();
+        settings.rfind(|one| one.name == option)?.value.clone()
+    };
+    let variable = |name: &str| {
+        let routed = by_default::ALL.into_iter().find(|one| one.routed == name);
+        match routed {
+            Some(one) => of_job(one.option),
+            None => Some(command.variables.get(name)?.value.clone()),
+        }
+    };
+    by_default::users(names, &typed, variable).is_some()
 }
 
 /// srun's reading of settings. An option that no table has may be a plugin's.

@@ -6,6 +6,7 @@ use berth_host::key::{self as keys, Key};
 use berth_host::trusted_file::ReadError;
 use berth_host::{OnlineCpus, StateDir, ledger as steps, machine_file};
 use berth_placement::Machine;
+use berth_placement::sets::count::{counted, either};
 use nix::unistd::Uid;
 
 use super::Checks;
@@ -79,7 +80,10 @@ pub(super) fn ledger(checks: &mut Checks, dir: &StateDir) {
     }
     let path = dir.path().join(steps::NAME);
     let (verdict, text) = match steps::look(dir) {
-        Ok(entries) => (Well, format!("{} steps bound by --binding", entries.len())),
+        Ok(entries) => (
+            Well,
+            format!("{} bound by --binding", counted(entries.len(), "step")),
+        ),
         Err(why) => (Wrong, why.to_string()),
     };
     checks.add(verdict, "ledger", text, path.display());
@@ -103,15 +107,15 @@ pub(super) fn counters(checks: &mut Checks, dir: &StateDir, words: Option<&Annou
     };
     let counts = Counters::parse(&text);
     let told = format!(
-        "{} launches, {} tasks bound, {} unbound ({} while switched off, {} by a failed \
-         --binding), {} refused, {} read-back differences",
+        "{} {}, {} bound, {} unbound ({} while switched off, {} by a failed --binding), {} refused, {}",
         counts.launches,
-        counts.bound,
+        either(&counts.launches, "launch", "launches"),
+        counted(counts.bound, "task"),
         counts.unbound,
         counts.switched_off,
         counts.binding_failed,
         counts.refused,
-        counts.differences,
+        counted(counts.differences, "read-back difference"),
     );
     let verdict = match counts.differences {
         0 => Well,

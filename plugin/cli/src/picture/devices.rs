@@ -1,6 +1,7 @@
 //! Devices beside their cores: which line stands in which area of a picture. Disks are counted,
 //! because there may be dozens; what nobody asks for is left out.
 
+use berth_placement::sets::count::counted;
 use berth_placement::{CpuSet, Device, DeviceKind, Machine};
 
 use super::areas::Area;
@@ -28,11 +29,10 @@ pub(super) fn place<'d>(
         }
     }
     for (cpus, count) in disks {
-        let s = if count == 1 { "" } else { "s" };
         put(
             sockets,
             &cpus,
-            format!("{count} disk controller{s}"),
+            counted(count, "disk controller"),
             &mut nowhere,
         );
     }

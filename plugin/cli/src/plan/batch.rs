@@ -155,7 +155,10 @@ impl Run {
         let words = match words.first().is_some_and(|word| !word.starts_with('-')) {
             true => line::spelled_out(text, self.release(&words))
                 .map_err(|why| say::short(&why.to_string()).into_owned())?,
-            false => words.iter().flat_map(|word| as_getopt(word)).collect(),
+            false => {
+                line::one_name(&words).map_err(|why| why.to_string())?;
+                words.iter().flat_map(|word| as_getopt(word)).collect()
+            }
         };
         let defaults = self.defaults.iter().flat_map(|word| as_getopt(word));
         let matches = self

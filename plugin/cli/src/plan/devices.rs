@@ -1,9 +1,11 @@
 //! The devices that a `--near` gives to tasks, in words: for tables, explanations and scripts.
 
-use berth_placement::{Device, Node, Plan};
+use berth_discover::Source;
+use berth_placement::{Device, NearRefusal, Node, Plan};
 use serde::Serialize;
 
 use super::step::Planned;
+use crate::args::PlanArgs;
 
 /// A device of a task.
 #[derive(Serialize)]
@@ -16,6 +18,22 @@ pub(super) struct DeviceJson {
     kind: &'static str,
     /// CPUs next to it.
     cpus: String,
+}
+
+/// A text for the user. A synthetic machine has no devices, and no administrator can look for them.
+pub(super) fn of_machine(args: &PlanArgs, text: String) -> String {
+    let Some((near, Ok(Source::Synthetic(_)))) =
+        args.asked_near().zip(Some(Source::parse(&args.machine)))
+    else {
+        return text;
+    };
+    let instead = format!(
+        "--near={near} requests cores next to a device; the synthetic machine \"{}\" has no devices; \
+         give --machine FILE.xml, the file of a node that has them (lstopo FILE.xml writes it there), \
+         or leave --near out",
+        args.machine
+    );
+    text.replace(&NearRefusal::Unknown(near).to_string(), &instead)
 }
 
 /// The devices of a task and how far they are, as cells of a table.

@@ -1,6 +1,7 @@
 //! `--explain`: for each task the rule that decided, the levels that did not fit, and the changes that
 //! were tried, in the user's words. The rule comes from the plan's decision.
 
+use berth_placement::sets::count::{counted, either};
 use std::io::Write;
 
 use berth_placement::answer::cores::places;
@@ -101,15 +102,8 @@ fn isolated(on: &Node, plan: &Plan) -> Option<String> {
 
 fn wanted(ask: &Request) -> String {
     let all = u64::from(ask.tasks) * u64::from(ask.cpus_per_task);
-    let tasks = counted(ask.tasks, "task", "tasks");
-    match ask.cpus_per_task {
-        1 => format!("{tasks} × 1 CPU = {all}"),
-        each => format!("{tasks} × {each} CPUs = {all}"),
-    }
-}
-
-fn counted(count: u32, one: &str, several: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { several })
+    let tasks = counted(ask.tasks, "task");
+    format!("{tasks} × {} = {all}", counted(ask.cpus_per_task, "CPU"))
 }
 
 fn why(args: &PlanArgs, ask: &Request, decision: &Decision, rule: &Rule) -> String {
@@ -204,13 +198,13 @@ fn mapped_why(mapped: &Mapped, tasks: u32) -> String {
             format!("bound to {}{by}", level_word(kind))
         }
     };
-    let tasks = counted(tasks, "task", "tasks");
+    let tasks = counted(tasks, "task");
     format!("{}: {places}{each}; {tasks} {order}, {bind}", mapped.asked)
 }
 
 fn share_why(binding: &Binding, out: SharedOut) -> String {
-    let cores = counted(out.cores, "free core", "free cores");
-    let threads = counted(out.threads, "hardware thread", "hardware threads");
+    let cores = counted(out.cores, "free core");
+    let threads = counted(out.threads, "hardware thread");
     let each = match out.unit {
         Unit::Cores => "each core has one task",
         Unit::Threads => "there are fewer cores than tasks, and each hardware thread has one task",
@@ -237,11 +231,9 @@ fn level_why(
         ),
         LevelFrom::Exact => {
             let has = match level {
-                Level::Sockets => counted(owned.sockets, "whole socket", "whole sockets"),
-                Level::Cores => counted(owned.cores, "whole core", "whole cores"),
-                Level::Threads | Level::Ldoms => {
-                    counted(owned.threads, "hardware thread", "hardware threads")
-                }
+                Level::Sockets => counted(owned.sockets, "whole socket"),
+                Level::Cores => counted(owned.cores, "whole core"),
+                Level::Threads | Level::Ldoms => counted(owned.threads, "hardware thread"),
             };
             format!(
                 "{level}, because no level is requested, and {} are as many as the step's {has}",
@@ -329,7 +321,7 @@ fn task_line(ask: &Request, plan: &Plan, parents: Option<&Parents<'_>>, id: usiz
 
 /// `core 3 of socket 0 (CPUs 3,11)`
 fn place(parents: Option<&Parents<'_>>, cpus: &CpuSet) -> String {
-    let noun = if cpus.count() == 1 { "CPU" } else { "CPUs" };
+    let noun = either(&cpus.count(), "CPU", "CPUs");
     let Some(parents) = parents else {
         return format!("{noun} {cpus}");
     };

@@ -1,6 +1,7 @@
 //! A step on what the options say that it owns: how many tasks srun starts, and how they are laid out
 //! over nodes that are all alike. slurmctld is not asked.
 
+use berth_placement::sets::count::{counted, either};
 use berth_placement::{Across, Node, Owned, Request};
 
 use super::owns::{is_listed, owns};
@@ -29,7 +30,9 @@ pub(super) fn as_given(args: &PlanArgs, on: &Node) -> Result<Result<PlannedStep,
     let count = nodes.count.min(tasks);
     if count < nodes.count {
         notes.push(format!(
-            "{tasks} tasks need fewer than {} nodes; srun uses {count}",
+            "{} {} fewer than {} nodes; srun uses {count}",
+            counted(tasks, "task"),
+            either(&tasks, "needs", "need"),
             nodes.count
         ));
     }
@@ -116,8 +119,9 @@ fn by_cpus(args: &PlanArgs, on: &Node, one: &Request, each: u32) -> u32 {
 
 fn other_count(tasks: u32, listed: usize) -> String {
     format!(
-        "-n asks for {tasks} tasks and the list of nodes has {listed}; -m arbitrary takes one \
-         node per task; use -n {listed}"
+        "-n asks for {} and the list of nodes has {listed}; -m arbitrary takes one node per task; use \
+         -n {listed}",
+        counted(tasks, "task")
     )
 }
 
@@ -127,7 +131,8 @@ fn too_many(args: &PlanArgs, tasks: u32, nodes: u32) -> Option<String> {
         let nodes_asked = args.srun.nodes.map_or(1, |nodes| nodes.least);
         return Some(format!(
             "{tasks} tasks are requested with at most {most} per node, and this is a plan of \
-             {nodes} node(s); use -N {}{}",
+             {}; use -N {}{}",
+            counted(nodes, "node"),
             tasks.div_ceil(most),
             if nodes_asked == 1 {
                 ", or give this node's share with -n"
@@ -143,8 +148,9 @@ fn too_many(args: &PlanArgs, tasks: u32, nodes: u32) -> Option<String> {
 pub(super) fn uncounted(tasks: u32, nodes: u32, each: u32) -> Option<String> {
     (each > MOST_ON_A_NODE).then(|| {
         format!(
-            "{tasks} tasks on {nodes} node(s) are {each} per node, but Slurm counts only to \
-             {MOST_ON_A_NODE}; use more nodes (-N) or fewer tasks"
+            "{tasks} tasks on {} are {each} per node, but Slurm counts only to {MOST_ON_A_NODE}; use \
+             more nodes (-N) or fewer tasks",
+            counted(nodes, "node")
         )
     })
 }

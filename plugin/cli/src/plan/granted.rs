@@ -11,6 +11,20 @@ use super::site;
 use super::step::{PlannedStep, Plans, refused};
 use crate::Failure;
 use crate::args::PlanArgs;
+use crate::here::Fact;
+
+/// slurmctld gives CPUs away that the site keeps free by berth's own setting. Those of `CpuSpecList` it
+/// keeps itself.
+const NOT_KNOWN: &str =
+    "slurmctld may choose reserved CPUs: it keeps only those of slurm.conf's CpuSpecList";
+
+/// The allocation, with what it does not take into account.
+fn beside_reserved(args: &PlanArgs, mut fact: Fact) -> Fact {
+    if !args.asked_reserved().is_empty() {
+        fact.source += &format!("; {NOT_KNOWN}");
+    }
+    fact
+}
 
 /// Plans it.
 ///
@@ -35,7 +49,7 @@ pub(super) fn as_granted(
     facts.extend(site::variables(args));
     let job = args.job_line().and_then(Result::ok);
     facts.extend(job.and_then(|job| job.variables()));
-    facts.push(granted.fact);
+    facts.push(beside_reserved(args, granted.fact));
     let (gres, devices) = gpus::of_job(args, on, granted.nodes.len()).unzip();
     facts.extend(devices);
     let mut plans = Plans::default();

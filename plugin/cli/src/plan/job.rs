@@ -1,6 +1,7 @@
 //! The line of a job, `sbatch -N2 -n8 job.sh` or `salloc -n8`: what the job gets, what its batch
 //! script gets, and how to plan each srun of the script.
 
+use berth_placement::sets::count::counted;
 use std::io::{self, Write};
 
 use berth_placement::request::core_kind::Kind as CoreKind;
@@ -273,8 +274,7 @@ impl PlannedJob {
     pub(super) fn write_head(&self, out: &mut impl Write, width: Option<usize>) -> io::Result<()> {
         let tasks = match self.tasks {
             0 => "no number of tasks".to_string(),
-            1 => "1 task".into(),
-            several => format!("{several} tasks"),
+            tasks => counted(tasks, "task"),
         };
         let text = format!("{tasks}: {}", self.nodes_in_words());
         write_named(out, width, "job", &text)

@@ -9,7 +9,7 @@ use std::{env, fs};
 use berth_srun::line::{Given, Trouble};
 use berth_srun::options::{Command as Program, job_variables};
 use berth_srun::reading::selection::{self, Selection};
-use berth_srun::submission::directives;
+use berth_srun::submission::{directives, two_names};
 use berth_srun::{Line, Release, line};
 
 use super::controller::NoAnswer;
@@ -112,6 +112,9 @@ pub(super) fn read(
     );
     given.append(&mut line.given);
     line.given = given;
+    if let Some(why) = two_names::why(&line.given) {
+        return Err(failed(&why));
+    }
     if let Some(wrong) = line.given.iter().find(|given| given.trouble.is_some()) {
         let why = match &wrong.trouble {
             Some(Trouble::Unknown) => "its command does not have",

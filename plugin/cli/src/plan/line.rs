@@ -6,6 +6,7 @@ use std::fmt;
 
 use berth_srun::line::{Given, Line, Trouble, read};
 use berth_srun::options::Command as Program;
+use berth_srun::submission::two_names;
 use berth_srun::{Release, options};
 
 use super::job_line::base;
@@ -87,8 +88,20 @@ fn of_step(own: &[String], release: Release) -> Result<Vec<String>, NoLine> {
     for given in &line.given {
         all.push(spelled(given, release)?);
     }
+    if let Some(why) = two_names::why(&line.given) {
+        return Err(NoLine::Usage(format!("srun: {why}")));
+    }
     not_planned(&line, Program::Srun)?;
     Ok(all)
+}
+
+/// Checks that options beside a line do not give one of berth's own options by both of its names.
+///
+/// # Errors
+/// The two names.
+pub(super) fn one_name(words: &[String]) -> Result<(), NoLine> {
+    let line = read(words, Program::Srun, None);
+    two_names::why(&line.given).map_or(Ok(()), |why| Err(NoLine::Usage(why)))
 }
 
 /// The first program of Slurm's among the words.

@@ -153,6 +153,9 @@ fn settled(typed: &PlanArgs) -> Result<PlanArgs, NoLine> {
             read.unwrap_or_else(|why| shortened(why).exit())
         }
     };
+    let mut words = batch::typed_words();
+    words.retain(|word| Some(word) != typed.line.as_ref());
+    line::one_name(&words)?;
     args.settle().map_err(NoLine::Usage)?;
     Ok(args)
 }
@@ -252,7 +255,7 @@ pub(crate) fn answer(args: &PlanArgs, on: &Node) -> Result<Answer, Failure> {
             Some(unmet) if args.cluster.is_none() && why.contains("node configuration") => {
                 format!("{why}; {unmet}")
             }
-            _ => why,
+            _ => devices::of_machine(args, why),
         }),
     })
 }
@@ -288,9 +291,10 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
     notes.extend(level_beside_near(args));
     notes.extend(request::left_out(on));
     let plans = step.plans().flat_map(|(_, plan)| &plan.notes);
+    let plans = plans.map(|note| devices::of_machine(args, note.to_string()));
     let variables = Variables::of_step(args, step);
     let variables = variables.iter().flat_map(Variables::notes);
-    for note in plans.map(ToString::to_string).chain(variables) {
+    for note in plans.chain(variables) {
         if !notes.contains(&note) {
             notes.push(note);
         }

@@ -1,5 +1,6 @@
 //! The plan as a picture, with the numbers of tasks in their CPUs.
 
+use berth_placement::sets::count::counted;
 use std::io::Write;
 
 use berth_placement::{CpuId, CpuSet, Machine, Node, Note, Owned, Plan};
@@ -71,11 +72,10 @@ fn below(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<String> {
         .plans()
         .map(|(_, plan)| plan.decision.rule.to_string())
         .collect();
-    let s = if step.tasks == 1 { "" } else { "s" };
     vec![
         format!("machine: {} ({})", args.machine, on.shape()),
         format!("allocation: {}", allocation(step)),
-        format!("{} task{s}, rule {}", step.tasks, rules.join(", ")),
+        format!("{}, rule {}", counted(step.tasks, "task"), rules.join(", ")),
     ]
 }
 

@@ -1,5 +1,6 @@
 //! `--score`: the plan's figures in words, once for each number of tasks that a node may have.
 
+use berth_placement::sets::count::{counted, either};
 use std::io::Write;
 
 use berth_placement::answer::quality::Range;
@@ -76,11 +77,15 @@ fn lines(out: &mut impl Write, quality: &Quality) -> Result<(), Failure> {
     } = quality;
     writeln!(
         out,
-        "spanning    {span_numa} tasks span NUMA nodes, {span_l3} L3 caches, {span_packages} packages"
+        "spanning    {} {} NUMA nodes, {span_l3} L3 caches, {span_packages} packages",
+        counted(*span_numa, "task"),
+        either(span_numa, "spans", "span")
     )?;
     writeln!(
         out,
-        "cores       {shared_cores} are shared by tasks, {idle_cores} of the step stay idle"
+        "cores       {shared_cores} {} shared by tasks, {idle_cores} of the step {} idle",
+        either(shared_cores, "is", "are"),
+        either(idle_cores, "stays", "stay")
     )?;
     let between = |range: &Range| match (range.least, range.most) {
         (least, most) if least == most => least.to_string(),
@@ -95,12 +100,16 @@ fn lines(out: &mut impl Write, quality: &Quality) -> Result<(), Failure> {
     )?;
     writeln!(
         out,
-        "memory      {far_cpus} CPUs are far from their task's memory"
+        "memory      {} {} far from {} task's memory",
+        counted(*far_cpus, "CPU"),
+        either(far_cpus, "is", "are"),
+        either(far_cpus, "its", "their")
     )?;
-    let pairs = match neighbours_apart {
-        1 => "1 pair of successive tasks has".into(),
-        count => format!("{count} pairs of successive tasks have"),
-    };
-    writeln!(out, "neighbours  {pairs} no NUMA node in common")?;
+    writeln!(
+        out,
+        "neighbours  {} of successive tasks {} no NUMA node in common",
+        counted(*neighbours_apart, "pair"),
+        either(neighbours_apart, "has", "have")
+    )?;
     Ok(())
 }

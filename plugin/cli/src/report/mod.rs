@@ -61,8 +61,10 @@ fn report(args: &ReportArgs, me: &Identity, program: Option<u32>) -> Result<bool
     let text = show::text(args, &node);
     io::stdout().lock().write_all(text.as_bytes())?;
     if !node.missing.is_empty() {
+        let is_several = node.missing.contains([',', '-']);
+        let tasks = if is_several { "tasks" } else { "task" };
         say::note(&format!(
-            "task(s) {} of {} did not answer within {} s; check that all of them run berth \
+            "{tasks} {} of {} did not answer within {} s; check that all of them run berth \
              report, or give a longer --wait",
             node.missing, node.host, args.wait
         ));

@@ -3,6 +3,7 @@
 
 use berth_discover::{Source, discover};
 use berth_placement::CpuSet;
+use berth_placement::sets::count::counted;
 use serde::{Deserialize, Serialize};
 
 use super::identity::Identity;
@@ -79,13 +80,12 @@ impl Node {
     /// The block for people.
     fn table(&self) -> String {
         let mut text = Vec::new();
-        let count = self.tasks.len();
-        let tasks = if count == 1 { "task" } else { "tasks" };
+        let tasks = counted(self.tasks.len(), "task");
         let rule = self.tasks.first().and_then(|row| row.task.rule.as_deref());
         let rule = rule
             .map(|rule| format!(", rule {rule}"))
             .unwrap_or_default();
-        let head = format!("node {}: {count} {tasks}{rule}", self.host);
+        let head = format!("node {}: {tasks}{rule}", self.host);
         // A Vec takes everything.
         let _ = write_rows(&mut text, &rows(&self.tasks, self.is_one_of_several));
         format!("{head}\n{}\n", String::from_utf8_lossy(&text))

@@ -1,6 +1,7 @@
 //! What a mapping does not give although it is served. Each text states what was requested, what was
 //! found and what to do.
 
+use crate::sets::count::{counted, either};
 use std::fmt;
 
 /// What a mapping does not give.
@@ -42,22 +43,21 @@ impl MappingNote {
                 own,
                 threads,
             } => {
-                let unit = if *threads {
-                    "hardware threads"
-                } else {
-                    "cores"
-                };
+                let unit = if *threads { "hardware thread" } else { "core" };
                 write!(
                     f,
-                    "{asked} binds none of the {tasks} tasks on this node, because the step has too few \
-                     CPUs for it here ({own} {unit}); use fewer tasks, or name with --bind-to what \
-                     to bind to"
+                    "{asked} binds none of the {} on this node, because the step has too few CPUs for \
+                     it here ({}); use fewer tasks, or name with --bind-to what to bind to",
+                    counted(*tasks, "task"),
+                    counted(*own, unit)
                 )
             }
             Self::SomeUnbound { tasks, unbound } => write!(
                 f,
-                "{asked}: {unbound} of the {tasks} tasks on this node find no free object and may \
-                 use all CPUs of the step; use fewer tasks, or another --bind-to"
+                "{asked}: {unbound} of the {} on this node {} no free object and may use all CPUs of \
+                 the step; use fewer tasks, or another --bind-to",
+                counted(*tasks, "task"),
+                either(unbound, "finds", "find")
             ),
             Self::Short {
                 task,
@@ -65,8 +65,9 @@ impl MappingNote {
                 given,
             } => write!(
                 f,
-                "-c {wanted} is requested, but {asked} gives task {task} on this node {given} \
-                 CPU(s); -c never becomes pe=: add :pe=N, or bind to a wider level"
+                "-c {wanted} is requested, but {asked} gives task {task} on this node {}; -c never \
+                 becomes pe=: add :pe=N, or bind to a wider level",
+                counted(*given, "CPU")
             ),
         }
     }

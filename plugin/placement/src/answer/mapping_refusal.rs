@@ -1,6 +1,7 @@
 //! Why a mapping cannot be served on this node. Each text states what was requested, what was found
 //! and what to do.
 
+use crate::sets::count::{counted, either};
 use std::fmt;
 
 use crate::request::mapping::level_word;
@@ -100,8 +101,9 @@ fn too_many(f: &mut fmt::Formatter<'_>, tasks: u32, fits: u32, short: Short) -> 
         };
         return write!(
             f,
-            "not one of the {tasks} task(s) on this node fits; use a smaller {smaller}, a wider level, \
-             or a larger allocation"
+            "not one of the {} on this node fits; use a smaller {smaller}, a wider level, or a larger \
+             allocation",
+            counted(tasks, "task")
         );
     }
     let or = match short {
@@ -112,7 +114,8 @@ fn too_many(f: &mut fmt::Formatter<'_>, tasks: u32, fits: u32, short: Short) -> 
     };
     write!(
         f,
-        "{tasks} tasks are on this node, and {fits} of them fit; use at most {fits} tasks on this \
-         node, or {or}"
+        "{tasks} tasks are on this node, and {fits} of them {}; use at most {} on this node, or {or}",
+        either(&fits, "fits", "fit"),
+        counted(fits, "task")
     )
 }

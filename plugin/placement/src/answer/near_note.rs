@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::sets::count::{counted, either};
+
 /// Something the user should know about a `--near`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NearNote {
@@ -48,12 +50,18 @@ impl fmt::Display for NearNote {
                 task,
                 count,
                 of,
-            } => write!(
-                f,
-                "--near={near}: {count} task(s) on this node, the first of them task {task}, get \
-                 cores that are not next to their device ({of}), because this step has too few \
-                 there; use fewer tasks or a smaller -c, or request whole nodes"
-            ),
+            } => {
+                let tasks = match count {
+                    1 => format!("task {task} on this node gets"),
+                    _ => format!("{count} tasks on this node, the first of them task {task}, get"),
+                };
+                write!(
+                    f,
+                    "--near={near}: {tasks} cores that are not next to {} device ({of}), because this \
+                     step has too few there; use fewer tasks or a smaller -c, or request whole nodes",
+                    either(count, "its", "their")
+                )
+            }
             Self::NoPlaceKnown(devices) => write!(
                 f,
                 "this machine does not say which cores are next to {devices}; tasks near them share \
@@ -70,9 +78,9 @@ impl fmt::Display for NearNote {
                 found,
             } => write!(
                 f,
-                "--near={near}: Slurm counts {slurms} such device(s) on this node, and this machine \
-                 has {found}; devices are matched in PCI order; ask the administrator to compare \
-                 gres.conf with `berth topo`"
+                "--near={near}: Slurm counts {} on this node, and this machine has {found}; devices \
+                 are matched in PCI order; ask the administrator to compare gres.conf with `berth topo`",
+                counted(*slurms, "such device")
             ),
             Self::FewerBound { near, task, bound } => write!(
                 f,

@@ -1,6 +1,7 @@
 //! Notes for the user of a step that runs. Each text states what was requested, what was found
 //! and what to do.
 
+use crate::sets::count::{counted, either};
 use std::fmt;
 
 use crate::answer::kept_note::KeptNote;
@@ -91,8 +92,11 @@ impl fmt::Display for Note {
                 own,
             } => write!(
                 f,
-                "{tasks} tasks request {asked} CPUs each, but this step owns {own} on this node; \
-                 each task gets {given}; use fewer tasks or a smaller -c"
+                "{} {} {asked} CPUs{}, but this step owns {own} on this node; each task gets \
+                 {given}; use fewer tasks or a smaller -c",
+                counted(*tasks, "task"),
+                either(tasks, "requests", "request"),
+                either(tasks, "", " each")
             ),
             Self::LimitExceeded {
                 option,
@@ -113,16 +117,17 @@ impl fmt::Display for Note {
             } => shared_while_idle(f, *tasks, (*idle, unit), *threads_per_core),
             Self::MoreTasksThanCpus { tasks, own } => write!(
                 f,
-                "{tasks} tasks on this node share {own} CPUs; use fewer tasks, or --overcommit if \
-                 you want that"
+                "{tasks} tasks on this node share {}; use fewer tasks, or --overcommit if you want that",
+                counted(*own, "CPU")
             ),
             Self::Near(note) => note.fmt(f),
             Self::Kept(note) => note.fmt(f),
             Self::Mapping { asked, less } => less.write(f, asked),
             Self::SharedByTime { tasks, threads } => write!(
                 f,
-                "{tasks} tasks on this node share {threads} hardware threads, so some of them run by \
-                 turns; use fewer tasks on this node"
+                "{tasks} tasks on this node share {}, so some of them run by turns; use fewer tasks on \
+                 this node",
+                counted(*threads, "hardware thread")
             ),
             Self::NotBound(text) => f.write_str(text),
         }
@@ -153,16 +158,18 @@ fn shared_while_idle(
     (idle, unit): (u32, &str),
     threads_per_core: Option<u32>,
 ) -> fmt::Result {
-    let s = if idle == 1 { "" } else { "s" };
     write!(
         f,
-        "some of the {tasks} tasks on this node share CPUs, and {idle} {unit}{s} stay idle"
+        "some of the {tasks} tasks on this node share CPUs, and {} {} idle",
+        counted(idle, unit),
+        either(&idle, "stays", "stay")
     )?;
     match threads_per_core {
         Some(limit) => write!(
             f,
-            ": only {limit} hardware thread(s) of each core may be used; use fewer \
-             tasks, or leave out --threads-per-core and --hint=nomultithread"
+            ": only {} of each core may be used; use fewer tasks, or leave out --threads-per-core and \
+             --hint=nomultithread",
+            counted(limit, "hardware thread")
         ),
         None => f.write_str("; use fewer tasks, or another -c or -m"),
     }

@@ -1,6 +1,7 @@
 //! Why a step cannot run as requested. Each text states what was requested, what was
 //! found and what to do; srun prints it.
 
+use crate::sets::count::{counted, either};
 use std::fmt;
 
 use crate::answer::mapping_refusal::MappingRefusal;
@@ -206,8 +207,8 @@ fn names_others(
     own: &CpuSet,
 ) -> fmt::Result {
     let asked = repeated(asked);
-    let cpus = if outside.count() == 1 { "CPU" } else { "CPUs" };
-    let noun = if own.count() == 1 { "CPU" } else { "CPUs" };
+    let noun = |cpus: &CpuSet| either(&cpus.count(), "CPU", "CPUs");
+    let (cpus, noun) = (noun(outside), noun(own));
     let (outside, own) = (repeated(outside), repeated(own));
     write!(
         f,
@@ -247,16 +248,19 @@ fn no_place(
         ),
         NoPlace::ThreadsPerCore { needed } => write!(
             f,
-            "a task of {cpus_per_task} CPUs with {} thread(s) of each core needs {needed} CPUs; \
-             this step owns {count} on this node ({own}); use a smaller -c or more threads per \
-             core",
-            threads_per_core.unwrap_or(1)
+            "a task of {} with {} of each core needs {}; this step owns {count} on this node ({own}); \
+             use a smaller -c or more threads per core",
+            counted(cpus_per_task, "CPU"),
+            counted(threads_per_core.unwrap_or(1), "thread"),
+            counted(needed, "CPU")
         ),
         NoPlace::Stuck => write!(
             f,
-            "{tasks} tasks of {cpus_per_task} CPUs cannot be placed on CPUs {own} within the \
-             limits given (--threads-per-core, --ntasks-per-core, --ntasks-per-socket); \
-             loosen one of them, use a smaller -c, or --overcommit"
+            "{} of {} cannot be placed on CPUs {own} within the limits given (--threads-per-core, \
+             --ntasks-per-core, --ntasks-per-socket); loosen one of them, use a smaller -c, or \
+             --overcommit",
+            counted(tasks, "task"),
+            counted(cpus_per_task, "CPU")
         ),
     }
 }

@@ -14,7 +14,8 @@ pub const LEAST_MASK_WIDTH: u32 = 1024;
 pub const MAX_ENTRIES: u32 = 1 << 16;
 
 /// Bytes of a list in an option or a launch request. A mask for each of 4096 tasks on a node of
-/// 4096 CPUs fits, without leading zeros; reading this much takes a few milliseconds.
+/// 4096 CPUs fits, without leading zeros; reading this much takes a few milliseconds. A plan with a
+/// longer list is not written: `plan` leaves such a step unbound, with a note.
 pub const LIST_BYTES: usize = 4 << 20;
 
 /// Bytes of a `--binding`.

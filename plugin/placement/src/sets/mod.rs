@@ -1,6 +1,7 @@
 //! Sets of CPUs and NUMA nodes, their texts, numbers with a type, and bounds.
 
 pub mod bounded;
+pub mod count;
 pub mod cpuset;
 pub mod cpuset_text;
 pub mod decimal;

@@ -61,7 +61,7 @@ fn slurms_own_choice_is_followed() {
     assert_eq!(
         notes(&node, &fewer),
         [
-            "--near=gpu: Slurm counts 2 such device(s) on this node, and this machine has 4; devices \
+            "--near=gpu: Slurm counts 2 such devices on this node, and this machine has 4; devices \
           are matched in PCI order; ask the administrator to compare gres.conf with `berth topo`"
         ]
     );

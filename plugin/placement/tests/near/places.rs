@@ -76,11 +76,9 @@ fn cpus_for_each_task_are_the_first_of_its_share() {
     let told = notes(&node, &ask("n=2 c=8 near=gpu:1"));
     assert_eq!(
         told,
-        [
-            "--near=gpu:1: 1 task(s) on this node, the first of them task 1, get cores that are not \
-          next to their device (0000:02:00.0 (card2)), because this step has too few there; use \
-          fewer tasks or a smaller -c, or request whole nodes"
-        ]
+        ["--near=gpu:1: task 1 on this node gets cores that are not \
+          next to its device (0000:02:00.0 (card2)), because this step has too few there; use \
+          fewer tasks or a smaller -c, or request whole nodes"]
     );
     assert!(devices(&node, &ask("n=2 c=8 near=gpu:1")).ends_with("02 (across packages)"));
     same(

@@ -1,6 +1,7 @@
 //! Derives options from others after all are read: `_opt_verify` of srun, and
 //! `validate_options_salloc_sbatch_srun`.
 
+use berth_placement::sets::count::counted;
 use berth_placement::{AcrossHosts, Distribution, Level};
 
 use crate::reading::state::State;
@@ -150,8 +151,9 @@ fn tasks_per_object(state: &mut State) -> Result<(), Refused> {
         let threads = state.node[2].filter(|threads| *threads < most);
         if let Some(threads) = threads.filter(|_| state.release >= Release::V23_02) {
             return Err(Refused::together(format!(
-                "--ntasks-per-core={most} is more than the {threads} threads of each core that \
-                 may be used; request fewer tasks or more threads"
+                "--ntasks-per-core={most} is more than the {} of each core that may be used; request \
+                 fewer tasks or more threads",
+                counted(threads, "thread")
             )));
         }
     }

@@ -10,7 +10,9 @@
 //!
 //! A `--near` and a mapping, or a `--near` and a `--binding`, exclude each other by these rules whatever
 //! the other one names. Whether they go together counts only where one place has both: `Wish::of` of
-//! berth-placement. A `--near=none` overrides other values of `--near` and excludes nothing.
+//! berth-placement. A `--near=none` overrides other values of `--near` and excludes nothing. A
+//! `--binding=none` means that berth binds nothing: it overrides a mapping and a `--near` from elsewhere as
+//! every other `--binding` does, and gives way to those of its own line.
 
 use berth_placement::Near;
 
@@ -297,6 +299,23 @@ mod tests {
         // An outer option overrides a default.
         assert_eq!(found(&NEAR, &[], &[own[0], (BIND_TO.routed, "core")]), None);
         assert_eq!(found(&MAP_BY, &[], &[own[1], (NEAR.routed, "gpu")]), None);
+    }
+
+    #[test]
+    fn no_binding_overrides_every_choice_from_elsewhere() {
+        let none = [Typed::of(&BINDING, "none")];
+        for one in [&BINDING, &MAP_BY, &RANK_BY, &BIND_TO, &NEAR] {
+            for name in one.inherited().into_iter().chain([one.own]) {
+                assert_eq!(found(one, &none, &[(name, "core")]), None, "{name}");
+            }
+            // A job's option does the same to a user's default.
+            if one != &BINDING {
+                let outer = [(ROUTED, "none"), (one.own, "core")];
+                assert_eq!(found(one, &[], &outer), None, "{}", one.own);
+            }
+        }
+        let kind = (CORE_KIND.own, "performance");
+        assert_eq!(found(&CORE_KIND, &none, &[kind]), is(kind.0, kind.1));
     }
 
     #[test]

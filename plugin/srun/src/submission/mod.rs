@@ -7,6 +7,7 @@
 pub mod by_default;
 mod directives;
 pub mod never_fits;
+pub mod two_names;
 
 use crate::line::{self, Given, Line, Trouble};
 use crate::options::{Command, variables};
@@ -100,6 +101,12 @@ impl Words {
         let given = self.given.iter().rev();
         let mut given = given.filter(|given| given.name == option && given.trouble.is_none());
         given.next()?.value.as_deref()
+    }
+
+    /// What is wrong if one of berth's own options has two values, by both of its names.
+    #[must_use]
+    pub fn named_twice(&self, names: &by_default::Names) -> Option<String> {
+        two_names::of(names, &self.given)
     }
 
     /// srun's reading of the options, with those that it takes from the environment. An option

@@ -3,6 +3,7 @@
 //! In: the request, the command's own words, its environment. Out: a text, if that is sure.
 
 use berth_placement::request::grid_engine::{Scope, Strategy};
+use berth_placement::sets::count::counted;
 use berth_placement::{Binding, Mapping};
 
 use crate::node_counts::each_node;
@@ -28,10 +29,10 @@ pub fn why(
     }
     let tasks = words.tasks(&env)?;
     let takers = if shared { 1 } else { tasks };
-    let unit = if amount == 1 { "core" } else { "cores" };
+    let cores = counted(amount, "core");
     let asked = match takers {
-        1 => format!("{amount} {unit}"),
-        _ => format!("{tasks} tasks × {amount} {unit}"),
+        1 => cores,
+        _ => format!("{tasks} tasks × {cores}"),
     };
     if let Some(cpus) = env("SLURM_JOB_CPUS_PER_NODE").filter(|_| words.is_srun) {
         let inherited = env("SLURM_JOB_ID").is_some() && !words.has("jobid");
@@ -39,8 +40,9 @@ pub fn why(
         let never = u64::from(takers) * u64::from(amount) > cpus;
         return never.then(|| {
             format!(
-                "--binding={binding} asks for {asked}; this allocation has {cpus} CPUs: ask for \
-                 fewer, or for a larger allocation"
+                "--binding={binding} asks for {asked}; this allocation has {}: ask for fewer, or for a \
+                 larger allocation",
+                counted(cpus, "CPU")
             )
         });
     }
@@ -58,8 +60,9 @@ pub fn why(
             false => format!("-n1 -c{amount}"),
         };
         format!(
-            "--binding={binding} asks for {asked}; this job asks for {tasks} × {each} CPUs and can \
-             never have them; use {instead}; in a job of whole nodes (sbatch --exclusive) it may fit"
+            "--binding={binding} asks for {asked}; this job asks for {tasks} × {} and can never have \
+             them; use {instead}; in a job of whole nodes (sbatch --exclusive) it may fit",
+            counted(each, "CPU")
         )
     })
 }
@@ -80,15 +83,17 @@ pub fn mapping(
     }
     let tasks = words.tasks(&env)?;
     let wanted = u64::from(tasks) * u64::from(each);
-    let asked = format!("{mapping} asks for {tasks} tasks × {each} CPUs");
+    let (all, cpus) = (counted(tasks, "task"), counted(each, "CPU"));
+    let asked = format!("{mapping} asks for {all} × {cpus}");
     if let Some(cpus) = env("SLURM_JOB_CPUS_PER_NODE").filter(|_| words.is_srun) {
         let inherited = env("SLURM_JOB_ID").is_some() && !words.has("jobid");
         let cpus = each_node(&cpus).filter(|_| inherited)?.sum();
         return (wanted > cpus).then(|| {
             let fits = cpus / u64::from(each);
             format!(
-                "{asked}; this allocation has {cpus} CPUs: use at most -n{fits}, a smaller pe=, or \
-                 a larger allocation"
+                "{asked}; this allocation has {}: use at most -n{fits}, a smaller pe=, or a larger \
+                 allocation",
+                counted(cpus, "CPU")
             )
         });
     }

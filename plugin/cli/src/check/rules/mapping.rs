@@ -23,8 +23,9 @@ pub(super) fn never_fits(case: &Case<'_>) -> Option<Finding> {
 /// A `--binding` or a list of `--cpu-bind` beside it.
 pub(super) fn contradicted(case: &Case<'_>) -> Option<Finding> {
     let others = ["binding", "cpu-bind"];
-    let gives = gives_one_of(case, &MAPPING) || gives_one_of(case, &others);
-    if !gives || !case.knows(&MAPPING) || !case.knows(&others) {
+    let mut names = MAPPING.iter().chain(&others);
+    // A variable of the script may give it.
+    if !names.any(|name| case.is_set(name)) || !case.knows(&MAPPING) || !case.knows(&others) {
         return None;
     }
     let request = Request {

@@ -9,8 +9,8 @@ use crate::check::rules::binding::binding;
 /// A `--binding`, a mapping to larger objects or a list of `--cpu-bind` beside it.
 pub(super) fn contradicted(case: &Case<'_>) -> Option<Finding> {
     let names = [&["near", "binding", "cpu-bind"], &MAPPING[..]].concat();
-    let gives = names.iter().any(|name| case.command.given(name).is_some());
-    if !gives || !case.knows(&names) {
+    // A variable of the script may give it.
+    if !names.iter().any(|name| case.is_set(name)) || !case.knows(&names) {
         return None;
     }
     let request = Request {

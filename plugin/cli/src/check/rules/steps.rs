@@ -2,6 +2,7 @@
 //! wait for each other.
 
 use berth_placement::Level;
+use berth_placement::sets::count::counted;
 use berth_srun::Release;
 use berth_srun::reading::Asked;
 
@@ -143,7 +144,7 @@ pub(super) fn more_than_the_job(case: &Case<'_>) -> Option<Finding> {
     let on_own = on_own_nodes(case);
     let (cpus, most) = on_own.unwrap_or((cpus, most));
     let place = on_own.and_then(|_| case.nodes());
-    let place = place.map_or(String::new(), |own| format!(" on {own} node(s)"));
+    let place = place.map_or(String::new(), |own| format!(" on {}", counted(own, "node")));
     let wanted = tasks.checked_mul(asked.cpus_per_task.unwrap_or(1))?;
     (wanted > most && !asked.overcommit).then(|| {
         let finding = case.warning(
@@ -174,7 +175,7 @@ fn more_nodes(case: &Case<'_>, of_job: &Asked) -> Option<Finding> {
     {
         let finding = case.warning(
             "more-than-the-job",
-            format!("-N {own} in a job of {nodes} node(s)"),
+            format!("-N {own} in a job of {}", counted(nodes, "node")),
             "srun refuses it: a step has nodes of its job only",
         );
         let edit = case

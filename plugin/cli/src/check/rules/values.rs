@@ -68,7 +68,8 @@ pub(super) fn wrong(case: &Case<'_>) -> Option<Finding> {
     }
     let wrong_own = wrong_mapping(case)
         .or_else(|| wrong_core_kind(case))
-        .or_else(|| wrong_near(case));
+        .or_else(|| wrong_near(case))
+        .or_else(|| two_names(case));
     if let Some(why) = wrong_own {
         return Some(case.warning("wrong-value", why, "srun refuses the line"));
     }
@@ -126,6 +127,13 @@ fn wrong_core_kind(case: &Case<'_>) -> Option<String> {
 fn wrong_near(case: &Case<'_>) -> Option<String> {
     let near = case.has("near")?.parse::<berth_placement::Near>();
     near.err().map(|why| why.to_string())
+}
+
+/// One option by both of its names, where the shell computes none of them.
+fn two_names(case: &Case<'_>) -> Option<String> {
+    let given = &case.command.line.given;
+    let is_known = !given.iter().any(|one| case.command.is_computed(one));
+    berth_srun::submission::two_names::why(given).filter(|_| is_known)
 }
 
 /// A list without the ranges that srun does not take, and with a colon before it.

@@ -5,6 +5,7 @@ use berth_placement::Node;
 use berth_placement::controller::select::{
     Cluster, ClusterNode, CoreSet, OverSubscribe, Partition, Select, SlurmLine,
 };
+use berth_placement::sets::count::counted;
 use berth_placement::sets::limits::MAX_CLUSTER_NODES;
 use berth_srun::Release;
 use berth_srun::conf::{Chosen, Config};
@@ -54,9 +55,9 @@ fn named(args: &PlanArgs, found: &cluster::Found, wanted: &Selection) -> Result<
     let count = chosen.cluster.nodes.len();
     let idle = if args.busy.is_empty() { "idle " } else { "" };
     let text = args.cluster.as_deref().unwrap_or_default();
-    let nodes = if count == 1 { "node" } else { "nodes" };
+    let nodes = counted(count, &format!("{idle}node"));
     let source = format!(
-        "slurmctld's choice of {count} {idle}{nodes} of partition {}, --cluster {text}{}",
+        "slurmctld's choice of {nodes} of partition {}, --cluster {text}{}",
         chosen.partition,
         rules_of(args.srun.release)
     );

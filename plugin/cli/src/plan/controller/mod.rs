@@ -136,6 +136,7 @@ pub(super) fn granted(args: &PlanArgs, on: &Node) -> Result<Granted, NoAnswer> {
 fn wanted(args: &PlanArgs) -> Result<Selection, NoAnswer> {
     let given = |kept: &Kept| line::Given {
         name: kept.name.clone(),
+        alias: None,
         value: kept.value.clone(),
         words: 0..0,
         trouble: None,

@@ -5,6 +5,7 @@ use crate::request::mapping::asked::{BindLevel, BindTo, MapBy, Mapping, RankBy, 
 use crate::request::mapping::error::MappingError;
 use crate::request::mapping::words::{LEVEL_WORDS, level_word};
 use crate::request::object_kind::ObjectKind;
+use crate::sets::count::counted;
 
 /// The options as texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,8 +84,9 @@ impl Mapping {
         let is_cpu = matches!(level, BindLevel::Object(ObjectKind::Core | ObjectKind::Pu));
         if let Some(each) = self.each().filter(|_| !is_cpu) {
             return wrong(format!(
-                "pe={each} binds each task to {each} CPU(s); --bind-to may only be core or hwthread; \
-                 drop --bind-to, or pe="
+                "pe={each} binds each task to {}; --bind-to may only be core or hwthread; drop \
+                 --bind-to, or pe=",
+                counted(each, "CPU")
             ));
         }
         if matches!(target, Target::List { .. }) && !is_cpu {

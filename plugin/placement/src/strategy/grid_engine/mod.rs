@@ -12,6 +12,7 @@ use crate::answer::plan::{Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
 use crate::request::grid_engine::{Binding, Instance, Scope, Strategy};
 use crate::sets::bounded::repeated;
+use crate::sets::count::{counted, either};
 use crate::strategy::grid_engine::cores::{Cores, Obstacle, State};
 use crate::strategy::grid_engine::striding::striding;
 use crate::strategy::situation::Situation;
@@ -116,20 +117,21 @@ fn amount(binding: &Binding) -> u32 {
 fn asked(binding: &Binding, tasks: u32) -> String {
     let amount = amount(binding);
     let shared = binding.scope == Scope::Host || matches!(binding.strategy, Strategy::Explicit(_));
-    let unit = if amount == 1 { "core" } else { "cores" };
+    let cores = counted(amount, "core");
     match (shared, tasks) {
-        (false, 2..) => format!("{tasks} tasks × {amount} {unit}"),
-        _ => format!("{amount} {unit}"),
+        (false, 2..) => format!("{tasks} tasks × {cores}"),
+        _ => cores,
     }
 }
 
 fn in_the_way(cores: &Cores, obstacle: Obstacle) -> String {
     let free = cores.free_count();
-    let unit = if free == 1 { "core" } else { "cores" };
+    let whole = counted(free, "whole free core");
     match obstacle {
-        Obstacle::TooFew => format!("this step has {free} whole free {unit} on this node"),
+        Obstacle::TooFew => format!("this step has {whole} on this node"),
         Obstacle::NoStart => format!(
-            "the {free} whole free {unit} of this step on this node do not lie as requested"
+            "the {whole} of this step on this node {} not lie as requested",
+            either(&free, "does", "do")
         ),
         Obstacle::Absent(place) => {
             format!("this node has no core {place}, only {}", cores.extent())
