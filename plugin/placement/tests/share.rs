@@ -248,6 +248,32 @@ fn a_core_kind_narrows_any_wish() {
     );
 }
 
+/// It numbers the whole node, which the step has, and not only the cores of a kind.
+#[test]
+fn a_core_kind_beside_rank_is_named_as_the_reason() {
+    let of = |allocation| {
+        let request = Request {
+            core_kind: berth_placement::request::core_kind::Kind::Efficiency,
+            cpu_bind: CpuBind {
+                mode: Some(Mode::Rank),
+                ..CpuBind::default()
+            },
+            allocation,
+            ..Request::default()
+        };
+        answer(&hybrid(), &request, &Claims::default())
+    };
+    let why = of(Allocation::Whole);
+    let says = "--cpu-bind=rank numbers the CPUs of the whole node, and --core-kind=efficiency leaves \
+                this step CPUs 2-3,6-7; leave out --core-kind";
+    assert!(why.contains(says), "{why}");
+    let part = of(Allocation::Cpus(list("0-3")));
+    assert!(
+        part.contains("this step owns only CPUs 2-3 on this node"),
+        "{part}"
+    );
+}
+
 #[test]
 fn isolated_cpus_are_left_alone() {
     let mut some = parts(&[&[&[4]]], 2);

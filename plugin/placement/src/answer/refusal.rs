@@ -33,6 +33,8 @@ pub enum Refusal {
         asked: Mode,
         /// The step's CPUs.
         own: CpuSet,
+        /// The `--core-kind` that leaves only a part of it to a step with the whole host.
+        narrowed: Option<Kind>,
     },
     /// A memory domain that does not exist.
     NoSuchDomain {
@@ -148,12 +150,11 @@ impl fmt::Display for Refusal {
                 outside,
                 own,
             } => names_others(f, asked, outside, own),
-            Self::NeedsWholeHost { asked, own } => write!(
-                f,
-                "--cpu-bind={} numbers the CPUs of the whole node; this step owns only CPUs {own} \
-                 on this node; add --exclusive, or use --cpu-bind=cores or ldoms",
-                repeated(asked)
-            ),
+            Self::NeedsWholeHost {
+                asked,
+                own,
+                narrowed,
+            } => needs_whole_host(f, asked, own, *narrowed),
             Self::NoSuchDomain { asked, found } => write!(
                 f,
                 "--cpu-bind requests NUMA node {asked}; this node has NUMA nodes {found}; name \
@@ -198,6 +199,27 @@ fn contradiction(f: &mut fmt::Formatter<'_>, one: &str, other: &str) -> fmt::Res
         f,
         "{one} and {other} both choose the CPUs; drop one of them"
     )
+}
+
+fn needs_whole_host(
+    f: &mut fmt::Formatter<'_>,
+    asked: &Mode,
+    own: &CpuSet,
+    narrowed: Option<Kind>,
+) -> fmt::Result {
+    let asked = repeated(asked);
+    match narrowed {
+        Some(kind) => write!(
+            f,
+            "--cpu-bind={asked} numbers the CPUs of the whole node, and --core-kind={kind} leaves this \
+             step CPUs {own}; leave out --core-kind, or use --cpu-bind=cores or ldoms"
+        ),
+        None => write!(
+            f,
+            "--cpu-bind={asked} numbers the CPUs of the whole node; this step owns only CPUs {own} on \
+             this node; add --exclusive, or use --cpu-bind=cores or ldoms"
+        ),
+    }
 }
 
 fn names_others(

@@ -10,6 +10,9 @@ use std::hash::Hash;
 use crate::answer::decision::Rule;
 use crate::answer::plan::{Message, Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
+use crate::owned::Owned;
+use crate::request::Request;
+use crate::request::core_kind::Kind;
 use crate::request::cpu_bind::Mode;
 use crate::request::fixes::Fix;
 use crate::sets::cpuset::CpuSet;
@@ -17,6 +20,17 @@ use crate::sets::ids::{CpuId, LocalId, NumaId};
 use crate::sets::list::List;
 use crate::strategy::situation::Situation;
 use crate::topology::node::Node;
+
+/// The kind of cores without which the step would own the whole node.
+fn narrowed_by(here: &Situation<'_>) -> Option<Kind> {
+    let kind = here.request.core_kind;
+    let all = Request {
+        core_kind: Kind::Any,
+        ..here.request.clone()
+    };
+    let is_whole = || Owned::of(&all, here.node).counts.whole_node;
+    Some(kind).filter(|kind| *kind != Kind::Any && is_whole())
+}
 
 /// Plans a list that the user wrote, or `rank`.
 pub(crate) fn choose(here: &Situation<'_>, mode: &Mode) -> Result<Plan, Refusal> {
@@ -27,6 +41,7 @@ pub(crate) fn choose(here: &Situation<'_>, mode: &Mode) -> Result<Plan, Refusal>
         return Err(Refusal::NeedsWholeHost {
             asked: mode.clone(),
             own: here.owned.cpus.clone(),
+            narrowed: narrowed_by(here),
         });
     }
     // task/affinity trusts every list if cores are specialised. We run as root, so we check the
