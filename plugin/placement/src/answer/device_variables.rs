@@ -7,8 +7,9 @@
 //!   slurmstepd; where Slurm binds GRES to tasks, `gres_g_task_set_env` writes each task's after
 //!   berth's last one, and no [`DeviceOrder`] is made.)
 //! - A list that the user wrote stays: it is an explicit wish.
-//! - Otherwise the list has numbers in PCI order, and the variable that makes the vendor's library count
-//!   so is set too. Where the user has set that to something else, berth does not know the numbers.
+//! - Otherwise the list has numbers in PCI order, and what makes the vendor's library count so is set
+//!   too. Where the user has set that to something else, berth does not know the numbers.
+//! - Intel's library shows devices in its own order, so its list is written only with `:own`.
 
 use crate::answer::device_note::DeviceNote;
 use crate::answer::device_order::{DeviceOrder, Run};
@@ -22,31 +23,45 @@ struct Vendor {
     /// The list of devices.
     list: &'static str,
     /// What makes the numbers in that list those of PCI functions, in PCI order.
-    numbers: Option<(&'static str, &'static str)>,
-    /// A variable whose numbers count the entries of the list, so that a user's own value would get
-    /// another meaning with another order.
-    counts: Option<&'static str>,
+    numbers: &'static [(&'static str, &'static str)],
+    /// Whether the library shows the devices in the order of the list.
+    is_ordered: bool,
+    /// Variables whose numbers count the entries of the list, so that a user's own value would get
+    /// another meaning with another order. Slurm's own, for the step's GRES, name all entries.
+    counts: &'static [&'static str],
 }
 
-/// CUDA counts the fastest device first otherwise; Level Zero counts the tiles of a device.
+/// CUDA counts the fastest device first otherwise. Level Zero may count tiles and in any order, and it
+/// shows devices in its own order whatever the list's is, so only a list of a task's own has an effect.
+/// Source: the programming guide of Level Zero, section on affinity masks.
 const VENDORS: [Vendor; 3] = [
     Vendor {
         id: 0x10de,
         list: "CUDA_VISIBLE_DEVICES",
-        numbers: Some(("CUDA_DEVICE_ORDER", "PCI_BUS_ID")),
-        counts: None,
+        numbers: &[("CUDA_DEVICE_ORDER", "PCI_BUS_ID")],
+        is_ordered: true,
+        counts: &[],
     },
     Vendor {
         id: 0x1002,
         list: "ROCR_VISIBLE_DEVICES",
-        numbers: None,
-        counts: Some("HIP_VISIBLE_DEVICES"),
+        numbers: &[],
+        is_ordered: true,
+        counts: &[
+            "HIP_VISIBLE_DEVICES",
+            "CUDA_VISIBLE_DEVICES",
+            "GPU_DEVICE_ORDINAL",
+        ],
     },
     Vendor {
         id: 0x8086,
         list: "ZE_AFFINITY_MASK",
-        numbers: Some(("ZE_FLAT_DEVICE_HIERARCHY", "COMPOSITE")),
-        counts: None,
+        numbers: &[
+            ("ZE_FLAT_DEVICE_HIERARCHY", "COMPOSITE"),
+            ("ZE_ENABLE_PCI_ID_DEVICE_ORDER", "1"),
+        ],
+        is_ordered: false,
+        counts: &[],
     },
 ];
 
@@ -71,8 +86,11 @@ pub struct DeviceVariables {
 
 /// Every variable that berth may write.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let of = |vendor: &'static Vendor| [Some(vendor.list), vendor.numbers.map(|(name, _)| name)];
-    VENDORS.iter().flat_map(of).flatten()
+    let of = |vendor: &'static Vendor| {
+        let numbers = vendor.numbers.iter().map(|(name, _)| *name);
+        [vendor.list].into_iter().chain(numbers)
+    };
+    VENDORS.iter().flat_map(of)
 }
 
 impl DeviceVariables {
@@ -81,12 +99,14 @@ impl DeviceVariables {
     #[must_use]
     pub fn of(order: &DeviceOrder, given: impl Fn(&str) -> Option<String>) -> Self {
         let (mut notes, mut lists) = (Vec::new(), Vec::new());
-        for vendor in VENDORS.iter().filter(|own| order.vendors.contains(&own.id)) {
+        let has_effect = |own: &&Vendor| own.is_ordered || order.only_own;
+        let is_here = |own: &&Vendor| order.vendors.contains(&own.id);
+        for vendor in VENDORS.iter().filter(is_here).filter(has_effect) {
             match vendor.entries(order, &given) {
                 Ok(entries) => lists.push(List {
                     name: vendor.list,
                     entries,
-                    numbers: vendor.numbers.filter(|(name, _)| given(name).is_none()),
+                    numbers: vendor.missing(&given),
                 }),
                 Err(why) => notes.extend(Some(why).filter(|why| why.is_shown(order.only_own))),
             }
@@ -123,24 +143,21 @@ struct List {
     /// What stands for each visible device; `None` for those of other vendors.
     entries: Vec<Option<String>>,
     /// What makes its numbers those of PCI functions, if that is not set yet.
-    numbers: Option<(&'static str, &'static str)>,
+    numbers: Vec<(&'static str, &'static str)>,
 }
 
 impl List {
     /// The variables of tasks that have some of the devices: these first, then the others if the
     /// tasks see them.
-    fn variables(
-        &self,
-        own: &CpuSet,
-        others: bool,
-    ) -> impl Iterator<Item = (&'static str, String)> + use<> {
+    fn variables(&self, own: &CpuSet, others: bool) -> Entries {
         let all = || (0..).map(CpuId).zip(&self.entries);
         let first = all().filter(|(at, _)| own.contains(*at));
         let then = all().filter(|(at, _)| others && !own.contains(*at));
         let order = first.chain(then).filter_map(|(_, entry)| entry.as_deref());
         let list = order.collect::<Vec<_>>().join(",");
-        let numbers = self.numbers.map(|(name, value)| (name, value.to_owned()));
-        [(self.name, list)].into_iter().chain(numbers)
+        let numbers = self.numbers.iter();
+        let numbers = numbers.map(|(name, value)| (*name, (*value).to_owned()));
+        [(self.name, list)].into_iter().chain(numbers).collect()
     }
 }
 
@@ -165,15 +182,21 @@ impl Vendor {
                 devices: order.vendors.len() as u32,
             })?,
         };
-        if let Some((name, value)) = self.numbers
-            && given(name).is_some_and(|found| found != value)
-        {
+        let differs = |(name, value): &&(&str, &str)| given(name).is_some_and(|is| is != *value);
+        if let Some((name, value)) = self.numbers.iter().find(differs) {
             return Err(DeviceNote::OtherNumbers { list, name, value });
         }
-        match self.counts.filter(|name| given(name).is_some()) {
+        let mut counts = self.counts.iter().filter(|_| !is_slurms);
+        match counts.find(|name| given(name).is_some()) {
             Some(name) => Err(DeviceNote::CountsEntries { list, name }),
             None => Ok(entries),
         }
+    }
+
+    /// What is not set yet of what makes its numbers those of PCI functions.
+    fn missing(&self, given: impl Fn(&str) -> Option<String>) -> Vec<(&'static str, &'static str)> {
+        let numbers = self.numbers.iter().copied();
+        numbers.filter(|(name, _)| given(name).is_none()).collect()
     }
 
     /// This vendor's devices, counted in PCI order.

@@ -55,8 +55,12 @@ fn each_vendor_has_its_own_variable_and_the_tasks_own_devices_come_first() {
         ),
         (
             "8086*2;own;1*1",
-            &["ZE_AFFINITY_MASK=1 ZE_FLAT_DEVICE_HIERARCHY=COMPOSITE"],
+            &[
+                "ZE_AFFINITY_MASK=1 ZE_FLAT_DEVICE_HIERARCHY=COMPOSITE ZE_ENABLE_PCI_ID_DEVICE_ORDER=1",
+            ],
         ),
+        // The order of this list has no effect.
+        ("8086*2;1*1", &[]),
         ("1a03*2;0*1;1*1", &[]),
     ] {
         assert_eq!(variables(order, &[]), expected, "{order}");
@@ -148,9 +152,30 @@ fn the_users_own_values_stay() {
         ["CUDA_VISIBLE_DEVICES=1,0"]
     );
     noted(
+        "8086*2;own;1*1",
+        &[("ZE_ENABLE_PCI_ID_DEVICE_ORDER", "0")],
+        "set it to 1",
+    );
+    noted(
         "1002*2;1*1",
         &[("HIP_VISIBLE_DEVICES", "0")],
         "count the entries of ROCR_VISIBLE_DEVICES",
+    );
+    noted(
+        "1002*2;1*1",
+        &[("CUDA_VISIBLE_DEVICES", "0")],
+        "CUDA_VISIBLE_DEVICES is set",
+    );
+    // Slurm sets all vendors' variables where gres.conf names none.
+    let slurms = [
+        ("SLURM_STEP_GPUS", "0,1"),
+        ("ROCR_VISIBLE_DEVICES", "0,1"),
+        ("CUDA_VISIBLE_DEVICES", "0,1"),
+        ("GPU_DEVICE_ORDINAL", "0,1"),
+    ];
+    assert_eq!(
+        variables("1002*2;granted;1*1", &slurms),
+        ["ROCR_VISIBLE_DEVICES=1,0"]
     );
 }
 
