@@ -108,12 +108,6 @@ impl<'a> Credential<'a> {
         )
     }
 
-    /// Whether the step has generic resources (GRES) on any node.
-    pub fn has_step_gres(&self) -> bool {
-        let list = self.arguments.read(self.layout.cred.step_gres_list);
-        !list.is_null()
-    }
-
     /// The generic resources (GRES) that Slurm gave the step on the job's node with that place.
     ///
     /// # Errors

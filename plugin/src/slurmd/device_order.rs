@@ -5,12 +5,12 @@ use berth_placement::sets::limits::TRES_BIND_BYTES;
 use berth_placement::{DeviceOrder, Near, Plan, Request};
 use slurm_sys::LaunchRequest;
 
-/// The order, unless Slurm itself lists each task's devices or no variable can. The second value is a
-/// note to the user whose `:own` has no effect.
+/// The order, unless Slurm itself lists each task's devices or no variable can. `has_gpus`: Slurm gave the
+/// step GPUs, and lists them. The second value is a note to the user whose `:own` has no effect.
 pub(crate) fn of(
     ask: &Request,
     plan: &Plan,
-    launch: &LaunchRequest<'_>,
+    (launch, has_gpus): (&LaunchRequest<'_>, bool),
 ) -> (Option<DeviceOrder>, Option<String>) {
     let Some((near, nearby)) = ask.near.as_ref().zip(plan.near.as_ref()) else {
         return (None, None);
@@ -21,14 +21,9 @@ pub(crate) fn of(
     if !bind.is_empty() || launch.accel_bind_type() != 0 {
         return (None, bound_by_slurm(near, &bind));
     }
-    let order = DeviceOrder::of(near, nearby, has_gres(launch));
+    let order = DeviceOrder::of(near, nearby, has_gpus);
     let note = order.is_none().then(|| too_many(near)).flatten();
     (order, note)
-}
-
-/// Whether the step has generic resources. A credential without an answer has none.
-fn has_gres(launch: &LaunchRequest<'_>) -> bool {
-    launch.cred().is_ok_and(|cred| cred.has_step_gres())
 }
 
 /// Slurm writes each task's list after berth's last hook (`gres_g_task_set_env`): the devices that it

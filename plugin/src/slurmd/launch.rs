@@ -13,7 +13,7 @@ use berth_placement::{
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
 use slurm_sys::views::{Change, SpankOption};
-use slurm_sys::{LaunchRequest, SUCCESS, SlurmdConf};
+use slurm_sys::{LaunchRequest, SUCCESS, SlurmdConf, StepId};
 
 use crate::message::handover::Handover;
 use crate::message::seal::{self, Whose};
@@ -154,10 +154,7 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
     }
     let asked = asked(slurm, launch, &settings, share, &node)?;
     let ask = asked.request;
-    if settings.shadow {
-        let alone = plan(&ask, &node, &Claims::default());
-        shadow::compare(&name(id), &ask, &node, &alone);
-    }
+    compare(&settings, id, &ask, &node);
     let who = accounting::Who {
         settings: &settings,
         node_name: &node_name,
@@ -172,7 +169,8 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
     }
     let near = ask.near.as_ref().filter(|_| planned.plan.near.is_some());
     let said = asked.notes.into_iter().chain(asked.near.notes(near));
-    let (devices, own) = device_order::of(&ask, &planned.plan, launch);
+    let given = (&*launch, asked.near.has_gpus);
+    let (devices, own) = device_order::of(&ask, &planned.plan, given);
     let said = said.chain(planned.said.clone()).chain(own);
     let settle = planned.unsettled.then_some(asked.overlaps);
     let handover = Handover {
@@ -185,6 +183,14 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
     let cores_only = node.counts_cores();
     let decided = (&ask, &planned.plan);
     write(slurm, launch, decided, cores_only, (handover, &whose))
+}
+
+/// `shadow=on`: the log tells what the other behaviour would give.
+fn compare(settings: &Settings, id: StepId, ask: &Request, node: &Node) {
+    if settings.shadow {
+        let alone = plan(ask, node, &Claims::default());
+        shadow::compare(&name(id), ask, node, &alone);
+    }
 }
 
 /// Whether the step would be refused with another node's share of it, on this machine and with all

@@ -13,6 +13,8 @@ use crate::slurmd::gres::{self, Gpus};
 pub(crate) struct Found {
     /// Its GPUs, where Slurm gave it some and says which.
     pub gres: Option<Gres>,
+    /// Whether Slurm gave it some at all.
+    pub has_gpus: bool,
     /// What berth cannot tell, each with what it does instead: notes, unless the request is strict.
     doubts: Vec<(String, &'static str)>,
 }
@@ -35,9 +37,13 @@ pub(crate) fn found(
     };
     let given = gres::given(&cred, index);
     drop(cred);
-    let mut found = Found::default();
+    let gpus = given.gpus();
+    let mut found = Found {
+        has_gpus: gpus != Gpus::NotCounted,
+        ..Found::default()
+    };
     // A GPU may also be requested by its name or its class.
-    match given.gpus() {
+    match gpus {
         _ if near.what == What::Network => {}
         Gpus::NotCounted => {}
         Gpus::Known(mut gres) => {

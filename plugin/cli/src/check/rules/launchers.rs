@@ -100,13 +100,11 @@ pub(super) fn affinity_in_srun(case: &Case<'_>) -> Option<Finding> {
     };
     // What the task's own number decides differs from task to task.
     let is_list = |letter: char| letter.is_ascii_hexdigit() || ",-:xX".contains(letter);
-    let list = own.list.text.rsplit('=').next().unwrap_or_default();
-    if own.list.is_computed
-        || !list
-            .trim_start_matches(['-', 'C', 'N'])
-            .chars()
-            .all(is_list)
-    {
+    let text = own.list.text.as_str();
+    let value = text.starts_with("--").then(|| text.split_once('='));
+    let list = value.flatten().map_or(text, |(_, value)| value);
+    let list = list.trim_start_matches(['-', 'C', 'N']);
+    if own.list.is_computed || list.is_empty() || !list.chars().all(is_list) {
         return None;
     }
     let finding = case.warning(

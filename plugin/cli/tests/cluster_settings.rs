@@ -1,0 +1,94 @@
+//! The settings of a cluster that is asked about: its plugstack.conf.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// A plan as JSON.
+fn plan(words: &[&str]) -> Value {
+    let done = Command::new(env!("CARGO_BIN_EXE_berth"))
+        .arg("plan")
+        .args(words)
+        .arg("--format=json")
+        .env("BERTH_STATE_DIR", "/nonexistent")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{words:?}: {said}");
+    serde_json::from_slice(&done.stdout).unwrap()
+}
+
+/// `cores` where the plan was made by that level, and what the answer says of the site.
+fn found(plan: &Value) -> (String, String) {
+    let rules = plan["rules"].as_object().unwrap();
+    let rule = rules.values().next().unwrap().as_str().unwrap();
+    let facts = plan["assumed"].as_array().unwrap().iter();
+    let of_site = facts.filter(|fact| fact["what"] == "site");
+    let values: Vec<_> = of_site.filter_map(|fact| fact["value"].as_str()).collect();
+    (rule.into(), values.join(", "))
+}
+
+/// The plan's rules where the cluster's plugstack.conf has these words behind task_berth.so.
+fn with_settings(words: &str, asked: &[&str]) -> (String, Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("slurm.conf");
+    let conf = "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core,CR_CORE_DEFAULT_DIST_BLOCK\n\
+                TaskPlugin=task/cgroup,task/berth\nPlugStackConfig=other.conf\n\
+                NodeName=n[1-2] Sockets=2 CoresPerSocket=4 ThreadsPerCore=2\n\
+                PartitionName=main Nodes=ALL Default=YES\n";
+    fs::write(&path, conf).unwrap();
+    let line = format!("include *.d/*\noptional other.so\noptional task_berth.so {words}\n");
+    fs::write(folder.path().join("other.conf"), line).unwrap();
+    let before = [
+        "--slurm=22.05",
+        "--cluster",
+        path.to_str().unwrap(),
+        "-n2",
+        "-c2",
+    ];
+    let plan = plan(&[&before[..], asked].concat());
+    (found(&plan).1, plan)
+}
+
+#[test]
+fn a_cluster_s_plugstack_conf_has_its_settings() {
+    let site = |words: &str, asked: &[&str]| with_settings(words, asked).0;
+    let affinity = site("compat=affinity fixes=+third-level", &[]);
+    assert!(
+        affinity.contains("compat=affinity with {\"third-level\"}"),
+        "{affinity}"
+    );
+    assert!(
+        affinity.contains("CR_CORE_DEFAULT_DIST_BLOCK"),
+        "{affinity}"
+    );
+    assert!(site("binding_default=linear:1", &[]).contains("binding_default=linear:1"));
+    let (_, plan) = with_settings(
+        "binding_default=linear:1 nodes=n2 binding=off",
+        &["-w", "n1"],
+    );
+    assert_eq!(found(&plan).0, "binding:linear:1");
+    assert_eq!(plan["assumed"][0]["by"], "found");
+    let source = plan["assumed"][0]["source"].as_str().unwrap();
+    assert!(source.ends_with("other.conf"), "{source}");
+    let (_, plan) = with_settings(
+        "binding_default=linear:1 nodes=n2 binding=off",
+        &["-w", "n2"],
+    );
+    assert!(!found(&plan).0.contains("binding"), "{plan}");
+    // Nodes with other settings are named, and words that cannot be read too.
+    let (_, plan) = with_settings("compat=affinity nodes=n2 compat=berth", &["-N2"]);
+    assert!(
+        plan["notes"]
+            .to_string()
+            .contains("other settings for n2 than for n1"),
+        "{plan}"
+    );
+    let (site, plan) = with_settings("compat=affinty", &[]);
+    assert!(site.contains("compat=affinity"), "{site}");
+    assert!(
+        plan["notes"].to_string().contains("compat=affinty"),
+        "{plan}"
+    );
+}
