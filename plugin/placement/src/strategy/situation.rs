@@ -128,22 +128,24 @@ impl Situation<'_> {
     /// The tasks share what the site does not keep free of the CPUs that Slurm granted, with a note.
     pub(crate) fn too_many_reserved(&self) -> Plan {
         let mut plan = self.all_to_all(Rule::TooManyReserved);
-        plan.notes.extend(self.shares_unreserved());
+        plan.notes.push(self.unreserved());
         plan
     }
 
-    /// The note on that, if these CPUs are fewer than the tasks request.
+    /// The same note, where these CPUs are fewer than the tasks request.
     pub(crate) fn shares_unreserved(&self) -> Option<Note> {
-        let Request {
-            tasks,
-            cpus_per_task,
-            ..
-        } = *self.request;
-        let wanted = u64::from(tasks) * u64::from(cpus_per_task);
-        let is_short = u64::from(self.owned.count) < wanted && !self.request.overcommit;
-        let own = || self.owned.cpus.clone();
-        (is_short && self.owned.reserved == Reserved::Some)
-            .then(|| Note::Kept(KeptNote::TooManyReserved { tasks, own: own() }))
+        let request = self.request;
+        let wanted = u64::from(request.tasks) * u64::from(request.cpus_per_task);
+        let is_short = u64::from(self.owned.count) < wanted && !request.overcommit;
+        let is_reserved = self.owned.reserved == Reserved::Some;
+        (is_short && is_reserved).then(|| self.unreserved())
+    }
+
+    fn unreserved(&self) -> Note {
+        Note::Kept(KeptNote::TooManyReserved {
+            tasks: self.request.tasks,
+            own: self.owned.cpus.clone(),
+        })
     }
 
     /// The plan has one mask for each task, as wide as the node.

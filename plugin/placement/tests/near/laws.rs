@@ -217,6 +217,12 @@ proptest! {
         match planned(&request, &node) {
             Ok(plan) => {
                 let Some(near) = plan.near.as_ref() else {
+                    if plan.decision.rule == Rule::TooManyReserved {
+                        // Slurm granted enough, and the tasks share what is not reserved.
+                        prop_assert!(!strict && kept.intersects(&own) && plan.notes.len() == 1);
+                        prop_assert!(plan.tasks.iter().all(|task| task.cpus == usable));
+                        return Ok(());
+                    }
                     // Too few devices: it runs unbound, unless it is strict.
                     prop_assert!(each.is_some_and(|each| each as usize > gpus.len()));
                     prop_assert!(!strict && plan.decision.rule == Rule::BindingFailed);

@@ -147,7 +147,7 @@ fn cores_that_others_have_taken_are_left_to_them() {
     let far = beside(words, &node, "0-5").unwrap();
     assert_eq!(cpus(&far), "6-7,18-19 8,20 9-10,21-22 11,23");
     let told = far.notes[0].to_string();
-    assert!(told.contains("2 task(s) on this node"), "{told}");
+    assert!(told.contains("2 tasks on this node"), "{told}");
     let strict = beside("n=4 near=gpu:strict binding=auto", &node, "0-5");
     let why = strict.unwrap_err().to_string();
     assert!(why.starts_with("--near=gpu:strict is strict"), "{why}");
@@ -178,7 +178,7 @@ fn what_does_not_fit_next_to_its_device() {
     same(&node, words, "0-3,12-15 6-9,18-21");
     let told = notes(&node, &ask(words));
     assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0].contains("task(s) on this node, the first of them task"));
+    assert!(told[0].contains("task 1 on this node gets"));
     let strict = gives(&node, &ask(&words.replace("gpu:1", "gpu:1:strict")));
     assert!(strict.starts_with("refused: --near=gpu:1:strict is strict"));
     // Each task needs two cores. There are CPUs enough for four tasks next to the device, and cores only

@@ -40,9 +40,9 @@ pub(crate) fn choose(here: &Situation<'_>, near: &Near) -> Result<Plan, Refusal>
     }
     let request = here.request;
     if found.places.cores.pus().len() < request.tasks as usize && !request.overcommit {
-        return match here.owned.reserved {
-            Reserved::Some => Ok(here.too_many_reserved()),
-            Reserved::Nothing | Reserved::All => Err(too_many(here)),
+        return match here.owned.reserved == Reserved::Some && !near.strict {
+            true => Ok(here.too_many_reserved()),
+            false => Err(too_many(here)),
         };
     }
     let wanted = Wanted {
