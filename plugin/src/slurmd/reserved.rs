@@ -18,10 +18,10 @@ pub(crate) fn look(slurm: Abi, plan: &Plan, who: impl Fn() -> String) {
     worker::reserved(slurm, has_no_others);
     let is_new = match has_no_others {
         true => {
-            log::error!("{}, CPUs {}: {ONLY}; {WHAT_TO_DO}", who(), decision.own);
-            complaints::add(format!("{ONLY}; {WHAT_TO_DO}"))
+            log::error!("{}, CPUs {}: {ONLY}", who(), decision.own);
+            complaints::add(ONLY.into())
         }
-        false => complaints::doubt(format!("{SOME}; {WHAT_TO_DO}")),
+        false => complaints::doubt(SOME.into()),
     };
     if is_new {
         worker::announce_again();
@@ -29,7 +29,6 @@ pub(crate) fn look(slurm: Abi, plan: &Plan, who: impl Fn() -> String) {
 }
 
 const ONLY: &str = "Slurm gave a step only CPUs that are reserved (reserved= in plugstack.conf), and it \
-                    runs there";
+                    runs there; name them in CpuSpecList= of slurm.conf";
 const SOME: &str = "Slurm gives steps CPUs that are reserved (reserved= in plugstack.conf), and they \
-                    run on their others";
-const WHAT_TO_DO: &str = "name them in CpuSpecList= of slurm.conf";
+                    run on their others; name them in CpuSpecList= of slurm.conf";
