@@ -64,7 +64,7 @@ fn the_steps_own_gpus_count() {
         (&["-n1", "--near=gpu"], &["0 cpus 0-1 gpus 0,1"]),
         (
             &["-n2", "--near=gpu:strict"],
-            &["0 cpus 1 gpus 0,1", "1 cpus 0 gpus 0,1"],
+            &["0 cpus 1 gpus 0,1", "1 cpus 0 gpus 1,0"],
         ),
         // The second GPU by name: the step has it.
         (&["-n1", "--near=renderD129:strict"], &["0 cpus 0 gpus 0,1"]),
@@ -143,7 +143,7 @@ fn tasks_get_the_cores_of_those_that_slurm_binds_to_them() {
     let fewer = ["-n2", "--near=gpu:2", "--gpu-bind=map_gpu:1,0"];
     let done = looks(&cluster, "--gres=gpu:2", &fewer);
     assert_eq!(lines(&done), crossed, "{done:#?}");
-    let says = "Slurm binds 1 such device(s) to task 0";
+    let says = "Slurm binds 1 such device to task 0";
     assert!(done.stderr.contains(says), "{done:#?}");
 }
 
@@ -169,7 +169,7 @@ fn what_the_step_does_not_have_is_said() {
     let none = looks(&cluster, "--gres=none", &["-n2", "--near=gpu:strict"]);
     assert_eq!(
         lines(&none),
-        ["0 cpus 1 gpus", "1 cpus 0 gpus"],
+        ["0 cpus 1 gpus 0,1", "1 cpus 0 gpus 1,0"],
         "{none:#?}"
     );
     assert_eq!(none.stderr, "");
@@ -182,7 +182,7 @@ fn gpus_that_slurm_counts_otherwise_are_said() {
         return;
     };
     let done = looks(&cluster, "--gres=gpu:3", &["-n2", "--near=gpu"]);
-    let says = "Slurm counts 3 such device(s) on this node, and this machine has 2";
+    let says = "Slurm counts 3 such devices on this node, and this machine has 2";
     assert!(done.ok() && done.stderr.contains(says), "{done:#?}");
     let held = cluster.run("salloc", &["--no-shell", "-n2", "--gres=gpu:2"]);
     assert!(held.ok(), "{held:#?}");

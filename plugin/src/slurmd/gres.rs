@@ -24,8 +24,8 @@ const GPUS: [&str; 3] = ["gpu", "shard", "mps"];
 pub(crate) struct Given {
     /// The step's; an error is a text for the log.
     step: Result<Vec<slurm_sys::Gres>, String>,
-    /// The job's, where the step has no GPUs.
-    job: Vec<slurm_sys::Gres>,
+    /// The job's, where the step has no GPUs; an error is a text for the log.
+    job: Result<Vec<slurm_sys::Gres>, String>,
 }
 
 /// The step's GPUs.
@@ -37,6 +37,9 @@ pub(crate) enum Gpus {
     Known(Gres),
     /// Some, and Slurm does not say which, for this reason.
     Unknown(&'static str),
+    /// The step has none, and nobody can tell whether its job has some: newer micro releases keep
+    /// the job's record elsewhere than the tables have it.
+    UnknownOfJob,
 }
 
 /// What Slurm gave the step on the job's node with that place.
@@ -44,8 +47,8 @@ pub(crate) fn given(cred: &Credential<'_>, index: u32) -> Given {
     let step = cred.step_gres(index).map_err(|why| why.to_string());
     let has_gpus = step.as_ref().map_or(true, |all| all.iter().any(is_gpu));
     let job = match has_gpus {
-        true => Vec::new(),
-        false => cred.job_gres(index).unwrap_or_default(),
+        true => Ok(Vec::new()),
+        false => cred.job_gres(index).map_err(|why| why.to_string()),
     };
     Given { step, job }
 }
@@ -64,7 +67,14 @@ impl Given {
                 return Gpus::Unknown("its record of them cannot be read");
             }
         };
-        let job = self.job.iter().filter(|gres| is_gpu(gres));
+        let job = match &self.job {
+            Ok(job) => job,
+            Err(why) => {
+                log::debug!("{why}");
+                return Gpus::UnknownOfJob;
+            }
+        };
+        let job = job.iter().filter(|gres| is_gpu(gres));
         let mut job = job.filter_map(|gres| gres.devices.as_ref());
         let mut all = step.iter().filter(|gres| is_gpu(gres)).peekable();
         if all.peek().is_none() {
@@ -173,7 +183,7 @@ mod tests {
     }
 
     fn gpus(step: &[slurm_sys::Gres], job: &[slurm_sys::Gres]) -> Gpus {
-        let (step, job) = (Ok(step.to_vec()), job.to_vec());
+        let (step, job) = (Ok(step.to_vec()), Ok(job.to_vec()));
         Given { step, job }.gpus()
     }
 
@@ -198,7 +208,7 @@ mod tests {
         assert_eq!(gpus(&[], &[gres("gpu", Some((4, &[])))]), Gpus::NotCounted);
         let given = Given {
             step: Ok(vec![gpu, gres("nic", None)]),
-            job: Vec::new(),
+            job: Ok(Vec::new()),
         };
         assert_eq!(given.others(), ["nic"]);
     }
@@ -211,8 +221,13 @@ mod tests {
         assert!(unknown(&differ));
         let unread = Given {
             step: Err("no list".into()),
-            job: Vec::new(),
+            job: Ok(Vec::new()),
         };
         assert!(matches!(unread.gpus(), Gpus::Unknown(_)));
+        let job_unread = Given {
+            step: Ok(vec![gres("nic", None)]),
+            job: Err("another layout".into()),
+        };
+        assert_eq!(job_unread.gpus(), Gpus::UnknownOfJob);
     }
 }

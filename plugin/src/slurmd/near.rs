@@ -57,6 +57,11 @@ pub(crate) fn found(
             }
             found.gres = Some(gres);
         }
+        Gpus::UnknownOfJob => {
+            let why = "this step has none of the GPUs that Slurm may have given its job (GRES), and \
+                       berth cannot read the job's record of them";
+            found.doubts.push((why.into(), ALL));
+        }
         Gpus::Unknown(why) => {
             let why = format!(
                 "Slurm gave this step GPUs (GRES), and berth cannot tell which devices these are, \

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::sets::count::counted;
+
 /// Why a variable that lists devices stays as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DeviceNote {
@@ -60,9 +62,10 @@ impl fmt::Display for DeviceNote {
             ),
             Self::Differs { list, devices } => write!(
                 f,
-                "--near: {list} as Slurm set it does not name {devices} different device(s), which \
-                 is what berth counts for this step, so the list stays as it is; ask the \
-                 administrator to compare gres.conf with `berth topo`"
+                "--near: {list} as Slurm set it does not name {}, which is what berth counts for this \
+                 step, so the list stays as it is; ask the administrator to compare gres.conf with \
+                 `berth topo`",
+                counted(*devices, "different device")
             ),
             Self::OtherNumbers { list, name, value } => write!(
                 f,

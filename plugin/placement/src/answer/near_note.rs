@@ -84,9 +84,10 @@ impl fmt::Display for NearNote {
             ),
             Self::FewerBound { near, task, bound } => write!(
                 f,
-                "--near={near}: Slurm binds {bound} such device(s) to task {task} on this node, which \
-                 is fewer; the tasks are placed next to those that Slurm binds to them; change \
-                 --gpus-per-task or --tres-bind, or leave the number out"
+                "--near={near}: Slurm binds {} to task {task} on this node, which is fewer; the tasks are \
+                 placed next to those that Slurm binds to them; change --gpus-per-task or --tres-bind, \
+                 or leave the number out",
+                counted(*bound, "such device")
             ),
         }
     }

@@ -110,7 +110,7 @@ fn slurms_gpus_restrict_gpus_alone() {
     assert_eq!(
         notes(&node, &bound),
         [
-            "--near=gpu:2: Slurm binds 1 such device(s) to task 1 on this node, which is fewer; the tasks \
+            "--near=gpu:2: Slurm binds 1 such device to task 1 on this node, which is fewer; the tasks \
              are placed next to those that Slurm binds to them; change --gpus-per-task or --tres-bind, or \
              leave the number out"
         ]

@@ -113,7 +113,7 @@ fn slurms_list_keeps_its_entries() {
     );
     let long = "9,".repeat(100_000);
     for text in ["4", "4,5,6", "4,4", "4,", "", "4,5 ", "4,5;6", &long] {
-        noted(both, &list(text), "does not name 2 different device(s)");
+        noted(both, &list(text), "does not name 2 different devices");
     }
 }
 
