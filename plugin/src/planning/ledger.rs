@@ -53,8 +53,7 @@ pub(crate) fn within(
     step: (StepKey, Kind),
     (ask, node, door): (&Request, &Node, Door),
 ) -> Result<Result<Written, Refusal>, LedgerError> {
-    let near = Owned::of(ask, planned_on(ask, node)).cpus;
-    let others = session.others(step.0, &near);
+    let others = others(session, step.0, (ask, node));
     let plan = match plan_beside(&others, (ask, node, door)) {
         Ok(plan) => plan,
         Err(why) => return Ok(Err(why)),
@@ -64,6 +63,19 @@ pub(crate) fn within(
     };
     let slot = session.add(entry.clone())?;
     Ok(Ok((plan, Some((slot, entry)))))
+}
+
+/// What other steps are bound to of the CPUs that a step may use. Most ledgers are empty, and then
+/// nobody asks which these are.
+pub(crate) fn others(
+    session: &mut Session<'_>,
+    step: StepKey,
+    (ask, node): (&Request, &Node),
+) -> Others {
+    match session.is_empty() {
+        true => Others::default(),
+        false => session.others(step, &Owned::of(ask, planned_on(ask, node)).cpus),
+    }
 }
 
 /// Plans beside what others are bound to. Whether a job is suspended costs a look at one of its

@@ -6,10 +6,10 @@
 
 use berth_host::ledger::{Kind, Session, StepKey};
 use berth_host::{LedgerError, StateDir};
-use berth_placement::{Claims, Node, Note, Owned, Plan, Refusal, Request, Rules, planned_on};
+use berth_placement::{Claims, Node, Note, Plan, Refusal, Request, Rules};
 
 use crate::message::handover::Settle;
-use crate::planning::ledger::{Door, UNKNOWN_OTHERS, chosen, entry};
+use crate::planning::ledger::{Door, UNKNOWN_OTHERS, chosen, entry, others};
 use crate::site::settings::Settings;
 use crate::slurmd::{launching, open_ledger};
 
@@ -89,8 +89,7 @@ fn settled_now(
     (step, kind): (StepKey, Kind),
     (ask, node, door): (&Request, &Node, Door),
 ) -> Result<Result<Planned, Refusal>, LedgerError> {
-    let near = Owned::of(ask, planned_on(ask, node)).cpus;
-    let others = session.others(step, &near);
+    let others = others(session, step, (ask, node));
     let claims = others.all_running();
     let running = door(ask, node, &claims);
     let depends = others.has_jobs() && {

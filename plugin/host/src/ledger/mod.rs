@@ -196,6 +196,13 @@ impl<'a> Session<'a> {
         self.lock.is_some()
     }
 
+    /// Whether there is no entry, of a live step or of another.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let mut records = self.slots.chunks_exact(self.file.words);
+        !records.any(record::is_used)
+    }
+
     /// The claims of other steps on these CPUs.
     pub fn others(&mut self, step: StepKey, near: &CpuSet) -> Others {
         let near = near.to_words();

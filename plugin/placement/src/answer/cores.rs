@@ -101,9 +101,8 @@ impl ChosenCore {
     fn step_to(&self, next: &Self) -> Option<u32> {
         let after = self.place.core.checked_add(1)?;
         let follows = (self.place.socket, after) == (next.place.socket, next.place.core);
-        let step = next.cpus.lowest()?.0.checked_sub(self.cpus.lowest()?.0)?;
-        let moved = self.cpus.iter().map(|cpu| CpuId(cpu.0 + step));
-        (follows && step > 0 && moved.eq(next.cpus.iter())).then_some(step)
+        let step = || self.cpus.step_to(&next.cpus).filter(|step| *step > 0);
+        follows.then(step).flatten()
     }
 
     /// The core that so many steps lead to; none if there are no such numbers.
@@ -129,12 +128,7 @@ fn union(cores: &[ChosenCore]) -> CpuSet {
     }
     let mut words = Vec::new();
     for core in cores {
-        for (at, word) in core.cpus.numbered() {
-            if words.len() <= at {
-                words.resize(at + 1, 0);
-            }
-            words[at] |= word;
-        }
+        core.cpus.add_to(&mut words);
     }
     CpuSet::from_words(words)
 }

@@ -2,6 +2,8 @@
 //! In: kernel numbers, masks, lists. Out: the same, strictly parsed and bounded.
 //! Pure; a set grows as needed and is not limited to 64 or 1024 CPUs.
 
+mod words;
+
 use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -130,13 +132,6 @@ impl CpuSet {
             Words::Many(words) => (0, &**words),
         };
         (first..).zip(words.iter().copied())
-    }
-
-    /// The set whose words are computed from the words of two sets.
-    fn by_word(&self, other: &Self, make: impl Fn(u64, u64) -> u64) -> Self {
-        let count = self.word_count().max(other.word_count());
-        let words = (0..count).map(|at| make(self.word(at), other.word(at)));
-        Self::from_words(words.collect::<Vec<_>>())
     }
 
     /// Adds one CPU.
