@@ -1,6 +1,8 @@
 //! `cargo bench -p berth-oracle`: our object and the distribution's task/affinity in one process,
 //! for machines of 2 to 4096 CPUs, and options of our own beside `--cpu-bind=cores`. A process each size, for both keep what they know of a machine.
 
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use berth_oracle::bench::{self, CASES, Row};
@@ -74,12 +76,14 @@ fn tables(arguments: &Arguments) -> Result<(), String> {
 /// The rows of one size, measured by a process of its own on a pretended machine.
 fn process(arguments: &Arguments, cpus: u16, log: bool) -> Result<Vec<Row>, String> {
     let this = std::env::current_exe().map_err(|why| why.to_string())?;
+    let folder = tempfile::tempdir().map_err(|why| why.to_string())?;
+    let shown = show(cpus, folder.path())?;
     let mut command = Command::new(this);
     command
         .args(["--cpus", &cpus.to_string(), "--compat", &arguments.compat])
         .args(log.then_some("--log"))
         .args(arguments.only.iter().flat_map(|case| ["--only", case]))
-        .env("HWLOC_SYNTHETIC", bench::synthetic(cpus))
+        .env(shown.0, shown.1)
         .stderr(Stdio::inherit());
     let output = command.output().map_err(|why| why.to_string())?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -88,6 +92,22 @@ fn process(arguments: &Arguments, cpus: u16, log: bool) -> Result<Vec<Row>, Stri
         return Err(format!("{cpus} CPUs: {}\n{text}", output.status));
     }
     Ok(rows)
+}
+
+/// The variable by which hwloc shows the machine, and its value: a file with GPUs where hwloc's
+/// `lstopo-no-graphics` can write one.
+fn show(cpus: u16, folder: &Path) -> Result<(&'static str, OsString), String> {
+    let synthetic = bench::synthetic(cpus);
+    let output = Command::new("lstopo-no-graphics")
+        .args(["--input", &synthetic, "--of", "xml"])
+        .output();
+    let Some(output) = output.ok().filter(|output| output.status.success()) else {
+        return Ok(("HWLOC_SYNTHETIC", synthetic.into()));
+    };
+    let file = folder.join("machine.xml");
+    let xml = bench::with_gpus(&String::from_utf8_lossy(&output.stdout));
+    std::fs::write(&file, xml).map_err(|why| why.to_string())?;
+    Ok(("HWLOC_XMLFILE", file.into()))
 }
 
 fn table(case: &str, rows: &[Row]) {

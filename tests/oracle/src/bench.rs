@@ -98,7 +98,7 @@ impl Row {
 
 /// The cases, by the srun options that they stand for. In `one-core` the step owns only the last
 /// core of the machine. Those with `=` are options of berth's own.
-pub const CASES: [&str; 9] = [
+pub const CASES: [&str; 10] = [
     "threads",
     "cores",
     "-c2",
@@ -108,6 +108,7 @@ pub const CASES: [&str; 9] = [
     "binding=auto",
     "binding=linear:1",
     "map-by=l3cache:pe=4",
+    "near=gpu",
 ];
 
 /// Whether a case is an option that only berth has. It stands beside `--cpu-bind=cores` with as many
@@ -144,6 +145,42 @@ pub fn synthetic(cpus: u16) -> String {
     let caches = cores.div_ceil(CORES_OF_L3);
     let each = cores / caches;
     format!("pack:{sockets} [numa] l3:{caches} core:{each} pu:{threads}")
+}
+
+/// At most so many GPUs.
+const GPUS: usize = 8;
+
+/// A machine's XML of hwloc, with a GPU next to each of its first L3 caches. A synthetic machine has no
+/// devices.
+#[must_use]
+pub fn with_gpus(xml: &str) -> String {
+    let (mut text, mut gpus) = (String::with_capacity(xml.len()), 0);
+    let mut open: Option<&str> = None;
+    for line in xml.lines() {
+        let before = &line[..line.len() - line.trim_start().len()];
+        if line.contains("type=\"L3Cache\"") && gpus < GPUS {
+            open = Some(before);
+        }
+        if open == Some(before) && line.ends_with("</object>") {
+            text.push_str(&gpu(gpus));
+            gpus += 1;
+            open = None;
+        }
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
+}
+
+fn gpu(number: usize) -> String {
+    let (bus, id) = (number + 1, 1_000_000 + 2 * number);
+    format!(
+        "<object type=\"Bridge\" gp_index=\"{id}\" bridge_type=\"0-1\" depth=\"0\" \
+         bridge_pci=\"0000:[{bus:02x}-{bus:02x}]\"><object type=\"PCIDev\" gp_index=\"{}\" \
+         pci_busid=\"0000:{bus:02x}:00.0\" pci_type=\"0302 [10de:2330] [10de:16c1] a1\" \
+         pci_link_speed=\"0.000000\"/></object>\n",
+        id + 1
+    )
 }
 
 /// The cases on the machine of a size: one, or all that it has. `pid`: a process that may be bound.
