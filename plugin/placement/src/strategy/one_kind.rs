@@ -2,16 +2,17 @@
 //! In: the situation, a strategy for a level. Out: its plan; where that mixes kinds and each kind has
 //! room for whole tasks, a plan for each kind, the fastest first. Pure.
 
-use crate::answer::decision::Rule;
+use crate::answer::decision::{LevelFrom, Rule};
 use crate::answer::plan::{Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
 use crate::owned::Owned;
 use crate::request::Request;
 use crate::request::cpu_bind::Level;
 use crate::sets::cpuset::CpuSet;
-use crate::sets::ids::CpuId;
+use crate::strategy::level::by_level;
 use crate::strategy::situation::Situation;
 use crate::topology::kinds::CoreKind;
+use crate::topology::object::ObjectKind;
 
 /// The plan of a strategy whose tasks keep to cores of one kind each.
 pub(super) fn choose(
@@ -24,19 +25,18 @@ pub(super) fn choose(
         .machine()
         .map_or(&[][..], |machine| machine.kinds());
     let mixes = kinds.len() > 1 && plan.tasks.iter().any(|task| is_mixed(&task.cpus, kinds));
-    let Some(level) = level(&plan).filter(|_| mixes && !is_limited(here.request)) else {
-        return Ok(plan);
-    };
-    Ok(apart(here, (level, kinds), &plan, strategy).unwrap_or(plan))
+    match plan.decision.rule {
+        Rule::Level { level, from, .. } if mixes && is_narrow(level) => {
+            let apart = apart(here, (level, from), kinds, &plan);
+            Ok(apart.unwrap_or(plan))
+        }
+        _ => Ok(plan),
+    }
 }
 
-/// The level of a plan whose tasks are bound to parts of sockets.
-fn level(plan: &Plan) -> Option<Level> {
-    match plan.decision.rule {
-        Rule::Level { level, .. } => Some(level),
-        _ => None,
-    }
-    .filter(|level| matches!(level, Level::Cores | Level::Threads))
+/// Whether tasks are bound to parts of sockets.
+fn is_narrow(level: Level) -> bool {
+    matches!(level, Level::Cores | Level::Threads)
 }
 
 /// Whether a limit counts the tasks of all kinds together.
@@ -52,10 +52,13 @@ fn is_mixed(cpus: &CpuSet, kinds: &[CoreKind]) -> bool {
 /// Tasks fill the kinds one after the other; `None` if they do not all fit so, or get less.
 fn apart(
     here: &Situation<'_>,
-    (level, kinds): (Level, &[CoreKind]),
+    (level, from): (Level, LevelFrom),
+    kinds: &[CoreKind],
     mixed: &Plan,
-    strategy: impl Fn(&Situation<'_>) -> Result<Plan, Refusal>,
 ) -> Option<Plan> {
+    if is_limited(here.request) {
+        return None;
+    }
     let mut tasks: Vec<TaskPlan> = Vec::with_capacity(mixed.tasks.len());
     for kind in kinds.iter().rev() {
         let left = here.request.tasks - tasks.len() as u32;
@@ -68,21 +71,26 @@ fn apart(
             tasks: count,
             ..here.request.clone()
         };
-        let plan = strategy(&Situation {
+        let of_kind = Situation {
             request: &request,
             owned: &owned,
             ..*here
-        });
-        let plan = plan.ok().filter(|plan| self::level(plan) == Some(level))?;
-        if plan.notes != mixed.notes {
+        };
+        let plan = by_level(&of_kind, level, from).ok()?;
+        let is_bound = matches!(plan.decision.rule, Rule::Level { .. });
+        if !is_bound || plan.notes != mixed.notes {
             return None;
         }
         tasks.extend(plan.tasks);
     }
     let all = tasks.len() == mixed.tasks.len();
     let as_apart = is_apart(&tasks) || !is_apart(&mixed.tasks);
-    let as_near = spanning(here, &tasks) <= spanning(here, &mixed.tasks);
-    (all && as_apart && as_near).then(|| Plan {
+    let as_near = || {
+        let spanning = |tasks: &[TaskPlan]| FAR.map(|kind| spanning(here, kind, tasks));
+        let (one, other) = (spanning(&tasks), spanning(&mixed.tasks));
+        one.iter().zip(other).all(|(apart, mixed)| *apart <= mixed)
+    };
+    (all && as_apart && as_near()).then(|| Plan {
         tasks,
         ..mixed.clone()
     })
@@ -98,15 +106,16 @@ fn is_apart(tasks: &[TaskPlan]) -> bool {
     })
 }
 
-/// Tasks that have CPUs of several sockets.
-fn spanning(here: &Situation<'_>, tasks: &[TaskPlan]) -> usize {
+/// Objects that a task spans at a price.
+const FAR: [ObjectKind; 2] = [ObjectKind::Package, ObjectKind::Numa];
+
+/// Tasks that have CPUs of several of these objects.
+fn spanning(here: &Situation<'_>, kind: ObjectKind, tasks: &[TaskPlan]) -> usize {
     let machine = here.node.machine();
-    let sockets = machine.map(|machine| machine.socket_of_cpu(here.node.socket()));
-    let sockets = sockets.unwrap_or_default();
-    let of = |cpu: CpuId| sockets.get(cpu.index()).copied().flatten();
+    let objects = machine.map_or(Vec::new(), |machine| machine.objects(kind));
     let spans = |task: &&TaskPlan| {
-        let first = task.cpus.lowest().and_then(of);
-        task.cpus.iter().any(|cpu| of(cpu) != first)
+        let touched = objects.iter().filter(|cpus| cpus.intersects(&task.cpus));
+        touched.count() > 1
     };
     tasks.iter().filter(spans).count()
 }

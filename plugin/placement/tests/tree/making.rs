@@ -218,11 +218,18 @@ pub fn renamed(machine: &Machine, name: &dyn Fn(CpuId) -> CpuId) -> Machine {
         .numa_nodes
         .iter_mut()
         .for_each(|node| node.cpus = set(&node.cpus));
-    parts
-        .l3_caches
-        .iter_mut()
-        .for_each(|cache| *cache = set(cache));
     parts.allowed = set(&parts.allowed);
+    let of_kinds = parts.kinds.iter_mut().map(|kind| &mut kind.cpus);
+    let caches = [
+        &mut parts.dies,
+        &mut parts.l3_caches,
+        &mut parts.l2_caches,
+        &mut parts.l1_caches,
+    ];
+    let objects = caches.into_iter().flatten();
+    for cpus in objects.chain(of_kinds).chain([&mut parts.isolated]) {
+        *cpus = set(&cpus.intersection(machine.cpus()));
+    }
     Machine::new(parts).expect("different numbers stay different")
 }
 

@@ -66,7 +66,12 @@ fn fits_exactly(here: &Situation<'_>) -> (Vec<Level>, Option<Level>) {
     )
 }
 
-fn by_level(here: &Situation<'_>, level: Level, from: LevelFrom) -> Result<Plan, Refusal> {
+/// A level, whoever chose it.
+pub(crate) fn by_level(
+    here: &Situation<'_>,
+    level: Level,
+    from: LevelFrom,
+) -> Result<Plan, Refusal> {
     if level == Level::Ldoms && here.node.ldoms().is_none() {
         return Err(Refusal::DomainsUnknown);
     }
