@@ -4,8 +4,10 @@
 //! in src/common/read_config.h, the same from 22.05 to 26.05.
 
 use crate::error::Error;
+use crate::list::for_each;
 use crate::symbols::Symbols;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_void};
+use std::ops::ControlFlow;
 
 /// Many times the settings that there are.
 const MOST: usize = 1000;
@@ -33,22 +35,27 @@ impl CgroupConf {
         let get = symbols
             .cgroup_get_conf_list
             .ok_or(Error::MissingSymbol("cgroup_get_conf_list"))?;
-        let for_each = symbols
-            .slurm_list_for_each
-            .ok_or(Error::MissingSymbol("slurm_list_for_each"))?;
         let destroy = symbols
             .slurm_list_destroy
             .ok_or(Error::MissingSymbol("slurm_list_destroy"))?;
         let mut found = Self::default();
         // SAFETY: the caller's promise: the settings have been read. Slurm takes its own lock.
         let list = unsafe { get() };
+        let visit = |item| {
+            // SAFETY: the list holds such pairs, which live as long as the list.
+            found.0.extend(unsafe { pair(item) });
+            match found.0.len() < MOST {
+                true => ControlFlow::Continue(()),
+                false => ControlFlow::Break(()),
+            }
+        };
+        // SAFETY: the list made just above.
+        let walked = unsafe { for_each(list, symbols, visit) };
         if !list.is_null() {
-            // SAFETY: the list made just above; `visit` gets the pointer passed here, during the call only.
-            unsafe { for_each(list, visit, (&raw mut found).cast()) };
             // SAFETY: the list is ours, and nothing points into it any more.
             unsafe { destroy(list) };
         }
-        Ok(found)
+        walked.map(|()| found)
     }
 
     /// A setting's value.
@@ -72,14 +79,13 @@ impl CgroupConf {
     }
 }
 
-/// Negative ends the walk (src/common/list.c).
-unsafe extern "C" fn visit(item: *mut c_void, found: *mut c_void) -> c_int {
-    // SAFETY: `read` passes its own settings, and no other reference to them is used meanwhile.
-    let found = unsafe { &mut *found.cast::<CgroupConf>() };
-    // SAFETY: the list holds such pairs, which live as long as the list.
-    let Some(pair) = (unsafe { item.cast::<Pair>().as_ref() }) else {
-        return 0;
-    };
+/// A setting and its value.
+///
+/// # Safety
+/// `item` is null or a pair of Slurm's.
+unsafe fn pair(item: *mut c_void) -> Option<(String, String)> {
+    // SAFETY: the caller's promise.
+    let pair = unsafe { item.cast::<Pair>().as_ref() }?;
     let text = |text: *const c_char| match text.is_null() {
         true => String::new(),
         // SAFETY: a pair's texts are C strings.
@@ -87,6 +93,5 @@ unsafe extern "C" fn visit(item: *mut c_void, found: *mut c_void) -> c_int {
             .to_string_lossy()
             .into_owned(),
     };
-    found.0.push((text(pair.name), text(pair.value)));
-    if found.0.len() < MOST { 0 } else { -1 }
+    Some((text(pair.name), text(pair.value)))
 }

@@ -40,6 +40,7 @@ pub mod headers {
 pub mod identity;
 pub mod layout;
 pub mod line;
+mod list;
 mod loaded;
 pub mod log;
 mod probe;

@@ -6,10 +6,12 @@
 use super::bits;
 use crate::error::Error;
 use crate::layout::{Field, Layout};
+use crate::list::for_each;
 use crate::probe::{self, Probe};
 use crate::record::Record;
 use crate::symbols::Symbols;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
+use std::ops::ControlFlow;
 
 /// More records than a node has names and types of GRES.
 const MOST: usize = 256;
@@ -75,13 +77,11 @@ impl Fields {
     }
 }
 
-/// The data that the callback needs and gathers.
+/// One node's part of the records.
 struct Walk {
     layout: &'static Layout,
     fields: Fields,
     node: u32,
-    seen: usize,
-    found: Result<Vec<Gres>, &'static str>,
 }
 
 /// The GRES of a list on the node with that place in the list's arrays; none for a null list. A
@@ -92,48 +92,37 @@ pub(crate) fn read(
     layout: &'static Layout,
     symbols: &Symbols,
 ) -> Result<Vec<Gres>, Error> {
-    if list.is_null() {
-        return Ok(Vec::new());
-    }
-    let for_each = symbols
-        .slurm_list_for_each
-        .ok_or(Error::MissingSymbol("slurm_list_for_each"))?;
-    let mut walk = Walk {
+    let fields = Fields::of(owner, layout);
+    let walk = Walk {
         layout,
-        fields: Fields::of(owner, layout),
+        fields,
         node,
-        seen: 0,
-        found: Ok(Vec::new()),
     };
-    // SAFETY: the credential's own list; `visit` gets the pointer passed here, during the call only.
-    unsafe { for_each(list, visit, (&raw mut walk).cast()) };
-    walk.found.map_err(|found| Error::Nonsense {
-        record: "list of generic resources (GRES)",
-        expected: format!("at most {MOST} records of one line's layout"),
-        found: found.to_owned(),
-    })
-}
-
-/// Negative ends the walk (src/common/list.c).
-unsafe extern "C" fn visit(item: *mut c_void, walk: *mut c_void) -> c_int {
-    // SAFETY: `read` passes its Walk, and no other reference to it is used meanwhile.
-    let walk = unsafe { &mut *walk.cast::<Walk>() };
-    walk.seen += 1;
-    let one = match walk.seen > MOST {
-        true => Err("more records"),
-        false => walk.one(item),
+    let (mut found, mut seen, mut wrong) = (Vec::new(), 0, None);
+    let visit = |item| {
+        seen += 1;
+        let one = match seen > MOST {
+            true => Err("more records"),
+            false => walk.one(item),
+        };
+        match one {
+            Ok(one) => one.into_iter().for_each(|one| add(&mut found, one)),
+            Err(why) => wrong = Some(why),
+        }
+        match wrong {
+            None => ControlFlow::Continue(()),
+            Some(_) => ControlFlow::Break(()),
+        }
     };
-    match (one, &mut walk.found) {
-        (Ok(None), Ok(_)) => 0,
-        (Ok(Some(one)), Ok(found)) => {
-            add(found, one);
-            0
-        }
-        (Err(why), found) => {
-            *found = Err(why);
-            -1
-        }
-        (_, Err(_)) => -1,
+    // SAFETY: the credential's own list.
+    unsafe { for_each(list, symbols, visit) }?;
+    match wrong {
+        None => Ok(found),
+        Some(found) => Err(Error::Nonsense {
+            record: "list of generic resources (GRES)",
+            expected: format!("at most {MOST} records of one line's layout"),
+            found: found.to_owned(),
+        }),
     }
 }
 

@@ -3,9 +3,11 @@
 
 use crate::error::Error;
 use crate::layout::Layout;
+use crate::list::for_each;
 use crate::record::Record;
 use crate::symbols::Symbols;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
+use std::ops::ControlFlow;
 
 /// One option of one SPANK plugin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,14 +25,6 @@ const MOST: usize = 64;
 /// Bytes of `OPTION:PLUGIN`; a longer name is no option of ours.
 const NAME: usize = 255;
 
-/// The data that the callback needs and gathers.
-struct Walk<'a> {
-    layout: &'static Layout,
-    plugin: &'a str,
-    most_bytes: usize,
-    found: Vec<SpankOption>,
-}
-
 /// A plugin's options in a list of `job_option_info`; none for a null list. If an argument is
 /// longer than `most_bytes`, one byte more is copied, which shows that to its reader.
 pub(crate) fn read(
@@ -39,41 +33,29 @@ pub(crate) fn read(
     layout: &'static Layout,
     symbols: &Symbols,
 ) -> Result<Vec<SpankOption>, Error> {
-    if list.is_null() {
-        return Ok(Vec::new());
-    }
-    let for_each = symbols
-        .slurm_list_for_each
-        .ok_or(Error::MissingSymbol("slurm_list_for_each"))?;
-    let mut walk = Walk {
-        layout,
-        plugin,
-        most_bytes,
-        found: Vec::new(),
+    let fields = &layout.job_option;
+    let mut found = Vec::new();
+    let visit = |item| {
+        // SAFETY: the list holds job_option_info records, which live as long as the list.
+        let Some(record) = (unsafe { Record::new(item) }) else {
+            return ControlFlow::Continue(());
+        };
+        let text = record.text_within(fields.option, "option", NAME);
+        let text = text.ok().flatten().unwrap_or_default();
+        if let (SPANK, Some((option, of))) = (record.read(fields.r#type), text.split_once(':'))
+            && of == plugin
+        {
+            found.push(SpankOption {
+                option: option.to_owned(),
+                argument: record.beginning(fields.optarg, most_bytes.saturating_add(1)),
+            });
+        }
+        match found.len() < MOST {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
     };
-    // SAFETY: the request's own list; `visit` gets the pointer passed here, during the call only.
-    unsafe { for_each(list, visit, (&raw mut walk).cast()) };
-    Ok(walk.found)
-}
-
-/// Negative ends the walk (src/common/list.c).
-unsafe extern "C" fn visit(item: *mut c_void, walk: *mut c_void) -> c_int {
-    // SAFETY: `read` passes its Walk, and no other reference to it is used meanwhile.
-    let walk = unsafe { &mut *walk.cast::<Walk<'_>>() };
-    // SAFETY: the list holds job_option_info records, which live as long as the list.
-    let Some(record) = (unsafe { Record::new(item) }) else {
-        return 0;
-    };
-    let fields = &walk.layout.job_option;
-    let text = record.text_within(fields.option, "option", NAME);
-    let text = text.ok().flatten().unwrap_or_default();
-    if let (SPANK, Some((option, plugin))) = (record.read(fields.r#type), text.split_once(':'))
-        && plugin == walk.plugin
-    {
-        walk.found.push(SpankOption {
-            option: option.to_owned(),
-            argument: record.beginning(fields.optarg, walk.most_bytes.saturating_add(1)),
-        });
-    }
-    if walk.found.len() < MOST { 0 } else { -1 }
+    // SAFETY: the request's own list.
+    unsafe { for_each(list, symbols, visit) }?;
+    Ok(found)
 }

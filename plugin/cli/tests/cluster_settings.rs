@@ -1,33 +1,11 @@
 //! The settings of a cluster that is asked about: its plugstack.conf.
 
+mod plan_json;
+
 use std::fs;
-use std::process::Command;
 
+use plan_json::{plan, rule_and_site};
 use serde_json::Value;
-
-/// A plan as JSON.
-fn plan(words: &[&str]) -> Value {
-    let done = Command::new(env!("CARGO_BIN_EXE_berth"))
-        .arg("plan")
-        .args(words)
-        .arg("--format=json")
-        .env("BERTH_STATE_DIR", "/nonexistent")
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{words:?}: {said}");
-    serde_json::from_slice(&done.stdout).unwrap()
-}
-
-/// `cores` where the plan was made by that level, and what the answer says of the site.
-fn found(plan: &Value) -> (String, String) {
-    let rules = plan["rules"].as_object().unwrap();
-    let rule = rules.values().next().unwrap().as_str().unwrap();
-    let facts = plan["assumed"].as_array().unwrap().iter();
-    let of_site = facts.filter(|fact| fact["what"] == "site");
-    let values: Vec<_> = of_site.filter_map(|fact| fact["value"].as_str()).collect();
-    (rule.into(), values.join(", "))
-}
 
 /// The plan's rules where the cluster's plugstack.conf has these words behind task_berth.so.
 fn with_settings(words: &str, asked: &[&str]) -> (String, Value) {
@@ -47,8 +25,8 @@ fn with_settings(words: &str, asked: &[&str]) -> (String, Value) {
         "-n2",
         "-c2",
     ];
-    let plan = plan(&[&before[..], asked].concat());
-    (found(&plan).1, plan)
+    let plan = plan(&[&before[..], asked].concat(), &[]);
+    (rule_and_site(&plan).1, plan)
 }
 
 #[test]
@@ -68,7 +46,7 @@ fn a_cluster_s_plugstack_conf_has_its_settings() {
         "binding_default=linear:1 nodes=n2 binding=off",
         &["-w", "n1"],
     );
-    assert_eq!(found(&plan).0, "binding:linear:1");
+    assert_eq!(rule_and_site(&plan).0, "binding:linear:1");
     assert_eq!(plan["assumed"][0]["by"], "found");
     let source = plan["assumed"][0]["source"].as_str().unwrap();
     assert!(source.ends_with("other.conf"), "{source}");
@@ -76,7 +54,7 @@ fn a_cluster_s_plugstack_conf_has_its_settings() {
         "binding_default=linear:1 nodes=n2 binding=off",
         &["-w", "n2"],
     );
-    assert!(!found(&plan).0.contains("binding"), "{plan}");
+    assert!(!rule_and_site(&plan).0.contains("binding"), "{plan}");
     // Nodes with other settings are named, and words that cannot be read too.
     let (_, plan) = with_settings("compat=affinity nodes=n2 compat=berth", &["-N2"]);
     assert!(

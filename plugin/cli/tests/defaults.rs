@@ -1,34 +1,12 @@
 //! What holds where the line says nothing: `CpuBind=` of nodes and partitions, and `BERTH_BINDING`.
 
+mod plan_json;
+
 use std::fs;
 use std::process::Command;
 
+use plan_json::{plan, rule_and_site};
 use serde_json::Value;
-
-/// A plan as JSON, with variables in the environment.
-fn plan(words: &[&str], variables: &[(&str, &str)]) -> Value {
-    let done = Command::new(env!("CARGO_BIN_EXE_berth"))
-        .arg("plan")
-        .args(words)
-        .arg("--format=json")
-        .env("BERTH_STATE_DIR", "/nonexistent")
-        .envs(variables.iter().copied())
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{words:?}: {said}");
-    serde_json::from_slice(&done.stdout).unwrap()
-}
-
-/// `cores` where the plan was made by that level, and what the answer says of the site.
-fn found(plan: &Value) -> (String, String) {
-    let rules = plan["rules"].as_object().unwrap();
-    let rule = rules.values().next().unwrap().as_str().unwrap();
-    let facts = plan["assumed"].as_array().unwrap().iter();
-    let of_site = facts.filter(|fact| fact["what"] == "site");
-    let values: Vec<_> = of_site.filter_map(|fact| fact["value"].as_str()).collect();
-    (rule.into(), values.join(", "))
-}
 
 /// The words behind `-n3 -p cores`, the level that the plan binds to, and how the answer ends that
 /// says where the level comes from.
@@ -69,7 +47,7 @@ fn the_default_binding_is_that_of_the_job_s_nodes_then_of_its_partition() {
     let path = path.to_str().unwrap();
     let ask = |words: &[&str]| {
         let before = ["--slurm=22.05", "--cluster", path];
-        found(&plan(&[&before[..], words].concat(), &[]))
+        rule_and_site(&plan(&[&before[..], words].concat(), &[]))
     };
     for (words, level, says) in ASKED {
         let line = format!("-p cores -n3 {words}");
@@ -88,7 +66,7 @@ fn the_user_s_default_is_a_binding_as_if_typed() {
     let here = ["--machine=live", "-n1"];
     let rule = |words: &[&str], variables: &[(&str, &str)]| {
         let plan = plan(words, variables);
-        (found(&plan).0, plan["assumed"].to_string())
+        (rule_and_site(&plan).0, plan["assumed"].to_string())
     };
     let (own, facts) = rule(&here, &[("BERTH_BINDING", "linear:1")]);
     assert_eq!(own, "binding:linear:1");
@@ -135,7 +113,7 @@ fn mapped(words: &[&str], variables: &[(&str, &str)]) -> Result<String, String> 
         return Err(said);
     }
     let plan: Value = serde_json::from_slice(&done.stdout).unwrap();
-    Ok(found(&plan).0)
+    Ok(rule_and_site(&plan).0)
 }
 
 #[test]

@@ -2,9 +2,6 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// More than an administrator reads; jobs can cause some of them.
-const MOST: usize = 64;
-
 /// The complaints so far; slurmd's settings are read before it is ready.
 static COMPLAINTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// What an administrator should know, though nothing is wrong with this node.
@@ -24,7 +21,7 @@ pub(crate) fn doubt(why: String) -> bool {
 
 fn add_to(list: &Mutex<Vec<String>>, why: String) -> bool {
     let mut all = list.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_new = all.len() < MOST && !all.contains(&why);
+    let is_new = !all.contains(&why);
     if is_new {
         all.push(why);
     }

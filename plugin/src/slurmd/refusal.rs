@@ -6,8 +6,11 @@ use berth_placement::{Allocation, RefusalKind};
 use libc::c_int;
 use slurm_sys::{LaunchRequest, Layout};
 
+use crate::message::options::{self, Own};
+use crate::message::routes;
 use crate::planning::convert;
 use crate::site::node;
+use crate::site::standing::NAME;
 use crate::slurmd::gres;
 
 /// The launch hook must not take long, so it looks at the step's first nodes and at those right
@@ -68,6 +71,8 @@ fn shares_before(launch: &LaunchRequest<'_>, node_id: u32, name: &str) -> Option
     let before = before.filter_map(cores);
     let first = (0..node_id).zip(first).take(FIRST);
     let before = (0..node_id).rev().zip(before).take(RIGHT_BEFORE);
+    let options = launch.options(NAME, options::MOST).unwrap_or_default();
+    let near = routes::of_step(&options).get(Own::Near).is_some();
     let mut seen = Vec::new();
     let mut shares = Vec::new();
     for (rank, (index, node, cores)) in first.chain(before) {
@@ -77,7 +82,9 @@ fn shares_before(launch: &LaunchRequest<'_>, node_id: u32, name: &str) -> Option
         if !is_alike || shares.len() == MOST_SHARES {
             continue;
         }
-        let what = (tasks, allocation.clone(), gres::given(&cred, index));
+        // The devices count only for a --near.
+        let given = near.then(|| gres::given(&cred, index));
+        let what = (tasks, allocation.clone(), given);
         if !seen.contains(&what) {
             seen.push(what);
             shares.push(Share {

@@ -47,7 +47,7 @@ pub enum Fix {
     SayShared,
     /// Isolated CPUs are left out while the tasks do not need them.
     IsolatedCpus,
-    /// A task has cores of one kind if that can be had.
+    /// No task has both performance and efficiency cores while each kind has room for whole tasks.
     OneKind,
 }
 

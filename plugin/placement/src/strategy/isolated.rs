@@ -21,21 +21,19 @@ pub(super) fn choose(
         return strategy(here);
     };
     let owned = here.owned.within(&others, here.node);
-    let spared = match here.request.overcommit || has_room(here, &owned) {
-        true => strategy(&Situation {
+    let tried = (here.request.overcommit || has_room(here, &owned)).then(|| {
+        strategy(&Situation {
             owned: &owned,
             ..*here
-        }),
-        false => Err(Refusal::NothingOwned),
-    };
-    let spared = spared.ok().filter(|plan| is_served(here, plan));
-    if let Some(plan) = spared.as_ref().filter(|plan| plan.notes.is_empty()) {
-        return Ok(plan.clone());
-    }
+        })
+    });
+    let spared = tried.and_then(Result::ok);
     let mut plan = strategy(here)?;
-    match spared {
-        Some(spared) if spared.notes == plan.notes => return Ok(spared),
-        _ => {}
+    // Notes that come with all CPUs too say nothing against it.
+    let is_as_good = |spared: &Plan| spared.notes.is_empty() || spared.notes == plan.notes;
+    let spared = spared.filter(|spared| is_served(here, spared) && is_as_good(spared));
+    if let Some(spared) = spared {
+        return Ok(spared);
     }
     let mut used = CpuSet::new();
     plan.tasks
