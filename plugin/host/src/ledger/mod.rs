@@ -50,7 +50,7 @@ pub use self::file::{LedgerError, NAME};
 use self::process::Watch;
 pub use self::process::{Process, Task};
 use self::record::Look;
-pub use self::record::{Entry, Kind, StepKey};
+pub use self::record::{CpusetKind, Entry, Kind, StepKey};
 pub use self::rule::Others;
 use crate::lock::Locked;
 use crate::state::StateDir;
@@ -220,6 +220,14 @@ impl<'a> Session<'a> {
             }
         }
         others
+    }
+
+    /// The live cpuset of a job, if its steps have one. If there were several, the one made last.
+    pub fn cpuset_of(&mut self, job: u32) -> Option<Entry> {
+        let is_its = |record: &[u64]| record::look(record).is_some_and(|look| look.is_cpuset_of(job));
+        let found = self.living(is_its).into_iter();
+        let (slot, look) = found.max_by_key(|(_, look)| look.made)?;
+        Some(look.entry(self.record(slot)?))
     }
 
     /// Every live entry.

@@ -4,8 +4,8 @@
 //! In: an entry or bytes. Out: the other. Pure; bytes with a wrong checksum are no entry.
 //!
 //! Releases of berth share the file, so a later one may add to an entry but never move anything.
-//! It has room in the upper half of word [`KIND`], in word 8, and after the CPUs. This release
-//! covers all of that with its checksum and ignores its content.
+//! It has room in the upper half of word [`CPU_WORDS`], and after the CPUs. This release covers all
+//! of that with its checksum and ignores its content.
 
 use berth_placement::CpuSet;
 
@@ -15,12 +15,20 @@ use super::process::{Process, Task};
 pub(super) const WORD: usize = size_of::<u64>();
 /// Words before the CPUs.
 pub(super) const HEAD: usize = 24;
-/// The kind of step, in the lower half. A later release with more kinds writes the nearest
-/// of these kinds here, and its own kind into the upper half.
+/// The kind of entry, in the lower half: as the first release knows it. A kind that it does not know
+/// stands in the upper half, and the nearest one in the lower half.
 const KIND: usize = 3;
+/// In the upper half: a cpuset, with its flags.
+const CPUSET: u32 = 0xC0;
+/// No other job's wish takes its CPUs.
+const EXCLUSIVE: u32 = 1;
+/// Every step of the job is in it, not only the one that made it.
+const OF_JOB: u32 = 2;
 /// How many words the CPUs have, in the lower half. Releases that write 0 give them all
 /// words to the slot's end.
 const CPU_WORDS: usize = 7;
+/// A cpuset's mark.
+const MARK: usize = 8;
 /// First word of slurmstepd's part, and how many.
 pub(super) const CONFIRMED: usize = 9;
 pub(super) const CONFIRMED_WORDS: usize = 3;
@@ -42,6 +50,17 @@ pub enum Kind {
     Overlap,
     /// A batch script.
     Batch,
+    /// No step's binding, but the cpuset that a step's tasks are placed in.
+    Cpuset(CpusetKind),
+}
+
+/// Whose cpuset it is, and whom it keeps off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpusetKind {
+    /// No other job's wish takes its CPUs.
+    pub exclusive: bool,
+    /// Every step of the job is in it, not only the one that made it.
+    pub of_job: bool,
 }
 
 /// The number of a step on one node.
@@ -74,26 +93,47 @@ pub struct Entry {
     pub task: Option<Task>,
     /// Its user, known to slurmstepd.
     pub uid: u32,
-    /// The `--binding`, cut if it is long.
+    /// The `--binding` or the `--cpuset`, cut if it is long.
     pub request: String,
+    /// A cpuset's mark: equal for equal requests, whose text may be cut.
+    pub mark: u64,
     /// The CPUs of its cores.
     pub cpus: CpuSet,
 }
 
 impl Kind {
-    fn number(self) -> u64 {
+    /// Whether it is a cpuset.
+    #[must_use]
+    pub fn is_cpuset(self) -> bool {
+        matches!(self, Self::Cpuset(_))
+    }
+
+    fn word(self) -> u64 {
         match self {
             Self::Regular => 1,
             Self::Overlap => 2,
             Self::Batch => 3,
+            // The first release takes it for a script: other jobs keep off, the own job does not.
+            Self::Cpuset(CpusetKind { exclusive, of_job }) => {
+                let exclusive = if exclusive { EXCLUSIVE } else { 0 };
+                let of_job = if of_job { OF_JOB } else { 0 };
+                pair(3, CPUSET | exclusive | of_job)
+            }
         }
     }
 
     /// An unknown kind counts as a regular step, so nobody else gets its CPUs.
-    fn of(number: u32) -> Self {
+    fn of(word: u64) -> Self {
+        let (low, high) = halves(word);
+        if high & !(EXCLUSIVE | OF_JOB) == CPUSET {
+            return Self::Cpuset(CpusetKind {
+                exclusive: high & EXCLUSIVE != 0,
+                of_job: high & OF_JOB != 0,
+            });
+        }
         [Self::Regular, Self::Overlap, Self::Batch]
             .into_iter()
-            .find(|kind| kind.number() == u64::from(number))
+            .find(|kind| kind.word() == u64::from(low))
             .unwrap_or_default()
     }
 }
@@ -109,11 +149,12 @@ pub(super) fn write(entry: &Entry, words: usize) -> Option<Vec<u64>> {
         0,
         pair(entry.step.job, entry.step.step),
         pair(entry.step.component, entry.tasks),
-        entry.kind.number(),
+        entry.kind.word(),
         entry.made,
         entry.maker.pid as u64,
         entry.maker.start,
         cpus.len().max(1) as u64,
+        entry.mark,
     ];
     record.get_mut(..head.len())?.copy_from_slice(&head);
     record
@@ -181,7 +222,8 @@ pub(super) fn look(record: &[u64]) -> Option<Look> {
             component,
         },
         tasks,
-        kind: Kind::of(halves(at(KIND)?).0),
+        kind: Kind::of(at(KIND)?),
+        mark: at(MARK)?,
         made: at(4)?,
         maker: Process {
             pid: at(5)? as i32,
@@ -198,6 +240,7 @@ pub(super) fn look(record: &[u64]) -> Option<Look> {
 pub(super) struct Look {
     pub step: StepKey,
     pub kind: Kind,
+    pub mark: u64,
     tasks: u32,
     pub made: u64,
     pub maker: Process,
@@ -207,6 +250,12 @@ pub(super) struct Look {
 }
 
 impl Look {
+    /// Whether it is a cpuset of all steps of a job.
+    pub fn is_cpuset_of(&self, job: u32) -> bool {
+        let is_of_job = matches!(self.kind, Kind::Cpuset(cpuset) if cpuset.of_job);
+        is_of_job && self.step.job == job
+    }
+
     /// The whole entry.
     pub fn entry(self, record: &[u64]) -> Entry {
         Entry {
@@ -219,6 +268,7 @@ impl Look {
             task: self.task,
             uid: self.uid,
             request: text(record.get(REQUEST..HEAD).unwrap_or_default()),
+            mark: self.mark,
             cpus: CpuSet::from_words(cpu_words(record)),
         }
     }

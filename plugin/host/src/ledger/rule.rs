@@ -23,6 +23,8 @@ pub struct Others {
     cpus: Vec<u64>,
     /// And of all of them together.
     all: Vec<u64>,
+    /// The CPUs of cpusets that are not exclusive.
+    cpusets: Vec<u64>,
 }
 
 /// Words of CPU sets, gathered without a set for each entry.
@@ -46,6 +48,14 @@ impl Others {
     pub(super) fn add(&mut self, step: StepKey, entry: &Look, cpus: &[u64]) {
         if entry.step == step {
             return;
+        }
+        if let Kind::Cpuset(cpuset) = entry.kind {
+            match (entry.step.job == step.job, cpuset.exclusive) {
+                // Every step of the job is in it.
+                (true, _) if cpuset.of_job => return,
+                (_, false) => return join(&mut self.cpusets, cpus),
+                (_, true) => {}
+            }
         }
         if entry.step.job == step.job {
             let regular = entry.kind == Kind::Regular;
