@@ -46,7 +46,7 @@ impl Ledger {
         uid: u32,
         cpus: &CpuSet,
     ) -> Result<Confirmed, LedgerError> {
-        self.confirm_one(step, uid, cpus, |entry| !entry.kind.is_cpuset())
+        self.confirm_one(step, uid, cpus, |entry| entry.cpuset.is_none())
     }
 
     /// The same for its cpuset.
@@ -59,7 +59,7 @@ impl Ledger {
         uid: u32,
         cpus: &CpuSet,
     ) -> Result<Confirmed, LedgerError> {
-        self.confirm_one(step, uid, cpus, |entry| entry.kind.is_cpuset())
+        self.confirm_one(step, uid, cpus, |entry| entry.cpuset.is_some())
     }
 
     fn confirm_one(

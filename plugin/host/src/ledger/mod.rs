@@ -50,7 +50,7 @@ pub use self::file::{LedgerError, NAME};
 use self::process::Watch;
 pub use self::process::{Process, Task};
 use self::record::Look;
-pub use self::record::{CpusetKind, Entry, Kind, StepKey};
+pub use self::record::{Cpuset, Entry, Kind, StepKey};
 pub use self::rule::Others;
 use crate::lock::Locked;
 use crate::state::StateDir;

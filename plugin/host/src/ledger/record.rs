@@ -24,6 +24,8 @@ const CPUSET: u32 = 0xC0;
 const EXCLUSIVE: u32 = 1;
 /// Every step of the job is in it, not only the one that made it.
 const OF_JOB: u32 = 2;
+/// Where the step's kind stands beside these.
+const STEP_KIND: u32 = 8;
 /// How many words the CPUs have, in the lower half. Releases that write 0 give them all
 /// words to the slot's end.
 const CPU_WORDS: usize = 7;
@@ -50,13 +52,11 @@ pub enum Kind {
     Overlap,
     /// A batch script.
     Batch,
-    /// No step's binding, but the cpuset that a step's tasks are placed in.
-    Cpuset(CpusetKind),
 }
 
-/// Whose cpuset it is, and whom it keeps off.
+/// A cpuset that the step's tasks are placed in: whose it is, and whom it keeps off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CpusetKind {
+pub struct Cpuset {
     /// No other job's wish takes its CPUs.
     pub exclusive: bool,
     /// Every step of the job is in it, not only the one that made it.
@@ -81,6 +81,8 @@ pub struct Entry {
     pub step: StepKey,
     /// Its kind.
     pub kind: Kind,
+    /// If it is no binding of the step, but a cpuset.
+    pub cpuset: Option<Cpuset>,
     /// Tasks on this node.
     pub tasks: u32,
     /// Nanoseconds between the boot and its planning.
@@ -102,40 +104,50 @@ pub struct Entry {
 }
 
 impl Kind {
-    /// Whether it is a cpuset.
-    #[must_use]
-    pub fn is_cpuset(self) -> bool {
-        matches!(self, Self::Cpuset(_))
-    }
-
-    fn word(self) -> u64 {
+    fn number(self) -> u32 {
         match self {
             Self::Regular => 1,
             Self::Overlap => 2,
             Self::Batch => 3,
-            // The first release takes it for a script: other jobs keep off, the own job does not.
-            Self::Cpuset(CpusetKind { exclusive, of_job }) => {
-                let exclusive = if exclusive { EXCLUSIVE } else { 0 };
-                let of_job = if of_job { OF_JOB } else { 0 };
-                pair(3, CPUSET | exclusive | of_job)
-            }
         }
     }
 
     /// An unknown kind counts as a regular step, so nobody else gets its CPUs.
-    fn of(word: u64) -> Self {
-        let (low, high) = halves(word);
-        if high & !(EXCLUSIVE | OF_JOB) == CPUSET {
-            return Self::Cpuset(CpusetKind {
-                exclusive: high & EXCLUSIVE != 0,
-                of_job: high & OF_JOB != 0,
-            });
-        }
+    fn of(number: u32) -> Self {
         [Self::Regular, Self::Overlap, Self::Batch]
             .into_iter()
-            .find(|kind| kind.word() == u64::from(low))
+            .find(|kind| kind.number() == number)
             .unwrap_or_default()
     }
+}
+
+/// The kind of step, and of a cpuset its flags.
+fn kind_word(entry: &Entry) -> u64 {
+    let number = entry.kind.number();
+    let Some(Cpuset { exclusive, of_job }) = entry.cpuset else {
+        return u64::from(number);
+    };
+    let exclusive = if exclusive { EXCLUSIVE } else { 0 };
+    let of_job = if of_job { OF_JOB } else { 0 };
+    // The release before takes it for a script: other jobs keep off, the own job does not.
+    pair(
+        Kind::Batch.number(),
+        CPUSET | exclusive | of_job | number << STEP_KIND,
+    )
+}
+
+fn kind_of(word: u64) -> (Kind, Option<Cpuset>) {
+    let (low, high) = halves(word);
+    let flags = high & (EXCLUSIVE | OF_JOB);
+    let number = high >> STEP_KIND;
+    if high == CPUSET | flags | number << STEP_KIND {
+        let cpuset = Cpuset {
+            exclusive: flags & EXCLUSIVE != 0,
+            of_job: flags & OF_JOB != 0,
+        };
+        return (Kind::of(number), Some(cpuset));
+    }
+    (Kind::of(low), None)
 }
 
 /// The words of an entry; `None` if its CPUs need more than there are.
@@ -149,7 +161,7 @@ pub(super) fn write(entry: &Entry, words: usize) -> Option<Vec<u64>> {
         0,
         pair(entry.step.job, entry.step.step),
         pair(entry.step.component, entry.tasks),
-        entry.kind.word(),
+        kind_word(entry),
         entry.made,
         entry.maker.pid as u64,
         entry.maker.start,
@@ -215,6 +227,7 @@ pub(super) fn look(record: &[u64]) -> Option<Look> {
         pid: pid as i32,
         start: at(CONFIRMED + 1)?,
     };
+    let (kind, cpuset) = kind_of(at(KIND)?);
     Some(Look {
         step: StepKey {
             job,
@@ -222,7 +235,8 @@ pub(super) fn look(record: &[u64]) -> Option<Look> {
             component,
         },
         tasks,
-        kind: Kind::of(at(KIND)?),
+        kind,
+        cpuset,
         mark: at(MARK)?,
         made: at(4)?,
         maker: Process {
@@ -240,7 +254,8 @@ pub(super) fn look(record: &[u64]) -> Option<Look> {
 pub(super) struct Look {
     pub step: StepKey,
     pub kind: Kind,
-    pub mark: u64,
+    pub cpuset: Option<Cpuset>,
+    mark: u64,
     tasks: u32,
     pub made: u64,
     pub maker: Process,
@@ -252,8 +267,7 @@ pub(super) struct Look {
 impl Look {
     /// Whether it is a cpuset of all steps of a job.
     pub fn is_cpuset_of(&self, job: u32) -> bool {
-        let is_of_job = matches!(self.kind, Kind::Cpuset(cpuset) if cpuset.of_job);
-        is_of_job && self.step.job == job
+        self.cpuset.is_some_and(|cpuset| cpuset.of_job) && self.step.job == job
     }
 
     /// The whole entry.
@@ -261,6 +275,7 @@ impl Look {
         Entry {
             step: self.step,
             kind: self.kind,
+            cpuset: self.cpuset,
             tasks: self.tasks,
             made: self.made,
             maker: self.maker,

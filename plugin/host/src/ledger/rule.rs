@@ -49,7 +49,7 @@ impl Others {
         if entry.step == step {
             return;
         }
-        if let Kind::Cpuset(cpuset) = entry.kind {
+        if let Some(cpuset) = entry.cpuset {
             match (entry.step.job == step.job, cpuset.exclusive) {
                 // Every step of the job is in it.
                 (true, _) if cpuset.of_job => return,

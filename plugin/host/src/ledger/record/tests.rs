@@ -10,6 +10,7 @@ fn entry() -> Entry {
             component: 0xffff_fffe,
         },
         kind: Kind::Overlap,
+        cpuset: None,
         tasks: 16,
         made: 123_456_789_012,
         maker: Process { pid: 77, start: 99 },
@@ -105,7 +106,7 @@ fn sign(record: &mut [u64]) {
 fn a_cpuset_is_read_as_written() {
     for (exclusive, of_job) in [(false, false), (false, true), (true, false), (true, true)] {
         let cpuset = Entry {
-            kind: Kind::Cpuset(CpusetKind { exclusive, of_job }),
+            cpuset: Some(Cpuset { exclusive, of_job }),
             mark: 0x1234_5678_9abc_def0,
             ..entry()
         };
