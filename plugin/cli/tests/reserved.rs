@@ -72,7 +72,7 @@ fn tasks_share_what_is_not_reserved() {
     // It does not fit without reserved CPUs either, or it names them.
     for line in [
         "-n17 --whole --reserved 0-7 --map-by=hwthread",
-        "-n2 --whole --reserved 0 --map-by=pe-list=0,1:ordered",
+        "-n2 --whole --reserved 0-13 --map-by=pe-list=0,1",
     ] {
         let (code, _, said) = ask(line);
         assert!(code == 1 && said.contains("refused"), "{line}: {said}");

@@ -40,12 +40,7 @@ impl Ledger {
     ///
     /// # Errors
     /// [`LedgerError`]
-    pub fn confirm(
-        self,
-        step: StepKey,
-        uid: u32,
-        cpus: &CpuSet,
-    ) -> Result<Confirmed, LedgerError> {
+    pub fn confirm(self, step: StepKey, uid: u32, cpus: &CpuSet) -> Result<Confirmed, LedgerError> {
         self.confirm_one(step, uid, cpus, |entry| entry.cpuset.is_none())
     }
 

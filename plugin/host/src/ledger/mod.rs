@@ -224,7 +224,8 @@ impl<'a> Session<'a> {
 
     /// The live cpuset of a job, if its steps have one. If there were several, the one made last.
     pub fn cpuset_of(&mut self, job: u32) -> Option<Entry> {
-        let is_its = |record: &[u64]| record::look(record).is_some_and(|look| look.is_cpuset_of(job));
+        let is_its =
+            |record: &[u64]| record::look(record).is_some_and(|look| look.is_cpuset_of(job));
         let found = self.living(is_its).into_iter();
         let (slot, look) = found.max_by_key(|(_, look)| look.made)?;
         Some(look.entry(self.record(slot)?))
