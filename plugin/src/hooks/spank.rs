@@ -44,12 +44,18 @@ pub unsafe extern "C" fn slurm_spank_init(
                     // SAFETY: the same.
                     unsafe { register::overlap(spank) };
                 }
+                if option::passes_cpuset_size() {
+                    // SAFETY: the same.
+                    unsafe { register::cpuset_size(spank) };
+                }
             }
             Some(Context::Remote) => {
                 // SAFETY: Slurm's promise: its own handle, in its init.
                 unsafe { register::own(spank) };
                 // SAFETY: the same.
                 unsafe { register::overlap(spank) };
+                // SAFETY: the same.
+                unsafe { register::cpuset_size(spank) };
             }
             _ => {}
         }

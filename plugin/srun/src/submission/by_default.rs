@@ -28,6 +28,8 @@ pub enum Choice {
     Near,
     /// The kind of cores, which narrows each of the others.
     Kind,
+    /// The job's cpuset, inside which each of the others holds.
+    Cpuset,
 }
 
 /// An option of berth's own: its name, and the variables from which it comes.
@@ -79,8 +81,13 @@ pub const CORE_KIND: Names = names!(Kind, "core-kind", "CORE_KIND", "core_kind")
 /// `--near`.
 pub const NEAR: Names = names!(Near, "near", "NEAR", "near");
 
+/// `--cpuset`.
+pub const CPUSET: Names = names!(Cpuset, "cpuset", "CPUSET", "cpuset");
+
 /// Every option.
-pub const ALL: [&Names; 6] = [&BINDING, &MAP_BY, &RANK_BY, &BIND_TO, &CORE_KIND, &NEAR];
+pub const ALL: [&Names; 7] = [
+    &BINDING, &MAP_BY, &RANK_BY, &BIND_TO, &CORE_KIND, &NEAR, &CPUSET,
+];
 
 /// An option that is typed.
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +116,13 @@ impl Typed {
 impl Choice {
     /// Whether only one of two choices can be in force.
     fn excludes(self, other: Self) -> bool {
-        self != other && self != Self::Kind && other != Self::Kind
+        self != other && self.decides() && other.decides()
+    }
+
+    /// Whether it decides about the tasks' CPUs, and does not only narrow what another one chooses.
+    #[must_use]
+    pub fn decides(self) -> bool {
+        !matches!(self, Self::Kind | Self::Cpuset)
     }
 }
 
@@ -246,10 +259,12 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_of_cores_goes_with_every_choice() {
-        for one in ALL.into_iter().filter(|one| **one != CORE_KIND) {
-            let kind_counts = counts_beside(&CORE_KIND, &[typed(one)]);
-            assert!(kind_counts && counts_beside(one, &[typed(&CORE_KIND)]));
+    fn what_narrows_goes_with_every_choice() {
+        for narrow in [&CORE_KIND, &CPUSET] {
+            for one in ALL.into_iter().filter(|one| *one != narrow) {
+                let counts = counts_beside(narrow, &[typed(one)]);
+                assert!(counts && counts_beside(one, &[typed(narrow)]));
+            }
         }
         let outer = [(CORE_KIND.own, "performance"), (ROUTED, "linear:2")];
         let own = is(CORE_KIND.own, "performance");
