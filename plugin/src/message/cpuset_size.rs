@@ -75,7 +75,15 @@ mod tests {
             assert_eq!(text.parse(), Ok(size));
             assert!(text.len() <= MOST);
         }
-        for wrong in ["", "8", "job:", "job:x", "job:-1", "node:3", "job:4000000000000"] {
+        for wrong in [
+            "",
+            "8",
+            "job:",
+            "job:x",
+            "job:-1",
+            "node:3",
+            "job:4000000000000",
+        ] {
             assert_eq!(wrong.parse::<Size>(), Err(()), "{wrong}");
         }
     }

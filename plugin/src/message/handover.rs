@@ -69,8 +69,18 @@ pub(crate) struct Handover {
     pub memory: Option<MemBind>,
     /// The order in which tasks are to see their GPUs.
     pub devices: Option<DeviceOrder>,
+    /// The cpuset that the step runs in.
+    pub cpuset: Option<InCpuset>,
     /// The planning that slurmd left to slurmstepd.
     pub settle: Option<Settle>,
+}
+
+/// A cpuset that a step runs in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InCpuset {
+    pub cpus: CpuSet,
+    /// Its line in LSF's form, for the log and the tasks. Nothing is ever read from this text.
+    pub line: String,
 }
 
 /// A `--binding`, and the cores that it chose.
@@ -154,6 +164,12 @@ impl Handover {
         }
         if let Some(devices) = &self.devices {
             number(text, " devices=", devices);
+        }
+        if let Some(InCpuset { cpus, line }) = &self.cpuset {
+            text.push_str(" cpuset=");
+            // A String takes everything.
+            let _ = cpus.write_list(text);
+            field(text, " cpuset-line=", line);
         }
         if let Some(settle) = &self.settle {
             settle.put(text);
@@ -251,6 +267,7 @@ impl FromStr for Handover {
             served: fields.served()?,
             memory: fields.memory()?,
             devices: fields.read("devices")?,
+            cpuset: fields.cpuset()?,
             settle: fields.settle()?,
         })
     }
@@ -295,6 +312,15 @@ impl Fields<'_> {
             (None, _) => Err(unreadable("served")),
             (_, None) => Err(unreadable("chosen")),
         }
+    }
+
+    fn cpuset(&self) -> Result<Option<InCpuset>, String> {
+        let Some(list) = self.value("cpuset") else {
+            return Ok(None);
+        };
+        let cpus = CpuSet::from_list(&list).map_err(|_| unreadable("cpuset"))?;
+        let line = self.text("cpuset-line");
+        Ok(Some(InCpuset { cpus, line }))
     }
 
     fn settle(&self) -> Result<Option<Settle>, String> {

@@ -9,6 +9,7 @@ mod device_order;
 pub(crate) mod discovery;
 pub(crate) mod gres;
 pub(crate) mod host;
+mod job_cpusets;
 pub(crate) mod key;
 pub(crate) mod launch;
 pub(crate) mod launching;

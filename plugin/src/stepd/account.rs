@@ -5,11 +5,20 @@ use berth_host::ledger::{Confirmed, Held, public};
 use berth_host::{Ledger, StateDir, machine_file};
 use berth_placement::CpuSet;
 use berth_placement::sets::count::either;
-use slurm_sys::{StepId, StepRecord};
+use slurm_sys::StepRecord;
 
 use crate::planning::ledger;
 use crate::site::standing::Abi;
 use crate::site::{node, settings};
+
+/// Which of the step's entries.
+#[derive(Clone, Copy)]
+pub(crate) enum What {
+    /// The cores that its `--binding` chose.
+    Binding,
+    /// The cpuset that it runs in.
+    Cpuset,
+}
 
 /// The step's entry and its place.
 pub(crate) struct Account {
@@ -26,15 +35,19 @@ impl Account {
     /// account and a note to the user. If slurmd wrote no entry, it has reported that itself.
     pub(crate) fn confirm(
         record: &StepRecord<'_>,
-        id: StepId,
+        what: What,
         node_name: &str,
         cpus: &CpuSet,
     ) -> (Option<Self>, Option<String>) {
+        let id = record.step_id();
         let Ok(dir) = StateDir::new(&settings::current().state_dir, node_name) else {
             return (None, None);
         };
-        let confirmed = Ledger::open(&dir)
-            .and_then(|ledger| ledger.confirm(ledger::step(id), record.uid(), cpus));
+        let (step, uid) = (ledger::step(id), record.uid());
+        let confirmed = Ledger::open(&dir).and_then(|ledger| match what {
+            What::Binding => ledger.confirm(step, uid, cpus),
+            What::Cpuset => ledger.confirm_cpuset(step, uid, cpus),
+        });
         match confirmed {
             Ok(Confirmed::Held(held)) => (Some(Self::new(*held, dir)), None),
             Ok(Confirmed::Nothing) => (None, None),

@@ -53,13 +53,13 @@ pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
         }
         return SUCCESS;
     }
-    if let Some(account) = step.account.as_mut().filter(|_| local_id == 0) {
+    for account in step.accounts.iter_mut().filter(|_| local_id == 0) {
         account.first_task(task.pid);
     }
     let code = bind(step, local_id, task, (slurm, &record));
     if local_id + 1 >= step.node_tasks {
         close(step);
-        if let Some(account) = &step.account {
+        if let Some(account) = step.accounts.first() {
             account.publish(Some(slurm));
         }
     }

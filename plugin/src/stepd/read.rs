@@ -18,7 +18,7 @@ use crate::planning::memory;
 use crate::planning::words::{join, join_bounded, name, switched_off_note};
 use crate::site::settings;
 use crate::site::standing::{self, Abi};
-use crate::stepd::account::Account;
+use crate::stepd::account::{Account, What};
 use crate::stepd::own_cpus::own_cpus;
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
@@ -92,6 +92,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         Some(account) => account,
         None => confirmed(record, &mut heard, &node_name),
     };
+    let cpuset = cpuset_confirmed(record, &mut heard, &node_name);
     if !is_heard {
         stands_in(slurm, record, &mut heard);
     }
@@ -117,7 +118,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         applied: 0,
         deviations: cut.into_iter().collect(),
         outside_cgroup: CpuSet::new(),
-        account,
+        accounts: account.into_iter().chain(cpuset).collect(),
     })
 }
 
@@ -138,10 +139,27 @@ fn unheard(id: StepId, why: &str) {
 /// The ledger's entry that slurmd made for this step, if it did.
 fn confirmed(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Option<Account> {
     let cpus = heard.served.as_ref()?.chosen.cpus();
-    let (account, late) = Account::confirm(record, record.step_id(), node_name, &cpus);
+    let (account, late) = Account::confirm(record, What::Binding, node_name, &cpus);
+    add_note(heard, late);
+    account
+}
+
+/// The same for its cpuset.
+fn cpuset_confirmed(
+    record: &StepRecord<'_>,
+    heard: &mut Handover,
+    node_name: &str,
+) -> Option<Account> {
+    let cpuset = heard.cpuset.as_ref()?;
+    log::info!("{} cpuset={:?}", name(record.step_id()), cpuset.line);
+    let (account, late) = Account::confirm(record, What::Cpuset, node_name, &cpuset.cpus);
+    add_note(heard, late);
+    account
+}
+
+fn add_note(heard: &mut Handover, late: Option<String>) {
     let before = std::mem::take(&mut heard.note);
     heard.note = join(&[], [before, late.unwrap_or_default()]);
-    account
 }
 
 /// Prepares the tasks' memory policy; gives their masks, if memory is bound.
@@ -190,7 +208,7 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
         applied: 0,
         deviations: Vec::new(),
         outside_cgroup: CpuSet::new(),
-        account: None,
+        accounts: Vec::new(),
     })
 }
 

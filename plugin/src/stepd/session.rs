@@ -37,8 +37,8 @@ pub(crate) struct Session {
     pub deviations: Vec<String>,
     /// CPUs of the masks that the tasks' cgroup does not allow: the kernel has left them out.
     pub outside_cgroup: CpuSet,
-    /// The step's entry in the ledger, if a `--binding` chose its cores.
-    pub account: Option<Account>,
+    /// The step's entries in the ledger: of a `--binding` that chose its cores, and of its cpuset.
+    pub accounts: Vec<Account>,
 }
 
 /// The intent for the tasks.

@@ -119,8 +119,11 @@ impl State {
 
     /// The step of the task plugin has ended.
     pub(crate) fn release(&self) {
-        let account = self.step().as_mut().and_then(|step| step.account.take());
-        if let Some(account) = account {
+        let accounts = self
+            .step()
+            .as_mut()
+            .map(|step| std::mem::take(&mut step.accounts));
+        for account in accounts.into_iter().flatten() {
             account.release(standing::working());
         }
         // slurmd has counted those that the switch-off file left alone.
