@@ -255,10 +255,7 @@ impl FromStr for Handover {
         let outcome = OUTCOMES.iter().find(|(_, word)| *word == outcome);
         Ok(Self {
             outcome: outcome.ok_or_else(|| unreadable("outcome"))?.0,
-            own: match fields.text("own").as_str() {
-                "" => CpuSet::new(),
-                list => CpuSet::from_list(list).map_err(|_| unreadable("own"))?,
-            },
+            own: cpus("own", &fields.text("own"))?,
             by_tree: fields.value("tree").is_some(),
             list: fields.text("list"),
             request: fields.text("request"),
@@ -318,7 +315,7 @@ impl Fields<'_> {
         let Some(list) = self.value("cpuset") else {
             return Ok(None);
         };
-        let cpus = CpuSet::from_list(&list).map_err(|_| unreadable("cpuset"))?;
+        let cpus = cpus("cpuset", &list)?;
         let line = self.text("cpuset-line");
         Ok(Some(InCpuset { cpus, line }))
     }
@@ -342,6 +339,14 @@ impl Fields<'_> {
             gres: self.read("gres")?,
             overlaps: self.value("overlaps").is_some(),
         }))
+    }
+}
+
+/// CPUs, perhaps none.
+fn cpus(name: &str, list: &str) -> Result<CpuSet, String> {
+    match list {
+        "" => Ok(CpuSet::new()),
+        list => CpuSet::from_list(list).map_err(|_| unreadable(name)),
     }
 }
 

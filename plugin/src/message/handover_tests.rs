@@ -99,10 +99,11 @@ prop_compose! {
         served in option::of(served()),
         memory in option::of(memory()),
         devices in option::of(devices()),
+        cpuset in option::of((sets(), texts()).prop_map(|(cpus, line)| InCpuset { cpus, line })),
         settle in option::of(settles()),
     ) -> Handover {
         let outcome = outcome.0;
-        Handover { outcome, list, own, by_tree, request, rule, note, served, memory, devices, settle }
+        Handover { outcome, list, own, by_tree, request, rule, note, served, memory, devices, cpuset, settle }
     }
 }
 
