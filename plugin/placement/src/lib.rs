@@ -39,6 +39,7 @@ pub use owned::Owned;
 pub use plan::{plan, plan_batch, planned_on};
 pub use request::claims::Claims;
 pub use request::cpu_bind::{CpuBind, Level, Mode};
+pub use request::cpuset::{CpusetError, CpusetName, CpusetRequest};
 pub use request::distribution::{AcrossHosts, Distribution, Order};
 pub use request::fixes::{Fix, Fixes};
 pub use request::grid_engine::Binding;

@@ -5,6 +5,7 @@
 pub mod claims;
 pub mod core_kind;
 pub mod cpu_bind;
+pub mod cpuset;
 pub mod distribution;
 pub mod fixes;
 pub mod gres_bind;

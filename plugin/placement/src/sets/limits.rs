@@ -25,6 +25,8 @@ pub const BINDING_BYTES: usize = 8 * 1024;
 pub const NEAR_BYTES: usize = 256;
 /// Bytes of a `--tres-bind`; a number for each of many tasks fits.
 pub const TRES_BIND_BYTES: usize = 8 * 1024;
+/// Bytes of a `--cpuset`, and of each of a partition's own cpuset words.
+pub const CPUSET_BYTES: usize = 8 * 1024;
 /// Bytes of a `--map-by`, `--rank-by` or `--bind-to`.
 pub const MAPPING_BYTES: usize = 8 * 1024;
 

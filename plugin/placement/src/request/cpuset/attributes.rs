@@ -1,0 +1,96 @@
+//! The attributes behind `CPUSET_OPTIONS=`. Pure data.
+
+use std::fmt;
+
+/// An attribute of a cpuset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attribute {
+    /// No other cpuset and no `--binding` gets these CPUs.
+    CpuExclusive,
+    /// Memory comes from the cpuset's own nodes first.
+    MemoryLocal,
+    /// Later cpusets and memory bindings avoid its nodes where they can.
+    MemoryExclusive,
+    /// The kernel's own memory should come from elsewhere. Linux has no such thing.
+    MemoryKernelAvoid,
+    /// Memory comes from the cpuset's nodes and from no others.
+    MemoryMandatory,
+    /// A full node pages to swap.
+    PolicyPage,
+    /// A full node does not page to swap.
+    PolicyKill,
+}
+
+impl Attribute {
+    /// Every attribute; they are written in this order.
+    pub const ALL: [Self; 7] = [
+        Self::CpuExclusive,
+        Self::MemoryLocal,
+        Self::MemoryExclusive,
+        Self::MemoryKernelAvoid,
+        Self::MemoryMandatory,
+        Self::PolicyPage,
+        Self::PolicyKill,
+    ];
+
+    /// As LSF writes it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::CpuExclusive => "CPUSET_CPU_EXCLUSIVE",
+            Self::MemoryLocal => "CPUSET_MEMORY_LOCAL",
+            Self::MemoryExclusive => "CPUSET_MEMORY_EXCLUSIVE",
+            Self::MemoryKernelAvoid => "CPUSET_MEMORY_KERNEL_AVOID",
+            Self::MemoryMandatory => "CPUSET_MEMORY_MANDATORY",
+            Self::PolicyPage => "CPUSET_POLICY_PAGE",
+            Self::PolicyKill => "CPUSET_POLICY_KILL",
+        }
+    }
+}
+
+impl fmt::Display for Attribute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// A set of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attributes(u8);
+
+impl Attributes {
+    /// Whether an attribute is a member.
+    #[must_use]
+    pub fn has(self, attribute: Attribute) -> bool {
+        self.0 & 1 << attribute as u8 != 0
+    }
+
+    /// The same with one more.
+    #[must_use]
+    pub fn with(self, attribute: Attribute) -> Self {
+        Self(self.0 | 1 << attribute as u8)
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The members, in order.
+    pub fn iter(self) -> impl Iterator<Item = Attribute> {
+        let all = Attribute::ALL.into_iter();
+        all.filter(move |attribute| self.has(*attribute))
+    }
+}
+
+/// Joined by `|`.
+impl fmt::Display for Attributes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, attribute) in self.iter().enumerate() {
+            f.write_str(if at > 0 { "|" } else { "" })?;
+            attribute.fmt(f)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,143 @@
+//! The words of a cpuset request before they are checked: keywords with their values, as a job, a
+//! partition's default or its mandatory words have them. In: a text. Out: [`Words`], and their merge. Pure.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::request::cpuset::error::CpusetError;
+use crate::request::cpuset::keyword::Keyword;
+use crate::request::cpuset::nearest::nearest;
+use crate::sets::bounded::repeated;
+use crate::sets::limits::CPUSET_BYTES;
+
+/// Keywords with their values. A keyword may have an empty value: it takes a lower one away.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Words {
+    /// By the keyword's position in [`Keyword::ALL`]; blanks around and between are one blank.
+    values: [Option<String>; Keyword::ALL.len()],
+}
+
+impl Words {
+    /// The value behind a keyword, perhaps an empty one; `None` where the keyword does not stand.
+    #[must_use]
+    pub fn get(&self, keyword: Keyword) -> Option<&str> {
+        self.values[keyword as usize].as_deref()
+    }
+
+    /// The keywords that stand there, each with its value.
+    pub fn iter(&self) -> impl Iterator<Item = (Keyword, &str)> {
+        let all = Keyword::ALL.into_iter();
+        all.filter_map(|keyword| Some((keyword, self.get(keyword)?)))
+    }
+
+    /// Whether the request is for no cpuset.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.get(Keyword::Type)
+            .is_some_and(|value| value.eq_ignore_ascii_case("none"))
+    }
+
+    /// The words with a number of CPUs where they have none. The submitting command writes it into a
+    /// job's request; a request for no cpuset stays as it is.
+    #[must_use]
+    pub fn with_ncpus(mut self, count: u32) -> Self {
+        if !self.is_none() {
+            self.values[Keyword::Ncpus as usize].get_or_insert_with(|| count.to_string());
+        }
+        self
+    }
+
+    /// The words that hold: mandatory ones over the job's, the job's over default ones, keyword by
+    /// keyword. A keyword with nothing behind its `=` takes a lower one away. A job that requests no
+    /// cpuset has none of the default words.
+    #[must_use]
+    pub fn merge(mandatory: &Self, job: &Self, default: &Self) -> Self {
+        let mut merged = Self::default();
+        for (at, value) in merged.values.iter_mut().enumerate() {
+            let lowest = default.values[at].as_ref().filter(|_| !job.is_none());
+            let of_levels = [&mandatory.values[at], &job.values[at]].map(Option::as_ref);
+            let holds = of_levels.into_iter().flatten().next().or(lowest);
+            *value = holds.filter(|value| !value.is_empty()).cloned();
+        }
+        merged
+    }
+
+    fn add(&mut self, part: &str) -> Result<(), CpusetError> {
+        let Some((keyword, value)) = part.split_once('=') else {
+            return Err(CpusetError::NoEquals(shown(part)));
+        };
+        let keyword = read_keyword(keyword.trim_ascii())?;
+        let blanks_once: Vec<_> = value.split_ascii_whitespace().collect();
+        match self.values[keyword as usize].replace(blanks_once.join(" ")) {
+            Some(_) => Err(CpusetError::Twice(keyword)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl FromStr for Words {
+    type Err = CpusetError;
+
+    fn from_str(text: &str) -> Result<Self, CpusetError> {
+        if text.len() > CPUSET_BYTES {
+            return Err(CpusetError::TooLong);
+        }
+        let mut words = Self::default();
+        let parts = inside_brackets(text)?.split(';').map(str::trim_ascii);
+        parts
+            .filter(|part| !part.is_empty())
+            .try_for_each(|part| words.add(part))?;
+        Ok(words)
+    }
+}
+
+/// What stands between the brackets of `CPUSET[…]` or `SGI_CPUSET[…]`, or the text if it has none.
+fn inside_brackets(text: &str) -> Result<&str, CpusetError> {
+    let text = text.trim_ascii();
+    if text.is_empty() {
+        return Err(CpusetError::Empty);
+    }
+    let wrong = || CpusetError::Brackets(shown(text));
+    let Some((name, rest)) = text.split_once('[') else {
+        return match text.contains(']') {
+            true => Err(wrong()),
+            false => Ok(text),
+        };
+    };
+    let is_name = ["CPUSET", "SGI_CPUSET"]
+        .iter()
+        .any(|known| known.eq_ignore_ascii_case(name.trim_ascii()));
+    let inside = rest
+        .strip_suffix(']')
+        .filter(|_| is_name)
+        .ok_or_else(wrong)?;
+    match inside.contains(['[', ']']) {
+        true => Err(wrong()),
+        false => Ok(inside),
+    }
+}
+
+/// The keyword of a text in any case.
+fn read_keyword(text: &str) -> Result<Keyword, CpusetError> {
+    let mut all = Keyword::ALL.into_iter();
+    let known = all.find(|known| known.word().eq_ignore_ascii_case(text));
+    known.ok_or_else(|| CpusetError::UnknownKeyword {
+        found: shown(text),
+        nearest: nearest(text, Keyword::ALL.map(Keyword::word)),
+    })
+}
+
+fn shown(text: &str) -> String {
+    repeated(text.escape_debug())
+}
+
+impl fmt::Display for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CPUSET[")?;
+        for (at, (keyword, value)) in self.iter().enumerate() {
+            f.write_str(if at > 0 { ";" } else { "" })?;
+            write!(f, "{keyword}={value}")?;
+        }
+        f.write_str("]")
+    }
+}
