@@ -4,6 +4,7 @@
 
 use std::io;
 
+use berth_placement::request::cpuset::Words;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{SysconfVar, sysconf};
 use serde::{Deserialize, Serialize};
@@ -136,19 +137,21 @@ impl Announcement {
     pub fn set_cpusets(&mut self, sets: Option<&SiteCpusets>) {
         (self.static_cpusets, self.partition_cpusets) = sets.map_or_else(Default::default, |all| {
             let set = |set: &StaticSet| StaticCpuset {
-                name: set.name.clone(),
+                name: set.name.to_string(),
                 cpus: set.cpus.to_string(),
                 mems: set
                     .mems
                     .as_ref()
                     .map(ToString::to_string)
                     .unwrap_or_default(),
-                options: set.options.clone(),
+                options: set.options.to_string(),
             };
+            let text =
+                |words: &Option<Words>| words.as_ref().map_or_else(String::new, Words::to_string);
             let words = |words: &PartitionWords| PartitionCpuset {
                 partition: words.partition.clone(),
-                default: words.default.clone().unwrap_or_default(),
-                mandatory: words.mandatory.clone().unwrap_or_default(),
+                default: text(&words.default),
+                mandatory: text(&words.mandatory),
                 line: words.line,
             };
             let partitions = all.partitions().iter();

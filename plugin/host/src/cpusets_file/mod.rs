@@ -11,7 +11,8 @@ mod words;
 use std::fmt;
 use std::path::PathBuf;
 
-use berth_placement::{CpuSet, NodeSet};
+use berth_placement::request::cpuset::{Attributes, Words};
+use berth_placement::{CpuSet, CpusetName, NodeSet};
 
 pub use load::{FileError, Stamp, load};
 pub use read::{LineError, Site, read};
@@ -24,23 +25,23 @@ pub struct SiteCpusets {
     sets: Vec<StaticSet>,
     partitions: Vec<PartitionWords>,
     /// What the administrator should know although the file holds: users that this node does not
-    /// know.
+    /// know, and words that are no request by themselves.
     pub doubts: Vec<LineError>,
 }
 
 /// A static cpuset.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StaticSet {
     /// Its line in the file.
     pub line: usize,
     /// Its name, for `CPUSET_NAME=`.
-    pub name: String,
+    pub name: CpusetName,
     /// Its CPUs, by kernel number.
     pub cpus: CpuSet,
     /// Its memory nodes, where the line names them.
     pub mems: Option<NodeSet>,
-    /// Its attributes, where the line names them: `CPUSET_MEMORY_LOCAL`.
-    pub options: String,
+    /// Its attributes.
+    pub options: Attributes,
     /// The host list of the line, if it has one.
     nodes: Option<String>,
     is_here: bool,
@@ -57,9 +58,9 @@ pub struct PartitionWords {
     /// The partition.
     pub partition: String,
     /// The words that a job's own override.
-    pub default: Option<String>,
+    pub default: Option<Words>,
     /// The words that override a job's own.
-    pub mandatory: Option<String>,
+    pub mandatory: Option<Words>,
 }
 
 /// A job that names a static cpuset, by its credential.
@@ -84,13 +85,13 @@ impl SiteCpusets {
     /// # Errors
     /// [`Denied`]
     pub fn set<'a>(&'a self, name: &'a str, who: Who<'_>) -> Result<&'a StaticSet, Denied<'a>> {
-        let Some(set) = self.here().find(|set| set.name == name) else {
-            let elsewhere = self.sets.iter().find(|set| set.name == name);
+        let Some(set) = self.here().find(|set| set.name.as_str() == name) else {
+            let elsewhere = self.sets.iter().find(|set| set.name.as_str() == name);
             return Err(match elsewhere {
                 Some(set) => Denied::Elsewhere(set),
                 None => Denied::Unknown {
                     name,
-                    nearest: nearest(name, self.here().map(|set| &*set.name)),
+                    nearest: nearest(name, self.here().map(|set| set.name.as_str())),
                 },
             });
         };
@@ -111,6 +112,16 @@ impl SiteCpusets {
         }
     }
 
+    /// The words that hold for a job of a partition, from those that it has itself, and the line of the file
+    /// that has the partition's.
+    #[must_use]
+    pub fn merged(&self, partition: &str, job: &Words) -> (Words, Option<usize>) {
+        match self.words_of(partition) {
+            Some(words) => (words.merged(job), Some(words.line)),
+            None => (job.clone(), None),
+        }
+    }
+
     /// The words of a partition, if the file has any.
     #[must_use]
     pub fn words_of(&self, partition: &str) -> Option<&PartitionWords> {
@@ -122,6 +133,17 @@ impl SiteCpusets {
     #[must_use]
     pub fn partitions(&self) -> &[PartitionWords] {
         &self.partitions
+    }
+}
+
+impl PartitionWords {
+    /// The words that hold for a job, from those that it has itself.
+    #[must_use]
+    pub fn merged(&self, job: &Words) -> Words {
+        let none = Words::default();
+        let mandatory = self.mandatory.as_ref().unwrap_or(&none);
+        let default = self.default.as_ref().unwrap_or(&none);
+        Words::merge(mandatory, job, default)
     }
 }
 

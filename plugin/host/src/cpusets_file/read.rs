@@ -4,8 +4,9 @@
 
 use std::fmt;
 
+use berth_placement::request::cpuset::{Attributes, Dynamic, Keyword, Words};
 use berth_placement::sets::bounded::shown;
-use berth_placement::{CpuSet, NodeSet, NumaId};
+use berth_placement::{CpuSet, CpusetError, CpusetRequest};
 
 use super::words::{SHOWN, Word, words};
 use super::{PartitionWords, SiteCpusets, StaticSet, nearest};
@@ -18,8 +19,6 @@ const LINE: usize = 20 << 10;
 const NAME: usize = 64;
 /// Names in a list of users, accounts or partitions.
 const MOST_NAMES: usize = 1 << 12;
-/// The kernel has fewer NUMA nodes (`MAX_NUMNODES`).
-const MOST_NUMA_NODES: u32 = 1024;
 
 const OF_A_SET: [&str; 8] = [
     "name",
@@ -88,7 +87,8 @@ fn one(bytes: &[u8], line: usize, site: &Site<'_>, all: &mut SiteCpusets) -> Res
     // A line of a partition has this word; all others are lines of sets.
     if words.iter().any(|word| word.key == "partition") {
         check_keys(&words, &OF_A_PARTITION)?;
-        return all.add_partition(partition(&words, line)?);
+        let words = partition(&words, line, &mut all.doubts)?;
+        return all.add_partition(words);
     }
     if OF_A_PARTITION.contains(&&*first.key) {
         return Err(format!("a line with {}= also needs partition=", first.key));
@@ -144,10 +144,18 @@ fn set(
     let mut doubt = |why: String| doubts.push(LineError { line, why });
     Ok(StaticSet {
         line,
-        name: name("name", needed(words, "name")?)?,
+        name: needed(words, "name")?
+            .parse()
+            .map_err(|why| format!("name=: {why}"))?,
         cpus: numbers("cpus", needed(words, "cpus")?)?,
-        mems: value(words, "mems").map(memory_nodes).transpose()?,
-        options: value(words, "options").unwrap_or_default().into(),
+        mems: match value(words, "mems") {
+            Some(list) => in_request("mems", Keyword::MemList, list)?.mem_list,
+            None => None,
+        },
+        options: match value(words, "options") {
+            Some(list) => in_request("options", Keyword::Options, list)?.attributes,
+            None => Attributes::default(),
+        },
         nodes: nodes.map(String::from),
         is_here: match nodes {
             None => true,
@@ -170,17 +178,40 @@ fn set(
     })
 }
 
-fn partition(words: &[Word], line: usize) -> Result<PartitionWords, String> {
-    let of = |key: &str| value(words, key).map(String::from);
+fn partition(
+    words: &[Word],
+    line: usize,
+    doubts: &mut Vec<LineError>,
+) -> Result<PartitionWords, String> {
+    let of = |key: &str| -> Result<Option<Words>, String> {
+        let words = value(words, key).map(str::parse::<Words>).transpose();
+        words.map_err(|why| format!("{key}=: {why}"))
+    };
     let words = PartitionWords {
         line,
         partition: name("partition", needed(words, "partition")?)?,
-        default: of("default"),
-        mandatory: of("mandatory"),
+        default: of("default")?,
+        mandatory: of("mandatory")?,
     };
-    match (&words.default, &words.mandatory) {
-        (None, None) => Err("a line with partition= also needs default= or mandatory=".into()),
-        _ => Ok(words),
+    if words.default.is_none() && words.mandatory.is_none() {
+        return Err("a line with partition= also needs default= or mandatory=".into());
+    }
+    match CpusetRequest::of(&words.merged(&Words::default())) {
+        Ok(_) => Ok(words),
+        // The job's own words may add what is missing here.
+        Err(
+            why @ (CpusetError::NoName
+            | CpusetError::Together { .. }
+            | CpusetError::FewCandidates { .. }),
+        ) => {
+            let why = format!(
+                "jobs of the partition {} that have no words of their own are refused: {why}",
+                words.partition
+            );
+            doubts.push(LineError { line, why });
+            Ok(words)
+        }
+        Err(why) => Err(why.to_string()),
     }
 }
 
@@ -189,19 +220,17 @@ fn numbers(key: &str, list: &str) -> Result<CpuSet, String> {
     CpuSet::from_list(list).map_err(|why| format!("{key}=: {why}"))
 }
 
-fn memory_nodes(list: &str) -> Result<NodeSet, String> {
-    let numbers = numbers("mems", list)?;
-    if numbers
-        .highest()
-        .is_some_and(|node| node.0 >= MOST_NUMA_NODES)
-    {
-        return Err(format!(
-            "mems=: Linux numbers NUMA nodes below {MOST_NUMA_NODES}"
-        ));
+/// A value that means the same behind this keyword of a request.
+fn in_request(key: &str, keyword: Keyword, value: &str) -> Result<Dynamic, String> {
+    let wrong = |why: CpusetError| format!("{key}=: {why}");
+    let words: Words = format!("{keyword}={value}").parse().map_err(wrong)?;
+    match CpusetRequest::of(&words).map_err(wrong)? {
+        // A `;` in the value would begin another keyword.
+        CpusetRequest::Dynamic(set) if words.iter().count() == 1 => Ok(set),
+        _ => Err(format!(
+            "{key}=: only what may stand behind {keyword}= may stand here"
+        )),
     }
-    let mut nodes = NodeSet::default();
-    numbers.iter().for_each(|node| nodes.insert(NumaId(node.0)));
-    Ok(nodes)
 }
 
 /// Names with commas between them.

@@ -1,6 +1,7 @@
 //! The site's file of cpusets: what holds, who gets in, and what each wrong line is told.
 
 use berth_placement::CpuSet;
+use berth_placement::request::cpuset::Words;
 
 use super::{Denied, LineError, Site, SiteCpusets, Who};
 
@@ -41,26 +42,81 @@ fn who(uid: u32, account: &'static str, partition: &'static str) -> Who<'static>
 #[test]
 fn every_word_is_read() {
     let all = read(FILE).unwrap();
-    let here: Vec<_> = all.here().map(|set| (set.line, &*set.name)).collect();
+    let here: Vec<_> = all
+        .here()
+        .map(|set| (set.line, set.name.as_str()))
+        .collect();
     assert_eq!(here, [(2, "MYSET"), (4, "OPEN")]);
     let set = all.set("MYSET", who(1001, "phys", "low")).unwrap();
     assert_eq!(set.cpus, CpuSet::from_list("0-3").unwrap());
     assert_eq!(set.mems.as_ref().unwrap().to_string(), "0");
-    assert_eq!(set.options, "CPUSET_MEMORY_LOCAL");
+    assert_eq!(set.options.to_string(), "CPUSET_MEMORY_LOCAL");
     let open = all.set("OPEN", who(7, "", "")).unwrap();
     assert_eq!(
         (open.cpus.to_string(), open.mems.clone()),
         ("4,6".into(), None)
     );
-    let low = all.words_of("low").unwrap();
-    assert_eq!(low.default.as_deref(), Some("CPUSET[CPU_LIST=0, 2-3]"));
-    assert_eq!(low.mandatory.as_deref(), Some("MAX_RADIUS=1"));
-    let high = all.words_of("high").unwrap();
-    assert_eq!((high.line, high.default.as_deref()), (8, None));
-    assert_eq!(high.mandatory.as_deref(), Some("CPUSET_TYPE=none"));
     assert_eq!(all.words_of("other"), None);
     assert_eq!(all.doubts, []);
     assert_eq!(read("").unwrap(), SiteCpusets::default());
+}
+
+#[test]
+fn a_partition_s_words_are_merged_with_a_job_s() {
+    let all = read(FILE).unwrap();
+    for (partition, job, want, line) in [
+        ("low", "", "CPUSET[CPU_LIST=0, 2-3;MAX_RADIUS=1]", Some(7)),
+        (
+            "low",
+            "CPU_LIST=5",
+            "CPUSET[CPU_LIST=5;MAX_RADIUS=1]",
+            Some(7),
+        ),
+        (
+            "low",
+            "CPU_LIST=;MAX_RADIUS=0",
+            "CPUSET[MAX_RADIUS=1]",
+            Some(7),
+        ),
+        ("high", "", "CPUSET[CPUSET_TYPE=none]", Some(8)),
+        ("other", "NCPUS=2", "CPUSET[NCPUS=2]", None),
+    ] {
+        let job = match job {
+            "" => Words::default(),
+            job => job.parse().unwrap(),
+        };
+        let (words, at) = all.merged(partition, &job);
+        assert_eq!(
+            (words.to_string(), at),
+            (want.into(), line),
+            "{partition}: {job}"
+        );
+    }
+}
+
+#[test]
+fn words_that_need_more_are_a_doubt() {
+    for (line, says) in [
+        (
+            "partition=p mandatory=CPUSET_TYPE=static",
+            "write its name too",
+        ),
+        (
+            "partition=p default=CPUSET_OPTIONS=CPUSET_POLICY_KILL",
+            "do not go together",
+        ),
+    ] {
+        let all = read(line).unwrap();
+        let doubts: Vec<_> = all.doubts.iter().map(ToString::to_string).collect();
+        assert_eq!(doubts.len(), 1, "{line}: {doubts:?}");
+        let text = &doubts[0];
+        let whose = "line 1: jobs of the partition p that have no words of their own are refused: ";
+        assert!(text.starts_with(whose) && text.contains(says), "{text}");
+    }
+    // A default that the mandatory words complete is none.
+    let whole = "partition=p default=CPUSET_OPTIONS=CPUSET_POLICY_KILL \
+        mandatory='CPUSET_OPTIONS=CPUSET_POLICY_KILL|CPUSET_MEMORY_MANDATORY'";
+    assert_eq!(read(whole).unwrap().doubts, []);
 }
 
 #[test]
@@ -124,10 +180,36 @@ fn the_first_wrong_line_has_its_number_and_a_reason() {
         ("name=A cpus=", "cpus= has no value"),
         ("name=A cpus=0-", "cpus=: \"0-\" is not"),
         ("name=A cpus=0-99999999", "cpus=:"),
-        ("name=A cpus=0 mems=1024", "below 1024"),
-        ("name=A/B cpus=0", "\"A/B\" is no name"),
-        ("name='A B' cpus=0", "is no name"),
-        (&long, "is no name"),
+        (
+            "name=A cpus=0 mems=x",
+            "mems=: \"x\" cannot stand behind MEM_LIST=",
+        ),
+        (
+            "name=A cpus=0 mems='0;NODE_EX=Y'",
+            "only what may stand behind MEM_LIST=",
+        ),
+        (
+            "name=A cpus=0 options=CPUSET_MEMORY_LOCL",
+            "options=: there is no attribute",
+        ),
+        (
+            "name=A cpus=0 options=CPUSET_POLICY_PAGE",
+            "do not go together",
+        ),
+        (
+            "partition=low default=CPU_LST=0",
+            "default=: there is no keyword \"CPU_LST\"",
+        ),
+        (
+            "partition=low mandatory=MAX_RADIUS=x",
+            "cannot stand behind MAX_RADIUS=",
+        ),
+        (
+            "name=A/B cpus=0",
+            "name=: \"A/B\" is not the name of a cpuset",
+        ),
+        ("name='A B' cpus=0", "is not the name of a cpuset"),
+        (&long, "is not the name of a cpuset"),
         ("name=A cpus=0 users=a,,b", "users=: \"\" is no name"),
         (
             "name=A cpus=0 nodes=bad[",
