@@ -4,12 +4,14 @@
 
 use std::io;
 
+use berth_placement::request::cpuset::Words;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{SysconfVar, sysconf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::atomic_file;
+use crate::cpusets_file::{PartitionWords, SiteCpusets, StaticSet};
 use crate::site_rules::SiteRules;
 use crate::state::StateDir;
 use crate::trusted_file::{self, ReadError};
@@ -91,12 +93,75 @@ pub struct Announcement {
     /// Doubts: a release of Slurm that is newer than those that were checked, …
     #[serde(default)]
     pub warnings: Vec<String>,
+    /// The static cpusets of this node, as far as everybody may know them.
+    #[serde(default)]
+    pub static_cpusets: Vec<StaticCpuset>,
+    /// The words that partitions add to a `--cpuset`.
+    #[serde(default)]
+    pub partition_cpusets: Vec<PartitionCpuset>,
     /// [`SiteRules`] in the form of the release that wrote them; see [`Self::site_rules`].
     #[serde(default)]
     pub rules: Value,
 }
 
+/// A static cpuset. The users and accounts that may use it are the administrator's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct StaticCpuset {
+    /// Its name.
+    pub name: String,
+    /// A list of CPUs.
+    pub cpus: String,
+    /// A list of memory nodes; empty if the site's file names none.
+    pub mems: String,
+    /// Its attributes, with `|` between them; empty if it has none.
+    pub options: String,
+}
+
+/// The words of a partition.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PartitionCpuset {
+    /// The partition.
+    pub partition: String,
+    /// The words that a job's own override.
+    pub default: String,
+    /// The words that override a job's own.
+    pub mandatory: String,
+    /// The line of the site's file, for a refusal.
+    pub line: usize,
+}
+
 impl Announcement {
+    /// Announces the file of cpusets that is in force.
+    pub fn set_cpusets(&mut self, sets: Option<&SiteCpusets>) {
+        (self.static_cpusets, self.partition_cpusets) = sets.map_or_else(Default::default, |all| {
+            let set = |set: &StaticSet| StaticCpuset {
+                name: set.name.to_string(),
+                cpus: set.cpus.to_string(),
+                mems: set
+                    .mems
+                    .as_ref()
+                    .map(ToString::to_string)
+                    .unwrap_or_default(),
+                options: set.options.to_string(),
+            };
+            let text =
+                |words: &Option<Words>| words.as_ref().map_or_else(String::new, Words::to_string);
+            let words = |words: &PartitionWords| PartitionCpuset {
+                partition: words.partition.clone(),
+                default: text(&words.default),
+                mandatory: text(&words.mandatory),
+                line: words.line,
+            };
+            let partitions = all.partitions().iter();
+            (
+                all.here().map(set).collect(),
+                partitions.map(words).collect(),
+            )
+        });
+    }
+
     /// Announces the rules.
     pub fn set_rules(&mut self, rules: &SiteRules) {
         self.rules = serde_json::to_value(rules).unwrap_or_default();

@@ -21,6 +21,7 @@ pub mod announcement;
 pub mod atomic_file;
 pub mod command_path;
 pub mod counters;
+pub mod cpusets_file;
 pub mod discover_child;
 pub mod key;
 mod kind_json;

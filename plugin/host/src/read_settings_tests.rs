@@ -1,11 +1,11 @@
 //! The settings of whole plugstack.conf lines, readable and not.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use berth_placement::Fixes;
 
 use crate::read_settings::{self, Complaint};
-use crate::settings::{Notes, Settings};
+use crate::settings::{CpusetFail, Notes, Settings};
 
 fn read(words: &str) -> (Settings, Vec<Complaint>) {
     let words: Vec<_> = words.split(' ').filter(|word| !word.is_empty()).collect();
@@ -20,7 +20,8 @@ fn every_key_is_read() {
     let (settings, complaints) = read(
         "compat=affinity binding=off binding_default=linear:2 binding_fail=refuse notes=log \
          command=/opt/bin/berth state_dir=/var/lib/berth strict=on \
-         shadow=on counters=off",
+         shadow=on counters=off cpusets=/etc/slurm/cpusets.conf cpuset_best=off \
+         cpuset_fail=wait:300",
     );
     assert_eq!(complaints, []);
     assert_eq!(settings.fixes, Fixes::NONE);
@@ -31,6 +32,9 @@ fn every_key_is_read() {
         Some("linear:2".into())
     );
     assert_eq!(settings.notes, Notes::Log);
+    let file = settings.cpusets.as_deref();
+    assert_eq!(file, Some(Path::new("/etc/slurm/cpusets.conf")));
+    assert!(!settings.cpuset_best && settings.cpuset_fail == CpusetFail::Wait(300));
     assert_eq!(settings.state_dir, PathBuf::from("/var/lib/berth"));
     assert_eq!(read("").0, Settings::default());
 }
@@ -129,6 +133,27 @@ fn what_cannot_be_read_is_cautious_and_loud() {
         ),
         ("command=berth", same, "absolute path", "no command is"),
         ("counters=no", same, "one of on, off", "counters=on is"),
+        (
+            "cpusets=/a cpusets=cpusets.conf",
+            same,
+            "absolute path",
+            "no cpusets is",
+        ),
+        (
+            "cpuset_best=off cpuset_best=no",
+            same,
+            "one of on, off",
+            "cpuset_best=on is",
+        ),
+        (
+            "cpuset_fail=wait:5 cpuset_fail=wait",
+            same,
+            "refuse, unbound, wait:SECONDS (1 to 300 seconds)",
+            "cpuset_fail=refuse is",
+        ),
+        ("cpuset_fail=wait:0", same, "1 to 300", "refuse is"),
+        ("cpuset_fail=wait:301", same, "1 to 300", "refuse is"),
+        ("cpuset_fail=wait:+9", same, "1 to 300", "refuse is"),
         ("fixes=+no-such", same, "smt-neighbours", "compat=berth is"),
         (
             "compat=affinity fixes=+no-such,+third-level",

@@ -2,7 +2,9 @@
 //! In: a key and its value. Out: `Settings` with it, or why it cannot be read; then the cautious
 //! value of that key can be put in force.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::OnceLock;
 
 use berth_placement::{Binding, CpuSet, Fixes};
@@ -10,7 +12,7 @@ use berth_placement::{Binding, CpuSet, Fixes};
 use crate::OffSwitch;
 
 /// Every key there is.
-pub const KEYS: [&str; 13] = [
+pub const KEYS: [&str; 16] = [
     "compat",
     "fixes",
     "shadow",
@@ -23,6 +25,9 @@ pub const KEYS: [&str; 13] = [
     "strict",
     "counters",
     "reserved",
+    "cpusets",
+    "cpuset_best",
+    "cpuset_fail",
     "nodes",
 ];
 
@@ -52,6 +57,53 @@ pub enum Notes {
     Off,
 }
 
+/// `cpuset_fail=`: what happens to a job whose `--cpuset` cannot be had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CpusetFail {
+    /// The launch is an error.
+    #[default]
+    Refuse,
+    /// The job runs without a cpuset, with a note.
+    Unbound,
+    /// slurmstepd waits so many seconds for the CPUs, and then refuses.
+    Wait(u16),
+}
+
+/// The longest wait of `cpuset_fail=wait:SECONDS`.
+pub const LONGEST_CPUSET_WAIT: u16 = 300;
+
+impl FromStr for CpusetFail {
+    type Err = String;
+
+    fn from_str(value: &str) -> Result<Self, String> {
+        let seconds = |text: &str| {
+            let is_plain = text.bytes().all(|letter| letter.is_ascii_digit());
+            let fits = 1..=LONGEST_CPUSET_WAIT;
+            let number = text.parse().ok().filter(|_| is_plain);
+            number.filter(|seconds| fits.contains(seconds))
+        };
+        match value.strip_prefix("wait:").map(seconds) {
+            Some(Some(seconds)) => Ok(Self::Wait(seconds)),
+            None if value == "refuse" => Ok(Self::Refuse),
+            None if value == "unbound" => Ok(Self::Unbound),
+            _ => Err(format!(
+                "the value must be one of refuse, unbound, wait:SECONDS (1 to \
+                 {LONGEST_CPUSET_WAIT} seconds)"
+            )),
+        }
+    }
+}
+
+impl fmt::Display for CpusetFail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refuse => f.write_str("refuse"),
+            Self::Unbound => f.write_str("unbound"),
+            Self::Wait(seconds) => write!(f, "wait:{seconds}"),
+        }
+    }
+}
+
 /// The settings in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -77,6 +129,12 @@ pub struct Settings {
     pub counters: bool,
     /// `reserved=`: CPUs that no task gets while its step has others, by kernel number.
     pub reserved: CpuSet,
+    /// `cpusets=`: the site's file of static cpusets and of the partitions' words.
+    pub cpusets: Option<PathBuf>,
+    /// `cpuset_best=on`: a cpuset gets the CPUs that fit best; otherwise the first that are free.
+    pub cpuset_best: bool,
+    /// `cpuset_fail=`: what happens to a job whose `--cpuset` cannot be had.
+    pub cpuset_fail: CpusetFail,
     off_switch: OnceLock<Option<OffSwitch>>,
 }
 
@@ -94,6 +152,9 @@ impl Default for Settings {
             strict: false,
             counters: true,
             reserved: CpuSet::new(),
+            cpusets: None,
+            cpuset_best: true,
+            cpuset_fail: CpusetFail::Refuse,
             off_switch: OnceLock::new(),
         }
     }
@@ -136,6 +197,9 @@ impl Settings {
             "counters" => self.counters = one_of(value, &[("on", true), ("off", false)])?,
             "strict" => self.strict = one_of(value, &[("off", false), ("on", true)])?,
             "reserved" => self.reserved = cpus(value)?,
+            "cpusets" => self.cpusets = Some(absolute(value)?),
+            "cpuset_best" => self.cpuset_best = one_of(value, &[("on", true), ("off", false)])?,
+            "cpuset_fail" => self.cpuset_fail = value.parse()?,
             _ => return Err(Unread::Key),
         }
         Ok(())
@@ -152,6 +216,9 @@ impl Settings {
             "binding_fail" => self.refuse_failed_binding = false,
             "strict" => self.strict = true,
             "reserved" => self.reserved = CpuSet::new(),
+            "cpusets" => self.cpusets = None,
+            "cpuset_best" => self.cpuset_best = true,
+            "cpuset_fail" => self.cpuset_fail = CpusetFail::Refuse,
             _ => {}
         }
     }
@@ -175,6 +242,12 @@ impl Settings {
                 Some(path) => path.display().to_string(),
                 None => return "no command".into(),
             },
+            "cpusets" => match &self.cpusets {
+                Some(path) => path.display().to_string(),
+                None => return "no cpusets".into(),
+            },
+            "cpuset_best" => word(self.cpuset_best).into(),
+            "cpuset_fail" => self.cpuset_fail.to_string(),
             "state_dir" => self.state_dir.display().to_string(),
             "strict" => word(self.strict).into(),
             "reserved" if self.reserved.is_empty() => return "no reserved".into(),

@@ -42,14 +42,17 @@ pub(crate) fn public_name() -> String {
 /// force. Returns what is wrong with them.
 pub(crate) fn read_settings(words: &[&str]) -> Vec<Complaint> {
     let node = name();
-    // Slurm's own reader of host lists takes what it can and does not report the rest.
-    let is_here = |list: &str| match host_list::expand(list, Most::COMMAND_LINE) {
-        Ok(names) => Ok(node.as_ref().is_some_and(|node| names.contains(node))),
-        Err(why) => Err(why.to_string()),
-    };
+    let is_here = |list: &str| is_listed(node.as_deref(), list);
     let (found, complaints) = read_settings::read(words, is_here);
     settings::set(found);
     complaints
+}
+
+/// Whether a host list has this node, or the reason why the list cannot be read. Slurm's own reader of host
+/// lists takes what it can and does not report the rest.
+pub(crate) fn is_listed(node: Option<&str>, list: &str) -> Result<bool, String> {
+    let names = host_list::expand(list, Most::COMMAND_LINE).map_err(|why| why.to_string())?;
+    Ok(node.is_some_and(|node| names.iter().any(|name| name == node)))
 }
 
 /// Whether slurmd's record has the layout of the table. It is checked once per process,

@@ -11,9 +11,9 @@ use berth_placement::{Node, SocketKind};
 use slurm_sys::{Layout, Slurm};
 
 use crate::planning::convert;
-use crate::site::settings::{self, Settings};
+use crate::site::settings::{self, CpusetFail, Settings};
 use crate::site::standing::{self, Abi};
-use crate::slurmd::{complaints, discovery};
+use crate::slurmd::{complaints, cpusets, discovery};
 
 /// The last announcement: the node, the words, and the kind of object that slurmd calls a socket.
 static LAST: Mutex<Option<(String, Announcement, SocketKind)>> = Mutex::new(None);
@@ -100,6 +100,7 @@ fn write(node_name: &str, words: &mut Announcement, kind: SocketKind) {
     words.boot_id = online::boot_id().unwrap_or_default();
     let settings = settings::current();
     words.settings = told(&settings);
+    words.set_cpusets(cpusets::in_force().as_deref());
     words.complaints = complaints::all();
     let flag = Slurm::get().flag().map(ToString::to_string);
     words.warnings = flag.into_iter().chain(complaints::doubts()).collect();
@@ -145,6 +146,13 @@ fn site_rules(slurm: Abi, node: &Node) -> SiteRules {
         cpu_bind: convert::default_cpu_bind(slurm).map(|bind| bind.to_string()),
         binding_off: !settings.binding,
         reserved: settings.reserved.to_string(),
+        cpusets: settings
+            .cpusets
+            .as_ref()
+            .map(|path| path.display().to_string())
+            .unwrap_or_default(),
+        cpuset_first_fit: !settings.cpuset_best,
+        cpuset_fail: settings.cpuset_fail.to_string(),
         binding_default: settings.binding_default.as_ref().map(ToString::to_string),
         ..SiteRules::of(node)
     }
@@ -157,6 +165,15 @@ fn told(settings: &Settings) -> String {
     words.extend(settings.strict.then(|| "strict=on".into()));
     words.extend((!settings.counters).then(|| "counters=off".into()));
     words.extend((!settings.reserved.is_empty()).then(|| settings.in_force("reserved")));
+    words.extend(
+        settings
+            .cpusets
+            .as_ref()
+            .map(|_| settings.in_force("cpusets")),
+    );
+    words.extend((!settings.cpuset_best).then(|| settings.in_force("cpuset_best")));
+    let fails = settings.cpuset_fail != CpusetFail::Refuse;
+    words.extend(fails.then(|| settings.in_force("cpuset_fail")));
     let default = settings.binding_default.as_ref();
     words.extend(default.map(|binding| format!("binding_default={binding}")));
     words.join(" ")

@@ -6,8 +6,31 @@ use std::sync::{Mutex, PoisonError};
 static COMPLAINTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// What an administrator should know, though nothing is wrong with this node.
 static DOUBTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
-/// The complaint about the discovered machine, until it is discovered again.
-static OF_THE_MACHINE: Mutex<Option<String>> = Mutex::new(None);
+/// What was found at the last look at something that can change while slurmd runs.
+static LATEST: Mutex<[Latest; 2]> = Mutex::new([Latest::NONE, Latest::NONE]);
+
+/// What slurmd looks at again while it runs.
+#[derive(Clone, Copy)]
+pub(crate) enum About {
+    /// The discovered machine.
+    Machine = 0,
+    /// The site's file of cpusets.
+    Cpusets = 1,
+}
+
+/// The result of the last look.
+#[derive(PartialEq, Eq)]
+struct Latest {
+    wrong: Option<String>,
+    doubts: Vec<String>,
+}
+
+impl Latest {
+    const NONE: Self = Self {
+        wrong: None,
+        doubts: Vec::new(),
+    };
+}
 
 /// Adds a complaint for the administrator, which was logged. Returns whether it is a new one.
 pub(crate) fn add(why: String) -> bool {
@@ -30,17 +53,25 @@ fn add_to(list: &Mutex<Vec<String>>, why: String) -> bool {
 
 /// All doubts.
 pub(crate) fn doubts() -> Vec<String> {
-    DOUBTS
+    let mut all = DOUBTS
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
-        .clone()
+        .clone();
+    let latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
+    all.extend(latest.iter().flat_map(|latest| latest.doubts.clone()));
+    all
 }
 
-/// Sets the result of the last discovery.
-pub(crate) fn of_the_machine(why: Option<String>) {
-    *OF_THE_MACHINE
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner) = why;
+/// Sets the result of a look; the one before no longer counts. Returns whether it is another.
+pub(crate) fn set(about: About, wrong: Option<String>, doubts: Vec<String>) -> bool {
+    let mut all = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
+    let now = Latest { wrong, doubts };
+    let Some(latest) = all.get_mut(about as usize) else {
+        return false;
+    };
+    let is_new = *latest != now;
+    *latest = now;
+    is_new
 }
 
 /// All of them.
@@ -49,9 +80,7 @@ pub(crate) fn all() -> Vec<String> {
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .clone();
-    let of_the_machine = OF_THE_MACHINE
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner);
-    all.extend(of_the_machine.clone());
+    let latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
+    all.extend(latest.iter().filter_map(|latest| latest.wrong.clone()));
     all
 }

@@ -11,7 +11,7 @@ use slurm_sys::process::own_path;
 
 use crate::site::node;
 use crate::site::settings::{self, Settings};
-use crate::slurmd::complaints;
+use crate::slurmd::complaints::{self, About};
 
 /// The known machine.
 #[derive(Default)]
@@ -103,7 +103,7 @@ pub(crate) fn now(node_name: &str) -> Result<(), String> {
             if let Some(why) = &why {
                 log::warn!("{why}");
             }
-            complaints::of_the_machine(why);
+            complaints::set(About::Machine, why, Vec::new());
             let online = file.this_system.then_some(file.proof.online);
             let machine = Some(Arc::new(file.machine));
             *known() = Some(Known { machine, online });
@@ -116,7 +116,7 @@ pub(crate) fn now(node_name: &str) -> Result<(), String> {
                 None => "berth uses slurmd's own map, and does not know the NUMA nodes",
             };
             let why = format!("{why}; {instead}");
-            complaints::of_the_machine(Some(why.clone()));
+            complaints::set(About::Machine, Some(why.clone()), Vec::new());
             Err(why)
         }
     }

@@ -5,6 +5,7 @@ pub(crate) mod announce;
 pub(crate) mod batch;
 pub(crate) mod complaints;
 pub(crate) mod counting;
+pub(crate) mod cpusets;
 mod device_order;
 pub(crate) mod discovery;
 pub(crate) mod gres;

@@ -12,7 +12,7 @@ use crate::planning::convert;
 use crate::site::standing::{self, Abi};
 use crate::site::{cgroups, node, settings};
 use crate::slurmd::announce::{self, Role, announce};
-use crate::slurmd::{complaints, counting, discovery, key, reserved};
+use crate::slurmd::{complaints, counting, cpusets, discovery, key, reserved, worker};
 
 /// At each load. slurmd loads its task plugins before it reads plugstack.conf, so
 /// where that file names us, getting ready waits for the settings in it.
@@ -88,6 +88,8 @@ pub(crate) fn start() {
     counting::begin(&name);
     begin_ledger(&name);
     key::current(&name);
+    cpusets::look(&name);
+    worker::other_settings();
     if let Err(why) = checked {
         log::error!("{why}");
         announce(&name, &Role::Aside(&why));

@@ -1,7 +1,7 @@
 //! Our one thread in slurmd, for all work that a launch hook must not wait for: discovery after a
 //! CPU went online or offline and after a failure, the announcement of the process that slurmd has
-//! become, and the counts. The first hook starts it, when slurmd has become a daemon; without work
-//! it sleeps.
+//! become, the counts, and the site's files when they change. The first hook starts it, when slurmd has
+//! become a daemon; without work it sleeps.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use nix::sys::signal::{SigSet, SigmaskHow};
 use slurm_sys::process::{Daemon, daemon, is_slurms_daemon};
 
 use crate::site::standing::Abi;
-use crate::slurmd::{announce, counting, discovery};
+use crate::slurmd::{announce, counting, cpusets, discovery};
 
 /// A stack that is large enough to read the machine file of the largest host.
 const STACK: usize = 1 << 20;
@@ -23,6 +23,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// The public counters are not written more often than this.
 const BETWEEN_COUNTS: Duration = Duration::from_secs(1);
+/// A changed file of the site is read within this time.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 
 /// The work to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +33,8 @@ struct Todo {
     discover: Option<String>,
     announce: bool,
     count: bool,
+    /// The site's files may have changed.
+    look: bool,
     stop: bool,
 }
 
@@ -38,6 +42,7 @@ static TODO: Mutex<Todo> = Mutex::new(Todo {
     discover: None,
     announce: false,
     count: false,
+    look: false,
     stop: false,
 });
 static BELL: Condvar = Condvar::new();
@@ -90,6 +95,11 @@ pub(crate) fn announce_again() {
     start();
 }
 
+/// slurmd has other settings. A thread that runs looks at the files that they name.
+pub(crate) fn other_settings() {
+    BELL.notify_one();
+}
+
 fn count() {
     todo().count = true;
     BELL.notify_one();
@@ -139,6 +149,7 @@ struct Times {
     discover: Instant,
     pause: Duration,
     count: Instant,
+    look: Instant,
 }
 
 fn work() {
@@ -146,6 +157,7 @@ fn work() {
         discover: Instant::now(),
         pause: FIRST_PAUSE,
         count: Instant::now(),
+        look: Instant::now(),
     };
     // The process did not have its final number when slurmd loaded its plugins.
     announce::again();
@@ -156,7 +168,12 @@ fn work() {
     }
     let mut last = None;
     while let Some(due) = wait(&times) {
-        if due.announce {
+        if due.look {
+            times.look = Instant::now() + BETWEEN_LOOKS;
+        }
+        let has_changed =
+            due.look && announce::node_name().is_some_and(|node| cpusets::look(&node));
+        if due.announce || has_changed {
             announce::again();
         }
         if due.count {
@@ -186,6 +203,7 @@ fn wait(times: &Times) -> Option<Todo> {
             },
             announce: std::mem::take(&mut todo.announce),
             count: now >= times.count && std::mem::take(&mut todo.count),
+            look: now >= times.look && cpusets::has_file(),
             stop: false,
         };
         if due != Todo::default() {
@@ -194,6 +212,7 @@ fn wait(times: &Times) -> Option<Todo> {
         let later = [
             todo.discover.is_some().then_some(times.discover),
             todo.count.then_some(times.count),
+            cpusets::has_file().then_some(times.look),
         ];
         todo = match later.into_iter().flatten().min() {
             None => BELL.wait(todo).unwrap_or_else(PoisonError::into_inner),

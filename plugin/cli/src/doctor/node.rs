@@ -8,7 +8,7 @@ use berth_placement::Machine;
 use nix::unistd::Uid;
 
 use super::Verdict::{Note, Ok as Well, Wrong};
-use super::{Check, Checks, files, switch};
+use super::{Check, Checks, cpusets, files, switch};
 use crate::slurmd::{self, Found};
 
 /// All checks of one node.
@@ -32,6 +32,7 @@ pub(super) fn checks_of(base: &Path, node: &str, machine: Option<&Machine>) -> V
             roles(&mut checks, words, &path);
             unused(&mut checks, words, &path);
             settings(&mut checks, words, &path);
+            cpusets::check(&mut checks, words);
             if words.is_task_plugin {
                 files::key(&mut checks, &dir);
             }

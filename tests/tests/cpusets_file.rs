@@ -1,0 +1,123 @@
+//! The site's file of cpusets on a real cluster: slurmd reads it when it starts and again when it has
+//! changed, keeps what was in force when it is wrong, and `berth doctor` reports each state.
+
+use std::fs;
+use std::path::Path;
+
+use berth_tests::{Cluster, Done};
+
+const GOOD: &str = "\
+# two sets, and a partition's words
+name=MYSET cpus=0 users=0 accounts=phys partitions=normal options=CPUSET_MEMORY_LOCAL
+name=OTHERS nodes=elsewhere[1-4] cpus=0-3
+name=BIG cpus=0-1 mems=0
+partition=normal default='CPUSET[CPU_LIST=0, 1]'
+";
+
+fn doctor(cluster: &Cluster) -> Done {
+    let berth = berth_tests::command();
+    let state = cluster.folder().join("run/berth");
+    let words = ["doctor", "--state-dir", state.to_str().expect("a path")];
+    cluster.run(&berth.to_string_lossy(), &words)
+}
+
+/// What slurmd has announced, whichever node it is.
+fn announced(cluster: &Cluster) -> String {
+    let state = cluster.folder().join("run/berth");
+    let nodes = fs::read_dir(state).expect("a state directory");
+    let files = nodes.flatten().map(|node| node.path().join("slurmd.json"));
+    files
+        .filter_map(|file| fs::read_to_string(file).ok())
+        .collect()
+}
+
+/// What `doctor` says of the file, once it says this.
+fn wait_for_doctor(cluster: &Cluster, is_well: bool, says: &str) -> Done {
+    cluster.wait_for(&format!("the doctor to say {says}"), || {
+        let done = doctor(cluster);
+        (done.ok() == is_well && done.stdout.contains(says)).then_some(done)
+    })
+}
+
+fn cluster(file: &Path) -> Cluster {
+    let words = format!(
+        "cpusets={} cpuset_best=off cpuset_fail=wait:5",
+        file.display()
+    );
+    Cluster::builder().plugstack(Some(&words)).up()
+}
+
+#[test]
+fn slurmd_reads_the_file_again_and_a_wrong_one_changes_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("cpusets.conf");
+    fs::write(&file, GOOD).expect("a file");
+    let cluster = cluster(&file);
+    let done = doctor(&cluster);
+    let in_force = "2 static cpusets and the words of 1 partition in force";
+    assert!(done.ok() && done.stdout.contains(in_force), "{done:#?}");
+    assert!(
+        done.stdout.contains("cpuset_best=off cpuset_fail=wait:5"),
+        "{done:#?}"
+    );
+    assert!(
+        cluster
+            .slurmd_log()
+            .contains("2 static cpusets of this node, words of 1 partition"),
+        "{}",
+        cluster.slurmd_log()
+    );
+    // Everybody reads the announcement: it has no users and no accounts.
+    let words = announced(&cluster);
+    assert!(
+        words.contains("\"MYSET\"") && words.contains("CPUSET[CPU_LIST=0, 1]"),
+        "{words}"
+    );
+    assert!(
+        !words.contains("OTHERS") && !words.contains("phys"),
+        "{words}"
+    );
+
+    // The thread that looks again runs from the first launch on.
+    assert!(cluster.srun(&["-n1", "true"]).ok());
+    fs::write(&file, GOOD.replace("cpus=0 users", "cpu=0 users")).expect("a file");
+    let why = "cpusets.conf, line 2: there is no key cpu here; the nearest is cpus";
+    let done = wait_for_doctor(
+        &cluster,
+        false,
+        &format!("{why}; the file as it was read before"),
+    );
+    assert!(done.stdout.contains(in_force), "{done:#?}");
+    assert!(announced(&cluster).contains("\"MYSET\""));
+    assert!(cluster.srun(&["-n1", "true"]).ok());
+    let log = cluster.slurmd_log();
+    assert_eq!(log.matches(why).count(), 1, "{log}");
+
+    let changed = GOOD.replace("name=BIG", "name=LARGE users=no-such-user-here");
+    fs::write(&file, changed).expect("a file");
+    let says = "line 4: this node knows no user no-such-user-here";
+    let done = wait_for_doctor(&cluster, true, says);
+    assert!(done.stdout.contains(in_force), "{done:#?}");
+    assert!(announced(&cluster).contains("\"LARGE\""));
+    assert!(!announced(&cluster).contains("\"BIG\""));
+
+    fs::remove_file(&file).expect("the file");
+    let done = wait_for_doctor(
+        &cluster,
+        false,
+        "does not exist; the file as it was read before",
+    );
+    assert!(done.stdout.contains(in_force), "{done:#?}");
+}
+
+#[test]
+fn a_file_that_was_never_right_leaves_launches_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("cpusets.conf");
+    fs::write(&file, "name=MYSET\n").expect("a file");
+    let cluster = cluster(&file);
+    let done = doctor(&cluster);
+    let says = "line 1: cpus= is missing, and the line needs it; this node has no static cpusets";
+    assert!(!done.ok() && done.stdout.contains(says), "{done:#?}");
+    assert!(cluster.srun(&["-n1", "true"]).ok());
+}
