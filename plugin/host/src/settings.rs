@@ -5,12 +5,12 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use berth_placement::{Binding, CpuSet, Fixes};
+use berth_placement::{Binding, CpuSet, Fixes, SiteConfine};
 
 use crate::OffSwitch;
 
 /// Every key there is.
-pub const KEYS: [&str; 13] = [
+pub const KEYS: [&str; 14] = [
     "compat",
     "fixes",
     "shadow",
@@ -23,6 +23,7 @@ pub const KEYS: [&str; 13] = [
     "strict",
     "counters",
     "reserved",
+    "confine",
     "nodes",
 ];
 
@@ -77,6 +78,8 @@ pub struct Settings {
     pub counters: bool,
     /// `reserved=`: CPUs that no task gets while its step has others, by kernel number.
     pub reserved: CpuSet,
+    /// `confine=`: whether bound tasks are confined to their CPUs.
+    pub confine: SiteConfine,
     off_switch: OnceLock<Option<OffSwitch>>,
 }
 
@@ -94,6 +97,7 @@ impl Default for Settings {
             strict: false,
             counters: true,
             reserved: CpuSet::new(),
+            confine: SiteConfine::Off,
             off_switch: OnceLock::new(),
         }
     }
@@ -136,6 +140,7 @@ impl Settings {
             "counters" => self.counters = one_of(value, &[("on", true), ("off", false)])?,
             "strict" => self.strict = one_of(value, &[("off", false), ("on", true)])?,
             "reserved" => self.reserved = cpus(value)?,
+            "confine" => self.confine = one_of(value, &SiteConfine::WORDS)?,
             _ => return Err(Unread::Key),
         }
         Ok(())
@@ -152,6 +157,7 @@ impl Settings {
             "binding_fail" => self.refuse_failed_binding = false,
             "strict" => self.strict = true,
             "reserved" => self.reserved = CpuSet::new(),
+            "confine" => self.confine = SiteConfine::Off,
             _ => {}
         }
     }
@@ -179,6 +185,7 @@ impl Settings {
             "strict" => word(self.strict).into(),
             "reserved" if self.reserved.is_empty() => return "no reserved".into(),
             "reserved" => self.reserved.to_string(),
+            "confine" => self.confine.to_string(),
             _ => word(self.counters).into(),
         };
         format!("{key}={value}")

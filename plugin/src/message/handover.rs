@@ -69,6 +69,8 @@ pub(crate) struct Handover {
     pub memory: Option<MemBind>,
     /// The order in which tasks are to see their GPUs.
     pub devices: Option<DeviceOrder>,
+    /// Whether bound tasks are confined to their CPUs.
+    pub confine: bool,
     /// The planning that slurmd left to slurmstepd.
     pub settle: Option<Settle>,
 }
@@ -135,6 +137,9 @@ impl Handover {
         let _ = self.own.write_list(text);
         if self.by_tree {
             text.push_str(" tree=1");
+        }
+        if self.confine {
+            text.push_str(" confine=1");
         }
         let texts = [
             (" list=", &self.list),
@@ -244,6 +249,7 @@ impl FromStr for Handover {
                 list => CpuSet::from_list(list).map_err(|_| unreadable("own"))?,
             },
             by_tree: fields.value("tree").is_some(),
+            confine: fields.value("confine").is_some(),
             list: fields.text("list"),
             request: fields.text("request"),
             rule: fields.text("rule"),

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use berth_host::announcement::{self, Announcement};
 use berth_host::ledger::Process;
 use berth_host::{SiteRules, StateDir, online};
-use berth_placement::{Node, SocketKind};
+use berth_placement::{Node, SiteConfine, SocketKind};
 use slurm_sys::{Layout, Slurm};
 
 use crate::planning::convert;
@@ -145,6 +145,7 @@ fn site_rules(slurm: Abi, node: &Node) -> SiteRules {
         cpu_bind: convert::default_cpu_bind(slurm).map(|bind| bind.to_string()),
         binding_off: !settings.binding,
         reserved: settings.reserved.to_string(),
+        confine: settings.confine.to_string(),
         binding_default: settings.binding_default.as_ref().map(ToString::to_string),
         ..SiteRules::of(node)
     }
@@ -157,6 +158,8 @@ fn told(settings: &Settings) -> String {
     words.extend(settings.strict.then(|| "strict=on".into()));
     words.extend((!settings.counters).then(|| "counters=off".into()));
     words.extend((!settings.reserved.is_empty()).then(|| settings.in_force("reserved")));
+    let confines = settings.confine != SiteConfine::Off;
+    words.extend(confines.then(|| settings.in_force("confine")));
     let default = settings.binding_default.as_ref();
     words.extend(default.map(|binding| format!("binding_default={binding}")));
     words.join(" ")

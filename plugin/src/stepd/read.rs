@@ -19,6 +19,7 @@ use crate::planning::words::{join, join_bounded, name, switched_off_note};
 use crate::site::settings;
 use crate::site::standing::{self, Abi};
 use crate::stepd::account::Account;
+use crate::stepd::fence::Fences;
 use crate::stepd::own_cpus::own_cpus;
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
@@ -92,6 +93,9 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         Some(account) => account,
         None => confirmed(record, &mut heard, &node_name),
     };
+    // Where slurmd decided nothing, the site's setting holds.
+    let by_site = || settings::current().confine.confines(None);
+    let confines = if is_heard { heard.confine } else { by_site() };
     if !is_heard {
         stands_in(slurm, record, &mut heard);
     }
@@ -118,6 +122,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         deviations: cut.into_iter().collect(),
         outside_cgroup: CpuSet::new(),
         account,
+        fences: confines.then(|| Fences::new(id)),
     })
 }
 
@@ -191,6 +196,7 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
         deviations: Vec::new(),
         outside_cgroup: CpuSet::new(),
         account: None,
+        fences: None,
     })
 }
 

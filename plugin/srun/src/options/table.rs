@@ -199,4 +199,6 @@ pub(super) const ROWS: &[Row] = &[
     row("berth-core-kind", ' ', Value, ALL),
     row("near", ' ', Value, ALL),
     row("berth-near", ' ', Value, ALL),
+    row("confine", ' ', Value, ALL),
+    row("berth-confine", ' ', Value, ALL),
 ];
