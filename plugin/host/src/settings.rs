@@ -7,12 +7,12 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-use berth_placement::{Binding, CpuSet, Fixes};
+use berth_placement::{Binding, CpuSet, Fixes, SiteConfine};
 
 use crate::OffSwitch;
 
 /// Every key there is.
-pub const KEYS: [&str; 16] = [
+pub const KEYS: [&str; 17] = [
     "compat",
     "fixes",
     "shadow",
@@ -28,6 +28,7 @@ pub const KEYS: [&str; 16] = [
     "cpusets",
     "cpuset_best",
     "cpuset_fail",
+    "confine",
     "nodes",
 ];
 
@@ -135,6 +136,8 @@ pub struct Settings {
     pub cpuset_best: bool,
     /// `cpuset_fail=`: what happens to a job whose `--cpuset` cannot be had.
     pub cpuset_fail: CpusetFail,
+    /// `confine=`: whether bound tasks are confined to their CPUs.
+    pub confine: SiteConfine,
     off_switch: OnceLock<Option<OffSwitch>>,
 }
 
@@ -155,6 +158,7 @@ impl Default for Settings {
             cpusets: None,
             cpuset_best: true,
             cpuset_fail: CpusetFail::Refuse,
+            confine: SiteConfine::Off,
             off_switch: OnceLock::new(),
         }
     }
@@ -200,6 +204,7 @@ impl Settings {
             "cpusets" => self.cpusets = Some(absolute(value)?),
             "cpuset_best" => self.cpuset_best = one_of(value, &[("on", true), ("off", false)])?,
             "cpuset_fail" => self.cpuset_fail = value.parse()?,
+            "confine" => self.confine = one_of(value, &SiteConfine::WORDS)?,
             _ => return Err(Unread::Key),
         }
         Ok(())
@@ -219,6 +224,7 @@ impl Settings {
             "cpusets" => self.cpusets = None,
             "cpuset_best" => self.cpuset_best = true,
             "cpuset_fail" => self.cpuset_fail = CpusetFail::Refuse,
+            "confine" => self.confine = SiteConfine::Off,
             _ => {}
         }
     }
@@ -252,6 +258,7 @@ impl Settings {
             "strict" => word(self.strict).into(),
             "reserved" if self.reserved.is_empty() => return "no reserved".into(),
             "reserved" => self.reserved.to_string(),
+            "confine" => self.confine.to_string(),
             _ => word(self.counters).into(),
         };
         format!("{key}={value}")

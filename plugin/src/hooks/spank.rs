@@ -12,6 +12,7 @@ use crate::hooks::guard::{guard, guard_in_child};
 use crate::hooks::register;
 use crate::site::node;
 use crate::slurmd::ready;
+use crate::stepd::state::STATE;
 use crate::stepd::{pe_hooks, spank_only, unplanned};
 use crate::submit::option;
 
@@ -136,6 +137,8 @@ pub unsafe extern "C" fn slurm_spank_exit(
     guard("slurm_spank_exit", || {
         if daemon() == Daemon::Slurmstepd {
             spank_only::release();
+            // A launch that failed has no post_step.
+            STATE.clear_fences();
         }
         SUCCESS
     })

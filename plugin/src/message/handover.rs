@@ -71,6 +71,8 @@ pub(crate) struct Handover {
     pub devices: Option<DeviceOrder>,
     /// The cpuset that the step runs in.
     pub cpuset: Option<InCpuset>,
+    /// Whether bound tasks are confined to their CPUs.
+    pub confine: bool,
     /// The planning that slurmd left to slurmstepd.
     pub settle: Option<Settle>,
 }
@@ -145,6 +147,9 @@ impl Handover {
         let _ = self.own.write_list(text);
         if self.by_tree {
             text.push_str(" tree=1");
+        }
+        if self.confine {
+            text.push_str(" confine=1");
         }
         let texts = [
             (" list=", &self.list),
@@ -257,6 +262,7 @@ impl FromStr for Handover {
             outcome: outcome.ok_or_else(|| unreadable("outcome"))?.0,
             own: cpus("own", &fields.text("own"))?,
             by_tree: fields.value("tree").is_some(),
+            confine: fields.value("confine").is_some(),
             list: fields.text("list"),
             request: fields.text("request"),
             rule: fields.text("rule"),

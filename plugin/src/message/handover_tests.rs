@@ -94,7 +94,7 @@ prop_compose! {
     fn handovers()(
         outcome in proptest::sample::select(&OUTCOMES[..]),
         own in sets(),
-        by_tree in any::<bool>(),
+        [by_tree, confine] in [any::<bool>(), any::<bool>()],
         [list, request, rule, note] in [texts(), texts(), texts(), texts()],
         served in option::of(served()),
         memory in option::of(memory()),
@@ -103,7 +103,9 @@ prop_compose! {
         settle in option::of(settles()),
     ) -> Handover {
         let outcome = outcome.0;
-        Handover { outcome, list, own, by_tree, request, rule, note, served, memory, devices, cpuset, settle }
+        Handover {
+            outcome, list, own, by_tree, confine, request, rule, note, served, memory, devices, cpuset, settle,
+        }
     }
 }
 

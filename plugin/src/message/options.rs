@@ -27,6 +27,8 @@ pub(crate) enum Own {
     Near,
     /// `--cpuset`.
     Cpuset,
+    /// `--confine`.
+    Confine,
 }
 
 /// Everything about an option but its value's meaning.
@@ -43,7 +45,7 @@ pub(crate) struct Row {
 }
 
 /// Every option, by its number.
-pub(crate) const OPTIONS: [Row; 7] = [
+pub(crate) const OPTIONS: [Row; 8] = [
     Row {
         own: Own::Binding,
         names: [c"binding", c"berth-binding"],
@@ -100,6 +102,14 @@ pub(crate) const OPTIONS: [Row; 7] = [
         usage: c"run the job in a cpuset: CPUSET_TYPE, CPUSET_NAME, NCPUS, CPU_LIST, MAX_RADIUS, MAX_CPU_PER_NODE, NODE_EX, MEM_LIST, RESUME_OPTION, CPUSET_OPTIONS (berth; LSF's bsub -extsched)",
         most: CPUSET_BYTES,
     },
+    Row {
+        own: Own::Confine,
+        names: [c"confine", c"berth-confine"],
+        default: &by_default::CONFINE,
+        argument: c"task|off",
+        usage: c"keep each bound task on its CPUs whatever it does, by the cpuset of its cgroup (task), or leave its mask as advice (off) (berth)",
+        most: WORD_BYTES,
+    },
 ];
 
 /// The most bytes that a value of any of them may have.
@@ -152,7 +162,7 @@ impl Texts {
     /// Whether one of them chooses CPUs, and does not only narrow what another one chooses.
     pub(crate) fn chooses(&self) -> bool {
         let mut given = OPTIONS.iter().zip(&self.0);
-        given.any(|(row, text)| text.is_some() && row.default.choice.decides())
+        given.any(|(row, text)| text.is_some() && row.default.choice.chooses())
     }
 }
 
@@ -167,8 +177,8 @@ mod tests {
             texts.set(row.own, "x".into());
             let only = Texts::find(|known| (known.own == row.own).then(|| "x".into()));
             assert_eq!((texts.get(row.own), &texts), (Some("x"), &only));
-            let narrows = [Own::CoreKind, Own::Cpuset].contains(&row.own);
-            assert_eq!(texts.chooses(), !narrows);
+            let narrows = [Own::CoreKind, Own::Cpuset, Own::Confine];
+            assert_eq!(texts.chooses(), !narrows.contains(&row.own));
             let [short, sure] = row.names.map(|name| name.to_string_lossy());
             assert_eq!(sure, format!("berth-{short}"));
             let word = short.replace('-', "_");

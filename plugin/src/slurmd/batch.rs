@@ -9,7 +9,7 @@ use berth_placement::request::core_kind::Kind as CoreKind;
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{BINDING_BYTES, USER_TEXT, WORD_BYTES};
 use berth_placement::{
-    Binding, Claims, CpuBind, Plan, RefusalKind, Request, plan_batch,
+    Binding, Claims, Confine, CpuBind, Plan, RefusalKind, Request, plan_batch,
     request::grid_engine::Strategy,
 };
 use libc::c_int;
@@ -70,6 +70,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
         return Ok(());
     };
     let ask = request(batch, &settings, &node_name)?;
+    let confine = confine(batch, &settings)?;
     let node = host::now(slurm, &conf, convert::rules(slurm, &settings));
     let planned = if ask.binding.is_some() {
         let who = accounting::Who {
@@ -84,8 +85,11 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
     };
     let id = batch.job_id();
     reserved::look(slurm, &planned.plan, || format!("step={id}.batch"));
+    let unconfined = settings.confine.note(confine, planned.plan.is_bound());
+    let said = planned.said.clone().into_iter();
     let mut handover = Handover {
-        note: join_bounded(planned.notes(), planned.said.clone()),
+        note: join_bounded(planned.notes(), said.chain(unconfined.map(String::from))),
+        confine: settings.confine.confines(confine),
         settle: planned
             .unsettled
             .then(|| accounting::settle(&ask, &node, false))
@@ -160,6 +164,16 @@ fn asked(
     let read =
         read.map_err(|why| Stop::Refused(RefusalKind::Bind, format!("--core-kind: {why}")))?;
     Ok((Some(binding), read.unwrap_or_default()))
+}
+
+/// The script's `--confine`.
+fn confine(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Confine>, Stop> {
+    let text = routes::of_batch(Own::Confine, |name| {
+        batch.env_beginning(name, WORD_BYTES + 1)
+    });
+    let read = text.map(|text| text.parse::<Confine>()).transpose();
+    let read = read.map_err(|why| Stop::Refused(RefusalKind::Bind, format!("--confine: {why}")))?;
+    Ok(read.filter(|_| settings.binding))
 }
 
 fn write(slurm: Abi, batch: &mut BatchRequest<'_>, plan: &Plan) -> Result<(), Stop> {

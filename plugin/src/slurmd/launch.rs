@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{LIST_BYTES, USER_TEXT};
 use berth_placement::{
-    Claims, CpuBind, Message, Node, Plan, Refusal, RefusalKind, Request, plan, planned_on,
+    Claims, Confine, CpuBind, Message, Node, Plan, Refusal, RefusalKind, Request, plan, planned_on,
 };
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
@@ -172,12 +172,16 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
     let given = (&*launch, asked.near.has_gpus);
     let (devices, own) = device_order::of(&ask, &planned.plan, given);
     let said = said.chain(planned.said.clone()).chain(own);
+    let site = settings.confine;
+    let unconfined = site.note(asked.confine, planned.plan.is_bound());
+    let said = said.chain(unconfined.map(String::from));
     let settle = planned.unsettled.then_some(asked.overlaps);
     let handover = Handover {
         note: join_bounded(planned.notes(), said),
         settle: settle.and_then(|overlaps| accounting::settle(&ask, &node, overlaps)),
         by_tree: !planned_on(&ask, &node).is_slurmds(),
         devices,
+        confine: site.confines(asked.confine),
         ..Handover::default()
     };
     let cores_only = node.counts_cores();
@@ -229,6 +233,8 @@ struct Asked {
     /// Whether its list was that of the step around it.
     inherited: bool,
     overlaps: bool,
+    /// `--confine`.
+    confine: Option<Confine>,
     /// The devices that Slurm gave the step, for its `--near`.
     near: near::Found,
     /// What the user should know of it.
@@ -258,6 +264,7 @@ fn asked(
     let options = launch.options(NAME, options::MOST).unwrap_or_default();
     let found = ours(launch, (&options, &request.cpu_bind), settings);
     let (ours, ours_note) = found.map_err(refused)?;
+    let confine = ours.confine;
     ours.put(&mut request);
     let (mem_bind, memory_note) = memory::asked(launch, slurm.layout).map_err(refused)?;
     request.mem_bind = mem_bind;
@@ -270,6 +277,7 @@ fn asked(
         request,
         inherited,
         overlaps: routes::overlaps(&options),
+        confine,
         near,
         notes: notes.into_iter().flatten().collect(),
     })

@@ -19,6 +19,7 @@ use crate::planning::words::{join, join_bounded, name, switched_off_note};
 use crate::site::settings;
 use crate::site::standing::{self, Abi};
 use crate::stepd::account::{Account, What};
+use crate::stepd::fence::Fences;
 use crate::stepd::own_cpus::own_cpus;
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
@@ -93,6 +94,9 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         None => confirmed(record, &mut heard, &node_name),
     };
     let cpuset = cpuset_confirmed(record, &mut heard, &node_name);
+    // Where slurmd decided nothing, the site's setting holds.
+    let by_site = || settings::current().confine.confines(None);
+    let confines = if is_heard { heard.confine } else { by_site() };
     if !is_heard {
         stands_in(slurm, record, &mut heard);
     }
@@ -119,6 +123,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         deviations: cut.into_iter().collect(),
         outside_cgroup: CpuSet::new(),
         accounts: account.into_iter().chain(cpuset).collect(),
+        fences: confines.then(|| Fences::new(id)),
     })
 }
 
@@ -209,6 +214,7 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
         deviations: Vec::new(),
         outside_cgroup: CpuSet::new(),
         accounts: Vec::new(),
+        fences: None,
     })
 }
 

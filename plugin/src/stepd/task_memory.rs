@@ -111,6 +111,12 @@ pub(crate) fn unplanned(slurm: Abi, record: &StepRecord<'_>) -> &'static str {
 }
 
 impl Prepared {
+    /// The NUMA nodes that a task's memory is bound to strictly: for its cpuset.
+    pub(crate) fn strict_nodes(&self, local_id: u32) -> Option<&NodeSet> {
+        let is_bound = self.kind == Kind::Bind && !self.pretended;
+        self.tasks.of_task(local_id).filter(|_| is_bound)
+    }
+
     /// In the task, between fork and exec.
     ///
     /// # Safety

@@ -201,4 +201,6 @@ pub(super) const ROWS: &[Row] = &[
     row("berth-near", ' ', Value, ALL),
     row("cpuset", ' ', Value, ALL),
     row("berth-cpuset", ' ', Value, ALL),
+    row("confine", ' ', Value, ALL),
+    row("berth-confine", ' ', Value, ALL),
 ];

@@ -30,6 +30,8 @@ pub enum Choice {
     Kind,
     /// The job's cpuset, inside which each of the others holds.
     Cpuset,
+    /// Whether the tasks are confined to what the others choose.
+    Confine,
 }
 
 /// An option of berth's own: its name, and the variables from which it comes.
@@ -84,9 +86,12 @@ pub const NEAR: Names = names!(Near, "near", "NEAR", "near");
 /// `--cpuset`.
 pub const CPUSET: Names = names!(Cpuset, "cpuset", "CPUSET", "cpuset");
 
+/// `--confine`.
+pub const CONFINE: Names = names!(Confine, "confine", "CONFINE", "confine");
+
 /// Every option.
-pub const ALL: [&Names; 7] = [
-    &BINDING, &MAP_BY, &RANK_BY, &BIND_TO, &CORE_KIND, &NEAR, &CPUSET,
+pub const ALL: [&Names; 8] = [
+    &BINDING, &MAP_BY, &RANK_BY, &BIND_TO, &CORE_KIND, &NEAR, &CPUSET, &CONFINE,
 ];
 
 /// An option that is typed.
@@ -114,15 +119,15 @@ impl Typed {
 }
 
 impl Choice {
-    /// Whether only one of two choices can be in force.
-    fn excludes(self, other: Self) -> bool {
-        self != other && self.decides() && other.decides()
+    /// Whether an option of this choice chooses CPUs by itself.
+    #[must_use]
+    pub fn chooses(self) -> bool {
+        !matches!(self, Self::Kind | Self::Cpuset | Self::Confine)
     }
 
-    /// Whether it decides about the tasks' CPUs, and does not only narrow what another one chooses.
-    #[must_use]
-    pub fn decides(self) -> bool {
-        !matches!(self, Self::Kind | Self::Cpuset)
+    /// Whether only one of two choices can be in force.
+    fn excludes(self, other: Self) -> bool {
+        self != other && self.chooses() && other.chooses()
     }
 }
 
@@ -259,11 +264,11 @@ mod tests {
     }
 
     #[test]
-    fn what_narrows_goes_with_every_choice() {
-        for narrow in [&CORE_KIND, &CPUSET] {
-            for one in ALL.into_iter().filter(|one| *one != narrow) {
-                let counts = counts_beside(narrow, &[typed(one)]);
-                assert!(counts && counts_beside(one, &[typed(narrow)]));
+    fn what_narrows_and_a_fence_go_with_every_choice() {
+        for beside in [&CORE_KIND, &CPUSET, &CONFINE] {
+            for one in ALL.into_iter().filter(|one| *one != beside) {
+                let counts = counts_beside(beside, &[typed(one)]);
+                assert!(counts && counts_beside(one, &[typed(beside)]));
             }
         }
         let outer = [(CORE_KIND.own, "performance"), (ROUTED, "linear:2")];
