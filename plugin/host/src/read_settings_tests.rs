@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use berth_placement::Fixes;
 
 use crate::read_settings::{self, Complaint};
-use crate::settings::{CpusetFail, Notes, Settings};
+use crate::settings::{Notes, Settings};
+use berth_placement::CpusetFail;
 
 fn read(words: &str) -> (Settings, Vec<Complaint>) {
     let words: Vec<_> = words.split(' ').filter(|word| !word.is_empty()).collect();
