@@ -83,6 +83,16 @@ pub(crate) struct InCpuset {
     pub cpus: CpuSet,
     /// Its line in LSF's form, for the log and the tasks. Nothing is ever read from this text.
     pub line: String,
+    /// Its entry in the ledger; the site's own cpusets have none.
+    pub held: Option<InLedger>,
+}
+
+/// A cpuset's entry in the ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct InLedger {
+    pub exclusive: bool,
+    pub of_job: bool,
+    pub mark: u64,
 }
 
 /// A `--binding`, and the cores that it chose.
@@ -170,14 +180,29 @@ impl Handover {
         if let Some(devices) = &self.devices {
             number(text, " devices=", devices);
         }
-        if let Some(InCpuset { cpus, line }) = &self.cpuset {
-            text.push_str(" cpuset=");
-            // A String takes everything.
-            let _ = cpus.write_list(text);
-            field(text, " cpuset-line=", line);
+        if let Some(cpuset) = &self.cpuset {
+            cpuset.put(text);
         }
         if let Some(settle) = &self.settle {
             settle.put(text);
+        }
+    }
+}
+
+impl InCpuset {
+    fn put(&self, text: &mut String) {
+        text.push_str(" cpuset=");
+        // A String takes everything.
+        let _ = self.cpus.write_list(text);
+        field(text, " cpuset-line=", &self.line);
+        if let Some(held) = &self.held {
+            number(text, " cpuset-mark=", held.mark);
+            let flags = [
+                (held.exclusive, " cpuset-exclusive=1"),
+                (held.of_job, " cpuset-job=1"),
+            ];
+            let set = flags.into_iter().filter(|(is_set, _)| *is_set);
+            set.for_each(|(_, word)| text.push_str(word));
         }
     }
 }
@@ -322,8 +347,16 @@ impl Fields<'_> {
             return Ok(None);
         };
         let cpus = cpus("cpuset", &list)?;
-        let line = self.text("cpuset-line");
-        Ok(Some(InCpuset { cpus, line }))
+        let held = self.read("cpuset-mark")?.map(|mark| InLedger {
+            mark,
+            exclusive: self.value("cpuset-exclusive").is_some(),
+            of_job: self.value("cpuset-job").is_some(),
+        });
+        Ok(Some(InCpuset {
+            cpus,
+            line: self.text("cpuset-line"),
+            held,
+        }))
     }
 
     fn settle(&self) -> Result<Option<Settle>, String> {

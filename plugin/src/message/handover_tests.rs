@@ -90,6 +90,17 @@ fn devices() -> impl Strategy<Value = DeviceOrder> {
     proptest::sample::select(TEXTS).prop_map(|text| text.parse().unwrap())
 }
 
+fn cpusets() -> impl Strategy<Value = InCpuset> {
+    let held = (any::<bool>(), any::<bool>(), any::<u64>());
+    let held = held.prop_map(|(exclusive, of_job, mark)| InLedger {
+        exclusive,
+        of_job,
+        mark,
+    });
+    let all = (sets(), texts(), option::of(held));
+    all.prop_map(|(cpus, line, held)| InCpuset { cpus, line, held })
+}
+
 prop_compose! {
     fn handovers()(
         outcome in proptest::sample::select(&OUTCOMES[..]),
@@ -99,7 +110,7 @@ prop_compose! {
         served in option::of(served()),
         memory in option::of(memory()),
         devices in option::of(devices()),
-        cpuset in option::of((sets(), texts()).prop_map(|(cpus, line)| InCpuset { cpus, line })),
+        cpuset in option::of(cpusets()),
         settle in option::of(settles()),
     ) -> Handover {
         let outcome = outcome.0;

@@ -36,16 +36,21 @@ impl Asked {
         }))
     }
 
-    /// The request that holds, with the number of CPUs.
+    /// Its words, with the number of CPUs.
+    pub(crate) fn words(&self) -> Words {
+        let words = self.words.clone();
+        match self.cpus {
+            Some(cpus) => words.with_ncpus(cpus),
+            None => words,
+        }
+    }
+
+    /// The request, with the number of CPUs.
     ///
     /// # Errors
     /// As for [`Self::read`].
     pub(crate) fn request(&self) -> Result<CpusetRequest, String> {
-        let words = self.words.clone();
-        let words = self
-            .cpus
-            .map_or(words.clone(), |cpus| words.with_ncpus(cpus));
-        CpusetRequest::of(&words).map_err(|why| wrong(&why))
+        CpusetRequest::of(&self.words()).map_err(|why| wrong(&why))
     }
 }
 

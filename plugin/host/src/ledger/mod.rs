@@ -50,7 +50,7 @@ pub use self::file::{LedgerError, NAME};
 use self::process::Watch;
 pub use self::process::{Process, Task};
 use self::record::Look;
-pub use self::record::{Cpuset, Entry, Kind, StepKey};
+pub use self::record::{Cpuset, Entry, Kind, StepKey, mark};
 pub use self::rule::Others;
 use crate::lock::Locked;
 use crate::state::StateDir;
@@ -301,7 +301,20 @@ impl<'a> Session<'a> {
             slot
         };
         self.file.write_words(self.file.offset(slot), &record)?;
+        self.took(slot, &record);
         Ok(slot)
+    }
+
+    /// The slot is used from now on, and the next entry gets another one.
+    fn took(&mut self, slot: usize, record: &[u64]) {
+        let words = self.file.words;
+        match self.slots.get_mut(slot * words..(slot + 1) * words) {
+            Some(known) => known.copy_from_slice(record),
+            None => self.slots.extend_from_slice(record),
+        }
+        let mut all = self.slots.chunks_exact(words);
+        let free = all.position(|slot| !record::is_used(slot));
+        (self.free, self.expired) = (free.unwrap_or(self.slots.len() / words), false);
     }
 
     /// Removes an entry that [`Self::add`] has written.

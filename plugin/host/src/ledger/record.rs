@@ -150,6 +150,13 @@ fn kind_of(word: u64) -> (Kind, Option<Cpuset>) {
     (Kind::of(low), None)
 }
 
+/// A number for a request whose text may be too long for an entry: equal for equal texts.
+#[must_use]
+pub fn mark(request: &str) -> u64 {
+    let again = [request.as_bytes(), &[0]].concat();
+    pair(crc32fast::hash(request.as_bytes()), crc32fast::hash(&again))
+}
+
 /// The words of an entry; `None` if its CPUs need more than there are.
 pub(super) fn write(entry: &Entry, words: usize) -> Option<Vec<u64>> {
     let cpus = entry.cpus.to_words();
