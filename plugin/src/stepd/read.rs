@@ -93,16 +93,12 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         Some(account) => account,
         None => confirmed(record, &mut heard, &node_name),
     };
-    // Where slurmd decided nothing, the site's setting holds.
-    let by_site = || settings::current().confine.confines(None);
-    let confines = if is_heard { heard.confine } else { by_site() };
     if !is_heard {
         stands_in(slurm, record, &mut heard);
     }
     tell::tell(slurm, record, &intent, &mut heard);
-    let is_regular = id.kind == StepKind::Regular;
-    let memory = is_regular.then(|| memory_masks(slurm, record, heard.memory.as_ref()));
-    let (node_tasks, speaks) = (record.node_tasks(), speaks(record));
+    let memory =
+        (id.kind == StepKind::Regular).then(|| memory_masks(slurm, record, heard.memory.as_ref()));
     Some(Session {
         name: name(id),
         node_name,
@@ -116,20 +112,21 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         rule: heard.rule,
         masks,
         memory: memory.unwrap_or_default(),
-        speaks,
-        node_tasks,
+        speaks: speaks(record),
+        node_tasks: record.node_tasks(),
         applied: 0,
         deviations: cut.into_iter().collect(),
         outside_cgroup: CpuSet::new(),
         account,
-        fences: confines.then(|| Fences::new(id)),
+        fences: heard.confine.then(|| Fences::new(id)),
     })
 }
 
-/// What is reported of a step without a handover.
+/// What is reported of a step without a handover, and what holds there: the site's settings.
 fn stands_in(slurm: Abi, record: &StepRecord<'_>, heard: &mut Handover) {
     heard.note = task_memory::unplanned(slurm, record).into();
     heard.rule = "unplanned:own-cpus".into();
+    heard.confine = settings::current().confine.confines(None);
 }
 
 fn unheard(id: StepId, why: &str) {
