@@ -92,7 +92,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
     let said = planned.said.clone().into_iter().chain(off);
     let mut handover = Handover {
         note: join_bounded(planned.notes(), said.chain(unconfined.map(String::from))),
-        confine: settings.confine.confines(confine) || planned.plan.cpuset.is_some(),
+        confine: settings.confine.confines(confine),
         cpuset: who.handed(&planned.plan),
         settle: planned
             .unsettled

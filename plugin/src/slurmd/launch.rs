@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{LIST_BYTES, USER_TEXT};
 use berth_placement::{
-    Claims, Message, Node, Plan, Refusal, RefusalKind, Request, plan, planned_on,
+    Claims, Confine, Message, Node, Plan, Refusal, RefusalKind, Request, SiteConfine, plan,
+    planned_on,
 };
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
@@ -121,8 +122,7 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         return Ok(());
     };
     let index = check(launch, node_id, &node_name)?;
-    let tasks = u32::from(launch.tasks_here(node_id).unwrap_or(0));
-    let (share, uid) = owner(launch, index, tasks)?;
+    let (share, uid) = owner(launch, index, node_id)?;
     let id = launch.step_id();
     let whose = Whose {
         node_name: &node_name,
@@ -155,21 +155,24 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
     let (devices, own) = device_order::of(&ask, &planned.plan, given);
     let said = said.chain(planned.said.clone()).chain(own);
     let site = settings.confine;
-    let unconfined = site.note(asked.confine, planned.plan.is_bound());
-    let said = said.chain(unconfined.map(String::from));
+    let said = said.chain(unconfined(site, asked.confine, &planned.plan));
     let settle = planned.unsettled.then_some(asked.overlaps);
     let handover = Handover {
         note: join_bounded(planned.notes(), said),
         settle: settle.and_then(|overlaps| accounting::settle(&ask, &node, overlaps)),
         by_tree: !planned_on(&ask, &node).is_slurmds(),
         devices,
-        confine: site.confines(asked.confine) || planned.plan.cpuset.is_some(),
+        confine: site.confines(asked.confine),
         cpuset: who.handed(&planned.plan),
         ..Handover::default()
     };
-    let cores_only = node.counts_cores();
-    let decided = (&ask, &planned.plan);
+    let (decided, cores_only) = ((&ask, &planned.plan), node.counts_cores());
     write(slurm, launch, decided, cores_only, (handover, &whose))
+}
+
+/// The note on a `--confine` that is not honoured.
+fn unconfined(site: SiteConfine, asked: Option<Confine>, plan: &Plan) -> Option<String> {
+    site.note(asked, plan.is_bound()).map(String::from)
 }
 
 /// `shadow=on`: the log tells what the other behaviour would give.
@@ -198,8 +201,9 @@ fn would_refuse(slurm: Abi, launch: &LaunchRequest<'_>, share: refusal::Share) -
 fn owner(
     launch: &LaunchRequest<'_>,
     index: u32,
-    tasks: u32,
+    node_id: u32,
 ) -> Result<(refusal::Share, u32), Stop> {
+    let tasks = u32::from(launch.tasks_here(node_id).unwrap_or(0));
     let cred = launch.cred()?;
     let cores = cred.node_cores(index)?;
     let share = refusal::Share {

@@ -23,6 +23,8 @@ const V1_LEVELS: usize = 3;
 /// The fences of a step's tasks.
 pub(crate) struct Fences {
     step: StepId,
+    /// The step's cpuset, where tasks are confined to it and not to their own CPUs.
+    set: Option<CpuSet>,
     mounts: Mounts,
     children: Vec<Child>,
     /// Tasks that are confined.
@@ -39,9 +41,10 @@ pub(crate) struct Fences {
 
 impl Fences {
     /// Before the first task.
-    pub(crate) fn new(step: StepId) -> Self {
+    pub(crate) fn new(step: StepId, set: Option<CpuSet>) -> Self {
         Self {
             step,
+            set,
             mounts: Mounts::default(),
             children: Vec::new(),
             made: 0,
@@ -62,8 +65,9 @@ impl Fences {
         }
         let local_id = u32::try_from(task.id).unwrap_or_default();
         let memory = STATE.memory.get();
+        let set = self.set.clone();
         let fence = Fence {
-            cpus,
+            cpus: set.as_ref().unwrap_or(cpus),
             mems: memory.and_then(|memory| memory.strict_nodes(local_id)),
         };
         let done = self.confine(task, &fence, record);

@@ -94,16 +94,13 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         None => confirmed(record, &mut heard, &node_name),
     };
     let cpuset = cpuset_confirmed(record, &mut heard, &node_name);
-    // Where slurmd decided nothing, the site's setting holds.
-    let by_site = || settings::current().confine.confines(None);
-    let confines = if is_heard { heard.confine } else { by_site() };
+    let set = heard.cpuset.as_ref().map(|cpuset| cpuset.cpus.clone());
     if !is_heard {
         stands_in(slurm, record, &mut heard);
     }
     tell::tell(slurm, record, &intent, &mut heard);
-    let is_regular = id.kind == StepKind::Regular;
-    let memory = is_regular.then(|| memory_masks(slurm, record, heard.memory.as_ref()));
-    let (node_tasks, speaks) = (record.node_tasks(), speaks(record));
+    let memory =
+        (id.kind == StepKind::Regular).then(|| memory_masks(slurm, record, heard.memory.as_ref()));
     Some(Session {
         name: name(id),
         node_name,
@@ -117,20 +114,22 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         rule: heard.rule,
         masks,
         memory: memory.unwrap_or_default(),
-        speaks,
-        node_tasks,
+        speaks: speaks(record),
+        node_tasks: record.node_tasks(),
         applied: 0,
         deviations: cut.into_iter().collect(),
         outside_cgroup: CpuSet::new(),
         accounts: account.into_iter().chain(cpuset).collect(),
-        fences: confines.then(|| Fences::new(id)),
+        fences: (heard.confine || set.is_some())
+            .then(|| Fences::new(id, set.filter(|_| !heard.confine))),
     })
 }
 
-/// What is reported of a step without a handover.
+/// What is reported of a step without a handover, and what holds there: the site's settings.
 fn stands_in(slurm: Abi, record: &StepRecord<'_>, heard: &mut Handover) {
     heard.note = task_memory::unplanned(slurm, record).into();
     heard.rule = "unplanned:own-cpus".into();
+    heard.confine = settings::current().confine.confines(None);
 }
 
 fn unheard(id: StepId, why: &str) {
@@ -144,7 +143,7 @@ fn unheard(id: StepId, why: &str) {
 /// The ledger's entry that slurmd made for this step, if it did.
 fn confirmed(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Option<Account> {
     let cpus = heard.served.as_ref()?.chosen.cpus();
-    let (account, late) = Account::confirm(record, What::Binding, node_name, &cpus);
+    let (account, late) = Account::confirm(record, What::Binding(&cpus), node_name);
     add_note(heard, late);
     account
 }
@@ -157,7 +156,7 @@ fn cpuset_confirmed(
 ) -> Option<Account> {
     let cpuset = heard.cpuset.as_ref()?;
     log::info!("{} cpuset={:?}", name(record.step_id()), cpuset.line);
-    let (account, late) = Account::confirm(record, What::Cpuset, node_name, &cpuset.cpus);
+    let (account, late) = Account::confirm(record, What::Cpuset(cpuset), node_name);
     add_note(heard, late);
     account
 }
@@ -240,7 +239,7 @@ fn settled(
 ) -> Option<Option<Account>> {
     let settle = heard.settle.take()?;
     Some(
-        match settle::again(slurm, record, (&settle, heard.memory.as_ref()), node_name) {
+        match settle::again(slurm, record, (&settle, heard), node_name) {
             Ok(settled) => {
                 heard.decided(&settled.request, &settled.plan);
                 let before = std::mem::take(&mut heard.note);
