@@ -6,7 +6,7 @@ use berth_placement::request::grid_engine::Strategy;
 use berth_placement::request::mapping::MappingTexts;
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::USER_TEXT;
-use berth_placement::{Binding, Confine, Mapping, Near, Request};
+use berth_placement::{Binding, Confine, CpusetRequest, Mapping, Near, Request};
 
 use crate::message::options::{Own, Texts};
 
@@ -23,6 +23,8 @@ pub(crate) struct Ours {
     pub near: Option<Near>,
     /// `--confine`.
     pub confine: Option<Confine>,
+    /// `--cpuset`, as it is typed; it can be read.
+    pub cpuset: Option<String>,
 }
 
 impl Ours {
@@ -48,7 +50,13 @@ impl Ours {
         let confine = confine
             .transpose()
             .map_err(|why| format!("--confine: {why}"))?;
+        let cpuset = texts.get(Own::Cpuset);
+        let wrong = cpuset.and_then(|text| text.parse::<CpusetRequest>().err());
+        if let Some(why) = wrong {
+            return Err(why.to_string());
+        }
         Ok(Self {
+            cpuset: cpuset.map(String::from),
             confine,
             near: near.filter(Near::asks),
             core_kind: kind.unwrap_or_default(),
@@ -62,7 +70,7 @@ impl Ours {
         !self.confines() && self.chooses_nothing()
     }
 
-    /// Whether a `--confine` alone is given, or nothing.
+    /// Whether a `--confine` alone is given, or nothing. A `--cpuset` is the job's.
     pub(crate) fn chooses_nothing(&self) -> bool {
         let Self {
             binding,
@@ -70,8 +78,13 @@ impl Ours {
             core_kind,
             near,
             confine: _,
+            cpuset,
         } = self;
-        binding.is_none() && mapping.is_none() && *core_kind == Kind::Any && near.is_none()
+        cpuset.is_none()
+            && binding.is_none()
+            && mapping.is_none()
+            && *core_kind == Kind::Any
+            && near.is_none()
     }
 
     /// Whether the tasks are to be confined.
@@ -95,7 +108,8 @@ impl Ours {
         let kind = kind.map(|kind| format!("--core-kind={kind}"));
         let near = self.near.as_ref().map(|near| format!("--near={near}"));
         let confine = self.confine.map(|confine| format!("--confine={confine}"));
-        let all = [binding, mapping, near, kind, confine];
+        let cpuset = self.cpuset.as_ref().map(|text| format!("--cpuset={text}"));
+        let all = [binding, mapping, near, kind, cpuset, confine];
         let all: Vec<_> = all.into_iter().flatten().collect();
         shown(USER_TEXT / 4, all.join(" "))
     }

@@ -52,7 +52,7 @@ pub(super) fn asked(
     let inherited = inherited::forget(&mut request, node.rules().fixes, launch);
     let options = launch.options(NAME, options::MOST).unwrap_or_default();
     let cpuset = step_cpuset::of_step(launch, (&options, settings), index);
-    let (cpuset, cpuset_note) = cpuset.map_err(refused)?;
+    let cpuset = cpuset.map_err(refused)?;
     let found = ours(launch, (&options, &request.cpu_bind), settings);
     let (ours, ours_note) = found.map_err(refused)?;
     let confine = ours.confine;
@@ -66,7 +66,7 @@ pub(super) fn asked(
     if let Some(cpuset) = &cpuset {
         cpuset.put(&mut request);
     }
-    let notes = [ours_note, memory_note.map(String::from), cpuset_note];
+    let notes = [ours_note, memory_note.map(String::from)];
     Ok(Asked {
         request,
         inherited,

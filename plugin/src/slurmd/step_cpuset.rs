@@ -34,7 +34,7 @@ pub(crate) struct Wanted {
     nodes: u32,
 }
 
-/// The cpuset of a step, and a note to a user whose request this node does not honour.
+/// The cpuset of a step.
 ///
 /// # Errors
 /// What is wrong with the request, for the user.
@@ -42,21 +42,20 @@ pub(crate) fn of_step(
     launch: &LaunchRequest<'_>,
     (options, settings): (&[SpankOption], &Settings),
     index: u32,
-) -> Result<(Option<Wanted>, Option<String>), String> {
+) -> Result<Option<Wanted>, String> {
     let texts = routes::of_step(options);
-    let text = texts.get(Own::Cpuset);
-    if !settings.binding {
-        return Ok((None, text.map(off_note)));
-    }
-    let asked = Asked::read(text, routes::cpuset_size_of_step(options).as_deref())?;
-    if asked.is_none() && !may_have_default() {
-        return Ok((None, None));
+    let asked = Asked::read(
+        texts.get(Own::Cpuset),
+        routes::cpuset_size_of_step(options).as_deref(),
+    )?;
+    if !settings.binding || asked.is_none() && !may_have_default() {
+        return Ok(None);
     }
     let cred = launch.cred().map_err(|why| why.to_string())?;
-    Ok((wanted(asked, &cred, index)?, None))
+    wanted(asked, &cred, index)
 }
 
-/// The cpuset of a batch script, in the same way.
+/// The cpuset of a batch script, and a note to a user whose request this node does not honour.
 ///
 /// # Errors
 /// As [`of_step`].

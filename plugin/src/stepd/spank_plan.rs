@@ -342,12 +342,12 @@ impl Who {
 /// ones choose, which is another plugin's work here, and Slurm's devices are unknown.
 fn only_with_task_berth(ours: &Ours) -> Option<String> {
     let chooses = ours.binding.is_some() || ours.mapping.is_some();
-    let is_served = ours.near.is_none() && (chooses || ours.is_empty());
+    let is_served = ours.near.is_none() && ours.cpuset.is_none() && (chooses || ours.is_empty());
     (!is_served).then(|| {
         let typed = ours.typed();
         format!(
             "{typed} is not honoured on this node, where another plugin than task/berth binds the \
-             tasks: there --near and --confine are never honoured, and --core-kind only beside \
+             tasks: there --near, --cpuset and --confine are never honoured, and --core-kind only beside \
              --binding or --map-by; leave it out, or ask for another node"
         )
     })
