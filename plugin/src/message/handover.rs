@@ -8,7 +8,9 @@ use std::str::FromStr;
 
 use berth_placement::request::core_kind::Kind;
 use berth_placement::sets::limits::HANDOVER_BYTES;
-use berth_placement::{Binding, Chosen, CoreSpec, CpuSet, DeviceOrder, Gres, MemBind, Near};
+use berth_placement::{
+    Binding, Chosen, CoreSpec, CpuSet, DeviceOrder, Gres, MemBind, Near, NodeSet, SetMemory,
+};
 use berth_srun::Release;
 use berth_srun::spelling::mem_bind;
 
@@ -21,6 +23,13 @@ pub(crate) const VERSION: &str = "2";
 const BEFORE: &str = "1";
 /// Most texts are shorter, also with their mark.
 const USUAL_LENGTH: usize = 512;
+
+/// The fields of a cpuset's memory; without one of them memory comes from everywhere.
+const MEMORY: [(SetMemory, &str); 3] = [
+    (SetMemory::Preferred, " cpuset-prefers="),
+    (SetMemory::Only { swap: true }, " cpuset-mems="),
+    (SetMemory::Only { swap: false }, " cpuset-mems-kill="),
+];
 
 /// slurmd's result for a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,6 +92,9 @@ pub(crate) struct InCpuset {
     pub cpus: CpuSet,
     /// Its line in LSF's form, for the log and the tasks. Nothing is ever read from this text.
     pub line: String,
+    /// Its memory nodes, and what they mean.
+    pub mems: NodeSet,
+    pub memory: SetMemory,
     /// Its entry in the ledger; the site's own cpusets have none.
     pub held: Option<InLedger>,
 }
@@ -195,6 +207,9 @@ impl InCpuset {
         // A String takes everything.
         let _ = self.cpus.write_list(text);
         field(text, " cpuset-line=", &self.line);
+        if let Some((_, word)) = MEMORY.iter().find(|(memory, _)| *memory == self.memory) {
+            field(text, word, &self.mems.to_hex());
+        }
         if let Some(held) = &self.held {
             number(text, " cpuset-mark=", held.mark);
             let flags = [
@@ -352,8 +367,14 @@ impl Fields<'_> {
             exclusive: self.value("cpuset-exclusive").is_some(),
             of_job: self.value("cpuset-job").is_some(),
         });
+        let field = |word: &str| self.value(word.trim_matches([' ', '=']));
+        let mut memory = MEMORY.iter();
+        let memory = memory.find_map(|(memory, word)| Some((*memory, field(word)?)));
+        let (memory, mems) = memory.unwrap_or((SetMemory::Open, "0x0".into()));
         Ok(Some(InCpuset {
             cpus,
+            memory,
+            mems: NodeSet::from_hex(&mems).map_err(|_| unreadable("cpuset-mems"))?,
             line: self.text("cpuset-line"),
             held,
         }))

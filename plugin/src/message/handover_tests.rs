@@ -4,6 +4,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
+use berth_placement::NumaId;
+
 use super::*;
 
 #[path = "../../placement/tests/common/mod.rs"]
@@ -97,8 +99,17 @@ fn cpusets() -> impl Strategy<Value = InCpuset> {
         of_job,
         mark,
     });
-    let all = (sets(), texts(), option::of(held));
-    all.prop_map(|(cpus, line, held)| InCpuset { cpus, line, held })
+    let memory = proptest::sample::select(&MEMORY[..]).prop_map(|(memory, _)| memory);
+    let mems = vec(0u32..512, 1..4).prop_map(|nodes| nodes.into_iter().map(NumaId).collect());
+    let memory = prop_oneof![Just((SetMemory::Open, NodeSet::default())), (memory, mems)];
+    let all = (sets(), texts(), memory, option::of(held));
+    all.prop_map(|(cpus, line, (memory, mems), held)| InCpuset {
+        cpus,
+        line,
+        mems,
+        memory,
+        held,
+    })
 }
 
 prop_compose! {

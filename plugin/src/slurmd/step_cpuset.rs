@@ -191,6 +191,12 @@ impl Wanted {
                 "CPUSET_TYPE={kind};NHOSTS={};HOST={node_name};CPUSET_NAME={name};NCPUS={};",
                 self.nodes, set.count
             ),
+            // Nodes without a meaning are not needed.
+            mems: match set.memory {
+                SetMemory::Open => NodeSet::default(),
+                SetMemory::Preferred | SetMemory::Only { .. } => set.mems.clone(),
+            },
+            memory: set.memory,
             held: self.is_chosen_here().then(|| InLedger {
                 exclusive: set.exclusive,
                 of_job: self.of_job,

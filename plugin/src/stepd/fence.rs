@@ -7,10 +7,11 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use berth_host::cgroup::{self, Child, Fence, FenceError, Mounts, Name, Place, Written};
-use berth_placement::CpuSet;
+use berth_placement::{CpuSet, SetMemory};
 use slurm_sys::views::TaskInfo;
 use slurm_sys::{StepId, StepRecord};
 
+use crate::message::handover::InCpuset;
 use crate::planning::words::name;
 use crate::stepd::state::STATE;
 
@@ -23,8 +24,10 @@ const V1_LEVELS: usize = 3;
 /// The fences of a step's tasks.
 pub(crate) struct Fences {
     step: StepId,
-    /// The step's cpuset, where tasks are confined to it and not to their own CPUs.
-    set: Option<CpuSet>,
+    /// The step's cpuset.
+    cpuset: Option<InCpuset>,
+    /// Whether each task is confined to its own CPUs, and not only to the cpuset.
+    to_own: bool,
     mounts: Mounts,
     children: Vec<Child>,
     /// Tasks that are confined.
@@ -41,10 +44,11 @@ pub(crate) struct Fences {
 
 impl Fences {
     /// Before the first task.
-    pub(crate) fn new(step: StepId, set: Option<CpuSet>) -> Self {
+    pub(crate) fn new(step: StepId, cpuset: Option<InCpuset>, to_own: bool) -> Self {
         Self {
             step,
-            set,
+            cpuset,
+            to_own,
             mounts: Mounts::default(),
             children: Vec::new(),
             made: 0,
@@ -65,10 +69,15 @@ impl Fences {
         }
         let local_id = u32::try_from(task.id).unwrap_or_default();
         let memory = STATE.memory.get();
-        let set = self.set.clone();
+        let cpuset = self.cpuset.clone();
+        let outer = cpuset.as_ref().filter(|_| !self.to_own);
+        let mandatory = cpuset
+            .as_ref()
+            .filter(|cpuset| matches!(cpuset.memory, SetMemory::Only { .. }));
+        let own = memory.and_then(|memory| memory.strict_nodes(local_id));
         let fence = Fence {
-            cpus: set.as_ref().unwrap_or(cpus),
-            mems: memory.and_then(|memory| memory.strict_nodes(local_id)),
+            cpus: outer.map_or(cpus, |cpuset| &cpuset.cpus),
+            mems: own.or(mandatory.map(|cpuset| &cpuset.mems)),
         };
         let done = self.confine(task, &fence, record);
         self.last = Some((task.gtid, done.is_ok()));
@@ -130,6 +139,12 @@ impl Fences {
         let folder = place.open()?;
         let mut trace = trace(self.step);
         if let Err(why) = fence.mems(&folder, place.version, &mut trace) {
+            self.why_memory.get_or_insert_with(|| why.to_string());
+        }
+        let cpuset = self.cpuset.as_ref();
+        let is_no_swap =
+            cpuset.is_some_and(|cpuset| cpuset.memory == SetMemory::Only { swap: false });
+        if is_no_swap && let Err(why) = cgroup::no_swap(&folder, &mut trace) {
             self.why_memory.get_or_insert_with(|| why.to_string());
         }
         fence.cpus(&folder, place.version, &mut trace)

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{HANDOVER_BYTES, LIST_BYTES, USER_TEXT};
-use berth_placement::{CpuSet, MemBind};
+use berth_placement::{CpuSet, SetMemory};
 use libc::c_int;
 use slurm_sys::views::StepKind;
 use slurm_sys::{SUCCESS, StepId, StepRecord};
@@ -94,13 +94,14 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         None => confirmed(record, &mut heard, &node_name),
     };
     let cpuset = cpuset_confirmed(record, &mut heard, &node_name);
-    let set = heard.cpuset.as_ref().map(|cpuset| cpuset.cpus.clone());
     if !is_heard {
         stands_in(slurm, record, &mut heard);
     }
     tell::tell(slurm, record, &intent, &mut heard);
-    let memory =
-        (id.kind == StepKind::Regular).then(|| memory_masks(slurm, record, heard.memory.as_ref()));
+    let memory = match id.kind {
+        StepKind::Regular | StepKind::Batch => memory_masks(slurm, record, &heard),
+        _ => String::new(),
+    };
     Some(Session {
         name: name(id),
         node_name,
@@ -113,15 +114,14 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         request: heard.request,
         rule: heard.rule,
         masks,
-        memory: memory.unwrap_or_default(),
+        memory,
         speaks: speaks(record),
         node_tasks: record.node_tasks(),
         applied: 0,
         deviations: cut.into_iter().collect(),
         outside_cgroup: CpuSet::new(),
         accounts: account.into_iter().chain(cpuset).collect(),
-        fences: (heard.confine || set.is_some())
-            .then(|| Fences::new(id, set.filter(|_| !heard.confine))),
+        fences,
     })
 }
 
@@ -167,8 +167,11 @@ fn add_note(heard: &mut Handover, late: Option<String>) {
 }
 
 /// Prepares the tasks' memory policy; gives their masks, if memory is bound.
-fn memory_masks(slurm: Abi, record: &StepRecord<'_>, asked: Option<&MemBind>) -> String {
-    match task_memory::prepare(slurm, record, asked) {
+fn memory_masks(slurm: Abi, record: &StepRecord<'_>, heard: &Handover) -> String {
+    let cpuset = heard.cpuset.as_ref();
+    let preferred = cpuset.filter(|cpuset| cpuset.memory == SetMemory::Preferred);
+    let preferred = preferred.map(|cpuset| &cpuset.mems);
+    match task_memory::prepare(slurm, record, heard.memory.as_ref(), preferred) {
         Some((prepared, masks)) => {
             // Slurm calls pre_setuid once; what a second call would prepare is the same.
             let _ = STATE.memory.set(prepared);
