@@ -7,7 +7,8 @@ use berth_placement::request::cpuset::{Attribute, Attributes, Choice, Given, Wor
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{CPUSET_BYTES, USER_TEXT};
 use berth_placement::{
-    Allocation, ChosenSet, Claims, CpuSet, CpusetRequest, Refusal, Request, StepCpuset,
+    Allocation, ChosenSet, Claims, CpuSet, CpusetRequest, NodeSet, Refusal, Request, SetMemory,
+    StepCpuset,
 };
 use slurm_sys::views::{Credential, SpankOption};
 use slurm_sys::{BatchRequest, LaunchRequest};

@@ -102,6 +102,8 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         StepKind::Regular | StepKind::Batch => memory_masks(slurm, record, &heard),
         _ => String::new(),
     };
+    let fences = heard.confine || heard.cpuset.is_some();
+    let fences = fences.then(|| Fences::new(id, heard.cpuset.clone(), heard.confine));
     Some(Session {
         name: name(id),
         node_name,
