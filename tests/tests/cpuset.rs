@@ -7,7 +7,7 @@ use berth_tests::{Cluster, Done};
 const SHARED: &str = "PartitionName=main Nodes=ALL Default=YES OverSubscribe=FORCE:8";
 const LOOK: &str = "sed -n 's/^Cpus_allowed_list:\\t//p' /proc/self/status";
 /// A job that owns both CPUs.
-const WHOLE: &[&str] = &["-n1", "-c2"];
+const WHOLE: &[&str] = &["-n1", "--mincpus=2"];
 
 fn cluster(settings: &str, lines: &[&str]) -> Option<Cluster> {
     let builder = Cluster::builder().plugstack(Some(settings));
@@ -37,26 +37,19 @@ fn a_step_runs_in_the_cpus_it_asks_for() {
         ("NCPUS=2", "0-1"),
         ("CPUSET_TYPE=none", "0-1"),
     ] {
-        for bind in ["", "--cpu-bind=none", "--cpu-bind=cores", "--map-by=core"] {
-            let options = [
-                &["-n1", "-c2", "-O"],
-                &[bind][..usize::from(!bind.is_empty())],
-            ]
-            .concat();
-            let options = match cpuset.contains("NCPUS=1") {
-                true => [&["-n1", "--exclusive"], &options[3..]].concat(),
-                false => options,
-            };
-            let done = step(&cluster, cpuset, &options, LOOK);
-            assert_eq!(done.stdout.trim(), cpus, "{cpuset} {options:?}: {done:#?}");
-        }
+        let done = step(&cluster, cpuset, WHOLE, LOOK);
+        assert_eq!(done.stdout.trim(), cpus, "{cpuset}: {done:#?}");
     }
-    let done = step(
-        &cluster,
-        "CPU_LIST=1",
-        &["-n1", "--exclusive"],
-        "echo $BERTH_CPUSET_INFO",
-    );
+    for bind in ["none", "cores", "threads", "sockets", "mask_cpu:0x2"] {
+        let bind = format!("--cpu-bind={bind}");
+        let done = step(&cluster, "CPU_LIST=1", &[WHOLE, &[&bind]].concat(), LOOK);
+        assert_eq!(done.stdout.trim(), "1", "{bind}: {done:#?}");
+    }
+    for own in ["--map-by=core", "--binding=linear:1", "--binding=auto"] {
+        let done = step(&cluster, "CPU_LIST=1", &[WHOLE, &[own]].concat(), LOOK);
+        assert_eq!(done.stdout.trim(), "1", "{own}: {done:#?}");
+    }
+    let done = step(&cluster, "CPU_LIST=1", WHOLE, "echo $BERTH_CPUSET_INFO");
     let told = done.stdout.trim();
     assert!(
         told.starts_with("CPUSET_TYPE=dynamic;NHOSTS=1;HOST=") && told.ends_with(";NCPUS=1;"),
@@ -90,8 +83,8 @@ fn what_cannot_be_had_is_refused() {
         let refused = !done.ok() && done.stdout.is_empty();
         assert!(refused && done.stderr.contains(why), "{cpuset}: {done:#?}");
     }
-    let list = ["-n1", "-c2", "--cpu-bind=map_cpu:0"];
-    let done = step(&cluster, "CPU_LIST=1;NCPUS=1", &list, LOOK);
+    let list = [WHOLE, &["--cpu-bind=map_cpu:0"]].concat();
+    let done = step(&cluster, "CPU_LIST=1", &list, LOOK);
     assert!(!done.ok() && done.stderr.contains("CPU 0"), "{done:#?}");
 }
 
@@ -136,7 +129,7 @@ fn lasting<'a>(cluster: &'a Cluster, cpuset: &str) -> Lasting<'a> {
     );
     let out = format!("--output={}/lasting-%j.out", log.display());
     let cpuset = format!("--cpuset={cpuset}");
-    let words = ["--parsable", "-n1", "-c2", &out, &cpuset, &wrap];
+    let words = ["--parsable", "-n1", "--mincpus=2", &out, &cpuset, &wrap];
     let job = cluster.run("sbatch", &words).expect_ok().trim().to_owned();
     let file = log.join(format!("{job}.cpus"));
     cluster.wait_for("the script's start", || {
@@ -163,9 +156,16 @@ fn an_exclusive_cpuset_keeps_others_off_while_its_job_runs() {
         !other.stderr.contains(&first.1),
         "no other job is named: {other:#?}"
     );
-    let free = step(&cluster, "NCPUS=1", &["-n1", "-c1"], LOOK);
+    let free = step(&cluster, "NCPUS=1", WHOLE, LOOK);
     assert_eq!(free.stdout.trim(), "0", "{free:#?}");
-    let bound = ["-n1", "-c2", "--binding=linear:1", "/bin/sh", "-c", LOOK];
+    let bound = [
+        "-n1",
+        "--mincpus=2",
+        "--binding=linear:1",
+        "/bin/sh",
+        "-c",
+        LOOK,
+    ];
     let bound = cluster.run("srun", &bound);
     assert_eq!(bound.stdout.trim(), "0", "{bound:#?}");
     let status = cluster.run(
@@ -216,7 +216,7 @@ fn nodes_choose_differently() {
     let words = [
         "--parsable",
         "-n1",
-        "-c2",
+        "--mincpus=2",
         &node,
         &out,
         "--cpuset=CPU_LIST=0;NCPUS=1;CPUSET_OPTIONS=CPUSET_CPU_EXCLUSIVE",
@@ -227,7 +227,7 @@ fn nodes_choose_differently() {
     cluster.wait_for("the holder", || {
         std::fs::read_to_string(log.join("held")).ok()
     });
-    let options = ["-N2", "--ntasks-per-node=1", "-c2"];
+    let options = ["-N2", "--ntasks-per-node=1", "--mincpus=2"];
     let words = format!("echo $SLURMD_NODENAME $({LOOK})");
     let done = step(&cluster, "CPU_LIST=0,1;NCPUS=1", &options, &words);
     let mut lines: Vec<_> = done.stdout.lines().collect();

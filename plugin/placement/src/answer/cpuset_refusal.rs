@@ -160,10 +160,14 @@ fn too_few(
     candidates: &CpuSet,
     why: TooFew,
 ) -> fmt::Result {
+    let are = either(&needed, "is", "are");
     let (needed, most) = (counted(needed, "CPU"), counted(most, "CPU"));
     let cpus = repeated(candidates);
-    write!(f, "{needed} are needed on this node (NCPUS); ")?;
+    write!(f, "{needed} {are} needed on this node (NCPUS); ")?;
     match why {
+        TooFew::Listed if candidates.is_empty() => {
+            write!(f, "no CPU of CPU_LIST is the job's and free")?;
+        }
         _ if candidates.is_empty() => write!(f, "no CPU of the job is free for it")?,
         TooFew::Cpus => write!(f, "{most} can be had, CPUs {cpus}")?,
         TooFew::Listed => write!(
