@@ -152,8 +152,9 @@ fn an_exclusive_cpuset_keeps_others_off_while_its_job_runs() {
         !other.ok() && other.stderr.contains("CPU_LIST"),
         "{other:#?}"
     );
+    let named = format!("job {}", first.1);
     assert!(
-        !other.stderr.contains(&first.1),
+        !other.stderr.contains(&named),
         "no other job is named: {other:#?}"
     );
     let free = step(&cluster, "NCPUS=1", WHOLE, LOOK);
@@ -236,4 +237,59 @@ fn nodes_choose_differently() {
     let found: Vec<_> = lines.iter().map(cpus).collect();
     assert_eq!(found, ["0", "1"], "{done:#?}");
     drop(job);
+}
+
+/// A cluster whose site has these lines in its file of cpusets.
+fn with_file(lines: &str, conf: &[&str]) -> Option<(Cluster, tempfile::TempDir)> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("cpusets");
+    std::fs::write(&file, lines).expect("a file");
+    let settings = format!("cpusets={}", file.display());
+    Some((cluster(&settings, conf)?, folder))
+}
+
+#[test]
+fn the_site_s_cpusets_are_shared_by_those_who_may() {
+    let lines = "name=MYSET cpus=1\nname=THEIRS cpus=0 users=65534\nname=SMALL cpus=7\n";
+    let Some((cluster, _folder)) = with_file(lines, &[SHARED]) else {
+        return;
+    };
+    let mine = "CPUSET_TYPE=static; CPUSET_NAME=MYSET";
+    let first = lasting(&cluster, mine);
+    for name in [mine, "CPUSET_NAME=MYSET"] {
+        let done = step(&cluster, name, WHOLE, LOOK);
+        assert_eq!(done.stdout.trim(), "1", "{done:#?}");
+    }
+    drop(first);
+    let done = step(&cluster, mine, WHOLE, "echo $BERTH_CPUSET_INFO");
+    assert!(done.stdout.contains("CPUSET_TYPE=static;"), "{done:#?}");
+    assert!(
+        done.stdout.contains("CPUSET_NAME=MYSET;NCPUS=1;"),
+        "{done:#?}"
+    );
+    for (name, why) in [
+        ("THEIRS", "is not open to this job's user"),
+        ("SMALL", "SMALL"),
+        ("MYSED", "the nearest is MYSET"),
+    ] {
+        let done = step(&cluster, &format!("CPUSET_NAME={name}"), WHOLE, LOOK);
+        assert!(!done.ok() && done.stderr.contains(why), "{name}: {done:#?}");
+    }
+}
+
+#[test]
+fn a_partition_s_words_are_merged_with_the_job_s() {
+    let lines =
+        "partition=main default='CPUSET[CPU_LIST=1;NCPUS=1]' mandatory='CPUSET[MAX_RADIUS=0]'\n";
+    let Some((cluster, folder)) = with_file(lines, &[]) else {
+        return;
+    };
+    let plain = [WHOLE, &["/bin/sh", "-c", LOOK]].concat();
+    let done = cluster.run("srun", &plain);
+    assert_eq!(done.stdout.trim(), "1", "{done:#?}");
+    let own = step(&cluster, "CPU_LIST=0", WHOLE, LOOK);
+    assert_eq!(own.stdout.trim(), "0", "{own:#?}");
+    let none = step(&cluster, "CPUSET_TYPE=none", WHOLE, LOOK);
+    let line = format!("{}, line 1", folder.path().join("cpusets").display());
+    assert!(!none.ok() && none.stderr.contains(&line), "{none:#?}");
 }
