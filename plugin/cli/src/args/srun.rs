@@ -126,6 +126,7 @@ const NOT_OURS: &[&str] = &[
     "binding",
     "cluster",
     "core-kind",
+    "cpuset",
     "help",
     "map-by",
     "near",

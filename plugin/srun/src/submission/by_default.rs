@@ -28,6 +28,8 @@ pub enum Choice {
     Near,
     /// The kind of cores, which narrows each of the others.
     Kind,
+    /// The cpuset of the job, in which each of the others places tasks.
+    Cpuset,
 }
 
 /// An option of berth's own: its name, and the variables from which it comes.
@@ -76,6 +78,9 @@ pub const BIND_TO: Names = names!(Mapping, "bind-to", "BIND_TO", "bind_to");
 /// `--core-kind`.
 pub const CORE_KIND: Names = names!(Kind, "core-kind", "CORE_KIND", "core_kind");
 
+/// `--cpuset`. It is not among [`ALL`] yet: its text travels by rules of its own.
+pub const CPUSET: Names = names!(Cpuset, "cpuset", "CPUSET", "cpuset");
+
 /// `--near`.
 pub const NEAR: Names = names!(Near, "near", "NEAR", "near");
 
@@ -109,7 +114,8 @@ impl Typed {
 impl Choice {
     /// Whether only one of two choices can be in force.
     fn excludes(self, other: Self) -> bool {
-        self != other && self != Self::Kind && other != Self::Kind
+        let narrows = |choice| matches!(choice, Self::Kind | Self::Cpuset);
+        self != other && !narrows(self) && !narrows(other)
     }
 }
 
