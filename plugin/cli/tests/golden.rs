@@ -69,6 +69,27 @@ const TABLES: &[(&str, &str, &str)] = &[
         "../../tests/machines/cts1-pascal.xml",
         "-n 40 --near=gpu:1:strict",
     ),
+    // Cpusets.
+    (
+        "cpuset-best-fit",
+        "pack:2 numa:2 core:4 pu:2",
+        "-n 4 -c 2 --cpuset=CPU_LIST=4-31;MAX_RADIUS=1;NCPUS=12 --explain",
+    ),
+    (
+        "cpuset-whole-nodes",
+        "../../tests/topologies/vm-2x4x2-numa4.xml",
+        "-n 6 --cpuset=CPUSET_OPTIONS=CPUSET_MEMORY_MANDATORY|CPUSET_CPU_EXCLUSIVE --format tree",
+    ),
+    (
+        "cpuset-first-fit",
+        "pack:2 numa:2 core:4 pu:2",
+        "-n 4 --cpuset=CPU_LIST=30,6-9;MAX_RADIUS=0 --cpuset-best=off",
+    ),
+    (
+        "cpuset-too-far",
+        "pack:2 numa:2 core:4 pu:2",
+        "-n 12 --cpuset=MAX_RADIUS=0",
+    ),
     // Open MPI's mapping.
     (
         "mapped-l3",
