@@ -16,7 +16,11 @@ impl PlanArgs {
     /// The cpuset that the request asks for, with the number of CPUs that the submitting command
     /// would write into it.
     pub(crate) fn asked_cpuset(&self) -> Option<StepCpuset> {
-        let asked = self.cpuset.as_ref().filter(|_| !self.is_binding_off())?;
+        let asked = self
+            .cpuset
+            .asked
+            .as_ref()
+            .filter(|_| !self.is_binding_off())?;
         let CpusetRequest::Dynamic(asked) = asked else {
             return None;
         };
@@ -38,7 +42,7 @@ impl PlanArgs {
 
     /// Why the cpuset of a request cannot be planned.
     pub(super) fn unknown_cpuset(&self) -> Option<String> {
-        match &self.cpuset {
+        match &self.cpuset.asked {
             Some(CpusetRequest::Static(set)) => Some(format!(
                 "not modelled: --cpuset names {}, a cpuset of the site's file, which berth plan does not \
                  read",

@@ -96,7 +96,7 @@ impl PlanArgs {
             (&RANK_BY, text(typed.rank.as_ref())),
             (&BIND_TO, text(typed.bind.as_ref())),
             (&CORE_KIND, text(self.core_kind.as_ref())),
-            (&CPUSET, text(self.cpuset.as_ref())),
+            (&CPUSET, text(self.cpuset.asked.as_ref())),
             (&NEAR, text(self.near.as_ref())),
         ];
         let has = has.into_iter();
@@ -119,8 +119,8 @@ impl PlanArgs {
         self.binding = self.or_default(binding, &BINDING, &around)?;
         let near = self.near.take();
         self.near = self.or_default(near, &NEAR, &around)?;
-        let cpuset = self.cpuset.take();
-        self.cpuset = self.or_default(cpuset, &CPUSET, &around)?;
+        let cpuset = self.cpuset.asked.take();
+        self.cpuset.asked = self.or_default(cpuset, &CPUSET, &around)?;
         let kind = self.core_kind.take();
         self.core_kind = self.or_default(kind, &CORE_KIND, &around)?;
         Ok(())

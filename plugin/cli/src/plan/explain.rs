@@ -108,6 +108,12 @@ fn wanted(ask: &Request) -> String {
     format!("{tasks} × {} = {all}", counted(ask.cpus_per_task, "CPU"))
 }
 
+const CPUSET_FAILED: &str =
+    "all of the step's CPUs: the cpuset cannot be had, and this site lets the step run without it";
+
+const BINDING_FAILED: &str =
+    "all of the step's CPUs: the --binding or --near cannot be served, and it is not strict";
+
 fn why(args: &PlanArgs, ask: &Request, decision: &Decision, rule: &Rule) -> String {
     let own = &decision.own;
     match rule {
@@ -147,14 +153,8 @@ fn why(args: &PlanArgs, ask: &Request, decision: &Decision, rule: &Rule) -> Stri
              are next to them; Slurm's own levels give way"
         ),
         Rule::Share(binding, out) => share_why(binding, *out),
-        Rule::CpusetFailed => {
-            "all of the step's CPUs: the cpuset cannot be had, and this site lets the step run without it"
-                .into()
-        }
-        Rule::BindingFailed => {
-            "all of the step's CPUs: the --binding or --near cannot be served, and it is not strict"
-                .into()
-        }
+        Rule::CpusetFailed => CPUSET_FAILED.into(),
+        Rule::BindingFailed => BINDING_FAILED.into(),
         Rule::Mapped(mapped) => mapped_why(mapped, ask.tasks),
         Rule::Narrowed(near, rule) => format!(
             "--near={near}: tasks with the same devices divide the cores next to these among them; {}",

@@ -65,6 +65,7 @@ fn title(args: &PlanArgs) -> String {
     words.extend(args.mapping.0.iter().map(ToString::to_string));
     words.extend(
         args.cpuset
+            .asked
             .iter()
             .map(|cpuset| format!("--cpuset='{cpuset}'")),
     );

@@ -106,11 +106,11 @@ impl PlanArgs {
                 Some(typed) => level(typed),
                 None => site.autobind,
             },
-            cpuset_first_fit: match self.cpuset_best {
+            cpuset_first_fit: match self.cpuset.best {
                 Some(best) => best == OnOff::Off,
                 None => site.cpuset_first_fit,
             },
-            cpuset_fail: self.cpuset_fail.unwrap_or(site.cpuset_fail),
+            cpuset_fail: self.cpuset.fail.unwrap_or(site.cpuset_fail),
         })
     }
 
