@@ -5,8 +5,7 @@
 use std::sync::OnceLock;
 
 use berth_placement::CpusetRequest;
-use berth_srun::submission::Words;
-use berth_srun::submission::by_default;
+use berth_srun::submission::{Words, by_default, cpuset};
 
 use crate::message::cpuset_size::{OPTION, Size};
 
@@ -39,7 +38,7 @@ pub(super) fn size(own: &str, words: &Words) -> Option<(String, String)> {
     }
     let size = Size {
         of_job: !is_in_job,
-        cpus: words.cpus_per_node(|name| std::env::var(name).ok()),
+        cpus: cpuset::ncpus_of(words, |name| std::env::var(name).ok()),
     };
     Some((OPTION.to_string_lossy().into_owned(), size.to_string()))
 }
@@ -55,9 +54,20 @@ pub(super) fn is_inherited() -> bool {
     outer().is_some()
 }
 
+/// The note on a request that has little to choose from.
+pub(super) fn note(own: &str, words: &Words) -> Option<String> {
+    let request = own.parse().ok().filter(|_| !is_in_job(words))?;
+    cpuset::little_choice(&request, words)
+}
+
 /// Why a request cannot be served, whatever the nodes are.
 pub(super) fn why_not(own: &str, words: &Words) -> Option<String> {
-    let other = outer().filter(|_| is_in_job(words) && !is_same(own))?;
+    let is_in_job = is_in_job(words);
+    let request: CpusetRequest = own.parse().ok()?;
+    let Some(other) = outer().filter(|_| is_in_job && !is_same(own)) else {
+        let env = |name: &str| std::env::var(name).ok();
+        return cpuset::never_fits(&request, words, env).filter(|_| !is_in_job);
+    };
     Some(format!(
         "--cpuset={own}: this job has the cpuset {other}, and its steps run inside it; leave --cpuset out, or \
          request another one for the job"

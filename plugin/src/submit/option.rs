@@ -253,6 +253,9 @@ pub(crate) fn passes_cpuset_size() -> bool {
             if let Some((option, size)) = cpuset::size(own, words) {
                 set_env(&routed(&option), &size);
             }
+            if let Some(note) = cpuset::note(own, words) {
+                log::info!("note: {note}");
+            }
             true
         }
         None => cpuset::is_inherited(),

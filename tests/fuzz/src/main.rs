@@ -6,6 +6,7 @@
 
 mod batch;
 mod cluster;
+mod cpuset;
 mod random;
 mod targets;
 mod texts;
@@ -33,7 +34,12 @@ fn main() -> ExitCode {
     println!("{cases} texts a target, BERTH_FUZZ_SEED={seed}");
     std::panic::set_hook(Box::new(|_| {}));
     let mut wrong = 0;
-    for (number, target) in (0u64..).zip(TARGETS.iter().chain(cluster::TARGETS)) {
+    for (number, target) in (0u64..).zip(
+        TARGETS
+            .iter()
+            .chain(cpuset::TARGETS)
+            .chain(cluster::TARGETS),
+    ) {
         let start = Instant::now();
         let sums = run(target, cases, seed ^ number << 56);
         println!(

@@ -258,7 +258,7 @@ pub const TARGETS: &[Target] = &[
     },
 ];
 
-fn again<T: FromStr<Err: Display> + Display + PartialEq + Debug>(text: &str) -> Verdict {
+pub fn again<T: FromStr<Err: Display> + Display + PartialEq + Debug>(text: &str) -> Verdict {
     judged(text.parse::<T>(), |found| found.to_string().parse().ok())
 }
 

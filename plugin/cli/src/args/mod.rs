@@ -2,6 +2,7 @@
 //! completions come.
 
 mod advise;
+mod cpuset;
 mod mapping;
 mod offered;
 mod own;
@@ -22,6 +23,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub(crate) use advise::{AdviseArgs, Goal};
+pub(crate) use cpuset::OnOff;
 pub(crate) use mapping::MappingArgs;
 pub(crate) use own::is_plans_own;
 pub(crate) use plan::{Autobind, BindingFail, CompatArg, Format, OwnedCores, PlanArgs, site_bind};

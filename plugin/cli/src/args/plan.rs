@@ -14,6 +14,7 @@ use berth_srun::Release;
 use berth_srun::conf::DefaultBind;
 use clap::{ArgAction, Args, ColorChoice, ValueEnum};
 
+use crate::args::cpuset::CpusetArgs;
 use crate::args::mapping::MappingArgs;
 use crate::args::offered::offered;
 use crate::args::srun::SrunOptions;
@@ -182,6 +183,9 @@ pub(crate) struct PlanArgs {
     )]
     pub confine: Option<Confine>,
 
+    /// LSF's cpusets.
+    #[command(flatten)]
+    pub cpuset: CpusetArgs,
     /// What a --binding that cannot be served leads to: run unbound, or refuse
     #[arg(
         hide_short_help = true,

@@ -14,6 +14,7 @@ use berth_placement::{
 };
 
 use super::change::changes;
+use super::cpuset;
 use super::devices;
 use super::step::{Planned, PlannedStep};
 use super::variables::Variables;
@@ -67,6 +68,7 @@ fn one_node(args: &PlanArgs, on: &Node, planned: &Planned) -> Vec<String> {
         "why         {}",
         why(args, ask, &plan.decision, &plan.decision.rule)
     )];
+    lines.extend(plan.cpuset.iter().flat_map(cpuset::not_chosen));
     let not = |line| format!("not         {line}");
     lines.extend(rejected(&plan.decision).into_iter().map(not));
     if let Rule::Level { order, .. } = plan.decision.rule {
@@ -111,6 +113,12 @@ fn wanted(ask: &Request) -> String {
     format!("{tasks} × {} = {all}", counted(ask.cpus_per_task, "CPU"))
 }
 
+const CPUSET_FAILED: &str =
+    "all of the step's CPUs: the cpuset cannot be had, and this site lets the step run without it";
+
+const BINDING_FAILED: &str =
+    "all of the step's CPUs: the --binding or --near cannot be served, and it is not strict";
+
 fn why(args: &PlanArgs, ask: &Request, decision: &Decision, rule: &Rule) -> String {
     let own = &decision.own;
     match rule {
@@ -150,14 +158,8 @@ fn why(args: &PlanArgs, ask: &Request, decision: &Decision, rule: &Rule) -> Stri
              are next to them; Slurm's own levels give way"
         ),
         Rule::Share(binding, out) => share_why(binding, *out),
-        Rule::CpusetFailed => {
-            "all of the step's CPUs: the cpuset cannot be had, and this site lets the step run without it"
-                .into()
-        }
-        Rule::BindingFailed => {
-            "all of the step's CPUs: the --binding or --near cannot be served, and it is not strict"
-                .into()
-        }
+        Rule::CpusetFailed => CPUSET_FAILED.into(),
+        Rule::BindingFailed => BINDING_FAILED.into(),
         Rule::Mapped(mapped) => mapped_why(mapped, ask.tasks),
         Rule::Narrowed(near, rule) => format!(
             "--near={near}: tasks with the same devices divide the cores next to these among them; {}",

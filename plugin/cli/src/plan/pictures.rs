@@ -63,6 +63,12 @@ fn title(args: &PlanArgs) -> String {
             .map(|binding| format!("--binding={binding}")),
     );
     words.extend(args.mapping.0.iter().map(ToString::to_string));
+    words.extend(
+        args.cpuset
+            .asked
+            .iter()
+            .map(|cpuset| format!("--cpuset='{cpuset}'")),
+    );
     words.extend(args.near.iter().map(|near| format!("--near={near}")));
     format!("srun {}", words.join(" ")).trim_end().into()
 }

@@ -80,11 +80,11 @@ pub const BIND_TO: Names = names!(Mapping, "bind-to", "BIND_TO", "bind_to");
 /// `--core-kind`.
 pub const CORE_KIND: Names = names!(Kind, "core-kind", "CORE_KIND", "core_kind");
 
-/// `--near`.
-pub const NEAR: Names = names!(Near, "near", "NEAR", "near");
-
 /// `--cpuset`.
 pub const CPUSET: Names = names!(Cpuset, "cpuset", "CPUSET", "cpuset");
+
+/// `--near`.
+pub const NEAR: Names = names!(Near, "near", "NEAR", "near");
 
 /// `--confine`.
 pub const CONFINE: Names = names!(Confine, "confine", "CONFINE", "confine");
