@@ -1,4 +1,4 @@
-//! Touches the kernel for berth: affinity, memory policy, online CPUs, the machine file, the
+//! Touches the kernel for berth: affinity, cgroups, memory policy, online CPUs, the machine file, the
 //! ledger, the state directory, and the child that discovers the machine. It also reads the
 //! administrator's settings, for the plugin and for the command.
 //!
@@ -19,6 +19,7 @@
 pub mod affinity;
 pub mod announcement;
 pub mod atomic_file;
+pub mod cgroup;
 pub mod command_path;
 pub mod counters;
 pub mod cpusets_file;

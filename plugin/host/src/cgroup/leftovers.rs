@@ -1,0 +1,111 @@
+//! Removes what a killed slurmstepd left behind: cgroups with our names, whose maker is gone and in
+//! which nobody lives.
+
+use std::os::unix::fs::MetadataExt;
+
+use super::{Folder, Name, Place};
+
+/// The most folders that are looked at, so that a strange tree costs little.
+const MOST: usize = 20_000;
+/// From slurmd's own cgroup so many folders up, and then down: Slurm's steps are beside it, as
+/// `NODE_slurmstepd.scope/job_1/step_0/user/task_special` in the unified hierarchy.
+const UP: usize = 2;
+const DOWN: usize = 7;
+
+/// Looks below the folders around a place, as slurmd does when it starts.
+#[must_use]
+pub fn leftovers_around(place: &Place) -> Vec<String> {
+    leftovers_in(&place.above(UP), DOWN)
+}
+
+/// Looks so many folders deep below a place. Returns what it removed.
+#[must_use]
+pub fn leftovers_in(place: &Place, depth: usize) -> Vec<String> {
+    let mut walk = Walk {
+        left: MOST,
+        removed: Vec::new(),
+    };
+    if let Ok(folder) = place.open() {
+        walk.look(&folder, depth);
+    }
+    walk.removed
+}
+
+struct Walk {
+    left: usize,
+    removed: Vec<String>,
+}
+
+impl Walk {
+    fn look(&mut self, folder: &Folder, depth: usize) {
+        let names = folder.children(self.left);
+        self.left = self.left.saturating_sub(names.len());
+        for name in names {
+            match name.parse::<Name>() {
+                Ok(own) if !is_alive(own.maker) => {
+                    if folder.remove(&name).is_ok() {
+                        self.removed.push(folder.file(&name));
+                    }
+                }
+                Ok(_) => {}
+                Err(()) if depth > 1 && self.left > 0 => {
+                    if let Ok(below) = folder.child(&name) {
+                        self.look(&below, depth - 1);
+                    }
+                }
+                Err(()) => {}
+            }
+        }
+    }
+}
+
+/// Whether a process of root's has this number. If it is another process, what is left stays until
+/// the next look.
+fn is_alive(pid: u32) -> bool {
+    std::fs::metadata(format!("/proc/{pid}")).is_ok_and(|found| found.uid() == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Version;
+    use super::super::folder::Kind;
+    use super::*;
+
+    #[test]
+    fn only_dead_ones_of_ours_go() {
+        let dir = tempfile::tempdir().unwrap();
+        // PID 1 is root's, and 4194305 is beyond the kernel's highest number.
+        for name in [
+            "berth_1.0.0_4194305",
+            "berth_1.0.1_1",
+            "berth_x",
+            "a/b/berth_2.0.0_4194305",
+            "a/b/c/berth_3.0.0_4194305",
+            "berth_4.0.0_4194305/kept",
+        ] {
+            std::fs::create_dir_all(dir.path().join(name)).unwrap();
+        }
+        let place = Place {
+            version: Version::V2,
+            point: dir.path().into(),
+            folders: Vec::new(),
+        };
+        let folder = Folder::open_as(&place, Kind::Any).unwrap();
+        let mut walk = Walk {
+            left: MOST,
+            removed: Vec::new(),
+        };
+        walk.look(&folder, 3);
+        let mut gone: Vec<_> = walk
+            .removed
+            .iter()
+            .map(|one| one.rsplit('/').next())
+            .collect();
+        gone.sort_unstable();
+        assert_eq!(
+            gone,
+            [Some("berth_1.0.0_4194305"), Some("berth_2.0.0_4194305")]
+        );
+        assert!(leftovers_in(&place, 3).is_empty(), "it is no cgroup");
+    }
+}

@@ -1,0 +1,235 @@
+//! The cgroup in which the kernel keeps a process, as far as cpusets are concerned.
+//! In: the text of `/proc/PID/cgroup`, the mounts. Out: a mount and the folders below it.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::PathBuf;
+
+use libc::pid_t;
+
+use super::{FenceError, Folder, Mounts, Version};
+
+/// Far more than one line for each hierarchy, each with the longest path.
+const MOST: u64 = 64 << 10;
+/// The most bytes of a path.
+const MOST_PATH: usize = libc::PATH_MAX as usize;
+/// The most folders of a path.
+const MOST_FOLDERS: usize = 64;
+
+/// The folder of a process's cgroup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The interface.
+    pub version: Version,
+    pub(super) point: PathBuf,
+    /// The folders below the mount.
+    pub(super) folders: Vec<String>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.point.display())?;
+        self.folders.iter().try_for_each(|one| write!(f, "/{one}"))
+    }
+}
+
+impl Place {
+    /// Where a process lives.
+    ///
+    /// # Errors
+    /// [`FenceError`]: the process has ended, or its cgroup is below no mount that this process sees.
+    pub fn of(pid: pid_t, mounts: &Mounts) -> Result<Self, FenceError> {
+        let path = format!("/proc/{pid}/cgroup");
+        let mut text = Vec::new();
+        let read = File::open(&path).and_then(|file| file.take(MOST).read_to_end(&mut text));
+        read.map_err(|why| FenceError::Place(format!("{path}: {why}")))?;
+        let text = String::from_utf8(text)
+            .map_err(|_| FenceError::Place(format!("{path}: it is no text")))?;
+        Self::read(&text, mounts).map_err(|why| FenceError::Place(format!("{path}: {why}")))
+    }
+
+    pub(super) fn read(text: &str, mounts: &Mounts) -> Result<Self, String> {
+        let (version, path) = line(text).ok_or("it names no cgroup with cpusets")?;
+        let of_version = || mounts.0.iter().filter(|one| one.version == version);
+        if of_version().next().is_none() {
+            return Err("no hierarchy with cpusets is mounted".into());
+        }
+        let folders = folders(path)?;
+        let below = |root: &str| {
+            let root = self::folders(root).ok()?;
+            Some(folders.strip_prefix(root.as_slice())?.to_vec())
+        };
+        let found = of_version().find_map(|one| Some((one, below(&one.root)?)));
+        let (mount, folders) =
+            found.ok_or_else(|| format!("{path} is below no mount that slurmstepd sees"))?;
+        Ok(Self {
+            version,
+            point: mount.point.clone(),
+            folders,
+        })
+    }
+
+    /// The folder itself.
+    ///
+    /// # Errors
+    /// [`FenceError::File`]
+    pub fn open(&self) -> Result<Folder, FenceError> {
+        Folder::open(self)
+    }
+
+    /// The number N of the leaf `user/task_N` (`step_X/task_N` in v1), where Slurm keeps one task
+    /// alone. Source: `cgroup_p_task_addto` of each plugin.
+    #[must_use]
+    pub fn slurms_task(&self) -> Option<u32> {
+        let [.., above, own] = self.folders.as_slice() else {
+            return None;
+        };
+        let is_slurms = match self.version {
+            Version::V2 => above == "user",
+            Version::V1 => above.starts_with("step_"),
+        };
+        let number = own.strip_prefix("task_").filter(|_| is_slurms)?;
+        let is_plain = number.bytes().all(|byte| byte.is_ascii_digit());
+        number.parse().ok().filter(|_| is_plain)
+    }
+
+    /// Whether it is the leaf of the unified hierarchy in which Slurm keeps all tasks of a step.
+    #[must_use]
+    pub fn is_slurms_common(&self) -> bool {
+        let own = self.folders.as_slice();
+        self.version == Version::V2
+            && matches!(own, [.., above, own] if above == "user" && own == "task_special")
+    }
+
+    /// Whether nothing stands above it.
+    pub(super) fn is_root(&self) -> bool {
+        self.folders.is_empty()
+    }
+
+    /// Whether both name one cgroup.
+    pub(super) fn is_child_of(&self, above: &Self, name: &str) -> bool {
+        let last = self.folders.split_last();
+        last.is_some_and(|(own, rest)| own == name && rest == above.folders.as_slice())
+            && self.version == above.version
+    }
+
+    /// The cgroup so many folders above.
+    #[must_use]
+    pub fn above(&self, count: usize) -> Self {
+        let kept = self.folders.len().saturating_sub(count);
+        Self {
+            folders: self.folders.iter().take(kept).cloned().collect(),
+            ..self.clone()
+        }
+    }
+}
+
+/// The line for cpusets: that of v1, if that hierarchy has them, else the unified one.
+fn line(text: &str) -> Option<(Version, &str)> {
+    let mut unified = None;
+    for line in text.lines() {
+        // A path may have colons.
+        let mut parts = line.splitn(3, ':');
+        let (Some(number), Some(names), Some(path)) = (parts.next(), parts.next(), parts.next())
+        else {
+            continue;
+        };
+        if names.split(',').any(|name| name == "cpuset") {
+            return Some((Version::V1, path));
+        }
+        if number == "0" && names.is_empty() {
+            unified = Some((Version::V2, path));
+        }
+    }
+    unified
+}
+
+/// The folders of an absolute path.
+fn folders(path: &str) -> Result<Vec<String>, String> {
+    let rest = path.strip_prefix('/').ok_or("its path is not absolute")?;
+    if path.len() > MOST_PATH {
+        return Err(format!("its path has {} bytes", path.len()));
+    }
+    let names = rest.split('/').filter(|name| !name.is_empty());
+    let names: Vec<_> = names.take(MOST_FOLDERS + 1).map(String::from).collect();
+    if names.len() > MOST_FOLDERS {
+        return Err(format!("its path has more than {MOST_FOLDERS} folders"));
+    }
+    // The kernel writes such names where a cgroup is outside of the reader's namespace.
+    match names.iter().any(|name| name == ".." || name == ".") {
+        true => Err(format!("{path} is outside of slurmstepd's own cgroups")),
+        false => Ok(names),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNIFIED: &str = "30 1 0:1 / /cg rw - cgroup2 c rw\n";
+    const HYBRID: &str =
+        "30 1 0:1 / /cg/unified rw - cgroup2 c rw\n31 1 0:2 / /cg/cpuset rw - cgroup c rw,cpuset\n";
+    const BELOW: &str = "30 1 0:1 /outer/job /cg rw - cgroup2 c rw\n";
+
+    fn found(mounts: &str, text: &str) -> Result<String, String> {
+        Place::read(text, &Mounts::of(mounts)).map(|place| place.to_string())
+    }
+
+    #[test]
+    fn the_folder_of_each_hierarchy() {
+        let both = "9:memory:/m\n5:cpuset,cpu:/slurm/step_0\n0::/system.slice\n";
+        for (mounts, text, folder) in [
+            (UNIFIED, "0::/a/b\n", "/cg/a/b"),
+            (UNIFIED, "0::/\n", "/cg"),
+            (UNIFIED, "0::/a:b c/\\x\n", "/cg/a:b c/\\x"),
+            (HYBRID, both, "/cg/cpuset/slurm/step_0"),
+            (BELOW, "0::/outer/job/x\n", "/cg/x"),
+        ] {
+            assert_eq!(found(mounts, text).as_deref(), Ok(folder), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_outside_is_refused() {
+        let long = format!("0::/{}\n", "a/".repeat(MOST_FOLDERS + 1));
+        for (mounts, text, why) in [
+            (UNIFIED, "", "no cgroup with cpusets"),
+            (UNIFIED, "9:memory:/m\n", "no cgroup with cpusets"),
+            (UNIFIED, "3:cpuset:/a\n0::/b\n", "no hierarchy"),
+            ("", "0::/a\n", "no hierarchy"),
+            (UNIFIED, "0::/../../a\n", "outside"),
+            (UNIFIED, "0::a\n", "not absolute"),
+            (UNIFIED, &long, "more than 64"),
+            (BELOW, "0::/outer/jobs/x\n", "below no mount"),
+            (BELOW, "0::/\n", "below no mount"),
+        ] {
+            let said = found(mounts, text).unwrap_err();
+            assert!(said.contains(why), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn slurms_leaves_are_known() {
+        let place = |path: &str| {
+            let text = format!("0::{path}\n");
+            Place::read(&text, &Mounts::of(UNIFIED)).unwrap()
+        };
+        for (path, task, is_common) in [
+            ("/s/job_1/step_0/user/task_12", Some(12), false),
+            ("/s/job_1/step_0/user/task_special", None, true),
+            ("/s/job_1/step_0/task_12", None, false),
+            ("/s/user/task_", None, false),
+            ("/s/user/task_+1", None, false),
+            ("/s/user/task_99999999999", None, false),
+            ("/user", None, false),
+        ] {
+            let place = place(path);
+            let is = (place.slurms_task(), place.is_slurms_common());
+            assert_eq!(is, (task, is_common), "{path}");
+        }
+        let v1 = "5:cpuset:/slurm_n/uid_0/job_1/step_0/task_3\n";
+        let v1 = Place::read(v1, &Mounts::of(HYBRID)).unwrap();
+        assert_eq!((v1.slurms_task(), v1.is_slurms_common()), (Some(3), false));
+    }
+}

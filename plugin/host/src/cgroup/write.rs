@@ -1,0 +1,173 @@
+//! Writes the CPUs and NUMA nodes of a cgroup, and reads back what the kernel makes of them.
+//! In: a folder, the sets. Out: nothing, or why the cgroup has other CPUs. Each write is traced.
+
+use berth_placement::{CpuId, CpuSet, NodeSet};
+
+use super::{FenceError, Folder, Version};
+
+/// The sets of one cgroup.
+#[derive(Clone, Copy, Debug)]
+pub struct Fence<'a> {
+    /// No process in it uses others.
+    pub cpus: &'a CpuSet,
+    /// The same for NUMA nodes; `None` leaves them as they are.
+    pub mems: Option<&'a NodeSet>,
+}
+
+/// One write, for the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The cgroup's file.
+    pub file: String,
+    /// What was written.
+    pub value: String,
+    /// What the kernel says afterwards.
+    pub now: String,
+}
+
+/// Takes each write.
+pub(super) type Trace<'a> = &'a mut dyn FnMut(&Written);
+
+impl Fence<'_> {
+    /// Writes the CPUs. If the kernel gives the cgroup others, the write is taken back.
+    ///
+    /// # Errors
+    /// [`FenceError`]
+    pub fn cpus(
+        &self,
+        folder: &Folder,
+        version: Version,
+        trace: Trace<'_>,
+    ) -> Result<(), FenceError> {
+        narrow(folder, ("cpuset.cpus", version), self.cpus, trace)
+    }
+
+    /// Writes the NUMA nodes, if there are some.
+    ///
+    /// # Errors
+    /// [`FenceError`]
+    pub fn mems(
+        &self,
+        folder: &Folder,
+        version: Version,
+        trace: Trace<'_>,
+    ) -> Result<(), FenceError> {
+        let Some(nodes) = self.mems else {
+            return Ok(());
+        };
+        let nodes = nodes.iter().map(|node| CpuId(node.0)).collect();
+        narrow(folder, ("cpuset.mems", version), &nodes, trace)
+    }
+}
+
+/// The file in which the kernel says what a cgroup really has.
+fn effective(file: &str, version: Version) -> String {
+    match version {
+        Version::V1 => file.into(),
+        Version::V2 => format!("{file}.effective"),
+    }
+}
+
+fn narrow(
+    folder: &Folder,
+    (file, version): (&str, Version),
+    asked: &CpuSet,
+    trace: Trace<'_>,
+) -> Result<(), FenceError> {
+    let mut value = asked.to_string();
+    if let Err(why) = folder.write(file, &value) {
+        // v1 takes no CPU that is offline or outside of the folder above. The folder has what that
+        // one has.
+        let may_do = version == Version::V1 && !asked.is_empty();
+        let has = CpuSet::from_list(&folder.read(file)?).unwrap_or_default();
+        let both = asked.intersection(&has);
+        if !may_do || both.is_empty() || both == *asked {
+            return Err(why);
+        }
+        value = both.to_string();
+        folder.write(file, &value)?;
+    }
+    let now = folder.read(&effective(file, version))?;
+    trace(&Written {
+        file: folder.file(file),
+        value,
+        now: now.clone(),
+    });
+    // An empty list is no list.
+    let has = CpuSet::from_list(&now).unwrap_or_default();
+    if !has.is_empty() && has.is_subset(asked) {
+        return Ok(());
+    }
+    if version == Version::V2 && folder.write(file, "").is_ok() {
+        trace(&Written {
+            file: folder.file(file),
+            value: String::new(),
+            now: folder.read(&effective(file, version)).unwrap_or_default(),
+        });
+    }
+    Err(FenceError::Wider {
+        path: folder.path.clone(),
+        asked: asked.to_string(),
+        now,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::Place;
+    use super::super::folder::Kind;
+    use super::*;
+
+    fn cpus(list: &str) -> CpuSet {
+        CpuSet::from_list(list).unwrap()
+    }
+
+    /// A folder whose kernel answers with `now` whatever is written.
+    fn answered(now: &str, asked: &str) -> (Result<(), String>, Vec<Written>, String) {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("cpuset.cpus"), "").unwrap();
+        fs::write(dir.path().join("cpuset.cpus.effective"), now).unwrap();
+        let place = Place {
+            version: Version::V2,
+            point: dir.path().into(),
+            folders: Vec::new(),
+        };
+        let folder = Folder::open_as(&place, Kind::Any).unwrap();
+        let mut all = Vec::new();
+        let asked = cpus(asked);
+        let fence = Fence {
+            cpus: &asked,
+            mems: None,
+        };
+        let done = fence.cpus(&folder, Version::V2, &mut |one| all.push(one.clone()));
+        fence.mems(&folder, Version::V2, &mut |_| {}).unwrap();
+        let left = fs::read_to_string(dir.path().join("cpuset.cpus")).unwrap();
+        (done.map_err(|why| why.to_string()), all, left)
+    }
+
+    #[test]
+    fn what_the_kernel_gives_must_be_inside() {
+        for (asked, now) in [("0-3", "0-3\n"), ("0-3", "0,2\n"), ("7", "7")] {
+            let (done, all, left) = answered(now, asked);
+            assert_eq!(done, Ok(()), "{asked} {now}");
+            assert_eq!((all.len(), left.trim_end()), (1, asked));
+            assert_eq!(
+                (all[0].value.as_str(), all[0].now.as_str()),
+                (asked, now.trim_end())
+            );
+        }
+    }
+
+    #[test]
+    fn a_wider_answer_is_taken_back() {
+        for now in ["0-7\n", "\n", "nonsense\n"] {
+            let (done, all, left) = answered(now, "6-7");
+            let why = done.unwrap_err();
+            assert!(why.contains("CPUs 6-7 were written"), "{why}");
+            // The kernel reads a line's end as "as the folder above". This file keeps the rest.
+            assert_eq!((all.len(), left.starts_with('\n')), (2, true), "{left:?}");
+        }
+    }
+}
