@@ -38,6 +38,10 @@ pub struct SiteRules {
     pub constrain_cores: bool,
     /// `binding_fail=refuse`.
     pub refuse_failed_binding: bool,
+    /// `cpuset_best=off`.
+    pub cpuset_first_fit: bool,
+    /// `cpuset_fail=`; empty is `refuse`.
+    pub cpuset_fail: String,
     /// `binding=off`.
     pub binding_off: bool,
     /// `binding_default=`.
@@ -81,6 +85,8 @@ impl SiteRules {
             block_by_default: rules.block_by_default,
             constrain_cores: rules.constrain_cores,
             refuse_failed_binding: rules.refuse_failed_binding,
+            cpuset_first_fit: rules.cpuset_first_fit,
+            cpuset_fail: rules.cpuset_fail.to_string(),
             shape: Counted {
                 sockets: shape.sockets,
                 cores: shape.cores,
@@ -112,6 +118,8 @@ impl SiteRules {
             autobind: self.autobind.as_deref().and_then(level),
             refuse_failed_binding: self.refuse_failed_binding,
             constrain_cores: self.constrain_cores,
+            cpuset_first_fit: self.cpuset_first_fit,
+            cpuset_fail: self.cpuset_fail.parse().unwrap_or_default(),
         }
     }
 
@@ -186,7 +194,7 @@ fn level(name: &str) -> Option<Level> {
 
 #[cfg(test)]
 mod tests {
-    use berth_placement::{Machine, Numbering};
+    use berth_placement::{CpusetFail, Machine, Numbering};
     use serde_json::json;
 
     use super::*;
@@ -211,6 +219,8 @@ mod tests {
                     block_by_default: autobind.is_some(),
                     refuse_failed_binding: autobind.is_none(),
                     constrain_cores: autobind.is_some(),
+                    cpuset_first_fit: autobind.is_some(),
+                    cpuset_fail: autobind.map_or(CpusetFail::Unbound, |_| CpusetFail::Wait(7)),
                 };
                 let node = node(rules, kind);
                 let words = serde_json::to_value(SiteRules::of(&node)).unwrap();

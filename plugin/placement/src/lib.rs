@@ -21,6 +21,9 @@ pub mod strategy;
 pub mod topology;
 
 pub use answer::cores::Chosen;
+pub use answer::cpuset::{ChosenSet, Rejected, SetFrom, SetMemory};
+pub use answer::cpuset_note::CpusetNote;
+pub use answer::cpuset_refusal::CpusetRefusal;
 pub use answer::decision::{Decision, LevelFrom, Rule, SharedOut, Unit};
 pub use answer::device_note::DeviceNote;
 pub use answer::device_order::DeviceOrder;
@@ -39,7 +42,7 @@ pub use owned::Owned;
 pub use plan::{plan, plan_batch, planned_on};
 pub use request::claims::Claims;
 pub use request::cpu_bind::{CpuBind, Level, Mode};
-pub use request::cpuset::{CpusetError, CpusetName, CpusetRequest};
+pub use request::cpuset::{CpusetError, CpusetFail, CpusetName, CpusetRequest, StepCpuset};
 pub use request::distribution::{AcrossHosts, Distribution, Order};
 pub use request::fixes::{Fix, Fixes};
 pub use request::grid_engine::Binding;

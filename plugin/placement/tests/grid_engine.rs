@@ -49,6 +49,7 @@ fn gives(string: &str, n: u32, binding: &str, taken: &str) -> String {
     let claims = Claims {
         taken: CpuSet::from_list(taken).unwrap_or_default(),
         shared: CpuSet::new(),
+        ..Claims::default()
     };
     let host = Node::of(machine(string), SocketKind::Package, Rules::default());
     let plan = match berth_placement::plan(&ask, &host, &claims) {
@@ -306,6 +307,7 @@ fn shared_cores_decide_between_equal_choices_only() {
         let claims = Claims {
             taken: CpuSet::new(),
             shared: CpuSet::from_list(shared).unwrap(),
+            ..Claims::default()
         };
         let host = Node::of(machine("SCCCCSCCCC"), SocketKind::Package, Rules::default());
         places(

@@ -216,7 +216,7 @@ proptest! {
             },
             ..Request::default()
         };
-        let claims = Claims { taken: set(taken), shared: set(shared) };
+        let claims = Claims { taken: set(taken), shared: set(shared), ..Claims::default() };
         let host = Node::of(machine, SocketKind::Package, Rules::default());
         let Ok(plan) = berth_placement::plan(&ask, &host, &claims) else { return Ok(()) };
         let Some(chosen) = &plan.chosen else {

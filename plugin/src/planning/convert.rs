@@ -87,6 +87,7 @@ pub(crate) fn rules(slurm: Abi, settings: &Settings) -> Rules {
             .map(|(_, level)| level),
         refuse_failed_binding: settings.refuse_failed_binding,
         constrain_cores: false,
+        ..Rules::default()
     }
 }
 

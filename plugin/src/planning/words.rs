@@ -52,11 +52,13 @@ fn describe_in(ask: &Request, line: &mut Bounded) -> fmt::Result {
         binding,
         near,
         mapping,
+        cpuset,
         core_kind,
         mem_bind,
         // These are the job's and its allocation, no wish of the step.
         core_spec: _,
         job_cpus: _,
+        job_allocation: _,
         gres: _,
         allocation: _,
         reserved: _,
@@ -88,6 +90,9 @@ fn describe_in(ask: &Request, line: &mut Bounded) -> fmt::Result {
     }
     if *core_kind != Kind::Any {
         write!(line, " core-kind={core_kind}")?;
+    }
+    if let Some(cpuset) = cpuset {
+        write!(line, " cpuset={cpuset}")?;
     }
     own_wishes(line, mapping.as_ref(), near.as_ref())
 }

@@ -124,6 +124,8 @@ fn plan_line(ask: &Request, rules: Rules) -> String {
         // Only berth has these, so shadow never compares them.
         mapping: _,
         near: _,
+        cpuset: _,
+        job_allocation: _,
         core_kind,
         mem_bind,
         // It has no option: `--mem-bind=rank` counts by the step's CPUs there.

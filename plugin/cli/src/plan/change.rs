@@ -158,7 +158,8 @@ fn candidates(args: &PlanArgs, on: &Node, now: &PlannedStep) -> Vec<Candidate> {
             let binding = (vec![("binding", amount)], vec![Effect::Served]);
             (most > 0).then_some(binding).into_iter().collect()
         }
-        Rule::Binding(_)
+        Rule::CpusetFailed
+        | Rule::Binding(_)
         | Rule::Share(..)
         | Rule::Mapped(_)
         | Rule::Near(_)

@@ -145,6 +145,10 @@ fn why(args: &PlanArgs, ask: &Request, decision: &Decision, rule: &Rule) -> Stri
              are next to them; Slurm's own levels give way"
         ),
         Rule::Share(binding, out) => share_why(binding, *out),
+        Rule::CpusetFailed => {
+            "all of the step's CPUs: the cpuset cannot be had, and this site lets the step run without it"
+                .into()
+        }
         Rule::BindingFailed => {
             "all of the step's CPUs: the --binding or --near cannot be served, and it is not strict"
                 .into()

@@ -86,6 +86,7 @@ impl PlanArgs {
                 .site_settings
                 .as_ref()
                 .is_some_and(|site| site.settings.refuse_failed_binding),
+            ..Rules::default()
         });
         let base = match self.compat {
             Some(CompatArg::Berth) => Fixes::ALL,
@@ -105,6 +106,7 @@ impl PlanArgs {
                 Some(typed) => level(typed),
                 None => site.autobind,
             },
+            ..site
         })
     }
 

@@ -116,6 +116,7 @@ impl Sets {
         Claims {
             taken: CpuSet::from_words(self.taken),
             shared: CpuSet::from_words(self.shared),
+            ..Claims::default()
         }
     }
 }

@@ -63,6 +63,8 @@ pub enum Rule {
     Binding(Binding),
     /// `--binding=auto`: an even share for each task.
     Share(Binding, SharedOut),
+    /// A cpuset could not be had, and the site lets the step run without it.
+    CpusetFailed,
     /// A `--binding` could not be served.
     BindingFailed,
     /// Cores next to devices.
@@ -179,6 +181,7 @@ impl Rule {
             Self::CgroupTooSmall => out.write_str("cgroup-too-small:own-cpus"),
             Self::TooManyReserved => out.write_str("too-many-reserved:own-cpus"),
             Self::Binding(binding) | Self::Share(binding, _) => write!(out, "binding:{binding}"),
+            Self::CpusetFailed => out.write_str("cpuset-failed:own-cpus"),
             Self::BindingFailed => out.write_str("binding-failed:own-cpus"),
             Self::Mapped(mapped) => write!(out, "{mapped}"),
             Self::Near(near) => write!(out, "near:{near}"),

@@ -1,6 +1,9 @@
 //! What comes out: the plan, the decision behind it, notes, refusals, the launch message.
 
 pub mod cores;
+pub mod cpuset;
+pub mod cpuset_note;
+pub mod cpuset_refusal;
 pub mod decision;
 pub mod device_mark;
 pub mod device_note;

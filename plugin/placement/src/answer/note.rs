@@ -4,6 +4,7 @@
 use crate::sets::count::{counted, either};
 use std::fmt;
 
+use crate::answer::cpuset_note::CpusetNote;
 use crate::answer::kept_note::KeptNote;
 use crate::answer::mapping_note::MappingNote;
 use crate::answer::near_note::NearNote;
@@ -76,6 +77,8 @@ pub enum Note {
         /// Hardware threads that they may use.
         threads: u32,
     },
+    /// About a cpuset.
+    Cpuset(CpusetNote),
     /// About CPUs that are kept from tasks.
     Kept(KeptNote),
     /// A `--binding` could not be served; this is the whole text.
@@ -121,6 +124,7 @@ impl fmt::Display for Note {
                 counted(*own, "CPU")
             ),
             Self::Near(note) => note.fmt(f),
+            Self::Cpuset(note) => note.fmt(f),
             Self::Kept(note) => note.fmt(f),
             Self::Mapping { asked, less } => less.write(f, asked),
             Self::SharedByTime { tasks, threads } => write!(

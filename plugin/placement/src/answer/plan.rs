@@ -2,6 +2,7 @@
 //! written from it ([`crate::answer::message`]). Pure data.
 
 use crate::answer::cores::Chosen;
+use crate::answer::cpuset::ChosenSet;
 use crate::answer::decision::Decision;
 use crate::answer::message::MaskList;
 use crate::answer::near::Nearby;
@@ -24,6 +25,8 @@ pub struct Plan {
     pub notes: Vec<Note>,
     /// The cores that a `--binding` chose.
     pub chosen: Option<Chosen>,
+    /// The cpuset of the step's job on this node.
+    pub cpuset: Option<ChosenSet>,
     /// The devices that a `--near` gave to each task.
     pub near: Option<Nearby>,
     /// Every CPU of the step's cores on this node. Lists that task/affinity trusts, and its memory

@@ -4,6 +4,7 @@
 use crate::sets::count::{counted, either};
 use std::fmt;
 
+use crate::answer::cpuset_refusal::CpusetRefusal;
 use crate::answer::mapping_refusal::MappingRefusal;
 use crate::answer::memory_refusal::MemoryRefusal;
 use crate::answer::near_refusal::NearRefusal;
@@ -78,6 +79,8 @@ pub enum Refusal {
     },
     /// A task that would get no CPU: a zero mask in a list.
     EmptyMask(LocalId),
+    /// A cpuset that cannot be had.
+    Cpuset(CpusetRefusal),
     /// A `--near` that cannot be served.
     Near(NearRefusal),
     /// A mapping that cannot be served.
@@ -177,6 +180,7 @@ impl fmt::Display for Refusal {
                 own,
             } => no_place(f, *why, *tasks, *cpus_per_task, *threads_per_core, own),
             Self::Contradiction { one, other } => contradiction(f, one, other),
+            Self::Cpuset(why) => why.fmt(f),
             Self::Near(why) => why.fmt(f),
             Self::BindingFailed(text) => f.write_str(text),
             Self::NoCoreKind { asked, on_machine } => no_core_kind(f, *asked, *on_machine),

@@ -1,9 +1,10 @@
 //! The CPUs that other steps are bound to on this host, as far as they concern one step.
-//! In: the ledger's entries, sorted by the rule of what is taken. Out: two sets of
-//! CPUs that [`crate::strategy::grid_engine::cores`] marks. Pure data. It holds kernel numbers,
+//! In: the ledger's entries, sorted by the rule of what is taken. Out: sets of
+//! CPUs that [`crate::strategy::grid_engine::cores`] marks and cpusets keep away from. Pure data. It holds kernel numbers,
 //! because they stay the same when slurmd's meaning of a socket changes.
 
 use crate::sets::cpuset::CpuSet;
+use crate::sets::nodeset::NodeSet;
 
 /// CPUs of cores that others are bound to. One CPU of a core stands for the core.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -13,4 +14,10 @@ pub struct Claims {
     /// May be used, but avoided if possible: CPUs of the job's own
     /// script and `--overlap` steps, and of suspended jobs.
     pub shared: CpuSet,
+    /// CPUs of other jobs' cpusets that are not exclusive: a new cpuset avoids them if possible, and an
+    /// exclusive one must not use them. (Those of exclusive cpusets are in `taken`.)
+    pub cpusets: CpuSet,
+    /// Memory nodes that other jobs' cpusets want for themselves (`CPUSET_MEMORY_EXCLUSIVE`): a new
+    /// cpuset avoids them if possible.
+    pub memory: NodeSet,
 }

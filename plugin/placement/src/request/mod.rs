@@ -19,6 +19,7 @@ pub mod share;
 pub mod wish;
 
 use crate::request::cpu_bind::CpuBind;
+use crate::request::cpuset::{CpusetFail, StepCpuset};
 use crate::request::distribution::Distribution;
 use crate::request::fixes::{Fix, Fixes};
 use crate::request::grid_engine::Binding;
@@ -61,6 +62,10 @@ pub struct Request {
     pub core_kind: core_kind::Kind,
     /// `--mem-bind`.
     pub mem_bind: MemBind,
+    /// The cpuset of the step's job on this host: the step has no CPUs outside it.
+    pub cpuset: Option<StepCpuset>,
+    /// What the job owns on this host, where the step may own less: its cpuset is chosen from it.
+    pub job_allocation: Option<Allocation>,
     /// CPUs of the job on this host, if known: `--mem-bind=rank` counts by them.
     pub job_cpus: Option<u32>,
     /// What the step owns on this host.
@@ -87,6 +92,8 @@ impl Default for Request {
             mapping: None,
             core_kind: core_kind::Kind::Any,
             mem_bind: MemBind::default(),
+            cpuset: None,
+            job_allocation: None,
             job_cpus: None,
             allocation: Allocation::Whole,
             reserved: CpuSet::new(),
@@ -145,6 +152,10 @@ pub struct Rules {
     /// Whether a step's cgroup has the CPUs that slurmd's map gives to its cores, and no others
     /// (`TaskPlugin=task/cgroup` with `ConstrainCores=yes`).
     pub constrain_cores: bool,
+    /// Whether cpusets get the first free CPUs instead of the best (`cpuset_best=off`).
+    pub cpuset_first_fit: bool,
+    /// What a cpuset leads to that cannot be had.
+    pub cpuset_fail: CpusetFail,
 }
 
 impl Rules {

@@ -170,6 +170,7 @@ impl Situation<'_> {
             message,
             notes: Vec::new(),
             chosen: None,
+            cpuset: None,
             near: None,
             own: self.owned.all.clone(),
         }

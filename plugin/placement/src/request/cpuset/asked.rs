@@ -77,30 +77,38 @@ impl Dynamic {
 
 impl fmt::Display for CpusetRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut words = Written { f, some: false };
-        words.f.write_str("CPUSET[")?;
         match self {
-            Self::None => words.add(Keyword::Type, Some("none"))?,
-            Self::Static(set) => {
-                words.add(Keyword::Type, Some("static"))?;
-                words.add(Keyword::Name, Some(&set.name))?;
-                words.add(Keyword::Ncpus, set.ncpus)?;
-            }
-            Self::Dynamic(set) => {
-                words.add(Keyword::Ncpus, set.ncpus)?;
-                words.add(Keyword::CpuList, set.cpu_list.as_ref())?;
-                words.add(Keyword::MaxRadius, set.max_radius)?;
-                words.add(Keyword::MaxCpuPerNode, set.max_cpu_per_node)?;
-                let letter = |whole| if whole { "Y" } else { "N" };
-                words.add(Keyword::NodeEx, set.node_ex.map(letter))?;
-                words.add(Keyword::MemList, set.mem_list.as_ref())?;
-                let original = set.orig_cpus.then_some("ORIG_CPUS");
-                words.add(Keyword::ResumeOption, original)?;
-                let some = Some(set.attributes).filter(|all| !all.is_empty());
-                words.add(Keyword::Options, some)?;
-            }
+            Self::None => Written::new(f)?.add(Keyword::Type, Some("none"))?.end(),
+            Self::Static(set) => set.fmt(f),
+            Self::Dynamic(set) => set.fmt(f),
         }
-        f.write_str("]")
+    }
+}
+
+impl fmt::Display for Static {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Written::new(f)?
+            .add(Keyword::Type, Some("static"))?
+            .add(Keyword::Name, Some(&self.name))?
+            .add(Keyword::Ncpus, self.ncpus)?
+            .end()
+    }
+}
+
+impl fmt::Display for Dynamic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = self.node_ex.map(|whole| if whole { "Y" } else { "N" });
+        let some = Some(self.attributes).filter(|all| !all.is_empty());
+        Written::new(f)?
+            .add(Keyword::Ncpus, self.ncpus)?
+            .add(Keyword::CpuList, self.cpu_list.as_ref())?
+            .add(Keyword::MaxRadius, self.max_radius)?
+            .add(Keyword::MaxCpuPerNode, self.max_cpu_per_node)?
+            .add(Keyword::NodeEx, whole)?
+            .add(Keyword::MemList, self.mem_list.as_ref())?
+            .add(Keyword::ResumeOption, self.orig_cpus.then_some("ORIG_CPUS"))?
+            .add(Keyword::Options, some)?
+            .end()
     }
 }
 
@@ -110,13 +118,26 @@ struct Written<'a, 'f> {
     some: bool,
 }
 
-impl Written<'_, '_> {
-    fn add(&mut self, keyword: Keyword, value: Option<impl fmt::Display>) -> fmt::Result {
-        let Some(value) = value else {
-            return Ok(());
-        };
-        self.f.write_str(if self.some { ";" } else { "" })?;
-        self.some = true;
-        write!(self.f, "{keyword}={value}")
+impl<'a, 'f> Written<'a, 'f> {
+    fn new(f: &'a mut fmt::Formatter<'f>) -> Result<Self, fmt::Error> {
+        f.write_str("CPUSET[")?;
+        Ok(Self { f, some: false })
+    }
+
+    fn add(
+        mut self,
+        keyword: Keyword,
+        value: Option<impl fmt::Display>,
+    ) -> Result<Self, fmt::Error> {
+        if let Some(value) = value {
+            self.f.write_str(if self.some { ";" } else { "" })?;
+            write!(self.f, "{keyword}={value}")?;
+            self.some = true;
+        }
+        Ok(self)
+    }
+
+    fn end(self) -> fmt::Result {
+        self.f.write_str("]")
     }
 }

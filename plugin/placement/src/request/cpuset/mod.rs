@@ -11,9 +11,11 @@ mod attributes;
 mod check;
 mod cpu_list;
 mod error;
+mod fail;
 mod keyword;
 mod name;
 mod nearest;
+mod step;
 #[cfg(test)]
 mod tests;
 mod values;
@@ -23,8 +25,10 @@ pub use asked::{CpusetRequest, Dynamic, Static};
 pub use attributes::{Attribute, Attributes};
 pub use cpu_list::CpuList;
 pub use error::CpusetError;
+pub use fail::CpusetFail;
 pub use keyword::Keyword;
 pub use name::CpusetName;
+pub use step::{Choice, Given, StepCpuset};
 pub use words::Words;
 
 /// Longer texts are refused unread.

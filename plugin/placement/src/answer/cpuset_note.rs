@@ -1,0 +1,98 @@
+//! Notes on a cpuset that a job gets. Each text states what was requested, what was found and what to
+//! do.
+
+use std::fmt;
+
+use crate::sets::bounded::repeated;
+use crate::sets::cpuset::CpuSet;
+use crate::sets::nodeset::NodeSet;
+
+/// Something the user should know about a cpuset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CpusetNote {
+    /// `CPUSET_MEMORY_KERNEL_AVOID`.
+    KernelAvoid,
+    /// `CPUSET_MEMORY_EXCLUSIVE`.
+    MemoryExclusive,
+    /// `CPUSET_MEMORY_MANDATORY`: what happens when a node is full.
+    Mandatory {
+        /// The memory nodes.
+        mems: NodeSet,
+        /// Whether a full node may page to swap.
+        swap: bool,
+    },
+    /// `MEM_LIST` beside `CPUSET_MEMORY_LOCAL`.
+    ListIgnored,
+    /// `MEM_LIST` names memory nodes that are not there.
+    NoSuchMemory(NodeSet),
+    /// `MAX_RADIUS` under first fit.
+    RadiusIgnored,
+    /// Other jobs' cpusets have some of its CPUs too.
+    Shares(CpuSet),
+    /// It has CPUs on memory nodes that other cpusets want for themselves.
+    SharesMemory(NodeSet),
+    /// The kernel isolates some of its CPUs.
+    Isolated(CpuSet),
+    /// It could not be had, and the step runs without it.
+    Without(String),
+}
+
+impl fmt::Display for CpusetNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::KernelAvoid => f.write_str(
+                "CPUSET_MEMORY_KERNEL_AVOID is accepted, but Linux has nothing like it: the kernel takes \
+                 its own memory where it wants; leave it out",
+            ),
+            Self::MemoryExclusive => f.write_str(
+                "CPUSET_MEMORY_EXCLUSIVE: later cpusets and memory bindings avoid the memory nodes of this \
+                 cpuset where they can, but the kernel does not enforce it",
+            ),
+            Self::Mandatory { mems, swap: true } => write!(
+                f,
+                "CPUSET_MEMORY_MANDATORY: memory comes from NUMA nodes {mems} alone; when these are full \
+                 the job pages to swap, and without free swap the kernel ends one of its processes"
+            ),
+            Self::Mandatory { mems, swap: false } => write!(
+                f,
+                "CPUSET_MEMORY_MANDATORY and CPUSET_POLICY_KILL: memory comes from NUMA nodes {mems} \
+                 alone and is not paged to swap; when these are full the kernel ends one of the job's \
+                 processes"
+            ),
+            Self::ListIgnored => f.write_str(
+                "CPUSET_MEMORY_LOCAL overrides MEM_LIST, which is ignored; leave one of the two out",
+            ),
+            Self::NoSuchMemory(missing) => write!(
+                f,
+                "MEM_LIST names memory nodes {} that this node does not have; they are ignored",
+                repeated(missing)
+            ),
+            Self::RadiusIgnored => f.write_str(
+                "MAX_RADIUS keeps the job on one node and means nothing else here: this site chooses the \
+                 first free CPUs (cpuset_best=off)",
+            ),
+            Self::Shares(cpus) => write!(
+                f,
+                "CPUs {} of this cpuset are in other cpusets too, because too few others are free; request \
+                 fewer CPUs (NCPUS), or submit the job with --exclusive",
+                repeated(cpus)
+            ),
+            Self::SharesMemory(mems) => write!(
+                f,
+                "this cpuset has CPUs on NUMA nodes {mems}, whose memory another cpuset wants for itself, \
+                 because too few others are free; request fewer CPUs (NCPUS)"
+            ),
+            Self::Isolated(cpus) => write!(
+                f,
+                "the kernel isolates CPUs {} of this cpuset (isolcpus, nohz_full), and too few others are \
+                 free; request fewer CPUs (NCPUS), or name CPUs in CPU_LIST",
+                repeated(cpus)
+            ),
+            Self::Without(why) => write!(
+                f,
+                "{why}; the step runs without a cpuset, no task is bound, and every task may use all CPUs \
+                 of the step"
+            ),
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Why a step cannot have its cpuset. Each text states what was requested, what was found and what to
+//! do. It names CPUs, and never other people's jobs.
+
+use std::fmt;
+
+use crate::request::cpuset::CpusetName;
+use crate::sets::bounded::repeated;
+use crate::sets::count::{counted, either};
+use crate::sets::cpuset::CpuSet;
+use crate::sets::nodeset::NodeSet;
+
+/// A cpuset that cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CpusetRefusal {
+    /// `MAX_RADIUS` in a job with several nodes.
+    SeveralNodes(u32),
+    /// There are too few CPUs.
+    TooFew {
+        /// Number of CPUs that are needed.
+        needed: u32,
+        /// The most CPUs that one cpuset could have.
+        most: u32,
+        /// The CPUs to choose from.
+        candidates: CpuSet,
+        /// What makes them so few.
+        why: TooFew,
+        /// CPUs of the job that others hold. Without them it would be served.
+        held: CpuSet,
+    },
+    /// The smallest radius is too large.
+    Radius {
+        /// Number of CPUs that are needed.
+        needed: u32,
+        /// `MAX_RADIUS`.
+        most: u32,
+        /// The smallest one that holds the number.
+        smallest: u32,
+        /// CPUs of the job that others hold. Without them it would be served.
+        held: CpuSet,
+    },
+    /// The step needs more CPUs than the cpuset has.
+    StepTooLarge {
+        /// Number of CPUs that the step needs.
+        needed: u32,
+        /// Those of the cpuset that it can use.
+        has: u32,
+        /// Number of CPUs that the job owns on the node.
+        job: u32,
+    },
+    /// Slurm gave the step too few CPUs of the cpuset.
+    StepElsewhere {
+        /// Number of CPUs that the step needs.
+        needed: u32,
+        /// The step's CPUs.
+        own: CpuSet,
+        /// The cpuset's.
+        set: CpuSet,
+    },
+    /// The job owns too few CPUs of a cpuset that the site defines.
+    Static {
+        /// The cpuset.
+        name: CpusetName,
+        /// Number of CPUs that are needed; at least 1.
+        needed: u32,
+        /// Those that the job has of it.
+        has: u32,
+        /// The cpuset's CPUs.
+        set: CpuSet,
+    },
+    /// `--mem-bind` names memory nodes outside a cpuset whose memory is mandatory.
+    MemoryOutside {
+        /// The named nodes outside it.
+        outside: NodeSet,
+        /// Its own.
+        mems: NodeSet,
+    },
+}
+
+/// What leaves too few CPUs to choose from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TooFew {
+    /// Nothing else does.
+    Cpus,
+    /// `CPU_LIST`.
+    Listed,
+    /// `MAX_CPU_PER_NODE`.
+    PerNode(u32),
+    /// Whole NUMA nodes.
+    WholeNodes,
+}
+
+impl CpusetRefusal {
+    /// CPUs of the job that others hold, where the step could have its cpuset without them. Only
+    /// then it helps to wait.
+    #[must_use]
+    pub fn held(&self) -> Option<&CpuSet> {
+        match self {
+            Self::TooFew { held, .. } | Self::Radius { held, .. } => Some(held),
+            _ => None,
+        }
+        .filter(|held| !held.is_empty())
+    }
+}
+
+impl fmt::Display for CpusetRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("--cpuset: ")?;
+        match self {
+            Self::SeveralNodes(nodes) => write!(
+                f,
+                "MAX_RADIUS means one node, and this job has {nodes}; submit it with -N1, or leave \
+                 MAX_RADIUS out"
+            ),
+            Self::TooFew {
+                needed,
+                most,
+                candidates,
+                why,
+                held,
+            } => {
+                too_few(f, (*needed, *most), candidates, *why)?;
+                beside(f, held)
+            }
+            Self::Radius {
+                needed,
+                most,
+                smallest,
+                held,
+            } => {
+                write!(
+                    f,
+                    "MAX_RADIUS={most} is requested for {}; the smallest radius that this job's CPUs \
+                     allow here is {smallest}; use a larger MAX_RADIUS, a smaller NCPUS, or --exclusive",
+                    counted(*needed, "CPU")
+                )?;
+                beside(f, held)
+            }
+            Self::StepTooLarge { needed, has, job } => step_too_large(f, *needed, *has, *job),
+            Self::StepElsewhere { needed, own, set } => write!(
+                f,
+                "this step needs {} of the job's cpuset; the cpuset has CPUs {}, and Slurm gave this step \
+                 CPUs {}; start the step without --exact and without -c, or with --overlap and --whole",
+                counted(*needed, "CPU"),
+                repeated(set),
+                repeated(own)
+            ),
+            Self::Static {
+                name,
+                needed,
+                has,
+                set,
+            } => write!(
+                f,
+                "{} of the cpuset {name} {} needed; it has CPUs {} on this node, and the job owns {has} of \
+                 them; request them from Slurm too, for example with --gres={name}:{needed} \
+                 --gres-flags=enforce-binding if this site has such a GRES",
+                counted(*needed, "CPU"),
+                either(needed, "is", "are"),
+                repeated(set)
+            ),
+            Self::MemoryOutside { outside, mems } => write!(
+                f,
+                "--mem-bind names NUMA nodes {outside}; this job's cpuset has mandatory memory on NUMA \
+                 nodes {mems}; name only those, or leave --mem-bind out"
+            ),
+        }
+    }
+}
+
+fn too_few(
+    f: &mut fmt::Formatter<'_>,
+    (needed, most): (u32, u32),
+    candidates: &CpuSet,
+    why: TooFew,
+) -> fmt::Result {
+    let (needed, most) = (counted(needed, "CPU"), counted(most, "CPU"));
+    let cpus = repeated(candidates);
+    write!(f, "{needed} are needed on this node (NCPUS); ")?;
+    match why {
+        _ if candidates.is_empty() => write!(f, "no CPU of the job is free for it")?,
+        TooFew::Cpus => write!(f, "{most} can be had, CPUs {cpus}")?,
+        TooFew::Listed => write!(
+            f,
+            "of CPU_LIST {most} can be had, CPUs {cpus}; CPUs that the job does not own do not count"
+        )?,
+        TooFew::PerNode(limit) => write!(
+            f,
+            "with MAX_CPU_PER_NODE={limit} {most} can be had among CPUs {cpus}"
+        )?,
+        TooFew::WholeNodes => write!(
+            f,
+            "{most} can be had in NUMA nodes that the job owns whole; its free CPUs are {cpus}"
+        )?,
+    }
+    f.write_str("; request fewer CPUs, or submit the job with --exclusive")
+}
+
+/// The CPUs that might become free.
+fn beside(f: &mut fmt::Formatter<'_>, held: &CpuSet) -> fmt::Result {
+    match held.is_empty() {
+        true => Ok(()),
+        false => write!(
+            f,
+            "; CPUs {} of the job are held by others now, and later it may fit",
+            repeated(held)
+        ),
+    }
+}
+
+fn step_too_large(f: &mut fmt::Formatter<'_>, needed: u32, has: u32, job: u32) -> fmt::Result {
+    write!(
+        f,
+        "this step needs {} on this node, and the job's cpuset has {has} for it; ",
+        counted(needed, "CPU")
+    )?;
+    match needed <= job {
+        true => write!(f, "submit the job with NCPUS={needed}, or use fewer tasks"),
+        false => write!(f, "use fewer tasks or a smaller -c: the job has {job} here"),
+    }
+}

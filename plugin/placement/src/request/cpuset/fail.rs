@@ -1,0 +1,73 @@
+//! `cpuset_fail=`: what a cpuset leads to that a node does not have at the moment.
+//! In: the site's word. Out: [`CpusetFail`]. Pure.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::sets::cpuset_text::parse_number;
+use crate::sets::error::TextError;
+
+/// What a cpuset leads to that cannot be had.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CpusetFail {
+    /// The step is refused.
+    #[default]
+    Refuse,
+    /// The step runs without a cpuset and without a binding, with a note.
+    Unbound,
+    /// slurmstepd waits for so many seconds, and then the step is refused.
+    Wait(u32),
+}
+
+/// The longest wait, in seconds.
+const LONGEST: u32 = 300;
+
+impl FromStr for CpusetFail {
+    type Err = TextError;
+
+    fn from_str(text: &str) -> Result<Self, TextError> {
+        let wait = || {
+            let seconds = parse_number(text.strip_prefix("wait:")?)?;
+            (1..=LONGEST)
+                .contains(&seconds)
+                .then_some(Self::Wait(seconds))
+        };
+        match text {
+            "refuse" => Ok(Self::Refuse),
+            "unbound" => Ok(Self::Unbound),
+            _ => wait().ok_or_else(|| {
+                TextError::new(
+                    text,
+                    "refuse, unbound or wait:SECONDS with 1 to 300 seconds",
+                )
+            }),
+        }
+    }
+}
+
+impl fmt::Display for CpusetFail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refuse => f.write_str("refuse"),
+            Self::Unbound => f.write_str("unbound"),
+            Self::Wait(seconds) => write!(f, "wait:{seconds}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read_and_written() {
+        for text in ["refuse", "unbound", "wait:1", "wait:300"] {
+            assert_eq!(text.parse::<CpusetFail>().unwrap().to_string(), text);
+        }
+        for text in [
+            "", "wait", "wait:", "wait:0", "wait:301", "wait:-1", "Refuse",
+        ] {
+            assert!(text.parse::<CpusetFail>().is_err(), "{text}");
+        }
+    }
+}
