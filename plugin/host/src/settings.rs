@@ -2,12 +2,10 @@
 //! In: a key and its value. Out: `Settings` with it, or why it cannot be read; then the cautious
 //! value of that key can be put in force.
 
-use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::sync::OnceLock;
 
-use berth_placement::{Binding, CpuSet, Fixes};
+use berth_placement::{Binding, CpuSet, CpusetFail, Fixes};
 
 use crate::OffSwitch;
 
@@ -55,53 +53,6 @@ pub enum Notes {
     Log,
     /// Nowhere.
     Off,
-}
-
-/// `cpuset_fail=`: what happens to a job whose `--cpuset` cannot be had.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CpusetFail {
-    /// The launch is an error.
-    #[default]
-    Refuse,
-    /// The job runs without a cpuset, with a note.
-    Unbound,
-    /// slurmstepd waits so many seconds for the CPUs, and then refuses.
-    Wait(u16),
-}
-
-/// The longest wait of `cpuset_fail=wait:SECONDS`.
-pub const LONGEST_CPUSET_WAIT: u16 = 300;
-
-impl FromStr for CpusetFail {
-    type Err = String;
-
-    fn from_str(value: &str) -> Result<Self, String> {
-        let seconds = |text: &str| {
-            let is_plain = text.bytes().all(|letter| letter.is_ascii_digit());
-            let fits = 1..=LONGEST_CPUSET_WAIT;
-            let number = text.parse().ok().filter(|_| is_plain);
-            number.filter(|seconds| fits.contains(seconds))
-        };
-        match value.strip_prefix("wait:").map(seconds) {
-            Some(Some(seconds)) => Ok(Self::Wait(seconds)),
-            None if value == "refuse" => Ok(Self::Refuse),
-            None if value == "unbound" => Ok(Self::Unbound),
-            _ => Err(format!(
-                "the value must be one of refuse, unbound, wait:SECONDS (1 to \
-                 {LONGEST_CPUSET_WAIT} seconds)"
-            )),
-        }
-    }
-}
-
-impl fmt::Display for CpusetFail {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refuse => f.write_str("refuse"),
-            Self::Unbound => f.write_str("unbound"),
-            Self::Wait(seconds) => write!(f, "wait:{seconds}"),
-        }
-    }
 }
 
 /// The settings in force.
@@ -199,7 +150,7 @@ impl Settings {
             "reserved" => self.reserved = cpus(value)?,
             "cpusets" => self.cpusets = Some(absolute(value)?),
             "cpuset_best" => self.cpuset_best = one_of(value, &[("on", true), ("off", false)])?,
-            "cpuset_fail" => self.cpuset_fail = value.parse()?,
+            "cpuset_fail" => self.cpuset_fail = cpuset_fail(value)?,
             _ => return Err(Unread::Key),
         }
         Ok(())
@@ -281,6 +232,11 @@ fn cpus(list: &str) -> Result<CpuSet, String> {
         true => Ok(CpuSet::new()),
         false => CpuSet::from_list(list).map_err(|why| why.to_string()),
     }
+}
+
+fn cpuset_fail(value: &str) -> Result<CpusetFail, String> {
+    let read: Result<CpusetFail, _> = value.parse();
+    read.map_err(|why| why.to_string())
 }
 
 fn default_binding(value: &str) -> Result<Option<Binding>, String> {

@@ -7,8 +7,6 @@ use berth_placement::{CpuId, CpuSet, Fixes, Level, Node, Rules, Shape, SocketKin
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::settings::CpusetFail;
-
 /// The form of this part. A reader ignores fields that it does not know; only another meaning of a
 /// field needs another number, and then older readers use none of it.
 pub const VERSION: u32 = 1;
@@ -50,10 +48,6 @@ pub struct SiteRules {
     pub reserved: String,
     /// `cpusets=`: the site's file; empty if there is none.
     pub cpusets: String,
-    /// `cpuset_best=off`.
-    pub cpuset_first_fit: bool,
-    /// `cpuset_fail=`; empty is `refuse`.
-    pub cpuset_fail: String,
     /// slurmd's count of the host.
     pub shape: Counted,
 }
@@ -127,12 +121,6 @@ impl SiteRules {
     #[must_use]
     pub fn reserved(&self) -> CpuSet {
         CpuSet::from_list(&self.reserved).unwrap_or_default()
-    }
-
-    /// What happens to a job whose `--cpuset` cannot be had.
-    #[must_use]
-    pub fn cpuset_fail(&self) -> CpusetFail {
-        self.cpuset_fail.parse().unwrap_or_default()
     }
 
     /// The fixes in force that this release of berth does not know.

@@ -87,7 +87,8 @@ pub(crate) fn rules(slurm: Abi, settings: &Settings) -> Rules {
             .map(|(_, level)| level),
         refuse_failed_binding: settings.refuse_failed_binding,
         constrain_cores: false,
-        ..Rules::default()
+        cpuset_first_fit: !settings.cpuset_best,
+        cpuset_fail: settings.cpuset_fail,
     }
 }
 

@@ -7,11 +7,11 @@ use std::sync::{Mutex, PoisonError};
 use berth_host::announcement::{self, Announcement};
 use berth_host::ledger::Process;
 use berth_host::{SiteRules, StateDir, online};
-use berth_placement::{Node, SocketKind};
+use berth_placement::{CpusetFail, Node, SocketKind};
 use slurm_sys::{Layout, Slurm};
 
 use crate::planning::convert;
-use crate::site::settings::{self, CpusetFail, Settings};
+use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
 use crate::slurmd::{complaints, cpusets, discovery};
 
@@ -151,8 +151,6 @@ fn site_rules(slurm: Abi, node: &Node) -> SiteRules {
             .as_ref()
             .map(|path| path.display().to_string())
             .unwrap_or_default(),
-        cpuset_first_fit: !settings.cpuset_best,
-        cpuset_fail: settings.cpuset_fail.to_string(),
         binding_default: settings.binding_default.as_ref().map(ToString::to_string),
         ..SiteRules::of(node)
     }
