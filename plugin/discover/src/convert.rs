@@ -9,6 +9,7 @@ use hwlocality::Topology;
 use hwlocality::object::types::ObjectType;
 use hwlocality::object::{TopologyObject, TopologyObjectID};
 
+use crate::distances::numa_distances;
 use crate::error::DiscoverError;
 
 /// How many sockets slurmd counts under each of its settings. Objects without
@@ -30,9 +31,11 @@ pub struct SocketInfo {
 
 /// The parts that slurmd's own filters leave.
 pub(crate) fn parts(topology: &Topology) -> Result<Parts, DiscoverError> {
+    let numa_nodes = numa_nodes(topology)?;
     Ok(Parts {
         packages: packages(topology)?,
-        numa_nodes: numa_nodes(topology)?,
+        numa_distances: numa_distances(topology, &numa_nodes),
+        numa_nodes,
         l3_caches: objects(topology, ObjectType::L3Cache)?,
         allowed: to_cpuset(topology.allowed_cpuset().iter_set().map(usize::from))?,
         ..Parts::default()

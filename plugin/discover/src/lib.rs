@@ -8,6 +8,7 @@
 
 mod convert;
 mod devices;
+mod distances;
 mod environment;
 mod error;
 mod kernel;

@@ -51,6 +51,8 @@ struct Text {
     l3: Vec<String>,
     // Version 1 ended here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    numa_distances: Vec<Vec<u32>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     dies: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     l2: Vec<String>,
@@ -91,6 +93,7 @@ pub(crate) fn write(file: &MachineFile) -> Result<String, serde_json::Error> {
         packages: parts.packages.iter().map(package_text).collect(),
         numa: parts.numa_nodes.iter().map(numa_text).collect(),
         l3: lists(&parts.l3_caches),
+        numa_distances: parts.numa_distances.clone(),
         dies: lists(&parts.dies),
         l2: lists(&parts.l2_caches),
         l1: lists(&parts.l1_caches),
@@ -149,6 +152,7 @@ fn parts(text: &Text) -> Result<Parts, FormatError> {
         packages: each(&text.packages, |cores| package(cores))?,
         numa_nodes: each(&text.numa, numa_node)?,
         l3_caches: each(&text.l3, |list| cpus(list))?,
+        numa_distances: text.numa_distances.clone(),
         allowed: cpus(&text.allowed)?,
         dies: each(&text.dies, |list| cpus(list))?,
         l2_caches: each(&text.l2, |list| cpus(list))?,

@@ -58,6 +58,7 @@ pub use sets::ids::{CoreIdx, CpuId, LocalId, NumaId, PuIdx};
 pub use sets::list::List;
 pub use sets::nodeset::NodeSet;
 pub use topology::devices::{Device, DeviceKind, PciAddress};
+pub use topology::distance::Distances;
 pub use topology::ecores::ECores;
 pub use topology::kinds::CoreKind;
 pub use topology::machine::{Machine, SocketKind};

@@ -65,8 +65,13 @@ impl Owned {
     /// What `request` may use of the node.
     #[must_use]
     pub fn of(request: &Request, node: &Node) -> Self {
+        Self::of_allocation(&request.allocation, request, node)
+    }
+
+    /// The same of another allocation: the job's, where the request has the step's.
+    pub(crate) fn of_allocation(allocation: &Allocation, request: &Request, node: &Node) -> Self {
         let table = node.table();
-        let mut usable = owned_pus(&request.allocation, node);
+        let mut usable = owned_pus(allocation, node);
         let reserved = keep_free(&mut usable, &request.reserved, table);
         narrow(&mut usable, request, node);
         let special = match request.core_spec {
@@ -81,7 +86,7 @@ impl Owned {
         if let Some(count) = special {
             take_special(&mut usable, node, count, 0);
         }
-        let counts = Counts::of(&usable, table, known_cores(&request.allocation, node));
+        let counts = Counts::of(&usable, table, known_cores(allocation, node));
         let mut cpus = of(&usable);
         if let Some(count) = special {
             // `_alloc_mask` takes them again, stopping above core 0 and thread 0.
@@ -93,16 +98,14 @@ impl Owned {
             }
         }
         let narrowed = request.core_kind != Kind::Any;
-        if let (true, false, Allocation::Cpus(own)) =
-            (cpus.is_empty(), narrowed, &request.allocation)
-        {
+        if let (true, false, Allocation::Cpus(own)) = (cpus.is_empty(), narrowed, allocation) {
             // On a machine with holes slurmd's map may have none of the CPUs, but the step
             // owns them.
             cpus = own.clone();
         }
-        let is_cut = is_cut(&request.allocation, node);
+        let is_cut = is_cut(allocation, node);
         if let (true, true, Allocation::Cores { cores, .. }) =
-            (is_cut, usable.is_empty(), &request.allocation)
+            (is_cut, usable.is_empty(), allocation)
         {
             cpus = left_by_cgroup(cores, node);
         }
@@ -145,6 +148,14 @@ impl Owned {
             all: self.all.clone(),
             is_cut: self.is_cut,
             reserved: self.reserved,
+        }
+    }
+
+    /// The same where the step has no CPUs but some.
+    pub(crate) fn inside(&self, cpus: &CpuSet, node: &Node) -> Self {
+        Self {
+            all: self.all.intersection(cpus),
+            ..self.within(cpus, node)
         }
     }
 

@@ -15,6 +15,7 @@ use crate::request::grid_engine::{Binding, Instance};
 use crate::request::mem_bind::MemBind;
 use crate::request::wish::Wish;
 use crate::sets::limits::LIST_BYTES;
+use crate::strategy::cpuset::Inside;
 use crate::strategy::{self, situation::Situation};
 use crate::topology::node::Node;
 
@@ -44,20 +45,26 @@ pub fn plan(request: &Request, node: &Node, claims: &Claims) -> Result<Plan, Ref
         return Err(Refusal::NoTasks);
     }
     let node = planned_on(request, node);
-    let owned = &Owned::of(request, node);
-    has_core_kind(request, node, owned)?;
+    let owned = Owned::of(request, node);
+    has_core_kind(request, node, &owned)?;
+    let inside = Inside::of(request, node, claims, owned)?;
+    let owned = &inside.owned;
     let here = Situation {
         request,
         node,
         claims,
         owned,
     };
-    let mut plan = strategy::choose(&here)?;
+    let mut plan = match &inside.without {
+        Some(why) => here.without_cpuset(why),
+        None => strategy::choose(&here)?,
+    };
     if let Some(why) = unread(&plan) {
         plan = here.wish_failed(why)?;
     }
     plan.notes.extend(only_reserved(owned));
     memory::bind(&mut plan, request, node, owned)?;
+    inside.put_into(&mut plan)?;
     Ok(plan)
 }
 
@@ -79,6 +86,7 @@ fn unread(plan: &Plan) -> Option<String> {
 #[must_use]
 pub fn planned_on<'a>(request: &Request, node: &'a Node) -> &'a Node {
     match Wish::of(request) {
+        _ if request.cpuset.is_some() => node.by_tree(),
         Ok(wish) if wish.is_only_berths() => node.by_tree(),
         _ => node,
     }
@@ -128,16 +136,23 @@ pub fn plan_batch(request: &Request, node: &Node, claims: &Claims) -> Result<Pla
     if script.binding.is_some() {
         return plan(&script, node, claims);
     }
-    let owned = &Owned::of(&script, node);
-    has_core_kind(&script, node, owned)?;
+    let node = planned_on(&script, node);
+    let owned = Owned::of(&script, node);
+    has_core_kind(&script, node, &owned)?;
+    let inside = Inside::of(&script, node, claims, owned)?;
+    let owned = &inside.owned;
     let here = Situation {
         request: &script,
         node,
         claims,
         owned,
     };
-    let mut plan = here.batch()?;
+    let mut plan = match &inside.without {
+        Some(why) => here.without_cpuset(why),
+        None => here.batch()?,
+    };
     plan.notes.extend(only_reserved(owned));
+    inside.put_into(&mut plan)?;
     Ok(plan)
 }
 

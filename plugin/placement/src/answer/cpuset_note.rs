@@ -48,17 +48,7 @@ impl fmt::Display for CpusetNote {
                 "CPUSET_MEMORY_EXCLUSIVE: later cpusets and memory bindings avoid the memory nodes of this \
                  cpuset where they can, but the kernel does not enforce it",
             ),
-            Self::Mandatory { mems, swap: true } => write!(
-                f,
-                "CPUSET_MEMORY_MANDATORY: memory comes from NUMA nodes {mems} alone; when these are full \
-                 the job pages to swap, and without free swap the kernel ends one of its processes"
-            ),
-            Self::Mandatory { mems, swap: false } => write!(
-                f,
-                "CPUSET_MEMORY_MANDATORY and CPUSET_POLICY_KILL: memory comes from NUMA nodes {mems} \
-                 alone and is not paged to swap; when these are full the kernel ends one of the job's \
-                 processes"
-            ),
+            Self::Mandatory { mems, swap } => mandatory(f, mems, *swap),
             Self::ListIgnored => f.write_str(
                 "CPUSET_MEMORY_LOCAL overrides MEM_LIST, which is ignored; leave one of the two out",
             ),
@@ -94,5 +84,20 @@ impl fmt::Display for CpusetNote {
                  of the step"
             ),
         }
+    }
+}
+
+fn mandatory(f: &mut fmt::Formatter<'_>, mems: &NodeSet, swap: bool) -> fmt::Result {
+    match swap {
+        true => write!(
+            f,
+            "CPUSET_MEMORY_MANDATORY: memory comes from NUMA nodes {mems} alone; when these are full the \
+             job pages to swap, and without free swap the kernel ends one of its processes"
+        ),
+        false => write!(
+            f,
+            "CPUSET_MEMORY_MANDATORY and CPUSET_POLICY_KILL: memory comes from NUMA nodes {mems} alone \
+             and is not paged to swap; when these are full the kernel ends one of the job's processes"
+        ),
     }
 }

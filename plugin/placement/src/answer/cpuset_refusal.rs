@@ -127,12 +127,7 @@ impl fmt::Display for CpusetRefusal {
                 smallest,
                 held,
             } => {
-                write!(
-                    f,
-                    "MAX_RADIUS={most} is requested for {}; the smallest radius that this job's CPUs \
-                     allow here is {smallest}; use a larger MAX_RADIUS, a smaller NCPUS, or --exclusive",
-                    counted(*needed, "CPU")
-                )?;
+                radius(f, *needed, *most, *smallest)?;
                 beside(f, held)
             }
             Self::StepTooLarge { needed, has, job } => step_too_large(f, *needed, *has, *job),
@@ -149,15 +144,7 @@ impl fmt::Display for CpusetRefusal {
                 needed,
                 has,
                 set,
-            } => write!(
-                f,
-                "{} of the cpuset {name} {} needed; it has CPUs {} on this node, and the job owns {has} of \
-                 them; request them from Slurm too, for example with --gres={name}:{needed} \
-                 --gres-flags=enforce-binding if this site has such a GRES",
-                counted(*needed, "CPU"),
-                either(needed, "is", "are"),
-                repeated(set)
-            ),
+            } => of_static(f, name, (*needed, *has), set),
             Self::MemoryOutside { outside, mems } => write!(
                 f,
                 "--mem-bind names NUMA nodes {outside}; this job's cpuset has mandatory memory on NUMA \
@@ -217,4 +204,30 @@ fn step_too_large(f: &mut fmt::Formatter<'_>, needed: u32, has: u32, job: u32) -
         true => write!(f, "submit the job with NCPUS={needed}, or use fewer tasks"),
         false => write!(f, "use fewer tasks or a smaller -c: the job has {job} here"),
     }
+}
+
+fn radius(f: &mut fmt::Formatter<'_>, needed: u32, most: u32, smallest: u32) -> fmt::Result {
+    write!(
+        f,
+        "MAX_RADIUS={most} is requested for {}; the smallest radius that this job's CPUs allow here is \
+         {smallest}; use a larger MAX_RADIUS, a smaller NCPUS, or --exclusive",
+        counted(needed, "CPU")
+    )
+}
+
+fn of_static(
+    f: &mut fmt::Formatter<'_>,
+    name: &CpusetName,
+    (needed, has): (u32, u32),
+    set: &CpuSet,
+) -> fmt::Result {
+    write!(
+        f,
+        "{} of the cpuset {name} {} needed; it has CPUs {} on this node, and the job owns {has} of them; \
+         request them from Slurm too, for example with --gres={name}:{needed} \
+         --gres-flags=enforce-binding if this site has such a GRES",
+        counted(needed, "CPU"),
+        either(&needed, "is", "are"),
+        repeated(set)
+    )
 }

@@ -66,6 +66,11 @@ pub enum MachineError {
         /// The kind, in words: `L2 caches`.
         what: &'static str,
     },
+    /// The distances are not one for each two NUMA nodes.
+    Distances {
+        /// NUMA nodes.
+        nodes: usize,
+    },
     /// There are more devices than any node has.
     TooManyDevices(usize),
 }
@@ -86,6 +91,11 @@ impl fmt::Display for MachineError {
                 f,
                 "the machine description has CPU {cpu} in two {what}; \
                  it was edited or cut: export it again with lstopo"
+            ),
+            Self::Distances { nodes } => write!(
+                f,
+                "the machine description has {nodes} NUMA nodes and not one distance for each two of \
+                 them; it was edited or cut: export it again with lstopo"
             ),
             Self::TooManyDevices(count) => write!(
                 f,

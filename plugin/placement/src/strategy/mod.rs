@@ -1,5 +1,6 @@
 //! How a wish becomes CPUs: one strategy for each kind of wish.
 
+pub mod cpuset;
 pub mod grid_engine;
 mod isolated;
 pub mod level;

@@ -1,5 +1,6 @@
 //! The input of a strategy: request, node, claims, what the step owns. Pure.
 
+use crate::answer::cpuset_note::CpusetNote;
 use crate::answer::decision::{Decision, Rule};
 use crate::answer::kept_note::KeptNote;
 use crate::answer::note::Note;
@@ -44,8 +45,15 @@ impl Situation<'_> {
 
     /// Whether the step has the whole node, so that its allocation is no mask.
     fn is_whole(&self) -> bool {
-        let is_narrowed = self.request.core_kind != Kind::Any;
+        let is_narrowed = self.request.core_kind != Kind::Any || self.request.cpuset.is_some();
         self.owned.counts.whole_node || self.request.core_spec.is_given() && !is_narrowed
+    }
+
+    /// The cpuset cannot be had, and the site lets the step run without it.
+    pub(crate) fn without_cpuset(&self, why: &str) -> Plan {
+        let mut plan = self.all_to_all(Rule::CpusetFailed);
+        plan.notes = vec![Note::Cpuset(CpusetNote::Without(why.into()))];
+        plan
     }
 
     /// A batch script gets all CPUs of its allocation.

@@ -1,6 +1,7 @@
 //! The node: its hardware as a tree, and as slurmd counts it.
 
 pub mod devices;
+pub mod distance;
 pub mod domains;
 pub mod ecores;
 pub mod kinds;

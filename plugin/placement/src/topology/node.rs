@@ -8,6 +8,7 @@ use crate::request::Rules;
 use crate::request::fixes::Fix;
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::PuIdx;
+use crate::topology::distance::Distances;
 use crate::topology::domains::Domains;
 use crate::topology::ldoms::Ldoms;
 use crate::topology::machine::{Machine, SocketKind};
@@ -42,6 +43,7 @@ pub struct Node {
     /// Made when it is first used: most nodes never see a request for it.
     places: OnceLock<Option<Arc<Places>>>,
     surroundings: OnceLock<Option<Arc<Surroundings>>>,
+    distances: OnceLock<Arc<Distances>>,
     /// Made when it is asked for: most requests need none.
     nest: OnceLock<Nest>,
     /// The same node with the tree's threads, sockets and numbers, if the rules leave some of them out.
@@ -75,6 +77,7 @@ impl Node {
             ldoms,
             places: OnceLock::new(),
             surroundings: OnceLock::new(),
+            distances: OnceLock::new(),
             nest: OnceLock::new(),
             by_tree: OnceLock::new(),
         }
@@ -229,6 +232,13 @@ impl Node {
     pub fn surroundings(&self) -> Option<&Surroundings> {
         let made = || Some(Arc::new(Surroundings::of(self.machine()?)));
         self.surroundings.get_or_init(made).as_deref()
+    }
+
+    /// How far its CPUs are from each other.
+    #[must_use]
+    pub fn distances(&self) -> &Distances {
+        let made = || Arc::new(Distances::of(self.machine(), &self.table));
+        self.distances.get_or_init(made)
     }
 
     /// The hardware threads by the objects of a kind, in the order of [`Machine::objects`]. A thread

@@ -15,6 +15,9 @@ pub struct Parts {
     pub packages: Vec<Package>,
     /// NUMA nodes in OS order, including those without CPUs of their own.
     pub numa_nodes: Vec<NumaNode>,
+    /// Distances between these nodes, a row for each in the same order; empty if they are unknown. 0 is
+    /// a distance that is not known.
+    pub numa_distances: Vec<Vec<u32>>,
     /// CPUs under each L3 cache, in slurmd's order; empty if none is reported.
     pub l3_caches: Vec<CpuSet>,
     /// CPUs that the kernel and the cgroup permit; offline ones are in no core.
@@ -102,6 +105,12 @@ impl Parts {
         disjoint("L2 caches", &self.l2_caches)?;
         disjoint("L1 caches", &self.l1_caches)?;
         disjoint("kinds of cores", kinds)?;
+        let nodes = self.numa_nodes.len();
+        let rows = &self.numa_distances;
+        let is_square = rows.len() == nodes && rows.iter().all(|row| row.len() == nodes);
+        if !rows.is_empty() && !is_square {
+            return Err(MachineError::Distances { nodes });
+        }
         if self.devices.len() > MAX_DEVICES {
             return Err(MachineError::TooManyDevices(self.devices.len()));
         }

@@ -79,6 +79,9 @@ impl CpusetError {
     }
 }
 
+const NO_NAME: &str = "CPUSET_TYPE=static requests a cpuset that the site defines; write its name too, as \
+                       in CPUSET_NAME=MYSET";
+
 impl fmt::Display for CpusetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -122,20 +125,13 @@ impl fmt::Display for CpusetError {
                 write!(f, "there is no attribute \"{found}\" for CPUSET_OPTIONS; ")?;
                 one_of(f, *nearest, "attributes", &Attribute::ALL.map(Attribute::word))
             }
-            Self::NoName => f.write_str(
-                "CPUSET_TYPE=static requests a cpuset that the site defines; write its name too, as in \
-                 CPUSET_NAME=MYSET",
-            ),
+            Self::NoName => f.write_str(NO_NAME),
             Self::Together {
                 one,
                 other,
                 instead,
             } => write!(f, "{one} and {other} do not go together; {instead}"),
-            Self::FewCandidates { listed, ncpus } => write!(
-                f,
-                "CPU_LIST names {listed} CPUs, and {ncpus} are needed on each node (NCPUS); list at \
-                 least as many, or request fewer"
-            ),
+            Self::FewCandidates { listed, ncpus } => few_candidates(f, *listed, *ncpus),
         }
     }
 }
@@ -151,6 +147,14 @@ fn one_of(
         Some(word) => write!(f, "the nearest is {word}"),
         None => write!(f, "the {what} are {}", all.join(", ")),
     }
+}
+
+fn few_candidates(f: &mut fmt::Formatter<'_>, listed: u32, ncpus: u32) -> fmt::Result {
+    write!(
+        f,
+        "CPU_LIST names {listed} CPUs, and {ncpus} are needed on each node (NCPUS); list at least as many, \
+         or request fewer"
+    )
 }
 
 impl std::error::Error for CpusetError {}

@@ -1,0 +1,231 @@
+//! Best fit: the smallest radius that holds the number; among equals the fewest NUMA nodes, then the
+//! fewest cores broken, then what leaves most free CPUs in one NUMA node, then the lowest numbers.
+//! In: the candidates, the number. Out: CPUs, or the most that could be had. Pure.
+//!
+//! Radius and number of NUMA nodes are exact for up to [`groups::EXACT`] NUMA nodes that offer CPUs.
+//! Beyond, see [`groups`]; the search for the other criteria then ends after [`STEPS`] steps with the best that was found.
+
+use crate::sets::ids::CpuId;
+use crate::strategy::cpuset::candidates::Candidates;
+use crate::strategy::cpuset::cores::{Exact, pick};
+use crate::strategy::cpuset::groups;
+
+/// Steps of the search among equals: more than sixteen NUMA nodes need.
+const STEPS: u32 = 1 << 17;
+
+/// What best fit found.
+pub(super) struct Found {
+    /// The CPUs, in no order.
+    pub(super) cpus: Vec<CpuId>,
+    /// The most CPUs that one cpuset of each smaller radius could have.
+    pub(super) smaller: Vec<u32>,
+}
+
+/// The best `needed` CPUs, with at most `per_node` in one NUMA node. Every NUMA node that is used is used
+/// whole if `whole`. The error is the most CPUs that one cpuset could have.
+pub(super) fn best_fit(
+    candidates: &Candidates<'_>,
+    needed: u32,
+    per_node: Option<u32>,
+    whole: bool,
+) -> Result<Found, u32> {
+    let limit = per_node.unwrap_or(u32::MAX);
+    let offers = &candidates.offers;
+    let most: Vec<u32> = offers.iter().map(|offer| offer.units.min(limit)).collect();
+    let all: u32 = most.iter().sum();
+    if all < needed || needed == 0 {
+        return Err(all);
+    }
+    let (radius, groups, smaller) = smallest(candidates, needed, &most);
+    let count = groups
+        .iter()
+        .filter_map(|group| fewest(group, needed, &most))
+        .min();
+    let exact = |offer| Exact::of(offer, candidates.limit);
+    let exact: Vec<_> = offers.iter().map(exact).collect();
+    let unbroken = exact
+        .iter()
+        .zip(&most)
+        .map(|(exact, most)| exact.most_within(*most));
+    let mut search = Search {
+        candidates,
+        needed,
+        radius,
+        count: count.unwrap_or(offers.len()),
+        unbroken: unbroken.collect(),
+        exact,
+        free: offers.iter().map(|offer| offer.units).collect(),
+        largest: most.iter().copied().max().unwrap_or(0),
+        most,
+        whole,
+        steps: STEPS,
+        best: None,
+    };
+    search.seed(&groups);
+    search.choose(&mut Vec::new(), 0, 0);
+    let taken = search.best.map(|(_, taken)| taken).unwrap_or_default();
+    let cpus = taken
+        .iter()
+        .flat_map(|(at, count)| pick(&offers[*at], candidates.limit, *count))
+        .collect();
+    Ok(Found { cpus, smaller })
+}
+
+/// The smallest radius that holds the number, the groups of it that do, and the most CPUs that each
+/// smaller radius holds.
+fn smallest(
+    candidates: &Candidates<'_>,
+    needed: u32,
+    most: &[u32],
+) -> (u32, Vec<Vec<usize>>, Vec<u32>) {
+    let mut smaller = Vec::new();
+    let largest = candidates.node.distances().largest();
+    for radius in 0..=largest {
+        let mut groups = groups::within(candidates, radius, most);
+        let holds = |group: &Vec<usize>| group.iter().map(|at| most[*at]).sum::<u32>();
+        let found = groups.iter().map(holds).max().unwrap_or(0);
+        if found >= needed {
+            groups.retain(|group| holds(group) >= needed);
+            return (radius, groups, smaller);
+        }
+        smaller.push(found);
+    }
+    let all = vec![(0..most.len()).collect()];
+    (largest, all, smaller)
+}
+
+/// The fewest NUMA nodes of a group that hold the number.
+fn fewest(group: &[usize], needed: u32, most: &[u32]) -> Option<usize> {
+    let mut sizes: Vec<u32> = group.iter().map(|at| most[*at]).collect();
+    sizes.sort_unstable_by(|one, other| other.cmp(one));
+    let mut sum = 0;
+    let enough = sizes.iter().position(|size| {
+        sum += size;
+        sum >= needed
+    });
+    enough.map(|at| at + 1)
+}
+
+/// Cores that are broken, and free CPUs that a NUMA node keeps at the most: the smaller pair is better.
+type Score = (u32, std::cmp::Reverse<u32>);
+
+/// NUMA nodes, by position, each with the number of CPUs that is taken there.
+type Taken = Vec<(usize, u32)>;
+
+/// The search among sets of NUMA nodes of one radius and one size.
+struct Search<'a> {
+    candidates: &'a Candidates<'a>,
+    needed: u32,
+    radius: u32,
+    /// NUMA nodes of a set.
+    count: usize,
+    exact: Vec<Exact>,
+    /// CPUs that may be taken of each without breaking a core.
+    unbroken: Vec<u32>,
+    /// Free CPUs of each NUMA node.
+    free: Vec<u32>,
+    /// CPUs that may be taken of each.
+    most: Vec<u32>,
+    /// The largest of these.
+    largest: u32,
+    whole: bool,
+    /// Steps that are left.
+    steps: u32,
+    best: Option<(Score, Taken)>,
+}
+
+impl Search<'_> {
+    /// A first answer: the largest NUMA nodes of a group.
+    fn seed(&mut self, groups: &[Vec<usize>]) {
+        for group in groups {
+            let mut largest = group.clone();
+            largest.sort_by_key(|at| (std::cmp::Reverse(self.most[*at]), *at));
+            largest.truncate(self.count);
+            largest.sort_unstable();
+            let sum: u32 = largest.iter().map(|at| self.most[*at]).sum();
+            if sum >= self.needed && self.candidates.offers.len() > groups::EXACT {
+                self.judge(&largest);
+            }
+        }
+    }
+
+    /// Tries every set that begins so, those with low numbers first.
+    fn choose(&mut self, set: &mut Vec<usize>, from: usize, sum: u32) {
+        if self.steps == 0 || self.is_ideal() {
+            return;
+        }
+        self.steps -= 1;
+        let left = self.count - set.len();
+        if left == 0 {
+            if sum >= self.needed {
+                self.judge(set);
+            }
+            return;
+        }
+        let room = u64::from(self.largest) * left as u64;
+        if u64::from(sum) + room < u64::from(self.needed) {
+            return;
+        }
+        for at in from..=(self.most.len() - left) {
+            let is_near = |member: &usize| self.candidates.radius(*member, at) <= self.radius;
+            if set.iter().all(is_near) {
+                set.push(at);
+                self.choose(set, at + 1, sum + self.most[at]);
+                set.pop();
+            }
+        }
+    }
+
+    /// Whether nothing can be better than what was found.
+    fn is_ideal(&self) -> bool {
+        let most = self.free.iter().copied().max().unwrap_or(0);
+        let ideal = (0, std::cmp::Reverse(most));
+        self.best.as_ref().is_some_and(|(score, _)| *score == ideal)
+    }
+
+    /// Keeps what a set gives if it is better: all of its NUMA nodes are used up but one.
+    fn judge(&mut self, set: &[usize]) {
+        for rest in set.iter().rev() {
+            let taken = self.take(set, *rest);
+            let score = self.score(&taken);
+            if self.best.as_ref().is_none_or(|(best, _)| score < *best) {
+                self.best = Some((score, taken));
+            }
+            if self.whole {
+                return;
+            }
+        }
+    }
+
+    /// What is taken of each NUMA node where `rest` gives what the others do not.
+    fn take(&self, set: &[usize], rest: usize) -> Taken {
+        if self.whole {
+            return set.iter().map(|at| (*at, self.most[*at])).collect();
+        }
+        let unbroken = |at: usize| self.unbroken[at];
+        let others = set.iter().filter(|at| **at != rest);
+        let sum: u32 = others.map(|at| unbroken(*at)).sum();
+        let of_rest = self.needed.saturating_sub(sum).min(self.most[rest]);
+        let mut missing = self.needed.saturating_sub(sum + of_rest);
+        let mut of_each = |at: usize| {
+            if at == rest {
+                return of_rest;
+            }
+            // A core is broken only where there is no other way.
+            let more = (self.most[at] - unbroken(at)).min(missing);
+            missing -= more;
+            unbroken(at) + more
+        };
+        set.iter().map(|at| (*at, of_each(*at))).collect()
+    }
+
+    fn score(&self, taken: &[(usize, u32)]) -> Score {
+        let is_broken = |(at, count): &(usize, u32)| !self.exact[*at].has(*count);
+        let broken = taken.iter().filter(|part| is_broken(part)).count() as u32;
+        let of = |at: usize| taken.iter().find(|(other, _)| *other == at);
+        let left = (0..)
+            .zip(&self.free)
+            .map(|(at, free)| free - of(at).map_or(0, |part| part.1));
+        (broken, std::cmp::Reverse(left.max().unwrap_or(0)))
+    }
+}

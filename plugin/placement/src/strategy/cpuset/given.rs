@@ -1,0 +1,42 @@
+//! A cpuset that exists: chosen by an earlier step of the job, or defined by the site.
+//! In: its CPUs, what the job owns. Out: the part of it that the job has, or a refusal. Pure.
+
+use crate::answer::cpuset::{ChosenSet, SetFrom};
+use crate::answer::cpuset_refusal::CpusetRefusal;
+use crate::request::cpuset::{Attribute, CpusetRequest, Given};
+use crate::strategy::cpuset::job::Job;
+use crate::strategy::cpuset::memory;
+
+/// The cpuset that a job has of an existing one.
+pub(super) fn of(given: &Given, job: &Job<'_>) -> Result<ChosenSet, CpusetRefusal> {
+    let cpus = given.cpus.intersection(&job.owned.cpus);
+    let count = job.units_in(&cpus);
+    if let CpusetRequest::Static(asked) = &given.asked {
+        let needed = asked.ncpus.unwrap_or(1).min(job.units.max(1));
+        if count < needed {
+            return Err(CpusetRefusal::Static {
+                name: asked.name.clone(),
+                needed,
+                has: count,
+                set: given.cpus.clone(),
+            });
+        }
+    }
+    let list = match &given.asked {
+        CpusetRequest::Dynamic(asked) => asked.mem_list.as_ref(),
+        CpusetRequest::Static(_) | CpusetRequest::None => None,
+    };
+    let found = memory::of(job.node, &cpus, list, given.attributes);
+    Ok(ChosenSet {
+        asked: given.asked.clone(),
+        count,
+        counts_cores: job.limit == Some(1),
+        mems: given.mems.clone().unwrap_or(found.mems),
+        memory: found.memory,
+        radius: job.node.distances().radius_of(&cpus),
+        exclusive: given.attributes.has(Attribute::CpuExclusive),
+        from: SetFrom::Given,
+        rejected: Vec::new(),
+        cpus,
+    })
+}

@@ -1,0 +1,146 @@
+//! A job's cpuset on this node, and the step inside it: the step's own wish places its tasks as if the
+//! cpuset were the allocation. In: the request, the node, what others claim. Out: [`Inside`]. Pure.
+
+mod best_fit;
+mod candidates;
+mod choose;
+mod cores;
+mod first_fit;
+mod given;
+mod groups;
+mod job;
+mod memory;
+mod most;
+
+pub use most::most_of_radius;
+
+use crate::answer::cpuset::{ChosenSet, SetMemory};
+use crate::answer::cpuset_note::CpusetNote;
+use crate::answer::cpuset_refusal::CpusetRefusal;
+use crate::answer::note::Note;
+use crate::answer::plan::{Plan, TaskPlan};
+use crate::answer::refusal::Refusal;
+use crate::owned::Owned;
+use crate::request::Request;
+use crate::request::claims::Claims;
+use crate::request::cpuset::{CpusetFail, StepCpuset};
+use crate::sets::nodeset::NodeSet;
+use crate::strategy::cpuset::job::Job;
+use crate::topology::node::Node;
+
+/// What a step has inside its job's cpuset.
+#[derive(Debug)]
+pub(crate) struct Inside {
+    /// What it may use.
+    pub(crate) owned: Owned,
+    set: Option<ChosenSet>,
+    notes: Vec<CpusetNote>,
+    /// Why there is no cpuset, where the site lets such steps run.
+    pub(crate) without: Option<String>,
+}
+
+impl Inside {
+    /// The step's part of the cpuset.
+    ///
+    /// # Errors
+    /// [`Refusal::Cpuset`] if the cpuset cannot be had, or the step needs more than it has.
+    pub(crate) fn of(
+        request: &Request,
+        node: &Node,
+        claims: &Claims,
+        owned: Owned,
+    ) -> Result<Self, Refusal> {
+        let mut inside = Self {
+            owned,
+            set: None,
+            notes: Vec::new(),
+            without: None,
+        };
+        let Some(asked) = &request.cpuset else {
+            return Ok(inside);
+        };
+        let job = Job::of(request, node, &inside.owned);
+        let found = match asked {
+            StepCpuset::Choose(choice) => choose::choose(choice, &job, request, claims),
+            StepCpuset::Given(set) => given::of(set, &job).map(|set| (set, Vec::new())),
+        };
+        let is_unbound = node.rules().cpuset_fail == CpusetFail::Unbound;
+        match found {
+            Ok((set, notes)) => {
+                inside.owned = part_of_step(request, &job, &inside.owned, &set)?;
+                inside.notes = notes;
+                inside.set = Some(set);
+            }
+            Err(why) if is_unbound && !matches!(why, CpusetRefusal::SeveralNodes(_)) => {
+                inside.without = Some(why.to_string());
+            }
+            Err(why) => return Err(Refusal::Cpuset(why)),
+        }
+        Ok(inside)
+    }
+
+    /// Puts the cpuset into a plan, with its notes.
+    ///
+    /// # Errors
+    /// [`Refusal::Cpuset`] if a task's memory is outside mandatory memory.
+    pub(crate) fn put_into(self, plan: &mut Plan) -> Result<(), Refusal> {
+        let Some(set) = self.set else {
+            return Ok(());
+        };
+        if matches!(set.memory, SetMemory::Only { .. }) {
+            let outside = plan
+                .tasks
+                .iter()
+                .filter_map(|task| outside(task, &set.mems));
+            if let Some(outside) = outside.into_iter().next() {
+                let mems = set.mems;
+                return Err(Refusal::Cpuset(CpusetRefusal::MemoryOutside {
+                    outside,
+                    mems,
+                }));
+            }
+        }
+        plan.notes.extend(self.notes.into_iter().map(Note::Cpuset));
+        plan.cpuset = Some(set);
+        Ok(())
+    }
+}
+
+/// A task's memory nodes outside some.
+fn outside(task: &TaskPlan, mems: &NodeSet) -> Option<NodeSet> {
+    let outside = task.mems.as_ref()?.difference(mems);
+    (!outside.is_empty()).then_some(outside)
+}
+
+/// What the step owns of the cpuset, if that is enough for its tasks.
+fn part_of_step(
+    request: &Request,
+    job: &Job<'_>,
+    step: &Owned,
+    set: &ChosenSet,
+) -> Result<Owned, Refusal> {
+    let part = step.inside(&set.cpus, job.node);
+    let limit = job.limit.unwrap_or(u32::MAX);
+    let has = part.count_within(job.node.table(), limit);
+    let needed = u64::from(request.tasks) * u64::from(request.cpus_per_task);
+    let needed = match request.overcommit {
+        true => 1,
+        false => u32::try_from(needed).unwrap_or(u32::MAX),
+    };
+    // Where the cpuset takes nothing from the step, the step's own wish has the say.
+    if has >= needed || part.count == step.count && has > 0 {
+        return Ok(part);
+    }
+    Err(Refusal::Cpuset(match needed <= set.count {
+        true => CpusetRefusal::StepElsewhere {
+            needed,
+            own: step.cpus.clone(),
+            set: set.cpus.clone(),
+        },
+        false => CpusetRefusal::StepTooLarge {
+            needed,
+            has,
+            job: job.units,
+        },
+    }))
+}

@@ -1,0 +1,7 @@
+//! Cpusets: exact answers on small machines, and laws on random ones.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod facts;
+mod laws;
+mod making;
