@@ -124,7 +124,7 @@ fn a_file_that_was_never_right_leaves_launches_alone() {
 
 /// The example on a machine of eight cores, with the set's cores behind all others: Slurm gives those to
 /// nobody who does not ask for them.
-fn example(mode: &str) -> Cluster {
+fn example() -> Cluster {
     let folder = tempfile::tempdir().expect("a folder");
     // This host may have fewer CPUs.
     let gres = folder.path().join("gres.conf");
@@ -149,7 +149,6 @@ fn example(mode: &str) -> Cluster {
         .set("ProctrackType=proctrack/pgid")
         .env("HWLOC_SYNTHETIC", "pack:2 core:4 pu:1")
         .node("Gres=myset:4")
-        .set(mode)
         .up();
     let done = doctor(&cluster);
     let says = "1 static cpuset and the words of 2 partitions in force";
@@ -164,28 +163,14 @@ fn of_set(partition: &'static str) -> [&'static str; 4] {
 }
 
 #[test]
-fn slurm_counts_the_static_cpuset_of_the_example_and_suspends_whole_nodes() {
-    let cluster = example("PreemptMode=SUSPEND,GANG");
+fn slurm_counts_the_static_cpuset_of_the_example_and_preempts_for_it() {
+    let cluster = example();
     let low = submit(&cluster, &of_set("-plow"));
     wait_for_job(&cluster, &low, "JobState=RUNNING", "CPU_IDs=4-7");
     let other = submit(&cluster, &["-plow", "-n2"]);
     wait_for_job(&cluster, &other, "JobState=RUNNING", "CPU_IDs=0-1");
     let next = submit(&cluster, &of_set("-plow"));
     wait_for_job(&cluster, &next, "JobState=PENDING", "Reason=Resources");
-    // Slurm keeps resources for suspended jobs: the job that suspends them asks for cores alone.
-    let high = submit(&cluster, &["-phigh", "-n4", "--exclusive"]);
-    wait_for_job(&cluster, &high, "JobState=RUNNING", "CPU_IDs=0-7");
-    wait_for_job(&cluster, &low, "JobState=SUSPENDED", "CPU_IDs=4-7");
-    wait_for_job(&cluster, &other, "JobState=SUSPENDED", "CPU_IDs=0-1");
-}
-
-#[test]
-fn slurm_requeues_a_job_for_the_static_cpuset_of_the_example() {
-    let cluster = example("PreemptMode=REQUEUE");
-    let low = submit(&cluster, &of_set("-plow"));
-    wait_for_job(&cluster, &low, "JobState=RUNNING", "CPU_IDs=4-7");
-    let other = submit(&cluster, &["-plow", "-n2"]);
-    wait_for_job(&cluster, &other, "JobState=RUNNING", "CPU_IDs=0-1");
     let high = submit(&cluster, &of_set("-phigh"));
     wait_for_job(&cluster, &high, "JobState=RUNNING", "CPU_IDs=4-7");
     wait_for_job(&cluster, &low, "JobState=PENDING", "Restarts=1");

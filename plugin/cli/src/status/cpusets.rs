@@ -7,7 +7,8 @@ use std::path::Path;
 use berth_host::StateDir;
 use berth_host::announcement::{self, Announcement, StaticCpuset};
 use berth_host::machine_file;
-use berth_placement::{CpuSet, Machine};
+use berth_placement::strategy::cpuset::most_of_radius;
+use berth_placement::{CpuSet, Machine, Node};
 use nix::sys::utsname::uname;
 use serde::Serialize;
 
@@ -30,6 +31,7 @@ struct Room {
     free_cpus: String,
     free_per_node: Vec<FreeOfNode>,
     static_cpusets: Vec<StaticCpuset>,
+    cpu_radius: Vec<u32>,
 }
 
 #[derive(Serialize)]
@@ -70,6 +72,9 @@ pub(super) fn once(
     }
     Ok(())
 }
+
+/// brlainfo shows so many radii, from 0 on.
+const RADII: u32 = 8;
 
 /// What stands over the columns behind the node's name.
 const HEADS: [&str; 6] = [
@@ -114,6 +119,7 @@ impl Room {
                     free: cpus.intersection(free).count(),
                 })
                 .collect(),
+            cpu_radius: radii(machine, free, &words),
             static_cpusets: words.static_cpusets,
         }
     }
@@ -155,8 +161,20 @@ impl Room {
             [] => "NO STATIC CPUSETS".into(),
             some => some.join(" "),
         };
-        writeln!(out, "STATIC CPUSETS: {sets}")
+        writeln!(out, "STATIC CPUSETS: {sets}")?;
+        let radii: Vec<_> = self.cpu_radius.iter().map(ToString::to_string).collect();
+        writeln!(out, "CPU_RADIUS: {}", radii.join(","))
     }
+}
+
+/// The most free CPUs that one cpuset of each radius could have. Hardware threads count, as in the other
+/// columns.
+fn radii(machine: &Machine, free: &CpuSet, words: &Announcement) -> Vec<u32> {
+    let rules = words.site_rules().unwrap_or_default();
+    let node = Node::of(machine.clone(), rules.socket(), rules.rules());
+    (0..RADII)
+        .map(|radius| most_of_radius(&node, free, radius))
+        .collect()
 }
 
 /// `Linux x64`, as brlainfo names it.
@@ -173,13 +191,31 @@ fn os() -> String {
 
 #[cfg(test)]
 mod tests {
-    use berth_placement::Numbering;
+    use berth_placement::{Core, CpuId, NumaId, NumaNode, Numbering, Package, Parts};
 
     use super::*;
 
-    /// A room on two NUMA nodes of two CPUs each, as LSF's document has its hostC.
+    /// A package with two NUMA nodes of two CPUs each, as LSF's document has its hostC.
+    fn machine() -> Machine {
+        let core = |cpu| Core {
+            pus: vec![CpuId(cpu)],
+        };
+        let numa = |id, cpus| NumaNode {
+            id: NumaId(id),
+            cpus: CpuSet::from_list(cpus).unwrap(),
+        };
+        let parts = Parts {
+            packages: vec![Package {
+                cores: (0..4).map(core).collect(),
+            }],
+            numa_nodes: vec![numa(0, "0-1"), numa(1, "2-3")],
+            ..Parts::default()
+        };
+        Machine::new(parts).unwrap()
+    }
+
     fn host_c(free: &str, sets: &[(&str, &str)]) -> Room {
-        let machine = Machine::regular(2, 2, 1, Numbering::Block).unwrap();
+        let machine = machine();
         let free = match free {
             "" => CpuSet::new(),
             list => CpuSet::from_list(list).unwrap(),
@@ -213,6 +249,7 @@ Linux x64  4      3          2       2          0
 FREE CPU LIST: 0-2
 NFREECPUS ON EACH NODE: 2/0,1/1
 STATIC CPUSETS: NO STATIC CPUSETS
+CPU_RADIUS: 2,3,3,3,3,3,3,3
 ";
         assert_eq!(details(&host_c("0-2", &[])), want);
         let mut out = Vec::new();
@@ -225,12 +262,21 @@ hostC     Linux x64  4      3          2       2          0
     }
 
     #[test]
+    fn radii_without_distances_are_package_and_machine() {
+        let machine = Machine::regular(2, 2, 1, Numbering::Block).unwrap();
+        let free = CpuSet::from_list("0-2").unwrap();
+        let found = radii(&machine, &free, &Announcement::default());
+        assert_eq!(found, [2, 2, 3, 3, 3, 3, 3, 3]);
+    }
+
+    #[test]
     fn nothing_free_and_static_cpusets() {
         let text = details(&host_c("", &[("MYSET", "0-1"), ("BIG", "0,2-3")]));
         for line in [
             "FREE CPU LIST: NO FREE CPUS",
             "NFREECPUS ON EACH NODE: 0/0,0/1",
             "STATIC CPUSETS: MYSET(0-1) BIG(0,2-3)",
+            "CPU_RADIUS: 0,0,0,0,0,0,0,0",
         ] {
             assert!(text.lines().any(|shown| shown == line), "{line}: {text}");
         }
