@@ -51,6 +51,9 @@ pub enum Error {
         /// The most that is read.
         limit: usize,
     },
+    /// A function of Slurm failed.
+    #[error("Slurm's {0} failed (code {1}); see the lines before this one in slurmd's log")]
+    Failed(&'static str, i32),
     /// Slurm's allocator gave no memory.
     #[error("Slurm's allocator did not give {0} bytes; free memory on this node")]
     OutOfMemory(usize),

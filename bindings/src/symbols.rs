@@ -15,6 +15,9 @@ pub type LogFn = unsafe extern "C" fn(*const c_char, ...);
 /// `slurm_list_for_each`'s callback: item, argument.
 pub type ListForFn = unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int;
 
+/// `cgroup_g_task_addto`: controller, step record, process, the task's number in the step.
+pub type TaskAddToFn = unsafe extern "C" fn(u32, *mut c_void, libc::pid_t, u32) -> c_int;
+
 /// The addresses, by Slurm's names. Tests fill it with functions of their own.
 #[allow(missing_docs, reason = "each is Slurm's own function of that name")]
 #[derive(Clone, Copy, Default)]
@@ -50,6 +53,8 @@ pub struct Addresses {
     pub slurm_debug3: Option<LogFn>,
     pub get_log_level: Option<unsafe extern "C" fn() -> c_int>,
     pub cpu_freq_cpuset_validate: Option<unsafe extern "C" fn(*mut c_void)>,
+    /// Its prototype is a fact of the tables: [`crate::layout::Constants::CGROUP_G_TASK_ADDTO`].
+    pub cgroup_g_task_addto: Option<TaskAddToFn>,
     pub spank_context: Option<unsafe extern "C" fn() -> c_int>,
     pub slurm_conf_lock: Option<unsafe extern "C" fn() -> *mut c_void>,
     pub slurm_conf_unlock: Option<unsafe extern "C" fn()>,
@@ -119,6 +124,7 @@ impl Symbols {
                 get_log_level: function(c"slurm_get_log_level")
                     .or_else(|| function(c"get_log_level")),
                 cpu_freq_cpuset_validate: function(c"cpu_freq_cpuset_validate"),
+                cgroup_g_task_addto: function(c"cgroup_g_task_addto"),
                 spank_context: function(c"spank_context"),
                 slurm_conf_lock: function(c"slurm_conf_lock"),
                 slurm_conf_unlock: function(c"slurm_conf_unlock"),

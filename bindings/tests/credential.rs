@@ -37,7 +37,8 @@ fn uneven<'v>(variant: &'v Variant) -> Bytes<'v> {
         .put_array("cores_per_socket", 2, &[4, 40, 2]);
     bytes
         .put_array("sock_core_rep_count", 4, &[2, 3, 1])
-        .put_text("job_hostlist", "a,b,c,d,e,f");
+        .put_text("job_hostlist", "a,b,c,d,e,f")
+        .put_text("job_partition", "debug");
     bytes
 }
 
@@ -95,6 +96,8 @@ fn a_credential_gives_each_node_its_shape_and_its_cores() {
                 (6, Some(CoreSpec::Cores(2)))
             );
             assert_eq!(cred.job_hostlist().as_deref(), Some("a,b,c,d,e,f"));
+            assert_eq!(cred.job_partition().as_deref(), Some("debug"));
+            assert_eq!(cred.job_account(), None);
         });
     }
 }

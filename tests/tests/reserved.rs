@@ -96,3 +96,17 @@ fn a_step_that_has_no_others_runs_there_and_the_administrator_is_told() {
             .contains("CPUs 0: Slurm gave a step only CPUs")
     );
 }
+
+#[test]
+fn reserved_cpus_that_are_not_there_are_told() {
+    let Some(cluster) = cluster("reserved=1,9000") else {
+        return;
+    };
+    let says = "names CPUs 9000, which are not online on this node";
+    assert!(cluster.slurmd_log().contains(says));
+    let told = || {
+        let done = doctor(&cluster);
+        (done.ok() && done.stdout.contains(says)).then_some(())
+    };
+    cluster.wait_for("the doctor to tell", told);
+}

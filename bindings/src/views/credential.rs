@@ -95,6 +95,16 @@ impl<'a> Credential<'a> {
         self.arguments.read(self.layout.cred.uid)
     }
 
+    /// The job's account, if Slurm keeps accounts.
+    pub fn job_account(&self) -> Option<String> {
+        self.arguments.text(self.layout.cred.job_account)
+    }
+
+    /// The partition that the job runs in.
+    pub fn job_partition(&self) -> Option<String> {
+        self.arguments.text(self.layout.cred.job_partition)
+    }
+
     /// The number of these nodes.
     pub fn job_nhosts(&self) -> u32 {
         self.arguments.read(self.layout.cred.job_nhosts)

@@ -29,6 +29,24 @@ pub struct TaskInfo {
     pub pid: i32,
 }
 
+impl TaskInfo {
+    /// A task whose record Slurm passed to a hook; `None` for a null pointer.
+    ///
+    /// # Safety
+    /// `task` is null or the task's record that Slurm passed to the running hook. `layout` is the
+    /// running release's.
+    pub unsafe fn from_raw(task: *mut c_void, layout: &Layout) -> Option<Self> {
+        // SAFETY: the caller's promise.
+        let record = unsafe { Record::new(task) }?;
+        let fields = &layout.task;
+        Some(Self {
+            id: record.read(fields.id),
+            gtid: record.read(fields.gtid),
+            pid: record.read(fields.pid),
+        })
+    }
+}
+
 /// The identity of the forked child, known in `pre_launch`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChildIds {
@@ -184,12 +202,32 @@ impl<'a> StepRecord<'a> {
 
     /// One task of this node, by its local number.
     pub fn task(&self, index: u32) -> Option<TaskInfo> {
-        let (record, fields) = (self.task_record(index)?, &self.layout.task);
-        Some(TaskInfo {
-            id: record.read(fields.id),
-            gtid: record.read(fields.gtid),
-            pid: record.read(fields.pid),
-        })
+        let record = self.task_record(index)?;
+        // SAFETY: `task_record` gave the task's own record.
+        unsafe { TaskInfo::from_raw(record.base(), self.layout) }
+    }
+
+    /// Lets Slurm keep a task in a cgroup of its own, which Slurm then signals, counts and removes.
+    ///
+    /// # Errors
+    /// [`Error::MissingSymbol`] also where the function has another prototype than the one that was
+    /// read in the source; [`Error::Failed`].
+    ///
+    /// # Safety
+    /// Slurm's plugin for cgroups must have made the step's cgroup in this slurmstepd: Slurm's
+    /// function looks at no other state.
+    pub unsafe fn add_to_cgroup(&self, task: TaskInfo) -> Result<(), Error> {
+        const NAME: &str = "cgroup_g_task_addto";
+        let c = &self.layout.constants;
+        let add = self.symbols.cgroup_g_task_addto;
+        let add = add.filter(|_| c.CGROUP_G_TASK_ADDTO == 1);
+        let add = add.ok_or(Error::MissingSymbol(NAME))?;
+        // SAFETY: the table says that the running release has this prototype; the record is
+        // slurmstepd's own, and the caller promises the rest.
+        match unsafe { add(c.CG_CPUS, self.record.base(), task.pid, task.gtid) } {
+            0 => Ok(()),
+            code => Err(Error::Failed(NAME, code)),
+        }
     }
 
     /// Our identity in the forked child; this allocates nothing.

@@ -57,7 +57,8 @@ fn a_step_whose_cpus_are_all_reserved_runs_there() {
 #[test]
 fn tasks_share_what_is_not_reserved() {
     for compat in ["berth", "affinity"] {
-        for options in ["", " --cpu-bind=cores", " --cpu-bind=threads"] {
+        let mapped = " --map-by=hwthread";
+        for options in ["", " --cpu-bind=cores", " --cpu-bind=threads", mapped] {
             let line = format!("-n16 --whole --reserved 0-7 --compat={compat}{options}");
             let (code, cpus, said) = ask(&line);
             assert_eq!(code, 0, "{line}: {said}");
@@ -68,6 +69,14 @@ fn tasks_share_what_is_not_reserved() {
     }
     let (code, _, said) = ask("-n2 --whole --reserved 0 --cpu-bind=map_cpu:0,1");
     assert!(code == 1 && said.contains("names CPU 0"), "{said}");
+    // It does not fit without reserved CPUs either, or it names them.
+    for line in [
+        "-n17 --whole --reserved 0-7 --map-by=hwthread",
+        "-n2 --whole --reserved 0-13 --map-by=pe-list=0,1",
+    ] {
+        let (code, _, said) = ask(line);
+        assert!(code == 1 && said.contains("refused"), "{line}: {said}");
+    }
 }
 
 /// slurmctld does not know the CPUs that berth keeps free, so it chooses as without them; the answer says

@@ -29,7 +29,13 @@ pub enum Kind {
     Bind,
     /// Memory comes from the first of them, and from others when it is full.
     Prefer,
+    /// Memory comes from all of them, and from others when they are full. Kernels before 5.15 take
+    /// the first of them alone.
+    PreferMany,
 }
+
+/// linux/mempolicy.h, since 5.15; libc has no name for it.
+const MPOL_PREFERRED_MANY: c_int = 5;
 
 /// Whether this kernel has memory policies. Source: `numa_available`.
 #[must_use]
@@ -50,7 +56,15 @@ pub fn set_policy(kind: Kind, nodes: &[u64]) -> Result<(), i32> {
     let mode = match kind {
         Kind::Bind => libc::MPOL_BIND,
         Kind::Prefer => libc::MPOL_PREFERRED,
+        Kind::PreferMany => MPOL_PREFERRED_MANY,
     };
+    match set(mode, nodes) {
+        Err(libc::EINVAL) if kind == Kind::PreferMany => set(libc::MPOL_PREFERRED, nodes),
+        done => done,
+    }
+}
+
+fn set(mode: c_int, nodes: &[u64]) -> Result<(), i32> {
     // SAFETY: `nodes` is a live slice, and the kernel (set_mempolicy(2)) only reads
     // as many bits of it as it is told, which are all of them.
     let result = unsafe {
@@ -74,6 +88,7 @@ pub fn policy() -> Result<(Option<Kind>, Nodes), i32> {
     let nodes = nodes_with(&raw mut mode, 0)?;
     let kind = match mode {
         libc::MPOL_BIND => Kind::Bind,
+        MPOL_PREFERRED_MANY => Kind::PreferMany,
         // Without a node the policy means: near the CPU.
         libc::MPOL_PREFERRED if nodes.iter().any(|word| *word != 0) => Kind::Prefer,
         _ => return allowed().map(|nodes| (None, nodes)),

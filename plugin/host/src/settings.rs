@@ -5,12 +5,12 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use berth_placement::{Binding, CpuSet, CpusetFail, Fixes};
+use berth_placement::{Binding, CpuSet, CpusetFail, Fixes, SiteConfine};
 
 use crate::OffSwitch;
 
 /// Every key there is.
-pub const KEYS: [&str; 16] = [
+pub const KEYS: [&str; 17] = [
     "compat",
     "fixes",
     "shadow",
@@ -26,6 +26,7 @@ pub const KEYS: [&str; 16] = [
     "cpusets",
     "cpuset_best",
     "cpuset_fail",
+    "confine",
     "nodes",
 ];
 
@@ -86,6 +87,8 @@ pub struct Settings {
     pub cpuset_best: bool,
     /// `cpuset_fail=`: what happens to a job whose `--cpuset` cannot be had.
     pub cpuset_fail: CpusetFail,
+    /// `confine=`: whether bound tasks are confined to their CPUs.
+    pub confine: SiteConfine,
     off_switch: OnceLock<Option<OffSwitch>>,
 }
 
@@ -106,6 +109,7 @@ impl Default for Settings {
             cpusets: None,
             cpuset_best: true,
             cpuset_fail: CpusetFail::Refuse,
+            confine: SiteConfine::Off,
             off_switch: OnceLock::new(),
         }
     }
@@ -151,6 +155,7 @@ impl Settings {
             "cpusets" => self.cpusets = Some(absolute(value)?),
             "cpuset_best" => self.cpuset_best = one_of(value, &[("on", true), ("off", false)])?,
             "cpuset_fail" => self.cpuset_fail = cpuset_fail(value)?,
+            "confine" => self.confine = one_of(value, &SiteConfine::WORDS)?,
             _ => return Err(Unread::Key),
         }
         Ok(())
@@ -170,6 +175,7 @@ impl Settings {
             "cpusets" => self.cpusets = None,
             "cpuset_best" => self.cpuset_best = true,
             "cpuset_fail" => self.cpuset_fail = CpusetFail::Refuse,
+            "confine" => self.confine = SiteConfine::Off,
             _ => {}
         }
     }
@@ -203,6 +209,7 @@ impl Settings {
             "strict" => word(self.strict).into(),
             "reserved" if self.reserved.is_empty() => return "no reserved".into(),
             "reserved" => self.reserved.to_string(),
+            "confine" => self.confine.to_string(),
             _ => word(self.counters).into(),
         };
         format!("{key}={value}")

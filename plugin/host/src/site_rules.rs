@@ -3,7 +3,7 @@
 //! In: the planner's node and slurmd's defaults. Out: a part of `slurmd.json`, read by every user.
 
 use berth_placement::request::fixes::Fix;
-use berth_placement::{CpuId, CpuSet, Fixes, Level, Node, Rules, Shape, SocketKind};
+use berth_placement::{CpuId, CpuSet, Fixes, Level, Node, Rules, Shape, SiteConfine, SocketKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -48,6 +48,8 @@ pub struct SiteRules {
     pub reserved: String,
     /// `cpusets=`: the site's file; empty if there is none.
     pub cpusets: String,
+    /// `confine=`; empty for off.
+    pub confine: String,
     /// slurmd's count of the host.
     pub shape: Counted,
 }
@@ -121,6 +123,14 @@ impl SiteRules {
     #[must_use]
     pub fn reserved(&self) -> CpuSet {
         CpuSet::from_list(&self.reserved).unwrap_or_default()
+    }
+
+    /// Whether bound tasks are confined. A later release's word that is not known here is read as off.
+    #[must_use]
+    pub fn confine(&self) -> SiteConfine {
+        let mut known = SiteConfine::WORDS.into_iter();
+        let found = known.find(|(word, _)| *word == self.confine);
+        found.map_or(SiteConfine::Off, |(_, site)| site)
     }
 
     /// The fixes in force that this release of berth does not know.

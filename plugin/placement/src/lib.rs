@@ -41,6 +41,7 @@ pub use controller::layout::{Across, TaskPlace};
 pub use owned::Owned;
 pub use plan::{plan, plan_batch, planned_on};
 pub use request::claims::Claims;
+pub use request::confine::{Confine, SiteConfine};
 pub use request::cpu_bind::{CpuBind, Level, Mode};
 pub use request::cpuset::{CpusetError, CpusetFail, CpusetName, CpusetRequest, StepCpuset};
 pub use request::distribution::{AcrossHosts, Distribution, Order};

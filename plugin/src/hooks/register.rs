@@ -6,6 +6,7 @@ use std::ffi::{CStr, c_char, c_int};
 use slurm_spank::spank_sys;
 
 use crate::hooks::guard::guard;
+use crate::message::cpuset_size;
 use crate::message::options::OPTIONS;
 use crate::message::routes::OVERLAP;
 use crate::stepd::state::STATE;
@@ -13,6 +14,8 @@ use crate::submit::option;
 
 /// The number of [`OVERLAP`]; those of [`OPTIONS`] are their places in the table.
 const OVERLAP_NUMBER: c_int = OPTIONS.len() as c_int;
+/// The number of the option beside `--cpuset`.
+const CPUSET_SIZE_NUMBER: c_int = OVERLAP_NUMBER + 1;
 
 /// Registers both names of each of berth's own options.
 ///
@@ -40,6 +43,18 @@ pub(crate) unsafe fn overlap(spank: spank_sys::spank_t) {
     unsafe {
         let texts = [c"0|1", c"set by berth beside --overlap"];
         one(spank, OVERLAP, OVERLAP_NUMBER, texts);
+    }
+}
+
+/// Registers the option that berth gives beside a `--cpuset`.
+///
+/// # Safety
+/// As for [`own`].
+pub(crate) unsafe fn cpuset_size(spank: spank_sys::spank_t) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let texts = [c"job|step[:CPUS]", c"set by berth beside --cpuset"];
+        one(spank, cpuset_size::OPTION, CPUSET_SIZE_NUMBER, texts);
     }
 }
 

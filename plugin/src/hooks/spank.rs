@@ -12,6 +12,7 @@ use crate::hooks::guard::{guard, guard_in_child};
 use crate::hooks::register;
 use crate::site::node;
 use crate::slurmd::ready;
+use crate::stepd::state::STATE;
 use crate::stepd::{pe_hooks, spank_only, unplanned};
 use crate::submit::option;
 
@@ -44,12 +45,18 @@ pub unsafe extern "C" fn slurm_spank_init(
                     // SAFETY: the same.
                     unsafe { register::overlap(spank) };
                 }
+                if option::passes_cpuset_size() {
+                    // SAFETY: the same.
+                    unsafe { register::cpuset_size(spank) };
+                }
             }
             Some(Context::Remote) => {
                 // SAFETY: Slurm's promise: its own handle, in its init.
                 unsafe { register::own(spank) };
                 // SAFETY: the same.
                 unsafe { register::overlap(spank) };
+                // SAFETY: the same.
+                unsafe { register::cpuset_size(spank) };
             }
             _ => {}
         }
@@ -130,6 +137,8 @@ pub unsafe extern "C" fn slurm_spank_exit(
     guard("slurm_spank_exit", || {
         if daemon() == Daemon::Slurmstepd {
             spank_only::release();
+            // A launch that failed has no post_step.
+            STATE.clear_fences();
         }
         SUCCESS
     })

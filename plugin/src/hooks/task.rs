@@ -30,7 +30,6 @@ nothing! {
     task_p_slurmd_resume_job(u32),
     task_p_pre_set_affinity(*mut c_void, u32),
     task_p_post_set_affinity(*mut c_void, u32),
-    task_p_post_term(*mut c_void, *mut c_void),
     task_p_add_pid(pid_t),
     task_p_update_mem_limit(*mut c_void, u64, u64),
 }
@@ -95,6 +94,16 @@ pub unsafe extern "C" fn task_p_slurmd_batch_request(request: *mut c_void) -> c_
 pub unsafe extern "C" fn task_p_pre_setuid(record: *mut c_void) -> c_int {
     // SAFETY: slurmstepd's promise, passed on.
     guard("task_p_pre_setuid", || unsafe { read::pre_setuid(record) })
+}
+
+/// slurmstepd, when a task has ended.
+///
+/// # Safety
+/// Called by slurmstepd with its own records of the step and of the task.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn task_p_post_term(_record: *mut c_void, task: *mut c_void) -> c_int {
+    // SAFETY: slurmstepd's promise, passed on.
+    guard("task_p_post_term", || unsafe { apply::ended(task) })
 }
 
 /// slurmstepd, when the step's tasks have ended and before it reports that: its cores are free.

@@ -8,7 +8,9 @@ use std::str::FromStr;
 
 use berth_placement::request::core_kind::Kind;
 use berth_placement::sets::limits::HANDOVER_BYTES;
-use berth_placement::{Binding, Chosen, CoreSpec, CpuSet, DeviceOrder, Gres, MemBind, Near};
+use berth_placement::{
+    Binding, Chosen, CoreSpec, CpuSet, DeviceOrder, Gres, MemBind, Near, NodeSet, SetMemory,
+};
 use berth_srun::Release;
 use berth_srun::spelling::mem_bind;
 
@@ -21,6 +23,13 @@ pub(crate) const VERSION: &str = "2";
 const BEFORE: &str = "1";
 /// Most texts are shorter, also with their mark.
 const USUAL_LENGTH: usize = 512;
+
+/// The fields of a cpuset's memory; without one of them memory comes from everywhere.
+const MEMORY: [(SetMemory, &str); 3] = [
+    (SetMemory::Preferred, " cpuset-prefers="),
+    (SetMemory::Only { swap: true }, " cpuset-mems="),
+    (SetMemory::Only { swap: false }, " cpuset-mems-kill="),
+];
 
 /// slurmd's result for a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,8 +78,33 @@ pub(crate) struct Handover {
     pub memory: Option<MemBind>,
     /// The order in which tasks are to see their GPUs.
     pub devices: Option<DeviceOrder>,
+    /// The cpuset that the step runs in.
+    pub cpuset: Option<InCpuset>,
+    /// Whether bound tasks are confined to their CPUs.
+    pub confine: bool,
     /// The planning that slurmd left to slurmstepd.
     pub settle: Option<Settle>,
+}
+
+/// A cpuset that a step runs in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InCpuset {
+    pub cpus: CpuSet,
+    /// Its line in LSF's form, for the log and the tasks. Nothing is ever read from this text.
+    pub line: String,
+    /// Its memory nodes, and what they mean.
+    pub mems: NodeSet,
+    pub memory: SetMemory,
+    /// Its entry in the ledger; the site's own cpusets have none.
+    pub held: Option<InLedger>,
+}
+
+/// A cpuset's entry in the ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct InLedger {
+    pub exclusive: bool,
+    pub of_job: bool,
+    pub mark: u64,
 }
 
 /// A `--binding`, and the cores that it chose.
@@ -136,6 +170,9 @@ impl Handover {
         if self.by_tree {
             text.push_str(" tree=1");
         }
+        if self.confine {
+            text.push_str(" confine=1");
+        }
         let texts = [
             (" list=", &self.list),
             (" request=", &self.request),
@@ -155,8 +192,32 @@ impl Handover {
         if let Some(devices) = &self.devices {
             number(text, " devices=", devices);
         }
+        if let Some(cpuset) = &self.cpuset {
+            cpuset.put(text);
+        }
         if let Some(settle) = &self.settle {
             settle.put(text);
+        }
+    }
+}
+
+impl InCpuset {
+    fn put(&self, text: &mut String) {
+        text.push_str(" cpuset=");
+        // A String takes everything.
+        let _ = self.cpus.write_list(text);
+        field(text, " cpuset-line=", &self.line);
+        if let Some((_, word)) = MEMORY.iter().find(|(memory, _)| *memory == self.memory) {
+            field(text, word, &self.mems.to_hex());
+        }
+        if let Some(held) = &self.held {
+            number(text, " cpuset-mark=", held.mark);
+            let flags = [
+                (held.exclusive, " cpuset-exclusive=1"),
+                (held.of_job, " cpuset-job=1"),
+            ];
+            let set = flags.into_iter().filter(|(is_set, _)| *is_set);
+            set.for_each(|(_, word)| text.push_str(word));
         }
     }
 }
@@ -239,11 +300,9 @@ impl FromStr for Handover {
         let outcome = OUTCOMES.iter().find(|(_, word)| *word == outcome);
         Ok(Self {
             outcome: outcome.ok_or_else(|| unreadable("outcome"))?.0,
-            own: match fields.text("own").as_str() {
-                "" => CpuSet::new(),
-                list => CpuSet::from_list(list).map_err(|_| unreadable("own"))?,
-            },
+            own: cpus("own", &fields.text("own"))?,
             by_tree: fields.value("tree").is_some(),
+            confine: fields.value("confine").is_some(),
             list: fields.text("list"),
             request: fields.text("request"),
             rule: fields.text("rule"),
@@ -251,6 +310,7 @@ impl FromStr for Handover {
             served: fields.served()?,
             memory: fields.memory()?,
             devices: fields.read("devices")?,
+            cpuset: fields.cpuset()?,
             settle: fields.settle()?,
         })
     }
@@ -297,6 +357,29 @@ impl Fields<'_> {
         }
     }
 
+    fn cpuset(&self) -> Result<Option<InCpuset>, String> {
+        let Some(list) = self.value("cpuset") else {
+            return Ok(None);
+        };
+        let cpus = cpus("cpuset", &list)?;
+        let held = self.read("cpuset-mark")?.map(|mark| InLedger {
+            mark,
+            exclusive: self.value("cpuset-exclusive").is_some(),
+            of_job: self.value("cpuset-job").is_some(),
+        });
+        let field = |word: &str| self.value(word.trim_matches([' ', '=']));
+        let mut memory = MEMORY.iter();
+        let memory = memory.find_map(|(memory, word)| Some((*memory, field(word)?)));
+        let (memory, mems) = memory.unwrap_or((SetMemory::Open, "0x0".into()));
+        Ok(Some(InCpuset {
+            cpus,
+            memory,
+            mems: NodeSet::from_hex(&mems).map_err(|_| unreadable("cpuset-mems"))?,
+            line: self.text("cpuset-line"),
+            held,
+        }))
+    }
+
     fn settle(&self) -> Result<Option<Settle>, String> {
         let Some(binding) = self.read("binding")? else {
             return Ok(None);
@@ -316,6 +399,14 @@ impl Fields<'_> {
             gres: self.read("gres")?,
             overlaps: self.value("overlaps").is_some(),
         }))
+    }
+}
+
+/// CPUs, perhaps none.
+fn cpus(name: &str, list: &str) -> Result<CpuSet, String> {
+    match list {
+        "" => Ok(CpuSet::new()),
+        list => CpuSet::from_list(list).map_err(|_| unreadable(name)),
     }
 }
 

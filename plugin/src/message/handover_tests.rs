@@ -4,6 +4,8 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
+use berth_placement::NumaId;
+
 use super::*;
 
 #[path = "../../placement/tests/common/mod.rs"]
@@ -90,19 +92,42 @@ fn devices() -> impl Strategy<Value = DeviceOrder> {
     proptest::sample::select(TEXTS).prop_map(|text| text.parse().unwrap())
 }
 
+fn cpusets() -> impl Strategy<Value = InCpuset> {
+    let held = (any::<bool>(), any::<bool>(), any::<u64>());
+    let held = held.prop_map(|(exclusive, of_job, mark)| InLedger {
+        exclusive,
+        of_job,
+        mark,
+    });
+    let memory = proptest::sample::select(&MEMORY[..]).prop_map(|(memory, _)| memory);
+    let mems = vec(0u32..512, 1..4).prop_map(|nodes| nodes.into_iter().map(NumaId).collect());
+    let memory = prop_oneof![Just((SetMemory::Open, NodeSet::default())), (memory, mems)];
+    let all = (sets(), texts(), memory, option::of(held));
+    all.prop_map(|(cpus, line, (memory, mems), held)| InCpuset {
+        cpus,
+        line,
+        mems,
+        memory,
+        held,
+    })
+}
+
 prop_compose! {
     fn handovers()(
         outcome in proptest::sample::select(&OUTCOMES[..]),
         own in sets(),
-        by_tree in any::<bool>(),
+        [by_tree, confine] in [any::<bool>(), any::<bool>()],
         [list, request, rule, note] in [texts(), texts(), texts(), texts()],
         served in option::of(served()),
         memory in option::of(memory()),
         devices in option::of(devices()),
+        cpuset in option::of(cpusets()),
         settle in option::of(settles()),
     ) -> Handover {
         let outcome = outcome.0;
-        Handover { outcome, list, own, by_tree, request, rule, note, served, memory, devices, settle }
+        Handover {
+            outcome, list, own, by_tree, confine, request, rule, note, served, memory, devices, cpuset, settle,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! berth's part of the launch message, from slurmd to slurmstepd.
 
 pub(crate) mod bits;
+pub(crate) mod cpuset_size;
 pub(crate) mod device_mark;
 pub(crate) mod handover;
 pub(crate) mod hex;

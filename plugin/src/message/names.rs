@@ -44,6 +44,8 @@ outcomes! {
     /// The variables in which berth listed the task's devices, with their values
     /// ([`berth_placement::answer::device_mark`]).
     DEVICES = "DEVICES",
+    /// The cpuset that the step runs in, in LSF's form; empty for none.
+    CPUSET_INFO = "CPUSET_INFO",
     /// Where the rank file of `--binding=pe:` is.
     RANKFILE = "RANKFILE",
 }

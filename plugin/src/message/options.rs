@@ -5,8 +5,10 @@
 
 use std::ffi::CStr;
 
-use berth_placement::sets::limits::{BINDING_BYTES, MAPPING_BYTES, NEAR_BYTES, WORD_BYTES};
-use berth_srun::submission::by_default::{self, Choice};
+use berth_placement::sets::limits::{
+    BINDING_BYTES, CPUSET_BYTES, MAPPING_BYTES, NEAR_BYTES, WORD_BYTES,
+};
+use berth_srun::submission::by_default;
 
 /// An option of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +25,10 @@ pub(crate) enum Own {
     CoreKind,
     /// `--near`.
     Near,
+    /// `--cpuset`.
+    Cpuset,
+    /// `--confine`.
+    Confine,
 }
 
 /// Everything about an option but its value's meaning.
@@ -39,7 +45,7 @@ pub(crate) struct Row {
 }
 
 /// Every option, by its number.
-pub(crate) const OPTIONS: [Row; 6] = [
+pub(crate) const OPTIONS: [Row; 8] = [
     Row {
         own: Own::Binding,
         names: [c"binding", c"berth-binding"],
@@ -87,6 +93,22 @@ pub(crate) const OPTIONS: [Row; 6] = [
         argument: c"gpu|network|CLASS|NAME[:N][:strict][:own]",
         usage: c"cores next to each task's device: a GPU, a network adapter, a device of a PCI class such as 0302, the one with a name such as ib0; N devices for each task; or none (berth)",
         most: NEAR_BYTES,
+    },
+    Row {
+        own: Own::Cpuset,
+        names: [c"cpuset", c"berth-cpuset"],
+        default: &by_default::CPUSET,
+        argument: c"CPUSET[KEYWORD=VALUE;...]",
+        usage: c"run the job in a cpuset: CPUSET_TYPE, CPUSET_NAME, NCPUS, CPU_LIST, MAX_RADIUS, MAX_CPU_PER_NODE, NODE_EX, MEM_LIST, RESUME_OPTION, CPUSET_OPTIONS (berth; LSF's bsub -extsched)",
+        most: CPUSET_BYTES,
+    },
+    Row {
+        own: Own::Confine,
+        names: [c"confine", c"berth-confine"],
+        default: &by_default::CONFINE,
+        argument: c"task|off",
+        usage: c"keep each bound task on its CPUs whatever it does, by the cpuset of its cgroup (task), or leave its mask as advice (off) (berth)",
+        most: WORD_BYTES,
     },
 ];
 
@@ -139,9 +161,8 @@ impl Texts {
 
     /// Whether one of them chooses CPUs, and does not only narrow what another one chooses.
     pub(crate) fn chooses(&self) -> bool {
-        let narrows = |row: &Row| row.default.choice == Choice::Kind;
         let mut given = OPTIONS.iter().zip(&self.0);
-        given.any(|(row, text)| text.is_some() && !narrows(row))
+        given.any(|(row, text)| text.is_some() && row.default.choice.chooses())
     }
 }
 
@@ -156,7 +177,8 @@ mod tests {
             texts.set(row.own, "x".into());
             let only = Texts::find(|known| (known.own == row.own).then(|| "x".into()));
             assert_eq!((texts.get(row.own), &texts), (Some("x"), &only));
-            assert_eq!(texts.chooses(), row.own != Own::CoreKind);
+            let narrows = [Own::CoreKind, Own::Cpuset, Own::Confine];
+            assert_eq!(texts.chooses(), !narrows.contains(&row.own));
             let [short, sure] = row.names.map(|name| name.to_string_lossy());
             assert_eq!(sure, format!("berth-{short}"));
             let word = short.replace('-', "_");

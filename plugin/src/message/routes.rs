@@ -6,6 +6,7 @@ use std::ffi::CStr;
 
 use slurm_sys::views::SpankOption;
 
+use crate::message::cpuset_size::OPTION as SIZE;
 use crate::message::options::{OPTIONS, Own, Texts};
 use crate::site::standing::NAME;
 
@@ -30,14 +31,28 @@ pub(crate) fn overlaps(options: &[SpankOption]) -> bool {
     options.iter().any(is_it)
 }
 
+/// The word beside a step's `--cpuset`.
+pub(crate) fn cpuset_size_of_step(options: &[SpankOption]) -> Option<String> {
+    let is_it = |option: &&SpankOption| option.option.as_bytes() == SIZE.to_bytes();
+    options.iter().rev().find(is_it)?.argument.clone()
+}
+
 /// An option in a batch script's environment, in either spelling.
 pub(crate) fn of_batch(own: Own, env: impl Fn(&str) -> Option<String>) -> Option<String> {
     let row = OPTIONS.iter().find(|row| row.own == own)?;
-    row.names.iter().rev().find_map(|name| {
-        let name = name.to_string_lossy().replace('-', "_");
-        let plain = format!("_SLURM_SPANK_OPTION_{NAME}_{name}");
-        env(&plain).or_else(|| env(&format!("SLURM_SPANK_{plain}")))
-    })
+    let mut names = row.names.iter().rev();
+    names.find_map(|name| in_environment(name, &env))
+}
+
+/// The word beside a batch script's `--cpuset`.
+pub(crate) fn cpuset_size_of_batch(env: impl Fn(&str) -> Option<String>) -> Option<String> {
+    in_environment(SIZE, env)
+}
+
+fn in_environment(name: &CStr, env: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let name = name.to_string_lossy().replace('-', "_");
+    let plain = format!("_SLURM_SPANK_OPTION_{NAME}_{name}");
+    env(&plain).or_else(|| env(&format!("SLURM_SPANK_{plain}")))
 }
 
 #[cfg(test)]

@@ -72,10 +72,19 @@ pub(crate) fn others(
     step: StepKey,
     (ask, node): (&Request, &Node),
 ) -> Others {
-    match session.is_empty() {
-        true => Others::default(),
-        false => session.others(step, &Owned::of(ask, planned_on(ask, node)).cpus),
+    if session.is_empty() {
+        return Others::default();
     }
+    let Some(job) = &ask.job_allocation else {
+        return session.others(step, &Owned::of(ask, planned_on(ask, node)).cpus);
+    };
+    // A cpuset is chosen among all CPUs of the job.
+    let of_job = Request {
+        allocation: job.clone(),
+        cpuset: None,
+        ..ask.clone()
+    };
+    session.others(step, &Owned::of(&of_job, planned_on(ask, node)).cpus)
 }
 
 /// Plans beside what others are bound to. Whether a job is suspended costs a look at one of its

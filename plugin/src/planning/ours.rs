@@ -6,7 +6,7 @@ use berth_placement::request::grid_engine::Strategy;
 use berth_placement::request::mapping::MappingTexts;
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::USER_TEXT;
-use berth_placement::{Binding, Mapping, Near, Request};
+use berth_placement::{Binding, Confine, CpusetRequest, Mapping, Near, Request};
 
 use crate::message::options::{Own, Texts};
 
@@ -21,6 +21,10 @@ pub(crate) struct Ours {
     pub core_kind: Kind,
     /// `--near`; it is no `none`.
     pub near: Option<Near>,
+    /// `--confine`.
+    pub confine: Option<Confine>,
+    /// `--cpuset`, as it is typed; it can be read.
+    pub cpuset: Option<String>,
 }
 
 impl Ours {
@@ -42,7 +46,18 @@ impl Ours {
             .map_err(|why| format!("--core-kind: {why}"))?;
         let near = texts.get(Own::Near).map(str::parse::<Near>);
         let near = near.transpose().map_err(|why| why.to_string())?;
+        let confine = texts.get(Own::Confine).map(str::parse::<Confine>);
+        let confine = confine
+            .transpose()
+            .map_err(|why| format!("--confine: {why}"))?;
+        let cpuset = texts.get(Own::Cpuset);
+        let wrong = cpuset.and_then(|text| text.parse::<CpusetRequest>().err());
+        if let Some(why) = wrong {
+            return Err(why.to_string());
+        }
         Ok(Self {
+            cpuset: cpuset.map(String::from),
+            confine,
             near: near.filter(Near::asks),
             core_kind: kind.unwrap_or_default(),
             binding: binding.filter(|binding| binding.strategy != Strategy::None),
@@ -50,12 +65,34 @@ impl Ours {
         })
     }
 
-    /// Whether nothing is requested.
+    /// Whether nothing is requested. A `--confine=off` requests nothing of berth.
     pub(crate) fn is_empty(&self) -> bool {
-        *self == Self::default()
+        !self.confines() && self.chooses_nothing()
     }
 
-    /// Takes them into a request.
+    /// Whether a `--confine` alone is given, or nothing. A `--cpuset` is the job's.
+    pub(crate) fn chooses_nothing(&self) -> bool {
+        let Self {
+            binding,
+            mapping,
+            core_kind,
+            near,
+            confine: _,
+            cpuset,
+        } = self;
+        cpuset.is_none()
+            && binding.is_none()
+            && mapping.is_none()
+            && *core_kind == Kind::Any
+            && near.is_none()
+    }
+
+    /// Whether the tasks are to be confined.
+    pub(crate) fn confines(&self) -> bool {
+        self.confine == Some(Confine::Task)
+    }
+
+    /// Takes what chooses CPUs into a request.
     pub(crate) fn put(self, request: &mut Request) {
         request.binding = self.binding;
         request.mapping = self.mapping;
@@ -70,7 +107,9 @@ impl Ours {
         let kind = Some(self.core_kind).filter(|kind| *kind != Kind::Any);
         let kind = kind.map(|kind| format!("--core-kind={kind}"));
         let near = self.near.as_ref().map(|near| format!("--near={near}"));
-        let all = [binding, mapping, near, kind];
+        let confine = self.confine.map(|confine| format!("--confine={confine}"));
+        let cpuset = self.cpuset.as_ref().map(|text| format!("--cpuset={text}"));
+        let all = [binding, mapping, near, kind, cpuset, confine];
         let all: Vec<_> = all.into_iter().flatten().collect();
         shown(USER_TEXT / 4, all.join(" "))
     }

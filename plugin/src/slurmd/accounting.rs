@@ -8,10 +8,11 @@ use berth_host::ledger::{Kind, Session, StepKey};
 use berth_host::{LedgerError, StateDir};
 use berth_placement::{Claims, Node, Note, Plan, Refusal, Request, Rules};
 
-use crate::message::handover::Settle;
+use crate::message::handover::{InCpuset, Settle};
 use crate::planning::ledger::{Door, UNKNOWN_OTHERS, chosen, entry, others};
 use crate::site::settings::Settings;
-use crate::slurmd::{launching, open_ledger};
+use crate::slurmd::step_cpuset::Wanted;
+use crate::slurmd::{in_cpuset, launching, open_ledger};
 
 /// The owner of the step.
 pub(crate) struct Who<'a> {
@@ -19,6 +20,16 @@ pub(crate) struct Who<'a> {
     pub node_name: &'a str,
     pub step: StepKey,
     pub kind: Kind,
+    /// The cpuset that its job requests.
+    pub cpuset: Option<&'a Wanted>,
+}
+
+impl Who<'_> {
+    /// What slurmstepd is told of the cpuset that the step is planned in.
+    pub(crate) fn handed(&self, plan: &Plan) -> Option<InCpuset> {
+        let (wanted, set) = self.cpuset.zip(plan.cpuset.as_ref())?;
+        Some(wanted.handed(set, (self.node_name, self.step.job)))
+    }
 }
 
 /// A plan as slurmd passes it on.
@@ -76,15 +87,18 @@ fn accounted(
     let dir = StateDir::new(&who.settings.state_dir, who.node_name);
     let dir = dir.map_err(|why| why.to_string())?;
     let text = |why: LedgerError| why.to_string();
-    let step = (who.step, who.kind);
     open_ledger::with(&dir, who.node_name, |ledger| {
         let mut session = ledger.session_now().map_err(text)?;
-        settled_now(&mut session, step, asked).map_err(text)
+        let planned = match who.cpuset {
+            Some(wanted) => in_cpuset::settled_now(&mut session, (who, wanted), asked),
+            None => settled_now(&mut session, (who.step, who.kind), asked),
+        };
+        planned.map_err(text)
     })
 }
 
 /// Plans a step with the ledger's entries at this moment, and records it if that decides it.
-fn settled_now(
+pub(super) fn settled_now(
     session: &mut Session<'_>,
     (step, kind): (StepKey, Kind),
     (ask, node, door): (&Request, &Node, Door),

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use berth_host::announcement::{self, Announcement};
 use berth_host::ledger::Process;
 use berth_host::{SiteRules, StateDir, online};
-use berth_placement::{CpusetFail, Node, SocketKind};
+use berth_placement::{CpusetFail, Node, SiteConfine, SocketKind};
 use slurm_sys::{Layout, Slurm};
 
 use crate::planning::convert;
@@ -151,6 +151,7 @@ fn site_rules(slurm: Abi, node: &Node) -> SiteRules {
             .as_ref()
             .map(|path| path.display().to_string())
             .unwrap_or_default(),
+        confine: settings.confine.to_string(),
         binding_default: settings.binding_default.as_ref().map(ToString::to_string),
         ..SiteRules::of(node)
     }
@@ -172,6 +173,8 @@ fn told(settings: &Settings) -> String {
     words.extend((!settings.cpuset_best).then(|| settings.in_force("cpuset_best")));
     let fails = settings.cpuset_fail != CpusetFail::Refuse;
     words.extend(fails.then(|| settings.in_force("cpuset_fail")));
+    let confines = settings.confine != SiteConfine::Off;
+    words.extend(confines.then(|| settings.in_force("confine")));
     let default = settings.binding_default.as_ref();
     words.extend(default.map(|binding| format!("binding_default={binding}")));
     words.join(" ")

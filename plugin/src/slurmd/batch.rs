@@ -9,7 +9,7 @@ use berth_placement::request::core_kind::Kind as CoreKind;
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{BINDING_BYTES, USER_TEXT, WORD_BYTES};
 use berth_placement::{
-    Binding, Claims, CpuBind, Plan, RefusalKind, Request, plan_batch,
+    Binding, Claims, Confine, CpuBind, Plan, RefusalKind, Request, plan_batch,
     request::grid_engine::Strategy,
 };
 use libc::c_int;
@@ -25,7 +25,9 @@ use crate::planning::{convert, ledger};
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
 use crate::slurmd::accounting::Planned;
-use crate::slurmd::launch::{Stop, here};
+use crate::slurmd::launch::here;
+use crate::slurmd::step_cpuset::{self, Wanted};
+use crate::slurmd::stop::Stop;
 use crate::slurmd::{accounting, host, key, reserved, worker};
 
 /// `task_p_slurmd_batch_request`.
@@ -69,23 +71,29 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
         worker::switched_off(slurm, 1);
         return Ok(());
     };
-    let ask = request(batch, &settings, &node_name)?;
+    let mut ask = request(batch, &settings, &node_name)?;
+    let (cpuset, off) = cpuset(batch, (&settings, &node_name), &mut ask)?;
+    let confine = confine(batch, &settings)?;
     let node = host::now(slurm, &conf, convert::rules(slurm, &settings));
-    let planned = if ask.binding.is_some() {
-        let who = accounting::Who {
-            settings: &settings,
-            node_name: &node_name,
-            step: ledger::step(batch.step_id()),
-            kind: Kind::Batch,
-        };
-        accounting::plan(&who, (&ask, &node, plan_batch))?
-    } else {
-        Planned::alone(plan_batch(&ask, &node, &Claims::default())?)
+    let who = accounting::Who {
+        settings: &settings,
+        node_name: &node_name,
+        step: ledger::step(batch.step_id()),
+        kind: Kind::Batch,
+        cpuset: cpuset.as_ref(),
+    };
+    let planned = match ask.binding.is_some() || cpuset.is_some() {
+        true => accounting::plan(&who, (&ask, &node, plan_batch))?,
+        false => Planned::alone(plan_batch(&ask, &node, &Claims::default())?),
     };
     let id = batch.job_id();
     reserved::look(slurm, &planned.plan, || format!("step={id}.batch"));
+    let unconfined = settings.confine.note(confine, planned.plan.is_bound());
+    let said = planned.said.clone().into_iter().chain(off);
     let mut handover = Handover {
-        note: join_bounded(planned.notes(), planned.said.clone()),
+        note: join_bounded(planned.notes(), said.chain(unconfined.map(String::from))),
+        confine: settings.confine.confines(confine),
+        cpuset: who.handed(&planned.plan),
         settle: planned
             .unsettled
             .then(|| accounting::settle(&ask, &node, false))
@@ -96,6 +104,20 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
     handover.decided(&ask, &planned.plan);
     write(slurm, batch, &planned.plan)?;
     pass(slurm, batch, &handover)
+}
+
+/// Puts the job's cpuset into the script's request; and a note where this node does not honour it.
+fn cpuset(
+    batch: &BatchRequest<'_>,
+    (settings, node_name): (&Settings, &str),
+    ask: &mut Request,
+) -> Result<(Option<Wanted>, Option<String>), Stop> {
+    let found = step_cpuset::of_batch(batch, settings, node_name);
+    let found = found.map_err(|why| Stop::Refused(RefusalKind::Bind, why))?;
+    if let Some(cpuset) = &found.0 {
+        cpuset.put(ask);
+    }
+    Ok(found)
 }
 
 /// The script's request, and what the job owns of this node.
@@ -160,6 +182,16 @@ fn asked(
     let read =
         read.map_err(|why| Stop::Refused(RefusalKind::Bind, format!("--core-kind: {why}")))?;
     Ok((Some(binding), read.unwrap_or_default()))
+}
+
+/// The script's `--confine`.
+fn confine(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Confine>, Stop> {
+    let text = routes::of_batch(Own::Confine, |name| {
+        batch.env_beginning(name, WORD_BYTES + 1)
+    });
+    let read = text.map(|text| text.parse::<Confine>()).transpose();
+    let read = read.map_err(|why| Stop::Refused(RefusalKind::Bind, format!("--confine: {why}")))?;
+    Ok(read.filter(|_| settings.binding))
 }
 
 fn write(slurm: Abi, batch: &mut BatchRequest<'_>, plan: &Plan) -> Result<(), Stop> {

@@ -8,24 +8,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{LIST_BYTES, USER_TEXT};
 use berth_placement::{
-    Claims, CpuBind, Message, Node, Plan, Refusal, RefusalKind, Request, plan, planned_on,
+    Claims, Confine, Message, Node, Plan, Refusal, RefusalKind, Request, SiteConfine, plan,
+    planned_on,
 };
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
-use slurm_sys::views::{Change, SpankOption};
+use slurm_sys::views::Change;
 use slurm_sys::{LaunchRequest, SUCCESS, SlurmdConf, StepId};
 
 use crate::message::handover::Handover;
 use crate::message::seal::{self, Whose};
-use crate::message::{bits, device_mark, inherited, names, options, routes};
-use crate::planning::ours::Ours;
+use crate::message::{bits, device_mark, names};
 use crate::planning::words::{join_bounded, name};
 use crate::planning::{convert, ledger, memory};
 use crate::site::node;
 use crate::site::settings::{self, Settings};
-use crate::site::standing::{self, Abi, NAME};
+use crate::site::standing::{self, Abi};
 use crate::slurmd::accounting::Planned;
-use crate::slurmd::{accounting, device_order, host, key, near, refusal, reserved, shadow, worker};
+use crate::slurmd::asked::asked;
+use crate::slurmd::stop::Stop;
+use crate::slurmd::{accounting, device_order, host, key, refusal, reserved, shadow, worker};
 
 /// Whether a launch request has passed the checks in this process, so that the table is right.
 static PROVEN: AtomicBool = AtomicBool::new(false);
@@ -113,26 +115,6 @@ fn env_change(
     })
 }
 
-/// Why a launch is not planned.
-pub(crate) enum Stop {
-    /// We leave the step alone: off, or a record that cannot be trusted.
-    Aside(String),
-    /// The step must not run as requested.
-    Refused(RefusalKind, String),
-}
-
-impl From<Refusal> for Stop {
-    fn from(why: Refusal) -> Self {
-        Self::Refused(why.kind(), why.to_string())
-    }
-}
-
-impl From<slurm_sys::Error> for Stop {
-    fn from(why: slurm_sys::Error) -> Self {
-        Self::Aside(why.to_string())
-    }
-}
-
 fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), Stop> {
     let settings = settings::current();
     let Some((conf, node_name)) = here(slurm, &settings)? else {
@@ -140,8 +122,7 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         return Ok(());
     };
     let index = check(launch, node_id, &node_name)?;
-    let tasks = u32::from(launch.tasks_here(node_id).unwrap_or(0));
-    let (share, uid) = owner(launch, index, tasks)?;
+    let (share, uid) = owner(launch, index, node_id)?;
     let id = launch.step_id();
     let whose = Whose {
         node_name: &node_name,
@@ -153,13 +134,14 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         return Err(Stop::Aside("slurmd has no map of its CPUs".into()));
     }
     let asked = asked(slurm, launch, &settings, share, &node)?;
-    let ask = asked.request;
+    let (ask, cpuset) = (asked.request, asked.cpuset);
     compare(&settings, id, &ask, &node);
     let who = accounting::Who {
         settings: &settings,
         node_name: &node_name,
         step: ledger::step(id),
         kind: ledger::kind(id, asked.overlaps),
+        cpuset: cpuset.as_ref(),
     };
     let planned = planned(&who, &ask, &node)?;
     reserved::look(slurm, &planned.plan, || name(id));
@@ -172,17 +154,25 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
     let given = (&*launch, asked.near.has_gpus);
     let (devices, own) = device_order::of(&ask, &planned.plan, given);
     let said = said.chain(planned.said.clone()).chain(own);
+    let site = settings.confine;
+    let said = said.chain(unconfined(site, asked.confine, &planned.plan));
     let settle = planned.unsettled.then_some(asked.overlaps);
     let handover = Handover {
         note: join_bounded(planned.notes(), said),
         settle: settle.and_then(|overlaps| accounting::settle(&ask, &node, overlaps)),
         by_tree: !planned_on(&ask, &node).is_slurmds(),
         devices,
+        confine: site.confines(asked.confine),
+        cpuset: who.handed(&planned.plan),
         ..Handover::default()
     };
-    let cores_only = node.counts_cores();
-    let decided = (&ask, &planned.plan);
+    let (decided, cores_only) = ((&ask, &planned.plan), node.counts_cores());
     write(slurm, launch, decided, cores_only, (handover, &whose))
+}
+
+/// The note on a `--confine` that is not honoured.
+fn unconfined(site: SiteConfine, asked: Option<Confine>, plan: &Plan) -> Option<String> {
+    site.note(asked, plan.is_bound()).map(String::from)
 }
 
 /// `shadow=on`: the log tells what the other behaviour would give.
@@ -211,8 +201,9 @@ fn would_refuse(slurm: Abi, launch: &LaunchRequest<'_>, share: refusal::Share) -
 fn owner(
     launch: &LaunchRequest<'_>,
     index: u32,
-    tasks: u32,
+    node_id: u32,
 ) -> Result<(refusal::Share, u32), Stop> {
+    let tasks = u32::from(launch.tasks_here(node_id).unwrap_or(0));
     let cred = launch.cred()?;
     let cores = cred.node_cores(index)?;
     let share = refusal::Share {
@@ -223,61 +214,9 @@ fn owner(
     Ok((share, cred.uid()))
 }
 
-/// The request in a launch request.
-struct Asked {
-    request: Request,
-    /// Whether its list was that of the step around it.
-    inherited: bool,
-    overlaps: bool,
-    /// The devices that Slurm gave the step, for its `--near`.
-    near: near::Found,
-    /// What the user should know of it.
-    notes: Vec<String>,
-}
-
-/// Reads a launch request. Nonsense is refused, because a client other than srun may have sent it.
-fn asked(
-    slurm: Abi,
-    launch: &LaunchRequest<'_>,
-    settings: &Settings,
-    share: refusal::Share,
-    node: &Node,
-) -> Result<Asked, Stop> {
-    let refused = |why: String| Stop::Refused(RefusalKind::Bind, why);
-    let unknown = launch.unknown_binding_bits();
-    if unknown != 0 {
-        return Err(refused(format!(
-            "the launch request has CPU binding bits {unknown:#x}, which this Slurm does not know; \
-             start the step with this cluster's own srun"
-        )));
-    }
-    let (tasks, index) = (share.tasks, share.index);
-    let share = (tasks, share.allocation);
-    let mut request = convert::request(launch, share, (slurm.layout, node)).map_err(refused)?;
-    let inherited = inherited::forget(&mut request, node.rules().fixes, launch);
-    let options = launch.options(NAME, options::MOST).unwrap_or_default();
-    let found = ours(launch, (&options, &request.cpu_bind), settings);
-    let (ours, ours_note) = found.map_err(refused)?;
-    ours.put(&mut request);
-    let (mem_bind, memory_note) = memory::asked(launch, slurm.layout).map_err(refused)?;
-    request.mem_bind = mem_bind;
-    request.reserved.clone_from(&settings.reserved);
-    let mut near = near::found(request.near.as_ref(), launch, (index, tasks), slurm);
-    near.may_be_strict(request.near.as_ref()).map_err(refused)?;
-    request.gres = near.gres.take();
-    let notes = [ours_note, memory_note.map(String::from)];
-    Ok(Asked {
-        request,
-        inherited,
-        overlaps: routes::overlaps(&options),
-        near,
-        notes: notes.into_iter().flatten().collect(),
-    })
-}
-
 /// The plan: only a `--binding` looks at the ledger.
 fn planned(who: &accounting::Who<'_>, ask: &Request, node: &Node) -> Result<Planned, Refusal> {
-    if ask.binding.is_none() {
+    if ask.binding.is_none() && ask.cpuset.is_none() {
         return Ok(Planned::alone(plan(ask, node, &Claims::default())?));
     }
     accounting::plan(who, (ask, node, plan))
@@ -307,31 +246,6 @@ fn check(launch: &LaunchRequest<'_>, node_id: u32, node_name: &str) -> Result<u3
         launch_is_sane(launch, node_id, node_name).map_err(|why| Stop::Aside(why.to_string()))?;
     PROVEN.store(true, Ordering::Relaxed);
     Ok(index)
-}
-
-/// What berth's own options request, else the site's default binding for regular steps whose
-/// `--cpu-bind` requests nothing; `--binding=none` switches that off. The second value is the note to
-/// the user where this node honours none of these options (`binding=off`).
-fn ours(
-    launch: &LaunchRequest<'_>,
-    (options, cpu_bind): (&[SpankOption], &CpuBind),
-    settings: &Settings,
-) -> Result<(Ours, Option<String>), String> {
-    // How mpirun starts its daemons, and salloc its shell: they keep the allocation.
-    let regular = launch.step_id().kind == slurm_sys::views::StepKind::Regular;
-    if !regular || launch.external_launcher() {
-        return Ok(<_>::default());
-    }
-    let texts = routes::of_step(options);
-    let mut ours = Ours::read(&texts)?;
-    if !settings.binding {
-        let note = (!ours.is_empty()).then(|| ours.off_note());
-        return Ok((Ours::default(), note));
-    }
-    if !texts.chooses() && cpu_bind.asks_nothing() {
-        ours.binding.clone_from(&settings.binding_default);
-    }
-    Ok((ours, None))
 }
 
 fn write(

@@ -2,6 +2,7 @@
 
 pub(crate) mod accounting;
 pub(crate) mod announce;
+mod asked;
 pub(crate) mod batch;
 pub(crate) mod complaints;
 pub(crate) mod counting;
@@ -10,6 +11,8 @@ mod device_order;
 pub(crate) mod discovery;
 pub(crate) mod gres;
 pub(crate) mod host;
+mod in_cpuset;
+mod job_cpusets;
 pub(crate) mod key;
 pub(crate) mod launch;
 pub(crate) mod launching;
@@ -19,4 +22,6 @@ pub(crate) mod ready;
 pub(crate) mod refusal;
 mod reserved;
 pub(crate) mod shadow;
+mod step_cpuset;
+mod stop;
 pub(crate) mod worker;

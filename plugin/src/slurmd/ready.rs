@@ -12,7 +12,7 @@ use crate::planning::convert;
 use crate::site::standing::{self, Abi};
 use crate::site::{cgroups, node, settings};
 use crate::slurmd::announce::{self, Role, announce};
-use crate::slurmd::{complaints, counting, cpusets, discovery, key, worker};
+use crate::slurmd::{complaints, counting, cpusets, discovery, key, reserved, worker};
 
 /// At each load. slurmd loads its task plugins before it reads plugstack.conf, so
 /// where that file names us, getting ready waits for the settings in it.
@@ -103,6 +103,7 @@ pub(crate) fn start() {
     );
     say_ready(slurm, &here);
     tell_counts(&here);
+    reserved::compare(&settings::current().reserved, &here);
     announce(&name, &Role::Task(slurm, &here));
 }
 

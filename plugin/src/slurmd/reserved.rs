@@ -1,8 +1,8 @@
 //! What the administrator should know of reserved CPUs: Slurm gives them to jobs, as long as
 //! slurm.conf does not name them in `CpuSpecList=`.
 
-use berth_placement::Plan;
 use berth_placement::owned::Reserved;
+use berth_placement::{CpuSet, Node, Plan};
 
 use crate::site::standing::Abi;
 use crate::slurmd::{complaints, worker};
@@ -25,6 +25,23 @@ pub(crate) fn look(slurm: Abi, plan: &Plan, who: impl Fn() -> String) {
     };
     if is_new {
         worker::announce_again();
+    }
+}
+
+/// Reserved CPUs that the machine does not have may be meant for others; when slurmd gets ready.
+pub(crate) fn compare(reserved: &CpuSet, node: &Node) {
+    let Some(machine) = node.machine() else {
+        return;
+    };
+    let missing = reserved.difference(machine.cpus());
+    if !missing.is_empty() {
+        let why = format!(
+            "reserved= in plugstack.conf names CPUs {missing}, which are not online on this node \
+             (CPUs {}); correct the list, or bring them online",
+            machine.cpus()
+        );
+        log::warn!("{why}");
+        complaints::doubt(why);
     }
 }
 

@@ -1,15 +1,30 @@
 //! slurmstepd's ledger entry lives as long as this process. It names the task that shows whether the
 //! step is suspended; at the end it frees the cores and updates the public file.
 
-use berth_host::ledger::{Confirmed, Held, public};
+use std::time::Duration;
+
+use berth_host::ledger::{Confirmed, Cpuset, Entry, Held, public};
 use berth_host::{Ledger, StateDir, machine_file};
 use berth_placement::CpuSet;
 use berth_placement::sets::count::either;
-use slurm_sys::{StepId, StepRecord};
+use slurm_sys::StepRecord;
 
+use crate::message::handover::InCpuset;
 use crate::planning::ledger;
 use crate::site::standing::Abi;
 use crate::site::{node, settings};
+
+/// The time to wait for others who write the ledger.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Which of the step's entries.
+#[derive(Clone, Copy)]
+pub(crate) enum What<'a> {
+    /// The cores that its `--binding` chose.
+    Binding(&'a CpuSet),
+    /// The cpuset that it runs in.
+    Cpuset(&'a InCpuset),
+}
 
 /// The step's entry and its place.
 pub(crate) struct Account {
@@ -26,18 +41,24 @@ impl Account {
     /// account and a note to the user. If slurmd wrote no entry, it has reported that itself.
     pub(crate) fn confirm(
         record: &StepRecord<'_>,
-        id: StepId,
+        what: What<'_>,
         node_name: &str,
-        cpus: &CpuSet,
     ) -> (Option<Self>, Option<String>) {
+        let id = record.step_id();
         let Ok(dir) = StateDir::new(&settings::current().state_dir, node_name) else {
             return (None, None);
         };
-        let confirmed = Ledger::open(&dir)
-            .and_then(|ledger| ledger.confirm(ledger::step(id), record.uid(), cpus));
+        let (step, uid) = (ledger::step(id), record.uid());
+        let confirmed = Ledger::open(&dir).and_then(|ledger| match what {
+            What::Binding(cpus) => ledger.confirm(step, uid, cpus),
+            What::Cpuset(cpuset) => ledger.confirm_cpuset(step, uid, &cpuset.cpus),
+        });
         match confirmed {
             Ok(Confirmed::Held(held)) => (Some(Self::new(*held, dir)), None),
-            Ok(Confirmed::Nothing) => (None, None),
+            Ok(Confirmed::Nothing) => match what {
+                What::Binding(_) => (None, None),
+                What::Cpuset(cpuset) => (Self::written(record, cpuset, dir), None),
+            },
             Ok(Confirmed::Late(taken)) => {
                 let note = late(&taken);
                 log::warn!("job {}: {note}", id.job_id);
@@ -46,6 +67,34 @@ impl Account {
             Err(why) => {
                 log::error!("{why}; this step's cores count as free as soon as it has started");
                 (None, None)
+            }
+        }
+    }
+
+    /// slurmd could not write a cpuset's entry at once, because another process had the ledger.
+    fn written(record: &StepRecord<'_>, cpuset: &InCpuset, dir: StateDir) -> Option<Self> {
+        let held = cpuset.held?;
+        let entry = Entry {
+            step: ledger::step(record.step_id()),
+            cpuset: Some(Cpuset {
+                exclusive: held.exclusive,
+                of_job: held.of_job,
+            }),
+            tasks: record.node_tasks(),
+            uid: record.uid(),
+            mark: held.mark,
+            cpus: cpuset.cpus.clone(),
+            ..Entry::default()
+        };
+        let written = Ledger::open(&dir).and_then(|mut ledger| {
+            let slot = ledger.session(PATIENCE)?.add(entry.clone())?;
+            ledger.hold(slot, entry)
+        });
+        match written {
+            Ok(held) => Some(Self::new(held, dir)),
+            Err(why) => {
+                log::error!("{why}; other jobs do not know of this step's cpuset");
+                None
             }
         }
     }

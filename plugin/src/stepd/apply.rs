@@ -13,6 +13,7 @@ use crate::site::node;
 use crate::site::settings::{self, Notes};
 use crate::site::slurm_log::VERBOSE;
 use crate::site::standing::{self, Abi};
+use crate::stepd::fence::Fences;
 use crate::stepd::own_cpus::own_cpus;
 use crate::stepd::refused::{self, Place};
 use crate::stepd::session::{Intent, Session};
@@ -53,17 +54,32 @@ pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
         }
         return SUCCESS;
     }
-    if let Some(account) = step.account.as_mut().filter(|_| local_id == 0) {
+    for account in step.accounts.iter_mut().filter(|_| local_id == 0) {
         account.first_task(task.pid);
     }
     let code = bind(step, local_id, task, (slurm, &record));
     if local_id + 1 >= step.node_tasks {
         close(step);
-        if let Some(account) = &step.account {
+        if let Some(account) = step.accounts.first() {
             account.publish(Some(slurm));
         }
     }
     code
+}
+
+/// `task_p_post_term`.
+///
+/// # Safety
+/// The pointer is the one to the task's record that slurmstepd passed to the running hook.
+pub(crate) unsafe fn ended(raw: *mut c_void) -> c_int {
+    let task = standing::working().and_then(|slurm| {
+        // SAFETY: slurmstepd owns the record and keeps it until the hook returns.
+        unsafe { TaskInfo::from_raw(raw, slurm.layout) }
+    });
+    if let Some(task) = task {
+        STATE.task_ended(task.gtid);
+    }
+    SUCCESS
 }
 
 /// The running Slurm and the record of its step.
@@ -79,11 +95,11 @@ fn bind(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> c_
         show(step, task, here, &granted(task), false);
         return SUCCESS;
     };
-    let told = set(task, &wanted);
     if node::is_pretended() {
+        let told = set(task, &wanted);
         return pretend(step, task, here, &wanted, told.is_ok());
     }
-    let told = match told {
+    let told = match confine_and_set(step, task, here, &wanted) {
         Ok(()) => {
             compare(step, task, &wanted);
             Ok(())
@@ -136,13 +152,26 @@ fn retry(step: &mut Session, task: TaskInfo, here: Here<'_>, why: String) -> Res
     if own.is_empty() {
         return Err(why);
     }
-    set(task, &own).map_err(|_| why.clone())?;
+    confine_and_set(step, task, here, &own).map_err(|_| why.clone())?;
     compare(step, task, &own);
     step.deviations.push(format!(
         "task {}: {why}; bound to the step's CPUs {own}",
         task.gtid
     ));
     Ok(())
+}
+
+/// The affinity comes after the fence.
+fn confine_and_set(
+    step: &mut Session,
+    task: TaskInfo,
+    (_, record): Here<'_>,
+    cpus: &CpuSet,
+) -> Result<(), String> {
+    if let Some(fences) = &mut step.fences {
+        fences.around(task, cpus, record);
+    }
+    set(task, cpus)
 }
 
 fn set(task: TaskInfo, cpus: &CpuSet) -> Result<(), String> {
@@ -186,7 +215,8 @@ fn show(step: &Session, task: TaskInfo, (_, record): Here<'_>, mask: &CpuSet, fa
 /// The step's one line, and the notes to the user.
 fn close(step: &mut Session) {
     let deviations = some_of(&step.deviations);
-    let told = [step.note.as_str(), deviations.as_str()];
+    let fences = step.fences.as_ref().map(Fences::note).unwrap_or_default();
+    let told = [step.note.as_str(), deviations.as_str(), fences.as_str()];
     let told: Vec<_> = told.into_iter().filter(|text| !text.is_empty()).collect();
     if !told.is_empty() {
         note(step, &told.join("; "));
@@ -202,7 +232,7 @@ fn close(step: &mut Session) {
     log::log!(
         target: VERBOSE,
         log::Level::Info,
-        "{} tasks={} cores={} request={:?} rule={} masks={} bound={}/{} deviations={:?}{}",
+        "{} tasks={} cores={} request={:?} rule={} masks={} bound={}/{} deviations={:?}{}{}",
         step.name,
         step.node_tasks,
         step.cores,
@@ -216,6 +246,10 @@ fn close(step: &mut Session) {
             String::new()
         } else {
             format!(" outside-cgroup={}", step.outside_cgroup)
+        },
+        match &step.fences {
+            Some(fences) => format!(" confined={}/{}", fences.made, step.node_tasks),
+            None => String::new(),
         },
     );
 }

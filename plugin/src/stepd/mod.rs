@@ -3,6 +3,7 @@
 pub(crate) mod account;
 pub(crate) mod apply;
 pub(crate) mod devices;
+pub(crate) mod fence;
 pub(crate) mod first_task;
 pub(crate) mod in_task;
 pub(crate) mod intent;

@@ -6,7 +6,7 @@ use std::ffi::c_void;
 
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{HANDOVER_BYTES, LIST_BYTES, USER_TEXT};
-use berth_placement::{CpuSet, MemBind};
+use berth_placement::{CpuSet, SetMemory};
 use libc::c_int;
 use slurm_sys::views::StepKind;
 use slurm_sys::{SUCCESS, StepId, StepRecord};
@@ -18,7 +18,8 @@ use crate::planning::memory;
 use crate::planning::words::{join, join_bounded, name, switched_off_note};
 use crate::site::settings;
 use crate::site::standing::{self, Abi};
-use crate::stepd::account::Account;
+use crate::stepd::account::{Account, What};
+use crate::stepd::fence::Fences;
 use crate::stepd::own_cpus::own_cpus;
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
@@ -92,13 +93,17 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         Some(account) => account,
         None => confirmed(record, &mut heard, &node_name),
     };
+    let cpuset = cpuset_confirmed(record, &mut heard, &node_name);
     if !is_heard {
         stands_in(slurm, record, &mut heard);
     }
     tell::tell(slurm, record, &intent, &mut heard);
-    let is_regular = id.kind == StepKind::Regular;
-    let memory = is_regular.then(|| memory_masks(slurm, record, heard.memory.as_ref()));
-    let (node_tasks, speaks) = (record.node_tasks(), speaks(record));
+    let memory = match id.kind {
+        StepKind::Regular | StepKind::Batch => memory_masks(slurm, record, &heard),
+        _ => String::new(),
+    };
+    let fences = heard.confine || heard.cpuset.is_some();
+    let fences = fences.then(|| Fences::new(id, heard.cpuset.clone(), heard.confine));
     Some(Session {
         name: name(id),
         node_name,
@@ -111,20 +116,22 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         request: heard.request,
         rule: heard.rule,
         masks,
-        memory: memory.unwrap_or_default(),
-        speaks,
-        node_tasks,
+        memory,
+        speaks: speaks(record),
+        node_tasks: record.node_tasks(),
         applied: 0,
         deviations: cut.into_iter().collect(),
         outside_cgroup: CpuSet::new(),
-        account,
+        accounts: account.into_iter().chain(cpuset).collect(),
+        fences,
     })
 }
 
-/// What is reported of a step without a handover.
+/// What is reported of a step without a handover, and what holds there: the site's settings.
 fn stands_in(slurm: Abi, record: &StepRecord<'_>, heard: &mut Handover) {
     heard.note = task_memory::unplanned(slurm, record).into();
     heard.rule = "unplanned:own-cpus".into();
+    heard.confine = settings::current().confine.confines(None);
 }
 
 fn unheard(id: StepId, why: &str) {
@@ -138,15 +145,35 @@ fn unheard(id: StepId, why: &str) {
 /// The ledger's entry that slurmd made for this step, if it did.
 fn confirmed(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Option<Account> {
     let cpus = heard.served.as_ref()?.chosen.cpus();
-    let (account, late) = Account::confirm(record, record.step_id(), node_name, &cpus);
-    let before = std::mem::take(&mut heard.note);
-    heard.note = join(&[], [before, late.unwrap_or_default()]);
+    let (account, late) = Account::confirm(record, What::Binding(&cpus), node_name);
+    add_note(heard, late);
     account
 }
 
+/// The same for its cpuset.
+fn cpuset_confirmed(
+    record: &StepRecord<'_>,
+    heard: &mut Handover,
+    node_name: &str,
+) -> Option<Account> {
+    let cpuset = heard.cpuset.as_ref()?;
+    log::info!("{} cpuset={:?}", name(record.step_id()), cpuset.line);
+    let (account, late) = Account::confirm(record, What::Cpuset(cpuset), node_name);
+    add_note(heard, late);
+    account
+}
+
+fn add_note(heard: &mut Handover, late: Option<String>) {
+    let before = std::mem::take(&mut heard.note);
+    heard.note = join(&[], [before, late.unwrap_or_default()]);
+}
+
 /// Prepares the tasks' memory policy; gives their masks, if memory is bound.
-fn memory_masks(slurm: Abi, record: &StepRecord<'_>, asked: Option<&MemBind>) -> String {
-    match task_memory::prepare(slurm, record, asked) {
+fn memory_masks(slurm: Abi, record: &StepRecord<'_>, heard: &Handover) -> String {
+    let cpuset = heard.cpuset.as_ref();
+    let preferred = cpuset.filter(|cpuset| cpuset.memory == SetMemory::Preferred);
+    let preferred = preferred.map(|cpuset| &cpuset.mems);
+    match task_memory::prepare(slurm, record, heard.memory.as_ref(), preferred) {
         Some((prepared, masks)) => {
             // Slurm calls pre_setuid once; what a second call would prepare is the same.
             let _ = STATE.memory.set(prepared);
@@ -190,7 +217,8 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
         applied: 0,
         deviations: Vec::new(),
         outside_cgroup: CpuSet::new(),
-        account: None,
+        accounts: Vec::new(),
+        fences: None,
     })
 }
 
@@ -216,7 +244,7 @@ fn settled(
 ) -> Option<Option<Account>> {
     let settle = heard.settle.take()?;
     Some(
-        match settle::again(slurm, record, (&settle, heard.memory.as_ref()), node_name) {
+        match settle::again(slurm, record, (&settle, heard), node_name) {
             Ok(settled) => {
                 heard.decided(&settled.request, &settled.plan);
                 let before = std::mem::take(&mut heard.note);

@@ -7,6 +7,7 @@ use berth_placement::CpuSet;
 
 use crate::message::handover::Outcome;
 use crate::stepd::account::Account;
+use crate::stepd::fence::Fences;
 use crate::stepd::report;
 
 /// slurmstepd's knowledge of its step from `pre_setuid` on.
@@ -37,8 +38,10 @@ pub(crate) struct Session {
     pub deviations: Vec<String>,
     /// CPUs of the masks that the tasks' cgroup does not allow: the kernel has left them out.
     pub outside_cgroup: CpuSet,
-    /// The step's entry in the ledger, if a `--binding` chose its cores.
-    pub account: Option<Account>,
+    /// The step's entries in the ledger: of a `--binding` that chose its cores, and of its cpuset.
+    pub accounts: Vec<Account>,
+    /// The fences of its tasks, if they are to be confined.
+    pub fences: Option<Fences>,
 }
 
 /// The intent for the tasks.
@@ -69,12 +72,15 @@ impl Session {
         let has_failed = self.outcome == Outcome::Failed;
         let is_bound = matches!(self.intent, Intent::Bind(_)) && !has_failed;
         let bound = if is_bound { applied } else { 0 };
+        let fences = self.fences.as_ref();
         Counters {
             launches: 1,
             bound,
             unbound: tasks - bound,
             differences: self.deviations.len() as u64,
             binding_failed: if has_failed { tasks } else { 0 },
+            confined: fences.map_or(0, |fences| fences.made.into()),
+            not_confined: fences.map_or(0, |fences| fences.missed.into()),
             ..Counters::default()
         }
     }

@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use berth_host::ledger::{Entry, Held, Kind, StepKey};
 use berth_host::{LedgerError, StateDir};
+use berth_placement::request::cpuset::{Attributes, Dynamic, Given};
 use berth_placement::{
-    Allocation, Claims, CoreIdx, CpuSet, MemBind, Node, Plan, Refusal, Request, plan, plan_batch,
+    Allocation, Claims, CoreIdx, CpuSet, CpusetRequest, Node, Plan, Refusal, Request, StepCpuset,
+    plan, plan_batch,
 };
 use slurm_sys::StepRecord;
 use slurm_sys::views::StepKind;
 
-use crate::message::handover::Settle;
+use crate::message::handover::{Handover, InCpuset, Settle};
 use crate::planning::ledger;
 use crate::planning::ledger::Door;
 use crate::site::settings;
@@ -53,14 +55,15 @@ pub(crate) enum Failed {
 pub(crate) fn again(
     slurm: Abi,
     record: &StepRecord<'_>,
-    (settle, memory): (&Settle, Option<&MemBind>),
+    (settle, heard): (&Settle, &Handover),
     node_name: &str,
 ) -> Result<Settled, Failed> {
     let dir = StateDir::new(&settings::current().state_dir, node_name);
     let dir = dir.map_err(|why| Failed::Broken(why.to_string()))?;
     let node = own_node::now(slurm, node_name).map_err(Failed::Broken)?;
     let mut ask = request(record, settle, &node).map_err(Failed::Broken)?;
-    ask.mem_bind = memory.cloned().unwrap_or_default();
+    ask.mem_bind = heard.memory.clone().unwrap_or_default();
+    ask.cpuset = heard.cpuset.as_ref().map(given);
     let id = record.step_id();
     let kind = match id.kind {
         StepKind::Batch => Kind::Batch,
@@ -87,6 +90,16 @@ pub(crate) fn again(
             })
         }
     }
+}
+
+/// The cpuset that slurmd has chosen: only its CPUs matter for a binding.
+fn given(cpuset: &InCpuset) -> StepCpuset {
+    StepCpuset::Given(Given {
+        asked: CpusetRequest::Dynamic(Dynamic::default()),
+        cpus: cpuset.cpus.clone(),
+        mems: None,
+        attributes: Attributes::default(),
+    })
 }
 
 fn door(kind: Kind) -> Door {

@@ -27,6 +27,9 @@ use crate::stepd::{pe_hooks, report};
 
 /// The time that slurmstepd waits for others of its node; nobody waits for slurmstepd.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// The note to a user whose tasks are bound, and no more.
+const NO_FENCE: &str = "--confine is not honoured on this node, where another plugin than task/berth \
+                        binds the tasks; leave it out, or ask for another node";
 
 /// Plans a step that is ours, and makes room for its tasks' variables in the environment.
 pub(crate) fn bound(spank: &SpankHandle<'_>) -> Option<Alone> {
@@ -216,7 +219,9 @@ impl Who {
                 (plan, None, Some(note.to_string()))
             }
         };
-        let notes = plan.notes.iter().map(Note::to_string).chain(note);
+        let unfenced = ours.confines().then(|| NO_FENCE.to_string());
+        let notes = plan.notes.iter().map(Note::to_string);
+        let notes = notes.chain(note).chain(unfenced);
         let notes: Vec<_> = notes.collect();
         self.tell_tasks(spank, ours.binding.as_ref(), &plan);
         let binds = match &ours.binding {
@@ -337,13 +342,13 @@ impl Who {
 /// ones choose, which is another plugin's work here, and Slurm's devices are unknown.
 fn only_with_task_berth(ours: &Ours) -> Option<String> {
     let chooses = ours.binding.is_some() || ours.mapping.is_some();
-    let is_served = ours.near.is_none() && (chooses || ours.is_empty());
+    let is_served = ours.near.is_none() && ours.cpuset.is_none() && (chooses || ours.is_empty());
     (!is_served).then(|| {
         let typed = ours.typed();
         format!(
             "{typed} is not honoured on this node, where another plugin than task/berth binds the \
-             tasks: there --near is never honoured, and --core-kind only beside --binding or \
-             --map-by; leave it out, or ask for another node"
+             tasks: there --near, --cpuset and --confine are never honoured, and --core-kind only beside \
+             --binding or --map-by; leave it out, or ask for another node"
         )
     })
 }

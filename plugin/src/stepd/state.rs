@@ -117,10 +117,29 @@ impl State {
         self.is_refused.load(Ordering::Relaxed)
     }
 
+    /// A task has ended, by its number in the step.
+    pub(crate) fn task_ended(&self, task: u32) {
+        let mut step = self.step();
+        if let Some(fences) = step.as_mut().and_then(|step| step.fences.as_mut()) {
+            fences.ended(task);
+        }
+    }
+
+    /// The step's tasks have ended, and Slurm is about to tidy up.
+    pub(crate) fn clear_fences(&self) {
+        let mut step = self.step();
+        if let Some(fences) = step.as_mut().and_then(|step| step.fences.as_mut()) {
+            fences.clear();
+        }
+    }
+
     /// The step of the task plugin has ended.
     pub(crate) fn release(&self) {
-        let account = self.step().as_mut().and_then(|step| step.account.take());
-        if let Some(account) = account {
+        self.clear_fences();
+        let mut step = self.step();
+        let accounts = step.as_mut().map(|step| std::mem::take(&mut step.accounts));
+        drop(step);
+        for account in accounts.into_iter().flatten() {
             account.release(standing::working());
         }
         // slurmd has counted those that the switch-off file left alone.

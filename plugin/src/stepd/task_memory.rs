@@ -50,16 +50,19 @@ struct Report {
 }
 
 /// In the parent, before the fork. `asked` is the requested `--mem-bind`, if slurmd's plan has put
-/// each task's nodes into the record. Returns those masks too, for the step's line in the log;
+/// each task's nodes into the record; `preferred` are the nodes of the job's cpuset, for tasks without a
+/// `--mem-bind`. Returns those masks too, for the step's line in the log;
 /// `None` if memory is neither bound nor reported.
 pub(crate) fn prepare(
     slurm: Abi,
     record: &StepRecord<'_>,
     asked: Option<&MemBind>,
+    preferred: Option<&NodeSet>,
 ) -> Option<(Prepared, String)> {
     let c = &slurm.layout.constants;
-    let bits = record.mem_bind_type();
-    if bits == 0 || !mempolicy::is_available() {
+    let is_batch = record.is_batch();
+    let bits = if is_batch { 0 } else { record.mem_bind_type() };
+    if bits == 0 && preferred.is_none() || !mempolicy::is_available() {
         return None;
     }
     let text = record.mem_bind(LIST_BYTES).ok().flatten();
@@ -73,13 +76,15 @@ pub(crate) fn prepare(
         _ => List::default(),
     };
     let report = Report::of(bits, &asked, slurm);
+    let preferred = preferred.filter(|_| tasks.is_empty());
+    let tasks = preferred.map_or(tasks, |nodes| List::same(nodes.clone()));
     if tasks.is_empty() && report.is_none() {
         return None;
     }
-    let masks = if tasks.is_empty() {
-        String::new()
-    } else {
-        text
+    let masks = match preferred {
+        Some(nodes) => nodes.to_hex(),
+        None if tasks.is_empty() => String::new(),
+        None => text,
     };
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmdConf::current(slurm.layout, slurm.symbols) };
@@ -88,8 +93,15 @@ pub(crate) fn prepare(
     let prepared = Prepared {
         slurm,
         tasks,
-        kind: if prefer { Kind::Prefer } else { Kind::Bind },
-        strict: settings.fixes != Fixes::NONE && !prefer && asked.policy != Some(MemPolicy::Local),
+        kind: match preferred {
+            Some(_) => Kind::PreferMany,
+            None if prefer => Kind::Prefer,
+            None => Kind::Bind,
+        },
+        strict: preferred.is_none()
+            && settings.fixes != Fixes::NONE
+            && !prefer
+            && asked.policy != Some(MemPolicy::Local),
         pretended: node::is_pretended(),
         notes: settings.notes == Notes::User
             && !report::is_hushed(report::switch(record).as_deref()),
@@ -111,6 +123,12 @@ pub(crate) fn unplanned(slurm: Abi, record: &StepRecord<'_>) -> &'static str {
 }
 
 impl Prepared {
+    /// The NUMA nodes that a task's memory is bound to strictly: for its cpuset.
+    pub(crate) fn strict_nodes(&self, local_id: u32) -> Option<&NodeSet> {
+        let is_bound = self.kind == Kind::Bind && !self.pretended;
+        self.tasks.of_task(local_id).filter(|_| is_bound)
+    }
+
     /// In the task, between fork and exec.
     ///
     /// # Safety

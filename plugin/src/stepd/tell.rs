@@ -35,6 +35,9 @@ pub(crate) fn tell(slurm: Abi, record: &mut StepRecord<'_>, intent: &Intent, hea
         (names::REQUEST, &heard.request),
         (names::RULE, &heard.rule),
     ];
+    if let Some(cpuset) = &heard.cpuset {
+        set.push((names::CPUSET_INFO, &cpuset.line));
+    }
     let memory = heard.memory.as_ref().map(ToString::to_string);
     let masks = record
         .mem_bind(berth_placement::sets::limits::LIST_BYTES)

@@ -1,3 +1,4 @@
 //! The code that runs in srun, sbatch and salloc: the option, and requests that can never be served.
 
+mod cpuset;
 pub(crate) mod option;

@@ -12,7 +12,7 @@ use berth_host::script_file;
 use berth_placement::request::core_kind::Kind;
 use berth_placement::request::mapping::{BindTo, MapBy, RankBy};
 use berth_placement::sets::limits::SCRIPT_HEAD;
-use berth_placement::{Binding, Near, Refusal, Request, Wish};
+use berth_placement::{Binding, Confine, CpusetRequest, Near, Refusal, Request, Wish};
 use berth_srun::Release;
 use berth_srun::options::Command;
 use berth_srun::submission::by_default::{self, Typed};
@@ -22,6 +22,7 @@ use slurm_sys::SlurmConf;
 use crate::message::options::{OPTIONS, Own, Row, Texts};
 use crate::planning::ours::Ours;
 use crate::site::standing::{self, NAME};
+use crate::submit::cpuset;
 
 /// The letters that are kept of a default that is too long, because Slurm repeats it.
 const MOST_SHOWN: usize = 60;
@@ -76,8 +77,9 @@ pub(crate) fn check(own: Own, text: &str) -> Result<(), String> {
         Own::MapBy | Own::RankBy | Own::BindTo => ours
             .mapping
             .and_then(|mapping| never_fits::mapping(&mapping, words, env)),
-        // Only the node knows its cores and devices.
-        Own::CoreKind | Own::Near => None,
+        Own::Cpuset => cpuset::why_not(text, words),
+        // Only the node knows its cores, devices and cgroups.
+        Own::CoreKind | Own::Near | Own::Confine => None,
     };
     why.map_or(Ok(()), |why| Err(wrong(why)))
 }
@@ -102,7 +104,9 @@ fn read_alone(own: Own, only: &Texts) -> Result<(), String> {
         Own::RankBy => read_as::<RankBy>(text),
         Own::BindTo => read_as::<BindTo>(text),
         Own::Near => read_as::<Near>(text),
+        Own::Cpuset => read_as::<CpusetRequest>(text),
         Own::CoreKind => read_as::<Kind>(text).map_err(|why| format!("--core-kind: {why}")),
+        Own::Confine => read_as::<Confine>(text).map_err(|why| format!("--confine: {why}")),
     }
 }
 
@@ -190,6 +194,7 @@ fn script_head(path: &str) -> Option<String> {
 /// defaults through Slurm's route for options in the environment. Source:
 /// `spank_process_env_options`.
 pub(crate) fn defaults() {
+    cpuset::begin();
     let words = &with_script().0;
     let typed = OPTIONS.iter().filter(|row| words.has(&short(row)));
     let value = |row| words.value(&short(row)).unwrap_or_default();
@@ -232,6 +237,26 @@ pub(crate) fn passes_overlap() -> bool {
         set_env(&routed("berth-overlap"), "1");
     }
     overlaps
+}
+
+/// The same for a `--cpuset`: how many CPUs it means, and whose it is. Returns whether there is one.
+pub(crate) fn passes_cpuset_size() -> bool {
+    let words = &with_script().0;
+    let row = OPTIONS.iter().find(|row| row.own == Own::Cpuset);
+    // The sure name comes first.
+    let names = row.into_iter().flat_map(|row| row.names.iter().rev());
+    let typed = names.map(|name| name.to_string_lossy());
+    let typed = typed.into_iter().find_map(|name| words.value(&name));
+    let default = || DEFAULTS.get().and_then(|texts| texts.get(Own::Cpuset));
+    match typed.or_else(default) {
+        Some(own) => {
+            if let Some((option, size)) = cpuset::size(own, words) {
+                set_env(&routed(&option), &size);
+            }
+            true
+        }
+        None => cpuset::is_inherited(),
+    }
 }
 
 /// Slurm's variable for an option of ours.

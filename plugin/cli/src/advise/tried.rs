@@ -135,7 +135,8 @@ pub(super) fn is_near(step: &PlannedStep) -> bool {
 pub(super) fn staying(typed: &PlanArgs) -> Vec<String> {
     let words = typed.typed.0.iter().filter(|word| *word != "--whole");
     let kind = typed.core_kind.map(|kind| format!("--core-kind={kind}"));
-    words.cloned().chain(kind).collect()
+    let confine = typed.confine.map(|what| format!("--confine={what}"));
+    words.cloned().chain(kind).chain(confine).collect()
 }
 
 /// The whole line.

@@ -66,6 +66,17 @@ pub(crate) const BINDING: &[Value] = &[
     ),
 ];
 
+pub(crate) const CONFINE: &[Value] = &[
+    value(
+        "task",
+        "each bound task stays on its CPUs whatever it does, by the cpuset of its cgroup",
+    ),
+    value(
+        "off",
+        "the tasks' masks are advice, which a task can change",
+    ),
+];
+
 pub(crate) const MAP_BY: &[Value] = &[
     value("hwthread", "one task on each hardware thread"),
     value("core", "one task on each core, round and round"),

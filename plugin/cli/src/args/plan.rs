@@ -9,7 +9,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use berth_placement::request::core_kind::Kind;
-use berth_placement::{Binding, CpuBind, CpuSet, Near, Numbering, TextError};
+use berth_placement::{Binding, Confine, CpuBind, CpuSet, Near, Numbering, TextError};
 use berth_srun::Release;
 use berth_srun::conf::DefaultBind;
 use clap::{ArgAction, Args, ColorChoice, ValueEnum};
@@ -169,6 +169,18 @@ pub(crate) struct PlanArgs {
         help_heading = "Request"
     )]
     pub core_kind: Option<Kind>,
+
+    /// Whether tasks are confined to their CPUs: task or off [default: as the site sets]
+    #[arg(
+        hide_short_help = true,
+        long,
+        alias = "berth-confine",
+        hide_possible_values = true,
+        value_name = "WHAT",
+        value_parser = offered(Confine::from_str, values::CONFINE),
+        help_heading = "Request"
+    )]
+    pub confine: Option<Confine>,
 
     /// What a --binding that cannot be served leads to: run unbound, or refuse
     #[arg(

@@ -125,6 +125,7 @@ const NOT_OURS: &[&str] = &[
     "bind-to",
     "binding",
     "cluster",
+    "confine",
     "core-kind",
     "help",
     "map-by",

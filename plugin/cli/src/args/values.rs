@@ -1,7 +1,9 @@
 //! The values of options whose text srun or the engine reads: what --help, the man pages and the
 //! shells' completions show of them. Nothing is checked here; a test gives each to the command.
 
-pub(crate) use crate::args::own_values::{BIND_TO, BINDING, CORE_KIND, MAP_BY, NEAR, RANK_BY};
+pub(crate) use crate::args::own_values::{
+    BIND_TO, BINDING, CONFINE, CORE_KIND, MAP_BY, NEAR, RANK_BY,
+};
 pub(crate) use crate::args::value::Value;
 use crate::args::value::{value, with};
 
@@ -173,6 +175,7 @@ pub(crate) fn of(option: &str) -> &'static [Value] {
         "rank_by" => RANK_BY,
         "bind_to" => BIND_TO,
         "core_kind" => CORE_KIND,
+        "confine" => CONFINE,
         "numbering" => NUMBERING,
         "fixes" => FIXES,
         "default_cpu_bind" => CPU_BIND,
@@ -263,6 +266,7 @@ mod tests {
             ("rank-by", RANK_BY),
             ("bind-to", BIND_TO),
             ("core-kind", CORE_KIND),
+            ("confine", CONFINE),
             ("numbering", NUMBERING),
             ("fixes", FIXES),
             ("default-cpu-bind", CPU_BIND),

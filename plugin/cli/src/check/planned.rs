@@ -77,14 +77,15 @@ fn parsed(words: &[String]) -> Result<PlanArgs, clap::Error> {
     args.map_err(shortened)
 }
 
-/// berth's own options, which decide about a step's CPUs.
-const OWN: [&str; 6] = [
+/// berth's own options.
+const OWN: [&str; 7] = [
     "binding",
     "map-by",
     "rank-by",
     "bind-to",
     "core-kind",
     "near",
+    "confine",
 ];
 
 /// The request as a plan's; none if only the shell knows what matters.
@@ -95,6 +96,7 @@ fn request(case: &Case<'_>, place: &Place) -> Option<PlanArgs> {
     args.binding = case.has("binding").and_then(|value| value.parse().ok());
     args.core_kind = case.has("core-kind").and_then(|value| value.parse().ok());
     args.near = case.has("near").and_then(|value| value.parse().ok());
+    args.confine = case.has("confine").and_then(|value| value.parse().ok());
     args.mapping = MappingArgs(case.mapping().ok()?);
     args.slurm = Some(case.around.release);
     args.srun = SrunOptions::read(options, Vec::new(), case.around.release).ok()?;

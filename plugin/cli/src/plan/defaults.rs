@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use berth_placement::{Binding, Mapping};
 use berth_srun::submission::by_default::{
-    self, BIND_TO, BINDING, CORE_KIND, MAP_BY, NEAR, Names, RANK_BY, Typed,
+    self, BIND_TO, BINDING, CONFINE, CORE_KIND, MAP_BY, NEAR, Names, RANK_BY, Typed,
 };
 
 use super::job_line::JobLine;
@@ -96,6 +96,7 @@ impl PlanArgs {
             (&BIND_TO, text(typed.bind.as_ref())),
             (&CORE_KIND, text(self.core_kind.as_ref())),
             (&NEAR, text(self.near.as_ref())),
+            (&CONFINE, text(self.confine.as_ref())),
         ];
         let has = has.into_iter();
         let around = Around {
@@ -119,6 +120,8 @@ impl PlanArgs {
         self.near = self.or_default(near, &NEAR, &around)?;
         let kind = self.core_kind.take();
         self.core_kind = self.or_default(kind, &CORE_KIND, &around)?;
+        let confine = self.confine.take();
+        self.confine = self.or_default(confine, &CONFINE, &around)?;
         Ok(())
     }
 

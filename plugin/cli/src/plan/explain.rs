@@ -22,6 +22,10 @@ use crate::args::PlanArgs;
 use crate::parents::Parents;
 use crate::srun_options::level_from;
 
+/// What `--confine=task` and the site's `confine=task` mean for the tasks.
+const CONFINED: &str = "confined    each task's cgroup has only its CPUs, so it cannot leave them (--confine, or the \
+                        site's confine=)";
+
 /// Writes the explanation behind an answer.
 ///
 /// # Errors
@@ -69,6 +73,7 @@ fn one_node(args: &PlanArgs, on: &Node, planned: &Planned) -> Vec<String> {
         lines.push(format!("order       {}", order_why(args, ask, order)));
     }
     lines.extend(isolated(on, plan));
+    lines.extend(args.confines(plan).then(|| CONFINED.to_string()));
     let parents = on
         .machine()
         .map(|machine| Parents::new(machine, args.socket_kind()));

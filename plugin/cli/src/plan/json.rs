@@ -36,6 +36,9 @@ struct Document<'a> {
     /// What decided, by the number of tasks on a node.
     rules: BTreeMap<u32, String>,
     bound: bool,
+    /// Whether the tasks cannot leave their CPUs; absent where they can.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    confined: bool,
     /// The job, where the line is that of a job; `nodes` has its batch script then.
     #[serde(skip_serializing_if = "Option::is_none")]
     job: Option<&'a PlannedJob>,
@@ -207,6 +210,7 @@ fn document<'a>(args: &'a PlanArgs, on: &'a Node, step: &'a PlannedStep) -> Docu
             .map(|(count, plan)| (count, plan.decision.rule.to_string()))
             .collect(),
         bound: step.is_bound(),
+        confined: plans().any(|(_, plan)| args.confines(plan)),
         job: step.job.as_ref(),
         cpus_per_task: plans()
             .map(|(count, plan)| (count, plan.decision.cpus_per_task))

@@ -2,7 +2,7 @@
 //! else assumed. It also puts into words which of the three holds.
 
 use berth_host::site_rules::socket_name;
-use berth_placement::{CpuBind, CpuSet, Fixes, Level, Rules, SocketKind};
+use berth_placement::{CpuBind, CpuSet, Fixes, Level, Rules, SiteConfine, SocketKind};
 use berth_srun::conf::{BindFrom, Config};
 use clap::ValueEnum;
 
@@ -252,7 +252,7 @@ fn default_bind(args: &PlanArgs, bind: Option<&CpuBind>) -> String {
     format!("CpuBind={text}{whose}")
 }
 
-fn of_others(args: &PlanArgs, rules: &Rules) -> [Word; 5] {
+fn of_others(args: &PlanArgs, rules: &Rules) -> [Word; 6] {
     let kind = args.socket_kind();
     let asked = cpu_bind(args);
     let default = args
@@ -286,6 +286,11 @@ fn of_others(args: &PlanArgs, rules: &Rules) -> [Word; 5] {
             args.reserved.is_some(),
             !args.asked_reserved().is_empty(),
             format!("reserved={}", args.asked_reserved()),
+        ),
+        word(
+            false,
+            args.site_confine() != SiteConfine::Off,
+            format!("confine={}", args.site_confine()),
         ),
     ]
 }

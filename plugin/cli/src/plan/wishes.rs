@@ -2,7 +2,7 @@
 //! where the node honours none of them.
 
 use berth_placement::request::core_kind::Kind;
-use berth_placement::{Binding, CpuBind, Mapping, Near};
+use berth_placement::{Binding, Confine, CpuBind, Mapping, Near, Plan, SiteConfine};
 
 use crate::args::PlanArgs;
 
@@ -43,6 +43,28 @@ impl PlanArgs {
     pub(crate) fn asked_core_kind(&self) -> Kind {
         let kind = self.core_kind.filter(|_| !self.is_binding_off());
         kind.unwrap_or_default()
+    }
+
+    /// The `--confine` that holds.
+    fn asked_confine(&self) -> Option<Confine> {
+        self.confine.filter(|_| !self.is_binding_off())
+    }
+
+    /// The site's `confine=`: as slurmd announced it here, or of the cluster that is asked about.
+    pub(super) fn site_confine(&self) -> SiteConfine {
+        let announced = self.announced().map(berth_host::SiteRules::confine);
+        let of_cluster = || Some(self.site_settings.as_ref()?.settings.confine);
+        announced.or_else(of_cluster).unwrap_or_default()
+    }
+
+    /// Whether the tasks of a plan are confined to their CPUs.
+    pub(super) fn confines(&self, plan: &Plan) -> bool {
+        plan.is_bound() && self.site_confine().confines(self.asked_confine())
+    }
+
+    /// The note on a `--confine` that is not honoured.
+    pub(super) fn confine_note(&self, is_bound: bool) -> Option<&'static str> {
+        self.site_confine().note(self.asked_confine(), is_bound)
     }
 
     /// Whether the node honours none of berth's own options (`binding=off`).

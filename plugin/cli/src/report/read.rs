@@ -182,7 +182,7 @@ fn memory() -> String {
     };
     let word = match kind {
         Kind::Bind => "bind",
-        Kind::Prefer => "prefer",
+        Kind::Prefer | Kind::PreferMany => "prefer",
     };
     let numbers = (0..).zip(&words).flat_map(|(at, word)| {
         let bits = (0..u64::BITS).filter(move |bit| word >> bit & 1 == 1);

@@ -21,7 +21,7 @@ pub use leftovers::{leftovers_around, leftovers_in};
 pub use mounts::Mounts;
 pub use name::Name;
 pub use place::Place;
-pub use write::{Fence, Written};
+pub use write::{Fence, Written, no_swap};
 
 /// Which interface the kernel has for cpusets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -102,6 +102,13 @@ impl Place {
             && matches!(own, [.., above, own] if above == "user" && own == "task_special")
     }
 
+    /// Whether it is the folder of v1 in which Slurm keeps all tasks of a step.
+    #[must_use]
+    pub fn is_slurms_step(&self) -> bool {
+        let own = self.folders.last();
+        self.version == Version::V1 && own.is_some_and(|own| own.starts_with("step_"))
+    }
+
     /// Whether nothing stands above it.
     pub(super) fn is_root(&self) -> bool {
         self.folders.is_empty()

@@ -60,6 +60,21 @@ impl Fence<'_> {
     }
 }
 
+/// Gives a cgroup's processes no swap (`CPUSET_POLICY_KILL`).
+///
+/// # Errors
+/// [`FenceError`], also where the memory controller is not there.
+pub fn no_swap(folder: &Folder, trace: Trace<'_>) -> Result<(), FenceError> {
+    const FILE: &str = "memory.swap.max";
+    folder.write(FILE, "0")?;
+    trace(&Written {
+        file: folder.file(FILE),
+        value: "0".into(),
+        now: folder.read(FILE)?,
+    });
+    Ok(())
+}
+
 /// The file in which the kernel says what a cgroup really has.
 fn effective(file: &str, version: Version) -> String {
     match version {

@@ -15,7 +15,7 @@ pub const NAME: &str = "berth.prom";
 /// Far more than the file can have.
 const MOST: u64 = 64 << 10;
 /// The number of counts.
-const KINDS: usize = 9;
+const KINDS: usize = 11;
 
 /// The counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +38,10 @@ pub struct Counters {
     pub reserved_granted: u64,
     /// Those of them that have no others, and run there.
     pub reserved_used: u64,
+    /// Those of the bound tasks that were confined to their CPUs.
+    pub confined: u64,
+    /// Those of the bound tasks that were to be confined, and are not.
+    pub not_confined: u64,
 }
 
 /// Names and meanings, in the order of the files.
@@ -74,6 +78,14 @@ const NAMES: [(&str, &str); KINDS] = [
     (
         "berth_reserved_used_total",
         "Steps and batch scripts that run on reserved CPUs, because Slurm gave them no others.",
+    ),
+    (
+        "berth_tasks_confined_total",
+        "Bound tasks that were confined to their CPUs.",
+    ),
+    (
+        "berth_tasks_not_confined_total",
+        "Bound tasks that should have been confined to their CPUs, and were not.",
     ),
 ];
 
@@ -122,6 +134,8 @@ impl Counters {
             self.binding_failed,
             self.reserved_granted,
             self.reserved_used,
+            self.confined,
+            self.not_confined,
         ]
     }
 
@@ -136,6 +150,8 @@ impl Counters {
             binding_failed,
             reserved_granted,
             reserved_used,
+            confined,
+            not_confined,
         ] = values;
         Self {
             launches,
@@ -147,6 +163,8 @@ impl Counters {
             binding_failed,
             reserved_granted,
             reserved_used,
+            confined,
+            not_confined,
         }
     }
 
@@ -259,6 +277,8 @@ mod tests {
             binding_failed: 4,
             reserved_granted: 6,
             reserved_used: 5,
+            confined: 8,
+            not_confined: 9,
             ..Counters::default()
         };
         assert_eq!(Counters::parse(&some.text(&facts())), some);

@@ -160,6 +160,8 @@ mod tests {
         binding_failed: 0,
         reserved_granted: 0,
         reserved_used: 0,
+        confined: 0,
+        not_confined: 0,
     };
 
     #[test]

@@ -35,16 +35,34 @@ pub enum Confirmed {
 }
 
 impl Ledger {
-    /// Finds the entry of a step and makes it end with this process. `cpus` are those that the step
-    /// is about to be bound to, for the case that its entry is not there any more.
+    /// Finds the entry of a step's binding and makes it end with this process. `cpus` are those that the
+    /// step is about to be bound to, for the case that its entry is not there any more.
     ///
     /// # Errors
     /// [`LedgerError`]
-    pub fn confirm(
+    pub fn confirm(self, step: StepKey, uid: u32, cpus: &CpuSet) -> Result<Confirmed, LedgerError> {
+        self.confirm_one(step, uid, cpus, |entry| entry.cpuset.is_none())
+    }
+
+    /// The same for its cpuset.
+    ///
+    /// # Errors
+    /// [`LedgerError`]
+    pub fn confirm_cpuset(
+        self,
+        step: StepKey,
+        uid: u32,
+        cpus: &CpuSet,
+    ) -> Result<Confirmed, LedgerError> {
+        self.confirm_one(step, uid, cpus, |entry| entry.cpuset.is_some())
+    }
+
+    fn confirm_one(
         mut self,
         step: StepKey,
         uid: u32,
         cpus: &CpuSet,
+        is_it: impl Fn(&Entry) -> bool,
     ) -> Result<Confirmed, LedgerError> {
         let words = self.file.words;
         let slots = self.file.read_all()?;
@@ -52,7 +70,7 @@ impl Ledger {
             .chunks_exact(words)
             .enumerate()
             .filter_map(|(slot, words)| Some((slot, record::read(words)?)))
-            .filter(|(_, entry)| entry.step == step && entry.stepd.is_none())
+            .filter(|(_, entry)| entry.step == step && entry.stepd.is_none() && is_it(entry))
             .max_by_key(|(_, entry)| entry.made);
         let Some((slot, mut entry)) = waiting else {
             return self.without_entry(step, cpus);

@@ -50,7 +50,7 @@ pub use self::file::{LedgerError, NAME};
 use self::process::Watch;
 pub use self::process::{Process, Task};
 use self::record::Look;
-pub use self::record::{Entry, Kind, StepKey};
+pub use self::record::{Cpuset, Entry, Kind, StepKey, mark};
 pub use self::rule::Others;
 use crate::lock::Locked;
 use crate::state::StateDir;
@@ -222,6 +222,15 @@ impl<'a> Session<'a> {
         others
     }
 
+    /// The live cpuset of a job, if its steps have one. If there were several, the one made last.
+    pub fn cpuset_of(&mut self, job: u32) -> Option<Entry> {
+        let is_its =
+            |record: &[u64]| record::look(record).is_some_and(|look| look.is_cpuset_of(job));
+        let found = self.living(is_its).into_iter();
+        let (slot, look) = found.max_by_key(|(_, look)| look.made)?;
+        Some(look.entry(self.record(slot)?))
+    }
+
     /// Every live entry.
     pub fn all(&mut self) -> Vec<Entry> {
         let living = self.living(|_| true);
@@ -292,7 +301,20 @@ impl<'a> Session<'a> {
             slot
         };
         self.file.write_words(self.file.offset(slot), &record)?;
+        self.took(slot, &record);
         Ok(slot)
+    }
+
+    /// The slot is used from now on, and the next entry gets another one.
+    fn took(&mut self, slot: usize, record: &[u64]) {
+        let words = self.file.words;
+        match self.slots.get_mut(slot * words..(slot + 1) * words) {
+            Some(known) => known.copy_from_slice(record),
+            None => self.slots.extend_from_slice(record),
+        }
+        let mut all = self.slots.chunks_exact(words);
+        let free = all.position(|slot| !record::is_used(slot));
+        (self.free, self.expired) = (free.unwrap_or(self.slots.len() / words), false);
     }
 
     /// Removes an entry that [`Self::add`] has written.

@@ -67,7 +67,8 @@ pub fn publish(
         entries
             .iter()
             .for_each(|entry| used.insert_all(&entry.cpus));
-        let text = text(machine, kind, &used, entries.len());
+        let steps = entries.iter().filter(|entry| entry.cpuset.is_none());
+        let text = text(machine, kind, &used, steps.count());
         atomic_file::replace(&dir.path().join(NAME), text.as_bytes(), MODE)
             .map_err(|failed| file.failed("writing the public file beside it", failed.why))?;
         drop(turn);

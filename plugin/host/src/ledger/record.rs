@@ -4,8 +4,8 @@
 //! In: an entry or bytes. Out: the other. Pure; bytes with a wrong checksum are no entry.
 //!
 //! Releases of berth share the file, so a later one may add to an entry but never move anything.
-//! It has room in the upper half of word [`KIND`], in word 8, and after the CPUs. This release
-//! covers all of that with its checksum and ignores its content.
+//! It has room in the upper half of word [`CPU_WORDS`], and after the CPUs. This release covers all
+//! of that with its checksum and ignores its content.
 
 use berth_placement::CpuSet;
 
@@ -15,12 +15,22 @@ use super::process::{Process, Task};
 pub(super) const WORD: usize = size_of::<u64>();
 /// Words before the CPUs.
 pub(super) const HEAD: usize = 24;
-/// The kind of step, in the lower half. A later release with more kinds writes the nearest
-/// of these kinds here, and its own kind into the upper half.
+/// The kind of entry, in the lower half: as the first release knows it. A kind that it does not know
+/// stands in the upper half, and the nearest one in the lower half.
 const KIND: usize = 3;
+/// In the upper half: a cpuset, with its flags.
+const CPUSET: u32 = 0xC0;
+/// No other job's wish takes its CPUs.
+const EXCLUSIVE: u32 = 1;
+/// Every step of the job is in it, not only the one that made it.
+const OF_JOB: u32 = 2;
+/// Where the step's kind stands beside these.
+const STEP_KIND: u32 = 8;
 /// How many words the CPUs have, in the lower half. Releases that write 0 give them all
 /// words to the slot's end.
 const CPU_WORDS: usize = 7;
+/// A cpuset's mark.
+const MARK: usize = 8;
 /// First word of slurmstepd's part, and how many.
 pub(super) const CONFIRMED: usize = 9;
 pub(super) const CONFIRMED_WORDS: usize = 3;
@@ -44,6 +54,15 @@ pub enum Kind {
     Batch,
 }
 
+/// A cpuset that the step's tasks are placed in: whose it is, and whom it keeps off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cpuset {
+    /// No other job's wish takes its CPUs.
+    pub exclusive: bool,
+    /// Every step of the job is in it, not only the one that made it.
+    pub of_job: bool,
+}
+
 /// The number of a step on one node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepKey {
@@ -62,6 +81,8 @@ pub struct Entry {
     pub step: StepKey,
     /// Its kind.
     pub kind: Kind,
+    /// If it is no binding of the step, but a cpuset.
+    pub cpuset: Option<Cpuset>,
     /// Tasks on this node.
     pub tasks: u32,
     /// Nanoseconds between the boot and its planning.
@@ -74,14 +95,16 @@ pub struct Entry {
     pub task: Option<Task>,
     /// Its user, known to slurmstepd.
     pub uid: u32,
-    /// The `--binding`, cut if it is long.
+    /// The `--binding` or the `--cpuset`, cut if it is long.
     pub request: String,
+    /// A cpuset's mark: equal for equal requests, whose text may be cut.
+    pub mark: u64,
     /// The CPUs of its cores.
     pub cpus: CpuSet,
 }
 
 impl Kind {
-    fn number(self) -> u64 {
+    fn number(self) -> u32 {
         match self {
             Self::Regular => 1,
             Self::Overlap => 2,
@@ -93,9 +116,45 @@ impl Kind {
     fn of(number: u32) -> Self {
         [Self::Regular, Self::Overlap, Self::Batch]
             .into_iter()
-            .find(|kind| kind.number() == u64::from(number))
+            .find(|kind| kind.number() == number)
             .unwrap_or_default()
     }
+}
+
+/// The kind of step, and of a cpuset its flags.
+fn kind_word(entry: &Entry) -> u64 {
+    let number = entry.kind.number();
+    let Some(Cpuset { exclusive, of_job }) = entry.cpuset else {
+        return u64::from(number);
+    };
+    let exclusive = if exclusive { EXCLUSIVE } else { 0 };
+    let of_job = if of_job { OF_JOB } else { 0 };
+    // The release before takes it for a script: other jobs keep off, the own job does not.
+    pair(
+        Kind::Batch.number(),
+        CPUSET | exclusive | of_job | number << STEP_KIND,
+    )
+}
+
+fn kind_of(word: u64) -> (Kind, Option<Cpuset>) {
+    let (low, high) = halves(word);
+    let flags = high & (EXCLUSIVE | OF_JOB);
+    let number = high >> STEP_KIND;
+    if high == CPUSET | flags | number << STEP_KIND {
+        let cpuset = Cpuset {
+            exclusive: flags & EXCLUSIVE != 0,
+            of_job: flags & OF_JOB != 0,
+        };
+        return (Kind::of(number), Some(cpuset));
+    }
+    (Kind::of(low), None)
+}
+
+/// A number for a request whose text may be too long for an entry: equal for equal texts.
+#[must_use]
+pub fn mark(request: &str) -> u64 {
+    let again = [request.as_bytes(), &[0]].concat();
+    pair(crc32fast::hash(request.as_bytes()), crc32fast::hash(&again))
 }
 
 /// The words of an entry; `None` if its CPUs need more than there are.
@@ -109,11 +168,12 @@ pub(super) fn write(entry: &Entry, words: usize) -> Option<Vec<u64>> {
         0,
         pair(entry.step.job, entry.step.step),
         pair(entry.step.component, entry.tasks),
-        entry.kind.number(),
+        kind_word(entry),
         entry.made,
         entry.maker.pid as u64,
         entry.maker.start,
         cpus.len().max(1) as u64,
+        entry.mark,
     ];
     record.get_mut(..head.len())?.copy_from_slice(&head);
     record
@@ -174,6 +234,7 @@ pub(super) fn look(record: &[u64]) -> Option<Look> {
         pid: pid as i32,
         start: at(CONFIRMED + 1)?,
     };
+    let (kind, cpuset) = kind_of(at(KIND)?);
     Some(Look {
         step: StepKey {
             job,
@@ -181,7 +242,9 @@ pub(super) fn look(record: &[u64]) -> Option<Look> {
             component,
         },
         tasks,
-        kind: Kind::of(halves(at(KIND)?).0),
+        kind,
+        cpuset,
+        mark: at(MARK)?,
         made: at(4)?,
         maker: Process {
             pid: at(5)? as i32,
@@ -198,6 +261,8 @@ pub(super) fn look(record: &[u64]) -> Option<Look> {
 pub(super) struct Look {
     pub step: StepKey,
     pub kind: Kind,
+    pub cpuset: Option<Cpuset>,
+    mark: u64,
     tasks: u32,
     pub made: u64,
     pub maker: Process,
@@ -207,11 +272,17 @@ pub(super) struct Look {
 }
 
 impl Look {
+    /// Whether it is a cpuset of all steps of a job.
+    pub fn is_cpuset_of(&self, job: u32) -> bool {
+        self.cpuset.is_some_and(|cpuset| cpuset.of_job) && self.step.job == job
+    }
+
     /// The whole entry.
     pub fn entry(self, record: &[u64]) -> Entry {
         Entry {
             step: self.step,
             kind: self.kind,
+            cpuset: self.cpuset,
             tasks: self.tasks,
             made: self.made,
             maker: self.maker,
@@ -219,6 +290,7 @@ impl Look {
             task: self.task,
             uid: self.uid,
             request: text(record.get(REQUEST..HEAD).unwrap_or_default()),
+            mark: self.mark,
             cpus: CpuSet::from_words(cpu_words(record)),
         }
     }

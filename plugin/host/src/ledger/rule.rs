@@ -23,6 +23,8 @@ pub struct Others {
     cpus: Vec<u64>,
     /// And of all of them together.
     all: Vec<u64>,
+    /// The CPUs of cpusets that are not exclusive.
+    cpusets: Vec<u64>,
 }
 
 /// Words of CPU sets, gathered without a set for each entry.
@@ -46,6 +48,14 @@ impl Others {
     pub(super) fn add(&mut self, step: StepKey, entry: &Look, cpus: &[u64]) {
         if entry.step == step {
             return;
+        }
+        if let Some(cpuset) = entry.cpuset {
+            match (entry.step.job == step.job, cpuset.exclusive) {
+                // Every step of the job is in it.
+                (true, _) if cpuset.of_job => return,
+                (_, false) => return join(&mut self.cpusets, cpus),
+                (_, true) => {}
+            }
         }
         if entry.step.job == step.job {
             let regular = entry.kind == Kind::Regular;
@@ -78,7 +88,7 @@ impl Others {
     pub fn all_running(&self) -> Claims {
         let mut sets = self.own.clone();
         join(&mut sets.taken, &self.all);
-        sets.claims()
+        self.claims(sets)
     }
 
     /// The claims if every other job were suspended.
@@ -86,7 +96,7 @@ impl Others {
     pub fn all_suspended(&self) -> Claims {
         let mut sets = self.own.clone();
         join(&mut sets.shared, &self.all);
-        sets.claims()
+        self.claims(sets)
     }
 
     /// The claims as they are, after one look at a task of each other job.
@@ -107,15 +117,14 @@ impl Others {
             };
             join(set, cpus);
         }
-        sets.claims()
+        self.claims(sets)
     }
-}
 
-impl Sets {
-    fn claims(self) -> Claims {
+    fn claims(&self, sets: Sets) -> Claims {
         Claims {
-            taken: CpuSet::from_words(self.taken),
-            shared: CpuSet::from_words(self.shared),
+            taken: CpuSet::from_words(sets.taken),
+            shared: CpuSet::from_words(sets.shared),
+            cpusets: CpuSet::from_words(self.cpusets.clone()),
             ..Claims::default()
         }
     }
@@ -132,8 +141,39 @@ fn join(set: &mut Vec<u64>, more: &[u64]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::{Entry, HEAD, cpu_words, look, write};
+    use super::super::record::{Cpuset, Entry, HEAD, cpu_words, look, write};
     use super::*;
+
+    /// Its own job is inside it; others keep off only if it is exclusive, and not while its job is suspended.
+    #[test]
+    fn cpusets_of_jobs() {
+        let step = |job| StepKey {
+            job,
+            step: 0,
+            component: 0,
+        };
+        let mut others = Others::default();
+        let mut add = |job, exclusive, of_job, cpus: &str| {
+            let entry = Entry {
+                step: step(job),
+                cpuset: Some(Cpuset { exclusive, of_job }),
+                cpus: CpuSet::from_list(cpus).unwrap(),
+                ..Entry::default()
+            };
+            let record = write(&entry, HEAD + 1).unwrap();
+            let own = StepKey { step: 5, ..step(1) };
+            others.add(own, &look(&record).unwrap(), cpu_words(&record));
+        };
+        add(1, true, true, "0-1");
+        add(1, false, true, "2");
+        add(1, true, false, "3");
+        add(2, true, true, "8-9");
+        add(3, false, true, "10");
+        let texts =
+            |found: Claims| [found.taken, found.shared, found.cpusets].map(|set| set.to_string());
+        assert_eq!(texts(others.all_running()), ["8-9", "3", "10"]);
+        assert_eq!(texts(others.all_suspended()), ["", "3,8-9", "10"]);
+    }
 
     #[test]
     fn who_takes_what() {

@@ -3,6 +3,7 @@
 //! Pure data; `Request::default()` is one task with one CPU, and requests no binding.
 
 pub mod claims;
+pub mod confine;
 pub mod core_kind;
 pub mod cpu_bind;
 pub mod cpuset;

@@ -46,6 +46,12 @@ impl<T> List<T> {
         (end <= MAX_ENTRIES).then(|| self.0.push((value, end)))
     }
 
+    /// One entry, for every task.
+    #[must_use]
+    pub fn same(value: T) -> Self {
+        Self(vec![(value, 1)])
+    }
+
     /// How many entries there are, repeats counted.
     #[must_use]
     pub fn len(&self) -> u32 {

@@ -28,6 +28,10 @@ pub enum Choice {
     Near,
     /// The kind of cores, which narrows each of the others.
     Kind,
+    /// The job's cpuset, inside which each of the others holds.
+    Cpuset,
+    /// Whether the tasks are confined to what the others choose.
+    Confine,
 }
 
 /// An option of berth's own: its name, and the variables from which it comes.
@@ -79,8 +83,16 @@ pub const CORE_KIND: Names = names!(Kind, "core-kind", "CORE_KIND", "core_kind")
 /// `--near`.
 pub const NEAR: Names = names!(Near, "near", "NEAR", "near");
 
+/// `--cpuset`.
+pub const CPUSET: Names = names!(Cpuset, "cpuset", "CPUSET", "cpuset");
+
+/// `--confine`.
+pub const CONFINE: Names = names!(Confine, "confine", "CONFINE", "confine");
+
 /// Every option.
-pub const ALL: [&Names; 6] = [&BINDING, &MAP_BY, &RANK_BY, &BIND_TO, &CORE_KIND, &NEAR];
+pub const ALL: [&Names; 8] = [
+    &BINDING, &MAP_BY, &RANK_BY, &BIND_TO, &CORE_KIND, &NEAR, &CPUSET, &CONFINE,
+];
 
 /// An option that is typed.
 #[derive(Clone, Copy, Debug)]
@@ -107,9 +119,15 @@ impl Typed {
 }
 
 impl Choice {
+    /// Whether an option of this choice chooses CPUs by itself.
+    #[must_use]
+    pub fn chooses(self) -> bool {
+        !matches!(self, Self::Kind | Self::Cpuset | Self::Confine)
+    }
+
     /// Whether only one of two choices can be in force.
     fn excludes(self, other: Self) -> bool {
-        self != other && self != Self::Kind && other != Self::Kind
+        self != other && self.chooses() && other.chooses()
     }
 }
 
@@ -246,10 +264,12 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_of_cores_goes_with_every_choice() {
-        for one in ALL.into_iter().filter(|one| **one != CORE_KIND) {
-            let kind_counts = counts_beside(&CORE_KIND, &[typed(one)]);
-            assert!(kind_counts && counts_beside(one, &[typed(&CORE_KIND)]));
+    fn what_narrows_and_a_fence_go_with_every_choice() {
+        for beside in [&CORE_KIND, &CPUSET, &CONFINE] {
+            for one in ALL.into_iter().filter(|one| *one != beside) {
+                let counts = counts_beside(beside, &[typed(one)]);
+                assert!(counts && counts_beside(one, &[typed(beside)]));
+            }
         }
         let outer = [(CORE_KIND.own, "performance"), (ROUTED, "linear:2")];
         let own = is(CORE_KIND.own, "performance");

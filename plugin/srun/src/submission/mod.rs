@@ -153,6 +153,20 @@ impl Words {
         }
     }
 
+    /// CPUs that the tasks need on each node, by what the command says of tasks and CPUs; `None` if it says
+    /// nothing, or if that is not sure.
+    #[must_use]
+    pub fn cpus_per_node(&self, env: impl Fn(&str) -> Option<String>) -> Option<u32> {
+        let asked = self.asked(env).filter(|_| !self.unsure)?;
+        let nodes = asked.nodes.map_or(1, |nodes| nodes.least.max(1));
+        let of_all = || asked.ntasks.map(|tasks| tasks.div_ceil(nodes));
+        let tasks = asked.ntasks_per_node.or_else(of_all);
+        match (tasks, asked.cpus_per_task) {
+            (None, None) => None,
+            (tasks, each) => Some(tasks.unwrap_or(1).saturating_mul(each.unwrap_or(1))),
+        }
+    }
+
     /// Whether words could be misread.
     #[must_use]
     pub fn is_unsure(&self) -> bool {
@@ -176,6 +190,29 @@ mod tests {
     fn read(line: &str) -> Words {
         let (command, words) = line.split_once(' ').unwrap_or((line, ""));
         Words::read(command, words.split(' '), Release::V22_05)
+    }
+
+    #[test]
+    fn cpus_on_each_node() {
+        for (line, cpus) in [
+            ("-n8", Some(8)),
+            ("-n8 -N2", Some(4)),
+            ("-n7 -N2 -c3", Some(12)),
+            ("-N2 --ntasks-per-node=1", Some(1)),
+            ("-n9 -N2 --ntasks-per-node=6 -c2", Some(12)),
+            ("-c4", Some(4)),
+            ("-N2", None),
+            ("", None),
+            ("-n2 : -n4", None),
+        ] {
+            for command in ["srun", "sbatch", "salloc"] {
+                let words = Words::read(command, line.split_whitespace(), Release::NEWEST);
+                assert_eq!(words.cpus_per_node(|_| None), cpus, "{command} {line}");
+            }
+        }
+        let words = Words::read("srun", ["./app"], Release::NEWEST);
+        let env = |name: &str| (name == "SLURM_NTASKS").then(|| "4".to_string());
+        assert_eq!(words.cpus_per_node(env), Some(4));
     }
 
     #[test]

@@ -69,6 +69,7 @@ pub(super) fn wrong(case: &Case<'_>) -> Option<Finding> {
     let wrong_own = wrong_mapping(case)
         .or_else(|| wrong_core_kind(case))
         .or_else(|| wrong_near(case))
+        .or_else(|| wrong_confine(case))
         .or_else(|| two_names(case));
     if let Some(why) = wrong_own {
         return Some(case.warning("wrong-value", why, "srun refuses the line"));
@@ -122,6 +123,11 @@ fn wrong_mapping(case: &Case<'_>) -> Option<String> {
 fn wrong_core_kind(case: &Case<'_>) -> Option<String> {
     let kind = case.has("core-kind")?.parse::<Kind>();
     kind.err().map(|why| format!("--core-kind: {why}"))
+}
+
+fn wrong_confine(case: &Case<'_>) -> Option<String> {
+    let confine = case.has("confine")?.parse::<berth_placement::Confine>();
+    confine.err().map(|why| format!("--confine: {why}"))
 }
 
 fn wrong_near(case: &Case<'_>) -> Option<String> {

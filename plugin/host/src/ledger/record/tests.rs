@@ -10,6 +10,7 @@ fn entry() -> Entry {
             component: 0xffff_fffe,
         },
         kind: Kind::Overlap,
+        cpuset: None,
         tasks: 16,
         made: 123_456_789_012,
         maker: Process { pid: 77, start: 99 },
@@ -23,6 +24,7 @@ fn entry() -> Entry {
         }),
         uid: 1000,
         request: "striding:2:2".into(),
+        mark: 0,
         cpus: CpuSet::from_list("0-3,70").unwrap(),
     }
 }
@@ -79,7 +81,6 @@ fn what_a_later_release_adds_is_ignored() {
     let mut record = write(&entry(), HEAD + 16).unwrap();
     record[KIND] |= 7 << 32;
     record[CPU_WORDS] |= 7 << 32;
-    record[8] = u64::MAX;
     record[HEAD + 2..].fill(u64::MAX);
     assert_eq!(read(&record), None, "its checksum covers them");
     sign(&mut record);
@@ -98,6 +99,21 @@ fn what_a_later_release_adds_is_ignored() {
 
 fn sign(record: &mut [u64]) {
     record[0] = USED | u64::from(checksum(record)) << 32;
+}
+
+/// The release before takes it for a script of the job.
+#[test]
+fn a_cpuset_is_read_as_written() {
+    for (exclusive, of_job) in [(false, false), (false, true), (true, false), (true, true)] {
+        let cpuset = Entry {
+            cpuset: Some(Cpuset { exclusive, of_job }),
+            mark: 0x1234_5678_9abc_def0,
+            ..entry()
+        };
+        let record = write(&cpuset, HEAD + 2).unwrap();
+        assert_eq!(read(&record), Some(cpuset));
+        assert_eq!(record[KIND] as u32, 3);
+    }
 }
 
 #[test]

@@ -16,6 +16,8 @@ use crate::answer::mapping_refusal::MappingRefusal;
 use crate::answer::note::Note;
 use crate::answer::plan::{Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
+use crate::owned::{Owned, Reserved};
+use crate::request::Request;
 use crate::request::mapping::{Mapping, Target};
 use crate::request::near::Near;
 use crate::sets::bounded::repeated;
@@ -39,7 +41,10 @@ pub(crate) fn choose(
     near: Option<&Near>,
 ) -> Result<Plan, Refusal> {
     let Some(near) = near else {
-        return among(here, mapping);
+        return among(here, mapping).or_else(|why| match lacks_reserved(here, mapping) {
+            true => Ok(here.too_many_reserved()),
+            false => Err(why),
+        });
     };
     // A mapping has its own words for the CPUs of each task.
     let need = Need {
@@ -47,6 +52,25 @@ pub(crate) fn choose(
         each: 1,
     };
     narrow(here, near, need, |inside| Ok(among(inside, mapping)?))
+}
+
+/// Whether the tasks would fit if the site kept none of the step's CPUs free. A list names its CPUs, and
+/// is never answered with others.
+fn lacks_reserved(here: &Situation<'_>, mapping: &Mapping) -> bool {
+    if here.owned.reserved != Reserved::Some || matches!(mapping.target(), Target::List { .. }) {
+        return false;
+    }
+    let request = Request {
+        reserved: CpuSet::new(),
+        ..here.request.clone()
+    };
+    let owned = Owned::of(&request, here.node);
+    let with_all = Situation {
+        request: &request,
+        owned: &owned,
+        ..*here
+    };
+    among(&with_all, mapping).is_ok()
 }
 
 /// The same among all cores of the step.

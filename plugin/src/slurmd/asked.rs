@@ -1,0 +1,104 @@
+//! A step's request, as its launch request has it: Slurm's own words, berth's options, the devices and the cpuset
+//! that Slurm and the job give it. Nonsense is refused here.
+
+use berth_placement::{Confine, CpuBind, Node, RefusalKind, Request};
+use slurm_sys::LaunchRequest;
+use slurm_sys::views::SpankOption;
+
+use crate::message::{inherited, options, routes};
+use crate::planning::ours::Ours;
+use crate::planning::{convert, memory};
+use crate::site::settings::Settings;
+use crate::site::standing::{Abi, NAME};
+use crate::slurmd::step_cpuset::{self, Wanted};
+use crate::slurmd::stop::Stop;
+use crate::slurmd::{near, refusal};
+
+/// The request in a launch request.
+pub(super) struct Asked {
+    pub request: Request,
+    /// Whether its list was that of the step around it.
+    pub inherited: bool,
+    pub overlaps: bool,
+    /// `--confine`.
+    pub confine: Option<Confine>,
+    /// The cpuset that its job requests.
+    pub cpuset: Option<Wanted>,
+    /// The devices that Slurm gave the step, for its `--near`.
+    pub near: near::Found,
+    /// What the user should know of it.
+    pub notes: Vec<String>,
+}
+
+/// Reads a launch request. Nonsense is refused, because a client other than srun may have sent it.
+pub(super) fn asked(
+    slurm: Abi,
+    launch: &LaunchRequest<'_>,
+    settings: &Settings,
+    share: refusal::Share,
+    node: &Node,
+) -> Result<Asked, Stop> {
+    let refused = |why: String| Stop::Refused(RefusalKind::Bind, why);
+    let unknown = launch.unknown_binding_bits();
+    if unknown != 0 {
+        return Err(refused(format!(
+            "the launch request has CPU binding bits {unknown:#x}, which this Slurm does not know; \
+             start the step with this cluster's own srun"
+        )));
+    }
+    let (tasks, index) = (share.tasks, share.index);
+    let share = (tasks, share.allocation);
+    let mut request = convert::request(launch, share, (slurm.layout, node)).map_err(refused)?;
+    let inherited = inherited::forget(&mut request, node.rules().fixes, launch);
+    let options = launch.options(NAME, options::MOST).unwrap_or_default();
+    let cpuset = step_cpuset::of_step(launch, (&options, settings), index);
+    let cpuset = cpuset.map_err(refused)?;
+    let found = ours(launch, (&options, &request.cpu_bind), settings);
+    let (ours, ours_note) = found.map_err(refused)?;
+    let confine = ours.confine;
+    ours.put(&mut request);
+    let (mem_bind, memory_note) = memory::asked(launch, slurm.layout).map_err(refused)?;
+    request.mem_bind = mem_bind;
+    request.reserved.clone_from(&settings.reserved);
+    let mut near = near::found(request.near.as_ref(), launch, (index, tasks), slurm);
+    near.may_be_strict(request.near.as_ref()).map_err(refused)?;
+    request.gres = near.gres.take();
+    if let Some(cpuset) = &cpuset {
+        cpuset.put(&mut request);
+    }
+    let notes = [ours_note, memory_note.map(String::from)];
+    Ok(Asked {
+        request,
+        inherited,
+        overlaps: routes::overlaps(&options),
+        confine,
+        cpuset,
+        near,
+        notes: notes.into_iter().flatten().collect(),
+    })
+}
+
+/// What berth's own options request, else the site's default binding for regular steps whose
+/// `--cpu-bind` requests nothing; `--binding=none` switches that off. The second value is the note to
+/// the user where this node honours none of these options (`binding=off`).
+fn ours(
+    launch: &LaunchRequest<'_>,
+    (options, cpu_bind): (&[SpankOption], &CpuBind),
+    settings: &Settings,
+) -> Result<(Ours, Option<String>), String> {
+    // How mpirun starts its daemons, and salloc its shell: they keep the allocation.
+    let regular = launch.step_id().kind == slurm_sys::views::StepKind::Regular;
+    if !regular || launch.external_launcher() {
+        return Ok(<_>::default());
+    }
+    let texts = routes::of_step(options);
+    let mut ours = Ours::read(&texts)?;
+    if !settings.binding {
+        let note = (!ours.is_empty()).then(|| ours.off_note());
+        return Ok((Ours::default(), note));
+    }
+    if !texts.chooses() && cpu_bind.asks_nothing() {
+        ours.binding.clone_from(&settings.binding_default);
+    }
+    Ok((ours, None))
+}

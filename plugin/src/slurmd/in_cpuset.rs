@@ -1,0 +1,128 @@
+//! slurmd chooses a job's cpuset, or finds the one that the job has, plans the step inside it, and records
+//! both in the ledger.
+
+use berth_host::LedgerError;
+use berth_host::ledger::{Cpuset, Entry, Others, Session};
+use berth_placement::{
+    ChosenSet, Claims, CpuBind, MemBind, Mode, Node, Note, Plan, Refusal, Request, StepCpuset, plan,
+};
+
+use crate::planning::ledger::{self, Door};
+use crate::slurmd::accounting::{self, Planned, Who};
+use crate::slurmd::job_cpusets::{self, JobCpuset};
+use crate::slurmd::step_cpuset::Wanted;
+
+/// Plans a step in its cpuset beside the ledger's entries at this moment, and records the cpuset.
+pub(super) fn settled_now(
+    session: &mut Session<'_>,
+    (who, wanted): (&Who<'_>, &Wanted),
+    (ask, node, door): (&Request, &Node, Door),
+) -> Result<Result<Planned, Refusal>, LedgerError> {
+    let (inside, notes) = match inside(session, (who, wanted), (ask, node)) {
+        Ok(inside) => inside,
+        Err(why) => return Ok(Err(why)),
+    };
+    let step = (who.step, who.kind);
+    let mut planned = match accounting::settled_now(session, step, (&inside, node, door))? {
+        Ok(planned) => planned,
+        Err(why) => return Ok(Err(why)),
+    };
+    planned.plan.notes.extend(notes);
+    if let Some(set) = planned
+        .plan
+        .cpuset
+        .as_ref()
+        .filter(|_| wanted.is_chosen_here())
+    {
+        record(session, (who, wanted), (ask, set))?;
+    }
+    Ok(Ok(planned))
+}
+
+/// The request with the cpuset that holds, and the notes on its choice.
+fn inside(
+    session: &mut Session<'_>,
+    (who, wanted): (&Who<'_>, &Wanted),
+    (ask, node): (&Request, &Node),
+) -> Result<(Request, Vec<Note>), Refusal> {
+    let others = ledger::others(session, who.step, (ask, node));
+    let mut inside = ask.clone();
+    if !wanted.is_chosen_here() {
+        return Ok((inside, Vec::new()));
+    }
+    let claims = others.all_running();
+    if let Some(given) = wanted.of_job_already(session, who.step.job, &claims)? {
+        inside.cpuset = Some(StepCpuset::Given(given));
+        return Ok((inside, Vec::new()));
+    }
+    let chosen = chosen((ask, node), &others)?;
+    // Where the site lets the step run without its cpuset, the step's own plan says so.
+    let Some(set) = chosen.cpuset else {
+        return Ok((inside, Vec::new()));
+    };
+    inside.cpuset = Some(StepCpuset::Given(wanted.given(set.cpus)));
+    let of_cpuset = |note: &Note| matches!(note, Note::Cpuset(_));
+    let notes = chosen.notes.into_iter().filter(of_cpuset).collect();
+    Ok((inside, notes))
+}
+
+/// A plan that binds nothing and chooses the cpuset. CPUs of suspended jobs are free; whether a job is
+/// suspended costs a look at one of its tasks, so that is only asked where it decides.
+fn chosen((ask, node): (&Request, &Node), others: &Others) -> Result<Plan, Refusal> {
+    let ask = Request {
+        cpu_bind: CpuBind {
+            mode: Some(Mode::Free),
+            one_thread: ask.cpu_bind.one_thread,
+            ..CpuBind::default()
+        },
+        binding: None,
+        mapping: None,
+        near: None,
+        mem_bind: MemBind::default(),
+        ..ask.clone()
+    };
+    let with = |claims: Claims| plan(&ask, node, &claims);
+    let cpus = |plan: &Result<Plan, Refusal>| {
+        let set = plan.as_ref().ok()?.cpuset.as_ref()?;
+        Some(set.cpus.clone())
+    };
+    let running = with(others.all_running());
+    if !others.has_jobs() || cpus(&running) == cpus(&with(others.all_suspended())) {
+        return running;
+    }
+    with(others.now())
+}
+
+/// Writes the cpuset into the ledger, and remembers the job's. If another process has the ledger, the step's
+/// slurmstepd writes it.
+fn record(
+    session: &mut Session<'_>,
+    (who, wanted): (&Who<'_>, &Wanted),
+    (ask, set): (&Request, &ChosenSet),
+) -> Result<(), LedgerError> {
+    let mark = wanted.mark();
+    if wanted.of_job {
+        job_cpusets::keep(JobCpuset {
+            job: who.step.job,
+            mark,
+            cpus: set.cpus.clone(),
+        });
+    }
+    if !session.is_locked() {
+        return Ok(());
+    }
+    session.add(Entry {
+        step: who.step,
+        kind: who.kind,
+        cpuset: Some(Cpuset {
+            exclusive: set.exclusive,
+            of_job: wanted.of_job,
+        }),
+        tasks: ask.tasks,
+        request: wanted.request.to_string(),
+        mark,
+        cpus: set.cpus.clone(),
+        ..Entry::default()
+    })?;
+    Ok(())
+}

@@ -1,0 +1,239 @@
+//! `--cpuset` on a real cluster: jobs asked for as in LSF, their steps and scripts, who keeps off their CPUs, and
+//! what they are told. Each answer is the kernel's or the task's own.
+
+use berth_tests::{Cluster, Done};
+
+/// Jobs that share a node's CPUs.
+const SHARED: &str = "PartitionName=main Nodes=ALL Default=YES OverSubscribe=FORCE:8";
+const LOOK: &str = "sed -n 's/^Cpus_allowed_list:\\t//p' /proc/self/status";
+/// A job that owns both CPUs.
+const WHOLE: &[&str] = &["-n1", "-c2"];
+
+fn cluster(settings: &str, lines: &[&str]) -> Option<Cluster> {
+    let builder = Cluster::builder().plugstack(Some(settings));
+    let set = |builder: berth_tests::Builder, line: &&str| builder.set(line);
+    berth_tests::two_cpus().then(|| lines.iter().fold(builder, set).up())
+}
+
+/// A step that runs a shell's words in a cpuset.
+fn step(cluster: &Cluster, cpuset: &str, options: &[&str], words: &str) -> Done {
+    let cpuset = format!("--cpuset={cpuset}");
+    let end = [cpuset.as_str(), "/bin/sh", "-c", words];
+    cluster.run("srun", &[options, &end].concat())
+}
+
+#[test]
+fn a_step_runs_in_the_cpus_it_asks_for() {
+    let Some(cluster) = cluster("", &[]) else {
+        return;
+    };
+    for (cpuset, cpus) in [
+        ("CPUSET[CPU_LIST=1;NCPUS=1]", "1"),
+        (
+            "SGI_CPUSET[ CPUSET_TYPE=dynamic; CPU_LIST = 0, 7-12; NCPUS=1; ]",
+            "0",
+        ),
+        ("CPU_LIST=1,0;NCPUS=1", "0"),
+        ("NCPUS=2", "0-1"),
+        ("CPUSET_TYPE=none", "0-1"),
+    ] {
+        for bind in ["", "--cpu-bind=none", "--cpu-bind=cores", "--map-by=core"] {
+            let options = [
+                &["-n1", "-c2", "-O"],
+                &[bind][..usize::from(!bind.is_empty())],
+            ]
+            .concat();
+            let options = match cpuset.contains("NCPUS=1") {
+                true => [&["-n1", "--exclusive"], &options[3..]].concat(),
+                false => options,
+            };
+            let done = step(&cluster, cpuset, &options, LOOK);
+            assert_eq!(done.stdout.trim(), cpus, "{cpuset} {options:?}: {done:#?}");
+        }
+    }
+    let done = step(
+        &cluster,
+        "CPU_LIST=1",
+        &["-n1", "--exclusive"],
+        "echo $BERTH_CPUSET_INFO",
+    );
+    let told = done.stdout.trim();
+    assert!(
+        told.starts_with("CPUSET_TYPE=dynamic;NHOSTS=1;HOST=") && told.ends_with(";NCPUS=1;"),
+        "{done:#?}"
+    );
+}
+
+#[test]
+fn what_cannot_be_had_is_refused() {
+    let Some(cluster) = cluster("", &[]) else {
+        return;
+    };
+    for (cpuset, options, why) in [
+        ("CPU_LIST=9;NCPUS=1", WHOLE, "CPU_LIST"),
+        ("CPUSET_NAME=MYSET", WHOLE, "no static cpuset \"MYSET\""),
+        ("MAX_RADIUS=1;CPU_LIST=x", WHOLE, "CPU_LIST"),
+        (
+            "CPUSET_TYPE=dynamic;CPUSET_NAME=MYSET",
+            WHOLE,
+            "CPUSET_NAME",
+        ),
+        ("NODE_EX=Y;MAX_CPU_PER_NODE=2", WHOLE, "MAX_CPU_PER_NODE"),
+        (
+            "CPUSET_OPTIONS=CPUSET_MEMORY_MANDATOTY",
+            WHOLE,
+            "CPUSET_MEMORY_MANDATORY",
+        ),
+        ("NCPUS=1", &["-n2"], "NCPUS=2"),
+    ] {
+        let done = step(&cluster, cpuset, options, LOOK);
+        let refused = !done.ok() && done.stdout.is_empty();
+        assert!(refused && done.stderr.contains(why), "{cpuset}: {done:#?}");
+    }
+    let list = ["-n1", "-c2", "--cpu-bind=map_cpu:0"];
+    let done = step(&cluster, "CPU_LIST=1;NCPUS=1", &list, LOOK);
+    assert!(!done.ok() && done.stderr.contains("CPU 0"), "{done:#?}");
+}
+
+/// The script chooses it, and its steps are in it.
+#[test]
+fn a_job_s_steps_share_its_cpuset() {
+    let Some(cluster) = cluster("", &[]) else {
+        return;
+    };
+    let script = format!(
+        "{LOOK}\nsrun -n1 /bin/sh -c \"{look}\"\nsrun -n1 --cpuset='CPUSET[CPU_LIST=1]' /bin/sh -c \"{look}\"\n\
+         srun -n1 --cpuset=CPU_LIST=0 hostname 2>&1\necho $BERTH_CPUSET_INFO\n\
+         srun -n1 /bin/sh -c 'echo $BERTH_CPUSET_INFO'\n",
+        look = LOOK.replace('\'', "'\\''").replace("'\\''", "'")
+    );
+    let job = cluster.sbatch(&["-n1", "--exclusive", "--cpuset=CPU_LIST=1"], &script);
+    let lines: Vec<_> = job.output.lines().collect();
+    assert_eq!(lines[..3], ["1", "1", "1"], "{job:?}");
+    let refused = "this job has the cpuset";
+    assert!(lines.iter().any(|line| line.contains(refused)), "{job:?}");
+    let told: Vec<_> = lines
+        .iter()
+        .filter(|line| line.starts_with("CPUSET_TYPE"))
+        .collect();
+    assert!(told.len() == 2 && told[0] == told[1], "{job:?}");
+}
+
+/// A job that lasts until the value is dropped.
+struct Lasting<'a>(&'a Cluster, String);
+
+impl Drop for Lasting<'_> {
+    fn drop(&mut self) {
+        self.0.run("scancel", &["--full", &self.1]);
+    }
+}
+
+fn lasting<'a>(cluster: &'a Cluster, cpuset: &str) -> Lasting<'a> {
+    let log = cluster.folder().join("log");
+    let wrap = format!(
+        "--wrap={LOOK} > {}/$SLURM_JOB_ID.cpus; sleep 300",
+        log.display()
+    );
+    let out = format!("--output={}/lasting-%j.out", log.display());
+    let cpuset = format!("--cpuset={cpuset}");
+    let words = ["--parsable", "-n1", "-c2", &out, &cpuset, &wrap];
+    let job = cluster.run("sbatch", &words).expect_ok().trim().to_owned();
+    let file = log.join(format!("{job}.cpus"));
+    cluster.wait_for("the script's start", || {
+        let text = std::fs::read_to_string(&file).ok()?;
+        text.ends_with('\n').then_some(())
+    });
+    Lasting(cluster, job)
+}
+
+#[test]
+fn an_exclusive_cpuset_keeps_others_off_while_its_job_runs() {
+    let Some(cluster) = cluster("", &[SHARED]) else {
+        return;
+    };
+    let wanted = "CPU_LIST=1;NCPUS=1;CPUSET_OPTIONS=CPUSET_CPU_EXCLUSIVE";
+    let first = lasting(&cluster, wanted);
+    // Another cpuset there is refused, and a binding and a cpuset without a list go elsewhere.
+    let other = step(&cluster, "CPU_LIST=1;NCPUS=1", WHOLE, LOOK);
+    assert!(
+        !other.ok() && other.stderr.contains("CPU_LIST"),
+        "{other:#?}"
+    );
+    assert!(
+        !other.stderr.contains(&first.1),
+        "no other job is named: {other:#?}"
+    );
+    let free = step(&cluster, "NCPUS=1", &["-n1", "-c1"], LOOK);
+    assert_eq!(free.stdout.trim(), "0", "{free:#?}");
+    let bound = ["-n1", "-c2", "--binding=linear:1", "/bin/sh", "-c", LOOK];
+    let bound = cluster.run("srun", &bound);
+    assert_eq!(bound.stdout.trim(), "0", "{bound:#?}");
+    let status = cluster.run(
+        &berth_tests::command().to_string_lossy(),
+        &[
+            "status",
+            &format!(
+                "--state-dir={}",
+                cluster.folder().join("run/berth").display()
+            ),
+        ],
+    );
+    assert!(
+        status.stdout.contains("CPUSET[NCPUS=1;CPU_LIST=1"),
+        "{status:#?}"
+    );
+    // A suspended job holds nothing.
+    cluster.scontrol(&["suspend", &first.1]).expect_ok();
+    cluster.wait_for("the CPUs of the suspended job", || {
+        let other = step(&cluster, "CPU_LIST=1;NCPUS=1", WHOLE, LOOK);
+        (other.stdout.trim() == "1").then_some(())
+    });
+    cluster.scontrol(&["resume", &first.1]).expect_ok();
+    drop(first);
+    cluster.wait_for("the CPUs of the ended job", || {
+        let other = step(&cluster, wanted, WHOLE, LOOK);
+        (other.stdout.trim() == "1").then_some(())
+    });
+}
+
+/// LSF's example: each node chooses for itself.
+#[test]
+fn nodes_choose_differently() {
+    let Some(builder) = berth_tests::two_cpus().then(Cluster::builder) else {
+        return;
+    };
+    let cluster = builder.plugstack(Some("")).nodes(2).set(SHARED).up();
+    let names = cluster.run("sinfo", &["-h", "-N", "-o", "%N"]).expect_ok();
+    let last = names
+        .split_whitespace()
+        .last()
+        .expect("two nodes")
+        .to_owned();
+    let log = cluster.folder().join("log");
+    let holder = format!("--wrap={LOOK} > {}/held; sleep 300", log.display());
+    let out = format!("--output={}/held.out", log.display());
+    let node = format!("-w{last}");
+    let words = [
+        "--parsable",
+        "-n1",
+        "-c2",
+        &node,
+        &out,
+        "--cpuset=CPU_LIST=0;NCPUS=1;CPUSET_OPTIONS=CPUSET_CPU_EXCLUSIVE",
+        &holder,
+    ];
+    let job = cluster.run("sbatch", &words).expect_ok().trim().to_owned();
+    let job = Lasting(&cluster, job);
+    cluster.wait_for("the holder", || {
+        std::fs::read_to_string(log.join("held")).ok()
+    });
+    let options = ["-N2", "--ntasks-per-node=1", "-c2"];
+    let words = format!("echo $SLURMD_NODENAME $({LOOK})");
+    let done = step(&cluster, "CPU_LIST=0,1;NCPUS=1", &options, &words);
+    let mut lines: Vec<_> = done.stdout.lines().collect();
+    lines.sort_unstable();
+    let cpus = |line: &&str| line.rsplit(' ').next().unwrap_or_default().to_owned();
+    let found: Vec<_> = lines.iter().map(cpus).collect();
+    assert_eq!(found, ["0", "1"], "{done:#?}");
+    drop(job);
+}
