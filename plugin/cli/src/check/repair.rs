@@ -22,6 +22,7 @@ const HIDING: &[&str] = &[
     "srun-in-srun",
     "nested-launcher",
     "grid-engine",
+    "lsf",
 ];
 
 /// The corrected text.
@@ -131,6 +132,8 @@ const REFUSALS: &[&str] = &[
     "more-than-the-job",
     "refused",
     "grid-engine",
+    "lsf",
+    "lsf",
 ];
 
 fn counts(found: &[Finding]) -> BTreeMap<&str, usize> {
