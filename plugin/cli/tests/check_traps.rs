@@ -479,3 +479,27 @@ fn what_has_no_counterpart_in_slurm_is_named() {
         );
     }
 }
+
+#[test]
+fn cpusets_that_a_job_cannot_have() {
+    holds(
+        "24.11",
+        &[
+            (
+                "sbatch -N2 -n2 --exclusive --cpuset=MAX_RADIUS=1 --wrap=./a",
+                "cpuset-never-fits",
+                "sbatch -N2 -n2 --exclusive --cpuset=MAX_RADIUS=1 --wrap=./a",
+            ),
+            (
+                "sbatch -n2 -N1 --cpuset=CPU_LIST=1,3 --wrap=./a",
+                "cpuset-little-choice?",
+                "sbatch -n2 -N1 --cpuset=CPU_LIST=1,3 --wrap=./a",
+            ),
+            (
+                "sbatch --cpuset=CPU_LST=1 --wrap=./a",
+                "wrong-value",
+                "sbatch --cpuset=CPU_LST=1 --wrap=./a",
+            ),
+        ],
+    );
+}

@@ -106,7 +106,7 @@ fn the_text_is_stable() {
     small.notes = vec!["devices are unknown".into()];
     small.machine = Machine::new(everything()).unwrap();
     let text = small.to_json().unwrap();
-    let added = "\"l3\":[\"0-3\"],\"dies\":[\"0-1\",\"2-3\"],\"l2\":[\"0,2\",\"1,3\"],\
+    let added = "\"l3\":[\"0-3\"],\"numa_distances\":[[10,21],[21,10]],\"dies\":[\"0-1\",\"2-3\"],\"l2\":[\"0,2\",\"1,3\"],\
         \"l1\":[\"0\",\"1\",\"2\",\"3\"],\"order\":[2,0,3,1],\
         \"kinds\":[{\"cpus\":\"0-1\",\"rank\":0,\"infos\":[[\"CoreType\",\"IntelAtom\"]]},\
         {\"cpus\":\"2-3\"}],\"isolated\":\"3\",\
@@ -131,7 +131,15 @@ fn everything() -> Parts {
         infos,
     };
     let atom = ("CoreType".into(), "IntelAtom".into());
+    let known = machine(1, 2, 2).parts().clone();
+    let nodes = known.numa_nodes.len() as u32;
+    let row = |one| {
+        (0..nodes)
+            .map(|other| if one == other { 10 } else { 21 })
+            .collect()
+    };
     Parts {
+        numa_distances: (0..nodes).map(row).collect(),
         dies: sets(&["0-1", "2-3"]),
         l2_caches: sets(&["0,2", "1,3"]),
         l1_caches: sets(&["0", "1", "2", "3"]),
@@ -139,7 +147,7 @@ fn everything() -> Parts {
         kinds: vec![kind("0-1", Some(0), vec![atom]), kind("2-3", None, vec![])],
         isolated: CpuSet::from_list("3").unwrap(),
         devices: devices(),
-        ..machine(1, 2, 2).parts().clone()
+        ..known
     }
 }
 

@@ -43,6 +43,8 @@ law! {
     where_cgroups_have_all_threads_nothing_changes: laws::cgroups::NOTHING_LOST,
     auto_gives_every_core_to_one_task: laws::share::EVERY_CORE_ONCE,
     auto_keeps_tasks_inside_cores: laws::share::SIBLINGS_NEAR,
+    cpuset_has_cpus_of_the_step: laws::cpuset::INSIDE,
+    cpuset_has_the_smallest_radius: laws::cpuset::SMALLEST,
     near_gives_cpus_of_the_step_once: laws::near::APART,
     near_a_gpu_is_the_nearest_object_with_room: laws::near::NEAREST,
     near_is_the_same_with_other_numbers: laws::near::RENUMBERED,

@@ -4,9 +4,12 @@ use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
 use berth_placement::request::core_kind::Kind;
+use berth_placement::request::cpuset::Words;
 use berth_placement::request::gres_bind::{Indices, Reading, gpu_bind};
 use berth_placement::request::mapping::{BindTo, MapBy, RankBy};
-use berth_placement::{Binding, CpuSet, Fixes, Gres, MemBind, Mode, Near, NodeSet, Numbering};
+use berth_placement::{
+    Binding, CpuSet, CpusetRequest, Fixes, Gres, MemBind, Mode, Near, NodeSet, Numbering,
+};
 use berth_srun::options::Command;
 use berth_srun::{Release, spelling};
 
@@ -211,6 +214,46 @@ pub const TARGETS: &[Target] = &[
             ":OWN:strict",
         ],
         parse: again::<Near>,
+    },
+    Target {
+        name: "cpuset",
+        words: &[
+            "CPUSET[",
+            "SGI_CPUSET[",
+            "]",
+            ";",
+            "CPUSET_TYPE=dynamic;",
+            "CPUSET_TYPE=static;",
+            "CPUSET_TYPE=none",
+            "CPUSET_NAME=MYSET;",
+            "NCPUS=8;",
+            "CPU_LIST=1, 5, 7-12;",
+            "MAX_RADIUS=2;",
+            "MAX_CPU_PER_NODE=4;",
+            "NODE_EX=Y;",
+            "MEM_LIST=0,1-2;",
+            "RESUME_OPTION=ORIG_CPUS;",
+            "CPUSET_OPTIONS=CPUSET_CPU_EXCLUSIVE",
+            "|CPUSET_MEMORY_MANDATORY",
+            "|CPUSET_POLICY_KILL;",
+            "CPU_LIST=",
+            "0-65535,",
+        ],
+        parse: again::<CpusetRequest>,
+    },
+    Target {
+        name: "cpuset words",
+        words: &[
+            "CPUSET[",
+            "]",
+            ";",
+            "CPU_LIST=;",
+            "CPUSET_NAME=",
+            "ncpus = 8",
+            "MAX_RADIUS=2;",
+            "CPUSET_OPTIONS=A | B",
+        ],
+        parse: again::<Words>,
     },
     Target {
         name: "tres bind",

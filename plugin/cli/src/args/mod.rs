@@ -24,7 +24,9 @@ use clap_complete::Shell;
 pub(crate) use advise::{AdviseArgs, Goal};
 pub(crate) use mapping::MappingArgs;
 pub(crate) use own::is_plans_own;
-pub(crate) use plan::{Autobind, BindingFail, CompatArg, Format, OwnedCores, PlanArgs, site_bind};
+pub(crate) use plan::{
+    Autobind, BindingFail, CompatArg, Format, OnOff, OwnedCores, PlanArgs, site_bind,
+};
 pub(crate) use refused::shortened;
 pub(crate) use srun::{Kept, SrunOptions, as_getopt, asked_command, ignored, one_number, usage};
 pub(crate) use values::of as values_of;

@@ -160,3 +160,34 @@ pub(crate) const NEAR: &[Value] = &[
         "no device: a job's or a variable's --near does not count",
     ),
 ];
+
+pub(crate) const CPUSET: &[Value] = &[
+    value(
+        "CPUSET[]",
+        "the CPUs that the tasks need, as near to each other as possible",
+    ),
+    value("CPUSET[NCPUS=8]", "eight CPUs on each node"),
+    value("CPUSET[CPU_LIST=0-7]", "the best of these CPUs"),
+    value(
+        "CPUSET[MAX_RADIUS=0]",
+        "all of them in one NUMA node; 1 and 2 are farther",
+    ),
+    value(
+        "CPUSET[MAX_CPU_PER_NODE=4]",
+        "at most four in any one NUMA node",
+    ),
+    value("CPUSET[NODE_EX=Y]", "whole NUMA nodes"),
+    value("CPUSET[MEM_LIST=0-1]", "memory of these NUMA nodes too"),
+    value(
+        "CPUSET[CPUSET_OPTIONS=CPUSET_CPU_EXCLUSIVE]",
+        "no other cpuset gets these CPUs",
+    ),
+    value(
+        "CPUSET[CPUSET_NAME=MYSET]",
+        "a cpuset that the site defines",
+    ),
+    value(
+        "CPUSET[CPUSET_TYPE=none]",
+        "no cpuset, also no default one of the partition",
+    ),
+];

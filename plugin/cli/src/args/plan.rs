@@ -9,7 +9,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use berth_placement::request::core_kind::Kind;
-use berth_placement::{Binding, Confine, CpuBind, CpuSet, Near, Numbering, TextError};
+use berth_placement::{
+    Binding, Confine, CpuBind, CpuSet, CpusetFail, CpusetRequest, Near, Numbering, TextError,
+};
 use berth_srun::Release;
 use berth_srun::conf::DefaultBind;
 use clap::{ArgAction, Args, ColorChoice, ValueEnum};
@@ -182,6 +184,33 @@ pub(crate) struct PlanArgs {
     )]
     pub confine: Option<Confine>,
 
+    /// The job's cpuset, as for LSF: CPUSET[KEYWORD=VALUE;…], or the part between the brackets
+    ///
+    /// The keywords are CPUSET_TYPE, CPUSET_NAME, NCPUS, CPU_LIST, MAX_RADIUS, MAX_CPU_PER_NODE, NODE_EX, MEM_LIST,
+    /// RESUME_OPTION and CPUSET_OPTIONS. The step's other options place its tasks inside the cpuset
+    #[arg(
+        hide_short_help = true,
+        long,
+        alias = "berth-cpuset",
+        hide_possible_values = true,
+        value_name = "REQUEST",
+        value_parser = offered(CpusetRequest::from_str, values::CPUSET),
+        help_heading = "Request"
+    )]
+    pub cpuset: Option<CpusetRequest>,
+
+    /// Whether a cpuset gets the best CPUs, or the first free ones [default: on]
+    #[arg(
+        hide_short_help = true,
+        long,
+        value_name = "on|off",
+        hide_possible_values = true,
+        help_heading = "Rules"
+    )]
+    pub cpuset_best: Option<OnOff>,
+    /// What a cpuset that cannot be had leads to: refuse, unbound or wait:SECONDS [default: refuse]
+    #[arg(hide_short_help = true, long, value_name = "WHAT", value_parser = CpusetFail::from_str, help_heading = "Rules")]
+    pub cpuset_fail: Option<CpusetFail>,
     /// What a --binding that cannot be served leads to: run unbound, or refuse
     #[arg(
         hide_short_help = true,
@@ -360,6 +389,15 @@ pub(crate) enum Autobind {
     Cores,
     /// Whole sockets
     Sockets,
+}
+
+/// A switch of the site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnOff {
+    /// It is on
+    On,
+    /// It is off
+    Off,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -127,6 +127,7 @@ const NOT_OURS: &[&str] = &[
     "cluster",
     "confine",
     "core-kind",
+    "cpuset",
     "help",
     "map-by",
     "near",

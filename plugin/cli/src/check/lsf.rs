@@ -2,7 +2,7 @@
 //! counterpart is named.
 
 use berth_placement::CpusetRequest;
-use berth_placement::request::cpuset::{Attribute, Dynamic};
+use berth_srun::submission::cpuset::choosing_word;
 
 use super::command::{Command, Kind, without};
 use super::finding::{Edit, Finding, Repair};
@@ -239,7 +239,9 @@ impl<'a> Request<'a> {
         options.extend(hosts.map(|hosts| format!("-N{hosts}")));
         options.extend(self.on_each.map(|each| format!("--ntasks-per-node={each}")));
         if let Some(text) = self.cpuset {
-            let wants = matches!(cpuset, Some(CpusetRequest::Dynamic(set)) if chooses(set));
+            // LSF chooses among all CPUs of a host, and a job of whole nodes has them.
+            let wants =
+                matches!(cpuset, Some(CpusetRequest::Dynamic(set)) if choosing_word(set).is_some());
             if wants && !self.is_exclusive {
                 options.push("--exclusive".into());
             }
@@ -254,15 +256,6 @@ impl<'a> Request<'a> {
 /// `-ext` to `-extsched`.
 fn is_extsched(name: &str) -> bool {
     name.len() >= "-ext".len() && "-extsched".starts_with(name)
-}
-
-/// Whether a request is about which CPUs the job has: a job of whole nodes has all to choose from, as in LSF.
-fn chooses(set: &Dynamic) -> bool {
-    set.cpu_list.is_some()
-        || set.max_radius.is_some()
-        || set.max_cpu_per_node.is_some()
-        || set.node_ex == Some(true)
-        || set.has(Attribute::MemoryMandatory)
 }
 
 /// A value as a shell reads it again; none if only the shell knows it.

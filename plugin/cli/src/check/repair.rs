@@ -23,6 +23,7 @@ const HIDING: &[&str] = &[
     "nested-launcher",
     "grid-engine",
     "lsf",
+    "cpuset-never-fits",
 ];
 
 /// The corrected text.

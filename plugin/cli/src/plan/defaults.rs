@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use berth_placement::{Binding, Mapping};
 use berth_srun::submission::by_default::{
-    self, BIND_TO, BINDING, CONFINE, CORE_KIND, MAP_BY, NEAR, Names, RANK_BY, Typed,
+    self, BIND_TO, BINDING, CONFINE, CORE_KIND, CPUSET, MAP_BY, NEAR, Names, RANK_BY, Typed,
 };
 
 use super::job_line::JobLine;
@@ -51,29 +51,30 @@ struct Around {
 impl Around {
     /// What the job's line sets for its steps, by the name of Slurm's variable.
     fn of_job(&self, variable: &str) -> Option<&str> {
-        let names = by_default::ALL
-            .into_iter()
-            .find(|names| names.routed == variable)?;
+        let names = own_options().find(|names| names.routed == variable)?;
         self.job.as_ref()?.own(names.option)
     }
 
     /// A variable as srun finds it. The job's command has set some, and has removed those that its own
     /// options override.
     fn variable(&self, args: &PlanArgs, name: &str) -> Option<String> {
-        let outer = |names: &&&Names| names.inherited().contains(&name);
-        let set_by_jobs = by_default::ALL.iter().find(outer);
+        let outer = |names: &&Names| names.inherited().contains(&name);
+        let set_by_jobs = own_options().find(outer);
         let (Some(job), Some(names)) = (&self.job, set_by_jobs) else {
             return args.variable(name);
         };
-        let typed = by_default::ALL
-            .into_iter()
-            .filter_map(|one| Some(Typed::of(one, job.own(one.option)?)));
+        let typed = own_options().filter_map(|one| Some(Typed::of(one, job.own(one.option)?)));
         let typed: Vec<_> = typed.collect();
         if !by_default::counts_beside(names, &typed) {
             return self.of_job(name).map(String::from);
         }
         args.variable(name)
     }
+}
+
+/// Every option of berth's own.
+fn own_options() -> impl Iterator<Item = &'static Names> {
+    by_default::ALL.into_iter().chain([&CPUSET])
 }
 
 /// A typed value as it is written.
@@ -95,6 +96,7 @@ impl PlanArgs {
             (&RANK_BY, text(typed.rank.as_ref())),
             (&BIND_TO, text(typed.bind.as_ref())),
             (&CORE_KIND, text(self.core_kind.as_ref())),
+            (&CPUSET, text(self.cpuset.as_ref())),
             (&NEAR, text(self.near.as_ref())),
             (&CONFINE, text(self.confine.as_ref())),
         ];
@@ -118,6 +120,8 @@ impl PlanArgs {
         self.binding = self.or_default(binding, &BINDING, &around)?;
         let near = self.near.take();
         self.near = self.or_default(near, &NEAR, &around)?;
+        let cpuset = self.cpuset.take();
+        self.cpuset = self.or_default(cpuset, &CPUSET, &around)?;
         let kind = self.core_kind.take();
         self.core_kind = self.or_default(kind, &CORE_KIND, &around)?;
         let confine = self.confine.take();

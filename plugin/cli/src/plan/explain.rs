@@ -14,6 +14,7 @@ use berth_placement::{
 };
 
 use super::change::changes;
+use super::cpuset;
 use super::devices;
 use super::step::{Planned, PlannedStep};
 use super::variables::Variables;
@@ -67,6 +68,7 @@ fn one_node(args: &PlanArgs, on: &Node, planned: &Planned) -> Vec<String> {
         "why         {}",
         why(args, ask, &plan.decision, &plan.decision.rule)
     )];
+    lines.extend(plan.cpuset.iter().flat_map(cpuset::not_chosen));
     let not = |line| format!("not         {line}");
     lines.extend(rejected(&plan.decision).into_iter().map(not));
     if let Rule::Level { order, .. } = plan.decision.rule {

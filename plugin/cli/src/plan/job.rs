@@ -169,6 +169,7 @@ fn add_script(
         },
         // Without tasks the binding is for the steps alone.
         binding: binding.filter(|_| tasks.is_some()),
+        cpuset: args.asked_cpuset(),
         allocation: of_cores(first.job.clone(), node),
         core_spec: found.line.wanted.options.core_spec,
         ..Request::default()

@@ -10,6 +10,7 @@ use berth_placement::{CpuSet, Node};
 use serde::{Serialize, Serializer};
 
 use super::change::{Change, changes};
+use super::cpuset::CpusetJson;
 use super::devices::{self, DeviceJson};
 use super::explain;
 use super::job::PlannedJob;
@@ -44,6 +45,9 @@ struct Document<'a> {
     job: Option<&'a PlannedJob>,
     /// `-c` as served, by the number of tasks on a node.
     cpus_per_task: BTreeMap<u32, u32>,
+    /// The job's cpuset, by the number of tasks on a node.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    cpusets: BTreeMap<u32, CpusetJson>,
     /// How good the plan is, by the number of tasks on a node.
     quality: BTreeMap<u32, Option<QualityJson>>,
     notes: Vec<String>,
@@ -215,6 +219,7 @@ fn document<'a>(args: &'a PlanArgs, on: &'a Node, step: &'a PlannedStep) -> Docu
         cpus_per_task: plans()
             .map(|(count, plan)| (count, plan.decision.cpus_per_task))
             .collect(),
+        cpusets: CpusetJson::of_step(step),
         quality: step
             .planned()
             .iter()

@@ -4,6 +4,7 @@ mod batch;
 mod brackets;
 mod change;
 mod controller;
+mod cpuset;
 mod defaults;
 mod devices;
 mod explain;
@@ -246,6 +247,9 @@ pub(crate) fn step(args: &PlanArgs, on: &Node) -> Result<Result<PlannedStep, Str
 /// # Errors
 /// Options that do not fit the machine.
 pub(crate) fn answer(args: &PlanArgs, on: &Node) -> Result<Answer, Failure> {
+    if let Some(why) = args.unknown_cpuset() {
+        return Ok(Answer::Refused(why));
+    }
     if let Some(why) = unmet(args, on).filter(|_| is_job(args)) {
         return Ok(Answer::Refused(format!("slurmctld refuses the job: {why}")));
     }

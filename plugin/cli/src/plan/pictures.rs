@@ -63,6 +63,11 @@ fn title(args: &PlanArgs) -> String {
             .map(|binding| format!("--binding={binding}")),
     );
     words.extend(args.mapping.0.iter().map(ToString::to_string));
+    words.extend(
+        args.cpuset
+            .iter()
+            .map(|cpuset| format!("--cpuset='{cpuset}'")),
+    );
     words.extend(args.near.iter().map(|near| format!("--near={near}")));
     format!("srun {}", words.join(" ")).trim_end().into()
 }

@@ -135,7 +135,7 @@ pub(crate) fn request(args: &PlanArgs, allocation: Allocation, tasks: u32) -> Re
         mapping: args.asked_mapping(),
         core_spec: asked.core_spec,
         core_kind: args.asked_core_kind(),
-        cpuset: None,
+        cpuset: args.asked_cpuset(),
         job_allocation: None,
         job_cpus: None,
         reserved: args.asked_reserved(),

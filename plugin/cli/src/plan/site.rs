@@ -10,7 +10,7 @@ use super::controller::{is_asked, passed_on};
 use super::defaults::{ByDefault, GivenBy};
 use crate::Failure;
 use crate::args::{
-    Autobind, BindingFail, CompatArg, Kept, PlanArgs, Socket, one_number, site_bind,
+    Autobind, BindingFail, CompatArg, Kept, OnOff, PlanArgs, Socket, one_number, site_bind,
 };
 use crate::here::{self, By, Fact};
 use crate::srun_options::cpu_bind;
@@ -106,7 +106,11 @@ impl PlanArgs {
                 Some(typed) => level(typed),
                 None => site.autobind,
             },
-            ..site
+            cpuset_first_fit: match self.cpuset_best {
+                Some(best) => best == OnOff::Off,
+                None => site.cpuset_first_fit,
+            },
+            cpuset_fail: self.cpuset_fail.unwrap_or(site.cpuset_fail),
         })
     }
 

@@ -6,6 +6,7 @@ use berth_placement::answer::cores::places;
 use berth_placement::request::grid_engine::Instance;
 use berth_placement::{CpuSet, Node, Plan};
 
+use super::cpuset::in_words;
 use super::devices;
 use super::step::{Planned, PlannedStep};
 use crate::args::PlanArgs;
@@ -96,6 +97,11 @@ pub(super) fn head(
             )?;
         } else {
             writeln!(out, "rule        {}", plan.decision.rule)?;
+        }
+    }
+    for (_, plan) in step.plans() {
+        if let Some(set) = &plan.cpuset {
+            writeln!(out, "cpuset      {}", in_words(set))?;
         }
     }
     if step.tasks == 0 {

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use berth_placement::request::cpuset::{Choice, CpusetRequest, StepCpuset};
 use berth_placement::topology::devices::Pci;
 use berth_placement::{
     Allocation, Binding, Claims, CoreIdx, CpuBind, CpuSet, Device, DeviceKind, Machine, Node,
@@ -29,6 +30,8 @@ pub struct Ask {
     /// `--near=gpu`: the CPUs next to each GPU of the node, in PCI order. Without a GPU there is no such
     /// request.
     pub gpus: Vec<CpuSet>,
+    /// `--cpuset`, and the number of CPUs in it.
+    pub cpuset: Option<(String, u32)>,
     pub own: Own,
     /// slurm.conf counts as many CPUs as cores.
     pub counts_cores: bool,
@@ -62,6 +65,8 @@ pub struct Answer {
     pub notes: Vec<String>,
     /// The list of masks in the launch message.
     pub text: Option<String>,
+    /// The CPUs of the cpuset, and its radius.
+    pub cpuset: Option<(CpuSet, u32)>,
 }
 
 impl Default for Ask {
@@ -78,6 +83,7 @@ impl Default for Ask {
             overcommit: false,
             binding: None,
             gpus: Vec::new(),
+            cpuset: None,
             own: Own::Whole,
             counts_cores: false,
             constrain_cores: false,
@@ -122,6 +128,7 @@ fn planned(ask: &Ask, machine: &Machine, kind: SocketKind) -> Result<Plan, Refus
         overcommit: ask.overcommit,
         binding: ask.binding.as_ref().map(binding),
         near: (!ask.gpus.is_empty()).then(|| "gpu".parse().expect("a --near")),
+        cpuset: ask.cpuset.as_ref().map(|(text, _)| choosing(text)),
         allocation: match &ask.own {
             Own::Whole => Allocation::Whole,
             Own::Cores(cores, configured) => Allocation::Cores {
@@ -143,6 +150,17 @@ fn planned(ask: &Ask, machine: &Machine, kind: SocketKind) -> Result<Plan, Refus
     };
     let node = Node::new(shape, machine, kind, rules);
     plan(&request, &node, &Claims::default())
+}
+
+/// A cpuset to choose.
+fn choosing(text: &str) -> StepCpuset {
+    let Ok(CpusetRequest::Dynamic(asked)) = text.parse() else {
+        panic!("{text} is a dynamic cpuset");
+    };
+    StepCpuset::Choose(Choice {
+        asked,
+        job_nodes: 1,
+    })
 }
 
 fn gpu((bus, cpus): (u8, &CpuSet)) -> Device {
@@ -170,6 +188,7 @@ pub fn answer(ask: &Ask, machine: &Machine, kind: SocketKind) -> Result<Answer, 
         masks: plan.tasks.iter().map(|task| task.cpus.clone()).collect(),
         notes: plan.notes.iter().map(ToString::to_string).collect(),
         text: plan.text(),
+        cpuset: plan.cpuset.map(|set| (set.cpus, set.radius)),
     })
 }
 

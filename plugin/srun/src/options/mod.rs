@@ -99,10 +99,12 @@ const fn row(name: &'static str, short: char, takes: Takes, commands: u8) -> Row
 }
 
 /// Names that stand for another option.
-const ALIASES: [(&str, &str); 9] = [
+const ALIASES: [(&str, &str); 11] = [
     ("berth-bind-to", "bind-to"),
     ("berth-binding", "binding"),
+    ("berth-confine", "confine"),
     ("berth-core-kind", "core-kind"),
+    ("berth-cpuset", "cpuset"),
     ("berth-map-by", "map-by"),
     ("berth-near", "near"),
     ("berth-rank-by", "rank-by"),

@@ -5,6 +5,7 @@
 //! are not enough, nothing is refused here and the node decides.
 
 pub mod by_default;
+pub mod cpuset;
 mod directives;
 pub mod never_fits;
 pub mod two_names;

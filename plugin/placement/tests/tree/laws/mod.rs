@@ -2,6 +2,7 @@
 
 pub mod automatic;
 pub mod cgroups;
+pub mod cpuset;
 pub mod grid_engine;
 pub mod limits;
 pub mod near;
@@ -18,7 +19,7 @@ pub mod width;
 use super::harness::Law;
 
 /// Every law there is.
-pub const ALL: [Law; 33] = [
+pub const ALL: [Law; 35] = [
     own::ONLY_OWNED,
     own::ONLY_PRESENT,
     own::SOMEWHERE,
@@ -43,6 +44,8 @@ pub const ALL: [Law; 33] = [
     grid_engine::CHOSEN,
     share::EVERY_CORE_ONCE,
     share::SIBLINGS_NEAR,
+    cpuset::INSIDE,
+    cpuset::SMALLEST,
     near::APART,
     near::NEAREST,
     near::RENUMBERED,

@@ -1,0 +1,160 @@
+//! A job's cpuset in a plan: what the request asks, and the choice in words and for scripts.
+
+use std::collections::BTreeMap;
+
+use berth_placement::controller::select::options::LineOptions;
+use berth_placement::request::cpuset::Choice;
+use berth_placement::sets::count::counted;
+use berth_placement::{ChosenSet, CpusetRequest, Rejected, SetFrom, SetMemory, StepCpuset};
+use berth_srun::submission::cpuset::{ncpus, on_a_node};
+use serde::Serialize;
+
+use super::step::PlannedStep;
+use crate::args::PlanArgs;
+
+impl PlanArgs {
+    /// The cpuset that the request asks for, with the number of CPUs that the submitting command
+    /// would write into it.
+    pub(crate) fn asked_cpuset(&self) -> Option<StepCpuset> {
+        let asked = self.cpuset.as_ref().filter(|_| !self.is_binding_off())?;
+        let CpusetRequest::Dynamic(asked) = asked else {
+            return None;
+        };
+        let mut asked = asked.clone();
+        let line = self.job_line().and_then(Result::ok);
+        let (count, least) = match &line {
+            Some(job) => of_job(&job.wanted.options),
+            None => (
+                ncpus(&self.srun),
+                self.srun.nodes.map_or(1, |nodes| nodes.least),
+            ),
+        };
+        asked.ncpus = asked.ncpus.or(count);
+        Some(StepCpuset::Choose(Choice {
+            asked,
+            job_nodes: least,
+        }))
+    }
+
+    /// Why the cpuset of a request cannot be planned.
+    pub(super) fn unknown_cpuset(&self) -> Option<String> {
+        match &self.cpuset {
+            Some(CpusetRequest::Static(set)) => Some(format!(
+                "not modelled: --cpuset names {}, a cpuset of the site's file, which berth plan does not \
+                 read",
+                set.name
+            )),
+            _ => None,
+        }
+    }
+}
+
+/// The number of CPUs on each node that a job's line asks for, and the least number of its nodes.
+fn of_job(options: &LineOptions) -> (Option<u32>, u32) {
+    let nodes = options
+        .nodes
+        .as_ref()
+        .map(|nodes| (nodes.least, nodes.most));
+    let least = nodes.map_or(1, |(least, _)| least);
+    let tasks = options.tasks.unwrap_or(least);
+    let count = on_a_node(tasks, options.tasks_per_node, nodes, options.cpus_per_task);
+    (count, least)
+}
+
+/// A cpuset for scripts.
+#[derive(Serialize)]
+pub(super) struct CpusetJson {
+    request: String,
+    cpus: String,
+    ncpus: u32,
+    /// `threads` or `cores`: what `ncpus` counts.
+    counts: &'static str,
+    radius: u32,
+    memory_nodes: String,
+    /// `open`, `preferred` or `only`.
+    memory: &'static str,
+    exclusive: bool,
+    /// `best_fit`, `first_fit` or `given`.
+    chosen_by: &'static str,
+    rejected: Vec<String>,
+}
+
+impl CpusetJson {
+    fn of(set: &ChosenSet) -> Self {
+        Self {
+            request: set.asked.to_string(),
+            cpus: set.cpus.to_string(),
+            ncpus: set.count,
+            counts: if set.counts_cores { "cores" } else { "threads" },
+            radius: set.radius,
+            memory_nodes: set.mems.to_string(),
+            memory: match set.memory {
+                SetMemory::Open => "open",
+                SetMemory::Preferred => "preferred",
+                SetMemory::Only { .. } => "only",
+            },
+            exclusive: set.exclusive,
+            chosen_by: match set.from {
+                SetFrom::BestFit => "best_fit",
+                SetFrom::FirstFit => "first_fit",
+                SetFrom::Given => "given",
+            },
+            rejected: set.rejected.iter().map(rejected).collect(),
+        }
+    }
+
+    /// Those of a step, by the number of tasks on a node.
+    pub(super) fn of_step(step: &PlannedStep) -> BTreeMap<u32, Self> {
+        let sets = step
+            .plans()
+            .filter_map(|(count, plan)| Some((count, Self::of(plan.cpuset.as_ref()?))));
+        sets.collect()
+    }
+}
+
+/// What was not chosen, for `--explain`; the choice stands at the head of the answer.
+pub(super) fn not_chosen(set: &ChosenSet) -> Vec<String> {
+    let not = set.rejected.iter().map(rejected);
+    not.map(|why| format!("not         {why}")).collect()
+}
+
+/// The choice in one line.
+pub(super) fn in_words(set: &ChosenSet) -> String {
+    let by = match set.from {
+        SetFrom::BestFit => "best fit: the smallest radius that holds the number",
+        SetFrom::FirstFit => "first fit: the first free ones",
+        SetFrom::Given => "an earlier step of the job has it",
+    };
+    let unit = if set.counts_cores { "core" } else { "CPU" };
+    let memory = match set.memory {
+        SetMemory::Open => String::new(),
+        SetMemory::Preferred => format!("; memory comes from NUMA nodes {} first", set.mems),
+        SetMemory::Only { .. } => format!("; memory comes from NUMA nodes {} alone", set.mems),
+    };
+    let exclusive = if set.exclusive { ", exclusive" } else { "" };
+    format!(
+        "CPUs {} ({}, radius {}{exclusive}), {by}{memory}",
+        set.cpus,
+        counted(set.count, unit),
+        set.radius
+    )
+}
+
+/// CPUs that were not chosen, and why.
+fn rejected(what: &Rejected) -> String {
+    match what {
+        Rejected::NotOwned(cpus) => format!("CPUs {cpus} of CPU_LIST: the job does not own them"),
+        Rejected::NotListed(cpus) => format!("CPUs {cpus}: CPU_LIST does not name them"),
+        Rejected::Taken(cpus) => format!("CPUs {cpus}: others hold them"),
+        Rejected::Avoided(cpus) => format!("CPUs {cpus}: they are in other cpusets"),
+        Rejected::Isolated(cpus) => format!("CPUs {cpus}: the kernel isolates them"),
+        Rejected::ExclusiveMemory(mems) => {
+            format!("NUMA nodes {mems}: another cpuset wants their memory for itself")
+        }
+        Rejected::PartOfNode(node) => format!("NUMA node {node}: the job does not own it whole"),
+        Rejected::Radius { radius, holds } => format!(
+            "radius {radius}: one cpuset of it has {} at the most",
+            counted(*holds, "CPU")
+        ),
+    }
+}

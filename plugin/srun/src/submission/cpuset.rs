@@ -1,0 +1,191 @@
+//! What the submitting command works out for a `--cpuset`: the number of CPUs on each node where the
+//! request has none, what can never fit, and where there is little to choose from.
+//! In: the request, the command's own words, its environment. Out: a number, a text. Pure.
+
+use berth_placement::CpusetRequest;
+use berth_placement::request::cpuset::{Attribute, Dynamic};
+use berth_placement::sets::count::counted;
+
+use crate::reading::Asked;
+use crate::submission::Words;
+
+/// The number of CPUs on each node that a line asks for: tasks on a node × `-c`. Tasks on a node are
+/// `--ntasks-per-node`, else all tasks over the nodes. `None` if the number of nodes is open.
+#[must_use]
+pub fn ncpus(asked: &Asked) -> Option<u32> {
+    let nodes = asked.nodes.map(|nodes| (nodes.least, nodes.most));
+    on_a_node(
+        asked.tasks(),
+        asked.ntasks_per_node,
+        nodes,
+        asked.cpus_per_task,
+    )
+}
+
+/// The same from the numbers of a line; `nodes` are the least and the most.
+#[must_use]
+pub fn on_a_node(
+    tasks: u32,
+    per_node: Option<u32>,
+    nodes: Option<(u32, Option<u32>)>,
+    cpus_per_task: Option<u32>,
+) -> Option<u32> {
+    let here = match (per_node, nodes) {
+        (Some(count), _) => count,
+        (None, None) => tasks,
+        (None, Some((least, most))) if most == Some(least) => tasks.div_ceil(least.max(1)),
+        (None, Some(_)) => return None,
+    };
+    here.max(1).checked_mul(cpus_per_task.unwrap_or(1).max(1))
+}
+
+/// The number of CPUs on each node that a command's words ask for.
+#[must_use]
+pub fn ncpus_of(words: &Words, env: impl Fn(&str) -> Option<String>) -> Option<u32> {
+    if words.is_unsure() {
+        return None;
+    }
+    ncpus(&words.asked(env)?)
+}
+
+/// The reason why a cpuset can never be had, if that is sure.
+#[must_use]
+pub fn never_fits(
+    request: &CpusetRequest,
+    words: &Words,
+    env: impl Fn(&str) -> Option<String>,
+) -> Option<String> {
+    let CpusetRequest::Dynamic(set) = request else {
+        return None;
+    };
+    if words.is_unsure() {
+        return None;
+    }
+    let asked = words.asked(env)?;
+    let least = asked.nodes.as_ref().map_or(1, |nodes| nodes.least);
+    if set.max_radius.is_some() && least > 1 {
+        return Some(format!(
+            "--cpuset={set}: MAX_RADIUS means one node, and the line asks for at least {least}; use -N1, \
+             or leave MAX_RADIUS out"
+        ));
+    }
+    let needed = set.ncpus.or_else(|| ncpus(&asked))?;
+    let listed = set.cpu_list.as_ref()?.cpus().count() as u32;
+    (listed < needed).then(|| {
+        format!(
+            "--cpuset={set}: CPU_LIST names {}, and {needed} are needed on each node; list at least as \
+             many, or request fewer (NCPUS)",
+            counted(listed, "CPU")
+        )
+    })
+}
+
+/// The note where a request has little to choose from: slurmctld gives a job its cores without a look at
+/// the cpuset, and only a job of whole nodes has others.
+#[must_use]
+pub fn little_choice(request: &CpusetRequest, words: &Words) -> Option<String> {
+    let CpusetRequest::Dynamic(set) = request else {
+        return None;
+    };
+    let word = choosing_word(set)?;
+    (!words.has("exclusive")).then(|| {
+        format!(
+            "--cpuset: slurmctld chooses the job's cores without a look at {word}, so there is little to \
+             choose from; submit the job with --exclusive"
+        )
+    })
+}
+
+/// The first word that needs CPUs to choose from.
+#[must_use]
+pub fn choosing_word(set: &Dynamic) -> Option<&'static str> {
+    let words = [
+        (set.cpu_list.is_some(), "CPU_LIST"),
+        (set.max_radius.is_some(), "MAX_RADIUS"),
+        (set.node_ex == Some(true), "NODE_EX"),
+        (set.max_cpu_per_node.is_some(), "MAX_CPU_PER_NODE"),
+        (
+            set.has(Attribute::MemoryMandatory),
+            "CPUSET_MEMORY_MANDATORY",
+        ),
+    ];
+    let found = words.into_iter().find(|(is_there, _)| *is_there);
+    found.map(|(_, word)| word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::release::Release;
+
+    fn words(line: &str) -> Words {
+        let (command, words) = line.split_once(' ').unwrap_or((line, ""));
+        Words::read(command, words.split(' '), Release::NEWEST)
+    }
+
+    #[test]
+    fn cpus_on_each_node_are_tasks_there_times_c() {
+        for (line, count) in [
+            ("sbatch -n8 job", Some(8)),
+            ("sbatch -n8 -c2 job", Some(16)),
+            ("sbatch -N2 -n7 job", Some(4)),
+            ("sbatch -N2 job", Some(1)),
+            ("sbatch -N3 --ntasks-per-node=4 -c2 job", Some(8)),
+            ("sbatch -N1-3 --ntasks-per-node=4 job", Some(4)),
+            ("sbatch -N1-3 -n6 job", None),
+            ("sbatch job", Some(1)),
+            ("srun -n2 ./a : -n3 ./b", None),
+        ] {
+            assert_eq!(ncpus_of(&words(line), |_| None), count, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_can_never_be_had_is_refused() {
+        for (request, line, said) in [
+            (
+                "MAX_RADIUS=1",
+                "sbatch -N2 job",
+                Some("MAX_RADIUS means one node"),
+            ),
+            ("MAX_RADIUS=1", "sbatch -N2-4 job", Some("at least 2")),
+            ("MAX_RADIUS=1", "sbatch -N1 job", None),
+            ("MAX_RADIUS=1", "sbatch -n4 job", None),
+            (
+                "CPU_LIST=0-2",
+                "sbatch -n4 job",
+                Some("names 3 CPUs, and 4 are needed"),
+            ),
+            ("CPU_LIST=0-2;NCPUS=2", "sbatch -n4 job", None),
+            ("CPU_LIST=0-3", "sbatch -N2 -n8 job", None),
+            ("CPUSET_NAME=A", "sbatch -N2 job", None),
+        ] {
+            let found = never_fits(&request.parse().unwrap(), &words(line), |_| None);
+            match said {
+                Some(said) => assert!(found.unwrap_or_default().contains(said), "{request} {line}"),
+                None => assert_eq!(found, None, "{request} {line}"),
+            }
+        }
+    }
+
+    #[test]
+    fn little_choice_is_said_once() {
+        let said =
+            |request: &str, line: &str| little_choice(&request.parse().unwrap(), &words(line));
+        assert!(
+            said("CPU_LIST=0-3", "sbatch job")
+                .unwrap()
+                .contains("CPU_LIST")
+        );
+        let mandatory = "CPUSET_OPTIONS=CPUSET_MEMORY_MANDATORY";
+        assert!(said(mandatory, "sbatch job").unwrap().contains("MANDATORY"));
+        for (request, line) in [
+            ("CPU_LIST=0-3", "sbatch --exclusive job"),
+            ("NCPUS=4", "sbatch job"),
+            ("NODE_EX=N", "sbatch job"),
+            ("CPUSET_NAME=A", "sbatch job"),
+        ] {
+            assert_eq!(said(request, line), None, "{request} {line}");
+        }
+    }
+}
