@@ -135,6 +135,8 @@ write_plugstack() {
         none) : > "$file"; return ;;
         given) sed -i -E "s|^([a-z]+ +task_berth\.so).*|\1 $arguments|" "$file" ;;
     esac
+    # An example's files are here, not in Slurm's own folder.
+    sed -i "s|=/etc/slurm/|=$dir/etc/|g" "$file"
     # The ledger and the machine file of this cluster are its own, and leave with it.
     grep -q 'state_dir=' "$file" || sed -i -E "s|^[a-z]+ +task_berth\.so.*|& state_dir=$dir/run/berth|" "$file"
     if [ -n "$command" ] && ! grep -q ' command=' "$file"; then

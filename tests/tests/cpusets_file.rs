@@ -121,3 +121,71 @@ fn a_file_that_was_never_right_leaves_launches_alone() {
     assert!(!done.ok() && done.stdout.contains(says), "{done:#?}");
     assert!(cluster.srun(&["-n1", "true"]).ok());
 }
+
+/// The example on a machine of eight cores, with the set's cores behind all others: Slurm gives those to
+/// nobody who does not ask for them.
+fn example() -> Cluster {
+    let folder = tempfile::tempdir().expect("a folder");
+    // This host may have fewer CPUs.
+    let gres = folder.path().join("gres.conf");
+    let example =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../slurm-conf-examples/cpusets/gres.conf");
+    let text = fs::read_to_string(example).expect("the example");
+    let unit = folder.path().join("cpu");
+    assert!(
+        text.contains("File=/sys/devices/system/cpu/cpu[0-3] Cores=0-3"),
+        "{text}"
+    );
+    for number in 0..4 {
+        fs::write(format!("{}{number}", unit.display()), "").expect("a file");
+    }
+    let text = text.replace("/sys/devices/system/cpu/cpu", &unit.to_string_lossy());
+    fs::write(&gres, text.replace("Cores=0-3", "Cores=4-7")).expect("a file");
+    let cluster = Cluster::builder()
+        .example("cpusets")
+        .file(&gres)
+        // These cores are not this host's, so cgroups cannot confine to them.
+        .task_plugin("task/berth")
+        .set("ProctrackType=proctrack/pgid")
+        .env("HWLOC_SYNTHETIC", "pack:2 core:4 pu:1")
+        .node("Gres=myset:4")
+        .up();
+    let done = doctor(&cluster);
+    let says = "1 static cpuset and the words of 2 partitions in force";
+    assert!(done.stdout.contains(says), "{done:#?}");
+    cluster
+}
+
+/// A job that asks for the set.
+fn of_set(partition: &'static str) -> [&'static str; 4] {
+    let ask = ["-n4", "--gres=myset:4", "--gres-flags=enforce-binding"];
+    [partition, ask[0], ask[1], ask[2]]
+}
+
+#[test]
+fn slurm_counts_the_static_cpuset_of_the_example_and_preempts_for_it() {
+    let cluster = example();
+    let low = submit(&cluster, &of_set("-plow"));
+    wait_for_job(&cluster, &low, "JobState=RUNNING", "CPU_IDs=4-7");
+    let other = submit(&cluster, &["-plow", "-n2"]);
+    wait_for_job(&cluster, &other, "JobState=RUNNING", "CPU_IDs=0-1");
+    let next = submit(&cluster, &of_set("-plow"));
+    wait_for_job(&cluster, &next, "JobState=PENDING", "Reason=Resources");
+    let high = submit(&cluster, &of_set("-phigh"));
+    wait_for_job(&cluster, &high, "JobState=RUNNING", "CPU_IDs=4-7");
+    wait_for_job(&cluster, &low, "JobState=PENDING", "Restarts=1");
+    wait_for_job(&cluster, &other, "JobState=RUNNING", "CPU_IDs=0-1");
+}
+
+/// Submits a job that lasts; its number.
+fn submit(cluster: &Cluster, words: &[&str]) -> String {
+    let words = [words, &["--parsable", "-o", "/dev/null", "--wrap=sleep 60"]].concat();
+    cluster.run("sbatch", &words).expect_ok().trim().into()
+}
+
+fn wait_for_job(cluster: &Cluster, id: &str, state: &str, says: &str) {
+    cluster.wait_for(&format!("job {id} with {state} and {says}"), || {
+        let shown = cluster.scontrol(&["-d", "show", "job", id]).stdout;
+        (shown.contains(state) && shown.contains(says)).then_some(())
+    });
+}

@@ -12,6 +12,7 @@ const PAGES: &[&str] = &[
     "plugin/TOUR.md",
     "plugin/WHICH-OPTIONS.md",
     "plugin/COMING-FROM.md",
+    "plugin/FROM-LSF.md",
     "plugin/JSON.md",
     "plugin/AUTO.md",
     "plugin/CPUSETS.md",

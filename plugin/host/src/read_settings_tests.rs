@@ -2,11 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use berth_placement::Fixes;
+use berth_placement::{CpusetFail, Fixes};
 
 use crate::read_settings::{self, Complaint};
 use crate::settings::{Notes, Settings};
-use berth_placement::CpusetFail;
 
 fn read(words: &str) -> (Settings, Vec<Complaint>) {
     let words: Vec<_> = words.split(' ').filter(|word| !word.is_empty()).collect();
@@ -149,7 +148,7 @@ fn what_cannot_be_read_is_cautious_and_loud() {
         (
             "cpuset_fail=wait:5 cpuset_fail=wait",
             same,
-            "refuse, unbound, wait:SECONDS (1 to 300 seconds)",
+            "refuse, unbound or wait:SECONDS with 1 to 300 seconds",
             "cpuset_fail=refuse is",
         ),
         ("cpuset_fail=wait:0", same, "1 to 300", "refuse is"),

@@ -110,14 +110,15 @@ fn read(path: &Path, node_name: &str, is_other: bool) -> (Option<Duration>, bool
             (again, is_news)
         }
         Err(why) => {
-            let instead = match in_force() {
-                Some(sets) if sets.path == path => "the file as it was read before stays in force",
-                Some(_) => "the file that was named before stays in force",
-                None => {
-                    "this node has no static cpusets, and partitions add no words to a --cpuset"
+            let why = match in_force() {
+                Some(sets) if sets.path == path => {
+                    format!("{why}; the file as it was read before stays in force")
                 }
+                Some(_) => format!("{why}; the file that was named before stays in force"),
+                None => format!(
+                    "{why}; this node has no static cpusets, and partitions add no words to a --cpuset"
+                ),
             };
-            let why = format!("{why}; {instead}");
             let is_news = complaints::set(About::Cpusets, Some(why.clone()), Vec::new());
             if is_news {
                 log::error!("{why}");

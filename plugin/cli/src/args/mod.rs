@@ -178,6 +178,7 @@ pub(crate) struct DoctorArgs {
   berth status                    steps and their cores (root), or how full the node is
   berth status --job 4711         this job's cores in small letters
   berth status --watch            repeats every two seconds
+  berth status --cpusets -l       free CPUs, each NUMA node's, and static cpusets
   berth status --format json      the same for a script")]
 pub(crate) struct StatusArgs {
     /// NodeName in slurm.conf [default: every node of this host]
@@ -186,6 +187,12 @@ pub(crate) struct StatusArgs {
     /// Steps of this job only
     #[arg(long, value_name = "ID")]
     pub job: Option<u32>,
+    /// Room for cpusets, in the columns of LSF's brlainfo: CPUs that are online, not reserved and no job's
+    #[arg(long, conflicts_with = "job")]
+    pub cpusets: bool,
+    /// With --cpusets: which CPUs are free, how many on each NUMA node, and the static cpusets
+    #[arg(short, long, requires = "cpusets")]
+    pub long: bool,
     /// State directory: state_dir= of plugstack.conf [default: that of the slurmd that runs here]
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,

@@ -18,6 +18,8 @@ pub(crate) enum Kind {
     Mpirun,
     /// Grid Engine's: the command, or a directive of its script.
     Qsub,
+    /// LSF's.
+    Bsub,
 }
 
 /// A variable of the script.

@@ -11,6 +11,7 @@ mod grid_engine;
 mod inner;
 mod input;
 mod installed;
+mod lsf;
 #[cfg(test)]
 mod mutations;
 mod planned;
@@ -70,7 +71,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let read = script::script(&text, around);
     if read.commands.is_empty() && read.job.is_none() && read.inner.is_empty() {
         return Ok(nothing(
-            "there is no srun, sbatch, mpirun or qsub in it, so there is nothing to check; give a line \
+            "there is no srun, sbatch, mpirun, qsub or bsub in it, so there is nothing to check; give a line \
              in quotes, a batch script, or - for stdin",
         ));
     }
@@ -202,6 +203,7 @@ fn of_script(script: &Script, around: Surroundings<'_>, starts: bool) -> Vec<Fin
         found.extend(of_command(&case, starts));
     }
     found.extend(grid_engine::translated(script));
+    found.extend(lsf::translated(script));
     if let Some(file) = &script.file {
         for finding in &mut found {
             finding.file = Some(file.clone());
@@ -230,7 +232,7 @@ fn of_command(case: &Case<'_>, starts: bool) -> Vec<Finding> {
     let refused = || rules::OPTIONS.iter().find_map(|rule| rule(case));
     let mut found = Vec::new();
     match (case.command.kind, case.script.role) {
-        (Kind::Qsub, _) => {}
+        (Kind::Qsub | Kind::Bsub, _) => {}
         (Kind::Mpirun, Role::InTasks) => found.extend(rules::in_tasks(case)),
         (Kind::Mpirun, _) if starts => found.extend(rules::mpi::check(case)),
         (Kind::Mpirun, _) => {}

@@ -78,7 +78,7 @@ fn parsed(words: &[String]) -> Result<PlanArgs, clap::Error> {
 }
 
 /// berth's own options.
-const OWN: [&str; 7] = [
+const OWN: [&str; 8] = [
     "binding",
     "map-by",
     "rank-by",
@@ -86,6 +86,7 @@ const OWN: [&str; 7] = [
     "core-kind",
     "near",
     "confine",
+    "cpuset",
 ];
 
 /// The request as a plan's; none if only the shell knows what matters.
@@ -97,6 +98,7 @@ fn request(case: &Case<'_>, place: &Place) -> Option<PlanArgs> {
     args.core_kind = case.has("core-kind").and_then(|value| value.parse().ok());
     args.near = case.has("near").and_then(|value| value.parse().ok());
     args.confine = case.has("confine").and_then(|value| value.parse().ok());
+    args.cpuset.asked = case.has("cpuset").and_then(|value| value.parse().ok());
     args.mapping = MappingArgs(case.mapping().ok()?);
     args.slurm = Some(case.around.release);
     args.srun = SrunOptions::read(options, Vec::new(), case.around.release).ok()?;
@@ -126,8 +128,8 @@ pub(super) fn is_refused(case: &Case<'_>) -> bool {
     let planned = || {
         let place = Place::roomy()?;
         let mut args = request(case, place)?;
-        // These nodes stand for any, and have cores of one kind and no devices.
-        (args.core_kind, args.near) = (None, None);
+        // These nodes stand for any, and have cores of one kind, no devices and other numbers.
+        (args.core_kind, args.near, args.cpuset.asked) = (None, None, None);
         plan::answer(&args, &place.node).ok()
     };
     let is_refused =

@@ -22,6 +22,8 @@ const HIDING: &[&str] = &[
     "srun-in-srun",
     "nested-launcher",
     "grid-engine",
+    "lsf",
+    "cpuset-never-fits",
 ];
 
 /// The corrected text.
@@ -131,6 +133,8 @@ const REFUSALS: &[&str] = &[
     "more-than-the-job",
     "refused",
     "grid-engine",
+    "lsf",
+    "lsf",
 ];
 
 fn counts(found: &[Finding]) -> BTreeMap<&str, usize> {

@@ -147,7 +147,7 @@ impl<'a> Reader<'a> {
             Kind::Srun => read(Program::Srun),
             Kind::Job(program) => read(program),
             // Their options are not Slurm's.
-            Kind::Mpirun | Kind::Qsub => Line::default(),
+            Kind::Mpirun | Kind::Qsub | Kind::Bsub => Line::default(),
         };
         certain(&mut line);
         Command {
@@ -219,6 +219,7 @@ impl<'a> Reader<'a> {
             "sbatch" => Kind::Job(Program::Sbatch),
             "salloc" => Kind::Job(Program::Salloc),
             "qsub" | "qrsh" | "qlogin" => Kind::Qsub,
+            "bsub" => Kind::Bsub,
             word if is_launcher(word) => Kind::Mpirun,
             "wait" => return self.waits += 1,
             "setenv" => return self.setenv(rest),

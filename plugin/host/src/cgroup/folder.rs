@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use nix::dir::{Dir, Type};
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
-use nix::sys::stat::{Mode, mkdirat};
+use nix::sys::stat::{Mode, fstat, mkdirat};
 use nix::sys::statfs::{CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, fstatfs};
 use nix::unistd::{UnlinkatFlags, unlinkat, write};
 
@@ -120,6 +120,11 @@ impl Folder {
             Ok(()) | Err(Errno::ENOENT) => Ok(()),
             Err(why) => Err(why),
         }
+    }
+
+    /// Whether it belongs to root. systemd gives users cgroups of their own.
+    pub(super) fn is_roots(&self) -> bool {
+        fstat(&self.fd).is_ok_and(|found| found.st_uid == 0)
     }
 
     /// The names of at most so many children.

@@ -8,6 +8,7 @@
 
 mod child;
 mod folder;
+pub mod jobs;
 mod leftovers;
 mod mounts;
 mod name;

@@ -99,9 +99,10 @@ const fn row(name: &'static str, short: char, takes: Takes, commands: u8) -> Row
 }
 
 /// Names that stand for another option.
-const ALIASES: [(&str, &str); 10] = [
+const ALIASES: [(&str, &str); 11] = [
     ("berth-bind-to", "bind-to"),
     ("berth-binding", "binding"),
+    ("berth-confine", "confine"),
     ("berth-core-kind", "core-kind"),
     ("berth-cpuset", "cpuset"),
     ("berth-map-by", "map-by"),

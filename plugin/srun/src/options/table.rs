@@ -197,8 +197,6 @@ pub(super) const ROWS: &[Row] = &[
     row("berth-bind-to", ' ', Value, ALL),
     row("core-kind", ' ', Value, ALL),
     row("berth-core-kind", ' ', Value, ALL),
-    row("cpuset", ' ', Value, ALL),
-    row("berth-cpuset", ' ', Value, ALL),
     row("near", ' ', Value, ALL),
     row("berth-near", ' ', Value, ALL),
     row("confine", ' ', Value, ALL),

@@ -2,6 +2,7 @@
 //! repair it. A line without a trap must give no finding.
 
 mod binding;
+mod cpuset;
 mod launchers;
 mod lists;
 mod mapping;
@@ -35,6 +36,8 @@ pub(super) const JOB: &[Rule] = &[
     mapping::never_fits,
     mapping::contradicted,
     near::contradicted,
+    cpuset::never_fits,
+    cpuset::little_choice,
     steps::tasks_and_nodes,
     steps::late_directives,
     launchers::none,

@@ -70,6 +70,7 @@ pub(super) fn wrong(case: &Case<'_>) -> Option<Finding> {
         .or_else(|| wrong_core_kind(case))
         .or_else(|| wrong_near(case))
         .or_else(|| wrong_confine(case))
+        .or_else(|| wrong_cpuset(case))
         .or_else(|| two_names(case));
     if let Some(why) = wrong_own {
         return Some(case.warning("wrong-value", why, "srun refuses the line"));
@@ -128,6 +129,13 @@ fn wrong_core_kind(case: &Case<'_>) -> Option<String> {
 fn wrong_confine(case: &Case<'_>) -> Option<String> {
     let confine = case.has("confine")?.parse::<berth_placement::Confine>();
     confine.err().map(|why| format!("--confine: {why}"))
+}
+
+fn wrong_cpuset(case: &Case<'_>) -> Option<String> {
+    let cpuset = case
+        .has("cpuset")?
+        .parse::<berth_placement::CpusetRequest>();
+    cpuset.err().map(|why| format!("--cpuset: {why}"))
 }
 
 fn wrong_near(case: &Case<'_>) -> Option<String> {

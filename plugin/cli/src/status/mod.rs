@@ -1,5 +1,9 @@
 //! `berth status`: shows which steps are bound to which cores of this node. Root reads the ledger;
-//! everybody else sees how full the node is, but not who runs what.
+//! everybody else sees how full the node is, but not who runs what. With `--cpusets` it shows the room
+//! for cpusets.
+
+mod cpusets;
+mod free;
 
 use berth_placement::sets::count::counted;
 use std::collections::BTreeMap;
@@ -87,6 +91,9 @@ fn once(args: &StatusArgs, out: &mut impl Write) -> Result<(), Failure> {
             base.display()
         )
         .into());
+    }
+    if args.cpusets {
+        return cpusets::once(args, &base, &nodes, out);
     }
     let kind = socket_kind(args.socket);
     let (mut told, mut everybody) = (Vec::new(), Vec::new());

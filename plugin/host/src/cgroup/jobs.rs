@@ -1,0 +1,227 @@
+//! The CPUs of all jobs on a node, as Slurm's cgroups confine them.
+//! In: the mounts, a node's name. Out: the union of the jobs' `cpuset.cpus`; a job without processes
+//! does not count. Everybody may read these files.
+
+use berth_placement::CpuSet;
+
+use super::{FenceError, Folder, Mounts, Place, Version};
+
+/// The most folders that are looked at, so that a strange tree costs little.
+const MOST: usize = 20_000;
+/// Below a job's folder of v1: steps, tasks, and a cgroup of ours.
+const DOWN: usize = 4;
+/// Where Slurm puts its scope below a unified mount. Source: `SYSTEM_CGSLICE` of cgroup_v2.h.
+const SLICE: &str = "system.slice";
+/// Folders of the unified scope that are no jobs.
+const NO_JOBS: [&str; 2] = ["slurmd", "system"];
+
+/// The cgroup below which Slurm keeps the jobs of a node, if a process at this place is in it.
+#[must_use]
+pub fn scope_of(place: &Place, node: &str) -> Option<Place> {
+    let is_scope = |folder: &String| names(place.version, node).contains(folder);
+    let at = place.folders.iter().position(is_scope)?;
+    Some(place.above(place.folders.len() - at - 1))
+}
+
+/// Those of them that are at their usual places.
+#[must_use]
+pub fn usual_scopes(mounts: &Mounts, node: &str) -> Vec<Place> {
+    let has_v1 = mounts.0.iter().any(|mount| mount.version == Version::V1);
+    let version = if has_v1 { Version::V1 } else { Version::V2 };
+    let of_version = mounts.0.iter().filter(|mount| mount.version == version);
+    let places = of_version.flat_map(|mount| {
+        names(version, node).map(|name| Place {
+            version,
+            point: mount.point.clone(),
+            folders: match version {
+                Version::V1 => vec![name],
+                Version::V2 => vec![SLICE.into(), name],
+            },
+        })
+    });
+    places.filter(|place| place.open().is_ok()).collect()
+}
+
+/// The names of a scope: where several slurmds run on a host, each has its own.
+fn names(version: Version, node: &str) -> [String; 2] {
+    match version {
+        Version::V1 => ["slurm".into(), format!("slurm_{node}")],
+        Version::V2 => [
+            "slurmstepd.scope".into(),
+            format!("{node}_slurmstepd.scope"),
+        ],
+    }
+}
+
+/// The CPUs of all jobs below such a cgroup. One that belongs to a user is none of Slurm's, and has no
+/// jobs.
+///
+/// # Errors
+/// [`FenceError`]: the folder cannot be read.
+pub fn cpus_of_jobs(scope: &Place) -> Result<CpuSet, FenceError> {
+    let folder = scope.open()?;
+    match folder.is_roots() {
+        true => Ok(Walk { left: MOST }.jobs(&folder, scope.version)),
+        false => Ok(CpuSet::new()),
+    }
+}
+
+struct Walk {
+    left: usize,
+}
+
+impl Walk {
+    fn jobs(&mut self, scope: &Folder, version: Version) -> CpuSet {
+        let mut cpus = CpuSet::new();
+        match version {
+            Version::V2 => {
+                let is_job = |name: &String| !NO_JOBS.contains(&name.as_str());
+                for job in self.children(scope, is_job) {
+                    if is_populated(&job) {
+                        add(&job, &mut cpus);
+                    }
+                }
+            }
+            Version::V1 => {
+                for user in self.children(scope, |name| name.starts_with("uid_")) {
+                    for job in self.children(&user, |name| name.starts_with("job_")) {
+                        if self.has_process(&job, DOWN) {
+                            add(&job, &mut cpus);
+                        }
+                    }
+                }
+            }
+        }
+        cpus
+    }
+
+    fn children(&mut self, folder: &Folder, is: impl Fn(&String) -> bool) -> Vec<Folder> {
+        let mut names = folder.children(self.left);
+        self.left -= names.len();
+        names.retain(is);
+        // One that has ended meanwhile cannot be opened.
+        names
+            .iter()
+            .filter_map(|name| folder.child(name).ok())
+            .collect()
+    }
+
+    /// Whether a process lives there or so many folders deeper. v1 keeps no count.
+    fn has_process(&mut self, folder: &Folder, depth: usize) -> bool {
+        let own = folder.read("cgroup.procs");
+        if own.is_ok_and(|text| !text.is_empty()) {
+            return true;
+        }
+        depth > 0
+            && self
+                .children(folder, |_| true)
+                .iter()
+                .any(|below| self.has_process(below, depth - 1))
+    }
+}
+
+/// Whether the unified hierarchy says that a process lives there or deeper.
+fn is_populated(job: &Folder) -> bool {
+    let text = job.read("cgroup.events").unwrap_or_default();
+    text.lines().any(|line| line == "populated 1")
+}
+
+/// Adds a job's CPUs. An empty file confines nobody.
+fn add(job: &Folder, cpus: &mut CpuSet) {
+    let text = job.read("cpuset.cpus").unwrap_or_default();
+    if let Ok(of_job) = CpuSet::from_list(&text) {
+        cpus.insert_all(&of_job);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::super::folder::Kind;
+    use super::*;
+
+    fn file(dir: &Path, path: &str, text: &str) {
+        let path = dir.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn jobs(dir: &Path, version: Version, left: usize) -> String {
+        let place = Place {
+            version,
+            point: dir.into(),
+            folders: Vec::new(),
+        };
+        let folder = Folder::open_as(&place, Kind::Any).unwrap();
+        Walk { left }.jobs(&folder, version).to_string()
+    }
+
+    #[test]
+    fn jobs_of_the_unified_hierarchy() {
+        let dir = tempfile::tempdir().unwrap();
+        for (job, cpus, populated) in [
+            ("job_1", "0-1\n", "populated 1\nfrozen 0\n"),
+            ("s6XSM80ABJSZ00", "4\n", "frozen 1\npopulated 1\n"),
+            ("job_3", "5\n", "populated 0\nfrozen 0\n"),
+            ("job_4", "\n", "populated 1\n"),
+            ("slurmd", "6\n", "populated 1\n"),
+            ("system", "7\n", "populated 1\n"),
+        ] {
+            file(dir.path(), &format!("{job}/cpuset.cpus"), cpus);
+            file(dir.path(), &format!("{job}/cgroup.events"), populated);
+        }
+        assert_eq!(jobs(dir.path(), Version::V2, MOST), "0-1,4");
+        assert_eq!(jobs(dir.path(), Version::V2, 0), "");
+    }
+
+    #[test]
+    fn jobs_of_v1() {
+        let dir = tempfile::tempdir().unwrap();
+        for (path, text) in [
+            ("uid_7/job_1/cpuset.cpus", "0-1\n"),
+            ("uid_7/job_1/step_0/cgroup.procs", ""),
+            ("uid_7/job_1/step_0/task_0/cgroup.procs", "41\n"),
+            ("uid_8/job_2/cpuset.cpus", "3\n"),
+            ("uid_8/job_2/step_0/cgroup.procs", "42\n"),
+            ("uid_8/job_3/cpuset.cpus", "4\n"),
+            ("uid_8/job_3/step_0/cgroup.procs", "\n"),
+            ("system/job_4/cpuset.cpus", "5\n"),
+            ("system/job_4/cgroup.procs", "43\n"),
+        ] {
+            file(dir.path(), path, text);
+        }
+        assert_eq!(jobs(dir.path(), Version::V1, MOST), "0-1,3");
+    }
+
+    #[test]
+    fn a_node_s_scope_is_found_from_a_process_in_it() {
+        let v2 = Mounts::of("30 1 0:1 / /cg rw - cgroup2 c rw\n");
+        let v1 = Mounts::of("30 1 0:1 / /cg rw - cgroup c rw,cpuset\n");
+        for (mounts, text, scope) in [
+            (
+                &v2,
+                "0::/system.slice/n1_slurmstepd.scope/job_1/step_0/slurm\n",
+                Some("/cg/system.slice/n1_slurmstepd.scope"),
+            ),
+            (
+                &v2,
+                "0::/x/slurmstepd.scope/job_1\n",
+                Some("/cg/x/slurmstepd.scope"),
+            ),
+            (&v2, "0::/system.slice/n2_slurmstepd.scope/job_1\n", None),
+            (
+                &v1,
+                "4:cpuset:/slurm_n1/uid_0/job_1/step_0\n",
+                Some("/cg/slurm_n1"),
+            ),
+            (&v1, "4:cpuset:/slurm/uid_0\n", Some("/cg/slurm")),
+            (&v1, "4:cpuset:/slurm_n2/uid_0\n", None),
+        ] {
+            let place = Place::read(text, mounts).unwrap();
+            let found = scope_of(&place, "n1").map(|place| place.to_string());
+            assert_eq!(found.as_deref(), scope, "{text}");
+        }
+    }
+}
