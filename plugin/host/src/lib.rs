@@ -22,6 +22,8 @@ pub mod atomic_file;
 pub mod command_path;
 pub mod counters;
 pub mod discover_child;
+pub mod job_cgroup;
+pub mod job_files;
 pub mod key;
 mod kind_json;
 pub mod ledger;
