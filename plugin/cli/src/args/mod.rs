@@ -2,6 +2,7 @@
 //! completions come.
 
 mod advise;
+mod env;
 mod mapping;
 mod offered;
 mod own;
@@ -22,6 +23,7 @@ use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub(crate) use advise::{AdviseArgs, Goal};
+pub(crate) use env::{EnvArgs, EnvFormat, EnvMode, JobName};
 pub(crate) use mapping::MappingArgs;
 pub(crate) use own::is_plans_own;
 pub(crate) use plan::{Autobind, BindingFail, CompatArg, Format, OwnedCores, PlanArgs, site_bind};
@@ -54,6 +56,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Show what each task of a step really has; each task runs it
     Report(ReportArgs),
+    /// Print facts about a job's resources as statements for a shell
+    Env(EnvArgs),
     /// Check that berth works on this node, for health checks and tickets
     Doctor(DoctorArgs),
     /// Find this node's hardware and describe it for slurmd

@@ -7,7 +7,7 @@ pub(crate) mod conf;
 mod fact;
 mod job;
 mod node;
-mod scontrol;
+pub(crate) mod scontrol;
 pub(crate) mod state;
 
 use std::sync::atomic::{AtomicBool, Ordering};
