@@ -4,13 +4,13 @@ use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  eval \"$(berth env)\"                        in a job script for bash: arrays, one value per host
-  eval \"$(berth env --only --format sh)\"     in sh: this host's values
-  source =(berth env --format csh | psub)    in csh: see ENV.md for the usual line
-  eval \"$(berth env -p -o)\" || exit 0        in slurm.conf's Prolog=
+  eval \"$(berth env)\"                        in a bash script: arrays with one value per host
+  eval \"$(berth env --only --format sh)\"     in sh: the values of this host
+  eval \"`berth env --format csh`\"            in csh: numbered names
+  berth env --mode prolog --only             in a prolog, see slurm-conf-examples/env
   berth env --jobid 12_3 --format json       a task of an array, for other programs
-Exit code: 0 the statements were printed, 1 nothing was printed because slurmctld or the job gave no
-answer, 2 a wrong option, or no job.")]
+Exit code: 0 the statements were printed; 1 nothing was printed, because slurmctld did not answer or
+the job has nothing there; 2 a wrong option, or no job.")]
 pub(crate) struct EnvArgs {
     /// Names of the variables, and where the facts come from
     #[arg(short, long, value_name = "MODE", default_value = "userenv")]

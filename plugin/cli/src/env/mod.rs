@@ -8,6 +8,8 @@ mod gather;
 mod gres;
 mod kept;
 mod quote;
+#[cfg(test)]
+mod quote_tests;
 mod statements;
 mod which;
 

@@ -125,3 +125,132 @@ fn process(text: &str) -> Option<Process> {
         start: start.parse().ok()?,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job_files::{Kind, NodeFacts, prepare, put, read, renew};
+    use std::os::unix::fs::PermissionsExt;
+
+    fn dir(base: &tempfile::TempDir) -> StateDir {
+        let dir = StateDir::new(base.path(), "n1").unwrap();
+        dir.prepare().unwrap();
+        prepare(&dir).unwrap();
+        dir
+    }
+
+    fn names(dir: &StateDir) -> Vec<String> {
+        let entries = fs::read_dir(folder::path(dir)).unwrap();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Makes a job's files older than any epilog waits.
+    fn age(dir: &StateDir, job: u32) {
+        let old = SystemTime::now() - AGE - Duration::from_secs(1);
+        for name in names(dir) {
+            if name.starts_with(&format!("{job}.")) {
+                let path = folder::path(dir).join(name);
+                let file = File::options().append(true).open(path).unwrap();
+                file.set_modified(old).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_jobs_files_stay_while_a_step_lives_and_until_its_epilog_is_over() {
+        let base = tempfile::tempdir().unwrap();
+        let dir = dir(&base);
+        for (kind, text) in [(Kind::Node, "node"), (Kind::Answer, "answer")] {
+            put(&dir, (7, kind), 0, text.as_bytes()).unwrap();
+            assert_eq!(read(&dir, 7, kind).unwrap(), text.as_bytes());
+        }
+        begin_step(&dir, 7).unwrap();
+        let dead = folder::path(&dir).join("7.step.1.1");
+        fs::write(&dead, "").unwrap();
+        age(&dir, 7);
+        tidy(&dir);
+        assert_eq!(names(&dir).len(), 3, "the dead step's mark alone is gone");
+        // The last step ends: the epilog comes now.
+        end_step(&dir, 7);
+        tidy(&dir);
+        assert_eq!(names(&dir), ["7.answer", "7.node"]);
+        age(&dir, 7);
+        renew(&dir, 7);
+        tidy(&dir);
+        assert_eq!(names(&dir).len(), 2);
+        age(&dir, 7);
+        tidy(&dir);
+        assert!(names(&dir).is_empty());
+        assert!(read(&dir, 7, Kind::Node).is_err());
+    }
+
+    #[test]
+    fn the_number_of_jobs_has_a_bound_and_what_is_over_makes_room() {
+        let base = tempfile::tempdir().unwrap();
+        let dir = dir(&base);
+        for job in 0..MOST as u32 {
+            put(&dir, (job, Kind::Node), 0, b"x").unwrap();
+        }
+        let full = put(&dir, (1 << 20, Kind::Node), 0, b"x").unwrap_err();
+        assert!(matches!(full, JobFilesError::Full { .. }), "{full}");
+        put(&dir, (3, Kind::Node), 0, b"again").unwrap();
+        age(&dir, 4);
+        put(&dir, (1 << 20, Kind::Node), 0, b"x").unwrap();
+        assert!(read(&dir, 4, Kind::Node).is_err());
+        let large = vec![b'x'; (1 << 20) + 1];
+        let told = put(&dir, (3, Kind::Node), 0, &large).unwrap_err();
+        assert!(matches!(told, JobFilesError::TooLarge { .. }), "{told}");
+    }
+
+    #[test]
+    fn nothing_is_read_that_others_could_have_written() {
+        let base = tempfile::tempdir().unwrap();
+        let dir = dir(&base);
+        let path = folder::path(&dir);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
+            0o711
+        );
+        put(&dir, (7, Kind::Node), 65_534, b"x").unwrap();
+        assert!(read(&dir, 7, Kind::Node).is_ok());
+        let file = path.join("7.node");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(read(&dir, 7, Kind::Node).is_err());
+        fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink("/etc/hostname", &file).unwrap();
+        assert!(read(&dir, 7, Kind::Node).is_err());
+        fs::remove_file(&file).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(put(&dir, (7, Kind::Node), 0, b"x").is_err());
+    }
+
+    #[test]
+    fn facts_are_read_again_only_for_their_job_and_node() {
+        let facts = NodeFacts {
+            berth_job: 1,
+            job: 7,
+            node: "n1".into(),
+            memory: Some(5),
+            ..NodeFacts::default()
+        };
+        let text = facts.text();
+        assert_eq!(
+            NodeFacts::read(text.as_bytes(), 7, "n1"),
+            Some(facts.clone())
+        );
+        assert_eq!(NodeFacts::read(text.as_bytes(), 8, "n1"), None);
+        assert_eq!(NodeFacts::read(text.as_bytes(), 7, "n2"), None);
+        let later = text.replace("\"berth_job\":1", "\"berth_job\":2");
+        assert_eq!(NodeFacts::read(later.as_bytes(), 7, "n1"), None);
+        assert_eq!(NodeFacts::read(b"x", 7, "n1"), None);
+        let other = NodeFacts {
+            cores: "1".into(),
+            ..facts.clone()
+        };
+        assert!(facts.is_same_allocation(&facts) && !facts.is_same_allocation(&other));
+    }
+}

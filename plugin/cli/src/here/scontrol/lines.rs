@@ -18,7 +18,7 @@ pub(super) fn aligned(several: &[u8], one: &[u8]) -> Option<Records> {
         if several.starts_with(END) && *other == b' ' {
             lines.push(text(&mut line));
             several = several.get(END.len()..)?;
-        } else if several.starts_with(b"\n\n") && *other == b'\n' && !one.starts_with(b"\n\n") {
+        } else if is_end_of_record(several, one) {
             lines.push(text(&mut line));
             records.push(std::mem::take(&mut lines));
             several = several.get(2..)?;
@@ -32,6 +32,14 @@ pub(super) fn aligned(several: &[u8], one: &[u8]) -> Option<Records> {
     }
     let is_all = one.is_empty() && line.is_empty() && lines.is_empty();
     is_all.then_some(records)
+}
+
+/// A record ends with an empty line in one form and with a line break in the other, and another record
+/// or nothing follows.
+fn is_end_of_record(several: &[u8], one: &[u8]) -> bool {
+    let follows = |rest: &[u8]| rest.is_empty() || rest.starts_with(b"JobId=");
+    several.strip_prefix(b"\n\n").is_some_and(follows)
+        && one.strip_prefix(b"\n").is_some_and(follows)
 }
 
 /// A clock goes on between two questions.

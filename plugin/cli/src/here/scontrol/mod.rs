@@ -18,7 +18,7 @@ pub(crate) use record::{Job, Part};
 /// A job of ten thousand unlike nodes has far less.
 const MOST: u64 = 4 << 20;
 /// All questions about a job together take no longer.
-const LIMIT: Duration = Duration::from_millis(if cfg!(test) { 500 } else { 4500 });
+const LIMIT: Duration = Duration::from_millis(if cfg!(test) { 500 } else { 4000 });
 /// A record that changes while it is read is read again.
 const TRIES: usize = 3;
 

@@ -179,7 +179,7 @@ mod tests {
         assert_eq!((job.tasks, job.cpus_per_task), (Some(6), Some(2)));
         assert_eq!(job.tasks_per_node, Some(2));
         let hosts = job.hosts();
-        let shown: Vec<_> = hosts
+        let shown = hosts
             .iter()
             .map(|(name, part)| format!("{name} {} {} {}", part.cpus, part.memory, part.gres));
         let expected = [
