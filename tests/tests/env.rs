@@ -52,6 +52,7 @@ impl World {
             .nodes(2)
             .env("HWLOC_SYNTHETIC", "pack:2 core:4 pu:2")
             .set("GresTypes=gpu,nic")
+            .set("PrologFlags=Alloc")
             .set(&format!("Prolog={}", prolog.display()))
             .set(&format!("Epilog={}", epilog.display()))
             .node("Gres=gpu:a'b$c:2,nic:1")
@@ -250,6 +251,34 @@ fn the_nodes_facts_are_the_owners_alone_and_replace_a_prologs_answer() {
     assert_eq!(&epilog[..2], [&*nodes[0], "0 1"], "{epilog:#?}");
     let gres = &epilog[3];
     assert_eq!(gres, "gpu:a'b$c:0-1");
+}
+
+#[test]
+fn csh_evaluates_it_in_a_job_too() {
+    if !berth_tests::program("tcsh", "a csh (package tcsh)") {
+        return;
+    }
+    let world = World::new();
+    let nodes = world.nodes();
+    let berth = command();
+    let name = "it's \"$(touch RAN)\" `touch RAN` $HOME !! \\! ;touch RAN";
+    let folder = world.out.path().join("work");
+    fs::create_dir(&folder).unwrap();
+    let script = format!(
+        "eval \"`{} env --format csh`\"\nprintf '%s\\0' $BERTH_RESOURCE_HOSTS_0:q \
+         $BERTH_RESOURCE_GPU_0:q $BERTH_RESOURCE_JOB_NAME:q\n",
+        berth.display()
+    );
+    let path = world.out.path().join("script.csh");
+    fs::write(&path, script).unwrap();
+    let given = format!("--job-name={name}");
+    let chdir = format!("--chdir={}", folder.display());
+    let options = ["-n1", "--gres=gpu:1", &given, &chdir];
+    let run = format!("exec tcsh -f {}", path.display());
+    let done = world.cluster.sbatch(&options, &run);
+    assert_eq!(done.state, "COMPLETED", "{done:#?}");
+    assert_eq!(values(&done.output), [&*nodes[0], "0", name], "{done:#?}");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
 }
 
 #[test]
