@@ -65,5 +65,5 @@ pub use runtime::Slurm;
 pub use symbols::Symbols;
 pub use views::{
     BatchRequest, CoreSpec, Credential, Gres, GresDevices, LaunchRequest, NodeCores, SlurmConf,
-    SlurmdConf, StepId, StepKind, StepRecord, TaskInfo,
+    SlurmdConf, StepId, StepKind, StepRecord, TaskInfo, TypedGres,
 };

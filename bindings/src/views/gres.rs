@@ -10,7 +10,7 @@ use crate::list::for_each;
 use crate::probe::{self, Probe};
 use crate::record::Record;
 use crate::symbols::Symbols;
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
 use std::ops::ControlFlow;
 
 /// More records than a node has names and types of GRES.
@@ -29,6 +29,15 @@ pub struct Gres {
     pub name: String,
     /// The devices; `None` where Slurm only counts them, or the records contradict each other.
     pub devices: Option<GresDevices>,
+}
+
+/// The same for one type of that name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TypedGres {
+    /// The type in gres.conf, such as `a100`; empty if there is none.
+    pub kind: String,
+    /// Its name and devices.
+    pub gres: Gres,
 }
 
 /// Devices of a node. Number *i* is the *i*-th `File=` of that name in gres.conf.
@@ -55,6 +64,8 @@ struct Fields {
     node_cnt: Field<u32>,
     bits: Field<*mut *mut i64>,
     counts: Field<*mut u64>,
+    /// The type's name; of a step's record nothing needs it.
+    kind: Option<Field<*mut c_char>>,
 }
 
 impl Fields {
@@ -66,12 +77,14 @@ impl Fields {
                 node_cnt: job.node_cnt,
                 bits: job.gres_bit_alloc,
                 counts: job.gres_cnt_node_alloc,
+                kind: Some(job.type_name),
             },
             Owner::Step => Self {
                 extent: step.extent,
                 node_cnt: step.node_cnt,
                 bits: step.gres_bit_alloc,
                 counts: step.gres_cnt_node_alloc,
+                kind: None,
             },
         }
     }
@@ -88,10 +101,23 @@ struct Walk {
 /// name of which the node gives nothing is left out.
 pub(crate) fn read(
     list: *mut c_void,
-    (owner, node): (Owner, u32),
+    place: (Owner, u32),
     layout: &'static Layout,
     symbols: &Symbols,
 ) -> Result<Vec<Gres>, Error> {
+    let typed = read_typed(list, place, layout, symbols)?;
+    let mut found = Vec::new();
+    typed.into_iter().for_each(|one| add(&mut found, one.gres));
+    Ok(found)
+}
+
+/// The same, each type apart.
+pub(crate) fn read_typed(
+    list: *mut c_void,
+    (owner, node): (Owner, u32),
+    layout: &'static Layout,
+    symbols: &Symbols,
+) -> Result<Vec<TypedGres>, Error> {
     let fields = Fields::of(owner, layout);
     let walk = Walk {
         layout,
@@ -106,7 +132,7 @@ pub(crate) fn read(
             false => walk.one(item),
         };
         match one {
-            Ok(one) => one.into_iter().for_each(|one| add(&mut found, one)),
+            Ok(one) => found.extend(one),
             Err(why) => wrong = Some(why),
         }
         match wrong {
@@ -114,7 +140,7 @@ pub(crate) fn read(
             Some(_) => ControlFlow::Break(()),
         }
     };
-    // SAFETY: the credential's own list.
+    // SAFETY: the list of a credential or of a step's record, which its owner keeps.
     unsafe { for_each(list, symbols, visit) }?;
     match wrong {
         None => Ok(found),
@@ -145,17 +171,9 @@ fn add(found: &mut Vec<Gres>, one: Gres) {
 
 impl Walk {
     /// What one record gives of this node.
-    fn one(&self, item: *mut c_void) -> Result<Option<Gres>, &'static str> {
+    fn one(&self, item: *mut c_void) -> Result<Option<TypedGres>, &'static str> {
         let record = record(item, self.layout.gres.extent).ok_or("a record without memory")?;
-        let name = record.read(self.layout.gres.gres_name).addr();
-        if name == 0 || probe::text(name, NAME) == Probe::Unreadable {
-            return Err("a record without a name");
-        }
-        let name = record.text_within(self.layout.gres.gres_name, "GRES name", NAME);
-        let name = name.ok().flatten().unwrap_or_default();
-        if name.is_empty() || name.contains(|letter: char| !letter.is_ascii_graphic()) {
-            return Err("a name that is none");
-        }
+        let name = name(record, self.layout.gres.gres_name)?.ok_or("a record without a name")?;
         let data = record.read(self.layout.gres.gres_data);
         let data = self::record(data, self.fields.extent).ok_or("a record without data")?;
         let nodes = data.read(self.fields.node_cnt);
@@ -172,7 +190,29 @@ impl Walk {
             None if count == Some(0) => return Ok(None),
             None => None,
         };
-        Ok(Some(Gres { name, devices }))
+        let kind = match self.fields.kind {
+            Some(field) => self::name(data, field)?.unwrap_or_default(),
+            None => String::new(),
+        };
+        let gres = Gres { name, devices };
+        Ok(Some(TypedGres { kind, gres }))
+    }
+}
+
+/// A name that a record points to; `None` for a null pointer.
+fn name(record: Record, field: Field<*mut c_char>) -> Result<Option<String>, &'static str> {
+    let address = record.read(field).addr();
+    if address == 0 {
+        return Ok(None);
+    }
+    if probe::text(address, NAME) == Probe::Unreadable {
+        return Err("a record without a name");
+    }
+    let name = record.text_within(field, "GRES name", NAME);
+    let name = name.ok().flatten().unwrap_or_default();
+    match name.is_empty() || name.contains(|letter: char| !letter.is_ascii_graphic()) {
+        true => Err("a name that is none"),
+        false => Ok(Some(name)),
     }
 }
 

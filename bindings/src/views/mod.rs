@@ -20,7 +20,7 @@ mod values;
 pub use batch::BatchRequest;
 pub use credential::{Credential, NodeCores};
 pub use environment::{Change, TaskEnvironment};
-pub use gres::{Gres, GresDevices};
+pub use gres::{Gres, GresDevices, TypedGres};
 pub use launch::LaunchRequest;
 pub use options::SpankOption;
 pub use slurm_conf::SlurmConf;

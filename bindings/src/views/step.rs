@@ -3,6 +3,7 @@
 
 use super::cpu_set;
 use super::environment::{self, Change, Environment};
+use super::gres::{self, Owner, TypedGres};
 use super::launch::LaunchRequest;
 use super::values::{StepId, StepKind};
 use crate::error::Error;
@@ -115,6 +116,8 @@ impl<'a> StepRecord<'a> {
         gid: u32,
         /// The `LAUNCH_` bits.
         flags: u32,
+        /// The job's memory on this node in MiB; 0 if Slurm counts none.
+        job_mem: u64,
     }
 
     texts! {
@@ -171,6 +174,17 @@ impl<'a> StepRecord<'a> {
     /// Job, step, component, kind.
     pub fn step_id(&self) -> StepId {
         StepId::read(self.record.nested(self.layout.step.step_id), self.layout)
+    }
+
+    /// The generic resources (GRES) that Slurm gave the job on this node.
+    ///
+    /// # Errors
+    /// [`Error::MissingSymbol`] where this process cannot walk Slurm's lists; [`Error::Nonsense`]
+    /// if the list is no list of such records.
+    pub fn job_gres(&self) -> Result<Vec<TypedGres>, Error> {
+        let list = self.record.read(self.layout.step.job_gres_list);
+        // slurmstepd cuts its list to this node.
+        gres::read_typed(list, (Owner::Job, 0), self.layout, self.symbols)
     }
 
     /// The batch script's step.

@@ -10,6 +10,7 @@ mod completions;
 mod devices;
 mod discover;
 mod doctor;
+mod env;
 mod here;
 mod json;
 mod man;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Command::Status(args) => status::run(args),
         Command::Check(args) => check::run(args),
         Command::Report(args) => report::run(args),
+        Command::Env(args) => env::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Discover(args) => discover::run(args),
         Command::Completions(args) => completions::run(args),

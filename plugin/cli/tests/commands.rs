@@ -19,13 +19,14 @@ use berth_srun::{Release, line, options, reading};
 use page_lines::{PageLine, of_help, of_pages};
 use tempfile::TempDir;
 
-const SUBCOMMANDS: [&str; 9] = [
+const SUBCOMMANDS: [&str; 10] = [
     "plan",
     "advise",
     "topo",
     "status",
     "check",
     "report",
+    "env",
     "doctor",
     "discover",
     "completions",
@@ -82,8 +83,9 @@ fn folder() -> TempDir {
 /// Runs a line of berth's. What is wrong with its end, if anything.
 fn run(line: &PageLine, words: &[String], folder: &Path) -> Option<String> {
     let mut words = words.to_vec();
-    // A name of a subcommand, and what never ends, are only asked for their help.
-    if words.len() == 1 || words.iter().any(|word| word == "--watch") {
+    // A name of a subcommand, what never ends, and what needs a job are only asked for their help.
+    let needs_job = words.first().is_some_and(|word| word == "env");
+    if words.len() == 1 || needs_job || words.iter().any(|word| word == "--watch") {
         words.push("--help".into());
     }
     let input = fs::File::open(folder.join("report.json")).unwrap();

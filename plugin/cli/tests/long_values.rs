@@ -35,7 +35,7 @@ fn is_short(what: &str, done: &Done) {
 #[test]
 fn values_of_every_option() {
     for command in [
-        "plan", "topo", "check", "report", "doctor", "status", "discover",
+        "plan", "topo", "check", "report", "env", "doctor", "status", "discover",
     ] {
         let all = options(command);
         assert!(all.len() > 2, "{command}: {all:?}");
@@ -61,6 +61,7 @@ fn wrong_values_are_wrong_lines() {
         ("check", "slurm format"),
         ("report", "format wait after socket"),
         ("doctor", "format"),
+        ("env", "mode format jobid"),
         ("status", "job socket format watch"),
         ("discover", "devices"),
     ] {

@@ -302,6 +302,7 @@ fn short_help_fits_a_screen_and_has_examples() {
         "status",
         "check",
         "report",
+        "env",
         "discover",
         "completions",
     ] {

@@ -16,6 +16,7 @@ const PAGES: &[&str] = &[
     "plugin/JSON.md",
     "plugin/AUTO.md",
     "plugin/CPUSETS.md",
+    "plugin/ENV.md",
 ];
 
 /// Pictures of the pages, and the options that draw them.

@@ -24,6 +24,8 @@ pub mod command_path;
 pub mod counters;
 pub mod cpusets_file;
 pub mod discover_child;
+pub mod job_cgroup;
+pub mod job_files;
 pub mod key;
 mod kind_json;
 pub mod ledger;

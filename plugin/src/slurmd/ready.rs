@@ -3,7 +3,7 @@
 use std::sync::Once;
 
 use berth_host::read_settings::Complaint;
-use berth_host::{Ledger, StateDir};
+use berth_host::{Ledger, StateDir, job_files};
 use berth_placement::{Node, Shape};
 use slurm_sys::process::{Daemon, daemon};
 use slurm_sys::{Slurm, SlurmConf, SlurmdConf};
@@ -87,6 +87,7 @@ pub(crate) fn start() {
     discovery::at_start(&name);
     counting::begin(&name);
     begin_ledger(&name);
+    tidy_jobs(&name);
     key::current(&name);
     cpusets::look(&name);
     worker::other_settings();
@@ -140,6 +141,13 @@ fn begin_ledger(name: &str) {
     let dir = StateDir::new(&settings::current().state_dir, name);
     if let Err(why) = dir.map(|dir| Ledger::open(&dir)) {
         log::debug!("the ledger is made at the first launch that needs it: {why}");
+    }
+}
+
+/// Removes what is kept of jobs that have ended while slurmd was down.
+fn tidy_jobs(name: &str) {
+    if let Ok(dir) = StateDir::new(&settings::current().state_dir, name) {
+        job_files::tidy(&dir);
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod in_task;
 pub(crate) mod intent;
 pub(crate) mod job_stderr;
 pub(crate) mod key;
+pub(crate) mod node_facts;
 pub(crate) mod own_cpus;
 pub(crate) mod own_node;
 pub(crate) mod pe_files;

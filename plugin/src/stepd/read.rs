@@ -23,7 +23,7 @@ use crate::stepd::fence::Fences;
 use crate::stepd::own_cpus::own_cpus;
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
-use crate::stepd::{intent, key, report, settle, task_memory, tell};
+use crate::stepd::{intent, key, node_facts, report, settle, task_memory, tell};
 
 /// Bytes that sealing adds: the mark.
 const SEAL_BYTES: usize = 64;
@@ -37,7 +37,11 @@ pub(crate) unsafe fn pre_setuid(raw: *mut c_void) -> c_int {
         return SUCCESS;
     };
     // SAFETY: slurmstepd owns the record and keeps it until the hook returns.
-    if let Some(mut record) = unsafe { StepRecord::from_raw(raw, slurm.layout, slurm.symbols) }
+    let record = unsafe { StepRecord::from_raw(raw, slurm.layout, slurm.symbols) };
+    if let Some(record) = record.as_ref().filter(|_| !is_off()) {
+        node_facts::leave(record);
+    }
+    if let Some(mut record) = record
         && let Some(step) = step(slurm, &mut record)
     {
         if let Intent::Bind(sets) = &step.intent {
@@ -58,6 +62,10 @@ pub(crate) unsafe fn pre_setuid(raw: *mut c_void) -> c_int {
     SUCCESS
 }
 
+fn is_off() -> bool {
+    standing::is_off(&settings::current())
+}
+
 /// Since 23.02 Slurm's binding of GPUs reads each task's set from the record.
 fn fill_cpu_sets(record: &mut StepRecord<'_>, sets: &[CpuSet]) {
     for (index, set) in (0..record.node_tasks()).zip(sets) {
@@ -75,7 +83,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     if id.kind == StepKind::Extern {
         return None;
     }
-    if standing::is_off(&settings::current()) {
+    if is_off() {
         return switched_off(record, node_name);
     }
     let heard = handover(record, &node_name).inspect_err(|why| unheard(id, why));

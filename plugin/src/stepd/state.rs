@@ -11,6 +11,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use berth_host::StateDir;
 use berth_host::key::Key;
 
 use crate::message::handover::Outcome;
@@ -42,6 +43,10 @@ pub(crate) struct State {
     /// `user_init`.
     pub files_asked: OnceLock<pe_files::Asked>,
 
+    /// The state directory and the job of which this step has left facts for `berth env`. Written by
+    /// `pre_setuid`; read when the step has ended.
+    pub job_files: OnceLock<(StateDir, u32)>,
+
     /// Whether the tasks must not start. Written by `pre_setuid`; read in the task.
     is_refused: AtomicBool,
     /// The line with the reason, if only SPANK's hooks serve the step. Written by
@@ -66,6 +71,7 @@ impl State {
             alone: Mutex::new(None),
             nobody_reads: AtomicBool::new(false),
             files_asked: OnceLock::new(),
+            job_files: OnceLock::new(),
             is_refused: AtomicBool::new(false),
             refusal: OnceLock::new(),
             entries: OnceLock::new(),

@@ -3,6 +3,7 @@
 
 mod advise;
 mod cpuset;
+mod env;
 mod mapping;
 mod offered;
 mod own;
@@ -24,6 +25,7 @@ use clap_complete::Shell;
 
 pub(crate) use advise::{AdviseArgs, Goal};
 pub(crate) use cpuset::OnOff;
+pub(crate) use env::{EnvArgs, EnvFormat, EnvMode, JobName};
 pub(crate) use mapping::MappingArgs;
 pub(crate) use own::is_plans_own;
 pub(crate) use plan::{Autobind, BindingFail, CompatArg, Format, OwnedCores, PlanArgs, site_bind};
@@ -56,6 +58,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Show what each task of a step really has; each task runs it
     Report(ReportArgs),
+    /// Print facts about a job's resources as statements for a shell
+    Env(EnvArgs),
     /// Check that berth works on this node, for health checks and tickets
     Doctor(DoctorArgs),
     /// Find this node's hardware and describe it for slurmd

@@ -1,23 +1,35 @@
 //! One of Slurm's own commands as a child with bounds: no input, a time limit, and no more output
 //! than it can rightly have.
 
-use std::io::Read;
-use std::process::{Command, Stdio};
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
+
+use berth_host::StateDir;
+use berth_host::announcement;
+
+use super::state;
+use crate::state_nodes::nodes_of;
 
 /// The time it gets; slurmctld answers in milliseconds, or not at all.
 const LIMIT: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 3000 });
 
 /// Its output, or the reason why there is none, as a part of a sentence.
 pub(super) fn output(program: &str, arguments: &[&str], most: u64) -> Result<String, String> {
-    let child = Command::new(program)
-        .args(arguments)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn();
+    let bytes = bytes(program, arguments, (most, LIMIT))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The same with a time limit of the caller's, as it was printed.
+pub(super) fn bytes(
+    program: &str,
+    arguments: &[&str],
+    (most, limit): (u64, Duration),
+) -> Result<Vec<u8>, String> {
+    let child = start(program, arguments);
     let mut child = child.map_err(|why| format!("{program} cannot be started: {why}"))?;
     let pipe = child.stdout.take();
     let (tell, told) = mpsc::channel();
@@ -27,7 +39,7 @@ pub(super) fn output(program: &str, arguments: &[&str], most: u64) -> Result<Str
         // Nobody listens any more if the time was up.
         let _ = tell.send(read.is_some_and(|read| read.is_ok()).then_some(bytes));
     });
-    let heard = told.recv_timeout(LIMIT);
+    let heard = told.recv_timeout(limit);
     // A child that has closed its output ends by itself; every other one is stopped.
     if !matches!(&heard, Ok(Some(bytes)) if bytes.len() as u64 <= most) {
         let _ = child.kill();
@@ -36,14 +48,46 @@ pub(super) fn output(program: &str, arguments: &[&str], most: u64) -> Result<Str
     match heard {
         Err(_) => Err(format!(
             "{program} gave no answer within {:.0} s",
-            LIMIT.as_secs_f64()
+            limit.as_secs_f64()
         )),
         Ok(Some(bytes)) if bytes.len() as u64 <= most => match ended {
-            Ok(status) if status.success() => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            Ok(status) if status.success() => Ok(bytes),
             _ => Err(format!("{program} failed")),
         },
         Ok(_) => Err(format!("{program} gave more than {most} bytes")),
     }
+}
+
+/// Starts it. A prolog has no PATH, and Slurm's commands may lie beside its daemons.
+fn start(program: &str, arguments: &[&str]) -> io::Result<Child> {
+    let start = |program: PathBuf| {
+        Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+    };
+    match start(program.into()) {
+        Err(why) if why.kind() == io::ErrorKind::NotFound => {
+            beside_slurmd(program).map_or(Err(why), start)
+        }
+        started => started,
+    }
+}
+
+/// Slurm's command in the folder of the slurmd that announced itself here, or in the `bin` beside that.
+fn beside_slurmd(program: &str) -> Option<PathBuf> {
+    let base = state::base(None);
+    let mut slurmds = nodes_of(&base, None).into_iter().filter_map(|name| {
+        let dir = StateDir::new(&base, &name).ok()?;
+        Some(PathBuf::from(announcement::read(&dir).ok()?.program))
+    });
+    slurmds.find_map(|slurmd| {
+        let folder = slurmd.parent()?;
+        let mut places = [folder.join("../bin"), folder.into()].into_iter();
+        places.find_map(|place| Some(place.join(program)).filter(|found| found.is_file()))
+    })
 }
 
 #[cfg(test)]

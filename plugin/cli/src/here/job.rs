@@ -2,11 +2,11 @@
 //! first, then slurmctld; SLURM_ variables are hints, because a user can set them.
 
 use berth_host::affinity_of;
+use berth_host::job_cgroup::{self, Confined};
 use berth_placement::{CoreIdx, CpuId, CpuSet};
 
 use super::node::BerthNode;
 use super::scontrol::{self, GpusOfJob, OnNode};
-use super::{cgroup, cgroup::Confined};
 
 /// A part of the node, by the numbers of whoever named it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ pub(crate) struct OwnJob {
 
 /// Looks for it.
 pub(super) fn find(node: Option<&BerthNode>) -> Option<OwnJob> {
-    let confined = cgroup::of_this_process();
+    let confined = job_cgroup::of_this_process();
     let hinted = number("SLURM_JOB_ID").or_else(|| number("SLURM_JOBID"));
     let id = confined.as_ref().map(|found| found.job).or(hinted)?;
     let name = node_name(node);

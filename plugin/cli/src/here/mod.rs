@@ -1,14 +1,13 @@
 //! Where does the user stand: in a job, on a node with berth, or anywhere else? A dry run finds out
 //! before it assumes. Everything is looked up once, and only if an answer depends on it.
 
-mod cgroup;
 mod child;
 pub(crate) mod cluster;
 pub(crate) mod conf;
 mod fact;
 mod job;
 mod node;
-mod scontrol;
+pub(crate) mod scontrol;
 pub(crate) mod state;
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,0 +1,201 @@
+//! Puts a job's facts together: slurmctld's answer, or in an epilog the one that the prolog has kept;
+//! slurmstepd's facts of this node, and the kernel's word on the job in which the command runs.
+
+use std::collections::HashMap;
+
+use berth_host::job_cgroup::{self, Confined};
+use berth_host::job_files::NodeFacts;
+
+use super::facts::{Facts, Host, MIB, task_counts};
+use super::kept::Kept;
+use super::{cpus, gres};
+use crate::Failure;
+use crate::args::{EnvArgs, EnvMode, JobName};
+use crate::here;
+use crate::here::scontrol::{self, Deadline, Job, Part};
+
+/// Finds everything out.
+///
+/// # Errors
+/// slurmctld gave no answer, or the job has no nodes.
+pub(super) fn facts(args: &EnvArgs, name: JobName) -> Result<Facts, Failure> {
+    let here = here_name();
+    let kept = Kept::of(&here);
+    let by = Deadline::new();
+    let (job, is_kept) = job(args, name, &kept, &by)?;
+    let parts = job.hosts();
+    if parts.is_empty() {
+        let why = format!(
+            "slurmctld shows no nodes of job {name}; only a job that has started, and whose \
+             epilog has not ended, has any"
+        );
+        return Err(why.into());
+    }
+    let threads = threads(args, &job, &here, &by)?;
+    let node = here::node().filter(|node| node.name == here);
+    let local = Local {
+        is_kept,
+        facts: kept.facts(job.id).filter(|facts| facts.uid == job.uid),
+        confined: job_cgroup::of_this_process().filter(|found| found.job == job.id),
+        node: node.and_then(cpus::node),
+    };
+    let cpu_counts: Vec<_> = parts.iter().map(|(_, part)| part.cpus().count()).collect();
+    let tasks = task_counts(&job, &cpu_counts);
+    let hosts = parts.into_iter().zip(tasks).map(|((name, part), tasks)| {
+        let of_host = threads.get(&name).copied();
+        let host = other(name, part, tasks, of_host);
+        match host.name == here {
+            true => local.fill(host, part),
+            false => host,
+        }
+    });
+    Ok(Facts {
+        hosts: hosts.collect(),
+        here,
+        job,
+    })
+}
+
+/// The job, and whether that is the prolog's answer.
+fn job(args: &EnvArgs, name: JobName, kept: &Kept, by: &Deadline) -> Result<(Job, bool), Failure> {
+    match (args.mode(), name) {
+        (EnvMode::Prolog, name) => {
+            if let JobName::Job(id) = name {
+                kept.forget(id);
+            }
+            let job = asked(name, by)?;
+            kept.keep(&job);
+            Ok((job, false))
+        }
+        (EnvMode::Epilog, JobName::Job(id)) => match kept.answer(id) {
+            Some(job) => Ok((job, true)),
+            None => Ok((asked(name, by)?, false)),
+        },
+        _ => Ok((asked(name, by)?, false)),
+    }
+}
+
+/// This node's name: slurmd's variable, else the node of this host that berth serves, else the host's.
+fn here_name() -> String {
+    let given = std::env::var("SLURMD_NODENAME").ok();
+    let served = || here::node().map(|node| node.name.clone());
+    given.or_else(served).unwrap_or_else(|| {
+        let host = nix::unistd::gethostname().unwrap_or_default();
+        let host = host.to_string_lossy().into_owned();
+        host.split('.').next().unwrap_or_default().to_owned()
+    })
+}
+
+fn asked(name: JobName, by: &Deadline) -> Result<Job, Failure> {
+    let found = scontrol::jobs(&name.to_string(), by);
+    let found = found.map_err(|why| {
+        format!(
+            "slurmctld has not told about job {name}: {why}; see whether `scontrol show job \
+             {name}` answers"
+        )
+    })?;
+    let is_it = |job: &&Job| match name {
+        JobName::Job(id) => job.id == id,
+        JobName::Task(array, task) => job.array == Some((array, task)),
+        JobName::Component(id, component) => job.component == Some((id, component)),
+    };
+    let job = found.iter().find(is_it);
+    let job = job.ok_or_else(|| match found.is_empty() {
+        true => format!("slurmctld shows no job {name}"),
+        false => format!(
+            "slurmctld shows {} jobs for {name} and none of this number; name a task of the \
+             array as {name}_0",
+            found.len()
+        ),
+    })?;
+    Ok(job.clone())
+}
+
+/// The threads of a core of each host whose cores are wanted. slurmd has announced this host's.
+fn threads(
+    args: &EnvArgs,
+    job: &Job,
+    here: &str,
+    by: &Deadline,
+) -> Result<HashMap<String, u32>, Failure> {
+    let node = here::node().filter(|node| node.name == here);
+    let rules = node.and_then(|node| node.rules.as_ref());
+    let shape = rules.and_then(berth_host::SiteRules::shape);
+    let own = shape.map(|shape| (here.to_owned(), shape.threads));
+    let is_own = |name: &String| Some(name) == own.as_ref().map(|(name, _)| name);
+    let wanted = |name: &String| match (&args.host, args.only) {
+        (Some(host), _) => name == host,
+        (None, only) => !only || name == here,
+    };
+    let names = job.hosts().into_iter().map(|(name, _)| name);
+    let is_complete = names.filter(wanted).all(|name| is_own(&name));
+    let mut found = match is_complete {
+        true => HashMap::new(),
+        false => {
+            let lists: Vec<_> = job.parts.iter().map(|part| part.nodes.as_str()).collect();
+            let asked = scontrol::threads(&lists.join(","), by);
+            asked.map_err(|why| format!("slurmctld has not told about the job's nodes: {why}"))?
+        }
+    };
+    found.extend(own);
+    Ok(found)
+}
+
+/// What slurmctld alone tells of a host.
+fn other(name: String, part: &Part, task_count: Option<u32>, threads: Option<u32>) -> Host {
+    let of_part = part.cpus();
+    Host {
+        name,
+        task_count,
+        cpu_count: of_part.count(),
+        cores: threads
+            .map(|count| cpus::cores(&of_part, count))
+            .unwrap_or_default(),
+        memory: Some(part.memory.saturating_mul(MIB)).filter(|bytes| *bytes > 0),
+        gres: gres::read(&part.gres),
+        ..Host::default()
+    }
+}
+
+/// What is known of this host beyond slurmctld's answer.
+struct Local {
+    /// The prolog has kept slurmctld's answer, which then had the generic resources. In an epilog
+    /// slurmctld tells them no more.
+    is_kept: bool,
+    /// slurmstepd's facts.
+    facts: Option<NodeFacts>,
+    /// The cgroup of this very process, if the job is its own.
+    confined: Option<Confined>,
+    node: Option<berth_placement::Node>,
+}
+
+impl Local {
+    fn fill(&self, mut host: Host, part: &Part) -> Host {
+        // Facts about an earlier run of the job are none about this one.
+        let is_same = |facts: &&NodeFacts| facts.cores == host.cores.to_string();
+        let facts = self
+            .facts
+            .as_ref()
+            .filter(is_same)
+            .cloned()
+            .unwrap_or_default();
+        let limits = self
+            .confined
+            .as_ref()
+            .map(|found| found.limits)
+            .unwrap_or_default();
+        host.memory = host.memory.or(facts.memory);
+        host.memory_limit = limits.memory.or(facts.memory_limit);
+        host.swap_limit = limits.swap.or(facts.swap_limit);
+        if part.gres.is_empty() && !self.is_kept {
+            host.gres = facts.gres;
+        }
+        let confined = self
+            .confined
+            .as_ref()
+            .and_then(|found| found.job_cpus.clone());
+        let by_machine = || Some(cpus::of(&host.cores, self.node.as_ref()?));
+        host.cpus = confined.or_else(by_machine).unwrap_or_default();
+        host
+    }
+}

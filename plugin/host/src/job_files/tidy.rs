@@ -1,0 +1,256 @@
+//! Files of jobs that are over. No hook of Slurm's sees a job's end on a node before its epilog has run,
+//! so each step leaves a mark while it lives, and a job without a living step is over once nothing of it
+//! has changed for a while. The number of jobs with files has a bound.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use super::folder::{self, JobFilesError};
+use crate::ledger::Process;
+use crate::state::StateDir;
+
+/// An epilog begins well before that.
+const AGE: Duration = Duration::from_secs(600);
+/// With more jobs than this those that are over are looked for.
+const MANY: usize = 64;
+/// No more jobs than this have files.
+const MOST: usize = 512;
+/// Files that are looked at in one go.
+const MOST_FILES: usize = 1 << 16;
+
+/// The files of one job.
+#[derive(Default)]
+struct OfJob {
+    files: Vec<PathBuf>,
+    steps: Vec<(PathBuf, Process)>,
+    /// The time of the last change.
+    changed: Option<SystemTime>,
+}
+
+/// For slurmstepd: its step of the job lives for as long as this process.
+///
+/// # Errors
+/// A folder that cannot be written.
+pub fn begin_step(dir: &StateDir, job: u32) -> io::Result<()> {
+    let path = mark(dir, job, Process::own());
+    File::options()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(path)
+        .map(drop)
+}
+
+/// For slurmstepd: its step has ended.
+pub fn end_step(dir: &StateDir, job: u32) {
+    let path = mark(dir, job, Process::own());
+    if fs::remove_file(path).is_ok() {
+        folder::renew(dir, job);
+    }
+}
+
+fn mark(dir: &StateDir, job: u32, of: Process) -> PathBuf {
+    folder::path(dir).join(format!("{job}.step.{}.{}", of.pid, of.start))
+}
+
+/// Removes the files of jobs that are over, and the marks of steps that have died.
+pub fn tidy(dir: &StateDir) {
+    let now = SystemTime::now();
+    for job in jobs(dir).into_values() {
+        remove(&job, now);
+    }
+}
+
+/// The same if there are many jobs with files.
+pub(super) fn make_room(dir: &StateDir) -> Result<(), JobFilesError> {
+    if jobs(dir).len() <= MANY {
+        return Ok(());
+    }
+    tidy(dir);
+    match jobs(dir).len() < MOST {
+        true => Ok(()),
+        false => Err(JobFilesError::Full {
+            path: folder::path(dir),
+            most: MOST,
+        }),
+    }
+}
+
+fn remove(job: &OfJob, now: SystemTime) {
+    let (living, dead): (Vec<_>, Vec<_>) = job.steps.iter().partition(|(_, step)| step.is_alive());
+    // A file that is gone already needs nothing.
+    for (path, _) in dead {
+        let _ = fs::remove_file(path);
+    }
+    let age = job
+        .changed
+        .and_then(|changed| now.duration_since(changed).ok());
+    if living.is_empty() && age.is_some_and(|age| age > AGE) {
+        for path in &job.files {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// The files by job; those of a writer that has died count, and names of another kind do not.
+fn jobs(dir: &StateDir) -> BTreeMap<u32, OfJob> {
+    let mut jobs: BTreeMap<u32, OfJob> = BTreeMap::new();
+    let entries = fs::read_dir(folder::path(dir)).into_iter().flatten();
+    for entry in entries.flatten().take(MOST_FILES) {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let Some((job, kind)) = name.trim_start_matches('.').split_once('.') else {
+            continue;
+        };
+        let Ok(job) = job.parse() else { continue };
+        let job = jobs.entry(job).or_default();
+        match kind.strip_prefix("step.").and_then(process) {
+            Some(step) => job.steps.push((entry.path(), step)),
+            None => job.files.push(entry.path()),
+        }
+        let changed = entry.metadata().and_then(|found| found.modified()).ok();
+        job.changed = job.changed.max(changed);
+    }
+    jobs
+}
+
+/// `PID.START`
+fn process(text: &str) -> Option<Process> {
+    let (pid, start) = text.split_once('.')?;
+    Some(Process {
+        pid: pid.parse().ok()?,
+        start: start.parse().ok()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job_files::{Kind, NodeFacts, prepare, put, read, renew};
+    use std::os::unix::fs::PermissionsExt;
+
+    fn dir(base: &tempfile::TempDir) -> StateDir {
+        let dir = StateDir::new(base.path(), "n1").unwrap();
+        dir.prepare().unwrap();
+        prepare(&dir).unwrap();
+        dir
+    }
+
+    fn names(dir: &StateDir) -> Vec<String> {
+        let entries = fs::read_dir(folder::path(dir)).unwrap();
+        let mut names: Vec<_> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Makes a job's files older than any epilog waits.
+    fn age(dir: &StateDir, job: u32) {
+        let old = SystemTime::now() - AGE - Duration::from_secs(1);
+        for name in names(dir) {
+            if name.starts_with(&format!("{job}.")) {
+                let path = folder::path(dir).join(name);
+                let file = File::options().append(true).open(path).unwrap();
+                file.set_modified(old).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn a_jobs_files_stay_while_a_step_lives_and_until_its_epilog_is_over() {
+        let base = tempfile::tempdir().unwrap();
+        let dir = dir(&base);
+        for (kind, text) in [(Kind::Node, "node"), (Kind::Answer, "answer")] {
+            put(&dir, (7, kind), 0, text.as_bytes()).unwrap();
+            assert_eq!(read(&dir, 7, kind).unwrap(), text.as_bytes());
+        }
+        begin_step(&dir, 7).unwrap();
+        let dead = folder::path(&dir).join("7.step.1.1");
+        fs::write(&dead, "").unwrap();
+        age(&dir, 7);
+        tidy(&dir);
+        assert_eq!(names(&dir).len(), 3, "the dead step's mark alone is gone");
+        // The last step ends: the epilog comes now.
+        end_step(&dir, 7);
+        tidy(&dir);
+        assert_eq!(names(&dir), ["7.answer", "7.node"]);
+        age(&dir, 7);
+        renew(&dir, 7);
+        tidy(&dir);
+        assert_eq!(names(&dir).len(), 2);
+        age(&dir, 7);
+        tidy(&dir);
+        assert!(names(&dir).is_empty());
+        assert!(read(&dir, 7, Kind::Node).is_err());
+    }
+
+    #[test]
+    fn the_number_of_jobs_has_a_bound_and_what_is_over_makes_room() {
+        let base = tempfile::tempdir().unwrap();
+        let dir = dir(&base);
+        for job in 0..MOST as u32 {
+            put(&dir, (job, Kind::Node), 0, b"x").unwrap();
+        }
+        let full = put(&dir, (1 << 20, Kind::Node), 0, b"x").unwrap_err();
+        assert!(matches!(full, JobFilesError::Full { .. }), "{full}");
+        put(&dir, (3, Kind::Node), 0, b"again").unwrap();
+        age(&dir, 4);
+        put(&dir, (1 << 20, Kind::Node), 0, b"x").unwrap();
+        assert!(read(&dir, 4, Kind::Node).is_err());
+        let large = vec![b'x'; (1 << 20) + 1];
+        let told = put(&dir, (3, Kind::Node), 0, &large).unwrap_err();
+        assert!(matches!(told, JobFilesError::TooLarge { .. }), "{told}");
+    }
+
+    #[test]
+    fn nothing_is_read_that_others_could_have_written() {
+        let base = tempfile::tempdir().unwrap();
+        let dir = dir(&base);
+        let path = folder::path(&dir);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o7777,
+            0o711
+        );
+        put(&dir, (7, Kind::Node), 65_534, b"x").unwrap();
+        assert!(read(&dir, 7, Kind::Node).is_ok());
+        let file = path.join("7.node");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+        assert!(read(&dir, 7, Kind::Node).is_err());
+        fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink("/etc/hostname", &file).unwrap();
+        assert!(read(&dir, 7, Kind::Node).is_err());
+        fs::remove_file(&file).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(put(&dir, (7, Kind::Node), 0, b"x").is_err());
+    }
+
+    #[test]
+    fn facts_are_read_again_only_for_their_job_and_node() {
+        let facts = NodeFacts {
+            berth_job: 1,
+            job: 7,
+            node: "n1".into(),
+            memory: Some(5),
+            ..NodeFacts::default()
+        };
+        let text = facts.text();
+        assert_eq!(
+            NodeFacts::read(text.as_bytes(), 7, "n1"),
+            Some(facts.clone())
+        );
+        assert_eq!(NodeFacts::read(text.as_bytes(), 8, "n1"), None);
+        assert_eq!(NodeFacts::read(text.as_bytes(), 7, "n2"), None);
+        let later = text.replace("\"berth_job\":1", "\"berth_job\":2");
+        assert_eq!(NodeFacts::read(later.as_bytes(), 7, "n1"), None);
+        assert_eq!(NodeFacts::read(b"x", 7, "n1"), None);
+        let other = NodeFacts {
+            cores: "1".into(),
+            ..facts.clone()
+        };
+        assert!(facts.is_same_allocation(&facts) && !facts.is_same_allocation(&other));
+    }
+}
