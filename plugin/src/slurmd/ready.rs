@@ -2,6 +2,7 @@
 
 use std::sync::Once;
 
+use berth_host::cgroup::{self, Mounts, Place};
 use berth_host::read_settings::Complaint;
 use berth_host::{Ledger, StateDir};
 use berth_placement::{Node, Shape};
@@ -87,6 +88,7 @@ pub(crate) fn start() {
     discovery::at_start(&name);
     counting::begin(&name);
     begin_ledger(&name);
+    tidy_cgroups();
     key::current(&name);
     if let Err(why) = checked {
         log::error!("{why}");
@@ -137,6 +139,15 @@ fn begin_ledger(name: &str) {
     let dir = StateDir::new(&settings::current().state_dir, name);
     if let Err(why) = dir.map(|dir| Ledger::open(&dir)) {
         log::debug!("the ledger is made at the first launch that needs it: {why}");
+    }
+}
+
+/// Removes cgroups of ours that killed slurmstepds left.
+fn tidy_cgroups() {
+    let own = Mounts::read().ok();
+    let place = own.and_then(|mounts| Place::of(0, &mounts).ok());
+    for path in place.iter().flat_map(cgroup::leftovers_around) {
+        log::info!("removed {path}, left by a killed slurmstepd");
     }
 }
 

@@ -190,9 +190,12 @@ impl Fences {
 
     /// The step has ended: nothing of ours may be there when Slurm tidies up.
     pub(crate) fn clear(&mut self) {
+        let place = self.children.first().map(|child| child.above().clone());
         for _ in 0..TRIES {
             self.children.retain(|child| !is_removed(child));
             if self.children.is_empty() {
+                // Slurm may have tried before.
+                place.iter().for_each(cgroup::remove_slurms_step);
                 return;
             }
             sleep(A_MOMENT);

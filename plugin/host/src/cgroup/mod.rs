@@ -12,6 +12,7 @@ mod leftovers;
 mod mounts;
 mod name;
 mod place;
+mod slurms_step;
 mod write;
 
 pub use child::Child;
@@ -20,6 +21,7 @@ pub use leftovers::{leftovers_around, leftovers_in};
 pub use mounts::Mounts;
 pub use name::Name;
 pub use place::Place;
+pub use slurms_step::remove_slurms_step;
 pub use write::{Fence, Written};
 
 /// Which interface the kernel has for cpusets.
