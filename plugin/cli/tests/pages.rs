@@ -14,6 +14,7 @@ const PAGES: &[&str] = &[
     "plugin/COMING-FROM.md",
     "plugin/JSON.md",
     "plugin/AUTO.md",
+    "plugin/CONFINEMENT.md",
 ];
 
 /// Pictures of the pages, and the options that draw them.

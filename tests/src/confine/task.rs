@@ -128,7 +128,7 @@ fn out_of_cgroup() -> String {
         let mut parts = line.splitn(3, ':').skip(1);
         let (names, path) = (parts.next()?, parts.next()?);
         match names {
-            "" => Some(format!("/sys/fs/cgroup{path}")),
+            "" => Some(format!("/sys/fs/cgroup{path}")).filter(|own| is_cgroup(own)),
             "cpuset" => Some(format!("/sys/fs/cgroup/cpuset{path}")),
             _ => None,
         }
@@ -138,6 +138,11 @@ fn out_of_cgroup() -> String {
         true => "kept".into(),
         false => format!("left:{}", done.join(",")),
     }
+}
+
+/// Beside version 1 the unified hierarchy may be mounted nowhere.
+fn is_cgroup(folder: &str) -> bool {
+    fs::exists(format!("{folder}/cgroup.procs")).unwrap_or(false)
 }
 
 fn out_of(folder: &str) -> Vec<String> {
@@ -155,10 +160,12 @@ fn out_of(folder: &str) -> Vec<String> {
         ("inner/cgroup.procs", &pid),
         ("inner/cgroup.threads", &pid),
     ];
-    let is_done = |(file, value): &(&str, &str)| {
-        fs::write(format!("{folder}/{file}"), format!("{value}\n")).is_ok()
+    let write = |(file, value): &(&str, &str)| {
+        let path = format!("{folder}/{file}");
+        let file = fs::OpenOptions::new().write(true).open(path);
+        file.and_then(|mut file| file.write_all(format!("{value}\n").as_bytes()))
     };
-    let done = tries.iter().filter(|one| is_done(one));
+    let done = tries.iter().filter(|one| write(one).is_ok());
     let done = done.map(|(file, _)| (*file).to_string()).collect();
     // Slurm would never get rid of it.
     let _ = fs::remove_dir(&inner);
