@@ -7,12 +7,10 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use berth_host::cgroup::{self, Child, Fence, FenceError, Mounts, Name, Place, Written};
-use berth_placement::CpuSet;
 use slurm_sys::views::TaskInfo;
 use slurm_sys::{StepId, StepRecord};
 
 use crate::planning::words::name;
-use crate::stepd::state::STATE;
 
 /// The last process of a task may still be on its way out: so often, and so long each time.
 const TRIES: u32 = 20;
@@ -54,19 +52,13 @@ impl Fences {
 
     /// Confines a task that waits for its first instruction. Its affinity must be set afterwards,
     /// because kernels before 6.2 reset it at such a write.
-    pub(crate) fn around(&mut self, task: TaskInfo, cpus: &CpuSet, record: &StepRecord<'_>) {
+    pub(crate) fn around(&mut self, task: TaskInfo, fence: &Fence<'_>, record: &StepRecord<'_>) {
         match self.last {
             Some((last, true)) if last == task.gtid => return,
             Some((last, false)) if last == task.gtid => self.missed -= 1,
             _ => {}
         }
-        let local_id = u32::try_from(task.id).unwrap_or_default();
-        let memory = STATE.memory.get();
-        let fence = Fence {
-            cpus,
-            mems: memory.and_then(|memory| memory.strict_nodes(local_id)),
-        };
-        let done = self.confine(task, &fence, record);
+        let done = self.confine(task, fence, record);
         self.last = Some((task.gtid, done.is_ok()));
         match done {
             Ok(()) => self.made += 1,

@@ -99,9 +99,10 @@ const fn row(name: &'static str, short: char, takes: Takes, commands: u8) -> Row
 }
 
 /// Names that stand for another option.
-const ALIASES: [(&str, &str); 9] = [
+const ALIASES: [(&str, &str); 10] = [
     ("berth-bind-to", "bind-to"),
     ("berth-binding", "binding"),
+    ("berth-confine", "confine"),
     ("berth-core-kind", "core-kind"),
     ("berth-map-by", "map-by"),
     ("berth-near", "near"),
