@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use berth_placement::Fixes;
+use berth_placement::{Fixes, SiteConfine};
 
 use crate::read_settings::{self, Complaint};
 use crate::settings::{Notes, Settings};
@@ -20,7 +20,7 @@ fn every_key_is_read() {
     let (settings, complaints) = read(
         "compat=affinity binding=off binding_default=linear:2 binding_fail=refuse notes=log \
          command=/opt/bin/berth state_dir=/var/lib/berth strict=on \
-         shadow=on counters=off",
+         shadow=on counters=off confine=task,force",
     );
     assert_eq!(complaints, []);
     assert_eq!(settings.fixes, Fixes::NONE);
@@ -31,6 +31,7 @@ fn every_key_is_read() {
         Some("linear:2".into())
     );
     assert_eq!(settings.notes, Notes::Log);
+    assert_eq!(settings.confine, SiteConfine::Force);
     assert_eq!(settings.state_dir, PathBuf::from("/var/lib/berth"));
     assert_eq!(read("").0, Settings::default());
 }
@@ -41,6 +42,12 @@ fn what_cannot_be_read_is_cautious_and_loud() {
     let same = "";
     //   the line, the same settings as, what the complaint says is allowed and in force
     for (words, as_if, says, force) in [
+        (
+            "confine=task confine=force",
+            same,
+            "one of off, task, task,force",
+            "confine=off is",
+        ),
         (
             "compat=afinity",
             "compat=affinity",
