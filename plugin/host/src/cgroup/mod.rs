@@ -40,7 +40,10 @@ pub enum FenceError {
     #[error("{0}")]
     Place(String),
     /// A file or folder of a cgroup.
-    #[error("{path}: {what}: {why}")]
+    #[error(
+        "{path}: {what}: {why}; ask the administrator whether the cpuset controller is enabled \
+         there (cgroup.controllers)"
+    )]
     File {
         /// The cgroup's folder and its file.
         path: String,
