@@ -333,3 +333,29 @@ fn slurm_conf_is_read_where_the_release_has_it() {
         assert_eq!(texts.map(Option::unwrap), expected);
     }
 }
+
+#[test]
+fn slurm_keeps_a_task_in_a_cgroup_of_its_own() {
+    for variant in variants() {
+        let mut bytes = Bytes::new(&variant, STEP);
+        let base = bytes.base() as usize;
+        let view = step(&mut bytes, &variant);
+        let task = |pid| TaskInfo {
+            id: 1,
+            gtid: 7,
+            pid,
+        };
+        // SAFETY: the fake function looks at nothing.
+        let added = unsafe { view.add_to_cgroup(task(42)) };
+        assert_eq!(
+            (added, fakes::ADDED.take()),
+            (Ok(()), Some((1, base, 42, 7)))
+        );
+        // SAFETY: the same.
+        let failed = unsafe { view.add_to_cgroup(task(1)) }.unwrap_err();
+        assert!(
+            failed.to_string().contains("cgroup_g_task_addto"),
+            "{failed}"
+        );
+    }
+}

@@ -4,6 +4,7 @@
 mod builder;
 pub mod check_manuals;
 mod cluster;
+pub mod confine;
 pub mod hostile;
 pub mod open_mpi;
 mod output;

@@ -31,12 +31,27 @@ pub fn addresses() -> Addresses {
         slurm_list_for_each: Some(list_for_each),
         env_array_overwrite: Some(env_array_overwrite),
         get_log_level: Some(log_level),
+        cgroup_g_task_addto: Some(task_addto),
         ..Addresses::default()
     }
 }
 
 unsafe extern "C" fn log_level() -> c_int {
     4
+}
+
+/// The fake function's last call: controller, record, process, task.
+pub type Added = (u32, usize, i32, u32);
+
+thread_local! {
+    /// [`Added`]
+    pub static ADDED: Cell<Option<Added>> = const { Cell::new(None) };
+}
+
+/// It fails for process 1, as Slurm's does for one that cannot be moved.
+unsafe extern "C" fn task_addto(sub: u32, step: *mut c_void, pid: i32, task: u32) -> c_int {
+    ADDED.set(Some((sub, step as usize, pid, task)));
+    if pid == 1 { -1 } else { 0 }
 }
 
 fn count(blocks: i32) {

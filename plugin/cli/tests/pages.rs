@@ -17,6 +17,7 @@ const PAGES: &[&str] = &[
     "plugin/AUTO.md",
     "plugin/CPUSETS.md",
     "plugin/ENV.md",
+    "plugin/CONFINEMENT.md",
 ];
 
 /// Pictures of the pages, and the options that draw them.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use berth_placement::{CpusetFail, Fixes};
+use berth_placement::{CpusetFail, Fixes, SiteConfine};
 
 use crate::read_settings::{self, Complaint};
 use crate::settings::{Notes, Settings};
@@ -21,7 +21,7 @@ fn every_key_is_read() {
         "compat=affinity binding=off binding_default=linear:2 binding_fail=refuse notes=log \
          command=/opt/bin/berth state_dir=/var/lib/berth strict=on \
          shadow=on counters=off cpusets=/etc/slurm/cpusets.conf cpuset_best=off \
-         cpuset_fail=wait:300",
+         cpuset_fail=wait:300 confine=task,force",
     );
     assert_eq!(complaints, []);
     assert_eq!(settings.fixes, Fixes::NONE);
@@ -35,6 +35,7 @@ fn every_key_is_read() {
     let file = settings.cpusets.as_deref();
     assert_eq!(file, Some(Path::new("/etc/slurm/cpusets.conf")));
     assert!(!settings.cpuset_best && settings.cpuset_fail == CpusetFail::Wait(300));
+    assert_eq!(settings.confine, SiteConfine::Force);
     assert_eq!(settings.state_dir, PathBuf::from("/var/lib/berth"));
     assert_eq!(read("").0, Settings::default());
 }
@@ -45,6 +46,12 @@ fn what_cannot_be_read_is_cautious_and_loud() {
     let same = "";
     //   the line, the same settings as, what the complaint says is allowed and in force
     for (words, as_if, says, force) in [
+        (
+            "confine=task confine=force",
+            same,
+            "one of off, task, task,force",
+            "confine=off is",
+        ),
         (
             "compat=afinity",
             "compat=affinity",

@@ -137,8 +137,9 @@ pub unsafe extern "C" fn slurm_spank_exit(
     guard("slurm_spank_exit", || {
         if daemon() == Daemon::Slurmstepd {
             spank_only::release();
-            // A launch that failed has no post_step.
-            STATE.clear_fences();
+            // A launch that failed has no post_step, and neither has one after which another task
+            // plugin failed.
+            STATE.release();
         }
         SUCCESS
     })

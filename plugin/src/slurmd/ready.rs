@@ -2,6 +2,7 @@
 
 use std::sync::Once;
 
+use berth_host::cgroup::{self, Mounts, Place};
 use berth_host::read_settings::Complaint;
 use berth_host::{Ledger, StateDir, job_files};
 use berth_placement::{Node, Shape};
@@ -88,6 +89,7 @@ pub(crate) fn start() {
     counting::begin(&name);
     begin_ledger(&name);
     tidy_jobs(&name);
+    tidy_cgroups();
     key::current(&name);
     cpusets::look(&name);
     worker::other_settings();
@@ -148,6 +150,15 @@ fn begin_ledger(name: &str) {
 fn tidy_jobs(name: &str) {
     if let Ok(dir) = StateDir::new(&settings::current().state_dir, name) {
         job_files::tidy(&dir);
+    }
+}
+
+/// Removes cgroups of ours that killed slurmstepds left.
+fn tidy_cgroups() {
+    let own = Mounts::read().ok();
+    let place = own.and_then(|mounts| Place::of(0, &mounts).ok());
+    for path in place.iter().flat_map(cgroup::leftovers_around) {
+        log::info!("removed {path}, left by a killed slurmstepd");
     }
 }
 

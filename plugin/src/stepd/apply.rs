@@ -3,6 +3,7 @@
 
 use std::ffi::c_void;
 
+use berth_host::cgroup::Fence;
 use berth_host::online::OnlineCpus;
 use berth_placement::CpuSet;
 use libc::c_int;
@@ -169,7 +170,10 @@ fn confine_and_set(
     cpus: &CpuSet,
 ) -> Result<(), String> {
     if let Some(fences) = &mut step.fences {
-        fences.around(task, cpus, record);
+        let local_id = u32::try_from(task.id).unwrap_or_default();
+        let memory = STATE.memory.get();
+        let mems = memory.and_then(|memory| memory.strict_nodes(local_id));
+        fences.around(task, &Fence { cpus, mems }, record);
     }
     set(task, cpus)
 }

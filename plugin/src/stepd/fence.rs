@@ -7,13 +7,12 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use berth_host::cgroup::{self, Child, Fence, FenceError, Mounts, Name, Place, Written};
-use berth_placement::{CpuSet, SetMemory};
+use berth_placement::SetMemory;
 use slurm_sys::views::TaskInfo;
 use slurm_sys::{StepId, StepRecord};
 
 use crate::message::handover::InCpuset;
 use crate::planning::words::name;
-use crate::stepd::state::STATE;
 
 /// The last process of a task may still be on its way out: so often, and so long each time.
 const TRIES: u32 = 20;
@@ -61,23 +60,19 @@ impl Fences {
 
     /// Confines a task that waits for its first instruction. Its affinity must be set afterwards,
     /// because kernels before 6.2 reset it at such a write.
-    pub(crate) fn around(&mut self, task: TaskInfo, cpus: &CpuSet, record: &StepRecord<'_>) {
+    pub(crate) fn around(&mut self, task: TaskInfo, fence: &Fence<'_>, record: &StepRecord<'_>) {
         match self.last {
             Some((last, true)) if last == task.gtid => return,
             Some((last, false)) if last == task.gtid => self.missed -= 1,
             _ => {}
         }
-        let local_id = u32::try_from(task.id).unwrap_or_default();
-        let memory = STATE.memory.get();
         let cpuset = self.cpuset.clone();
         let outer = cpuset.as_ref().filter(|_| !self.to_own);
-        let mandatory = cpuset
-            .as_ref()
-            .filter(|cpuset| matches!(cpuset.memory, SetMemory::Only { .. }));
-        let own = memory.and_then(|memory| memory.strict_nodes(local_id));
+        let is_mandatory = |cpuset: &&InCpuset| matches!(cpuset.memory, SetMemory::Only { .. });
+        let mandatory = cpuset.as_ref().filter(is_mandatory);
         let fence = Fence {
-            cpus: outer.map_or(cpus, |cpuset| &cpuset.cpus),
-            mems: own.or(mandatory.map(|cpuset| &cpuset.mems)),
+            cpus: outer.map_or(fence.cpus, |cpuset| &cpuset.cpus),
+            mems: fence.mems.or(mandatory.map(|cpuset| &cpuset.mems)),
         };
         let done = self.confine(task, &fence, record);
         self.last = Some((task.gtid, done.is_ok()));
@@ -209,9 +204,12 @@ impl Fences {
 
     /// The step has ended: nothing of ours may be there when Slurm tidies up.
     pub(crate) fn clear(&mut self) {
+        let place = self.children.first().map(|child| child.above().clone());
         for _ in 0..TRIES {
             self.children.retain(|child| !is_removed(child));
             if self.children.is_empty() {
+                // Slurm may have tried before.
+                place.iter().for_each(cgroup::remove_slurms_step);
                 return;
             }
             sleep(A_MOMENT);

@@ -37,6 +37,8 @@ pub(crate) struct State {
     step: Mutex<Option<Session>>,
     /// The step, if only SPANK's hooks serve it. Written by `init_post_opt`, then as `step`.
     alone: Mutex<Option<Alone>>,
+    /// Whether the step has ended. Written and read in the parent.
+    is_released: AtomicBool,
     /// Whether a reader of the job's stderr failed to read in time. Written and read in the parent.
     pub nobody_reads: AtomicBool,
     /// The cores that `--binding=pe:` chose. Written by `pre_setuid` or `init_post_opt`; read by
@@ -69,6 +71,7 @@ impl State {
             key: OnceLock::new(),
             step: Mutex::new(None),
             alone: Mutex::new(None),
+            is_released: AtomicBool::new(false),
             nobody_reads: AtomicBool::new(false),
             files_asked: OnceLock::new(),
             job_files: OnceLock::new(),
@@ -132,16 +135,20 @@ impl State {
     }
 
     /// The step's tasks have ended, and Slurm is about to tidy up.
-    pub(crate) fn clear_fences(&self) {
+    fn clear_fences(&self) {
         let mut step = self.step();
         if let Some(fences) = step.as_mut().and_then(|step| step.fences.as_mut()) {
             fences.clear();
         }
     }
 
-    /// The step of the task plugin has ended.
+    /// The step of the task plugin has ended. Slurm reports that twice, because the first report stops
+    /// at another task plugin that fails.
     pub(crate) fn release(&self) {
         self.clear_fences();
+        if self.is_released.swap(true, Ordering::Relaxed) {
+            return;
+        }
         let mut step = self.step();
         let accounts = step.as_mut().map(|step| std::mem::take(&mut step.accounts));
         drop(step);

@@ -117,9 +117,13 @@ pub(super) fn counters(checks: &mut Checks, dir: &StateDir, words: Option<&Annou
         counts.refused,
         counted(counts.differences, "read-back difference"),
     );
-    let verdict = match counts.differences {
+    let unconfined = match counts.not_confined {
+        0 => String::new(),
+        count => format!(", {} not confined (confine=)", counted(count, "bound task")),
+    };
+    let verdict = match counts.differences + counts.not_confined {
         0 => Well,
         _ => Note,
     };
-    checks.add(verdict, "counters", told, path);
+    checks.add(verdict, "counters", told + &unconfined, path);
 }

@@ -80,6 +80,12 @@ impl Child {
         }
     }
 
+    /// The cgroup in which Slurm had put the task.
+    #[must_use]
+    pub fn above(&self) -> &Place {
+        &self.above
+    }
+
     /// The task's number in its step.
     #[must_use]
     pub fn task(&self) -> u32 {

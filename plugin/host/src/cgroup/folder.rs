@@ -141,6 +141,11 @@ impl Folder {
         folders.take(most).collect()
     }
 
+    /// Its descriptor.
+    pub(super) fn into_fd(self) -> OwnedFd {
+        self.fd
+    }
+
     /// The path of a file in it, for messages.
     pub(super) fn file(&self, name: &str) -> String {
         format!("{}/{name}", self.path)

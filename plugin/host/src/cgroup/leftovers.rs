@@ -1,6 +1,7 @@
 //! Removes what a killed slurmstepd left behind: cgroups with our names, whose maker is gone and in
 //! which nobody lives.
 
+use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use super::{Folder, Name, Place};
@@ -59,10 +60,17 @@ impl Walk {
     }
 }
 
-/// Whether a process of root's has this number. If it is another process, what is left stays until
-/// the next look.
+/// Whether a process of root's has this number, and is not only waiting for its parent to ask for it. If
+/// it is another process, what is left stays until the next look.
 fn is_alive(pid: u32) -> bool {
-    std::fs::metadata(format!("/proc/{pid}")).is_ok_and(|found| found.uid() == 0)
+    let is_roots = || fs::metadata(format!("/proc/{pid}")).is_ok_and(|found| found.uid() == 0);
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name before may have brackets.
+    let state = stat
+        .rsplit(')')
+        .next()
+        .and_then(|rest| rest.trim_start().chars().next());
+    state.is_some_and(|state| !"ZX".contains(state)) && is_roots()
 }
 
 #[cfg(test)]
@@ -83,7 +91,7 @@ mod tests {
             "a/b/c/berth_3.0.0_4194305",
             "berth_4.0.0_4194305/kept",
         ] {
-            std::fs::create_dir_all(dir.path().join(name)).unwrap();
+            fs::create_dir_all(dir.path().join(name)).unwrap();
         }
         let place = Place {
             version: Version::V2,

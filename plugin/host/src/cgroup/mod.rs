@@ -13,6 +13,7 @@ mod leftovers;
 mod mounts;
 mod name;
 mod place;
+mod slurms_step;
 mod write;
 
 pub use child::Child;
@@ -21,6 +22,7 @@ pub use leftovers::{leftovers_around, leftovers_in};
 pub use mounts::Mounts;
 pub use name::Name;
 pub use place::Place;
+pub use slurms_step::remove_slurms_step;
 pub use write::{Fence, Written, no_swap};
 
 /// Which interface the kernel has for cpusets.
@@ -39,7 +41,10 @@ pub enum FenceError {
     #[error("{0}")]
     Place(String),
     /// A file or folder of a cgroup.
-    #[error("{path}: {what}: {why}")]
+    #[error(
+        "{path}: {what}: {why}; ask the administrator whether the cpuset controller is enabled \
+         there (cgroup.controllers)"
+    )]
     File {
         /// The cgroup's folder and its file.
         path: String,

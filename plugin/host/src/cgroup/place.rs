@@ -35,12 +35,15 @@ impl fmt::Display for Place {
 }
 
 impl Place {
-    /// Where a process lives.
+    /// Where a process lives; 0 is the calling one.
     ///
     /// # Errors
     /// [`FenceError`]: the process has ended, or its cgroup is below no mount that this process sees.
     pub fn of(pid: pid_t, mounts: &Mounts) -> Result<Self, FenceError> {
-        let path = format!("/proc/{pid}/cgroup");
+        let path = match pid {
+            0 => "/proc/self/cgroup".into(),
+            pid => format!("/proc/{pid}/cgroup"),
+        };
         let mut text = Vec::new();
         let read = File::open(&path).and_then(|file| file.take(MOST).read_to_end(&mut text));
         read.map_err(|why| FenceError::Place(format!("{path}: {why}")))?;

@@ -1,0 +1,55 @@
+//! Changes a machine of `ci/vm` over to cgroups of version 1, one hierarchy for each controller, and
+//! back.
+
+use std::process::Command;
+
+const TO_V1: &str = "
+    grep -qw cpuset /proc/cgroups || { echo 'this kernel has no cpusets' >&2; exit 1; }
+    cd /sys/fs/cgroup || exit
+    for folder in system.slice .; do echo '-cpuset -cpu -memory -pids' > $folder/cgroup.subtree_control; done
+    cd / && rmdir /sys/fs/cgroup/system.slice && umount /sys/fs/cgroup && mount -t tmpfs cgroup /sys/fs/cgroup || exit
+    for one in cpuset freezer devices cpuacct; do
+        mkdir /sys/fs/cgroup/$one && mount -t cgroup -o $one cgroup /sys/fs/cgroup/$one || exit
+    done
+    mkdir /sys/fs/cgroup/systemd && mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd";
+
+/// As the machine had it when it came up. A hierarchy lives a little longer than its last group.
+const TO_V2: &str = "
+    umount /sys/fs/cgroup/* 2> /dev/null; umount /sys/fs/cgroup && mount -t cgroup2 cgroup /sys/fs/cgroup || exit
+    mkdir -p /sys/fs/cgroup/system.slice
+    for folder in . system.slice; do
+        for try in 1 2 3 4 5 6 7 8 9 10; do
+            echo '+cpuset +cpu +memory +pids' > /sys/fs/cgroup/$folder/cgroup.subtree_control && continue 2
+            sleep 1
+        done
+        exit 1
+    done";
+
+fn change(script: &str) -> Result<(), String> {
+    let done = Command::new("sh").args(["-c", script]).output();
+    let done = done.map_err(|why| why.to_string())?;
+    let said = String::from_utf8_lossy(&done.stderr);
+    done.status
+        .success()
+        .then_some(())
+        .ok_or_else(|| said.trim().to_owned())
+}
+
+/// To version 1; where that fails, version 2 is back.
+///
+/// # Errors
+/// What the kernel does not have.
+pub fn enter() -> Result<(), String> {
+    change(TO_V1).map_err(|why| match change(TO_V2) {
+        Ok(()) => why,
+        Err(worse) => format!("{why}; and not back: {worse}"),
+    })
+}
+
+/// Back to version 2.
+///
+/// # Errors
+/// What the machine said.
+pub fn leave() -> Result<(), String> {
+    change(TO_V2)
+}
