@@ -41,7 +41,7 @@ fn wait_for_doctor(cluster: &Cluster, is_well: bool, says: &str) -> Done {
 
 fn cluster(file: &Path) -> Cluster {
     let words = format!(
-        "cpusets={} cpuset_best=off cpuset_fail=wait:5",
+        "cpusets={} cpuset_best=off cpuset_fail=unbound",
         file.display()
     );
     Cluster::builder().plugstack(Some(&words)).up()
@@ -57,7 +57,7 @@ fn slurmd_reads_the_file_again_and_a_wrong_one_changes_nothing() {
     let in_force = "2 static cpusets and the words of 1 partition in force";
     assert!(done.ok() && done.stdout.contains(in_force), "{done:#?}");
     assert!(
-        done.stdout.contains("cpuset_best=off cpuset_fail=wait:5"),
+        done.stdout.contains("cpuset_best=off cpuset_fail=unbound"),
         "{done:#?}"
     );
     assert!(

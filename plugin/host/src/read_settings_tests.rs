@@ -21,7 +21,7 @@ fn every_key_is_read() {
         "compat=affinity binding=off binding_default=linear:2 binding_fail=refuse notes=log \
          command=/opt/bin/berth state_dir=/var/lib/berth strict=on \
          shadow=on counters=off cpusets=/etc/slurm/cpusets.conf cpuset_best=off \
-         cpuset_fail=wait:300 confine=task,force",
+         cpuset_fail=unbound confine=task,force",
     );
     assert_eq!(complaints, []);
     assert_eq!(settings.fixes, Fixes::NONE);
@@ -34,7 +34,7 @@ fn every_key_is_read() {
     assert_eq!(settings.notes, Notes::Log);
     let file = settings.cpusets.as_deref();
     assert_eq!(file, Some(Path::new("/etc/slurm/cpusets.conf")));
-    assert!(!settings.cpuset_best && settings.cpuset_fail == CpusetFail::Wait(300));
+    assert!(!settings.cpuset_best && settings.cpuset_fail == CpusetFail::Unbound);
     assert_eq!(settings.confine, SiteConfine::Force);
     assert_eq!(settings.state_dir, PathBuf::from("/var/lib/berth"));
     assert_eq!(read("").0, Settings::default());
@@ -153,14 +153,11 @@ fn what_cannot_be_read_is_cautious_and_loud() {
             "cpuset_best=on is",
         ),
         (
-            "cpuset_fail=wait:5 cpuset_fail=wait",
+            "cpuset_fail=unbound cpuset_fail=wait",
             same,
-            "refuse, unbound or wait:SECONDS with 1 to 300 seconds",
+            "refuse or unbound",
             "cpuset_fail=refuse is",
         ),
-        ("cpuset_fail=wait:0", same, "1 to 300", "refuse is"),
-        ("cpuset_fail=wait:301", same, "1 to 300", "refuse is"),
-        ("cpuset_fail=wait:+9", same, "1 to 300", "refuse is"),
         ("fixes=+no-such", same, "smt-neighbours", "compat=berth is"),
         (
             "compat=affinity fixes=+no-such,+third-level",

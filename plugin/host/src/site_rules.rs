@@ -218,7 +218,7 @@ mod tests {
                     refuse_failed_binding: autobind.is_none(),
                     constrain_cores: autobind.is_some(),
                     cpuset_first_fit: autobind.is_some(),
-                    cpuset_fail: autobind.map_or(CpusetFail::Unbound, |_| CpusetFail::Wait(7)),
+                    cpuset_fail: autobind.map_or(CpusetFail::Unbound, |_| CpusetFail::Refuse),
                 };
                 let node = node(rules, kind);
                 let words = serde_json::to_value(SiteRules::of(&node)).unwrap();

@@ -4,7 +4,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::sets::cpuset_text::parse_number;
 use crate::sets::error::TextError;
 
 /// What a cpuset leads to that cannot be had.
@@ -15,32 +14,16 @@ pub enum CpusetFail {
     Refuse,
     /// The step runs without a cpuset and without a binding, with a note.
     Unbound,
-    /// slurmstepd waits for so many seconds, and then the step is refused.
-    Wait(u32),
 }
-
-/// The longest wait, in seconds.
-const LONGEST: u32 = 300;
 
 impl FromStr for CpusetFail {
     type Err = TextError;
 
     fn from_str(text: &str) -> Result<Self, TextError> {
-        let wait = || {
-            let seconds = parse_number(text.strip_prefix("wait:")?)?;
-            (1..=LONGEST)
-                .contains(&seconds)
-                .then_some(Self::Wait(seconds))
-        };
         match text {
             "refuse" => Ok(Self::Refuse),
             "unbound" => Ok(Self::Unbound),
-            _ => wait().ok_or_else(|| {
-                TextError::new(
-                    text,
-                    "refuse, unbound or wait:SECONDS with 1 to 300 seconds",
-                )
-            }),
+            _ => Err(TextError::new(text, "refuse or unbound")),
         }
     }
 }
@@ -50,7 +33,6 @@ impl fmt::Display for CpusetFail {
         match self {
             Self::Refuse => f.write_str("refuse"),
             Self::Unbound => f.write_str("unbound"),
-            Self::Wait(seconds) => write!(f, "wait:{seconds}"),
         }
     }
 }
@@ -61,12 +43,10 @@ mod tests {
 
     #[test]
     fn words_are_read_and_written() {
-        for text in ["refuse", "unbound", "wait:1", "wait:300"] {
+        for text in ["refuse", "unbound"] {
             assert_eq!(text.parse::<CpusetFail>().unwrap().to_string(), text);
         }
-        for text in [
-            "", "wait", "wait:", "wait:0", "wait:301", "wait:-1", "Refuse",
-        ] {
+        for text in ["", "wait", "wait:5", "Refuse"] {
             assert!(text.parse::<CpusetFail>().is_err(), "{text}");
         }
     }
