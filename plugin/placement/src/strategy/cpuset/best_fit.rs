@@ -47,6 +47,8 @@ pub(super) fn best_fit(
         .iter()
         .zip(&most)
         .map(|(exact, most)| exact.most_within(*most));
+    let mut by_size: Vec<_> = (0..offers.len()).collect();
+    by_size.sort_by_key(|at| std::cmp::Reverse(offers[*at].units));
     let mut search = Search {
         candidates,
         needed,
@@ -55,6 +57,7 @@ pub(super) fn best_fit(
         unbroken: unbroken.collect(),
         exact,
         free: offers.iter().map(|offer| offer.units).collect(),
+        by_size,
         largest: most.iter().copied().max().unwrap_or(0),
         most,
         whole,
@@ -128,6 +131,8 @@ struct Search<'a> {
     most: Vec<u32>,
     /// The largest of these.
     largest: u32,
+    /// The NUMA nodes, those with most free CPUs first.
+    by_size: Vec<usize>,
     whole: bool,
     /// Steps that are left.
     steps: u32,
@@ -185,6 +190,9 @@ impl Search<'_> {
 
     /// Keeps what a set gives if it is better: all of its NUMA nodes are used up but one.
     fn judge(&mut self, set: &[usize]) {
+        if self.is_no_better(set) {
+            return;
+        }
         for rest in set.iter().rev() {
             let taken = self.take(set, *rest);
             let score = self.score(&taken);
@@ -195,6 +203,19 @@ impl Search<'_> {
                 return;
             }
         }
+    }
+
+    /// Whether a set cannot be better than what was found: a bound that costs less than the sets. A
+    /// NUMA node of the set keeps what is left over of all of them at the most.
+    fn is_no_better(&self, set: &[usize]) -> bool {
+        let Some(((broken, std::cmp::Reverse(kept)), _)) = &self.best else {
+            return false;
+        };
+        let free: u32 = set.iter().map(|at| self.free[*at]).sum();
+        let over = free.saturating_sub(self.needed);
+        let outside = self.by_size.iter().find(|at| !set.contains(at));
+        let most = over.max(outside.map_or(0, |at| self.free[*at]));
+        *broken == 0 && most <= *kept
     }
 
     /// What is taken of each NUMA node where `rest` gives what the others do not.
