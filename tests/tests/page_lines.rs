@@ -10,20 +10,29 @@ use std::process::Command;
 use berth_tests::page_lines::{PageLine, of_pages};
 use berth_tests::{Cluster, Done, command, two_cpus};
 
-/// Two nodes of the pages' kind: two sockets, four cores each, two threads each, four GPUs.
+/// Two nodes of the pages' kind: two sockets, four cores each, two threads each, four GPUs, and a static cpuset
+/// as a resource.
 fn cluster(folder: &Path) -> Cluster {
     let gres = folder.join("gres.conf");
     // slurmd looks only whether the files of a GPU are there.
     for number in 0..4 {
-        fs::write(folder.join(format!("gpu{number}")), "").unwrap();
+        for name in ["gpu", "cpu"] {
+            fs::write(folder.join(format!("{name}{number}")), "").unwrap();
+        }
     }
-    let files = folder.join("gpu[0-3]");
-    fs::write(&gres, format!("Name=gpu File={}\n", files.display())).unwrap();
+    let folder = folder.display();
+    let text =
+        format!("Name=gpu File={folder}/gpu[0-3]\nName=myset File={folder}/cpu[0-3] Cores=0-3\n");
+    fs::write(&gres, text).unwrap();
+    // ci/cluster takes `\n` within a line for its end.
+    let partitions = "PartitionName=main Nodes=ALL Default=YES\\nPartitionName=low Nodes=ALL\\n\
+        PartitionName=high Nodes=ALL";
     Cluster::builder()
         .nodes(2)
         .env("HWLOC_SYNTHETIC", "pack:2 core:4 pu:2")
-        .set("GresTypes=gpu")
-        .node("Gres=gpu:4")
+        .set("GresTypes=gpu,myset")
+        .set(partitions)
+        .node("Gres=gpu:4,myset:4")
         .file(&gres)
         .plugstack(Some(""))
         .up()
