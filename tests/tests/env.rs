@@ -101,12 +101,9 @@ fn values(output: &str) -> Vec<&str> {
     output.split_terminator('\0').collect()
 }
 
-#[test]
-fn prolog_job_and_epilog_have_the_same_facts() {
-    let world = World::new();
-    let nodes = world.nodes();
+/// A script for bash that evaluates the facts of its job and prints some, and has dash do the same.
+fn evaluates() -> String {
     let berth = command();
-    // bash, sh and csh evaluate the very same job.
     let inner = format!(
         "export PATH={}:$PATH\neval \"$(berth env)\"\nprintf '%s\\0' \"${{BERTH_RESOURCE_HOSTS[*]}}\" \
          \"${{BERTH_RESOURCE_GPU[@]}}\" \"${{BERTH_RESOURCE_NIC[*]}}\" \"${{BERTH_RESOURCE_GRES[0]}}\" \
@@ -120,7 +117,14 @@ fn prolog_job_and_epilog_have_the_same_facts() {
               \"$BERTH_RESOURCE_GPU\" \"$BERTH_RESOURCE_JOB_NAME\" \"$BERTH_RESOURCE_JOB_ACCOUNT\"; \
               eval \"$(berth env --format sh)\"; printf '%s\\0' \"$BERTH_RESOURCE_GPU_0\" \
               \"$BERTH_RESOURCE_HOSTS_1\"";
-    let script = format!("{inner}dash -c {}", sh_quoted(sh));
+    format!("{inner}dash -c {}", sh_quoted(sh))
+}
+
+#[test]
+fn prolog_job_and_epilog_have_the_same_facts() {
+    let world = World::new();
+    let nodes = world.nodes();
+    let script = evaluates();
     let folder = world.out.path().join("work");
     fs::create_dir(&folder).unwrap();
     let name = format!("--job-name={NAME}");
@@ -168,7 +172,12 @@ fn prolog_job_and_epilog_have_the_same_facts() {
         let log = fs::read_to_string(world.out.path().join(format!("epilog.{node}.log"))).unwrap();
         assert_eq!(log, "");
     }
-    let ran = fs::read_dir(&folder).unwrap().count();
+    nothing_ran(&world, &folder);
+}
+
+/// No part of a name was run, and no script has failed.
+fn nothing_ran(world: &World, folder: &Path) {
+    let ran = fs::read_dir(folder).unwrap().count();
     assert_eq!(ran, 0, "a part of a name was run");
     for name in ["RAN", "prolog.failed", "epilog.failed"] {
         assert!(!world.out.path().join(name).exists(), "{name}");
