@@ -323,6 +323,22 @@ fn a_job_is_named_by_its_number_in_an_array_too() {
 }
 
 #[test]
+fn a_component_is_named_by_its_number_in_its_job() {
+    let world = World::new();
+    let nodes = world.nodes();
+    let held = world
+        .cluster
+        .run("salloc", &["--no-shell", "-n1", ":", "-n2"]);
+    assert!(held.ok(), "{held:#?}");
+    let shown = world.cluster.run("squeue", &["-h", "-o", "%i"]).expect_ok();
+    let second = shown.split_whitespace().find(|id| id.ends_with("+1"));
+    let second = second.expect("a second component");
+    let done = world.env(&nodes[0], &["--jobid", second, "--format", "json"]);
+    assert!(done.stdout.contains("\"het_offset\": 1"), "{done:#?}");
+    assert!(done.stdout.contains("\"ntasks\": 2"), "{done:#?}");
+}
+
+#[test]
 fn without_slurmctld_nothing_is_printed() {
     let world = World::new();
     let node = &world.nodes()[0];
