@@ -101,12 +101,9 @@ fn values(output: &str) -> Vec<&str> {
     output.split_terminator('\0').collect()
 }
 
-#[test]
-fn prolog_job_and_epilog_have_the_same_facts() {
-    let world = World::new();
-    let nodes = world.nodes();
+/// A script for bash that evaluates the facts of its job and prints some, and has dash do the same.
+fn evaluates() -> String {
     let berth = command();
-    // bash, sh and csh evaluate the very same job.
     let inner = format!(
         "export PATH={}:$PATH\neval \"$(berth env)\"\nprintf '%s\\0' \"${{BERTH_RESOURCE_HOSTS[*]}}\" \
          \"${{BERTH_RESOURCE_GPU[@]}}\" \"${{BERTH_RESOURCE_NIC[*]}}\" \"${{BERTH_RESOURCE_GRES[0]}}\" \
@@ -120,7 +117,14 @@ fn prolog_job_and_epilog_have_the_same_facts() {
               \"$BERTH_RESOURCE_GPU\" \"$BERTH_RESOURCE_JOB_NAME\" \"$BERTH_RESOURCE_JOB_ACCOUNT\"; \
               eval \"$(berth env --format sh)\"; printf '%s\\0' \"$BERTH_RESOURCE_GPU_0\" \
               \"$BERTH_RESOURCE_HOSTS_1\"";
-    let script = format!("{inner}dash -c {}", sh_quoted(sh));
+    format!("{inner}dash -c {}", sh_quoted(sh))
+}
+
+#[test]
+fn prolog_job_and_epilog_have_the_same_facts() {
+    let world = World::new();
+    let nodes = world.nodes();
+    let script = evaluates();
     let folder = world.out.path().join("work");
     fs::create_dir(&folder).unwrap();
     let name = format!("--job-name={NAME}");
@@ -168,7 +172,12 @@ fn prolog_job_and_epilog_have_the_same_facts() {
         let log = fs::read_to_string(world.out.path().join(format!("epilog.{node}.log"))).unwrap();
         assert_eq!(log, "");
     }
-    let ran = fs::read_dir(&folder).unwrap().count();
+    nothing_ran(&world, &folder);
+}
+
+/// No part of a name was run, and no script has failed.
+fn nothing_ran(world: &World, folder: &Path) {
+    let ran = fs::read_dir(folder).unwrap().count();
     assert_eq!(ran, 0, "a part of a name was run");
     for name in ["RAN", "prolog.failed", "epilog.failed"] {
         assert!(!world.out.path().join(name).exists(), "{name}");
@@ -311,6 +320,22 @@ fn a_job_is_named_by_its_number_in_an_array_too() {
     assert_eq!((host.code, &*host.stdout), (Some(1), ""), "{host:#?}");
     assert!(host.stderr.contains(&says), "{host:#?}");
     world.cluster.run("scancel", &[&job]).expect_ok();
+}
+
+#[test]
+fn a_component_is_named_by_its_number_in_its_job() {
+    let world = World::new();
+    let nodes = world.nodes();
+    let held = world
+        .cluster
+        .run("salloc", &["--no-shell", "-n1", ":", "-n2"]);
+    assert!(held.ok(), "{held:#?}");
+    let shown = world.cluster.run("squeue", &["-h", "-o", "%i"]).expect_ok();
+    let second = shown.split_whitespace().find(|id| id.ends_with("+1"));
+    let second = second.expect("a second component");
+    let done = world.env(&nodes[0], &["--jobid", second, "--format", "json"]);
+    assert!(done.stdout.contains("\"het_offset\": 1"), "{done:#?}");
+    assert!(done.stdout.contains("\"ntasks\": 2"), "{done:#?}");
 }
 
 #[test]
