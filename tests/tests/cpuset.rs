@@ -139,6 +139,14 @@ fn lasting<'a>(cluster: &'a Cluster, cpuset: &str) -> Lasting<'a> {
     Lasting(cluster, job)
 }
 
+fn status(cluster: &Cluster) -> String {
+    let state = cluster.folder().join("run/berth");
+    let words = ["status", &format!("--state-dir={}", state.display())];
+    cluster
+        .run(&berth_tests::command().to_string_lossy(), &words)
+        .expect_ok()
+}
+
 #[test]
 fn an_exclusive_cpuset_keeps_others_off_while_its_job_runs() {
     let Some(cluster) = cluster("", &[SHARED]) else {
@@ -169,20 +177,8 @@ fn an_exclusive_cpuset_keeps_others_off_while_its_job_runs() {
     ];
     let bound = cluster.run("srun", &bound);
     assert_eq!(bound.stdout.trim(), "0", "{bound:#?}");
-    let status = cluster.run(
-        &berth_tests::command().to_string_lossy(),
-        &[
-            "status",
-            &format!(
-                "--state-dir={}",
-                cluster.folder().join("run/berth").display()
-            ),
-        ],
-    );
-    assert!(
-        status.stdout.contains("CPUSET[NCPUS=1;CPU_LIST=1"),
-        "{status:#?}"
-    );
+    let status = status(&cluster);
+    assert!(status.contains("CPUSET[NCPUS=1;CPU_LIST=1"), "{status}");
     // A suspended job holds nothing.
     cluster.scontrol(&["suspend", &first.1]).expect_ok();
     cluster.wait_for("the CPUs of the suspended job", || {

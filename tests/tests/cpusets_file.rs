@@ -47,6 +47,19 @@ fn cluster(file: &Path) -> Cluster {
     Cluster::builder().plugstack(Some(&words)).up()
 }
 
+/// Everybody reads the announcement: it has no users and no accounts.
+fn announces_no_names(cluster: &Cluster) {
+    let words = announced(cluster);
+    assert!(
+        words.contains("\"MYSET\"") && words.contains("CPUSET[CPU_LIST=0, 1]"),
+        "{words}"
+    );
+    assert!(
+        !words.contains("OTHERS") && !words.contains("phys"),
+        "{words}"
+    );
+}
+
 #[test]
 fn slurmd_reads_the_file_again_and_a_wrong_one_changes_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -67,16 +80,7 @@ fn slurmd_reads_the_file_again_and_a_wrong_one_changes_nothing() {
         "{}",
         cluster.slurmd_log()
     );
-    // Everybody reads the announcement: it has no users and no accounts.
-    let words = announced(&cluster);
-    assert!(
-        words.contains("\"MYSET\"") && words.contains("CPUSET[CPU_LIST=0, 1]"),
-        "{words}"
-    );
-    assert!(
-        !words.contains("OTHERS") && !words.contains("phys"),
-        "{words}"
-    );
+    announces_no_names(&cluster);
 
     // The thread that looks again runs from the first launch on.
     assert!(cluster.srun(&["-n1", "true"]).ok());

@@ -26,6 +26,27 @@ fn on_cluster(settings: &str, asked: &[&str], variables: &[(&str, &str)]) -> Val
     plan(&[&cluster[..], asked].concat(), variables)
 }
 
+/// Whether the plan of these words under these settings is confined, and says so, with such a note or none.
+#[track_caller]
+fn decides(site: &str, asked: &[&str], (is_confined, note): (bool, &str)) {
+    let plan = on_cluster(site, asked, &[]);
+    let case = format!("{site} {asked:?}: {plan:#}");
+    assert_eq!(plan["confined"] == true, is_confined, "{case}");
+    assert_eq!(plan.get("confined").is_some(), is_confined, "{case}");
+    let explained = plan["explanation"].to_string();
+    assert_eq!(
+        explained.contains("cannot leave them"),
+        is_confined,
+        "{case}"
+    );
+    let notes = plan["notes"].to_string();
+    let has = notes.contains("onfine");
+    assert_eq!(has, !note.is_empty(), "{case}");
+    assert!(notes.contains(note), "{case}");
+    let says_site = plan["assumed"].to_string().contains("confine=task");
+    assert_eq!(says_site, site.contains("confine=task"), "{case}");
+}
+
 #[test]
 fn the_step_decides_unless_the_site_forces() {
     let whole = ["-n1", "-c16", "--cpu-bind=none"];
@@ -64,21 +85,6 @@ fn the_step_decides_unless_the_site_forces() {
             "one of off, task, task,force; confine=off is in force",
         ),
     ] {
-        let plan = on_cluster(site, asked, &[]);
-        let case = format!("{site} {asked:?}: {plan:#}");
-        assert_eq!(plan["confined"] == true, is_confined, "{case}");
-        assert_eq!(plan.get("confined").is_some(), is_confined, "{case}");
-        let explained = plan["explanation"].to_string();
-        assert_eq!(
-            explained.contains("cannot leave them"),
-            is_confined,
-            "{case}"
-        );
-        let notes = plan["notes"].to_string();
-        let has = notes.contains("onfine");
-        assert_eq!(has, !note.is_empty(), "{case}");
-        assert!(notes.contains(note), "{case}");
-        let says_site = plan["assumed"].to_string().contains("confine=task");
-        assert_eq!(says_site, site.contains("confine=task"), "{case}");
+        decides(site, asked, (is_confined, note));
     }
 }

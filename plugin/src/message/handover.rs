@@ -3,18 +3,16 @@
 //! In: a decision. Out: `version name=value …`, and back. Fields with unknown names are ignored, so
 //! that a release can add some; a text of an unknown version is not read.
 
-use std::fmt::{Display, Write};
 use std::str::FromStr;
 
 use berth_placement::request::core_kind::Kind;
 use berth_placement::sets::limits::HANDOVER_BYTES;
-use berth_placement::{
-    Binding, Chosen, CoreSpec, CpuSet, DeviceOrder, Gres, MemBind, Near, NodeSet, SetMemory,
-};
+use berth_placement::{Binding, Chosen, CoreSpec, CpuSet, DeviceOrder, Gres, MemBind, Near};
 use berth_srun::Release;
 use berth_srun::spelling::mem_bind;
 
-use crate::message::hex;
+use crate::message::fields::{Fields, cpus, field, number, unreadable};
+pub(crate) use crate::message::in_cpuset::{InCpuset, InLedger};
 
 /// The first word. Another number means that the fields have another meaning.
 pub(crate) const VERSION: &str = "2";
@@ -23,13 +21,6 @@ pub(crate) const VERSION: &str = "2";
 const BEFORE: &str = "1";
 /// Most texts are shorter, also with their mark.
 const USUAL_LENGTH: usize = 512;
-
-/// The fields of a cpuset's memory; without one of them memory comes from everywhere.
-const MEMORY: [(SetMemory, &str); 3] = [
-    (SetMemory::Preferred, " cpuset-prefers="),
-    (SetMemory::Only { swap: true }, " cpuset-mems="),
-    (SetMemory::Only { swap: false }, " cpuset-mems-kill="),
-];
 
 /// slurmd's result for a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,27 +75,6 @@ pub(crate) struct Handover {
     pub confine: bool,
     /// The planning that slurmd left to slurmstepd.
     pub settle: Option<Settle>,
-}
-
-/// A cpuset that a step runs in.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct InCpuset {
-    pub cpus: CpuSet,
-    /// Its line in LSF's form, for the log and the tasks. Nothing is ever read from this text.
-    pub line: String,
-    /// Its memory nodes, and what they mean.
-    pub mems: NodeSet,
-    pub memory: SetMemory,
-    /// Its entry in the ledger; the site's own cpusets have none.
-    pub held: Option<InLedger>,
-}
-
-/// A cpuset's entry in the ledger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct InLedger {
-    pub exclusive: bool,
-    pub of_job: bool,
-    pub mark: u64,
 }
 
 /// A `--binding`, and the cores that it chose.
@@ -201,27 +171,6 @@ impl Handover {
     }
 }
 
-impl InCpuset {
-    fn put(&self, text: &mut String) {
-        text.push_str(" cpuset=");
-        // A String takes everything.
-        let _ = self.cpus.write_list(text);
-        field(text, " cpuset-line=", &self.line);
-        if let Some((_, word)) = MEMORY.iter().find(|(memory, _)| *memory == self.memory) {
-            field(text, word, &self.mems.to_hex());
-        }
-        if let Some(held) = &self.held {
-            number(text, " cpuset-mark=", held.mark);
-            let flags = [
-                (held.exclusive, " cpuset-exclusive=1"),
-                (held.of_job, " cpuset-job=1"),
-            ];
-            let set = flags.into_iter().filter(|(is_set, _)| *is_set);
-            set.for_each(|(_, word)| text.push_str(word));
-        }
-    }
-}
-
 impl Settle {
     fn put(&self, text: &mut String) {
         number(text, " tasks=", self.tasks);
@@ -250,35 +199,6 @@ impl Settle {
             text.push_str(" overlaps=1");
         }
     }
-}
-
-/// Adds a field. Blanks and control characters of its value are written as `%20`.
-fn field(text: &mut String, name: &str, value: &str) {
-    text.push_str(name);
-    let is_special = |byte: u8| matches!(byte, 0..=b' ' | b'%' | 0x7f);
-    let mut rest = value;
-    // A special character has one byte, so both parts are texts.
-    while let Some(at) = rest.bytes().position(is_special) {
-        let (plain, special) = rest.split_at(at);
-        let (special, after) = special.split_at(1);
-        text.push_str(plain);
-        match special {
-            // The words of a request have blanks between them.
-            " " => text.push_str("%20"),
-            _ => special.bytes().for_each(|byte| {
-                text.push('%');
-                hex::push(text, [byte]);
-            }),
-        }
-        rest = after;
-    }
-    text.push_str(rest);
-}
-
-/// Adds a field whose value has no special characters.
-fn number(text: &mut String, name: &str, value: impl Display) {
-    // A String takes everything.
-    let _ = write!(text, "{name}{value}");
 }
 
 impl FromStr for Handover {
@@ -310,31 +230,13 @@ impl FromStr for Handover {
             served: fields.served()?,
             memory: fields.memory()?,
             devices: fields.read("devices")?,
-            cpuset: fields.cpuset()?,
+            cpuset: InCpuset::read(&fields)?,
             settle: fields.settle()?,
         })
     }
 }
 
-/// Names and values; if a name comes twice, the first one counts.
-struct Fields<'a>(Vec<(&'a str, &'a str)>);
-
 impl Fields<'_> {
-    fn value(&self, name: &str) -> Option<String> {
-        let found = self.0.iter().find(|(known, _)| *known == name);
-        found.map(|(_, value)| unescaped(value))
-    }
-
-    /// A text; an empty one is not written at all.
-    fn text(&self, name: &str) -> String {
-        self.value(name).unwrap_or_default()
-    }
-
-    fn read<T: FromStr>(&self, name: &str) -> Result<Option<T>, String> {
-        let read = |text: String| text.parse().map_err(|_| unreadable(name));
-        self.value(name).map(read).transpose()
-    }
-
     /// Our own text, in words that srun of every line has.
     fn memory(&self) -> Result<Option<MemBind>, String> {
         let read = |text: String| {
@@ -357,29 +259,6 @@ impl Fields<'_> {
         }
     }
 
-    fn cpuset(&self) -> Result<Option<InCpuset>, String> {
-        let Some(list) = self.value("cpuset") else {
-            return Ok(None);
-        };
-        let cpus = cpus("cpuset", &list)?;
-        let held = self.read("cpuset-mark")?.map(|mark| InLedger {
-            mark,
-            exclusive: self.value("cpuset-exclusive").is_some(),
-            of_job: self.value("cpuset-job").is_some(),
-        });
-        let field = |word: &str| self.value(word.trim_matches([' ', '=']));
-        let mut memory = MEMORY.iter();
-        let memory = memory.find_map(|(memory, word)| Some((*memory, field(word)?)));
-        let (memory, mems) = memory.unwrap_or((SetMemory::Open, "0x0".into()));
-        Ok(Some(InCpuset {
-            cpus,
-            memory,
-            mems: NodeSet::from_hex(&mems).map_err(|_| unreadable("cpuset-mems"))?,
-            line: self.text("cpuset-line"),
-            held,
-        }))
-    }
-
     fn settle(&self) -> Result<Option<Settle>, String> {
         let Some(binding) = self.read("binding")? else {
             return Ok(None);
@@ -400,31 +279,6 @@ impl Fields<'_> {
             overlaps: self.value("overlaps").is_some(),
         }))
     }
-}
-
-/// CPUs, perhaps none.
-fn cpus(name: &str, list: &str) -> Result<CpuSet, String> {
-    match list {
-        "" => Ok(CpuSet::new()),
-        list => CpuSet::from_list(list).map_err(|_| unreadable(name)),
-    }
-}
-
-fn unreadable(name: &str) -> String {
-    format!("its {name} cannot be read")
-}
-
-/// The value that [`field`] was given.
-fn unescaped(value: &str) -> String {
-    let mut parts = value.split('%');
-    let mut text = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let (code, rest) = part.split_at_checked(2).unwrap_or(("", part));
-        let code = u8::from_str_radix(code, 16).ok().map(char::from);
-        text.push(code.unwrap_or('%'));
-        text.push_str(rest);
-    }
-    text
 }
 
 #[cfg(test)]

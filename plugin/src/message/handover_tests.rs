@@ -4,9 +4,10 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 
-use berth_placement::NumaId;
+use berth_placement::{NodeSet, NumaId, SetMemory};
 
 use super::*;
+use crate::message::in_cpuset::MEMORY;
 
 #[path = "../../placement/tests/common/mod.rs"]
 mod common;

@@ -3,8 +3,10 @@
 pub(crate) mod bits;
 pub(crate) mod cpuset_size;
 pub(crate) mod device_mark;
+mod fields;
 pub(crate) mod handover;
 pub(crate) mod hex;
+pub(crate) mod in_cpuset;
 pub(crate) mod inherited;
 pub(crate) mod names;
 pub(crate) mod options;

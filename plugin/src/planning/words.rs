@@ -6,7 +6,7 @@ use berth_placement::request::core_kind::Kind;
 use berth_placement::sets::bounded::{Bounded, shown};
 use berth_placement::sets::decimal::write_number;
 use berth_placement::sets::limits::{DESCRIBED_REQUEST, USER_TEXT};
-use berth_placement::{Mapping, Near, Note, Request, Rule};
+use berth_placement::{Mapping, Near, Note, Request, Rule, StepCpuset};
 use slurm_sys::StepId;
 use slurm_sys::views::StepKind;
 
@@ -88,13 +88,19 @@ fn describe_in(ask: &Request, line: &mut Bounded) -> fmt::Result {
     if let Some(binding) = binding {
         write!(line, " binding={binding}")?;
     }
-    if *core_kind != Kind::Any {
-        write!(line, " core-kind={core_kind}")?;
-    }
-    if let Some(cpuset) = cpuset {
-        write!(line, " cpuset={cpuset}")?;
-    }
+    narrowed(line, *core_kind, cpuset.as_ref())?;
     own_wishes(line, mapping.as_ref(), near.as_ref())
+}
+
+/// What narrows the step's CPUs.
+fn narrowed(line: &mut Bounded, kind: Kind, cpuset: Option<&StepCpuset>) -> fmt::Result {
+    if kind != Kind::Any {
+        write!(line, " core-kind={kind}")?;
+    }
+    match cpuset {
+        Some(cpuset) => write!(line, " cpuset={cpuset}"),
+        None => Ok(()),
+    }
 }
 
 /// The wishes that no Slurm has.

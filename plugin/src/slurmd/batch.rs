@@ -24,8 +24,8 @@ use crate::planning::words::join_bounded;
 use crate::planning::{convert, ledger};
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
-use crate::slurmd::accounting::Planned;
 use crate::slurmd::launch::here;
+use crate::slurmd::settled::{Planned, Who};
 use crate::slurmd::step_cpuset::{self, Wanted};
 use crate::slurmd::stop::Stop;
 use crate::slurmd::{accounting, host, key, reserved, worker};
@@ -75,7 +75,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
     let (cpuset, off) = cpuset(batch, (&settings, &node_name), &mut ask)?;
     let confine = confine(batch, &settings)?;
     let node = host::now(slurm, &conf, convert::rules(slurm, &settings));
-    let who = accounting::Who {
+    let who = Who {
         settings: &settings,
         node_name: &node_name,
         step: ledger::step(batch.step_id()),

@@ -8,8 +8,8 @@ use berth_placement::{
 };
 
 use crate::planning::ledger::{self, Door};
-use crate::slurmd::accounting::{self, Planned, Who};
 use crate::slurmd::job_cpusets::{self, JobCpuset};
+use crate::slurmd::settled::{self, Planned, Who};
 use crate::slurmd::step_cpuset::Wanted;
 
 /// Plans a step in its cpuset beside the ledger's entries at this moment, and records the cpuset.
@@ -23,11 +23,13 @@ pub(super) fn settled_now(
         Err(why) => return Ok(Err(why)),
     };
     let step = (who.step, who.kind);
-    let mut planned = match accounting::settled_now(session, step, (&inside, node, door))? {
+    let mut planned = match settled::settled_now(session, step, (&inside, node, door))? {
         Ok(planned) => planned,
         Err(why) => return Ok(Err(why)),
     };
     planned.plan.notes.extend(notes);
+    // slurmstepd plans bindings again, and nothing else.
+    planned.unsettled &= ask.binding.is_some();
     if let Some(set) = planned
         .plan
         .cpuset

@@ -24,8 +24,8 @@ use crate::planning::{convert, ledger, memory};
 use crate::site::node;
 use crate::site::settings::{self, Settings};
 use crate::site::standing::{self, Abi};
-use crate::slurmd::accounting::Planned;
 use crate::slurmd::asked::asked;
+use crate::slurmd::settled::{Planned, Who};
 use crate::slurmd::stop::Stop;
 use crate::slurmd::{accounting, device_order, host, key, refusal, reserved, shadow, worker};
 
@@ -136,7 +136,7 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
     let asked = asked(slurm, launch, &settings, share, &node)?;
     let (ask, cpuset) = (asked.request, asked.cpuset);
     compare(&settings, id, &ask, &node);
-    let who = accounting::Who {
+    let who = Who {
         settings: &settings,
         node_name: &node_name,
         step: ledger::step(id),
@@ -146,28 +146,32 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
     let planned = planned(&who, &ask, &node)?;
     reserved::look(slurm, &planned.plan, || name(id));
     if asked.inherited {
-        let modes = bits::modes(slurm.layout);
-        launch.set_cpu_bind(launch.cpu_bind_type() & !(modes as u16), None)?;
+        forget_list(slurm, launch)?;
     }
     let near = ask.near.as_ref().filter(|_| planned.plan.near.is_some());
     let said = asked.notes.into_iter().chain(asked.near.notes(near));
     let given = (&*launch, asked.near.has_gpus);
     let (devices, own) = device_order::of(&ask, &planned.plan, given);
     let said = said.chain(planned.said.clone()).chain(own);
-    let site = settings.confine;
-    let said = said.chain(unconfined(site, asked.confine, &planned.plan));
+    let said = said.chain(unconfined(settings.confine, asked.confine, &planned.plan));
     let settle = planned.unsettled.then_some(asked.overlaps);
     let handover = Handover {
         note: join_bounded(planned.notes(), said),
         settle: settle.and_then(|overlaps| accounting::settle(&ask, &node, overlaps)),
         by_tree: !planned_on(&ask, &node).is_slurmds(),
         devices,
-        confine: site.confines(asked.confine),
+        confine: settings.confine.confines(asked.confine),
         cpuset: who.handed(&planned.plan),
         ..Handover::default()
     };
     let (decided, cores_only) = ((&ask, &planned.plan), node.counts_cores());
     write(slurm, launch, decided, cores_only, (handover, &whose))
+}
+
+/// Takes the list of the step around it out of the message.
+fn forget_list(slurm: Abi, launch: &mut LaunchRequest<'_>) -> Result<(), slurm_sys::Error> {
+    let modes = bits::modes(slurm.layout);
+    launch.set_cpu_bind(launch.cpu_bind_type() & !(modes as u16), None)
 }
 
 /// The note on a `--confine` that is not honoured.
@@ -215,7 +219,7 @@ fn owner(
 }
 
 /// The plan: only a `--binding` looks at the ledger.
-fn planned(who: &accounting::Who<'_>, ask: &Request, node: &Node) -> Result<Planned, Refusal> {
+fn planned(who: &Who<'_>, ask: &Request, node: &Node) -> Result<Planned, Refusal> {
     if ask.binding.is_none() && ask.cpuset.is_none() {
         return Ok(Planned::alone(plan(ask, node, &Claims::default())?));
     }

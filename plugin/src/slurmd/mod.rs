@@ -21,6 +21,7 @@ pub(crate) mod open_ledger;
 pub(crate) mod ready;
 pub(crate) mod refusal;
 mod reserved;
+mod settled;
 pub(crate) mod shadow;
 mod step_cpuset;
 mod stop;

@@ -144,19 +144,16 @@ fn plan_line(ask: &Request, rules: Rules) -> String {
     if *order != Distribution::default() {
         words.push(format!("-m '{}'", distribution(*order)));
     }
-    for (name, value) in [
+    let limits = [
         ("threads-per-core", threads_per_core),
         ("ntasks-per-core", ntasks_per_core),
         ("ntasks-per-socket", ntasks_per_socket),
-    ] {
-        words.extend(value.map(|value| format!("--{name}={value}")));
-    }
+    ];
+    let limit = |(name, value): (&str, &Option<u32>)| Some(format!("--{name}={}", (*value)?));
+    words.extend(limits.into_iter().filter_map(limit));
     words.extend(overcommit.then(|| "-O".into()));
-    words.extend(
-        binding
-            .iter()
-            .map(|binding| format!("--binding='{binding}'")),
-    );
+    let binding = binding.as_ref();
+    words.extend(binding.map(|binding| format!("--binding='{binding}'")));
     if *core_kind != Kind::Any {
         words.push(format!("--core-kind={core_kind}"));
     }

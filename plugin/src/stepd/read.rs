@@ -97,11 +97,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         _ if !is_heard => (Intent::Own(own_cpus(slurm, record)), None),
         _ => intent::intent(slurm, record, &heard, &masks),
     };
-    let account = match settled {
-        Some(account) => account,
-        None => confirmed(record, &mut heard, &node_name),
-    };
-    let cpuset = cpuset_confirmed(record, &mut heard, &node_name);
+    let accounts = accounts(record, settled, &mut heard, &node_name);
     if !is_heard {
         stands_in(slurm, record, &mut heard);
     }
@@ -110,8 +106,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         StepKind::Regular | StepKind::Batch => memory_masks(slurm, record, &heard),
         _ => String::new(),
     };
-    let fences = heard.confine || heard.cpuset.is_some();
-    let fences = fences.then(|| Fences::new(id, heard.cpuset.clone(), heard.confine));
+    let fences = fences(id, &heard);
     Some(Session {
         name: name(id),
         node_name,
@@ -130,7 +125,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         applied: 0,
         deviations: cut.into_iter().collect(),
         outside_cgroup: CpuSet::new(),
-        accounts: account.into_iter().chain(cpuset).collect(),
+        accounts,
         fences,
     })
 }
@@ -148,6 +143,27 @@ fn unheard(id: StepId, why: &str) {
          own CPUs, without placement; see the lines of this step in slurmd's log",
         name(id)
     );
+}
+
+/// What confines its tasks: to their own CPUs, or to the step's cpuset.
+fn fences(id: StepId, heard: &Handover) -> Option<Fences> {
+    let confines = heard.confine || heard.cpuset.is_some();
+    confines.then(|| Fences::new(id, heard.cpuset.clone(), heard.confine))
+}
+
+/// The step's entries in the ledger.
+fn accounts(
+    record: &StepRecord<'_>,
+    settled: Option<Option<Account>>,
+    heard: &mut Handover,
+    node_name: &str,
+) -> Vec<Account> {
+    let account = match settled {
+        Some(account) => account,
+        None => confirmed(record, heard, node_name),
+    };
+    let cpuset = cpuset_confirmed(record, heard, node_name);
+    account.into_iter().chain(cpuset).collect()
 }
 
 /// The ledger's entry that slurmd made for this step, if it did.

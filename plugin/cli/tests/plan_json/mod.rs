@@ -19,6 +19,7 @@ pub fn plan(words: &[&str], variables: &[(&str, &str)]) -> Value {
     serde_json::from_slice(&done.stdout).unwrap()
 }
 
+#[allow(dead_code, reason = "not every test asks for the rule")]
 /// The rule of a plan, and what the answer says of the site.
 pub fn rule_and_site(plan: &Value) -> (String, String) {
     let rules = plan["rules"].as_object().unwrap();

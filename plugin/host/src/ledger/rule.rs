@@ -171,8 +171,8 @@ mod tests {
         add(3, false, true, "10");
         let texts =
             |found: Claims| [found.taken, found.shared, found.cpusets].map(|set| set.to_string());
-        assert_eq!(texts(others.all_running()), ["8-9", "3", "10"]);
-        assert_eq!(texts(others.all_suspended()), ["", "3,8-9", "10"]);
+        assert_eq!(texts(others.all_running()), ["3,8-9", "", "10"]);
+        assert_eq!(texts(others.all_suspended()), ["3", "8-9", "10"]);
     }
 
     #[test]
