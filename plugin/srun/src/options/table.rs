@@ -199,6 +199,8 @@ pub(super) const ROWS: &[Row] = &[
     row("berth-core-kind", ' ', Value, ALL),
     row("near", ' ', Value, ALL),
     row("berth-near", ' ', Value, ALL),
+    row("cpuset", ' ', Value, ALL),
+    row("berth-cpuset", ' ', Value, ALL),
     row("confine", ' ', Value, ALL),
     row("berth-confine", ' ', Value, ALL),
 ];

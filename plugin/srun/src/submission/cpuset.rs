@@ -133,11 +133,12 @@ mod tests {
             ("sbatch -n8 job", Some(8)),
             ("sbatch -n8 -c2 job", Some(16)),
             ("sbatch -N2 -n7 job", Some(4)),
-            ("sbatch -N2 job", Some(1)),
+            ("sbatch -N2 job", None),
+            ("sbatch -c3 job", Some(3)),
             ("sbatch -N3 --ntasks-per-node=4 -c2 job", Some(8)),
             ("sbatch -N1-3 --ntasks-per-node=4 job", Some(4)),
             ("sbatch -N1-3 -n6 job", None),
-            ("sbatch job", Some(1)),
+            ("sbatch job", None),
             ("srun -n2 ./a : -n3 ./b", None),
         ] {
             assert_eq!(ncpus_of(&words(line), |_| None), count, "{line}");
