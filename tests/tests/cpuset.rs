@@ -97,7 +97,8 @@ fn a_job_s_steps_share_its_cpuset() {
     let script = format!(
         "{LOOK}\nsrun -n1 /bin/sh -c \"{look}\"\nsrun -n1 --cpuset='CPUSET[CPU_LIST=1]' /bin/sh -c \"{look}\"\n\
          srun -n1 --cpuset=CPU_LIST=0 hostname 2>&1\necho $BERTH_CPUSET_INFO\n\
-         srun -n1 /bin/sh -c 'echo $BERTH_CPUSET_INFO'\n",
+         srun -n1 /bin/sh -c 'echo $BERTH_CPUSET_INFO'\n\
+         env -u SLURM_SPANK__SLURM_SPANK_OPTION_berth_cpuset srun -n1 /bin/sh -c \"echo bare \\$({look})\"\n",
         look = LOOK.replace('\'', "'\\''").replace("'\\''", "'")
     );
     let job = cluster.sbatch(&["-n1", "--exclusive", "--cpuset=CPU_LIST=1"], &script);
@@ -110,6 +111,13 @@ fn a_job_s_steps_share_its_cpuset() {
         .filter(|line| line.starts_with("CPUSET_TYPE"))
         .collect();
     assert!(told.len() == 2 && told[0] == told[1], "{job:?}");
+    // slurmd knows the job's cpuset although this srun does not.
+    assert_eq!(lines.last(), Some(&"bare 1"), "{job:?}");
+    cluster.wait_for("the cpuset's end in the log", || {
+        let log = cluster.slurmd_log();
+        log.contains("its cpuset ends: \"CPUSET_TYPE=dynamic;")
+            .then_some(())
+    });
 }
 
 /// A job that lasts until the value is dropped.

@@ -3,7 +3,7 @@
 
 use berth_host::ledger::{Entry, Kind, Others, Session, StepKey};
 use berth_host::{Ledger, LedgerError, StateDir};
-use berth_placement::{Claims, Node, Owned, Plan, Refusal, Request, planned_on};
+use berth_placement::{Claims, CpuSet, Node, Owned, Plan, Refusal, Request, planned_on};
 use slurm_sys::StepId;
 use slurm_sys::views::StepKind;
 
@@ -75,16 +75,21 @@ pub(crate) fn others(
     if session.is_empty() {
         return Others::default();
     }
+    session.others(step, &job_cpus(ask, node))
+}
+
+/// The CPUs that a step may use; where a cpuset is chosen for it, all those of its job.
+pub(crate) fn job_cpus(ask: &Request, node: &Node) -> CpuSet {
+    let node = planned_on(ask, node);
     let Some(job) = &ask.job_allocation else {
-        return session.others(step, &Owned::of(ask, planned_on(ask, node)).cpus);
+        return Owned::of(ask, node).cpus;
     };
-    // A cpuset is chosen among all CPUs of the job.
     let of_job = Request {
         allocation: job.clone(),
         cpuset: None,
         ..ask.clone()
     };
-    session.others(step, &Owned::of(&of_job, planned_on(ask, node)).cpus)
+    Owned::of(&of_job, node).cpus
 }
 
 /// Plans beside what others are bound to. Whether a job is suspended costs a look at one of its

@@ -53,7 +53,8 @@ fn inside(
         return Ok((inside, Vec::new()));
     }
     let claims = others.all_running();
-    if let Some(given) = wanted.of_job_already(session, who.step.job, &claims)? {
+    let own = ledger::job_cpus(ask, node);
+    if let Some(given) = wanted.of_job_already(session, who.step.job, (&own, &claims))? {
         inside.cpuset = Some(StepCpuset::Given(given));
         return Ok((inside, Vec::new()));
     }
@@ -102,11 +103,10 @@ fn record(
     (who, wanted): (&Who<'_>, &Wanted),
     (ask, set): (&Request, &ChosenSet),
 ) -> Result<(), LedgerError> {
-    let mark = wanted.mark();
     if wanted.of_job {
         job_cpusets::keep(JobCpuset {
             job: who.step.job,
-            mark,
+            request: wanted.request.clone(),
             cpus: set.cpus.clone(),
         });
     }
@@ -122,7 +122,7 @@ fn record(
         }),
         tasks: ask.tasks,
         request: wanted.request.to_string(),
-        mark,
+        mark: wanted.mark(),
         cpus: set.cpus.clone(),
         ..Entry::default()
     })?;

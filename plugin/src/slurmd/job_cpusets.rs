@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-use berth_placement::CpuSet;
+use berth_placement::{CpuSet, CpusetRequest};
 
 /// More jobs than a node runs between two steps of one of them.
 const MOST: usize = 1024;
@@ -13,8 +13,7 @@ const MOST: usize = 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JobCpuset {
     pub job: u32,
-    /// The mark of its request.
-    pub mark: u64,
+    pub request: CpusetRequest,
     pub cpus: CpuSet,
 }
 
@@ -44,7 +43,7 @@ mod tests {
     fn the_last_cpuset_of_each_of_the_last_jobs() {
         let set = |job, cpus: &str| JobCpuset {
             job,
-            mark: 7,
+            request: CpusetRequest::None,
             cpus: CpuSet::from_list(cpus).unwrap_or_default(),
         };
         for job in 0..MOST as u32 {

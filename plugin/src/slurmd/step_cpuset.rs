@@ -49,11 +49,36 @@ pub(crate) fn of_step(
         texts.get(Own::Cpuset),
         routes::cpuset_size_of_step(options).as_deref(),
     )?;
-    if !settings.binding || asked.is_none() && !may_have_default() {
+    if !settings.binding {
+        return Ok(None);
+    }
+    // An srun whose environment has lost the job's option is in the job's cpuset all the same.
+    let of_job = job_cpusets::of(launch.step_id().job_id);
+    if asked.is_none() && of_job.is_none() && !may_have_default() {
         return Ok(None);
     }
     let cred = launch.cred().map_err(|why| why.to_string())?;
-    wanted(asked, &cred, index)
+    match (asked, of_job) {
+        (None, Some(known)) => of_request(known.request, true, (&cred, index)),
+        (asked, of_job) => {
+            wanted(asked, &cred, index)?.map_or_else(|| none(of_job), |one| Ok(Some(one)))
+        }
+    }
+}
+
+/// A step that requests no cpuset, in a job that has one or not.
+fn none(of_job: Option<JobCpuset>) -> Result<Option<Wanted>, String> {
+    match of_job {
+        None => Ok(None),
+        Some(known) => Err(shown(
+            USER_TEXT,
+            format!(
+                "--cpuset=CPUSET_TYPE=none: this job has the cpuset {}, and its steps run inside it; leave \
+                 --cpuset out",
+                known.request
+            ),
+        )),
+    }
 }
 
 /// The cpuset of a batch script, and a note to a user whose request this node does not honour.
@@ -100,10 +125,18 @@ fn wanted(
     index: u32,
 ) -> Result<Option<Wanted>, String> {
     let site = cpusets::in_force();
-    let (of_job, request) = match request(asked, cred, site.as_deref())? {
-        Some(found) => found,
-        None => return Ok(None),
-    };
+    match request(asked, cred, site.as_deref())? {
+        Some((of_job, request)) => of_request(request, of_job, (cred, index)),
+        None => Ok(None),
+    }
+}
+
+/// The cpuset that a request leads to; none for `CPUSET_TYPE=none`.
+fn of_request(
+    request: CpusetRequest,
+    of_job: bool,
+    (cred, index): (&Credential<'_>, u32),
+) -> Result<Option<Wanted>, String> {
     let cpuset = match &request {
         CpusetRequest::None => return Ok(None),
         CpusetRequest::Dynamic(asked) => StepCpuset::Choose(Choice {
@@ -117,8 +150,7 @@ fn wanted(
                 account: account.as_deref().unwrap_or_default(),
                 partition: partition.as_deref().unwrap_or_default(),
             };
-            let none = SiteCpusets::default();
-            let site = site.as_deref().unwrap_or(&none);
+            let site = cpusets::in_force().unwrap_or_default();
             let set = site.set(named.name.as_str(), who);
             let set = set.map_err(|why| shown(USER_TEXT, format!("--cpuset: {why}")))?;
             StepCpuset::Given(Given {
@@ -224,7 +256,7 @@ impl Wanted {
         &self,
         session: &mut Session<'_>,
         job: u32,
-        claims: &Claims,
+        (own, claims): (&CpuSet, &Claims),
     ) -> Result<Option<Given>, Refusal> {
         if !self.is_chosen_here() {
             return Ok(None);
@@ -239,13 +271,15 @@ impl Wanted {
                 ))),
             };
         }
-        let before = job_cpusets::of(job).filter(|known| self.of_job && known.mark == self.mark());
+        let before = job_cpusets::of(job);
+        let before = before.filter(|known| self.of_job && known.request == self.request);
+        // A job that was requeued may own others now.
         let is_free = |known: &JobCpuset| {
-            known.cpus.intersection(&claims.taken).is_empty()
-                && (!self.is_exclusive() || known.cpus.intersection(&claims.cpusets).is_empty())
+            known.cpus.is_subset(own)
+                && !known.cpus.intersects(&claims.taken)
+                && !(self.is_exclusive() && known.cpus.intersects(&claims.cpusets))
         };
-        let before = before.filter(is_free);
-        Ok(before.map(|known| self.given(known.cpus)))
+        Ok(before.filter(is_free).map(|known| self.given(known.cpus)))
     }
 
     /// The same with CPUs that were chosen.

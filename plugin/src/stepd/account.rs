@@ -30,11 +30,26 @@ pub(crate) enum What<'a> {
 pub(crate) struct Account {
     held: Held,
     dir: StateDir,
+    /// The line of its cpuset, for the log.
+    cpuset: Option<String>,
 }
 
 impl Account {
     pub(crate) fn new(held: Held, dir: StateDir) -> Self {
-        Self { held, dir }
+        Self {
+            held,
+            dir,
+            cpuset: None,
+        }
+    }
+
+    /// The same for a cpuset's entry.
+    fn of_cpuset(held: Held, dir: StateDir, cpuset: &InCpuset) -> Self {
+        Self {
+            held,
+            dir,
+            cpuset: Some(cpuset.line.clone()),
+        }
     }
 
     /// Takes over slurmd's entry for a step that is about to be bound to these CPUs. Returns the
@@ -54,7 +69,10 @@ impl Account {
             What::Cpuset(cpuset) => ledger.confirm_cpuset(step, uid, &cpuset.cpus),
         });
         match confirmed {
-            Ok(Confirmed::Held(held)) => (Some(Self::new(*held, dir)), None),
+            Ok(Confirmed::Held(held)) => match what {
+                What::Binding(_) => (Some(Self::new(*held, dir)), None),
+                What::Cpuset(cpuset) => (Some(Self::of_cpuset(*held, dir, cpuset)), None),
+            },
             Ok(Confirmed::Nothing) => match what {
                 What::Binding(_) => (None, None),
                 What::Cpuset(cpuset) => (Self::written(record, cpuset, dir), None),
@@ -91,7 +109,7 @@ impl Account {
             ledger.hold(slot, entry)
         });
         match written {
-            Ok(held) => Some(Self::new(held, dir)),
+            Ok(held) => Some(Self::of_cpuset(held, dir, cpuset)),
             Err(why) => {
                 log::error!("{why}; other jobs do not know of this step's cpuset");
                 None
@@ -108,9 +126,13 @@ impl Account {
 
     /// The step has ended: its cores are free before anybody learns of it.
     pub(crate) fn release(self, slurm: Option<Abi>) {
-        let dir = self.dir.clone();
+        let (dir, cpuset) = (self.dir.clone(), self.cpuset.clone());
+        let job = self.held.entry().step.job;
         if let Err(why) = self.held.release() {
             log::error!("{why}; its cores are free when this slurmstepd ends");
+        }
+        if let Some(line) = cpuset.filter(|_| !has_cpuset(&dir, job)) {
+            log::info!("job={job} its cpuset ends: {line:?}");
         }
         publish(slurm, &dir);
     }
@@ -119,6 +141,15 @@ impl Account {
     pub(crate) fn publish(&self, slurm: Option<Abi>) {
         publish(slurm, &self.dir);
     }
+}
+
+/// Whether another step of the job is in its cpuset.
+fn has_cpuset(dir: &StateDir, job: u32) -> bool {
+    let looked = Ledger::open(dir).and_then(|mut ledger| {
+        let mut session = ledger.session_now()?;
+        Ok(session.cpuset_of(job).is_some())
+    });
+    looked.unwrap_or(false)
 }
 
 /// The note if a step started so long after its planning that others have its cores.
