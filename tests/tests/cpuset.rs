@@ -99,7 +99,7 @@ fn a_job_s_steps_share_its_cpuset() {
          srun -n1 --cpuset=CPU_LIST=0 hostname 2>&1\necho $BERTH_CPUSET_INFO\n\
          srun -n1 /bin/sh -c 'echo $BERTH_CPUSET_INFO'\n\
          env -u SLURM_SPANK__SLURM_SPANK_OPTION_berth_cpuset srun -n1 /bin/sh -c \"echo bare \\$({look})\"\n",
-        look = LOOK.replace('\'', "'\\''").replace("'\\''", "'")
+        look = LOOK
     );
     let job = cluster.sbatch(&["-n1", "--exclusive", "--cpuset=CPU_LIST=1"], &script);
     let lines: Vec<_> = job.output.lines().collect();
