@@ -94,10 +94,11 @@ fn devices() -> impl Strategy<Value = DeviceOrder> {
 }
 
 fn cpusets() -> impl Strategy<Value = InCpuset> {
-    let held = (any::<bool>(), any::<bool>(), any::<u64>());
-    let held = held.prop_map(|(exclusive, of_job, mark)| InLedger {
+    let held = (any::<[bool; 3]>(), any::<u64>());
+    let held = held.prop_map(|([exclusive, of_job, memory], mark)| InLedger {
         exclusive,
         of_job,
+        memory,
         mark,
     });
     let memory = proptest::sample::select(&MEMORY[..]).prop_map(|(memory, _)| memory);

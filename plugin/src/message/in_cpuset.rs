@@ -23,6 +23,7 @@ pub(crate) struct InCpuset {
 pub(crate) struct InLedger {
     pub exclusive: bool,
     pub of_job: bool,
+    pub memory: bool,
     pub mark: u64,
 }
 
@@ -47,6 +48,7 @@ impl InCpuset {
             let flags = [
                 (held.exclusive, " cpuset-exclusive=1"),
                 (held.of_job, " cpuset-job=1"),
+                (held.memory, " cpuset-memory=1"),
             ];
             let set = flags.into_iter().filter(|(is_set, _)| *is_set);
             set.for_each(|(_, word)| text.push_str(word));
@@ -63,6 +65,7 @@ impl InCpuset {
             mark,
             exclusive: from.value("cpuset-exclusive").is_some(),
             of_job: from.value("cpuset-job").is_some(),
+            memory: from.value("cpuset-memory").is_some(),
         });
         let field = |word: &str| from.value(word.trim_matches([' ', '=']));
         let mut memory = MEMORY.iter();

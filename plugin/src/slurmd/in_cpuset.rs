@@ -84,7 +84,11 @@ fn chosen((ask, node): (&Request, &Node), others: &Others) -> Result<Plan, Refus
         mem_bind: MemBind::default(),
         ..ask.clone()
     };
-    let with = |claims: Claims| plan(&ask, node, &claims);
+    let memory = node.numa_nodes_of(&others.memory_cpus());
+    let with = |claims: Claims| {
+        let memory = memory.clone();
+        plan(&ask, node, &Claims { memory, ..claims })
+    };
     let cpus = |plan: &Result<Plan, Refusal>| {
         let set = plan.as_ref().ok()?.cpuset.as_ref()?;
         Some(set.cpus.clone())
@@ -119,6 +123,7 @@ fn record(
         cpuset: Some(Cpuset {
             exclusive: set.exclusive,
             of_job: wanted.of_job,
+            memory: wanted.wants_memory(),
         }),
         tasks: ask.tasks,
         request: wanted.request.to_string(),

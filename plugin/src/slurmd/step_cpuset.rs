@@ -233,6 +233,7 @@ impl Wanted {
             held: self.is_chosen_here().then(|| InLedger {
                 exclusive: set.exclusive,
                 of_job: self.of_job,
+                memory: self.wants_memory(),
                 mark: self.mark(),
             }),
         }
@@ -297,6 +298,11 @@ impl Wanted {
             CpusetRequest::Dynamic(asked) => asked.attributes,
             CpusetRequest::None | CpusetRequest::Static(_) => Attributes::default(),
         }
+    }
+
+    /// Whether it wants the memory of its NUMA nodes for itself.
+    pub(crate) fn wants_memory(&self) -> bool {
+        self.attributes().has(Attribute::MemoryExclusive)
     }
 
     fn is_exclusive(&self) -> bool {

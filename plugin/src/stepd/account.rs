@@ -97,6 +97,7 @@ impl Account {
             cpuset: Some(Cpuset {
                 exclusive: held.exclusive,
                 of_job: held.of_job,
+                memory: held.memory,
             }),
             tasks: record.node_tasks(),
             uid: record.uid(),

@@ -24,6 +24,9 @@ const CPUSET: u32 = 0xC0;
 const EXCLUSIVE: u32 = 1;
 /// Every step of the job is in it, not only the one that made it.
 const OF_JOB: u32 = 2;
+/// It wants the memory of its NUMA nodes for itself.
+const MEMORY: u32 = 4;
+const FLAGS: u32 = EXCLUSIVE | OF_JOB | MEMORY;
 /// Where the step's kind stands beside these.
 const STEP_KIND: u32 = 8;
 /// How many words the CPUs have, in the lower half. Releases that write 0 give them all
@@ -61,6 +64,8 @@ pub struct Cpuset {
     pub exclusive: bool,
     /// Every step of the job is in it, not only the one that made it.
     pub of_job: bool,
+    /// It wants the memory of its NUMA nodes for itself.
+    pub memory: bool,
 }
 
 /// The number of a step on one node.
@@ -124,26 +129,29 @@ impl Kind {
 /// The kind of step, and of a cpuset its flags.
 fn kind_word(entry: &Entry) -> u64 {
     let number = entry.kind.number();
-    let Some(Cpuset { exclusive, of_job }) = entry.cpuset else {
+    let Some(cpuset) = entry.cpuset else {
         return u64::from(number);
     };
-    let exclusive = if exclusive { EXCLUSIVE } else { 0 };
-    let of_job = if of_job { OF_JOB } else { 0 };
+    let flags = [
+        (cpuset.exclusive, EXCLUSIVE),
+        (cpuset.of_job, OF_JOB),
+        (cpuset.memory, MEMORY),
+    ];
+    let set = flags.into_iter().filter(|(is_set, _)| *is_set);
+    let flags = set.fold(0, |all, (_, flag)| all | flag);
     // The release before takes it for a script: other jobs keep off, the own job does not.
-    pair(
-        Kind::Batch.number(),
-        CPUSET | exclusive | of_job | number << STEP_KIND,
-    )
+    pair(Kind::Batch.number(), CPUSET | flags | number << STEP_KIND)
 }
 
 fn kind_of(word: u64) -> (Kind, Option<Cpuset>) {
     let (low, high) = halves(word);
-    let flags = high & (EXCLUSIVE | OF_JOB);
+    let flags = high & FLAGS;
     let number = high >> STEP_KIND;
     if high == CPUSET | flags | number << STEP_KIND {
         let cpuset = Cpuset {
             exclusive: flags & EXCLUSIVE != 0,
             of_job: flags & OF_JOB != 0,
+            memory: flags & MEMORY != 0,
         };
         return (Kind::of(number), Some(cpuset));
     }

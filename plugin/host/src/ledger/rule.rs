@@ -25,6 +25,8 @@ pub struct Others {
     all: Vec<u64>,
     /// The CPUs of cpusets that are not exclusive.
     cpusets: Vec<u64>,
+    /// The CPUs of other jobs' cpusets that want their memory for themselves.
+    memory: Vec<u64>,
 }
 
 /// Words of CPU sets, gathered without a set for each entry.
@@ -50,6 +52,9 @@ impl Others {
             return;
         }
         if let Some(cpuset) = entry.cpuset {
+            if cpuset.memory && entry.step.job != step.job {
+                join(&mut self.memory, cpus);
+            }
             match (entry.step.job == step.job, cpuset.exclusive) {
                 // Every step of the job is in it.
                 (true, _) if cpuset.of_job => return,
@@ -81,6 +86,12 @@ impl Others {
     #[must_use]
     pub fn has_jobs(&self) -> bool {
         !self.jobs.is_empty()
+    }
+
+    /// The CPUs of other jobs' cpusets that want the memory beside them for themselves.
+    #[must_use]
+    pub fn memory_cpus(&self) -> CpuSet {
+        CpuSet::from_words(self.memory.clone())
     }
 
     /// The claims if no job were suspended.
@@ -156,7 +167,11 @@ mod tests {
         let mut add = |job, exclusive, of_job, cpus: &str| {
             let entry = Entry {
                 step: step(job),
-                cpuset: Some(Cpuset { exclusive, of_job }),
+                cpuset: Some(Cpuset {
+                    exclusive,
+                    of_job,
+                    memory: of_job,
+                }),
                 cpus: CpuSet::from_list(cpus).unwrap(),
                 ..Entry::default()
             };
@@ -171,6 +186,7 @@ mod tests {
         add(3, false, true, "10");
         let texts =
             |found: Claims| [found.taken, found.shared, found.cpusets].map(|set| set.to_string());
+        assert_eq!(others.memory_cpus().to_string(), "8-10");
         assert_eq!(texts(others.all_running()), ["3,8-9", "", "10"]);
         assert_eq!(texts(others.all_suspended()), ["3", "8-9", "10"]);
     }

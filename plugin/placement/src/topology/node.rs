@@ -8,6 +8,7 @@ use crate::request::Rules;
 use crate::request::fixes::Fix;
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::PuIdx;
+use crate::sets::nodeset::NodeSet;
 use crate::topology::distance::Distances;
 use crate::topology::domains::Domains;
 use crate::topology::ldoms::Ldoms;
@@ -239,6 +240,18 @@ impl Node {
     pub fn distances(&self) -> &Distances {
         let made = || Arc::new(Distances::of(self.machine(), &self.table));
         self.distances.get_or_init(made)
+    }
+
+    /// The NUMA nodes of some CPUs.
+    #[must_use]
+    pub fn numa_nodes_of(&self, cpus: &CpuSet) -> NodeSet {
+        if cpus.is_empty() {
+            return NodeSet::default();
+        }
+        let distances = self.distances();
+        let nodes = (0..distances.len()).filter_map(|at| distances.node(at));
+        let used = nodes.filter(|(_, own)| own.intersects(cpus));
+        used.filter_map(|(id, _)| id).collect()
     }
 
     /// The hardware threads by the objects of a kind, in the order of [`Machine::objects`]. A thread

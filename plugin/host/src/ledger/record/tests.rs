@@ -104,9 +104,13 @@ fn sign(record: &mut [u64]) {
 /// The release before takes it for a script of the job.
 #[test]
 fn a_cpuset_is_read_as_written() {
-    for (exclusive, of_job) in [(false, false), (false, true), (true, false), (true, true)] {
+    for flags in 0..8 {
         let cpuset = Entry {
-            cpuset: Some(Cpuset { exclusive, of_job }),
+            cpuset: Some(Cpuset {
+                exclusive: flags & 1 != 0,
+                of_job: flags & 2 != 0,
+                memory: flags & 4 != 0,
+            }),
             mark: 0x1234_5678_9abc_def0,
             ..entry()
         };

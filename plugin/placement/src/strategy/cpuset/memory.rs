@@ -26,7 +26,7 @@ pub(super) fn of(
     let is_mandatory = attributes.has(Attribute::MemoryMandatory);
     let is_local = attributes.has(Attribute::MemoryLocal);
     let mut notes = Vec::new();
-    let mut mems = near(node, cpus);
+    let mut mems = node.numa_nodes_of(cpus);
     match list {
         Some(_) if is_local => notes.push(CpusetNote::ListIgnored),
         Some(list) => {
@@ -65,12 +65,4 @@ pub(super) fn of(
         memory,
         notes,
     }
-}
-
-/// The NUMA nodes of some CPUs.
-fn near(node: &Node, cpus: &CpuSet) -> NodeSet {
-    let distances = node.distances();
-    let nodes = (0..distances.len()).filter_map(|at| distances.node(at));
-    let used = nodes.filter(|(_, own)| own.intersects(cpus));
-    used.filter_map(|(id, _)| id).collect()
 }
