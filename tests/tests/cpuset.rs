@@ -252,6 +252,26 @@ fn with_file(lines: &str, conf: &[&str]) -> Option<(Cluster, tempfile::TempDir)>
     Some((cluster(&settings, conf)?, folder))
 }
 
+/// Whether `berth plan` has an answer on the whole node, and the CPUs, or why not.
+fn planned(cluster: &Cluster, cpuset: &str) -> (bool, String) {
+    let berth = berth_tests::command();
+    let cpuset = format!("--cpuset={cpuset}");
+    let words = ["plan", "-n1", "--whole", "--format=cpus", &cpuset];
+    let state = cluster.folder().join("run/berth");
+    let state = state.to_str().expect("a path");
+    let done = cluster.run_with(
+        &berth.to_string_lossy(),
+        &words,
+        &[("BERTH_STATE_DIR", state)],
+    );
+    let said = if done.ok() {
+        &done.stdout
+    } else {
+        &done.stderr
+    };
+    (done.ok(), said.trim().to_owned())
+}
+
 #[test]
 fn the_site_s_cpusets_are_shared_by_those_who_may() {
     let lines = "name=MYSET cpus=1\nname=THEIRS cpus=0 users=65534\nname=SMALL cpus=7\n";
@@ -265,6 +285,9 @@ fn the_site_s_cpusets_are_shared_by_those_who_may() {
         assert_eq!(done.stdout.trim(), "1", "{done:#?}");
     }
     drop(first);
+    assert_eq!(planned(&cluster, "CPUSET_NAME=MYSET"), (true, "1".into()));
+    let (ok, why) = planned(&cluster, "CPUSET_NAME=MYSED");
+    assert!(!ok && why.contains("it has MYSET, THEIRS, SMALL"), "{why}");
     let done = step(&cluster, mine, WHOLE, "echo $BERTH_CPUSET_INFO");
     assert!(done.stdout.contains("CPUSET_TYPE=static;"), "{done:#?}");
     assert!(

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use berth_placement::controller::select::options::LineOptions;
-use berth_placement::request::cpuset::Choice;
+use berth_placement::request::cpuset::{Attributes, Choice, Given};
 use berth_placement::sets::count::counted;
-use berth_placement::{ChosenSet, CpusetRequest, Rejected, SetFrom, SetMemory, StepCpuset};
+use berth_placement::{
+    ChosenSet, CpuSet, CpusetRequest, NumaId, Rejected, SetFrom, SetMemory, StepCpuset,
+};
 use berth_srun::submission::cpuset::{ncpus, on_a_node};
 use serde::Serialize;
 
@@ -21,8 +23,10 @@ impl PlanArgs {
             .asked
             .as_ref()
             .filter(|_| !self.is_binding_off())?;
-        let CpusetRequest::Dynamic(asked) = asked else {
-            return None;
+        let asked = match asked {
+            CpusetRequest::Dynamic(asked) => asked,
+            CpusetRequest::Static(_) => return self.of_site(asked).map(StepCpuset::Given),
+            CpusetRequest::None => return None,
         };
         let mut asked = asked.clone();
         let line = self.job_line().and_then(Result::ok);
@@ -40,16 +44,54 @@ impl PlanArgs {
         }))
     }
 
+    /// The site's cpuset that a request names, as slurmd has announced it here.
+    fn of_site(&self, asked: &CpusetRequest) -> Option<Given> {
+        let CpusetRequest::Static(named) = asked else {
+            return None;
+        };
+        let sets = &self.standing.node?.words.static_cpusets;
+        let set = sets.iter().find(|set| set.name == named.name.as_str())?;
+        let mems = CpuSet::from_list(&set.mems).ok();
+        let options = format!("CPUSET_OPTIONS={}", set.options);
+        let options = options.parse().ok().filter(|_| !set.options.is_empty());
+        Some(Given {
+            asked: asked.clone(),
+            cpus: CpuSet::from_list(&set.cpus).ok()?,
+            mems: mems.map(|mems| mems.iter().map(|node| NumaId(node.0)).collect()),
+            attributes: match options {
+                Some(CpusetRequest::Dynamic(words)) => words.attributes,
+                _ => Attributes::default(),
+            },
+        })
+    }
+
     /// Why the cpuset of a request cannot be planned.
     pub(super) fn unknown_cpuset(&self) -> Option<String> {
-        match &self.cpuset.asked {
-            Some(CpusetRequest::Static(set)) => Some(format!(
-                "not modelled: --cpuset names {}, a cpuset of the site's file, which berth plan does not \
-                 read",
-                set.name
-            )),
-            _ => None,
+        let asked = self.cpuset.asked.as_ref()?;
+        let CpusetRequest::Static(named) = asked else {
+            return None;
+        };
+        if self.of_site(asked).is_some() {
+            return None;
         }
+        let Some(node) = self
+            .standing
+            .node
+            .filter(|node| !node.words.static_cpusets.is_empty())
+        else {
+            return Some(format!(
+                "not modelled: --cpuset names {}, and no slurmd here has announced cpusets of the site; ask on \
+                 the node",
+                named.name
+            ));
+        };
+        let sets = node.words.static_cpusets.iter();
+        let names: Vec<_> = sets.map(|set| set.name.as_str()).collect();
+        Some(format!(
+            "--cpuset: this node has no static cpuset {}; it has {}",
+            named.name,
+            names.join(", ")
+        ))
     }
 }
 
