@@ -134,7 +134,8 @@ impl fmt::Display for CpusetRefusal {
             Self::StepElsewhere { needed, own, set } => write!(
                 f,
                 "this step needs {} of the job's cpuset; the cpuset has CPUs {}, and Slurm gave this step \
-                 CPUs {}; start the step without --exact and without -c, or with --overlap and --whole",
+                 CPUs {}; start the step without --exact, --exclusive and -c: sbatch and salloc take --exclusive \
+                 for the job",
                 counted(*needed, "CPU"),
                 repeated(set),
                 repeated(own)
