@@ -173,7 +173,10 @@ fn another_task_plugin_does_not_serve_it() {
     let cluster = builder.task_plugin("task/none").up();
     let done = looks(&cluster, &["-n1", "--near=gpu"], &[]);
     assert!(
-        done.ok() && done.stderr.contains("--near is never honoured"),
+        done.ok()
+            && done
+                .stderr
+                .contains("--near, --cpuset and --confine are never honoured"),
         "{done:#?}"
     );
 }

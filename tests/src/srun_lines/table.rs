@@ -9,13 +9,15 @@ use berth_srun::options::{Command, Found, Row, Takes, long, of};
 use crate::Cluster;
 
 /// What no command of Slurm has without berth.
-const OWN: [&str; 6] = [
+const OWN: [&str; 8] = [
     "binding",
     "map-by",
     "rank-by",
     "bind-to",
     "core-kind",
     "near",
+    "cpuset",
+    "confine",
 ];
 /// A word that is no option of any command.
 const WRONG: &str = "--no-option-of-any-command";

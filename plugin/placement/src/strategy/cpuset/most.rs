@@ -17,7 +17,7 @@ use crate::topology::node::Node;
 /// let machine = Machine::regular(2, 2, 1, Numbering::Block).unwrap();
 /// let node = Node::of(machine, SocketKind::Package, Rules::default());
 /// let free = CpuSet::from_list("0-2").unwrap();
-/// assert_eq!([0, 2].map(|radius| most_of_radius(&node, &free, radius)), [3, 3]);
+/// assert_eq!([0, 2].map(|radius| most_of_radius(&node, &free, radius)), [2, 3]);
 /// ```
 #[must_use]
 pub fn most_of_radius(node: &Node, free: &CpuSet, radius: u32) -> u32 {
