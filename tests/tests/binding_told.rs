@@ -82,7 +82,8 @@ fn files_for_parallel_environments() {
         "--binding=pe:linear:1",
         "/bin/sh",
         "-c",
-        "wc -l < $BERTH_RANKFILE; test $SLURM_LOCALID = 0 || rm -r ${BERTH_RANKFILE%/*}",
+        "wc -l < $BERTH_RANKFILE; cd ${BERTH_RANKFILE%/*}; test $SLURM_LOCALID = 0 && exec touch read; \
+         until test -e read; do sleep 0.1; done; rm -r $PWD",
     ]);
     assert_eq!(step.expect_ok(), "2\n2\n");
     if !berth_tests::program("mpirun", "Open MPI's mpirun (openmpi-bin)") {
