@@ -67,24 +67,11 @@ impl Ours {
 
     /// Whether nothing is requested. A `--confine=off` requests nothing of berth.
     pub(crate) fn is_empty(&self) -> bool {
-        !self.confines() && self.chooses_nothing()
-    }
-
-    /// Whether a `--confine` alone is given, or nothing. A `--cpuset` is the job's.
-    pub(crate) fn chooses_nothing(&self) -> bool {
-        let Self {
-            binding,
-            mapping,
-            core_kind,
-            near,
-            confine: _,
-            cpuset,
-        } = self;
-        cpuset.is_none()
-            && binding.is_none()
-            && mapping.is_none()
-            && *core_kind == Kind::Any
-            && near.is_none()
+        let nothing = Self {
+            confine: self.confine.filter(|_| !self.confines()),
+            ..Self::default()
+        };
+        *self == nothing
     }
 
     /// Whether the tasks are to be confined.

@@ -47,11 +47,15 @@ fn inside(
     (who, wanted): (&Who<'_>, &Wanted),
     (ask, node): (&Request, &Node),
 ) -> Result<(Request, Vec<Note>), Refusal> {
-    let others = ledger::others(session, who.step, (ask, node));
     let mut inside = ask.clone();
+    if wanted.is_remembered && session.cpuset_of(who.step.job).is_none() {
+        (inside.cpuset, inside.job_allocation) = (None, None);
+        return Ok((inside, Vec::new()));
+    }
     if !wanted.is_chosen_here() {
         return Ok((inside, Vec::new()));
     }
+    let others = ledger::others(session, who.step, (ask, node));
     let claims = others.all_running();
     let own = ledger::job_cpus(ask, node);
     if let Some(given) = wanted.of_job_already(session, who.step.job, (&own, &claims))? {

@@ -28,6 +28,9 @@ pub(crate) struct Wanted {
     pub request: CpusetRequest,
     /// Whether it is the cpuset of all steps of the job.
     pub of_job: bool,
+    /// Whether the step has no request, and slurmd remembers the job's. A slurmctld that begins again gives
+    /// numbers of jobs again, so it counts only while a step of the job is in it.
+    pub is_remembered: bool,
     cpuset: StepCpuset,
     /// What the job owns on this node.
     job_allocation: Allocation,
@@ -59,25 +62,14 @@ pub(crate) fn of_step(
     }
     let cred = launch.cred().map_err(|why| why.to_string())?;
     match (asked, of_job) {
-        (None, Some(known)) => of_request(known.request, true, (&cred, index)),
-        (asked, of_job) => {
-            wanted(asked, &cred, index)?.map_or_else(|| none(of_job), |one| Ok(Some(one)))
+        (None, Some(known)) => {
+            let known = of_request(known.request, true, (&cred, index))?;
+            Ok(known.map(|known| Wanted {
+                is_remembered: true,
+                ..known
+            }))
         }
-    }
-}
-
-/// A step that requests no cpuset, in a job that has one or not.
-fn none(of_job: Option<JobCpuset>) -> Result<Option<Wanted>, String> {
-    match of_job {
-        None => Ok(None),
-        Some(known) => Err(shown(
-            USER_TEXT,
-            format!(
-                "--cpuset=CPUSET_TYPE=none: this job has the cpuset {}, and its steps run inside it; leave \
-                 --cpuset out",
-                known.request
-            ),
-        )),
+        (asked, _) => wanted(asked, &cred, index),
     }
 }
 
@@ -167,6 +159,7 @@ fn of_request(
     Ok(Some(Wanted {
         request,
         of_job,
+        is_remembered: false,
         cpuset,
         job_allocation: convert::allocation(of_job_here, &cores),
         nodes: cred.job_nhosts(),

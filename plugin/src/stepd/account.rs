@@ -75,7 +75,7 @@ impl Account {
             },
             Ok(Confirmed::Nothing) => match what {
                 What::Binding(_) => (None, None),
-                What::Cpuset(cpuset) => (Self::written(record, cpuset, dir), None),
+                What::Cpuset(cpuset) => Self::written(record, cpuset, dir),
             },
             Ok(Confirmed::Late(taken)) => {
                 let note = late(&taken);
@@ -89,9 +89,16 @@ impl Account {
         }
     }
 
-    /// slurmd could not write a cpuset's entry at once, because another process had the ledger.
-    fn written(record: &StepRecord<'_>, cpuset: &InCpuset, dir: StateDir) -> Option<Self> {
-        let held = cpuset.held?;
+    /// slurmd could not write a cpuset's entry at once, because another process had the ledger. Others may
+    /// have got its CPUs meanwhile.
+    fn written(
+        record: &StepRecord<'_>,
+        cpuset: &InCpuset,
+        dir: StateDir,
+    ) -> (Option<Self>, Option<String>) {
+        let Some(held) = cpuset.held else {
+            return (None, None);
+        };
         let entry = Entry {
             step: ledger::step(record.step_id()),
             cpuset: Some(Cpuset {
@@ -106,14 +113,22 @@ impl Account {
             ..Entry::default()
         };
         let written = Ledger::open(&dir).and_then(|mut ledger| {
-            let slot = ledger.session(PATIENCE)?.add(entry.clone())?;
-            ledger.hold(slot, entry)
+            let mut session = ledger.session(PATIENCE)?;
+            let others = session.others(entry.step, &entry.cpus).now();
+            let taken = others.taken.intersection(&entry.cpus);
+            if !taken.is_empty() {
+                return Ok(Err(taken));
+            }
+            let slot = session.add(entry.clone())?;
+            drop(session);
+            Ok(Ok(ledger.hold(slot, entry)?))
         });
         match written {
-            Ok(held) => Some(Self::of_cpuset(held, dir, cpuset)),
+            Ok(Ok(held)) => (Some(Self::of_cpuset(held, dir, cpuset)), None),
+            Ok(Err(taken)) => (None, Some(late(&taken))),
             Err(why) => {
                 log::error!("{why}; other jobs do not know of this step's cpuset");
-                None
+                (None, None)
             }
         }
     }

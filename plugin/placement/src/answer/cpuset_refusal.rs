@@ -167,21 +167,21 @@ fn too_few(
     write!(f, "{needed} {are} needed on this node (NCPUS); ")?;
     match why {
         TooFew::Listed if candidates.is_empty() => {
-            write!(f, "no CPU of CPU_LIST is the job's and free")?;
+            write!(f, "the job owns no CPU of CPU_LIST that nobody else holds")?;
         }
-        _ if candidates.is_empty() => write!(f, "no CPU of the job is free for it")?,
-        TooFew::Cpus => write!(f, "{most} can be had, CPUs {cpus}")?,
+        _ if candidates.is_empty() => write!(f, "the job has no free CPU for it")?,
+        TooFew::Cpus => write!(f, "the job has {most} free for it (CPUs {cpus})")?,
         TooFew::Listed => write!(
             f,
-            "of CPU_LIST {most} can be had, CPUs {cpus}; CPUs that the job does not own do not count"
+            "the job owns {most} of CPU_LIST that nobody else holds (CPUs {cpus})"
         )?,
         TooFew::PerNode(limit) => write!(
             f,
-            "with MAX_CPU_PER_NODE={limit} {most} can be had among CPUs {cpus}"
+            "MAX_CPU_PER_NODE={limit} allows {most} of those that the job has free (CPUs {cpus})"
         )?,
         TooFew::WholeNodes => write!(
             f,
-            "{most} can be had in NUMA nodes that the job owns whole; its free CPUs are {cpus}"
+            "the NUMA nodes that the job owns whole have {most}; the job has CPUs {cpus} free"
         )?,
     }
     f.write_str("; request fewer CPUs, or submit the job with --exclusive")

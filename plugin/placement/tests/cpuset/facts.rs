@@ -106,23 +106,23 @@ fn refusals_name_cpus_and_what_to_do() {
         (
             "NCPUS=4",
             "0-12",
-            "4 CPUs are needed on this node (NCPUS); 3 CPUs can be had, CPUs 13-15",
+            "4 CPUs are needed on this node (NCPUS); the job has 3 CPUs free for it (CPUs 13-15)",
         ),
-        ("NCPUS=1", "0-15", "no CPU of the job is free"),
+        ("NCPUS=1", "0-15", "the job has no free CPU"),
         (
             "NCPUS=2;CPU_LIST=0,40",
             "",
-            "of CPU_LIST 1 CPU can be had, CPUs 0",
+            "the job owns 1 CPU of CPU_LIST that nobody else holds (CPUs 0)",
         ),
         (
             "NCPUS=5;MAX_CPU_PER_NODE=1",
             "",
-            "with MAX_CPU_PER_NODE=1 4 CPUs can be had",
+            "MAX_CPU_PER_NODE=1 allows 4 CPUs",
         ),
         (
             "NCPUS=4;NODE_EX=Y",
             "0,2,4,6",
-            "0 CPUs can be had in NUMA nodes that the job owns whole",
+            "the NUMA nodes that the job owns whole have 0 CPUs",
         ),
     ] {
         let found = on_ring(request, taken);
@@ -244,7 +244,7 @@ fn other_cpusets_are_avoided_and_never_shared_with_an_exclusive_one() {
     assert_eq!(chosen(&choosing("NCPUS=4"), &node, &claims), "4-5,12-13 r0");
     assert_eq!(chosen(&choosing("NCPUS=10"), &node, &claims), "0-4,8-12 r2");
     let exclusive = "NCPUS=10;CPUSET_OPTIONS=CPUSET_CPU_EXCLUSIVE";
-    assert!(chosen(&choosing(exclusive), &node, &claims).contains("8 CPUs can be had"));
+    assert!(chosen(&choosing(exclusive), &node, &claims).contains("the job has 8 CPUs free"));
     let memory = Claims {
         memory: [NumaId(0), NumaId(1)].into_iter().collect(),
         ..Claims::default()
@@ -353,7 +353,7 @@ fn a_site_may_let_steps_run_without_a_set() {
     assert_eq!(plan.tasks[0].cpus, set("0-15"));
     let said = plan.notes[0].to_string();
     assert!(
-        said.contains("3 CPUs can be had") && said.contains("without a cpuset"),
+        said.contains("the job has 3 CPUs free") && said.contains("without a cpuset"),
         "{said}"
     );
 }

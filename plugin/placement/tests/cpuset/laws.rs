@@ -295,6 +295,6 @@ fn large_machines_are_planned() {
         assert_eq!(found.radius, expected, "{count} NUMA nodes");
         assert!(!found.cpus.contains(CpuId(0)));
         assert!(!dynamic("CPUSET[]").has(Attribute::CpuExclusive));
-        assert!(chosen(&choosing("NCPUS=65536"), &node, &claims).contains("can be had"));
+        assert!(chosen(&choosing("NCPUS=65536"), &node, &claims).contains("free for it"));
     }
 }
