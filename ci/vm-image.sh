@@ -94,36 +94,62 @@ one_maker() {
     trap 'rm -rf -- "$making"' EXIT
 }
 
-# One kernel for all suites, and what it needs before the image is there: the generic one, as the
-# cloud kernel has no 9p.
+# Sets kernel_home: where the kernel is that boots, the common one or the suite's own.
+choose_kernel() {
+    case $1 in
+        common) kernel_home=$cache ;;
+        own) kernel_home=$cache/$2-kernel ;;
+        *) die "--kernel is common or own, and was '$1'" ;;
+    esac
+}
+
+# A kernel, and what it needs before the image is there: the generic one, as the cloud kernel has no 9p.
+# The common one is this machine's own release's.
 make_kernel() (
     have_kernel() {
-        [ -e "$cache/vmlinux" ] && [ -e "$cache/initramfs.cpio" ] &&
-            [ ! "$root/ci/vm-init" -nt "$cache/initramfs.cpio" ] && [ ! "$root/ci/vm-image.sh" -nt "$cache/initramfs.cpio" ]
+        [ -e "$kernel_home/vmlinux" ] && [ -e "$kernel_home/initramfs.cpio" ] &&
+            [ ! "$root/ci/vm-init" -nt "$kernel_home/initramfs.cpio" ] && [ ! "$root/ci/vm-image.sh" -nt "$kernel_home/initramfs.cpio" ]
     }
     ! have_kernel || return 0
     one_maker
     ! have_kernel || return 0
-    if [ ! -e "$cache/vmlinux" ]; then
-        package=$(apt-cache depends linux-image-amd64 | sed -n 's/^ *Depends: //p' | head -n 1)
-        say "fetching the kernel ${package:-linux-image-amd64}"
-        (cd "$making" && apt-get download "$package" > log 2>&1) || { cat "$making/log" >&2; die "the kernel's package could not be fetched (above)"; }
-        rm -rf -- "$cache/kernel"
-        mkdir "$cache/kernel"
-        dpkg-deb --fsys-tarfile "$making/$package"_*.deb | tar -x -C "$cache/kernel" ./boot ./lib/modules
-        unpacked_kernel "$cache"/kernel/boot/vmlinuz-* > "$making/vmlinux"
-        mv -- "$making/vmlinux" "$cache/vmlinux"
+    if [ ! -e "$kernel_home/vmlinux" ]; then
+        # The release whose package lists are asked: this machine's, or the suite's.
+        lists=()
+        [ "$kernel_home" = "$cache" ] || lists_of "$1"
+        package=$(apt-cache "${lists[@]}" depends linux-image-amd64 | sed -n 's/^ *Depends: \(linux-\(image\|binary\)-[0-9].*\)/\1/p' | head -n 1)
+        [ -n "$package" ] || die "the package lists name no kernel"
+        say "fetching the kernel $package"
+        # Newer releases have the kernel and its modules in packages of their own.
+        mapfile -t parts < <(apt-cache "${lists[@]}" depends "$package" | sed -n 's/^ *Depends: \(linux-\(binary\|modules\)-[0-9].*\)/\1/p')
+        (cd "$making" && apt-get "${lists[@]}" download "$package" "${parts[@]}" > log 2>&1) || { cat "$making/log" >&2; die "the kernel's package could not be fetched (above)"; }
+        rm -rf -- "$kernel_home/kernel"
+        mkdir -p "$making/files" "$kernel_home/kernel/lib"
+        for package in "$making"/*.deb; do dpkg-deb --extract "$package" "$making/files"; done
+        mv -- "$(find "$making/files" -type d -path '*lib/modules')" "$kernel_home/kernel/lib/modules"
+        unpacked_kernel "$(find "$making/files" "$kernel_home/kernel" -name 'vmlinuz*' -print -quit)" > "$making/vmlinux"
+        mv -- "$making/vmlinux" "$kernel_home/vmlinux"
     fi
-    release=$(basename -- "$cache"/kernel/lib/modules/*)
+    release=$(basename -- "$kernel_home"/kernel/lib/modules/*)
     make_initramfs "$making" "$release"
 )
+
+# Sets lists: options that make apt use the package lists of a suite alone, kept in $making.
+lists_of() {
+    mkdir -p "$making/lists/partial" "$making/archives/partial"
+    printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s main\n' "$(mirror)" "$1" > "$making/sources.list"
+    lists=(-o "Dir::Etc::sourcelist=$making/sources.list" -o Dir::Etc::sourceparts=/dev/null -o "Dir::State::Lists=$making/lists"
+        -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= -o APT::Sandbox::User=root)
+    apt-get -qq "${lists[@]}" update > "$making/log" 2>&1 || { cat "$making/log" >&2; die "the package lists of $1 could not be fetched (above)"; }
+}
 
 # Unpacked, the kernel is entered directly and starts three seconds earlier.
 # What follows the stream is not read, so the writer of the pipe may break off.
 unpacked_kernel() (
     set +o pipefail
     offset=$(perl -e 'local $/; binmode STDIN; print index(<STDIN>, "\xfd7zXZ\0")' < "$1")
-    [ "$offset" -gt 0 ] || die "found no xz stream in $1"
+    # Packed in another way, it unpacks itself.
+    if [ "$offset" -lt 0 ]; then exec cat -- "$1"; fi
     tail -c +$((offset + 1)) "$1" | xz -dc --single-stream
 )
 
@@ -131,12 +157,15 @@ unpacked_kernel() (
 boot_modules=(crc32c_generic virtio_pci virtio_blk virtio_net 9p 9pnet_virtio ext4 overlay)
 
 make_initramfs() {
-    local dir=$1/initramfs modules=$cache/kernel/lib/modules/$2 module file
+    local dir=$1/initramfs modules=$kernel_home/kernel/lib/modules/$2 module file
     mkdir -p "$dir"/{bin,modules,proc,sys,dev,image,memory,new}
     cp -- "$(command -v busybox)" "$dir/bin/busybox"
     cp -- "$root/ci/vm-init" "$dir/init"
     chmod 0755 "$dir/init"
-    depmod -b "$cache/kernel" "$2" 2> /dev/null || busybox depmod -b "$cache/kernel" "$2"
+    # Later kernels have them packed, which the machine's insmod does not read.
+    find "$modules" -name '*.ko.xz' -exec xz -dk {} + 2> /dev/null || true
+    find "$modules" -name '*.ko.xz' -delete
+    depmod -b "$kernel_home/kernel" "$2" 2> /dev/null || busybox depmod -b "$kernel_home/kernel" "$2"
     : > "$dir/modules/order"
     for module in "${boot_modules[@]}"; do
         # A line of modules.dep names a module and then what it needs, nearest first.
@@ -148,5 +177,5 @@ make_initramfs() {
             awk '{ for (i = NF - 1; i > 0; i--) print $i; print $NF }')
     done
     (cd "$dir" && find . | cpio -o -H newc --quiet) > "$1/initramfs.cpio"
-    mv -- "$1/initramfs.cpio" "$cache/initramfs.cpio"
+    mv -- "$1/initramfs.cpio" "$kernel_home/initramfs.cpio"
 }

@@ -118,13 +118,13 @@ boot() {
     mkdir -p "$here/early/kernel/firmware/acpi"
     mv -- "$here/madt" "$here/early/kernel/firmware/acpi/APIC.aml"
     (cd "$here/early" && find kernel | cpio -o -H newc --quiet) > "$here/initrd"
-    cat "$cache/initramfs.cpio" >> "$here/initrd"
+    cat "$kernel_home/initramfs.cpio" >> "$here/initrd"
     mapfile -t arguments < <(accelerator; numa_arguments; cable_arguments)
     # Programs always at the same addresses: what was translated for one run serves the next.
     timeout --kill-after=10 "$seconds" qemu-system-x86_64 -M pc -cpu max,vendor=GenuineIntel "${arguments[@]}" \
         -smp "$cpus,sockets=$sockets,cores=$cores,threads=$threads" -m "${memory}M" \
         -nodefaults -display none -no-reboot -serial "file:$here/console" \
-        -kernel "$cache/vmlinux" -initrd "$here/initrd" \
+        -kernel "$kernel_home/vmlinux" -initrd "$here/initrd" \
         -append "console=ttyS0 quiet panic=-1 mitigations=off nokaslr norandmaps nowatchdog random.trust_cpu=on berth.root=$root" \
         -drive "file=$cache/$suite.ext4,if=virtio,format=raw,readonly=on" \
         -fsdev "local,id=tree,path=$root,security_model=none,readonly=on" -device virtio-9p-pci,fsdev=tree,mount_tag=tree \

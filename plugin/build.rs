@@ -9,7 +9,11 @@ fn main() {
         );
     }
     // Unit tests run outside Slurm: its functions are left open, and never called there.
-    println!("cargo::rustc-link-arg=-Wl,--unresolved-symbols=ignore-all");
+    // A shared object may leave them open anyway; the packages' linker does not know the word.
+    println!("cargo::rerun-if-env-changed=BERTH_OBJECT_ONLY");
+    if std::env::var_os("BERTH_OBJECT_ONLY").is_none() {
+        println!("cargo::rustc-link-arg=-Wl,--unresolved-symbols=ignore-all");
+    }
     // Slurm relies on lazy binding: srun lacks functions that slurmd has.
     println!("cargo::rustc-link-arg=-Wl,-z,lazy");
     // Slurm opens, closes and opens a plugin again; destructors of thread-local

@@ -38,7 +38,8 @@ fn uneven<'v>(variant: &'v Variant) -> Bytes<'v> {
     bytes
         .put_array("sock_core_rep_count", 4, &[2, 3, 1])
         .put_text("job_hostlist", "a,b,c,d,e,f")
-        .put_text("job_partition", "debug");
+        .put_text("job_partition", "debug")
+        .put_text("job_reservation", "night");
     bytes
 }
 
@@ -98,6 +99,8 @@ fn a_credential_gives_each_node_its_shape_and_its_cores() {
             assert_eq!(cred.job_hostlist().as_deref(), Some("a,b,c,d,e,f"));
             assert_eq!(cred.job_partition().as_deref(), Some("debug"));
             assert_eq!(cred.job_account(), None);
+            assert_eq!(cred.job_reservation().as_deref(), Some("night"));
+            assert_eq!(cred.job_qos(), None);
         });
     }
 }

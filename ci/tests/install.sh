@@ -79,3 +79,56 @@ test_unknown_words_are_refused() {
     refuses "does not know '--prefixx'" "$root/ci/install" --prefixx x
     refuses 'needs a folder' "$root/ci/install" --prefix
 }
+
+test_a_full_path_below_destdir() {
+    DESTDIR=$PWD/image "$root/ci/install" --prefix /usr --plugindir /usr/lib/slurm
+    cmp "$BERTH_OBJECT" image/usr/lib/slurm/task_berth.so
+    # The record has the node's paths: the image may lie anywhere when it is booted.
+    contains "$(cat image/usr/share/berth/installed)" '  /usr/lib/slurm/task_berth.so'
+    DESTDIR=$PWD/image "$root/ci/install" --uninstall --prefix /usr
+    same "$(find image -type f)" ''
+}
+
+test_everybody_may_read_it_under_a_narrow_umask() {
+    umask 077
+    installed
+    same "$(find prefix plugins ! -perm -o=r)" ''
+    same "$(find prefix plugins -type d ! -perm -o=x)" ''
+}
+
+test_nothing_is_written_before_all_is_checked() {
+    mkdir -p prefix/share
+    # The last file of all cannot be put: a folder has its name.
+    mkdir -p plugins/task_berth.so
+    refuses 'is a folder' "$root/ci/install" --prefix "$PWD/prefix" --plugindir "$PWD/plugins"
+    same "$(find . -type f)" ''
+    refuses 'is a file' "$root/ci/install" --prefix "$BERTH_COMMAND/x" --plugindir "$PWD/plugins2"
+    same "$(find . -type f)" ''
+}
+
+test_one_cut_short_can_be_removed() {
+    installed
+    local old
+    old=$(grep berth.1 prefix/share/berth/installed)
+    # As after a kill between two renames: the record has both releases' lines.
+    sed -i "s|^[0-9a-f]*  \(.*/bin/berth\)$|&\n$(printf '%064d' 0)  \1|" prefix/share/berth/installed
+    contains "$(cat prefix/share/berth/installed)" "$(printf '%064d' 0)"
+    [ -n "$old" ]
+    "$root/ci/install" --uninstall --prefix "$PWD/prefix"
+    same "$(find . -type f)" ''
+}
+
+test_prebuilt_files_and_what_is_missing() {
+    cp "$BERTH_OBJECT" here.so
+    cp "$BERTH_COMMAND" here
+    installed --object here.so --command here
+    cmp here.so plugins/task_berth.so
+    unset BERTH_OBJECT BERTH_COMMAND
+    refuses 'belong together' "$root/ci/install" --object here.so --prefix "$PWD/p" --plugindir "$PWD/q"
+    refuses 'gone.so; build it' "$root/ci/install" --object gone.so --command here --prefix "$PWD/p" --plugindir "$PWD/q"
+    printf '#!/bin/sh\necho "libhwloc.so.15: cannot open" >&2; exit 127\n' > broken
+    chmod +x broken
+    refuses 'does not run here: libhwloc.so.15' "$root/ci/install" --object here.so --command broken --prefix "$PWD/p" --plugindir "$PWD/q"
+    [ ! -e p ] && [ ! -e q ]
+    ( PATH=/usr/bin:/bin; refuses 'cargo is not installed' "$root/ci/install" --prefix "$PWD/p" --plugindir "$PWD/q" )
+}

@@ -14,6 +14,7 @@ pub mod process;
 pub mod real;
 pub mod select_truth;
 pub mod srun_lines;
+pub mod trace;
 mod under_test;
 
 pub use builder::Builder;

@@ -105,6 +105,16 @@ impl<'a> Credential<'a> {
         self.arguments.text(self.layout.cred.job_partition)
     }
 
+    /// The job's reservation, if it runs in one.
+    pub fn job_reservation(&self) -> Option<String> {
+        self.arguments.text(self.layout.cred.job_reservation)
+    }
+
+    /// The job's QOS; only from 26.05 on, and not from every command that makes a credential.
+    pub fn job_qos(&self) -> Option<String> {
+        self.arguments.text(self.layout.cred.job_qos?)
+    }
+
     /// The number of these nodes.
     pub fn job_nhosts(&self) -> u32 {
         self.arguments.read(self.layout.cred.job_nhosts)

@@ -56,6 +56,85 @@ fn lines_of_lsf() {
 }
 
 #[test]
+fn scripts_of_lsf() {
+    holds(
+        "24.11",
+        &[
+            (
+                "#!/bin/sh\n#BSUB -J a\n#BSUB -n 8\n#BSUB -q low\n#BSUB -R \"span[ptile=4]\"\n\
+                 #BSUB -extsched \"CPUSET[CPU_LIST=1, 5, 7-12;]\"\n\nsrun ./a\n",
+                "lsf",
+                "#!/bin/sh\n#SBATCH -n8 -N2 --ntasks-per-node=4 --exclusive \
+                 --cpuset='CPUSET[CPU_LIST=1, 5, 7-12;]' --job-name=a\n#SBATCH --partition=low\n\nsrun ./a\n",
+            ),
+            // LSF needs no shell in the first line, and reads the last of an option that stands twice.
+            (
+                "#BSUB -n 2\n#BSUB -n 4 -x\nsrun ./a\n",
+                "lsf",
+                "#!/bin/sh\n#SBATCH -n4\n#SBATCH --exclusive\nsrun ./a\n",
+            ),
+            // Not corrected: what only a shell knows, a cpuset that cannot be read, a line that sbatch would
+            // not read.
+            (
+                "#!/bin/sh\n#BSUB -n $N\n./a\n",
+                "lsf",
+                "#!/bin/sh\n#BSUB -n $N\n./a\n",
+            ),
+            (
+                "#!/bin/sh\n#BSUB -ext CPUSET[CPU_LST=1]\n./a\n",
+                "lsf",
+                "#!/bin/sh\n#BSUB -ext CPUSET[CPU_LST=1]\n./a\n",
+            ),
+            (
+                "#!/bin/sh\n#BSUB -n 2\n./a\n#BSUB -q low\n",
+                "lsf",
+                "#!/bin/sh\n#BSUB -n 2\n./a\n#BSUB -q low\n",
+            ),
+        ],
+    );
+    // A script of Slurm's own may keep LSF's lines for another site, and a document is no script.
+    for text in [
+        "#!/bin/sh\n#BSUB -n 8\n#SBATCH -n8\nsrun ./a\n",
+        "#!/bin/sh\nsrun ./a\ncat <<E\n#BSUB -n 8\nE\n",
+    ] {
+        let shown = String::from_utf8(check(&["-"], text.as_bytes()).stdout).unwrap();
+        assert!(!shown.contains("[lsf]"), "{text}: {shown}");
+    }
+}
+
+/// Whatever stands there ends soon, without a panic, and without a correction of what was not understood.
+#[test]
+fn hostile_scripts_of_lsf() {
+    let many = "#BSUB -n 8 -q a\n".repeat(20_000);
+    let long = format!("#BSUB -J {}\n./a\n", "x".repeat(900_000));
+    let texts = [
+        many.as_str(),
+        &long,
+        "#BSUB \n./a\n",
+        "#BSUB -n\n./a",
+        "#BSUB -n 99999999999999999999 -R \"span[ptile=0]\"\n./a\n",
+        "#BSUB -R \"span[ptile=4294967295\"\n#BSUB -ext \"CPUSET[CPU_LIST=0-4294967295]\"\n./a\n",
+        "#BSUB -J 'unclosed\n./a\n",
+        "#BSUB -J $(reboot) `reboot`\n./a\n",
+        "#BSUB -J \u{1b}[2J\u{7}\n./a\n",
+        "#BSUB -J \"a'b\" -ext \"CPUSET[NCPUS=1]'; reboot #\"\n./a\n",
+    ];
+    for text in texts {
+        let done = check(&["-"], text.as_bytes());
+        let code = done.status.code();
+        let shown = String::from_utf8_lossy(&done.stdout);
+        let short: String = text.chars().take(60).collect();
+        assert!(matches!(code, Some(0..=2)), "{short:?}: {code:?}");
+        assert!(!shown.contains('\u{1b}'), "{short:?}: {shown}");
+        assert!(
+            shown.len() < 4 * text.len() + 4096,
+            "{short:?}: {}",
+            shown.len()
+        );
+    }
+}
+
+#[test]
 fn what_has_no_counterpart_in_slurm_is_named() {
     for (line, says) in [
         (
@@ -69,6 +148,14 @@ fn what_has_no_counterpart_in_slurm_is_named() {
         (
             "bsub -n 4,8 a",
             "-n 4,8: Slurm takes one number, the smaller one here",
+        ),
+        (
+            "bsub -J \"many[1-100]\" a",
+            "without a counterpart: -J many[1-100]",
+        ),
+        (
+            "bsub -m \"hostA hostB\" a",
+            "without a counterpart: -m hostA hostB",
         ),
         (
             "bsub -n 4 -w 'done(1)' a",

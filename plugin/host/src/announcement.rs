@@ -4,6 +4,7 @@
 
 use std::io;
 
+use berth_placement::pools::Weights;
 use berth_placement::request::cpuset::Words;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{SysconfVar, sysconf};
@@ -12,6 +13,7 @@ use serde_json::Value;
 
 use crate::atomic_file;
 use crate::cpusets_file::{PartitionWords, SiteCpusets, StaticSet};
+use crate::pools_file::{Pool, SitePools};
 use crate::site_rules::SiteRules;
 use crate::state::StateDir;
 use crate::trusted_file::{self, ReadError};
@@ -99,6 +101,9 @@ pub struct Announcement {
     /// The words that partitions add to a `--cpuset`.
     #[serde(default)]
     pub partition_cpusets: Vec<PartitionCpuset>,
+    /// The pools of this node, as far as everybody may know them.
+    #[serde(default)]
+    pub pools: Vec<AnnouncedPool>,
     /// [`SiteRules`] in the form of the release that wrote them; see [`Self::site_rules`].
     #[serde(default)]
     pub rules: Value,
@@ -132,7 +137,45 @@ pub struct PartitionCpuset {
     pub line: usize,
 }
 
+/// A pool. The accounts and reservations whose jobs are in it are the administrator's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AnnouncedPool {
+    /// Its name.
+    pub name: String,
+    /// The partition whose jobs are in it; empty if the line names none.
+    pub partition: String,
+    /// The most CPUs that its jobs own together on this node.
+    pub cpus: u32,
+    /// Its class.
+    pub class: String,
+    /// Its weight, if it were as wide as the widest pool of the node.
+    pub weight: u32,
+    /// The variable that tells a task its number of CPUs.
+    pub export: String,
+}
+
 impl Announcement {
+    /// Announces the file of pools that is in force.
+    pub fn set_pools(&mut self, pools: Option<&SitePools>) {
+        let pool = |pool: &Pool| AnnouncedPool {
+            name: pool.name.clone(),
+            partition: pool.partition().unwrap_or_default().into(),
+            cpus: pool.cpus,
+            class: "weight".into(),
+            weight: pool.weight,
+            export: pool.export.clone(),
+        };
+        self.pools = pools.map_or_else(Vec::new, |all| all.here().map(pool).collect());
+    }
+
+    /// The weight of every job of this node that is in no pool; none without pools.
+    #[must_use]
+    pub fn pool_weights(&self) -> Option<Weights> {
+        let pools = self.pools.iter();
+        Weights::of(pools.map(|pool| (pool.cpus, pool.weight)))
+    }
+
     /// Announces the file of cpusets that is in force.
     pub fn set_cpusets(&mut self, sets: Option<&SiteCpusets>) {
         (self.static_cpusets, self.partition_cpusets) = sets.map_or_else(Default::default, |all| {

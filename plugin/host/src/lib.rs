@@ -19,6 +19,7 @@
 pub mod affinity;
 pub mod announcement;
 pub mod atomic_file;
+pub mod bell;
 pub mod cgroup;
 pub mod command_path;
 pub mod counters;
@@ -34,7 +35,9 @@ pub mod machine_file;
 mod machine_format;
 mod machine_json;
 pub mod mempolicy;
+pub mod migrate;
 pub mod online;
+pub mod pools_file;
 pub mod read_settings;
 #[cfg(test)]
 mod read_settings_tests;
@@ -43,6 +46,7 @@ pub mod settings;
 pub mod site_rules;
 mod spawn;
 pub mod state;
+pub mod threads;
 pub mod trust;
 pub mod trusted_file;
 
@@ -52,4 +56,5 @@ pub use machine_file::{MachineFile, MachineFileError};
 pub use online::{OnlineCpus, Proof};
 pub use site_rules::SiteRules;
 pub use state::{OffSwitch, StateDir, StateError};
+pub use threads::bind_threads;
 pub use trust::TrustError;

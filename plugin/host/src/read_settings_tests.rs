@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use berth_placement::{CpusetFail, Fixes, SiteConfine};
 
 use crate::read_settings::{self, Complaint};
-use crate::settings::{Notes, Settings};
+use crate::settings::{Notes, Quarantine, Settings};
 
 fn read(words: &str) -> (Settings, Vec<Complaint>) {
     let words: Vec<_> = words.split(' ').filter(|word| !word.is_empty()).collect();
@@ -21,7 +21,7 @@ fn every_key_is_read() {
         "compat=affinity binding=off binding_default=linear:2 binding_fail=refuse notes=log \
          command=/opt/bin/berth state_dir=/var/lib/berth strict=on \
          shadow=on counters=off cpusets=/etc/slurm/cpusets.conf cpuset_best=off \
-         cpuset_fail=unbound confine=task,force",
+         cpuset_fail=unbound confine=task,force quarantine=extern",
     );
     assert_eq!(complaints, []);
     assert_eq!(settings.fixes, Fixes::NONE);
@@ -36,6 +36,7 @@ fn every_key_is_read() {
     assert_eq!(file, Some(Path::new("/etc/slurm/cpusets.conf")));
     assert!(!settings.cpuset_best && settings.cpuset_fail == CpusetFail::Unbound);
     assert_eq!(settings.confine, SiteConfine::Force);
+    assert_eq!(settings.quarantine, Quarantine::Extern);
     assert_eq!(settings.state_dir, PathBuf::from("/var/lib/berth"));
     assert_eq!(read("").0, Settings::default());
 }
@@ -51,6 +52,12 @@ fn what_cannot_be_read_is_cautious_and_loud() {
             same,
             "one of off, task, task,force",
             "confine=off is",
+        ),
+        (
+            "quarantine=on quarantine=yes",
+            same,
+            "one of off, on, extern",
+            "quarantine=off is",
         ),
         (
             "compat=afinity",

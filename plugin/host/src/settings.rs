@@ -10,7 +10,7 @@ use berth_placement::{Binding, CpuSet, CpusetFail, Fixes, SiteConfine};
 use crate::OffSwitch;
 
 /// Every key there is.
-pub const KEYS: [&str; 17] = [
+pub const KEYS: [&str; 20] = [
     "compat",
     "fixes",
     "shadow",
@@ -27,6 +27,9 @@ pub const KEYS: [&str; 17] = [
     "cpuset_best",
     "cpuset_fail",
     "confine",
+    "quarantine",
+    "pools",
+    "pool_reserve",
     "nodes",
 ];
 
@@ -54,6 +57,32 @@ pub enum Notes {
     Log,
     /// Nowhere.
     Off,
+}
+
+/// Where that runs in a job's steps which no task's binding holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Quarantine {
+    /// Where the kernel puts it.
+    #[default]
+    Off,
+    /// Before the tasks are bound on the job's first core; adopted processes have the job's CPUs.
+    On,
+    /// The same, and adopted processes have the job's first core.
+    Extern,
+}
+
+impl Quarantine {
+    /// Every value with its word.
+    pub const WORDS: [(&'static str, Self); 3] = [
+        ("off", Self::Off),
+        ("on", Self::On),
+        ("extern", Self::Extern),
+    ];
+
+    fn word(self) -> &'static str {
+        let found = Self::WORDS.into_iter().find(|(_, one)| *one == self);
+        found.map_or("off", |(word, _)| word)
+    }
 }
 
 /// The settings in force.
@@ -89,6 +118,12 @@ pub struct Settings {
     pub cpuset_fail: CpusetFail,
     /// `confine=`: whether bound tasks are confined to their CPUs.
     pub confine: SiteConfine,
+    /// `quarantine=`: where slurmstepd's other processes run.
+    pub quarantine: Quarantine,
+    /// `pools=`: the site's file of pools.
+    pub pools: Option<PathBuf>,
+    /// `pool_reserve=`: cores that the pools of a node never own together.
+    pub pool_reserve: u32,
     off_switch: OnceLock<Option<OffSwitch>>,
 }
 
@@ -110,6 +145,9 @@ impl Default for Settings {
             cpuset_best: true,
             cpuset_fail: CpusetFail::Refuse,
             confine: SiteConfine::Off,
+            quarantine: Quarantine::Off,
+            pools: None,
+            pool_reserve: 1,
             off_switch: OnceLock::new(),
         }
     }
@@ -156,6 +194,9 @@ impl Settings {
             "cpuset_best" => self.cpuset_best = one_of(value, &[("on", true), ("off", false)])?,
             "cpuset_fail" => self.cpuset_fail = cpuset_fail(value)?,
             "confine" => self.confine = one_of(value, &SiteConfine::WORDS)?,
+            "quarantine" => self.quarantine = one_of(value, &Quarantine::WORDS)?,
+            "pools" => self.pools = Some(absolute(value)?),
+            "pool_reserve" => self.pool_reserve = cores(value)?,
             _ => return Err(Unread::Key),
         }
         Ok(())
@@ -176,6 +217,9 @@ impl Settings {
             "cpuset_best" => self.cpuset_best = true,
             "cpuset_fail" => self.cpuset_fail = CpusetFail::Refuse,
             "confine" => self.confine = SiteConfine::Off,
+            "quarantine" => self.quarantine = Quarantine::Off,
+            "pools" => self.pools = None,
+            "pool_reserve" => self.pool_reserve = 1,
             _ => {}
         }
     }
@@ -210,6 +254,12 @@ impl Settings {
             "reserved" if self.reserved.is_empty() => return "no reserved".into(),
             "reserved" => self.reserved.to_string(),
             "confine" => self.confine.to_string(),
+            "quarantine" => self.quarantine.word().into(),
+            "pools" => match &self.pools {
+                Some(path) => path.display().to_string(),
+                None => return "no pools".into(),
+            },
+            "pool_reserve" => self.pool_reserve.to_string(),
             _ => word(self.counters).into(),
         };
         format!("{key}={value}")
@@ -239,6 +289,12 @@ fn cpus(list: &str) -> Result<CpuSet, String> {
         true => Ok(CpuSet::new()),
         false => CpuSet::from_list(list).map_err(|why| why.to_string()),
     }
+}
+
+/// Without a core of its own a node would not answer under busy pools.
+fn cores(value: &str) -> Result<u32, String> {
+    let count = value.parse().ok().filter(|count| *count > 0);
+    count.ok_or_else(|| "the value must be a number of cores, at least 1".into())
 }
 
 fn cpuset_fail(value: &str) -> Result<CpusetFail, String> {

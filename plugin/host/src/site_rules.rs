@@ -48,6 +48,10 @@ pub struct SiteRules {
     pub reserved: String,
     /// `cpusets=`: the site's file; empty if there is none.
     pub cpusets: String,
+    /// `pools=`: the site's file; empty if there is none.
+    pub pools: String,
+    /// The CPUs that all pools together may own.
+    pub pool_cpus: u32,
     /// `confine=`; empty for off.
     pub confine: String,
     /// slurmd's count of the host.

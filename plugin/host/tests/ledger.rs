@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use berth_host::ledger::{Confirmed, Held, Ledger, NAME};
+use berth_host::ledger::{Confirmed, Cpuset, Entry, Held, Ledger, NAME};
 use berth_host::{LedgerError, StateDir};
 use berth_placement::CpuSet;
 use nix::sys::signal::{Signal, kill};
@@ -274,6 +274,23 @@ fn suspended_jobs_take_nothing() {
     signal(Signal::SIGCONT);
     until(false);
     assert_eq!(occupied().taken, set("0-1"), "resumed, it is where it was");
+    // Programs that ignore the signal: slurmstepd sees it.
+    held.set_suspended(true).unwrap();
+    assert_eq!(occupied().taken, CpuSet::new());
+    held.set_suspended(false).unwrap();
+    assert_eq!(occupied().taken, set("0-1"));
+    held.set_suspended(true).unwrap();
+    let mut again = Ledger::open(&node.dir).unwrap();
+    let mut session = again.session(PATIENCE).unwrap();
+    assert!(session.held_by_others(9).0.is_empty(), "it is suspended");
+    held.set_cpus(&session, set("4-5"), 3).unwrap();
+    drop(session);
+    assert_eq!(occupied().taken, CpuSet::new(), "it went elsewhere");
+    let mut session = again.session(PATIENCE).unwrap();
+    let (taken, exclusive) = session.held_by_others(9);
+    assert_eq!((taken, exclusive), (set("4-5"), set("4-5")));
+    assert!(session.held_by_others(1).0.is_empty(), "its own");
+    drop(session);
     task.kill().unwrap();
     task.wait().unwrap();
     let _ = slot;
@@ -295,4 +312,26 @@ fn a_launch_that_slurmd_has_done_with_is_not_awaited_for_long() {
     // srun asks again after an answer that it did not get.
     add(&mut ledger, entry(1, "0-3"));
     assert_eq!(live(&mut ledger, "0-7"), [1]);
+}
+
+/// Two jobs can share a memory node without sharing a CPU, so the look is not cut to the CPUs of one of them.
+#[test]
+fn memory_that_other_jobs_want_is_seen_wherever_their_cpus_are() {
+    let node = node();
+    let mut ledger = Ledger::open(&node.dir).unwrap();
+    let wants = |job, memory, cpus: &str| Entry {
+        cpuset: Some(Cpuset {
+            exclusive: false,
+            of_job: true,
+            memory,
+        }),
+        ..entry(job, cpus)
+    };
+    add(&mut ledger, wants(1, true, "0-1"));
+    add(&mut ledger, wants(2, true, "8"));
+    add(&mut ledger, wants(3, false, "4"));
+    add(&mut ledger, entry(4, "5"));
+    let mut session = ledger.session(PATIENCE).unwrap();
+    let mut of = |job| session.memory_cpus(job).to_string();
+    assert_eq!([of(1), of(2), of(9)], ["8", "0-1", "0-1,8"]);
 }

@@ -8,13 +8,14 @@
 //! gives an [`answer`]; [`owned`] says what the step may use; [`topology`] is the node,
 //! [`request`] is what is asked, and [`sets`] holds the sets of both. Each of these uses
 //! only those that are named after it (`ci/check` prints the arrows). Beside them,
-//! [`controller`] says which tasks of a step a node gets.
+//! [`controller`] says which tasks of a step a node gets, and [`pools`] how pool jobs and others share CPUs.
 #![forbid(unsafe_code)]
 
 pub mod answer;
 pub mod controller;
 pub mod owned;
 pub mod plan;
+pub mod pools;
 pub mod request;
 pub mod sets;
 pub mod strategy;
@@ -28,6 +29,7 @@ pub use answer::decision::{Decision, LevelFrom, Rule, SharedOut, Unit};
 pub use answer::device_note::DeviceNote;
 pub use answer::device_order::DeviceOrder;
 pub use answer::device_variables::DeviceVariables;
+pub use answer::memory_note::MemoryNote;
 pub use answer::memory_refusal::MemoryRefusal;
 pub use answer::message::MaskList;
 pub use answer::near::{Distance, Nearby};
@@ -50,6 +52,7 @@ pub use request::grid_engine::Binding;
 pub use request::mapping::{Mapping, MappingError};
 pub use request::mem_bind::{MemBind, MemPolicy};
 pub use request::near::{Gres, Near};
+pub use request::pool::{PoolName, PoolWish};
 pub use request::share::Share;
 pub use request::wish::Wish;
 pub use request::{Allocation, CoreSpec, Request, Rules};

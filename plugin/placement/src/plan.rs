@@ -63,7 +63,7 @@ pub fn plan(request: &Request, node: &Node, claims: &Claims) -> Result<Plan, Ref
         plan = here.wish_failed(why)?;
     }
     plan.notes.extend(only_reserved(owned));
-    memory::bind(&mut plan, request, node, owned)?;
+    memory::bind(&mut plan, (request, node), owned, claims)?;
     inside.put_into(&mut plan)?;
     Ok(plan)
 }

@@ -96,6 +96,97 @@ fn each_policys_nodes() {
     assert_eq!(gives(&part, &host), "2 2", "the step's CPUs are the mask");
 }
 
+/// Another job's cpuset wants the memory of nodes 1 and 2 for itself.
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
+fn memory_that_others_want_is_left_out_where_there_is_other() {
+    let wanted: NodeSet = [1, 2].map(NumaId).into_iter().collect();
+    let claims = Claims {
+        memory: wanted,
+        ..Claims::default()
+    };
+    let (all, none) = (Rules::default(), Fixes::NONE);
+    let affinity = Rules { fixes: none, ..all };
+    for (tasks, cpu_bind, mem_bind, rules, nodes, says) in [
+        (
+            2,
+            "none",
+            "local",
+            all,
+            "0,3 0,3",
+            "leaves out NUMA nodes 1-2",
+        ),
+        (
+            4,
+            "sockets",
+            "local",
+            all,
+            "0 0 0 0",
+            "leaves out NUMA nodes 1,",
+        ),
+        // Tasks that have no others share them.
+        (
+            3,
+            "map_cpu:2,4,6",
+            "local",
+            all,
+            "1 2 3",
+            "binds memory to NUMA nodes 1-2,",
+        ),
+        (
+            2,
+            "map_cpu:4,6",
+            "local",
+            all,
+            "2 3",
+            "binds memory to NUMA nodes 2,",
+        ),
+        (
+            2,
+            "none",
+            "local,prefer",
+            all,
+            "0 0",
+            "leaves out NUMA nodes 1-2",
+        ),
+        // What the user names is the user's.
+        (
+            2,
+            "cores",
+            "map_mem:1,0",
+            all,
+            "1 0",
+            "binds memory to NUMA nodes 1,",
+        ),
+        (
+            2,
+            "cores",
+            "rank",
+            all,
+            "0 1",
+            "binds memory to NUMA nodes 1,",
+        ),
+        (2, "cores", "map_mem:0,3", all, "0 3", ""),
+        (2, "none", "local", affinity, "0-3 0-3", ""),
+    ] {
+        let host = Node::of(machine(), SocketKind::Package, rules);
+        let case = format!("{tasks} {cpu_bind} {mem_bind}");
+        let plan = berth_placement::plan(&ask(tasks, cpu_bind, mem_bind), &host, &claims);
+        let plan = plan.unwrap_or_else(|why| panic!("{case}: {why}"));
+        let mems = |task: &TaskPlan| task.mems.as_ref().map_or("-".into(), NodeSet::to_string);
+        let found: Vec<_> = plan.tasks.iter().map(mems).collect();
+        assert_eq!(found.join(" "), nodes, "{case}");
+        let notes: Vec<_> = plan.notes.iter().map(ToString::to_string).collect();
+        let notes = notes.join("; ");
+        assert!(notes.contains(says), "{case}: {notes}");
+        assert_eq!(
+            notes.contains("for itself"),
+            !says.is_empty(),
+            "{case}: {notes}"
+        );
+    }
+}
+
 #[test]
 fn rank_begins_again_after_the_jobs_cpus() {
     let host = Node::of(machine(), SocketKind::Package, Rules::default());

@@ -13,7 +13,7 @@ use crate::hooks::register;
 use crate::site::node;
 use crate::slurmd::ready;
 use crate::stepd::state::STATE;
-use crate::stepd::{pe_hooks, spank_only, unplanned};
+use crate::stepd::{pe_hooks, quarantine, spank_only, unplanned, watch};
 use crate::submit::option;
 
 /// slurmd, slurmstepd, srun, sbatch, salloc: read the settings, register the options.
@@ -57,6 +57,7 @@ pub unsafe extern "C" fn slurm_spank_init(
                 unsafe { register::overlap(spank) };
                 // SAFETY: the same.
                 unsafe { register::cpuset_size(spank) };
+                quarantine::begin(&handle);
             }
             _ => {}
         }
@@ -136,9 +137,11 @@ pub unsafe extern "C" fn slurm_spank_exit(
 ) -> c_int {
     guard("slurm_spank_exit", || {
         if daemon() == Daemon::Slurmstepd {
+            quarantine::end();
             spank_only::release();
             // A launch that failed has no post_step, and neither has one after which another task
             // plugin failed.
+            watch::stop();
             STATE.release();
         }
         SUCCESS

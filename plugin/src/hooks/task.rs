@@ -10,7 +10,7 @@ use slurm_sys::SUCCESS;
 use crate::hooks::guard::{guard, guard_in_child, guard_or, prepare};
 use crate::slurmd::{batch, counting, launch, ready, shadow, worker};
 use crate::stepd::state::STATE;
-use crate::stepd::{apply, in_task, node_facts, read};
+use crate::stepd::{adopted, apply, in_task, node_facts, read, watch};
 
 /// A hook that has nothing to do here.
 macro_rules! nothing {
@@ -30,7 +30,6 @@ nothing! {
     task_p_slurmd_resume_job(u32),
     task_p_pre_set_affinity(*mut c_void, u32),
     task_p_post_set_affinity(*mut c_void, u32),
-    task_p_add_pid(pid_t),
     task_p_update_mem_limit(*mut c_void, u64, u64),
 }
 
@@ -96,6 +95,15 @@ pub unsafe extern "C" fn task_p_pre_setuid(record: *mut c_void) -> c_int {
     guard("task_p_pre_setuid", || unsafe { read::pre_setuid(record) })
 }
 
+/// slurmstepd of a job's extern step, for a process that it has adopted.
+#[unsafe(no_mangle)]
+pub extern "C" fn task_p_add_pid(pid: pid_t) -> c_int {
+    guard("task_p_add_pid", || {
+        adopted::adopted(pid);
+        SUCCESS
+    })
+}
+
 /// slurmstepd, when a task has ended.
 ///
 /// # Safety
@@ -110,6 +118,7 @@ pub unsafe extern "C" fn task_p_post_term(_record: *mut c_void, task: *mut c_voi
 #[unsafe(no_mangle)]
 pub extern "C" fn task_p_post_step(_record: *mut c_void) -> c_int {
     guard("task_p_post_step", || {
+        watch::stop();
         STATE.release();
         node_facts::step_has_ended();
         SUCCESS

@@ -13,6 +13,7 @@ use berth_srun::spelling::mem_bind;
 
 use crate::message::fields::{Fields, cpus, field, number, unreadable};
 pub(crate) use crate::message::in_cpuset::{InCpuset, InLedger};
+pub(crate) use crate::message::in_pool::InPool;
 
 /// The first word. Another number means that the fields have another meaning.
 pub(crate) const VERSION: &str = "2";
@@ -71,6 +72,8 @@ pub(crate) struct Handover {
     pub devices: Option<DeviceOrder>,
     /// The cpuset that the step runs in.
     pub cpuset: Option<InCpuset>,
+    /// The job's place among the node's pools; none on a node without pools.
+    pub pool: Option<InPool>,
     /// Whether bound tasks are confined to their CPUs.
     pub confine: bool,
     /// The planning that slurmd left to slurmstepd.
@@ -165,6 +168,9 @@ impl Handover {
         if let Some(cpuset) = &self.cpuset {
             cpuset.put(text);
         }
+        if let Some(pool) = &self.pool {
+            pool.put(text);
+        }
         if let Some(settle) = &self.settle {
             settle.put(text);
         }
@@ -231,6 +237,7 @@ impl FromStr for Handover {
             memory: fields.memory()?,
             devices: fields.read("devices")?,
             cpuset: InCpuset::read(&fields)?,
+            pool: InPool::read(&fields)?,
             settle: fields.settle()?,
         })
     }

@@ -8,6 +8,7 @@ use berth_placement::{NodeSet, NumaId, SetMemory};
 
 use super::*;
 use crate::message::in_cpuset::MEMORY;
+use crate::message::in_pool::Member;
 
 #[path = "../../placement/tests/common/mod.rs"]
 mod common;
@@ -104,14 +105,28 @@ fn cpusets() -> impl Strategy<Value = InCpuset> {
     let memory = proptest::sample::select(&MEMORY[..]).prop_map(|(memory, _)| memory);
     let mems = vec(0u32..512, 1..4).prop_map(|nodes| nodes.into_iter().map(NumaId).collect());
     let memory = prop_oneof![Just((SetMemory::Open, NodeSet::default())), (memory, mems)];
-    let all = (sets(), texts(), memory, option::of(held));
-    all.prop_map(|(cpus, line, (memory, mems), held)| InCpuset {
+    let all = (sets(), [texts(), texts()], memory, option::of(held));
+    all.prop_map(|(cpus, [line, asked], (memory, mems), held)| InCpuset {
         cpus,
         line,
         mems,
         memory,
         held,
+        asked,
     })
+}
+
+fn pools() -> impl Strategy<Value = InPool> {
+    let member = ("[a-z0-9._-]{1,9}", any::<[u32; 3]>(), sets(), "[A-Z_]{1,9}");
+    let member = member.prop_map(|(name, [limit, most, weight], cpus, export)| Member {
+        name,
+        limit,
+        most,
+        weight,
+        cpus,
+        export,
+    });
+    (any::<u32>(), option::of(member)).prop_map(|(others, member)| InPool { others, member })
 }
 
 prop_compose! {
@@ -124,11 +139,13 @@ prop_compose! {
         memory in option::of(memory()),
         devices in option::of(devices()),
         cpuset in option::of(cpusets()),
+        pool in option::of(pools()),
         settle in option::of(settles()),
     ) -> Handover {
         let outcome = outcome.0;
         Handover {
-            outcome, list, own, by_tree, confine, request, rule, note, served, memory, devices, cpuset, settle,
+            outcome, list, own, by_tree, confine, request, rule, note, served, memory, devices, cpuset, pool,
+            settle,
         }
     }
 }

@@ -16,6 +16,8 @@ pub(crate) struct InCpuset {
     pub memory: SetMemory,
     /// Its entry in the ledger; the site's own cpusets have none.
     pub held: Option<InLedger>,
+    /// The request that chose it, for the day on which its job is resumed; empty for the site's own.
+    pub asked: String,
 }
 
 /// A cpuset's entry in the ledger.
@@ -40,6 +42,9 @@ impl InCpuset {
         // A String takes everything.
         let _ = self.cpus.write_list(text);
         field(text, " cpuset-line=", &self.line);
+        if !self.asked.is_empty() {
+            field(text, " cpuset-asked=", &self.asked);
+        }
         if let Some((_, word)) = MEMORY.iter().find(|(memory, _)| *memory == self.memory) {
             field(text, word, &self.mems.to_hex());
         }
@@ -77,6 +82,7 @@ impl InCpuset {
             mems: NodeSet::from_hex(&mems).map_err(|_| unreadable("cpuset-mems"))?,
             line: from.text("cpuset-line"),
             held,
+            asked: from.text("cpuset-asked"),
         }))
     }
 }

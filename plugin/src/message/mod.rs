@@ -7,6 +7,7 @@ mod fields;
 pub(crate) mod handover;
 pub(crate) mod hex;
 pub(crate) mod in_cpuset;
+pub(crate) mod in_pool;
 pub(crate) mod inherited;
 pub(crate) mod names;
 pub(crate) mod options;

@@ -29,6 +29,8 @@ pub(crate) enum Own {
     Cpuset,
     /// `--confine`.
     Confine,
+    /// `--pool`.
+    Pool,
 }
 
 /// Everything about an option but its value's meaning.
@@ -45,7 +47,7 @@ pub(crate) struct Row {
 }
 
 /// Every option, by its number.
-pub(crate) const OPTIONS: [Row; 8] = [
+pub(crate) const OPTIONS: [Row; 9] = [
     Row {
         own: Own::Binding,
         names: [c"binding", c"berth-binding"],
@@ -108,6 +110,14 @@ pub(crate) const OPTIONS: [Row; 8] = [
         default: &by_default::CONFINE,
         argument: c"task|off",
         usage: c"keep each bound task on its CPUs whatever it does, by the cpuset of its cgroup (task), or leave its mask as advice (off) (berth)",
+        most: WORD_BYTES,
+    },
+    Row {
+        own: Own::Pool,
+        names: [c"pool", c"berth-pool"],
+        default: &by_default::POOL,
+        argument: c"none",
+        usage: c"run a job that would be in one of the site's pools as a normal job (berth)",
         most: WORD_BYTES,
     },
 ];
@@ -177,7 +187,7 @@ mod tests {
             texts.set(row.own, "x".into());
             let only = Texts::find(|known| (known.own == row.own).then(|| "x".into()));
             assert_eq!((texts.get(row.own), &texts), (Some("x"), &only));
-            let narrows = [Own::CoreKind, Own::Cpuset, Own::Confine];
+            let narrows = [Own::CoreKind, Own::Cpuset, Own::Confine, Own::Pool];
             assert_eq!(texts.chooses(), !narrows.contains(&row.own));
             let [short, sure] = row.names.map(|name| name.to_string_lossy());
             assert_eq!(sure, format!("berth-{short}"));

@@ -75,7 +75,10 @@ pub(crate) fn others(
     if session.is_empty() {
         return Others::default();
     }
-    session.others(step, &job_cpus(ask, node))
+    let memory = node.numa_nodes_of(&session.memory_cpus(step.job));
+    session
+        .others(step, &job_cpus(ask, node))
+        .with_memory(memory)
 }
 
 /// The CPUs that a step may use; where a cpuset is chosen for it, all those of its job.

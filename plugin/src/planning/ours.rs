@@ -6,7 +6,7 @@ use berth_placement::request::grid_engine::Strategy;
 use berth_placement::request::mapping::MappingTexts;
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::USER_TEXT;
-use berth_placement::{Binding, Confine, CpusetRequest, Mapping, Near, Request};
+use berth_placement::{Binding, Confine, CpusetRequest, Mapping, Near, PoolWish, Request};
 
 use crate::message::options::{Own, Texts};
 
@@ -23,6 +23,8 @@ pub(crate) struct Ours {
     pub near: Option<Near>,
     /// `--confine`.
     pub confine: Option<Confine>,
+    /// `--pool`.
+    pub pool: Option<PoolWish>,
     /// `--cpuset`, as it is typed; it can be read.
     pub cpuset: Option<String>,
 }
@@ -50,6 +52,8 @@ impl Ours {
         let confine = confine
             .transpose()
             .map_err(|why| format!("--confine: {why}"))?;
+        let pool = texts.get(Own::Pool).map(str::parse::<PoolWish>);
+        let pool = pool.transpose().map_err(|why| format!("--pool: {why}"))?;
         let cpuset = texts.get(Own::Cpuset);
         let wrong = cpuset.and_then(|text| text.parse::<CpusetRequest>().err());
         if let Some(why) = wrong {
@@ -58,6 +62,7 @@ impl Ours {
         Ok(Self {
             cpuset: cpuset.map(String::from),
             confine,
+            pool,
             near: near.filter(Near::asks),
             core_kind: kind.unwrap_or_default(),
             binding: binding.filter(|binding| binding.strategy != Strategy::None),
@@ -65,10 +70,11 @@ impl Ours {
         })
     }
 
-    /// Whether nothing is requested. A `--confine=off` requests nothing of berth.
+    /// Whether nothing is requested. A `--confine=off` requests nothing of berth, nor does a `--pool=none`.
     pub(crate) fn is_empty(&self) -> bool {
         let nothing = Self {
             confine: self.confine.filter(|_| !self.confines()),
+            pool: self.pool,
             ..Self::default()
         };
         *self == nothing
@@ -96,7 +102,8 @@ impl Ours {
         let near = self.near.as_ref().map(|near| format!("--near={near}"));
         let confine = self.confine.map(|confine| format!("--confine={confine}"));
         let cpuset = self.cpuset.as_ref().map(|text| format!("--cpuset={text}"));
-        let all = [binding, mapping, near, kind, cpuset, confine];
+        let pool = self.pool.map(|pool| format!("--pool={pool}"));
+        let all = [binding, mapping, near, kind, cpuset, confine, pool];
         let all: Vec<_> = all.into_iter().flatten().collect();
         shown(USER_TEXT / 4, all.join(" "))
     }

@@ -1,11 +1,11 @@
 //! slurmd's use of the ledger: it plans a step with a `--binding` beside the bindings of others, and
-//! records it, while nobody else writes. Other steps never come here.
+//! records it, while nobody else writes. A step with a `--mem-bind` alone only reads.
 //! slurmd waits for nobody: the step's slurmstepd decides what slurmd cannot decide at once
 //! (`settle.rs` of slurmstepd). If the ledger fails, the step starts without accounting, and the log
 //! reports it.
 
 use berth_host::{LedgerError, StateDir};
-use berth_placement::{Claims, Node, Refusal, Request};
+use berth_placement::{Claims, CpuSet, Fixes, Node, Refusal, Request};
 
 use crate::message::handover::Settle;
 use crate::planning::ledger::{Door, UNKNOWN_OTHERS};
@@ -30,6 +30,34 @@ pub(crate) fn plan(
     }
 }
 
+/// The memory nodes that other jobs' cpusets want for themselves, for a step that binds memory and
+/// records nothing. Without the ledger there are none.
+pub(crate) fn memory_claims(who: &Who<'_>, ask: &Request, node: &Node) -> Claims {
+    if ask.mem_bind.policy.is_none() || node.rules().fixes == Fixes::NONE {
+        return Claims::default();
+    }
+    let looked = StateDir::new(&who.settings.state_dir, who.node_name)
+        .map_err(|why| why.to_string())
+        .and_then(|dir| {
+            open_ledger::with(&dir, who.node_name, |ledger| {
+                let session = ledger.session_now();
+                let mut session = session.map_err(|why| why.to_string())?;
+                match session.is_empty() {
+                    true => Ok(CpuSet::new()),
+                    false => Ok(session.memory_cpus(who.step.job)),
+                }
+            })
+        });
+    let cpus = looked.unwrap_or_else(|why| {
+        log::debug!("whose memory other cpusets want is unknown: {why}");
+        CpuSet::new()
+    });
+    Claims {
+        memory: node.numa_nodes_of(&cpus),
+        ..Claims::default()
+    }
+}
+
 fn accounted(
     who: &Who<'_>,
     asked: (&Request, &Node, Door),
@@ -39,6 +67,7 @@ fn accounted(
     let text = |why: LedgerError| why.to_string();
     open_ledger::with(&dir, who.node_name, |ledger| {
         let mut session = ledger.session_now().map_err(text)?;
+        session.ask_for_pool(who.is_in_pool);
         let planned = match who.cpuset {
             Some(wanted) => in_cpuset::settled_now(&mut session, (who, wanted), asked),
             None => settled_now(&mut session, (who.step, who.kind), asked),

@@ -11,9 +11,9 @@ use berth_placement::{CpusetFail, Node, SiteConfine, SocketKind};
 use slurm_sys::{Layout, Slurm};
 
 use crate::planning::convert;
-use crate::site::settings::{self, Settings};
+use crate::site::settings::{self, Quarantine, Settings};
 use crate::site::standing::{self, Abi};
-use crate::slurmd::{complaints, cpusets, discovery};
+use crate::slurmd::{complaints, cpusets, discovery, pools};
 
 /// The last announcement: the node, the words, and the kind of object that slurmd calls a socket.
 static LAST: Mutex<Option<(String, Announcement, SocketKind)>> = Mutex::new(None);
@@ -101,6 +101,7 @@ fn write(node_name: &str, words: &mut Announcement, kind: SocketKind) {
     let settings = settings::current();
     words.settings = told(&settings);
     words.set_cpusets(cpusets::in_force().as_deref());
+    words.set_pools(pools::in_force().as_deref());
     words.complaints = complaints::all();
     let flag = Slurm::get().flag().map(ToString::to_string);
     words.warnings = flag.into_iter().chain(complaints::doubts()).collect();
@@ -151,6 +152,12 @@ fn site_rules(slurm: Abi, node: &Node) -> SiteRules {
             .as_ref()
             .map(|path| path.display().to_string())
             .unwrap_or_default(),
+        pools: settings
+            .pools
+            .as_ref()
+            .map(|path| path.display().to_string())
+            .unwrap_or_default(),
+        pool_cpus: pools::most(node, settings.pool_reserve),
         confine: settings.confine.to_string(),
         binding_default: settings.binding_default.as_ref().map(ToString::to_string),
         ..SiteRules::of(node)
@@ -170,11 +177,16 @@ fn told(settings: &Settings) -> String {
             .as_ref()
             .map(|_| settings.in_force("cpusets")),
     );
+    words.extend(settings.pools.as_ref().map(|_| settings.in_force("pools")));
+    let reserves = settings.pool_reserve != 1;
+    words.extend(reserves.then(|| settings.in_force("pool_reserve")));
     words.extend((!settings.cpuset_best).then(|| settings.in_force("cpuset_best")));
     let fails = settings.cpuset_fail != CpusetFail::Refuse;
     words.extend(fails.then(|| settings.in_force("cpuset_fail")));
     let confines = settings.confine != SiteConfine::Off;
     words.extend(confines.then(|| settings.in_force("confine")));
+    let keeps = settings.quarantine != Quarantine::Off;
+    words.extend(keeps.then(|| settings.in_force("quarantine")));
     let default = settings.binding_default.as_ref();
     words.extend(default.map(|binding| format!("binding_default={binding}")));
     words.join(" ")

@@ -1,10 +1,11 @@
 //! A step's request, as its launch request has it: Slurm's own words, berth's options, the devices and the cpuset
 //! that Slurm and the job give it. Nonsense is refused here.
 
-use berth_placement::{Confine, CpuBind, Node, RefusalKind, Request};
+use berth_placement::{Confine, CpuBind, Node, PoolWish, RefusalKind, Request};
 use slurm_sys::LaunchRequest;
 use slurm_sys::views::SpankOption;
 
+use crate::message::options::Own;
 use crate::message::{inherited, options, routes};
 use crate::planning::ours::Ours;
 use crate::planning::{convert, memory};
@@ -22,6 +23,8 @@ pub(super) struct Asked {
     pub overlaps: bool,
     /// `--confine`.
     pub confine: Option<Confine>,
+    /// `--pool`.
+    pub pool: Option<PoolWish>,
     /// The cpuset that its job requests.
     pub cpuset: Option<Wanted>,
     /// The devices that Slurm gave the step, for its `--near`.
@@ -56,6 +59,7 @@ pub(super) fn asked(
     let found = ours(launch, (&options, &request.cpu_bind), settings);
     let (ours, ours_note) = found.map_err(refused)?;
     let confine = ours.confine;
+    let pool = pool(&options).map_err(refused)?;
     ours.put(&mut request);
     let (mem_bind, memory_note) = memory::asked(launch, slurm.layout).map_err(refused)?;
     request.mem_bind = mem_bind;
@@ -72,10 +76,18 @@ pub(super) fn asked(
         inherited,
         overlaps: routes::overlaps(&options),
         confine,
+        pool,
         cpuset,
         near,
         notes: notes.into_iter().flatten().collect(),
     })
+}
+
+/// `--pool` is the job's, so every kind of step has it, also those that are never bound.
+fn pool(options: &[SpankOption]) -> Result<Option<PoolWish>, String> {
+    let texts = routes::of_step(options);
+    let pool = texts.get(Own::Pool).map(str::parse);
+    pool.transpose().map_err(|why| format!("--pool: {why}"))
 }
 
 /// What berth's own options request, else the site's default binding for regular steps whose

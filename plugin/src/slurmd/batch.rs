@@ -9,14 +9,14 @@ use berth_placement::request::core_kind::Kind as CoreKind;
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{BINDING_BYTES, USER_TEXT, WORD_BYTES};
 use berth_placement::{
-    Binding, Claims, Confine, CpuBind, Plan, RefusalKind, Request, plan_batch,
+    Binding, Claims, Confine, CpuBind, Node, Plan, PoolWish, RefusalKind, Request, plan_batch,
     request::grid_engine::Strategy,
 };
 use libc::c_int;
 use slurm_sys::views::Change;
 use slurm_sys::{BatchRequest, SUCCESS, SlurmConf, SlurmdConf};
 
-use crate::message::handover::{Handover, Outcome};
+use crate::message::handover::{Handover, InPool, Outcome};
 use crate::message::options::Own;
 use crate::message::seal::{self, Whose};
 use crate::message::{device_mark, names, routes};
@@ -28,7 +28,7 @@ use crate::slurmd::launch::here;
 use crate::slurmd::settled::{Planned, Who};
 use crate::slurmd::step_cpuset::{self, Wanted};
 use crate::slurmd::stop::Stop;
-use crate::slurmd::{accounting, host, key, reserved, worker};
+use crate::slurmd::{accounting, host, key, pool, reserved, worker};
 
 /// `task_p_slurmd_batch_request`.
 ///
@@ -75,12 +75,14 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
     let (cpuset, off) = cpuset(batch, (&settings, &node_name), &mut ask)?;
     let confine = confine(batch, &settings)?;
     let node = host::now(slurm, &conf, convert::rules(slurm, &settings));
+    let pool = pool_of(batch, (&settings, &node), &node_name);
     let who = Who {
         settings: &settings,
         node_name: &node_name,
         step: ledger::step(batch.step_id()),
         kind: Kind::Batch,
         cpuset: cpuset.as_ref(),
+        is_in_pool: pool.as_ref().is_some_and(|pool| pool.member.is_some()),
     };
     let planned = match ask.binding.is_some() || cpuset.is_some() {
         true => accounting::plan(&who, (&ask, &node, plan_batch))?,
@@ -94,6 +96,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
         note: join_bounded(planned.notes(), said.chain(unconfined.map(String::from))),
         confine: settings.confine.confines(confine),
         cpuset: who.handed(&planned.plan),
+        pool,
         settle: planned
             .unsettled
             .then(|| accounting::settle(&ask, &node, false))
@@ -192,6 +195,15 @@ fn confine(batch: &BatchRequest<'_>, settings: &Settings) -> Result<Option<Confi
     let read = text.map(|text| text.parse::<Confine>()).transpose();
     let read = read.map_err(|why| Stop::Refused(RefusalKind::Bind, format!("--confine: {why}")))?;
     Ok(read.filter(|_| settings.binding))
+}
+
+/// The pool of the script's job.
+fn pool_of(batch: &BatchRequest<'_>, here: (&Settings, &Node), node_name: &str) -> Option<InPool> {
+    let text = routes::of_batch(Own::Pool, |name| batch.env_beginning(name, WORD_BYTES + 1));
+    let wish = text.and_then(|text| text.parse::<PoolWish>().ok());
+    let cred = batch.cred().ok()?;
+    let index = cred.node_index(node_name).ok()?;
+    pool::of((&cred, index), here, wish)
 }
 
 fn write(slurm: Abi, batch: &mut BatchRequest<'_>, plan: &Plan) -> Result<(), Stop> {

@@ -7,7 +7,7 @@ static COMPLAINTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// What an administrator should know, though nothing is wrong with this node.
 static DOUBTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// What was found at the last look at something that can change while slurmd runs.
-static LATEST: Mutex<[Latest; 2]> = Mutex::new([Latest::NONE, Latest::NONE]);
+static LATEST: Mutex<[Latest; 3]> = Mutex::new([Latest::NONE; 3]);
 
 /// What slurmd looks at again while it runs.
 #[derive(Clone, Copy)]
@@ -16,6 +16,8 @@ pub(crate) enum About {
     Machine = 0,
     /// The site's file of cpusets.
     Cpusets = 1,
+    /// The site's file of pools.
+    Pools = 2,
 }
 
 /// The result of the last look.

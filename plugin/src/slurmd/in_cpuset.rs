@@ -88,11 +88,7 @@ fn chosen((ask, node): (&Request, &Node), others: &Others) -> Result<Plan, Refus
         mem_bind: MemBind::default(),
         ..ask.clone()
     };
-    let memory = node.numa_nodes_of(&others.memory_cpus());
-    let with = |claims: Claims| {
-        let memory = memory.clone();
-        plan(&ask, node, &Claims { memory, ..claims })
-    };
+    let with = |claims: Claims| plan(&ask, node, &claims);
     let cpus = |plan: &Result<Plan, Refusal>| {
         let set = plan.as_ref().ok()?.cpuset.as_ref()?;
         Some(set.cpus.clone())
@@ -121,7 +117,9 @@ fn record(
     if !session.is_locked() {
         return Ok(());
     }
+    let living = session.cpuset_of(who.step.job).filter(|_| wanted.of_job);
     session.add(Entry {
+        generation: living.map_or(0, |living| living.generation),
         step: who.step,
         kind: who.kind,
         cpuset: Some(Cpuset {

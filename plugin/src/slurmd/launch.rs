@@ -3,20 +3,21 @@
 //! the switch-off file, comparing the set of online CPUs, and for `--binding` the ledger.
 
 use std::ffi::{c_char, c_void};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{LIST_BYTES, USER_TEXT};
 use berth_placement::{
-    Claims, Confine, Message, Node, Plan, Refusal, RefusalKind, Request, SiteConfine, plan,
-    planned_on,
+    Claims, Confine, Message, Node, Plan, PoolWish, Refusal, RefusalKind, Request, SiteConfine,
+    plan, planned_on,
 };
 use libc::c_int;
 use slurm_sys::sanity::{launch_is_sane, launch_is_still_sane};
 use slurm_sys::views::Change;
 use slurm_sys::{LaunchRequest, SUCCESS, SlurmdConf, StepId};
 
-use crate::message::handover::Handover;
+use crate::message::handover::{Handover, InPool};
 use crate::message::seal::{self, Whose};
 use crate::message::{bits, device_mark, names};
 use crate::planning::words::{join_bounded, name};
@@ -27,7 +28,7 @@ use crate::site::standing::{self, Abi};
 use crate::slurmd::asked::asked;
 use crate::slurmd::settled::{Planned, Who};
 use crate::slurmd::stop::Stop;
-use crate::slurmd::{accounting, device_order, host, key, refusal, reserved, shadow, worker};
+use crate::slurmd::{accounting, device_order, host, key, pool, refusal, reserved, shadow, worker};
 
 /// Whether a launch request has passed the checks in this process, so that the table is right.
 static PROVEN: AtomicBool = AtomicBool::new(false);
@@ -129,19 +130,18 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         step: id,
         uid,
     };
-    let node = host::now(slurm, &conf, convert::rules(slurm, &settings));
-    if node.table().is_empty() {
-        return Err(Stop::Aside("slurmd has no map of its CPUs".into()));
-    }
+    let node = node_of(slurm, &conf, &settings)?;
     let asked = asked(slurm, launch, &settings, share, &node)?;
     let (ask, cpuset) = (asked.request, asked.cpuset);
     compare(&settings, id, &ask, &node);
+    let pool = pool_of(launch, index, (&settings, &node), asked.pool);
     let who = Who {
         settings: &settings,
         node_name: &node_name,
         step: ledger::step(id),
         kind: ledger::kind(id, asked.overlaps),
         cpuset: cpuset.as_ref(),
+        is_in_pool: pool.as_ref().is_some_and(|pool| pool.member.is_some()),
     };
     let planned = planned(&who, &ask, &node)?;
     reserved::look(slurm, &planned.plan, || name(id));
@@ -162,10 +162,31 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         devices,
         confine: settings.confine.confines(asked.confine),
         cpuset: who.handed(&planned.plan),
+        pool,
         ..Handover::default()
     };
     let (decided, cores_only) = ((&ask, &planned.plan), node.counts_cores());
     write(slurm, launch, decided, cores_only, (handover, &whose))
+}
+
+/// The node as it is now.
+fn node_of(slurm: Abi, conf: &SlurmdConf, settings: &Settings) -> Result<Arc<Node>, Stop> {
+    let node = host::now(slurm, conf, convert::rules(slurm, settings));
+    match node.table().is_empty() {
+        true => Err(Stop::Aside("slurmd has no map of its CPUs".into())),
+        false => Ok(node),
+    }
+}
+
+/// The pool of the step's job.
+fn pool_of(
+    launch: &LaunchRequest<'_>,
+    index: u32,
+    here: (&Settings, &Node),
+    wish: Option<PoolWish>,
+) -> Option<InPool> {
+    let cred = launch.cred().ok()?;
+    pool::of((&cred, index), here, wish)
 }
 
 /// Takes the list of the step around it out of the message.
@@ -218,10 +239,11 @@ fn owner(
     Ok((share, cred.uid()))
 }
 
-/// The plan: only a `--binding` looks at the ledger.
+/// The plan: a `--binding`, a cpuset and a `--mem-bind` look at the ledger.
 fn planned(who: &Who<'_>, ask: &Request, node: &Node) -> Result<Planned, Refusal> {
     if ask.binding.is_none() && ask.cpuset.is_none() {
-        return Ok(Planned::alone(plan(ask, node, &Claims::default())?));
+        let claims = accounting::memory_claims(who, ask, node);
+        return Ok(Planned::alone(plan(ask, node, &claims)?));
     }
     accounting::plan(who, (ask, node, plan))
 }

@@ -18,6 +18,8 @@ pub(crate) mod launch;
 pub(crate) mod launching;
 mod near;
 pub(crate) mod open_ledger;
+pub(crate) mod pool;
+pub(crate) mod pools;
 pub(crate) mod ready;
 pub(crate) mod refusal;
 mod reserved;

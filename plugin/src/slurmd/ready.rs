@@ -13,7 +13,7 @@ use crate::planning::convert;
 use crate::site::standing::{self, Abi};
 use crate::site::{cgroups, node, settings};
 use crate::slurmd::announce::{self, Role, announce};
-use crate::slurmd::{complaints, counting, cpusets, discovery, key, reserved, worker};
+use crate::slurmd::{complaints, counting, cpusets, discovery, key, pools, reserved, worker};
 
 /// At each load. slurmd loads its task plugins before it reads plugstack.conf, so
 /// where that file names us, getting ready waits for the settings in it.
@@ -50,6 +50,12 @@ pub(crate) fn in_plugstack(found: Vec<Complaint>) {
         };
     }
     announce::in_plugstack();
+}
+
+/// Reads the files of the site.
+fn look(node_name: &str) {
+    cpusets::look(node_name);
+    pools::look(node_name);
 }
 
 /// Discovers the machine and writes the ready line into slurmd's log, at start and again
@@ -91,7 +97,7 @@ pub(crate) fn start() {
     tidy_jobs(&name);
     tidy_cgroups();
     key::current(&name);
-    cpusets::look(&name);
+    look(&name);
     worker::other_settings();
     if let Err(why) = checked {
         log::error!("{why}");

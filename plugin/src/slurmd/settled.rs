@@ -17,6 +17,8 @@ pub(crate) struct Who<'a> {
     pub kind: Kind,
     /// The cpuset that its job requests.
     pub cpuset: Option<&'a Wanted>,
+    /// Whether its job may be in a pool.
+    pub is_in_pool: bool,
 }
 
 impl Who<'_> {

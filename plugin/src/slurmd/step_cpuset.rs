@@ -223,6 +223,10 @@ impl Wanted {
                 SetMemory::Preferred | SetMemory::Only { .. } => set.mems.clone(),
             },
             memory: set.memory,
+            asked: match self.is_chosen_here() {
+                true => self.request.to_string(),
+                false => String::new(),
+            },
             held: self.is_chosen_here().then(|| InLedger {
                 exclusive: set.exclusive,
                 of_job: self.of_job,

@@ -13,7 +13,7 @@ use nix::sys::signal::{SigSet, SigmaskHow};
 use slurm_sys::process::{Daemon, daemon, is_slurms_daemon};
 
 use crate::site::standing::Abi;
-use crate::slurmd::{announce, counting, cpusets, discovery};
+use crate::slurmd::{announce, counting, cpusets, discovery, pools};
 
 /// A stack that is large enough to read the machine file of the largest host.
 const STACK: usize = 1 << 20;
@@ -171,8 +171,7 @@ fn work() {
         if due.look {
             times.look = Instant::now() + BETWEEN_LOOKS;
         }
-        let has_changed =
-            due.look && announce::node_name().is_some_and(|node| cpusets::look(&node));
+        let has_changed = due.look && announce::node_name().is_some_and(|node| look(&node));
         if due.announce || has_changed {
             announce::again();
         }
@@ -185,6 +184,16 @@ fn work() {
         }
     }
     RUNS.store(false, Ordering::Relaxed);
+}
+
+/// Whether there are files of the site to look at again and again.
+fn has_files() -> bool {
+    cpusets::has_file() || pools::has_file()
+}
+
+/// Reads those that have changed; returns whether slurmd's announcement must be written again.
+fn look(node_name: &str) -> bool {
+    cpusets::look(node_name) | pools::look(node_name)
 }
 
 /// The work that is due now, or nothing when it is time to end. Later work stays.
@@ -203,7 +212,7 @@ fn wait(times: &Times) -> Option<Todo> {
             },
             announce: std::mem::take(&mut todo.announce),
             count: now >= times.count && std::mem::take(&mut todo.count),
-            look: now >= times.look && cpusets::has_file(),
+            look: now >= times.look && has_files(),
             stop: false,
         };
         if due != Todo::default() {
@@ -212,7 +221,7 @@ fn wait(times: &Times) -> Option<Todo> {
         let later = [
             todo.discover.is_some().then_some(times.discover),
             todo.count.then_some(times.count),
-            cpusets::has_file().then_some(times.look),
+            has_files().then_some(times.look),
         ];
         todo = match later.into_iter().flatten().min() {
             None => BELL.wait(todo).unwrap_or_else(PoisonError::into_inner),

@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use berth_host::ledger::{Confirmed, Cpuset, Entry, Held, public};
-use berth_host::{Ledger, StateDir, machine_file};
+use berth_host::ledger::{Confirmed, Cpuset, Entry, Held, Session, public};
+use berth_host::{Ledger, LedgerError, StateDir, machine_file};
 use berth_placement::CpuSet;
 use berth_placement::sets::count::either;
 use slurm_sys::StepRecord;
@@ -119,6 +119,12 @@ impl Account {
             if !taken.is_empty() {
                 return Ok(Err(taken));
             }
+            let living = session.cpuset_of(entry.step.job);
+            let living = living.filter(|_| held.of_job);
+            let entry = Entry {
+                generation: living.map_or(0, |living| living.generation),
+                ..entry
+            };
             let slot = session.add(entry.clone())?;
             drop(session);
             Ok(Ok(ledger.hold(slot, entry)?))
@@ -138,6 +144,31 @@ impl Account {
         if let Err(why) = self.held.set_task(pid) {
             log::error!("{why}");
         }
+    }
+
+    /// The entry as it stands.
+    pub(crate) fn entry(&self) -> &Entry {
+        self.held.entry()
+    }
+
+    /// Whether the job is suspended.
+    pub(crate) fn set_suspended(&mut self, suspended: bool) {
+        if let Err(why) = self.held.set_suspended(suspended) {
+            log::error!("{why}");
+        }
+    }
+
+    /// Its job goes on with these CPUs.
+    ///
+    /// # Errors
+    /// Those of the ledger.
+    pub(crate) fn set_cpus(
+        &mut self,
+        session: &Session<'_>,
+        cpus: CpuSet,
+        generation: u32,
+    ) -> Result<(), LedgerError> {
+        self.held.set_cpus(session, cpus, generation)
     }
 
     /// The step has ended: its cores are free before anybody learns of it.

@@ -16,9 +16,11 @@ use crate::site::slurm_log::VERBOSE;
 use crate::site::standing::{self, Abi};
 use crate::stepd::fence::Fences;
 use crate::stepd::own_cpus::own_cpus;
+use crate::stepd::quarantine;
 use crate::stepd::refused::{self, Place};
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
+use crate::stepd::watch;
 
 /// Slurm fails the step only for a negative result.
 const FAILED: c_int = -1;
@@ -58,9 +60,14 @@ pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
     for account in step.accounts.iter_mut().filter(|_| local_id == 0) {
         account.first_task(task.pid);
     }
+    if local_id == 0 {
+        STATE.first_task(task.pid);
+    }
     let code = bind(step, local_id, task, (slurm, &record));
     if local_id + 1 >= step.node_tasks {
+        quarantine::end();
         close(step);
+        watch::start(step, (slurm, &record));
         if let Some(account) = step.accounts.first() {
             account.publish(Some(slurm));
         }

@@ -6,13 +6,15 @@
 use std::thread::sleep;
 use std::time::Duration;
 
-use berth_host::cgroup::{self, Child, Fence, FenceError, Mounts, Name, Place, Written};
+use berth_host::cgroup::{self, Child, Fence, FenceError, Mounts, Name, Place, Version};
 use berth_placement::SetMemory;
+use berth_placement::request::cpuset::Keyword;
 use slurm_sys::views::TaskInfo;
 use slurm_sys::{StepId, StepRecord};
 
 use crate::message::handover::InCpuset;
 use crate::planning::words::name;
+use crate::stepd::leaf::{Leaf, trace};
 
 /// The last process of a task may still be on its way out: so often, and so long each time.
 const TRIES: u32 = 20;
@@ -29,6 +31,8 @@ pub(crate) struct Fences {
     to_own: bool,
     mounts: Mounts,
     children: Vec<Child>,
+    /// Slurm's own cgroups of the tasks, as they were written.
+    leaves: Vec<Leaf>,
     /// Tasks that are confined.
     pub made: u32,
     /// Tasks that are not, although they should be.
@@ -50,6 +54,7 @@ impl Fences {
             to_own,
             mounts: Mounts::default(),
             children: Vec::new(),
+            leaves: Vec::new(),
             made: 0,
             missed: 0,
             last: None,
@@ -61,8 +66,13 @@ impl Fences {
     /// Confines a task that waits for its first instruction. Its affinity must be set afterwards,
     /// because kernels before 6.2 reset it at such a write.
     pub(crate) fn around(&mut self, task: TaskInfo, fence: &Fence<'_>, record: &StepRecord<'_>) {
+        let mask = fence.cpus.clone();
         match self.last {
-            Some((last, true)) if last == task.gtid => return,
+            Some((last, true)) if last == task.gtid => {
+                let leaf = self.leaves.last_mut();
+                leaf.into_iter().for_each(|leaf| leaf.mask = mask.clone());
+                return;
+            }
             Some((last, false)) if last == task.gtid => self.missed -= 1,
             _ => {}
         }
@@ -70,11 +80,22 @@ impl Fences {
         let outer = cpuset.as_ref().filter(|_| !self.to_own);
         let is_mandatory = |cpuset: &&InCpuset| matches!(cpuset.memory, SetMemory::Only { .. });
         let mandatory = cpuset.as_ref().filter(is_mandatory);
+        let has_own_memory = fence.mems.is_some();
         let fence = Fence {
             cpus: outer.map_or(fence.cpus, |cpuset| &cpuset.cpus),
             mems: fence.mems.or(mandatory.map(|cpuset| &cpuset.mems)),
         };
-        let done = self.confine(task, &fence, record);
+        let done = self.confine(task, &fence, record).map(|place| {
+            let leaf = place.map(|place| Leaf {
+                pid: task.pid,
+                place,
+                fence: fence.cpus.clone(),
+                mask,
+                has_own_memory,
+                is_frozen: false,
+            });
+            self.leaves.extend(leaf);
+        });
         self.last = Some((task.gtid, done.is_ok()));
         match done {
             Ok(()) => self.made += 1,
@@ -85,6 +106,23 @@ impl Fences {
                 self.why.get_or_insert_with(|| why.to_string());
             }
         }
+    }
+
+    /// The cgroups that a watcher cares for: in the unified hierarchy, where Slurm can freeze them.
+    pub(crate) fn take_leaves(&mut self) -> Vec<Leaf> {
+        let mut leaves = std::mem::take(&mut self.leaves);
+        leaves.retain(|leaf| leaf.place.version == Version::V2);
+        leaves
+    }
+
+    /// The step's cpuset.
+    pub(crate) fn cpuset(&self) -> Option<&InCpuset> {
+        self.cpuset.as_ref()
+    }
+
+    /// Whether each task is confined to its own CPUs.
+    pub(crate) fn to_own(&self) -> bool {
+        self.to_own
     }
 
     /// What the user must know; empty if every task is confined.
@@ -99,15 +137,30 @@ impl Fences {
         let memory = self.why_memory.iter();
         let memory =
             memory.map(|why| format!("the tasks' memory is bound, but not confined: {why}"));
-        tasks.chain(memory).collect::<Vec<_>>().join("; ")
+        let resume = self.is_never_moved().then(|| {
+            "a resumed job goes on with the CPUs that it had, whatever RESUME_OPTION says: its tasks have no \
+             cgroups of their own in cgroup v2"
+                .into()
+        });
+        let all = tasks.chain(memory).chain(resume);
+        all.collect::<Vec<_>>().join("; ")
     }
 
+    /// Whether it asks for something on resume, and cannot have it.
+    fn is_never_moved(&self) -> bool {
+        let asked = self.cpuset.as_ref().map(|cpuset| cpuset.asked.as_str());
+        let is_watched = |leaf: &Leaf| leaf.place.version == Version::V2;
+        asked.is_some_and(|asked| asked.contains(Keyword::ResumeOption.word()))
+            && !self.leaves.iter().any(is_watched)
+    }
+
+    /// Returns the task's own cgroup, if that is Slurm's.
     fn confine(
         &mut self,
         task: TaskInfo,
         fence: &Fence<'_>,
         record: &StepRecord<'_>,
-    ) -> Result<(), FenceError> {
+    ) -> Result<Option<Place>, FenceError> {
         if self.mounts == Mounts::default() {
             self.mounts = Mounts::read()
                 .map_err(|why| FenceError::Place(format!("/proc/self/mountinfo: {why}")))?;
@@ -123,16 +176,17 @@ impl Fences {
         match place.slurms_task() {
             // 22.05 takes the local number for some of its settings.
             Some(own) if own == task.gtid || i64::from(own) == i64::from(task.id) => {
-                self.in_slurms(&place, fence)
+                self.in_slurms(&place, fence).map(|()| Some(place))
             }
-            _ => self.in_ours(&place, task, fence),
+            _ => self.in_ours(&place, task, fence).map(|()| None),
         }
     }
 
     /// In the task's own leaf.
     fn in_slurms(&mut self, place: &Place, fence: &Fence<'_>) -> Result<(), FenceError> {
         let folder = place.open()?;
-        let mut trace = trace(self.step);
+        let own = name(self.step);
+        let mut trace = trace(&own);
         if let Err(why) = fence.mems(&folder, place.version, &mut trace) {
             self.why_memory.get_or_insert_with(|| why.to_string());
         }
@@ -163,7 +217,13 @@ impl Fences {
         };
         let make = |fence: &Fence<'_>| {
             let inside = (task.pid, fence);
-            Child::make(place, own, inside, &self.mounts, &mut trace(self.step))
+            Child::make(
+                place,
+                own,
+                inside,
+                &self.mounts,
+                &mut trace(&name(self.step)),
+            )
         };
         let made = make(fence).or_else(|why| {
             if fence.mems.is_none() {
@@ -225,14 +285,4 @@ impl Fences {
 
 fn is_removed(child: &Child) -> bool {
     child.remove().is_ok()
-}
-
-/// Each write is a line of slurmstepd's log.
-fn trace(step: StepId) -> impl FnMut(&Written) {
-    move |Written { file, value, now }| {
-        log::debug!(
-            "{}: wrote {value:?} to {file}, which has {now:?}",
-            name(step)
-        );
-    }
 }

@@ -1,6 +1,7 @@
 //! The code that runs in slurmstepd, as root, and in its children between fork and exec.
 
 pub(crate) mod account;
+pub(crate) mod adopted;
 pub(crate) mod apply;
 pub(crate) mod devices;
 pub(crate) mod fence;
@@ -9,6 +10,7 @@ pub(crate) mod in_task;
 pub(crate) mod intent;
 pub(crate) mod job_stderr;
 pub(crate) mod key;
+pub(crate) mod leaf;
 pub(crate) mod node_facts;
 pub(crate) mod own_cpus;
 pub(crate) mod own_node;
@@ -16,6 +18,8 @@ pub(crate) mod pe_files;
 pub(crate) mod pe_hooks;
 pub(crate) mod pe_texts;
 pub(crate) mod pe_writer;
+pub(crate) mod pool;
+pub(crate) mod quarantine;
 pub(crate) mod read;
 pub(crate) mod refused;
 pub(crate) mod report;
@@ -29,3 +33,4 @@ pub(crate) mod task_env;
 pub(crate) mod task_memory;
 pub(crate) mod tell;
 pub(crate) mod unplanned;
+pub(crate) mod watch;

@@ -1,6 +1,6 @@
 //! CPUs of the step's cores, without a plan.
 
-use berth_placement::{Allocation, CoreIdx, CpuSet, Owned, Request};
+use berth_placement::{Allocation, CoreIdx, CpuSet, Node, Owned, Request};
 use slurm_sys::StepRecord;
 
 use crate::site::settings;
@@ -13,9 +13,12 @@ pub(crate) fn own_cpus(slurm: Abi, record: &StepRecord<'_>) -> CpuSet {
         return CpuSet::new();
     };
     let cores = record.step_alloc_cores().unwrap_or_default();
-    let Ok(cores) = CpuSet::from_list(&cores) else {
-        return CpuSet::new();
-    };
+    let cores = CpuSet::from_list(&cores);
+    cores.map_or_else(|_| CpuSet::new(), |cores| of_cores(&node, &cores))
+}
+
+/// CPUs of some cores, as Slurm numbers them, without those that the site reserves.
+pub(crate) fn of_cores(node: &Node, cores: &CpuSet) -> CpuSet {
     let request = Request {
         allocation: Allocation::Cores {
             cores: cores.iter().map(|core| CoreIdx(core.0)).collect(),
@@ -24,5 +27,5 @@ pub(crate) fn own_cpus(slurm: Abi, record: &StepRecord<'_>) -> CpuSet {
         reserved: settings::current().reserved.clone(),
         ..Request::default()
     };
-    Owned::of(&request, &node).cpus
+    Owned::of(&request, node).cpus
 }

@@ -1,11 +1,12 @@
 //! This node for slurmstepd: slurmd's shape, and the machine from slurmd's file.
+//! Without Slurm's private records the file is all there is.
 
 use berth_host::{StateDir, machine_file};
-use berth_placement::Node;
+use berth_placement::{Node, Rules};
 use slurm_sys::SlurmdConf;
 
 use crate::planning::convert;
-use crate::site::standing::Abi;
+use crate::site::standing::{self, Abi};
 use crate::site::{cgroups, node, settings};
 
 /// The node as slurmd plans on it.
@@ -25,5 +26,25 @@ pub(crate) fn now(slurm: Abi, node_name: &str) -> Result<Node, String> {
         machine.map(|file| file.machine.into()),
         node::socket_kind(slurm),
         cgroups::confine(slurm, convert::rules(slurm, &settings::current())),
+    ))
+}
+
+/// The node without Slurm's private records, from the machine file alone.
+///
+/// # Errors
+/// Why that file cannot be read.
+pub(crate) fn public() -> Result<Node, String> {
+    let name = node::name_in_stepd().unwrap_or_default();
+    let dir =
+        StateDir::new(&settings::current().state_dir, &name).map_err(|why| why.to_string())?;
+    let machine = machine_file::read(dir.machine_path())
+        .map_err(|why| why.to_string())?
+        .machine;
+    // The credential counts cores socket by socket, as slurmd does.
+    let kind = standing::unjudged().map(node::socket_kind);
+    Ok(Node::of(
+        node::counted_by_release(machine),
+        kind.unwrap_or_default(),
+        Rules::default(),
     ))
 }

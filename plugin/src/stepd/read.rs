@@ -11,7 +11,7 @@ use libc::c_int;
 use slurm_sys::views::StepKind;
 use slurm_sys::{SUCCESS, StepId, StepRecord};
 
-use crate::message::handover::{Handover, Outcome};
+use crate::message::handover::{Handover, InPool, Outcome};
 use crate::message::names;
 use crate::message::seal::{self, Whose};
 use crate::planning::memory;
@@ -23,7 +23,7 @@ use crate::stepd::fence::Fences;
 use crate::stepd::own_cpus::own_cpus;
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
-use crate::stepd::{intent, key, node_facts, report, settle, task_memory, tell};
+use crate::stepd::{intent, key, node_facts, pool, quarantine, report, settle, task_memory, tell};
 
 /// Bytes that sealing adds: the mark.
 const SEAL_BYTES: usize = 64;
@@ -47,6 +47,7 @@ pub(crate) unsafe fn pre_setuid(raw: *mut c_void) -> c_int {
         if let Intent::Bind(sets) = &step.intent {
             fill_cpu_sets(&mut record, sets);
         }
+        quarantine::decided(!matches!(step.intent, Intent::Leave));
         let believed = !matches!(step.intent, Intent::Own(_));
         STATE.begin(step);
         if !believed {
@@ -54,6 +55,8 @@ pub(crate) unsafe fn pre_setuid(raw: *mut c_void) -> c_int {
             // CPUs, and a user must not choose these.
             return SUCCESS;
         }
+    } else {
+        quarantine::decided(false);
     }
     // SAFETY: the record that slurmstepd passed to this hook.
     if let Err(why) = unsafe { slurm.symbols.validate_cpu_freq(raw) } {
@@ -98,14 +101,12 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         _ => intent::intent(slurm, record, &heard, &masks),
     };
     let accounts = accounts(record, settled, &mut heard, &node_name);
+    let pool = sit(record, &mut heard, &node_name);
     if !is_heard {
         stands_in(slurm, record, &mut heard);
     }
     tell::tell(slurm, record, &intent, &mut heard);
-    let memory = match id.kind {
-        StepKind::Regular | StepKind::Batch => memory_masks(slurm, record, &heard),
-        _ => String::new(),
-    };
+    let memory = memory_masks(slurm, record, &heard);
     let fences = fences(id, &heard);
     Some(Session {
         name: name(id),
@@ -127,7 +128,19 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         outside_cgroup: CpuSet::new(),
         accounts,
         fences,
+        pool,
     })
+}
+
+/// Gives the step its place in its job's pool; whether it got one, if its job belongs into one.
+fn sit(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Option<bool> {
+    let is_member = |pool: &InPool| pool.member.is_some();
+    let belongs = heard.pool.as_ref().is_some_and(is_member);
+    let (seat, note) = pool::enter(record, heard, node_name);
+    add_note(heard, note);
+    let pool = belongs.then_some(seat.is_some());
+    STATE.sit(seat);
+    pool
 }
 
 /// What is reported of a step without a handover, and what holds there: the site's settings.
@@ -194,6 +207,9 @@ fn add_note(heard: &mut Handover, late: Option<String>) {
 
 /// Prepares the tasks' memory policy; gives their masks, if memory is bound.
 fn memory_masks(slurm: Abi, record: &StepRecord<'_>, heard: &Handover) -> String {
+    if !matches!(record.step_id().kind, StepKind::Regular | StepKind::Batch) {
+        return String::new();
+    }
     let cpuset = heard.cpuset.as_ref();
     let preferred = cpuset.filter(|cpuset| cpuset.memory == SetMemory::Preferred);
     let preferred = preferred.map(|cpuset| &cpuset.mems);
@@ -243,6 +259,7 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
         outside_cgroup: CpuSet::new(),
         accounts: Vec::new(),
         fences: None,
+        pool: None,
     })
 }
 

@@ -42,6 +42,8 @@ pub(crate) struct Session {
     pub accounts: Vec<Account>,
     /// The fences of its tasks, if they are to be confined.
     pub fences: Option<Fences>,
+    /// Whether its job is in a pool, if its partition or account puts it there.
+    pub pool: Option<bool>,
 }
 
 /// The intent for the tasks.
@@ -81,6 +83,8 @@ impl Session {
             binding_failed: if has_failed { tasks } else { 0 },
             confined: fences.map_or(0, |fences| fences.made.into()),
             not_confined: fences.map_or(0, |fences| fences.missed.into()),
+            in_pool: u64::from(self.pool == Some(true)),
+            pool_full: u64::from(self.pool == Some(false)),
             ..Counters::default()
         }
     }
@@ -101,4 +105,38 @@ pub(crate) struct Alone {
     pub refused: Option<String>,
     pub applied: usize,
     pub wanted: usize,
+}
+
+/// What `quarantine=` holds of slurmstepd's own.
+#[derive(Debug, Default)]
+pub(crate) struct Quarantine {
+    /// The job's first core.
+    pub core: CpuSet,
+    /// The CPUs that slurmstepd's first thread had before; `None` if nothing is held.
+    pub before: Option<CpuSet>,
+    /// slurmstepd's number, which a hook cannot ask for: `ContainSpank` runs some in a child that shares
+    /// the memory.
+    pub stepd: libc::pid_t,
+}
+
+impl Quarantine {
+    /// Nothing is held.
+    pub(crate) const fn new() -> Self {
+        Self {
+            core: CpuSet::new(),
+            before: None,
+            stepd: 0,
+        }
+    }
+}
+
+/// What the processes get that a job's extern step adopts.
+#[derive(Debug)]
+pub(crate) struct Adopts {
+    /// The job.
+    pub job: u32,
+    /// The CPUs of each of its cores, in Slurm's order.
+    pub cores: Vec<CpuSet>,
+    /// `quarantine=extern`: they get the first core alone.
+    pub first_only: bool,
 }

@@ -72,7 +72,11 @@ pub(crate) fn again(
     };
     let refused = |why: Refusal| Failed::Refused(why.to_string());
     let step = (ledger::step(id), kind);
-    match written(&dir, (step, record.uid()), (&ask, &node)) {
+    let is_in_pool = heard
+        .pool
+        .as_ref()
+        .is_some_and(|pool| pool.member.is_some());
+    match written(&dir, (step, record.uid(), is_in_pool), (&ask, &node)) {
         Ok(Ok((plan, held))) => Ok(Settled {
             account: held.map(|held| Account::new(held, dir)),
             request: ask,
@@ -138,13 +142,14 @@ type Written = (Plan, Option<Held>);
 /// Plans and writes while nobody else does; between two tries others may.
 fn written(
     dir: &StateDir,
-    (step, uid): ((StepKey, Kind), u32),
+    (step, uid, is_in_pool): ((StepKey, Kind), u32, bool),
     (ask, node): (&Request, &Node),
 ) -> Result<Result<Written, Refusal>, String> {
     let text = |why: LedgerError| why.to_string();
     for look in 1.. {
         let mut ledger = ledger::open(dir)?;
         let mut session = ledger.session(PATIENCE).map_err(text)?;
+        session.ask_for_pool(is_in_pool);
         let found = ledger::within(&mut session, step, (ask, node, door(step.1)));
         drop(session);
         match found.map_err(text)? {

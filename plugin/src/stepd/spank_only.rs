@@ -12,7 +12,7 @@ use slurm_sys::views::TaskEnvironment;
 use crate::site::{node, standing};
 use crate::stepd::refused::{self, Place};
 use crate::stepd::state::STATE;
-use crate::stepd::{job_stderr, spank_plan};
+use crate::stepd::{job_stderr, quarantine, spank_plan};
 
 /// In the parent, as root, before the first fork: plans the step if no task plugin of ours
 /// does.
@@ -21,8 +21,10 @@ pub(crate) fn prepare(spank: &SpankHandle<'_>) {
         return;
     }
     let Some(mut found) = spank_plan::bound(spank) else {
+        quarantine::decided(false);
         return;
     };
+    quarantine::decided(!found.tasks.is_empty());
     if let Some(why) = found.refused.take() {
         let place = Place {
             local_id: 0,
@@ -52,6 +54,7 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
         }
     }
     if id as usize + 1 == bound.wanted {
+        quarantine::end();
         log::info!(
             "{} bound={}/{} note={:?}",
             bound.name,

@@ -6,7 +6,7 @@
 //! A task between fork and exec has a copy of this memory, in which another thread's lock stays
 //! locked for ever. It reads the parts that are written once, before the first fork: an
 //! [`OnceLock`] that is written and an atomic number are read without a lock. It must not call
-//! [`State::step`], [`State::alone`] or [`State::told`].
+//! [`State::step`], [`State::alone`], [`State::quarantine`] or [`State::told`].
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -17,8 +17,8 @@ use berth_host::key::Key;
 use crate::message::handover::Outcome;
 use crate::message::options::{Own, Texts};
 use crate::site::{counters, standing};
-use crate::stepd::session::{Alone, Session};
-use crate::stepd::{pe_files, task_env, task_memory};
+use crate::stepd::session::{Adopts, Alone, Quarantine, Session};
+use crate::stepd::{pe_files, pool, task_env, task_memory};
 
 /// slurmstepd's state.
 pub(crate) static STATE: State = State::new();
@@ -37,6 +37,11 @@ pub(crate) struct State {
     step: Mutex<Option<Session>>,
     /// The step, if only SPANK's hooks serve it. Written by `init_post_opt`, then as `step`.
     alone: Mutex<Option<Alone>>,
+    /// What `quarantine=` holds. Written by SPANK's `init`; read and let go in the parent.
+    quarantine: Mutex<Quarantine>,
+    /// The job's CPUs, for processes that its extern step adopts. Written by SPANK's `init`; read in
+    /// slurmstepd's own threads.
+    pub adopts: OnceLock<Adopts>,
     /// Whether the step has ended. Written and read in the parent.
     is_released: AtomicBool,
     /// Whether a reader of the job's stderr failed to read in time. Written and read in the parent.
@@ -48,6 +53,9 @@ pub(crate) struct State {
     /// The state directory and the job of which this step has left facts for `berth env`. Written by
     /// `pre_setuid`; read when the step has ended.
     pub job_files: OnceLock<(StateDir, u32)>,
+
+    /// The step's place in its job's pool. Written by `pre_setuid`, and taken when the step has ended.
+    pool: Mutex<Option<pool::Seat>>,
 
     /// Whether the tasks must not start. Written by `pre_setuid`; read in the task.
     is_refused: AtomicBool,
@@ -71,10 +79,13 @@ impl State {
             key: OnceLock::new(),
             step: Mutex::new(None),
             alone: Mutex::new(None),
+            quarantine: Mutex::new(Quarantine::new()),
+            adopts: OnceLock::new(),
             is_released: AtomicBool::new(false),
             nobody_reads: AtomicBool::new(false),
             files_asked: OnceLock::new(),
             job_files: OnceLock::new(),
+            pool: Mutex::new(None),
             is_refused: AtomicBool::new(false),
             refusal: OnceLock::new(),
             entries: OnceLock::new(),
@@ -104,6 +115,18 @@ impl State {
         self.overlaps.load(Ordering::Relaxed)
     }
 
+    /// The step has a place in its job's pool.
+    pub(crate) fn sit(&self, seat: Option<pool::Seat>) {
+        *unpoisoned(&self.pool) = seat;
+    }
+
+    /// The first task was forked.
+    pub(crate) fn first_task(&self, pid: i32) {
+        if let Some(seat) = unpoisoned(&self.pool).as_mut() {
+            seat.first_task(pid);
+        }
+    }
+
     /// The step's tasks are about to be forked.
     pub(crate) fn begin(&self, step: Session) {
         let is_refused = step.outcome == Outcome::Refused;
@@ -119,6 +142,11 @@ impl State {
     /// The step, if only SPANK's hooks serve it. A task must not call this.
     pub(crate) fn alone(&self) -> MutexGuard<'_, Option<Alone>> {
         unpoisoned(&self.alone)
+    }
+
+    /// What `quarantine=` holds. A task must not call this.
+    pub(crate) fn quarantine(&self) -> MutexGuard<'_, Quarantine> {
+        unpoisoned(&self.quarantine)
     }
 
     /// Whether the task must not start.
@@ -149,6 +177,8 @@ impl State {
         if self.is_released.swap(true, Ordering::Relaxed) {
             return;
         }
+        let seat = unpoisoned(&self.pool).take();
+        seat.into_iter().for_each(pool::Seat::leave);
         let mut step = self.step();
         let accounts = step.as_mut().map(|step| std::mem::take(&mut step.accounts));
         drop(step);

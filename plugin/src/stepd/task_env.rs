@@ -129,6 +129,19 @@ impl Told {
     }
 }
 
+/// The number of a task's CPUs in the variable of its job's pool, and in OpenMP's if nothing has set it.
+pub(crate) fn in_pool(
+    variable: &'static str,
+    cpus: usize,
+    openmp_is_set: bool,
+) -> impl Iterator<Item = (&'static str, String)> {
+    let openmp = (!openmp_is_set && variable != OPENMP_THREADS).then_some(OPENMP_THREADS);
+    let names = std::iter::once(variable).chain(openmp);
+    names.map(move |name| (name, cpus.to_string()))
+}
+
+const OPENMP_THREADS: &str = "OMP_NUM_THREADS";
+
 /// OpenMP's variables, unless the user has set them.
 const OPENMP: [&str; 3] = ["OMP_PLACES", "OMP_PROC_BIND", "OMP_NUM_THREADS"];
 
@@ -214,6 +227,18 @@ mod tests {
         assert!(node.is_slurmds() && !planned_on(&ask, &node).is_slurmds());
         let told = Cores::of_node(&node).bound(&CpuSet::from_list("0,2").unwrap());
         assert_eq!(told[1], (names::CORES, "0".into()));
+    }
+
+    #[test]
+    fn a_pool_says_how_many_cpus() {
+        let told = |variable, is_set| -> Vec<_> { in_pool(variable, 8, is_set).collect() };
+        let eight = |name: &'static str| (name, String::from("8"));
+        assert_eq!(
+            told("NCPUS", false),
+            [eight("NCPUS"), eight("OMP_NUM_THREADS")]
+        );
+        assert_eq!(told("NCPUS", true), [eight("NCPUS")]);
+        assert_eq!(told("OMP_NUM_THREADS", true), [eight("OMP_NUM_THREADS")]);
     }
 
     #[test]

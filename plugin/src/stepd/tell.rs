@@ -84,6 +84,11 @@ fn entries(
         Some(Served { binding, chosen }) => Told::new(binding, chosen, |name| record.env_has(name)),
         None => Told::nothing(),
     };
+    let pool = heard.pool.as_ref().and_then(|pool| pool.member.as_ref());
+    // A slurmstepd serves one step, so this is one name in its life.
+    let variable: Option<&'static str> = pool.map(|member| &*member.export.clone().leak());
+    // A script's steps inherit its variables, and each of their tasks has fewer CPUs.
+    let is_set = record.is_batch() || record.env_has("OMP_NUM_THREADS");
     let mut known = HashMap::new();
     let mut places = devices.places();
     let of_task = |id: usize| {
@@ -94,8 +99,13 @@ fn entries(
         };
         let (at, told) = told.of_task(id);
         let entries = known.entry((cpus, at, place)).or_insert_with(|| {
+            let count = cpus.unwrap_or(&heard.own).count();
+            let has_threads = is_set || told.iter().any(|(name, _)| *name == "OMP_NUM_THREADS");
+            let pool = variable.into_iter();
+            let pool = pool.flat_map(|name| task_env::in_pool(name, count, has_threads));
+            let pool: Vec<_> = pool.collect();
             let cpus = cpus.map_or_else(task_env::unbound, |cpus| cores.bound(cpus));
-            Arc::new([&cpus, told, devices.at(place)].concat())
+            Arc::new([&cpus, told, devices.at(place), &pool].concat())
         });
         entries.clone()
     };

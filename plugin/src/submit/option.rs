@@ -12,7 +12,7 @@ use berth_host::script_file;
 use berth_placement::request::core_kind::Kind;
 use berth_placement::request::mapping::{BindTo, MapBy, RankBy};
 use berth_placement::sets::limits::SCRIPT_HEAD;
-use berth_placement::{Binding, Confine, CpusetRequest, Near, Refusal, Request, Wish};
+use berth_placement::{Binding, Confine, CpusetRequest, Near, PoolWish, Refusal, Request, Wish};
 use berth_srun::Release;
 use berth_srun::options::Command;
 use berth_srun::submission::by_default::{self, Typed};
@@ -79,7 +79,7 @@ pub(crate) fn check(own: Own, text: &str) -> Result<(), String> {
             .and_then(|mapping| never_fits::mapping(&mapping, words, env)),
         Own::Cpuset => cpuset::why_not(text, words),
         // Only the node knows its cores, devices and cgroups.
-        Own::CoreKind | Own::Near | Own::Confine => None,
+        Own::CoreKind | Own::Near | Own::Confine | Own::Pool => None,
     };
     why.map_or(Ok(()), |why| Err(wrong(why)))
 }
@@ -107,6 +107,7 @@ fn read_alone(own: Own, only: &Texts) -> Result<(), String> {
         Own::Cpuset => read_as::<CpusetRequest>(text),
         Own::CoreKind => read_as::<Kind>(text).map_err(|why| format!("--core-kind: {why}")),
         Own::Confine => read_as::<Confine>(text).map_err(|why| format!("--confine: {why}")),
+        Own::Pool => read_as::<PoolWish>(text).map_err(|why| format!("--pool: {why}")),
     }
 }
 

@@ -19,9 +19,10 @@ use crate::hostile::USER;
 use crate::output::Done;
 use crate::srun_lines::release;
 use crate::{Cluster, process};
+pub use observer::{cgroups, remove_empty};
 pub use settings::settings;
 
-use observer::{Member, cgroups, members};
+use observer::{Member, members};
 
 /// How a site has its cgroups.
 #[derive(Debug)]
@@ -319,7 +320,7 @@ fn killed_slurmstepd(site: &Site, cluster: &Cluster, (folder, program): (&Path, 
         assert_eq!(ours, Vec::<String>::new(), "{} {restarts}", site.name);
     }
     // What Slurm itself leaves of a killed slurmstepd is Slurm's.
-    observer::remove_empty(cluster);
+    observer::remove_empty(cluster, "");
 }
 
 /// Memory that is bound strictly stays on its nodes.

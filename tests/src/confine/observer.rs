@@ -108,9 +108,10 @@ pub fn cgroups(cluster: &Cluster) -> Vec<String> {
     all
 }
 
-/// Removes the folders that a killed slurmstepd of Slurm's own leaves.
-pub fn remove_empty(cluster: &Cluster) {
+/// Removes the folders that a killed slurmstepd of Slurm's own leaves, with this word in their path.
+pub fn remove_empty(cluster: &Cluster, word: &str) {
     let mut all = cgroups(cluster);
+    all.retain(|path| path.contains(word));
     all.sort_by_key(|path| std::cmp::Reverse(path.len()));
     for path in all {
         let mut inner = Vec::new();

@@ -3,6 +3,7 @@
 //! is played against Slurm without berth, and the two are compared.
 
 mod client;
+pub mod cpusets;
 mod victim;
 
 pub use client::{Attacker, Changes, Job, USER};

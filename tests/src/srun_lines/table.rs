@@ -9,7 +9,7 @@ use berth_srun::options::{Command, Found, Row, Takes, long, of};
 use crate::Cluster;
 
 /// What no command of Slurm has without berth.
-const OWN: [&str; 8] = [
+const OWN: [&str; 9] = [
     "binding",
     "map-by",
     "rank-by",
@@ -18,6 +18,7 @@ const OWN: [&str; 8] = [
     "near",
     "cpuset",
     "confine",
+    "pool",
 ];
 /// A word that is no option of any command.
 const WRONG: &str = "--no-option-of-any-command";

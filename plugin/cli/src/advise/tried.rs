@@ -136,7 +136,13 @@ pub(super) fn staying(typed: &PlanArgs) -> Vec<String> {
     let words = typed.typed.0.iter().filter(|word| *word != "--whole");
     let kind = typed.core_kind.map(|kind| format!("--core-kind={kind}"));
     let confine = typed.confine.map(|what| format!("--confine={what}"));
-    words.cloned().chain(kind).chain(confine).collect()
+    let pool = typed.pool.as_ref().map(|name| format!("--pool={name}"));
+    words
+        .cloned()
+        .chain(kind)
+        .chain(confine)
+        .chain(pool)
+        .collect()
 }
 
 /// The whole line.

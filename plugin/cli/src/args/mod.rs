@@ -8,6 +8,7 @@ mod mapping;
 mod offered;
 mod own;
 mod own_values;
+mod owned_cores;
 mod plan;
 mod refused;
 mod shown;
@@ -28,7 +29,8 @@ pub(crate) use cpuset::OnOff;
 pub(crate) use env::{EnvArgs, EnvFormat, EnvMode, JobName};
 pub(crate) use mapping::MappingArgs;
 pub(crate) use own::is_plans_own;
-pub(crate) use plan::{Autobind, BindingFail, CompatArg, Format, OwnedCores, PlanArgs, site_bind};
+pub(crate) use owned_cores::OwnedCores;
+pub(crate) use plan::{Autobind, BindingFail, CompatArg, Format, PlanArgs, site_bind};
 pub(crate) use refused::shortened;
 pub(crate) use srun::{Kept, SrunOptions, as_getopt, asked_command, ignored, one_number, usage};
 pub(crate) use values::of as values_of;
@@ -183,6 +185,7 @@ pub(crate) struct DoctorArgs {
   berth status --job 4711         this job's cores in small letters
   berth status --watch            repeats every two seconds
   berth status --cpusets -l       free CPUs, each NUMA node's, and static cpusets
+  berth status --pools            pools, and what their jobs own (root)
   berth status --format json      the same for a script")]
 pub(crate) struct StatusArgs {
     /// NodeName in slurm.conf [default: every node of this host]
@@ -197,6 +200,9 @@ pub(crate) struct StatusArgs {
     /// With --cpusets: which CPUs are free, how many on each NUMA node, and the static cpusets
     #[arg(short, long, requires = "cpusets")]
     pub long: bool,
+    /// The site's pools, their weights, and what their jobs own
+    #[arg(long, conflicts_with_all = ["job", "cpusets"])]
+    pub pools: bool,
     /// State directory: state_dir= of plugstack.conf [default: that of the slurmd that runs here]
     #[arg(long, value_name = "DIR")]
     pub state_dir: Option<PathBuf>,

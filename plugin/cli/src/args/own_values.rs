@@ -77,6 +77,11 @@ pub(crate) const CONFINE: &[Value] = &[
     ),
 ];
 
+pub(crate) const POOL: &[Value] = &[value(
+    "none",
+    "a job that would be in one of the site's pools runs as a normal job",
+)];
+
 pub(crate) const MAP_BY: &[Value] = &[
     value("hwthread", "one task on each hardware thread"),
     value("core", "one task on each core, round and round"),

@@ -8,8 +8,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use berth_host::announcement::Announcement;
 use berth_placement::request::core_kind::Kind;
-use berth_placement::{Binding, Confine, CpuBind, CpuSet, Near, Numbering, TextError};
+use berth_placement::{Binding, Confine, CpuBind, CpuSet, Near, Numbering, PoolName, TextError};
 use berth_srun::Release;
 use berth_srun::conf::DefaultBind;
 use clap::{ArgAction, Args, ColorChoice, ValueEnum};
@@ -17,6 +18,7 @@ use clap::{ArgAction, Args, ColorChoice, ValueEnum};
 use crate::args::cpuset::CpusetArgs;
 use crate::args::mapping::MappingArgs;
 use crate::args::offered::offered;
+use crate::args::owned_cores::OwnedCores;
 use crate::args::srun::SrunOptions;
 use crate::args::typed::Typed;
 use crate::args::values;
@@ -183,6 +185,18 @@ pub(crate) struct PlanArgs {
     )]
     pub confine: Option<Confine>,
 
+    /// Pool that the job is in, by the site's file: a name, or none [default: none]
+    #[arg(
+        hide_short_help = true,
+        long,
+        alias = "berth-pool",
+        hide_possible_values = true,
+        value_name = "NAME",
+        value_parser = offered(PoolName::from_str, values::POOL),
+        help_heading = "Request"
+    )]
+    pub pool: Option<PoolName>,
+
     /// LSF's cpusets.
     #[command(flatten)]
     pub cpuset: CpusetArgs,
@@ -314,24 +328,9 @@ pub(crate) struct PlanArgs {
     /// berth's settings on the cluster that is asked about.
     #[arg(skip)]
     pub site_settings: Option<Arc<SiteSettings>>,
-}
-
-/// `--cores`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum OwnedCores {
-    /// `all`
-    All,
-    /// Slurm's core numbers.
-    Listed(CpuSet),
-}
-
-impl OwnedCores {
-    fn read(text: &str) -> Result<Self, TextError> {
-        match text {
-            "all" => Ok(Self::All),
-            list => CpuSet::from_list(list).map(Self::Listed),
-        }
-    }
+    /// The cpusets of that cluster's site, in the form of an announcement, and their file.
+    #[arg(skip)]
+    pub cpusets_of_cluster: Option<Arc<(Announcement, String)>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -131,6 +131,7 @@ const NOT_OURS: &[&str] = &[
     "help",
     "map-by",
     "near",
+    "pool",
     "rank-by",
     "usage",
     "version",

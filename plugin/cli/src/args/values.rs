@@ -2,7 +2,7 @@
 //! shells' completions show of them. Nothing is checked here; a test gives each to the command.
 
 pub(crate) use crate::args::own_values::{
-    BIND_TO, BINDING, CONFINE, CORE_KIND, CPUSET, MAP_BY, NEAR, RANK_BY,
+    BIND_TO, BINDING, CONFINE, CORE_KIND, CPUSET, MAP_BY, NEAR, POOL, RANK_BY,
 };
 pub(crate) use crate::args::value::Value;
 use crate::args::value::{value, with};
@@ -176,6 +176,7 @@ pub(crate) fn of(option: &str) -> &'static [Value] {
         "bind_to" => BIND_TO,
         "core_kind" => CORE_KIND,
         "confine" => CONFINE,
+        "pool" => POOL,
         "cpuset" => CPUSET,
         "numbering" => NUMBERING,
         "fixes" => FIXES,
@@ -268,6 +269,7 @@ mod tests {
             ("bind-to", BIND_TO),
             ("core-kind", CORE_KIND),
             ("confine", CONFINE),
+            ("pool", POOL),
             ("cpuset", CPUSET),
             ("numbering", NUMBERING),
             ("fixes", FIXES),

@@ -1,4 +1,4 @@
-//! The directives of a script: `#SBATCH` lines for sbatch, and `#$` lines for Grid Engine.
+//! The directives of a script: `#SBATCH` lines for sbatch, `#$` lines for Grid Engine, and `#BSUB` lines for LSF.
 
 use berth_srun::options::Command as Program;
 use berth_srun::submission::directives;
@@ -32,22 +32,28 @@ impl Reader<'_> {
         }
     }
 
-    /// `#$` lines; Grid Engine reads them anywhere.
-    pub(super) fn grid_directives(&mut self) {
+    /// `#$` and `#BSUB` lines; Grid Engine and LSF read them anywhere. Each becomes a command, whose name
+    /// is empty and stands where the line begins.
+    pub(super) fn foreign_directives(&mut self, prefix: &[u8], kind: Kind) {
         let mut start = 0;
         let text = self.found.text.clone();
         for (at, line) in text.split(|byte| *byte == b'\n').enumerate() {
             let is_document = self.documents.iter().any(|one| one.range.contains(&start));
-            if let Some(rest) = line.strip_prefix(b"#$ ").filter(|_| !is_document) {
+            if let Some(rest) = line.strip_prefix(prefix).filter(|_| !is_document) {
                 let mut words = scan(rest)
                     .commands
                     .into_iter()
                     .next()
                     .map_or(Vec::new(), |one| one.words);
+                let from = start + prefix.len();
                 for word in &mut words {
-                    word.range = word.range.start + start + 3..word.range.end + start + 3;
+                    word.range = word.range.start + from..word.range.end + from;
                 }
-                let command = self.command(at + 1, Kind::Qsub, no_word(), words);
+                let name = Word {
+                    range: start..start,
+                    ..no_word()
+                };
+                let command = self.command(at + 1, kind, name, words);
                 self.found.commands.push(command);
             }
             start += line.len() + 1;

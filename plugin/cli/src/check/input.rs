@@ -16,7 +16,7 @@ pub(super) enum Input {
 
 /// Programs whose lines are understood.
 const COMMANDS: &[&str] = &[
-    "srun", "sbatch", "salloc", "qsub", "qrsh", "qlogin", "mpirun", "mpiexec",
+    "srun", "sbatch", "salloc", "qsub", "qrsh", "qlogin", "bsub", "mpirun", "mpiexec",
 ];
 
 /// Reads it.

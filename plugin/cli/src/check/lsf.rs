@@ -6,6 +6,7 @@ use berth_srun::submission::cpuset::choosing_word;
 
 use super::command::{Command, Kind, without};
 use super::finding::{Edit, Finding, Repair};
+use super::lsf_directives::is_directive;
 use super::script::Script;
 use crate::shell::Word;
 
@@ -70,26 +71,30 @@ const OTHERS: &[&str] = &[
     "-hostfile",
 ];
 
-/// What a line asks for.
+/// Why a line of LSF is none of Slurm.
+pub(super) const WHY: &str = "Slurm counts processes (-n) and CPUs of each (-c) where LSF counts slots, and takes a \
+                              cpuset as --cpuset";
+
+/// What a line asks for, or all directives of a script together.
 #[derive(Default)]
-struct Request<'a> {
+pub(super) struct Request<'a> {
     slots: Option<u32>,
     hosts: Option<u32>,
     on_each: Option<u32>,
-    cpuset: Option<&'a str>,
+    pub cpuset: Option<&'a str>,
     is_exclusive: bool,
     /// The words of the options, each with Slurm's in their place.
-    replaced: Vec<(&'a [Word], String)>,
+    pub replaced: Vec<(&'a [Word], String)>,
     /// What has no counterpart.
-    missing: Vec<String>,
+    pub missing: Vec<String>,
     /// Where the command begins.
-    program: &'a [Word],
+    pub program: &'a [Word],
 }
 
 /// The findings: one for each line of bsub.
 pub(super) fn translated(script: &Script) -> Vec<Finding> {
     let all = script.commands.iter();
-    let lines = all.filter(|command| command.kind == Kind::Bsub);
+    let lines = all.filter(|command| command.kind == Kind::Bsub && !is_directive(command));
     lines.map(|command| from_line(script, command)).collect()
 }
 
@@ -105,10 +110,7 @@ fn from_line(script: &Script, command: &Command) -> Finding {
         command.name.text,
         texts.join(" ")
     );
-    let mut why = String::from(
-        "Slurm counts processes (-n) and CPUs of each (-c) where LSF counts slots, and takes a cpuset as \
-         --cpuset",
-    );
+    let mut why = String::from(WHY);
     if !request.missing.is_empty() {
         why += "; without a counterpart: ";
         why += &request.missing.join("; ");
@@ -129,6 +131,21 @@ fn from_line(script: &Script, command: &Command) -> Finding {
 impl<'a> Request<'a> {
     fn read(words: &'a [Word]) -> Self {
         let mut request = Self::default();
+        request.take(words);
+        request
+    }
+
+    /// Whether every word of some directives stands there, and nothing in them is computed.
+    pub(super) fn is_known(&self, lines: &[&Command]) -> bool {
+        let own: usize = lines.iter().map(|line| line.words.len()).sum();
+        let counted: usize = self.replaced.iter().map(|(words, _)| words.len()).sum();
+        let words = || lines.iter().flat_map(|line| &line.words);
+        counted == own && words().all(|word| !word.is_computed)
+    }
+
+    /// Takes the words of a line.
+    pub(super) fn take(&mut self, words: &'a [Word]) {
+        let request = self;
         let mut at = 0;
         while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {
             let value = words.get(at + 1);
@@ -141,7 +158,6 @@ impl<'a> Request<'a> {
             at += count;
         }
         request.program = words.get(at..).unwrap_or_default();
-        request
     }
 
     /// Takes one option; how many words it has.
@@ -166,6 +182,9 @@ impl<'a> Request<'a> {
             }
             ("-R", Some(value)) => self.resources(value),
             (name, Some(value)) if is_extsched(name) => self.cpuset = Some(value.trim()),
+            (name, Some(value)) if means_more(name, value) => {
+                self.missing.push(format!("{name} {value}"));
+            }
             (_, Some(_)) if known(RENAMED) => {}
             (name, Some(value)) if OTHERS.contains(&name) => {
                 self.missing.push(format!("{name} {value}"));
@@ -189,6 +208,7 @@ impl<'a> Request<'a> {
             found.map(|(_, slurms)| *slurms)
         };
         match (of(FLAGS), of(RENAMED)) {
+            _ if value.is_some_and(|value| means_more(name, &value.text)) => Some(String::new()),
             (Some(slurms), _) => Some(slurms.into()),
             (None, Some(slurms)) => Some(format!("{slurms}={}", quoted(value?)?)),
             (None, None) => Some(String::new()),
@@ -226,7 +246,7 @@ impl<'a> Request<'a> {
     }
 
     /// Slurm's options for the slots and the cpuset.
-    fn options(&self, cpuset: Option<&CpusetRequest>) -> Option<String> {
+    pub(super) fn options(&self, cpuset: Option<&CpusetRequest>) -> Option<String> {
         let mut options = Vec::new();
         options.extend(self.slots.map(|slots| format!("-n{slots}")));
         let by_tile = |each: u32| Some(self.slots?.div_ceil(each));
@@ -256,6 +276,16 @@ impl<'a> Request<'a> {
 /// `-ext` to `-extsched`.
 fn is_extsched(name: &str) -> bool {
     name.len() >= "-ext".len() && "-extsched".starts_with(name)
+}
+
+/// Whether a renamed option's value says more in LSF than Slurm's option can take: the indices of a job array, or
+/// several hosts, of which LSF takes any.
+fn means_more(name: &str, value: &str) -> bool {
+    match name {
+        "-J" => value.contains('['),
+        "-m" => value.trim().contains(char::is_whitespace),
+        _ => false,
+    }
 }
 
 /// A value as a shell reads it again; none if only the shell knows it.

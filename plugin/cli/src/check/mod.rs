@@ -12,6 +12,7 @@ mod inner;
 mod input;
 mod installed;
 mod lsf;
+mod lsf_directives;
 #[cfg(test)]
 mod mutations;
 mod planned;
@@ -204,6 +205,7 @@ fn of_script(script: &Script, around: Surroundings<'_>, starts: bool) -> Vec<Fin
     }
     found.extend(grid_engine::translated(script));
     found.extend(lsf::translated(script));
+    found.extend(lsf_directives::translated(script));
     if let Some(file) = &script.file {
         for finding in &mut found {
             finding.file = Some(file.clone());

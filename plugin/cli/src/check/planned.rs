@@ -78,7 +78,7 @@ fn parsed(words: &[String]) -> Result<PlanArgs, clap::Error> {
 }
 
 /// berth's own options.
-const OWN: [&str; 8] = [
+const OWN: [&str; 9] = [
     "binding",
     "map-by",
     "rank-by",
@@ -87,6 +87,7 @@ const OWN: [&str; 8] = [
     "near",
     "confine",
     "cpuset",
+    "pool",
 ];
 
 /// The request as a plan's; none if only the shell knows what matters.

@@ -1,5 +1,5 @@
 //! A batch script, or a single line, as the commands in it that matter: srun, mpirun, and the
-//! directives of sbatch and Grid Engine. It is read, not run, so computed values are unknown. Scripts
+//! directives of sbatch, Grid Engine and LSF. It is read, not run, so computed values are unknown. Scripts
 //! within it are read too (`inner.rs`).
 
 use std::rc::Rc;
@@ -127,7 +127,8 @@ impl<'a> Reader<'a> {
         self.found.unclosed = commands.unclosed;
         self.found.late = late_directives(&self.found, &commands.comments);
         self.slurm_directives();
-        self.grid_directives();
+        self.foreign_directives(b"#$ ", Kind::Qsub);
+        self.foreign_directives(b"#BSUB ", Kind::Bsub);
         for simple in &commands.commands {
             self.simple(simple);
         }

@@ -56,7 +56,7 @@ pub(super) fn check(checks: &mut Checks, words: &Announcement) {
             }
         }
         // The file may be for root's eyes only.
-        Err(FileError::File(_, ReadError::Unreadable { .. })) => (Well, in_force),
+        Err(FileError::File(_, _, ReadError::Unreadable { .. })) => (Well, in_force),
         Err(why) => (Wrong, format!("{why}; {in_force}")),
     };
     checks.add(verdict, WHAT, text, path);

@@ -5,6 +5,7 @@
 mod cpusets;
 mod files;
 mod node;
+mod pools;
 mod switch;
 
 use std::fmt::Display;

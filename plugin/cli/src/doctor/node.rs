@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use berth_host::StateDir;
 use berth_host::announcement::{self, Announcement};
+use berth_host::{StateDir, machine_file};
 use berth_placement::Machine;
 use nix::unistd::Uid;
 
 use super::Verdict::{Note, Ok as Well, Wrong};
-use super::{Check, Checks, cpusets, files, switch};
+use super::{Check, Checks, cpusets, files, pools, switch};
 use crate::slurmd::{self, Found};
 
 /// All checks of one node.
@@ -33,6 +33,9 @@ pub(super) fn checks_of(base: &Path, node: &str, machine: Option<&Machine>) -> V
             unused(&mut checks, words, &path);
             settings(&mut checks, words, &path);
             cpusets::check(&mut checks, words);
+            let file = machine_file::read(dir.machine_path()).ok();
+            let cpus = file.and_then(|file| u32::try_from(file.machine.cpus().count()).ok());
+            pools::check(&mut checks, words, cpus);
             if words.is_task_plugin {
                 files::key(&mut checks, &dir);
             }

@@ -15,42 +15,40 @@ use super::step::PlannedStep;
 use crate::args::PlanArgs;
 
 impl PlanArgs {
-    /// The cpuset that the request asks for, with the number of CPUs that the submitting command
-    /// would write into it.
+    /// The cpuset that the request and its partition ask for.
     pub(crate) fn asked_cpuset(&self) -> Option<StepCpuset> {
-        let asked = self
-            .cpuset
-            .asked
-            .as_ref()
-            .filter(|_| !self.is_binding_off())?;
-        let asked = match asked {
-            CpusetRequest::Dynamic(asked) => asked,
-            CpusetRequest::Static(_) => return self.of_site(asked).map(StepCpuset::Given),
-            CpusetRequest::None => return None,
-        };
-        let mut asked = asked.clone();
-        let line = self.job_line().and_then(Result::ok);
-        let (count, least) = match &line {
-            Some(job) => of_job(&job.wanted.options),
-            None => (
-                ncpus(&self.srun),
-                self.srun.nodes.map_or(1, |nodes| nodes.least),
-            ),
-        };
-        asked.ncpus = asked.ncpus.or(count);
-        Some(StepCpuset::Choose(Choice {
-            asked,
-            job_nodes: least,
-        }))
+        match self.merged_cpuset().ok()?? {
+            CpusetRequest::Dynamic(asked) => Some(StepCpuset::Choose(Choice {
+                asked,
+                job_nodes: self.least_nodes(),
+            })),
+            asked @ CpusetRequest::Static(_) => self.of_site(&asked).map(StepCpuset::Given),
+            CpusetRequest::None => None,
+        }
     }
 
-    /// The site's cpuset that a request names, as slurmd has announced it here.
+    /// The number of CPUs on each node that the submitting command would write into the request.
+    pub(super) fn ncpus_of_line(&self) -> Option<u32> {
+        match self.job_line().and_then(Result::ok) {
+            Some(job) => of_job(&job.wanted.options).0,
+            None => ncpus(&self.srun),
+        }
+    }
+
+    fn least_nodes(&self) -> u32 {
+        match self.job_line().and_then(Result::ok) {
+            Some(job) => of_job(&job.wanted.options).1,
+            None => self.srun.nodes.map_or(1, |nodes| nodes.least),
+        }
+    }
+
+    /// The site's cpuset that a request names.
     fn of_site(&self, asked: &CpusetRequest) -> Option<Given> {
         let CpusetRequest::Static(named) = asked else {
             return None;
         };
-        let sets = &self.standing.node?.words.static_cpusets;
-        let set = sets.iter().find(|set| set.name == named.name.as_str())?;
+        let mut sets = self.site_cpusets()?.sets.iter();
+        let set = sets.find(|set| set.name == named.name.as_str())?;
         let mems = CpuSet::from_list(&set.mems).ok();
         let options = format!("CPUSET_OPTIONS={}", set.options);
         let options = options.parse().ok().filter(|_| !set.options.is_empty());
@@ -67,26 +65,25 @@ impl PlanArgs {
 
     /// Why the cpuset of a request cannot be planned.
     pub(super) fn unknown_cpuset(&self) -> Option<String> {
-        let asked = self.cpuset.asked.as_ref()?;
-        let CpusetRequest::Static(named) = asked else {
+        let asked = match self.merged_cpuset() {
+            Ok(asked) => asked?,
+            Err(why) => return Some(why),
+        };
+        let CpusetRequest::Static(named) = &asked else {
             return None;
         };
-        if self.of_site(asked).is_some() {
+        if self.of_site(&asked).is_some() {
             return None;
         }
-        let Some(node) = self
-            .standing
-            .node
-            .filter(|node| !node.words.static_cpusets.is_empty())
-        else {
+        let sets = self.site_cpusets().map_or(&[][..], |site| site.sets);
+        if sets.is_empty() {
             return Some(format!(
                 "not modelled: --cpuset names {}, and no slurmd here has announced cpusets of the site; ask on \
                  the node",
                 named.name
             ));
-        };
-        let sets = node.words.static_cpusets.iter();
-        let names: Vec<_> = sets.map(|set| set.name.as_str()).collect();
+        }
+        let names: Vec<_> = sets.iter().map(|set| set.name.as_str()).collect();
         Some(format!(
             "--cpuset: this node has no static cpuset {}; it has {}",
             named.name,

@@ -4,10 +4,12 @@
 use std::env;
 use std::fmt::{self, Display};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use berth_placement::{Binding, Mapping};
+use berth_srun::conf::Config;
 use berth_srun::submission::by_default::{
-    self, BIND_TO, BINDING, CONFINE, CORE_KIND, CPUSET, MAP_BY, NEAR, Names, RANK_BY, Typed,
+    self, BIND_TO, BINDING, CONFINE, CORE_KIND, CPUSET, MAP_BY, NEAR, Names, POOL, RANK_BY, Typed,
 };
 
 use super::job_line::JobLine;
@@ -99,6 +101,7 @@ impl PlanArgs {
             (&CPUSET, text(self.cpuset.asked.as_ref())),
             (&NEAR, text(self.near.as_ref())),
             (&CONFINE, text(self.confine.as_ref())),
+            (&POOL, text(self.pool.as_ref())),
         ];
         let has = has.into_iter();
         let around = Around {
@@ -126,6 +129,8 @@ impl PlanArgs {
         self.core_kind = self.or_default(kind, &CORE_KIND, &around)?;
         let confine = self.confine.take();
         self.confine = self.or_default(confine, &CONFINE, &around)?;
+        let pool = self.pool.take();
+        self.pool = self.or_default(pool, &POOL, &around)?;
         Ok(())
     }
 
@@ -178,8 +183,7 @@ impl PlanArgs {
 
     /// The same request with the default binding of the nodes of its job.
     pub(super) fn bound_as(&self, nodes: &[String]) -> Option<Self> {
-        let here = || self.standing.node.and_then(|_| cluster::of_this_node());
-        let of_node = here().filter(|_| self.standing.is_here());
+        let of_node = self.config_of_node();
         let config = self.config().or(of_node.as_deref())?;
         let partition = self.partition();
         let nodes = nodes.iter().map(String::as_str);
@@ -188,6 +192,19 @@ impl PlanArgs {
             bind_of_job: Some(found),
             ..self.clone()
         })
+    }
+
+    /// The configuration of the node on which the command runs, for a plan on it.
+    fn config_of_node(&self) -> Option<Arc<Config>> {
+        let here = || self.standing.node.and_then(|_| cluster::of_this_node());
+        here().filter(|_| self.standing.is_here())
+    }
+
+    /// The partition of jobs that name none, where the configuration is known.
+    pub(super) fn default_partition(&self) -> Option<String> {
+        let of_node = self.config_of_node();
+        let config = self.config().or(of_node.as_deref())?;
+        config.default_partition().map(String::from)
     }
 
     /// The partition of the request's job: that of its line, or of the job around it.

@@ -68,7 +68,10 @@ fn one_node(args: &PlanArgs, on: &Node, planned: &Planned) -> Vec<String> {
         "why         {}",
         why(args, ask, &plan.decision, &plan.decision.rule)
     )];
-    lines.extend(plan.cpuset.iter().flat_map(cpuset::not_chosen));
+    if let Some(set) = &plan.cpuset {
+        lines.extend(args.sources_of_cpuset());
+        lines.extend(cpuset::not_chosen(set));
+    }
     let not = |line| format!("not         {line}");
     lines.extend(rejected(&plan.decision).into_iter().map(not));
     if let Rule::Level { order, .. } = plan.decision.rule {

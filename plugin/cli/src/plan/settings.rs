@@ -31,10 +31,11 @@ impl PlanArgs {
         };
         let node = is_by_node(&line).then(|| self.some_node()).flatten();
         self.site_settings = Some(Arc::new(read(&line, node)));
+        self.find_cpusets_of_cluster();
     }
 
     /// A node of the request's partition: one that it names, or the first.
-    fn some_node(&self) -> Option<String> {
+    pub(super) fn some_node(&self) -> Option<String> {
         let list = self.srun.nodelist.as_deref().unwrap_or_default();
         let named = expand(list, Most::COMMAND_LINE).unwrap_or_default();
         let named = named.into_iter().find(|name| !name.is_empty());

@@ -11,7 +11,7 @@ use berth_placement::{
 };
 
 use super::job::PlannedJob;
-use super::owns::{has_reserved, listed};
+use super::owns::{has_reserved, listed, of_cores};
 use super::request::claims;
 use crate::Failure;
 use crate::args::PlanArgs;
@@ -214,7 +214,13 @@ impl Plans {
             return Ok(Ok(()));
         }
         has_reserved(args, on)?;
-        let request = asked();
+        let mut request = asked();
+        if request.cpuset.is_some() && job_cores != step_cores {
+            // The cpuset is the job's, and the step is inside it.
+            let cores = CpuSet::from_list(job_cores).map_err(|why| why.to_string())?;
+            let cores = cores.iter().map(|core| CoreIdx(core.0)).collect();
+            request.job_allocation = Some(of_cores(cores, on));
+        }
         let plan = match door(&request, on, &claims(args, on)?) {
             Ok(plan) => plan,
             Err(why @ Refusal::NoTasks) => return Err(why.into()),

@@ -167,11 +167,19 @@ impl Room {
     }
 }
 
-/// The most free CPUs that one cpuset of each radius could have. Hardware threads count, as in the other
-/// columns.
+/// The most free CPUs that one cpuset of each radius could have. They are counted as `NCPUS` counts them:
+/// hardware threads, or cores where slurmd counts cores.
 fn radii(machine: &Machine, free: &CpuSet, words: &Announcement) -> Vec<u32> {
     let rules = words.site_rules().unwrap_or_default();
-    let node = Node::of(machine.clone(), rules.socket(), rules.rules());
+    let node = match rules.shape() {
+        Some(shape) => Node::new(
+            shape,
+            Some(machine.clone().into()),
+            rules.socket(),
+            rules.rules(),
+        ),
+        None => Node::of(machine.clone(), rules.socket(), rules.rules()),
+    };
     (0..RADII)
         .map(|radius| most_of_radius(&node, free, radius))
         .collect()
@@ -191,7 +199,10 @@ fn os() -> String {
 
 #[cfg(test)]
 mod tests {
-    use berth_placement::{Core, CpuId, NumaId, NumaNode, Numbering, Package, Parts};
+    use berth_host::SiteRules;
+    use berth_placement::{
+        Core, CpuId, NumaId, NumaNode, Numbering, Package, Parts, Rules, SocketKind,
+    };
 
     use super::*;
 
@@ -267,6 +278,32 @@ hostC     Linux x64  4      3          2       2          0
         let free = CpuSet::from_list("0-2").unwrap();
         let found = radii(&machine, &free, &Announcement::default());
         assert_eq!(found, [2, 2, 3, 3, 3, 3, 3, 3]);
+    }
+
+    /// slurm.conf has CPUs=4 for four cores of two threads each.
+    #[test]
+    fn radii_count_cores_where_slurmd_does() {
+        let machine = Machine::regular(2, 2, 2, Numbering::Block).unwrap();
+        let mut node = Node::of(machine.clone(), SocketKind::Package, Rules::default());
+        let free = CpuSet::from_list("0-5").unwrap();
+        let mut found = |is_by_cores| {
+            let mut shape = node.shape().clone();
+            shape.cpus_are_cores = is_by_cores;
+            node = Node::new(
+                shape,
+                Some(machine.clone().into()),
+                SocketKind::Package,
+                Rules::default(),
+            );
+            let mut words = Announcement {
+                is_task_plugin: true,
+                ..Announcement::default()
+            };
+            words.set_rules(&SiteRules::of(&node));
+            radii(&machine, &free, &words)
+        };
+        assert_eq!(found(false)[..3], [4, 4, 6]);
+        assert_eq!(found(true)[..3], [2, 2, 3]);
     }
 
     #[test]

@@ -60,6 +60,7 @@ fn in_ledger(dir: &StateDir, machine: &Machine, kind: SocketKind) -> Result<CpuS
         let entries = look(dir)?;
         entries
             .iter()
+            .filter(|entry| !entry.pool)
             .for_each(|entry| used.insert_all(&entry.cpus));
         return Ok(used);
     }

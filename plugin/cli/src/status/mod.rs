@@ -1,9 +1,10 @@
 //! `berth status`: shows which steps are bound to which cores of this node. Root reads the ledger;
 //! everybody else sees how full the node is, but not who runs what. With `--cpusets` it shows the room
-//! for cpusets.
+//! for cpusets, and with `--pools` the pools.
 
 mod cpusets;
 mod free;
+mod pools;
 
 use berth_placement::sets::count::counted;
 use std::collections::BTreeMap;
@@ -44,6 +45,8 @@ struct Node {
     m_core: usize,
     m_thread: usize,
     reserved: String,
+    /// CPUs that cpusets hold: they are in use also where no step is bound to them.
+    cpusets: String,
     steps: Vec<BoundStep>,
 }
 
@@ -95,6 +98,9 @@ fn once(args: &StatusArgs, out: &mut impl Write) -> Result<(), Failure> {
     if args.cpusets {
         return cpusets::once(args, &base, &nodes, out);
     }
+    if args.pools {
+        return pools::once(args, &base, &nodes, out);
+    }
     let kind = socket_kind(args.socket);
     let (mut told, mut everybody) = (Vec::new(), Vec::new());
     for name in nodes {
@@ -144,12 +150,16 @@ fn nothing_bound(dir: &StateDir, kind: SocketKind) -> String {
 fn node(dir: &StateDir, name: &str, kind: SocketKind, job: Option<u32>) -> Result<Node, Failure> {
     let machine = machine_file::read(dir.machine_path())?.machine;
     let mut entries = look(dir)?;
-    entries.retain(|entry| job.is_none_or(|job| entry.step.job == job));
+    entries.retain(|entry| !entry.pool && job.is_none_or(|job| entry.step.job == job));
     entries.sort_by_key(|entry| (entry.step.job, entry.step.step));
     let mut used = CpuSet::new();
-    entries
-        .iter()
-        .for_each(|entry| used.insert_all(&entry.cpus));
+    let mut held = CpuSet::new();
+    for entry in &entries {
+        used.insert_all(&entry.cpus);
+        if entry.cpuset.is_some() {
+            held.insert_all(&entry.cpus);
+        }
+    }
     Ok(Node {
         node: name.into(),
         m_topology: machine.topology_string(kind),
@@ -158,6 +168,7 @@ fn node(dir: &StateDir, name: &str, kind: SocketKind, job: Option<u32>) -> Resul
         m_core: machine.core_count(),
         m_thread: machine.cpus().count(),
         reserved: reserved(dir),
+        cpusets: held.to_string(),
         steps: entries
             .iter()
             .map(|entry| step(entry, &machine, kind))
@@ -189,6 +200,9 @@ fn step(entry: &Entry, machine: &Machine, kind: SocketKind) -> BoundStep {
         topology: machine.topology_in_use(kind, &entry.cpus),
         binding: entry.request.clone(),
         state: match entry.stepd {
+            Some(_) if entry.cpuset.is_some() && !entry.task.is_some_and(Task::is_stopped) => {
+                "cpuset"
+            }
             None => "starting",
             Some(_) if entry.task.is_some_and(Task::is_stopped) => "suspended",
             Some(_) => "running",
@@ -218,6 +232,10 @@ fn table(out: &mut impl Write, node: &Node) -> io::Result<()> {
     }
     if !node.reserved.is_empty() {
         write_named(out, None, "reserved", &node.reserved)?;
+    }
+    if !node.cpusets.is_empty() {
+        let held = format!("{} (in use, also where no step is bound)", node.cpusets);
+        write_named(out, None, "cpusets", &held)?;
     }
     if node.steps.is_empty() {
         return writeln!(out, "no step is bound by --binding");

@@ -94,6 +94,12 @@ impl Folder {
         }
     }
 
+    /// Opens a file to be read again and again.
+    pub(super) fn open_file(&self, name: &str) -> Result<OwnedFd, FenceError> {
+        let fd = self.file_at(name, OFlag::O_RDONLY);
+        fd.map_err(|why| error(&self.file(name), "it cannot be opened", why))
+    }
+
     /// Makes a child that is not there yet.
     pub(super) fn make(&self, name: &str) -> Result<Self, FenceError> {
         let path = self.file(name);

@@ -4,6 +4,7 @@
 
 use berth_placement::CpuSet;
 
+use super::freezer::State;
 use super::{FenceError, Folder, Mounts, Place, Version};
 
 /// The most folders that are looked at, so that a strange tree costs little.
@@ -12,6 +13,10 @@ const MOST: usize = 20_000;
 const DOWN: usize = 4;
 /// Where Slurm puts its scope below a unified mount. Source: `SYSTEM_CGSLICE` of cgroup_v2.h.
 const SLICE: &str = "system.slice";
+/// The step of what is adopted.
+const EXTERN: &str = "step_extern";
+/// Where the tasks of a step live in the unified hierarchy.
+const USER: &str = "user";
 /// Folders of the unified scope that are no jobs.
 const NO_JOBS: [&str; 2] = ["slurmd", "system"];
 
@@ -66,6 +71,26 @@ pub fn cpus_of_jobs(scope: &Place) -> Result<CpuSet, FenceError> {
     }
 }
 
+/// The CPUs of the running jobs below such a cgroup of the unified hierarchy, but for one: that whose folder has
+/// this name. A job runs if one of its tasks is not frozen, or if it has none yet.
+///
+/// # Errors
+/// [`FenceError`]: the folder cannot be read.
+pub fn cpus_of_running(scope: &Place, except: &str) -> Result<CpuSet, FenceError> {
+    let folder = scope.open()?;
+    match folder.is_roots() {
+        true => Ok(Walk { left: MOST }.running(&folder, except)),
+        false => Ok(CpuSet::new()),
+    }
+}
+
+/// The folder of a process's job: its place, if it is below a scope.
+#[must_use]
+pub fn job_of(place: &Place, scope: &Place) -> Option<Place> {
+    let depth = scope.folders.len() + 1;
+    (place.folders.len() >= depth).then(|| place.above(place.folders.len() - depth))
+}
+
 struct Walk {
     left: usize,
 }
@@ -95,6 +120,37 @@ impl Walk {
         cpus
     }
 
+    fn running(&mut self, scope: &Folder, except: &str) -> CpuSet {
+        let mut cpus = CpuSet::new();
+        let is_other = |name: &String| !NO_JOBS.contains(&name.as_str()) && name != except;
+        for job in self.children(scope, is_other) {
+            if is_populated(&job) && self.runs(&job) {
+                add(&job, &mut cpus);
+            }
+        }
+        cpus
+    }
+
+    /// Slurm and berth freeze what is below a step's `user`.
+    fn runs(&mut self, job: &Folder) -> bool {
+        let mut has_frozen = false;
+        // Nobody freezes what was adopted, and it is no sign that the job's tasks run.
+        let is_step = |name: &String| name.starts_with("step_") && name != EXTERN;
+        for step in self.children(job, is_step) {
+            let Ok(user) = step.child(USER) else {
+                continue;
+            };
+            for leaf in self.children(&user, |_| true) {
+                match State::now(&leaf).unwrap_or_default() {
+                    state if !state.is_populated => {}
+                    state if state.is_frozen => has_frozen = true,
+                    _ => return true,
+                }
+            }
+        }
+        !has_frozen
+    }
+
     fn children(&mut self, folder: &Folder, is: impl Fn(&String) -> bool) -> Vec<Folder> {
         let mut names = folder.children(self.left);
         self.left -= names.len();
@@ -122,8 +178,7 @@ impl Walk {
 
 /// Whether the unified hierarchy says that a process lives there or deeper.
 fn is_populated(job: &Folder) -> bool {
-    let text = job.read("cgroup.events").unwrap_or_default();
-    text.lines().any(|line| line == "populated 1")
+    State::now(job).unwrap_or_default().is_populated
 }
 
 /// Adds a job's CPUs. An empty file confines nobody.
@@ -156,6 +211,51 @@ mod tests {
         };
         let folder = Folder::open_as(&place, Kind::Any).unwrap();
         Walk { left }.jobs(&folder, version).to_string()
+    }
+
+    #[test]
+    fn frozen_jobs_do_not_run() {
+        let dir = tempfile::tempdir().unwrap();
+        for (job, cpus, leaves) in [
+            ("job_1", "0-1\n", &["populated 1\nfrozen 0\n"][..]),
+            (
+                "job_2",
+                "2\n",
+                &["populated 1\nfrozen 1\n", "populated 0\nfrozen 0\n"],
+            ),
+            (
+                "job_3",
+                "3\n",
+                &["populated 1\nfrozen 1\n", "populated 1\nfrozen 0\n"],
+            ),
+            ("job_4", "4\n", &["populated 0\nfrozen 0\n"]),
+            ("job_5", "5\n", &["populated 1\nfrozen 0\n"]),
+        ] {
+            file(dir.path(), &format!("{job}/cgroup.events"), "populated 1\n");
+            file(dir.path(), &format!("{job}/cpuset.cpus"), cpus);
+            for (at, events) in leaves.iter().enumerate() {
+                let path = format!("{job}/step_{at}/user/task_0/cgroup.events");
+                file(dir.path(), &path, events);
+            }
+        }
+        let place = Place {
+            version: Version::V2,
+            point: dir.path().into(),
+            folders: Vec::new(),
+        };
+        let folder = Folder::open_as(&place, Kind::Any).unwrap();
+        let running = Walk { left: MOST }.running(&folder, "job_5");
+        assert_eq!(running.to_string(), "0-1,3-4");
+        let below = Place {
+            folders: ["job_1", "step_0", "user"].map(String::from).to_vec(),
+            ..place.clone()
+        };
+        assert!(
+            job_of(&below, &place)
+                .unwrap()
+                .to_string()
+                .ends_with("/job_1")
+        );
     }
 
     #[test]

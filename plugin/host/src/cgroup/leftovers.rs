@@ -8,6 +8,9 @@ use super::{Folder, Name, Place};
 
 /// The most folders that are looked at, so that a strange tree costs little.
 const MOST: usize = 20_000;
+/// The same for the children of a folder that a user owns. Only those with our names count, and nothing below
+/// the others is looked at: Slurm 22.05 gives the folder of a task to its user, and a user makes any number.
+const MOST_OF_USER: usize = 1_024;
 /// From slurmd's own cgroup so many folders up, and then down: Slurm's steps are beside it, as
 /// `NODE_slurmstepd.scope/job_1/step_0/user/task_special` in the unified hierarchy.
 const UP: usize = 2;
@@ -39,7 +42,12 @@ struct Walk {
 
 impl Walk {
     fn look(&mut self, folder: &Folder, depth: usize) {
-        let names = folder.children(self.left);
+        let is_roots = folder.is_roots();
+        let mut names = folder.children(match is_roots {
+            true => self.left,
+            false => MOST_OF_USER,
+        });
+        names.retain(|name| is_roots || name.parse::<Name>().is_ok());
         self.left = self.left.saturating_sub(names.len());
         for name in names {
             match name.parse::<Name>() {
@@ -78,6 +86,37 @@ mod tests {
     use super::super::Version;
     use super::super::folder::Kind;
     use super::*;
+
+    /// Slurm 22.05 gives the folder of a task to the task's user, who can make others there, by any name.
+    #[test]
+    fn folders_of_users_hide_nothing() {
+        if !nix::unistd::geteuid().is_root() {
+            eprintln!("skipped: only root gives folders away");
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let users = dir.path().join("task_0");
+        for name in 0..50 {
+            fs::create_dir_all(users.join(format!("{name}/deep"))).unwrap();
+        }
+        fs::create_dir(users.join("berth_1.0.0_4194305")).unwrap();
+        fs::create_dir(users.join("7/berth_2.0.0_4194305")).unwrap();
+        std::os::unix::fs::chown(&users, Some(65534), None).unwrap();
+        let place = Place {
+            version: Version::V2,
+            point: dir.path().into(),
+            folders: Vec::new(),
+        };
+        let folder = Folder::open_as(&place, Kind::Any).unwrap();
+        let mut walk = Walk {
+            left: 10,
+            removed: Vec::new(),
+        };
+        walk.look(&folder, 5);
+        assert_eq!(walk.left, 8, "the user's folders do not count");
+        assert_eq!(walk.removed.len(), 1, "{:?}", walk.removed);
+        assert!(walk.removed[0].ends_with("task_0/berth_1.0.0_4194305"));
+    }
 
     #[test]
     fn only_dead_ones_of_ours_go() {

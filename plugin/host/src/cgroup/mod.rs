@@ -8,8 +8,11 @@
 
 mod child;
 mod folder;
+pub mod freezer;
+mod job;
 pub mod jobs;
 mod leftovers;
+pub mod members;
 mod mounts;
 mod name;
 mod place;
@@ -18,6 +21,7 @@ mod write;
 
 pub use child::Child;
 pub use folder::Folder;
+pub use job::JobFolders;
 pub use leftovers::{leftovers_around, leftovers_in};
 pub use mounts::Mounts;
 pub use name::Name;

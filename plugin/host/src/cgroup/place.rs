@@ -81,6 +81,14 @@ impl Place {
         Folder::open(self)
     }
 
+    /// Whether its folder is there, as far as the kernel says.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        let mut path = std::path::PathBuf::from(&self.point);
+        path.extend(&self.folders);
+        path.try_exists().unwrap_or(true)
+    }
+
     /// The number N of the leaf `user/task_N` (`step_X/task_N` in v1), where Slurm keeps one task
     /// alone. Source: `cgroup_p_task_addto` of each plugin.
     #[must_use]
@@ -112,6 +120,20 @@ impl Place {
         self.version == Version::V1 && own.is_some_and(|own| own.starts_with("step_"))
     }
 
+    /// Whether it is a leaf of the step whose slurmstepd lives there: `step_X/user/LEAF` beside
+    /// `step_X/slurm`, in v1 `step_X/LEAF` below `step_X`.
+    #[must_use]
+    pub fn is_in_step_of(&self, slurmstepd: &Self) -> bool {
+        let levels = match self.version {
+            Version::V2 => (2, 1),
+            Version::V1 => (1, 0),
+        };
+        let step = self.above(levels.0);
+        let names_step = step.folders.last();
+        names_step.is_some_and(|name| name.starts_with("step_"))
+            && step == slurmstepd.above(levels.1)
+    }
+
     /// Whether nothing stands above it.
     pub(super) fn is_root(&self) -> bool {
         self.folders.is_empty()
@@ -122,6 +144,12 @@ impl Place {
         let last = self.folders.split_last();
         last.is_some_and(|(own, rest)| own == name && rest == above.folders.as_slice())
             && self.version == above.version
+    }
+
+    /// The name of its folder.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.folders.last().map(String::as_str)
     }
 
     /// The cgroup so many folders above.
@@ -238,6 +266,15 @@ mod tests {
             let is = (place.slurms_task(), place.is_slurms_common());
             assert_eq!(is, (task, is_common), "{path}");
         }
+        let step = |place: &str, own: &str| {
+            let read = |text: String, mounts| Place::read(&text, &Mounts::of(mounts)).unwrap();
+            let both = [place, own].map(|path| read(format!("0::{path}\n"), UNIFIED));
+            both[0].is_in_step_of(&both[1])
+        };
+        let leaf = "/s/job_1/step_extern/user/task_special";
+        assert!(step(leaf, "/s/job_1/step_extern/slurm"));
+        assert!(!step(leaf, "/s/job_2/step_extern/slurm"));
+        assert!(!step("/s/user/task_0", "/s/slurm"), "no step");
         let v1 = "5:cpuset:/slurm_n/uid_0/job_1/step_0/task_3\n";
         let v1 = Place::read(v1, &Mounts::of(HYBRID)).unwrap();
         assert_eq!((v1.slurms_task(), v1.is_slurms_common()), (Some(3), false));

@@ -15,7 +15,7 @@ pub const NAME: &str = "berth.prom";
 /// Far more than the file can have.
 const MOST: u64 = 64 << 10;
 /// The number of counts.
-const KINDS: usize = 11;
+const KINDS: usize = 13;
 
 /// The counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +42,10 @@ pub struct Counters {
     pub confined: u64,
     /// Those of the bound tasks that were to be confined, and are not.
     pub not_confined: u64,
+    /// Steps and scripts of jobs that are in a pool.
+    pub in_pool: u64,
+    /// Those that ran outside of their pool, because it or the node's pools were full.
+    pub pool_full: u64,
 }
 
 /// Names and meanings, in the order of the files.
@@ -86,6 +90,14 @@ const NAMES: [(&str, &str); KINDS] = [
     (
         "berth_tasks_not_confined_total",
         "Bound tasks that should have been confined to their CPUs, and were not.",
+    ),
+    (
+        "berth_pool_steps_total",
+        "Steps and batch scripts of jobs that are in a pool.",
+    ),
+    (
+        "berth_pool_full_total",
+        "Steps and batch scripts that ran outside of their pool, because it was full.",
     ),
 ];
 
@@ -136,6 +148,8 @@ impl Counters {
             self.reserved_used,
             self.confined,
             self.not_confined,
+            self.in_pool,
+            self.pool_full,
         ]
     }
 
@@ -152,6 +166,8 @@ impl Counters {
             reserved_used,
             confined,
             not_confined,
+            in_pool,
+            pool_full,
         ] = values;
         Self {
             launches,
@@ -165,6 +181,8 @@ impl Counters {
             reserved_used,
             confined,
             not_confined,
+            in_pool,
+            pool_full,
         }
     }
 

@@ -162,6 +162,8 @@ mod tests {
         reserved_used: 0,
         confined: 0,
         not_confined: 0,
+        in_pool: 0,
+        pool_full: 0,
     };
 
     #[test]

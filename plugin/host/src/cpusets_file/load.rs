@@ -38,12 +38,12 @@ impl Stamp {
 /// A file that does not hold.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The file was not read.
-    #[error("cpusets={0}: {1}")]
-    File(PathBuf, ReadError),
-    /// It has more than a file of cpusets can rightly have.
-    #[error("cpusets={0}: the file has more than {MOST} bytes; name the right one")]
-    TooLarge(PathBuf),
+    /// The file that this key names was not read.
+    #[error("{0}={1}: {2}")]
+    File(&'static str, PathBuf, ReadError),
+    /// It has more bytes than such a file can rightly have.
+    #[error("{0}={1}: the file has more than {MOST} bytes; name the right one")]
+    TooLarge(&'static str, PathBuf),
     /// A line of it is wrong.
     #[error("{0}, {1}")]
     Line(PathBuf, LineError),
@@ -54,19 +54,24 @@ pub enum FileError {
 /// # Errors
 /// [`FileError`]; its text names file, line and reason.
 pub fn load(path: &Path, site: &Site<'_>) -> Result<SiteCpusets, FileError> {
-    let failed = |why| FileError::File(path.into(), why);
-    trust::check_ancestors(path).map_err(|why| match path.exists() {
-        true => failed(why.into()),
-        false => failed(ReadError::Absent(path.into())),
-    })?;
-    let text = trusted_file::read(path, MOST).map_err(|why| match why {
-        ReadError::TooLarge { path, .. } => FileError::TooLarge(path),
-        other => failed(other),
-    })?;
+    let text = text("cpusets", path)?;
     let all = read(&text, site).map_err(|why| FileError::Line(path.into(), why))?;
     Ok(SiteCpusets {
         path: path.into(),
         ..all
+    })
+}
+
+/// The text of a file of the site that this key names, as only root can have written it.
+pub(crate) fn text(key: &'static str, path: &Path) -> Result<Vec<u8>, FileError> {
+    let failed = |why| FileError::File(key, path.into(), why);
+    trust::check_ancestors(path).map_err(|why| match path.exists() {
+        true => failed(why.into()),
+        false => failed(ReadError::Absent(path.into())),
+    })?;
+    trusted_file::read(path, MOST).map_err(|why| match why {
+        ReadError::TooLarge { path, .. } => FileError::TooLarge(key, path),
+        other => failed(other),
     })
 }
 

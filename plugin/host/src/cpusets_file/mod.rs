@@ -2,11 +2,11 @@
 //! the words that a partition adds to its jobs' `--cpuset`.
 //! In: the file's text, read for one node. Out: [`SiteCpusets`], which answers a launch from memory.
 
-mod load;
-mod read;
+pub(crate) mod load;
+pub(crate) mod read;
 #[cfg(test)]
 mod read_tests;
-mod words;
+pub(crate) mod words;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -197,7 +197,7 @@ impl fmt::Display for Denied<'_> {
 }
 
 /// The nearest of some names, if one is near.
-fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|known| (strsim::damerau_levenshtein(name, known), known))
         .min()

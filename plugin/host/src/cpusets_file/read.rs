@@ -12,9 +12,9 @@ use super::words::{SHOWN, Word, words};
 use super::{PartitionWords, SiteCpusets, StaticSet, nearest};
 
 /// Lines of the file, comments too.
-const MOST_LINES: usize = 1 << 12;
+pub(crate) const MOST_LINES: usize = 1 << 12;
 /// Bytes of a line: two requests of the longest kind fit.
-const LINE: usize = 20 << 10;
+pub(crate) const LINE: usize = 20 << 10;
 /// Bytes of a name.
 const NAME: usize = 64;
 /// Names in a list of users, accounts or partitions.
@@ -99,7 +99,7 @@ fn one(bytes: &[u8], line: usize, site: &Site<'_>, all: &mut SiteCpusets) -> Res
 }
 
 /// Each key is known, stands once, and has a value.
-fn check_keys(words: &[Word], known: &[&str]) -> Result<(), String> {
+pub(crate) fn check_keys(words: &[Word], known: &[&str]) -> Result<(), String> {
     for (index, word) in words.iter().enumerate() {
         let key = &*word.key;
         if !known.contains(&key) {
@@ -124,12 +124,12 @@ fn check_keys(words: &[Word], known: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-fn value<'a>(words: &'a [Word], key: &str) -> Option<&'a str> {
+pub(crate) fn value<'a>(words: &'a [Word], key: &str) -> Option<&'a str> {
     let word = words.iter().find(|word| word.key == key)?;
     Some(&word.value)
 }
 
-fn needed<'a>(words: &'a [Word], key: &str) -> Result<&'a str, String> {
+pub(crate) fn needed<'a>(words: &'a [Word], key: &str) -> Result<&'a str, String> {
     value(words, key).ok_or_else(|| format!("{key}= is missing, and the line needs it"))
 }
 
@@ -234,7 +234,7 @@ fn in_request(key: &str, keyword: Keyword, value: &str) -> Result<Dynamic, Strin
 }
 
 /// Names with commas between them.
-fn names(key: &str, list: &str) -> Result<Vec<String>, String> {
+pub(crate) fn names(key: &str, list: &str) -> Result<Vec<String>, String> {
     if list.split(',').count() > MOST_NAMES {
         return Err(format!("{key}= has more than {MOST_NAMES} names"));
     }
@@ -242,7 +242,7 @@ fn names(key: &str, list: &str) -> Result<Vec<String>, String> {
 }
 
 /// A name has letters that no shell, list or log takes for anything else.
-fn name(key: &str, text: &str) -> Result<String, String> {
+pub(crate) fn name(key: &str, text: &str) -> Result<String, String> {
     let fits = |letter: char| letter.is_alphanumeric() || "_-.@+".contains(letter);
     match !text.is_empty() && text.len() <= NAME && text.chars().all(fits) {
         true => Ok(text.into()),

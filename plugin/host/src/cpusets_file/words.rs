@@ -6,7 +6,7 @@ const MOST_WORDS: usize = 32;
 
 /// A word of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Word {
+pub(crate) struct Word {
     pub key: String,
     /// The value without its quotes.
     pub value: String,
@@ -17,7 +17,7 @@ pub(super) struct Word {
 ///
 /// # Errors
 /// The reason, if a quote does not end on the line, a word has no `=`, or there are too many words.
-pub(super) fn words(line: &str) -> Result<Vec<Word>, String> {
+pub(crate) fn words(line: &str) -> Result<Vec<Word>, String> {
     let mut words = Vec::new();
     let mut letters = line.chars().peekable();
     loop {
@@ -54,7 +54,7 @@ fn word(letters: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Result<Word, 
 }
 
 /// Characters of a word that a reason repeats.
-pub(super) const SHOWN: usize = 60;
+pub(crate) const SHOWN: usize = 60;
 
 #[cfg(test)]
 mod tests {

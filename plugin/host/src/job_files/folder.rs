@@ -29,6 +29,8 @@ pub enum Kind {
     Node,
     /// slurmctld's answer, by the prolog.
     Answer,
+    /// What the steps of a pool job have used, by slurmstepd.
+    Pool,
 }
 
 /// A file that was not written.
@@ -69,6 +71,7 @@ impl Kind {
         match self {
             Self::Node => format!("{job}.node"),
             Self::Answer => format!("{job}.answer"),
+            Self::Pool => format!("{job}.pool"),
         }
     }
 }

@@ -9,7 +9,7 @@ use berth_placement::CpuSet;
 use super::file::LedgerFile;
 use super::process::Task;
 use super::record::{self, Entry, StepKey};
-use super::{Ledger, LedgerError, PENDING, age};
+use super::{Ledger, LedgerError, PENDING, Session, age};
 
 /// The time that slurmstepd waits for others, who keep a lock for one write.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -41,7 +41,9 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`]
     pub fn confirm(self, step: StepKey, uid: u32, cpus: &CpuSet) -> Result<Confirmed, LedgerError> {
-        self.confirm_one(step, uid, cpus, |entry| entry.cpuset.is_none())
+        self.confirm_one(step, uid, cpus, |entry| {
+            entry.cpuset.is_none() && !entry.pool
+        })
     }
 
     /// The same for its cpuset.
@@ -155,6 +157,51 @@ impl Held {
     pub fn set_task(&mut self, pid: i32) -> Result<(), LedgerError> {
         self.entry.task = Some(Task::of(pid));
         write_confirmed(&self.file, self.slot, &self.entry)
+    }
+
+    /// Says whether the job is suspended: then its CPUs do not count as taken.
+    ///
+    /// # Errors
+    /// [`LedgerError`]
+    pub fn set_suspended(&mut self, suspended: bool) -> Result<(), LedgerError> {
+        match &mut self.entry.task {
+            Some(task) if task.suspended != suspended => task.suspended = suspended,
+            _ => return Ok(()),
+        }
+        write_confirmed(&self.file, self.slot, &self.entry)
+    }
+
+    /// The cpuset has other CPUs from now on, and its job runs. The session is of the same ledger, and
+    /// locked.
+    ///
+    /// # Errors
+    /// [`LedgerError`]
+    pub fn set_cpus(
+        &mut self,
+        session: &Session<'_>,
+        cpus: CpuSet,
+        generation: u32,
+    ) -> Result<(), LedgerError> {
+        if !session.is_locked() || !self.file.is_current() {
+            return Err(LedgerError::Busy(self.file.path().into()));
+        }
+        let offset = self.file.offset(self.slot);
+        let now = record::read(&self.file.read_words(offset, self.file.words)?);
+        let mut entry = Entry {
+            cpus,
+            generation,
+            // What was added when it was written.
+            ..now.unwrap_or_else(|| self.entry.clone())
+        };
+        if let Some(task) = &mut entry.task {
+            task.suspended = false;
+        }
+        let Some(record) = record::write(&entry, self.file.words) else {
+            return Err(LedgerError::TooManyCpus(self.file.path().into()));
+        };
+        self.file.write_words(offset, &record)?;
+        self.entry = entry;
+        Ok(())
     }
 
     /// The step has ended: its cores are free before anybody learns of it.

@@ -4,7 +4,7 @@
 //! it ends. Nothing here waits for a disk, and nothing is trusted that a user could have
 //! written. If the ledger fails, the caller reports the error and the launch goes on.
 //!
-//! Read in this order: [`record`], [`mod@file`], [`process`], [`rule`], [`confirm`].
+//! Read in this order: [`record`], [`mod@file`], [`process`], [`rule`], [`questions`], [`confirm`].
 //!
 //! ```
 //! use std::time::Duration;
@@ -35,6 +35,7 @@ mod confirm;
 mod file;
 mod process;
 pub mod public;
+mod questions;
 mod record;
 mod rule;
 
@@ -95,6 +96,8 @@ pub struct Session<'a> {
     /// Whether that one is an expired entry, whose slurmstepd may come late.
     expired: bool,
     lock: Option<Locked<'a>>,
+    /// Whether the job that asks is in a pool.
+    is_in_pool: bool,
 }
 
 impl Ledger {
@@ -187,7 +190,13 @@ impl<'a> Session<'a> {
             let_go,
             slots,
             lock,
+            is_in_pool: false,
         })
+    }
+
+    /// The job that asks is in a pool, or not: a pool job gets its CPUs whoever is bound there.
+    pub fn ask_for_pool(&mut self, is_in_pool: bool) {
+        self.is_in_pool = is_in_pool;
     }
 
     /// Whether nobody else can write while this value lives. Otherwise nothing can be added.
@@ -211,7 +220,7 @@ impl<'a> Session<'a> {
             cpus.iter().zip(&near).any(|(cpus, near)| cpus & near != 0)
         };
         let everything = self.slots.len() / self.file.words > MANY_SLOTS;
-        let mut others = Others::default();
+        let mut others = Others::default().for_pool(self.is_in_pool);
         for (slot, entry) in self.living(|record| everything || touches(record)) {
             if let Some(record) = self.record(slot)
                 && touches(record)
@@ -220,22 +229,6 @@ impl<'a> Session<'a> {
             }
         }
         others
-    }
-
-    /// The live cpuset of a job, if its steps have one. If there were several, the one made last.
-    pub fn cpuset_of(&mut self, job: u32) -> Option<Entry> {
-        let is_its =
-            |record: &[u64]| record::look(record).is_some_and(|look| look.is_cpuset_of(job));
-        let found = self.living(is_its).into_iter();
-        let (slot, look) = found.max_by_key(|(_, look)| look.made)?;
-        Some(look.entry(self.record(slot)?))
-    }
-
-    /// Every live entry.
-    pub fn all(&mut self) -> Vec<Entry> {
-        let living = self.living(|_| true);
-        let entry = |(slot, entry): (usize, Look)| Some(entry.entry(self.record(slot)?));
-        living.into_iter().filter_map(entry).collect()
     }
 
     fn record(&self, slot: usize) -> Option<&[u64]> {
@@ -356,7 +349,8 @@ fn is_awaited(entry: &Look, own: Process, let_go: &LetGo) -> bool {
 }
 
 /// Nanoseconds since the boot, sleep included. No administrator sets this clock.
-fn now() -> u64 {
+#[must_use]
+pub fn now() -> u64 {
     let time = clock_gettime(ClockId::CLOCK_BOOTTIME);
     time.map_or(0, |time| {
         time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64

@@ -24,6 +24,8 @@ pub struct Task {
     pub pid: pid_t,
     /// The low 32 bits of its start time; 0 if it is unknown.
     pub start: u32,
+    /// Whether its slurmstepd has seen that the job is suspended. Without that its state in /proc counts.
+    pub suspended: bool,
 }
 
 /// The answer of /proc about a process number.
@@ -69,13 +71,20 @@ impl Task {
     #[must_use]
     pub fn of(pid: pid_t) -> Self {
         let start = Process::of(pid).map_or(0, |process| process.start as u32);
-        Self { pid, start }
+        Self {
+            pid,
+            start,
+            suspended: false,
+        }
     }
 
     /// Whether this very task is stopped, as the tasks of a suspended job are. If that is not
     /// certain, the task counts as running, and its cores stay taken.
     #[must_use]
     pub fn is_stopped(self) -> bool {
+        if self.suspended {
+            return true;
+        }
         let same = |start: u64| self.start != 0 && start as u32 == self.start;
         self.pid > 0 && matches!(find(self.pid), Found::Process('T', start) if same(start))
     }
@@ -230,6 +239,12 @@ mod tests {
             let other = Task { start, ..task };
             assert!(!other.is_stopped(), "another process of the same number");
         }
+        let suspended = Task {
+            start: 0,
+            suspended: true,
+            ..task
+        };
+        assert!(suspended.is_stopped(), "its slurmstepd says so");
         for child in &mut children {
             let _ = child.kill();
             let _ = child.wait();

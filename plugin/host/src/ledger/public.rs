@@ -62,7 +62,9 @@ pub fn publish(
         };
         // The ledger itself is not locked, so entries that are torn meanwhile are left out.
         let mut session = Session::read((&*file, None), watch, (*own, let_go))?;
-        let entries = session.all();
+        let mut entries = session.all();
+        // What a pool job owns is not bound.
+        entries.retain(|entry| !entry.pool);
         let mut used = CpuSet::new();
         entries
             .iter()

@@ -4,8 +4,7 @@
 //! In: an entry or bytes. Out: the other. Pure; bytes with a wrong checksum are no entry.
 //!
 //! Releases of berth share the file, so a later one may add to an entry but never move anything.
-//! It has room in the upper half of word [`CPU_WORDS`], and after the CPUs. This release covers all
-//! of that with its checksum and ignores its content.
+//! It has room after the CPUs. This release covers that with its checksum and ignores its content.
 
 use berth_placement::CpuSet;
 
@@ -27,11 +26,16 @@ const OF_JOB: u32 = 2;
 /// It wants the memory of its NUMA nodes for itself.
 const MEMORY: u32 = 4;
 const FLAGS: u32 = EXCLUSIVE | OF_JOB | MEMORY;
+/// In the upper half: the CPUs of a pool job, and no binding.
+const POOL: u32 = 0xA0;
 /// Where the step's kind stands beside these.
 const STEP_KIND: u32 = 8;
 /// How many words the CPUs have, in the lower half. Releases that write 0 give them all
-/// words to the slot's end.
+/// words to the slot's end. In the upper half: a cpuset's generation, which the first release ignores.
 const CPU_WORDS: usize = 7;
+/// The bit of a task's number that says that its job is suspended. Releases that do not know it see no
+/// task, and count the job as running.
+const SUSPENDED: u32 = 1 << 31;
 /// A cpuset's mark.
 const MARK: usize = 8;
 /// First word of slurmstepd's part, and how many.
@@ -88,6 +92,9 @@ pub struct Entry {
     pub kind: Kind,
     /// If it is no binding of the step, but a cpuset.
     pub cpuset: Option<Cpuset>,
+    /// If it is no binding of the step either, but the place of its job in a pool: the CPUs are the job's, and
+    /// the request is the pool's name.
+    pub pool: bool,
     /// Tasks on this node.
     pub tasks: u32,
     /// Nanoseconds between the boot and its planning.
@@ -104,6 +111,8 @@ pub struct Entry {
     pub request: String,
     /// A cpuset's mark: equal for equal requests, whose text may be cut.
     pub mark: u64,
+    /// A cpuset's generation: how often it was chosen anew since the job began.
+    pub generation: u32,
     /// The CPUs of its cores.
     pub cpus: CpuSet,
 }
@@ -129,6 +138,10 @@ impl Kind {
 /// The kind of step, and of a cpuset its flags.
 fn kind_word(entry: &Entry) -> u64 {
     let number = entry.kind.number();
+    if entry.pool {
+        // The release before takes it for a step that shares its cores with its own job.
+        return pair(Kind::Overlap.number(), POOL | number << STEP_KIND);
+    }
     let Some(cpuset) = entry.cpuset else {
         return u64::from(number);
     };
@@ -141,6 +154,11 @@ fn kind_word(entry: &Entry) -> u64 {
     let flags = set.fold(0, |all, (_, flag)| all | flag);
     // The release before takes it for a script: other jobs keep off, the own job does not.
     pair(Kind::Batch.number(), CPUSET | flags | number << STEP_KIND)
+}
+
+fn is_pool(word: u64) -> bool {
+    let (_, high) = halves(word);
+    high == POOL | (high >> STEP_KIND) << STEP_KIND
 }
 
 fn kind_of(word: u64) -> (Kind, Option<Cpuset>) {
@@ -180,7 +198,7 @@ pub(super) fn write(entry: &Entry, words: usize) -> Option<Vec<u64>> {
         entry.made,
         entry.maker.pid as u64,
         entry.maker.start,
-        cpus.len().max(1) as u64,
+        pair(cpus.len().max(1) as u32, entry.generation),
         entry.mark,
     ];
     record.get_mut(..head.len())?.copy_from_slice(&head);
@@ -202,8 +220,9 @@ pub(super) fn write(entry: &Entry, words: usize) -> Option<Vec<u64>> {
 pub(super) fn confirmed(entry: &Entry) -> [u64; CONFIRMED_WORDS] {
     let stepd = entry.stepd.unwrap_or_default();
     let task = entry.task.unwrap_or_default();
+    let suspended = if task.suspended { SUSPENDED } else { 0 };
     [
-        pair(stepd.pid as u32, task.pid as u32),
+        pair(stepd.pid as u32, task.pid as u32 | suspended),
         stepd.start,
         pair(entry.uid, task.start),
     ]
@@ -235,8 +254,9 @@ pub(super) fn look(record: &[u64]) -> Option<Look> {
     let (pid, task) = halves(at(CONFIRMED)?);
     let (uid, start) = halves(at(CONFIRMED + 2)?);
     let task = Task {
-        pid: task as i32,
+        pid: (task & !SUSPENDED) as i32,
         start,
+        suspended: task & SUSPENDED != 0,
     };
     let stepd = Process {
         pid: pid as i32,
@@ -252,6 +272,8 @@ pub(super) fn look(record: &[u64]) -> Option<Look> {
         tasks,
         kind,
         cpuset,
+        generation: halves(at(CPU_WORDS)?).1,
+        pool: is_pool(at(KIND)?),
         mark: at(MARK)?,
         made: at(4)?,
         maker: Process {
@@ -270,6 +292,8 @@ pub(super) struct Look {
     pub step: StepKey,
     pub kind: Kind,
     pub cpuset: Option<Cpuset>,
+    pub generation: u32,
+    pub pool: bool,
     mark: u64,
     tasks: u32,
     pub made: u64,
@@ -285,12 +309,18 @@ impl Look {
         self.cpuset.is_some_and(|cpuset| cpuset.of_job) && self.step.job == job
     }
 
+    /// Whether it is a cpuset of another job that wants its memory nodes for itself.
+    pub fn wants_memory(&self, job: u32) -> bool {
+        self.cpuset.is_some_and(|cpuset| cpuset.memory) && self.step.job != job
+    }
+
     /// The whole entry.
     pub fn entry(self, record: &[u64]) -> Entry {
         Entry {
             step: self.step,
             kind: self.kind,
             cpuset: self.cpuset,
+            pool: self.pool,
             tasks: self.tasks,
             made: self.made,
             maker: self.maker,
@@ -299,6 +329,7 @@ impl Look {
             uid: self.uid,
             request: text(record.get(REQUEST..HEAD).unwrap_or_default()),
             mark: self.mark,
+            generation: self.generation,
             cpus: CpuSet::from_words(cpu_words(record)),
         }
     }

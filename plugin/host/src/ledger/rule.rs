@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use berth_placement::{Claims, CpuSet};
+use berth_placement::{Claims, CpuSet, NodeSet};
 
 use super::process::Task;
 use super::record::{Kind, Look, StepKey};
@@ -23,10 +23,16 @@ pub struct Others {
     cpus: Vec<u64>,
     /// And of all of them together.
     all: Vec<u64>,
+    /// And of those that are exclusive cpusets.
+    exclusive: Vec<u64>,
     /// The CPUs of cpusets that are not exclusive.
     cpusets: Vec<u64>,
-    /// The CPUs of other jobs' cpusets that want their memory for themselves.
-    memory: Vec<u64>,
+    /// The memory nodes that other jobs' cpusets want for themselves.
+    memory: NodeSet,
+    /// The CPUs of other jobs that are in a pool.
+    pools: Vec<u64>,
+    /// Whether the own job is in a pool.
+    is_in_pool: bool,
 }
 
 /// Words of CPU sets, gathered without a set for each entry.
@@ -43,6 +49,8 @@ struct OtherStep {
     task: Option<Task>,
     /// The number of words of its CPUs.
     words: usize,
+    /// If it is an exclusive cpuset, which pool jobs do not take either.
+    is_cpuset: bool,
 }
 
 impl Others {
@@ -51,10 +59,13 @@ impl Others {
         if entry.step == step {
             return;
         }
-        if let Some(cpuset) = entry.cpuset {
-            if cpuset.memory && entry.step.job != step.job {
-                join(&mut self.memory, cpus);
+        if entry.pool {
+            if entry.step.job != step.job {
+                join(&mut self.pools, cpus);
             }
+            return;
+        }
+        if let Some(cpuset) = entry.cpuset {
             match (entry.step.job == step.job, cpuset.exclusive) {
                 // Every step of the job is in it.
                 (true, _) if cpuset.of_job => return,
@@ -77,9 +88,20 @@ impl Others {
             job: entry.step.job,
             task: entry.task,
             words: cpus.len(),
+            is_cpuset: entry.cpuset.is_some(),
         });
         self.cpus.extend_from_slice(cpus);
         join(&mut self.all, cpus);
+        if entry.cpuset.is_some() {
+            join(&mut self.exclusive, cpus);
+        }
+    }
+
+    /// The same for a job in a pool, which gets its CPUs whoever is bound there: it avoids them if possible. Only
+    /// exclusive cpusets keep it off.
+    #[must_use]
+    pub fn for_pool(self, is_in_pool: bool) -> Self {
+        Self { is_in_pool, ..self }
     }
 
     /// Whether another job is bound to any of the CPUs asked about.
@@ -88,17 +110,24 @@ impl Others {
         !self.jobs.is_empty()
     }
 
-    /// The CPUs of other jobs' cpusets that want the memory beside them for themselves.
+    /// The same with memory nodes that other jobs' cpusets want for themselves
+    /// ([`Session::memory_cpus`](super::Session::memory_cpus)).
     #[must_use]
-    pub fn memory_cpus(&self) -> CpuSet {
-        CpuSet::from_words(self.memory.clone())
+    pub fn with_memory(self, memory: NodeSet) -> Self {
+        Self { memory, ..self }
     }
 
     /// The claims if no job were suspended.
     #[must_use]
     pub fn all_running(&self) -> Claims {
         let mut sets = self.own.clone();
-        join(&mut sets.taken, &self.all);
+        match self.is_in_pool {
+            true => {
+                join(&mut sets.shared, &self.all);
+                join(&mut sets.taken, &self.exclusive);
+            }
+            false => join(&mut sets.taken, &self.all),
+        }
         self.claims(sets)
     }
 
@@ -121,7 +150,7 @@ impl Others {
             rest = after;
             let look = || step.task.is_some_and(Task::is_stopped);
             let is_stopped = *stopped.entry(step.job).or_insert_with(look);
-            let set = if is_stopped {
+            let set = if is_stopped || (self.is_in_pool && !step.is_cpuset) {
                 &mut sets.shared
             } else {
                 &mut sets.taken
@@ -131,12 +160,13 @@ impl Others {
         self.claims(sets)
     }
 
-    fn claims(&self, sets: Sets) -> Claims {
+    fn claims(&self, mut sets: Sets) -> Claims {
+        join(&mut sets.shared, &self.pools);
         Claims {
             taken: CpuSet::from_words(sets.taken),
             shared: CpuSet::from_words(sets.shared),
             cpusets: CpuSet::from_words(self.cpusets.clone()),
-            ..Claims::default()
+            memory: self.memory.clone(),
         }
     }
 }
@@ -186,9 +216,42 @@ mod tests {
         add(3, false, true, "10");
         let texts =
             |found: Claims| [found.taken, found.shared, found.cpusets].map(|set| set.to_string());
-        assert_eq!(others.memory_cpus().to_string(), "8-10");
         assert_eq!(texts(others.all_running()), ["3,8-9", "", "10"]);
         assert_eq!(texts(others.all_suspended()), ["3", "8-9", "10"]);
+        // A pool job does not get an exclusive cpuset's CPUs either.
+        let others = others.for_pool(true);
+        assert_eq!(texts(others.all_running()), ["3,8-9", "8-9", "10"]);
+        assert_eq!(texts(others.now()), ["3,8-9", "", "10"]);
+    }
+
+    /// A pool's CPUs are avoided; a pool job avoids those of bindings, and takes them if it has no others.
+    #[test]
+    fn pools_and_others() {
+        let step = |job| StepKey {
+            job,
+            step: 0,
+            component: 0,
+        };
+        let of = |own, is_in_pool| {
+            let mut others = Others::default();
+            for (job, pool, cpus) in [(1, true, "0-3"), (2, false, "2"), (2, false, "8")] {
+                let entry = Entry {
+                    step: step(job),
+                    pool,
+                    cpus: CpuSet::from_list(cpus).unwrap(),
+                    ..Entry::default()
+                };
+                let record = write(&entry, HEAD + 1).unwrap();
+                let found = look(&record).unwrap();
+                assert_eq!((found.pool, found.cpuset), (pool, None));
+                others.add(step(own), &found, cpu_words(&record));
+            }
+            let found = others.for_pool(is_in_pool).all_running();
+            [found.taken, found.shared].map(|set| set.to_string())
+        };
+        assert_eq!(of(3, false), ["2,8", "0-3"]);
+        assert_eq!(of(1, true), ["", "2,8"]);
+        assert_eq!(of(4, true), ["", "0-3,8"]);
     }
 
     #[test]

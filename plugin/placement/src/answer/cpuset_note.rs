@@ -31,6 +31,13 @@ pub enum CpusetNote {
     Shares(CpuSet),
     /// It has CPUs on memory nodes that other cpusets want for themselves.
     SharesMemory(NodeSet),
+    /// `MEM_LIST` names memory nodes that other cpusets want for themselves.
+    ListedMemory {
+        /// The nodes.
+        mems: NodeSet,
+        /// Whether the cpuset does without them; with mandatory memory it has them.
+        left_out: bool,
+    },
     /// The kernel isolates some of its CPUs.
     Isolated(CpuSet),
     /// It could not be had, and the step runs without it.
@@ -72,6 +79,7 @@ impl fmt::Display for CpusetNote {
                 "this cpuset has CPUs on NUMA nodes {mems}, whose memory another cpuset wants for itself, \
                  because too few others are free; request fewer CPUs (NCPUS)"
             ),
+            Self::ListedMemory { mems, left_out } => listed_memory(f, mems, *left_out),
             Self::Isolated(cpus) => write!(
                 f,
                 "the kernel isolates CPUs {} of this cpuset (isolcpus, nohz_full), and too few others are \
@@ -85,6 +93,17 @@ impl fmt::Display for CpusetNote {
             ),
         }
     }
+}
+
+fn listed_memory(f: &mut fmt::Formatter<'_>, mems: &NodeSet, left_out: bool) -> fmt::Result {
+    let does = match left_out {
+        true => "they are left out; CPUSET_MEMORY_MANDATORY requests them all the same",
+        false => "this cpuset has them all the same; leave them out if it can do without",
+    };
+    write!(
+        f,
+        "MEM_LIST names NUMA nodes {mems}, whose memory another cpuset wants for itself; {does}"
+    )
 }
 
 fn mandatory(f: &mut fmt::Formatter<'_>, mems: &NodeSet, swap: bool) -> fmt::Result {

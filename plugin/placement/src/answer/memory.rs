@@ -3,28 +3,33 @@
 //! Pure. Source: `get_memset`; a request that fails a task there is refused here, before the task
 //! starts.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
+use crate::answer::memory_note::MemoryNote;
 use crate::answer::memory_refusal::MemoryRefusal;
+use crate::answer::note::Note;
 use crate::answer::plan::Plan;
 use crate::answer::refusal::Refusal;
 use crate::owned::Owned;
 use crate::request::Request;
+use crate::request::claims::Claims;
+use crate::request::fixes::Fixes;
 use crate::request::mem_bind::MemPolicy;
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::{LocalId, NumaId};
 use crate::sets::nodeset::NodeSet;
 use crate::topology::node::Node;
 
-/// Puts each task's NUMA nodes into a plan, by the CPUs that the plan gives it.
+/// Puts each task's NUMA nodes into a plan, by the CPUs that the plan gives it. `local` leaves out nodes
+/// whose memory others want for themselves, as long as a task has others.
 ///
 /// # Errors
 /// [`Refusal::Memory`]
 pub(crate) fn bind(
     plan: &mut Plan,
-    request: &Request,
-    node: &Node,
+    (request, node): (&Request, &Node),
     owned: &Owned,
+    claims: &Claims,
 ) -> Result<(), Refusal> {
     let Some(policy) = &request.mem_bind.policy else {
         return Ok(());
@@ -32,6 +37,10 @@ pub(crate) fn bind(
     let job_cpus = request.job_cpus.unwrap_or(owned.count);
     let wraps_at = job_cpus.saturating_mul(node.shape().threads.max(1));
     let mut memory = Memory::new(policy, node, wraps_at)?;
+    // task/affinity knows no cpusets.
+    if node.rules().fixes != Fixes::NONE {
+        memory.wanted = claims.memory.clone();
+    }
     for (id, task) in (0..).zip(&mut plan.tasks) {
         let unbound = task.cpus.is_empty();
         let cpus = if unbound { &owned.cpus } else { &task.cpus };
@@ -40,9 +49,13 @@ pub(crate) fn bind(
             // The kernel takes one node; task/affinity gives it the lowest.
             mems = mems.lowest().into_iter().collect();
         }
+        memory
+            .shared
+            .extend(mems.intersection(&memory.wanted).iter());
         task.mems = Some(mems);
         task.prefer = request.mem_bind.prefer;
     }
+    plan.notes.extend(memory.notes());
     Ok(())
 }
 
@@ -55,6 +68,12 @@ struct Memory<'a> {
     policy: &'a MemPolicy,
     /// The number of tasks after which `rank` begins again.
     rank_wraps_at: u32,
+    /// Nodes whose memory other jobs' cpusets want for themselves.
+    wanted: NodeSet,
+    /// Those of them that tasks have all the same.
+    shared: BTreeSet<NumaId>,
+    /// Those of them that are left out.
+    left_out: BTreeSet<NumaId>,
 }
 
 impl<'a> Memory<'a> {
@@ -68,6 +87,9 @@ impl<'a> Memory<'a> {
             known: HashMap::new(),
             policy,
             rank_wraps_at: rank_wraps_at.max(1),
+            wanted: NodeSet::default(),
+            shared: BTreeSet::new(),
+            left_out: BTreeSet::new(),
         })
     }
 
@@ -104,8 +126,27 @@ impl<'a> Memory<'a> {
             let cpus = cpus.clone();
             return Err(MemoryRefusal::NoneNear { task, cpus });
         }
+        // The user has named no nodes, so those that others want for themselves can be left out.
+        let others = near.difference(&self.wanted);
+        let near = match others.is_empty() {
+            true => near,
+            false => {
+                self.left_out.extend(near.intersection(&self.wanted).iter());
+                others
+            }
+        };
         self.known.insert(cpus.clone(), near.clone());
         Ok(near)
+    }
+
+    fn notes(self) -> impl Iterator<Item = Note> {
+        let set = |nodes: BTreeSet<NumaId>| {
+            let is_some = !nodes.is_empty();
+            is_some.then(|| nodes.into_iter().collect())
+        };
+        let left_out = set(self.left_out).map(MemoryNote::LeftOut);
+        let shared = set(self.shared).map(MemoryNote::Shared);
+        left_out.into_iter().chain(shared).map(Note::Memory)
     }
 }
 

@@ -13,6 +13,7 @@ pub mod kept_note;
 pub mod mapping_note;
 pub mod mapping_refusal;
 pub mod memory;
+pub mod memory_note;
 pub mod memory_refusal;
 pub mod message;
 pub mod near;

@@ -7,6 +7,7 @@ use std::fmt;
 use crate::answer::cpuset_note::CpusetNote;
 use crate::answer::kept_note::KeptNote;
 use crate::answer::mapping_note::MappingNote;
+use crate::answer::memory_note::MemoryNote;
 use crate::answer::near_note::NearNote;
 
 /// Something the user should know although the step runs.
@@ -77,6 +78,8 @@ pub enum Note {
         /// Hardware threads that they may use.
         threads: u32,
     },
+    /// About a `--mem-bind`.
+    Memory(MemoryNote),
     /// About a cpuset.
     Cpuset(CpusetNote),
     /// About CPUs that are kept from tasks.
@@ -124,6 +127,7 @@ impl fmt::Display for Note {
                 counted(*own, "CPU")
             ),
             Self::Near(note) => note.fmt(f),
+            Self::Memory(note) => note.fmt(f),
             Self::Cpuset(note) => note.fmt(f),
             Self::Kept(note) => note.fmt(f),
             Self::Mapping { asked, less } => less.write(f, asked),

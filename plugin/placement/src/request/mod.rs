@@ -16,6 +16,7 @@ pub mod mapping;
 pub mod mem_bind;
 pub mod near;
 pub mod object_kind;
+pub mod pool;
 pub mod share;
 pub mod wish;
 

@@ -70,6 +70,12 @@ impl NodeSet {
         self.iter().next()
     }
 
+    /// The nodes of both.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        Self::of(self.0.set.intersection(&other.0.set))
+    }
+
     /// Members of this set that are not in `other`.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {

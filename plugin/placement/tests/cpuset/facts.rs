@@ -3,20 +3,7 @@
 use berth_placement::request::cpuset::{Choice, Given};
 use berth_placement::*;
 
-use crate::making::{choosing, chosen, dynamic, machine, node, set};
-
-/// Four NUMA nodes of two cores with two threads, in a ring: neighbours 16, opposite 22.
-fn ring() -> Machine {
-    machine(
-        &["0,8 1,9", "2,10 3,11", "4,12 5,13", "6,14 7,15"],
-        &[
-            &[10, 16, 22, 16],
-            &[16, 10, 16, 22],
-            &[22, 16, 10, 16],
-            &[16, 22, 16, 10],
-        ],
-    )
-}
+use crate::making::{choosing, chosen, dynamic, machine, node, ring, set};
 
 fn on_ring(request: &str, taken: &str) -> String {
     let claims = Claims {

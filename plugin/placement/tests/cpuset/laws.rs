@@ -10,13 +10,13 @@ use crate::making::{choosing, chosen, dynamic, machine, node, set};
 
 /// A small machine: NUMA nodes of cores of one or two threads, with numbers in any order, and distances.
 #[derive(Clone, Debug)]
-struct Small {
+pub(crate) struct Small {
     nodes: Vec<Vec<Vec<u32>>>,
     distances: Vec<Vec<u32>>,
 }
 
 impl Small {
-    fn machine(&self) -> Machine {
+    pub(crate) fn machine(&self) -> Machine {
         let core = |core: &Vec<u32>| {
             let numbers: Vec<_> = core.iter().map(u32::to_string).collect();
             numbers.join(",")
@@ -32,7 +32,7 @@ impl Small {
     }
 }
 
-fn small() -> impl Strategy<Value = Small> {
+pub(crate) fn small() -> impl Strategy<Value = Small> {
     let nodes = prop::collection::vec(prop::collection::vec(1_usize..=2, 1..=3), 1..=5);
     let numbers = Just((0..30_u32).collect::<Vec<_>>()).prop_shuffle();
     let distances = prop::collection::vec(prop::collection::vec(11_u32..=14, 5), 5);

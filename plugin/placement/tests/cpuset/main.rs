@@ -5,3 +5,5 @@ mod common;
 mod facts;
 mod laws;
 mod making;
+mod memory;
+mod resume;

@@ -70,3 +70,16 @@ pub(crate) fn chosen(request: &Request, node: &Node, claims: &Claims) -> String 
         Err(why) => why.to_string(),
     }
 }
+
+/// Four NUMA nodes of two cores with two threads, in a ring: neighbours 16, opposite 22.
+pub(crate) fn ring() -> Machine {
+    machine(
+        &["0,8 1,9", "2,10 3,11", "4,12 5,13", "6,14 7,15"],
+        &[
+            &[10, 16, 22, 16],
+            &[16, 10, 16, 22],
+            &[22, 16, 10, 16],
+            &[16, 22, 16, 10],
+        ],
+    )
+}

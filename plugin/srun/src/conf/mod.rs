@@ -153,6 +153,12 @@ impl Config {
         nodes.into_iter().map(|node| node.name).collect()
     }
 
+    /// The name of the partition that jobs go to without `-p`.
+    #[must_use]
+    pub fn default_partition(&self) -> Option<&str> {
+        self.part(None).ok().map(|part| part.name.as_str())
+    }
+
     /// The partition of a name, or the one that jobs go to without `-p`, with its nodes.
     ///
     /// # Errors

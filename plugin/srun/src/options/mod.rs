@@ -99,7 +99,7 @@ const fn row(name: &'static str, short: char, takes: Takes, commands: u8) -> Row
 }
 
 /// Names that stand for another option.
-const ALIASES: [(&str, &str); 11] = [
+const ALIASES: [(&str, &str); 12] = [
     ("berth-bind-to", "bind-to"),
     ("berth-binding", "binding"),
     ("berth-confine", "confine"),
@@ -107,6 +107,7 @@ const ALIASES: [(&str, &str); 11] = [
     ("berth-cpuset", "cpuset"),
     ("berth-map-by", "map-by"),
     ("berth-near", "near"),
+    ("berth-pool", "pool"),
     ("berth-rank-by", "rank-by"),
     ("cpu_bind", "cpu-bind"),
     ("pack-group", "het-group"),

@@ -203,4 +203,6 @@ pub(super) const ROWS: &[Row] = &[
     row("berth-cpuset", ' ', Value, ALL),
     row("confine", ' ', Value, ALL),
     row("berth-confine", ' ', Value, ALL),
+    row("pool", ' ', Value, ALL),
+    row("berth-pool", ' ', Value, ALL),
 ];

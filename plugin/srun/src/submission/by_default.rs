@@ -32,6 +32,8 @@ pub enum Choice {
     Cpuset,
     /// Whether the tasks are confined to what the others choose.
     Confine,
+    /// Whether the job runs outside of the site's pools.
+    Pool,
 }
 
 /// An option of berth's own: its name, and the variables from which it comes.
@@ -89,9 +91,12 @@ pub const NEAR: Names = names!(Near, "near", "NEAR", "near");
 /// `--confine`.
 pub const CONFINE: Names = names!(Confine, "confine", "CONFINE", "confine");
 
+/// `--pool`.
+pub const POOL: Names = names!(Pool, "pool", "POOL", "pool");
+
 /// Every option.
-pub const ALL: [&Names; 8] = [
-    &BINDING, &MAP_BY, &RANK_BY, &BIND_TO, &CORE_KIND, &NEAR, &CPUSET, &CONFINE,
+pub const ALL: [&Names; 9] = [
+    &BINDING, &MAP_BY, &RANK_BY, &BIND_TO, &CORE_KIND, &NEAR, &CPUSET, &CONFINE, &POOL,
 ];
 
 /// An option that is typed.
@@ -122,7 +127,7 @@ impl Choice {
     /// Whether an option of this choice chooses CPUs by itself.
     #[must_use]
     pub fn chooses(self) -> bool {
-        !matches!(self, Self::Kind | Self::Cpuset | Self::Confine)
+        !matches!(self, Self::Kind | Self::Cpuset | Self::Confine | Self::Pool)
     }
 
     /// Whether only one of two choices can be in force.

@@ -14,6 +14,7 @@ pub struct Counts {
     pub steps_killed: AtomicU64,
     pub stepds_killed: AtomicU64,
     pub slurmds_killed: AtomicU64,
+    pub suspended: AtomicU64,
 }
 
 /// One more.
@@ -27,14 +28,15 @@ impl fmt::Display for Counts {
         write!(
             f,
             "{} of them --overlap, {} with a note, {} ended badly; killed: {} tasks, {} steps, {} \
-             slurmstepds, {} slurmds",
+             slurmstepds, {} slurmds; {} jobs suspended",
             n(&self.overlapping),
             n(&self.unbound),
             n(&self.failed),
             n(&self.tasks_killed),
             n(&self.steps_killed),
             n(&self.stepds_killed),
-            n(&self.slurmds_killed)
+            n(&self.slurmds_killed),
+            n(&self.suspended)
         )
     }
 }

@@ -8,8 +8,12 @@ use crate::counts::count;
 use crate::processes::{find, kill_one};
 use crate::work::Soak;
 
-/// As the kernel shows a program's name.
-const TASK: &str = "berth-soak";
+/// This program's name as the kernel shows it: fifteen bytes.
+fn task() -> String {
+    let own = std::env::current_exe().expect("this program has a path");
+    let name = own.file_name().unwrap_or_default().to_string_lossy();
+    name.chars().take(15).collect()
+}
 
 /// Until the workers are done.
 pub fn run(soak: &Soak, seed: u64) {
@@ -30,7 +34,7 @@ fn one(soak: &Soak, random: &mut fastrand::Rng) {
     let folder = soak.cluster.folder().to_string_lossy().into_owned();
     match random.u32(0..100) {
         0..40 => {
-            let tasks = find(TASK, &format!("{folder}/cores"));
+            let tasks = find(&task(), &format!("{folder}/cores"));
             if kill_one(random, &tasks) {
                 count(&counts.tasks_killed);
             }

@@ -9,9 +9,10 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use nix::fcntl::{Flock, FlockArg};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
-use nix::unistd::getppid;
+use nix::unistd::{Pid, getppid};
 
 use crate::processes::start_of;
 
@@ -75,8 +76,13 @@ pub fn run(folder: &str, kind: &str) -> ExitCode {
         return ExitCode::SUCCESS;
     };
     let env = |name: &str| std::env::var(name).unwrap_or_default();
-    let bound = !env("BERTH_BINDING_CORES").is_empty();
+    // With a cpuset of its own a task holds what the kernel lets it use, which is all of that.
+    let is_set = kind == "cpuset" && !env("BERTH_CPUSET_INFO").is_empty();
+    let bound = is_set || !env("BERTH_BINDING_CORES").is_empty();
     tell(&folder, if bound { "bound" } else { "unbound" }, "");
+    if ["cpuset", "plain"].contains(&kind) && env("BERTH_BOUND") == "1" {
+        widen(&folder, &own);
+    }
     let cpus = berth_placement::CpuSet::from_list(&env("BERTH_CPUS")).unwrap_or_default();
     if bound && folder.join("real").exists() {
         let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -94,6 +100,24 @@ pub fn run(folder: &str, kind: &str) -> ExitCode {
     }
     std::thread::sleep(Duration::from_millis(fastrand::u64(0..150)));
     ExitCode::SUCCESS
+}
+
+/// A fenced task asks for every CPU, and gets its own.
+fn widen(folder: &Path, own: &Holder) {
+    let before = sched_getaffinity(Pid::from_raw(0));
+    let mut all = CpuSet::new();
+    for cpu in 0..CpuSet::count() {
+        let _ = all.set(cpu);
+    }
+    let _ = sched_setaffinity(Pid::from_raw(0), &all);
+    let after = sched_getaffinity(Pid::from_raw(0));
+    if before.is_err() || before != after {
+        tell(
+            folder,
+            "escaped",
+            &format!("{own:?}: {before:?} became {after:?}"),
+        );
+    }
 }
 
 /// Locks a CPU's file, or writes down who has it.

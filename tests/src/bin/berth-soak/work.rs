@@ -1,5 +1,6 @@
 //! The workers: one random step after another, until all are done.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::sync::Mutex;
@@ -8,18 +9,26 @@ use std::time::{Duration, Instant};
 
 use berth_tests::{Cluster, command};
 
+use crate::confined;
 use crate::counts::{Counts, count};
 
 /// Jobs that last, in which half of the steps run.
 const JOBS: usize = 2;
 /// A step whose slurmstepd was killed may leave its srun waiting.
 const PATIENCE: &str = "6";
+const PATIENCE_EMULATED: &str = "60";
 
 /// The run.
 pub struct Soak {
     pub cluster: Cluster,
     pub counts: Counts,
     pub done: AtomicBool,
+    /// Why the node was out of service, and how often.
+    pub reasons: Mutex<BTreeMap<String, u32>>,
+    /// Whether tasks are fenced.
+    pub confines: bool,
+    /// Whether this is a machine of `ci/vm`.
+    pub is_emulated: bool,
     steps: u64,
     /// CPUs that a step may ask for.
     cpus: u32,
@@ -60,7 +69,7 @@ impl fmt::Display for Told {
 }
 
 impl Soak {
-    pub fn new(cluster: Cluster, steps: u64, pretended: bool) -> Self {
+    pub fn new(cluster: Cluster, steps: u64, pretended: bool, confines: bool) -> Self {
         let cores = cluster.folder().join("cores");
         fs::create_dir(&cores).expect("a folder for the locks");
         if !pretended {
@@ -70,6 +79,9 @@ impl Soak {
             cluster,
             counts: Counts::default(),
             done: AtomicBool::new(false),
+            reasons: Mutex::default(),
+            confines,
+            is_emulated: std::env::var_os("BERTH_VM_OUT").is_some(),
             steps,
             cpus: if pretended { 4 } else { 2 },
             started: AtomicU64::new(0),
@@ -89,12 +101,24 @@ impl Soak {
                 .lock()
                 .ok()
                 .and_then(|jobs| random.choice(jobs.iter()).cloned());
-            let words = words(&mut random, job.filter(|_| overlaps), self.cpus);
+            let confined = match self.confines {
+                true => confined::words(&mut random),
+                false => None,
+            };
+            let overlaps = overlaps && confined.is_none();
             let kind = if overlaps { "overlap" } else { "exact" };
+            let (words, kind) = confined.unwrap_or_else(|| {
+                let job = job.filter(|_| overlaps);
+                (words(&mut random, job, self.cpus), kind)
+            });
             let own = std::env::current_exe().expect("this program has a path");
             let (own, folder) = (own.to_string_lossy(), self.cluster.folder().join("cores"));
             let folder = folder.to_string_lossy();
-            let mut all = vec!["--preserve-status", PATIENCE, "srun", "--quiet"];
+            let patience = match self.is_emulated {
+                true => PATIENCE_EMULATED,
+                false => PATIENCE,
+            };
+            let mut all = vec!["--preserve-status", patience, "srun", "--quiet"];
             all.extend(words.iter().map(String::as_str));
             all.extend([&*own, "task", &*folder, kind]);
             let done = self.cluster.run("timeout", &all);
@@ -129,14 +153,23 @@ impl Soak {
     /// Slurm takes a node out of service for what cannot be killed; it comes back, and so do the
     /// lasting jobs.
     pub fn nurse(&self) {
-        let state = self.cluster.run("sinfo", &["-h", "-o", "%T %N"]).stdout;
+        self.nurse_nodes();
+        self.keep_jobs();
+    }
+
+    /// The node alone.
+    pub fn nurse_nodes(&self) {
+        let state = self.cluster.run("sinfo", &["-h", "-o", "%T %N %E"]).stdout;
         if state.contains("drain") || state.contains("down") {
+            let reason = state.trim().splitn(3, ' ').nth(2).unwrap_or_default();
+            if let Ok(mut reasons) = self.reasons.lock() {
+                *reasons.entry(reason.to_owned()).or_default() += 1;
+            }
             let name = state.split_whitespace().nth(1).unwrap_or_default();
             let name = format!("nodename={name}");
             self.cluster
                 .run("scontrol", &["update", &name, "state=resume"]);
         }
-        self.keep_jobs();
     }
 
     fn keep_jobs(&self) {
@@ -203,7 +236,7 @@ impl Soak {
             let text = fs::read_to_string(file).unwrap_or_default();
             text.lines().map(String::from).collect::<Vec<_>>()
         };
-        let bad = ["collisions", "differs", "lingering"];
+        let bad = ["collisions", "differs", "lingering", "escaped"];
         Told {
             bound: read("bound").len(),
             unbound: read("unbound").len(),

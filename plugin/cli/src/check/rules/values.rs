@@ -70,6 +70,7 @@ pub(super) fn wrong(case: &Case<'_>) -> Option<Finding> {
         .or_else(|| wrong_core_kind(case))
         .or_else(|| wrong_near(case))
         .or_else(|| wrong_confine(case))
+        .or_else(|| wrong_pool(case))
         .or_else(|| wrong_cpuset(case))
         .or_else(|| two_names(case));
     if let Some(why) = wrong_own {
@@ -124,6 +125,11 @@ fn wrong_mapping(case: &Case<'_>) -> Option<String> {
 fn wrong_core_kind(case: &Case<'_>) -> Option<String> {
     let kind = case.has("core-kind")?.parse::<Kind>();
     kind.err().map(|why| format!("--core-kind: {why}"))
+}
+
+fn wrong_pool(case: &Case<'_>) -> Option<String> {
+    let pool = case.has("pool")?.parse::<berth_placement::PoolWish>();
+    pool.err().map(|why| format!("--pool: {why}"))
 }
 
 fn wrong_confine(case: &Case<'_>) -> Option<String> {

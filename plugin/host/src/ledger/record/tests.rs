@@ -11,6 +11,7 @@ fn entry() -> Entry {
         },
         kind: Kind::Overlap,
         cpuset: None,
+        pool: false,
         tasks: 16,
         made: 123_456_789_012,
         maker: Process { pid: 77, start: 99 },
@@ -21,10 +22,12 @@ fn entry() -> Entry {
         task: Some(Task {
             pid: 1250,
             start: 5679,
+            suspended: false,
         }),
         uid: 1000,
         request: "striding:2:2".into(),
         mark: 0,
+        generation: 0,
         cpus: CpuSet::from_list("0-3,70").unwrap(),
     }
 }
@@ -44,6 +47,25 @@ fn what_is_written_is_read() {
     assert_eq!(read(&record), Some(pending));
 }
 
+/// A release that does not know the bit sees no task; one that does not know the generation ignores it.
+#[test]
+fn suspension_and_generation_are_read() {
+    let entry = Entry {
+        generation: 7,
+        task: Some(Task {
+            pid: 1250,
+            start: 5679,
+            suspended: true,
+        }),
+        ..entry()
+    };
+    let record = write(&entry, HEAD + 2).unwrap();
+    assert_eq!(read(&record), Some(entry));
+    let (_, task) = halves(record[CONFIRMED]);
+    assert!((task as i32) < 0);
+    assert_eq!(halves(record[CPU_WORDS]), (2, 7));
+}
+
 #[test]
 fn an_entry_of_the_release_before_is_read() {
     // It wrote no start time of the task, and read the user from the low half alone.
@@ -54,6 +76,7 @@ fn an_entry_of_the_release_before_is_read() {
     let task = Some(Task {
         pid: 1250,
         start: 0,
+        suspended: false,
     });
     assert_eq!(read(&record), Some(Entry { task, ..entry() }));
 }
@@ -84,13 +107,18 @@ fn what_a_later_release_adds_is_ignored() {
     record[HEAD + 2..].fill(u64::MAX);
     assert_eq!(read(&record), None, "its checksum covers them");
     sign(&mut record);
-    assert_eq!(read(&record), Some(entry()));
+    let generation = 7;
+    let known = Entry {
+        generation,
+        ..entry()
+    };
+    assert_eq!(read(&record), Some(known.clone()));
     assert_eq!(cpu_words(&record).len(), 2);
     // A kind that is not known: nobody else may have its CPUs.
     record[KIND] = 9;
     sign(&mut record);
     let kind = Kind::Regular;
-    assert_eq!(read(&record), Some(Entry { kind, ..entry() }));
+    assert_eq!(read(&record), Some(Entry { kind, ..known }));
     // More words than the slot has are all that it has.
     record[CPU_WORDS] = u64::from(u32::MAX);
     sign(&mut record);

@@ -55,16 +55,13 @@ impl CpusetRequest {
         };
         match is_of.unwrap_or(default) {
             Type::None => {
-                only(words, &[Keyword::Type], "CPUSET_TYPE=none")?;
+                let is_type = |keyword| keyword == Keyword::Type;
+                only(words, is_type, "CPUSET_TYPE=none")?;
                 Ok(Self::None)
             }
             Type::Static => {
-                let with = [Keyword::Type, Keyword::Name, Keyword::Ncpus];
-                only(
-                    words,
-                    &with,
-                    "a cpuset that the site defines (CPUSET_TYPE=static)",
-                )?;
+                let what = "a cpuset that the site defines (CPUSET_TYPE=static)";
+                only(words, Keyword::goes_with_static, what)?;
                 Ok(Self::Static(Static {
                     name: named.ok_or(CpusetError::NoName)?.name()?,
                     ncpus: of_keyword(Keyword::Ncpus)
@@ -83,11 +80,11 @@ impl CpusetRequest {
 }
 
 /// Refuses every keyword but some.
-fn only(words: &Words, allowed: &[Keyword], what: &str) -> Result<(), CpusetError> {
+fn only(words: &Words, allowed: impl Fn(Keyword) -> bool, what: &str) -> Result<(), CpusetError> {
     let some = words.iter().filter(|(_, value)| !value.is_empty());
     let other = some
         .map(|(keyword, _)| keyword)
-        .find(|keyword| !allowed.contains(keyword));
+        .find(|keyword| !allowed(*keyword));
     match other {
         Some(other) => Err(CpusetError::together(
             what,

@@ -42,6 +42,12 @@ impl Keyword {
         Self::Options,
     ];
 
+    /// Whether it may stand in a request for a cpuset that the site defines.
+    #[must_use]
+    pub fn goes_with_static(self) -> bool {
+        matches!(self, Self::Type | Self::Name | Self::Ncpus)
+    }
+
     /// As LSF writes it.
     #[must_use]
     pub fn word(self) -> &'static str {

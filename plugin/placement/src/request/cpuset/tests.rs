@@ -284,6 +284,41 @@ fn a_partitions_words_merge_keyword_by_keyword() {
     }
 }
 
+/// A job that names one has of its partition's default words those that go with it.
+#[test]
+fn default_words_leave_a_static_cpuset_alone() {
+    for (mandatory, job, default, merged) in [
+        (
+            "CPUSET[]",
+            "CPUSET_NAME=A",
+            "CPUSET_OPTIONS=CPUSET_MEMORY_LOCAL;NCPUS=2;MAX_RADIUS=1",
+            "CPUSET[CPUSET_NAME=A;NCPUS=2]",
+        ),
+        (
+            "CPUSET[]",
+            "CPUSET_TYPE=Static",
+            "CPUSET_NAME=A;CPU_LIST=0-3",
+            "CPUSET[CPUSET_TYPE=Static;CPUSET_NAME=A]",
+        ),
+        (
+            "CPUSET[]",
+            "CPUSET_NAME=;NCPUS=1",
+            "CPU_LIST=0-3",
+            "CPUSET[NCPUS=1;CPU_LIST=0-3]",
+        ),
+    ] {
+        let found = Words::merge(&words(mandatory), &words(job), &words(default));
+        assert_eq!(found.to_string(), merged, "{mandatory} {job} {default}");
+        assert!(CpusetRequest::of(&found).is_ok());
+    }
+    let merged = Words::merge(
+        &words("MAX_RADIUS=1"),
+        &words("CPUSET_NAME=A"),
+        &words("CPUSET[]"),
+    );
+    assert!(CpusetRequest::of(&merged).is_err(), "{merged}");
+}
+
 #[test]
 fn the_number_of_cpus_is_written_where_it_is_missing() {
     for (text, written) in [

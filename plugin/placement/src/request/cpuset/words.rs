@@ -37,6 +37,22 @@ impl Words {
             .is_some_and(|value| value.eq_ignore_ascii_case("none"))
     }
 
+    /// Whether a partition's default word may be added to these words of a job: to none that requests no cpuset,
+    /// and to a cpuset of the site only words that such a cpuset can have.
+    #[must_use]
+    pub fn takes_default(&self, keyword: Keyword) -> bool {
+        !self.is_none() && (!self.is_static() || keyword.goes_with_static())
+    }
+
+    /// Whether the request is for a cpuset that the site defines.
+    fn is_static(&self) -> bool {
+        let has_name = || self.get(Keyword::Name).is_some_and(|name| !name.is_empty());
+        match self.get(Keyword::Type).filter(|value| !value.is_empty()) {
+            Some(value) => value.eq_ignore_ascii_case("static"),
+            None => has_name(),
+        }
+    }
+
     /// The words with a number of CPUs where they have none. The submitting command writes it into a
     /// job's request; a request for no cpuset stays as it is.
     #[must_use]
@@ -48,13 +64,15 @@ impl Words {
     }
 
     /// The words that hold: mandatory ones over the job's, the job's over default ones, keyword by
-    /// keyword. A keyword with nothing behind its `=` takes a lower one away. A job that requests no
-    /// cpuset has none of the default words.
+    /// keyword, where the job [takes](Self::takes_default) these. A keyword with nothing behind its `=` takes a
+    /// lower one away.
     #[must_use]
     pub fn merge(mandatory: &Self, job: &Self, default: &Self) -> Self {
         let mut merged = Self::default();
-        for (at, value) in merged.values.iter_mut().enumerate() {
-            let lowest = default.values[at].as_ref().filter(|_| !job.is_none());
+        for (value, keyword) in merged.values.iter_mut().zip(Keyword::ALL) {
+            let at = keyword as usize;
+            let lowest = default.values[at].as_ref();
+            let lowest = lowest.filter(|_| job.takes_default(keyword));
             let of_levels = [&mandatory.values[at], &job.values[at]].map(Option::as_ref);
             let holds = of_levels.into_iter().flatten().next().or(lowest);
             *value = holds.filter(|value| !value.is_empty()).cloned();

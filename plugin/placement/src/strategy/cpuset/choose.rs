@@ -16,24 +16,24 @@ use crate::strategy::cpuset::job::Job;
 use crate::strategy::cpuset::memory;
 
 /// What one choice among some CPUs gives.
-struct Fit {
-    cpus: CpuSet,
+pub(super) struct Fit {
+    pub(super) cpus: CpuSet,
     radius: u32,
     smaller: Vec<u32>,
 }
 
 /// Why some CPUs give none.
-enum Obstacle {
+pub(super) enum Obstacle {
     TooFew(u32),
     Radius { smallest: u32, needed: u32 },
 }
 
 /// A choice under way.
-struct Choosing<'a> {
-    asked: &'a Dynamic,
-    job: &'a Job<'a>,
-    request: &'a Request,
-    claims: &'a Claims,
+pub(super) struct Choosing<'a> {
+    pub(super) asked: &'a Dynamic,
+    pub(super) job: &'a Job<'a>,
+    pub(super) request: &'a Request,
+    pub(super) claims: &'a Claims,
 }
 
 /// CPUs that a cpuset avoids where it can.
@@ -126,7 +126,7 @@ impl Choosing<'_> {
     }
 
     /// The choice among some CPUs.
-    fn fit(&self, usable: &CpuSet) -> Result<Fit, Obstacle> {
+    pub(super) fn fit(&self, usable: &CpuSet) -> Result<Fit, Obstacle> {
         let whole = self.asked.has_whole_nodes();
         let per_node = self.asked.max_cpu_per_node;
         let usable = match whole {
@@ -204,7 +204,7 @@ impl Choosing<'_> {
             job.node,
             &fit.cpus,
             self.asked.mem_list.as_ref(),
-            self.asked.attributes,
+            (self.asked.attributes, &self.claims.memory),
         );
         let mut notes = found.notes;
         notes.extend(self.compromises(&fit.cpus, avoided));

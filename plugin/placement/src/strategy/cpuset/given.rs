@@ -3,12 +3,17 @@
 
 use crate::answer::cpuset::{ChosenSet, SetFrom};
 use crate::answer::cpuset_refusal::CpusetRefusal;
+use crate::request::claims::Claims;
 use crate::request::cpuset::{Attribute, CpusetRequest, Given};
 use crate::strategy::cpuset::job::Job;
 use crate::strategy::cpuset::memory;
 
 /// The cpuset that a job has of an existing one.
-pub(super) fn of(given: &Given, job: &Job<'_>) -> Result<ChosenSet, CpusetRefusal> {
+pub(super) fn of(
+    given: &Given,
+    job: &Job<'_>,
+    claims: &Claims,
+) -> Result<ChosenSet, CpusetRefusal> {
     let cpus = given.cpus.intersection(&job.owned.cpus);
     let count = job.units_in(&cpus);
     if let CpusetRequest::Static(asked) = &given.asked {
@@ -26,7 +31,7 @@ pub(super) fn of(given: &Given, job: &Job<'_>) -> Result<ChosenSet, CpusetRefusa
         CpusetRequest::Dynamic(asked) => asked.mem_list.as_ref(),
         CpusetRequest::Static(_) | CpusetRequest::None => None,
     };
-    let found = memory::of(job.node, &cpus, list, given.attributes);
+    let found = memory::of(job.node, &cpus, list, (given.attributes, &claims.memory));
     Ok(ChosenSet {
         asked: given.asked.clone(),
         count,

@@ -34,6 +34,16 @@ impl<'a> Job<'a> {
         }
     }
 
+    /// The same where a CPU is a hardware thread.
+    pub(super) fn by_threads(self) -> Self {
+        let units = self.owned.count_within(self.node.table(), u32::MAX);
+        Self {
+            limit: None,
+            units,
+            ..self
+        }
+    }
+
     /// Number of the job's CPUs among some.
     pub(super) fn units_in(&self, cpus: &CpuSet) -> u32 {
         let inside = self.owned.within(cpus, self.node);

@@ -3,7 +3,7 @@
 
 use crate::answer::cpuset::SetMemory;
 use crate::answer::cpuset_note::CpusetNote;
-use crate::request::cpuset::{Attribute, Attributes};
+use crate::request::cpuset::{Attribute, Attributes, Dynamic};
 use crate::sets::cpuset::CpuSet;
 use crate::sets::nodeset::NodeSet;
 use crate::topology::machine::Machine;
@@ -16,12 +16,21 @@ pub(super) struct Memory {
     pub(super) notes: Vec<CpusetNote>,
 }
 
-/// The memory of a cpuset.
+/// The memory nodes of a cpuset that has these CPUs.
+#[must_use]
+pub fn memory_nodes(node: &Node, cpus: &CpuSet, asked: &Dynamic) -> NodeSet {
+    let none = NodeSet::default();
+    let words = (asked.attributes, &none);
+    of(node, cpus, asked.mem_list.as_ref(), words).mems
+}
+
+/// The memory of a cpuset. Nodes that are `wanted`, because other jobs' cpusets want their memory for
+/// themselves, are no preference beside the cpuset's own.
 pub(super) fn of(
     node: &Node,
     cpus: &CpuSet,
     list: Option<&NodeSet>,
-    attributes: Attributes,
+    (attributes, wanted): (Attributes, &NodeSet),
 ) -> Memory {
     let is_mandatory = attributes.has(Attribute::MemoryMandatory);
     let is_local = attributes.has(Attribute::MemoryLocal);
@@ -30,13 +39,8 @@ pub(super) fn of(
     match list {
         Some(_) if is_local => notes.push(CpusetNote::ListIgnored),
         Some(list) => {
-            let found = node.machine().map(Machine::numa_nodes).unwrap_or_default();
-            let missing = list.difference(&found);
-            let there = list.difference(&missing);
+            let there = listed(node, (list, &mems), (is_mandatory, wanted), &mut notes);
             mems = mems.iter().chain(there.iter()).collect();
-            if !missing.is_empty() {
-                notes.push(CpusetNote::NoSuchMemory(missing));
-            }
         }
         None => {}
     }
@@ -64,5 +68,33 @@ pub(super) fn of(
         mems,
         memory,
         notes,
+    }
+}
+
+/// The nodes of `MEM_LIST` beside the cpuset's own: those that are there, and without mandatory memory only
+/// those that nobody else wants for itself.
+fn listed(
+    node: &Node,
+    (list, own): (&NodeSet, &NodeSet),
+    (is_mandatory, wanted): (bool, &NodeSet),
+    notes: &mut Vec<CpusetNote>,
+) -> NodeSet {
+    let found = node.machine().map(Machine::numa_nodes).unwrap_or_default();
+    let missing = list.difference(&found);
+    let there = list.difference(&missing);
+    if !missing.is_empty() {
+        notes.push(CpusetNote::NoSuchMemory(missing));
+    }
+    let others = there.intersection(wanted).difference(own);
+    if others.is_empty() {
+        return there;
+    }
+    notes.push(CpusetNote::ListedMemory {
+        mems: others.clone(),
+        left_out: !is_mandatory,
+    });
+    match is_mandatory {
+        true => there,
+        false => there.difference(&others),
     }
 }

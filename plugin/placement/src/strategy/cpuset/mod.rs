@@ -11,8 +11,11 @@ mod groups;
 mod job;
 mod memory;
 mod most;
+mod resume;
 
+pub use memory::memory_nodes;
 pub use most::most_of_radius;
+pub use resume::{Resume, Resumed, moved};
 
 use crate::answer::cpuset::{ChosenSet, SetMemory};
 use crate::answer::cpuset_note::CpusetNote;
@@ -62,7 +65,7 @@ impl Inside {
         let job = Job::of(request, node, &inside.owned);
         let found = match asked {
             StepCpuset::Choose(choice) => choose::choose(choice, &job, request, claims),
-            StepCpuset::Given(set) => given::of(set, &job).map(|set| (set, Vec::new())),
+            StepCpuset::Given(set) => given::of(set, &job, claims).map(|set| (set, Vec::new())),
         };
         let is_unbound = node.rules().cpuset_fail == CpusetFail::Unbound;
         match found {

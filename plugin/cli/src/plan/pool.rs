@@ -1,0 +1,91 @@
+//! `berth plan --pool`: what a pool of this node does for the job, from what slurmd has announced. In: the pool's
+//! name, the plans. Out: a note.
+
+use berth_host::announcement::Announcement;
+use berth_placement::sets::count::counted;
+
+use crate::args::PlanArgs;
+use crate::plan::step::PlannedStep;
+
+impl PlanArgs {
+    /// What the pool does for the job; nothing without `--pool`, or with `--pool=none`.
+    pub(super) fn pool_note(&self, step: &PlannedStep) -> Option<String> {
+        let name = self.pool.as_ref()?.of_a_pool()?;
+        let cpus = step.plans().map(|(_, plan)| plan.own.count()).max()?;
+        let Some(node) = self.standing.node else {
+            return Some(format!(
+                "not modelled: --pool={name}, and no slurmd here has announced pools of the site; ask on a node \
+                 of the site"
+            ));
+        };
+        let most = node
+            .rules
+            .as_ref()
+            .map_or(u32::MAX, |rules| rules.pool_cpus);
+        Some(note(&node.words, (name, u32::try_from(cpus).ok()?), most))
+    }
+}
+
+fn note(words: &Announcement, (name, cpus): (&str, u32), most: u32) -> String {
+    let found = words.pools.iter().find(|pool| pool.name == name);
+    let (Some(pool), Some(weights)) = (found, words.pool_weights()) else {
+        let known: Vec<_> = words.pools.iter().map(|pool| pool.name.as_str()).collect();
+        return match known.is_empty() {
+            true => format!("--pool={name}: this node has no pools; leave it out"),
+            false => format!(
+                "--pool={name}: this node has no such pool; its pools are {}",
+                known.join(", ")
+            ),
+        };
+    };
+    if cpus > pool.cpus.min(most) {
+        return format!(
+            "a job with {} runs outside of the pool {name}, which owns at most {} here; use fewer CPUs",
+            counted(cpus, "CPU"),
+            pool.cpus.min(most)
+        );
+    }
+    let share = weights.share(pool.weight, cpus) * 100.0;
+    format!(
+        "the pool {name} gives this job the weight {} and every other job of the node {}: while a job of one CPU is \
+         busy on each of its {}, it gets {share:.1} % of them; {} tells each task its number of CPUs",
+        weights.of_job(pool.weight, cpus),
+        weights.others,
+        counted(cpus, "CPU"),
+        pool.export,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_host::announcement::AnnouncedPool;
+
+    use super::*;
+
+    #[test]
+    fn what_a_pool_does_for_a_job() {
+        let pool = |name: &str, cpus| AnnouncedPool {
+            name: name.into(),
+            cpus,
+            weight: 10_000,
+            export: "NCPUS".into(),
+            ..AnnouncedPool::default()
+        };
+        let mut words = Announcement::default();
+        let said = |words: &Announcement, name, cpus| note(words, (name, cpus), 12);
+        assert!(said(&words, "multi8", 4).contains("this node has no pools"));
+        words.pools = vec![pool("multi8", 8), pool("multi16", 16)];
+        let four = said(&words, "multi8", 4);
+        assert!(
+            four.contains("the weight 2500 and every other job of the node 25"),
+            "{four}"
+        );
+        assert!(
+            four.contains("it gets 96.2 % of them; NCPUS tells"),
+            "{four}"
+        );
+        assert!(said(&words, "multi8", 9).contains("owns at most 8 here"));
+        assert!(said(&words, "multi16", 13).contains("owns at most 12 here"));
+        assert!(said(&words, "multi4", 1).contains("its pools are multi8, multi16"));
+    }
+}

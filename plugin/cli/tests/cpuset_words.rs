@@ -1,0 +1,187 @@
+//! The words that a partition adds to a `--cpuset`: `berth plan` merges them as slurmd does, and says where
+//! each word comes from. The cpuset is the job's, also where the plan is for a step of it.
+
+mod plan_json;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use plan_json::plan;
+use serde_json::Value;
+
+const SITE: &str = "name=MYSET cpus=0-3 mems=0 partitions=plain
+partition=low default='CPUSET[CPU_LIST=0-7]'
+partition=high default='CPUSET[CPU_LIST=0-7]' mandatory='CPUSET[MAX_RADIUS=1;CPU_LIST=]'
+partition=empty mandatory='CPUSET[CPU_LIST=]'
+";
+
+/// A cluster with this file of cpusets; its slurm.conf.
+fn cluster(folder: &Path, site: &str) -> String {
+    let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
+    write(
+        "slurm.conf",
+        "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nTaskPlugin=task/berth\n\
+         NodeName=n1 Sockets=2 CoresPerSocket=4 ThreadsPerCore=2\n\
+         PartitionName=low Nodes=n1 Default=YES\nPartitionName=high Nodes=n1\n\
+         PartitionName=plain Nodes=n1\nPartitionName=empty Nodes=n1\n",
+    );
+    let path = folder.join("cpusets.conf");
+    let line = format!("optional task_berth.so cpusets={}\n", path.display());
+    write("plugstack.conf", &line);
+    write("cpusets.conf", site);
+    folder.join("slurm.conf").to_string_lossy().into_owned()
+}
+
+fn words<'a>(conf: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let all = ["--machine=pack:2 numa:1 core:4 pu:2", "--slurm=24.11"];
+    [&all[..], &["--explain", "--cluster", conf], more].concat()
+}
+
+/// The lines of the explanation that name sources.
+fn sources(plan: &Value) -> Vec<String> {
+    let lines = plan["explanation"].as_array().into_iter().flatten();
+    let lines = lines.filter_map(|line| line.as_str()?.strip_prefix("word        "));
+    lines.map(String::from).collect()
+}
+
+/// Options, the CPUs of the cpuset, and where its words come from.
+type Case = (Vec<&'static str>, &'static str, Vec<String>);
+
+fn cases(file: &Path) -> Vec<Case> {
+    let place = |line: u32| format!("({}, line {line})", file.display());
+    let (low, high) = (place(2), place(3));
+    let exclusive = |more: &[&'static str]| [&["-n2", "--exclusive"], more].concat();
+    vec![
+        (
+            exclusive(&[]),
+            "0-7",
+            vec![format!(
+                "CPU_LIST=0-7: the default of the partition low {low}"
+            )],
+        ),
+        (
+            vec![
+                "--job=sbatch -n2 --exclusive --cpuset=CPU_LIST=8-15 --wrap=true",
+                "-n2",
+            ],
+            "8-9",
+            vec![
+                "NCPUS=2: the number of tasks on each node times -c".into(),
+                format!(
+                    "CPU_LIST=8-15: --cpuset, over CPU_LIST=0-7 of the default of the partition low"
+                ),
+            ],
+        ),
+        (
+            exclusive(&["-p", "high", "--cpuset=MAX_RADIUS=2;NCPUS=4"]),
+            "0-3",
+            vec![
+                "NCPUS=4: --cpuset".into(),
+                format!(
+                    "CPU_LIST is taken away: mandatory in the partition high {high}, over CPU_LIST=0-7 of the \
+                     default of the partition high"
+                ),
+                format!(
+                    "MAX_RADIUS=1: mandatory in the partition high {high}, over MAX_RADIUS=2 of --cpuset"
+                ),
+            ],
+        ),
+        (
+            exclusive(&["-p", "plain", "--cpuset=NCPUS=4"]),
+            "0-3",
+            vec![],
+        ),
+        (
+            exclusive(&["-p", "plain", "--cpuset=CPUSET_NAME=MYSET"]),
+            "0-3",
+            vec![],
+        ),
+    ]
+}
+
+#[test]
+fn each_word_says_where_it_comes_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let conf = cluster(folder.path(), SITE);
+    for (asked, cpus, says) in cases(&folder.path().join("cpusets.conf")) {
+        let found = plan(&words(&conf, &asked), &[]);
+        let sets = found["cpusets"]
+            .as_object()
+            .unwrap_or_else(|| panic!("{asked:?}: {found:#}"));
+        let set = sets.values().next().unwrap();
+        assert_eq!(set["cpus"], cpus, "{asked:?}: {found:#}");
+        assert_eq!(sources(&found), says, "{asked:?}");
+    }
+    // A partition whose words request nothing gives no cpuset.
+    let found = plan(&words(&conf, &["-n2", "-p", "empty"]), &[]);
+    assert!(
+        found["cpusets"]
+            .as_object()
+            .is_none_or(|sets| sets.is_empty()),
+        "{found:#}"
+    );
+}
+
+#[test]
+fn what_slurmd_would_refuse_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let conf = cluster(folder.path(), SITE);
+    for (asked, says) in [
+        (
+            &["-p", "high", "--cpuset=CPUSET_TYPE=none"][..],
+            "CPUSET_TYPE=none and MAX_RADIUS do not go together",
+        ),
+        (
+            &["-p", "high", "--cpuset=CPUSET_NAME=MYSET"],
+            "do not go together; leave one of the two out; the partition high adds words to --cpuset",
+        ),
+        (
+            &["-p", "plain", "--cpuset=CPUSET_NAME=OTHER"],
+            "this node has no static cpuset OTHER; it has MYSET",
+        ),
+    ] {
+        let output = Command::new(env!("CARGO_BIN_EXE_berth"))
+            .arg("plan")
+            .args(words(&conf, &[&["-n1"], asked].concat()))
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{asked:?}: {stderr}");
+        assert!(stderr.contains(says), "{asked:?}: {stderr}");
+    }
+}
+
+#[test]
+fn a_file_that_slurmd_cannot_read_is_a_note() {
+    let folder = tempfile::tempdir().unwrap();
+    let conf = cluster(folder.path(), "partition=low defaul='CPU_LIST=0'\n");
+    let found = plan(&words(&conf, &["-n2"]), &[]);
+    let notes = found["notes"].to_string();
+    let says = "this plan is without the site's cpusets";
+    assert!(notes.contains("line 1") && notes.contains(says), "{notes}");
+}
+
+/// The step has two of the job's sixteen CPUs; the cpuset is chosen from all of them.
+#[test]
+fn the_cpuset_is_the_jobs() {
+    let folder = tempfile::tempdir().unwrap();
+    let conf = cluster(folder.path(), "");
+    let job = "--job=sbatch -n4 --exclusive --cpuset=CPU_LIST=0-1,8-15 --wrap=true";
+    for (step, cpus) in [
+        (&["-n4"][..], "8-11"),
+        (&["-n2", "--cpuset=NCPUS=8"], "0-7"),
+    ] {
+        let mut asked = step.to_vec();
+        if cpus == "8-11" {
+            asked.insert(0, job);
+        } else {
+            asked.insert(0, "--exclusive");
+        }
+        let found = plan(&words(&conf, &asked), &[]);
+        let sets = found["cpusets"]
+            .as_object()
+            .unwrap_or_else(|| panic!("{found:#}"));
+        assert_eq!(sets.values().next().unwrap()["cpus"], cpus, "{found:#}");
+    }
+}

@@ -1,0 +1,65 @@
+//! What else the ledger is asked: about cpusets, pools, and everything at once.
+//! In: a session. Out: entries that live, or their CPUs.
+
+use berth_placement::CpuSet;
+
+use super::record::{self, Look};
+use super::{Entry, Session, Task};
+
+impl Session<'_> {
+    /// The CPUs of other jobs' cpusets that want the memory beside them for themselves, wherever they are:
+    /// two jobs can have CPUs of one memory node without having one in common.
+    pub fn memory_cpus(&mut self, job: u32) -> CpuSet {
+        let wants =
+            |record: &[u64]| record::look(record).is_some_and(|look| look.wants_memory(job));
+        let mut all = CpuSet::new();
+        for (slot, _) in self.living(wants) {
+            if let Some(record) = self.record(slot) {
+                all.insert_all(&CpuSet::from_words(record::cpu_words(record)));
+            }
+        }
+        all
+    }
+
+    /// The live cpuset of a job, if its steps have one. If there were several, the one of the latest
+    /// generation that was made last.
+    pub fn cpuset_of(&mut self, job: u32) -> Option<Entry> {
+        let is_its =
+            |record: &[u64]| record::look(record).is_some_and(|look| look.is_cpuset_of(job));
+        let found = self.living(is_its).into_iter();
+        let (slot, look) = found.max_by_key(|(_, look)| (look.generation, look.made))?;
+        Some(look.entry(self.record(slot)?))
+    }
+
+    /// What the other jobs that are not suspended hold, and what of that they hold exclusively.
+    pub fn held_by_others(&mut self, job: u32) -> (CpuSet, CpuSet) {
+        let (mut held, mut exclusive) = (CpuSet::new(), CpuSet::new());
+        for (slot, look) in self.living(|_| true) {
+            let runs = look.step.job != job && !look.task.is_some_and(Task::is_stopped);
+            let Some(record) = self.record(slot).filter(|_| runs) else {
+                continue;
+            };
+            let cpus = CpuSet::from_words(record::cpu_words(record));
+            if !look.pool && look.cpuset.is_none_or(|cpuset| cpuset.exclusive) {
+                exclusive.insert_all(&cpus);
+            }
+            held.insert_all(&cpus);
+        }
+        (held, exclusive)
+    }
+
+    /// The places of jobs in pools: one entry for each of their steps that lives.
+    pub fn pools(&mut self) -> Vec<Entry> {
+        let is_pool = |record: &[u64]| record::look(record).is_some_and(|look| look.pool);
+        let living = self.living(is_pool);
+        let entry = |(slot, entry): (usize, Look)| Some(entry.entry(self.record(slot)?));
+        living.into_iter().filter_map(entry).collect()
+    }
+
+    /// Every live entry.
+    pub fn all(&mut self) -> Vec<Entry> {
+        let living = self.living(|_| true);
+        let entry = |(slot, entry): (usize, Look)| Some(entry.entry(self.record(slot)?));
+        living.into_iter().filter_map(entry).collect()
+    }
+}

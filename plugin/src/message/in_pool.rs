@@ -1,0 +1,69 @@
+//! The pools of a node, as slurmd tells slurmstepd about its step's job. In: the job's place. Out: fields of the
+//! handover, and back.
+
+use berth_placement::CpuSet;
+
+use crate::message::fields::{self, Fields, field, number, unreadable};
+
+/// A job on a node with pools.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct InPool {
+    /// The weight of every job that is in no pool.
+    pub others: u32,
+    /// The pool that the job is in, if it fits in.
+    pub member: Option<Member>,
+}
+
+/// A job that is in a pool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Member {
+    /// The pool's name.
+    pub name: String,
+    /// The most CPUs of all of its jobs.
+    pub limit: u32,
+    /// The most CPUs of all pools.
+    pub most: u32,
+    /// The job's weight.
+    pub weight: u32,
+    /// The job's CPUs on this node.
+    pub cpus: CpuSet,
+    /// The variable that tells a task its number of CPUs.
+    pub export: String,
+}
+
+impl InPool {
+    pub(super) fn put(&self, text: &mut String) {
+        number(text, " pool-others=", self.others);
+        let Some(member) = &self.member else {
+            return;
+        };
+        field(text, " pool=", &member.name);
+        number(text, " pool-limit=", member.limit);
+        number(text, " pool-most=", member.most);
+        number(text, " pool-weight=", member.weight);
+        text.push_str(" pool-cpus=");
+        // A String takes everything.
+        let _ = member.cpus.write_list(text);
+        field(text, " pool-export=", &member.export);
+    }
+
+    /// The pools in a handover's fields; none if the node has none.
+    pub(super) fn read(from: &Fields<'_>) -> Result<Option<Self>, String> {
+        let Some(others) = from.read("pool-others")? else {
+            return Ok(None);
+        };
+        let needed = |name: &str| from.read(name)?.ok_or_else(|| unreadable(name));
+        let member = match from.value("pool") {
+            None => None,
+            Some(name) => Some(Member {
+                name,
+                limit: needed("pool-limit")?,
+                most: needed("pool-most")?,
+                weight: needed("pool-weight")?,
+                cpus: fields::cpus("pool-cpus", &from.text("pool-cpus"))?,
+                export: from.text("pool-export"),
+            }),
+        };
+        Ok(Some(Self { others, member }))
+    }
+}

@@ -1,0 +1,101 @@
+//! A task's own cgroup, which Slurm made and berth wrote: its CPUs, and the mask that the task has there.
+//! The watcher freezes it, and gives it other CPUs.
+
+use berth_host::cgroup::{Fence, FenceError, Folder, Place, Version, Written, freezer, members};
+use berth_host::{affinity_of, set_affinity};
+use berth_placement::CpuSet;
+use libc::pid_t;
+
+/// The cgroup of one task.
+#[derive(Clone, Debug)]
+pub(crate) struct Leaf {
+    /// The task itself.
+    pub pid: pid_t,
+    pub place: Place,
+    /// What was written into it.
+    pub fence: CpuSet,
+    /// The mask that the task was given.
+    pub mask: CpuSet,
+    /// Whether its memory is bound by a `--mem-bind`.
+    pub has_own_memory: bool,
+    /// Whether berth has frozen it.
+    pub is_frozen: bool,
+}
+
+/// Which threads have the mask that berth gave them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ours {
+    /// Those with that mask.
+    Given,
+    /// Also those with all CPUs of the cgroup: kernels before 6.2 give them when a CPU goes or comes.
+    OrReset,
+}
+
+impl Leaf {
+    /// Freezes it, or thaws it.
+    pub(crate) fn freeze(&mut self, freezes: bool, step: &str) -> Result<(), FenceError> {
+        freezer::freeze(&self.place.open()?, freezes, &mut trace(step))?;
+        self.is_frozen = freezes;
+        Ok(())
+    }
+
+    /// Its processes.
+    pub(crate) fn processes(&self) -> Vec<pid_t> {
+        let folder = self.place.open();
+        folder.map_or_else(|_| Vec::new(), |folder| members::processes(&folder))
+    }
+
+    /// Gives it other CPUs, and the mask to those threads that have the one from berth.
+    ///
+    /// # Errors
+    /// [`FenceError`]: it then has the step's CPUs, and the threads have the mask as far as these allow.
+    pub(crate) fn put(
+        &mut self,
+        (fence, mask): (CpuSet, CpuSet),
+        ours: Ours,
+        step: &str,
+    ) -> Result<(), FenceError> {
+        let folder = self.place.open()?;
+        let has = effective(&folder);
+        let mut threads = members::threads(&members::processes(&folder));
+        threads.retain(|thread| {
+            affinity_of(thread.number).is_ok_and(|found| self.is_given(&found, &has, ours))
+        });
+        let set = Fence {
+            cpus: &fence,
+            mems: None,
+        };
+        let written = set.cpus(&folder, Version::V2, &mut trace(step));
+        // Kernels before 6.2 forget the masks at that write.
+        for thread in threads.iter().filter(|thread| thread.lives()) {
+            // A thread that has just ended needs none.
+            let _ = set_affinity(thread.number, &mask);
+        }
+        log::debug!(
+            "{step}: {} threads in {} have CPUs {mask}",
+            threads.len(),
+            self.place
+        );
+        (self.fence, self.mask) = (fence, mask);
+        written
+    }
+
+    fn is_given(&self, found: &CpuSet, has: &CpuSet, ours: Ours) -> bool {
+        *found == self.mask
+            || *found == self.mask.intersection(has)
+            || ours == Ours::OrReset && found == has
+    }
+}
+
+/// The CPUs that a cgroup really has.
+fn effective(folder: &Folder) -> CpuSet {
+    let text = folder.read("cpuset.cpus.effective").unwrap_or_default();
+    CpuSet::from_list(&text).unwrap_or_default()
+}
+
+/// Each write is a line of slurmstepd's log.
+pub(crate) fn trace(step: &str) -> impl FnMut(&Written) {
+    move |Written { file, value, now }| {
+        log::debug!("{step}: wrote {value:?} to {file}, which has {now:?}");
+    }
+}

@@ -1,0 +1,201 @@
+//! Which CPUs the cpuset of a job has that goes on. The first slurmstepd of the job that gets the ledger chooses,
+//! and the others take what it has chosen. In: the cpuset, the node as it is now. Out: CPUs, or none yet.
+
+use std::time::Duration;
+
+use berth_host::cgroup::{FenceError, Place, jobs};
+use berth_host::ledger::{Entry, Session, StepKey};
+use berth_host::{Ledger, OnlineCpus, StateDir};
+use berth_placement::request::cpuset::Dynamic;
+use berth_placement::strategy::cpuset::{Resume, Resumed, moved};
+use berth_placement::{Allocation, CoreIdx, CpuSet, CpusetRequest, Node, Owned, Request};
+
+use crate::message::handover::InCpuset;
+use crate::site::settings;
+use crate::site::standing::Abi;
+use crate::stepd::own_node;
+use crate::stepd::state::STATE;
+
+/// The time to wait for others who write the ledger.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A cpuset that can have other CPUs: one that this node chose.
+pub(super) struct Cpuset {
+    pub asked: Dynamic,
+    /// The CPUs that it has.
+    pub cpus: CpuSet,
+    pub step: StepKey,
+    /// Whether it is the cpuset of all steps of the job.
+    pub of_job: bool,
+    pub node_name: String,
+    pub slurm: Abi,
+    /// The job's cores, as Slurm numbers them.
+    pub job_cores: String,
+}
+
+/// What the job goes on with.
+pub(super) struct Found {
+    pub cpus: CpuSet,
+    /// Whether others use some of them.
+    pub is_shared: bool,
+    pub node: Node,
+}
+
+/// The node at this moment.
+struct Seen {
+    /// What the job owns, as far as the step reaches it.
+    own: CpuSet,
+    /// What is online, and in no other running job's cgroup.
+    free: CpuSet,
+    node: Node,
+}
+
+impl Cpuset {
+    /// The cpuset of a step, if this node chose it.
+    pub(super) fn of(
+        cpuset: &InCpuset,
+        step: StepKey,
+        (slurm, node_name, job_cores): (Abi, String, String),
+    ) -> Option<Self> {
+        let held = cpuset.held?;
+        let asked = match cpuset.asked.parse() {
+            Ok(CpusetRequest::Dynamic(asked)) => asked,
+            _ => Dynamic::default(),
+        };
+        Some(Self {
+            asked,
+            cpus: cpuset.cpus.clone(),
+            step,
+            of_job: held.of_job,
+            node_name,
+            slurm,
+            job_cores,
+        })
+    }
+
+    /// The CPUs with which the job goes on; none if it has to wait. `wanted` are those that it had. As long as
+    /// it `hopes`, only these count. The choice is in the ledger before anybody else can choose.
+    ///
+    /// # Errors
+    /// Why it cannot be decided.
+    pub(super) fn choose(
+        &self,
+        leaf: &Place,
+        (wanted, hopes): (&CpuSet, bool),
+    ) -> Result<Option<Found>, String> {
+        let seen = self.look(leaf)?;
+        let dir = StateDir::new(&settings::current().state_dir, &self.node_name);
+        let dir = dir.map_err(|why| why.to_string())?;
+        let mut ledger = Ledger::open(&dir).map_err(|why| why.to_string())?;
+        let mut session = ledger.session(PATIENCE).map_err(|why| why.to_string())?;
+        let own = generation();
+        let living = session.cpuset_of(self.step.job).filter(|_| self.of_job);
+        // One of a job that is suspended again was chosen for the resume before.
+        let runs = |one: &Entry| one.task.is_none_or(|task| !task.suspended);
+        let chosen = living.filter(|one| one.generation > own && runs(one));
+        let (cpus, generation, is_shared) = match chosen {
+            Some(chosen) => (chosen.cpus, chosen.generation, false),
+            None => {
+                let (held, exclusive) = session.held_by_others(self.step.job);
+                let resume = Resume {
+                    asked: &self.asked,
+                    original: wanted,
+                    own: &seen.own,
+                    free: &seen.free.difference(&held),
+                    held: &exclusive,
+                    reserved: &settings::current().reserved,
+                };
+                match resume.choose(&seen.node) {
+                    Resumed::Same => (wanted.clone(), own + 1, false),
+                    Resumed::Changed(cpus) if !hopes => (cpus, own + 1, false),
+                    Resumed::Shared if !hopes => (wanted.clone(), own + 1, true),
+                    Resumed::Changed(_) | Resumed::Shared | Resumed::NoRoom => return Ok(None),
+                }
+            }
+        };
+        self.record(&session, (&seen.node, &cpus), generation)?;
+        Ok(Some(Found {
+            cpus,
+            is_shared,
+            node: seen.node,
+        }))
+    }
+
+    /// The node as it is now, apart from the ledger, which is not locked for so long. Who begins meanwhile is in
+    /// the ledger if his CPUs matter.
+    fn look(&self, leaf: &Place) -> Result<Seen, String> {
+        let text = |why: FenceError| why.to_string();
+        let node = own_node::now(self.slurm, &self.node_name)?;
+        let scope = jobs::scope_of(leaf, &self.node_name);
+        let job = scope.as_ref().and_then(|scope| jobs::job_of(leaf, scope));
+        let online = OnlineCpus::open().and_then(|online| online.read());
+        let online = online.map_err(|why| why.to_string())?;
+        let mut free = CpuSet::from_list(&online).map_err(|why| why.to_string())?;
+        if let (Some(scope), Some(job)) = (&scope, &job) {
+            let name = job.name().unwrap_or_default();
+            free = free.difference(&jobs::cpus_of_running(scope, name).map_err(text)?);
+        }
+        let own = self.own(&node, (leaf, job.as_ref()))?;
+        Ok(Seen { own, free, node })
+    }
+
+    /// What the job owns, as far as this step reaches it.
+    fn own(&self, node: &Node, (leaf, job): (&Place, Option<&Place>)) -> Result<CpuSet, String> {
+        let read = |place: &Place, file: &str| -> Result<CpuSet, String> {
+            let folder = place.open().map_err(|why| why.to_string())?;
+            let text = folder.read(file).map_err(|why| why.to_string())?;
+            CpuSet::from_list(&text).map_err(|why| why.to_string())
+        };
+        let reach = read(&leaf.above(1), "cpuset.cpus.effective")?;
+        let confined = job.map(|job| read(job, "cpuset.cpus")).transpose()?;
+        let of_job = match confined.filter(|cpus| !cpus.is_empty()) {
+            Some(cpus) => cpus,
+            None => self.counted(node)?,
+        };
+        Ok(of_job.intersection(&reach))
+    }
+
+    /// The CPUs of the job's cores, where no cgroup says them.
+    fn counted(&self, node: &Node) -> Result<CpuSet, String> {
+        let cores = CpuSet::from_list(&self.job_cores).map_err(|why| why.to_string())?;
+        let request = Request {
+            allocation: Allocation::Cores {
+                cores: cores.iter().map(|core| CoreIdx(core.0)).collect(),
+                configured: node.shape().core_count(),
+            },
+            ..Request::default()
+        };
+        Ok(Owned::of(&request, node).cpus)
+    }
+
+    /// The step's entries have the new CPUs, while nobody else looks.
+    fn record(
+        &self,
+        session: &Session<'_>,
+        (node, cpus): (&Node, &CpuSet),
+        generation: u32,
+    ) -> Result<(), String> {
+        let mut step = STATE.step();
+        let accounts = step.as_mut().map(|step| step.accounts.iter_mut());
+        for account in accounts.into_iter().flatten() {
+            let entry = account.entry();
+            let (cpus, generation) = match entry.cpuset {
+                Some(_) => (cpus.clone(), generation),
+                None => (moved(node, (&self.cpus, cpus), &entry.cpus), 0),
+            };
+            // Who looks at it from here on must see that the job runs.
+            account.set_suspended(false);
+            let written = account.set_cpus(session, cpus, generation);
+            written.map_err(|why| why.to_string())?;
+        }
+        Ok(())
+    }
+}
+
+/// The generation that this slurmstepd knows.
+fn generation() -> u32 {
+    let step = STATE.step();
+    let accounts = step.as_ref().map(|step| step.accounts.iter());
+    let of = accounts.into_iter().flatten().map(|one| one.entry());
+    of.map(|entry| entry.generation).max().unwrap_or(0)
+}

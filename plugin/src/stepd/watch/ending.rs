@@ -1,0 +1,88 @@
+//! Whether somebody ends tasks that wait for CPUs: they must be able to hear it, and what they have started
+//! must learn of it. In: tasks. Out: yes or no, by what is new since their job was suspended.
+
+use std::io::ErrorKind;
+
+use libc::pid_t;
+
+/// SIGTERM in the masks of /proc.
+const TERM: u64 = 1 << (libc::SIGTERM - 1);
+
+/// Tasks, and what /proc said of each when their job was suspended: a user may have signals pending for
+/// reasons of his own.
+#[derive(Debug, Default)]
+pub(super) struct Tasks(Vec<(pid_t, Signs)>);
+
+/// What a task's state says of its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Signs {
+    is_zombie: bool,
+    has_term: bool,
+}
+
+impl Tasks {
+    pub(super) fn of(tasks: impl Iterator<Item = pid_t>) -> Self {
+        let known = |pid| Some((pid, look(pid)??));
+        Self(tasks.filter_map(known).collect())
+    }
+
+    /// Whether one of them has ended meanwhile, or has got a SIGTERM.
+    pub(super) fn are_being_ended(&self) -> bool {
+        self.0.iter().any(|(pid, before)| match look(*pid) {
+            Some(Some(now)) => {
+                (now.is_zombie && !before.is_zombie) || (now.has_term && !before.has_term)
+            }
+            Some(None) => true,
+            None => false,
+        })
+    }
+}
+
+/// `None` if the kernel does not answer, and inside it `None` if the task is gone.
+fn look(pid: pid_t) -> Option<Option<Signs>> {
+    match std::fs::read(format!("/proc/{pid}/status")) {
+        // A program's name need not be text.
+        Ok(status) => Some(Some(Signs::of(&String::from_utf8_lossy(&status)))),
+        Err(why) if why.kind() == ErrorKind::NotFound => Some(None),
+        Err(why) if why.raw_os_error() == Some(libc::ESRCH) => Some(None),
+        Err(_) => None,
+    }
+}
+
+impl Signs {
+    fn of(status: &str) -> Self {
+        let pending = status.lines().filter_map(|line| {
+            let mask = line.strip_prefix("SigPnd:");
+            let mask = mask.or_else(|| line.strip_prefix("ShdPnd:"))?;
+            u64::from_str_radix(mask.trim(), 16).ok()
+        });
+        Self {
+            is_zombie: status.lines().any(|line| line.starts_with("State:\tZ")),
+            has_term: pending.fold(0, |all, mask| all | mask) & TERM != 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_new_counts() {
+        let signs = |is_zombie, has_term| Signs {
+            is_zombie,
+            has_term,
+        };
+        let text = "Name:\t\u{fffd}\nState:\tS (sleeping)\nSigPnd:\t0000000000004000\nShdPnd:\t0\n";
+        assert_eq!(Signs::of(text), signs(false, true));
+        assert_eq!(
+            Signs::of("State:\tZ (zombie)\nShdPnd:\t0\n"),
+            signs(true, false)
+        );
+        let own = std::process::id() as pid_t;
+        assert!(!Tasks::of([own].into_iter()).are_being_ended());
+        assert!(Tasks(vec![(pid_t::MAX, signs(false, false))]).are_being_ended());
+        // One that was gone before is nobody who ends now.
+        assert!(!Tasks::of([pid_t::MAX].into_iter()).are_being_ended());
+    }
+}

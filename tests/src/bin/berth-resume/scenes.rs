@@ -1,0 +1,239 @@
+//! What happens to a job in a cpuset. The first cpuset of a node is CPUs 0-3, of cores 0-1 and 2-3.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::site::{Job, Seen, Site, online};
+
+/// A scene, by its name.
+pub type Scene = (&'static str, fn(&Site));
+
+pub const SCENES: [Scene; 9] = [
+    ("nothing-taken", nothing_taken),
+    ("moved-within-its-node", moved_within),
+    ("moved-to-the-other-node", moved_away),
+    ("mandatory-moved", mandatory_moved),
+    ("orig-cpus-waits", orig_waits),
+    ("mandatory-orig-waits", mandatory_orig_waits),
+    ("frozen-and-cancelled", cancelled),
+    ("shared", shared),
+    ("cpu-offline", cpu_offline),
+];
+
+/// Slurm's default.
+const KILL_WAIT: Duration = Duration::from_secs(30);
+/// Where Slurm does not confine jobs to their cores, and the ledger alone knows who has which.
+pub const UNCONFINED: [Scene; 1] = [("by-the-ledger", by_ledger)];
+
+const ANY: &str = "NCPUS=4";
+const ORIG: &str = "NCPUS=4;RESUME_OPTION=ORIG_CPUS";
+const MANDATORY: &str = "NCPUS=4;CPUSET_OPTIONS=CPUSET_MEMORY_MANDATORY";
+const BOTH: &str = "NCPUS=4;RESUME_OPTION=ORIG_CPUS;CPUSET_OPTIONS=CPUSET_MEMORY_MANDATORY";
+
+/// Each task's mask and the CPUs of its cgroup.
+#[track_caller]
+fn at(job: &Job, masks: [&str; 2], fence: &str) {
+    let expected = masks.map(|mask| Seen {
+        mask: mask.into(),
+        fence: fence.into(),
+    });
+    assert_eq!(job.seen(), expected);
+}
+
+/// The same within some seconds.
+#[track_caller]
+fn becomes(job: &Job, seconds: u64, masks: [&str; 2], fence: &str) {
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let is_there = || {
+        let seen = job.seen();
+        seen.len() == 2
+            && seen.iter().all(|seen| seen.fence == fence)
+            && seen.iter().zip(masks).all(|(seen, mask)| seen.mask == mask)
+    };
+    while !is_there() && Instant::now() < end {
+        sleep(Duration::from_millis(100));
+    }
+    at(job, masks, fence);
+}
+
+/// The tasks do not run, although Slurm says so.
+#[track_caller]
+fn waits(site: &Site, job: &Job) {
+    site.wait_state(&job.id, "RUNNING");
+    site.cluster.wait_for("the line in the log", || {
+        let log = site.cluster.slurmd_log();
+        log.contains("its tasks stay frozen").then_some(())
+    });
+    let before = job.beats();
+    sleep(Duration::from_secs(3));
+    assert_eq!(job.beats(), before, "they run");
+}
+
+#[track_caller]
+fn memory(job: &Job, node: u32) {
+    let share = job.share_on(node);
+    println!("  {:.2} % of the pages are on node {node}", share * 100.0);
+    assert!(
+        share >= 0.95,
+        "only {share} of the pages are on node {node}"
+    );
+}
+
+fn again(site: &Site, job: &Job) {
+    let start = Instant::now();
+    site.resume(job);
+    site.wait_running(job);
+    println!(
+        "  it runs {:.1} s after scontrol resume",
+        start.elapsed().as_secs_f64()
+    );
+}
+
+fn nothing_taken(site: &Site) {
+    let job = site.job(ANY);
+    for _ in 0..2 {
+        at(&job, ["0-1", "2-3"], "0-3");
+        site.suspend(&job);
+        again(site, &job);
+    }
+    at(&job, ["0-1", "2-3"], "0-3");
+    memory(&job, 0);
+}
+
+fn moved_within(site: &Site) {
+    for cpuset in [ANY, ORIG] {
+        let job = site.job(cpuset);
+        at(&job, ["0-1", "2-3"], "0-3");
+        site.suspend(&job);
+        let other = site.other(2);
+        again(site, &job);
+        // Core 1 stays, core 0 is taken.
+        at(&job, ["4-5", "2-3"], "2-5");
+        memory(&job, 0);
+        // The next time it has them again if nobody took them.
+        site.suspend(&job);
+        again(site, &job);
+        at(&job, ["4-5", "2-3"], "2-5");
+        site.cluster.run("scancel", &[&other, &job.id]);
+        site.cluster.wait_idle();
+    }
+}
+
+fn moved_away(site: &Site) {
+    let job = site.job(ANY);
+    memory(&job, 0);
+    site.suspend(&job);
+    site.other(8);
+    again(site, &job);
+    at(&job, ["8-9", "10-11"], "8-11");
+    memory(&job, 1);
+}
+
+fn mandatory_moved(site: &Site) {
+    let job = site.job(MANDATORY);
+    at(&job, ["0-1", "2-3"], "0-7");
+    memory(&job, 0);
+    site.suspend(&job);
+    site.other(2);
+    again(site, &job);
+    at(&job, ["8-9", "10-11"], "8-15");
+    memory(&job, 1);
+}
+
+fn orig_waits(site: &Site) {
+    let job = site.job(ORIG);
+    site.suspend(&job);
+    let other = site.other(8);
+    site.resume(&job);
+    waits(site, &job);
+    site.cluster.run("scancel", &[&other]).expect_ok();
+    site.wait_running(&job);
+    at(&job, ["0-1", "2-3"], "0-3");
+    memory(&job, 0);
+}
+
+fn mandatory_orig_waits(site: &Site) {
+    let job = site.job(BOTH);
+    site.suspend(&job);
+    let other = site.other(2);
+    site.resume(&job);
+    waits(site, &job);
+    site.cluster.run("scancel", &[&other]).expect_ok();
+    site.wait_running(&job);
+    at(&job, ["0-1", "2-3"], "0-7");
+    memory(&job, 0);
+}
+
+/// A job that waits ends when it is asked to, as one that runs, and not only when Slurm kills it after
+/// `KillWait`.
+fn cancelled(site: &Site) {
+    let running = site.job(ORIG);
+    cancel(site, &running, "that runs");
+    let job = site.job(ORIG);
+    site.suspend(&job);
+    let other = site.other(8);
+    site.resume(&job);
+    waits(site, &job);
+    cancel(site, &job, "that waits");
+    site.cluster.run("scancel", &[&other]);
+}
+
+fn cancel(site: &Site, job: &Job, which: &str) {
+    let start = Instant::now();
+    site.cluster.run("scancel", &[&job.id]).expect_ok();
+    site.cluster
+        .wait_for("the tasks' end", || job.pids().is_empty().then_some(()));
+    let tasks = start.elapsed();
+    site.cluster.wait_for("the job's end", || {
+        let shown = site
+            .cluster
+            .run("squeue", &["-h", "-o", "%T", "-j", &job.id]);
+        shown.stdout.trim().is_empty().then_some(())
+    });
+    let took = start.elapsed();
+    println!(
+        "  scancel of a job {which}: its tasks have ended after {:.1} s, the job after {:.1} s",
+        tasks.as_secs_f64(),
+        took.as_secs_f64()
+    );
+    assert!(took < KILL_WAIT, "{took:?}");
+}
+
+/// Without RESUME_OPTION a job runs in the end.
+fn shared(site: &Site) {
+    let job = site.job(ANY);
+    site.suspend(&job);
+    site.other(16);
+    again(site, &job);
+    at(&job, ["0-1", "2-3"], "0-3");
+}
+
+/// A CPU goes offline while the job runs, and comes back.
+fn cpu_offline(site: &Site) {
+    let job = site.job(ANY);
+    at(&job, ["0-1", "2-3"], "0-3");
+    for _ in 0..2 {
+        online(1, false);
+        becomes(&job, 8, ["4-5", "2-3"], "2-5");
+        online(1, true);
+        becomes(&job, 8, ["0-1", "2-3"], "0-3");
+    }
+}
+
+/// Another job's cpuset has the CPUs, one that is suspended itself has not.
+fn by_ledger(site: &Site) {
+    let job = site.job(ANY);
+    at(&job, ["0-1", "2-3"], "0-3");
+    site.suspend(&job);
+    let other = site.other_with(&["-n16", "--cpuset=CPU_LIST=0-1;NCPUS=2"]);
+    again(site, &job);
+    at(&job, ["4-5", "2-3"], "2-5");
+    // A cpuset of a suspended job does not count.
+    site.suspend(&job);
+    site.cluster.scontrol(&["suspend", &other]).expect_ok();
+    site.wait_state(&other, "SUSPENDED");
+    let third = site.other_with(&["-n16", "--cpuset=CPU_LIST=2-5;NCPUS=4"]);
+    again(site, &job);
+    at(&job, ["6-7", "0-1"], "0-1,6-7");
+    site.cluster.run("scancel", &[&other, &third]);
+}

@@ -1,0 +1,219 @@
+//! `berth-trace [--launches N]`: tasks of steps on three nodes, confined by `confine=task`, under the kernel's own
+//! trace of its scheduler, for the virtual machines of `ci/vm`. From its fork on each task ran on its job's CPUs, and
+//! from its program on, with its threads and children, on its own. It is also the tasks' program.
+
+mod task;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use berth_placement::CpuSet;
+use berth_tests::hostile::Job;
+use berth_tests::trace::{Event, Judged, Recorder, Task, judge};
+use berth_tests::{Cluster, process};
+
+/// Nodes of the cluster, all of them on this machine, and tasks on each.
+const NODES: u32 = 3;
+const EACH: u32 = 5;
+/// Room on each CPU: many times what one step needs.
+const KIB: u32 = 4096;
+/// The steps' options, in turn. Each task has CPUs that no other has.
+const OPTIONS: [&[&str]; 5] = [
+    &["--cpu-bind=cores"],
+    &["--cpu-bind=threads"],
+    &["--binding=linear:1"],
+    &["--map-by=core"],
+    &[
+        "--cpuset=CPUSET_OPTIONS=CPUSET_CPU_EXCLUSIVE",
+        "--cpu-bind=cores",
+    ],
+];
+
+/// The cluster, its job, and this program.
+struct Site {
+    cluster: Cluster,
+    me: String,
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let launches = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["task", role] => return task::run(role),
+        ["--launches", number] => number.parse().expect("--launches takes a number"),
+        [] => 1000,
+        _ => panic!("usage: berth-trace [--launches N]"),
+    };
+    if std::env::var_os("BERTH_VM_OUT").is_none() {
+        eprintln!(
+            "berth-trace: only inside a machine of ci/vm: ci/vm run -- target/release/berth-trace"
+        );
+        return ExitCode::from(2);
+    }
+    let me = std::env::current_exe().expect("this program's path");
+    let site = Site {
+        cluster: Cluster::builder()
+            .example("cgroup")
+            .plugstack(Some("confine=task"))
+            .nodes(NODES)
+            .up(),
+        me: me.to_string_lossy().into_owned(),
+    };
+    let each = format!("--ntasks-per-node={EACH}");
+    let job = Job::of_root(&site.cluster, &[&format!("-N{NODES}"), &each, "-c2"]);
+    site.a_full_trace_is_found(&job);
+    site.a_task_that_leaves_is_found(&job);
+    let (all, tasks, steps) = site.steps(&job, launches);
+    let Judged {
+        whole,
+        runs,
+        others,
+        wrong,
+    } = &all;
+    wrong
+        .iter()
+        .take(20)
+        .for_each(|wrong| println!("FAIL {wrong}"));
+    println!(
+        "{whole} of {tasks} tasks in {steps} steps on {NODES} nodes seen from fork to end, started {} times before their \
+         program and {} times after it, with {others} threads and children; {} on other CPUs or not seen whole",
+        runs.0,
+        runs.1,
+        wrong.len()
+    );
+    match wrong.is_empty() && *whole == tasks {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+impl Site {
+    /// The threads of all slurmds: everything of a step comes from one of them.
+    fn recorder(&self, kib: u32) -> Recorder {
+        let folder = self.cluster.folder().to_string_lossy();
+        let slurmds = process::find("slurmd", &folder);
+        assert_eq!(slurmds.len(), NODES as usize, "slurmds");
+        let threads = slurmds.iter().flat_map(|pid| {
+            let threads = std::fs::read_dir(format!("/proc/{pid}/task"))
+                .into_iter()
+                .flatten();
+            threads.filter_map(|thread| thread.ok()?.file_name().to_str()?.parse().ok())
+        });
+        let threads: Vec<i32> = threads.collect();
+        Recorder::start("berth", kib, &threads).expect("a trace of the scheduler")
+    }
+
+    /// A step to its end, and that of its slurmstepds.
+    fn step(&self, job: &Job<'_>, options: &[&str], role: &str) -> Vec<Task> {
+        let tasks = NODES * EACH;
+        let place = [
+            &*job.option(),
+            &format!("-N{NODES}"),
+            &format!("-n{tasks}"),
+            "-c2",
+        ]
+        .map(String::from);
+        let place: Vec<_> = place.iter().map(String::as_str).collect();
+        let words = [&place[..], options, &[&self.me, "task", role]].concat();
+        let text = self.cluster.srun(&words).expect_ok();
+        let folder = self.cluster.folder().to_string_lossy();
+        self.cluster.wait_for("the slurmstepds' end", || {
+            process::find("slurmstepd", &folder)
+                .is_empty()
+                .then_some(())
+        });
+        let found: Vec<_> = text.lines().map(described).collect();
+        assert_eq!(found.len(), tasks as usize, "{text}");
+        found
+    }
+
+    fn steps(&self, job: &Job<'_>, launches: usize) -> (Judged, usize, usize) {
+        let recorder = self.recorder(KIB);
+        let (mut all, mut tasks, mut steps) = (Judged::default(), 0, 0);
+        while tasks < launches {
+            let options = OPTIONS[steps % OPTIONS.len()];
+            let found = self.step(job, options, "work");
+            disjoint(&found, options);
+            let trace = recorder
+                .take()
+                .unwrap_or_else(|lost| panic!("events were lost: {}", lost.0));
+            let judged = judge(&found, trace.lines().filter_map(Event::read));
+            all.whole += judged.whole;
+            all.runs = (all.runs.0 + judged.runs.0, all.runs.1 + judged.runs.1);
+            all.others += judged.others;
+            all.wrong.extend(
+                judged
+                    .wrong
+                    .into_iter()
+                    .map(|wrong| format!("{options:?} {wrong}")),
+            );
+            (tasks, steps) = (tasks + found.len(), steps + 1);
+        }
+        (all, tasks, steps)
+    }
+
+    /// Where a trace has no room for a step, it says so.
+    fn a_full_trace_is_found(&self, job: &Job<'_>) {
+        let recorder = self.recorder(1);
+        self.step(job, OPTIONS[0], "work");
+        let lost = recorder.take().expect_err("4 KiB have no room for a step");
+        println!("pass a full trace is found: {}", lost.0);
+    }
+
+    /// Without the fence a task goes where it wants, and the trace has it.
+    fn a_task_that_leaves_is_found(&self, job: &Job<'_>) {
+        let recorder = self.recorder(KIB);
+        let tasks = self.step(job, &["--cpu-bind=cores", "--confine=off"], "leave");
+        let trace = recorder
+            .take()
+            .unwrap_or_else(|lost| panic!("events were lost: {}", lost.0));
+        let judged = judge(&tasks, trace.lines().filter_map(Event::read));
+        assert!(
+            judged.whole == tasks.len() && !judged.wrong.is_empty(),
+            "{judged:?}"
+        );
+        println!(
+            "pass tasks that leave their CPUs are found: {} times",
+            judged.wrong.len()
+        );
+    }
+}
+
+/// `NODE TASK PID BERTH_CPUS OWN JOB`, the last two by the kernel's cgroups.
+fn described(line: &str) -> Task {
+    let words: Vec<_> = line.split(' ').collect();
+    let [node, number, pid, told, own, job] = words[..] else {
+        panic!("{line}");
+    };
+    let set = |list| CpuSet::from_list(list).unwrap_or_else(|_| panic!("{line}"));
+    let task = Task {
+        name: format!("{node} task {number}"),
+        pid: pid.parse().unwrap_or_else(|_| panic!("{line}")),
+        own: set(told),
+        job: set(job),
+    };
+    // A task without a fence says "-".
+    assert!(own == "-" || set(own) == task.own, "{line}");
+    let all = CpuSet::from_list(&online()).expect("the kernel's list");
+    assert!(
+        task.own.is_subset(&task.job) && task.job.is_subset(&all) && task.job != all,
+        "{line}"
+    );
+    task
+}
+
+fn online() -> String {
+    let text = std::fs::read_to_string(Path::new("/sys/devices/system/cpu/online"));
+    text.expect("the kernel's list").trim().to_owned()
+}
+
+/// No two tasks of a node have a CPU in common.
+fn disjoint(tasks: &[Task], options: &[&str]) {
+    for (at, one) in tasks.iter().enumerate() {
+        let node = |task: &Task| task.name.split(' ').next().map(String::from);
+        let mut others = tasks[..at].iter().filter(|other| node(other) == node(one));
+        assert!(
+            others.all(|other| !other.own.intersects(&one.own)),
+            "{options:?}: {tasks:?}"
+        );
+    }
+}

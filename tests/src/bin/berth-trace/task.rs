@@ -1,0 +1,81 @@
+//! The tasks' program: says who it is, and does what moves threads from CPU to CPU.
+
+use std::fs;
+use std::io::Write;
+use std::process::{Command, ExitCode};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sched::{CpuSet, sched_setaffinity, sched_yield};
+use nix::unistd::Pid;
+
+/// The highest CPU that is tried; the machines of this test have fewer.
+const CPUS: usize = 64;
+const THREADS: usize = 2;
+const ROUNDS: usize = 4;
+
+/// `work` stays where it may be, `leave` has no fence and goes to each CPU, `rest` is a child of either.
+pub fn run(role: &str) -> ExitCode {
+    if role != "rest" {
+        say(role);
+    }
+    let workers: Vec<_> = (0..THREADS).map(|_| thread::spawn(roam)).collect();
+    if role != "rest" {
+        let me = std::env::current_exe().expect("this program's path");
+        let child = Command::new(me).args(["task", "rest"]).status();
+        assert!(child.expect("a child").success());
+    }
+    for worker in workers {
+        worker.join().expect("a thread");
+    }
+    ExitCode::SUCCESS
+}
+
+fn say(role: &str) {
+    let env = |name: &str| std::env::var(name).unwrap_or_default();
+    let own = fs::read_to_string("/proc/self/cgroup").expect("a cgroup");
+    let own = own
+        .lines()
+        .find_map(|line| line.strip_prefix("0::"))
+        .expect("a unified cgroup");
+    let cpus = |below: &str| {
+        let text = fs::read_to_string(format!("/sys/fs/cgroup{own}/{below}cpuset.cpus.effective"));
+        text.expect("a cpuset").trim().to_owned()
+    };
+    // job_J/step_X/user/task_N
+    let (leaf, job) = (cpus(""), cpus("../../../"));
+    let leaf = if role == "leave" { "-" } else { &leaf };
+    let (node, number, told) = (
+        env("SLURMD_NODENAME"),
+        env("SLURM_PROCID"),
+        env("BERTH_CPUS"),
+    );
+    let line = format!(
+        "{node} {number} {} {told} {leaf} {job}\n",
+        std::process::id()
+    );
+    // One write, because the tasks share the output.
+    let _ = std::io::stdout().write_all(line.as_bytes());
+}
+
+/// Asks for every CPU, for each alone, and works a little on what it gets.
+fn roam() {
+    for round in 0..ROUNDS {
+        let mut all = CpuSet::new();
+        for cpu in 0..CPUS {
+            let _ = all.set(cpu);
+        }
+        let _ = sched_setaffinity(Pid::from_raw(0), &all);
+        for cpu in (round..CPUS / 4).step_by(ROUNDS) {
+            let mut one = CpuSet::new();
+            let _ = one.set(cpu);
+            let _ = sched_setaffinity(Pid::from_raw(0), &one);
+        }
+        let _ = sched_setaffinity(Pid::from_raw(0), &all);
+        let end = Instant::now() + Duration::from_millis(2);
+        while Instant::now() < end {
+            let _ = sched_yield();
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}

@@ -1,0 +1,141 @@
+//! Pools on a real cluster: the example as it stands, who is in a pool, what its tasks are told, when it is full, and
+//! what holds when its file is wrong. Weights need cgroups: `berth-pools` has them, in a virtual machine.
+
+use std::fs;
+use std::path::Path;
+
+use berth_tests::{Cluster, Done};
+
+/// The example on a machine of eight cores, without cgroups.
+fn cluster(file: Option<&Path>) -> Cluster {
+    let settings = file.map(|file| format!("pools={} pool_reserve=2", file.display()));
+    let builder = Cluster::builder()
+        .example("pools")
+        // These cores are not this host's, so cgroups cannot confine to them.
+        .task_plugin("task/berth")
+        .set("ProctrackType=proctrack/pgid")
+        .env("HWLOC_SYNTHETIC", "pack:2 core:4 pu:1");
+    match &settings {
+        Some(settings) => builder.plugstack(Some(settings)).up(),
+        None => builder.up(),
+    }
+}
+
+fn berth(cluster: &Cluster, words: &[&str]) -> Done {
+    let state = cluster.folder().join("run/berth");
+    let words = [words, &["--state-dir", state.to_str().expect("a path")]].concat();
+    cluster.run(&berth_tests::command().to_string_lossy(), &words)
+}
+
+/// A count of the node's public file.
+fn count(cluster: &Cluster, name: &str) -> u64 {
+    let state = cluster.folder().join("run/berth");
+    let nodes = fs::read_dir(state).expect("a state directory");
+    let text: String = nodes
+        .flatten()
+        .filter_map(|node| fs::read_to_string(node.path().join("berth.prom")).ok())
+        .collect();
+    let line = text
+        .lines()
+        .find(|line| line.starts_with(&format!("{name}{{")));
+    let value = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
+    value.unwrap_or_default()
+}
+
+/// Starts a job that lasts, and waits until its script runs in its place.
+fn run(cluster: &Cluster, options: &[&str]) {
+    let words = [options, &["--parsable", "-o/dev/null", "--wrap=sleep 300"]].concat();
+    let id = cluster.run("sbatch", &words).expect_ok();
+    let line = format!("step={}.batch", id.trim());
+    cluster.wait_for("the script", || {
+        cluster.slurmd_log().contains(&line).then_some(())
+    });
+}
+
+const SHOW: [&str; 3] = ["sh", "-c", "echo $NCPUS,$OMP_NUM_THREADS"];
+
+fn told(cluster: &Cluster, options: &[&str]) -> Done {
+    cluster.srun(&[options, &SHOW].concat())
+}
+
+#[test]
+fn the_example_as_it_stands() {
+    let cluster = cluster(None);
+    let doctor = berth(&cluster, &["doctor"]);
+    assert!(doctor.stdout.contains("1 pool in force"), "{doctor:#?}");
+    // A pool job starts on a node that is full, and is told what it got.
+    run(&cluster, &["-pnormal", "-n8"]);
+    let done = told(&cluster, &["-pmulti8", "-n1", "-c4"]);
+    assert_eq!(done.stdout.trim(), "4,4", "{done:#?}");
+    assert!(
+        done.stderr
+            .contains("this job is in the pool multi8, but gets no more CPU time"),
+        "{done:#?}"
+    );
+    // A member can go out; no option gets anybody in.
+    let done = told(&cluster, &["-pmulti8", "--pool=none", "-n1"]);
+    assert_eq!(
+        (done.stdout.trim(), done.stderr.as_str()),
+        (",", ""),
+        "{done:#?}"
+    );
+    let done = cluster.srun(&["-pmulti8", "--pool=multi8", "-n1", "true"]);
+    assert!(!done.ok() && done.stderr.contains("--pool: "), "{done:#?}");
+    assert_eq!(count(&cluster, "berth_pool_steps_total"), 1);
+    let log = cluster.slurmd_log();
+    assert!(
+        log.contains("pool=multi8 cpus-asked=4 cpus-delivered=unknown"),
+        "{log}"
+    );
+}
+
+#[test]
+fn a_full_pool_runs_normal_jobs_also_after_a_restart_of_slurmd() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pools.conf");
+    fs::write(
+        &file,
+        "name=multi8 partition=multi8 cpus=8 export=WORKERS\n",
+    )
+    .expect("a file");
+    let cluster = cluster(Some(&file));
+    run(&cluster, &["-pmulti8", "-n4"]);
+    cluster.restart_slurmd();
+    cluster.wait_for("slurmd", || cluster.scontrol(&["ping"]).ok().then_some(()));
+    let show = ["sh", "-c", "echo $WORKERS,$NCPUS"];
+    // Six of eight cores are the pools'.
+    let done = cluster.srun(&[&["-pmulti8", "-n1", "-c4"][..], &show].concat());
+    assert_eq!(done.stdout.trim(), ",", "{done:#?}");
+    let says = "with its 4 CPUs all pools would own 8 of at most 6 here";
+    assert!(done.stderr.contains(says), "{done:#?}");
+    let done = cluster.srun(&[&["-pmulti8", "-n1", "-c2"][..], &show].concat());
+    assert_eq!(done.stdout.trim(), "2,", "{done:#?}");
+    assert_eq!(count(&cluster, "berth_pool_full_total"), 1);
+
+    // A wrong file changes nothing, and is said once.
+    fs::write(&file, "name=multi8 partition=multi8 cpus=9\n").expect("a file");
+    let why = "pools.conf, line 1: cpus=9 are more than the 8 CPUs of this node";
+    let doctor = cluster.wait_for("the doctor to fail", || {
+        let done = berth(&cluster, &["doctor"]);
+        (!done.ok()
+            && done
+                .stdout
+                .contains("the pools as they were read before stay"))
+        .then_some(done)
+    });
+    assert!(
+        doctor.stdout.contains(why) && doctor.stdout.contains("1 pool in force"),
+        "{doctor:#?}"
+    );
+    assert_eq!(cluster.slurmd_log().matches(why).count(), 1);
+    let done = cluster.srun(&[&["-pmulti8", "-n1"][..], &show].concat());
+    assert_eq!(done.stdout.trim(), "1,", "{done:#?}");
+    fs::write(&file, "name=multi8 partition=multi8 cpus=4\n").expect("a file");
+    cluster.wait_for("the file in force", || {
+        let done = berth(&cluster, &["doctor"]);
+        (!done.stdout.contains("stay in force")).then_some(())
+    });
+    let done = cluster.srun(&[&["-pmulti8", "-n1"][..], &show].concat());
+    let says = "with its 1 CPU the pool would own 5 of at most 4 here";
+    assert!(done.stderr.contains(says), "{done:#?}");
+}
