@@ -1,7 +1,7 @@
 //! Whether a step's cores have room for its tasks, so that no CPU may be in two masks. Where this is
 //! hard to say nothing is claimed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::tree::Core;
 
@@ -47,10 +47,42 @@ pub fn is_enough(request: &str, owned: &[Core]) -> bool {
         }
         // srun then binds to whole sockets, which tasks share.
         None if value("--ntasks-per-socket=").is_some() => false,
+        // As many tasks as sockets are bound to whole sockets, and block puts two in one.
+        None if tasks * each == sockets(owned) => false,
         None | Some("threads") => {
             let most = |core: &Core| threads(core).min(a_core.unwrap_or(usize::MAX));
             tasks * each <= owned.iter().map(most).sum()
         }
         Some(_) => false,
+    }
+}
+
+fn sockets(owned: &[Core]) -> usize {
+    let sockets: BTreeSet<u32> = owned.iter().map(|core| core.socket).collect();
+    sockets.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn cores() -> Vec<Core> {
+        let core = |number: u32| Core {
+            socket: number / 4,
+            cpus: BTreeSet::from([number]),
+        };
+        (0..8).map(core).collect()
+    }
+
+    #[test]
+    fn as_many_tasks_as_sockets_may_share_one() {
+        let enough = |request: &str| is_enough(request, &cores());
+        assert!(!enough("srun -n2 -m cyclic:block"));
+        assert!(!enough("srun -n1 -c2"));
+        assert!(enough("srun -n3"));
+        assert!(enough("srun -n2 --cpu-bind=threads"));
+        assert!(!enough("srun -n9"));
     }
 }
