@@ -13,7 +13,7 @@ use crate::hooks::register;
 use crate::site::node;
 use crate::slurmd::ready;
 use crate::stepd::state::STATE;
-use crate::stepd::{pe_hooks, quarantine, spank_only, unplanned, watch};
+use crate::stepd::{pe_hooks, quarantine, spank_only, unplanned, wait, watch};
 use crate::submit::option;
 
 /// slurmd, slurmstepd, srun, sbatch, salloc: read the settings, register the options.
@@ -141,6 +141,7 @@ pub unsafe extern "C" fn slurm_spank_exit(
             spank_only::release();
             // A launch that failed has no post_step, and neither has one after which another task
             // plugin failed.
+            wait::stop();
             watch::stop();
             STATE.release();
         }

@@ -105,15 +105,24 @@ fn cpusets() -> impl Strategy<Value = InCpuset> {
     let memory = proptest::sample::select(&MEMORY[..]).prop_map(|(memory, _)| memory);
     let mems = vec(0u32..512, 1..4).prop_map(|nodes| nodes.into_iter().map(NumaId).collect());
     let memory = prop_oneof![Just((SetMemory::Open, NodeSet::default())), (memory, mems)];
-    let all = (sets(), [texts(), texts()], memory, option::of(held));
-    all.prop_map(|(cpus, [line, asked], (memory, mems), held)| InCpuset {
-        cpus,
-        line,
-        mems,
+    let all = (
+        sets(),
+        [texts(), texts()],
         memory,
-        held,
-        asked,
-    })
+        option::of(held),
+        0u16..301,
+    );
+    all.prop_map(
+        |(cpus, [line, asked], (memory, mems), held, waits)| InCpuset {
+            cpus,
+            waits,
+            line,
+            mems,
+            memory,
+            held,
+            asked,
+        },
+    )
 }
 
 fn pools() -> impl Strategy<Value = InPool> {

@@ -18,6 +18,8 @@ pub(crate) struct InCpuset {
     pub held: Option<InLedger>,
     /// The request that chose it, for the day on which its job is resumed; empty for the site's own.
     pub asked: String,
+    /// The seconds that its tasks wait at most, because others have some of its CPUs; 0 if nobody has.
+    pub waits: u16,
 }
 
 /// A cpuset's entry in the ledger.
@@ -44,6 +46,9 @@ impl InCpuset {
         field(text, " cpuset-line=", &self.line);
         if !self.asked.is_empty() {
             field(text, " cpuset-asked=", &self.asked);
+        }
+        if self.waits > 0 {
+            number(text, " cpuset-waits=", self.waits);
         }
         if let Some((_, word)) = MEMORY.iter().find(|(memory, _)| *memory == self.memory) {
             field(text, word, &self.mems.to_hex());
@@ -83,6 +88,7 @@ impl InCpuset {
             line: from.text("cpuset-line"),
             held,
             asked: from.text("cpuset-asked"),
+            waits: from.read("cpuset-waits")?.unwrap_or(0),
         }))
     }
 }

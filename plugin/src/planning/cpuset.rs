@@ -7,6 +7,10 @@ use berth_placement::sets::limits::USER_TEXT;
 
 use crate::message::cpuset_size::Size;
 
+/// How long a job that is being suspended may take to stop, in seconds: Slurm's default `suspend_grace_time`,
+/// and 3 s. No layout table has the site's own.
+pub(crate) const GRACE: u16 = 5;
+
 /// A request as the job made it, and for whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Asked {

@@ -95,7 +95,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
     let mut handover = Handover {
         note: join_bounded(planned.notes(), said.chain(unconfined.map(String::from))),
         confine: settings.confine.confines(confine),
-        cpuset: who.handed(&planned.plan),
+        cpuset: who.handed(&planned),
         pool,
         settle: planned
             .unsettled

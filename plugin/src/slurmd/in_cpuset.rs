@@ -3,10 +3,13 @@
 
 use berth_host::LedgerError;
 use berth_host::ledger::{Cpuset, Entry, Others, Session};
+use berth_placement::sets::bounded::repeated;
 use berth_placement::{
-    ChosenSet, Claims, CpuBind, MemBind, Mode, Node, Note, Plan, Refusal, Request, StepCpuset, plan,
+    ChosenSet, Claims, CpuBind, CpuSet, CpusetFail, MemBind, Mode, Node, Note, Plan, Refusal,
+    Request, StepCpuset, plan,
 };
 
+use crate::planning::cpuset::GRACE;
 use crate::planning::ledger::{self, Door};
 use crate::slurmd::job_cpusets::{self, JobCpuset};
 use crate::slurmd::settled::{self, Planned, Who};
@@ -18,10 +21,21 @@ pub(super) fn settled_now(
     (who, wanted): (&Who<'_>, &Wanted),
     (ask, node, door): (&Request, &Node, Door),
 ) -> Result<Result<Planned, Refusal>, LedgerError> {
-    let (inside, notes) = match inside(session, (who, wanted), (ask, node)) {
+    let Inside {
+        inside,
+        notes,
+        waits,
+    } = match inside(session, (who, wanted), (ask, node)) {
         Ok(inside) => inside,
         Err(why) => return Ok(Err(why)),
     };
+    if let Some(waits) = waits {
+        let planned = waiting((who, wanted), (&inside, node, door), &waits);
+        return Ok(planned.map(|mut planned| {
+            planned.plan.notes.extend(notes);
+            planned
+        }));
+    }
     let step = (who.step, who.kind);
     let mut planned = match settled::settled_now(session, step, (&inside, node, door))? {
         Ok(planned) => planned,
@@ -41,41 +55,147 @@ pub(super) fn settled_now(
     Ok(Ok(planned))
 }
 
-/// The request with the cpuset that holds, and the notes on its choice.
+/// The request with the cpuset that holds.
+struct Inside {
+    inside: Request,
+    /// The notes on its choice.
+    notes: Vec<Note>,
+    /// If others have some of its CPUs.
+    waits: Option<Waits>,
+}
+
+impl Inside {
+    fn of(inside: Request) -> Self {
+        Self {
+            inside,
+            notes: Vec::new(),
+            waits: None,
+        }
+    }
+}
+
+/// How a step waits.
+struct Waits {
+    seconds: u16,
+    /// What the step would meet if these others were gone.
+    claims: Claims,
+    /// The CPUs that others have.
+    held: CpuSet,
+}
+
 fn inside(
     session: &mut Session<'_>,
     (who, wanted): (&Who<'_>, &Wanted),
     (ask, node): (&Request, &Node),
-) -> Result<(Request, Vec<Note>), Refusal> {
+) -> Result<Inside, Refusal> {
     let mut inside = ask.clone();
     if wanted.is_remembered && session.cpuset_of(who.step.job).is_none() {
         (inside.cpuset, inside.job_allocation) = (None, None);
-        return Ok((inside, Vec::new()));
+        return Ok(Inside::of(inside));
     }
     if !wanted.is_chosen_here() {
-        return Ok((inside, Vec::new()));
+        return Ok(Inside::of(inside));
     }
     let others = ledger::others(session, who.step, (ask, node));
     let claims = others.all_running();
     let own = ledger::job_cpus(ask, node);
     if let Some(given) = wanted.of_job_already(session, who.step.job, (&own, &claims))? {
         inside.cpuset = Some(StepCpuset::Given(given));
-        return Ok((inside, Vec::new()));
+        return Ok(Inside::of(inside));
     }
-    let chosen = chosen((ask, node), &others)?;
+    let (chosen, waits) = match chosen((ask, node), &others) {
+        Ok(chosen) => (chosen, None),
+        Err(why) => later((ask, node), &others, why)?,
+    };
     // Where the site lets the step run without its cpuset, the step's own plan says so.
     let Some(set) = chosen.cpuset else {
-        return Ok((inside, Vec::new()));
+        return Ok(Inside::of(inside));
     };
     inside.cpuset = Some(StepCpuset::Given(wanted.given(set.cpus)));
     let of_cpuset = |note: &Note| matches!(note, Note::Cpuset(_));
     let notes = chosen.notes.into_iter().filter(of_cpuset).collect();
-    Ok((inside, notes))
+    Ok(Inside {
+        inside,
+        notes,
+        waits,
+    })
+}
+
+/// The cpuset that a step gets once others are gone, if it is to wait for that: as long as the site says, and else
+/// as long as another job may take that is just being suspended.
+fn later(
+    (ask, node): (&Request, &Node),
+    others: &Others,
+    why: Refusal,
+) -> Result<(Plan, Option<Waits>), Refusal> {
+    let held = match &why {
+        Refusal::Cpuset(of) => of.held().cloned(),
+        _ => None,
+    };
+    let seconds = match node.rules().cpuset_fail {
+        CpusetFail::Wait(seconds) => Some(seconds.max(GRACE)),
+        CpusetFail::Refuse => others.has_jobs().then_some(GRACE),
+        CpusetFail::Unbound => None,
+    };
+    let (Some(held), Some(seconds)) = (held, seconds) else {
+        return Err(why);
+    };
+    for claims in [others.all_suspended(), Claims::default()] {
+        if let Ok(plan) = choice((ask, node), &claims) {
+            let waits = Waits {
+                seconds,
+                claims,
+                held,
+            };
+            return Ok((plan, Some(waits)));
+        }
+    }
+    Err(why)
+}
+
+/// The plan of a step as it starts when others have left its cpuset. Nothing is recorded until then.
+fn waiting(
+    (who, wanted): (&Who<'_>, &Wanted),
+    (inside, node, door): (&Request, &Node, Door),
+    waits: &Waits,
+) -> Result<Planned, Refusal> {
+    let plan = door(inside, node, &waits.claims)?;
+    if let Some(set) = &plan.cpuset {
+        remember((who, wanted), set);
+    }
+    let said = format!(
+        "others have CPUs {} now; the tasks wait for the CPUs {} of their cpuset, at most {} s",
+        repeated(&waits.held),
+        plan.cpuset
+            .as_ref()
+            .map(|set| repeated(&set.cpus).to_string())
+            .unwrap_or_default(),
+        waits.seconds,
+    );
+    Ok(Planned {
+        said: Some(said),
+        waits: waits.seconds,
+        ..Planned::alone(plan)
+    })
 }
 
 /// A plan that binds nothing and chooses the cpuset. CPUs of suspended jobs are free; whether a job is
 /// suspended costs a look at one of its tasks, so that is only asked where it decides.
-fn chosen((ask, node): (&Request, &Node), others: &Others) -> Result<Plan, Refusal> {
+fn chosen(asked: (&Request, &Node), others: &Others) -> Result<Plan, Refusal> {
+    let with = |claims: Claims| choice(asked, &claims);
+    let cpus = |plan: &Result<Plan, Refusal>| {
+        let set = plan.as_ref().ok()?.cpuset.as_ref()?;
+        Some(set.cpus.clone())
+    };
+    let running = with(others.all_running());
+    if !others.has_jobs() || cpus(&running) == cpus(&with(others.all_suspended())) {
+        return running;
+    }
+    with(others.now())
+}
+
+/// The same beside these claims.
+fn choice((ask, node): (&Request, &Node), claims: &Claims) -> Result<Plan, Refusal> {
     let ask = Request {
         cpu_bind: CpuBind {
             mode: Some(Mode::Free),
@@ -88,16 +208,18 @@ fn chosen((ask, node): (&Request, &Node), others: &Others) -> Result<Plan, Refus
         mem_bind: MemBind::default(),
         ..ask.clone()
     };
-    let with = |claims: Claims| plan(&ask, node, &claims);
-    let cpus = |plan: &Result<Plan, Refusal>| {
-        let set = plan.as_ref().ok()?.cpuset.as_ref()?;
-        Some(set.cpus.clone())
-    };
-    let running = with(others.all_running());
-    if !others.has_jobs() || cpus(&running) == cpus(&with(others.all_suspended())) {
-        return running;
+    plan(&ask, node, claims)
+}
+
+/// Remembers the cpuset of a job.
+fn remember((who, wanted): (&Who<'_>, &Wanted), set: &ChosenSet) {
+    if wanted.of_job {
+        job_cpusets::keep(JobCpuset {
+            job: who.step.job,
+            request: wanted.request.clone(),
+            cpus: set.cpus.clone(),
+        });
     }
-    with(others.now())
 }
 
 /// Writes the cpuset into the ledger, and remembers the job's. If another process has the ledger, the step's
@@ -107,13 +229,7 @@ fn record(
     (who, wanted): (&Who<'_>, &Wanted),
     (ask, set): (&Request, &ChosenSet),
 ) -> Result<(), LedgerError> {
-    if wanted.of_job {
-        job_cpusets::keep(JobCpuset {
-            job: who.step.job,
-            request: wanted.request.clone(),
-            cpus: set.cpus.clone(),
-        });
-    }
+    remember((who, wanted), set);
     if !session.is_locked() {
         return Ok(());
     }

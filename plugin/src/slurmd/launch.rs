@@ -161,7 +161,7 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         by_tree: !planned_on(&ask, &node).is_slurmds(),
         devices,
         confine: settings.confine.confines(asked.confine),
-        cpuset: who.handed(&planned.plan),
+        cpuset: who.handed(&planned),
         pool,
         ..Handover::default()
     };

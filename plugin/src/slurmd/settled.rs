@@ -23,9 +23,12 @@ pub(crate) struct Who<'a> {
 
 impl Who<'_> {
     /// What slurmstepd is told of the cpuset that the step is planned in.
-    pub(crate) fn handed(&self, plan: &Plan) -> Option<InCpuset> {
-        let (wanted, set) = self.cpuset.zip(plan.cpuset.as_ref())?;
-        Some(wanted.handed(set, (self.node_name, self.step.job)))
+    pub(crate) fn handed(&self, planned: &Planned) -> Option<InCpuset> {
+        let (wanted, set) = self.cpuset.zip(planned.plan.cpuset.as_ref())?;
+        Some(InCpuset {
+            waits: planned.waits,
+            ..wanted.handed(set, (self.node_name, self.step.job))
+        })
     }
 }
 
@@ -37,6 +40,8 @@ pub(crate) struct Planned {
     /// Whether slurmstepd must plan it again, because another step had the ledger, or because it
     /// depends on a job that may just be stopping.
     pub unsettled: bool,
+    /// The seconds that the tasks wait at most until others have left the cpuset's CPUs; 0 for no wait.
+    pub waits: u16,
 }
 
 impl Planned {
@@ -46,6 +51,7 @@ impl Planned {
             plan,
             said: None,
             unsettled: false,
+            waits: 0,
         }
     }
 
@@ -75,9 +81,8 @@ pub(super) fn settled_now(
     if depends || !session.is_locked() {
         let plan = running.or_else(|why| unplanned((ask, node, door), &claims, why));
         return Ok(plan.map(|plan| Planned {
-            plan,
-            said: None,
             unsettled: true,
+            ..Planned::alone(plan)
         }));
     }
     let plan = match running {

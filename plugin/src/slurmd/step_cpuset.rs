@@ -227,6 +227,7 @@ impl Wanted {
                 true => self.request.to_string(),
                 false => String::new(),
             },
+            waits: 0,
             held: self.is_chosen_here().then(|| InLedger {
                 exclusive: set.exclusive,
                 of_job: self.of_job,

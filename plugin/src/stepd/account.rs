@@ -1,9 +1,9 @@
 //! slurmstepd's ledger entry lives as long as this process. It names the task that shows whether the
 //! step is suspended; at the end it frees the cores and updates the public file.
 
-use std::time::Duration;
-
-use berth_host::ledger::{Confirmed, Cpuset, Entry, Held, Session, public};
+use berth_host::ledger::{
+    Claimed, Confirmed, Cpuset, Entry, Held, Session, StepKey, claim, public,
+};
 use berth_host::{Ledger, LedgerError, StateDir, machine_file};
 use berth_placement::CpuSet;
 use berth_placement::sets::count::either;
@@ -13,9 +13,6 @@ use crate::message::handover::InCpuset;
 use crate::planning::ledger;
 use crate::site::standing::Abi;
 use crate::site::{node, settings};
-
-/// The time to wait for others who write the ledger.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Which of the step's entries.
 #[derive(Clone, Copy)]
@@ -96,47 +93,31 @@ impl Account {
         cpuset: &InCpuset,
         dir: StateDir,
     ) -> (Option<Self>, Option<String>) {
-        let Some(held) = cpuset.held else {
+        let step = (ledger::step(record.step_id()), record.uid());
+        let Some(entry) = of_cpuset(step, record.node_tasks(), cpuset) else {
             return (None, None);
         };
-        let entry = Entry {
-            step: ledger::step(record.step_id()),
-            cpuset: Some(Cpuset {
-                exclusive: held.exclusive,
-                of_job: held.of_job,
-                memory: held.memory,
-            }),
-            tasks: record.node_tasks(),
-            uid: record.uid(),
-            mark: held.mark,
-            cpus: cpuset.cpus.clone(),
-            ..Entry::default()
-        };
-        let written = Ledger::open(&dir).and_then(|mut ledger| {
-            let mut session = ledger.session(PATIENCE)?;
-            let others = session.others(entry.step, &entry.cpus).now();
-            let taken = others.taken.intersection(&entry.cpus);
-            if !taken.is_empty() {
-                return Ok(Err(taken));
+        match claim(&dir, vec![entry]) {
+            Ok(Claimed::Held(held)) => {
+                let held = held.into_iter().next();
+                let account = held.map(|held| Self::of_cpuset(held, dir, cpuset));
+                (account, None)
             }
-            let living = session.cpuset_of(entry.step.job);
-            let living = living.filter(|_| held.of_job);
-            let entry = Entry {
-                generation: living.map_or(0, |living| living.generation),
-                ..entry
-            };
-            let slot = session.add(entry.clone())?;
-            drop(session);
-            Ok(Ok(ledger.hold(slot, entry)?))
-        });
-        match written {
-            Ok(Ok(held)) => (Some(Self::of_cpuset(held, dir, cpuset)), None),
-            Ok(Err(taken)) => (None, Some(late(&taken))),
+            Ok(Claimed::Taken(taken) | Claimed::Elsewhere(taken)) => (None, Some(late(&taken))),
             Err(why) => {
                 log::error!("{why}; other jobs do not know of this step's cpuset");
                 (None, None)
             }
         }
+    }
+
+    /// The entries of a step whose cpuset is free now.
+    pub(crate) fn claimed(held: Vec<Held>, dir: &StateDir, cpuset: &InCpuset) -> Vec<Self> {
+        let account = |held: Held| match held.entry().cpuset {
+            Some(_) => Self::of_cpuset(held, dir.clone(), cpuset),
+            None => Self::new(held, dir.clone()),
+        };
+        held.into_iter().map(account).collect()
     }
 
     /// The first task was forked.
@@ -188,6 +169,28 @@ impl Account {
     pub(crate) fn publish(&self, slurm: Option<Abi>) {
         publish(slurm, &self.dir);
     }
+}
+
+/// The entry of a step's cpuset; none if this node did not choose it.
+pub(crate) fn of_cpuset(
+    (step, uid): (StepKey, u32),
+    tasks: u32,
+    cpuset: &InCpuset,
+) -> Option<Entry> {
+    let held = cpuset.held?;
+    Some(Entry {
+        step,
+        cpuset: Some(Cpuset {
+            exclusive: held.exclusive,
+            of_job: held.of_job,
+            memory: held.memory,
+        }),
+        tasks,
+        uid,
+        mark: held.mark,
+        cpus: cpuset.cpus.clone(),
+        ..Entry::default()
+    })
 }
 
 /// Whether another step of the job is in its cpuset.

@@ -16,11 +16,10 @@ use crate::site::slurm_log::VERBOSE;
 use crate::site::standing::{self, Abi};
 use crate::stepd::fence::Fences;
 use crate::stepd::own_cpus::own_cpus;
-use crate::stepd::quarantine;
 use crate::stepd::refused::{self, Place};
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
-use crate::stepd::watch;
+use crate::stepd::{quarantine, wait, watch};
 
 /// Slurm fails the step only for a negative result.
 const FAILED: c_int = -1;
@@ -67,12 +66,22 @@ pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
     if local_id + 1 >= step.node_tasks {
         quarantine::end();
         close(step);
-        watch::start(step, (slurm, &record));
+        watch_or_wait(step, (slurm, &record));
         if let Some(account) = step.accounts.first() {
             account.publish(Some(slurm));
         }
     }
     code
+}
+
+/// The last task was forked: the step is watched from now on, or as soon as it has its CPUs.
+fn watch_or_wait(step: &mut Session, (slurm, record): Here<'_>) {
+    let watched = watch::of(step, (slurm, record));
+    let first = record.task(0).map_or(0, |task| task.pid);
+    match step.wait.take() {
+        Some(wait) => wait::start(step, wait, (record, first), watched),
+        None => watched.into_iter().for_each(watch::start),
+    }
 }
 
 /// `task_p_post_term`.

@@ -1,10 +1,9 @@
 //! A node's tasks between fork and exec: the others wait until the first one has written the files
-//! that they all read. They share one word of memory and use the kernel's futex. There is no
-//! allocation, no lock, and no wait beyond a second, whatever happens to the first task.
+//! that they all read. There is no wait beyond a second, whatever happens to the first task.
 
 use std::io;
-use std::ptr;
-use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::stepd::shared_word::SharedWord;
 
 /// Two small files are written in less than a millisecond, on a busy file server in less than a
 /// second.
@@ -13,65 +12,22 @@ const WRITING: u32 = 0;
 const DONE: u32 = 1;
 
 /// The word that the tasks share.
-pub(crate) struct FirstTask(&'static AtomicU32);
+pub(crate) struct FirstTask(SharedWord);
 
 impl FirstTask {
     /// In the parent, before the first fork.
     pub(crate) fn new() -> io::Result<Self> {
-        // SAFETY: new memory at a place of the kernel's choice; nothing of ours is there.
-        let page = unsafe {
-            libc::mmap(
-                ptr::null_mut(),
-                size_of::<AtomicU32>(),
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        if page == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: a page of zeros, aligned, readable and writable, and never unmapped.
-        Ok(Self(unsafe { &*page.cast::<AtomicU32>() }))
+        SharedWord::new().map(Self)
     }
 
     /// In the first task, whether or not it could write.
     pub(crate) fn done(&self) {
-        self.0.store(DONE, Ordering::Release);
-        // SAFETY: the word lives as long as the process; the kernel only wakes who waits at it.
-        unsafe { libc::syscall(libc::SYS_futex, self.0.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+        self.0.set(DONE);
     }
 
     /// In the other tasks: waits, and returns whether the first one is done.
     pub(crate) fn wait(&self) -> bool {
-        let mut end = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        // SAFETY: the kernel fills the record that is passed.
-        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut end) };
-        end.tv_sec += PATIENCE_SECONDS;
-        while self.0.load(Ordering::Acquire) != DONE {
-            // The end is a point in time: being woken early does not prolong it.
-            // SAFETY: word and record live during the call, which only reads them.
-            let code = unsafe {
-                libc::syscall(
-                    libc::SYS_futex,
-                    self.0.as_ptr(),
-                    libc::FUTEX_WAIT_BITSET,
-                    WRITING,
-                    &raw const end,
-                    ptr::null::<u32>(),
-                    libc::FUTEX_BITSET_MATCH_ANY,
-                )
-            };
-            let errno = io::Error::last_os_error().raw_os_error();
-            if code < 0 && !matches!(errno, Some(libc::EAGAIN | libc::EINTR)) {
-                return self.0.load(Ordering::Acquire) == DONE;
-            }
-        }
-        true
+        self.0.wait(WRITING, PATIENCE_SECONDS) == DONE
     }
 }
 

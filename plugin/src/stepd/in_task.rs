@@ -12,13 +12,13 @@ use crate::stepd::state::STATE;
 /// If `pre_launch` fails, the task ends before its program starts.
 const FAILED: c_int = -1;
 
-/// `task_p_pre_launch`, as the user: a refused task stops here; others fill in their entries and
-/// set their memory policy.
+/// `task_p_pre_launch`, as the user: a refused task stops here, and one whose cpuset others have waits; the
+/// others fill in their entries and set their memory policy.
 ///
 /// # Safety
 /// The pointer is the one that slurmstepd's child passed to the running hook.
 pub(crate) unsafe fn pre_launch(raw: *mut c_void) -> c_int {
-    if STATE.is_refused() {
+    if STATE.is_refused() || STATE.gate.get().is_some_and(|gate| !gate.passes()) {
         return FAILED;
     }
     // SAFETY: the caller's promise.

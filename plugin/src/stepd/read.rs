@@ -23,7 +23,10 @@ use crate::stepd::fence::Fences;
 use crate::stepd::own_cpus::own_cpus;
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
-use crate::stepd::{intent, key, node_facts, pool, quarantine, report, settle, task_memory, tell};
+use crate::stepd::wait::Wait;
+use crate::stepd::{
+    intent, key, node_facts, pool, quarantine, report, settle, task_memory, tell, wait,
+};
 
 /// Bytes that sealing adds: the mark.
 const SEAL_BYTES: usize = 64;
@@ -93,14 +96,14 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     let is_heard = heard.is_ok();
     let mut heard = heard.unwrap_or_default();
     let settled = settled(slurm, record, &mut heard, &node_name);
-    let masks = record.cpu_bind(LIST_BYTES).ok().flatten();
-    let masks = masks.filter(|_| is_heard).unwrap_or_default();
+    let masks = masks(record, is_heard);
     let (intent, cut) = match heard.outcome {
         Outcome::Refused => (Intent::Leave, None),
         _ if !is_heard => (Intent::Own(own_cpus(slurm, record)), None),
         _ => intent::intent(slurm, record, &heard, &masks),
     };
-    let accounts = accounts(record, settled, &mut heard, &node_name);
+    let wait = waits(record, &heard, &node_name);
+    let accounts = accounts(record, (settled, wait.is_some()), &mut heard, &node_name);
     let pool = sit(record, &mut heard, &node_name);
     if !is_heard {
         stands_in(slurm, record, &mut heard);
@@ -127,8 +130,27 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         deviations: cut.into_iter().collect(),
         outside_cgroup: CpuSet::new(),
         accounts,
+        wait,
         fences,
         pool,
+    })
+}
+
+/// The message's masks, if they can be trusted.
+fn masks(record: &StepRecord<'_>, is_heard: bool) -> String {
+    let masks = record.cpu_bind(LIST_BYTES).ok().flatten();
+    masks.filter(|_| is_heard).unwrap_or_default()
+}
+
+/// What its tasks wait for, if slurmd says so. A step that cannot wait is taken for one that need not.
+fn waits(record: &StepRecord<'_>, heard: &Handover, node_name: &str) -> Option<Wait> {
+    let prepared = wait::prepare(record, heard, node_name);
+    prepared.unwrap_or_else(|why| {
+        log::error!(
+            "{}: its tasks cannot wait for their cpuset: {why}",
+            name(record.step_id())
+        );
+        None
     })
 }
 
@@ -164,13 +186,16 @@ fn fences(id: StepId, heard: &Handover) -> Option<Fences> {
     confines.then(|| Fences::new(id, heard.cpuset.clone(), heard.confine))
 }
 
-/// The step's entries in the ledger.
+/// The step's entries in the ledger; none as long as it waits.
 fn accounts(
     record: &StepRecord<'_>,
-    settled: Option<Option<Account>>,
+    (settled, waits): (Option<Option<Account>>, bool),
     heard: &mut Handover,
     node_name: &str,
 ) -> Vec<Account> {
+    if waits {
+        return Vec::new();
+    }
     let account = match settled {
         Some(account) => account,
         None => confirmed(record, heard, node_name),
@@ -258,6 +283,7 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
         deviations: Vec::new(),
         outside_cgroup: CpuSet::new(),
         accounts: Vec::new(),
+        wait: None,
         fences: None,
         pool: None,
     })

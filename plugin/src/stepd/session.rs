@@ -9,6 +9,7 @@ use crate::message::handover::Outcome;
 use crate::stepd::account::Account;
 use crate::stepd::fence::Fences;
 use crate::stepd::report;
+use crate::stepd::wait::Wait;
 
 /// slurmstepd's knowledge of its step from `pre_setuid` on.
 pub(crate) struct Session {
@@ -40,6 +41,8 @@ pub(crate) struct Session {
     pub outside_cgroup: CpuSet,
     /// The step's entries in the ledger: of a `--binding` that chose its cores, and of its cpuset.
     pub accounts: Vec<Account>,
+    /// What its tasks wait for before they start.
+    pub wait: Option<Wait>,
     /// The fences of its tasks, if they are to be confined.
     pub fences: Option<Fences>,
     /// Whether its job is in a pool, if its partition or account puts it there.

@@ -17,6 +17,7 @@ use berth_host::key::Key;
 use crate::message::handover::Outcome;
 use crate::message::options::{Own, Texts};
 use crate::site::{counters, standing};
+use crate::stepd::gate::Gate;
 use crate::stepd::session::{Adopts, Alone, Quarantine, Session};
 use crate::stepd::{pe_files, pool, task_env, task_memory};
 
@@ -57,6 +58,10 @@ pub(crate) struct State {
     /// The step's place in its job's pool. Written by `pre_setuid`, and taken when the step has ended.
     pool: Mutex<Option<pool::Seat>>,
 
+    /// Where tasks wait before they start. Made by `pre_setuid`; the tasks share one word of it with the
+    /// thread that opens it.
+    pub gate: OnceLock<Gate>,
+
     /// Whether the tasks must not start. Written by `pre_setuid`; read in the task.
     is_refused: AtomicBool,
     /// The line with the reason, if only SPANK's hooks serve the step. Written by
@@ -86,6 +91,7 @@ impl State {
             files_asked: OnceLock::new(),
             job_files: OnceLock::new(),
             pool: Mutex::new(None),
+            gate: OnceLock::new(),
             is_refused: AtomicBool::new(false),
             refusal: OnceLock::new(),
             entries: OnceLock::new(),

@@ -4,7 +4,8 @@
 //! it ends. Nothing here waits for a disk, and nothing is trusted that a user could have
 //! written. If the ledger fails, the caller reports the error and the launch goes on.
 //!
-//! Read in this order: [`record`], [`mod@file`], [`process`], [`rule`], [`questions`], [`confirm`].
+//! Read in this order: [`record`], [`mod@file`], [`process`], [`rule`], [`questions`], [`confirm`],
+//! [`mod@claim`].
 //!
 //! ```
 //! use std::time::Duration;
@@ -31,6 +32,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod claim;
 mod confirm;
 mod file;
 mod process;
@@ -45,6 +47,7 @@ use std::time::Duration;
 use berth_placement::CpuSet;
 use nix::time::{ClockId, clock_gettime};
 
+pub use self::claim::{Claimed, claim};
 pub use self::confirm::{Confirmed, Held};
 use self::file::LedgerFile;
 pub use self::file::{LedgerError, NAME};

@@ -21,11 +21,7 @@ pub struct Others {
     jobs: Vec<OtherStep>,
     /// The CPUs of those, one after the other.
     cpus: Vec<u64>,
-    /// And of all of them together.
-    all: Vec<u64>,
-    /// And of those that are exclusive cpusets.
-    exclusive: Vec<u64>,
-    /// The CPUs of cpusets that are not exclusive.
+    /// The CPUs of the own job's cpusets that are not exclusive, and in which the step is not.
     cpusets: Vec<u64>,
     /// The memory nodes that other jobs' cpusets want for themselves.
     memory: NodeSet,
@@ -49,8 +45,18 @@ struct OtherStep {
     task: Option<Task>,
     /// The number of words of its CPUs.
     words: usize,
-    /// If it is an exclusive cpuset, which pool jobs do not take either.
-    is_cpuset: bool,
+    has: Has,
+}
+
+/// What another job has of its CPUs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Has {
+    /// A binding, which jobs in pools need not heed.
+    Binding,
+    /// A cpuset of its own.
+    Exclusive,
+    /// A cpuset that only exclusive ones keep off.
+    Cpuset,
 }
 
 impl Others {
@@ -65,12 +71,12 @@ impl Others {
             }
             return;
         }
-        if let Some(cpuset) = entry.cpuset {
-            match (entry.step.job == step.job, cpuset.exclusive) {
+        if let Some(cpuset) = entry.cpuset.filter(|_| entry.step.job == step.job) {
+            match cpuset.exclusive {
                 // Every step of the job is in it.
-                (true, _) if cpuset.of_job => return,
-                (_, false) => return join(&mut self.cpusets, cpus),
-                (_, true) => {}
+                _ if cpuset.of_job => return,
+                false => return join(&mut self.cpusets, cpus),
+                true => {}
             }
         }
         if entry.step.job == step.job {
@@ -88,13 +94,13 @@ impl Others {
             job: entry.step.job,
             task: entry.task,
             words: cpus.len(),
-            is_cpuset: entry.cpuset.is_some(),
+            has: match entry.cpuset {
+                None => Has::Binding,
+                Some(cpuset) if cpuset.exclusive => Has::Exclusive,
+                Some(_) => Has::Cpuset,
+            },
         });
         self.cpus.extend_from_slice(cpus);
-        join(&mut self.all, cpus);
-        if entry.cpuset.is_some() {
-            join(&mut self.exclusive, cpus);
-        }
     }
 
     /// The same for a job in a pool, which gets its CPUs whoever is bound there: it avoids them if possible. Only
@@ -120,52 +126,47 @@ impl Others {
     /// The claims if no job were suspended.
     #[must_use]
     pub fn all_running(&self) -> Claims {
-        let mut sets = self.own.clone();
-        match self.is_in_pool {
-            true => {
-                join(&mut sets.shared, &self.all);
-                join(&mut sets.taken, &self.exclusive);
-            }
-            false => join(&mut sets.taken, &self.all),
-        }
-        self.claims(sets)
+        self.claims(|_| false)
     }
 
     /// The claims if every other job were suspended.
     #[must_use]
     pub fn all_suspended(&self) -> Claims {
-        let mut sets = self.own.clone();
-        join(&mut sets.shared, &self.all);
-        self.claims(sets)
+        self.claims(|_| true)
     }
 
     /// The claims as they are, after one look at a task of each other job.
     #[must_use]
     pub fn now(&self) -> Claims {
-        let mut sets = self.own.clone();
         let mut stopped = HashMap::new();
+        self.claims(|step| {
+            let look = || step.task.is_some_and(Task::is_stopped);
+            *stopped.entry(step.job).or_insert_with(look)
+        })
+    }
+
+    /// The claims, by which jobs are suspended: what these hold only decides between equal choices.
+    fn claims(&self, mut is_stopped: impl FnMut(&OtherStep) -> bool) -> Claims {
+        let mut sets = self.own.clone();
+        let mut cpusets = self.cpusets.clone();
         let mut rest = self.cpus.as_slice();
         for step in &self.jobs {
             let (cpus, after) = rest.split_at_checked(step.words).unwrap_or((rest, &[]));
             rest = after;
-            let look = || step.task.is_some_and(Task::is_stopped);
-            let is_stopped = *stopped.entry(step.job).or_insert_with(look);
-            let set = if is_stopped || (self.is_in_pool && !step.is_cpuset) {
-                &mut sets.shared
-            } else {
-                &mut sets.taken
+            let set = match (is_stopped(step), step.has) {
+                (true, Has::Cpuset) => continue,
+                (false, Has::Cpuset) => &mut cpusets,
+                (true, _) => &mut sets.shared,
+                (false, Has::Binding) if self.is_in_pool => &mut sets.shared,
+                (false, _) => &mut sets.taken,
             };
             join(set, cpus);
         }
-        self.claims(sets)
-    }
-
-    fn claims(&self, mut sets: Sets) -> Claims {
         join(&mut sets.shared, &self.pools);
         Claims {
             taken: CpuSet::from_words(sets.taken),
             shared: CpuSet::from_words(sets.shared),
-            cpusets: CpuSet::from_words(self.cpusets.clone()),
+            cpusets: CpuSet::from_words(cpusets),
             memory: self.memory.clone(),
         }
     }
@@ -217,10 +218,10 @@ mod tests {
         let texts =
             |found: Claims| [found.taken, found.shared, found.cpusets].map(|set| set.to_string());
         assert_eq!(texts(others.all_running()), ["3,8-9", "", "10"]);
-        assert_eq!(texts(others.all_suspended()), ["3", "8-9", "10"]);
+        assert_eq!(texts(others.all_suspended()), ["3", "8-9", ""]);
         // A pool job does not get an exclusive cpuset's CPUs either.
         let others = others.for_pool(true);
-        assert_eq!(texts(others.all_running()), ["3,8-9", "8-9", "10"]);
+        assert_eq!(texts(others.all_running()), ["3,8-9", "", "10"]);
         assert_eq!(texts(others.now()), ["3,8-9", "", "10"]);
     }
 

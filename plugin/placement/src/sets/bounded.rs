@@ -88,7 +88,8 @@ pub fn shown(room: usize, value: impl fmt::Display) -> String {
 }
 
 /// A user's value as a refusal repeats it: short enough for a terminal.
-pub(crate) fn repeated(value: impl fmt::Display) -> String {
+#[must_use]
+pub fn repeated(value: impl fmt::Display) -> String {
     shown(REPEATED_VALUE, value)
 }
 

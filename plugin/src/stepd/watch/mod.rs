@@ -8,43 +8,36 @@ mod memory;
 mod watched;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::Builder;
 use std::time::Duration;
 
 use berth_host::bell::Bell;
-use nix::sys::signal::{SigSet, SigmaskHow};
 use slurm_sys::StepRecord;
 
 use crate::planning::ledger;
 use crate::site::standing::Abi;
+use crate::stepd::our_thread::OurThread;
 use crate::stepd::session::Session;
 use choice::Cpuset;
-use watched::Watched;
+pub(crate) use watched::Watched;
 
-/// A stack that is large enough to read the machine file of the largest host.
-const STACK: usize = 1 << 20;
-/// The end of a step waits so long for the thread. Should the kernel still be moving memory, the thread ends with
-/// the process; the object is never unloaded.
+/// The end of a step waits so long for the thread: the kernel may still be moving memory.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The thread, to be ended.
 struct Watch {
     bell: Arc<Bell>,
-    done: Receiver<()>,
+    thread: OurThread,
 }
 
 static WATCH: Mutex<Option<Watch>> = Mutex::new(None);
 
-/// After the last task was forked: begins to watch a step, if there is something to watch.
-pub(crate) fn start(step: &mut Session, (slurm, record): (Abi, &StepRecord<'_>)) {
-    let Some(fences) = &mut step.fences else {
-        return;
-    };
+/// What there is to watch of a step whose last task was forked; none if there is nothing.
+pub(crate) fn of(step: &mut Session, (slurm, record): (Abi, &StepRecord<'_>)) -> Option<Watched> {
+    let fences = step.fences.as_mut()?;
     let leaves = fences.take_leaves();
     if leaves.is_empty() {
-        return;
+        return None;
     }
     let cpuset = fences.cpuset().and_then(|cpuset| {
         let cores = record.job_alloc_cores().unwrap_or_default();
@@ -52,49 +45,40 @@ pub(crate) fn start(step: &mut Session, (slurm, record): (Abi, &StepRecord<'_>))
         let key = ledger::step(record.step_id());
         Some((Cpuset::of(cpuset, key, here)?, cpuset.memory))
     });
-    let watched = Watched::new(step.name.clone(), leaves, cpuset, fences.to_own());
+    let name = step.name.clone();
+    Some(Watched::new(name, leaves, cpuset, fences.to_own()))
+}
+
+/// Begins to watch.
+pub(crate) fn start(watched: Watched) {
+    let name = watched.name().to_owned();
     if let Err(why) = begin(watched) {
-        log::debug!("{}: nobody watches it: {why}", step.name);
+        log::debug!("{name}: nobody watches it: {why}");
     }
 }
 
 fn begin(mut watched: Watched) -> std::io::Result<()> {
     let bell = Arc::new(Bell::new()?);
-    let (sender, done) = sync_channel(1);
     let own = Arc::clone(&bell);
-    // A thread inherits the mask; slurmstepd's signals are for its own threads.
-    let mut before = SigSet::empty();
-    let all = SigSet::all();
-    let blocked =
-        nix::sys::signal::pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&all), Some(&mut before));
-    let thread = Builder::new().name("berth".into()).stack_size(STACK);
-    let started = thread.spawn(move || {
+    let thread = OurThread::start(move |_until_here| {
         // The panic hook has logged it; slurmstepd goes on without this thread.
         let ended = catch_unwind(AssertUnwindSafe(|| watched.run(&own)));
         if ended.is_err() {
             log::error!("{}: nobody watches it any more", watched.name());
         }
         let _ = catch_unwind(AssertUnwindSafe(|| watched.end()));
-        // Nobody waits where slurmstepd ends in a hurry.
-        let _ = sender.send(());
-    });
-    if blocked.is_ok() {
-        // It was just taken from here, so it cannot be refused.
-        let _ = before.thread_set_mask();
-    }
-    started?;
-    *watch() = Some(Watch { bell, done });
+    })?;
+    *watch() = Some(Watch { bell, thread });
     Ok(())
 }
 
 /// The step has ended, or its slurmstepd gives up.
 pub(crate) fn stop() {
-    let Some(Watch { bell, done }) = watch().take() else {
+    let Some(Watch { bell, thread }) = watch().take() else {
         return;
     };
     bell.ring();
-    // It may have ended before.
-    let _ = done.recv_timeout(PATIENCE);
+    thread.join(PATIENCE);
 }
 
 fn watch() -> std::sync::MutexGuard<'static, Option<Watch>> {

@@ -12,6 +12,7 @@ use berth_host::cgroup::freezer::Events;
 use berth_placement::strategy::cpuset::{memory_nodes, moved};
 use berth_placement::{CpuSet, SetMemory};
 
+use crate::planning::cpuset;
 use crate::stepd::leaf::{Leaf, Ours};
 use crate::stepd::state::STATE;
 use crate::stepd::watch::choice::{Cpuset, Found};
@@ -24,8 +25,8 @@ const BETWEEN_LOOKS: u16 = 4000;
 const BETWEEN_TRIES: u16 = 1000;
 /// The same as long as a job that has them may just be stopping.
 const BETWEEN_HOPES: u16 = 200;
-/// How long that can take: Slurm's default `suspend_grace_time`, and 3 s.
-const GRACE: Duration = Duration::from_secs(5);
+/// How long that can take.
+const GRACE: Duration = Duration::from_secs(cpuset::GRACE as u64);
 /// Errors of poll(2) in a row that are borne, and the pause after each.
 const MOST_ERRORS: u32 = 100;
 const AFTER_ERROR: Duration = Duration::from_millis(100);
@@ -38,7 +39,7 @@ const LATER: u16 = 5000;
 const LAST_TRIES: u32 = 5;
 
 /// A step that is watched.
-pub(super) struct Watched {
+pub(crate) struct Watched {
     name: String,
     leaves: Vec<Leaf>,
     cpuset: Option<(Cpuset, SetMemory)>,
