@@ -97,7 +97,7 @@ impl Account {
         let Some(entry) = of_cpuset(step, record.node_tasks(), cpuset) else {
             return (None, None);
         };
-        match claim(&dir, vec![entry]) {
+        match claim(&dir, &[entry]) {
             Ok(Claimed::Held(held)) => {
                 let held = held.into_iter().next();
                 let account = held.map(|held| Self::of_cpuset(held, dir, cpuset));

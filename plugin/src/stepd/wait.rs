@@ -27,9 +27,9 @@ use crate::stepd::state::STATE;
 use crate::stepd::watch::{self, Watched};
 
 /// The pause between two looks at the ledger.
-const BETWEEN: Duration = Duration::from_millis(100);
+const BETWEEN: Duration = Duration::from_millis(200);
 /// The same after the first seconds.
-const LATER: Duration = Duration::from_millis(500);
+const LATER: Duration = Duration::from_secs(1);
 const SOON: Duration = Duration::from_secs(10);
 /// The end of a step waits so long for the thread, which may wait for the ledger.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -196,7 +196,7 @@ impl Waiting {
         } = &self.wait;
         let most = Duration::from_secs(cpuset.waits.into());
         loop {
-            let taken = match claim(dir, entries.clone()) {
+            let taken = match claim(dir, entries) {
                 Ok(Claimed::Held(held)) => return End::Free(Account::claimed(held, dir, cpuset)),
                 Ok(Claimed::Elsewhere(cpus)) => return End::Refused(elsewhere(&cpus)),
                 Ok(Claimed::Taken(taken)) => Ok(taken),

@@ -23,34 +23,21 @@ pub enum Claimed {
 }
 
 /// Writes all of a step's entries at once, unless others have some of their CPUs. Jobs that are suspended have
-/// none. A cpuset that is its whole job's is the one that the job has, if another step is in it.
+/// none. A cpuset that is its whole job's is the one that the job has, if another step is in it. Most looks of a step
+/// that waits find others there, and these lock nothing.
 ///
 /// # Errors
 /// [`LedgerError`]
-pub fn claim(dir: &StateDir, entries: Vec<Entry>) -> Result<Claimed, LedgerError> {
+pub fn claim(dir: &StateDir, entries: &[Entry]) -> Result<Claimed, LedgerError> {
     let mut ledger = Ledger::open(dir)?;
-    let mut session = ledger.session(PATIENCE)?;
-    let mut ready = Vec::new();
-    for entry in entries {
-        let of_job = entry.cpuset.filter(|cpuset| cpuset.of_job);
-        let living = of_job.and_then(|_| session.cpuset_of(entry.step.job));
-        if let Some(living) = living {
-            if living.cpus != entry.cpus {
-                return Ok(Claimed::Elsewhere(living.cpus));
-            }
-            let generation = living.generation;
-            ready.push(Entry {
-                generation,
-                ..entry
-            });
-            continue;
-        }
-        let taken = taken(&mut session, &entry);
-        if !taken.is_empty() {
-            return Ok(Claimed::Taken(taken));
-        }
-        ready.push(entry);
+    if let Err(not_yet) = ready(&mut ledger.unlocked()?, entries) {
+        return Ok(not_yet);
     }
+    let mut session = ledger.session(PATIENCE)?;
+    let ready = match ready(&mut session, entries) {
+        Ok(ready) => ready,
+        Err(not_yet) => return Ok(not_yet),
+    };
     let mut written = Vec::new();
     for entry in ready {
         written.push((session.add(entry.clone())?, entry));
@@ -60,6 +47,33 @@ pub fn claim(dir: &StateDir, entries: Vec<Entry>) -> Result<Claimed, LedgerError
         .into_iter()
         .map(|(slot, entry)| Ledger::open(dir)?.hold(slot, entry));
     held.collect::<Result<_, _>>().map(Claimed::Held)
+}
+
+/// The entries as they are to be written, or why they are not.
+fn ready(session: &mut Session<'_>, entries: &[Entry]) -> Result<Vec<Entry>, Claimed> {
+    let mut ready = Vec::new();
+    for entry in entries {
+        let of_job = entry.cpuset.filter(|cpuset| cpuset.of_job);
+        let living = of_job.and_then(|_| session.cpuset_of(entry.step.job));
+        let generation = match living {
+            Some(living) if living.cpus != entry.cpus => {
+                return Err(Claimed::Elsewhere(living.cpus));
+            }
+            Some(living) => living.generation,
+            None => {
+                let taken = taken(session, entry);
+                if !taken.is_empty() {
+                    return Err(Claimed::Taken(taken));
+                }
+                entry.generation
+            }
+        };
+        ready.push(Entry {
+            generation,
+            ..entry.clone()
+        });
+    }
+    Ok(ready)
 }
 
 /// Those of an entry's CPUs that others have now.
@@ -106,7 +120,7 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let dir = StateDir::new(base.path(), "n1").unwrap();
         dir.prepare().unwrap();
-        let claim = |entries: &[Entry]| claim(&dir, entries.to_vec()).unwrap();
+        let claim = |entries: &[Entry]| claim(&dir, entries).unwrap();
         let binding = |job, cpus| Entry {
             cpuset: None,
             ..entry(job, 0, cpus, false)
