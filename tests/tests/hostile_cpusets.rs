@@ -1,9 +1,13 @@
 //! Cpusets under attack: texts and sizes that srun would never send, and two requests in one job. Whatever is
 //! sent, a task stays on its job's CPUs, nothing is held afterwards, and others go on.
 
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
 use berth_tests::hostile::cpusets::{LOOK, MOST_SAID, all_is_free, found, own_cpus, stays, step};
 use berth_tests::hostile::{self, Attacker, FORGED, Victim};
-use berth_tests::two_cpus;
+use berth_tests::{process, two_cpus};
 
 /// Requests: too long, with numbers that no machine has, with names of files, and of control characters.
 fn texts() -> Vec<Vec<u8>> {
@@ -214,4 +218,56 @@ fn two_requests_in_one_job() {
     });
     all_is_free(victim.cluster());
     victim.stands();
+}
+
+/// A step that holds both CPUs, and forty that wait for them, or that only sleep as long.
+fn forty(attacker: &Attacker<'_>, waits: bool) {
+    const WANTED: &str = "--cpuset=CPUSET_OPTIONS=CPUSET_CPU_EXCLUSIVE";
+    let options = |own: &'static str| match waits {
+        true => vec![WANTED],
+        false => vec![own],
+    };
+    let all = ["-n1", "-c2", "-N1"];
+    let holder = attacker.job(&all);
+    let mut holding = attacker.program("srun");
+    holding.args([&*holder.option(), "-n1", "-c2"]);
+    holding.args(options("--overlap")).args(["sleep", "40"]);
+    let mut holding = holding.spawn().expect("srun");
+    thread::sleep(Duration::from_secs(1));
+    let job = attacker.job(&all);
+    let steps: Vec<_> = (0..40)
+        .map(|_| {
+            let mut step = attacker.program("srun");
+            step.args([&*job.option(), "--overlap", "-n1", "-c2"]);
+            step.args(options("--overlap"));
+            step.args(["sleep", if waits { "0" } else { "8" }]);
+            step.stdout(Stdio::null()).stderr(Stdio::piped());
+            step.spawn().expect("srun")
+        })
+        .collect();
+    for step in steps {
+        let done = step.wait_with_output().expect("srun's end");
+        let said = String::from_utf8_lossy(&done.stderr);
+        let refused = said.contains("is not started: --cpuset: others still have CPUs");
+        assert_eq!(refused, waits, "{said}");
+    }
+    process::end(&mut holding);
+}
+
+#[test]
+fn steps_that_wait_disturb_nobody() {
+    if !two_cpus() {
+        return;
+    }
+    let berth = Victim::start(hostile::berth("cpuset_fail=wait:8"));
+    let berth = berth.attacked(|attacker| forty(attacker, true));
+    let stock = hostile::stock("task/affinity");
+    let stock = stock.attacked(|attacker| forty(attacker, false));
+    let ratio = berth.bystander.as_secs_f64() / stock.bystander.as_secs_f64();
+    hostile::say(&format!(
+        "forty steps that wait for a cpuset: bystander {:.2?}, {ratio:.1} times task/affinity's",
+        berth.bystander
+    ));
+    hostile::within("forty steps that wait", berth, stock);
+    hostile::in_time("forty steps that wait", berth, stock);
 }
