@@ -18,6 +18,19 @@ maintainer=${BERTH_PACKAGER:-"Who built it <root@localhost>"}
 # The oldest glibc that the object and the command run with.
 oldest_glibc=2.28
 
-# Where each family's slurmd looks for plugins: Debian and Ubuntu; Enterprise Linux and SUSE.
-deb_plugindir=/usr/lib/x86_64-linux-gnu/slurm-wlm
-rpm_plugindir=/usr/lib64/slurm
+# for_processor x86_64|aarch64: each family's name of it, and where their slurmds look for plugins: Debian and
+# Ubuntu; Enterprise Linux and SUSE.
+for_processor() {
+    processor=$1
+    case $processor in
+        x86_64) deb_arch=amd64 loader=ld-linux-x86-64.so.2 ;;
+        aarch64) deb_arch=arm64 loader=ld-linux-aarch64.so.1 ;;
+        *) die "no package is made for the processor '$processor': x86_64 or aarch64" ;;
+    esac
+    target=$processor-unknown-linux-gnu
+    deb_plugindir=/usr/lib/$processor-linux-gnu/slurm-wlm
+    rpm_plugindir=/usr/lib64/slurm
+    deb=${product}_$version-${revision}_$deb_arch.deb
+    rpm=$product-$version-$revision.$processor.rpm
+    tarball=$product-$version-$processor
+}

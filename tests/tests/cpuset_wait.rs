@@ -98,8 +98,8 @@ fn tasks_wait_until_the_cpus_are_free() {
     };
     let first = holder(&cluster);
     let script = waiter(&cluster);
-    // A step too, with a binding of its own inside.
-    let words = format!("srun '{WANTED}' --binding=linear:1 /bin/sh -c \"echo step \\$({LOOK})\"");
+    // A step too, which is bound inside.
+    let words = format!("srun '{WANTED}' --cpu-bind=cores /bin/sh -c \"echo step \\$({LOOK})\"");
     let step = submit(&cluster, &[], &words);
     step.says("wait for the CPUs 1 of their cpuset, at most 120 s");
     std::thread::sleep(Duration::from_secs(2));
@@ -108,6 +108,19 @@ fn tasks_wait_until_the_cpus_are_free() {
     assert_eq!(
         (script.state(), step.state()),
         ("RUNNING".into(), "RUNNING".into())
+    );
+    // Another one is cancelled.
+    let third = waiter(&cluster);
+    let start = Instant::now();
+    third.cancel();
+    is_gone(&cluster, &third);
+    let took = start.elapsed();
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    let started = third.output().lines().any(|line| line == "1");
+    assert!(
+        !started && !third.output().contains("others still have"),
+        "{}",
+        third.output()
     );
     first.cancel();
     // Both get it, one after the other.
@@ -122,31 +135,35 @@ fn tasks_wait_until_the_cpus_are_free() {
 }
 
 #[test]
-fn a_wait_ends_with_scancel_and_with_its_time() {
+fn a_wait_has_an_end() {
     let Some(cluster) = cluster("cpuset_fail=wait:8") else {
         return;
     };
     let first = holder(&cluster);
+    // While the job that waits is suspended its time does not run.
     let second = waiter(&cluster);
-    let start = Instant::now();
-    second.cancel();
-    is_gone(&cluster, &second);
-    assert!(
-        start.elapsed() < Duration::from_secs(10),
-        "{:?}",
-        start.elapsed()
-    );
-    assert!(
-        !second.output().lines().any(|line| line == "1"),
-        "{}",
-        second.output()
-    );
-    // One that waits for too long.
+    cluster.scontrol(&["suspend", &second.id]).expect_ok();
     let third = waiter(&cluster);
-    third.says("the script is not started: --cpuset: others still have CPUs 1 of this job's cpuset, which are \
-                CPUs 1, after 8 s");
+    third.says(
+        "the script is not started: --cpuset: others still have CPUs 1 of this job's cpuset, which are CPUs 1, \
+         after 8 s",
+    );
     is_gone(&cluster, &third);
-    assert_eq!(first.state(), "RUNNING");
+    assert_eq!(
+        (first.state(), second.output()),
+        ("RUNNING".into(), String::new())
+    );
+    let bound = [WANTED, "--binding=linear:1", "-n1", "--mincpus=2", "true"];
+    let bound: Done = cluster.srun(&bound);
+    assert!(
+        !bound.ok() && bound.stderr.contains("held by others now"),
+        "{bound:#?}"
+    );
+    cluster.scontrol(&["resume", &second.id]).expect_ok();
+    first.cancel();
+    cluster.wait_for("the script's CPUs", || {
+        second.output().starts_with("1\n").then_some(())
+    });
     let done: Done = cluster.srun(&[
         "-n1",
         "--mincpus=2",

@@ -122,25 +122,27 @@ fn inside(
 }
 
 /// The cpuset that a step gets once others are gone, if it is to wait for that: as long as the site says, and else
-/// as long as another job may take that is just being suspended.
+/// as long as another job may take that is just being suspended. A `--binding` would have to be planned again then,
+/// and its tasks' variables with it: such a step does not wait.
 fn later(
     (ask, node): (&Request, &Node),
     others: &Others,
     why: Refusal,
 ) -> Result<(Plan, Option<Waits>), Refusal> {
     let held = match &why {
-        Refusal::Cpuset(of) => of.held().cloned(),
+        Refusal::Cpuset(of) if ask.binding.is_none() => of.held().cloned(),
         _ => None,
     };
-    let seconds = match node.rules().cpuset_fail {
-        CpusetFail::Wait(seconds) => Some(seconds.max(GRACE)),
-        CpusetFail::Refuse => others.has_jobs().then_some(GRACE),
-        CpusetFail::Unbound => None,
+    let (seconds, more) = match node.rules().cpuset_fail {
+        CpusetFail::Wait(seconds) => (seconds.max(GRACE), Some(Claims::default())),
+        CpusetFail::Refuse => (GRACE, None),
+        CpusetFail::Unbound => return Err(why),
     };
-    let (Some(held), Some(seconds)) = (held, seconds) else {
+    let Some(held) = held else {
         return Err(why);
     };
-    for claims in [others.all_suspended(), Claims::default()] {
+    let first = others.has_jobs().then(|| others.all_suspended());
+    for claims in first.into_iter().chain(more) {
         if let Ok(plan) = choice((ask, node), &claims) {
             let waits = Waits {
                 seconds,

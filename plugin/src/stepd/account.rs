@@ -41,7 +41,7 @@ impl Account {
     }
 
     /// The same for a cpuset's entry.
-    fn of_cpuset(held: Held, dir: StateDir, cpuset: &InCpuset) -> Self {
+    pub(crate) fn of_cpuset(held: Held, dir: StateDir, cpuset: &InCpuset) -> Self {
         Self {
             held,
             dir,
@@ -53,7 +53,7 @@ impl Account {
     /// account and a note to the user. If slurmd wrote no entry, it has reported that itself.
     pub(crate) fn confirm(
         record: &StepRecord<'_>,
-        what: What<'_>,
+        (what, is_in_pool): (What<'_>, bool),
         node_name: &str,
     ) -> (Option<Self>, Option<String>) {
         let id = record.step_id();
@@ -72,7 +72,7 @@ impl Account {
             },
             Ok(Confirmed::Nothing) => match what {
                 What::Binding(_) => (None, None),
-                What::Cpuset(cpuset) => Self::written(record, cpuset, dir),
+                What::Cpuset(cpuset) => Self::written(record, (cpuset, is_in_pool), dir),
             },
             Ok(Confirmed::Late(taken)) => {
                 let note = late(&taken);
@@ -90,34 +90,22 @@ impl Account {
     /// have got its CPUs meanwhile.
     fn written(
         record: &StepRecord<'_>,
-        cpuset: &InCpuset,
+        (cpuset, is_in_pool): (&InCpuset, bool),
         dir: StateDir,
     ) -> (Option<Self>, Option<String>) {
         let step = (ledger::step(record.step_id()), record.uid());
-        let Some(entry) = of_cpuset(step, record.node_tasks(), cpuset) else {
+        let Some(entry) = entry_of_cpuset(step, record.node_tasks(), cpuset) else {
             return (None, None);
         };
-        match claim(&dir, &[entry]) {
-            Ok(Claimed::Held(held)) => {
-                let held = held.into_iter().next();
-                let account = held.map(|held| Self::of_cpuset(held, dir, cpuset));
-                (account, None)
-            }
-            Ok(Claimed::Taken(taken) | Claimed::Elsewhere(taken)) => (None, Some(late(&taken))),
+        match claim(&dir, &entry, is_in_pool) {
+            Ok(Claimed::Held(held)) => (Some(Self::of_cpuset(*held, dir, cpuset)), None),
+            Ok(Claimed::Taken(taken)) => (None, Some(late(&taken))),
+            Ok(Claimed::Elsewhere(cpus)) => (None, Some(elsewhere(&cpus))),
             Err(why) => {
                 log::error!("{why}; other jobs do not know of this step's cpuset");
                 (None, None)
             }
         }
-    }
-
-    /// The entries of a step whose cpuset is free now.
-    pub(crate) fn claimed(held: Vec<Held>, dir: &StateDir, cpuset: &InCpuset) -> Vec<Self> {
-        let account = |held: Held| match held.entry().cpuset {
-            Some(_) => Self::of_cpuset(held, dir.clone(), cpuset),
-            None => Self::new(held, dir.clone()),
-        };
-        held.into_iter().map(account).collect()
     }
 
     /// The first task was forked.
@@ -172,7 +160,7 @@ impl Account {
 }
 
 /// The entry of a step's cpuset; none if this node did not choose it.
-pub(crate) fn of_cpuset(
+pub(crate) fn entry_of_cpuset(
     (step, uid): (StepKey, u32),
     tasks: u32,
     cpuset: &InCpuset,
@@ -208,6 +196,14 @@ fn late(taken: &CpuSet) -> String {
         "this step started long after its cores were chosen; meanwhile other steps were bound to \
          {} {taken} of them, which are now shared: start the step again if that matters",
         either(&taken.count(), "CPU", "CPUs")
+    )
+}
+
+/// The note if other steps of the job have got another cpuset meanwhile.
+fn elsewhere(cpus: &CpuSet) -> String {
+    format!(
+        "this step started long after its job's cpuset was chosen, and other steps of the job are in another one \
+         now, on CPUs {cpus}: start the step again if that matters"
     )
 }
 

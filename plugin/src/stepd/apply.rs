@@ -77,9 +77,8 @@ pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
 /// The last task was forked: the step is watched from now on, or as soon as it has its CPUs.
 fn watch_or_wait(step: &mut Session, (slurm, record): Here<'_>) {
     let watched = watch::of(step, (slurm, record));
-    let first = record.task(0).map_or(0, |task| task.pid);
     match step.wait.take() {
-        Some(wait) => wait::start(step, wait, (record, first), watched),
+        Some(wait) => wait::start(step, wait, record, watched),
         None => watched.into_iter().for_each(watch::start),
     }
 }

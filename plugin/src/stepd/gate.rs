@@ -14,6 +14,9 @@ const LOOK_SECONDS: i64 = 1;
 /// So much longer than its step a task waits for somebody who opens.
 const MORE_SECONDS: i64 = 30;
 
+/// The signals that a program can catch have numbers below this.
+const SIGNALS: libc::c_int = 32;
+
 /// The gate of a step.
 pub(crate) struct Gate {
     word: SharedWord,
@@ -44,6 +47,7 @@ impl Gate {
 
     /// In a task: waits, and returns whether it may start. It may not once its slurmstepd is gone.
     pub(crate) fn passes(&self) -> bool {
+        forget_handlers();
         let parent = nix::unistd::getppid();
         for _ in 0..self.looks {
             match self.word.wait(CLOSED, LOOK_SECONDS) {
@@ -53,6 +57,23 @@ impl Gate {
             }
         }
         false
+    }
+}
+
+/// From 24.05 on the tasks inherit slurmstepd's signal handlers, which do nothing in them: a task that waits would not
+/// hear its SIGTERM. Its program begins without handlers anyway; signals that are ignored stay so.
+fn forget_handlers() {
+    for signal in 1..SIGNALS {
+        // SAFETY: all zeros are a valid sigaction; the kernel fills it, and takes back one that is ours.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(signal, std::ptr::null(), &raw mut action) == 0
+                && !matches!(action.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN)
+            {
+                action.sa_sigaction = libc::SIG_DFL;
+                libc::sigaction(signal, &raw const action, std::ptr::null_mut());
+            }
+        }
     }
 }
 

@@ -96,13 +96,13 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     let is_heard = heard.is_ok();
     let mut heard = heard.unwrap_or_default();
     let settled = settled(slurm, record, &mut heard, &node_name);
+    let wait = waits(record, &mut heard, &node_name);
     let masks = masks(record, is_heard);
     let (intent, cut) = match heard.outcome {
         Outcome::Refused => (Intent::Leave, None),
         _ if !is_heard => (Intent::Own(own_cpus(slurm, record)), None),
         _ => intent::intent(slurm, record, &heard, &masks),
     };
-    let wait = waits(record, &heard, &node_name);
     let accounts = accounts(record, (settled, wait.is_some()), &mut heard, &node_name);
     let pool = sit(record, &mut heard, &node_name);
     if !is_heard {
@@ -142,22 +142,27 @@ fn masks(record: &StepRecord<'_>, is_heard: bool) -> String {
     masks.filter(|_| is_heard).unwrap_or_default()
 }
 
-/// What its tasks wait for, if slurmd says so. A step that cannot wait is taken for one that need not.
-fn waits(record: &StepRecord<'_>, heard: &Handover, node_name: &str) -> Option<Wait> {
-    let prepared = wait::prepare(record, heard, node_name);
+/// What its tasks wait for, if slurmd says so. A step that cannot wait is refused.
+fn waits(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Option<Wait> {
+    let prepared = wait::prepare(record, (heard, is_in_pool(heard)), node_name);
     prepared.unwrap_or_else(|why| {
-        log::error!(
-            "{}: its tasks cannot wait for their cpuset: {why}",
-            name(record.step_id())
-        );
+        let step = name(record.step_id());
+        log::error!("{step}: its tasks cannot wait for their cpuset: {why}");
+        heard.outcome = Outcome::Refused;
+        heard.note = wait::CANNOT.into();
         None
     })
 }
 
+/// Whether the step's job belongs into a pool.
+fn is_in_pool(heard: &Handover) -> bool {
+    let is_member = |pool: &InPool| pool.member.is_some();
+    heard.pool.as_ref().is_some_and(is_member)
+}
+
 /// Gives the step its place in its job's pool; whether it got one, if its job belongs into one.
 fn sit(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Option<bool> {
-    let is_member = |pool: &InPool| pool.member.is_some();
-    let belongs = heard.pool.as_ref().is_some_and(is_member);
+    let belongs = is_in_pool(heard);
     let (seat, note) = pool::enter(record, heard, node_name);
     add_note(heard, note);
     let pool = belongs.then_some(seat.is_some());
@@ -207,7 +212,8 @@ fn accounts(
 /// The ledger's entry that slurmd made for this step, if it did.
 fn confirmed(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Option<Account> {
     let cpus = heard.served.as_ref()?.chosen.cpus();
-    let (account, late) = Account::confirm(record, What::Binding(&cpus), node_name);
+    let (account, late) =
+        Account::confirm(record, (What::Binding(&cpus), is_in_pool(heard)), node_name);
     add_note(heard, late);
     account
 }
@@ -220,7 +226,8 @@ fn cpuset_confirmed(
 ) -> Option<Account> {
     let cpuset = heard.cpuset.as_ref()?;
     log::info!("{} cpuset={:?}", name(record.step_id()), cpuset.line);
-    let (account, late) = Account::confirm(record, What::Cpuset(cpuset), node_name);
+    let (account, late) =
+        Account::confirm(record, (What::Cpuset(cpuset), is_in_pool(heard)), node_name);
     add_note(heard, late);
     account
 }

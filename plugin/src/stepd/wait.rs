@@ -1,6 +1,6 @@
 //! A step whose cpuset has CPUs that others have: its tasks are forked and bound, and wait before their programs
 //! ([`crate::stepd::gate`]) until a thread of ours has got these CPUs in the ledger. If that takes too long, they
-//! end without having started.
+//! end without having started. The time of a suspension does not count.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,15 +9,14 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use berth_host::StateDir;
-use berth_host::ledger::{Claimed, Entry, claim};
+use berth_host::ledger::{Claimed, Entry, Task, claim};
 use berth_placement::CpuSet;
 use berth_placement::sets::bounded::repeated;
-use libc::pid_t;
 use slurm_sys::StepRecord;
 
 use crate::message::handover::{Handover, InCpuset};
 use crate::planning::ledger;
-use crate::site::settings;
+use crate::site::{settings, standing};
 use crate::stepd::account::{self, Account};
 use crate::stepd::gate::Gate;
 use crate::stepd::our_thread::OurThread;
@@ -33,12 +32,16 @@ const LATER: Duration = Duration::from_secs(1);
 const SOON: Duration = Duration::from_secs(10);
 /// The end of a step waits so long for the thread, which may wait for the ledger.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// What a user reads whose step cannot wait.
+pub(crate) const CANNOT: &str = "--cpuset: others have CPUs of this job's cpuset, and the step cannot wait for them; \
+                                 ask the administrator; the reason is in slurmd's log";
 
 /// What a step waits for.
 pub(crate) struct Wait {
     cpuset: InCpuset,
     /// What is to be written into the ledger.
-    entries: Vec<Entry>,
+    entry: Entry,
+    is_in_pool: bool,
     dir: StateDir,
 }
 
@@ -49,14 +52,14 @@ struct Waiting {
     program: &'static str,
     node_name: String,
     node_id: u32,
-    first_task: pid_t,
+    first_task: Task,
     watched: Option<Watched>,
 }
 
 /// How a wait ended.
 enum End {
     /// The CPUs are the step's.
-    Free(Vec<Account>),
+    Free(Box<Account>),
     Refused(String),
     /// The step has ended.
     Over,
@@ -71,58 +74,50 @@ static THREAD: Mutex<Option<(Sender<()>, OurThread)>> = Mutex::new(None);
 /// Why it cannot wait, for the log.
 pub(crate) fn prepare(
     record: &StepRecord<'_>,
-    heard: &Handover,
+    (heard, is_in_pool): (&Handover, bool),
     node_name: &str,
 ) -> Result<Option<Wait>, String> {
     let Some(cpuset) = heard.cpuset.clone().filter(|cpuset| cpuset.waits > 0) else {
         return Ok(None);
     };
+    let step = (ledger::step(record.step_id()), record.uid());
+    let Some(entry) = account::entry_of_cpuset(step, record.node_tasks(), &cpuset) else {
+        return Ok(None);
+    };
     let dir = StateDir::new(&settings::current().state_dir, node_name);
     let dir = dir.map_err(|why| why.to_string())?;
-    let step = (ledger::step(record.step_id()), record.uid());
-    let of_cpuset = account::of_cpuset(step, record.node_tasks(), &cpuset);
-    let binding = heard.served.as_ref().map(|served| Entry {
-        step: step.0,
-        uid: step.1,
-        kind: ledger::kind(record.step_id(), STATE.overlaps()),
-        tasks: record.node_tasks(),
-        request: served.binding.to_string(),
-        cpus: served.chosen.cpus(),
-        ..Entry::default()
-    });
-    // A script's own binding and a step with --overlap take nothing from other steps of the job.
-    let entries: Vec<_> = of_cpuset.into_iter().chain(binding).collect();
     let gate = Gate::new(cpuset.waits).map_err(|why| why.to_string())?;
     // Slurm calls pre_setuid once.
     let _ = STATE.gate.set(gate);
     Ok(Some(Wait {
         cpuset,
-        entries,
+        entry,
+        is_in_pool,
         dir,
     }))
 }
 
 /// After the last task was forked: begins to wait, and to watch the step once it has its CPUs.
-pub(crate) fn start(
-    step: &Session,
-    wait: Wait,
-    (record, first_task): (&StepRecord<'_>, pid_t),
-    watched: Option<Watched>,
-) {
+pub(crate) fn start(step: &Session, wait: Wait, record: &StepRecord<'_>, watched: Option<Watched>) {
     let waiting = Waiting {
         wait,
         name: step.name.clone(),
         program: step.program(),
         node_name: step.node_name.clone(),
         node_id: record.nodeid(),
-        first_task,
+        first_task: record
+            .task(0)
+            .map(|task| Task::of(task.pid))
+            .unwrap_or_default(),
         watched,
     };
+    let place = (waiting.node_id, waiting.node_name.clone());
     if let Err(why) = begin(waiting) {
         log::error!(
             "{}: its tasks cannot wait for their cpuset: {why}",
             step.name
         );
+        tell((place.0, &place.1), step.program(), CANNOT);
         refuse();
     }
 }
@@ -160,14 +155,9 @@ fn refuse() {
 impl Waiting {
     fn run(self, stopped: &Receiver<()>) {
         let start = Instant::now();
-        match self.end(start, stopped) {
-            End::Free(mut accounts) => {
-                for account in &mut accounts {
-                    account.first_task(self.first_task);
-                }
-                if let Some(step) = STATE.step().as_mut() {
-                    step.accounts.extend(accounts);
-                }
+        match self.end(stopped) {
+            End::Free(mut account) => {
+                account.first_task(self.first_task.pid);
                 log::info!("{} cpuset={:?}", self.name, self.wait.cpuset.line);
                 log::info!(
                     "{}: its tasks have waited {:.1} s for CPUs {} of their cpuset",
@@ -175,66 +165,83 @@ impl Waiting {
                     start.elapsed().as_secs_f64(),
                     self.wait.cpuset.cpus
                 );
+                account.publish(standing::working());
+                if let Some(step) = STATE.step().as_mut() {
+                    step.accounts.push(*account);
+                }
                 if let Some(gate) = STATE.gate.get() {
                     gate.open();
                 }
                 self.watched.into_iter().for_each(watch::start);
             }
             End::Refused(why) => {
-                self.tell(&why);
+                log::info!("{} bound=refused why={why:?}", self.name);
+                tell((self.node_id, &self.node_name), self.program, &why);
                 refuse();
             }
             End::Over => refuse(),
         }
     }
 
-    fn end(&self, start: Instant, stopped: &Receiver<()>) -> End {
-        let Wait {
-            cpuset,
-            entries,
-            dir,
-        } = &self.wait;
-        let most = Duration::from_secs(cpuset.waits.into());
+    /// Looks again and again, as long as its job runs.
+    fn end(&self, stopped: &Receiver<()>) -> End {
+        let wait = &self.wait;
+        let most = Duration::from_secs(wait.cpuset.waits.into());
+        let mut waited = Duration::ZERO;
         loop {
-            let taken = match claim(dir, entries) {
-                Ok(Claimed::Held(held)) => return End::Free(Account::claimed(held, dir, cpuset)),
-                Ok(Claimed::Elsewhere(cpus)) => return End::Refused(elsewhere(&cpus)),
-                Ok(Claimed::Taken(taken)) => Ok(taken),
-                Err(why) => Err(why.to_string()),
-            };
-            if start.elapsed() >= most {
-                return End::Refused(match taken {
-                    Ok(taken) => too_long(&taken, cpuset),
-                    Err(why) => {
-                        log::error!("{}: {why}", self.name);
-                        "--cpuset: which CPUs others have cannot be found out; ask the administrator; the \
-                         reason is in slurmd's log"
-                            .into()
+            let look = Instant::now();
+            let is_suspended = self.is_suspended();
+            if !is_suspended {
+                let is_last = waited >= most;
+                match claim(&wait.dir, &wait.entry, wait.is_in_pool) {
+                    Ok(Claimed::Held(held)) => {
+                        let dir = wait.dir.clone();
+                        let account = Account::of_cpuset(*held, dir, &wait.cpuset);
+                        return End::Free(Box::new(account));
                     }
-                });
+                    Ok(Claimed::Elsewhere(cpus)) if is_last => {
+                        return End::Refused(elsewhere(&cpus));
+                    }
+                    Ok(Claimed::Taken(taken)) if is_last => {
+                        return End::Refused(too_long(&taken, &wait.cpuset));
+                    }
+                    Ok(_) => {}
+                    Err(why) if is_last => {
+                        log::error!(
+                            "{}: its tasks cannot wait for their cpuset: {why}",
+                            self.name
+                        );
+                        return End::Refused(CANNOT.into());
+                    }
+                    Err(why) => log::debug!("{}: {why}", self.name),
+                }
             }
-            let pause = if start.elapsed() < SOON {
-                BETWEEN
-            } else {
-                LATER
-            };
-            match stopped.recv_timeout(pause) {
+            match stopped.recv_timeout(if waited < SOON { BETWEEN } else { LATER }) {
                 Err(RecvTimeoutError::Timeout) => {}
                 _ => return End::Over,
+            }
+            if !is_suspended {
+                waited += look.elapsed();
             }
         }
     }
 
-    fn tell(&self, why: &str) {
-        let place = Place {
-            local_id: 0,
-            node_id: self.node_id,
-            node_name: &self.node_name,
-        };
-        log::info!("{} bound=refused why={why:?}", self.name);
-        if let Some(text) = refused::text(place, self.program, why) {
-            crate::stepd::job_stderr::to_user(&format!("berth: error: {text}\n"));
-        }
+    /// Whether Slurm has suspended the step: its cgroup is frozen, or its first task is stopped.
+    fn is_suspended(&self) -> bool {
+        let watched = self.watched.as_ref();
+        watched.is_some_and(Watched::is_suspended) || self.first_task.is_stopped()
+    }
+}
+
+/// What the user reads of a step that is not started.
+fn tell((node_id, node_name): (u32, &str), program: &str, why: &str) {
+    let place = Place {
+        local_id: 0,
+        node_id,
+        node_name,
+    };
+    if let Some(text) = refused::text(place, program, why) {
+        crate::stepd::job_stderr::to_user(&format!("berth: error: {text}\n"));
     }
 }
 

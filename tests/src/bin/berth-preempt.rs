@@ -1,12 +1,13 @@
 //! `berth-preempt`: LSF's example of preemption with static cpusets, on a machine of two sockets with eight cores each,
 //! for the virtual machines of `ci/vm`. Two jobs of a low partition fill a set, and one of a high partition takes the
 //! place of one of them: by sending the younger back into the queue, as `slurm-conf-examples/cpusets` has it, and by
-//! suspension, where Slurm takes the cores that come first, whosever they are.
+//! suspension, where Slurm takes the cores that come first, whosever they are. At last jobs wait for one another.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use berth_placement::CpuSet;
 use berth_tests::Cluster;
@@ -70,18 +71,21 @@ fn main() -> ExitCode {
     }
     let words: Vec<String> = std::env::args().skip(1).collect();
     let (mut passed, mut failed) = (0, 0);
-    for way in &WAYS {
-        if !words.is_empty() && !words.iter().any(|word| way.name.contains(word.as_str())) {
-            continue;
+    let mut judge = |name: &str, play: &dyn Fn()| {
+        if !words.is_empty() && !words.iter().any(|word| name.contains(word.as_str())) {
+            return;
         }
-        let outcome = catch_unwind(AssertUnwindSafe(|| play(way)));
-        let (count, verdict) = match outcome {
+        let (count, verdict) = match catch_unwind(AssertUnwindSafe(play)) {
             Ok(()) => (&mut passed, "pass"),
             Err(_) => (&mut failed, "FAIL"),
         };
         *count += 1;
-        println!("{verdict} {}", way.name);
+        println!("{verdict} {name}");
+    };
+    for way in &WAYS {
+        judge(way.name, &|| play(way));
     }
+    judge("waiting: cancelled, and served", &waits);
     println!("{passed} ways passed, {failed} failed");
     match (passed, failed) {
         (1.., 0) => ExitCode::SUCCESS,
@@ -268,4 +272,41 @@ fn play(way: &Way) {
     elder.cancel();
     younger.cancel();
     cluster.wait_idle();
+}
+
+/// Jobs whose cpuset another one has: Slurm ends one, and the next gets its CPUs.
+fn waits() {
+    let cluster = Cluster::builder()
+        .plugstack(Some("cpuset_fail=wait:300"))
+        .set("PartitionName=main Nodes=ALL Default=YES OverSubscribe=FORCE:8")
+        .up();
+    let wanted = "--cpuset=CPU_LIST=1;NCPUS=1;CPUSET_OPTIONS=CPUSET_CPU_EXCLUSIVE";
+    let submit = || Job::submit(&cluster, "main", &["-n1", "--mincpus=16", wanted]);
+    let waiter = || {
+        let job = submit();
+        let line = format!("step={}.batch: note: others have CPUs 1 now", job.id);
+        cluster.wait_for("that it waits", || {
+            cluster.slurmd_log().contains(&line).then_some(())
+        });
+        job
+    };
+    let holder = submit();
+    assert_eq!(holder.said(1).0.to_string(), "1");
+    let cancelled = waiter();
+    let start = Instant::now();
+    cancelled.cancel();
+    cluster.wait_for("the end of the job that waits", || {
+        (!["RUNNING", "COMPLETING"].contains(&cancelled.state().as_str())).then_some(())
+    });
+    let took = start.elapsed();
+    let said = cluster.folder().join(format!("log/{}.said", cancelled.id));
+    assert!(!said.exists(), "its script has started");
+    // KillWait is 30 s, and a waiting task must not need it.
+    assert!(took < Duration::from_secs(20), "{took:?}");
+    let served = waiter();
+    holder.cancel();
+    assert_eq!(served.said(1).0.to_string(), "1");
+    served.cancel();
+    cluster.wait_idle();
+    println!("  cancelled in {:.1} s", took.as_secs_f64());
 }

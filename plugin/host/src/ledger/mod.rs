@@ -2,7 +2,8 @@
 //! `--binding`. slurmd (or slurmstepd, if slurmd does not plan) writes an entry when it plans a
 //! step. slurmstepd puts its own number into it, and the entry ends with that process, however
 //! it ends. Nothing here waits for a disk, and nothing is trusted that a user could have
-//! written. If the ledger fails, the caller reports the error and the launch goes on.
+//! written. If the ledger fails, the caller reports the error and the launch goes on; only a step that
+//! waits for the CPUs of others is refused.
 //!
 //! Read in this order: [`record`], [`mod@file`], [`process`], [`rule`], [`questions`], [`confirm`],
 //! [`mod@claim`].

@@ -84,6 +84,18 @@ impl Watched {
         &self.name
     }
 
+    /// Whether Slurm has frozen the step at this moment.
+    pub(crate) fn is_suspended(&self) -> bool {
+        let above = self.leaves.first().map(|leaf| leaf.place.above(1).open());
+        let Some(Ok(folder)) = above else {
+            return false;
+        };
+        let state = Events::open(&folder)
+            .ok()
+            .and_then(|events| events.read().ok());
+        state.is_some_and(|state| state.is_frozen)
+    }
+
     /// Watches until the bell rings or the step's cgroup is gone.
     pub(super) fn run(&mut self, bell: &Bell) {
         let above = self.leaves.first().map(|leaf| leaf.place.above(1).open());
