@@ -281,7 +281,7 @@ fn waits() {
         .set("PartitionName=main Nodes=ALL Default=YES OverSubscribe=FORCE:8")
         .up();
     let wanted = "--cpuset=CPU_LIST=1;NCPUS=1;CPUSET_OPTIONS=CPUSET_CPU_EXCLUSIVE";
-    let submit = || Job::submit(&cluster, "main", &["-n1", "--mincpus=16", wanted]);
+    let submit = || Job::submit(&cluster, "main", &["-n1", "-c16", wanted]);
     let waiter = || {
         let job = submit();
         let line = format!("step={}.batch: note: others have CPUs 1 now", job.id);
