@@ -252,20 +252,15 @@ stop_pids() {
 
 # Our daemons: of these programs, and with a path in our folder as an argument. Pid files
 # would miss one that has just started, and name somebody else when one was killed.
+# daemon_pids [NAME]: those of one name, or all.
 daemon_pids() {
-    local file pid
+    local file pid program
     grep -lszF -- "$dir/" /proc/[0-9]*/cmdline | while read -r file; do
         pid=$(cut -d / -f 3 <<< "$file")
-        case $(readlink "/proc/$pid/exe") in
-            */munged | */slurmctld* | */slurmd*) printf '%s\n' "$pid" ;;
+        program=$(readlink "/proc/$pid/exe") || continue
+        case $program in
+            */munged | */slurmctld* | */slurmd*) [[ $program != */"${1:-}"* ]] || printf '%s\n' "$pid" ;;
         esac
-    done
-}
-
-slurmd_pids() {
-    local pid
-    daemon_pids | while read -r pid; do
-        [[ $(readlink "/proc/$pid/exe") != */slurmd* ]] || printf '%s\n' "$pid"
     done
 }
 
@@ -332,7 +327,7 @@ stop_everything() {
     # A cluster that broke off while starting has no record, and nothing under its names.
     node_names=()
     [ ! -f "$dir/run/record" ] || load_record
-    mapfile -t pids < <(daemon_pids)
+    mapfile -t pids < <(daemon_pids '')
     [ ! -f "$dir/run/slurmctld.pid" ] || [ ${#node_names[@]} -eq 0 ] || end_jobs
     stop_pids "${pids[@]}"
     wait_until 5 stop_leftovers || say "some processes of this cluster would not end: $(leftover_pids | paste -sd ' ')"

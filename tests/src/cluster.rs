@@ -183,7 +183,18 @@ impl Cluster {
     /// Stops the slurmds and starts them again; steps that run go on.
     #[track_caller]
     pub fn restart_slurmd(&self) {
-        let output = ci_cluster("restart-slurmd", self.folder()).output();
+        self.restart("restart-slurmd");
+    }
+
+    /// The same with slurmctld.
+    #[track_caller]
+    pub fn restart_slurmctld(&self) {
+        self.restart("restart-slurmctld");
+    }
+
+    #[track_caller]
+    fn restart(&self, what: &str) {
+        let output = ci_cluster(what, self.folder()).output();
         Done::from(output.expect("ci/cluster can be run")).expect_ok();
     }
 

@@ -134,12 +134,7 @@ impl Owned {
     /// The same where only some CPUs may be used.
     pub(crate) fn within(&self, cpus: &CpuSet, node: &Node) -> Self {
         let table = node.table();
-        let mut usable = PuSet::empty(table.len());
-        let is_inside = |pu: &PuIdx| table.cpu(*pu).is_some_and(|cpu| cpus.contains(cpu));
-        self.usable
-            .iter()
-            .filter(is_inside)
-            .for_each(|pu| usable.insert(pu));
+        let usable = self.usable_within(cpus, table);
         Self {
             count: usable.count() as u32,
             counts: Counts::of(&usable, table, u32::MAX),
@@ -149,6 +144,19 @@ impl Owned {
             is_cut: self.is_cut,
             reserved: self.reserved,
         }
+    }
+
+    /// The usable hardware threads whose CPUs are among some.
+    fn usable_within(&self, cpus: &CpuSet, table: &PuTable) -> PuSet {
+        // As many CPUs as hardware threads: each has one.
+        if self.cpus.count() == self.usable.count() && self.cpus.is_subset(cpus) {
+            return self.usable.clone();
+        }
+        let mut usable = PuSet::empty(table.len());
+        let is_inside = |pu: &PuIdx| table.cpu(*pu).is_some_and(|cpu| cpus.contains(cpu));
+        let inside = self.usable.iter().filter(is_inside);
+        inside.for_each(|pu| usable.insert(pu));
+        usable
     }
 
     /// The same where the step has no CPUs but some.
@@ -162,6 +170,13 @@ impl Owned {
     /// The number of usable hardware threads if at most `limit` of each core count.
     pub(crate) fn count_within(&self, table: &PuTable, limit: u32) -> u32 {
         let of_core = |pus: &[PuIdx]| (self.among(pus).count() as u32).min(limit);
+        table.cores.iter().map(of_core).sum()
+    }
+
+    /// The same of those whose CPUs are among some.
+    pub(crate) fn count_among(&self, cpus: &CpuSet, table: &PuTable, limit: u32) -> u32 {
+        let is_inside = |pu: &PuIdx| table.cpu(*pu).is_some_and(|cpu| cpus.contains(cpu));
+        let of_core = |pus: &[PuIdx]| (self.among(pus).filter(is_inside).count() as u32).min(limit);
         table.cores.iter().map(of_core).sum()
     }
 }

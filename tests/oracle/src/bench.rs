@@ -98,7 +98,7 @@ impl Row {
 
 /// The cases, by the srun options that they stand for. In `one-core` the step owns only the last
 /// core of the machine. Those with `=` are options of berth's own.
-pub const CASES: [&str; 10] = [
+pub const CASES: [&str; 11] = [
     "threads",
     "cores",
     "-c2",
@@ -109,6 +109,7 @@ pub const CASES: [&str; 10] = [
     "binding=linear:1",
     "map-by=l3cache:pe=4",
     "near=gpu",
+    "cpuset=CPUSET_TYPE=dynamic",
 ];
 
 /// Whether a case is an option that only berth has. It stands beside `--cpu-bind=cores` with as many
@@ -231,7 +232,12 @@ fn own(pair: &Pair, (name, option, value): (&'static str, &str, &str), cpus: u16
         each => each * machine.threads,
     };
     let by_level = case(pair, cpus, (tasks, threads, cores), None);
-    let by_option = case(pair, cpus, (tasks, 1, 0), None);
+    // Inside a cpuset the level decides; the other options decide themselves.
+    let by_option = match option {
+        "cpuset" => (tasks, threads, cores),
+        _ => (tasks, 1, 0),
+    };
+    let by_option = case(pair, cpus, by_option, None);
     let option = format!("{option}:berth").into_bytes();
     let given = (SPANK, option, Some(value.as_bytes().to_vec()));
     let (theirs, ours) = in_turn(

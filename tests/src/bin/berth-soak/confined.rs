@@ -178,7 +178,7 @@ pub fn left(soak: &Soak) -> Vec<String> {
         .trim()
         .to_owned();
     end_orphans(soak, &node);
-    soak.restart_slurmd();
+    soak.cluster.restart_slurmd();
     soak.cluster.wait_idle();
     soak.cluster.srun(&["-n1", "true"]).expect_ok();
     soak.cluster.wait_idle();

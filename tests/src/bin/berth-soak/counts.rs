@@ -14,6 +14,7 @@ pub struct Counts {
     pub steps_killed: AtomicU64,
     pub stepds_killed: AtomicU64,
     pub slurmds_killed: AtomicU64,
+    pub slurmctlds_killed: AtomicU64,
     pub suspended: AtomicU64,
 }
 
@@ -28,7 +29,7 @@ impl fmt::Display for Counts {
         write!(
             f,
             "{} of them --overlap, {} with a note, {} ended badly; killed: {} tasks, {} steps, {} \
-             slurmstepds, {} slurmds; {} jobs suspended",
+             slurmstepds, {} slurmds, {} slurmctlds; {} jobs suspended",
             n(&self.overlapping),
             n(&self.unbound),
             n(&self.failed),
@@ -36,6 +37,7 @@ impl fmt::Display for Counts {
             n(&self.steps_killed),
             n(&self.stepds_killed),
             n(&self.slurmds_killed),
+            n(&self.slurmctlds_killed),
             n(&self.suspended)
         )
     }

@@ -1,4 +1,4 @@
-//! Kills what lives: tasks, steps, slurmstepds, slurmd. Also nurses the node, which Slurm takes
+//! Kills what lives: tasks, steps, slurmstepds, slurmd, slurmctld. Also nurses the node, which Slurm takes
 //! out of service for some of it.
 
 use std::sync::atomic::Ordering;
@@ -32,6 +32,8 @@ pub fn run(soak: &Soak, seed: u64) {
 fn one(soak: &Soak, random: &mut fastrand::Rng) {
     let counts = &soak.counts;
     let folder = soak.cluster.folder().to_string_lossy().into_owned();
+    let slurmd = 100 - soak.daemons.unwrap_or(2);
+    let slurmctld = slurmd - soak.daemons.unwrap_or(0);
     match random.u32(0..100) {
         0..40 => {
             let tasks = find(&task(), &format!("{folder}/cores"));
@@ -46,17 +48,24 @@ fn one(soak: &Soak, random: &mut fastrand::Rng) {
                 count(&counts.steps_killed);
             }
         }
-        65..98 => {
+        draw if draw < slurmctld => {
             let stepds = find("slurmstepd", &folder);
             if kill_one(random, &stepds) {
                 count(&counts.stepds_killed);
+            }
+        }
+        draw if draw < slurmd => {
+            if kill_one(random, &find("slurmctld", &folder)) {
+                count(&counts.slurmctlds_killed);
+                std::thread::sleep(Duration::from_millis(random.u64(0..500)));
+                soak.cluster.restart_slurmctld();
             }
         }
         _ => {
             if kill_one(random, &find("slurmd", &folder)) {
                 count(&counts.slurmds_killed);
                 std::thread::sleep(Duration::from_millis(random.u64(0..500)));
-                soak.restart_slurmd();
+                soak.cluster.restart_slurmd();
             }
         }
     }

@@ -1,6 +1,6 @@
-//! `berth-soak [--steps N] [--seed N] [--machine SYNTHETIC | --confine cgroup]`: short steps on a real cluster, many at
-//! a time and on the same CPUs, with random `--binding`, while tasks, steps, slurmstepds and slurmd
-//! are killed. Every bound task holds a lock on each of its CPUs, so that the kernel tells at the
+//! `berth-soak [--steps N] [--seed N] [--daemons PERCENT] [--machine SYNTHETIC | --confine cgroup]`: short steps on a real
+//! cluster, many at a time and on the same CPUs, with random `--binding`, while tasks, steps, slurmstepds and slurmd
+//! are killed; with `--daemons` that many of a hundred kills strike slurmd, and as many slurmctld. Every bound task holds a lock on each of its CPUs, so that the kernel tells at the
 //! very moment if two live steps are bound to one. At the end the ledger must be empty. With `--confine`
 //! the tasks are fenced too (`confined`).
 
@@ -31,6 +31,7 @@ const LAST_ENTRIES: Duration = Duration::from_secs(90);
 struct Options {
     steps: u64,
     seed: u64,
+    daemons: Option<u32>,
     machine: Option<String>,
     confines: bool,
 }
@@ -44,7 +45,7 @@ fn main() -> ExitCode {
     }
     let Some(options) = options(&words) else {
         eprintln!(
-            "usage: berth-soak [--steps N] [--seed N] [--machine SYNTHETIC | --confine cgroup]"
+            "usage: berth-soak [--steps N] [--seed N] [--daemons PERCENT] [--machine SYNTHETIC | --confine cgroup]"
         );
         return ExitCode::from(2);
     };
@@ -52,12 +53,7 @@ fn main() -> ExitCode {
         eprintln!("berth-soak: no cgroup with cpusets can be made here");
         return ExitCode::from(SKIPPED);
     };
-    let soak = Soak::new(
-        cluster,
-        options.steps,
-        options.machine.is_some(),
-        options.confines,
-    );
+    let soak = Soak::new(cluster, &options);
     let since = Instant::now();
     run(&soak, options.seed);
     let left = soak.wait_for_empty_ledger(LAST_ENTRIES);
@@ -95,6 +91,7 @@ fn options(words: &[String]) -> Option<Options> {
     let mut options = Options {
         steps: 20_000,
         seed: 1,
+        daemons: None,
         machine: None,
         confines: false,
     };
@@ -104,6 +101,7 @@ fn options(words: &[String]) -> Option<Options> {
         match word.as_str() {
             "--steps" => options.steps = value.parse().ok()?,
             "--seed" => options.seed = value.parse().ok()?,
+            "--daemons" => options.daemons = Some(value.parse().ok().filter(|some| *some <= 25)?),
             "--machine" => options.machine = Some(value.clone()),
             "--confine" if value == "cgroup" => options.confines = true,
             _ => return None,

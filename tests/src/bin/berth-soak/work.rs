@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use berth_tests::{Cluster, command};
 
+use crate::Options;
 use crate::confined;
 use crate::counts::{Counts, count};
 
@@ -29,6 +30,8 @@ pub struct Soak {
     pub confines: bool,
     /// Whether this is a machine of `ci/vm`.
     pub is_emulated: bool,
+    /// Of a hundred kills those of slurmd, and as many of slurmctld; by itself few of slurmd alone.
+    pub daemons: Option<u32>,
     steps: u64,
     /// CPUs that a step may ask for.
     cpus: u32,
@@ -69,7 +72,8 @@ impl fmt::Display for Told {
 }
 
 impl Soak {
-    pub fn new(cluster: Cluster, steps: u64, pretended: bool, confines: bool) -> Self {
+    pub fn new(cluster: Cluster, options: &Options) -> Self {
+        let pretended = options.machine.is_some();
         let cores = cluster.folder().join("cores");
         fs::create_dir(&cores).expect("a folder for the locks");
         if !pretended {
@@ -80,9 +84,10 @@ impl Soak {
             counts: Counts::default(),
             done: AtomicBool::new(false),
             reasons: Mutex::default(),
-            confines,
+            confines: options.confines,
+            daemons: options.daemons,
             is_emulated: std::env::var_os("BERTH_VM_OUT").is_some(),
-            steps,
+            steps: options.steps,
             cpus: if pretended { 4 } else { 2 },
             started: AtomicU64::new(0),
             jobs: Mutex::default(),
@@ -201,10 +206,6 @@ impl Soak {
         if let Ok(mut known) = self.jobs.lock() {
             *known = jobs;
         }
-    }
-
-    pub fn restart_slurmd(&self) {
-        self.cluster.restart_slurmd();
     }
 
     /// Ends everything, and waits for the ledger. What is left in it, if anything.

@@ -1,7 +1,9 @@
 //! `berth-trace [--launches N]`: tasks of steps on three nodes, confined by `confine=task`, under the kernel's own
 //! trace of its scheduler, for the virtual machines of `ci/vm`. From its fork on each task ran on its job's CPUs, and
-//! from its program on, with its threads and children, on its own. It is also the tasks' program.
+//! from its program on, with its threads and children, on its own; so do batch scripts, the daemons of mpirun, and
+//! what the extern step has adopted. It is also the tasks' program.
 
+mod kinds;
 mod task;
 
 use std::path::Path;
@@ -10,11 +12,13 @@ use std::process::ExitCode;
 use berth_placement::CpuSet;
 use berth_tests::hostile::Job;
 use berth_tests::trace::{Event, Judged, Recorder, Task, judge};
-use berth_tests::{Cluster, process};
+use berth_tests::{Builder, Cluster, process};
 
 /// Nodes of the cluster, all of them on this machine, and tasks on each.
 const NODES: u32 = 3;
 const EACH: u32 = 5;
+/// Tasks for which each other kind is started once on each node.
+const TASKS_OF_ROUND: usize = 100;
 /// Room on each CPU: many times what one step needs.
 const KIB: u32 = 4096;
 /// The steps' options, in turn. Each task has CPUs that no other has.
@@ -29,10 +33,11 @@ const OPTIONS: [&[&str]; 5] = [
     ],
 ];
 
-/// The cluster, its job, and this program.
+/// The cluster, this program, and the slurmstepds that stay while a step ends.
 struct Site {
     cluster: Cluster,
     me: String,
+    lasting: usize,
 }
 
 fn main() -> ExitCode {
@@ -50,31 +55,80 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let me = std::env::current_exe().expect("this program's path");
+    let me = me.to_string_lossy().into_owned();
+    let (mut all, mut tasks, steps) = launched(&me, launches);
+    tasks += adopted(&me, launches, &mut all);
+    report(&all, tasks, steps)
+}
+
+/// A cluster with these words on berth's line.
+fn cluster(words: &str) -> Builder {
+    Cluster::builder()
+        .example("cgroup")
+        .plugstack(Some(words))
+        .nodes(NODES)
+}
+
+/// A job on all nodes.
+fn job(cluster: &Cluster) -> Job<'_> {
+    let (nodes, each) = (format!("-N{NODES}"), format!("--ntasks-per-node={EACH}"));
+    Job::of_root(cluster, &[&nodes, &each, "-c2"])
+}
+
+/// What Slurm itself starts: steps, batch scripts, the daemons of mpirun.
+fn launched(me: &str, launches: usize) -> (Judged, usize, usize) {
     let site = Site {
-        cluster: Cluster::builder()
-            .example("cgroup")
-            .plugstack(Some("confine=task"))
-            .nodes(NODES)
-            .up(),
-        me: me.to_string_lossy().into_owned(),
+        cluster: cluster("confine=task").up(),
+        me: me.into(),
+        lasting: 0,
     };
-    let each = format!("--ntasks-per-node={EACH}");
-    let job = Job::of_root(&site.cluster, &[&format!("-N{NODES}"), &each, "-c2"]);
+    let job = job(&site.cluster);
     site.a_full_trace_is_found(&job);
     site.a_task_that_leaves_is_found(&job);
-    let (all, tasks, steps) = site.steps(&job, launches);
+    let (mut all, mut tasks, steps) = site.steps(&job, launches);
+    for _ in 0..launches.div_ceil(TASKS_OF_ROUND) {
+        tasks += site.watched(&mut all, "batch scripts", &[], kinds::batch);
+        tasks += site.watched(&mut all, "daemons of mpirun", &[], kinds::mpirun);
+    }
+    (all, tasks, steps)
+}
+
+/// What the extern step adopts.
+fn adopted(me: &str, launches: usize, all: &mut Judged) -> usize {
+    let site = Site {
+        cluster: cluster("confine=task quarantine=on")
+            .set("PrologFlags=Contain")
+            .up(),
+        me: me.into(),
+        lasting: NODES as usize,
+    };
+    let job = job(&site.cluster);
+    let option = job.option();
+    let number = option.trim_start_matches("--jobid=");
+    let rounds = 0..launches.div_ceil(TASKS_OF_ROUND);
+    let seen = rounds.map(|_| {
+        let mut logins = kinds::Logins::start(&site);
+        let pids = logins.pids();
+        let work = |site: &Site| logins.work(site, number);
+        site.watched(all, "adopted processes", &pids, work)
+    });
+    seen.sum()
+}
+
+/// What was seen, in words.
+fn report(all: &Judged, tasks: usize, steps: usize) -> ExitCode {
     let Judged {
         whole,
         runs,
         others,
         wrong,
-    } = &all;
+    } = all;
     wrong
         .iter()
         .take(20)
         .for_each(|wrong| println!("FAIL {wrong}"));
     println!(
-        "{whole} of {tasks} tasks in {steps} steps on {NODES} nodes seen from fork to end, started {} times before their \
+        "{whole} of {tasks} tasks in {steps} steps, scripts, daemons and adopted processes on {NODES} nodes seen from fork to end, started {} times before their \
          program and {} times after it, with {others} threads and children; {} on other CPUs or not seen whole",
         runs.0,
         runs.1,
@@ -87,8 +141,58 @@ fn main() -> ExitCode {
 }
 
 impl Site {
-    /// The threads of all slurmds: everything of a step comes from one of them.
-    fn recorder(&self, kib: u32) -> Recorder {
+    /// The name of a node.
+    fn node(&self, number: u32) -> String {
+        let shown = self
+            .cluster
+            .run("sinfo", &["-h", "-N", "-o", "%N"])
+            .expect_ok();
+        let mut names: Vec<_> = shown.split_whitespace().collect();
+        names.sort_unstable();
+        names.dedup();
+        names[number as usize - 1].to_owned()
+    }
+
+    /// Traces processes of another kind, and counts them.
+    fn watched(
+        &self,
+        all: &mut Judged,
+        kind: &str,
+        beside: &[i32],
+        start: impl FnOnce(&Self) -> Vec<Task>,
+    ) -> usize {
+        let recorder = self.recorder(KIB, beside);
+        let found = start(self);
+        self.wait_for_end();
+        self.add(all, &recorder, &found, kind);
+        println!("{} {kind} on {NODES} nodes", found.len());
+        found.len()
+    }
+
+    /// Judges what a trace has of tasks.
+    fn add(&self, all: &mut Judged, recorder: &Recorder, found: &[Task], what: &str) {
+        let trace = recorder
+            .take()
+            .unwrap_or_else(|lost| panic!("events were lost: {}", lost.0));
+        let judged = judge(found, trace.lines().filter_map(Event::read));
+        all.whole += judged.whole;
+        all.runs = (all.runs.0 + judged.runs.0, all.runs.1 + judged.runs.1);
+        all.others += judged.others;
+        let wrong = judged.wrong.into_iter();
+        all.wrong
+            .extend(wrong.map(|wrong| format!("{what} {wrong}")));
+    }
+
+    /// Waits for the end of all slurmstepds but those of extern steps that last.
+    fn wait_for_end(&self) {
+        let folder = self.cluster.folder().to_string_lossy();
+        self.cluster.wait_for("the slurmstepds' end", || {
+            (process::find("slurmstepd", &folder).len() <= self.lasting).then_some(())
+        });
+    }
+
+    /// The threads of all slurmds: everything of a step comes from one of them. And others beside.
+    fn recorder(&self, kib: u32, beside: &[i32]) -> Recorder {
         let folder = self.cluster.folder().to_string_lossy();
         let slurmds = process::find("slurmd", &folder);
         assert_eq!(slurmds.len(), NODES as usize, "slurmds");
@@ -98,7 +202,7 @@ impl Site {
                 .flatten();
             threads.filter_map(|thread| thread.ok()?.file_name().to_str()?.parse().ok())
         });
-        let threads: Vec<i32> = threads.collect();
+        let threads: Vec<i32> = threads.chain(beside.iter().copied()).collect();
         Recorder::start("berth", kib, &threads).expect("a trace of the scheduler")
     }
 
@@ -115,37 +219,20 @@ impl Site {
         let place: Vec<_> = place.iter().map(String::as_str).collect();
         let words = [&place[..], options, &[&self.me, "task", role]].concat();
         let text = self.cluster.srun(&words).expect_ok();
-        let folder = self.cluster.folder().to_string_lossy();
-        self.cluster.wait_for("the slurmstepds' end", || {
-            process::find("slurmstepd", &folder)
-                .is_empty()
-                .then_some(())
-        });
+        self.wait_for_end();
         let found: Vec<_> = text.lines().map(described).collect();
         assert_eq!(found.len(), tasks as usize, "{text}");
         found
     }
 
     fn steps(&self, job: &Job<'_>, launches: usize) -> (Judged, usize, usize) {
-        let recorder = self.recorder(KIB);
+        let recorder = self.recorder(KIB, &[]);
         let (mut all, mut tasks, mut steps) = (Judged::default(), 0, 0);
         while tasks < launches {
             let options = OPTIONS[steps % OPTIONS.len()];
             let found = self.step(job, options, "work");
             disjoint(&found, options);
-            let trace = recorder
-                .take()
-                .unwrap_or_else(|lost| panic!("events were lost: {}", lost.0));
-            let judged = judge(&found, trace.lines().filter_map(Event::read));
-            all.whole += judged.whole;
-            all.runs = (all.runs.0 + judged.runs.0, all.runs.1 + judged.runs.1);
-            all.others += judged.others;
-            all.wrong.extend(
-                judged
-                    .wrong
-                    .into_iter()
-                    .map(|wrong| format!("{options:?} {wrong}")),
-            );
+            self.add(&mut all, &recorder, &found, &format!("{options:?}"));
             (tasks, steps) = (tasks + found.len(), steps + 1);
         }
         (all, tasks, steps)
@@ -153,7 +240,7 @@ impl Site {
 
     /// Where a trace has no room for a step, it says so.
     fn a_full_trace_is_found(&self, job: &Job<'_>) {
-        let recorder = self.recorder(1);
+        let recorder = self.recorder(1, &[]);
         self.step(job, OPTIONS[0], "work");
         let lost = recorder.take().expect_err("4 KiB have no room for a step");
         println!("pass a full trace is found: {}", lost.0);
@@ -161,7 +248,7 @@ impl Site {
 
     /// Without the fence a task goes where it wants, and the trace has it.
     fn a_task_that_leaves_is_found(&self, job: &Job<'_>) {
-        let recorder = self.recorder(KIB);
+        let recorder = self.recorder(KIB, &[]);
         let tasks = self.step(job, &["--cpu-bind=cores", "--confine=off"], "leave");
         let trace = recorder
             .take()

@@ -14,8 +14,15 @@ const CPUS: usize = 64;
 const THREADS: usize = 2;
 const ROUNDS: usize = 4;
 
-/// `work` stays where it may be, `leave` has no fence and goes to each CPU, `rest` is a child of either.
+/// `work` and `batch` stay where they may be, `leave` has no fence and goes to each CPU, `rest` is a child of these;
+/// `rank` speaks for the daemon that started it, and `login` waits until it is adopted.
 pub fn run(role: &str) -> ExitCode {
+    if role == "login" {
+        let _ = std::io::stdin().read_line(&mut String::new());
+        let me = std::env::current_exe().expect("this program's path");
+        let done = Command::new(me).args(["task", "adopted"]).status();
+        return ExitCode::from(u8::from(!done.is_ok_and(|done| done.success())));
+    }
     if role != "rest" {
         say(role);
     }
@@ -45,15 +52,15 @@ fn say(role: &str) {
     // job_J/step_X/user/task_N
     let (leaf, job) = (cpus(""), cpus("../../../"));
     let leaf = if role == "leave" { "-" } else { &leaf };
-    let (node, number, told) = (
-        env("SLURMD_NODENAME"),
-        env("SLURM_PROCID"),
-        env("BERTH_CPUS"),
-    );
-    let line = format!(
-        "{node} {number} {} {told} {leaf} {job}\n",
-        std::process::id()
-    );
+    let (node, number) = (env("SLURMD_NODENAME"), env("SLURM_PROCID"));
+    // Nobody tells these their CPUs.
+    let (pid, number, told) = match role {
+        "rank" => (nix::unistd::getppid().as_raw(), "daemon", leaf.into()),
+        "adopted" => (Pid::this().as_raw(), role, leaf.into()),
+        "batch" => (Pid::this().as_raw(), role, env("BERTH_CPUS")),
+        _ => (Pid::this().as_raw(), number.as_str(), env("BERTH_CPUS")),
+    };
+    let line = format!("{node} {number} {pid} {told} {leaf} {job}\n");
     // One write, because the tasks share the output.
     let _ = std::io::stdout().write_all(line.as_bytes());
 }

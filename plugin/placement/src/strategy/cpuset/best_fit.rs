@@ -66,11 +66,11 @@ pub(super) fn best_fit(
     };
     search.seed(&groups);
     search.choose(&mut Vec::new(), 0, 0);
-    let taken = search.best.map(|(_, taken)| taken).unwrap_or_default();
-    let cpus = taken
-        .iter()
-        .flat_map(|(at, count)| pick(&offers[*at], candidates.limit, *count))
-        .collect();
+    let mut cpus = Vec::with_capacity(needed as usize);
+    for (at, count) in search.best.map(|(_, taken)| taken).unwrap_or_default() {
+        let exact = &search.exact[at];
+        pick(&offers[at], exact, candidates.limit, count, &mut cpus);
+    }
     Ok(Found { cpus, smaller })
 }
 
@@ -193,13 +193,15 @@ impl Search<'_> {
         if self.is_no_better(set) {
             return;
         }
+        let all: u32 = set.iter().map(|at| self.most[*at]).sum();
         for rest in set.iter().rev() {
             let taken = self.take(set, *rest);
             let score = self.score(&taken);
             if self.best.as_ref().is_none_or(|(best, _)| score < *best) {
                 self.best = Some((score, taken));
             }
-            if self.whole {
+            // They are used up alike, whichever comes last.
+            if self.whole || all == self.needed {
                 return;
             }
         }
@@ -213,9 +215,13 @@ impl Search<'_> {
         };
         let free: u32 = set.iter().map(|at| self.free[*at]).sum();
         let over = free.saturating_sub(self.needed);
-        let outside = self.by_size.iter().find(|at| !set.contains(at));
-        let most = over.max(outside.map_or(0, |at| self.free[*at]));
-        *broken == 0 && most <= *kept
+        *broken == 0 && over.max(self.most_outside(|at| set.contains(&at))) <= *kept
+    }
+
+    /// The most free CPUs of a NUMA node outside a set.
+    fn most_outside(&self, is_inside: impl Fn(usize) -> bool) -> u32 {
+        let outside = self.by_size.iter().find(|at| !is_inside(**at));
+        outside.map_or(0, |at| self.free[*at])
     }
 
     /// What is taken of each NUMA node where `rest` gives what the others do not.
@@ -243,10 +249,9 @@ impl Search<'_> {
     fn score(&self, taken: &[(usize, u32)]) -> Score {
         let is_broken = |(at, count): &(usize, u32)| !self.exact[*at].has(*count);
         let broken = taken.iter().filter(|part| is_broken(part)).count() as u32;
-        let of = |at: usize| taken.iter().find(|(other, _)| *other == at);
-        let left = (0..)
-            .zip(&self.free)
-            .map(|(at, free)| free - of(at).map_or(0, |part| part.1));
-        (broken, std::cmp::Reverse(left.max().unwrap_or(0)))
+        let outside = self.most_outside(|at| taken.iter().any(|(other, _)| *other == at));
+        let left = taken.iter().map(|(at, count)| self.free[*at] - count);
+        let most = left.max().unwrap_or(0).max(outside);
+        (broken, std::cmp::Reverse(most))
     }
 }

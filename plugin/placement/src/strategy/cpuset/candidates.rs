@@ -41,12 +41,14 @@ impl<'a> Candidates<'a> {
     pub(super) fn of(node: &'a Node, owned: &Owned, usable: &CpuSet, limit: Option<u32>) -> Self {
         let (table, distances) = (node.table(), node.distances());
         let limit = limit.unwrap_or(u32::MAX).max(1);
-        let mut offers: Vec<Offer> = (0..distances.len()).map(Offer::at).collect();
+        let offer = |at| Offer::at(at, distances.node(at).map_or(0, |(_, cpus)| cpus.count()));
+        let mut offers: Vec<Offer> = (0..distances.len()).map(offer).collect();
         let mut of_core: Vec<CpuId> = Vec::new();
         for pus in table.cores.iter() {
             of_core.clear();
-            let cpus = owned.among(pus).filter_map(|pu| table.cpu(pu));
-            of_core.extend(cpus.filter(|cpu| usable.contains(*cpu)));
+            for pu in pus.iter().filter(|pu| owned.has(**pu)) {
+                of_core.extend(table.cpu(*pu).filter(|cpu| usable.contains(*cpu)));
+            }
             of_core.sort_unstable();
             let is_whole = of_core.len() == pus.len();
             // A core has all of its CPUs in one NUMA node, unless a file says otherwise.
@@ -68,9 +70,8 @@ impl<'a> Candidates<'a> {
 
     /// All of them.
     pub(super) fn cpus(&self) -> CpuSet {
-        let mut all: Vec<_> = self.offers.iter().flat_map(|offer| &offer.cpus).collect();
-        all.sort_unstable();
-        all.into_iter().copied().collect()
+        let all = self.offers.iter().flat_map(|offer| &offer.cpus);
+        all.copied().collect()
     }
 
     /// How far two offers are from each other.
@@ -81,11 +82,12 @@ impl<'a> Candidates<'a> {
 }
 
 impl Offer {
-    fn at(at: usize) -> Self {
+    /// Nothing yet, with room for some CPUs.
+    fn at(at: usize, room: usize) -> Self {
         Self {
             at,
-            cpus: Vec::new(),
-            cores: Vec::new(),
+            cpus: Vec::with_capacity(room),
+            cores: Vec::with_capacity(room),
             units: 0,
         }
     }

@@ -8,7 +8,6 @@ use crate::request::Request;
 use crate::request::claims::Claims;
 use crate::request::cpuset::{Attribute, Choice, CpusetRequest, Dynamic};
 use crate::sets::cpuset::CpuSet;
-use crate::sets::ids::CpuId;
 use crate::strategy::cpuset::best_fit::best_fit;
 use crate::strategy::cpuset::candidates::Candidates;
 use crate::strategy::cpuset::first_fit::first_fit;
@@ -142,17 +141,18 @@ impl Choosing<'_> {
             .map(|offer| each(offer.units))
             .sum();
         let needed = self.needed().unwrap_or(all);
-        let found = match job.node.rules().cpuset_first_fit {
-            true => {
-                let order = self.order(&candidates);
-                let cpus = first_fit(&candidates, order, needed, per_node, whole);
-                cpus.map(|cpus| (cpus, Vec::new()))
-            }
-            false => best_fit(&candidates, needed, per_node, whole)
+        let found = match (self.is_first_fit(), &self.asked.cpu_list) {
+            (false, _) => best_fit(&candidates, needed, per_node, whole)
                 .map(|found| (found.cpus, found.smaller)),
+            (true, Some(list)) => first_fit(&candidates, list.iter(), needed, per_node, whole)
+                .map(|cpus| (cpus, Vec::new())),
+            (true, None) => {
+                let by_number = candidates.cpus();
+                first_fit(&candidates, by_number.iter(), needed, per_node, whole)
+                    .map(|cpus| (cpus, Vec::new()))
+            }
         };
-        let (mut cpus, smaller) = found.map_err(Obstacle::TooFew)?;
-        cpus.sort_unstable();
+        let (cpus, smaller) = found.map_err(Obstacle::TooFew)?;
         let cpus: CpuSet = cpus.into_iter().collect();
         let radius = job.node.distances().radius_of(&cpus);
         let most = self.asked.max_radius.filter(|_| !self.is_first_fit());
@@ -171,17 +171,6 @@ impl Choosing<'_> {
 
     fn is_first_fit(&self) -> bool {
         self.job.node.rules().cpuset_first_fit
-    }
-
-    /// The list's order, or that of the numbers.
-    fn order(&self, candidates: &Candidates<'_>) -> Box<dyn Iterator<Item = CpuId> + '_> {
-        match &self.asked.cpu_list {
-            Some(list) => Box::new(list.iter()),
-            None => {
-                let all: Vec<_> = candidates.cpus().iter().collect();
-                Box::new(all.into_iter())
-            }
-        }
     }
 
     /// The CPUs of those NUMA nodes all of whose CPUs are among some.

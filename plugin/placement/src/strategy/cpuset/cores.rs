@@ -69,16 +69,15 @@ fn add(sums: &mut [u64], size: usize) {
     }
 }
 
-/// The CPUs of a number of them.
-pub(super) fn pick(offer: &Offer, limit: u32, count: u32) -> Vec<CpuId> {
+/// Adds the CPUs of a number of them. `exact` is what whole cores of the NUMA node can give.
+pub(super) fn pick(offer: &Offer, exact: &Exact, limit: u32, count: u32, picked: &mut Vec<CpuId>) {
     if count >= offer.units {
-        return offer.cpus().to_vec();
+        picked.extend(offer.cpus());
+        return;
     }
-    let exact = Exact::of(offer, limit);
-    let mut picked = Vec::new();
-    if let (false, true) = (matches!(exact, Exact::Even(_)), exact.has(count)) {
-        mixed(offer, limit, count, &mut picked);
-        return picked;
+    if let (Exact::Some(_), true) = (exact, exact.has(count)) {
+        mixed(offer, limit, count, picked);
+        return;
     }
     // As many whole cores as fit, then a part of one more.
     let mut left = count;
@@ -93,7 +92,6 @@ pub(super) fn pick(offer: &Offer, limit: u32, count: u32) -> Vec<CpuId> {
     }
     let part = broken.unwrap_or_default().iter().take(left as usize);
     picked.extend(part);
-    picked
 }
 
 /// Whole cores of different size that give the number exactly; the first ones that do.

@@ -1,7 +1,6 @@
 //! First fit (`cpuset_best=off`): the first free candidates in the list's or numerical order.
 //! In: the candidates, an order of CPUs, the number. Out: CPUs, or the most that could be had. Pure.
 
-use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::CpuId;
 use crate::strategy::cpuset::candidates::{Candidates, Offer};
 
@@ -32,83 +31,83 @@ struct Taking<'a> {
     candidates: &'a Candidates<'a>,
     per_node: u32,
     whole: bool,
-    /// The offer and the core of each candidate CPU, by kernel number.
-    places: Vec<Option<(u32, u32)>>,
-    /// CPUs that are taken of each core, over all offers.
-    of_core: Vec<u32>,
+    /// The cores of all offers.
+    cores: Vec<Core<'a>>,
+    /// The core of each candidate CPU that is not taken, by kernel number.
+    places: Vec<Option<u32>>,
     /// CPUs that are taken of each offer.
     of_offer: Vec<u32>,
     taken: Vec<CpuId>,
-    /// Those of them that are in no list of theirs twice.
-    done: CpuSet,
     count: u32,
+}
+
+/// A core with candidates.
+struct Core<'a> {
+    cpus: &'a [CpuId],
+    offer: usize,
+    /// CPUs that are taken of it.
+    taken: u32,
 }
 
 impl<'a> Taking<'a> {
     fn new(candidates: &'a Candidates<'a>, per_node: u32, whole: bool) -> Self {
-        let mut places = Vec::new();
-        let mut core = 0;
-        for (at, offer) in (0..).zip(&candidates.offers) {
-            for cpus in offer.cores() {
-                for cpu in cpus {
-                    places.resize(places.len().max(cpu.index() + 1), None);
-                    places[cpu.index()] = Some((at, core));
-                }
-                core += 1;
-            }
+        let offers = &candidates.offers;
+        let count = offers.iter().map(|offer| offer.cpus().len()).sum();
+        let highest = offers.iter().flat_map(Offer::cpus).max();
+        let mut cores = Vec::with_capacity(count);
+        let mut places = vec![None; highest.map_or(0, |cpu| cpu.index() + 1)];
+        for (offer, cpus) in (0..)
+            .zip(offers)
+            .flat_map(|(at, offer)| offer.cores().map(move |cpus| (at, cpus)))
+        {
+            let place = cores.len() as u32;
+            cpus.iter()
+                .for_each(|cpu| places[cpu.index()] = Some(place));
+            cores.push(Core {
+                cpus,
+                offer,
+                taken: 0,
+            });
         }
         Self {
             candidates,
             per_node,
             whole,
+            cores,
             places,
-            of_core: vec![0; core as usize],
-            of_offer: vec![0; candidates.offers.len()],
-            taken: Vec::new(),
-            done: CpuSet::new(),
+            of_offer: vec![0; offers.len()],
+            taken: Vec::with_capacity(count),
             count: 0,
         }
     }
 
     /// Takes a CPU, with its core where a CPU is a core, with its NUMA node where these are whole.
     fn take(&mut self, cpu: CpuId) {
-        let Some((at, core)) = self.places.get(cpu.index()).copied().flatten() else {
+        let Some(place) = self.places.get(cpu.index()).copied().flatten() else {
             return;
         };
-        let offer = &self.candidates.offers[at as usize];
+        let core = &mut self.cores[place as usize];
         let limit = self.candidates.limit;
-        let of_offer = &mut self.of_offer[at as usize];
-        let of_core = &mut self.of_core[core as usize];
-        match self.whole {
-            true if *of_offer > 0 => {}
-            true => {
+        let of_offer = &mut self.of_offer[core.offer];
+        if self.whole {
+            if *of_offer == 0 {
+                let offer = &self.candidates.offers[core.offer];
                 *of_offer = offer.units;
                 self.count += offer.units;
                 self.taken.extend(offer.cpus());
             }
-            false if self.done.contains(cpu) || *of_offer >= self.per_node => {}
-            false if *of_core >= limit => {}
-            false => {
-                *of_offer += 1;
-                *of_core += 1;
-                self.count += 1;
-                let around = if limit == 1 { core_of(offer, cpu) } else { &[] };
-                match around.is_empty() {
-                    true => self.add(&[cpu]),
-                    false => self.add(around),
-                }
-            }
+            return;
         }
+        if *of_offer >= self.per_node || core.taken >= limit {
+            return;
+        }
+        *of_offer += 1;
+        core.taken += 1;
+        self.count += 1;
+        let alone = [cpu];
+        let taken = if limit == 1 { core.cpus } else { &alone };
+        // A list may name a CPU twice.
+        taken.iter().for_each(|cpu| self.places[cpu.index()] = None);
+        self.taken.extend(taken);
     }
-
-    fn add(&mut self, cpus: &[CpuId]) {
-        cpus.iter().for_each(|cpu| self.done.insert(*cpu));
-        self.taken.extend(cpus);
-    }
-}
-
-/// The candidates of a CPU's core.
-fn core_of(offer: &Offer, cpu: CpuId) -> &[CpuId] {
-    let mut cores = offer.cores();
-    cores.find(|cpus| cpus.contains(&cpu)).unwrap_or(&[])
 }

@@ -46,8 +46,8 @@ impl<'a> Job<'a> {
 
     /// Number of the job's CPUs among some.
     pub(super) fn units_in(&self, cpus: &CpuSet) -> u32 {
-        let inside = self.owned.within(cpus, self.node);
-        inside.count_within(self.node.table(), self.limit.unwrap_or(u32::MAX))
+        let limit = self.limit.unwrap_or(u32::MAX);
+        self.owned.count_among(cpus, self.node.table(), limit)
     }
 
     /// All CPUs of a NUMA node that any job may have, by its position among the distances; `None` if
