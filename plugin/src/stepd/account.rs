@@ -57,7 +57,7 @@ impl Account {
     pub(crate) fn confirm(
         record: &StepRecord<'_>,
         what: What<'_>,
-        node_name: &str,
+        (node_name, is_in_pool): (&str, bool),
     ) -> (Option<Self>, Option<String>) {
         let id = record.step_id();
         let Ok(dir) = StateDir::new(&settings::current().state_dir, node_name) else {
@@ -65,7 +65,7 @@ impl Account {
         };
         let (step, uid) = (ledger::step(id), record.uid());
         let confirmed = Ledger::open(&dir).and_then(|ledger| match what {
-            What::Binding(cpus) => ledger.confirm(step, uid, cpus),
+            What::Binding(cpus) => ledger.for_pool(is_in_pool).confirm(step, uid, cpus),
             What::Cpuset(cpuset) => ledger.confirm_cpuset(step, uid, &cpuset.cpus),
         });
         match confirmed {
