@@ -162,7 +162,7 @@ impl Announcement {
             name: pool.name.clone(),
             partition: pool.partition().unwrap_or_default().into(),
             cpus: pool.cpus,
-            class: "weight".into(),
+            class: pool.class.to_string(),
             weight: pool.weight,
             export: pool.export.clone(),
         };

@@ -38,9 +38,11 @@ pub mod mempolicy;
 pub mod migrate;
 pub mod online;
 pub mod pools_file;
+pub mod priority;
 pub mod read_settings;
 #[cfg(test)]
 mod read_settings_tests;
+pub mod run_delay;
 pub mod script_file;
 pub mod settings;
 pub mod site_rules;

@@ -9,6 +9,7 @@ use berth_placement::{NodeSet, NumaId, SetMemory};
 use super::*;
 use crate::message::in_cpuset::MEMORY;
 use crate::message::in_pool::Member;
+use berth_placement::pools::Class;
 
 #[path = "../../placement/tests/common/mod.rs"]
 mod common;
@@ -126,16 +127,31 @@ fn cpusets() -> impl Strategy<Value = InCpuset> {
 }
 
 fn pools() -> impl Strategy<Value = InPool> {
-    let member = ("[a-z0-9._-]{1,9}", any::<[u32; 3]>(), sets(), "[A-Z_]{1,9}");
-    let member = member.prop_map(|(name, [limit, most, weight], cpus, export)| Member {
-        name,
-        limit,
-        most,
-        weight,
-        cpus,
-        export,
-    });
-    (any::<u32>(), option::of(member)).prop_map(|(others, member)| InPool { others, member })
+    let classes = vec![Class::Weight, Class::Idle, Class::Realtime];
+    let class = proptest::sample::select(classes);
+    let member = (
+        "[a-z0-9._-]{1,9}",
+        any::<[u32; 3]>(),
+        sets(),
+        ("[A-Z_]{1,9}", class),
+    );
+    let member = member.prop_map(
+        |(name, [limit, most, weight], cpus, (export, class))| Member {
+            name,
+            limit,
+            most,
+            weight,
+            class,
+            cpus,
+            export,
+        },
+    );
+    let all = (any::<u32>(), any::<bool>(), option::of(member));
+    all.prop_map(|(others, idle, member)| InPool {
+        others,
+        idle,
+        member,
+    })
 }
 
 prop_compose! {

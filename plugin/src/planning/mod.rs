@@ -6,4 +6,5 @@ pub(crate) mod decided;
 pub(crate) mod ledger;
 pub(crate) mod memory;
 pub(crate) mod ours;
+pub(crate) mod pool_fit;
 pub(crate) mod words;

@@ -67,7 +67,8 @@ fn accounted(
     let text = |why: LedgerError| why.to_string();
     open_ledger::with(&dir, who.node_name, |ledger| {
         let mut session = ledger.session_now().map_err(text)?;
-        session.ask_for_pool(who.is_in_pool);
+        let is_in_pool = who.is_in_pool(&mut session);
+        session.ask_for_pool(is_in_pool);
         let planned = match who.cpuset {
             Some(wanted) => in_cpuset::settled_now(&mut session, (who, wanted), asked),
             None => settled_now(&mut session, (who.step, who.kind), asked),

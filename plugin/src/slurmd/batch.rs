@@ -82,7 +82,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
         step: ledger::step(batch.step_id()),
         kind: Kind::Batch,
         cpuset: cpuset.as_ref(),
-        is_in_pool: pool.as_ref().is_some_and(|pool| pool.member.is_some()),
+        member: pool.as_ref().and_then(|pool| pool.member.as_ref()),
     };
     let planned = match ask.binding.is_some() || cpuset.is_some() {
         true => accounting::plan(&who, (&ask, &node, plan_batch))?,

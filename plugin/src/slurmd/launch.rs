@@ -141,7 +141,7 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
         step: ledger::step(id),
         kind: ledger::kind(id, asked.overlaps),
         cpuset: cpuset.as_ref(),
-        is_in_pool: pool.as_ref().is_some_and(|pool| pool.member.is_some()),
+        member: pool.as_ref().and_then(|pool| pool.member.as_ref()),
     };
     let planned = planned(&who, &ask, &node)?;
     reserved::look(slurm, &planned.plan, || name(id));

@@ -2,6 +2,7 @@
 //! answer in the handover, and has the ledger's word on whether the job still fits in.
 
 use berth_host::pools_file::Who;
+use berth_placement::pools::Class;
 use berth_placement::{CoreSpec, CpuSet, Node, Owned, PoolWish, Request, planned_on};
 use slurm_sys::views::Credential;
 
@@ -36,16 +37,42 @@ pub(super) fn of(
     let member = pool.and_then(|pool| {
         let cpus = cpus(cred, index, node)?;
         let count = u32::try_from(cpus.count()).unwrap_or(u32::MAX);
+        let threads = threads_of_cpu(node);
         Some(Member {
             name: pool.name.clone(),
-            limit: pool.cpus,
-            most: pools::most(node, settings.pool_reserve),
-            weight: weights.of_job(pool.weight, count),
+            limit: pool.cpus.saturating_mul(threads),
+            most: pools::most(node, reserve(pool.class, settings.pool_reserve)),
+            weight: weights.of_job(pool.weight, count.div_ceil(threads)),
+            class: pool.class,
             cpus,
             export: pool.export.clone(),
         })
     });
-    Some(InPool { others, member })
+    // Below real-time tasks a slurmstepd needs every moment that its own tasks would take.
+    let idle = site.has(Class::Idle) || site.has(Class::Realtime);
+    Some(InPool {
+        others,
+        idle,
+        member,
+    })
+}
+
+/// The hardware threads of what Slurm calls a CPU there: where slurmd counts cores, a job owns all threads of each, and
+/// the site's file counts as Slurm does.
+fn threads_of_cpu(node: &Node) -> u32 {
+    let machine = node.machine().filter(|_| node.counts_cores());
+    machine.map_or(1, |machine| {
+        let threads = machine.cpus().count().div_ceil(machine.core_count().max(1));
+        u32::try_from(threads).unwrap_or(1).max(1)
+    })
+}
+
+/// Real-time tasks never have all cores of a node, whatever the site reserves.
+fn reserve(class: Class, of_site: u32) -> u32 {
+    match class {
+        Class::Realtime => of_site.max(1),
+        Class::Weight | Class::Idle => of_site,
+    }
 }
 
 /// The job's CPUs on this node.
@@ -64,5 +91,41 @@ fn cpus(cred: &Credential<'_>, index: u32, node: &Node) -> Option<CpuSet> {
             log::error!("a job runs outside of its pool: {why}");
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use berth_placement::{Machine, Numbering, Rules, Shape, SocketKind};
+
+    use super::*;
+
+    #[test]
+    fn a_pool_counts_as_slurm_does() {
+        let machine = Machine::regular(2, 4, 2, Numbering::Block).unwrap();
+        let node = |counts_cores| {
+            let mut shape = Shape::of(&machine, SocketKind::Package);
+            shape.cpus_are_cores = counts_cores;
+            let machine = Some(Arc::new(machine.clone()));
+            Node::new(shape, machine, SocketKind::Package, Rules::default())
+        };
+        assert_eq!(
+            [false, true].map(|counts| threads_of_cpu(&node(counts))),
+            [1, 2]
+        );
+        assert_eq!(
+            [false, true].map(|counts| pools::most(&node(counts), 1)),
+            [14, 14]
+        );
+    }
+
+    #[test]
+    fn a_realtime_pool_never_has_all_cores() {
+        assert_eq!(
+            [Class::Weight, Class::Realtime].map(|class| reserve(class, 0)),
+            [0, 1]
+        );
     }
 }

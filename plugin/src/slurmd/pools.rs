@@ -4,8 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use berth_host::cgroup::{self, Breaths, Mounts, Place, Version, jobs};
 use berth_host::pools_file::{self, Site, SitePools, Stamp};
+use berth_host::{StateDir, ledger, priority};
 use berth_placement::Node;
+use berth_placement::pools::Class;
 use berth_placement::sets::count::counted;
 
 use crate::site::{node, settings, standing};
@@ -77,25 +80,34 @@ pub(crate) fn look(node_name: &str) -> bool {
     if known().looked.as_ref() == Some(&looked) {
         return false;
     }
-    read(&looked.path, node_name, cpus);
-    known().looked = Some(looked);
-    true
+    let (is_read, is_news) = read(&looked.path, node_name, cpus);
+    // A file that does not hold is read at each look: the reason may be outside of it.
+    known().looked = is_read.then_some(looked);
+    is_read || is_news
 }
 
-/// Reads the file, and puts it in force; one that does not hold leaves what was in force.
-fn read(path: &Path, node_name: &str, cpus: Option<u32>) {
+/// Reads the file, and puts it in force; one that does not hold leaves what was in force. Returns whether it holds,
+/// and whether there is news for the administrator.
+fn read(path: &Path, node_name: &str, cpus: Option<u32>) -> (bool, bool) {
     let site = Site {
         is_here: &|list| node::is_listed(Some(node_name), list),
         cpus,
     };
     match pools_file::load(path, &site) {
         Ok(pools) => {
-            let doubts = doubts(&pools);
+            let obstacles = obstacles(&pools);
+            obstacles.iter().for_each(|(_, why)| log::error!("{why}"));
+            let pools = obstacles
+                .iter()
+                .fold(pools, |pools, (class, _)| pools.without(*class));
+            let mut doubts = doubts(&pools);
             let here = pools.here().count();
             log::info!("{}: {} of this node", path.display(), counted(here, "pool"));
             doubts.iter().for_each(|doubt| log::warn!("{doubt}"));
-            complaints::set(About::Pools, None, doubts);
+            doubts.extend(obstacles.into_iter().map(|(_, why)| why));
+            let is_news = complaints::set(About::Pools, None, doubts);
             known().pools = Some(Arc::new(pools));
+            (true, is_news)
         }
         Err(why) => {
             let why = match in_force() {
@@ -107,11 +119,114 @@ fn read(path: &Path, node_name: &str, cpus: Option<u32>) {
                 }
                 None => format!("{why}; this node has no pools"),
             };
-            if complaints::set(About::Pools, Some(why.clone()), Vec::new()) {
+            let is_news = complaints::set(About::Pools, Some(why.clone()), Vec::new());
+            if is_news {
                 log::error!("{why}");
             }
+            (false, is_news)
         }
     }
+}
+
+/// The classes that this node cannot have, and why: their pools have weights alone.
+fn obstacles(pools: &SitePools) -> Vec<(Class, String)> {
+    let found = [
+        (
+            Class::Idle,
+            priority::idle_obstacle as fn() -> Option<String>,
+        ),
+        (Class::Realtime, realtime_obstacle),
+    ];
+    let asked = found.into_iter().filter(|(class, _)| pools.has(*class));
+    let told = asked.filter_map(|(class, obstacle)| {
+        let why = obstacle()?;
+        let path = pools.path.display();
+        Some((class, format!("{path}: class={class} cannot be had on this node, so its pools are class=weight: {why}")))
+    });
+    told.collect()
+}
+
+/// Real-time tasks need a fence, a kernel that takes them and keeps time for others, and somebody who takes back what
+/// a killed slurmstepd has given.
+fn realtime_obstacle() -> Option<String> {
+    if node::is_pretended() {
+        return Some(
+            "it pretends to be another machine (HWLOC_…), so no task can be confined".into(),
+        );
+    }
+    let mounts = Mounts::read().map_err(|why| why.to_string());
+    let place = mounts.and_then(|mounts| Place::of(0, &mounts).map_err(|why| why.to_string()));
+    match place {
+        Err(why) => Some(format!("no task can be confined: {why}")),
+        Ok(place) if place.version == Version::V1 => Some("its tasks must be in cgroup v2".into()),
+        Ok(_) => priority::realtime_obstacle(),
+    }
+}
+
+/// Takes back what pools gave to steps whose slurmstepd was killed.
+pub(crate) fn undo_abandoned(node_name: &str) {
+    let Some(weights) = in_force().and_then(|pools| pools.weights()) else {
+        return;
+    };
+    let Ok(mounts) = Mounts::read() else {
+        return;
+    };
+    for scope in jobs::usual_scopes(&mounts, node_name) {
+        let done = cgroup::undo_abandoned(&scope, weights.others);
+        for one in done.unwrap_or_default() {
+            log::info!(
+                "{}: its slurmstepd was killed; {} are ordinary ones again, its weight was {}, its tasks were {}",
+                one.path,
+                counted(one.threads, "thread"),
+                one.weight
+                    .map_or_else(|| "as it is".into(), |weight| weight.to_string()),
+                if one.was_idle {
+                    "idle ones"
+                } else {
+                    "no idle ones"
+                },
+            );
+        }
+    }
+}
+
+/// Whether a job of a real-time pool may run here.
+pub(crate) fn has_realtime() -> bool {
+    in_force().is_some_and(|pools| pools.has(Class::Realtime))
+}
+
+/// Lets slurmstepds that wait for a CPU go before the tasks of real-time pools, while there are such tasks: they have
+/// 5 % of their CPUs alone, together with the normal jobs there. What was given before is dropped with `breaths`.
+/// Returns whether there are any: the next look is due soon then.
+pub(crate) fn breathe(node_name: &str, breaths: &mut Vec<Breaths>) -> bool {
+    let mounts = has_realtime_jobs(node_name).then(Mounts::read);
+    let Some(Ok(mounts)) = mounts else {
+        breaths.clear();
+        return false;
+    };
+    let scopes = jobs::usual_scopes(&mounts, node_name);
+    breaths.resize_with(scopes.len(), Breaths::default);
+    let mut all = 0;
+    for (scope, breaths) in scopes.iter().zip(breaths) {
+        match breaths.look(scope) {
+            Ok(count) => all += count,
+            Err(why) => log::debug!("{why}"),
+        }
+    }
+    all > 0
+}
+
+/// Whether the ledger has one.
+fn has_realtime_jobs(node_name: &str) -> bool {
+    let Some(pools) = in_force() else {
+        return false;
+    };
+    let realtime = pools.here().filter(|pool| pool.class == Class::Realtime);
+    let marks: Vec<_> = realtime.map(|pool| ledger::mark(&pool.name)).collect();
+    let dir = StateDir::new(&settings::current().state_dir, node_name);
+    let entries = dir.ok().and_then(|dir| ledger::look(&dir).ok());
+    let is = |entry: &ledger::Entry| entry.pool && marks.contains(&entry.mark);
+    entries.is_some_and(|entries| entries.iter().any(is))
 }
 
 /// What the administrator should know of a file that holds.

@@ -5,7 +5,9 @@ use berth_host::ledger::{Kind, Session, StepKey};
 use berth_placement::{Claims, Node, Note, Plan, Refusal, Request, Rules};
 
 use crate::message::handover::InCpuset;
+use crate::message::in_pool::Member;
 use crate::planning::ledger::{Door, chosen, entry, others};
+use crate::planning::pool_fit::fits;
 use crate::site::settings::Settings;
 use crate::slurmd::step_cpuset::Wanted;
 
@@ -17,11 +19,19 @@ pub(crate) struct Who<'a> {
     pub kind: Kind,
     /// The cpuset that its job requests.
     pub cpuset: Option<&'a Wanted>,
-    /// Whether its job may be in a pool.
-    pub is_in_pool: bool,
+    /// The pool of its job, if it fits in.
+    pub member: Option<&'a Member>,
 }
 
 impl Who<'_> {
+    /// Whether its job is in a pool, or fits in: a full pool's job is planned as a normal one. slurmstepd decides it.
+    pub(super) fn is_in_pool(&self, session: &mut Session<'_>) -> bool {
+        self.member.is_some_and(|member| {
+            let all = session.pools();
+            fits(&all, self.step.job, member).is_ok()
+        })
+    }
+
     /// What slurmstepd is told of the cpuset that the step is planned in.
     pub(crate) fn handed(&self, planned: &Planned) -> Option<InCpuset> {
         let (wanted, set) = self.cpuset.zip(planned.plan.cpuset.as_ref())?;

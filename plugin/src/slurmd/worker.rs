@@ -25,6 +25,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 const BETWEEN_COUNTS: Duration = Duration::from_secs(1);
 /// A changed file of the site is read within this time.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
+/// slurmstepds below real-time tasks breathe so often.
+const BETWEEN_BREATHS: Duration = Duration::from_millis(500);
+
+/// And so often while some do: what wakes one thread of a slurmstepd often wakes the next.
+const SOON: Duration = Duration::from_millis(50);
 
 /// The work to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,6 +40,8 @@ struct Todo {
     count: bool,
     /// The site's files may have changed.
     look: bool,
+    /// slurmstepds may wait below real-time tasks.
+    breathe: bool,
     stop: bool,
 }
 
@@ -43,6 +50,7 @@ static TODO: Mutex<Todo> = Mutex::new(Todo {
     announce: false,
     count: false,
     look: false,
+    breathe: false,
     stop: false,
 });
 static BELL: Condvar = Condvar::new();
@@ -150,6 +158,9 @@ struct Times {
     pause: Duration,
     count: Instant,
     look: Instant,
+    breath: Instant,
+    /// Whether there were real-time pools then.
+    breathed: bool,
 }
 
 fn work() {
@@ -158,6 +169,8 @@ fn work() {
         pause: FIRST_PAUSE,
         count: Instant::now(),
         look: Instant::now(),
+        breath: Instant::now(),
+        breathed: false,
     };
     // The process did not have its final number when slurmd loaded its plugins.
     announce::again();
@@ -166,12 +179,25 @@ fn work() {
     {
         todo().discover.get_or_insert(node_name);
     }
-    let mut last = None;
+    let (mut last, mut breaths) = (None, Vec::new());
     while let Some(due) = wait(&times) {
         if due.look {
             times.look = Instant::now() + BETWEEN_LOOKS;
         }
         let has_changed = due.look && announce::node_name().is_some_and(|node| look(&node));
+        let node_name = announce::node_name();
+        if let Some(node) = node_name.as_ref().filter(|_| due.look) {
+            pools::undo_abandoned(node);
+        }
+        if due.breathe {
+            let node_name = node_name.as_ref().filter(|_| pools::has_realtime());
+            let is_soon = node_name.is_some_and(|node| pools::breathe(node, &mut breaths));
+            if node_name.is_none() {
+                breaths.clear();
+            }
+            times.breath = Instant::now() + if is_soon { SOON } else { BETWEEN_BREATHS };
+            times.breathed = pools::has_realtime();
+        }
         if due.announce || has_changed {
             announce::again();
         }
@@ -213,6 +239,8 @@ fn wait(times: &Times) -> Option<Todo> {
             announce: std::mem::take(&mut todo.announce),
             count: now >= times.count && std::mem::take(&mut todo.count),
             look: now >= times.look && has_files(),
+            // Once more when the last such pool has gone: nobody goes first any more.
+            breathe: now >= times.breath && (pools::has_realtime() || times.breathed),
             stop: false,
         };
         if due != Todo::default() {
@@ -222,6 +250,7 @@ fn wait(times: &Times) -> Option<Todo> {
             todo.discover.is_some().then_some(times.discover),
             todo.count.then_some(times.count),
             has_files().then_some(times.look),
+            pools::has_realtime().then_some(times.breath),
         ];
         todo = match later.into_iter().flatten().min() {
             None => BELL.wait(todo).unwrap_or_else(PoisonError::into_inner),

@@ -53,8 +53,8 @@ impl Account {
     /// account and a note to the user. If slurmd wrote no entry, it has reported that itself.
     pub(crate) fn confirm(
         record: &StepRecord<'_>,
-        (what, is_in_pool): (What<'_>, bool),
-        node_name: &str,
+        what: What<'_>,
+        (node_name, is_in_pool): (&str, bool),
     ) -> (Option<Self>, Option<String>) {
         let id = record.step_id();
         let Ok(dir) = StateDir::new(&settings::current().state_dir, node_name) else {
@@ -62,7 +62,7 @@ impl Account {
         };
         let (step, uid) = (ledger::step(id), record.uid());
         let confirmed = Ledger::open(&dir).and_then(|ledger| match what {
-            What::Binding(cpus) => ledger.confirm(step, uid, cpus),
+            What::Binding(cpus) => ledger.for_pool(is_in_pool).confirm(step, uid, cpus),
             What::Cpuset(cpuset) => ledger.confirm_cpuset(step, uid, &cpuset.cpus),
         });
         match confirmed {

@@ -4,20 +4,25 @@
 
 use std::time::Duration;
 
-use berth_host::cgroup::JobFolders;
+use berth_host::cgroup::{self, FenceError, JobFolders, Written};
+use berth_host::counters::{self, PoolCounts};
 use berth_host::job_files::{self, Kind};
 use berth_host::ledger::{self, Entry, Held, StepKey};
+use berth_host::run_delay::Times;
 use berth_host::{Ledger, LedgerError, StateDir};
-use berth_placement::CpuSet;
-use berth_placement::pools::{Full, Room};
+use berth_placement::pools::{Class, Full};
 use berth_placement::sets::count::counted;
 use slurm_sys::StepRecord;
 
 use crate::message::handover::Handover;
-use crate::message::in_pool::Member;
+use crate::message::in_pool::{InPool, Member};
 use crate::planning;
-use crate::planning::words::name;
+use crate::planning::pool_fit::fits;
+use crate::planning::words::{join, name};
 use crate::site::settings;
+use crate::stepd::pool_class::TaskClass;
+use crate::stepd::pool_sampler::Sampler;
+use crate::stepd::pool_used::{Used, run_share};
 
 /// The time to wait for others who write the ledger.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -26,12 +31,15 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) struct Seat {
     held: Held,
     dir: StateDir,
+    node_name: String,
     member: Member,
     /// The weight of jobs outside of pools.
     others: u32,
     folders: Option<JobFolders>,
     /// Nanoseconds since the boot.
     since: u64,
+    /// From the first task on.
+    sampler: Option<Sampler>,
 }
 
 /// What came of a job that its partition puts into a pool.
@@ -41,55 +49,121 @@ enum Came {
     Unknown(String),
 }
 
+/// What a step has found on a node with pools.
+#[derive(Default)]
+pub(crate) struct Entered {
+    /// Its place, if its job is in a pool.
+    pub seat: Option<Seat>,
+    /// What the user must know.
+    pub note: Option<String>,
+    /// What each of its tasks gets.
+    pub tasks: Option<TaskClass>,
+}
+
+type Folders = Result<JobFolders, FenceError>;
+
 /// Gives the job its place and its weight. A job for which there is no room is a normal one from here on.
-pub(crate) fn enter(
-    record: &StepRecord<'_>,
-    heard: &mut Handover,
-    node_name: &str,
-) -> (Option<Seat>, Option<String>) {
+pub(crate) fn enter(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Entered {
     let Some(pool) = heard.pool.as_mut() else {
-        return (None, None);
+        return Entered::default();
     };
     let id = record.step_id();
     let job = name(id);
     let folders = JobFolders::own();
     let Some(member) = pool.member.take() else {
-        if !is_in_pool(node_name, id.job_id) {
-            weigh(&job, &folders, pool.others);
-        }
-        return (None, None);
+        return match is_in_pool(node_name, id.job_id) {
+            true => Entered::default(),
+            false => as_normal(&job, &folders, pool),
+        };
     };
     match come(record, &member, node_name) {
         Came::In(held, dir) => {
-            let why = weigh(&job, &folders, member.weight);
-            let note = why.map(|why| no_weight(&job, &member, &why));
             pool.member = Some(member.clone());
+            let (note, tasks) = as_member(&job, &folders, &member);
             let seat = Seat {
                 held: *held,
                 dir,
+                node_name: node_name.into(),
                 member,
                 others: pool.others,
                 folders: folders.ok(),
                 since: ledger::now(),
+                sampler: None,
             };
-            (Some(seat), note)
+            Entered {
+                seat: Some(seat),
+                note,
+                tasks,
+            }
         }
         Came::Full(full) => {
-            weigh(&job, &folders, pool.others);
             let note = outside(&member, full);
             log::info!("{job} pool={} full={note:?}", member.name);
-            (None, Some(note))
+            Entered {
+                note: Some(note),
+                ..as_normal(&job, &folders, pool)
+            }
         }
         // Its other steps may be in the pool: the job's weight stays what it is.
         Came::Unknown(why) => {
             log::error!("{why}; this job runs outside of its pool");
-            let note = format!(
-                "this job runs outside of the pool {}, because the node's ledger could not be used; ask the \
-                 administrator; the reason is in slurmd's log",
-                member.name
-            );
-            (None, Some(note))
+            Entered {
+                note: Some(unknown(&member)),
+                ..Entered::default()
+            }
         }
+    }
+}
+
+fn unknown(member: &Member) -> String {
+    format!(
+        "this job runs outside of the pool {}, because the node's ledger could not be used; ask the administrator; \
+         the reason is in slurmd's log",
+        member.name
+    )
+}
+
+/// What a step of a pool job gets: the job's weight, and its tasks their class.
+fn as_member(job: &str, folders: &Folders, member: &Member) -> (Option<String>, Option<TaskClass>) {
+    // Without weights the tasks of all other jobs are nice, where that counts.
+    let why = weigh(job, folders, member.weight).and_then(|why| {
+        let nice = cgroup::nice_obstacle()?;
+        Some(no_weight(job, member, &format!("{why}; {nice}")))
+    });
+    let is_realtime = member.class == Class::Realtime;
+    let tasks = is_realtime.then(|| TaskClass::realtime(job, member));
+    match (tasks, folders) {
+        // Nobody could take it back if this process were killed.
+        (Some(_), Err(no_folder)) => {
+            let pool = &member.name;
+            log::error!(
+                "{job}: the real-time pool {pool} gives its tasks no priority: {no_folder}"
+            );
+            let note = format!(
+                "this job has no real-time tasks, although it is in the pool {pool}: {no_folder}"
+            );
+            (Some(join(&[], [note, why.unwrap_or_default()])), None)
+        }
+        (tasks, _) => (why, tasks),
+    }
+}
+
+/// What a step of any other job gets on a node with pools.
+fn as_normal(job: &str, folders: &Folders, pool: &InPool) -> Entered {
+    let failed = weigh(job, folders, pool.others);
+    let is_nice = failed.is_some() && cgroup::nice_obstacle().is_none();
+    if let Some(folders) = folders.as_ref().ok().filter(|_| failed.is_none()) {
+        let idle = pool.idle.then(|| folders.set_idle());
+        for done in [Some(folders.set_first()), idle].into_iter().flatten() {
+            match done {
+                Ok(done) => traced(job, &done),
+                Err(why) => log::debug!("{job}: its slurmstepd does not go first: {why}"),
+            }
+        }
+    }
+    Entered {
+        tasks: is_nice.then(|| TaskClass::nice(job)),
+        ..Entered::default()
     }
 }
 
@@ -122,23 +196,14 @@ fn outside(member: &Member, full: Full) -> String {
 }
 
 /// Writes the job's weight; returns why that failed.
-fn weigh(
-    job: &str,
-    folders: &Result<JobFolders, berth_host::cgroup::FenceError>,
-    weight: u32,
-) -> Option<String> {
+fn weigh(job: &str, folders: &Folders, weight: u32) -> Option<String> {
     let written = match folders {
         Ok(folders) => folders.set_weight(weight).map_err(|why| why.to_string()),
         Err(why) => Err(why.to_string()),
     };
     match written {
         Ok(done) => {
-            log::debug!(
-                "{job}: wrote {:?} to {}, which has {:?}",
-                done.value,
-                done.file,
-                done.now
-            );
+            traced(job, &done);
             None
         }
         Err(why) => {
@@ -146,6 +211,10 @@ fn weigh(
             Some(why)
         }
     }
+}
+
+fn traced(job: &str, Written { file, value, now }: &Written) {
+    log::debug!("{job}: wrote {value:?} to {file}, which has {now:?}");
 }
 
 /// Whether another step has put the job into a pool.
@@ -180,7 +249,7 @@ fn come(record: &StepRecord<'_>, member: &Member, node_name: &str) -> Came {
         let text = |why: LedgerError| why.to_string();
         let mut ledger = planning::ledger::open(&dir)?;
         let mut session = ledger.session(PATIENCE).map_err(text)?;
-        if let Err(full) = fits(&session.pools(), &entry, member) {
+        if let Err(full) = fits(&session.pools(), entry.step.job, member) {
             return Ok(Err(full));
         }
         let slot = session.add(entry.clone()).map_err(text)?;
@@ -194,62 +263,6 @@ fn come(record: &StepRecord<'_>, member: &Member, node_name: &str) -> Came {
     }
 }
 
-/// Whether there is room. A job that is in already stays in.
-fn fits(all: &[Entry], own: &Entry, member: &Member) -> Result<(), Full> {
-    let is_own = |entry: &&Entry| entry.step.job == own.step.job;
-    if all.iter().any(|entry| is_own(&entry)) {
-        return Ok(());
-    }
-    let mut jobs: Vec<&Entry> = all
-        .iter()
-        .filter(|entry| entry.step.job != own.step.job)
-        .collect();
-    jobs.sort_by_key(|entry| entry.step.job);
-    jobs.dedup_by_key(|entry| entry.step.job);
-    let mut in_all = CpuSet::new();
-    jobs.iter().for_each(|entry| in_all.insert_all(&entry.cpus));
-    let of_pool = jobs.iter().filter(|entry| entry.mark == own.mark);
-    let in_pool: usize = of_pool.map(|entry| entry.cpus.count()).sum();
-    let room = Room {
-        own: &own.cpus,
-        in_pool: u32::try_from(in_pool).unwrap_or(u32::MAX),
-        in_all: &in_all,
-        limit: member.limit,
-        most: member.most,
-    };
-    room.check()
-}
-
-/// What the ended steps of a job have used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Used {
-    /// When its first step began, in nanoseconds since the boot.
-    since: u64,
-    /// Microseconds of CPU time.
-    cpu: u64,
-}
-
-impl Used {
-    fn read(text: &[u8]) -> Option<Self> {
-        let text = std::str::from_utf8(text).ok()?;
-        let mut words = text.strip_prefix("1 ")?.split_whitespace();
-        Some(Self {
-            since: words.next()?.parse().ok()?,
-            cpu: words.next()?.parse().ok()?,
-        })
-    }
-
-    fn text(self) -> String {
-        format!("1 {} {}\n", self.since, self.cpu)
-    }
-
-    /// CPUs that were kept busy on average until now.
-    fn delivered(self, now: u64) -> f64 {
-        let wall = now.saturating_sub(self.since).max(1) as f64 / 1000.0;
-        self.cpu as f64 / wall
-    }
-}
-
 impl Seat {
     /// The job's place, for the variables of its tasks.
     pub(crate) fn first_task(&mut self, pid: i32) {
@@ -258,8 +271,13 @@ impl Seat {
         }
     }
 
+    /// The last task was forked.
+    pub(crate) fn all_tasks(&mut self) {
+        self.sampler = Sampler::begin();
+    }
+
     /// The step has ended. Its part is added to the job's, and the job's last step writes the line.
-    pub(crate) fn leave(self) {
+    pub(crate) fn leave(mut self) {
         let own = self.held.entry().step;
         let used = self.folders.as_ref().map(JobFolders::used);
         let used = match used {
@@ -273,15 +291,19 @@ impl Seat {
         let (cpus, pool) = (self.member.cpus.count(), self.member.name.clone());
         // What of the job lives on, as a script that was not in the pool, has no place there any more.
         let (folders, others) = (JobFolders::own(), self.others);
-        match self.part(own, used) {
+        let times = self.sampler.take().and_then(Sampler::end);
+        match self.part(own, (used, times.unwrap_or_default())) {
             Ok(Some(all)) => {
                 weigh(&format!("job={}", own.job), &folders, others);
                 let delivered = used.map(|_| all.delivered(ledger::now()));
-                let delivered =
-                    delivered.map_or_else(|| "unknown".into(), |cpus| format!("{cpus:.2}"));
+                let or_unknown = |number: Option<f64>| {
+                    number.map_or_else(|| "unknown".into(), |number| format!("{number:.2}"))
+                };
                 log::info!(
-                    "job={} pool={pool} cpus-asked={cpus} cpus-delivered={delivered}",
-                    own.job
+                    "job={} pool={pool} cpus-asked={cpus} cpus-delivered={} run-share={}",
+                    own.job,
+                    or_unknown(delivered),
+                    or_unknown(run_share(all.times)),
                 );
             }
             Ok(None) => {}
@@ -289,8 +311,33 @@ impl Seat {
         }
     }
 
+    /// Adds the job to its pool's counts, while nobody else does.
+    fn count(&self, all: &Used) {
+        let settings = settings::current();
+        if !settings.counters {
+            return;
+        }
+        let wall = ledger::now().saturating_sub(all.since) / 1000;
+        let cpus = u64::try_from(self.member.cpus.count()).unwrap_or_default();
+        let counts = PoolCounts {
+            jobs: 1,
+            asked: wall.saturating_mul(cpus),
+            delivered: all.cpu,
+            waited: all.times.waited / 1000,
+        };
+        let counted =
+            counters::add_to_pool(&self.dir, &self.node_name, (&self.member.name, counts));
+        if let Err(why) = counted {
+            log::debug!("{}: {why}", counters::POOLS);
+        }
+    }
+
     /// Adds the step's part, while nobody else does; gives the sum if no other step of the job lives.
-    fn part(self, own: StepKey, used: Option<u64>) -> Result<Option<Used>, String> {
+    fn part(
+        self,
+        own: StepKey,
+        (used, times): (Option<u64>, Times),
+    ) -> Result<Option<Used>, String> {
         let text = |why: LedgerError| why.to_string();
         let mut ledger = Ledger::open(&self.dir).map_err(text)?;
         let mut session = ledger.session(PATIENCE).map_err(text)?;
@@ -302,13 +349,20 @@ impl Seat {
             cpu: before
                 .map_or(0, |before| before.cpu)
                 .saturating_add(used.unwrap_or_default()),
+            times: before.map_or(times, |before| Times {
+                ran: before.times.ran.saturating_add(times.ran),
+                waited: before.times.waited.saturating_add(times.waited),
+            }),
         };
         let others = session.pools();
         let is_last = !others
             .iter()
             .any(|entry| entry.step.job == own.job && entry.step != own);
         match is_last {
-            true => job_files::forget(&self.dir, own.job, Kind::Pool),
+            true => {
+                job_files::forget(&self.dir, own.job, Kind::Pool);
+                self.count(&all);
+            }
             false => {
                 let put = (own.job, Kind::Pool);
                 let put = job_files::put(&self.dir, put, 0, all.text().as_bytes());
@@ -317,65 +371,5 @@ impl Seat {
         }
         self.held.release().map_err(text)?;
         Ok(is_last.then_some(all))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn job(job: u32, pool: &str, cpus: &str) -> Entry {
-        Entry {
-            step: StepKey {
-                job,
-                step: 0,
-                component: u32::MAX,
-            },
-            pool: true,
-            request: pool.into(),
-            mark: ledger::mark(pool),
-            cpus: CpuSet::from_list(cpus).unwrap(),
-            ..Entry::default()
-        }
-    }
-
-    #[test]
-    fn a_job_counts_once_and_one_that_is_in_stays_in() {
-        let first = job(1, "a", "0-3");
-        let mut second = first.clone();
-        second.step.step = 1;
-        let all = [first, second, job(2, "b", "4-5")];
-        let member = Member {
-            limit: 8,
-            most: 12,
-            ..Member::default()
-        };
-        assert_eq!(fits(&all, &job(3, "a", "6-9"), &member), Ok(()));
-        assert_eq!(
-            fits(&all, &job(3, "a", "6-10"), &member),
-            Err(Full::Pool(9))
-        );
-        assert_eq!(
-            fits(&all, &job(3, "b", "6-13"), &member),
-            Err(Full::Pool(10))
-        );
-        assert_eq!(
-            fits(&all, &job(3, "c", "6-13"), &member),
-            Err(Full::Node(14))
-        );
-        assert_eq!(fits(&all, &job(1, "a", "0-15"), &member), Ok(()));
-    }
-
-    #[test]
-    fn parts_of_steps_are_read_as_they_are_written() {
-        let used = Used {
-            since: 5_000_000_000,
-            cpu: 7_800_000,
-        };
-        assert_eq!(Used::read(used.text().as_bytes()), Some(used));
-        assert!((used.delivered(6_000_000_000) - 7.8).abs() < 1e-9);
-        for text in ["", "1", "2 1 1", "1 x 1", "1 1", "\u{0}"] {
-            assert_eq!(Used::read(text.as_bytes()), None, "{text}");
-        }
     }
 }

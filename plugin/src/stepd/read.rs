@@ -11,7 +11,7 @@ use libc::c_int;
 use slurm_sys::views::StepKind;
 use slurm_sys::{SUCCESS, StepId, StepRecord};
 
-use crate::message::handover::{Handover, InPool, Outcome};
+use crate::message::handover::{Handover, Outcome};
 use crate::message::names;
 use crate::message::seal::{self, Whose};
 use crate::planning::memory;
@@ -21,6 +21,7 @@ use crate::site::standing::{self, Abi};
 use crate::stepd::account::{Account, What};
 use crate::stepd::fence::Fences;
 use crate::stepd::own_cpus::own_cpus;
+use crate::stepd::pool_class::TaskClass;
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
 use crate::stepd::wait::Wait;
@@ -95,6 +96,8 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     let heard = handover(record, &node_name).inspect_err(|why| unheard(id, why));
     let is_heard = heard.is_ok();
     let mut heard = heard.unwrap_or_default();
+    // A job for which its pool is full is planned as a normal one.
+    let (pool, class) = sit(record, &mut heard, &node_name);
     let settled = settled(slurm, record, &mut heard, &node_name);
     let wait = waits(record, &mut heard, &node_name);
     let masks = masks(record, is_heard);
@@ -104,13 +107,12 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         _ => intent::intent(slurm, record, &heard, &masks),
     };
     let accounts = accounts(record, (settled, wait.is_some()), &mut heard, &node_name);
-    let pool = sit(record, &mut heard, &node_name);
     if !is_heard {
         stands_in(slurm, record, &mut heard);
     }
     tell::tell(slurm, record, &intent, &mut heard);
     let memory = memory_masks(slurm, record, &heard);
-    let fences = fences(id, &heard);
+    let fences = fences(id, &heard, class.as_ref());
     Some(Session {
         name: name(id),
         node_name,
@@ -133,6 +135,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         wait,
         fences,
         pool,
+        class,
     })
 }
 
@@ -154,20 +157,27 @@ fn waits(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Opti
     })
 }
 
-/// Whether the step's job belongs into a pool.
-fn is_in_pool(heard: &Handover) -> bool {
-    let is_member = |pool: &InPool| pool.member.is_some();
-    heard.pool.as_ref().is_some_and(is_member)
+/// Gives the step its place in its job's pool; whether it got one, if its job belongs into one, and what each of its
+/// tasks gets.
+fn sit(
+    record: &StepRecord<'_>,
+    heard: &mut Handover,
+    node_name: &str,
+) -> (Option<bool>, Option<TaskClass>) {
+    let belongs = is_in_pool(heard);
+    let entered = pool::enter(record, heard, node_name);
+    add_note(heard, entered.note);
+    let pool = belongs.then_some(entered.seat.is_some());
+    STATE.sit(entered.seat);
+    (pool, entered.tasks)
 }
 
-/// Gives the step its place in its job's pool; whether it got one, if its job belongs into one.
-fn sit(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Option<bool> {
-    let belongs = is_in_pool(heard);
-    let (seat, note) = pool::enter(record, heard, node_name);
-    add_note(heard, note);
-    let pool = belongs.then_some(seat.is_some());
-    STATE.sit(seat);
-    pool
+/// Whether the step's job is in a pool, and has its place there.
+fn is_in_pool(heard: &Handover) -> bool {
+    heard
+        .pool
+        .as_ref()
+        .is_some_and(|pool| pool.member.is_some())
 }
 
 /// What is reported of a step without a handover, and what holds there: the site's settings.
@@ -185,10 +195,12 @@ fn unheard(id: StepId, why: &str) {
     );
 }
 
-/// What confines its tasks: to their own CPUs, or to the step's cpuset.
-fn fences(id: StepId, heard: &Handover) -> Option<Fences> {
-    let confines = heard.confine || heard.cpuset.is_some();
-    confines.then(|| Fences::new(id, heard.cpuset.clone(), heard.confine))
+/// What confines its tasks: to their own CPUs, or to the step's cpuset. Real-time tasks always are confined.
+fn fences(id: StepId, heard: &Handover, class: Option<&TaskClass>) -> Option<Fences> {
+    let is_realtime = class.is_some_and(|class| class.fence().is_some());
+    let to_own = heard.confine || is_realtime;
+    let confines = to_own || heard.cpuset.is_some();
+    confines.then(|| Fences::new(id, heard.cpuset.clone(), to_own))
 }
 
 /// The step's entries in the ledger; none as long as it waits.
@@ -213,7 +225,7 @@ fn accounts(
 fn confirmed(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Option<Account> {
     let cpus = heard.served.as_ref()?.chosen.cpus();
     let (account, late) =
-        Account::confirm(record, (What::Binding(&cpus), is_in_pool(heard)), node_name);
+        Account::confirm(record, What::Binding(&cpus), (node_name, is_in_pool(heard)));
     add_note(heard, late);
     account
 }
@@ -227,7 +239,7 @@ fn cpuset_confirmed(
     let cpuset = heard.cpuset.as_ref()?;
     log::info!("{} cpuset={:?}", name(record.step_id()), cpuset.line);
     let (account, late) =
-        Account::confirm(record, (What::Cpuset(cpuset), is_in_pool(heard)), node_name);
+        Account::confirm(record, What::Cpuset(cpuset), (node_name, is_in_pool(heard)));
     add_note(heard, late);
     account
 }
@@ -293,6 +305,7 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
         wait: None,
         fences: None,
         pool: None,
+        class: None,
     })
 }
 

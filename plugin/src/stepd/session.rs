@@ -8,6 +8,7 @@ use berth_placement::CpuSet;
 use crate::message::handover::Outcome;
 use crate::stepd::account::Account;
 use crate::stepd::fence::Fences;
+use crate::stepd::pool_class::TaskClass;
 use crate::stepd::report;
 use crate::stepd::wait::Wait;
 
@@ -47,6 +48,8 @@ pub(crate) struct Session {
     pub fences: Option<Fences>,
     /// Whether its job is in a pool, if its partition or account puts it there.
     pub pool: Option<bool>,
+    /// What the node's pools give each task beside its CPUs.
+    pub class: Option<TaskClass>,
 }
 
 /// The intent for the tasks.

@@ -133,6 +133,13 @@ impl State {
         }
     }
 
+    /// The last task was forked.
+    pub(crate) fn all_tasks(&self) {
+        if let Some(seat) = unpoisoned(&self.pool).as_mut() {
+            seat.all_tasks();
+        }
+    }
+
     /// The step's tasks are about to be forked.
     pub(crate) fn begin(&self, step: Session) {
         let is_refused = step.outcome == Outcome::Refused;

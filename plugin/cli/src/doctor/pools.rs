@@ -5,6 +5,7 @@ use std::path::Path;
 use berth_host::announcement::Announcement;
 use berth_host::pools_file::{self, FileError, Site};
 use berth_host::trusted_file::ReadError;
+use berth_placement::pools::Class;
 use berth_placement::sets::count::counted;
 use berth_srun::host_list::{self, Most};
 
@@ -31,6 +32,13 @@ pub(super) fn check(checks: &mut Checks, words: &Announcement, cpus: Option<u32>
     let (verdict, text) = match pools_file::load(Path::new(&path), &site) {
         Ok(pools) => {
             now.set_pools(Some(&pools));
+            // A class that this node cannot have is in force as weights; slurmd has given the reason.
+            for (now, known) in now.pools.iter_mut().zip(&words.pools) {
+                let is_weight = known.class == Class::Weight.word();
+                if is_weight && now.name == known.name {
+                    now.class.clone_from(&known.class);
+                }
+            }
             match now.pools == words.pools {
                 true => (Well, in_force),
                 false => (

@@ -1,18 +1,28 @@
 //! The folders of a job and of a step among Slurm's cgroups, for what concerns a job as a whole: its weight beside
-//! other jobs, and the CPU time that its tasks have used.
-//! In: the cgroup of the calling slurmstepd. Out: `cpu.weight` written and read back, `cpu.stat`.
+//! other jobs, its tasks beside their slurmstepd, and the CPU time that its tasks have used.
+//! In: the cgroup of the calling slurmstepd. Out: `cpu.weight` and `cpu.idle` written and read back, `cpu.stat`.
 
-use super::{FenceError, Folder, Mounts, Place, Version, Written};
+use std::fs;
+
+use berth_placement::pools::HIGHEST;
+
+use super::{FenceError, Folder, Mounts, Place, Version, Written, members};
 
 /// Below the job's folder the step's, and slurmstepd's own in it: `JOB/step_X/slurm`.
-const OWN: &str = "slurm";
+pub(super) const OWN: &str = "slurm";
 /// Beside slurmstepd's own: the tasks'.
-const TASKS: &str = "user";
+pub(super) const TASKS: &str = "user";
+
+/// A job's weight.
+pub(super) const WEIGHT: &str = "cpu.weight";
+/// Whether the tasks are idle ones.
+pub(super) const IDLE: &str = "cpu.idle";
 
 /// The folders of the unified hierarchy in which a slurmstepd and its tasks live.
 #[derive(Debug)]
 pub struct JobFolders {
     job: Folder,
+    own: Folder,
     tasks: Folder,
 }
 
@@ -41,6 +51,7 @@ impl JobFolders {
         let tasks = place.above(1).open()?.child(TASKS)?;
         Ok(Self {
             job: place.above(2).open()?,
+            own: place.open()?,
             tasks,
         })
     }
@@ -50,21 +61,31 @@ impl JobFolders {
     /// # Errors
     /// [`FenceError`]: the cpu controller is not there, or the kernel has another weight.
     pub fn set_weight(&self, weight: u32) -> Result<Written, FenceError> {
-        const FILE: &str = "cpu.weight";
-        let value = weight.to_string();
-        self.job.write(FILE, &value)?;
-        let now = self.job.read(FILE)?;
-        if now != value {
-            let file = self.job.file(FILE);
-            return Err(FenceError::Place(format!(
-                "{file} has {now} after {value} was written"
-            )));
-        }
-        Ok(Written {
-            file: self.job.file(FILE),
-            value,
-            now,
-        })
+        put(&self.job, WEIGHT, weight.to_string())
+    }
+
+    /// Lets slurmstepd go before its step's busy tasks, as far as weights can: what is left to a job beside a busy pool
+    /// is slurmstepd's first. Nothing need be taken back: the folder ends with the step.
+    ///
+    /// # Errors
+    /// As for [`Self::set_weight`].
+    pub fn set_first(&self) -> Result<Written, FenceError> {
+        put(&self.own, WEIGHT, HIGHEST.to_string())
+    }
+
+    /// Makes the step's tasks idle ones beside their slurmstepd, its only sibling. Nothing need be taken back: the
+    /// folder ends with the step.
+    ///
+    /// # Errors
+    /// [`FenceError`]: the kernel has no `cpu.idle` (before Linux 5.15), or the cpu controller is not there.
+    pub fn set_idle(&self) -> Result<Written, FenceError> {
+        put(&self.tasks, IDLE, "1".into())
+    }
+
+    /// The threads of the step's tasks.
+    #[must_use]
+    pub fn threads(&self) -> Vec<members::Thread> {
+        members::threads(&members::processes(&self.tasks))
     }
 
     /// The CPU time of all tasks of the step so far, in microseconds.
@@ -82,6 +103,70 @@ impl JobFolders {
             FenceError::Place(format!("{} has no usage_usec", self.tasks.file(FILE)))
         })
     }
+}
+
+/// Writes a file, and reads it back.
+pub(super) fn put(folder: &Folder, file: &str, value: String) -> Result<Written, FenceError> {
+    folder.write(file, &value)?;
+    let now = folder.read(file)?;
+    let path = folder.file(file);
+    match now == value {
+        true => Ok(Written {
+            file: path,
+            value,
+            now,
+        }),
+        false => Err(FenceError::Place(format!(
+            "{path} has {now} after {value} was written"
+        ))),
+    }
+}
+
+/// Why the kernel does not compare this process's threads with those of other jobs one by one, by their niceness;
+/// nothing if it does: no cgroup between has a share of its own.
+#[must_use]
+pub fn nice_obstacle() -> Option<String> {
+    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let with_share = |place: &Place| {
+        let above = (0..=place.folders.len()).map(|up| place.above(up));
+        above
+            .filter(|place| !place.folders.is_empty())
+            .find(|place| place.open().is_ok_and(|folder| folder.read(WEIGHT).is_ok()))
+    };
+    let unified = Mounts::read()
+        .ok()
+        .and_then(|mounts| Place::of(0, &mounts).ok())
+        .filter(|place| place.version == Version::V2)
+        .and_then(|place| with_share(&place));
+    let autogroup = fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled");
+    let autogroup = autogroup.is_ok_and(|text| text.trim() == "1");
+    among_all(&own, unified.map(|place| place.folders), autogroup)
+}
+
+/// In: `/proc/self/cgroup`, the innermost folder with a share in the unified hierarchy, and whether the kernel groups
+/// by session.
+fn among_all(own: &str, unified: Option<Vec<String>>, autogroup: bool) -> Option<String> {
+    let of_cpu = own.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':');
+        let is_cpu = parts.nth(1)?.split(',').any(|name| name == "cpu");
+        parts.next().filter(|_| is_cpu)
+    });
+    let folders: Vec<String> = match of_cpu {
+        Some(path) => path
+            .split('/')
+            .filter(|name| !name.is_empty())
+            .map(Into::into)
+            .collect(),
+        None => unified.unwrap_or_default(),
+    };
+    let is_jobs = |name: &String| name.starts_with("job_") || name.starts_with("step_");
+    if folders.iter().any(is_jobs) {
+        return Some("Slurm gives each job a share of the CPUs of its own by cgroup v1".into());
+    }
+    let is_grouped = folders.is_empty() && autogroup;
+    is_grouped.then(|| {
+        "kernel.sched_autogroup_enabled=1 gives each session an equal share, whatever its niceness; set it to 0".into()
+    })
 }
 
 #[cfg(test)]
@@ -105,5 +190,26 @@ mod tests {
             let why = JobFolders::of(&place).unwrap_err().to_string();
             assert!(why.contains("no folder of the unified"), "{why}");
         }
+    }
+
+    #[test]
+    fn where_niceness_counts() {
+        let folder = |path: &[&str]| Some(path.iter().map(ToString::to_string).collect());
+        let why = |own, unified, autogroup| among_all(own, unified, autogroup);
+        assert_eq!(why("0::/\n", None, false), None);
+        assert!(why("0::/\n", None, true).is_some_and(|why| why.contains("autogroup")));
+        let service = folder(&["system.slice", "slurmd.service"]);
+        assert_eq!(
+            why("0::/system.slice/slurmd.service\n", service, true),
+            None
+        );
+        let v1 = "4:cpu,cpuacct:/slurm/uid_0/job_1/step_0\n5:cpuset:/slurm\n0::/\n";
+        assert!(why(v1, None, false).is_some_and(|why| why.contains("v1")));
+        assert_eq!(
+            why("4:cpu,cpuacct:/slurmd\n5:cpuset:/job_1\n", None, true),
+            None
+        );
+        let job = folder(&["slurmstepd.scope", "job_1"]);
+        assert!(why("0::/x\n", job, false).is_some());
     }
 }

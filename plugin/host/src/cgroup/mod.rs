@@ -6,6 +6,8 @@
 //! Nothing here builds a path from a job's number. The place comes from `/proc/PID/cgroup`, is below a
 //! mount of `/proc/self/mountinfo`, and is opened folder by folder without following links.
 
+mod abandoned;
+mod breath;
 mod child;
 mod folder;
 pub mod freezer;
@@ -19,9 +21,11 @@ mod place;
 mod slurms_step;
 mod write;
 
+pub use abandoned::{Undone, undo_abandoned};
+pub use breath::Breaths;
 pub use child::Child;
 pub use folder::Folder;
-pub use job::JobFolders;
+pub use job::{JobFolders, nice_obstacle};
 pub use leftovers::{leftovers_around, leftovers_in};
 pub use mounts::Mounts;
 pub use name::Name;

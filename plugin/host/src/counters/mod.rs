@@ -2,10 +2,12 @@
 //! node_exporter's textfile collector takes it.
 //! In: events. Out: `berth.prom` in the node's state directory ([`store`]).
 
+mod pools;
 mod store;
 
 use std::fmt::{self, Write};
 
+pub use self::pools::{POOLS, PoolCounts, add_to_pool};
 pub use self::store::{COUNTS, add, publish, remove};
 use crate::state::StateDir;
 use crate::trusted_file::{self, ReadError};

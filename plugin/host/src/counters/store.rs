@@ -54,10 +54,12 @@ pub fn publish(dir: &StateDir, facts: &Facts) -> io::Result<()> {
     publish_from(&open(dir)?, dir, facts)
 }
 
-/// Removes the public file if nothing is counted.
+/// Removes the public files if nothing is counted.
 pub fn remove(dir: &StateDir) {
-    // It may never have been there.
-    let _ = fs::remove_file(dir.path().join(NAME));
+    for name in [NAME, super::POOLS] {
+        // It may never have been there.
+        let _ = fs::remove_file(dir.path().join(name));
+    }
 }
 
 /// A process that finds another one writing leaves the work to it. The other one checks afterwards

@@ -126,7 +126,10 @@ impl Ledger {
         if cpus.is_empty() {
             return Ok(CpuSet::new());
         }
-        let others = self.unlocked()?.others(step, cpus).now();
+        let is_in_pool = self.is_in_pool;
+        let mut session = self.unlocked()?;
+        session.ask_for_pool(is_in_pool);
+        let others = session.others(step, cpus).now();
         Ok(others.taken.intersection(cpus))
     }
 
@@ -268,11 +271,19 @@ mod tests {
         // An expired entry of another step takes nothing.
         put(&dir, 3, (4, "0-1"), late);
         assert!(matches!(confirm(4), Confirmed::Held(_)));
+        // A pool job gets its CPUs whoever is bound there.
+        put(&dir, 5, (6, "2"), late);
+        let ledger = || Ledger::open(&dir).unwrap();
+        let found = ledger().confirm(step(6), 0, &CpuSet::new()).unwrap();
+        assert!(matches!(found, Confirmed::Late(_)), "{found:?}");
+        let in_pool = ledger().for_pool(true);
+        let found = in_pool.confirm(step(6), 0, &CpuSet::new()).unwrap();
+        assert!(matches!(found, Confirmed::Held(_)), "{found:?}");
         // The late step excludes nobody, because its entry has expired.
         put(&dir, 4, (5, "0"), Duration::ZERO);
         let mut all = super::super::look(&dir).unwrap();
         all.sort_by_key(|entry| entry.step.job);
         let jobs: Vec<_> = all.iter().map(|entry| entry.step.job).collect();
-        assert_eq!(jobs, [2, 3, 4, 5]);
+        assert_eq!(jobs, [2, 3, 4, 5, 6]);
     }
 }

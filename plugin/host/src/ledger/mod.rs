@@ -82,6 +82,8 @@ pub struct Ledger {
     watch: Watch,
     own: Process,
     let_go: LetGo,
+    /// Whether the job that confirms an entry is in a pool.
+    is_in_pool: bool,
 }
 
 /// When slurmd has done with its last launches.
@@ -115,7 +117,15 @@ impl Ledger {
             watch: Watch::default(),
             own: Process::own(),
             let_go: LetGo::with_capacity(LAUNCHES),
+            is_in_pool: false,
         })
+    }
+
+    /// The same for a job that confirms its entry and is in a pool, or not: nobody but an exclusive cpuset takes a
+    /// pool job's CPUs.
+    #[must_use]
+    pub fn for_pool(self, is_in_pool: bool) -> Self {
+        Self { is_in_pool, ..self }
     }
 
     /// slurmd has finished a launch, whatever its result. Other processes do not know of this.

@@ -55,6 +55,7 @@ pub fn publish(
         watch,
         own,
         let_go,
+        ..
     } = ledger;
     for _ in 0..MOST_TURNS {
         let Some(turn) = file.lock_byte(PUBLIC, Duration::ZERO)? else {

@@ -2,7 +2,7 @@
 //! In: its bytes, and what the node knows beside it. Out: [`SitePools`], or the first wrong line with its number
 //! and the reason. Pure.
 
-use berth_placement::pools::HIGHEST;
+use berth_placement::pools::{Class, HIGHEST};
 use berth_placement::sets::bounded::shown;
 
 use super::{Jobs, LineError, Pool, SitePools};
@@ -31,7 +31,7 @@ const KEYS: [&str; 10] = [
 pub struct Site<'a> {
     /// Whether a host list has this node, or why the list cannot be read.
     pub is_here: &'a dyn Fn(&str) -> Result<bool, String>,
-    /// The CPUs of the node, if its machine is known.
+    /// The hardware threads of the node, if its machine is known.
     pub cpus: Option<u32>,
 }
 
@@ -87,7 +87,6 @@ fn pool(words: &[Word], line: usize, site: &Site<'_>) -> Result<Pool, String> {
                 .into(),
         );
     }
-    class(value(words, "class").unwrap_or("weight"))?;
     let cpus = number("cpus", needed(words, "cpus")?, u32::MAX)?;
     if let Some(of_node) = site.cpus.filter(|of_node| is_here && cpus > *of_node) {
         return Err(format!(
@@ -103,31 +102,18 @@ fn pool(words: &[Word], line: usize, site: &Site<'_>) -> Result<Pool, String> {
             Some(text) => number("weight", text, HIGHEST)?,
             None => HIGHEST,
         },
+        class: class(value(words, "class"))?,
         export: variable(value(words, "export").unwrap_or("NCPUS"))?,
         jobs,
         is_here,
     })
 }
 
-/// The classes that requests may name; only one of them is served.
-fn class(text: &str) -> Result<(), String> {
-    match text {
-        "weight" => Ok(()),
-        "idle" => Err(
-            "class=idle is not served by this release: cpu.idle must be set on the tasks of other \
-                       jobs and taken back when their slurmstepd is dead; use class=weight"
-                .into(),
-        ),
-        "realtime" => Err(
-            "class=realtime is not served by this release: a fence around the pool's cores must \
-                           be proven before SCHED_RR is safe; use class=weight"
-                .into(),
-        ),
-        other => Err(format!(
-            "class=: \"{}\" is no class; the classes are weight, idle and realtime",
-            shown(SHOWN, other)
-        )),
-    }
+fn class(text: Option<&str>) -> Result<Class, String> {
+    let read = text.map(str::parse).transpose();
+    Ok(read
+        .map_err(|why| format!("class=: {why}"))?
+        .unwrap_or_default())
 }
 
 fn number(key: &str, text: &str, most: u32) -> Result<u32, String> {

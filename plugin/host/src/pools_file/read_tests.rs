@@ -19,9 +19,9 @@ fn told(text: &str) -> String {
 const GOOD: &str = "\
 # pools of the paper
 name=multi8 partition=multi8 cpus=8 class=weight nodes=here[1-9] export=NCPUS
-name=multi4 partition=multi4 cpus=4 account=phys,Chem weight=5000   # half as strong
+name=multi4 partition=multi4 cpus=4 account=phys,Chem class=idle weight=5000   # half as strong
 name=far partition=multi8 cpus=512 nodes=elsewhere
-name=big reservation=night qos=high cpus=15 export=WORKERS
+name=big reservation=night qos=high cpus=15 class=realtime export=WORKERS
 ";
 
 #[test]
@@ -49,6 +49,14 @@ fn a_job_is_in_the_first_pool_that_has_all_of_its_words() {
     assert_eq!(pools.len(), 3);
     assert_eq!((pools[1].weight, pools[1].export.as_str()), (5000, "NCPUS"));
     assert_eq!((pools[2].line, pools[2].export.as_str()), (5, "WORKERS"));
+    let classes = |all: &SitePools| all.here().map(|pool| pool.class).collect::<Vec<_>>();
+    assert_eq!(classes(&all), [Class::Weight, Class::Idle, Class::Realtime]);
+    assert!(all.has(Class::Idle) && all.has(Class::Realtime));
+    let without = all.clone().without(Class::Realtime);
+    assert_eq!(
+        classes(&without),
+        [Class::Weight, Class::Idle, Class::Weight]
+    );
     let weights = all.weights().unwrap();
     assert_eq!((weights.widest, weights.others), (15, 13));
     assert_eq!(SitePools::default().weights(), None);
@@ -78,16 +86,8 @@ const WRONG: &[(&str, &str)] = &[
         "no number from 1 to 10000",
     ),
     (
-        "name=a partition=p cpus=1 class=idle",
-        "class=idle is not served",
-    ),
-    (
-        "name=a partition=p cpus=1 class=realtime",
-        "class=realtime is not served",
-    ),
-    (
         "name=a partition=p cpus=1 class=fast",
-        "\"fast\" is no class",
+        "weight, idle or realtime",
     ),
     ("name=a partition=p cpus=1 nodes=[", "the list does not end"),
     (

@@ -1,0 +1,180 @@
+//! Sets in the kernel how a task competes for its CPUs: real-time (`SCHED_RR`), or nice.
+//! In: a process or thread id. Out: nothing, or the kernel's answer; and whether this kernel keeps a node with
+//! real-time tasks alive.
+
+use std::fs;
+use std::io;
+use std::mem::MaybeUninit;
+
+use libc::{c_int, pid_t};
+
+/// The lowest real-time priority: kernel threads that are real-time ones themselves go first.
+const PRIORITY: c_int = 1;
+/// The least that the kernel gives a task, 1/68 of what it gives one at the usual priority.
+const NICEST: c_int = 19;
+/// From this release on ordinary tasks have 5 % of each CPU by the fair server, whatever the throttle says.
+const FAIR_SERVER: (u32, u32) = (6, 12);
+/// From this release on cgroups have `cpu.idle`.
+const IDLE_GROUPS: (u32, u32) = (5, 15);
+
+fn answer(code: c_int) -> io::Result<()> {
+    match code {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn schedule(thread: pid_t, policy: c_int, priority: c_int) -> io::Result<()> {
+    let mut asked = MaybeUninit::<libc::sched_param>::zeroed();
+    // SAFETY: it is a record of numbers, and zeros are numbers.
+    let asked = unsafe {
+        asked.assume_init_mut().sched_priority = priority;
+        asked.assume_init()
+    };
+    // SAFETY: the kernel reads the record, which lives until the call returns.
+    answer(unsafe { libc::sched_setscheduler(thread, policy, &asked) })
+}
+
+/// Makes a task a real-time one that waits for its first instruction. Its children inherit that; it may go back, but
+/// not come again.
+///
+/// # Errors
+/// The kernel's answer.
+pub fn set_realtime(pid: pid_t) -> io::Result<()> {
+    let none = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: the kernel reads one record and writes none.
+    answer(unsafe { libc::prlimit(pid, libc::RLIMIT_RTPRIO, &none, std::ptr::null_mut()) })?;
+    schedule(pid, libc::SCHED_RR, PRIORITY)
+}
+
+/// Lets a thread go before tasks of [`set_realtime`]; its children are ordinary ones.
+///
+/// # Errors
+/// The kernel's answer.
+pub fn set_before_realtime(thread: pid_t) -> io::Result<()> {
+    schedule(
+        thread,
+        libc::SCHED_RR | libc::SCHED_RESET_ON_FORK,
+        PRIORITY + 1,
+    )
+}
+
+/// Whether a thread is a real-time one; one that has ended is not.
+#[must_use]
+pub fn is_realtime(thread: pid_t) -> bool {
+    // SAFETY: it takes a number and touches no memory of ours.
+    let policy = unsafe { libc::sched_getscheduler(thread) };
+    matches!(
+        policy & !libc::SCHED_RESET_ON_FORK,
+        libc::SCHED_RR | libc::SCHED_FIFO
+    ) && policy >= 0
+}
+
+/// Makes a thread an ordinary one.
+///
+/// # Errors
+/// The kernel's answer.
+pub fn set_ordinary(thread: pid_t) -> io::Result<()> {
+    schedule(thread, libc::SCHED_OTHER, 0)
+}
+
+/// Makes a task the nicest one. It cannot take that back.
+///
+/// # Errors
+/// The kernel's answer.
+pub fn set_nicest(pid: pid_t) -> io::Result<()> {
+    let id = libc::id_t::try_from(pid).map_err(io::Error::other)?;
+    // SAFETY: it takes three numbers and touches no memory of ours.
+    answer(unsafe { libc::setpriority(libc::PRIO_PROCESS, id, NICEST) })
+}
+
+/// Why no task of this host can be a real-time one: the kernel refuses it, or nothing would keep CPU time for others.
+/// The calling thread is one for a moment, and its children never.
+#[must_use]
+pub fn realtime_obstacle() -> Option<String> {
+    let tried = schedule(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, PRIORITY);
+    if let Err(why) = tried.and_then(|()| set_ordinary(0)) {
+        return Some(format!(
+            "the kernel refuses SCHED_RR ({why}); with CONFIG_RT_GROUP_SCHED a cgroup needs cpu.rt_runtime_us"
+        ));
+    }
+    let read = |name: &str| fs::read_to_string(format!("/proc/sys/kernel/{name}"));
+    let number = |name| read(name).ok()?.trim().parse::<i64>().ok();
+    throttle(
+        (number("sched_rt_runtime_us"), number("sched_rt_period_us")),
+        &read("osrelease").unwrap_or_default(),
+    )
+}
+
+/// Why no group of tasks can be an idle one on this host.
+#[must_use]
+pub fn idle_obstacle() -> Option<String> {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    (numbers(&release) < Some(IDLE_GROUPS))
+        .then(|| format!("Linux {} has no cpu.idle; 5.15 has it", release.trim()))
+}
+
+/// The first two numbers of a release.
+fn numbers(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|byte: char| !byte.is_ascii_digit());
+    let mut next = || numbers.next()?.parse::<u32>().ok();
+    next().zip(next())
+}
+
+/// Whether the kernel keeps some of each CPU for ordinary tasks.
+fn throttle((runtime, period): (Option<i64>, Option<i64>), release: &str) -> Option<String> {
+    let is_kept = runtime.zip(period);
+    let is_kept = is_kept.is_some_and(|(runtime, period)| (0..period).contains(&runtime));
+    let has_server = numbers(release).is_some_and(|now| now >= FAIR_SERVER);
+    match is_kept || has_server {
+        true => None,
+        false => Some(
+            "real-time tasks could take every CPU for ever here: set kernel.sched_rt_runtime_us below \
+             kernel.sched_rt_period_us (usual: 950000 of 1000000)"
+                .into(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_of_each_cpu_is_kept() {
+        let kept = |runtime, release| throttle((Some(runtime), Some(1_000_000)), release).is_none();
+        assert!(kept(950_000, "6.1.0-56-amd64") && kept(0, "5.10.1"));
+        assert!(!kept(-1, "6.1.0-56-amd64") && !kept(1_000_000, "6.11.9"));
+        assert!(kept(1_000_000, "6.12.107+deb13-amd64") && kept(-1, "7.2.13"));
+        assert!(throttle((None, None), "").is_some());
+    }
+
+    #[test]
+    fn a_waiting_child_becomes_a_realtime_one_and_goes_back() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let pid = child.id() as pid_t;
+        assert!(!is_realtime(pid));
+        // Only root may, and not everywhere.
+        if set_realtime(pid).is_ok() {
+            assert!(is_realtime(pid));
+            set_ordinary(pid).unwrap();
+        } else {
+            eprintln!("skipped: the kernel refuses SCHED_RR here");
+        }
+        assert!(!is_realtime(pid));
+        set_nicest(pid).unwrap();
+        // The sixteenth field behind the name.
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        let nice = stat.rsplit(')').next().unwrap().split_whitespace().nth(16);
+        assert_eq!(nice, Some("19"));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!is_realtime(pid) && set_realtime(pid).is_err());
+    }
+}

@@ -1,0 +1,77 @@
+//! Whether a job still fits into its pool, beside the entries that the ledger has. In: the entries, the job. Out:
+//! yes, or why it runs as a normal job. Pure.
+
+use berth_host::ledger::{self, Entry};
+use berth_placement::CpuSet;
+use berth_placement::pools::{Full, Room};
+
+use crate::message::in_pool::Member;
+
+/// Whether there is room. A job that is in already stays in.
+///
+/// # Errors
+/// [`Full`]
+pub(crate) fn fits(all: &[Entry], job: u32, member: &Member) -> Result<(), Full> {
+    if all.iter().any(|entry| entry.step.job == job) {
+        return Ok(());
+    }
+    let mut jobs: Vec<&Entry> = all.iter().collect();
+    jobs.sort_by_key(|entry| entry.step.job);
+    jobs.dedup_by_key(|entry| entry.step.job);
+    let mut in_all = CpuSet::new();
+    jobs.iter().for_each(|entry| in_all.insert_all(&entry.cpus));
+    let mark = ledger::mark(&member.name);
+    let of_pool = jobs.iter().filter(|entry| entry.mark == mark);
+    let in_pool: usize = of_pool.map(|entry| entry.cpus.count()).sum();
+    let room = Room {
+        own: &member.cpus,
+        in_pool: u32::try_from(in_pool).unwrap_or(u32::MAX),
+        in_all: &in_all,
+        limit: member.limit,
+        most: member.most,
+    };
+    room.check()
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_host::ledger::StepKey;
+
+    use super::*;
+
+    #[test]
+    fn a_job_counts_once_and_one_that_is_in_stays_in() {
+        let cpus = |list| CpuSet::from_list(list).unwrap();
+        let entry = |job, step, pool: &str, list| Entry {
+            step: StepKey {
+                job,
+                step,
+                component: u32::MAX,
+            },
+            pool: true,
+            mark: ledger::mark(pool),
+            cpus: cpus(list),
+            ..Entry::default()
+        };
+        let all = [
+            entry(1, 0, "a", "0-3"),
+            entry(1, 1, "a", "0-3"),
+            entry(2, 0, "b", "4-5"),
+        ];
+        let fits = |job, pool: &str, list| {
+            let member = Member {
+                name: pool.into(),
+                limit: 8,
+                most: 12,
+                cpus: cpus(list),
+                ..Member::default()
+            };
+            fits(&all, job, &member)
+        };
+        assert_eq!(fits(3, "a", "6-9"), Ok(()));
+        assert_eq!(fits(3, "a", "6-10"), Err(Full::Pool(9)));
+        assert_eq!(fits(3, "b", "6-13"), Err(Full::Pool(10)));
+        assert_eq!(fits(3, "c", "6-13"), Err(Full::Node(14)));
+        assert_eq!(fits(1, "a", "0-15"), Ok(()));
+    }
+}

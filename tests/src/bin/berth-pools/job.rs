@@ -1,0 +1,174 @@
+//! A job of the experiment, while it runs: its place among the cgroups, and what the kernel says of it there.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use berth_tests::Cluster;
+
+/// How long a job may take to start on a full, emulated machine.
+const START: Duration = Duration::from_secs(180);
+
+/// A job.
+pub(crate) struct Job {
+    child: Child,
+    /// Its folder among the cgroups.
+    pub folder: PathBuf,
+    /// Where its program writes.
+    pub told: PathBuf,
+    /// Its number.
+    pub id: String,
+}
+
+/// Starts a job of so many tasks in a role, each with so many threads, and waits until all of them work.
+pub(crate) fn start(
+    cluster: &Cluster,
+    options: &[&str],
+    (role, tasks, threads): (&str, u32, u32),
+) -> Result<Job, String> {
+    let told = tempfile::tempdir().expect("a folder").keep();
+    let me = std::env::current_exe().expect("this program's path");
+    let mut command: Command = cluster.program("srun");
+    command.args(options).arg(format!("-n{tasks}")).arg(me);
+    command.arg(role).arg(threads.to_string()).arg(&told);
+    let mut job = Job {
+        child: command.spawn().expect("srun"),
+        folder: PathBuf::new(),
+        told,
+        id: String::new(),
+    };
+    let since = Instant::now();
+    while since.elapsed() < START {
+        let all: Option<Vec<_>> = (0..tasks)
+            .map(|id| fs::read_to_string(job.told.join(format!("cgroup.{id}"))).ok())
+            .map(|text| text.filter(|text| text.ends_with('\n')))
+            .collect();
+        if let Some(own) = all.as_ref().and_then(|all| all.first()) {
+            let path = own.trim().strip_prefix("0::").unwrap_or_default();
+            let place = path.split("/step_").next().unwrap_or_default();
+            let says = fs::read_to_string(job.told.join("told.0")).unwrap_or_default();
+            println!(
+                "  {tasks} tasks of {options:?} in {place}, NCPUS, OMP_NUM_THREADS, job: {says}"
+            );
+            job.folder = Path::new("/sys/fs/cgroup").join(place.trim_start_matches('/'));
+            job.id = says.rsplit(' ').next().unwrap_or_default().into();
+            return Ok(job);
+        }
+        thread::sleep(Duration::from_millis(200));
+    }
+    Err(format!("{options:?} -n{tasks} has not started"))
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        // Its children are of Slurm, which ends them.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Ends every job, and waits until they are gone.
+pub(crate) fn end_all(cluster: &Cluster) {
+    let _ = cluster.run("scancel", &["-u", "root", "--signal=KILL"]);
+    let _ = cluster.run("scancel", &["-u", "root"]);
+    cluster.wait_for("all jobs to end", || {
+        let left = cluster.run("squeue", &["-h"]).stdout;
+        left.trim().is_empty().then_some(())
+    });
+}
+
+impl Job {
+    fn file(&self, name: &str) -> String {
+        fs::read_to_string(self.folder.join(name)).unwrap_or_default()
+    }
+
+    pub(crate) fn weight(&self) -> u32 {
+        self.file("cpu.weight").trim().parse().unwrap_or_default()
+    }
+
+    /// Whether the tasks of its first step are idle ones.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.file("step_0/user/cpu.idle").trim() == "1"
+    }
+
+    /// Its CPUs: a list without steps.
+    pub(crate) fn cpus(&self) -> Vec<u32> {
+        list(&self.file("cpuset.cpus.effective"))
+    }
+
+    /// Its CPU time in seconds.
+    pub(crate) fn used(&self) -> f64 {
+        let text = self.file("cpu.stat");
+        let used = text
+            .lines()
+            .find_map(|line| line.strip_prefix("usage_usec "));
+        used.and_then(|text| text.parse::<f64>().ok())
+            .unwrap_or_default()
+            / 1e6
+    }
+
+    /// The slurmstepd of its first step.
+    pub(crate) fn slurmstepd(&self) -> String {
+        self.file("step_0/slurm/cgroup.procs")
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .into()
+    }
+
+    /// Its tasks' processes.
+    pub(crate) fn processes(&self) -> Vec<u32> {
+        let mut found = Vec::new();
+        gather(&self.folder.join("step_0/user"), &mut found);
+        found
+    }
+}
+
+fn gather(folder: &Path, found: &mut Vec<u32>) {
+    let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+    found.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()));
+    for below in fs::read_dir(folder).into_iter().flatten().flatten() {
+        if below.path().is_dir() {
+            gather(&below.path(), found);
+        }
+    }
+}
+
+/// A thread: its policy and its CPUs.
+#[derive(Debug)]
+pub(crate) struct Thread {
+    pub policy: u32,
+    pub cpus: Vec<u32>,
+}
+
+/// The threads of some processes.
+pub(crate) fn threads(processes: &[u32]) -> Vec<Thread> {
+    let folders = processes.iter().flat_map(|pid| {
+        fs::read_dir(format!("/proc/{pid}/task"))
+            .into_iter()
+            .flatten()
+    });
+    let each = folders.flatten().filter_map(|thread| {
+        let stat = fs::read_to_string(thread.path().join("stat")).ok()?;
+        let fields: Vec<_> = stat.rsplit(')').next()?.split_whitespace().collect();
+        let status = fs::read_to_string(thread.path().join("status")).ok()?;
+        let cpus = status
+            .lines()
+            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+        Some(Thread {
+            policy: fields.get(38)?.parse().ok()?,
+            cpus: list(cpus),
+        })
+    });
+    each.collect()
+}
+
+fn list(text: &str) -> Vec<u32> {
+    let parts = text.trim().split(',').filter_map(|part| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        Some(first.parse::<u32>().ok()?..=last.parse().ok()?)
+    });
+    parts.flatten().collect()
+}

@@ -1,0 +1,70 @@
+//! Every daemon of the node is killed: nothing of a pool stays with what lives on.
+
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use crate::job::{Job, start, threads};
+use crate::{Count, Here, OTHERS, Told};
+
+pub(crate) fn all(here: &Here, count: &mut Count) {
+    count.play(here, "everything killed", || killed(here));
+}
+
+fn killed(here: &Here) -> Told {
+    let normal = start(&here.cluster, &["-pnormal"], ("spin", 1, 1))?;
+    let pool = start(&here.cluster, &["-pmulti8", "-c2"], ("spin", 1, 2))?;
+    let all = [normal.processes(), pool.processes()].concat();
+    let found = (pool.weight(), normal.is_idle(), policies(&pool));
+    println!("  before: weight, idle, policies {found:?}");
+    for pid in [normal.slurmstepd(), pool.slurmstepd()] {
+        kill(&pid);
+    }
+    here.cluster.restart_slurmd();
+    here.cluster.wait_for("slurmd", || {
+        (here.cluster.sinfo_state() != "down").then_some(())
+    });
+    let told = here.cluster.srun(&["-pnormal", "true"]);
+    println!("  the next launch: {:?}", told.code);
+    let is_back = |job: &Job| {
+        let is_gone = job.processes().is_empty();
+        is_gone
+            || (job.weight() == OTHERS
+                && !job.is_idle()
+                && policies(job).iter().all(|one| *one == 0))
+    };
+    let mut left = 100;
+    while left > 0 && !(is_back(&normal) && is_back(&pool)) {
+        thread::sleep(Duration::from_millis(200));
+        left -= 1;
+    }
+    let alive = pool.processes().len();
+    let found = (pool.weight(), normal.is_idle(), policies(&pool));
+    println!("  after: {alive} processes of the pool job live; weight, idle, policies {found:?}");
+    for line in here
+        .cluster
+        .slurmd_log()
+        .lines()
+        .filter(|line| line.contains("its slurmstepd was killed"))
+    {
+        println!("  {line}");
+    }
+    for pid in all {
+        kill(&pid.to_string());
+    }
+    match left > 0 {
+        true => Ok(()),
+        false => Err("a task has still what the pool gave".into()),
+    }
+}
+
+fn policies(job: &Job) -> Vec<u32> {
+    threads(&job.processes())
+        .iter()
+        .map(|thread| thread.policy)
+        .collect()
+}
+
+fn kill(pid: &str) {
+    drop(Command::new("kill").args(["-9", pid]).status());
+}

@@ -1,0 +1,168 @@
+//! Who gets the CPUs: what a pool job got of what it asked for, and what a normal job keeps.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::job::{Job, start};
+use crate::{Count, Here, OTHERS, POOL, Told};
+
+/// How long the jobs are watched.
+const WINDOW: Duration = Duration::from_secs(15);
+/// A normal job keeps this part of a CPU.
+const KEPT: f64 = 0.01;
+
+/// Who runs beside the pool job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beside {
+    Nobody,
+    /// One job on all CPUs.
+    Wide,
+    /// A job on each CPU.
+    Serial,
+}
+
+pub(crate) fn all(here: &Here, count: &mut Count) {
+    let half = here.cpus / 2;
+    for beside in [Beside::Nobody, Beside::Wide, Beside::Serial] {
+        count.play(here, &format!("{beside:?} {half} pool"), || {
+            meet(here, (half, true), beside)
+        });
+        // These hold for each class alike.
+        if here.class == "weight" {
+            count.play(here, &format!("{beside:?} 1 pool"), || {
+                meet(here, (1, true), beside)
+            });
+            count.play(here, &format!("{beside:?} {half} none"), || {
+                meet(here, (half, false), beside)
+            });
+        }
+    }
+    count.play(here, "half asleep", || half_asleep(here));
+    count.play(here, "fifteen threads", || fifteen(here));
+}
+
+/// Starts the normal jobs that a pool job meets.
+pub(crate) fn fill(here: &Here, beside: Beside) -> Result<Vec<Job>, String> {
+    let (jobs, tasks) = match beside {
+        Beside::Nobody => (0, 0),
+        Beside::Wide => (1, here.cpus),
+        Beside::Serial => (here.cpus, 1),
+    };
+    let one = |_| start(&here.cluster, &["-pnormal"], ("spin", tasks, 2));
+    (0..jobs).map(one).collect()
+}
+
+/// The CPUs that each job used on average, beginning with the pool's.
+pub(crate) fn watch(pool: &Job, normal: &[Job]) -> Vec<f64> {
+    let used = || -> Vec<f64> { std::iter::once(pool).chain(normal).map(Job::used).collect() };
+    // The first moments are a start, no load.
+    thread::sleep(Duration::from_secs(2));
+    let (before, since) = (used(), Instant::now());
+    thread::sleep(WINDOW);
+    let (after, wall) = (used(), since.elapsed().as_secs_f64());
+    after
+        .iter()
+        .zip(&before)
+        .map(|(after, before)| (after - before) / wall)
+        .collect()
+}
+
+fn meet(here: &Here, (asked, is_pool): (u32, bool), beside: Beside) -> Told {
+    let normal = fill(here, beside)?;
+    let mut options = vec!["-pmulti8"];
+    options.extend((!is_pool).then_some("--pool=none"));
+    let pool = start(&here.cluster, &options, ("spin", asked, 1))?;
+    let part = watch(&pool, &normal);
+    let all: f64 = part.iter().sum();
+    let delivered = match beside {
+        // What the pool and those on its CPUs got together: this program needs CPU time too.
+        Beside::Serial => {
+            let own = pool.cpus();
+            let is_here = |job: &Job| own.contains(&job.cpus()[0]);
+            let here = normal
+                .iter()
+                .zip(&part[1..])
+                .filter(|(job, _)| is_here(job));
+            part[0] / (part[0] + here.map(|(_, part)| part).sum::<f64>())
+        }
+        // All CPUs are busy, so what they delivered together is their number.
+        Beside::Wide => part[0] / (f64::from(asked) * all / f64::from(here.cpus)),
+        Beside::Nobody => part[0] / f64::from(asked),
+    };
+    let least = part[1..].iter().copied().fold(f64::INFINITY, f64::min);
+    let weights: Vec<_> = normal.iter().map(Job::weight).collect();
+    println!(
+        "  delivered/asked {delivered:.3}, normal jobs at least {least:.3} CPUs, all {all:.2} CPUs; weights {} and {weights:?}",
+        pool.weight(),
+    );
+    let weight = if is_pool {
+        10_000 * asked / POOL
+    } else {
+        OTHERS
+    };
+    if pool.weight() != weight || weights.iter().any(|weight| *weight != OTHERS) {
+        return Err(format!("weights {weight} and {OTHERS} were expected"));
+    }
+    let is_idle = here.class != "weight";
+    if pool.is_idle() != (is_idle && !is_pool) || normal.iter().any(|job| job.is_idle() != is_idle)
+    {
+        return Err("cpu.idle is not as expected".into());
+    }
+    judge(here.class, (beside, is_pool), (delivered, least))
+}
+
+fn judge(class: &str, (beside, is_pool): (Beside, bool), (delivered, least): (f64, f64)) -> Told {
+    let (busy, quiet) = match class {
+        // The kernel keeps 5 % for others.
+        "realtime" => (0.90, 0.94),
+        _ => (0.95, 0.99),
+    };
+    let wanted = match (beside, is_pool) {
+        (Beside::Nobody, _) => quiet,
+        (_, true) => busy,
+        // Measured beside the others.
+        (_, false) => return Ok(()),
+    };
+    match (delivered >= wanted, least >= KEPT) {
+        (false, _) => Err(format!("delivered/asked {delivered:.3} is below {wanted}")),
+        (_, false) => Err(format!("a normal job has {least:.4} CPUs, below {KEPT}")),
+        _ => Ok(()),
+    }
+}
+
+/// A pool job that sleeps half of the time leaves that half to the others.
+fn half_asleep(here: &Here) -> Told {
+    let normal = fill(here, Beside::Wide)?;
+    let half = here.cpus / 2;
+    let pool = start(&here.cluster, &["-pmulti8"], ("half", half, 1))?;
+    let part = watch(&pool, &normal);
+    let (asked, all) = (
+        f64::from(half),
+        part.iter().sum::<f64>() / f64::from(here.cpus),
+    );
+    let (own, left) = (
+        part[0] / all / asked,
+        (part[1] / all - (f64::from(here.cpus) - asked)) / asked,
+    );
+    println!("  of its CPUs the pool has {own:.3}, the normal job {left:.3}");
+    match (0.40..0.56).contains(&own) && left >= 0.42 {
+        true => Ok(()),
+        false => Err("neither has about half".into()),
+    }
+}
+
+/// A program with fifteen threads for some CPUs uses these.
+fn fifteen(here: &Here) -> Told {
+    let half = here.cpus / 2;
+    let pool = start(
+        &here.cluster,
+        &["-pmulti8", &format!("-c{half}")],
+        ("spin", 1, 15),
+    )?;
+    let part = watch(&pool, &[]);
+    println!("  fifteen threads on {half} CPUs use {:.2}", part[0]);
+    match part[0] <= f64::from(half) * 1.02 && part[0] >= f64::from(half) * 0.9 {
+        true => Ok(()),
+        false => Err("they use others, or not all".into()),
+    }
+}

@@ -1,0 +1,121 @@
+//! Users who are in no pool and want what its jobs get: by the names of partitions, by options, by variables, and by
+//! a client of their own.
+
+use std::fs;
+
+use berth_tests::Cluster;
+use berth_tests::hostile::{Attacker, Victim};
+
+/// The pool's own variable, behind a word of this test's.
+const SHOW: [&str; 3] = ["sh", "-c", "echo pool=$WORKERS."];
+/// The pool's partition is nobody's but root's.
+const CLOSED: &str = "PartitionName=closed Nodes=ALL OverSubscribe=FORCE:8 AllowGroups=root";
+
+/// What slurmd would have written for a member, as far as a user can know it.
+fn forged() -> Vec<Vec<u8>> {
+    let handover = "1 bound=0 pool-others=50 pool-idle=1 pool=closed8 pool-limit=8 pool-most=8 pool-weight=10000 \
+                    pool-class=realtime pool-cpus=0 pool-export=WORKERS";
+    let variables = [
+        format!("BERTH_HANDOVER={handover}"),
+        format!("BERTH_HANDOVER={handover} {}", "0".repeat(64)),
+        "BERTH_POOL=closed8".to_owned(),
+        "SLURM_JOB_PARTITION=closed".to_owned(),
+        "SLURM_JOB_ACCOUNT=pooled".to_owned(),
+        "SPANK__SLURM_SPANK_OPTION_berth_pool=closed8".to_owned(),
+        "_SLURM_SPANK_OPTION_berth_pool=closed8".to_owned(),
+    ];
+    variables.map(String::into_bytes).to_vec()
+}
+
+/// A step of the attacker's shows that it is in no pool, or was refused.
+fn outside(how: &str, stdout: &str) {
+    assert!(
+        !stdout.contains("pool=1.") && !stdout.contains("pool=2."),
+        "{how}: {stdout}"
+    );
+}
+
+fn attack(attacker: &Attacker<'_>) {
+    // Names of partitions: the pool's is closed, and a list with it is no way around that.
+    for partition in [
+        "closed",
+        "closed,main",
+        "main,closed",
+        "CLOSED",
+        "closed ",
+        "main\nclosed",
+    ] {
+        let done = attacker.srun(&[], &[&["-p", partition, "-n1"][..], &SHOW].concat());
+        outside(partition, &done.stdout);
+    }
+    // Options: nobody chooses a pool.
+    for option in [
+        "--pool=closed8",
+        "--pool=none,closed8",
+        "--pool=",
+        "--pool=\u{1b}[2J",
+    ] {
+        let done = attacker.srun(&[], &[&[option, "-n1"][..], &SHOW].concat());
+        assert!(!done.ok(), "{option}: {done:#?}");
+    }
+    // Variables of the submitting program.
+    for variable in [
+        "BERTH_POOL",
+        "SLURM_PARTITION",
+        "SLURM_JOB_PARTITION",
+        "SPANK_POOL",
+    ] {
+        let words = [&["-pmain", "-n1"][..], &SHOW].concat();
+        let done = attacker.run("srun", &words, &[(variable, "closed8")]);
+        outside(variable, &done.stdout);
+    }
+    // A client of the user's own: variables and options that only Slurm and berth write.
+    let job = attacker.job(&["-pmain", "-n1"]);
+    let place = job.option();
+    let words = [&[&*place, "--overlap", "-n1"][..], &SHOW].concat();
+    let forged = forged();
+    for variable in &forged {
+        let done = attacker.srun(&[("env", variable)], &words);
+        outside(&String::from_utf8_lossy(variable), &done.stdout);
+    }
+    let all: Vec<_> = forged
+        .iter()
+        .map(|entry| ("env", entry.as_slice()))
+        .collect();
+    outside("all variables", &attacker.srun(&all, &words).stdout);
+    let honest = [&["--pool=none"][..], &words].concat();
+    for text in [&b"closed8"[..], b"none closed8", b"", b"none\nclosed8"] {
+        let done = attacker.srun(&[("option pool", text)], &honest);
+        outside(&String::from_utf8_lossy(text), &done.stdout);
+    }
+}
+
+#[test]
+fn nobody_gets_into_a_pool() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pools.conf");
+    let line = "name=closed8 partition=closed cpus=1 class=realtime export=WORKERS\n";
+    fs::write(&file, line).expect("a file");
+    // Every test has a partition of its own; this is one beside it.
+    let partition = folder.path().join("closed.conf");
+    fs::write(&partition, format!("{CLOSED}\n")).expect("a file");
+    let settings = format!("pools={}", file.display());
+    let builder = Cluster::builder().plugstack(Some(&settings));
+    let builder = builder.file(&partition).set("Include closed.conf");
+    let victim = Victim::start(builder);
+    // Root may use the partition, so the pool works.
+    let member = victim
+        .cluster()
+        .srun(&[&["-pclosed", "-n1"][..], &SHOW].concat());
+    assert!(member.stdout.contains("pool=1."), "{member:#?}");
+    let members = || {
+        victim
+            .cluster()
+            .slurmd_log()
+            .matches("pool=closed8 cpus-asked")
+            .count()
+    };
+    let before = members();
+    victim.attacked(attack);
+    assert_eq!(members(), before, "another job was in the pool");
+}
