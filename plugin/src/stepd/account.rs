@@ -114,13 +114,14 @@ impl Account {
         };
         let written = Ledger::open(&dir).and_then(|mut ledger| {
             let mut session = ledger.session(PATIENCE)?;
-            let others = session.others(entry.step, &entry.cpus).now();
-            let taken = others.taken.intersection(&entry.cpus);
-            if !taken.is_empty() {
-                return Ok(Err(taken));
-            }
             let living = session.cpuset_of(entry.step.job);
             let living = living.filter(|_| held.of_job);
+            let others = session.others(entry.step, &entry.cpus).now();
+            let taken = others.taken.intersection(&entry.cpus);
+            // A job that waits for its CPUs keeps its cpuset, and this step waits with it.
+            if !taken.is_empty() && living.is_none() {
+                return Ok(Err(taken));
+            }
             let entry = Entry {
                 generation: living.map_or(0, |living| living.generation),
                 ..entry

@@ -67,7 +67,9 @@ pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
     if local_id + 1 >= step.node_tasks {
         quarantine::end();
         close(step);
-        watch::start(step, (slurm, &record));
+        if let Some(text) = watch::start(step, (slurm, &record)) {
+            note(step, text);
+        }
         if let Some(account) = step.accounts.first() {
             account.publish(Some(slurm));
         }

@@ -2,6 +2,7 @@
 //! when Slurm freezes and thaws the step, and when CPUs go offline and come back. It begins after the last task
 //! was forked, and ends with the step. Whatever fails, the tasks go on with the CPUs that they had.
 
+mod beside;
 mod choice;
 mod ending;
 mod memory;
@@ -20,8 +21,9 @@ use slurm_sys::StepRecord;
 use crate::planning::ledger;
 use crate::site::standing::Abi;
 use crate::stepd::session::Session;
+use beside::Begins;
 use choice::Cpuset;
-use watched::Watched;
+use watched::{Watched, set_suspended};
 
 /// A stack that is large enough to read the machine file of the largest host.
 const STACK: usize = 1 << 20;
@@ -37,14 +39,20 @@ struct Watch {
 
 static WATCH: Mutex<Option<Watch>> = Mutex::new(None);
 
-/// After the last task was forked: begins to watch a step, if there is something to watch.
-pub(crate) fn start(step: &mut Session, (slurm, record): (Abi, &StepRecord<'_>)) {
-    let Some(fences) = &mut step.fences else {
-        return;
-    };
+/// For the user of a step that begins while its job waits.
+const LATER: &str = "the CPUs of this job's cpuset are used by others since the job was suspended; the step's tasks start when \
+                     the job has its CPUs";
+
+/// After the last task was forked, and before any of them runs: begins to watch a step, if there is something to
+/// watch. A step whose job waits for its CPUs waits too; the user is told so.
+pub(crate) fn start(
+    step: &mut Session,
+    (slurm, record): (Abi, &StepRecord<'_>),
+) -> Option<&'static str> {
+    let fences = step.fences.as_mut()?;
     let leaves = fences.take_leaves();
     if leaves.is_empty() {
-        return;
+        return None;
     }
     let cpuset = fences.cpuset().and_then(|cpuset| {
         let cores = record.job_alloc_cores().unwrap_or_default();
@@ -52,10 +60,31 @@ pub(crate) fn start(step: &mut Session, (slurm, record): (Abi, &StepRecord<'_>))
         let key = ledger::step(record.step_id());
         Some((Cpuset::of(cpuset, key, here)?, cpuset.memory))
     });
-    let watched = Watched::new(step.name.clone(), leaves, cpuset, fences.to_own());
+    let generation = step.accounts.iter().map(|one| one.entry().generation).max();
+    let begins = cpuset.as_ref().map_or(Begins::Now, |(cpuset, _)| {
+        Begins::of(cpuset, generation.unwrap_or(0))
+    });
+    let mut watched = Watched::new(step.name.clone(), leaves, cpuset, fences.to_own());
+    if begins != Begins::Now {
+        log::debug!("{}: its job has CPUs {begins:?}", step.name);
+        watched.hold();
+        set_suspended(step, true);
+    }
+    let held = watched.leaves().to_vec();
     if let Err(why) = begin(watched) {
         log::debug!("{}: nobody watches it: {why}", step.name);
+        for mut leaf in held.into_iter().filter(|leaf| leaf.is_frozen) {
+            if let Err(why) = leaf.freeze(false, &step.name) {
+                log::error!(
+                    "{}: a task that should run is still frozen: {why}",
+                    step.name
+                );
+            }
+        }
+        set_suspended(step, false);
+        return None;
     }
+    (begins == Begins::Later).then_some(LATER)
 }
 
 fn begin(mut watched: Watched) -> std::io::Result<()> {

@@ -13,6 +13,7 @@ use berth_placement::strategy::cpuset::{memory_nodes, moved};
 use berth_placement::{CpuSet, SetMemory};
 
 use crate::stepd::leaf::{Leaf, Ours};
+use crate::stepd::session::Session;
 use crate::stepd::state::STATE;
 use crate::stepd::watch::choice::{Cpuset, Found};
 use crate::stepd::watch::ending::Tasks;
@@ -81,6 +82,10 @@ impl Watched {
 
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    pub(super) fn leaves(&self) -> &[Leaf] {
+        &self.leaves
     }
 
     /// Watches until the bell rings or the step's cgroup is gone.
@@ -154,7 +159,12 @@ impl Watched {
         if self.is_frozen && !self.is_stuck {
             return;
         }
-        set_suspended(true);
+        step_is_suspended(true);
+        self.hold();
+    }
+
+    /// The tasks stay where they are until their CPUs are chosen.
+    pub(super) fn hold(&mut self) {
         (self.is_frozen, self.is_stuck, self.can_wait) = (true, false, true);
         let alive = self.leaves.iter();
         let alive = alive.filter(|leaf| leaf.processes().contains(&leaf.pid));
@@ -225,7 +235,7 @@ impl Watched {
 
     /// The tasks run. What cannot be thawed is tried again.
     fn thaw(&mut self) {
-        set_suspended(false);
+        step_is_suspended(false);
         self.waits = None;
         let mut failed = None;
         for leaf in self.leaves.iter_mut().filter(|leaf| leaf.is_frozen) {
@@ -334,9 +344,13 @@ impl Watched {
 }
 
 /// The ledger knows whether the step's CPUs are used.
-fn set_suspended(suspended: bool) {
-    let mut step = STATE.step();
-    let accounts = step.as_mut().map(|step| step.accounts.iter_mut());
-    let all = accounts.into_iter().flatten();
-    all.for_each(|account| account.set_suspended(suspended));
+pub(super) fn set_suspended(step: &mut Session, suspended: bool) {
+    let accounts = step.accounts.iter_mut();
+    accounts.for_each(|account| account.set_suspended(suspended));
+}
+
+fn step_is_suspended(suspended: bool) {
+    if let Some(step) = STATE.step().as_mut() {
+        set_suspended(step, suspended);
+    }
 }
