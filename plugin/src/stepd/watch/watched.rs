@@ -17,7 +17,7 @@ use crate::stepd::session::Session;
 use crate::stepd::state::STATE;
 use crate::stepd::watch::choice::{Cpuset, Found};
 use crate::stepd::watch::ending::Tasks;
-use crate::stepd::watch::memory::{Move, Moved};
+use crate::stepd::watch::memory::{Follow, Move};
 
 /// A CPU that goes offline or comes back is seen within this time.
 const BETWEEN_LOOKS: u16 = 4000;
@@ -57,6 +57,8 @@ pub(super) struct Watched {
     waits: Option<(Instant, bool)>,
     /// The CPUs that the cpuset had before some of them went offline.
     home: Option<CpuSet>,
+    /// Memory that is on its way to the cpuset's CPUs.
+    follow: Option<Follow>,
 }
 
 impl Watched {
@@ -77,6 +79,7 @@ impl Watched {
             tasks: Tasks::default(),
             waits: None,
             home: None,
+            follow: None,
         }
     }
 
@@ -115,6 +118,7 @@ impl Watched {
                 *text = now;
                 self.cpus_changed(text);
             }
+            self.move_memory();
             match bell.wait(&events, self.pause()) {
                 Ok(Woken::Rung) => return,
                 Ok(_) => errors = 0,
@@ -145,6 +149,7 @@ impl Watched {
 
     fn pause(&self) -> u16 {
         match self.waits {
+            None if self.follow.is_some() && !self.is_frozen => 0,
             None if self.is_stuck => BETWEEN_TRIES,
             None => BETWEEN_LOOKS,
             Some((since, _)) if since.elapsed() < GRACE => BETWEEN_HOPES,
@@ -274,14 +279,12 @@ impl Watched {
         if from == to {
             return;
         }
-        let mems = memory_nodes(&node, &to, &cpuset.asked);
         let way = Move {
-            from: &node.numa_nodes_of(&from),
-            to: &node.numa_nodes_of(&to),
-            mems: &mems,
+            from: node.numa_nodes_of(&from),
+            to: node.numa_nodes_of(&to),
+            mems: memory_nodes(&node, &to, &cpuset.asked),
             memory: *memory,
         };
-        let mut all = Moved::default();
         for leaf in &mut self.leaves {
             let mask = moved(&node, (&from, &to), &leaf.mask);
             let fence = if self.to_own {
@@ -292,15 +295,34 @@ impl Watched {
             if let Err(why) = leaf.put((fence, mask), ours, &self.name) {
                 log::warn!("{}: {why}; its tasks have the step's CPUs", self.name);
             }
-            way.memory_of(leaf, &self.name, &mut all);
         }
-        let why = all.why.map(|why| format!("; {why}")).unwrap_or_default();
         log::info!(
-            "{}: its cpuset had CPUs {from} and has CPUs {to} now; {} pages stayed where they were{why}",
-            self.name,
-            all.left
+            "{}: its cpuset had CPUs {from} and has CPUs {to} now",
+            self.name
         );
+        self.follow = Follow::begin(way, &self.leaves, self.follow.take(), &self.name);
         cpuset.cpus = to;
+    }
+
+    /// A slice of the memory that follows its tasks. A suspended job's memory waits, because the next resume may
+    /// send it elsewhere.
+    fn move_memory(&mut self) {
+        let Some(follow) = self.follow.as_mut().filter(|_| !self.is_frozen) else {
+            return;
+        };
+        if follow.go_on(&self.name) {
+            return;
+        }
+        let moved = &follow.moved;
+        let why = moved.why.as_ref();
+        let why = why.map(|why| format!("; {why}")).unwrap_or_default();
+        log::info!(
+            "{}: memory of its cpuset: {} pages followed their tasks, {} pages stayed where they were{why}",
+            self.name,
+            moved.gone,
+            moved.left
+        );
+        self.follow = None;
     }
 
     /// CPUs went offline, or are back.
