@@ -2,7 +2,7 @@
 
 mod ledger_node;
 
-use berth_host::ledger::{Beside, Confirmed, Cpuset, Entry, Held, Ledger};
+use berth_host::ledger::{Beside, Confirmed, Cpuset, Entry, Held, Ledger, content};
 use berth_placement::CpuSet;
 
 use ledger_node::{Node, PATIENCE, add, entry, node, set, step};
@@ -57,4 +57,28 @@ fn a_step_sees_that_its_job_waits() {
     first.set_cpus(&session, set("8-11"), 1).unwrap();
     drop(session);
     assert_eq!(beside(7), found(1, true));
+}
+
+#[test]
+fn every_change_is_seen() {
+    let node = node();
+    let now = || content(&node.dir).unwrap();
+    assert_eq!(now(), 0, "there is no ledger");
+    let mut seen = vec![0];
+    let mut changed = || {
+        let now = now();
+        assert!(!seen.contains(&now), "{seen:?}");
+        assert_eq!(content(&node.dir).unwrap(), now, "reading changes nothing");
+        seen.push(now);
+    };
+    let mut held = in_cpuset(&node, 1, 0);
+    changed();
+    held.set_task(std::process::id() as i32).unwrap();
+    changed();
+    held.set_suspended(true).unwrap();
+    changed();
+    let other = in_cpuset(&node, 2, 0);
+    changed();
+    other.release().unwrap();
+    changed();
 }

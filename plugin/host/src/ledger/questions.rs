@@ -3,8 +3,27 @@
 
 use berth_placement::CpuSet;
 
+use super::file::LedgerFile;
 use super::record::{self, Look, StepKey};
-use super::{Entry, Session, Task};
+use super::{Entry, LedgerError, Session, Task};
+use crate::state::StateDir;
+
+/// A number that is another one after every change of the ledger, for who waits for a change. An entry whose process
+/// was killed is still written there.
+///
+/// # Errors
+/// [`LedgerError`]
+pub fn content(dir: &StateDir) -> Result<u64, LedgerError> {
+    let Some(file) = LedgerFile::look(dir)? else {
+        return Ok(0);
+    };
+    let (mut first, mut second) = (crc32fast::Hasher::new(), crc32fast::Hasher::new());
+    for word in file.read_all()? {
+        first.update(&word.to_le_bytes());
+        second.update(&word.to_be_bytes());
+    }
+    Ok(u64::from(first.finalize()) << 32 | u64::from(second.finalize()))
+}
 
 /// What the other steps in a job's cpuset do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

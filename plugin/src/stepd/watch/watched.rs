@@ -15,7 +15,7 @@ use berth_placement::{CpuSet, SetMemory};
 use crate::stepd::leaf::{Leaf, Ours};
 use crate::stepd::session::Session;
 use crate::stepd::state::STATE;
-use crate::stepd::watch::choice::{Cpuset, Found};
+use crate::stepd::watch::choice::{Cpuset, Found, Glance};
 use crate::stepd::watch::ending::Tasks;
 use crate::stepd::watch::memory::{Follow, Move};
 
@@ -55,6 +55,8 @@ pub(super) struct Watched {
     tasks: Tasks,
     /// Since when Slurm has thawed them, and whether that the job waits was said.
     waits: Option<(Instant, bool)>,
+    /// What stood against it when the job was last looked at.
+    glance: Option<Glance>,
     /// The CPUs that the cpuset had before some of them went offline.
     home: Option<CpuSet>,
     /// Memory that is on its way to the cpuset's CPUs.
@@ -78,6 +80,7 @@ impl Watched {
             is_stuck: false,
             tasks: Tasks::default(),
             waits: None,
+            glance: None,
             home: None,
             follow: None,
         }
@@ -207,14 +210,20 @@ impl Watched {
         let Some(first) = self.leaves.first() else {
             return self.thaw();
         };
-        match cpuset.choose(&first.place, (&wanted, hopes)) {
-            Ok(Some(found)) => {
+        let before = self.glance.take().filter(|glance| glance.holds(hopes));
+        let found = match before {
+            Some(glance) => Ok(Err(glance)),
+            None => cpuset.choose(&first.place, (&wanted, hopes)),
+        };
+        match found {
+            Ok(Ok(found)) => {
                 self.go_on(found, Ours::Given);
                 self.home = None;
                 self.thaw();
             }
-            Ok(None) if !self.can_wait || self.tasks.are_being_ended() => self.thaw(),
-            Ok(None) => {
+            Ok(Err(_)) if !self.can_wait || self.tasks.are_being_ended() => self.thaw(),
+            Ok(Err(glance)) => {
+                self.glance = Some(glance);
                 let says = !hopes && !was_said;
                 if says {
                     log::warn!(
@@ -352,7 +361,7 @@ impl Watched {
         }
         let first = self.leaves.first()?;
         match cpuset.choose(&first.place, (&home, false)) {
-            Ok(Some(found)) if !found.is_shared => {
+            Ok(Ok(found)) if !found.is_shared => {
                 self.home = (!is_back).then_some(home);
                 Some(found)
             }
