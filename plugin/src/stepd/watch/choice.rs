@@ -236,7 +236,11 @@ impl Cpuset {
         Ok(Owned::of(&request, node).cpus)
     }
 
-    /// The step's entries have the new CPUs, while nobody else looks.
+    /// The step's entries have the new CPUs, while nobody else looks: the ledger is locked. All of them, or none: of a
+    /// binding's entry only its place in the old cpuset tells the new one.
+    ///
+    /// A slurmstepd that is killed between two writes leaves nothing wrong: its entries end with it, and so does
+    /// the generation that it wrote, so that the job's next slurmstepd chooses itself.
     fn record(
         &self,
         session: &Session<'_>,
@@ -244,17 +248,24 @@ impl Cpuset {
         generation: u32,
     ) -> Result<(), String> {
         let mut step = STATE.step();
-        let accounts = step.as_mut().map(|step| step.accounts.iter_mut());
-        for account in accounts.into_iter().flatten() {
-            let entry = account.entry();
+        let accounts = step.as_mut().map(|step| step.accounts.as_mut_slice());
+        let accounts = accounts.unwrap_or_default();
+        let before: Vec<_> = accounts.iter().map(|one| one.entry().clone()).collect();
+        for (at, entry) in before.iter().enumerate() {
             let (cpus, generation) = match entry.cpuset {
                 Some(_) => (cpus.clone(), generation),
                 None => (moved(node, (&self.cpus, cpus), &entry.cpus), 0),
             };
-            // Who looks at it from here on must see that the job runs.
-            account.set_suspended(false);
-            let written = account.set_cpus(session, cpus, generation);
-            written.map_err(|why| why.to_string())?;
+            let account = accounts.get_mut(at);
+            let written = account.map(|one| one.set_cpus(session, cpus, generation));
+            if let Some(Err(why)) = written {
+                for (account, entry) in accounts.iter_mut().zip(&before).take(at) {
+                    // What was just written can be written again.
+                    let _ = account.set_cpus(session, entry.cpus.clone(), entry.generation);
+                    account.set_suspended(entry.task.is_some_and(|task| task.suspended));
+                }
+                return Err(why.to_string());
+            }
         }
         Ok(())
     }

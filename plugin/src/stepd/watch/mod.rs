@@ -5,6 +5,7 @@
 mod beside;
 mod choice;
 mod ending;
+pub(crate) mod extern_step;
 mod memory;
 mod watched;
 
@@ -88,6 +89,18 @@ pub(crate) fn start(
 }
 
 fn begin(mut watched: Watched) -> std::io::Result<()> {
+    spawn(watched.name().to_owned(), move |bell| {
+        // The panic hook has logged it; slurmstepd goes on without this thread.
+        let ended = catch_unwind(AssertUnwindSafe(|| watched.run(bell)));
+        if ended.is_err() {
+            log::error!("{}: nobody watches it any more", watched.name());
+        }
+        let _ = catch_unwind(AssertUnwindSafe(|| watched.end()));
+    })
+}
+
+/// Begins the thread. Its bell rings when the step ends.
+fn spawn(name: String, watch: impl FnOnce(&Bell) + Send + 'static) -> std::io::Result<()> {
     let bell = Arc::new(Bell::new()?);
     let (sender, done) = sync_channel(1);
     let own = Arc::clone(&bell);
@@ -98,12 +111,9 @@ fn begin(mut watched: Watched) -> std::io::Result<()> {
         nix::sys::signal::pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&all), Some(&mut before));
     let thread = Builder::new().name("berth".into()).stack_size(STACK);
     let started = thread.spawn(move || {
-        // The panic hook has logged it; slurmstepd goes on without this thread.
-        let ended = catch_unwind(AssertUnwindSafe(|| watched.run(&own)));
-        if ended.is_err() {
-            log::error!("{}: nobody watches it any more", watched.name());
+        if catch_unwind(AssertUnwindSafe(|| watch(&own))).is_err() {
+            log::error!("{name}: nobody watches it any more");
         }
-        let _ = catch_unwind(AssertUnwindSafe(|| watched.end()));
         // Nobody waits where slurmstepd ends in a hurry.
         let _ = sender.send(());
     });
@@ -112,7 +122,7 @@ fn begin(mut watched: Watched) -> std::io::Result<()> {
         let _ = before.thread_set_mask();
     }
     started?;
-    *watch() = Some(Watch { bell, done });
+    *self::watch() = Some(Watch { bell, done });
     Ok(())
 }
 

@@ -106,17 +106,18 @@ fn preempted(site: &Site) {
     }
 }
 
-/// While it was suspended, a job that nobody preempts has got one of its cores.
+/// While it was suspended, a job that nobody preempts has got one of its cores: the first that the high one leaves.
 fn preempted_and_moved(site: &Site) {
-    let job = site.job(ANY);
+    let job = site.job("CPU_LIST=8-15;NCPUS=4");
+    at(&job, ["8-9", "10-11"], "8-11");
     let other = site.other(8);
     suspended_by(site, &job);
     let words = ["-n2", "--distribution=block:block"];
     let beside = site.try_other("side", &words).expect("a job beside it");
     site.cluster.run("scancel", &[&other]).expect_ok();
     back(site, &job);
-    at(&job, ["4-5", "2-3"], "2-5");
-    memory(&job, 0);
+    at(&job, ["12-13", "10-11"], "10-13");
+    memory(&job, 1);
     site.cluster.run("scancel", &[&beside]);
 }
 

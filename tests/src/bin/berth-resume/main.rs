@@ -2,6 +2,7 @@
 //! two NUMA nodes with eight CPUs each, for the virtual machines of `ci/vm`. The kernel says where the tasks run and
 //! where their memory lies; words choose scenes.
 
+mod adopted;
 mod filler;
 mod gang;
 mod running;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
     let all = [
         (Kind::Confined, &confined[..]),
         (Kind::Unconfined, &UNCONFINED),
+        (Kind::Adopting, &adopted::SCENES),
         (Kind::Gang, &gang::SCENES),
     ];
     for (kind, scenes) in all {

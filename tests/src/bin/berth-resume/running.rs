@@ -10,7 +10,7 @@ use berth_tests::process;
 use berth_tests::trace::{Event, Recorder, What};
 
 use crate::scenes::{ANY, ORIG, Scene, again, at, memory, waits};
-use crate::site::{Job, Site, leaf};
+use crate::site::{Job, Site, folder, leaf};
 
 pub const SCENES: [Scene; 3] = [
     ("step-of-a-job-that-waits", late_step),
@@ -103,12 +103,12 @@ fn traced(site: &Site) {
     at(&job, ["4-5", "2-3"], "2-5");
     for (task, (pid, seen)) in pids.iter().zip(job.tasks.seen()).enumerate() {
         let mask = CpuSet::from_list(&seen.mask).expect("a list of CPUs");
-        let own = format!("user/task_{task}");
+        let own = format!("path={}", folder(*pid));
         let is_thaw =
             |line: &str| line.contains("cgroup_unfreeze:") && line.trim_end().ends_with(&own);
         let (mut before, mut after, mut is_thawed) = (0, 0, false);
         for line in trace.lines() {
-            is_thawed |= is_thaw(line) && line.contains(&format!("_{}/step_0", job.id));
+            is_thawed |= is_thaw(line);
             let Some(Event { cpu, what }) = Event::read(line) else {
                 continue;
             };

@@ -32,6 +32,8 @@ pub enum Kind {
     Unconfined,
     /// It does, and jobs suspend each other.
     Gang,
+    /// It does, and each job has a step for processes that are adopted.
+    Adopting,
 }
 
 pub struct Site {
@@ -66,7 +68,7 @@ impl Site {
         let high = folder.path().join("high.conf");
         let partitions = match kind {
             Kind::Gang => [HIGH, SIDE].concat(),
-            Kind::Confined | Kind::Unconfined => HIGH.into(),
+            Kind::Confined | Kind::Unconfined | Kind::Adopting => HIGH.into(),
         };
         fs::write(&high, partitions).expect("a partition");
         let mut cluster = Cluster::builder()
@@ -79,6 +81,11 @@ impl Site {
         match kind {
             Kind::Confined => {}
             Kind::Unconfined => cluster = cluster.task_plugin("task/berth"),
+            Kind::Adopting => {
+                cluster = cluster
+                    .plugstack(Some("quarantine=on confine=task"))
+                    .set("PrologFlags=contain");
+            }
             Kind::Gang => cluster = GANG.iter().fold(cluster, |cluster, line| cluster.set(line)),
         }
         let me = std::env::current_exe().expect("this program");
@@ -308,15 +315,16 @@ fn task_of(pid: i32) -> u32 {
     found.and_then(|text| text.parse().ok()).unwrap_or(u32::MAX)
 }
 
+/// The folder of a process's cgroup, below the mount.
+pub fn folder(pid: i32) -> String {
+    let own = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let own = own.trim().strip_prefix("0::").unwrap_or_default();
+    own.to_owned()
+}
+
 /// A file of a process's cgroup.
 pub fn leaf(pid: i32, file: &str) -> String {
-    let own = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-    let path = own
-        .trim()
-        .strip_prefix("0::")
-        .unwrap_or_default()
-        .to_owned();
-    let file = format!("/sys/fs/cgroup{path}/{file}");
+    let file = format!("/sys/fs/cgroup{}/{file}", folder(pid));
     fs::read_to_string(file)
         .unwrap_or_default()
         .trim()
