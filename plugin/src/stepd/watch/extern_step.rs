@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use berth_host::bell::Bell;
+use berth_host::bell::{Bell, Woken};
 use berth_host::cgroup::freezer::Events;
 use berth_host::cgroup::{Mounts, Place, Version};
 use berth_host::ledger::StepKey;
@@ -105,8 +105,10 @@ impl Followers {
                 true => BETWEEN_TRIES,
                 false => BETWEEN_LOOKS,
             };
-            if bell.wait(&events, pause).is_err() {
-                std::thread::sleep(Duration::from_millis(BETWEEN_TRIES.into()));
+            match bell.wait(&events, pause) {
+                Ok(Woken::Rung) => break,
+                Ok(_) => {}
+                Err(_) => std::thread::sleep(Duration::from_millis(BETWEEN_TRIES.into())),
             }
         }
         self.thaw();

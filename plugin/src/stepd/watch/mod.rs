@@ -67,7 +67,7 @@ pub(crate) fn start(
     });
     let mut watched = Watched::new(step.name.clone(), leaves, cpuset, fences.to_own());
     if begins != Begins::Now {
-        log::debug!("{}: its job has CPUs {begins:?}", step.name);
+        log::debug!("{}: its tasks begin {begins:?}", step.name);
         watched.hold();
         set_suspended(step, true);
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use berth_tests::process;
 use berth_tests::srun_lines::release;
 
-use crate::scenes::{ANY, Scene, at};
+use crate::scenes::{ANY, Scene};
 use crate::site::{Job, Site, is_frozen, leaf};
 
 pub const SCENES: [Scene; 1] = [("adopted-processes-follow", follows)];
@@ -31,7 +31,7 @@ impl Drop for Login {
 
 fn follows(site: &Site) {
     let job = site.job(ANY);
-    at(&job, ["0-1", "2-3"], "0-3");
+    assert_eq!(masks(&job), ["0-1", "2-3"]);
     let sleep = Command::new("taskset")
         .args(["-c", "15", "sleep", "600"])
         .spawn();
@@ -59,7 +59,12 @@ fn follows(site: &Site) {
         start.elapsed().as_secs_f64()
     );
     site.wait_running(&job.tasks);
-    at(&job, ["8-9", "10-11"], "8-11");
+    assert_eq!(masks(&job), ["8-9", "10-11"]);
+}
+
+fn masks(job: &Job) -> Vec<String> {
+    let seen = job.tasks.seen().into_iter();
+    seen.map(|seen| seen.mask).collect()
 }
 
 /// Brings a process into a job's extern step.

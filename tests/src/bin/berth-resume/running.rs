@@ -62,7 +62,9 @@ fn memory_follows(site: &Site) {
     site.suspend(&job);
     site.other(8);
     let from = site.cluster.slurmd_log().len();
-    let has_followed = || site.cluster.slurmd_log()[from..].contains("pages followed their tasks");
+    // The script's memory is small.
+    let follows = format!("step={}.0: memory of its cpuset", job.id);
+    let has_followed = || site.cluster.slurmd_log()[from..].contains(&follows);
     again(site, &job);
     let (early, share) = (!has_followed(), job.tasks.share_on(1).0);
     println!(
