@@ -65,6 +65,25 @@ struct Now {
     runs: bool,
 }
 
+/// What is to be done now.
+#[derive(Debug, PartialEq, Eq)]
+enum Turn {
+    Hold,
+    /// They run, on their part of this cpuset, or where they are.
+    Go(Option<CpuSet>),
+}
+
+impl Turn {
+    fn of(is_frozen: bool, now: Option<Now>, is_ended: impl FnOnce() -> bool) -> Self {
+        match now {
+            Some(_) if is_frozen => Self::Hold,
+            Some(now) if now.runs => Self::Go(Some(now.cpus)),
+            Some(_) if !is_ended() => Self::Hold,
+            _ => Self::Go(None),
+        }
+    }
+}
+
 impl Followers {
     fn new(has: Option<CpuSet>) -> Result<Self, String> {
         let adopts = STATE.adopts.get().ok_or("this is no extern step")?;
@@ -130,22 +149,16 @@ impl Followers {
         }))
     }
 
-    /// What is to be done now.
     fn turn(&mut self, is_frozen: bool, now: Option<Now>) {
-        let is_ended = || {
-            let tasks = self.held.as_ref().map(|(_, _, tasks)| tasks);
-            tasks.is_some_and(Tasks::are_being_ended)
-        };
-        match now {
-            Some(_) if is_frozen => self.hold(),
-            Some(now) if !now.runs && !is_ended() => self.hold(),
-            Some(now) => {
-                if self.has.as_ref() != Some(&now.cpus) && now.runs {
-                    self.follow(now.cpus);
-                }
+        let tasks = self.held.as_ref().map(|(_, _, tasks)| tasks);
+        let is_ended = || tasks.is_some_and(Tasks::are_being_ended);
+        match Turn::of(is_frozen, now, is_ended) {
+            Turn::Hold => self.hold(),
+            Turn::Go(cpuset) => {
+                let moved = cpuset.filter(|cpuset| self.has.as_ref() != Some(cpuset));
+                moved.into_iter().for_each(|cpuset| self.follow(cpuset));
                 self.thaw();
             }
-            None => self.thaw(),
         }
     }
 
@@ -211,6 +224,35 @@ impl Followers {
         // Tried again.
         if !leaves.is_empty() {
             self.held = Some((since, leaves, tasks));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn they_go_on_when_their_job_does() {
+        let cpus = CpuSet::from_list("4-7").unwrap();
+        let now = |runs| {
+            let cpus = cpus.clone();
+            Some(Now { cpus, runs })
+        };
+        let there = || Turn::Go(Some(cpus.clone()));
+        for (is_frozen, now, is_ended, expected) in [
+            (false, now(true), false, there()),
+            (true, now(true), false, Turn::Hold),
+            (true, now(false), true, Turn::Hold),
+            // Slurm has thawed them, and their job waits.
+            (false, now(false), false, Turn::Hold),
+            (false, now(false), true, Turn::Go(None)),
+            // Without a cpuset Slurm alone suspends them.
+            (true, None, false, Turn::Go(None)),
+            (false, None, false, Turn::Go(None)),
+        ] {
+            let found = Turn::of(is_frozen, now, || is_ended);
+            assert_eq!(found, expected, "{is_frozen} {is_ended}");
         }
     }
 }
