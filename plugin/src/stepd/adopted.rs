@@ -1,5 +1,6 @@
 //! slurmstepd of a job's extern step: a process that pam_slurm_adopt brings in gets the job's CPUs, or with
-//! `quarantine=extern` its first core. With `confine=` the leaf of the step's cgroup is narrowed to them too.
+//! `quarantine=extern` its first core. With `confine=` the leaf of the step's cgroup is narrowed to them too. From
+//! then on the processes follow the job's cpuset.
 
 use berth_host::cgroup::{Fence, FenceError, Mounts, Place};
 use berth_host::{Ledger, StateDir, affinity_of, bind_threads};
@@ -9,6 +10,7 @@ use libc::pid_t;
 use crate::site::{node, settings};
 use crate::stepd::session::Adopts;
 use crate::stepd::state::STATE;
+use crate::stepd::watch::extern_step;
 
 /// `task_p_add_pid`. Slurm has moved the process into the step's cgroup already.
 pub(crate) fn adopted(pid: pid_t) {
@@ -16,7 +18,8 @@ pub(crate) fn adopted(pid: pid_t) {
     let Some(adopts) = STATE.adopts.get().filter(|_| pid > 0) else {
         return;
     };
-    let cpus = adopts.cpus(cpuset_of(adopts.job).as_ref());
+    let cpuset = cpuset_of(adopts.job);
+    let cpus = adopts.cpus(cpuset.as_ref());
     if settings::current().confine != SiteConfine::Off
         && let Err(why) = fence(pid, &cpus)
     {
@@ -29,11 +32,12 @@ pub(crate) fn adopted(pid: pid_t) {
         }
         Err(why) => log::error!("job={} adopted process={pid}: {why}", adopts.job),
     }
+    extern_step::begin(cpuset);
 }
 
 impl Adopts {
     /// The CPUs of an adopted process: those of them that are in the job's cpuset, if there are some.
-    fn cpus(&self, cpuset: Option<&CpuSet>) -> CpuSet {
+    pub(crate) fn cpus(&self, cpuset: Option<&CpuSet>) -> CpuSet {
         let inside = |core: &CpuSet| match cpuset {
             Some(cpuset) => core.intersection(cpuset),
             None => core.clone(),

@@ -84,7 +84,10 @@ fn watch_or_wait(step: &mut Session, (slurm, record): Here<'_>) {
     let watched = watch::of(step, (slurm, record));
     match step.wait.take() {
         Some(wait) => wait::start(step, wait, record, watched),
-        None => watched.into_iter().for_each(watch::start),
+        None => {
+            let said = watched.and_then(|watched| watch::start(step, watched));
+            said.into_iter().for_each(|text| note(step, text));
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! A task's own cgroup, which Slurm made and berth wrote: its CPUs, and the mask that the task has there.
 //! The watcher freezes it, and gives it other CPUs.
 
+use berth_host::cgroup::members::Thread;
 use berth_host::cgroup::{Fence, FenceError, Folder, Place, Version, Written, freezer, members};
 use berth_host::{affinity_of, set_affinity};
 use berth_placement::CpuSet;
@@ -56,17 +57,40 @@ impl Leaf {
         step: &str,
     ) -> Result<(), FenceError> {
         let folder = self.place.open()?;
-        let has = effective(&folder);
-        let mut threads = members::threads(&members::processes(&folder));
-        threads.retain(|thread| {
-            affinity_of(thread.number).is_ok_and(|found| self.is_given(&found, &has, ours))
-        });
+        let threads = self.given(&folder, ours);
         let set = Fence {
             cpus: &fence,
             mems: None,
         };
         let written = set.cpus(&folder, Version::V2, &mut trace(step));
+        self.fence = fence;
         // Kernels before 6.2 forget the masks at that write.
+        self.bind(&threads, mask, step);
+        written
+    }
+
+    /// Gives the mask to those threads that have the one from berth, and leaves the cgroup as it is.
+    ///
+    /// # Errors
+    /// [`FenceError`]: there is no cgroup.
+    pub(crate) fn rebind(&mut self, mask: CpuSet, step: &str) -> Result<(), FenceError> {
+        let folder = self.place.open()?;
+        let threads = self.given(&folder, Ours::Given);
+        self.bind(&threads, mask, step);
+        Ok(())
+    }
+
+    /// The threads that have the mask from berth.
+    fn given(&self, folder: &Folder, ours: Ours) -> Vec<Thread> {
+        let has = effective(folder);
+        let mut threads = members::threads(&members::processes(folder));
+        threads.retain(|thread| {
+            affinity_of(thread.number).is_ok_and(|found| self.is_given(&found, &has, ours))
+        });
+        threads
+    }
+
+    fn bind(&mut self, threads: &[Thread], mask: CpuSet, step: &str) {
         for thread in threads.iter().filter(|thread| thread.lives()) {
             // A thread that has just ended needs none.
             let _ = set_affinity(thread.number, &mask);
@@ -76,8 +100,7 @@ impl Leaf {
             threads.len(),
             self.place
         );
-        (self.fence, self.mask) = (fence, mask);
-        written
+        self.mask = mask;
     }
 
     fn is_given(&self, found: &CpuSet, has: &CpuSet, ours: Ours) -> bool {

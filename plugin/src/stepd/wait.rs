@@ -168,11 +168,13 @@ impl Waiting {
                 account.publish(standing::working());
                 if let Some(step) = STATE.step().as_mut() {
                     step.accounts.push(*account);
+                    let said = self.watched.and_then(|watched| watch::start(step, watched));
+                    said.into_iter()
+                        .for_each(|text| log::info!("{}: note: {text}", self.name));
                 }
                 if let Some(gate) = STATE.gate.get() {
                     gate.open();
                 }
-                self.watched.into_iter().for_each(watch::start);
             }
             End::Refused(why) => {
                 log::info!("{} bound=refused why={why:?}", self.name);

@@ -58,6 +58,14 @@ impl Recorder {
         Ok(recorder)
     }
 
+    /// Another event of these threads, such as `cgroup/cgroup_unfreeze`.
+    ///
+    /// # Errors
+    /// A kernel without it.
+    pub fn add(&self, event: &str) -> io::Result<()> {
+        self.put(&format!("events/{event}/enable"), "1")
+    }
+
     /// The lines since the last call, in order.
     ///
     /// # Errors

@@ -71,17 +71,34 @@ pub fn cpus_of_jobs(scope: &Place) -> Result<CpuSet, FenceError> {
     }
 }
 
-/// The CPUs of the running jobs below such a cgroup of the unified hierarchy, but for one: that whose folder has
-/// this name. A job runs if one of its tasks is not frozen, or if it has none yet.
+/// A job that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// The name of its folder.
+    pub name: String,
+    /// Its CPUs.
+    pub cpus: CpuSet,
+}
+
+/// The running jobs below such a cgroup of the unified hierarchy, but for one: that whose folder has this name. A job
+/// runs if one of its tasks is not frozen, or if it has none yet.
 ///
 /// # Errors
 /// [`FenceError`]: the folder cannot be read.
-pub fn cpus_of_running(scope: &Place, except: &str) -> Result<CpuSet, FenceError> {
+pub fn running(scope: &Place, except: &str) -> Result<Vec<Running>, FenceError> {
     let folder = scope.open()?;
     match folder.is_roots() {
         true => Ok(Walk { left: MOST }.running(&folder, except)),
-        false => Ok(CpuSet::new()),
+        false => Ok(Vec::new()),
     }
+}
+
+/// Whether each of these jobs still runs, on the same CPUs. Nothing else is looked at.
+#[must_use]
+pub fn still_run(scope: &Place, jobs: &[Running]) -> bool {
+    scope
+        .open()
+        .is_ok_and(|folder| Walk { left: MOST }.still_run(&folder, jobs))
 }
 
 /// The folder of a process's job: its place, if it is below a scope.
@@ -120,15 +137,30 @@ impl Walk {
         cpus
     }
 
-    fn running(&mut self, scope: &Folder, except: &str) -> CpuSet {
-        let mut cpus = CpuSet::new();
-        let is_other = |name: &String| !NO_JOBS.contains(&name.as_str()) && name != except;
-        for job in self.children(scope, is_other) {
-            if is_populated(&job) && self.runs(&job) {
-                add(&job, &mut cpus);
+    fn running(&mut self, scope: &Folder, except: &str) -> Vec<Running> {
+        let mut found = Vec::new();
+        let mut names = scope.children(self.left);
+        self.left -= names.len();
+        names.retain(|name| !NO_JOBS.contains(&name.as_str()) && name != except);
+        for name in names {
+            if let Some(cpus) = self.cpus_if_running(scope, &name) {
+                found.push(Running { name, cpus });
             }
         }
-        cpus
+        found
+    }
+
+    fn still_run(&mut self, scope: &Folder, jobs: &[Running]) -> bool {
+        jobs.iter()
+            .all(|job| self.cpus_if_running(scope, &job.name).as_ref() == Some(&job.cpus))
+    }
+
+    /// One that has ended meanwhile cannot be opened.
+    fn cpus_if_running(&mut self, scope: &Folder, name: &str) -> Option<CpuSet> {
+        let job = scope.child(name).ok()?;
+        let mut cpus = CpuSet::new();
+        (is_populated(&job) && self.runs(&job)).then(|| add(&job, &mut cpus))?;
+        Some(cpus)
     }
 
     /// Slurm and berth freeze what is below a step's `user`.
@@ -213,9 +245,8 @@ mod tests {
         Walk { left }.jobs(&folder, version).to_string()
     }
 
-    #[test]
-    fn frozen_jobs_do_not_run() {
-        let dir = tempfile::tempdir().unwrap();
+    /// Five jobs below a scope.
+    fn five_jobs(dir: &Path) -> Place {
         for (job, cpus, leaves) in [
             ("job_1", "0-1\n", &["populated 1\nfrozen 0\n"][..]),
             (
@@ -231,31 +262,60 @@ mod tests {
             ("job_4", "4\n", &["populated 0\nfrozen 0\n"]),
             ("job_5", "5\n", &["populated 1\nfrozen 0\n"]),
         ] {
-            file(dir.path(), &format!("{job}/cgroup.events"), "populated 1\n");
-            file(dir.path(), &format!("{job}/cpuset.cpus"), cpus);
+            file(dir, &format!("{job}/cgroup.events"), "populated 1\n");
+            file(dir, &format!("{job}/cpuset.cpus"), cpus);
             for (at, events) in leaves.iter().enumerate() {
                 let path = format!("{job}/step_{at}/user/task_0/cgroup.events");
-                file(dir.path(), &path, events);
+                file(dir, &path, events);
             }
         }
-        let place = Place {
+        Place {
             version: Version::V2,
-            point: dir.path().into(),
+            point: dir.into(),
             folders: Vec::new(),
-        };
+        }
+    }
+
+    #[test]
+    fn frozen_jobs_do_not_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = five_jobs(dir.path());
         let folder = Folder::open_as(&place, Kind::Any).unwrap();
         let running = Walk { left: MOST }.running(&folder, "job_5");
-        assert_eq!(running.to_string(), "0-1,3-4");
-        let below = Place {
-            folders: ["job_1", "step_0", "user"].map(String::from).to_vec(),
-            ..place.clone()
-        };
-        assert!(
-            job_of(&below, &place)
-                .unwrap()
-                .to_string()
-                .ends_with("/job_1")
-        );
+        let text = |job: &Running| format!("{} {}", job.name, job.cpus);
+        let mut found: Vec<_> = running.iter().map(text).collect();
+        found.sort();
+        assert_eq!(found, ["job_1 0-1", "job_3 3", "job_4 4"]);
+        let below = ["job_1", "step_0", "user"];
+        let below = below.iter().fold(place.clone(), |at, name| at.below(name));
+        let job = job_of(&below, &place).unwrap();
+        assert!(job.to_string().ends_with("/job_1"));
+    }
+
+    #[test]
+    fn whether_jobs_still_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::open_as(&five_jobs(dir.path()), Kind::Any).unwrap();
+        let running = Walk { left: MOST }.running(&folder, "job_5");
+        let still = || Walk { left: MOST }.still_run(&folder, &running);
+        // Others may come.
+        file(dir.path(), "job_6/cgroup.events", "populated 1\n");
+        assert!(still());
+        // One is frozen, goes to other CPUs, or ends.
+        for (path, now, before) in [
+            (
+                "job_1/step_0/user/task_0/cgroup.events",
+                "populated 1\nfrozen 1\n",
+                "populated 1\nfrozen 0\n",
+            ),
+            ("job_3/cpuset.cpus", "3,5\n", "3\n"),
+            ("job_4/cgroup.events", "populated 0\n", "populated 1\n"),
+        ] {
+            file(dir.path(), path, now);
+            assert!(!still(), "{path}");
+            file(dir.path(), path, before);
+            assert!(still(), "{path}");
+        }
     }
 
     #[test]

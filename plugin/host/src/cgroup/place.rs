@@ -152,6 +152,24 @@ impl Place {
         self.folders.last().map(String::as_str)
     }
 
+    /// At most so many cgroups right below it; none if it is gone.
+    #[must_use]
+    pub fn children(&self, most: usize) -> Vec<Self> {
+        let names = self.open().map(|folder| folder.children(most));
+        let names = names.unwrap_or_default();
+        names.iter().map(|name| self.below(name)).collect()
+    }
+
+    /// The cgroup of this name right below it.
+    #[must_use]
+    pub fn below(&self, name: &str) -> Self {
+        let own = self.folders.iter().cloned();
+        Self {
+            folders: own.chain([name.to_owned()]).collect(),
+            ..self.clone()
+        }
+    }
+
     /// The cgroup so many folders above.
     #[must_use]
     pub fn above(&self, count: usize) -> Self {

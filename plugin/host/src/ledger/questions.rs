@@ -3,8 +3,36 @@
 
 use berth_placement::CpuSet;
 
-use super::record::{self, Look};
-use super::{Entry, Session, Task};
+use super::file::LedgerFile;
+use super::record::{self, Look, StepKey};
+use super::{Entry, LedgerError, Session, Task};
+use crate::state::StateDir;
+
+/// A number that is another one after every change of the ledger, for who waits for a change. An entry whose process
+/// was killed is still written there.
+///
+/// # Errors
+/// [`LedgerError`]
+pub fn content(dir: &StateDir) -> Result<u64, LedgerError> {
+    let Some(file) = LedgerFile::look(dir)? else {
+        return Ok(0);
+    };
+    let (mut first, mut second) = (crc32fast::Hasher::new(), crc32fast::Hasher::new());
+    for word in file.read_all()? {
+        first.update(&word.to_le_bytes());
+        second.update(&word.to_be_bytes());
+    }
+    Ok(u64::from(first.finalize()) << 32 | u64::from(second.finalize()))
+}
+
+/// What the other steps in a job's cpuset do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Beside {
+    /// The latest generation of the cpuset that one of them has.
+    pub generation: u32,
+    /// Whether the tasks of one of them may run. Otherwise their job is suspended, or waits for its CPUs.
+    pub runs: bool,
+}
 
 impl Session<'_> {
     /// The CPUs of other jobs' cpusets that want the memory beside them for themselves, wherever they are:
@@ -29,6 +57,26 @@ impl Session<'_> {
         let found = self.living(is_its).into_iter();
         let (slot, look) = found.max_by_key(|(_, look)| (look.generation, look.made))?;
         Some(look.entry(self.record(slot)?))
+    }
+
+    /// The other steps in the cpuset of a step's job, as far as they have tasks. None if there are none.
+    pub fn beside(&mut self, step: StepKey) -> Option<Beside> {
+        let is_its = |record: &[u64]| {
+            record::look(record)
+                .is_some_and(|look| look.is_cpuset_of(step.job) && look.step != step)
+        };
+        let living = self.living(is_its).into_iter();
+        let tasks = living.filter_map(|(_, look)| Some((look.generation, look.task?)));
+        tasks.fold(None, |all: Option<Beside>, (generation, task)| {
+            let before = all.unwrap_or(Beside {
+                generation,
+                runs: false,
+            });
+            Some(Beside {
+                generation: before.generation.max(generation),
+                runs: before.runs || !task.suspended,
+            })
+        })
     }
 
     /// What the other jobs that are not suspended hold, and what of that they hold exclusively.

@@ -1,10 +1,11 @@
 //! Which CPUs the cpuset of a job has that goes on. The first slurmstepd of the job that gets the ledger chooses,
 //! and the others take what it has chosen. In: the cpuset, the node as it is now. Out: CPUs, or none yet.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use berth_host::cgroup::{FenceError, Place, jobs};
-use berth_host::ledger::{Entry, Session, StepKey};
+use berth_host::cgroup::jobs::{self, Running};
+use berth_host::cgroup::{FenceError, Place};
+use berth_host::ledger::{self, Entry, Session, StepKey};
 use berth_host::{Ledger, OnlineCpus, StateDir};
 use berth_placement::request::cpuset::Dynamic;
 use berth_placement::strategy::cpuset::{Resume, Resumed, moved};
@@ -18,6 +19,8 @@ use crate::stepd::state::STATE;
 
 /// The time to wait for others who write the ledger.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a glance is enough for a job that waits.
+const BELIEVED: Duration = Duration::from_secs(30);
 
 /// A cpuset that can have other CPUs: one that this node chose.
 pub(super) struct Cpuset {
@@ -48,6 +51,55 @@ struct Seen {
     /// What is online, and in no other running job's cgroup.
     free: CpuSet,
     node: Node,
+    /// The online CPUs, as the kernel writes them.
+    online: String,
+    scope: Option<Place>,
+    /// The other jobs that run.
+    others: Vec<Running>,
+}
+
+impl Seen {
+    fn glance(self, (dir, content): (StateDir, u64), hopes: bool) -> Glance {
+        let mut others = self.others;
+        others.retain(|job| job.cpus.intersects(&self.own));
+        Glance {
+            at: Instant::now(),
+            hopes,
+            dir,
+            content,
+            online: self.online,
+            scope: self.scope,
+            others,
+        }
+    }
+}
+
+/// What stands against a job that waits. As long as nothing of it changes there is no room, and the whole node need
+/// not be looked at.
+pub(super) struct Glance {
+    at: Instant,
+    /// Whether only the original CPUs counted.
+    hopes: bool,
+    dir: StateDir,
+    /// The ledger's.
+    content: u64,
+    online: String,
+    scope: Option<Place>,
+    /// The jobs that run on CPUs of this one.
+    others: Vec<Running>,
+}
+
+impl Glance {
+    /// Whether all is as it was. Who was killed leaves no trace in the ledger, so that is not believed for long.
+    pub(super) fn holds(&self, hopes: bool) -> bool {
+        let online = || OnlineCpus::open().and_then(|online| online.read());
+        let run = |scope: &Place| jobs::still_run(scope, &self.others);
+        self.hopes == hopes
+            && self.at.elapsed() < BELIEVED
+            && online().is_ok_and(|online| online == self.online)
+            && ledger::content(&self.dir).is_ok_and(|content| content == self.content)
+            && self.scope.as_ref().is_none_or(run)
+    }
 }
 
 impl Cpuset {
@@ -73,7 +125,7 @@ impl Cpuset {
         })
     }
 
-    /// The CPUs with which the job goes on; none if it has to wait. `wanted` are those that it had. As long as
+    /// The CPUs with which the job goes on; or what stands against it, and it has to wait. `wanted` are those that it had. As long as
     /// it `hopes`, only these count. The choice is in the ledger before anybody else can choose.
     ///
     /// # Errors
@@ -82,10 +134,12 @@ impl Cpuset {
         &self,
         leaf: &Place,
         (wanted, hopes): (&CpuSet, bool),
-    ) -> Result<Option<Found>, String> {
-        let seen = self.look(leaf)?;
+    ) -> Result<Result<Found, Glance>, String> {
         let dir = StateDir::new(&settings::current().state_dir, &self.node_name);
         let dir = dir.map_err(|why| why.to_string())?;
+        // What changes from here on is a reason to look again.
+        let content = ledger::content(&dir).map_err(|why| why.to_string())?;
+        let seen = self.look(leaf)?;
         let mut ledger = Ledger::open(&dir).map_err(|why| why.to_string())?;
         let mut session = ledger.session(PATIENCE).map_err(|why| why.to_string())?;
         let own = generation();
@@ -109,12 +163,15 @@ impl Cpuset {
                     Resumed::Same => (wanted.clone(), own + 1, false),
                     Resumed::Changed(cpus) if !hopes => (cpus, own + 1, false),
                     Resumed::Shared if !hopes => (wanted.clone(), own + 1, true),
-                    Resumed::Changed(_) | Resumed::Shared | Resumed::NoRoom => return Ok(None),
+                    Resumed::Changed(_) | Resumed::Shared | Resumed::NoRoom => {
+                        drop(session);
+                        return Ok(Err(seen.glance((dir, content), hopes)));
+                    }
                 }
             }
         };
         self.record(&session, (&seen.node, &cpus), generation)?;
-        Ok(Some(Found {
+        Ok(Ok(Found {
             cpus,
             is_shared,
             node: seen.node,
@@ -131,12 +188,23 @@ impl Cpuset {
         let online = OnlineCpus::open().and_then(|online| online.read());
         let online = online.map_err(|why| why.to_string())?;
         let mut free = CpuSet::from_list(&online).map_err(|why| why.to_string())?;
+        let mut others = Vec::new();
         if let (Some(scope), Some(job)) = (&scope, &job) {
             let name = job.name().unwrap_or_default();
-            free = free.difference(&jobs::cpus_of_running(scope, name).map_err(text)?);
+            others = jobs::running(scope, name).map_err(text)?;
+        }
+        for job in &others {
+            free = free.difference(&job.cpus);
         }
         let own = self.own(&node, (leaf, job.as_ref()))?;
-        Ok(Seen { own, free, node })
+        Ok(Seen {
+            own,
+            free,
+            node,
+            online,
+            scope,
+            others,
+        })
     }
 
     /// What the job owns, as far as this step reaches it.
@@ -168,7 +236,11 @@ impl Cpuset {
         Ok(Owned::of(&request, node).cpus)
     }
 
-    /// The step's entries have the new CPUs, while nobody else looks.
+    /// The step's entries have the new CPUs, while nobody else looks: the ledger is locked. All of them, or none: of a
+    /// binding's entry only its place in the old cpuset tells the new one.
+    ///
+    /// A slurmstepd that is killed between two writes leaves nothing wrong: its entries end with it, and so does
+    /// the generation that it wrote, so that the job's next slurmstepd chooses itself.
     fn record(
         &self,
         session: &Session<'_>,
@@ -176,17 +248,24 @@ impl Cpuset {
         generation: u32,
     ) -> Result<(), String> {
         let mut step = STATE.step();
-        let accounts = step.as_mut().map(|step| step.accounts.iter_mut());
-        for account in accounts.into_iter().flatten() {
-            let entry = account.entry();
+        let accounts = step.as_mut().map(|step| step.accounts.as_mut_slice());
+        let accounts = accounts.unwrap_or_default();
+        let before: Vec<_> = accounts.iter().map(|one| one.entry().clone()).collect();
+        for (at, entry) in before.iter().enumerate() {
             let (cpus, generation) = match entry.cpuset {
                 Some(_) => (cpus.clone(), generation),
                 None => (moved(node, (&self.cpus, cpus), &entry.cpus), 0),
             };
-            // Who looks at it from here on must see that the job runs.
-            account.set_suspended(false);
-            let written = account.set_cpus(session, cpus, generation);
-            written.map_err(|why| why.to_string())?;
+            let account = accounts.get_mut(at);
+            let written = account.map(|one| one.set_cpus(session, cpus, generation));
+            if let Some(Err(why)) = written {
+                for (account, entry) in accounts.iter_mut().zip(&before).take(at) {
+                    // What was just written can be written again.
+                    let _ = account.set_cpus(session, entry.cpus.clone(), entry.generation);
+                    account.set_suspended(entry.task.is_some_and(|task| task.suspended));
+                }
+                return Err(why.to_string());
+            }
         }
         Ok(())
     }

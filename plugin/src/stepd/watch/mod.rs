@@ -2,8 +2,10 @@
 //! when Slurm freezes and thaws the step, and when CPUs go offline and come back. It begins after the last task
 //! was forked, and ends with the step. Whatever fails, the tasks go on with the CPUs that they had.
 
+mod beside;
 mod choice;
 mod ending;
+pub(crate) mod extern_step;
 mod memory;
 mod watched;
 
@@ -18,8 +20,10 @@ use crate::planning::ledger;
 use crate::site::standing::Abi;
 use crate::stepd::our_thread::OurThread;
 use crate::stepd::session::Session;
+use beside::Begins;
 use choice::Cpuset;
 pub(crate) use watched::Watched;
+use watched::set_suspended;
 
 /// The end of a step waits so long for the thread: the kernel may still be moving memory.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -31,6 +35,10 @@ struct Watch {
 }
 
 static WATCH: Mutex<Option<Watch>> = Mutex::new(None);
+
+/// For the user of a step that begins while its job waits.
+const LATER: &str = "the CPUs of this job's cpuset are used by others since the job was suspended; the step's tasks start when \
+                     the job has its CPUs";
 
 /// What there is to watch of a step whose last task was forked; none if there is nothing.
 pub(crate) fn of(step: &mut Session, (slurm, record): (Abi, &StepRecord<'_>)) -> Option<Watched> {
@@ -49,26 +57,54 @@ pub(crate) fn of(step: &mut Session, (slurm, record): (Abi, &StepRecord<'_>)) ->
     Some(Watched::new(name, leaves, cpuset, fences.to_own()))
 }
 
-/// Begins to watch.
-pub(crate) fn start(watched: Watched) {
-    let name = watched.name().to_owned();
-    if let Err(why) = begin(watched) {
-        log::debug!("{name}: nobody watches it: {why}");
+/// Begins to watch a step none of whose tasks runs yet. A step whose job waits for its CPUs waits too; the user is
+/// told so.
+pub(crate) fn start(step: &mut Session, mut watched: Watched) -> Option<&'static str> {
+    let generation = step.accounts.iter().map(|one| one.entry().generation).max();
+    let begins = watched.begins(generation.unwrap_or(0));
+    if begins != Begins::Now {
+        log::debug!("{}: its tasks begin {begins:?}", step.name);
+        watched.hold();
+        set_suspended(step, true);
     }
+    let held = watched.leaves().to_vec();
+    if let Err(why) = begin(watched) {
+        log::debug!("{}: nobody watches it: {why}", step.name);
+        for mut leaf in held.into_iter().filter(|leaf| leaf.is_frozen) {
+            if let Err(why) = leaf.freeze(false, &step.name) {
+                log::error!(
+                    "{}: a task that should run is still frozen: {why}",
+                    step.name
+                );
+            }
+        }
+        set_suspended(step, false);
+        return None;
+    }
+    (begins == Begins::Later).then_some(LATER)
 }
 
 fn begin(mut watched: Watched) -> std::io::Result<()> {
-    let bell = Arc::new(Bell::new()?);
-    let own = Arc::clone(&bell);
-    let thread = OurThread::start(move |_until_here| {
+    spawn(watched.name().to_owned(), move |bell| {
         // The panic hook has logged it; slurmstepd goes on without this thread.
-        let ended = catch_unwind(AssertUnwindSafe(|| watched.run(&own)));
+        let ended = catch_unwind(AssertUnwindSafe(|| watched.run(bell)));
         if ended.is_err() {
             log::error!("{}: nobody watches it any more", watched.name());
         }
         let _ = catch_unwind(AssertUnwindSafe(|| watched.end()));
+    })
+}
+
+/// Begins the thread. Its bell rings when the step ends.
+fn spawn(name: String, watch: impl FnOnce(&Bell) + Send + 'static) -> std::io::Result<()> {
+    let bell = Arc::new(Bell::new()?);
+    let own = Arc::clone(&bell);
+    let thread = OurThread::start(move |_until_here| {
+        if catch_unwind(AssertUnwindSafe(|| watch(&own))).is_err() {
+            log::error!("{name}: nobody watches it any more");
+        }
     })?;
-    *watch() = Some(Watch { bell, thread });
+    *self::watch() = Some(Watch { bell, thread });
     Ok(())
 }
 

@@ -14,10 +14,12 @@ use berth_placement::{CpuSet, SetMemory};
 
 use crate::planning::cpuset;
 use crate::stepd::leaf::{Leaf, Ours};
+use crate::stepd::session::Session;
 use crate::stepd::state::STATE;
-use crate::stepd::watch::choice::{Cpuset, Found};
+use crate::stepd::watch::beside::Begins;
+use crate::stepd::watch::choice::{Cpuset, Found, Glance};
 use crate::stepd::watch::ending::Tasks;
-use crate::stepd::watch::memory::{Move, Moved};
+use crate::stepd::watch::memory::{Follow, Move};
 
 /// A CPU that goes offline or comes back is seen within this time.
 const BETWEEN_LOOKS: u16 = 4000;
@@ -55,8 +57,12 @@ pub(crate) struct Watched {
     tasks: Tasks,
     /// Since when Slurm has thawed them, and whether that the job waits was said.
     waits: Option<(Instant, bool)>,
+    /// What stood against it when the job was last looked at.
+    glance: Option<Glance>,
     /// The CPUs that the cpuset had before some of them went offline.
     home: Option<CpuSet>,
+    /// Memory that is on its way to the cpuset's CPUs.
+    follow: Option<Follow>,
 }
 
 impl Watched {
@@ -76,7 +82,9 @@ impl Watched {
             is_stuck: false,
             tasks: Tasks::default(),
             waits: None,
+            glance: None,
             home: None,
+            follow: None,
         }
     }
 
@@ -94,6 +102,16 @@ impl Watched {
             .ok()
             .and_then(|events| events.read().ok());
         state.is_some_and(|state| state.is_frozen)
+    }
+
+    /// When its tasks begin, which have an entry of this generation.
+    pub(super) fn begins(&self, generation: u32) -> Begins {
+        let cpuset = self.cpuset.as_ref();
+        cpuset.map_or(Begins::Now, |(cpuset, _)| Begins::of(cpuset, generation))
+    }
+
+    pub(super) fn leaves(&self) -> &[Leaf] {
+        &self.leaves
     }
 
     /// Watches until the bell rings or the step's cgroup is gone.
@@ -123,6 +141,7 @@ impl Watched {
                 *text = now;
                 self.cpus_changed(text);
             }
+            self.move_memory();
             match bell.wait(&events, self.pause()) {
                 Ok(Woken::Rung) => return,
                 Ok(_) => errors = 0,
@@ -153,6 +172,7 @@ impl Watched {
 
     fn pause(&self) -> u16 {
         match self.waits {
+            None if self.follow.is_some() && !self.is_frozen => 0,
             None if self.is_stuck => BETWEEN_TRIES,
             None => BETWEEN_LOOKS,
             Some((since, _)) if since.elapsed() < GRACE => BETWEEN_HOPES,
@@ -167,7 +187,12 @@ impl Watched {
         if self.is_frozen && !self.is_stuck {
             return;
         }
-        set_suspended(true);
+        step_is_suspended(true);
+        self.hold();
+    }
+
+    /// The tasks stay where they are until their CPUs are chosen.
+    pub(super) fn hold(&mut self) {
         (self.is_frozen, self.is_stuck, self.can_wait) = (true, false, true);
         let alive = self.leaves.iter();
         let alive = alive.filter(|leaf| leaf.processes().contains(&leaf.pid));
@@ -205,14 +230,20 @@ impl Watched {
         let Some(first) = self.leaves.first() else {
             return self.thaw();
         };
-        match cpuset.choose(&first.place, (&wanted, hopes)) {
-            Ok(Some(found)) => {
+        let before = self.glance.take().filter(|glance| glance.holds(hopes));
+        let found = match before {
+            Some(glance) => Ok(Err(glance)),
+            None => cpuset.choose(&first.place, (&wanted, hopes)),
+        };
+        match found {
+            Ok(Ok(found)) => {
                 self.go_on(found, Ours::Given);
                 self.home = None;
                 self.thaw();
             }
-            Ok(None) if !self.can_wait || self.tasks.are_being_ended() => self.thaw(),
-            Ok(None) => {
+            Ok(Err(_)) if !self.can_wait || self.tasks.are_being_ended() => self.thaw(),
+            Ok(Err(glance)) => {
+                self.glance = Some(glance);
                 let says = !hopes && !was_said;
                 if says {
                     log::warn!(
@@ -238,7 +269,7 @@ impl Watched {
 
     /// The tasks run. What cannot be thawed is tried again.
     fn thaw(&mut self) {
-        set_suspended(false);
+        step_is_suspended(false);
         self.waits = None;
         let mut failed = None;
         for leaf in self.leaves.iter_mut().filter(|leaf| leaf.is_frozen) {
@@ -277,14 +308,12 @@ impl Watched {
         if from == to {
             return;
         }
-        let mems = memory_nodes(&node, &to, &cpuset.asked);
         let way = Move {
-            from: &node.numa_nodes_of(&from),
-            to: &node.numa_nodes_of(&to),
-            mems: &mems,
+            from: node.numa_nodes_of(&from),
+            to: node.numa_nodes_of(&to),
+            mems: memory_nodes(&node, &to, &cpuset.asked),
             memory: *memory,
         };
-        let mut all = Moved::default();
         for leaf in &mut self.leaves {
             let mask = moved(&node, (&from, &to), &leaf.mask);
             let fence = if self.to_own {
@@ -295,15 +324,34 @@ impl Watched {
             if let Err(why) = leaf.put((fence, mask), ours, &self.name) {
                 log::warn!("{}: {why}; its tasks have the step's CPUs", self.name);
             }
-            way.memory_of(leaf, &self.name, &mut all);
         }
-        let why = all.why.map(|why| format!("; {why}")).unwrap_or_default();
         log::info!(
-            "{}: its cpuset had CPUs {from} and has CPUs {to} now; {} pages stayed where they were{why}",
-            self.name,
-            all.left
+            "{}: its cpuset had CPUs {from} and has CPUs {to} now",
+            self.name
         );
+        self.follow = Follow::begin(way, &self.leaves, self.follow.take(), &self.name);
         cpuset.cpus = to;
+    }
+
+    /// A slice of the memory that follows its tasks. A suspended job's memory waits, because the next resume may
+    /// send it elsewhere.
+    fn move_memory(&mut self) {
+        let Some(follow) = self.follow.as_mut().filter(|_| !self.is_frozen) else {
+            return;
+        };
+        if follow.go_on(&self.name) {
+            return;
+        }
+        let moved = &follow.moved;
+        let why = moved.why.as_ref();
+        let why = why.map(|why| format!("; {why}")).unwrap_or_default();
+        log::info!(
+            "{}: memory of its cpuset: {} pages followed their tasks, {} pages stayed where they were{why}",
+            self.name,
+            moved.gone,
+            moved.left
+        );
+        self.follow = None;
     }
 
     /// CPUs went offline, or are back.
@@ -333,7 +381,7 @@ impl Watched {
         }
         let first = self.leaves.first()?;
         match cpuset.choose(&first.place, (&home, false)) {
-            Ok(Some(found)) if !found.is_shared => {
+            Ok(Ok(found)) if !found.is_shared => {
                 self.home = (!is_back).then_some(home);
                 Some(found)
             }
@@ -347,9 +395,13 @@ impl Watched {
 }
 
 /// The ledger knows whether the step's CPUs are used.
-fn set_suspended(suspended: bool) {
-    let mut step = STATE.step();
-    let accounts = step.as_mut().map(|step| step.accounts.iter_mut());
-    let all = accounts.into_iter().flatten();
-    all.for_each(|account| account.set_suspended(suspended));
+pub(super) fn set_suspended(step: &mut Session, suspended: bool) {
+    let accounts = step.accounts.iter_mut();
+    accounts.for_each(|account| account.set_suspended(suspended));
+}
+
+fn step_is_suspended(suspended: bool) {
+    if let Some(step) = STATE.step().as_mut() {
+        set_suspended(step, suspended);
+    }
 }

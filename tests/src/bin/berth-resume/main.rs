@@ -2,15 +2,18 @@
 //! two NUMA nodes with eight CPUs each, for the virtual machines of `ci/vm`. The kernel says where the tasks run and
 //! where their memory lies; words choose scenes.
 
+mod adopted;
 mod filler;
+mod gang;
+mod running;
 mod scenes;
 mod site;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use scenes::{SCENES, UNCONFINED};
-use site::Site;
+use scenes::{SCENES, Scene, UNCONFINED};
+use site::{Kind, Site};
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -27,9 +30,16 @@ fn main() -> ExitCode {
     }
     let is_chosen = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
     let (mut passed, mut failed) = (0, 0);
-    for (constrains, scenes) in [(true, &SCENES[..]), (false, &UNCONFINED)] {
+    let confined: Vec<Scene> = SCENES.into_iter().chain(running::SCENES).collect();
+    let all = [
+        (Kind::Confined, &confined[..]),
+        (Kind::Unconfined, &UNCONFINED),
+        (Kind::Adopting, &adopted::SCENES),
+        (Kind::Gang, &gang::SCENES),
+    ];
+    for (kind, scenes) in all {
         let mut scenes = scenes.iter().filter(|(name, _)| is_chosen(name)).peekable();
-        let site = scenes.peek().map(|_| Site::up(constrains));
+        let site = scenes.peek().map(|_| Site::up(kind));
         for ((name, play), site) in scenes.zip(site.iter().cycle()) {
             let done = catch_unwind(AssertUnwindSafe(|| play(site)));
             site.clear();

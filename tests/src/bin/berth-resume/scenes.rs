@@ -20,24 +20,26 @@ pub const SCENES: [Scene; 9] = [
     ("cpu-offline", cpu_offline),
 ];
 
+/// How long memory may follow: the machine is emulated.
+const FOLLOWS: Duration = Duration::from_secs(60);
 /// Slurm's default.
 const KILL_WAIT: Duration = Duration::from_secs(30);
 /// Where Slurm does not confine jobs to their cores, and the ledger alone knows who has which.
 pub const UNCONFINED: [Scene; 1] = [("by-the-ledger", by_ledger)];
 
-const ANY: &str = "NCPUS=4";
-const ORIG: &str = "NCPUS=4;RESUME_OPTION=ORIG_CPUS";
+pub const ANY: &str = "NCPUS=4";
+pub const ORIG: &str = "NCPUS=4;RESUME_OPTION=ORIG_CPUS";
 const MANDATORY: &str = "NCPUS=4;CPUSET_OPTIONS=CPUSET_MEMORY_MANDATORY";
 const BOTH: &str = "NCPUS=4;RESUME_OPTION=ORIG_CPUS;CPUSET_OPTIONS=CPUSET_MEMORY_MANDATORY";
 
 /// Each task's mask and the CPUs of its cgroup.
 #[track_caller]
-fn at(job: &Job, masks: [&str; 2], fence: &str) {
+pub fn at(job: &Job, masks: [&str; 2], fence: &str) {
     let expected = masks.map(|mask| Seen {
         mask: mask.into(),
         fence: fence.into(),
     });
-    assert_eq!(job.seen(), expected);
+    assert_eq!(job.tasks.seen(), expected);
 }
 
 /// The same within some seconds.
@@ -45,7 +47,7 @@ fn at(job: &Job, masks: [&str; 2], fence: &str) {
 fn becomes(job: &Job, seconds: u64, masks: [&str; 2], fence: &str) {
     let end = Instant::now() + Duration::from_secs(seconds);
     let is_there = || {
-        let seen = job.seen();
+        let seen = job.tasks.seen();
         seen.len() == 2
             && seen.iter().all(|seen| seen.fence == fence)
             && seen.iter().zip(masks).all(|(seen, mask)| seen.mask == mask)
@@ -58,31 +60,37 @@ fn becomes(job: &Job, seconds: u64, masks: [&str; 2], fence: &str) {
 
 /// The tasks do not run, although Slurm says so.
 #[track_caller]
-fn waits(site: &Site, job: &Job) {
+pub fn waits(site: &Site, job: &Job) {
     site.wait_state(&job.id, "RUNNING");
     site.cluster.wait_for("the line in the log", || {
         let log = site.cluster.slurmd_log();
         log.contains("its tasks stay frozen").then_some(())
     });
-    let before = job.beats();
+    let before = job.tasks.beats();
     sleep(Duration::from_secs(3));
-    assert_eq!(job.beats(), before, "they run");
+    assert_eq!(job.tasks.beats(), before, "they run");
 }
 
+/// The memory of a job is on a node, or follows it there while it runs.
 #[track_caller]
-fn memory(job: &Job, node: u32) {
-    let share = job.share_on(node);
+pub fn memory(job: &Job, node: u32) {
+    let end = Instant::now() + FOLLOWS;
+    let (mut share, mut is_whole) = job.tasks.share_on(node);
+    while !(is_whole && share >= 0.95) && Instant::now() < end {
+        sleep(Duration::from_millis(100));
+        (share, is_whole) = job.tasks.share_on(node);
+    }
     println!("  {:.2} % of the pages are on node {node}", share * 100.0);
     assert!(
-        share >= 0.95,
+        is_whole && share >= 0.95,
         "only {share} of the pages are on node {node}"
     );
 }
 
-fn again(site: &Site, job: &Job) {
+pub fn again(site: &Site, job: &Job) {
     let start = Instant::now();
     site.resume(job);
-    site.wait_running(job);
+    site.wait_running(&job.tasks);
     println!(
         "  it runs {:.1} s after scontrol resume",
         start.elapsed().as_secs_f64()
@@ -147,7 +155,7 @@ fn orig_waits(site: &Site) {
     site.resume(&job);
     waits(site, &job);
     site.cluster.run("scancel", &[&other]).expect_ok();
-    site.wait_running(&job);
+    site.wait_running(&job.tasks);
     at(&job, ["0-1", "2-3"], "0-3");
     memory(&job, 0);
 }
@@ -159,7 +167,7 @@ fn mandatory_orig_waits(site: &Site) {
     site.resume(&job);
     waits(site, &job);
     site.cluster.run("scancel", &[&other]).expect_ok();
-    site.wait_running(&job);
+    site.wait_running(&job.tasks);
     at(&job, ["0-1", "2-3"], "0-7");
     memory(&job, 0);
 }
@@ -181,8 +189,9 @@ fn cancelled(site: &Site) {
 fn cancel(site: &Site, job: &Job, which: &str) {
     let start = Instant::now();
     site.cluster.run("scancel", &[&job.id]).expect_ok();
-    site.cluster
-        .wait_for("the tasks' end", || job.pids().is_empty().then_some(()));
+    site.cluster.wait_for("the tasks' end", || {
+        job.tasks.pids().is_empty().then_some(())
+    });
     let tasks = start.elapsed();
     site.cluster.wait_for("the job's end", || {
         let shown = site

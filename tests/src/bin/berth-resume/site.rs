@@ -2,15 +2,39 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use berth_tests::{Cluster, process};
 
 /// A line beside the first partition's.
 const HIGH: &str = "PartitionName=high Nodes=ALL OverSubscribe=FORCE:1 PriorityTier=10\n";
+/// Jobs of the first partition take turns there, and leave when one of the second comes. A third partition shares
+/// its cores with both.
+const GANG: [&str; 4] = [
+    "PreemptType=preempt/partition_prio",
+    "PreemptMode=SUSPEND,GANG",
+    "SchedulerTimeSlice=10",
+    "PartitionName=main Nodes=ALL Default=YES OverSubscribe=FORCE:2 PriorityTier=1",
+];
+const SIDE: &str = "PartitionName=side Nodes=ALL OverSubscribe=FORCE:1 PriorityTier=1\n";
 /// MiB of each task.
-const SIZE: u64 = 48;
+pub const SIZE: u64 = 48;
+
+/// Kinds of clusters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Slurm confines jobs to their cores.
+    Confined,
+    /// It does not.
+    Unconfined,
+    /// It does, and jobs suspend each other.
+    Gang,
+    /// It does, and each job has a step for processes that are adopted.
+    Adopting,
+}
 
 pub struct Site {
     pub cluster: Cluster,
@@ -20,7 +44,13 @@ pub struct Site {
 /// A job whose tasks fill memory.
 pub struct Job {
     pub id: String,
+    pub tasks: Tasks,
+}
+
+/// Two tasks that fill memory, and show that they run.
+pub struct Tasks {
     mark: String,
+    size: u64,
 }
 
 /// Where a task is.
@@ -33,22 +63,31 @@ pub struct Seen {
 }
 
 impl Site {
-    /// With Slurm's own confinement of jobs to their cores, or without.
-    pub fn up(constrains: bool) -> Self {
+    pub fn up(kind: Kind) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let high = folder.path().join("high.conf");
-        fs::write(&high, HIGH).expect("a partition");
-        let cluster = Cluster::builder()
+        let partitions = match kind {
+            Kind::Gang => [HIGH, SIDE].concat(),
+            Kind::Confined | Kind::Unconfined | Kind::Adopting => HIGH.into(),
+        };
+        fs::write(&high, partitions).expect("a partition");
+        let mut cluster = Cluster::builder()
             .example("cgroup")
             .file(&high)
             .set("Include high.conf")
             .plugstack(Some(""))
             .set("PartitionName=main Nodes=ALL Default=YES OverSubscribe=FORCE:1 PriorityTier=1")
             .set("SlurmdDebug=debug");
-        let cluster = match constrains {
-            true => cluster,
-            false => cluster.task_plugin("task/berth"),
-        };
+        match kind {
+            Kind::Confined => {}
+            Kind::Unconfined => cluster = cluster.task_plugin("task/berth"),
+            Kind::Adopting => {
+                cluster = cluster
+                    .plugstack(Some("quarantine=on confine=task"))
+                    .set("PrologFlags=contain");
+            }
+            Kind::Gang => cluster = GANG.iter().fold(cluster, |cluster, line| cluster.set(line)),
+        }
         let me = std::env::current_exe().expect("this program");
         Self {
             cluster: cluster.up(),
@@ -75,28 +114,58 @@ impl Site {
 
     /// A job of two tasks that owns the node, in a cpuset: its script, and a step with the tasks.
     pub fn job(&self, cpuset: &str) -> Job {
+        self.job_with(SIZE, &["-n16"], cpuset)
+    }
+
+    /// The same with so many MiB for each task, and other options.
+    pub fn job_with(&self, size: u64, options: &[&str], cpuset: &str) -> Job {
         let folder = self.cluster.folder().join("log");
-        let mark = folder.join(format!("fill-{}", cpuset.replace(['=', ';', '|'], "-")));
+        let tasks = self.tasks(&format!("{}-{}", options.concat(), cpuset), size);
+        let wrap = format!(
+            "--wrap=srun -n2 --cpu-bind=cores {} fill {} {size}",
+            self.me, tasks.mark
+        );
+        let out = format!("--output={}/filler-%j.out", folder.display());
+        let cpuset = format!("--cpuset={cpuset}");
+        let words = ["--parsable", "-N1", &out, &cpuset, &wrap];
+        let done = self.cluster.run("sbatch", &[options, &words].concat());
+        let job = Job {
+            id: done.expect_ok().trim().to_owned(),
+            tasks,
+        };
+        self.cluster.wait_for("the tasks' memory", || {
+            (job.tasks.beats().len() == 2).then_some(())
+        });
+        job
+    }
+
+    /// Tasks that are to begin.
+    fn tasks(&self, name: &str, size: u64) -> Tasks {
+        let name = name.replace(['=', ';', '|', ',', '-'], "_");
+        let mark = self.cluster.folder().join(format!("log/fill_{name}"));
         let mark = mark.to_string_lossy().into_owned();
         for task in 0..2 {
             let _ = fs::remove_file(format!("{mark}.{task}"));
         }
-        let wrap = format!(
-            "--wrap=srun -n2 --cpu-bind=cores {} fill {mark} {SIZE}",
-            self.me
-        );
-        let out = format!("--output={}/filler-%j.out", folder.display());
-        let cpuset = format!("--cpuset={cpuset}");
-        let words = ["--parsable", "-n16", "-N1", &out, &cpuset, &wrap];
-        let done = self.cluster.run("sbatch", &words);
-        let job = Job {
-            id: done.expect_ok().trim().to_owned(),
-            mark,
-        };
-        self.cluster.wait_for("the tasks' memory", || {
-            (job.beats().len() == 2).then_some(())
-        });
-        job
+        Tasks { mark, size }
+    }
+
+    /// Another step of a job, of two tasks, by an srun from outside. What that says goes into the file.
+    pub fn step(&self, job: &Job) -> (Child, Tasks, PathBuf) {
+        let tasks = self.tasks("step", 1);
+        let says = self.cluster.folder().join("log/step.says");
+        let file = fs::File::create(&says).expect("a file for what srun says");
+        let id = format!("--jobid={}", job.id);
+        let step = ["--overlap", "-n2", "--cpu-bind=cores"];
+        let child = self
+            .cluster
+            .program("srun")
+            .arg(id)
+            .args(step)
+            .args([&self.me, "fill", &tasks.mark, "1"])
+            .stderr(file)
+            .spawn();
+        (child.expect("srun"), tasks, says)
     }
 
     /// Another job, on the first CPUs.
@@ -107,22 +176,31 @@ impl Site {
 
     /// Another job.
     pub fn other_with(&self, options: &[&str]) -> String {
-        let words = [
-            "--parsable",
-            "--partition=high",
-            "-N1",
-            "--output=/dev/null",
-        ];
+        let begun = self.try_other("high", options);
+        begun.unwrap_or_else(|why| panic!("the other job did not begin: {why}"))
+    }
+
+    /// Another job of a partition; or why this node refused it.
+    pub fn try_other(&self, partition: &str, options: &[&str]) -> Result<String, String> {
+        let partition = format!("--partition={partition}");
+        let words = ["--parsable", &partition, "-N1", "--output=/dev/null"];
         let words = [&words, options, &["--wrap=sleep 600"]].concat();
         let id = self.cluster.run("sbatch", &words).expect_ok();
         let id = id.trim().to_owned();
-        self.wait_state(&id, "RUNNING");
         // Its cgroup is made when its slurmstepd starts.
         let mark = format!("SLURM_JOB_ID={id}");
+        let states = ["-h", "-o", "%T", "-j", &id];
         self.cluster.wait_for("the other job's sleep", || {
-            process::find("sleep", &mark).first().copied()
-        });
-        id
+            if !process::find("sleep", &mark).is_empty() {
+                return Some(Ok(id.clone()));
+            }
+            let shown = self.cluster.run("squeue", &states);
+            let is_over = !shown.stdout.contains("ING");
+            let log = self.cluster.slurmd_log();
+            let why = log.lines().rfind(|line| line.contains("bound=refused"));
+            let why = why.unwrap_or("it is over").to_owned();
+            is_over.then_some(Err(why))
+        })
     }
 
     pub fn wait_state(&self, id: &str, state: &str) {
@@ -135,8 +213,12 @@ impl Site {
 
     pub fn suspend(&self, job: &Job) {
         self.cluster.scontrol(&["suspend", &job.id]).expect_ok();
+        self.wait_frozen(job);
+    }
+
+    pub fn wait_frozen(&self, job: &Job) {
         self.cluster.wait_for("the frozen tasks", || {
-            let pids = job.pids();
+            let pids = job.tasks.pids();
             (pids.len() == 2 && pids.iter().all(|pid| is_frozen(*pid))).then_some(())
         });
     }
@@ -146,11 +228,11 @@ impl Site {
     }
 
     /// Waits until the tasks run again; returns how long that took.
-    pub fn wait_running(&self, job: &Job) -> Duration {
+    pub fn wait_running(&self, tasks: &Tasks) -> Duration {
         let start = Instant::now();
-        let before = job.beats();
+        let before = tasks.beats();
         self.cluster.wait_for("running tasks", || {
-            let now = job.beats();
+            let now = tasks.beats();
             let is_later =
                 |(task, beat): (&u32, &u64)| before.get(task).is_none_or(|was| beat > was);
             (now.len() == 2 && now.iter().all(is_later)).then_some(())
@@ -159,7 +241,7 @@ impl Site {
     }
 }
 
-impl Job {
+impl Tasks {
     pub fn pids(&self) -> Vec<i32> {
         let mut pids = process::find("berth-resume", &self.mark);
         pids.sort_by_key(|pid| task_of(*pid));
@@ -184,8 +266,8 @@ impl Job {
         self.pids().into_iter().map(seen).collect()
     }
 
-    /// The share of the tasks' own pages on a NUMA node.
-    pub fn share_on(&self, node: u32) -> f64 {
+    /// The share of the tasks' own pages on a NUMA node, and whether all pages are seen: those on their way are not.
+    pub fn share_on(&self, node: u32) -> (f64, bool) {
         let mut pages = BTreeMap::<u32, u64>::new();
         for pid in self.pids() {
             let maps = fs::read_to_string(format!("/proc/{pid}/numa_maps")).unwrap_or_default();
@@ -198,9 +280,30 @@ impl Job {
             }
         }
         let all: u64 = pages.values().sum();
-        assert!(all >= 2 * SIZE * 256, "{pages:?}");
-        pages.get(&node).copied().unwrap_or_default() as f64 / all as f64
+        let there = pages.get(&node).copied().unwrap_or_default();
+        (there as f64 / all.max(1) as f64, all >= 2 * self.size * 256)
     }
+}
+
+/// The frames of memory in which the pages of a process's largest mapping are, page by page.
+pub fn frames(pid: i32) -> Vec<u64> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).expect("its mappings");
+    let ranges = maps.lines().filter_map(|line| {
+        let (start, end) = line.split(' ').next()?.split_once('-')?;
+        let number = |text| u64::from_str_radix(text, 16).ok();
+        let (start, end) = (number(start)?, number(end)?);
+        line.contains("rw-p").then_some((end - start, start))
+    });
+    let (length, start) = ranges.max().expect("a mapping");
+    let pagemap = fs::File::open(format!("/proc/{pid}/pagemap")).expect("its pages");
+    let mut bytes = vec![0; (length / 4096 * 8) as usize];
+    pagemap
+        .read_exact_at(&mut bytes, start / 4096 * 8)
+        .expect("its pages");
+    let words = bytes.chunks_exact(8);
+    let words = words.map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")));
+    // The low 55 bits of one that is present.
+    words.map(|word| word & ((1 << 55) - 1)).collect()
 }
 
 fn task_of(pid: i32) -> u32 {
@@ -212,15 +315,16 @@ fn task_of(pid: i32) -> u32 {
     found.and_then(|text| text.parse().ok()).unwrap_or(u32::MAX)
 }
 
-/// A file of a process's cgroup.
-fn leaf(pid: i32, file: &str) -> String {
+/// The folder of a process's cgroup, below the mount.
+pub fn folder(pid: i32) -> String {
     let own = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
-    let path = own
-        .trim()
-        .strip_prefix("0::")
-        .unwrap_or_default()
-        .to_owned();
-    let file = format!("/sys/fs/cgroup{path}/{file}");
+    let own = own.trim().strip_prefix("0::").unwrap_or_default();
+    own.to_owned()
+}
+
+/// A file of a process's cgroup.
+pub fn leaf(pid: i32, file: &str) -> String {
+    let file = format!("/sys/fs/cgroup{}/{file}", folder(pid));
     fs::read_to_string(file)
         .unwrap_or_default()
         .trim()
@@ -228,7 +332,7 @@ fn leaf(pid: i32, file: &str) -> String {
 }
 
 /// Whether Slurm and berth have frozen it.
-fn is_frozen(pid: i32) -> bool {
+pub fn is_frozen(pid: i32) -> bool {
     let own = leaf(pid, "cgroup.freeze");
     own == "1" && leaf(pid, "cgroup.events").contains("frozen 1")
 }

@@ -1,0 +1,84 @@
+//! What the ledger says of the cpusets of jobs that are suspended, or wait for their CPUs.
+
+mod ledger_node;
+
+use berth_host::ledger::{Beside, Confirmed, Cpuset, Entry, Held, Ledger, content};
+use berth_placement::CpuSet;
+
+use ledger_node::{Node, PATIENCE, add, entry, node, set, step};
+
+/// The entry of a step in its job's cpuset, whose slurmstepd is this process.
+fn in_cpuset(node: &Node, job: u32, number: u32) -> Held {
+    let mut ledger = Ledger::open(&node.dir).unwrap();
+    let cpuset = Cpuset {
+        exclusive: true,
+        of_job: true,
+        memory: false,
+    };
+    add(
+        &mut ledger,
+        Entry {
+            step: step(job, number),
+            cpuset: Some(cpuset),
+            ..entry(job, "0-3")
+        },
+    );
+    match ledger.confirm_cpuset(step(job, number), 0, &CpuSet::new()) {
+        Ok(Confirmed::Held(held)) => *held,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_step_sees_that_its_job_waits() {
+    let node = node();
+    let beside = |number| {
+        let mut ledger = Ledger::open(&node.dir).unwrap();
+        let mut session = ledger.session(PATIENCE).unwrap();
+        session.beside(step(1, number))
+    };
+    let found = |generation, runs| Some(Beside { generation, runs });
+    let own = std::process::id() as i32;
+    let mut first = in_cpuset(&node, 1, 0);
+    let mut of_another_job = in_cpuset(&node, 2, 0);
+    of_another_job.set_task(own).unwrap();
+    assert_eq!(beside(7), None, "its tasks are not forked yet");
+    first.set_task(own).unwrap();
+    assert_eq!(beside(7), found(0, true));
+    assert_eq!(beside(0), None, "its own entry");
+    first.set_suspended(true).unwrap();
+    assert_eq!(beside(7), found(0, false));
+    // Its job has gone on elsewhere, and one of its steps has not heard of it yet.
+    let mut second = in_cpuset(&node, 1, 1);
+    second.set_task(own).unwrap();
+    second.set_suspended(true).unwrap();
+    let mut ledger = Ledger::open(&node.dir).unwrap();
+    let session = ledger.session(PATIENCE).unwrap();
+    first.set_cpus(&session, set("8-11"), 1).unwrap();
+    drop(session);
+    assert_eq!(beside(7), found(1, true));
+}
+
+#[test]
+fn every_change_is_seen() {
+    let node = node();
+    let now = || content(&node.dir).unwrap();
+    assert_eq!(now(), 0, "there is no ledger");
+    let mut seen = vec![0];
+    let mut changed = || {
+        let now = now();
+        assert!(!seen.contains(&now), "{seen:?}");
+        assert_eq!(content(&node.dir).unwrap(), now, "reading changes nothing");
+        seen.push(now);
+    };
+    let mut held = in_cpuset(&node, 1, 0);
+    changed();
+    held.set_task(std::process::id() as i32).unwrap();
+    changed();
+    held.set_suspended(true).unwrap();
+    changed();
+    let other = in_cpuset(&node, 2, 0);
+    changed();
+    other.release().unwrap();
+    changed();
+}
