@@ -22,9 +22,8 @@ use crate::stepd::account::{Account, What};
 use crate::stepd::fence::Fences;
 use crate::stepd::own_cpus::own_cpus;
 use crate::stepd::pool_class::TaskClass;
-use crate::stepd::session::{Intent, Session};
+use crate::stepd::session::{Intent, Session, Wait};
 use crate::stepd::state::STATE;
-use crate::stepd::wait::Wait;
 use crate::stepd::{
     intent, key, node_facts, pool, quarantine, report, settle, task_memory, tell, wait,
 };
@@ -99,14 +98,13 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     // A job for which its pool is full is planned as a normal one.
     let (pool, class) = sit(record, &mut heard, &node_name);
     let settled = settled(slurm, record, &mut heard, &node_name);
-    let wait = waits(record, &mut heard, &node_name);
+    let (wait, accounts) = accounts(record, settled, &mut heard, &node_name);
     let masks = masks(record, is_heard);
     let (intent, cut) = match heard.outcome {
         Outcome::Refused => (Intent::Leave, None),
         _ if !is_heard => (Intent::Own(own_cpus(slurm, record)), None),
         _ => intent::intent(slurm, record, &heard, &masks),
     };
-    let accounts = accounts(record, (settled, wait.is_some()), &mut heard, &node_name);
     if !is_heard {
         stands_in(slurm, record, &mut heard);
     }
@@ -203,22 +201,22 @@ fn fences(id: StepId, heard: &Handover, class: Option<&TaskClass>) -> Option<Fen
     confines.then(|| Fences::new(id, heard.cpuset.clone(), to_own))
 }
 
-/// The step's entries in the ledger; none as long as it waits.
+/// What its tasks wait for, or the step's entries in the ledger.
 fn accounts(
     record: &StepRecord<'_>,
-    (settled, waits): (Option<Option<Account>>, bool),
+    settled: Option<Option<Account>>,
     heard: &mut Handover,
     node_name: &str,
-) -> Vec<Account> {
-    if waits {
-        return Vec::new();
+) -> (Option<Wait>, Vec<Account>) {
+    if let Some(wait) = waits(record, heard, node_name) {
+        return (Some(wait), Vec::new());
     }
     let account = match settled {
         Some(account) => account,
         None => confirmed(record, heard, node_name),
     };
     let cpuset = cpuset_confirmed(record, heard, node_name);
-    account.into_iter().chain(cpuset).collect()
+    (None, account.into_iter().chain(cpuset).collect())
 }
 
 /// The ledger's entry that slurmd made for this step, if it did.

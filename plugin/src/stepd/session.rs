@@ -2,15 +2,16 @@
 //! [`crate::stepd::read`] fills it in, or [`crate::stepd::spank_plan`] if there is no task plugin of
 //! ours.
 
+use berth_host::StateDir;
 use berth_host::counters::Counters;
+use berth_host::ledger::Entry;
 use berth_placement::CpuSet;
 
-use crate::message::handover::Outcome;
+use crate::message::handover::{InCpuset, Outcome};
 use crate::stepd::account::Account;
 use crate::stepd::fence::Fences;
 use crate::stepd::pool_class::TaskClass;
 use crate::stepd::report;
-use crate::stepd::wait::Wait;
 
 /// slurmstepd's knowledge of its step from `pre_setuid` on.
 pub(crate) struct Session {
@@ -94,6 +95,16 @@ impl Session {
             ..Counters::default()
         }
     }
+}
+
+/// A cpuset that its tasks wait for (`wait.rs`).
+pub(crate) struct Wait {
+    pub cpuset: InCpuset,
+    /// What is to be written into the ledger.
+    pub entry: Entry,
+    pub is_in_pool: bool,
+    /// The ledger's place.
+    pub dir: StateDir,
 }
 
 /// What slurmstepd knows of a step that SPANK's hooks alone serve.

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use berth_host::StateDir;
-use berth_host::ledger::{Claimed, Entry, Task, claim};
+use berth_host::ledger::{Claimed, Task, claim};
 use berth_placement::CpuSet;
 use berth_placement::sets::bounded::repeated;
 use slurm_sys::StepRecord;
@@ -21,7 +21,7 @@ use crate::stepd::account::{self, Account};
 use crate::stepd::gate::Gate;
 use crate::stepd::our_thread::OurThread;
 use crate::stepd::refused::{self, Place};
-use crate::stepd::session::Session;
+use crate::stepd::session::{Session, Wait};
 use crate::stepd::state::STATE;
 use crate::stepd::watch::{self, Watched};
 
@@ -35,15 +35,6 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// What a user reads whose step cannot wait.
 pub(crate) const CANNOT: &str = "--cpuset: others have CPUs of this job's cpuset, and the step cannot wait for them; \
                                  ask the administrator; the reason is in slurmd's log";
-
-/// What a step waits for.
-pub(crate) struct Wait {
-    cpuset: InCpuset,
-    /// What is to be written into the ledger.
-    entry: Entry,
-    is_in_pool: bool,
-    dir: StateDir,
-}
 
 /// The step while it waits.
 struct Waiting {

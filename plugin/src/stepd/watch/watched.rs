@@ -94,14 +94,7 @@ impl Watched {
 
     /// Whether Slurm has frozen the step at this moment.
     pub(crate) fn is_suspended(&self) -> bool {
-        let above = self.leaves.first().map(|leaf| leaf.place.above(1).open());
-        let Some(Ok(folder)) = above else {
-            return false;
-        };
-        let state = Events::open(&folder)
-            .ok()
-            .and_then(|events| events.read().ok());
-        state.is_some_and(|state| state.is_frozen)
+        self.leaves.first().is_some_and(Leaf::is_suspended)
     }
 
     /// When its tasks begin, which have an entry of this generation.
