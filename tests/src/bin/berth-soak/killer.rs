@@ -8,6 +8,9 @@ use crate::counts::count;
 use crate::processes::{find, kill_one};
 use crate::work::Soak;
 
+/// Seconds for one scancel.
+const SCANCEL: &str = "20";
+
 /// This program's name as the kernel shows it: fifteen bytes.
 fn task() -> String {
     let own = std::env::current_exe().expect("this program has a path");
@@ -44,7 +47,9 @@ fn one(soak: &Soak, random: &mut fastrand::Rng) {
         40..65 => {
             let steps = soak.steps();
             if let Some(step) = random.choice(&steps) {
-                soak.cluster.run("scancel", &[step]);
+                // It tries again and again while slurmctld cannot alter the job.
+                let patient = ["--preserve-status", SCANCEL, "scancel", step];
+                soak.cluster.run("timeout", &patient);
                 count(&counts.steps_killed);
             }
         }

@@ -6,6 +6,7 @@ use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use berth_tests::process;
 use nix::sched::{CpuSet, sched_setaffinity, sched_yield};
 use nix::unistd::Pid;
 
@@ -55,7 +56,7 @@ fn say(role: &str) {
     let (node, number) = (env("SLURMD_NODENAME"), env("SLURM_PROCID"));
     // Nobody tells these their CPUs.
     let (pid, number, told) = match role {
-        "rank" => (nix::unistd::getppid().as_raw(), "daemon", leaf.into()),
+        "rank" => (daemon(), "daemon", leaf.into()),
         "adopted" => (Pid::this().as_raw(), role, leaf.into()),
         "batch" => (Pid::this().as_raw(), role, env("BERTH_CPUS")),
         _ => (Pid::this().as_raw(), number.as_str(), env("BERTH_CPUS")),
@@ -63,6 +64,19 @@ fn say(role: &str) {
     let line = format!("{node} {number} {pid} {told} {leaf} {job}\n");
     // One write, because the tasks share the output.
     let _ = std::io::stdout().write_all(line.as_bytes());
+}
+
+/// The step's task above this process: the last one below slurmstepd.
+fn daemon() -> i32 {
+    let status = |pid: i32, field: &str| process::status(pid, field).unwrap_or_default();
+    let mut pid = nix::unistd::getppid().as_raw();
+    loop {
+        let above: i32 = status(pid, "PPid").parse().unwrap_or(0);
+        if above <= 1 || status(above, "Name").starts_with("slurmstepd") {
+            return pid;
+        }
+        pid = above;
+    }
 }
 
 /// Asks for every CPU, for each alone, and works a little on what it gets.
