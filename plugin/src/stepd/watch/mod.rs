@@ -28,8 +28,8 @@ use watched::{Watched, set_suspended};
 
 /// A stack that is large enough to read the machine file of the largest host.
 const STACK: usize = 1 << 20;
-/// The end of a step waits so long for the thread. Should the kernel still be moving memory, the thread ends with
-/// the process; the object is never unloaded.
+/// The end of a step waits so long for the thread, which moves a slice of memory at most. Should the kernel still be at
+/// a write to a cgroup, the thread ends with the process; the object is never unloaded.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The thread, to be ended.
