@@ -39,6 +39,8 @@ pub struct Moving {
     to: NodeSet,
     page: u64,
     tries: u32,
+    /// Pages that are in memory, and of which move_pages(2) says that they are not.
+    hidden: u64,
 }
 
 /// What became of the pages of a slice that lay on the nodes to leave.
@@ -67,6 +69,7 @@ impl Moving {
             to: to.clone(),
             page,
             tries: TRIES,
+            hidden: 0,
         })
     }
 
@@ -76,10 +79,13 @@ impl Moving {
     /// The kernel's answer: `ESRCH` if the process has ended.
     pub fn slice(&mut self) -> io::Result<Option<Slice>> {
         if self.parts.is_empty() {
-            return Ok(None);
+            return self.rest();
         }
         let there = self.there()?;
-        let mut pages = self.to_leave(there)?;
+        let (_, nodes) = move_pages(self.pid, &there, None)?;
+        let hidden = nodes.iter().filter(|node| **node == -libc::ENOENT);
+        self.hidden += hidden.count() as u64;
+        let mut pages = self.on_nodes_to_leave(there, nodes);
         let before = pages.len();
         let mut left = 0;
         for _ in 0..self.tries {
@@ -102,6 +108,20 @@ impl Moving {
         Ok(Some(Slice {
             moved: moved as u64,
             left: left as u64,
+        }))
+    }
+
+    /// Some kernels, such as 6.1, hide pages from move_pages(2) that their NUMA balancing watches. These go in one
+    /// piece.
+    fn rest(&mut self) -> io::Result<Option<Slice>> {
+        if self.hidden == 0 {
+            return Ok(None);
+        }
+        let hidden = std::mem::take(&mut self.hidden);
+        let left = migrate(self.pid, &self.from, &self.to)?;
+        Ok(Some(Slice {
+            moved: hidden.saturating_sub(left),
+            left,
         }))
     }
 
@@ -141,11 +161,15 @@ impl Moving {
             return Ok(pages);
         }
         let (_, nodes) = move_pages(self.pid, &pages, None)?;
+        Ok(self.on_nodes_to_leave(pages, nodes))
+    }
+
+    fn on_nodes_to_leave(&self, pages: Vec<u64>, nodes: Vec<c_int>) -> Vec<u64> {
         let is_there =
             |node: &c_int| u32::try_from(*node).is_ok_and(|n| self.from.contains(NumaId(n)));
         let found = pages.into_iter().zip(nodes);
         let found = found.filter(|(_, node)| is_there(node));
-        Ok(found.map(|(page, _)| page).collect())
+        found.map(|(page, _)| page).collect()
     }
 
     /// Moves them; whether the kernel says that all are where they should be. Several nodes take turns.
@@ -207,6 +231,27 @@ fn move_pages(pid: pid_t, pages: &[u64], nodes: Option<&[c_int]>) -> io::Result<
         Ok(left) => Ok((left, status)),
         Err(_) => Err(io::Error::last_os_error()),
     }
+}
+
+/// Moves all pages of a process that lie on some NUMA nodes. Returns how many could not be moved.
+fn migrate(pid: pid_t, from: &NodeSet, to: &NodeSet) -> io::Result<u64> {
+    let (mut from, mut to) = (from.words().to_vec(), to.words().to_vec());
+    let words = from.len().max(to.len());
+    from.resize(words, 0);
+    to.resize(words, 0);
+    // The kernel uses one bit less than it is told.
+    let bits = words * u64::BITS as usize + 1;
+    // SAFETY: both are live slices of so many bits, and the kernel (migrate_pages(2)) only reads them.
+    let left = unsafe {
+        libc::syscall(
+            libc::SYS_migrate_pages,
+            pid,
+            bits,
+            from.as_ptr(),
+            to.as_ptr(),
+        )
+    };
+    u64::try_from(left).map_err(|_| io::Error::last_os_error())
 }
 
 fn page_size() -> u64 {
@@ -279,12 +324,12 @@ mod tests {
             slices > 3 && found >= 3 * SLICE,
             "{slices} slices, {found} pages"
         );
-        // Nothing lies on a node that is not there.
+        // Nothing lies on a node that is not there, and nothing is moved.
         let mut moving = Moving::begin(own, &node(1000), &node(0)).unwrap();
         loop {
             match moving.slice() {
                 Ok(None) => break,
-                Ok(Some(slice)) => assert_eq!(slice, Slice::default()),
+                Ok(Some(slice)) => assert_eq!(slice.left, 0),
                 // A kernel without NUMA nodes, or a fence around this test.
                 Err(why) => {
                     let known = [libc::ENOSYS, libc::EPERM];

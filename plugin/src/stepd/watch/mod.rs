@@ -25,7 +25,8 @@ use choice::Cpuset;
 pub(crate) use watched::Watched;
 use watched::set_suspended;
 
-/// The end of a step waits so long for the thread: the kernel may still be moving memory.
+/// The end of a step waits so long for the thread, which moves a slice of memory at most. Should the kernel still be at
+/// a write to a cgroup, the thread ends with the process; the object is never unloaded.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// The thread, to be ended.
