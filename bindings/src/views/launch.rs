@@ -18,6 +18,9 @@ pub struct LaunchRequest<'a> {
     pub(crate) symbols: &'a Symbols,
 }
 
+/// `LAUNCH_PARALLEL_DEBUG` of slurm.h, the same in every release.
+const PARALLEL_DEBUG: u32 = 1;
+
 impl<'a> LaunchRequest<'a> {
     /// `None` for a null pointer.
     ///
@@ -134,6 +137,11 @@ impl<'a> LaunchRequest<'a> {
     /// `-O`; never in releases that do not send it (before 22.05.6).
     pub fn overcommit(&self) -> bool {
         self.has(self.layout.constants.LAUNCH_OVERCOMMIT)
+    }
+
+    /// A debugger starts the step: slurmstepd waits until each task stops at its program's first instruction.
+    pub fn is_debugged(&self) -> bool {
+        self.flags() & PARALLEL_DEBUG != 0
     }
 
     /// `srun --no-allocate`: the credential is made up.

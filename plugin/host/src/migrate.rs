@@ -41,7 +41,12 @@ pub struct Moving {
     tries: u32,
     /// Pages that are in memory, and of which move_pages(2) says that they are not.
     hidden: u64,
+    /// Pages' addresses that are looked at: more, as long as none of them has a page.
+    window: u64,
 }
+
+/// The widest window: a program may reserve far more addresses than it has memory.
+const WIDEST: u64 = 1 << 18;
 
 /// What became of the pages of a slice that lay on the nodes to leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,6 +75,7 @@ impl Moving {
             page,
             tries: TRIES,
             hidden: 0,
+            window: SLICE as u64,
         })
     }
 
@@ -128,7 +134,7 @@ impl Moving {
     /// The addresses of the next pages that are in memory.
     fn there(&mut self) -> io::Result<Vec<u64>> {
         let mut found = Vec::new();
-        let mut room = SLICE as u64;
+        let mut room = self.window;
         for _ in 0..PARTS {
             let Some((start, end)) = self.parts.pop_front() else {
                 break;
@@ -148,10 +154,20 @@ impl Moving {
             let pages = (start..upto).zip(words);
             let pages = pages.filter(|(_, word)| is_there(word));
             found.extend(pages.map(|(number, _)| number * self.page));
+            // A wide window may have more pages than one slice moves.
+            if let Some(next) = found.get(SLICE).copied() {
+                found.truncate(SLICE);
+                self.parts.push_front((next / self.page, upto));
+                break;
+            }
             if room == 0 {
                 break;
             }
         }
+        self.window = match found.is_empty() {
+            true => (self.window * 2).min(WIDEST),
+            false => SLICE as u64,
+        };
         Ok(found)
     }
 

@@ -13,7 +13,7 @@ use crate::hooks::register;
 use crate::site::node;
 use crate::slurmd::ready;
 use crate::stepd::state::STATE;
-use crate::stepd::{pe_hooks, quarantine, spank_only, unplanned, wait, watch};
+use crate::stepd::{in_task, pe_hooks, quarantine, spank_only, unplanned, wait, watch};
 use crate::submit::option;
 
 /// slurmd, slurmstepd, srun, sbatch, salloc: read the settings, register the options.
@@ -101,6 +101,22 @@ pub unsafe extern "C" fn slurm_spank_user_init(
     guard("slurm_spank_user_init", || {
         let mut cache = OptionCache::default();
         pe_hooks::user_init(&init_spank_handle(spank, argc, argv, &mut cache));
+        SUCCESS
+    })
+}
+
+/// The task, just forked, as root and before it is bound.
+///
+/// # Safety
+/// Called by slurmstepd's child with slurmstepd's handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn slurm_spank_task_init_privileged(
+    _spank: spank_t,
+    _argc: c_int,
+    _argv: *const *const c_char,
+) -> c_int {
+    guard_in_child("slurm_spank_task_init_privileged", || {
+        in_task::forked();
         SUCCESS
     })
 }

@@ -111,10 +111,11 @@ fn cpusets() -> impl Strategy<Value = InCpuset> {
         [texts(), texts()],
         memory,
         option::of(held),
-        0u16..301,
+        (0u16..301, any::<bool>()),
     );
     all.prop_map(
-        |(cpus, [line, asked], (memory, mems), held, waits)| InCpuset {
+        |(cpus, [line, asked], (memory, mems), held, (waits, is_debugged))| InCpuset {
+            is_debugged,
             cpus,
             waits,
             line,

@@ -20,6 +20,8 @@ pub(crate) struct InCpuset {
     pub asked: String,
     /// The seconds that its tasks wait at most, because others have some of its CPUs; 0 if nobody has.
     pub waits: u16,
+    /// Whether the tasks must not wait, because a debugger starts them.
+    pub is_debugged: bool,
 }
 
 /// A cpuset's entry in the ledger.
@@ -46,6 +48,9 @@ impl InCpuset {
         field(text, " cpuset-line=", &self.line);
         if !self.asked.is_empty() {
             field(text, " cpuset-asked=", &self.asked);
+        }
+        if self.is_debugged {
+            text.push_str(" cpuset-debugged=1");
         }
         if self.waits > 0 {
             number(text, " cpuset-waits=", self.waits);
@@ -89,6 +94,7 @@ impl InCpuset {
             held,
             asked: from.text("cpuset-asked"),
             waits: from.read("cpuset-waits")?.unwrap_or(0),
+            is_debugged: from.value("cpuset-debugged").is_some(),
         }))
     }
 }

@@ -3,16 +3,18 @@
 
 use berth_host::ledger::{self, Entry};
 use berth_placement::CpuSet;
-use berth_placement::pools::{Full, Room};
+use berth_placement::pools::{Class, Full, Room};
 
 use crate::message::in_pool::Member;
 
-/// Whether there is room. A job that is in already stays in.
+/// Whether there is room. A job that is in already stays in; but real-time tasks never get more cores than their
+/// pools may have, even if its pool was of another class when it came.
 ///
 /// # Errors
 /// [`Full`]
 pub(crate) fn fits(all: &[Entry], job: u32, member: &Member) -> Result<(), Full> {
-    if all.iter().any(|entry| entry.step.job == job) {
+    let is_in = all.iter().any(|entry| entry.step.job == job);
+    if is_in && member.class != Class::Realtime {
         return Ok(());
     }
     let mut jobs: Vec<&Entry> = all.iter().collect();
@@ -30,7 +32,10 @@ pub(crate) fn fits(all: &[Entry], job: u32, member: &Member) -> Result<(), Full>
         limit: member.limit,
         most: member.most,
     };
-    room.check()
+    match room.check() {
+        Err(Full::Pool(_)) if is_in => Ok(()),
+        checked => checked,
+    }
 }
 
 #[cfg(test)]
@@ -73,5 +78,19 @@ mod tests {
         assert_eq!(fits(3, "b", "6-13"), Err(Full::Pool(10)));
         assert_eq!(fits(3, "c", "6-13"), Err(Full::Node(14)));
         assert_eq!(fits(1, "a", "0-15"), Ok(()));
+        let member = |list| Member {
+            name: "a".into(),
+            class: Class::Realtime,
+            limit: 4,
+            most: 12,
+            cpus: cpus(list),
+            ..Member::default()
+        };
+        assert_eq!(super::fits(&all, 1, &member("0-3")), Ok(()));
+        assert_eq!(
+            super::fits(&all, 1, &member("0-15")),
+            Err(Full::Node(16)),
+            "it was let in as another class"
+        );
     }
 }

@@ -105,6 +105,7 @@ fn inside(
     }
     let (chosen, waits) = match chosen((ask, node), &others) {
         Ok(chosen) => (chosen, None),
+        Err(why) if wanted.is_debugged => return Err(why),
         Err(why) => later((ask, node), &others, why)?,
     };
     // Where the site lets the step run without its cpuset, the step's own plan says so.

@@ -128,13 +128,13 @@ fn read(path: &Path, node_name: &str, cpus: Option<u32>) -> (bool, bool) {
     }
 }
 
+/// Why this node cannot have a class.
+type Obstacle = fn() -> Option<String>;
+
 /// The classes that this node cannot have, and why: their pools have weights alone.
 fn obstacles(pools: &SitePools) -> Vec<(Class, String)> {
-    let found = [
-        (
-            Class::Idle,
-            priority::idle_obstacle as fn() -> Option<String>,
-        ),
+    let found: [(Class, Obstacle); 2] = [
+        (Class::Idle, idle_obstacle),
         (Class::Realtime, realtime_obstacle),
     ];
     let asked = found.into_iter().filter(|(class, _)| pools.has(*class));
@@ -146,6 +146,20 @@ fn obstacles(pools: &SitePools) -> Vec<(Class, String)> {
     told.collect()
 }
 
+/// Idle groups need version 2 of cgroups.
+fn idle_obstacle() -> Option<String> {
+    priority::idle_obstacle().or_else(|| match own_place() {
+        Err(why) => Some(format!("no cgroup can be found: {why}")),
+        Ok(place) if place.version == Version::V1 => Some("its tasks must be in cgroup v2".into()),
+        Ok(_) => None,
+    })
+}
+
+fn own_place() -> Result<Place, String> {
+    let mounts = Mounts::read().map_err(|why| why.to_string())?;
+    Place::of(0, &mounts).map_err(|why| why.to_string())
+}
+
 /// Real-time tasks need a fence, a kernel that takes them and keeps time for others, and somebody who takes back what
 /// a killed slurmstepd has given.
 fn realtime_obstacle() -> Option<String> {
@@ -154,9 +168,7 @@ fn realtime_obstacle() -> Option<String> {
             "it pretends to be another machine (HWLOC_…), so no task can be confined".into(),
         );
     }
-    let mounts = Mounts::read().map_err(|why| why.to_string());
-    let place = mounts.and_then(|mounts| Place::of(0, &mounts).map_err(|why| why.to_string()));
-    match place {
+    match own_place() {
         Err(why) => Some(format!("no task can be confined: {why}")),
         Ok(place) if place.version == Version::V1 => Some("its tasks must be in cgroup v2".into()),
         Ok(_) => priority::realtime_obstacle(),
@@ -186,6 +198,25 @@ pub(crate) fn undo_abandoned(node_name: &str) {
                     "no idle ones"
                 },
             );
+        }
+    }
+}
+
+/// When slurmd begins: nobody goes first whom a slurmd before it has left so.
+pub(crate) fn all_ordinary(node_name: &str) {
+    let mounts = settings::current().pools.as_ref().map(|_| Mounts::read());
+    let Some(Ok(mounts)) = mounts else {
+        return;
+    };
+    for scope in jobs::usual_scopes(&mounts, node_name) {
+        match cgroup::all_ordinary(&scope) {
+            Ok(0) => {}
+            Ok(count) => log::info!(
+                "{}: {} of slurmstepds are ordinary ones again",
+                scope,
+                counted(count, "thread")
+            ),
+            Err(why) => log::debug!("{why}"),
         }
     }
 }

@@ -31,6 +31,9 @@ pub(crate) struct Wanted {
     /// Whether the step has no request, and slurmd remembers the job's. A slurmctld that begins again gives
     /// numbers of jobs again, so it counts only while a step of the job is in it.
     pub is_remembered: bool,
+    /// Whether a debugger starts the step. Slurm itself then waits for its tasks and could not cancel them, so they must
+    /// not wait.
+    pub is_debugged: bool,
     cpuset: StepCpuset,
     /// What the job owns on this node.
     job_allocation: Allocation,
@@ -61,16 +64,16 @@ pub(crate) fn of_step(
         return Ok(None);
     }
     let cred = launch.cred().map_err(|why| why.to_string())?;
-    match (asked, of_job) {
-        (None, Some(known)) => {
-            let known = of_request(known.request, true, (&cred, index))?;
-            Ok(known.map(|known| Wanted {
-                is_remembered: true,
-                ..known
-            }))
-        }
-        (asked, _) => wanted(asked, &cred, index),
-    }
+    let is_remembered = asked.is_none() && of_job.is_some();
+    let found = match (asked, of_job) {
+        (None, Some(known)) => of_request(known.request, true, (&cred, index))?,
+        (asked, _) => wanted(asked, &cred, index)?,
+    };
+    Ok(found.map(|found| Wanted {
+        is_remembered,
+        is_debugged: launch.is_debugged(),
+        ..found
+    }))
 }
 
 /// The cpuset of a batch script, and a note to a user whose request this node does not honour.
@@ -160,6 +163,7 @@ fn of_request(
         request,
         of_job,
         is_remembered: false,
+        is_debugged: false,
         cpuset,
         job_allocation: convert::allocation(of_job_here, &cores),
         nodes: cred.job_nhosts(),
@@ -228,6 +232,7 @@ impl Wanted {
                 false => String::new(),
             },
             waits: 0,
+            is_debugged: self.is_debugged,
             held: self.is_chosen_here().then(|| InLedger {
                 exclusive: set.exclusive,
                 of_job: self.of_job,

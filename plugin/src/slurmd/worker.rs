@@ -174,6 +174,9 @@ fn work() {
     };
     // The process did not have its final number when slurmd loaded its plugins.
     announce::again();
+    if let Some(node_name) = announce::node_name() {
+        pools::all_ordinary(&node_name);
+    }
     if discovery::has_failed()
         && let Some(node_name) = announce::node_name()
     {

@@ -47,7 +47,6 @@ impl Gate {
 
     /// In a task: waits, and returns whether it may start. It may not once its slurmstepd is gone.
     pub(crate) fn passes(&self) -> bool {
-        forget_handlers();
         let parent = nix::unistd::getppid();
         for _ in 0..self.looks {
             match self.word.wait(CLOSED, LOOK_SECONDS) {
@@ -60,9 +59,9 @@ impl Gate {
     }
 }
 
-/// From 24.05 on the tasks inherit slurmstepd's signal handlers, which do nothing in them: a task that waits would not
-/// hear its SIGTERM. Its program begins without handlers anyway; signals that are ignored stay so.
-fn forget_handlers() {
+/// In a task that may wait before its program, also frozen: from 24.05 on it inherits slurmstepd's signal handlers, which
+/// do nothing in it, and it would not hear its SIGTERM. Its program begins without handlers anyway; signals that are ignored stay so.
+pub(crate) fn forget_handlers() {
     for signal in 1..SIGNALS {
         // SAFETY: all zeros are a valid sigaction; the kernel fills it, and takes back one that is ours.
         unsafe {

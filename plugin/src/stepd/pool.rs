@@ -343,9 +343,10 @@ impl Seat {
         let mut session = ledger.session(PATIENCE).map_err(text)?;
         let before = job_files::read(&self.dir, own.job, Kind::Pool).ok();
         let before = before.and_then(|text| Used::read(&text));
-        let before = before.filter(|before| before.since <= self.since);
+        // A step that began earlier may end later. A record of the time to come is another boot's.
+        let before = before.filter(|before| before.since <= ledger::now());
         let all = Used {
-            since: before.map_or(self.since, |before| before.since),
+            since: before.map_or(self.since, |before| before.since.min(self.since)),
             cpu: before
                 .map_or(0, |before| before.cpu)
                 .saturating_add(used.unwrap_or_default()),

@@ -62,6 +62,10 @@ pub(crate) struct State {
     /// thread that opens it.
     pub gate: OnceLock<Gate>,
 
+    /// Whether tasks may have to wait, and whether they are to be real-time ones. Written by `pre_setuid`; read in the
+    /// task.
+    may_wait: AtomicBool,
+    is_realtime: AtomicBool,
     /// Whether the tasks must not start. Written by `pre_setuid`; read in the task.
     is_refused: AtomicBool,
     /// The line with the reason, if only SPANK's hooks serve the step. Written by
@@ -92,6 +96,8 @@ impl State {
             job_files: OnceLock::new(),
             pool: Mutex::new(None),
             gate: OnceLock::new(),
+            may_wait: AtomicBool::new(false),
+            is_realtime: AtomicBool::new(false),
             is_refused: AtomicBool::new(false),
             refusal: OnceLock::new(),
             entries: OnceLock::new(),
@@ -144,6 +150,12 @@ impl State {
     pub(crate) fn begin(&self, step: Session) {
         let is_refused = step.outcome == Outcome::Refused;
         self.is_refused.store(is_refused, Ordering::Relaxed);
+        let fences = step.fences.as_ref();
+        let in_cpuset = fences.is_some_and(|fences| fences.cpuset().is_some());
+        self.may_wait.store(in_cpuset, Ordering::Relaxed);
+        let class = step.class.as_ref();
+        let is_realtime = class.is_some_and(|class| class.fence().is_some());
+        self.is_realtime.store(is_realtime, Ordering::Relaxed);
         *self.step() = Some(step);
     }
 
@@ -160,6 +172,16 @@ impl State {
     /// What `quarantine=` holds. A task must not call this.
     pub(crate) fn quarantine(&self) -> MutexGuard<'_, Quarantine> {
         unpoisoned(&self.quarantine)
+    }
+
+    /// Whether the task may have to wait for its CPUs before its program starts.
+    pub(crate) fn may_wait(&self) -> bool {
+        self.may_wait.load(Ordering::Relaxed)
+    }
+
+    /// Whether the task is to be a real-time one.
+    pub(crate) fn is_realtime(&self) -> bool {
+        self.is_realtime.load(Ordering::Relaxed)
     }
 
     /// Whether the task must not start.

@@ -44,9 +44,11 @@ fn jobs(scope: &Folder, others: u32) -> Vec<Undone> {
     let mut all = Vec::new();
     for job in below(scope, &mut left, |_| true) {
         let steps = below(&job, &mut left, is_step);
-        let (abandoned, kept): (Vec<_>, Vec<_>) = steps.iter().partition(|step| is_abandoned(step));
-        all.extend(abandoned.iter().filter_map(|step| step_undone(step)));
-        if kept.is_empty() && !abandoned.is_empty() {
+        let mut abandoned = steps.iter().filter(|step| is_abandoned(step)).peekable();
+        let is_any = abandoned.peek().is_some();
+        all.extend(abandoned.filter_map(step_undone));
+        let has_stepd = steps.iter().any(|step| lives(step, OWN) == Some(true));
+        if is_any && !has_stepd {
             all.extend(job_undone(&job, others));
         }
     }
@@ -69,13 +71,16 @@ fn is_step(name: &String) -> bool {
     name.starts_with("step_") && name != "step_extern"
 }
 
-/// Whether its tasks live and its slurmstepd does not. The latter is there before the first task.
+/// Whether its tasks live and its slurmstepd does not. The latter is there before the first task, and its folder may
+/// be gone before theirs.
 fn is_abandoned(step: &Folder) -> bool {
-    let lives = |name| {
-        let folder = step.child(name).ok()?;
-        Some(State::now(&folder).ok()?.is_populated)
-    };
-    lives(OWN) == Some(false) && lives(TASKS) == Some(true)
+    lives(step, OWN) != Some(true) && lives(step, TASKS) == Some(true)
+}
+
+/// Whether somebody lives in a folder of a step; nothing if there is none.
+fn lives(step: &Folder, name: &str) -> Option<bool> {
+    let folder = step.child(name).ok()?;
+    Some(State::now(&folder).ok()?.is_populated)
 }
 
 fn step_undone(step: &Folder) -> Option<Undone> {
@@ -143,12 +148,16 @@ mod tests {
             ("job_1/step_0", (1, 1)),
             ("job_1/step_1", (0, 1)),
             ("job_2/step_0", (0, 1)),
+            ("job_2/step_batch", (0, 0)),
             ("job_3/step_0", (0, 0)),
+            ("job_5/step_0", (0, 1)),
+            ("job_5/step_1", (1, 1)),
             ("job_4/step_0", (1, 0)),
             ("job_2/step_extern", (1, 1)),
         ] {
             step(dir.path(), path, lives);
         }
+        fs::remove_dir_all(dir.path().join("job_5/step_0/slurm")).unwrap();
         let place = Place {
             version: Version::V2,
             point: dir.path().into(),
@@ -170,6 +179,7 @@ mod tests {
                 ("/job_1/step_1", true, None),
                 ("/job_2", false, Some(77)),
                 ("/job_2/step_0", true, None),
+                ("/job_5/step_0", true, None),
             ]
         );
         let read = |path: &str| fs::read_to_string(dir.path().join(path)).unwrap();

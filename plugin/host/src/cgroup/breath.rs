@@ -19,15 +19,18 @@ use crate::priority::{is_realtime, set_before_realtime, set_ordinary};
 const MOST: usize = 20_000;
 /// The most threads that are looked at.
 const MOST_THREADS: usize = 4096;
-/// A slurmstepd that has been quiet, or is new, may go first for so long.
-const CREDIT: Duration = Duration::from_secs(5);
+/// A slurmstepd that has been quiet, or is new, may go first for so long, in microseconds.
+const CREDIT: i64 = 5_000_000;
 /// It earns a second in so many.
-const EARNS: u32 = 10;
+const EARNS: i64 = 10;
+/// The name of its program.
+const NAME: &str = "slurmstepd";
 
 /// The slurmstepds of a node, and those of their threads that go before real-time tasks until the next look.
 #[derive(Debug, Default)]
 pub struct Breaths {
-    credit: HashMap<pid_t, Duration>,
+    /// Microseconds; less than nothing for one that went first for longer than it might.
+    credit: HashMap<pid_t, i64>,
     risen: Vec<Thread>,
     looked: Option<Instant>,
 }
@@ -38,46 +41,38 @@ impl Breaths {
     /// # Errors
     /// [`FenceError`]: the folder cannot be read.
     pub fn look(&mut self, scope: &Place) -> Result<usize, FenceError> {
-        let folder = scope.open()?;
-        let all = match folder.is_roots() && scope.version == Version::V2 {
-            true => slurmstepds(&folder),
-            false => Vec::new(),
-        };
+        let all = threads_below(scope)?;
         let now = Instant::now();
         let since = self.looked.replace(now);
         let passed = since.map_or(Duration::ZERO, |since| now.duration_since(since));
+        let passed = i64::try_from(passed.as_micros()).unwrap_or(i64::MAX);
         // One that a slurmd has left that was killed is found by what it is.
         let (risen, others): (Vec<_>, Vec<_>) = all
             .into_iter()
             .partition(|thread| is_realtime(thread.number));
-        let waits = |thread: &Thread| state(*thread) == Some('R');
-        let [stays, rises] = [&risen, &others].map(|some| {
-            let waiting = some.iter().copied().filter(waits);
-            waiting.collect::<Vec<_>>()
-        });
         let living = risen.iter().chain(&others).map(|thread| thread.process);
         self.earn(living.collect(), passed);
-        self.pay(risen.iter().map(|thread| thread.process).collect(), passed);
-        let has_credit = |thread: &Thread| {
+        self.pay(risen.iter().map(|thread| thread.process), passed);
+        let goes_first = |thread: &Thread| {
             let credit = self.credit.get(&thread.process);
-            credit.is_some_and(|credit| !credit.is_zero())
+            credit.is_some_and(|credit| *credit > 0) && state(*thread) == Some('R')
         };
-        for thread in risen
-            .iter()
-            .filter(|thread| !(stays.contains(thread) && has_credit(thread)))
-        {
+        let (stay, lower): (Vec<_>, Vec<_>) = risen.into_iter().partition(goes_first);
+        let rise = others.iter().filter(|thread| goes_first(thread));
+        let rise = rise.filter(|thread| rises(**thread)).copied();
+        let first: Vec<_> = stay.into_iter().chain(rise).collect();
+        // What is no longer found among slurmstepds was one of theirs.
+        let gone = self.risen.iter().filter(|thread| !first.contains(thread));
+        for thread in gone.chain(&lower).filter(|thread| thread.lives()) {
             // One that has just ended needs nothing.
             let _ = set_ordinary(thread.number);
         }
-        let rise = rises.iter().filter(|thread| has_credit(thread));
-        let rise = rise.filter(|thread| set_before_realtime(thread.number).is_ok());
-        let stay = stays.iter().filter(|thread| has_credit(thread));
-        self.risen = rise.chain(stay).copied().collect();
+        self.risen = first;
         Ok(self.risen.len())
     }
 
     /// Slurmstepds that live earn credit; those that have ended are forgotten.
-    fn earn(&mut self, living: Vec<pid_t>, passed: Duration) {
+    fn earn(&mut self, living: Vec<pid_t>, passed: i64) {
         let before = std::mem::take(&mut self.credit);
         let now = living.into_iter().map(|pid| {
             let has = before.get(&pid).copied().unwrap_or(CREDIT);
@@ -86,10 +81,8 @@ impl Breaths {
         self.credit = now.collect();
     }
 
-    /// Those that went first pay for that.
-    fn pay(&mut self, mut went: Vec<pid_t>, passed: Duration) {
-        went.sort_unstable();
-        went.dedup();
+    /// Those that went first pay for that, each for every thread that did.
+    fn pay(&mut self, went: impl Iterator<Item = pid_t>, passed: i64) {
         for pid in went {
             if let Some(credit) = self.credit.get_mut(&pid) {
                 *credit = credit.saturating_sub(passed);
@@ -106,6 +99,61 @@ impl Drop for Breaths {
     }
 }
 
+/// Makes every slurmstepd's threads ordinary ones, which a slurmd may have left that was killed. Returns how many were
+/// not.
+///
+/// # Errors
+/// [`FenceError`]: the folder cannot be read.
+pub fn all_ordinary(scope: &Place) -> Result<usize, FenceError> {
+    let all = threads_below(scope)?.into_iter();
+    let risen = all.filter(|thread| is_realtime(thread.number));
+    Ok(risen
+        .filter(|thread| set_ordinary(thread.number).is_ok())
+        .count())
+}
+
+/// Lets a thread go first. Its number may have passed to another one meanwhile, so it is looked at once more.
+fn rises(thread: Thread) -> bool {
+    if set_before_realtime(thread.number).is_err() {
+        return false;
+    }
+    let is_its = thread.lives() && is_slurmstepd(thread.process, &[]);
+    if !is_its {
+        let _ = set_ordinary(thread.number);
+    }
+    is_its
+}
+
+fn threads_below(scope: &Place) -> Result<Vec<Thread>, FenceError> {
+    let folder = scope.open()?;
+    Ok(match folder.is_roots() && scope.version == Version::V2 {
+        true => slurmstepds(&folder),
+        false => Vec::new(),
+    })
+}
+
+/// Whether a process is a slurmstepd. Beside it in its cgroup are what it forks, until that is moved, and a user's own
+/// task epilog with all of its children: these are not root's, or another program, or a child of one in the cgroup.
+fn is_slurmstepd(process: pid_t, beside: &[pid_t]) -> bool {
+    let Ok(status) = fs::read(format!("/proc/{process}/status")) else {
+        return false;
+    };
+    let status = String::from_utf8_lossy(&status);
+    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
+    let parent = field("PPid:").and_then(|text| text.trim().parse::<pid_t>().ok());
+    // The real uid and the saved one: the effective one is the user's while a slurmstepd forks tasks.
+    let mut uids = field("Uid:").unwrap_or_default().split_whitespace();
+    let is_roots = (uids.next(), uids.nth(1)) == (Some("0"), Some("0"));
+    is_roots && parent.is_some_and(|parent| !beside.contains(&parent)) && is_its_program(process)
+}
+
+fn is_its_program(process: pid_t) -> bool {
+    let exe = fs::read_link(format!("/proc/{process}/exe"));
+    let name = exe.as_ref().ok().and_then(|exe| exe.file_name()?.to_str());
+    // The kernel's word behind a program that was replaced by an upgrade.
+    name.is_some_and(|name| name.trim_end_matches(" (deleted)") == NAME)
+}
+
 /// The threads of all slurmstepds.
 fn slurmstepds(scope: &Folder) -> Vec<Thread> {
     let mut left = MOST;
@@ -118,7 +166,10 @@ fn slurmstepds(scope: &Folder) -> Vec<Thread> {
     };
     for job in below(scope) {
         for own in below(&job).iter().filter_map(|step| step.child(OWN).ok()) {
-            all.extend(threads(&processes(&own)));
+            let mut beside = processes(&own);
+            let every = beside.clone();
+            beside.retain(|process| is_slurmstepd(*process, &every));
+            all.extend(threads(&beside));
         }
         if all.len() >= MOST_THREADS {
             break;
@@ -141,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_slurmstepds_are_found() {
+    fn nothing_but_slurmstepds_goes_first() {
         let dir = tempfile::tempdir().unwrap();
         let own = std::process::id();
         for (path, pid) in [
@@ -158,45 +209,63 @@ mod tests {
             folders: Vec::new(),
         };
         let folder = Folder::open_as(&place, Kind::Any).unwrap();
-        let found = slurmstepds(&folder);
-        assert!(!found.is_empty());
-        assert!(
-            found
-                .iter()
-                .all(|thread| thread.process == own as libc::pid_t)
-        );
+        // This process is there, and is no slurmstepd.
+        assert_eq!(slurmstepds(&folder), []);
         let me = Thread {
             process: own as libc::pid_t,
             // SAFETY: it only returns the thread's number.
             number: unsafe { libc::gettid() },
         };
         assert_eq!(state(me), Some('R'));
-        let mut breaths = Breaths::default();
-        assert!(breaths.look(&place).is_err(), "it is no cgroup");
-        breaths.risen.push(me);
-        drop(breaths);
-        assert!(!is_realtime(me.number));
+        assert!(!rises(me) && !is_realtime(me.number));
+        assert!(Breaths::default().look(&place).is_err(), "it is no cgroup");
+    }
+
+    /// A copy of a program with the name of slurmstepd, as root, alone and beside its parent.
+    #[test]
+    fn a_slurmstepd_is_known_by_its_program_its_uids_and_its_parent() {
+        if !nix::unistd::Uid::effective().is_root() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join(NAME);
+        fs::copy("/bin/sleep", &program).unwrap();
+        let mut child = std::process::Command::new(&program)
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let pid = child.id() as pid_t;
+        assert!(is_slurmstepd(pid, &[pid]));
+        fs::remove_file(&program).unwrap();
+        assert!(is_slurmstepd(pid, &[pid]), "it was replaced");
+        let own = std::process::id() as pid_t;
+        assert!(!is_slurmstepd(pid, &[pid, own]), "its parent is there");
+        assert!(!is_slurmstepd(own, &[]), "another program");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!is_slurmstepd(pid, &[]));
     }
 
     #[test]
     fn credit_is_spent_and_earned_slowly() {
-        let seconds = Duration::from_secs;
+        const SECOND: i64 = 1_000_000;
         let mut breaths = Breaths::default();
-        breaths.earn(vec![1, 2], seconds(1));
+        breaths.earn(vec![1, 2], SECOND);
         assert_eq!(breaths.credit[&1], CREDIT);
-        breaths.pay(vec![1, 1], seconds(2));
+        // Each of two threads costs.
+        breaths.pay([1, 1].into_iter(), SECOND);
         assert_eq!(
             (breaths.credit[&1], breaths.credit[&2]),
-            (seconds(3), CREDIT)
+            (3 * SECOND, CREDIT)
         );
-        breaths.pay(vec![1], seconds(9));
-        assert!(breaths.credit[&1].is_zero());
-        breaths.earn(vec![1, 3], seconds(10));
+        // What was taken too long is a debt.
+        breaths.pay([1].into_iter(), 9 * SECOND);
+        breaths.earn(vec![1, 3], 10 * SECOND);
         assert_eq!(
             (breaths.credit[&1], breaths.credit.get(&2)),
-            (seconds(1), None)
+            (-5 * SECOND, None)
         );
-        breaths.earn(vec![1], seconds(1000));
+        breaths.earn(vec![1], 1000 * SECOND);
         assert_eq!(breaths.credit[&1], CREDIT);
     }
 }

@@ -22,7 +22,7 @@ mod slurms_step;
 mod write;
 
 pub use abandoned::{Undone, undo_abandoned};
-pub use breath::Breaths;
+pub use breath::{Breaths, all_ordinary};
 pub use child::Child;
 pub use folder::Folder;
 pub use job::{JobFolders, nice_obstacle};

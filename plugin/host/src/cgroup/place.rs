@@ -52,6 +52,13 @@ impl Place {
         Self::read(&text, mounts).map_err(|why| FenceError::Place(format!("{path}: {why}")))
     }
 
+    /// Whether another place is this one or below it.
+    #[must_use]
+    pub fn holds(&self, other: &Self) -> bool {
+        (self.version, &self.point) == (other.version, &other.point)
+            && other.folders.starts_with(&self.folders)
+    }
+
     pub(super) fn read(text: &str, mounts: &Mounts) -> Result<Self, String> {
         let (version, path) = line(text).ok_or("it names no cgroup with cpusets")?;
         let of_version = || mounts.0.iter().filter(|one| one.version == version);

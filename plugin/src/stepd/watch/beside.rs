@@ -20,7 +20,8 @@ pub(super) enum Begins {
 impl Begins {
     /// For a step whose entry has this generation. Without the ledger the step begins, as it was planned.
     pub(super) fn of(cpuset: &Cpuset, generation: u32) -> Self {
-        if !cpuset.of_job {
+        // Slurm waits for the first stop of a debugger's tasks, and could not cancel frozen ones.
+        if !cpuset.of_job || cpuset.is_debugged {
             return Self::Now;
         }
         match look(cpuset) {

@@ -30,15 +30,30 @@ pub(super) struct Cpuset {
     pub step: StepKey,
     /// Whether it is the cpuset of all steps of the job.
     pub of_job: bool,
+    /// Whether a debugger starts the step.
+    pub is_debugged: bool,
     pub node_name: String,
     pub slurm: Abi,
     /// The job's cores, as Slurm numbers them.
     pub job_cores: String,
 }
 
+/// With what a job goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Accepts {
+    /// The CPUs that it had.
+    Original,
+    /// Others too, if they are free.
+    Free,
+    /// Those that it had too if others use them, unless these hold them exclusively.
+    Shared,
+}
+
 /// What the job goes on with.
 pub(super) struct Found {
     pub cpus: CpuSet,
+    /// What the step's own cgroup has: it may be less than the job's.
+    pub reach: CpuSet,
     /// Whether others use some of them.
     pub is_shared: bool,
     pub node: Node,
@@ -46,8 +61,10 @@ pub(super) struct Found {
 
 /// The node at this moment.
 struct Seen {
-    /// What the job owns, as far as the step reaches it.
+    /// What the job owns.
     own: CpuSet,
+    /// What the step's own cgroup has.
+    reach: CpuSet,
     /// What is online, and in no other running job's cgroup.
     free: CpuSet,
     node: Node,
@@ -119,6 +136,7 @@ impl Cpuset {
             cpus: cpuset.cpus.clone(),
             step,
             of_job: held.of_job,
+            is_debugged: cpuset.is_debugged,
             node_name,
             slurm,
             job_cores,
@@ -133,8 +151,9 @@ impl Cpuset {
     pub(super) fn choose(
         &self,
         leaf: &Place,
-        (wanted, hopes): (&CpuSet, bool),
+        (wanted, accepts): (&CpuSet, Accepts),
     ) -> Result<Result<Found, Glance>, String> {
+        let hopes = accepts == Accepts::Original;
         let dir = StateDir::new(&settings::current().state_dir, &self.node_name);
         let dir = dir.map_err(|why| why.to_string())?;
         // What changes from here on is a reason to look again.
@@ -144,38 +163,65 @@ impl Cpuset {
         let mut session = ledger.session(PATIENCE).map_err(|why| why.to_string())?;
         let own = generation();
         let living = session.cpuset_of(self.step.job).filter(|_| self.of_job);
-        // One of a job that is suspended again was chosen for the resume before.
+        let later = living.filter(|one| one.generation > own);
+        // One of a job that is suspended again was chosen for the resume before: it is what the job had last.
         let runs = |one: &Entry| one.task.is_none_or(|task| !task.suspended);
-        let chosen = living.filter(|one| one.generation > own && runs(one));
-        let (cpus, generation, is_shared) = match chosen {
-            Some(chosen) => (chosen.cpus, chosen.generation, false),
-            None => {
-                let (held, exclusive) = session.held_by_others(self.step.job);
-                let resume = Resume {
-                    asked: &self.asked,
-                    original: wanted,
-                    own: &seen.own,
-                    free: &seen.free.difference(&held),
-                    held: &exclusive,
-                    reserved: &settings::current().reserved,
-                };
-                match resume.choose(&seen.node) {
-                    Resumed::Same => (wanted.clone(), own + 1, false),
-                    Resumed::Changed(cpus) if !hopes => (cpus, own + 1, false),
-                    Resumed::Shared if !hopes => (wanted.clone(), own + 1, true),
-                    Resumed::Changed(_) | Resumed::Shared | Resumed::NoRoom => {
+        let (cpus, generation, is_shared) = match later {
+            Some(chosen) if runs(&chosen) => (chosen.cpus, chosen.generation, false),
+            later => {
+                let next = later.as_ref().map_or(own, |one| one.generation) + 1;
+                let wanted = later.as_ref().map_or(wanted, |one| &one.cpus);
+                let held = session.held_by_others(self.step.job);
+                match self.chosen(&seen, (wanted, accepts), &held) {
+                    Some((cpus, is_shared)) => (cpus, next, is_shared),
+                    None => {
                         drop(session);
                         return Ok(Err(seen.glance((dir, content), hopes)));
                     }
                 }
             }
         };
+        // The step's own cgroup has none of them.
+        if !cpus.intersects(&seen.reach) {
+            drop(session);
+            return Ok(Err(seen.glance((dir, content), hopes)));
+        }
         self.record(&session, (&seen.node, &cpus), generation)?;
         Ok(Ok(Found {
             cpus,
+            reach: seen.reach,
             is_shared,
             node: seen.node,
         }))
+    }
+
+    /// The CPUs, and whether others use them; none if the job has to wait.
+    fn chosen(
+        &self,
+        seen: &Seen,
+        (wanted, accepts): (&CpuSet, Accepts),
+        (held, exclusive): &(CpuSet, CpuSet),
+    ) -> Option<(CpuSet, bool)> {
+        let free = seen.free.difference(held);
+        let resume = Resume {
+            asked: &self.asked,
+            original: wanted,
+            own: &seen.own,
+            free: &free,
+            held: exclusive,
+            reserved: &settings::current().reserved,
+        };
+        let found = resume.choose(&seen.node);
+        // Of its own only those are missing that are offline, and nothing takes their place.
+        let rest = wanted.intersection(&CpuSet::from_list(&seen.online).unwrap_or_default());
+        let is_whole = !rest.is_empty() && rest.is_subset(&free);
+        match (found, accepts) {
+            (Resumed::Same, _) => Some((wanted.clone(), false)),
+            (Resumed::Changed(cpus), Accepts::Free | Accepts::Shared) => Some((cpus, false)),
+            (Resumed::Shared | Resumed::NoRoom, _) if is_whole => Some((wanted.clone(), false)),
+            (Resumed::Shared, Accepts::Shared) => Some((wanted.clone(), true)),
+            _ => None,
+        }
     }
 
     /// The node as it is now, apart from the ledger, which is not locked for so long. Who begins meanwhile is in
@@ -196,9 +242,10 @@ impl Cpuset {
         for job in &others {
             free = free.difference(&job.cpus);
         }
-        let own = self.own(&node, (leaf, job.as_ref()))?;
+        let (own, reach) = self.own(&node, (leaf, job.as_ref()))?;
         Ok(Seen {
             own,
+            reach,
             free,
             node,
             online,
@@ -207,8 +254,12 @@ impl Cpuset {
         })
     }
 
-    /// What the job owns, as far as this step reaches it.
-    fn own(&self, node: &Node, (leaf, job): (&Place, Option<&Place>)) -> Result<CpuSet, String> {
+    /// What the job owns, and what of that this step reaches.
+    fn own(
+        &self,
+        node: &Node,
+        (leaf, job): (&Place, Option<&Place>),
+    ) -> Result<(CpuSet, CpuSet), String> {
         let read = |place: &Place, file: &str| -> Result<CpuSet, String> {
             let folder = place.open().map_err(|why| why.to_string())?;
             let text = folder.read(file).map_err(|why| why.to_string())?;
@@ -220,7 +271,8 @@ impl Cpuset {
             Some(cpus) => cpus,
             None => self.counted(node)?,
         };
-        Ok(of_job.intersection(&reach))
+        let reach = of_job.intersection(&reach);
+        Ok((of_job, reach))
     }
 
     /// The CPUs of the job's cores, where no cgroup says them.

@@ -6,10 +6,11 @@
 //! have gone.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
-use berth_host::cgroup::{Fence, FenceError, Folder, Version};
+use berth_host::cgroup::{Fence, FenceError, Folder, Mounts, Place, Version};
 use berth_host::migrate::{Moving, free_bytes};
-use berth_placement::{CpuSet, NodeSet, SetMemory};
+use berth_placement::{CpuSet, NodeSet, NumaId, SetMemory};
 use libc::pid_t;
 
 use crate::stepd::leaf::{Leaf, trace};
@@ -34,8 +35,16 @@ pub(super) struct Follow {
     fence: Option<Folder>,
     processes: VecDeque<pid_t>,
     present: Option<Moving>,
+    /// The present cgroup: a number may pass to a process elsewhere.
+    place: Option<Place>,
+    mounts: Mounts,
+    /// Moving ends then, whatever is left.
+    end: Instant,
     pub moved: Moved,
 }
+
+/// So long all of a step's memory may take.
+const LONGEST: Duration = Duration::from_secs(600);
 
 /// What became of the memory.
 #[derive(Debug, Default)]
@@ -89,12 +98,18 @@ impl Follow {
         let before = before.map(|before| (before.way.from, before.moved));
         let (from, mut moved) = before.unwrap_or_default();
         way.from = way.from.iter().chain(from.iter()).collect();
-        if way.stays() {
-            return None;
-        }
         // One that has bound its memory itself keeps it where it is.
         let leaves = leaves.iter().filter(|leaf| !leaf.has_own_memory);
         let leaves: VecDeque<_> = leaves.cloned().collect();
+        // An earlier move may have left a fence wider, or narrower than it is to be.
+        let fences = leaves.iter().filter(|_| way.is_mandatory());
+        let fences: Vec<_> = fences.filter_map(mems_of).collect();
+        let is_fenced = fences.iter().all(|mems| *mems == way.mems);
+        let all = way.from.iter().chain(fences.iter().flat_map(NodeSet::iter));
+        way.from = all.collect();
+        if way.stays() && is_fenced {
+            return None;
+        }
         for leaf in leaves.iter().filter(|_| way.is_mandatory()) {
             let folder = leaf.place.open();
             let done = folder.and_then(|folder| write_mems(&folder, &way.both(), step));
@@ -111,12 +126,26 @@ impl Follow {
             fence: None,
             processes: VecDeque::new(),
             present: None,
+            place: None,
+            mounts: Mounts::read().unwrap_or_default(),
+            end: Instant::now() + LONGEST,
             moved,
         })
     }
 
     /// Moves a slice; whether there may be more.
     pub(super) fn go_on(&mut self, step: &str) -> bool {
+        if Instant::now() > self.end {
+            let text = format!("after {} s the rest was left", LONGEST.as_secs());
+            self.moved.why.get_or_insert(text);
+            return false;
+        }
+        let pid = self.processes.front().copied();
+        if pid.is_some_and(|pid| !self.is_there(pid)) {
+            self.present = None;
+            self.processes.pop_front();
+            return true;
+        }
         if let Some(present) = &mut self.present {
             match present.slice() {
                 Ok(Some(slice)) => {
@@ -152,6 +181,13 @@ impl Follow {
         next.is_some()
     }
 
+    /// Whether a process is in the present cgroup.
+    fn is_there(&self, pid: pid_t) -> bool {
+        let place = Place::of(pid, &self.mounts);
+        let holds = |own: &Place| place.is_ok_and(|place| own.holds(&place));
+        self.place.as_ref().is_some_and(holds)
+    }
+
     /// The next cgroup. Where its mandatory memory has no room in the new nodes, the old ones stay allowed: better
     /// there than in the hands of the OOM killer.
     fn enter(&mut self, leaf: &Leaf) {
@@ -172,6 +208,7 @@ impl Follow {
             }
             self.fence = Some(folder);
         }
+        self.place = Some(leaf.place.clone());
         self.processes = leaf.processes().into();
     }
 
@@ -187,6 +224,13 @@ impl Follow {
 
 fn present_pid(processes: &VecDeque<pid_t>) -> pid_t {
     processes.front().copied().unwrap_or_default()
+}
+
+/// The memory nodes that a fence has.
+fn mems_of(leaf: &Leaf) -> Option<NodeSet> {
+    let text = leaf.place.open().ok()?.read("cpuset.mems").ok()?;
+    let list = CpuSet::from_list(&text).ok()?;
+    Some(list.iter().map(|number| NumaId(number.0)).collect())
 }
 
 fn write_mems(folder: &Folder, mems: &NodeSet, step: &str) -> Result<(), FenceError> {

@@ -20,10 +20,10 @@ use crate::planning::ledger;
 use crate::site::standing::Abi;
 use crate::stepd::our_thread::OurThread;
 use crate::stepd::session::Session;
+use crate::stepd::state::STATE;
 use beside::Begins;
 use choice::Cpuset;
 pub(crate) use watched::Watched;
-use watched::set_suspended;
 
 /// The end of a step waits so long for the thread, which moves a slice of memory at most. Should the kernel still be at
 /// a write to a cgroup, the thread ends with the process; the object is never unloaded.
@@ -120,4 +120,16 @@ pub(crate) fn stop() {
 
 fn watch() -> std::sync::MutexGuard<'static, Option<Watch>> {
     WATCH.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The ledger knows whether the step's CPUs are used.
+fn set_suspended(step: &mut Session, suspended: bool) {
+    let accounts = step.accounts.iter_mut();
+    accounts.for_each(|account| account.set_suspended(suspended));
+}
+
+fn step_is_suspended(suspended: bool) {
+    if let Some(step) = STATE.step().as_mut() {
+        set_suspended(step, suspended);
+    }
 }

@@ -14,12 +14,11 @@ use berth_placement::{CpuSet, SetMemory};
 
 use crate::planning::cpuset;
 use crate::stepd::leaf::{Leaf, Ours};
-use crate::stepd::session::Session;
-use crate::stepd::state::STATE;
 use crate::stepd::watch::beside::Begins;
-use crate::stepd::watch::choice::{Cpuset, Found, Glance};
+use crate::stepd::watch::choice::{Accepts, Cpuset, Found, Glance};
 use crate::stepd::watch::ending::Tasks;
 use crate::stepd::watch::memory::{Follow, Move};
+use crate::stepd::watch::step_is_suspended;
 
 /// A CPU that goes offline or comes back is seen within this time.
 const BETWEEN_LOOKS: u16 = 4000;
@@ -226,7 +225,14 @@ impl Watched {
         let before = self.glance.take().filter(|glance| glance.holds(hopes));
         let found = match before {
             Some(glance) => Ok(Err(glance)),
-            None => cpuset.choose(&first.place, (&wanted, hopes)),
+            None => {
+                let accepts = if hopes {
+                    Accepts::Original
+                } else {
+                    Accepts::Shared
+                };
+                cpuset.choose(&first.place, (&wanted, accepts))
+            }
         };
         match found {
             Ok(Ok(found)) => {
@@ -308,12 +314,11 @@ impl Watched {
             memory: *memory,
         };
         for leaf in &mut self.leaves {
-            let mask = moved(&node, (&from, &to), &leaf.mask);
-            let fence = if self.to_own {
-                mask.clone()
-            } else {
-                to.clone()
-            };
+            let fence = to.intersection(&found.reach);
+            let mask = moved(&node, (&from, &to), &leaf.mask).intersection(&fence);
+            // A task whose place its step does not reach has all of the step's.
+            let mask = if mask.is_empty() { fence.clone() } else { mask };
+            let fence = if self.to_own { mask.clone() } else { fence };
             if let Err(why) = leaf.put((fence, mask), ours, &self.name) {
                 log::warn!("{}: {why}; its tasks have the step's CPUs", self.name);
             }
@@ -373,28 +378,16 @@ impl Watched {
             return None;
         }
         let first = self.leaves.first()?;
-        match cpuset.choose(&first.place, (&home, false)) {
-            Ok(Ok(found)) if !found.is_shared => {
+        match cpuset.choose(&first.place, (&home, Accepts::Free)) {
+            Ok(Ok(found)) => {
                 self.home = (!is_back).then_some(home);
                 Some(found)
             }
-            Ok(_) => None,
+            Ok(Err(_)) => None,
             Err(why) => {
                 log::debug!("{}: {why}", self.name);
                 None
             }
         }
-    }
-}
-
-/// The ledger knows whether the step's CPUs are used.
-pub(super) fn set_suspended(step: &mut Session, suspended: bool) {
-    let accounts = step.accounts.iter_mut();
-    accounts.for_each(|account| account.set_suspended(suspended));
-}
-
-fn step_is_suspended(suspended: bool) {
-    if let Some(step) = STATE.step().as_mut() {
-        set_suspended(step, suspended);
     }
 }
