@@ -29,13 +29,11 @@ pub(crate) fn fits(all: &[Entry], job: u32, member: &Member) -> Result<(), Full>
         own: &member.cpus,
         in_pool: u32::try_from(in_pool).unwrap_or(u32::MAX),
         in_all: &in_all,
-        limit: member.limit,
+        // What it has in its pool already is counted.
+        limit: if is_in { u32::MAX } else { member.limit },
         most: member.most,
     };
-    match room.check() {
-        Err(Full::Pool(_)) if is_in => Ok(()),
-        checked => checked,
-    }
+    room.check()
 }
 
 #[cfg(test)]
