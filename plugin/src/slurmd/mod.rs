@@ -1,5 +1,6 @@
 //! The code that runs in slurmd, mostly under its prolog lock. Nothing here waits for anybody.
 
+pub(crate) mod abandoned;
 pub(crate) mod accounting;
 pub(crate) mod announce;
 mod asked;

@@ -13,7 +13,7 @@ use nix::sys::signal::{SigSet, SigmaskHow};
 use slurm_sys::process::{Daemon, daemon, is_slurms_daemon};
 
 use crate::site::standing::Abi;
-use crate::slurmd::{announce, counting, cpusets, discovery, pools};
+use crate::slurmd::{abandoned, announce, counting, cpusets, discovery, pools};
 
 /// A stack that is large enough to read the machine file of the largest host.
 const STACK: usize = 1 << 20;
@@ -176,6 +176,7 @@ fn work() {
     announce::again();
     if let Some(node_name) = announce::node_name() {
         pools::all_ordinary(&node_name);
+        abandoned::thaw(&node_name);
     }
     if discovery::has_failed()
         && let Some(node_name) = announce::node_name()
@@ -191,6 +192,7 @@ fn work() {
         let node_name = announce::node_name();
         if let Some(node) = node_name.as_ref().filter(|_| due.look) {
             pools::undo_abandoned(node);
+            abandoned::thaw(node);
         }
         if due.breathe {
             let node_name = node_name.as_ref().filter(|_| pools::has_realtime());

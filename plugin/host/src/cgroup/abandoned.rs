@@ -3,7 +3,7 @@
 //! In: the cgroup below which Slurm keeps the jobs of a node, in the unified hierarchy. Out: ordinary tasks, and the
 //! weight of a job outside of pools.
 
-use super::freezer::State;
+use super::freezer::{FREEZE, State};
 use super::job::{IDLE, OWN, TASKS, WEIGHT, put};
 use super::members::{processes, threads};
 use super::{FenceError, Folder, Place, Version};
@@ -37,6 +37,40 @@ pub fn undo_abandoned(scope: &Place, others: u32) -> Result<Vec<Undone>, FenceEr
         true => Ok(jobs(&folder, others)),
         false => Ok(Vec::new()),
     }
+}
+
+/// Thaws tasks that a slurmstepd has frozen, while their job waited for CPUs, and that nobody else could thaw because it
+/// was killed. What Slurm itself has frozen stays so. Returns how many cgroups were.
+///
+/// # Errors
+/// [`FenceError`]: the folder cannot be read.
+pub fn thaw_abandoned(scope: &Place) -> Result<usize, FenceError> {
+    let folder = scope.open()?;
+    match folder.is_roots() && scope.version == Version::V2 {
+        true => Ok(thawed(&folder)),
+        false => Ok(0),
+    }
+}
+
+fn thawed(scope: &Folder) -> usize {
+    let mut left = MOST;
+    let mut count = 0;
+    for job in below(scope, &mut left, |_| true) {
+        let steps = below(&job, &mut left, |name| name.starts_with("step_"));
+        for step in steps.iter().filter(|step| is_abandoned(step)) {
+            let tasks = step.child(TASKS).ok();
+            let is = |folder: &Folder, state| folder.read(FREEZE).is_ok_and(|text| text == state);
+            let Some(tasks) = tasks.filter(|tasks| is(tasks, "0")) else {
+                continue;
+            };
+            let frozen = below(&tasks, &mut left, |_| true).into_iter();
+            let frozen = frozen.filter(|task| is(task, "1"));
+            count += frozen
+                .filter(|task| put(task, FREEZE, "0".into()).is_ok())
+                .count();
+        }
+    }
+    count
 }
 
 fn jobs(scope: &Folder, others: u32) -> Vec<Undone> {
@@ -139,6 +173,34 @@ mod tests {
         }
         let job = dir.join(path).parent().unwrap().join(WEIGHT);
         fs::write(job, "77\n").unwrap();
+    }
+
+    #[test]
+    fn what_a_killed_slurmstepd_has_frozen_is_thawed() {
+        let dir = tempfile::tempdir().unwrap();
+        for (path, lives, slurms, ours, expected) in [
+            ("job_1/step_0", (0, 1), 0, 1, 0),
+            ("job_1/step_extern", (0, 1), 0, 1, 0),
+            // Slurm has frozen it too, or its slurmstepd lives.
+            ("job_2/step_0", (0, 1), 1, 1, 1),
+            ("job_3/step_0", (1, 1), 0, 1, 1),
+        ] {
+            step(dir.path(), path, lives);
+            let tasks = dir.path().join(path).join(TASKS);
+            fs::create_dir(tasks.join("task_0")).unwrap();
+            fs::write(tasks.join(FREEZE), format!("{slurms}\n")).unwrap();
+            let own = tasks.join("task_0").join(FREEZE);
+            fs::write(&own, format!("{ours}\n")).unwrap();
+            let place = Place {
+                version: Version::V2,
+                point: dir.path().into(),
+                folders: Vec::new(),
+            };
+            let folder = Folder::open_as(&place, Kind::Any).unwrap();
+            assert_eq!(thawed(&folder), usize::from(expected == 0), "{path}");
+            let now = fs::read_to_string(&own).unwrap();
+            assert!(now.starts_with(&expected.to_string()), "{path}: {now}");
+        }
     }
 
     #[test]

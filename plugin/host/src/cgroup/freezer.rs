@@ -12,7 +12,7 @@ use super::{FenceError, Folder, Written};
 /// The kernel's two lines are shorter.
 const MOST: usize = 256;
 const EVENTS: &str = "cgroup.events";
-const FREEZE: &str = "cgroup.freeze";
+pub(super) const FREEZE: &str = "cgroup.freeze";
 
 /// The events of a cgroup, behind a descriptor that is kept open. poll(2) reports `POLLPRI` after a change
 /// until it is read again.

@@ -21,7 +21,7 @@ mod place;
 mod slurms_step;
 mod write;
 
-pub use abandoned::{Undone, undo_abandoned};
+pub use abandoned::{Undone, thaw_abandoned, undo_abandoned};
 pub use breath::{Breaths, all_ordinary};
 pub use child::Child;
 pub use folder::Folder;
