@@ -57,7 +57,7 @@ enum End {
 }
 
 /// The thread, to be ended.
-static THREAD: Mutex<Option<(Sender<()>, OurThread)>> = Mutex::new(None);
+static THREAD: Mutex<Option<(Sender<()>, OurThread<()>)>> = Mutex::new(None);
 
 /// Before the first fork: closes the gate, if slurmd says that the step waits.
 ///
@@ -116,7 +116,7 @@ pub(crate) fn start(step: &Session, wait: Wait, record: &StepRecord<'_>, watched
 fn begin(waiting: Waiting) -> io::Result<()> {
     let (stop, stopped) = channel();
     let name = waiting.name.clone();
-    let started = OurThread::start(move |_until_here| {
+    let started = OurThread::start(move || {
         // The panic hook has logged it.
         if catch_unwind(AssertUnwindSafe(|| waiting.run(&stopped))).is_err() {
             log::error!("{name}: nobody waits for its cpuset any more; its tasks are not started");

@@ -32,7 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// The thread, to be ended.
 struct Watch {
     bell: Arc<Bell>,
-    thread: OurThread,
+    thread: OurThread<()>,
 }
 
 static WATCH: Mutex<Option<Watch>> = Mutex::new(None);
@@ -100,7 +100,7 @@ fn begin(mut watched: Watched) -> std::io::Result<()> {
 fn spawn(name: String, watch: impl FnOnce(&Bell) + Send + 'static) -> std::io::Result<()> {
     let bell = Arc::new(Bell::new()?);
     let own = Arc::clone(&bell);
-    let thread = OurThread::start(move |_until_here| {
+    let thread = OurThread::start(move || {
         if catch_unwind(AssertUnwindSafe(|| watch(&own))).is_err() {
             log::error!("{name}: nobody watches it any more");
         }
