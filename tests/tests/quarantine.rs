@@ -2,13 +2,11 @@
 //! are bound, a task prolog on its task's CPUs, and adopted processes on the job's.
 
 use std::fs;
-use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
-use berth_tests::srun_lines::release;
+use berth_tests::adoption::adopt;
 use berth_tests::{Cluster, process, skip};
 
 /// Another maker's SPANK plugin: in each hook it writes down its own CPUs.
@@ -50,10 +48,6 @@ const PROLOG: &str =
 
 /// Shows the CPUs of all threads of its slurmstepd.
 const TASK: &str = "cat /proc/$PPID/task/*/status | grep Cpus_allowed_list | sort -u";
-
-/// slurmd of 22.05 talks so to its slurmstepds (`REQUEST_ADD_EXTERN_PID`).
-const PROTOCOL: i32 = 38 << 8;
-const ADD_EXTERN_PID: i32 = 22;
 
 fn other_plugin(folder: &Path) -> Option<PathBuf> {
     let (code, object) = (folder.join("other.c"), folder.join("other.so"));
@@ -199,23 +193,6 @@ impl Drop for Login {
     }
 }
 
-/// The socket of a job's extern step.
-fn socket(folder: &Path, job: &str) -> Option<PathBuf> {
-    let end = format!("_{job}.4294967292");
-    let mut open = vec![folder.to_owned()];
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(folder).ok()?.flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                open.push(path);
-            } else if path.to_string_lossy().ends_with(&end) {
-                return Some(path);
-            }
-        }
-    }
-    None
-}
-
 /// Brings a process into a job's extern step, as pam_slurm_adopt does, and shows its CPUs then.
 fn adopted(cluster: &Cluster, words: &[&str], cpu: &str) -> Option<String> {
     let line = [
@@ -225,22 +202,11 @@ fn adopted(cluster: &Cluster, words: &[&str], cpu: &str) -> Option<String> {
     .concat();
     let job = cluster.run("sbatch", &line).expect_ok();
     let job = job.trim();
-    let spool = cluster.folder().join("spool");
-    let path = cluster.wait_for("the extern step", || socket(&spool, job));
     let login = Login::on(cpu);
     let pid = login.0.id() as i32;
     let own = || process::status(pid, "Cpus_allowed_list");
     cluster.wait_for("taskset", || own().filter(|cpus| cpus == cpu));
-    let mut stream = UnixStream::connect(path).expect("the extern step's socket");
-    let mut ask = |numbers: &[i32]| {
-        let bytes: Vec<u8> = numbers.iter().flat_map(|one| one.to_ne_bytes()).collect();
-        stream.write_all(&bytes).expect("a request");
-        let mut answer = [0; 4];
-        stream.read_exact(&mut answer).expect("an answer");
-        i32::from_ne_bytes(answer)
-    };
-    assert!(ask(&[PROTOCOL]) >= PROTOCOL);
-    assert_eq!(ask(&[ADD_EXTERN_PID, pid]), 0);
+    adopt(cluster, &format!("_{job}"), pid);
     let found = own();
     cluster.run("scancel", &[job]).expect_ok();
     drop(login);
@@ -259,10 +225,6 @@ fn adopted_processes_have_the_jobs_cpus_or_its_first_core() {
         let Some((cluster, _)) = cluster(settings) else {
             return;
         };
-        if release(&cluster).name() != "22.05" {
-            skip("the numbers of a request to the extern step are those of Slurm 22.05");
-            return;
-        }
         let found = adopted(&cluster, &[words], before);
         assert_eq!(found.as_deref(), Some(after), "{settings} {words}");
         let log = cluster.slurmd_log();

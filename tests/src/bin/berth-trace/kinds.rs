@@ -1,18 +1,14 @@
 //! What else starts processes on nodes: batch scripts, the daemons of mpirun with their ranks, and processes that a
 //! job's extern step adopts, as pam_slurm_adopt has them adopted.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Child, Stdio};
 
+use berth_tests::adoption::adopt;
 use berth_tests::trace::Task;
 
 use crate::{NODES, Site, described};
-
-/// slurmstepds of all lines of this suite take a client of 24.11, and its `REQUEST_ADD_EXTERN_PID`.
-const PROTOCOL: i32 = 42 << 8;
-const ADD_EXTERN_PID: i32 = 22;
 
 /// A batch script on each node, which becomes the tasks' program.
 pub fn batch(site: &Site) -> Vec<Task> {
@@ -100,12 +96,9 @@ impl Logins {
 
     /// Has the job's extern step of each node adopt its login; then each of them works.
     pub fn work(&mut self, site: &Site, job: &str) -> Vec<Task> {
-        let spool = site.cluster.folder().join("spool");
         for (number, login) in (1..=NODES).zip(&mut self.0) {
             let node = site.node(number);
-            let found = || socket(&spool, &format!("{node}_{job}.4294967292"));
-            let path = site.cluster.wait_for("the extern step", found);
-            adopt(&path, login.id() as i32);
+            adopt(&site.cluster, &format!("{node}_{job}"), login.id() as i32);
             let input = login.stdin.as_mut().expect("its input");
             input.write_all(b"go\n").expect("it waits");
         }
@@ -119,34 +112,4 @@ impl Logins {
         };
         self.0.iter_mut().map(line).collect()
     }
-}
-
-/// What pam_slurm_adopt sends. Source: `stepd_connect` and `stepd_add_extern_pid` in src/common/stepd_api.c.
-fn adopt(path: &Path, pid: i32) {
-    let mut stream = UnixStream::connect(path).expect("the extern step's socket");
-    let mut ask = |numbers: &[i32]| {
-        let bytes: Vec<u8> = numbers.iter().flat_map(|one| one.to_ne_bytes()).collect();
-        stream.write_all(&bytes).expect("a request");
-        let mut answer = [0; 4];
-        stream.read_exact(&mut answer).expect("an answer");
-        i32::from_ne_bytes(answer)
-    };
-    assert!(ask(&[PROTOCOL]) > 0, "its slurmstepd talks otherwise");
-    assert_eq!(ask(&[ADD_EXTERN_PID, pid]), 0, "it is not adopted");
-}
-
-/// The socket of that name.
-fn socket(folder: &Path, name: &str) -> Option<PathBuf> {
-    let mut open = vec![folder.to_owned()];
-    while let Some(folder) = open.pop() {
-        for entry in std::fs::read_dir(folder).ok()?.flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                open.push(path);
-            } else if path.ends_with(name) {
-                return Some(path);
-            }
-        }
-    }
-    None
 }
