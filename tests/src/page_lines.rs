@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 const COMMANDS: [&str; 4] = ["berth", "srun", "sbatch", "salloc"];
 /// Headings of columns whose cells are options of srun.
 const SRUN_COLUMNS: [&str; 5] = ["srun", "options", "Slurm with berth", "here", "you write"];
+/// The heading of a first column whose cells are lines of a log, and no commands.
+const LOG_COLUMN: &str = "log line";
 /// What a page writes where the reader puts something of his own: a whole word, and its stand-in.
 const PLACEHOLDERS: [(&str, &str); 13] = [
     (
@@ -100,7 +102,7 @@ pub fn of_pages(root: &Path) -> Vec<PageLine> {
 pub fn of_markdown(page: &str, text: &str) -> Vec<PageLine> {
     let mut found = Vec::new();
     let mut block: Option<Vec<(usize, &str)>> = None;
-    let mut columns = Vec::new();
+    let (mut columns, mut is_log) = (Vec::new(), false);
     for (number, line) in (1..).zip(text.lines()) {
         if line.trim_start().starts_with("```") {
             match block.take() {
@@ -111,8 +113,16 @@ pub fn of_markdown(page: &str, text: &str) -> Vec<PageLine> {
             lines.push((number, line));
         } else {
             let place = format!("{page}:{number}");
-            found.extend(of_text(&place, line));
-            if let Some(cells) = cells(line) {
+            let cells = cells(line);
+            is_log = cells
+                .as_ref()
+                .is_some_and(|cells| is_log || cells.first() == Some(&LOG_COLUMN));
+            let text = match cells.as_ref().and_then(|cells| cells.first()) {
+                Some(logged) if is_log => line.replacen(logged, "", 1),
+                _ => line.to_owned(),
+            };
+            found.extend(of_text(&place, &text));
+            if let Some(cells) = cells {
                 if columns.is_empty() {
                     columns = cells
                         .iter()

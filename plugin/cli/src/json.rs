@@ -1,5 +1,5 @@
 //! The frame of berth's JSON documents: a format, its version, and what it is about. The page
-//! plugin/JSON.md describes them; within a version fields are only added.
+//! docs/users/json.md describes them; within a version fields are only added.
 
 use std::io::Write;
 

@@ -218,6 +218,7 @@ fn every_line_of_slurms_commands_is_one() {
 fn lines_are_found_wherever_they_stand() {
     let page = "Try `berth plan -n2` or `srun -n N ./app`.\n\n\
         | mpirun | srun |\n|---|---|\n| `--bind-to core` | `-m cyclic`, or `-n=4` |\n| x | an error: `-n` |\n\n\
+        | log line | do |\n|---|---|\n| `berth binds nothing` | `berth topo -a` |\n\n\
         ```\n$ berth check \"srun -n2 ./a\" | less\nsrun: a line of output\n  instead  srun -n3 ./a\n```\n\
         ```\nfor i in 1 2; do srun --exact \"a;b\" & done\n```\n";
     let found = page_lines::of_markdown("p.md", page);
@@ -231,9 +232,10 @@ fn lines_are_found_wherever_they_stand() {
         "p.md:5 options -m cyclic",
         "p.md:5 options '-n=4'",
         "p.md:6 options -n",
-        "p.md:9 berth check 'srun -n2 ./a'",
-        "p.md:11 srun -n3 ./a",
-        "p.md:14 srun --exact 'a;b'",
+        "p.md:10 berth topo -a",
+        "p.md:13 berth check 'srun -n2 ./a'",
+        "p.md:15 srun -n3 ./a",
+        "p.md:18 srun --exact 'a;b'",
     ];
     assert_eq!(texts, expected);
     assert!(found[4].is_called_wrong && !found[3].is_called_wrong);

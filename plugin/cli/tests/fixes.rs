@@ -5,7 +5,7 @@ use std::process::Command;
 
 use berth_placement::Fix;
 
-const PAGE: &str = include_str!("../../placement/FIXES.md");
+const PAGE: &str = include_str!("../../../docs/administrators/fixes.md");
 
 fn masks(request: &str, rest: &[&str]) -> String {
     let mut words = shlex::split(request).unwrap();

@@ -92,3 +92,77 @@ fn every_source_file_that_a_page_names_is_there() {
     assert!(broken.is_empty(), "{}", broken.join("\n"));
     assert!(names > 60, "only {names} names were found");
 }
+
+/// Words of a page without the marks around them.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let outside = |c: char| !c.is_alphanumeric() && !"-_./".contains(c);
+    let words = text.split(move |c: char| c.is_whitespace() || "`()[]\"'|=#".contains(c));
+    words.map(move |word| word.trim_matches(outside).trim_end_matches(['.', '/']))
+}
+
+#[test]
+fn every_program_and_file_of_the_tree_that_a_page_names_is_there() {
+    const FOLDERS: [&str; 7] = [
+        "ci/",
+        "packaging/",
+        "slurm-conf-examples/",
+        "tests/",
+        "plugin/",
+        "docs/",
+        "bindings/",
+    ];
+    let mut all = Vec::new();
+    files(&root(), &mut all);
+    let (mut broken, mut names) = (Vec::new(), 0);
+    for (page, text) in pages(&all) {
+        // Old entries name old places.
+        if page.ends_with("CHANGELOG.md") {
+            continue;
+        }
+        for word in words(&text) {
+            let is_name = FOLDERS.iter().any(|folder| word.starts_with(folder)) && word.is_ascii();
+            // "name.xml" stands for a file of the reader's, and a brace or star for several.
+            if is_name && !word.contains("name.xml") && !word.contains('*') {
+                names += 1;
+                let inside = page
+                    .parent()
+                    .is_some_and(|folder| folder.join(word).exists());
+                if !root().join(word).exists() && !inside {
+                    broken.push(format!("{}: {word}", page.display()));
+                }
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    assert!(names > 100, "only {names} names were found");
+}
+
+/// `ci/vm run --suite trixie`: the script knows the option.
+#[test]
+fn scripts_know_the_options_that_pages_give_them() {
+    let mut all = Vec::new();
+    files(&root(), &mut all);
+    let (mut unknown, mut options) = (Vec::new(), 0);
+    for (page, text) in pages(&all) {
+        for line in text.split(['\n', '`']).flat_map(|line| line.split("&&")) {
+            let line = line.split(" -- ").next().unwrap_or_default();
+            let mut words = line.split_whitespace();
+            let script = words.next().unwrap_or_default();
+            if !script.starts_with("ci/") && !script.starts_with("packaging/") {
+                continue;
+            }
+            let Ok(code) = fs::read_to_string(root().join(script)) else {
+                continue;
+            };
+            for word in words.filter(|word| word.starts_with("--")) {
+                let option = word.split('=').next().unwrap_or(word);
+                options += 1;
+                if !code.contains(option) {
+                    unknown.push(format!("{}: {script} {option}", page.display()));
+                }
+            }
+        }
+    }
+    assert!(unknown.is_empty(), "{}", unknown.join("\n"));
+    assert!(options > 10, "only {options} options were found");
+}

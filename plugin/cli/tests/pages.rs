@@ -1,4 +1,4 @@
-//! What the documentation shows of the command is what it prints: each `$ berth …` line in a page
+//! What the documentation shows of the command is what it prints: each `$ berth …` line in README and the book
 //! is run, and the lines below it compared. `BERTH_PAGES=write cargo test -p berth-cli --test pages`
 //! writes what is printed now into the pages. Lines that need a cluster or this very machine stand in
 //! blocks marked `text`, and are not run.
@@ -7,36 +7,30 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const PAGES: &[&str] = &[
-    "README.md",
-    "plugin/TOUR.md",
-    "plugin/WHICH-OPTIONS.md",
-    "plugin/COMING-FROM.md",
-    "plugin/FROM-LSF.md",
-    "plugin/JSON.md",
-    "plugin/AUTO.md",
-    "plugin/CPUSETS.md",
-    "plugin/ENV.md",
-    "plugin/CONFINEMENT.md",
-];
+#[path = "../../../tests/src/page_lines.rs"]
+#[expect(
+    dead_code,
+    reason = "the commands' own lines are the matter of commands.rs"
+)]
+mod page_lines;
 
 /// Pictures of the pages, and the options that draw them.
 const PICTURES: &[(&str, &str)] = &[
     (
-        "plugin/pictures/eight-by-four.svg",
+        "docs/pictures/eight-by-four.svg",
         "plan --machine 'pack:2 numa:2 core:8 pu:1' --whole -n 8 -c 4 --cpu-bind=cores -m block:block --format svg",
     ),
     (
-        "plugin/pictures/two-by-64.svg",
+        "docs/pictures/two-by-64.svg",
         "plan --machine 'pack:2 core:64 pu:2' -n 64 -c 2 --cpu-bind=cores --cores 0-99 --format svg",
     ),
     (
-        "plugin/pictures/two-nodes.svg",
+        "docs/pictures/two-nodes.svg",
         "plan --machine 'pack:2 numa:2 l3:2 core:4 pu:1' --whole -N 2 -n 12 -c 4 --cpu-bind=cores -m block:block --format svg",
     ),
     (
-        "plugin/pictures/did-not-fit.svg",
-        "plan --machine 'pack:2 core:4 pu:2' --whole -n 12 --hint=nomultithread --format svg 2> /dev/null",
+        "docs/pictures/did-not-fit.svg",
+        "plan --machine 'pack:2 core:4 pu:2' --whole -n 12 --hint=nomultithread --format svg",
     ),
 ];
 
@@ -103,15 +97,19 @@ fn compare(path: &Path, now: &str) -> Option<String> {
 
 #[test]
 fn pages_show_what_the_command_prints() {
-    let pages = PAGES.iter().map(|name| {
-        let path = root().join(name);
-        let page = fs::read_to_string(&path).unwrap();
-        assert!(page.contains("berth "), "{name}");
-        compare(&path, &renewed(&page))
+    let mut pages = page_lines::pages(&root().join("docs"));
+    assert!(pages.len() > 10, "only {} pages were found", pages.len());
+    pages.push(root().join("README.md"));
+    let pages = pages.iter().map(|path| {
+        let page = fs::read_to_string(path).unwrap();
+        compare(path, &renewed(&page))
     });
-    let pictures = PICTURES
-        .iter()
-        .map(|(name, options)| compare(&root().join(name), &run(&format!("berth {options}"))));
+    let pictures = PICTURES.iter().map(|(name, options)| {
+        // What stands on stderr does not belong to the picture: browsers refuse text behind its end.
+        let picture = run(&format!("berth {options} 2> /dev/null"));
+        assert!(picture.trim_end().ends_with("</svg>"), "{name}");
+        compare(&root().join(name), &picture)
+    });
     let old: Vec<_> = pages.chain(pictures).flatten().collect();
     assert!(old.is_empty(), "{}", old.join("\n"));
 }

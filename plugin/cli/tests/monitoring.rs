@@ -1,0 +1,100 @@
+//! The monitoring examples name counters that berth writes, and the health check does what its page says.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn example(name: &str) -> PathBuf {
+    root().join("slurm-conf-examples/monitoring").join(name)
+}
+
+/// Words of a text that are names of counters.
+fn names(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    let names = words.filter(|word| word.starts_with("berth_"));
+    names.map(str::to_owned).collect()
+}
+
+/// The counters as the code names them.
+fn written() -> BTreeSet<String> {
+    let folder = root().join("plugin/host/src/counters");
+    let texts = ["mod.rs", "pools.rs"].map(|file| fs::read_to_string(folder.join(file)).unwrap());
+    let code = texts.map(|text| text.split("#[cfg(test)]").next().unwrap().to_owned());
+    names(&code.concat())
+}
+
+#[test]
+fn alerts_and_their_page_name_counters_that_are_written() {
+    let written = written();
+    assert!(written.len() > 15, "{written:?}");
+    let alerts = fs::read_to_string(example("alerts.yml")).unwrap();
+    let page = fs::read_to_string(root().join("docs/administrators/monitoring.md")).unwrap();
+    let named = names(&alerts);
+    assert!(named.len() > 8, "{named:?}");
+    for name in named.union(&names(&page)) {
+        assert!(written.contains(name), "nothing writes {name}");
+    }
+    // Each alert is explained on the page.
+    let alerts = alerts
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- alert: "));
+    for alert in alerts {
+        assert!(page.contains(&format!("| `{alert}` |")), "{alert}");
+    }
+}
+
+/// Runs an example with the built command in PATH, and says how it ended and what it printed.
+fn run(name: &str, argument: Option<&Path>, state: &Path) -> (Option<i32>, String) {
+    let program = Path::new(env!("CARGO_BIN_EXE_berth")).parent().unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let output = Command::new(example(name))
+        .args(argument)
+        .env("PATH", format!("{}:{path}", program.display()))
+        .env("BERTH_STATE_DIR", state)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    (output.status.code(), text)
+}
+
+#[test]
+fn the_health_check_fails_and_says_why_where_no_slurmd_runs_berth() {
+    let folder = tempfile::tempdir().unwrap();
+    let (code, text) = run("health-check.sh", None, folder.path());
+    assert_eq!(code, Some(1), "{text}");
+    assert!(!text.trim().is_empty());
+}
+
+#[test]
+fn counters_are_linked_once_for_each_node_name() {
+    let (state, collector) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    for node in ["n1", "n2"] {
+        fs::create_dir(state.path().join(node)).unwrap();
+        fs::write(state.path().join(node).join("berth.prom"), node).unwrap();
+    }
+    // A second run changes nothing.
+    for _ in 0..2 {
+        let (code, text) = run("link-counters.sh", Some(collector.path()), state.path());
+        assert_eq!((code, text.as_str()), (Some(0), ""));
+    }
+    let mut found: Vec<_> = fs::read_dir(collector.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    found.sort();
+    assert_eq!(found, ["n1-berth.prom", "n2-berth.prom"]);
+    // berth replaces its file; the link shows the new one.
+    let (file, new) = (
+        state.path().join("n1/berth.prom"),
+        state.path().join("n1/new"),
+    );
+    fs::write(&new, "later").unwrap();
+    fs::rename(&new, &file).unwrap();
+    let seen = fs::read_to_string(collector.path().join("n1-berth.prom")).unwrap();
+    assert_eq!(seen, "later");
+}
