@@ -5,6 +5,7 @@ pub(crate) mod accounting;
 pub(crate) mod announce;
 mod asked;
 pub(crate) mod batch;
+mod breathing;
 pub(crate) mod complaints;
 pub(crate) mod counting;
 pub(crate) mod cpusets;

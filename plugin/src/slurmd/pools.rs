@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use berth_host::cgroup::{self, Breaths, Mounts, Place, Version, jobs};
+use berth_host::cgroup::{self, Mounts, Place, Version, jobs};
 use berth_host::pools_file::{self, Site, SitePools, Stamp};
-use berth_host::{StateDir, ledger, priority};
+use berth_host::priority;
 use berth_placement::Node;
 use berth_placement::pools::Class;
 use berth_placement::sets::count::counted;
@@ -221,43 +221,14 @@ pub(crate) fn all_ordinary(node_name: &str) {
     }
 }
 
-/// Whether a job of a real-time pool may run here.
-pub(crate) fn has_realtime() -> bool {
-    in_force().is_some_and(|pools| pools.has(Class::Realtime))
+/// Whether a job of a pool may run here.
+pub(crate) fn has_any() -> bool {
+    in_force().is_some_and(|pools| pools.here().next().is_some())
 }
 
-/// Lets slurmstepds that wait for a CPU go before the tasks of real-time pools, while there are such tasks: they have
-/// 5 % of their CPUs alone, together with the normal jobs there. What was given before is dropped with `breaths`.
-/// Returns whether there are any: the next look is due soon then.
-pub(crate) fn breathe(node_name: &str, breaths: &mut Vec<Breaths>) -> bool {
-    let mounts = has_realtime_jobs(node_name).then(Mounts::read);
-    let Some(Ok(mounts)) = mounts else {
-        breaths.clear();
-        return false;
-    };
-    let scopes = jobs::usual_scopes(&mounts, node_name);
-    breaths.resize_with(scopes.len(), Breaths::default);
-    let mut all = 0;
-    for (scope, breaths) in scopes.iter().zip(breaths) {
-        match breaths.look(scope) {
-            Ok(count) => all += count,
-            Err(why) => log::debug!("{why}"),
-        }
-    }
-    all > 0
-}
-
-/// Whether the ledger has one.
-fn has_realtime_jobs(node_name: &str) -> bool {
-    let Some(pools) = in_force() else {
-        return false;
-    };
-    let realtime = pools.here().filter(|pool| pool.class == Class::Realtime);
-    let marks: Vec<_> = realtime.map(|pool| ledger::mark(&pool.name)).collect();
-    let dir = StateDir::new(&settings::current().state_dir, node_name);
-    let entries = dir.ok().and_then(|dir| ledger::look(&dir).ok());
-    let is = |entry: &ledger::Entry| entry.pool && marks.contains(&entry.mark);
-    entries.is_some_and(|entries| entries.iter().any(is))
+/// Whether a pool of this node has the class.
+pub(crate) fn has(class: Class) -> bool {
+    in_force().is_some_and(|pools| pools.has(class))
 }
 
 /// What the administrator should know of a file that holds.

@@ -13,6 +13,7 @@ use nix::sys::signal::{SigSet, SigmaskHow};
 use slurm_sys::process::{Daemon, daemon, is_slurms_daemon};
 
 use crate::site::standing::Abi;
+use crate::slurmd::breathing::Breathing;
 use crate::slurmd::{abandoned, announce, counting, cpusets, discovery, pools};
 
 /// A stack that is large enough to read the machine file of the largest host.
@@ -25,11 +26,14 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 const BETWEEN_COUNTS: Duration = Duration::from_secs(1);
 /// A changed file of the site is read within this time.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
-/// slurmstepds below real-time tasks breathe so often.
+/// slurmstepds beside busy pools breathe so often.
 const BETWEEN_BREATHS: Duration = Duration::from_millis(500);
 
 /// And so often while some do: what wakes one thread of a slurmstepd often wakes the next.
 const SOON: Duration = Duration::from_millis(50);
+/// The pause is at least so many times as long as the look before it took: it never takes more than a twentieth of a
+/// CPU, however many jobs there are.
+const LEISURE: u32 = 19;
 
 /// The work to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,7 +44,7 @@ struct Todo {
     count: bool,
     /// The site's files may have changed.
     look: bool,
-    /// slurmstepds may wait below real-time tasks.
+    /// slurmstepds may wait beside a busy pool.
     breathe: bool,
     stop: bool,
 }
@@ -159,7 +163,7 @@ struct Times {
     count: Instant,
     look: Instant,
     breath: Instant,
-    /// Whether there were real-time pools then.
+    /// Whether there were pools then.
     breathed: bool,
 }
 
@@ -183,7 +187,7 @@ fn work() {
     {
         todo().discover.get_or_insert(node_name);
     }
-    let (mut last, mut breaths) = (None, Vec::new());
+    let (mut last, mut breathing) = (None, Breathing::default());
     while let Some(due) = wait(&times) {
         if due.look {
             times.look = Instant::now() + BETWEEN_LOOKS;
@@ -195,13 +199,7 @@ fn work() {
             abandoned::thaw(node);
         }
         if due.breathe {
-            let node_name = node_name.as_ref().filter(|_| pools::has_realtime());
-            let is_soon = node_name.is_some_and(|node| pools::breathe(node, &mut breaths));
-            if node_name.is_none() {
-                breaths.clear();
-            }
-            times.breath = Instant::now() + if is_soon { SOON } else { BETWEEN_BREATHS };
-            times.breathed = pools::has_realtime();
+            breathe(node_name.as_deref(), &mut times, &mut breathing);
         }
         if due.announce || has_changed {
             announce::again();
@@ -215,6 +213,15 @@ fn work() {
         }
     }
     RUNS.store(false, Ordering::Relaxed);
+}
+
+/// Lets slurmstepds breathe beside pools, and plans the next time.
+fn breathe(node_name: Option<&str>, times: &mut Times, breathing: &mut Breathing) {
+    let began = Instant::now();
+    let is_soon = breathing.look(node_name);
+    let pause = if is_soon { SOON } else { BETWEEN_BREATHS };
+    times.breath = Instant::now() + pause.max(began.elapsed() * LEISURE);
+    times.breathed = pools::has_any();
 }
 
 /// Whether there are files of the site to look at again and again.
@@ -245,7 +252,7 @@ fn wait(times: &Times) -> Option<Todo> {
             count: now >= times.count && std::mem::take(&mut todo.count),
             look: now >= times.look && has_files(),
             // Once more when the last such pool has gone: nobody goes first any more.
-            breathe: now >= times.breath && (pools::has_realtime() || times.breathed),
+            breathe: now >= times.breath && (pools::has_any() || times.breathed),
             stop: false,
         };
         if due != Todo::default() {
@@ -255,7 +262,7 @@ fn wait(times: &Times) -> Option<Todo> {
             todo.discover.is_some().then_some(times.discover),
             todo.count.then_some(times.count),
             has_files().then_some(times.look),
-            pools::has_realtime().then_some(times.breath),
+            pools::has_any().then_some(times.breath),
         ];
         todo = match later.into_iter().flatten().min() {
             None => BELL.wait(todo).unwrap_or_else(PoisonError::into_inner),

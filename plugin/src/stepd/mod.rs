@@ -24,6 +24,7 @@ pub(crate) mod pool;
 pub(crate) mod pool_class;
 mod pool_sampler;
 mod pool_used;
+mod pool_weight;
 pub(crate) mod quarantine;
 pub(crate) mod read;
 pub(crate) mod refused;

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use berth_host::cgroup::{self, FenceError, JobFolders, Written};
+use berth_host::cgroup::{self, JobFolders};
 use berth_host::counters::{self, PoolCounts};
 use berth_host::job_files::{self, Kind};
 use berth_host::ledger::{self, Entry, Held, StepKey};
@@ -15,7 +15,7 @@ use berth_placement::sets::count::counted;
 use slurm_sys::StepRecord;
 
 use crate::message::handover::Handover;
-use crate::message::in_pool::{InPool, Member};
+use crate::message::in_pool::Member;
 use crate::planning;
 use crate::planning::pool_fit::fits;
 use crate::planning::words::{join, name};
@@ -23,6 +23,7 @@ use crate::site::settings;
 use crate::stepd::pool_class::TaskClass;
 use crate::stepd::pool_sampler::Sampler;
 use crate::stepd::pool_used::{Used, run_share};
+use crate::stepd::pool_weight::{Folders, Weighed, traced, weigh, weigh_normal};
 
 /// The time to wait for others who write the ledger.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -44,8 +45,8 @@ pub(crate) struct Seat {
 
 /// What came of a job that its partition puts into a pool.
 enum Came {
-    In(Box<Held>, StateDir),
-    Full(Full),
+    In(Box<Held>, StateDir, Weighed),
+    Full(Full, Weighed),
     Unknown(String),
 }
 
@@ -60,8 +61,6 @@ pub(crate) struct Entered {
     pub tasks: Option<TaskClass>,
 }
 
-type Folders = Result<JobFolders, FenceError>;
-
 /// Gives the job its place and its weight. A job for which there is no room is a normal one from here on.
 pub(crate) fn enter(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Entered {
     let Some(pool) = heard.pool.as_mut() else {
@@ -71,15 +70,15 @@ pub(crate) fn enter(record: &StepRecord<'_>, heard: &mut Handover, node_name: &s
     let job = name(id);
     let folders = JobFolders::own();
     let Some(member) = pool.member.take() else {
-        return match is_in_pool(node_name, id.job_id) {
-            true => Entered::default(),
-            false => as_normal(&job, &folders, pool),
+        return match weigh_normal(&job, &folders, (node_name, id.job_id, pool.others)) {
+            None => Entered::default(),
+            Some(weighed) => as_normal(&job, &folders, (pool.idle, weighed)),
         };
     };
-    match come(record, &member, node_name) {
-        Came::In(held, dir) => {
+    match come(record, &member, (node_name, &folders, pool.others)) {
+        Came::In(held, dir, weighed) => {
             pool.member = Some(member.clone());
-            let (note, tasks) = as_member(&job, &folders, &member);
+            let (note, tasks) = as_member(&job, &folders, (&member, weighed));
             let seat = Seat {
                 held: *held,
                 dir,
@@ -96,12 +95,12 @@ pub(crate) fn enter(record: &StepRecord<'_>, heard: &mut Handover, node_name: &s
                 tasks,
             }
         }
-        Came::Full(full) => {
+        Came::Full(full, weighed) => {
             let note = outside(&member, full);
             log::info!("{job} pool={} full={note:?}", member.name);
             Entered {
                 note: Some(note),
-                ..as_normal(&job, &folders, pool)
+                ..as_normal(&job, &folders, (pool.idle, weighed))
             }
         }
         // Its other steps may be in the pool: the job's weight stays what it is.
@@ -123,10 +122,14 @@ fn unknown(member: &Member) -> String {
     )
 }
 
-/// What a step of a pool job gets: the job's weight, and its tasks their class.
-fn as_member(job: &str, folders: &Folders, member: &Member) -> (Option<String>, Option<TaskClass>) {
+/// What a step of a pool job gets beside the job's weight: its tasks' class.
+fn as_member(
+    job: &str,
+    folders: &Folders,
+    (member, weighed): (&Member, Weighed),
+) -> (Option<String>, Option<TaskClass>) {
     // Without weights the tasks of all other jobs are nice, where that counts.
-    let why = weigh(job, folders, member.weight).and_then(|why| {
+    let why = weighed.and_then(|why| {
         let nice = cgroup::nice_obstacle()?;
         Some(no_weight(job, member, &format!("{why}; {nice}")))
     });
@@ -148,12 +151,11 @@ fn as_member(job: &str, folders: &Folders, member: &Member) -> (Option<String>, 
     }
 }
 
-/// What a step of any other job gets on a node with pools.
-fn as_normal(job: &str, folders: &Folders, pool: &InPool) -> Entered {
-    let failed = weigh(job, folders, pool.others);
+/// What a step of any other job gets on a node with pools, beside the job's weight.
+fn as_normal(job: &str, folders: &Folders, (idle, failed): (bool, Weighed)) -> Entered {
     let is_nice = failed.is_some() && cgroup::nice_obstacle().is_none();
     if let Some(folders) = folders.as_ref().ok().filter(|_| failed.is_none()) {
-        let idle = pool.idle.then(|| folders.set_idle());
+        let idle = idle.then(|| folders.set_idle());
         for done in [Some(folders.set_first()), idle].into_iter().flatten() {
             match done {
                 Ok(done) => traced(job, &done),
@@ -195,42 +197,13 @@ fn outside(member: &Member, full: Full) -> String {
     }
 }
 
-/// Writes the job's weight; returns why that failed.
-fn weigh(job: &str, folders: &Folders, weight: u32) -> Option<String> {
-    let written = match folders {
-        Ok(folders) => folders.set_weight(weight).map_err(|why| why.to_string()),
-        Err(why) => Err(why.to_string()),
-    };
-    match written {
-        Ok(done) => {
-            traced(job, &done);
-            None
-        }
-        Err(why) => {
-            log::debug!("{job}: no weight among the node's jobs: {why}");
-            Some(why)
-        }
-    }
-}
-
-fn traced(job: &str, Written { file, value, now }: &Written) {
-    log::debug!("{job}: wrote {value:?} to {file}, which has {now:?}");
-}
-
-/// Whether another step has put the job into a pool.
-fn is_in_pool(node_name: &str, job: u32) -> bool {
-    let Ok(dir) = StateDir::new(&settings::current().state_dir, node_name) else {
-        return false;
-    };
-    let looked = Ledger::open(&dir).and_then(|mut ledger| {
-        let mut session = ledger.session_now()?;
-        Ok(session.pools().iter().any(|entry| entry.step.job == job))
-    });
-    looked.unwrap_or(false)
-}
-
-/// Writes the step's entry, if the job is in its pool already or fits in.
-fn come(record: &StepRecord<'_>, member: &Member, node_name: &str) -> Came {
+/// Writes the step's entry, if the job is in its pool already or fits in, and the job's weight.
+fn come(
+    record: &StepRecord<'_>,
+    member: &Member,
+    (node_name, folders, others): (&str, &Folders, u32),
+) -> Came {
+    let job = name(record.step_id());
     let dir = match StateDir::new(&settings::current().state_dir, node_name) {
         Ok(dir) => dir,
         Err(why) => return Came::Unknown(why.to_string()),
@@ -245,20 +218,21 @@ fn come(record: &StepRecord<'_>, member: &Member, node_name: &str) -> Came {
         cpus: member.cpus.clone(),
         ..Entry::default()
     };
-    let written = || -> Result<Result<Held, Full>, String> {
+    let written = || -> Result<(Result<Held, Full>, Weighed), String> {
         let text = |why: LedgerError| why.to_string();
         let mut ledger = planning::ledger::open(&dir)?;
         let mut session = ledger.session(PATIENCE).map_err(text)?;
         if let Err(full) = fits(&session.pools(), entry.step.job, member) {
-            return Ok(Err(full));
+            return Ok((Err(full), weigh(&job, folders, (others, &session))));
         }
         let slot = session.add(entry.clone()).map_err(text)?;
+        let weighed = weigh(&job, folders, (member.weight, &session));
         drop(session);
-        Ok(Ok(ledger.hold(slot, entry.clone()).map_err(text)?))
+        Ok((Ok(ledger.hold(slot, entry.clone()).map_err(text)?), weighed))
     };
     match written() {
-        Ok(Ok(held)) => Came::In(Box::new(held), dir),
-        Ok(Err(full)) => Came::Full(full),
+        Ok((Ok(held), weighed)) => Came::In(Box::new(held), dir, weighed),
+        Ok((Err(full), weighed)) => Came::Full(full, weighed),
         Err(why) => Came::Unknown(why),
     }
 }
@@ -289,12 +263,9 @@ impl Seat {
             None => None,
         };
         let (cpus, pool) = (self.member.cpus.count(), self.member.name.clone());
-        // What of the job lives on, as a script that was not in the pool, has no place there any more.
-        let (folders, others) = (JobFolders::own(), self.others);
         let times = self.sampler.take().and_then(Sampler::end);
         match self.part(own, (used, times.unwrap_or_default())) {
             Ok(Some(all)) => {
-                weigh(&format!("job={}", own.job), &folders, others);
                 let delivered = used.map(|_| all.delivered(ledger::now()));
                 let or_unknown = |number: Option<f64>| {
                     number.map_or_else(|| "unknown".into(), |number| format!("{number:.2}"))
@@ -361,6 +332,9 @@ impl Seat {
             .any(|entry| entry.step.job == own.job && entry.step != own);
         match is_last {
             true => {
+                // What of the job lives on, as a script that was not in the pool, has no place there any more.
+                let job = format!("job={}", own.job);
+                weigh(&job, &JobFolders::own(), (self.others, &session));
                 job_files::forget(&self.dir, own.job, Kind::Pool);
                 self.count(&all);
             }

@@ -1,74 +1,134 @@
 //! Lets slurmstepds breathe below real-time tasks: those of their threads that wait for a CPU go before such tasks
 //! for a while, so that a job can be cancelled whatever runs on its CPUs. Each slurmstepd has a credit for that, which it
-//! earns slowly: one that works all the time, for a job that writes much, takes a tenth of a CPU.
+//! earns slowly: one that works all the time, for a job that writes much, takes a tenth of a CPU. While one is at work,
+//! those of its tasks that were killed go first too, for they only have to end.
 //! In: the cgroup below which Slurm keeps the jobs of a node, in the unified hierarchy. Out: threads that are real-time
 //! ones until the next look. Their children never are.
 
 use std::collections::HashMap;
-use std::fs;
 use std::time::{Duration, Instant};
 
 use libc::pid_t;
 
-use super::job::OWN;
-use super::members::{Thread, processes, threads};
-use super::{FenceError, Folder, Place, Version};
+use super::members::Thread;
+use super::stat::Stat;
+use super::stepds::{Stepd, Stepds, is_slurmstepd};
+use super::{FenceError, Folder, Place, Version, dying};
 use crate::priority::{is_realtime, set_before_realtime, set_ordinary};
 
-/// The most folders that are looked at.
-const MOST: usize = 20_000;
 /// The most threads that are looked at.
 const MOST_THREADS: usize = 4096;
 /// A slurmstepd that has been quiet, or is new, may go first for so long, in microseconds.
 const CREDIT: i64 = 5_000_000;
 /// It earns a second in so many.
 const EARNS: i64 = 10;
-/// The name of its program.
-const NAME: &str = "slurmstepd";
+/// So often all slurmstepds are looked at, and in between those that were at work.
+const ALL: Duration = Duration::from_millis(450);
+/// A slurmstepd that waited for a CPU is at work for so long.
+const AT_WORK: Duration = Duration::from_secs(2);
 
-/// The slurmstepds of a node, and those of their threads that go before real-time tasks until the next look.
+/// The slurmstepds of a node, and threads that go before real-time tasks until the next look.
 #[derive(Debug, Default)]
 pub struct Breaths {
+    stepds: Stepds,
     /// Microseconds; less than nothing for one that went first for longer than it might.
     credit: HashMap<pid_t, i64>,
     risen: Vec<Thread>,
+    /// Slurmstepds that were seen at work, and when.
+    at_work: HashMap<pid_t, Instant>,
     looked: Option<Instant>,
+    looked_at_all: Option<Instant>,
 }
 
 impl Breaths {
-    /// Looks again: threads that wait for a CPU go first, others are ordinary ones. Returns how many go first.
+    /// Looks again: threads that wait for a CPU go first, others are ordinary ones. Returns how many slurmstepds are at
+    /// work: the next look is due soon then, and looks at these alone.
     ///
     /// # Errors
     /// [`FenceError`]: the folder cannot be read.
     pub fn look(&mut self, scope: &Place) -> Result<usize, FenceError> {
-        let all = threads_below(scope)?;
-        let now = Instant::now();
+        let folder = scope.open()?;
+        match folder.is_roots() && scope.version == Version::V2 {
+            true => Ok(self.look_below(&folder, Instant::now())),
+            false => Ok(0),
+        }
+    }
+
+    fn look_below(&mut self, scope: &Folder, now: Instant) -> usize {
         let since = self.looked.replace(now);
         let passed = since.map_or(Duration::ZERO, |since| now.duration_since(since));
         let passed = i64::try_from(passed.as_micros()).unwrap_or(i64::MAX);
-        // One that a slurmd has left that was killed is found by what it is.
+        let all = self.threads(scope, now);
+        let living = self.stepds.all().map(|stepd| stepd.process);
+        self.earn(living.collect(), passed);
         let (risen, others): (Vec<_>, Vec<_>) = all
             .into_iter()
-            .partition(|thread| is_realtime(thread.number));
-        let living = risen.iter().chain(&others).map(|thread| thread.process);
-        self.earn(living.collect(), passed);
-        self.pay(risen.iter().map(|thread| thread.process), passed);
-        let goes_first = |thread: &Thread| {
-            let credit = self.credit.get(&thread.process);
-            credit.is_some_and(|credit| *credit > 0) && state(*thread) == Some('R')
+            // One that a slurmd has left that was killed is found by what it is.
+            .partition(|(thread, _)| is_realtime(thread.number));
+        self.pay(risen.iter().map(|(thread, _)| thread.process), passed);
+        for (thread, _) in risen.iter().chain(&others).filter(|one| one.1.is_ready()) {
+            self.at_work.insert(thread.process, now);
+        }
+        let goes_first = |one: &(Thread, Stat)| {
+            let credit = self.credit.get(&one.0.process);
+            credit.is_some_and(|credit| *credit > 0) && one.1.is_ready()
         };
         let (stay, lower): (Vec<_>, Vec<_>) = risen.into_iter().partition(goes_first);
-        let rise = others.iter().filter(|thread| goes_first(thread));
-        let rise = rise.filter(|thread| rises(**thread)).copied();
-        let first: Vec<_> = stay.into_iter().chain(rise).collect();
+        let rise = others.iter().filter(|one| goes_first(one));
+        let rise = rise.map(|one| one.0).filter(|thread| rises(*thread));
+        let mut first: Vec<_> = stay.iter().map(|one| one.0).chain(rise).collect();
+        first.extend(self.dying(scope));
         // What is no longer found among slurmstepds was one of theirs.
         let gone = self.risen.iter().filter(|thread| !first.contains(thread));
-        for thread in gone.chain(&lower).filter(|thread| thread.lives()) {
+        let lower = lower.iter().map(|one| &one.0);
+        for thread in gone.chain(lower).filter(|thread| thread.lives()) {
             // One that has just ended needs nothing.
             let _ = set_ordinary(thread.number);
         }
         self.risen = first;
-        Ok(self.risen.len())
+        self.at_work
+            .retain(|_, seen| now.duration_since(*seen) < AT_WORK);
+        self.at_work.len()
+    }
+
+    /// The threads that are looked at now.
+    fn threads(&mut self, scope: &Folder, now: Instant) -> Vec<(Thread, Stat)> {
+        let is_new = |then: Instant| now.duration_since(then) < ALL;
+        let is_all = self.at_work.is_empty() || !self.looked_at_all.is_some_and(is_new);
+        if is_all {
+            self.stepds.refresh(scope, now);
+            self.looked_at_all = Some(now);
+        }
+        let is = |one: &&Stepd| is_all || self.at_work.contains_key(&one.process);
+        let looked: Vec<_> = self.stepds.all().filter(is).cloned().collect();
+        let mut all = Vec::new();
+        for stepd in looked {
+            match stepd.threads() {
+                Some(threads) => all.extend(threads),
+                None => self.stepds.ended(&stepd),
+            }
+            if all.len() >= MOST_THREADS {
+                break;
+            }
+        }
+        all.truncate(MOST_THREADS);
+        all
+    }
+
+    /// Tasks that were killed, of slurmstepds at work: those that go first from now on, and those that still do.
+    fn dying(&self, scope: &Folder) -> Vec<Thread> {
+        let at_work = |one: &&Stepd| self.at_work.contains_key(&one.process);
+        let steps = self.stepds.all().filter(at_work).filter_map(|stepd| {
+            let job = scope.child(&stepd.job).ok()?;
+            job.child(&stepd.step).ok()
+        });
+        let found = steps.flat_map(|step| dying::threads_of(&step));
+        let is = |thread: &Thread| match is_realtime(thread.number) {
+            // A task of a pool is one without us.
+            true => self.risen.contains(thread),
+            false => dies_first(*thread),
+        };
+        found.take(MOST_THREADS).filter(is).collect()
     }
 
     /// Slurmstepds that live earn credit; those that have ended are forgotten.
@@ -105,89 +165,45 @@ impl Drop for Breaths {
 /// # Errors
 /// [`FenceError`]: the folder cannot be read.
 pub fn all_ordinary(scope: &Place) -> Result<usize, FenceError> {
-    let all = threads_below(scope)?.into_iter();
-    let risen = all.filter(|thread| is_realtime(thread.number));
+    let mut breaths = Breaths::default();
+    let folder = scope.open()?;
+    if !folder.is_roots() || scope.version != Version::V2 {
+        return Ok(0);
+    }
+    let all = breaths.threads(&folder, Instant::now()).into_iter();
+    let risen = all.filter(|(thread, _)| is_realtime(thread.number));
     Ok(risen
-        .filter(|thread| set_ordinary(thread.number).is_ok())
+        .filter(|(thread, _)| set_ordinary(thread.number).is_ok())
         .count())
 }
 
 /// Lets a thread go first. Its number may have passed to another one meanwhile, so it is looked at once more.
 fn rises(thread: Thread) -> bool {
-    if set_before_realtime(thread.number).is_err() {
-        return false;
-    }
-    let is_its = thread.lives() && is_slurmstepd(thread.process, &[]);
-    if !is_its {
-        let _ = set_ordinary(thread.number);
-    }
-    is_its
-}
-
-fn threads_below(scope: &Place) -> Result<Vec<Thread>, FenceError> {
-    let folder = scope.open()?;
-    Ok(match folder.is_roots() && scope.version == Version::V2 {
-        true => slurmstepds(&folder),
-        false => Vec::new(),
+    first_if(thread, || {
+        thread.lives() && is_slurmstepd(thread.process, &[])
     })
 }
 
-/// Whether a process is a slurmstepd. Beside it in its cgroup are what it forks, until that is moved, and a user's own
-/// task epilog with all of its children: these are not root's, or another program, or a child of one in the cgroup.
-fn is_slurmstepd(process: pid_t, beside: &[pid_t]) -> bool {
-    let Ok(status) = fs::read(format!("/proc/{process}/status")) else {
+/// The same for a thread that was killed.
+fn dies_first(thread: Thread) -> bool {
+    first_if(thread, || dying::waits(thread))
+}
+
+fn first_if(thread: Thread, is_still: impl Fn() -> bool) -> bool {
+    if set_before_realtime(thread.number).is_err() {
         return false;
-    };
-    let status = String::from_utf8_lossy(&status);
-    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
-    let parent = field("PPid:").and_then(|text| text.trim().parse::<pid_t>().ok());
-    // The real uid and the saved one: the effective one is the user's while a slurmstepd forks tasks.
-    let mut uids = field("Uid:").unwrap_or_default().split_whitespace();
-    let is_roots = (uids.next(), uids.nth(1)) == (Some("0"), Some("0"));
-    is_roots && parent.is_some_and(|parent| !beside.contains(&parent)) && is_its_program(process)
-}
-
-fn is_its_program(process: pid_t) -> bool {
-    let exe = fs::read_link(format!("/proc/{process}/exe"));
-    let name = exe.as_ref().ok().and_then(|exe| exe.file_name()?.to_str());
-    // The kernel's word behind a program that was replaced by an upgrade.
-    name.is_some_and(|name| name.trim_end_matches(" (deleted)") == NAME)
-}
-
-/// The threads of all slurmstepds.
-fn slurmstepds(scope: &Folder) -> Vec<Thread> {
-    let mut left = MOST;
-    let mut all = Vec::new();
-    let mut below = |folder: &Folder| {
-        let names = folder.children(left);
-        left -= names.len();
-        let open = |name: &String| folder.child(name).ok();
-        names.iter().filter_map(open).collect::<Vec<_>>()
-    };
-    for job in below(scope) {
-        for own in below(&job).iter().filter_map(|step| step.child(OWN).ok()) {
-            let mut beside = processes(&own);
-            let every = beside.clone();
-            beside.retain(|process| is_slurmstepd(*process, &every));
-            all.extend(threads(&beside));
-        }
-        if all.len() >= MOST_THREADS {
-            break;
-        }
     }
-    all.truncate(MOST_THREADS);
-    all
-}
-
-/// The kernel's letter for what a thread does: R runs, or waits for a CPU.
-fn state(thread: Thread) -> Option<char> {
-    let Thread { process, number } = thread;
-    let text = fs::read_to_string(format!("/proc/{process}/task/{number}/stat")).ok()?;
-    text.rsplit(')').next()?.trim_start().chars().next()
+    let stays = is_still();
+    if !stays {
+        let _ = set_ordinary(thread.number);
+    }
+    stays
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::super::folder::Kind;
     use super::*;
 
@@ -210,40 +226,16 @@ mod tests {
         };
         let folder = Folder::open_as(&place, Kind::Any).unwrap();
         // This process is there, and is no slurmstepd.
-        assert_eq!(slurmstepds(&folder), []);
+        let mut breaths = Breaths::default();
+        assert_eq!(breaths.look_below(&folder, Instant::now()), 0);
+        assert_eq!(breaths.stepds.all().count(), 0);
         let me = Thread {
             process: own as libc::pid_t,
             // SAFETY: it only returns the thread's number.
             number: unsafe { libc::gettid() },
         };
-        assert_eq!(state(me), Some('R'));
         assert!(!rises(me) && !is_realtime(me.number));
         assert!(Breaths::default().look(&place).is_err(), "it is no cgroup");
-    }
-
-    /// A copy of a program with the name of slurmstepd, as root, alone and beside its parent.
-    #[test]
-    fn a_slurmstepd_is_known_by_its_program_its_uids_and_its_parent() {
-        if !nix::unistd::Uid::effective().is_root() {
-            return;
-        }
-        let dir = tempfile::tempdir().unwrap();
-        let program = dir.path().join(NAME);
-        fs::copy("/bin/sleep", &program).unwrap();
-        let mut child = std::process::Command::new(&program)
-            .arg("60")
-            .spawn()
-            .unwrap();
-        let pid = child.id() as pid_t;
-        assert!(is_slurmstepd(pid, &[pid]));
-        fs::remove_file(&program).unwrap();
-        assert!(is_slurmstepd(pid, &[pid]), "it was replaced");
-        let own = std::process::id() as pid_t;
-        assert!(!is_slurmstepd(pid, &[pid, own]), "its parent is there");
-        assert!(!is_slurmstepd(own, &[]), "another program");
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert!(!is_slurmstepd(pid, &[]));
     }
 
     #[test]

@@ -22,16 +22,18 @@ pub fn processes(folder: &Folder) -> Vec<pid_t> {
     found
 }
 
-fn gather(folder: &Folder, depth: usize, left: &mut usize, found: &mut Vec<pid_t>) {
+/// Those of the folder itself.
+#[must_use]
+pub fn processes_in(folder: &Folder) -> Vec<pid_t> {
     let text = folder.read("cgroup.procs").unwrap_or_default();
-    let room = MOST.saturating_sub(found.len());
-    found.extend(
-        text.lines()
-            .filter_map(|line| line.parse::<pid_t>().ok())
-            // 0 is a process of another namespace.
-            .filter(|pid| *pid > 0)
-            .take(room),
-    );
+    let all = text.lines().filter_map(|line| line.parse::<pid_t>().ok());
+    // 0 is a process of another namespace.
+    all.filter(|pid| *pid > 0).take(MOST).collect()
+}
+
+fn gather(folder: &Folder, depth: usize, left: &mut usize, found: &mut Vec<pid_t>) {
+    found.extend(processes_in(folder));
+    found.truncate(MOST);
     if depth == 0 {
         return;
     }

@@ -9,6 +9,7 @@
 mod abandoned;
 mod breath;
 mod child;
+mod dying;
 mod folder;
 pub mod freezer;
 mod job;
@@ -17,8 +18,11 @@ mod leftovers;
 pub mod members;
 mod mounts;
 mod name;
+mod outside;
 mod place;
 mod slurms_step;
+mod stat;
+mod stepds;
 mod write;
 
 pub use abandoned::{Undone, thaw_abandoned, undo_abandoned};
@@ -29,6 +33,7 @@ pub use job::{JobFolders, nice_obstacle};
 pub use leftovers::{leftovers_around, leftovers_in};
 pub use mounts::Mounts;
 pub use name::Name;
+pub use outside::{Outside, lower_outside};
 pub use place::Place;
 pub use slurms_step::remove_slurms_step;
 pub use write::{Fence, Written, no_swap};

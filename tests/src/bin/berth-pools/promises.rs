@@ -65,15 +65,34 @@ fn cancelled(here: &Here) -> Told {
     }
 }
 
-/// Cancels a job, and waits until it is gone.
+/// Cancels a job, and waits until it is gone. Prints when its tasks, its slurmstepd and Slurm's record of it went.
 fn cancel(here: &Here, job: &Job) -> Duration {
+    let (tasks, stepd) = (job.processes(), job.slurmstepd());
+    let lives = |pid: &str| std::path::Path::new(&format!("/proc/{pid}")).exists();
     let since = Instant::now();
+    let watched = std::thread::spawn(move || {
+        let gone = |is: &dyn Fn() -> bool| {
+            while is() && since.elapsed() < CANCELLED * 20 {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            since.elapsed()
+        };
+        let tasks = gone(&|| tasks.iter().any(|pid| lives(&pid.to_string())));
+        (tasks, gone(&|| lives(&stepd)))
+    });
     here.cluster.run("scancel", &[&job.id]).expect_ok();
+    let sent = since.elapsed();
     here.cluster.wait_for("the cancelled job", || {
         let left = here.cluster.run("squeue", &["-h", "-j", &job.id]).stdout;
         left.trim().is_empty().then_some(())
     });
-    since.elapsed()
+    let took = since.elapsed();
+    let (tasks, stepd) = watched.join().expect("a thread");
+    println!(
+        "  scancel returned after {sent:.2?}, tasks gone after {tasks:.2?}, slurmstepd after {stepd:.2?}, \
+         Slurm's record after {took:.2?}"
+    );
+    took
 }
 
 /// As much as the pools may own is busy, and everything else too.

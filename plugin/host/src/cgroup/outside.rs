@@ -1,0 +1,184 @@
+//! Real-time tasks whose fence does not hold: when the last CPU of a cgroup goes offline, the kernel lets its tasks run
+//! on the CPUs of the folder above, and so on. On CPUs that are not their job's they must not go before everybody.
+//! In: the cgroup below which Slurm keeps the jobs of a node, in the unified hierarchy. Out: ordinary threads.
+
+use berth_placement::CpuSet;
+
+use super::job::TASKS;
+use super::members::{processes_in, threads};
+use super::{FenceError, Folder, Place, Version};
+use crate::affinity::affinity_of;
+use crate::priority::{is_realtime, set_ordinary};
+
+/// The most folders that are looked at, so that a strange tree costs little.
+const MOST: usize = 20_000;
+/// Folders below that of a step's tasks.
+const DOWN: usize = 4;
+/// A fence as it was written, whatever is online.
+const CPUS: &str = "cpuset.cpus";
+
+/// Threads of a job that were real-time ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outside {
+    /// The folder of the job.
+    pub path: String,
+    /// How many there were.
+    pub threads: usize,
+}
+
+/// Makes ordinary ones of all real-time threads that can run on CPUs which are not their job's.
+///
+/// # Errors
+/// [`FenceError`]: the folder cannot be read.
+pub fn lower_outside(scope: &Place) -> Result<Vec<Outside>, FenceError> {
+    let folder = scope.open()?;
+    match folder.is_roots() && scope.version == Version::V2 {
+        true => Ok(jobs(&folder)),
+        false => Ok(Vec::new()),
+    }
+}
+
+fn jobs(scope: &Folder) -> Vec<Outside> {
+    let mut left = MOST;
+    let mut below = |folder: &Folder| {
+        let names = folder.children(left);
+        left -= names.len();
+        let open = |name: &String| folder.child(name).ok();
+        names.iter().filter_map(open).collect::<Vec<_>>()
+    };
+    let mut all = Vec::new();
+    for job in below(scope) {
+        let fence = fence_of(&job, &CpuSet::new());
+        let count = below(&job)
+            .iter()
+            .filter_map(|step| step.child(TASKS).ok())
+            .map(|tasks| lowered(&tasks, &fence, DOWN, &mut below))
+            .sum();
+        if count > 0 {
+            all.push(Outside {
+                path: job.path.clone(),
+                threads: count,
+            });
+        }
+    }
+    all
+}
+
+/// The CPUs to which a folder confines, or those of the folder above where it confines to none of its own.
+fn fence_of(folder: &Folder, above: &CpuSet) -> CpuSet {
+    if !above.is_empty() {
+        return above.clone();
+    }
+    let text = folder.read(CPUS).unwrap_or_default();
+    CpuSet::from_list(&text).unwrap_or_default()
+}
+
+fn lowered(
+    folder: &Folder,
+    above: &CpuSet,
+    depth: usize,
+    below: &mut impl FnMut(&Folder) -> Vec<Folder>,
+) -> usize {
+    let fence = fence_of(folder, above);
+    let is_outside = |thread: libc::pid_t| {
+        is_realtime(thread) && affinity_of(thread).is_ok_and(|cpus| !cpus.is_subset(&fence))
+    };
+    let own = match fence.is_empty() {
+        true => Vec::new(),
+        false => threads(&processes_in(folder)),
+    };
+    let here = own
+        .iter()
+        .filter(|thread| is_outside(thread.number) && set_ordinary(thread.number).is_ok())
+        .count();
+    let deeper = match depth {
+        0 => Vec::new(),
+        _ => below(folder),
+    };
+    let deeper = deeper.iter();
+    here + deeper
+        .map(|child| lowered(child, &fence, depth - 1, below))
+        .sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+    use std::process::{Child, Command};
+
+    use super::super::folder::Kind;
+    use super::*;
+    use crate::affinity::set_affinity;
+    use crate::priority::set_realtime;
+
+    fn put(dir: &Path, path: &str, text: &str) {
+        let path = dir.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// A real-time process on some CPUs.
+    fn task(cpus: &CpuSet) -> Option<Child> {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let pid = child.id() as libc::pid_t;
+        set_affinity(pid, cpus).unwrap();
+        match set_realtime(pid) {
+            Ok(()) => Some(child),
+            Err(why) => {
+                eprintln!("skipped: the kernel refuses SCHED_RR here: {why}");
+                child.kill().unwrap();
+                child.wait().unwrap();
+                None
+            }
+        }
+    }
+
+    #[test]
+    fn behind_its_fence_alone_a_task_is_a_realtime_one() {
+        let all = affinity_of(0).unwrap();
+        let one: CpuSet = all.lowest().into_iter().collect();
+        if all.count() < 2 {
+            eprintln!("skipped: this machine has one CPU");
+            return;
+        }
+        // The fence of the job, or that of the task alone; and whether the task can leave it.
+        for (job, leaf, can_leave) in [
+            (&one, None, false),
+            (&one, None, true),
+            (&one, Some(&one), true),
+            (&CpuSet::new(), Some(&one), false),
+            (&CpuSet::new(), Some(&one), true),
+            // The job's other CPUs are its own.
+            (&all, Some(&one), true),
+        ] {
+            let expected = usize::from(can_leave && job != &all);
+            let Some(mut child) = task(if can_leave { &all } else { &one }) else {
+                return;
+            };
+            let dir = tempfile::tempdir().unwrap();
+            put(dir.path(), "job_1/cpuset.cpus", &format!("{job}\n"));
+            let task = "job_1/step_0/user/task_0";
+            let leaf_cpus = leaf.map_or_else(String::new, ToString::to_string);
+            put(dir.path(), &format!("{task}/cpuset.cpus"), &leaf_cpus);
+            let pid = child.id();
+            put(
+                dir.path(),
+                &format!("{task}/cgroup.procs"),
+                &pid.to_string(),
+            );
+            let place = Place {
+                version: Version::V2,
+                point: dir.path().into(),
+                folders: Vec::new(),
+            };
+            let folder = Folder::open_as(&place, Kind::Any).unwrap();
+            let found: usize = jobs(&folder).iter().map(|one| one.threads).sum();
+            let stays = is_realtime(pid as libc::pid_t);
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let told = format!("job {job}, task {leaf_cpus}, can leave: {can_leave}");
+            assert_eq!((found, stays), (expected, expected == 0), "{told}");
+        }
+    }
+}

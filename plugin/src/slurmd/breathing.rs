@@ -1,0 +1,89 @@
+//! slurmd's thread beside the jobs of pools: slurmstepds that wait for a CPU go before the tasks of pools, and real-time
+//! tasks whose fence does not hold any more are ordinary ones.
+
+use std::time::{Duration, Instant};
+
+use berth_host::cgroup::{self, Breaths, Mounts, jobs};
+use berth_host::ledger;
+use berth_host::{OnlineCpus, StateDir};
+use berth_placement::pools::Class;
+use berth_placement::sets::count::counted;
+
+use crate::site::settings;
+use crate::slurmd::pools;
+
+/// So often it is looked whether fences hold, and all the time for so long after CPUs went offline or came back: the
+/// kernel changes its cgroups a moment later.
+const FENCES: Duration = Duration::from_secs(5);
+
+/// What was given, and what is known of the CPUs.
+#[derive(Default)]
+pub(super) struct Breathing {
+    breaths: Vec<Breaths>,
+    online: Option<OnlineCpus>,
+    known: String,
+    changed: Option<Instant>,
+    looked: Option<Instant>,
+}
+
+impl Breathing {
+    /// Looks, while there are jobs of pools: beside a busy pool a normal job's slurmstepd has 2 % to 5 % of its CPUs,
+    /// together with the job's tasks. What was given before is taken back otherwise. Returns whether some are at work:
+    /// the next look is due soon then.
+    pub(super) fn look(&mut self, node_name: Option<&str>) -> bool {
+        let node_name = node_name.filter(|_| pools::has_any());
+        let here = node_name.filter(|node_name| has_pool_jobs(node_name));
+        let mounts = here.and_then(|node_name| Some((node_name, Mounts::read().ok()?)));
+        let Some((node_name, mounts)) = mounts else {
+            self.breaths.clear();
+            return false;
+        };
+        let scopes = jobs::usual_scopes(&mounts, node_name);
+        if pools::has(Class::Realtime) && self.is_time_for_fences() {
+            for scope in &scopes {
+                for one in cgroup::lower_outside(scope).unwrap_or_default() {
+                    log::error!(
+                        "{}: its CPUs went offline, so {} could run on CPUs of others; these are ordinary threads now, \
+                         also when the CPUs are back",
+                        one.path,
+                        counted(one.threads, "real-time thread")
+                    );
+                }
+            }
+        }
+        self.breaths.resize_with(scopes.len(), Breaths::default);
+        let mut all = 0;
+        for (scope, breaths) in scopes.iter().zip(&mut self.breaths) {
+            match breaths.look(scope) {
+                Ok(count) => all += count,
+                Err(why) => log::debug!("{why}"),
+            }
+        }
+        all > 0
+    }
+
+    fn is_time_for_fences(&mut self) -> bool {
+        if self.online.is_none() {
+            self.online = OnlineCpus::open().ok();
+        }
+        if let Some(online) = &self.online
+            && !online.unchanged(&self.known)
+            && let Ok(now) = online.read()
+        {
+            (self.known, self.changed) = (now, Some(Instant::now()));
+        }
+        let is_new = |then: Option<Instant>| then.is_some_and(|then| then.elapsed() < FENCES);
+        let is_time = is_new(self.changed) || !is_new(self.looked);
+        if is_time {
+            self.looked = Some(Instant::now());
+        }
+        is_time
+    }
+}
+
+/// Whether the ledger has one.
+fn has_pool_jobs(node_name: &str) -> bool {
+    let dir = StateDir::new(&settings::current().state_dir, node_name);
+    let entries = dir.ok().and_then(|dir| ledger::look(&dir).ok());
+    entries.is_some_and(|entries| entries.iter().any(|entry| entry.pool))
+}

@@ -1,0 +1,92 @@
+//! The weight of a step's job beside other jobs, as slurmstepd writes it while it holds the node's ledger.
+
+use std::time::Duration;
+
+use berth_host::cgroup::{FenceError, JobFolders, Written};
+use berth_host::ledger::Session;
+use berth_host::{Ledger, LedgerError, StateDir};
+
+use crate::site::settings;
+
+/// The time to wait for others who write the ledger: a normal job gets its weight in any case.
+const MOMENT: Duration = Duration::from_millis(200);
+
+/// The step's folders, or why there are none.
+pub(super) type Folders = Result<JobFolders, FenceError>;
+
+/// Why the job's weight could not be written, if it could not.
+pub(super) type Weighed = Option<String>;
+
+/// Writes the job's weight while nobody else writes the ledger: of two steps of a job, of which one comes and the other
+/// is the last to leave, the later one's weight stays.
+pub(super) fn weigh(
+    job: &str,
+    folders: &Folders,
+    (weight, ledger): (u32, &Session<'_>),
+) -> Weighed {
+    if !ledger.is_locked() {
+        log::debug!("{job}: its weight is written while others may write another one");
+    }
+    weigh_alone(job, folders, weight)
+}
+
+/// The same where no job can be in a pool, because there is no ledger.
+fn weigh_alone(job: &str, folders: &Folders, weight: u32) -> Weighed {
+    let written = match folders {
+        Ok(folders) => folders.set_weight(weight).map_err(|why| why.to_string()),
+        Err(why) => Err(why.to_string()),
+    };
+    match written {
+        Ok(done) => {
+            traced(job, &done);
+            None
+        }
+        Err(why) => {
+            log::debug!("{job}: no weight among the node's jobs: {why}");
+            Some(why)
+        }
+    }
+}
+
+pub(super) fn traced(job: &str, Written { file, value, now }: &Written) {
+    log::debug!("{job}: wrote {value:?} to {file}, which has {now:?}");
+}
+
+/// Gives a job that is in no pool its weight; nothing if another of its steps has put it into a pool.
+pub(super) fn weigh_normal(
+    job: &str,
+    folders: &Folders,
+    (node_name, number, others): (&str, u32, u32),
+) -> Option<Weighed> {
+    let weighed = || -> Result<Option<Weighed>, String> {
+        let dir = StateDir::new(&settings::current().state_dir, node_name);
+        let mut ledger = Ledger::open(&dir.map_err(|why| why.to_string())?)
+            .map_err(|why: LedgerError| why.to_string())?;
+        if let Ok(mut session) = ledger.session(MOMENT) {
+            return Ok(weigh_unless_in_pool(
+                job,
+                folders,
+                (number, others),
+                &mut session,
+            ));
+        }
+        let mut session = ledger.session_now().map_err(|why| why.to_string())?;
+        Ok(weigh_unless_in_pool(
+            job,
+            folders,
+            (number, others),
+            &mut session,
+        ))
+    };
+    weighed().unwrap_or_else(|_| Some(weigh_alone(job, folders, others)))
+}
+
+fn weigh_unless_in_pool(
+    job: &str,
+    folders: &Folders,
+    (number, others): (u32, u32),
+    session: &mut Session<'_>,
+) -> Option<Weighed> {
+    let is_in_pool = session.pools().iter().any(|entry| entry.step.job == number);
+    (!is_in_pool).then(|| weigh(job, folders, (others, session)))
+}
