@@ -16,6 +16,8 @@ pub struct Counts {
     pub slurmds_killed: AtomicU64,
     pub slurmctlds_killed: AtomicU64,
     pub suspended: AtomicU64,
+    pub upgraded: AtomicU64,
+    pub went_off: AtomicU64,
 }
 
 /// One more.
@@ -29,7 +31,7 @@ impl fmt::Display for Counts {
         write!(
             f,
             "{} of them --overlap, {} with a note, {} ended badly; killed: {} tasks, {} steps, {} \
-             slurmstepds, {} slurmds, {} slurmctlds; {} jobs suspended",
+             slurmstepds, {} slurmds, {} slurmctlds; {} jobs suspended; {} upgrades; CPUs went off {} times",
             n(&self.overlapping),
             n(&self.unbound),
             n(&self.failed),
@@ -38,7 +40,9 @@ impl fmt::Display for Counts {
             n(&self.stepds_killed),
             n(&self.slurmds_killed),
             n(&self.slurmctlds_killed),
-            n(&self.suspended)
+            n(&self.suspended),
+            n(&self.upgraded),
+            n(&self.went_off)
         )
     }
 }

@@ -1,18 +1,19 @@
-//! Kills what lives: tasks, steps, slurmstepds, slurmd, slurmctld. Also nurses the node, which Slurm takes
-//! out of service for some of it.
+//! Kills what lives: tasks, steps, slurmstepds, slurmd, slurmctld; and upgrades the object. Also nurses the node, which
+//! Slurm takes out of service for some of it.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::counts::count;
 use crate::processes::{find, kill_one};
+use crate::upgrade;
 use crate::work::Soak;
 
 /// Seconds for one scancel.
 const SCANCEL: &str = "20";
 
 /// This program's name as the kernel shows it: fifteen bytes.
-fn task() -> String {
+pub fn task() -> String {
     let own = std::env::current_exe().expect("this program has a path");
     let name = own.file_name().unwrap_or_default().to_string_lossy();
     name.chars().take(15).collect()
@@ -23,7 +24,9 @@ pub fn run(soak: &Soak, seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut nursed = Instant::now();
     while !soak.done.load(Ordering::Relaxed) {
-        std::thread::sleep(Duration::from_millis(random.u64(100..500)));
+        std::thread::sleep(Duration::from_millis(
+            random.u64(soak.kill_every / 3..soak.kill_every * 5 / 3),
+        ));
         one(soak, &mut random);
         if nursed.elapsed() > Duration::from_secs(1) {
             soak.nurse();
@@ -35,7 +38,13 @@ pub fn run(soak: &Soak, seed: u64) {
 fn one(soak: &Soak, random: &mut fastrand::Rng) {
     let counts = &soak.counts;
     let folder = soak.cluster.folder().to_string_lossy().into_owned();
-    let slurmd = 100 - soak.daemons.unwrap_or(2);
+    let daemons = soak.daemons.unwrap_or(2);
+    // The last slurmd is spared, so that its memory can be seen.
+    let (slurmd, upgrade) = match (soak.spares_slurmd(), &soak.builds) {
+        (true, _) => (100, 100),
+        (false, None) => (100 - daemons, 100),
+        (false, Some(_)) => (100 - 2 * daemons, 100 - daemons),
+    };
     let slurmctld = slurmd - soak.daemons.unwrap_or(0);
     match random.u32(0..100) {
         0..40 => {
@@ -66,12 +75,13 @@ fn one(soak: &Soak, random: &mut fastrand::Rng) {
                 soak.cluster.restart_slurmctld();
             }
         }
-        _ => {
+        draw if draw < upgrade => {
             if kill_one(random, &find("slurmd", &folder)) {
                 count(&counts.slurmds_killed);
                 std::thread::sleep(Duration::from_millis(random.u64(0..500)));
                 soak.cluster.restart_slurmd();
             }
         }
+        _ => upgrade::one(soak, random),
     }
 }

@@ -1,14 +1,20 @@
-//! `berth-soak [--steps N] [--seed N] [--daemons PERCENT] [--machine SYNTHETIC | --confine cgroup]`: short steps on a real
-//! cluster, many at a time and on the same CPUs, with random `--binding`, while tasks, steps, slurmstepds and slurmd
-//! are killed; with `--daemons` that many of a hundred kills strike slurmd, and as many slurmctld. Every bound task holds a lock on each of its CPUs, so that the kernel tells at the
-//! very moment if two live steps are bound to one. At the end the ledger must be empty. With `--confine`
-//! the tasks are fenced too (`confined`).
+//! `berth-soak [option …]` (see `options`): short steps on a real cluster, many at a time and on the same CPUs, with
+//! random `--binding`, while tasks, steps, slurmstepds and daemons are killed, the object is upgraded, and CPUs go off
+//! and on. Every bound task holds a lock on each of its CPUs, so that the kernel tells at the very moment if two live
+//! steps are bound to one. At the end the ledger must be empty, nothing may be left, and slurmd's memory must not have
+//! grown. With `--confine` the tasks are fenced too (`confined`).
 
 mod confined;
 mod counts;
+mod hotplug;
 mod killer;
+mod leftovers;
+mod options;
 mod processes;
+mod samples;
+mod table;
 mod task;
+mod upgrade;
 mod work;
 
 use std::process::ExitCode;
@@ -18,6 +24,7 @@ use std::time::{Duration, Instant};
 use berth_tests::{Builder, Cluster, command};
 
 use crate::counts::Counts;
+use crate::options::Options;
 use crate::work::Soak;
 
 /// Steps at a time; an emulated machine runs them one after the other.
@@ -28,14 +35,6 @@ const SKIPPED: u8 = 3;
 /// What an entry may last that nobody came for: a slurmstepd killed before it could confirm.
 const LAST_ENTRIES: Duration = Duration::from_secs(90);
 
-struct Options {
-    steps: u64,
-    seed: u64,
-    daemons: Option<u32>,
-    machine: Option<String>,
-    confines: bool,
-}
-
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     if let [role, folder, kind] = words.as_slice()
@@ -43,19 +42,21 @@ fn main() -> ExitCode {
     {
         return task::run(folder, kind);
     }
-    let Some(options) = options(&words) else {
-        eprintln!(
-            "usage: berth-soak [--steps N] [--seed N] [--daemons PERCENT] [--machine SYNTHETIC | --confine cgroup]"
-        );
+    let Some(options) = options::read(&words) else {
+        eprintln!("{}", options::USAGE);
         return ExitCode::from(2);
     };
+    if options.hotplug.is_some() && hotplug::switches().is_empty() {
+        eprintln!("berth-soak: no CPU can be taken off here");
+        return ExitCode::from(SKIPPED);
+    }
     let Some(cluster) = cluster(&options) else {
         eprintln!("berth-soak: no cgroup with cpusets can be made here");
         return ExitCode::from(SKIPPED);
     };
     let soak = Soak::new(cluster, &options);
     let since = Instant::now();
-    run(&soak, options.seed);
+    run(&soak, &options);
     let left = soak.wait_for_empty_ledger(LAST_ENTRIES);
     let took = since.elapsed();
     let mut wrong: Vec<_> = left
@@ -65,7 +66,8 @@ fn main() -> ExitCode {
     if options.confines {
         wrong.extend(confined::left(&soak));
     }
-    finish(&soak, &wrong, took)
+    wrong.extend(leftovers::look(&soak));
+    finish(&soak, &options, wrong, took)
 }
 
 /// The cluster; none if its cgroups cannot be made here.
@@ -73,6 +75,8 @@ fn cluster(options: &Options) -> Option<Cluster> {
     let up = |builder: Builder| {
         let builder = builder
             .set("PartitionName=main Nodes=ALL Default=YES OverSubscribe=FORCE:64")
+            // slurmctld forgets ended jobs soon, and so stays quick over many thousands.
+            .set("MinJobAge=20")
             // What a killed slurmstepd leaves behind is found soon.
             .set("UnkillableStepTimeout=10")
             .set("KillWait=1");
@@ -87,55 +91,37 @@ fn cluster(options: &Options) -> Option<Cluster> {
     }
 }
 
-fn options(words: &[String]) -> Option<Options> {
-    let mut options = Options {
-        steps: 20_000,
-        seed: 1,
-        daemons: None,
-        machine: None,
-        confines: false,
-    };
-    let mut words = words.iter();
-    while let Some(word) = words.next() {
-        let value = words.next()?;
-        match word.as_str() {
-            "--steps" => options.steps = value.parse().ok()?,
-            "--seed" => options.seed = value.parse().ok()?,
-            "--daemons" => options.daemons = Some(value.parse().ok().filter(|some| *some <= 25)?),
-            "--machine" => options.machine = Some(value.clone()),
-            "--confine" if value == "cgroup" => options.confines = true,
-            _ => return None,
-        }
-    }
-    let is_one = options.machine.is_none() || !options.confines;
-    is_one.then_some(options)
-}
-
-fn run(soak: &Soak, seed: u64) {
+fn run(soak: &Soak, options: &Options) {
+    let seed = options.seed;
     std::thread::scope(|scope| {
-        let workers = match soak.is_emulated {
+        let workers = options.workers.unwrap_or(match soak.is_emulated {
             true => WORKERS_EMULATED,
             false => WORKERS,
-        };
+        });
         let workers: Vec<_> = (0..workers)
             .map(|worker| scope.spawn(move || soak.work(seed * 1000 + worker as u64)))
             .collect();
-        let killer = scope.spawn(move || killer::run(soak, seed));
-        let suspender = soak
-            .confines
-            .then(|| scope.spawn(move || confined::suspend(soak, seed)));
+        let mut others = vec![
+            scope.spawn(move || killer::run(soak, seed)),
+            scope.spawn(move || samples::run(soak)),
+        ];
+        if soak.confines {
+            others.push(scope.spawn(move || confined::suspend(soak, seed)));
+        }
+        if let Some(every) = options.hotplug {
+            others.push(scope.spawn(move || hotplug::run(soak, every, seed)));
+        }
         for worker in workers {
             worker.join().expect("a worker does not fail");
         }
         soak.done.store(true, Ordering::Relaxed);
-        killer.join().expect("the killer does not fail");
-        if let Some(suspender) = suspender {
-            suspender.join().expect("the suspender does not fail");
+        for other in others {
+            other.join().expect("a companion does not fail");
         }
     });
 }
 
-fn finish(soak: &Soak, wrong: &[String], took: Duration) -> ExitCode {
+fn finish(soak: &Soak, options: &Options, mut wrong: Vec<String>, took: Duration) -> ExitCode {
     let Counts { steps, .. } = &soak.counts;
     println!(
         "{} steps in {:.0} s ({:.0} a second): {}",
@@ -146,10 +132,17 @@ fn finish(soak: &Soak, wrong: &[String], took: Duration) -> ExitCode {
     );
     let told = soak.told_by_tasks();
     println!("{told}");
-    for wrong in wrong {
+    let longest = soak.samples.longest();
+    println!("{longest}");
+    wrong.extend(longest.leak());
+    for wrong in &wrong {
         println!("FAIL {wrong}\n(see {})", command().display());
     }
-    match wrong.is_empty() && told.is_well() {
+    let is_well = wrong.is_empty() && told.is_well();
+    if let Some(file) = &options.table {
+        table::append(file, soak, options, (&told, &longest), (took, is_well));
+    }
+    match is_well {
         true => ExitCode::SUCCESS,
         false => {
             soak.keep_logs();

@@ -14,10 +14,14 @@ use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, getppid};
 
+use crate::hotplug;
 use crate::processes::start_of;
 
 /// How long a dead step's task may still hold its locks.
 const DYING: Duration = Duration::from_secs(5);
+
+/// A step that waited longer between slurmd's plan and its program is a rare one.
+const PLANNED: Duration = Duration::from_secs(15);
 
 /// Who holds a CPU, as it stands in the lock's file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,7 +95,8 @@ pub fn run(folder: &str, kind: &str) -> ExitCode {
             .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
         if kernel.map(str::trim) != Some(env("BERTH_CPUS").as_str()) {
             let said = format!("{own:?}: told {cpus}, the kernel says {kernel:?}");
-            tell(&folder, "differs", &said);
+            let what = if plugged(&folder) { "moved" } else { "differs" };
+            tell(&folder, what, &said);
         }
     }
     let mut held = Vec::new();
@@ -100,6 +105,12 @@ pub fn run(folder: &str, kind: &str) -> ExitCode {
     }
     std::thread::sleep(Duration::from_millis(fastrand::u64(0..150)));
     ExitCode::SUCCESS
+}
+
+/// Whether a CPU went off or on since the step may have been planned: the kernel moves tasks off such a CPU.
+fn plugged(folder: &Path) -> bool {
+    let changed = fs::metadata(folder.join(hotplug::MARK)).and_then(|found| found.modified());
+    changed.is_ok_and(|at| at.elapsed().is_ok_and(|ago| ago < PLANNED))
 }
 
 /// A fenced task asks for every CPU, and gets its own.

@@ -9,12 +9,16 @@ use std::time::{Duration, Instant};
 
 use berth_tests::{Cluster, command};
 
-use crate::Options;
 use crate::confined;
 use crate::counts::{Counts, count};
+use crate::options::Options;
+use crate::samples::Samples;
+use crate::upgrade::Builds;
 
 /// Jobs that last, in which half of the steps run.
 const JOBS: usize = 2;
+/// From so many tenths of the steps, or of the time, on slurmd is neither killed nor upgraded.
+const SPARES_FROM: u32 = 6;
 /// A step whose slurmstepd was killed may leave its srun waiting.
 const PATIENCE: &str = "6";
 const PATIENCE_EMULATED: &str = "60";
@@ -32,7 +36,14 @@ pub struct Soak {
     pub is_emulated: bool,
     /// Of a hundred kills those of slurmd, and as many of slurmctld; by itself few of slurmd alone.
     pub daemons: Option<u32>,
+    /// Milliseconds from kill to kill, on average.
+    pub kill_every: u64,
+    /// Both builds of an upgrade.
+    pub builds: Option<Builds>,
+    pub samples: Samples,
     steps: u64,
+    since: Instant,
+    most: Option<Duration>,
     /// CPUs that a step may ask for.
     cpus: u32,
     started: AtomicU64,
@@ -41,10 +52,12 @@ pub struct Soak {
 
 /// What the tasks wrote down.
 pub struct Told {
-    bound: usize,
-    unbound: usize,
-    shared: usize,
-    bad: Vec<String>,
+    pub bound: usize,
+    pub unbound: usize,
+    pub shared: usize,
+    /// Tasks whose mask was another while a CPU went off or on.
+    pub moved: usize,
+    pub bad: Vec<String>,
 }
 
 impl Told {
@@ -57,11 +70,12 @@ impl fmt::Display for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} tasks bound, {} not; {} met a step of their own job started with --overlap; {} met \
-             another live step, or found another mask",
+            "{} tasks bound, {} not; {} met a step of their own job started with --overlap; {} were \
+             moved by a CPU that went off or on; {} met another live step, or found another mask",
             self.bound,
             self.unbound,
             self.shared,
+            self.moved,
             self.bad.len()
         )?;
         self.bad
@@ -74,6 +88,9 @@ impl fmt::Display for Told {
 impl Soak {
     pub fn new(cluster: Cluster, options: &Options) -> Self {
         let pretended = options.machine.is_some();
+        let builds = options.upgrades.as_ref().map(|other| {
+            Builds::read(&cluster, other).unwrap_or_else(|why| panic!("{}: {why}", other.display()))
+        });
         let cores = cluster.folder().join("cores");
         fs::create_dir(&cores).expect("a folder for the locks");
         if !pretended {
@@ -86,8 +103,15 @@ impl Soak {
             reasons: Mutex::default(),
             confines: options.confines,
             daemons: options.daemons,
+            kill_every: options.kill_every,
+            builds,
+            samples: Samples::default(),
             is_emulated: std::env::var_os("BERTH_VM_OUT").is_some(),
             steps: options.steps,
+            since: Instant::now(),
+            most: options
+                .minutes
+                .map(|minutes| Duration::from_secs(60 * minutes)),
             cpus: if pretended { 4 } else { 2 },
             started: AtomicU64::new(0),
             jobs: Mutex::default(),
@@ -96,10 +120,24 @@ impl Soak {
         soak
     }
 
+    /// Whether so many steps are done that slurmd is not killed any more.
+    pub fn spares_slurmd(&self) -> bool {
+        let late = self
+            .most
+            .is_some_and(|most| self.since.elapsed() * 10 >= most * SPARES_FROM);
+        late || self.counts.steps.load(Ordering::Relaxed) * 10
+            >= u64::from(SPARES_FROM) * self.steps
+    }
+
+    fn may_start(&self) -> bool {
+        self.most.is_none_or(|most| self.since.elapsed() < most)
+            && self.started.fetch_add(1, Ordering::Relaxed) < self.steps
+    }
+
     /// Starts steps until all are started.
     pub fn work(&self, seed: u64) {
         let mut random = fastrand::Rng::with_seed(seed);
-        while self.started.fetch_add(1, Ordering::Relaxed) < self.steps {
+        while self.may_start() {
             let overlaps = random.bool();
             let job = self
                 .jobs
@@ -242,6 +280,7 @@ impl Soak {
             bound: read("bound").len(),
             unbound: read("unbound").len(),
             shared: read("shared").len(),
+            moved: read("moved").len(),
             bad: bad.iter().flat_map(|what| read(what)).collect(),
         }
     }

@@ -1,0 +1,104 @@
+//! What must not be there once every step has ended: processes, and files of ended steps in the state folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use berth_tests::process::find;
+
+use crate::killer;
+use crate::work::Soak;
+
+/// Files of a node that are there as long as slurmd serves it.
+const FIXED: [&str; 9] = [
+    "berth.prom",
+    "berth-pools.prom",
+    "counts.1",
+    "key",
+    "ledger.1",
+    "machine.json",
+    "slurmd.json",
+    "topology",
+    "off",
+];
+/// The files of an ended job stay for its epilog, for ten minutes.
+const EPILOGS: Duration = Duration::from_secs(660);
+/// A process that was killed is gone by then.
+const PROCESSES: Duration = Duration::from_secs(60);
+
+/// What is left of steps; slurmd is restarted for it, which tidies up.
+pub fn look(soak: &Soak) -> Vec<String> {
+    let state = soak.cluster.folder().join("run/berth");
+    let mut wrong = processes(soak);
+    // The last slurmstepds have renewed their jobs' files.
+    let before = files(&state);
+    before.iter().for_each(|path| make_old(path));
+    soak.cluster.restart_slurmd();
+    soak.cluster.wait_idle();
+    let after = files(&state);
+    let other: Vec<_> = after
+        .iter()
+        .filter(|path| !is_fixed(path))
+        .map(|path| path.display().to_string())
+        .collect();
+    println!(
+        "{} files in the state folder at the last step's end; {} once slurmd had started again after the epilogs' time",
+        before.len(),
+        after.len()
+    );
+    if !other.is_empty() {
+        let shown = other.iter().take(10).cloned().collect::<Vec<_>>();
+        wrong.push(format!(
+            "{} files are left in the state folder: {}",
+            other.len(),
+            shown.join(" ")
+        ));
+    }
+    wrong
+}
+
+/// Slurmstepds and tasks of this cluster.
+fn processes(soak: &Soak) -> Vec<String> {
+    let folder = soak.cluster.folder().to_string_lossy().into_owned();
+    let end = Instant::now() + PROCESSES;
+    loop {
+        let stepds = find("slurmstepd", &folder);
+        let tasks = find(&killer::task(), &format!("{folder}/cores"));
+        if stepds.is_empty() && tasks.is_empty() {
+            return vec![];
+        }
+        if Instant::now() > end {
+            return vec![format!(
+                "processes are left: slurmstepds {stepds:?}, tasks {tasks:?}"
+            )];
+        }
+        std::thread::sleep(Duration::from_millis(500));
+    }
+}
+
+fn is_fixed(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    FIXED.contains(&&*name)
+}
+
+/// As if its job had ended a while ago.
+fn make_old(path: &Path) {
+    let in_jobs = path.parent().is_some_and(|folder| folder.ends_with("jobs"));
+    if !in_jobs {
+        return;
+    }
+    if let Ok(file) = fs::File::options().write(true).open(path) {
+        let _ = file.set_modified(SystemTime::now() - EPILOGS);
+    }
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.path())
+        .flat_map(|path| match path.is_dir() {
+            true => files(&path),
+            false => vec![path],
+        })
+        .collect()
+}
