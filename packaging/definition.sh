@@ -3,7 +3,9 @@
 # What every package says of itself: the deb, the rpm and the tarball are made from these lines.
 
 product=berth
-version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$root/Cargo.toml")
+# Another tree's package is made by these scripts too: packaging/previous.
+source_tree=${BERTH_SOURCE_TREE:-$root}
+version=${BERTH_PACKAGE_VERSION:-$(sed -n 's/^version = "\(.*\)"/\1/p' "$source_tree/Cargo.toml")}
 # Raised when the same version is packaged again.
 revision=1
 summary='CPU and memory binding for Slurm: task plugin, SPANK plugin and command'
