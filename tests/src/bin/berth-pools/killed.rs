@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::job::{Job, start, threads};
-use crate::{Count, Here, OTHERS, Told};
+use crate::{Count, Here, Told};
 
 pub(crate) fn all(here: &Here, count: &mut Count) {
     count.play(here, "everything killed", || killed(here));
@@ -29,7 +29,7 @@ fn killed(here: &Here) -> Told {
     let is_back = |job: &Job| {
         let is_gone = job.processes().is_empty();
         is_gone
-            || (job.weight() == OTHERS
+            || (job.weight() == here.others()
                 && !job.is_idle()
                 && policies(job).iter().all(|one| *one == 0))
     };

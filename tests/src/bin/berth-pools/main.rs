@@ -1,15 +1,19 @@
-//! `berth-pools [WORD…]`: the experiment of the paper on multi-CPU pools, for the virtual machines of `ci/vm` (eight
-//! CPUs without hardware threads), for each class of pool. Pool jobs meet one wide normal job, or a serial one with
-//! two busy threads on each CPU; the kernel's accounting of each job's cgroup says who got what. Then come what a
-//! class promises beside that: fences, wake-ups, `scancel`, full pools, killed daemons.
+//! `berth-pools [WORD…]`: the experiment of the paper on multi-CPU pools, for the virtual machines of `ci/vm` without
+//! hardware threads, for each class of pool. A pool has half of the CPUs. Pool jobs meet one wide normal job, or a
+//! serial one with two busy threads on each CPU; the kernel's accounting of each job's cgroup says who got what. Then
+//! come what a class promises beside that: fences, wake-ups, `scancel`, full pools, killed daemons.
 //! Words choose lines. It is also the jobs' program.
+//!
+//! `berth-pools --draw FILE…` draws a picture of the figures that such runs have left in `$BERTH_VM_OUT/pools.txt`.
 //!
 //! The virtual CPUs are emulated and get only a part of the host's. The guest's kernel does not know of that and
 //! charges all of its time to the thread that runs, so shares among contending threads hold; latency is only
 //! compared.
 
+mod figures;
 mod job;
 mod killed;
+mod picture;
 mod program;
 mod promises;
 mod shares;
@@ -22,9 +26,8 @@ use berth_tests::Cluster;
 
 /// The classes.
 const CLASSES: [&str; 3] = ["weight", "idle", "realtime"];
-/// `cpus=` of the pool, from which its weights follow.
-const POOL: u32 = 8;
-const OTHERS: u32 = 10_000 / POOL / 25;
+/// The weight of all of a pool's CPUs together.
+const HIGHEST: u32 = 10_000;
 
 /// What a line came to.
 type Told = Result<(), String>;
@@ -34,22 +37,27 @@ struct Here {
     cluster: Cluster,
     class: &'static str,
     cpus: u32,
+    /// `cpus=` of the pool, from which its weights follow.
+    pool: u32,
 }
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    if let Some(code) = program::run(&words) {
+    if let Some(code) = program::run(&words).or_else(|| picture::run(&words)) {
         return code;
     }
     if std::env::var_os("BERTH_VM_OUT").is_none() {
-        eprintln!("berth-pools: only inside a machine of ci/vm with eight CPUs");
+        eprintln!("berth-pools: only inside a machine of ci/vm");
         return ExitCode::from(2);
     }
+    let cpus = thread::available_parallelism().expect("CPUs").get() as u32;
     let mut here = Here {
         cluster: Cluster::builder().example("pools").up(),
         class: "weight",
-        cpus: thread::available_parallelism().expect("CPUs").get() as u32,
+        cpus,
+        pool: cpus / 2,
     };
+    figures::begin();
     let mut count = Count {
         words,
         passed: 0,
@@ -112,22 +120,12 @@ impl Count {
 impl Here {
     /// Gives the pool another class, as a site does: by its file, which slurmd reads again.
     fn put(&mut self, class: &'static str) {
-        let file = self.cluster.folder().join("etc/pools.conf");
-        let line = format!("name=multi8 partition=multi8 cpus={POOL} class={class} export=NCPUS\n");
-        let reads = || {
-            self.cluster
-                .slurmd_log()
-                .matches(": 1 pool of this node")
-                .count()
-        };
         // The first hook starts the thread that looks.
         self.cluster.srun(&["-pnormal", "true"]).expect_ok();
         self.cluster
-            .wait_for("the pools", || (reads() > 0).then_some(()));
-        let before = reads();
-        fs::write(&file, line).expect("the file of pools");
-        self.cluster
-            .wait_for("the changed pools", || (reads() > before).then_some(()));
+            .wait_for("the pools", || (self.reads() > 0).then_some(()));
+        self.class = class;
+        self.write(self.pool);
         let log = self.cluster.slurmd_log();
         let refused = log
             .lines()
@@ -135,6 +133,33 @@ impl Here {
         if let Some(refused) = refused {
             println!("{refused}");
         }
-        self.class = class;
+    }
+
+    /// How often slurmd has read its file.
+    fn reads(&self) -> usize {
+        let log = self.cluster.slurmd_log();
+        log.matches(": 1 pool of this node").count()
+    }
+
+    /// The pool may have so many CPUs from now on.
+    fn write(&self, cpus: u32) {
+        let before = self.reads();
+        let class = self.class;
+        let line = format!("name=multi8 partition=multi8 cpus={cpus} class={class} export=NCPUS\n");
+        let file = self.cluster.folder().join("etc/pools.conf");
+        fs::write(&file, line).expect("the file of pools");
+        self.cluster.wait_for("the changed pools", || {
+            (self.reads() > before).then_some(())
+        });
+    }
+
+    /// The weight of a pool job with so many CPUs.
+    fn weight_of(&self, cpus: u32) -> u32 {
+        HIGHEST * cpus / self.pool
+    }
+
+    /// That of other jobs.
+    fn others(&self) -> u32 {
+        HIGHEST / self.pool / 25
     }
 }

@@ -60,7 +60,7 @@ fn spin(threads: u32, folder: &Path, is_turn: fn(Duration) -> bool) {
     spinners.into_iter().for_each(|one| drop(one.join()));
 }
 
-/// Sleeps for moments, and writes down how late it was woken: microseconds at 50, 90, 99 and 100 %.
+/// Sleeps for moments, and writes down how late it was woken: microseconds at 0, 50, 90, 99 and 100 %.
 fn wake(folder: &Path) {
     tell(folder);
     let since = Instant::now();
@@ -73,7 +73,8 @@ fn wake(folder: &Path) {
     late.sort_unstable();
     let at = |percent: usize| late[(late.len() - 1) * percent / 100];
     let text = format!(
-        "{} {} {} {} of {}\n",
+        "{} {} {} {} {} of {}\n",
+        at(0),
         at(50),
         at(90),
         at(99),

@@ -2,30 +2,35 @@
 //! node with full pools answers, and how soon a task that sleeps is woken.
 
 use std::fs;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::job::{Job, start, threads};
 use crate::shares::{Beside, fill};
-use crate::{Count, Here, OTHERS, POOL, Told};
+use crate::{Count, Here, Told, figures};
 
 /// `SCHED_RR` and `SCHED_OTHER`.
 const RR: u32 = 2;
 /// A job below a pool is gone within this time beyond what it takes without one.
 const CANCELLED: Duration = Duration::from_secs(10);
+/// A node with full pools answers within so many times what it takes without.
+const SLOWER: f64 = 2.0;
 
 pub(crate) fn all(here: &Here, count: &mut Count) {
     count.play(here, "behind its fence", || fenced(here));
     count.play(here, "scancel", || cancelled(here));
     count.play(here, "full pools", || full(here));
-    count.play(here, "wake-up", || woken(here, "-pmulti8"));
+    count.play(here, "wake-up", || woken(here, true));
     if here.class == "weight" {
-        count.play(here, "wake-up beside no pool", || woken(here, "-pnormal"));
+        count.play(here, "wake-up beside no pool", || woken(here, false));
     }
     count.play(here, "kept by steps and suspension", || kept(here));
 }
 
 /// A task that widens its affinity, asks for a higher priority, forks and leaves its session.
 fn fenced(here: &Here) -> Told {
+    // The first CPU cannot go offline.
+    let _first = start(&here.cluster, &["-pmulti8"], ("half", 1, 1))?;
     let job = start(&here.cluster, &["-pmulti8", "-c2"], ("escape", 1, 4))?;
     let own = job.cpus();
     let all = threads(&job.processes());
@@ -43,7 +48,41 @@ fn fenced(here: &Here) -> Told {
     let higher = fs::read_to_string(job.told.join("higher")).unwrap_or_default();
     // The experiment runs as root, who has CAP_SYS_NICE; the hostile client has not.
     println!("  a higher priority as root: {higher}");
-    Ok(())
+    match here.class {
+        "realtime" => offline(&job),
+        _ => Ok(()),
+    }
+}
+
+/// Every CPU of the job goes offline: the kernel lets its tasks run on those of others.
+fn offline(job: &Job) -> Told {
+    let own = job.cpus();
+    let switch = |to: &str| {
+        let files = own
+            .iter()
+            .map(|cpu| format!("/sys/devices/system/cpu/cpu{cpu}/online"));
+        files.map(|file| fs::write(file, to)).collect::<Vec<_>>()
+    };
+    let switched = switch("0");
+    let since = Instant::now();
+    let is_left = || {
+        let all = threads(&job.processes());
+        all.iter().any(|thread| thread.policy == RR)
+    };
+    while is_left() && since.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let all = threads(&job.processes());
+    let told = format!(
+        "CPUs {own:?} offline ({switched:?}): after {:.1?} {all:?}",
+        since.elapsed()
+    );
+    println!("  {told}");
+    drop(switch("1"));
+    match all.iter().any(|thread| thread.policy == RR) {
+        true => Err(told),
+        false => Ok(()),
+    }
 }
 
 /// A normal job wholly below a busy pool.
@@ -53,12 +92,14 @@ fn cancelled(here: &Here) -> Told {
     let before = normal
         .last()
         .map_or(Duration::ZERO, |job| cancel(here, job));
-    let pool = start(&here.cluster, &["-pmulti8"], ("spin", here.cpus / 2, 1))?;
+    let pool = start(&here.cluster, &["-pmulti8"], ("spin", here.pool, 1))?;
     let own = pool.cpus();
     let below = normal.iter().find(|job| own.contains(&job.cpus()[0]));
     let below = below.ok_or("no normal job is on the pool's CPUs")?;
     let took = cancel(here, below);
     println!("  scancel took {took:.2?}, beside no pool {before:.2?}");
+    let seconds = [took, before].map(|time| format!("{:.2}", time.as_secs_f64()));
+    figures::add(&["scancel", here.class, &seconds[0], &seconds[1]]);
     match took <= before + CANCELLED {
         true => Ok(()),
         false => Err(format!("longer than {CANCELLED:?}")),
@@ -66,7 +107,7 @@ fn cancelled(here: &Here) -> Told {
 }
 
 /// Cancels a job, and waits until it is gone. Prints when its tasks, its slurmstepd and Slurm's record of it went.
-fn cancel(here: &Here, job: &Job) -> Duration {
+pub(crate) fn cancel(here: &Here, job: &Job) -> Duration {
     let (tasks, stepd) = (job.processes(), job.slurmstepd());
     let lives = |pid: &str| std::path::Path::new(&format!("/proc/{pid}")).exists();
     let since = Instant::now();
@@ -95,61 +136,105 @@ fn cancel(here: &Here, job: &Job) -> Duration {
     took
 }
 
-/// As much as the pools may own is busy, and everything else too.
+/// As much as the pools may own is busy, and everything else too: how soon the node answers, beside the same load
+/// without a pool.
 fn full(here: &Here) -> Told {
     let _normal = fill(here, Beside::Wide)?;
-    let most = (here.cpus - 1).min(POOL);
-    let first = start(&here.cluster, &["-pmulti8"], ("spin", most, 1))?;
-    let policies: Vec<_> = threads(&first.processes())
-        .iter()
-        .map(|thread| thread.policy)
-        .collect();
-    let since = Instant::now();
-    here.cluster.scontrol(&["ping"]).expect_ok();
-    let ping = since.elapsed();
-    let since = Instant::now();
-    // The last core is the reserve: a pool job there is a normal one.
-    let done = here.cluster.srun(&["-pmulti8", "-n1", "true"]);
-    let took = since.elapsed();
-    println!("  {most} CPUs of pools: scontrol ping {ping:.2?}, a bystander's srun {took:.2?}");
-    if !done.ok() || !done.stderr.contains("runs as a normal job") {
-        return Err(format!("{done:#?}"));
+    let most = (here.cpus - 1).to_string();
+    // The example's limit is for its own machine.
+    let unlimited = ["update", "PartitionName=multi8", "MaxCPUsPerNode=UNLIMITED"];
+    here.cluster.scontrol(&unlimited).expect_ok();
+    here.write(here.cpus);
+    let measured = || -> Result<[[f64; 3]; 2], String> {
+        let told = |is_pool: bool| {
+            let words = ["-pmulti8", "--pool=none"];
+            let words = if is_pool { &words[..1] } else { &words[..] };
+            let job = start(&here.cluster, words, ("spin", here.cpus - 1, 1))?;
+            let answers = answers(here, is_pool)?;
+            cancel(here, &job);
+            Ok::<_, String>(answers)
+        };
+        Ok([told(false)?, told(true)?])
+    };
+    let measured = measured();
+    here.write(here.pool);
+    let [without, with] = measured?;
+    let names = ["scontrol-ping", "login-shell", "srun"];
+    let mut told = Ok(());
+    for ((name, without), with) in names.iter().zip(without).zip(with) {
+        println!("  {most} CPUs of pools: {name} {with:.2} s, beside no pool {without:.2} s");
+        figures::add(&[
+            "full",
+            here.class,
+            name,
+            &format!("{with:.3}"),
+            &format!("{without:.3}"),
+        ]);
+        // Below real-time tasks the figure is only printed.
+        if here.class != "realtime" && with > without * SLOWER {
+            told = Err(format!(
+                "{name} takes {with:.2} s, beside no pool {without:.2} s"
+            ));
+        }
     }
-    match (
-        ping < Duration::from_secs(10),
-        took < Duration::from_secs(60),
-    ) {
-        (true, true) => Ok(()),
-        _ => Err(format!(
-            "the node does not answer; policies of the pool {policies:?}"
-        )),
-    }
+    told
 }
 
-/// A task that sleeps for moments, while everything else is busy.
-fn woken(here: &Here, partition: &str) -> Told {
-    let _normal = match partition {
-        // Beside no pool: normal jobs of the other partition share with it.
-        "-pnormal" => vec![start(
-            &here.cluster,
-            &["-pmulti8", "--pool=none"],
-            ("spin", here.cpus, 2),
-        )?],
-        _ => fill(here, Beside::Wide)?,
+/// The time of `scontrol ping`, of a login shell, and of a bystander's srun: the middle one of three each, in seconds.
+fn answers(here: &Here, is_pool: bool) -> Result<[f64; 3], String> {
+    let middle = |one: &dyn Fn() -> Told| -> Result<f64, String> {
+        let mut all = Vec::new();
+        for _ in 0..3 {
+            let since = Instant::now();
+            one()?;
+            all.push(since.elapsed().as_secs_f64());
+        }
+        all.sort_by(f64::total_cmp);
+        Ok(all[1])
     };
-    let job = start(&here.cluster, &[partition], ("wake", 1, 1))?;
+    let ping = || {
+        here.cluster.scontrol(&["ping"]).expect_ok();
+        Ok(())
+    };
+    let shell = || {
+        let done = Command::new("sh").args(["-lc", "/bin/true; exit"]).status();
+        match done.is_ok_and(|done| done.success()) {
+            true => Ok(()),
+            false => Err("no login shell".to_owned()),
+        }
+    };
+    // The last core is the reserve: a pool job there is a normal one.
+    let srun = || {
+        let done = here.cluster.srun(&["-pmulti8", "-n1", "true"]);
+        match done.ok() && (!is_pool || done.stderr.contains("runs as a normal job")) {
+            true => Ok(()),
+            false => Err(format!("{done:#?}")),
+        }
+    };
+    Ok([middle(&ping)?, middle(&shell)?, middle(&srun)?])
+}
+
+/// A task that sleeps for moments, on a CPU on which a normal job has two busy threads. The machine's other CPUs are
+/// idle: an emulated CPU waits for each other one that is busy.
+fn woken(here: &Here, is_pool: bool) -> Told {
+    let _normal = start(&here.cluster, &["-pnormal"], ("spin", 1, 2))?;
+    let words = ["-pmulti8", "--pool=none"];
+    let words = if is_pool { &words[..1] } else { &words[..] };
+    let job = start(&here.cluster, words, ("wake", 1, 1))?;
     let late = here.cluster.wait_for("the wake-ups", || {
         let text = fs::read_to_string(job.told.join("late")).ok()?;
         text.ends_with('\n').then_some(text)
     });
     println!(
-        "  late by microseconds at 50, 90, 99, 100 %: {}",
+        "  late by microseconds, least, 50, 90, 99, 100 %: {}",
         late.trim()
     );
+    let class = if is_pool { here.class } else { "none" };
+    figures::add(&["late", class, late.trim()]);
     Ok(())
 }
 
-/// Other steps, children of a script, and suspension leave the job what it has.
+/// Other steps, children of a script, suspension, and another file leave the job what it has.
 fn kept(here: &Here) -> Told {
     let normal = start(&here.cluster, &["-pnormal"], ("spin", 1, 1))?;
     let job = start(&here.cluster, &["-pmulti8", "-c2"], ("spin", 1, 2))?;
@@ -162,36 +247,80 @@ fn kept(here: &Here) -> Told {
             threads(&job.processes()).iter().map(|one| one.policy).max(),
         )
     };
-    let before = (is(&job), is(&normal));
-    cluster.srun(&[&id, "--overlap", "-n1", "true"]).expect_ok();
-    let after_step = (is(&job), is(&normal));
+    let both = || (is(&job), is(&normal));
+    let step = || cluster.srun(&[&id, "--overlap", "-n1", "true"]).expect_ok();
+    let mut all = vec![both()];
+    step();
+    all.push(both());
     cluster.scontrol(&["suspend", &job.id]).expect_ok();
     cluster.scontrol(&["resume", &job.id]).expect_ok();
-    let after_resume = (is(&job), is(&normal));
+    all.push(both());
     cluster.restart_slurmd();
     cluster.wait_for("slurmd", || (cluster.sinfo_state() != "down").then_some(()));
-    cluster.srun(&[&id, "--overlap", "-n1", "true"]).expect_ok();
-    let after_restart = (is(&job), is(&normal));
-    let all = [before, after_step, after_resume, after_restart];
+    step();
+    all.push(both());
+    cluster.scontrol(&["reconfigure"]).expect_ok();
+    step();
+    all.push(both());
     println!("  weight, idle, policy of the pool's and of the normal job: {all:?}");
     let policy = Some(if here.class == "realtime" { RR } else { 0 });
     let wanted = (
-        (10_000 * 2 / POOL, false, policy),
-        (OTHERS, here.class != "weight", Some(0)),
+        (here.weight_of(2), false, policy),
+        (here.others(), here.class != "weight", Some(0)),
     );
     if all.iter().any(|one| *one != wanted) {
         return Err(format!("{wanted:?} was expected each time"));
     }
-    // A script's children, a job of an array, and a component of a heterogeneous job.
+    changed(here, &job, &step)?;
+    shown(here)
+}
+
+/// A pool that is twice as wide has other weights: from each job's next step on.
+fn changed(here: &Here, job: &Job, step: &dyn Fn() -> String) -> Told {
+    here.write(here.pool * 2);
+    let before = job.weight();
+    step();
+    let with = job.weight();
+    here.write(here.pool);
+    step();
+    let all = [before, with, job.weight()];
+    println!("  another file: weights {all:?}");
+    let own = here.weight_of(2);
+    match all == [own, own / 2, own] {
+        true => Ok(()),
+        false => Err(format!("{:?} were expected", [own, own / 2, own])),
+    }
+}
+
+/// A script's children, a job of an array, and the components of a heterogeneous job.
+fn shown(here: &Here) -> Told {
+    let cluster = &here.cluster;
     let show = "chrt -p $$; grep -h . /sys/fs/cgroup$(sed 's/^0:://;s,/step_.*,,' /proc/self/cgroup)/cpu.weight";
+    let weight = here.weight_of(2).to_string();
+    let is_right = |output: &str| {
+        let is_rr = output.contains("SCHED_RR");
+        output.lines().any(|line| line.ends_with(&weight)) && is_rr == (here.class == "realtime")
+    };
     for options in [&["-pmulti8", "-c2"][..], &["-pmulti8", "-c2", "--array=1"]] {
         let done = cluster.sbatch(options, &format!("({show}) & wait"));
-        let weight = (10_000 * 2 / POOL).to_string();
-        let is_rr = done.output.contains("SCHED_RR");
         println!("  a script with {options:?}: {:?}", done.output);
-        if !done.output.lines().any(|line| line == weight) || is_rr != (here.class == "realtime") {
+        if !is_right(&done.output) {
             return Err(format!("{done:#?}"));
         }
     }
-    Ok(())
+    let first = ["-l", "-pmulti8", "-n1", "-c2", "sh", "-c", show, ":"];
+    let done = cluster.srun(&[&first[..], &["-pnormal", "-n1", "sh", "-c", show]].concat());
+    println!("  a heterogeneous job: {:?}", done.stdout);
+    let of = |rank: &str| -> String {
+        let lines = done.stdout.lines().filter(|line| line.starts_with(rank));
+        lines.map(|line| format!("{line}\n")).collect()
+    };
+    let others = format!(" {}", here.others());
+    let normal = of("1:");
+    let is_normal =
+        normal.lines().any(|line| line.ends_with(&others)) && !normal.contains("SCHED_RR");
+    match done.ok() && is_right(&of("0:")) && is_normal {
+        true => Ok(()),
+        false => Err(format!("{done:#?}")),
+    }
 }

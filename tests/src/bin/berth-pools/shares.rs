@@ -4,10 +4,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::job::{Job, start};
-use crate::{Count, Here, OTHERS, POOL, Told};
+use crate::promises::cancel;
+use crate::{Count, Here, Told, figures};
 
 /// How long the jobs are watched.
-const WINDOW: Duration = Duration::from_secs(15);
+const WINDOW: Duration = Duration::from_secs(20);
 /// A normal job keeps this part of a CPU.
 const KEPT: f64 = 0.01;
 
@@ -22,23 +23,31 @@ pub(crate) enum Beside {
 }
 
 pub(crate) fn all(here: &Here, count: &mut Count) {
-    let half = here.cpus / 2;
     for beside in [Beside::Nobody, Beside::Wide, Beside::Serial] {
-        count.play(here, &format!("{beside:?} {half} pool"), || {
-            meet(here, (half, true), beside)
-        });
-        // These hold for each class alike.
-        if here.class == "weight" {
-            count.play(here, &format!("{beside:?} 1 pool"), || {
-                meet(here, (1, true), beside)
-            });
-            count.play(here, &format!("{beside:?} {half} none"), || {
-                meet(here, (half, false), beside)
-            });
-        }
+        count.play(here, &format!("{beside:?}"), || meetings(here, beside));
     }
     count.play(here, "half asleep", || half_asleep(here));
     count.play(here, "fifteen threads", || fifteen(here));
+}
+
+/// One pool job after another meets the same normal jobs.
+fn meetings(here: &Here, beside: Beside) -> Told {
+    let normal = fill(here, beside)?;
+    let half = here.pool;
+    // Smaller jobs, and the job outside of its pool, are alike in each class.
+    let all = match (here.class, beside) {
+        ("weight", Beside::Nobody) => vec![(half, true), (4, true), (1, true)],
+        ("weight", _) => vec![(half, true), (4, true), (1, true), (half, false)],
+        _ => vec![(half, true)],
+    };
+    let mut told = Ok(());
+    for meeting in all {
+        if let Err(why) = meet(here, meeting, (beside, &normal)) {
+            println!("  wrong: {why}");
+            told = told.and(Err(format!("{meeting:?}: {why}")));
+        }
+    }
+    told
 }
 
 /// Starts the normal jobs that a pool job meets.
@@ -67,12 +76,11 @@ pub(crate) fn watch(pool: &Job, normal: &[Job]) -> Vec<f64> {
         .collect()
 }
 
-fn meet(here: &Here, (asked, is_pool): (u32, bool), beside: Beside) -> Told {
-    let normal = fill(here, beside)?;
+fn meet(here: &Here, (asked, is_pool): (u32, bool), (beside, normal): (Beside, &[Job])) -> Told {
     let mut options = vec!["-pmulti8"];
     options.extend((!is_pool).then_some("--pool=none"));
     let pool = start(&here.cluster, &options, ("spin", asked, 1))?;
-    let part = watch(&pool, &normal);
+    let part = watch(&pool, normal);
     let all: f64 = part.iter().sum();
     let delivered = match beside {
         // What the pool and those on its CPUs got together: this program needs CPU time too.
@@ -95,17 +103,27 @@ fn meet(here: &Here, (asked, is_pool): (u32, bool), beside: Beside) -> Told {
         "  delivered/asked {delivered:.3}, normal jobs at least {least:.3} CPUs, all {all:.2} CPUs; weights {} and {weights:?}",
         pool.weight(),
     );
+    figures::add(&[
+        if is_pool { here.class } else { "none" },
+        &format!("{beside:?}"),
+        &asked.to_string(),
+        &format!("{delivered:.4}"),
+        &format!("{:.4}", if normal.is_empty() { 0.0 } else { least }),
+    ]);
+    let others = here.others();
     let weight = if is_pool {
-        10_000 * asked / POOL
+        here.weight_of(asked)
     } else {
-        OTHERS
+        others
     };
-    if pool.weight() != weight || weights.iter().any(|weight| *weight != OTHERS) {
-        return Err(format!("weights {weight} and {OTHERS} were expected"));
+    let was_so = (pool.weight(), weights);
+    let (is_pools_idle, is_idle) = (pool.is_idle(), here.class != "weight");
+    let are_idle = normal.iter().all(|job| job.is_idle() == is_idle);
+    cancel(here, &pool);
+    if was_so.0 != weight || was_so.1.iter().any(|weight| *weight != others) {
+        return Err(format!("weights {weight} and {others} were expected"));
     }
-    let is_idle = here.class != "weight";
-    if pool.is_idle() != (is_idle && !is_pool) || normal.iter().any(|job| job.is_idle() != is_idle)
-    {
+    if is_pools_idle != (is_idle && !is_pool) || !are_idle {
         return Err("cpu.idle is not as expected".into());
     }
     judge(here.class, (beside, is_pool), (delivered, least))
@@ -133,7 +151,7 @@ fn judge(class: &str, (beside, is_pool): (Beside, bool), (delivered, least): (f6
 /// A pool job that sleeps half of the time leaves that half to the others.
 fn half_asleep(here: &Here) -> Told {
     let normal = fill(here, Beside::Wide)?;
-    let half = here.cpus / 2;
+    let half = here.pool;
     let pool = start(&here.cluster, &["-pmulti8"], ("half", half, 1))?;
     let part = watch(&pool, &normal);
     let (asked, all) = (
@@ -153,7 +171,7 @@ fn half_asleep(here: &Here) -> Told {
 
 /// A program with fifteen threads for some CPUs uses these.
 fn fifteen(here: &Here) -> Told {
-    let half = here.cpus / 2;
+    let half = here.pool;
     let pool = start(
         &here.cluster,
         &["-pmulti8", &format!("-c{half}")],
