@@ -16,6 +16,7 @@ pub struct Counts {
     pub slurmds_killed: AtomicU64,
     pub slurmctlds_killed: AtomicU64,
     pub suspended: AtomicU64,
+    pub abandoned: AtomicU64,
 }
 
 /// One more.
@@ -29,7 +30,7 @@ impl fmt::Display for Counts {
         write!(
             f,
             "{} of them --overlap, {} with a note, {} ended badly; killed: {} tasks, {} steps, {} \
-             slurmstepds, {} slurmds, {} slurmctlds; {} jobs suspended",
+             slurmstepds, {} slurmds, {} slurmctlds; {} jobs suspended, {} without an srun cancelled",
             n(&self.overlapping),
             n(&self.unbound),
             n(&self.failed),
@@ -38,7 +39,8 @@ impl fmt::Display for Counts {
             n(&self.stepds_killed),
             n(&self.slurmds_killed),
             n(&self.slurmctlds_killed),
-            n(&self.suspended)
+            n(&self.suspended),
+            n(&self.abandoned)
         )
     }
 }

@@ -23,7 +23,7 @@ pub fn run(soak: &Soak, seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut nursed = Instant::now();
     while !soak.done.load(Ordering::Relaxed) {
-        std::thread::sleep(Duration::from_millis(random.u64(100..500)));
+        soak.pause(&mut random, 100..500);
         one(soak, &mut random);
         if nursed.elapsed() > Duration::from_secs(1) {
             soak.nurse();
