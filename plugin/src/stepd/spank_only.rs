@@ -52,7 +52,6 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
         if let Some(fences) = &mut bound.fences {
             // The number in the step only names the fence.
             let gtid = spank.task_global_id().unwrap_or(id as u32);
-            let (id, pid) = (id as i32, pid);
             fences.around(
                 TaskInfo { id, gtid, pid },
                 &Fence { cpus, mems: None },
