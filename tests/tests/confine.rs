@@ -82,20 +82,22 @@ fn beside_another_task_plugin(is_v1: bool) {
                 "{plugins} {confine}: {done:#?}"
             );
         }
-        cluster.wait_idle();
-        let node = cluster.run("sinfo", &["-h", "-o", "%N"]).stdout;
-        let left = cgroups(&cluster);
-        let left: Vec<_> = left
-            .iter()
-            .filter(|path| path.contains(node.trim()) && path.contains("/berth_"))
-            .collect();
-        assert!(left.is_empty(), "{plugins}: {left:?}");
+        assert_nothing_is_left(&cluster);
         assert!(
             cluster.slurmd_log().contains(" confined=2/2 "),
             "{}",
             cluster.slurmd_log()
         );
     }
+}
+
+/// Nothing of ours may be there once the steps have ended.
+fn assert_nothing_is_left(cluster: &Cluster) {
+    cluster.wait_idle();
+    let node = cluster.run("sinfo", &["-h", "-o", "%N"]).stdout;
+    let is_ours = |path: &String| path.contains(node.trim()) && path.contains("/berth_");
+    let left: Vec<_> = cgroups(cluster).into_iter().filter(is_ours).collect();
+    assert!(left.is_empty(), "{left:?}");
 }
 
 #[test]
