@@ -125,7 +125,7 @@ boot() {
         -smp "$cpus,sockets=$sockets,cores=$cores,threads=$threads" -m "${memory}M" \
         -nodefaults -display none -no-reboot -serial "file:$here/console" \
         -kernel "$kernel_home/vmlinux" -initrd "$here/initrd" \
-        -append "console=ttyS0 quiet panic=-1 mitigations=off nokaslr norandmaps nowatchdog random.trust_cpu=on berth.root=$root" \
+        -append "console=ttyS0 quiet panic=-1 mitigations=off nokaslr norandmaps nowatchdog transparent_hugepage=never random.trust_cpu=on berth.root=$root" \
         -drive "file=$cache/$suite.ext4,if=virtio,format=raw,readonly=on" \
         -fsdev "local,id=tree,path=$root,security_model=none,readonly=on" -device virtio-9p-pci,fsdev=tree,mount_tag=tree \
         -fsdev "local,id=exchange,path=$here/exchange,security_model=none" -device virtio-9p-pci,fsdev=exchange,mount_tag=exchange \

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use berth_tests::confine::{SITES, play, settings};
-use berth_tests::{skip, two_cpus};
+use berth_tests::confine::{SITES, cgroups, play, settings};
+use berth_tests::{Cluster, skip, two_cpus};
 
 /// The tasks' program.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_berth-confine");
@@ -37,6 +37,76 @@ fn has_cpusets(is_v1: bool) -> bool {
         }
     }
     true
+}
+
+/// What the kernel says of two tasks that have asked for every CPU; with task/affinity as the task plugin, and berth as
+/// a SPANK plugin alone.
+fn beside_another_task_plugin(is_v1: bool) {
+    const WIDENS: &str = "taskset -pc 0-1 $$ > /dev/null; grep Cpus_allowed_list /proc/$$/status";
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("cgroup.conf");
+    let plugin = if is_v1 { "cgroup/v1" } else { "cgroup/v2" };
+    std::fs::write(
+        &file,
+        format!("CgroupPlugin={plugin}\nConstrainCores=yes\n"),
+    )
+    .expect("cgroup.conf");
+    for plugins in ["task/affinity", "task/cgroup,task/affinity"] {
+        let cluster = Cluster::builder()
+            .example("cgroup")
+            .file(&file)
+            .task_plugin(plugins)
+            .plugstack(Some(""))
+            .up();
+        for (confine, ends) in [("task", ["\t0", "\t1"]), ("off", ["\t0-1", "\t0-1"])] {
+            let confine = format!("--confine={confine}");
+            let words = [
+                "-l",
+                "-n2",
+                "--binding=linear:1",
+                &confine,
+                "bash",
+                "-c",
+                WIDENS,
+            ];
+            let done = cluster.srun(&words);
+            let mut lines: Vec<_> = done.stdout.lines().collect();
+            lines.sort_unstable();
+            let as_said = lines.len() == 2
+                && lines
+                    .iter()
+                    .zip(ends)
+                    .all(|(line, end)| line.ends_with(end));
+            assert!(
+                as_said && !done.stderr.contains("berth: note"),
+                "{plugins} {confine}: {done:#?}"
+            );
+        }
+        assert_nothing_is_left(&cluster);
+        assert!(
+            cluster.slurmd_log().contains(" confined=2/2 "),
+            "{}",
+            cluster.slurmd_log()
+        );
+    }
+}
+
+/// Nothing of ours may be there once the steps have ended.
+fn assert_nothing_is_left(cluster: &Cluster) {
+    cluster.wait_idle();
+    let node = cluster.run("sinfo", &["-h", "-o", "%N"]).stdout;
+    let is_ours = |path: &String| path.contains(node.trim()) && path.contains("/berth_");
+    let left: Vec<_> = cgroups(cluster).into_iter().filter(is_ours).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_binding_is_a_fence_without_berth_as_a_task_plugin() {
+    for is_v1 in [true, false] {
+        if two_cpus() && has_cpusets(is_v1) {
+            beside_another_task_plugin(is_v1);
+        }
+    }
 }
 
 #[test]

@@ -176,7 +176,7 @@ fn another_task_plugin_does_not_serve_it() {
         done.ok()
             && done
                 .stderr
-                .contains("--near, --cpuset and --confine are never honoured"),
+                .contains("--near and --cpuset are never honoured"),
         "{done:#?}"
     );
 }

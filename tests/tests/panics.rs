@@ -71,6 +71,7 @@ fn a_panic_costs_one_step_at_most_its_binding() {
         ("task_p_pre_launch", ["0x1", "0x2"]),
         ("task_p_post_term", ["0x1", "0x2"]),
         ("task_p_post_step", ["0x1", "0x2"]),
+        ("slurm_spank_task_exit", ["0x1", "0x2"]),
         ("slurm_spank_task_post_fork", ["0x1", "0x2"]),
         ("slurm_spank_task_init_privileged", ["0x1", "0x2"]),
         // Without its settings slurmstepd does not know where slurmd's key is.

@@ -1,13 +1,19 @@
 //! The kernel's word on this process's job: the cgroups in which slurmstepd put it, their CPUs, and the
 //! job's limits of memory. No user can leave them or make them by name outside Slurm's own folder.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use berth_placement::CpuSet;
 
 /// Version 1 writes this or a little less for no limit (`PAGE_COUNTER_MAX` pages).
 const UNLIMITED: u64 = i64::MAX as u64 - (1 << 20);
+
+/// Bytes that most such texts have.
+const PROC_TEXT: usize = 1 << 13;
+/// Bytes that are read at most.
+const MOST: u64 = 1 << 22;
 
 /// This process's place among Slurm's cgroups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,20 +42,29 @@ pub struct Limits {
 /// Reads it; `None` outside of a job.
 #[must_use]
 pub fn of_this_process() -> Option<Confined> {
-    let own = fs::read_to_string("/proc/self/cgroup").ok()?;
-    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let own = proc_text("/proc/self/cgroup").ok()?;
+    let mounts = proc_text("/proc/self/mountinfo").ok()?;
     read(&own, &mounts)
 }
 
 /// Reads the limits alone, for a process of that job.
 #[must_use]
 pub fn limits_of_this_process(job: u32) -> Limits {
-    let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let own = proc_text("/proc/self/cgroup").unwrap_or_default();
     match Place::of(&own, "memory") {
-        Some(place) if place.job == job => limits(&place, &mounts).unwrap_or_default(),
+        Some(place) if place.job == job => {
+            let mounts = proc_text("/proc/self/mountinfo").unwrap_or_default();
+            limits(&place, &mounts).unwrap_or_default()
+        }
         _ => Limits::default(),
     }
+}
+
+/// The kernel makes such a text anew for each read, so few reads are cheap ones.
+fn proc_text(path: &str) -> io::Result<String> {
+    let mut text = String::with_capacity(PROC_TEXT);
+    File::open(path)?.take(MOST).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// The cgroup of a job in the hierarchy of one controller.

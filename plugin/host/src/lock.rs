@@ -54,14 +54,40 @@ fn held(why: &io::Error) -> bool {
     matches!(why.raw_os_error(), Some(libc::EAGAIN | libc::EACCES))
 }
 
-fn set(file: &File, byte: u64, kind: i32) -> io::Result<()> {
-    let wish = libc::flock {
+/// Locks a byte together with others who share it, until the file is closed.
+///
+/// # Errors
+/// Another process has it for itself, or the file cannot be locked.
+pub(crate) fn share(file: &File, byte: u64) -> io::Result<()> {
+    set(file, byte, libc::F_RDLCK)
+}
+
+/// Whether another open file has a lock on this byte.
+///
+/// # Errors
+/// The kernel does not answer.
+pub(crate) fn is_held(file: &File, byte: u64) -> io::Result<bool> {
+    let mut asked = wish(byte, libc::F_WRLCK);
+    // SAFETY: the kernel reads the request and writes its answer during the call (fcntl(2)); the descriptor is open.
+    let done = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &raw mut asked) };
+    if done < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(i32::from(asked.l_type) != libc::F_UNLCK)
+}
+
+fn wish(byte: u64, kind: i32) -> libc::flock {
+    libc::flock {
         l_type: kind as i16,
         l_whence: libc::SEEK_SET as i16,
         l_start: byte as i64,
         l_len: 1,
         l_pid: 0,
-    };
+    }
+}
+
+fn set(file: &File, byte: u64, kind: i32) -> io::Result<()> {
+    let wish = wish(byte, kind);
     // SAFETY: the kernel reads the wish during the call (fcntl(2)); the descriptor is open.
     let done = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_SETLK, &raw const wish) };
     if done < 0 {

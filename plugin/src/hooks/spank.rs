@@ -165,6 +165,23 @@ pub unsafe extern "C" fn slurm_spank_exit(
     })
 }
 
+/// slurmstepd, when a task has ended.
+///
+/// # Safety
+/// Called by slurmstepd with its own handle.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn slurm_spank_task_exit(
+    spank: spank_t,
+    argc: c_int,
+    argv: *const *const c_char,
+) -> c_int {
+    guard("slurm_spank_task_exit", || {
+        let mut cache = OptionCache::default();
+        spank_only::task_ended(&init_spank_handle(spank, argc, argv, &mut cache));
+        SUCCESS
+    })
+}
+
 /// slurmstepd, for each task, in the parent, after the task plugins.
 ///
 /// # Safety

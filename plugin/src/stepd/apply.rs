@@ -160,7 +160,7 @@ fn classify(step: &mut Session, task: TaskInfo, record: &StepRecord<'_>) {
         }
         (Some(cpus), Some(fences)) => {
             if is_unbound {
-                fences.around(task, &Fence { cpus, mems: None }, record);
+                fences.around(task, &Fence { cpus, mems: None }, Some(record));
             }
             fences.is_around(task)
         }
@@ -217,7 +217,7 @@ fn confine_and_set(
         let local_id = u32::try_from(task.id).unwrap_or_default();
         let memory = STATE.memory.get();
         let mems = memory.and_then(|memory| memory.strict_nodes(local_id));
-        fences.around(task, &Fence { cpus, mems }, record);
+        fences.around(task, &Fence { cpus, mems }, Some(record));
     }
     set(task, cpus)
 }

@@ -64,8 +64,14 @@ impl Fences {
     }
 
     /// Confines a task that waits for its first instruction. Its affinity must be set afterwards,
-    /// because kernels before 6.2 reset it at such a write.
-    pub(crate) fn around(&mut self, task: TaskInfo, fence: &Fence<'_>, record: &StepRecord<'_>) {
+    /// because kernels before 6.2 reset it at such a write. Without Slurm's record of the step, as for a SPANK plugin,
+    /// Slurm's function cannot be called.
+    pub(crate) fn around(
+        &mut self,
+        task: TaskInfo,
+        fence: &Fence<'_>,
+        record: Option<&StepRecord<'_>>,
+    ) {
         let mask = fence.cpus.clone();
         match self.last {
             Some((last, true)) if last == task.gtid => {
@@ -173,14 +179,16 @@ impl Fences {
         &mut self,
         task: TaskInfo,
         fence: &Fence<'_>,
-        record: &StepRecord<'_>,
+        record: Option<&StepRecord<'_>>,
     ) -> Result<Option<Place>, FenceError> {
         if self.mounts == Mounts::default() {
             self.mounts = Mounts::read()
                 .map_err(|why| FenceError::Place(format!("/proc/self/mountinfo: {why}")))?;
         }
         let mut place = Place::of(task.pid, &self.mounts)?;
-        if place.is_slurms_common() {
+        if let Some(record) = record
+            && place.is_slurms_common()
+        {
             // SAFETY: the task is in a leaf that only Slurm's plugin makes, so it works here.
             if let Err(why) = unsafe { record.add_to_cgroup(task) } {
                 log::debug!("{}: task {}: {why}", name(self.step), task.gtid);

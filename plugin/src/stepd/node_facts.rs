@@ -20,10 +20,10 @@ pub(crate) fn leave(record: &StepRecord<'_>) {
     }
 }
 
-/// The step has ended: its job's files may be removed when no other step lives.
+/// The step has ended: its job's files may be removed some time after no other step lives.
 pub(crate) fn step_has_ended() {
-    if let Some((dir, job)) = STATE.job_files.get() {
-        job_files::end_step(dir, *job);
+    if let Some((dir, job, _)) = STATE.job_files.get() {
+        job_files::renew(dir, *job);
     }
 }
 
@@ -45,24 +45,20 @@ fn left(record: &StepRecord<'_>) -> Result<(), String> {
         node,
         ..NodeFacts::default()
     };
-    job_files::prepare(&dir).map_err(|why| why.to_string())?;
-    job_files::begin_step(&dir, job).map_err(|why| why.to_string())?;
+    let living = job_files::begin_step(&dir, job).map_err(|why| why.to_string())?;
     // Slurm calls pre_setuid once; a second call would be about the same job.
-    let (dir, _) = STATE.job_files.get_or_init(|| (dir, job));
+    let (dir, _, _) = STATE.job_files.get_or_init(|| (dir, job, living));
     let known = job_files::read(dir, job, Kind::Node).ok();
     let known = known.and_then(|text| NodeFacts::read(&text, job, &facts.node));
     let known = known.filter(|known| known.is_same_allocation(&facts));
-    if known
-        .as_ref()
-        .is_some_and(|known| known.memory_limit.is_some())
-    {
+    if known.as_ref().is_some_and(NodeFacts::knows_limits) {
         return Ok(());
     }
     let limits = job_cgroup::limits_of_this_process(job);
     (facts.memory_limit, facts.swap_limit) = (limits.memory, limits.swap);
-    if known.is_some() && facts.memory_limit.is_none() {
-        return Ok(());
-    }
+    facts.limits_asked = known
+        .map_or(0, |known| known.limits_asked)
+        .saturating_add(1);
     let put = job_files::put(dir, (job, Kind::Node), facts.uid, facts.text().as_bytes());
     put.map_err(|why| why.to_string())
 }

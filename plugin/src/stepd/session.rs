@@ -118,6 +118,8 @@ pub(crate) struct Alone {
     /// Each task's CPUs; none if the job binds itself, or if no cores could be given.
     pub tasks: Vec<CpuSet>,
     pub account: Option<Account>,
+    /// The tasks' fences, if they are confined.
+    pub fences: Option<Fences>,
     /// Why the tasks must not start.
     pub refused: Option<String>,
     pub applied: usize,

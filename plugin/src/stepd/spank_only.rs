@@ -5,9 +5,10 @@
 use std::ffi::c_char;
 use std::ptr;
 
+use berth_host::cgroup::Fence;
 use slurm_spank::SpankHandle;
 use slurm_spank::spank_sys::{ESPANK_SUCCESS, spank_get_item, spank_item_S_JOB_ENV, spank_t};
-use slurm_sys::views::TaskEnvironment;
+use slurm_sys::views::{TaskEnvironment, TaskInfo};
 
 use crate::site::{node, standing};
 use crate::stepd::refused::{self, Place};
@@ -48,6 +49,15 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
         account.first_task(pid);
     }
     if let Some(cpus) = bound.tasks.get(id as usize) {
+        if let Some(fences) = &mut bound.fences {
+            // The number in the step only names the fence.
+            let gtid = spank.task_global_id().unwrap_or(id as u32);
+            fences.around(
+                TaskInfo { id, gtid, pid },
+                &Fence { cpus, mems: None },
+                None,
+            );
+        }
         match berth_host::set_affinity(pid, cpus) {
             Ok(()) => bound.applied += 1,
             Err(why) => log::error!("{}: task {id} is not bound: {why}", bound.name),
@@ -55,11 +65,22 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
     }
     if id as usize + 1 == bound.wanted {
         quarantine::end();
+        let confined = bound.fences.as_ref().map(|fences| {
+            let text = fences.note();
+            let between = if bound.note.is_empty() || text.is_empty() {
+                ""
+            } else {
+                "; "
+            };
+            bound.note = format!("{}{between}{text}", bound.note);
+            format!(" confined={}/{}", fences.made, bound.wanted)
+        });
         log::info!(
-            "{} bound={}/{} note={:?}",
+            "{} bound={}/{}{} note={:?}",
             bound.name,
             bound.applied,
             bound.wanted,
+            confined.unwrap_or_default(),
             bound.note
         );
         if bound.speaks && !bound.note.is_empty() {
@@ -112,9 +133,24 @@ unsafe fn environment(raw: spank_t) -> Option<TaskEnvironment> {
     own.filter(|_| code == ESPANK_SUCCESS)
 }
 
+/// In the parent: a task has ended.
+pub(crate) fn task_ended(spank: &SpankHandle<'_>) {
+    if let Some(fences) = STATE.alone().as_mut().and_then(|step| step.fences.as_mut())
+        && let Ok(id) = spank.task_global_id()
+    {
+        fences.ended(id);
+    }
+}
+
 /// The step has ended.
 pub(crate) fn release() {
-    let account = STATE.alone().as_mut().and_then(|step| step.account.take());
+    let (account, fences) = match STATE.alone().as_mut() {
+        Some(step) => (step.account.take(), step.fences.take()),
+        None => (None, None),
+    };
+    if let Some(mut fences) = fences {
+        fences.clear();
+    }
     if let Some(account) = account {
         account.release(standing::unjudged());
     }

@@ -10,7 +10,8 @@ use berth_placement::{
     Allocation, Binding, Claims, CoreIdx, CpuSet, Node, Note, Plan, Request, Rules,
 };
 use slurm_spank::SpankHandle;
-use slurm_sys::Layout;
+use slurm_sys::views::StepKind;
+use slurm_sys::{Layout, StepId};
 
 use crate::message::options::{Own, Texts};
 use crate::message::{names, routes};
@@ -20,6 +21,7 @@ use crate::planning::words::switched_off_note;
 use crate::site::settings::{self, Notes, Settings};
 use crate::site::{cgroups, node, standing};
 use crate::stepd::account::Account;
+use crate::stepd::fence::Fences;
 use crate::stepd::session::Alone;
 use crate::stepd::state::STATE;
 use crate::stepd::task_env::{Prepared, Told};
@@ -27,9 +29,6 @@ use crate::stepd::{pe_hooks, report};
 
 /// The time that slurmstepd waits for others of its node; nobody waits for slurmstepd.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// The note to a user whose tasks are bound, and no more.
-const NO_FENCE: &str = "--confine is not honoured on this node, where another plugin than task/berth \
-                        binds the tasks; leave it out, or ask for another node";
 
 /// Plans a step that is ours, and makes room for its tasks' variables in the environment.
 pub(crate) fn bound(spank: &SpankHandle<'_>) -> Option<Alone> {
@@ -219,23 +218,38 @@ impl Who {
                 (plan, None, Some(note.to_string()))
             }
         };
-        let unfenced = ours.confines().then(|| NO_FENCE.to_string());
-        let notes = plan.notes.iter().map(Note::to_string);
-        let notes = notes.chain(note).chain(unfenced);
-        let notes: Vec<_> = notes.collect();
         self.tell_tasks(spank, ours.binding.as_ref(), &plan);
         let binds = match &ours.binding {
             Some(binding) => binding.instance == Instance::Set && plan.chosen.is_some(),
             None => plan.is_bound(),
         };
+        let unfenced = settings.confine.note(ours.confine, binds).map(String::from);
+        let notes = plan.notes.iter().map(Note::to_string);
+        let notes: Vec<_> = notes.chain(note).chain(unfenced).collect();
+        let is_fenced = binds && settings.confine.confines(ours.confine);
         let tasks: Vec<_> = plan.tasks.into_iter().map(|task| task.cpus).collect();
         Ok(Alone {
+            fences: is_fenced.then(|| self.fences()),
             name: format!(" {} rule={}", ours.typed(), plan.decision.rule),
             note: notes.join("; "),
             tasks: if binds { tasks } else { Vec::new() },
             account: held.map(|held| Account::new(held, dir)),
             ..Alone::default()
         })
+    }
+
+    /// Those of the tasks, whose own CPUs they hold.
+    fn fences(&self) -> Fences {
+        let step = StepId {
+            job_id: self.step.job,
+            step_id: self.step.step,
+            het_component: None,
+            kind: match self.kind {
+                Kind::Batch => StepKind::Batch,
+                Kind::Regular | Kind::Overlap => StepKind::Regular,
+            },
+        };
+        Fences::new(step, None, true)
     }
 
     fn request(
@@ -347,7 +361,7 @@ fn only_with_task_berth(ours: &Ours) -> Option<String> {
         let typed = ours.typed();
         format!(
             "{typed} is not honoured on this node, where another plugin than task/berth binds the \
-             tasks: there --near, --cpuset and --confine are never honoured, and --core-kind only beside \
+             tasks: there --near and --cpuset are never honoured, and --core-kind and --confine only beside \
              --binding or --map-by; leave it out, or ask for another node"
         )
     })

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use berth_host::StateDir;
+use berth_host::job_files::Living;
 use berth_host::key::Key;
 
 use crate::message::handover::Outcome;
@@ -51,9 +52,9 @@ pub(crate) struct State {
     /// `user_init`.
     pub files_asked: OnceLock<pe_files::Asked>,
 
-    /// The state directory and the job of which this step has left facts for `berth env`. Written by
-    /// `pre_setuid`; read when the step has ended.
-    pub job_files: OnceLock<(StateDir, u32)>,
+    /// The state directory and the job of which this step has left facts for `berth env`, and the lock by which others
+    /// see that the step lives. Written by `pre_setuid`; read when the step has ended.
+    pub job_files: OnceLock<(StateDir, u32, Living)>,
 
     /// The step's place in its job's pool. Written by `pre_setuid`, and taken when the step has ended.
     pool: Mutex<Option<pool::Seat>>,

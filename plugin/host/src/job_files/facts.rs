@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 const VERSION: u32 = 1;
 /// More than Slurm's names have; longer ones are left out.
 const NAME: usize = 256;
+/// Steps of a job that ask for its limits if there seem to be none.
+const ASKED: u32 = 2;
 /// More kinds of generic resources than a node has.
 const MOST_GRES: usize = 256;
 
@@ -30,6 +32,8 @@ pub struct NodeFacts {
     pub memory_limit: Option<u64>,
     /// The limit of its swap space in bytes, if it has one.
     pub swap_limit: Option<u64>,
+    /// How often a step has asked its cgroup for these limits.
+    pub limits_asked: u32,
     /// Its generic resources here.
     pub gres: Vec<Gres>,
 }
@@ -63,6 +67,13 @@ impl NodeFacts {
         let found: Self = serde_json::from_slice(text).ok()?;
         let is_it = found.berth_job == VERSION && found.job == job && found.node == node;
         is_it.then_some(found)
+    }
+
+    /// Whether a further step need not ask for the limits: they are known, or there are none. The job's first step may
+    /// come here before Slurm has set them.
+    #[must_use]
+    pub fn knows_limits(&self) -> bool {
+        self.memory_limit.is_some() || self.limits_asked >= ASKED
     }
 
     /// Whether Slurm still gives the job what these facts have.

@@ -1,12 +1,14 @@
 //! The folder of a node's jobs: every user may pass through it to a file of a known name, and nobody
 //! may list it. Only root writes there.
 
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::PathBuf;
-use std::time::SystemTime;
 
+use nix::fcntl::AT_FDCWD;
+use nix::sys::stat::{UtimensatFlags, utimensat};
+use nix::sys::time::TimeSpec;
 use thiserror::Error;
 
 use super::{acl, tidy};
@@ -86,6 +88,10 @@ pub(super) fn path(dir: &StateDir) -> PathBuf {
 /// A folder that cannot be made, or that somebody else could have prepared.
 pub fn prepare(dir: &StateDir) -> Result<(), JobFilesError> {
     let path = path(dir);
+    match trust::check_directory(&path) {
+        Err(TrustError::Look { why, .. }) if why.kind() == io::ErrorKind::NotFound => {}
+        checked => return Ok(checked?),
+    }
     match DirBuilder::new().mode(FOLDER_MODE).create(&path) {
         Ok(()) => fs::set_permissions(&path, Permissions::from_mode(FOLDER_MODE)),
         Err(why) if why.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -143,11 +149,10 @@ pub fn forget(dir: &StateDir, job: u32, kind: Kind) {
 /// For root: the files of a job count as new, because a step of it has just ended and its epilog may
 /// come.
 pub fn renew(dir: &StateDir, job: u32) {
+    let now = TimeSpec::UTIME_NOW;
     for kind in [Kind::Node, Kind::Answer] {
-        let file = File::options()
-            .append(true)
-            .open(path(dir).join(kind.name(job)));
+        let file = path(dir).join(kind.name(job));
         // It may not exist.
-        let _ = file.and_then(|file| file.set_modified(SystemTime::now()));
+        let _ = utimensat(AT_FDCWD, &file, &now, &now, UtimensatFlags::NoFollowSymlink);
     }
 }

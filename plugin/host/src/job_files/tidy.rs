@@ -1,15 +1,15 @@
 //! Files of jobs that are over. No hook of Slurm's sees a job's end on a node before its epilog has run,
-//! so each step leaves a mark while it lives, and a job without a living step is over once nothing of it
-//! has changed for a while. The number of jobs with files has a bound.
+//! so each step holds a lock while it lives ([`super::living`]), and a job without a living step is over once
+//! nothing of it has changed for a while. The number of jobs with files has a bound.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs::{self, DirEntry};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use super::folder::{self, JobFilesError};
-use crate::ledger::Process;
+use super::living::Asked;
 use crate::state::StateDir;
 
 /// An epilog begins well before that.
@@ -25,52 +25,34 @@ const MOST_FILES: usize = 1 << 16;
 #[derive(Default)]
 struct OfJob {
     files: Vec<PathBuf>,
-    steps: Vec<(PathBuf, Process)>,
     /// The time of the last change.
     changed: Option<SystemTime>,
 }
 
-/// For slurmstepd: its step of the job lives for as long as this process.
-///
-/// # Errors
-/// A folder that cannot be written.
-pub fn begin_step(dir: &StateDir, job: u32) -> io::Result<()> {
-    let path = mark(dir, job, Process::own());
-    File::options()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .open(path)
-        .map(drop)
-}
-
-/// For slurmstepd: its step has ended.
-pub fn end_step(dir: &StateDir, job: u32) {
-    let path = mark(dir, job, Process::own());
-    if fs::remove_file(path).is_ok() {
-        folder::renew(dir, job);
-    }
-}
-
-fn mark(dir: &StateDir, job: u32, of: Process) -> PathBuf {
-    folder::path(dir).join(format!("{job}.step.{}.{}", of.pid, of.start))
-}
-
-/// Removes the files of jobs that are over, and the marks of steps that have died.
+/// Removes the files of jobs that are over.
 pub fn tidy(dir: &StateDir) {
     let now = SystemTime::now();
-    for job in jobs(dir).into_values() {
-        remove(&job, now);
+    let living = Asked::of(dir);
+    for (job, of_job) in jobs(dir) {
+        let age = of_job
+            .changed
+            .and_then(|changed| now.duration_since(changed).ok());
+        if age.is_some_and(|age| age > AGE) && !living.lives(job) {
+            for path in &of_job.files {
+                // A file that is gone already needs nothing.
+                let _ = fs::remove_file(path);
+            }
+        }
     }
 }
 
 /// The same if there are many jobs with files.
 pub(super) fn make_room(dir: &StateDir) -> Result<(), JobFilesError> {
-    if jobs(dir).len() <= MANY {
+    if count(dir) <= MANY {
         return Ok(());
     }
     tidy(dir);
-    match jobs(dir).len() < MOST {
+    match count(dir) < MOST {
         true => Ok(()),
         false => Err(JobFilesError::Full {
             path: folder::path(dir),
@@ -79,57 +61,47 @@ pub(super) fn make_room(dir: &StateDir) -> Result<(), JobFilesError> {
     }
 }
 
-fn remove(job: &OfJob, now: SystemTime) {
-    let (living, dead): (Vec<_>, Vec<_>) = job.steps.iter().partition(|(_, step)| step.is_alive());
-    // A file that is gone already needs nothing.
-    for (path, _) in dead {
-        let _ = fs::remove_file(path);
-    }
-    let age = job
-        .changed
-        .and_then(|changed| now.duration_since(changed).ok());
-    if living.is_empty() && age.is_some_and(|age| age > AGE) {
-        for path in &job.files {
-            let _ = fs::remove_file(path);
-        }
-    }
+/// How many jobs have files; this looks at names alone.
+fn count(dir: &StateDir) -> usize {
+    let jobs: BTreeSet<u32> = entries(dir)
+        .filter_map(|entry| job_of(&entry.file_name()))
+        .collect();
+    jobs.len()
+}
+
+fn entries(dir: &StateDir) -> impl Iterator<Item = DirEntry> {
+    let entries = fs::read_dir(folder::path(dir)).into_iter().flatten();
+    entries.flatten().take(MOST_FILES)
+}
+
+/// The job of a file: `7.node`, or `.7.node.1.2` of a writer that has died.
+fn job_of(name: &OsStr) -> Option<u32> {
+    let name = name.to_str()?;
+    let (job, _) = name.trim_start_matches('.').split_once('.')?;
+    job.parse().ok()
 }
 
 /// The files by job; those of a writer that has died count, and names of another kind do not.
 fn jobs(dir: &StateDir) -> BTreeMap<u32, OfJob> {
     let mut jobs: BTreeMap<u32, OfJob> = BTreeMap::new();
-    let entries = fs::read_dir(folder::path(dir)).into_iter().flatten();
-    for entry in entries.flatten().take(MOST_FILES) {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let Some((job, kind)) = name.trim_start_matches('.').split_once('.') else {
+    for entry in entries(dir) {
+        let Some(job) = job_of(&entry.file_name()) else {
             continue;
         };
-        let Ok(job) = job.parse() else { continue };
         let job = jobs.entry(job).or_default();
-        match kind.strip_prefix("step.").and_then(process) {
-            Some(step) => job.steps.push((entry.path(), step)),
-            None => job.files.push(entry.path()),
-        }
+        job.files.push(entry.path());
         let changed = entry.metadata().and_then(|found| found.modified()).ok();
         job.changed = job.changed.max(changed);
     }
     jobs
 }
 
-/// `PID.START`
-fn process(text: &str) -> Option<Process> {
-    let (pid, start) = text.split_once('.')?;
-    Some(Process {
-        pid: pid.parse().ok()?,
-        start: start.parse().ok()?,
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use super::*;
-    use crate::job_files::{Kind, NodeFacts, prepare, put, read, renew};
+    use crate::job_files::{Kind, NodeFacts, begin_step, prepare, put, read, renew};
     use std::os::unix::fs::PermissionsExt;
 
     fn dir(base: &tempfile::TempDir) -> StateDir {
@@ -168,23 +140,28 @@ mod tests {
             put(&dir, (7, kind), 0, text.as_bytes()).unwrap();
             assert_eq!(read(&dir, 7, kind).unwrap(), text.as_bytes());
         }
-        begin_step(&dir, 7).unwrap();
-        let dead = folder::path(&dir).join("7.step.1.1");
-        fs::write(&dead, "").unwrap();
+        let steps = [begin_step(&dir, 7).unwrap(), begin_step(&dir, 7).unwrap()];
+        let other = begin_step(&dir, 8).unwrap();
         age(&dir, 7);
         tidy(&dir);
-        assert_eq!(names(&dir).len(), 3, "the dead step's mark alone is gone");
+        assert_eq!(names(&dir), ["7.answer", "7.node", "living"]);
         // The last step ends: the epilog comes now.
-        end_step(&dir, 7);
+        let [first, last] = steps;
+        drop(first);
         tidy(&dir);
-        assert_eq!(names(&dir), ["7.answer", "7.node"]);
+        assert_eq!(names(&dir).len(), 3, "the other step lives");
+        renew(&dir, 7);
+        drop(last);
+        tidy(&dir);
+        assert_eq!(names(&dir), ["7.answer", "7.node", "living"]);
         age(&dir, 7);
         renew(&dir, 7);
         tidy(&dir);
-        assert_eq!(names(&dir).len(), 2);
+        assert_eq!(names(&dir).len(), 3);
         age(&dir, 7);
         tidy(&dir);
-        assert!(names(&dir).is_empty());
+        assert_eq!(names(&dir), ["living"]);
+        drop(other);
         assert!(read(&dir, 7, Kind::Node).is_err());
     }
 

@@ -17,8 +17,9 @@ use crate::work::Soak;
 const PLAIN: &str = "plain";
 /// How long Slurm may take to end what was cancelled.
 const LAST_JOBS: Duration = Duration::from_secs(120);
-/// What Slurm gives as the reason if a killed slurmstepd leaves it processes or folders.
-const SLURMS_OWN: &str = "Kill task failed";
+/// What Slurm gives as the reason if a killed slurmstepd leaves it processes or folders, and if a requeued script comes
+/// to a slurmd that still knows its job.
+const SLURMS_OWN: [&str; 2] = ["Kill task failed", "Duplicate jobid"];
 
 /// Whether cgroups with cpusets can be made here, and of version 1.
 pub fn version() -> Option<bool> {
@@ -78,7 +79,7 @@ pub fn words(random: &mut fastrand::Rng) -> Option<(Vec<String>, &'static str)> 
 pub fn suspend(soak: &Soak, seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
     while !soak.done.load(Ordering::Relaxed) {
-        std::thread::sleep(Duration::from_millis(random.u64(100..600)));
+        soak.pause(&mut random, 100..600);
         let jobs = soak
             .cluster
             .run("squeue", &["-h", "-n", PLAIN, "-t", "R", "-o", "%A"])
@@ -191,7 +192,9 @@ pub fn left(soak: &Soak) -> Vec<String> {
         .lock()
         .map(|reasons| reasons.clone())
         .unwrap_or_default();
-    let other = reasons.iter().filter(|(reason, _)| *reason != SLURMS_OWN);
+    let other = reasons
+        .iter()
+        .filter(|(reason, _)| !SLURMS_OWN.contains(&reason.as_str()));
     wrong.extend(
         other.map(|(reason, times)| format!("the node was out of service {times} times: {reason}")),
     );

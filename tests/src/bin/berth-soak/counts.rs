@@ -18,6 +18,7 @@ pub struct Counts {
     pub suspended: AtomicU64,
     pub upgraded: AtomicU64,
     pub went_off: AtomicU64,
+    pub abandoned: AtomicU64,
 }
 
 /// One more.
@@ -31,7 +32,7 @@ impl fmt::Display for Counts {
         write!(
             f,
             "{} of them --overlap, {} with a note, {} ended badly; killed: {} tasks, {} steps, {} \
-             slurmstepds, {} slurmds, {} slurmctlds; {} jobs suspended; {} upgrades; CPUs went off {} times",
+             slurmstepds, {} slurmds, {} slurmctlds; {} jobs suspended, {} without an srun cancelled; {} upgrades; CPUs went off {} times",
             n(&self.overlapping),
             n(&self.unbound),
             n(&self.failed),
@@ -41,6 +42,7 @@ impl fmt::Display for Counts {
             n(&self.slurmds_killed),
             n(&self.slurmctlds_killed),
             n(&self.suspended),
+            n(&self.abandoned),
             n(&self.upgraded),
             n(&self.went_off)
         )

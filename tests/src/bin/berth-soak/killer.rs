@@ -24,9 +24,7 @@ pub fn run(soak: &Soak, seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut nursed = Instant::now();
     while !soak.done.load(Ordering::Relaxed) {
-        std::thread::sleep(Duration::from_millis(
-            random.u64(soak.kill_every / 3..soak.kill_every * 5 / 3),
-        ));
+        soak.pause(&mut random, soak.kill_every / 3..soak.kill_every * 5 / 3);
         one(soak, &mut random);
         if nursed.elapsed() > Duration::from_secs(1) {
             soak.nurse();

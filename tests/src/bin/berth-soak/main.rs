@@ -27,9 +27,9 @@ use crate::counts::Counts;
 use crate::options::Options;
 use crate::work::Soak;
 
-/// Steps at a time; an emulated machine runs them one after the other.
+/// Steps at a time; an emulated machine takes them slowly, and they mostly wait.
 const WORKERS: usize = 24;
-const WORKERS_EMULATED: usize = 6;
+const WORKERS_EMULATED: usize = 16;
 /// Nothing to be played: this machine has no cpusets that can be made.
 const SKIPPED: u8 = 3;
 /// What an entry may last that nobody came for: a slurmstepd killed before it could confirm.
@@ -79,7 +79,9 @@ fn cluster(options: &Options) -> Option<Cluster> {
             .set("MinJobAge=20")
             // What a killed slurmstepd leaves behind is found soon.
             .set("UnkillableStepTimeout=10")
-            .set("KillWait=1");
+            .set("KillWait=1")
+            // An srun that was killed while slurmctld was away cannot end its job.
+            .set("InactiveLimit=20");
         match &options.machine {
             Some(machine) => builder.env("HWLOC_SYNTHETIC", machine).up(),
             None => builder.up(),

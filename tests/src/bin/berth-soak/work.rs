@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -22,6 +23,9 @@ const SPARES_FROM: u32 = 6;
 /// A step whose slurmstepd was killed may leave its srun waiting.
 const PATIENCE: &str = "6";
 const PATIENCE_EMULATED: &str = "60";
+
+/// On an emulated machine kills and suspensions cost as much as the steps: they come more slowly there.
+const SLOWER_EMULATED: u64 = 10;
 
 /// The run.
 pub struct Soak {
@@ -134,6 +138,15 @@ impl Soak {
             && self.started.fetch_add(1, Ordering::Relaxed) < self.steps
     }
 
+    /// Waits for a random time before the next deed: so many milliseconds, more on an emulated machine.
+    pub fn pause(&self, random: &mut fastrand::Rng, milliseconds: Range<u64>) {
+        let slower = match self.is_emulated {
+            true => SLOWER_EMULATED,
+            false => 1,
+        };
+        std::thread::sleep(Duration::from_millis(random.u64(milliseconds) * slower));
+    }
+
     /// Starts steps until all are started.
     pub fn work(&self, seed: u64) {
         let mut random = fastrand::Rng::with_seed(seed);
@@ -176,10 +189,15 @@ impl Soak {
                 count(&self.counts.unbound);
             }
             let all = self.counts.steps.load(Ordering::Relaxed);
-            if all.is_multiple_of(1000) {
+            if all.is_multiple_of(self.report_each()) {
                 eprintln!("{all} of {} steps: {}", self.steps, self.counts);
             }
         }
+    }
+
+    /// A line of progress after so many steps.
+    fn report_each(&self) -> u64 {
+        if self.is_emulated { 100 } else { 1000 }
     }
 
     /// Steps that run, as scancel names them; not the lasting jobs' scripts.
@@ -198,6 +216,34 @@ impl Soak {
     pub fn nurse(&self) {
         self.nurse_nodes();
         self.keep_jobs();
+        self.end_abandoned();
+    }
+
+    /// An srun that ended while slurmctld was away, or whose slurmstepd was killed, may leave a job that Slurm keeps
+    /// for ever. Without this such jobs fill the node after a while, and nothing else can run.
+    fn end_abandoned(&self) {
+        let shown = self
+            .cluster
+            .run("squeue", &["-h", "-t", "R,S", "-o", "%A %j %M"]);
+        let minutes = if self.is_emulated { 3 } else { 1 };
+        let is_old = |time: &str| match time.split_once(':') {
+            Some((most, rest)) => {
+                rest.contains(':') || most.parse().is_ok_and(|m: u32| m >= minutes)
+            }
+            None => false,
+        };
+        for line in shown.stdout.lines() {
+            let words: Vec<_> = line.split_whitespace().collect();
+            if let [job, name, time] = words.as_slice()
+                && *name != "lasting"
+                && is_old(time)
+            {
+                let patient = ["--preserve-status", "20", "scancel", job];
+                if self.cluster.run("timeout", &patient).ok() {
+                    count(&self.counts.abandoned);
+                }
+            }
+        }
     }
 
     /// The node alone.
