@@ -70,7 +70,7 @@ start_slurm() {
         mkdir -p /run/munge
         chown munge: /run/munge
         chmod 0755 /run/munge
-        quietly runuser -u munge -- munged
+        [ -S /run/munge/munge.socket.2 ] || quietly runuser -u munge -- munged
         until_true test -S /run/munge/munge.socket.2
         quietly slurmctld
         quietly slurmd
