@@ -13,6 +13,7 @@ ok() { echo "ok${1:+: $1}"; }
 die() {
     echo "FAILED: $*"
     tail -n 30 "$log" /var/log/slurm/*.log 2> /dev/null
+    ! has_systemd || journalctl --no-pager --lines 30 2> /dev/null
     exit 1
 }
 quietly() { "$@" > "$log" 2>&1 || die "$*"; }
