@@ -11,6 +11,8 @@ image_version=2
 vm_packages=(qemu-system-x86 mmdebstrap busybox-static cpio e2fsprogs xz-utils)
 # What a guest has; nothing of Rust: it runs what the host built.
 guest_packages=slurmctld,slurmd,slurm-client,munge,hwloc-nox,numactl,iproute2,procps,openmpi-bin,mpich
+# What one with systemd as process 1 has: a node of a cluster, and no launchers of MPI.
+systemd_packages=slurmctld,slurmd,slurm-client,munge,hwloc-nox,iproute2,procps,systemd-sysv,dbus
 
 known_suite() {
     case " $suites " in
@@ -59,29 +61,32 @@ mirror() {
     printf '%s\n' "$uri"
 }
 
-# A suite's root as an ext4 file; guests write to memory above it, so many can share it.
+# make_image SUITE [NAME]: a suite's root as an ext4 file; guests write to memory above it, so many can share it.
+# NAME is SUITE or SUITE-systemd.
 make_image() (
-    suite=$1 image=$cache/$1.ext4 options=()
-    have_image() { [ "$(cat "$cache/$suite.version" 2> /dev/null)" = $image_version ] && [ -e "$image" ]; }
+    suite=$1 name=${2:-$1} options=() packages=$guest_packages
+    image=$cache/$name.ext4
+    [ "$name" = "$suite" ] || packages=$systemd_packages
+    have_image() { [ "$(cat "$cache/$name.version" 2> /dev/null)" = $image_version ] && [ -e "$image" ]; }
     ! have_image || return 0
     one_maker
     ! have_image || return 0
-    say "making the image of $suite (about a minute; kept in $cache)"
+    say "making the image $name (about a minute; kept in $cache)"
     # A mirror may be behind with the newest suite: its date is not checked, its signature is.
     [ "$suite" != sid ] || options=(--aptopt='Acquire::Check-Valid-Until "false"')
-    if ! mmdebstrap --variant=minbase --include="$guest_packages" "${options[@]}" \
+    if ! mmdebstrap --variant=minbase --include="$packages" "${options[@]}" \
         --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' \
         --dpkgopt='path-exclude=/usr/share/locale/*' --format=directory \
         "$suite" "$making/root" "$(mirror)" > "$making/log" 2>&1; then
         tail -n 20 "$making/log" >&2
-        die "no image of $suite: its packages could not be fetched (above). Offline? An image made elsewhere can be put at $image, with $image_version in $cache/$suite.version"
+        die "no image of $suite: its packages could not be fetched (above). Offline? An image made elsewhere can be put at $image, with $image_version in $cache/$name.version"
     fi
     line=$(chroot "$making/root" slurmd -V | sed -E 's/^[^0-9]*//')
     mkfs.ext4 -q -d "$making/root" -m 0 -O ^has_journal "$making/image" 1500M > "$making/log" 2>&1 ||
         { cat "$making/log" >&2; die "no image of $suite: its file system could not be made (above)"; }
     mv -- "$making/image" "$image"
-    printf '%s\n' "$line" > "$cache/$suite.slurm"
-    printf '%s\n' $image_version > "$cache/$suite.version"
+    printf '%s\n' "$line" > "$cache/$name.slurm"
+    printf '%s\n' $image_version > "$cache/$name.version"
 )
 
 # One at a time makes what all share; what it leaves half made goes with it.

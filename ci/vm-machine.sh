@@ -97,7 +97,7 @@ accelerator() {
 
 # boot COMMAND…: its output is ours, and so is its exit code.
 boot() {
-    local here object berth code ended=0 pid reader arguments=()
+    local here object berth code ended=0 pid reader arguments=() disks=() other
     here=$(mktemp -d)
     # shellcheck disable=SC2064 # now, not later
     trap "stop_machine '$here'" EXIT
@@ -110,7 +110,7 @@ boot() {
     berth=${BERTH_COMMAND:-$built/berth}
     {
         printf 'want_apic_ids=%q\noffline=%q\n' "${apic_ids[*]}" "$(each_cpu "$offline")"
-        printf 'tree=%q\nnodes=%q\nobject=%q\nberth=%q\ncable=%q\n' "$root" "$nodes" "$object" "$berth" "$cable"
+        printf 'tree=%q\nnodes=%q\nobject=%q\nberth=%q\ncable=%q\nsystemd=%q\nothers=%q\n' "$root" "$nodes" "$object" "$berth" "$cable" "$systemd" "${others[*]}"
         printf 'command=(%s)\n' "$(printf '%q ' "$@")"
     } > "$here/exchange/settings"
     : > "$here/exchange/output"
@@ -120,14 +120,15 @@ boot() {
     (cd "$here/early" && find kernel | cpio -o -H newc --quiet) > "$here/initrd"
     cat "$kernel_home/initramfs.cpio" >> "$here/initrd"
     mapfile -t arguments < <(accelerator; numa_arguments; cable_arguments)
+    for other in "${others[@]}"; do disks+=(-drive "file=$cache/$other.ext4,if=virtio,format=raw,readonly=on"); done
     # Programs always at the same addresses: what was translated for one run serves the next.
     timeout --kill-after=10 "$seconds" qemu-system-x86_64 -M pc -cpu max,vendor=GenuineIntel "${arguments[@]}" \
         -smp "$cpus,sockets=$sockets,cores=$cores,threads=$threads" -m "${memory}M" \
         -nodefaults -display none -no-reboot -serial "file:$here/console" \
         -kernel "$kernel_home/vmlinux" -initrd "$here/initrd" \
         -append "console=ttyS0 quiet panic=-1 mitigations=off nokaslr norandmaps nowatchdog transparent_hugepage=never random.trust_cpu=on berth.root=$root" \
-        -drive "file=$cache/$suite.ext4,if=virtio,format=raw,readonly=on" \
-        -fsdev "local,id=tree,path=$root,security_model=none,readonly=on" -device virtio-9p-pci,fsdev=tree,mount_tag=tree \
+        -drive "file=$cache/$image.ext4,if=virtio,format=raw,readonly=on" \
+        "${disks[@]}" -fsdev "local,id=tree,path=$root,security_model=none,readonly=on" -device virtio-9p-pci,fsdev=tree,mount_tag=tree \
         -fsdev "local,id=exchange,path=$here/exchange,security_model=none" -device virtio-9p-pci,fsdev=exchange,mount_tag=exchange \
         > "$here/qemu" 2>&1 &
     pid=$!

@@ -13,6 +13,7 @@ ok() { echo "ok${1:+: $1}"; }
 die() {
     echo "FAILED: $*"
     tail -n 30 "$log" /var/log/slurm/*.log 2> /dev/null
+    ! has_systemd || journalctl --no-pager --lines 30 2> /dev/null
     exit 1
 }
 quietly() { "$@" > "$log" 2>&1 || die "$*"; }
@@ -70,7 +71,7 @@ start_slurm() {
         mkdir -p /run/munge
         chown munge: /run/munge
         chmod 0755 /run/munge
-        quietly runuser -u munge -- munged
+        [ -S /run/munge/munge.socket.2 ] || quietly runuser -u munge -- munged
         until_true test -S /run/munge/munge.socket.2
         quietly slurmctld
         quietly slurmd

@@ -56,14 +56,22 @@ pub(crate) fn find(words: &Announcement) -> Found {
         return Found::Nothing;
     };
     let pid = found.process.pid;
-    let fork = (FORK * ticks_a_second()) as u64;
-    let latest = words.made.saturating_add(fork);
     match with_berth(pid, words) {
-        Found::Running(_) if !same_boot || words.is_daemon || found.process.start > latest => {
+        Found::Running(_) if is_another(words, found.process.start, same_boot) => {
             Found::Unannounced(pid)
         }
         found => found,
     }
+}
+
+/// Whether a slurmd that has another number than the announced one cannot be the same. A release
+/// that does not say when it announced itself, 0.1.0, is taken at its word.
+fn is_another(words: &Announcement, start: u64, same_boot: bool) -> bool {
+    if words.made == 0 {
+        return false;
+    }
+    let fork = (FORK * ticks_a_second()) as u64;
+    !same_boot || words.is_daemon || start > words.made.saturating_add(fork)
 }
 
 /// Root's processes with that command line, and for root with that program.
@@ -132,4 +140,26 @@ fn with_berth(pid: i32, words: &Announcement) -> Found {
 /// A path without the kernel's mark for a file that was replaced or removed, as by an update.
 fn unmarked(path: &str) -> &str {
     path.strip_suffix(" (deleted)").unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slurmd_that_does_not_say_when_it_announced_itself_is_not_another() {
+        let late = (1000 * ticks_a_second()) as u64;
+        let before = Announcement {
+            berth: "0.1.0".into(),
+            ..Announcement::default()
+        };
+        assert!(!is_another(&before, late, true));
+        let early = Announcement {
+            made: ticks_a_second() as u64,
+            ..before
+        };
+        assert!(is_another(&early, late, true));
+        assert!(!is_another(&early, early.made, true));
+        assert!(is_another(&early, early.made, false));
+    }
 }
