@@ -74,6 +74,8 @@ fn main() -> ExitCode {
 fn cluster(options: &Options) -> Option<Cluster> {
     let up = |builder: Builder| {
         let builder = builder
+            // The object may lie where no command is beside it.
+            .command(&command())
             .set("PartitionName=main Nodes=ALL Default=YES OverSubscribe=FORCE:64")
             // slurmctld forgets ended jobs soon, and so stays quick over many thousands.
             .set("MinJobAge=20")
