@@ -10,6 +10,10 @@ use berth_placement::CpuSet;
 /// Version 1 writes this or a little less for no limit (`PAGE_COUNTER_MAX` pages).
 const UNLIMITED: u64 = i64::MAX as u64 - (1 << 20);
 
+/// The end of the name of the cgroup in which version 2 keeps all jobs.
+const SCOPE: &str = "slurmstepd.scope/";
+const SLUID_DIGITS: usize = 13;
+
 /// Bytes that most such texts have.
 const PROC_TEXT: usize = 1 << 13;
 /// Bytes that are read at most.
@@ -39,12 +43,13 @@ pub struct Limits {
     pub swap: Option<u64>,
 }
 
-/// Reads it; `None` outside of a job.
+/// Reads it; `None` outside of a job. From 26.05 on Slurm names a job's cgroup by its SLUID, in which the job's number
+/// does not stand: then the job is the one that the caller takes it for, from Slurm's variables.
 #[must_use]
-pub fn of_this_process() -> Option<Confined> {
+pub fn of_this_process(taken_for: Option<u32>) -> Option<Confined> {
     let own = proc_text("/proc/self/cgroup").ok()?;
     let mounts = proc_text("/proc/self/mountinfo").ok()?;
-    read(&own, &mounts)
+    read(&own, &mounts, taken_for)
 }
 
 /// Reads the limits alone, for a process of that job.
@@ -52,7 +57,7 @@ pub fn of_this_process() -> Option<Confined> {
 pub fn limits_of_this_process(job: u32) -> Limits {
     let own = proc_text("/proc/self/cgroup").unwrap_or_default();
     match Place::of(&own, "memory") {
-        Some(place) if place.job == job => {
+        Some(place) if place.job.is_none_or(|found| found == job) => {
             let mounts = proc_text("/proc/self/mountinfo").unwrap_or_default();
             limits(&place, &mounts).unwrap_or_default()
         }
@@ -73,7 +78,8 @@ struct Place<'a> {
     controller: &'a str,
     /// The path of the job's cgroup.
     path: &'a str,
-    job: u32,
+    /// The job's number, where the path has it.
+    job: Option<u32>,
     step: Option<&'a str>,
 }
 
@@ -106,13 +112,13 @@ impl<'a> Place<'a> {
     }
 }
 
-fn read(own: &str, mounts: &str) -> Option<Confined> {
+fn read(own: &str, mounts: &str, taken_for: Option<u32>) -> Option<Confined> {
     let place = Place::of(own, "cpuset")?;
     let cpus = |path: &str| confining(&place.folder(mounts, path)?, place.is_v1);
     let step_path = place.step.map(|step| format!("{}/step_{step}", place.path));
     let of_memory = Place::of(own, "memory").filter(|memory| memory.job == place.job);
     Some(Confined {
-        job: place.job,
+        job: place.job.or(taken_for)?,
         step: place.step.map(String::from),
         job_cpus: cpus(place.path),
         step_cpus: step_path.and_then(|path| cpus(&path)),
@@ -122,17 +128,34 @@ fn read(own: &str, mounts: &str) -> Option<Confined> {
     })
 }
 
-/// The path of the job's cgroup, its number, and the step's name: `…/job_7/step_0/user/task_1`.
-fn split(path: &str) -> Option<(&str, u32, Option<&str>)> {
-    let (before, rest) = path.split_once("/job_")?;
-    let (number, inside) = rest.split_once('/').unwrap_or((rest, ""));
-    let name = inside.split('/').next().unwrap_or_default();
-    let end = before.len() + "/job_".len() + number.len();
-    Some((
-        path.get(..end)?,
-        number.parse().ok()?,
-        name.strip_prefix("step_"),
-    ))
+/// The path of the job's cgroup, its number if it stands there, and the step's name: `…/job_7/step_0/user/task_1`,
+/// or `…/slurmstepd.scope/s6XSM80ABJSZ00/step_0/…`.
+fn split(path: &str) -> Option<(&str, Option<u32>, Option<&str>)> {
+    let (end, job) = match path.split_once("/job_") {
+        Some((before, rest)) => {
+            let number = rest.split('/').next()?;
+            let end = before.len() + "/job_".len() + number.len();
+            (end, Some(number.parse().ok()?))
+        }
+        None => {
+            let (before, rest) = path.split_once(SCOPE)?;
+            let name = rest.split('/').next().filter(|name| is_sluid(name))?;
+            (before.len() + SCOPE.len() + name.len(), None)
+        }
+    };
+    let (path, inside) = path.split_at_checked(end)?;
+    let name = inside.trim_start_matches('/').split('/').next()?;
+    Some((path, job, name.strip_prefix("step_")))
+}
+
+/// Whether a folder has such a name: `s` and thirteen digits of Crockford's base 32.
+/// Source: `print_sluid` of `sluid.c`.
+fn is_sluid(name: &str) -> bool {
+    let digits = name.strip_prefix('s');
+    digits.is_some_and(|digits| {
+        let is_digit = |digit: u8| digit.is_ascii_digit() || digit.is_ascii_uppercase();
+        digits.len() == SLUID_DIGITS && digits.bytes().all(is_digit)
+    })
 }
 
 /// The folder of a cgroup: its path below the root that is mounted, of version 1 for that controller.
@@ -214,11 +237,24 @@ mod tests {
                 Some("batch"),
             ),
             ("/slurm/uid_0/job_3", "/slurm/uid_0/job_3", None),
+            (
+                "/system.slice/n1_slurmstepd.scope/s6XSM80ABJSZ00/step_extern",
+                "/system.slice/n1_slurmstepd.scope/s6XSM80ABJSZ00",
+                Some("extern"),
+            ),
         ] {
             let found = split(path).unwrap();
             assert_eq!((found.0, found.2), (job, step));
+            assert_eq!(found.1.is_none(), path.contains("s6XSM80ABJSZ00"));
         }
-        for path in ["/user.slice", "/job_x/step_0", "/"] {
+        for path in [
+            "/user.slice",
+            "/job_x/step_0",
+            "/",
+            "/system.slice/slurmstepd.scope/system",
+            "/system.slice/slurmstepd.scope/s6xsm80abjsz00/step_0",
+            "/system.slice/s6XSM80ABJSZ00/step_0",
+        ] {
             assert_eq!(split(path), None, "{path}");
         }
     }
@@ -234,7 +270,7 @@ mod tests {
             folder.path().display()
         );
         let own = "0::/scope/job_7/step_0/user/task_0\n";
-        let found = || read(own, &mounts).unwrap();
+        let found = || read(own, &mounts, None).unwrap();
         assert_eq!((found().job, found().job_cpus), (7, None));
         fs::write(job.join("cpuset.cpus"), "\n").unwrap();
         fs::write(job.join("cpuset.cpus.effective"), "0-7\n").unwrap();
@@ -245,7 +281,25 @@ mod tests {
         let text = |cpus: Option<CpuSet>| cpus.map(|cpus| cpus.to_string());
         assert_eq!(text(found().job_cpus).as_deref(), Some("2-3"));
         assert_eq!(text(found().step_cpus).as_deref(), Some("3"));
-        assert_eq!(read("0::/user.slice\n", &mounts), None);
+        assert_eq!(read("0::/user.slice\n", &mounts, Some(7)), None);
+    }
+
+    #[test]
+    fn a_job_whose_folder_has_no_number_is_the_one_that_it_is_taken_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let job = folder.path().join("slurmstepd.scope/s6XSM80ABJSZ00");
+        fs::create_dir_all(&job).unwrap();
+        fs::write(job.join("cpuset.cpus"), "2-3\n").unwrap();
+        fs::write(job.join("memory.max"), "1048576\n").unwrap();
+        let mounts = format!(
+            "30 20 0:26 / {} rw - cgroup2 cgroup2 rw\n",
+            folder.path().display()
+        );
+        let own = "0::/slurmstepd.scope/s6XSM80ABJSZ00/step_0/user/task_0\n";
+        let found = read(own, &mounts, Some(9)).unwrap();
+        assert_eq!((found.job, found.limits.memory), (9, Some(1 << 20)));
+        assert_eq!(found.job_cpus.unwrap().to_string(), "2-3");
+        assert_eq!(read(own, &mounts, None), None);
     }
 
     #[test]
@@ -264,9 +318,9 @@ mod tests {
             folder.path().display()
         );
         let own = "7:cpuset:/slurm/uid_0/job_7\n0::/user.slice\n";
-        assert_eq!(read(own, &mounts).unwrap().job_cpus, None);
+        assert_eq!(read(own, &mounts, None).unwrap().job_cpus, None);
         fs::write(job.join("cpuset.cpus"), "4-7\n").unwrap();
-        let cpus = read(own, &mounts).unwrap().job_cpus.unwrap();
+        let cpus = read(own, &mounts, None).unwrap().job_cpus.unwrap();
         assert_eq!(cpus.to_string(), "4-7");
     }
 
@@ -278,10 +332,10 @@ mod tests {
         let point = folder.path().display();
         let two = format!("30 20 0:26 / {point} rw - cgroup2 cgroup2 rw\n");
         let one = format!("31 20 0:27 / {point} rw - cgroup cgroup rw,memory\n");
-        let of_two = || read("0::/scope/job_7/step_0\n", &two).unwrap().limits;
+        let of_two = || read("0::/scope/job_7/step_0\n", &two, None).unwrap().limits;
         let of_one = || {
             let own = "9:memory:/scope/job_7/step_0\n7:cpuset:/scope/job_7\n";
-            read(own, &one).unwrap().limits
+            read(own, &one, None).unwrap().limits
         };
         let limits = |memory, swap| Limits { memory, swap };
         for (name, text) in [

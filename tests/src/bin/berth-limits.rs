@@ -7,7 +7,7 @@ use std::fs;
 use std::process::ExitCode;
 
 use berth_placement::CpuSet;
-use berth_tests::Cluster;
+use berth_tests::{Cluster, command};
 
 const NODES: usize = 3;
 const MIB: u64 = 1 << 20;
@@ -92,6 +92,16 @@ fn main() -> ExitCode {
                 }
             }
         }
+        match facts(&cluster, percent) {
+            None => {
+                passed += 1;
+                println!("pass AllowedRAMSpace={percent}: berth env");
+            }
+            Some(wrong) => {
+                failed += 1;
+                println!("FAIL AllowedRAMSpace={percent}: berth env: {wrong}");
+            }
+        }
         let log = cluster.slurmd_log();
         if log.contains("not confined") {
             failed += 1;
@@ -117,6 +127,23 @@ fn cluster(percent: u64) -> Cluster {
         .plugstack(Some("confine=task"))
         .nodes(NODES as u32)
         .up()
+}
+
+/// `berth env` says the limit of the job's memory, and as many CPUs as the job has. Three at once would be too slow
+/// for its patience on an emulated machine.
+fn facts(cluster: &Cluster, percent: u64) -> Option<String> {
+    let job = "-N1 -n2 -c2 --mem-per-cpu=40 srun -n1";
+    let berth = command().display().to_string();
+    let env = [berth.as_str(), "env", "--only", "--format", "json"];
+    let words: Vec<_> = job.split(' ').chain(env).collect();
+    let done = cluster.run("salloc", &words);
+    let limit = 4 * 40 * MIB * percent / 100;
+    let answer: serde_json::Value = serde_json::from_str(&done.stdout).unwrap_or_default();
+    let host = |key: &str| answer.pointer(&format!("/hosts/0/{key}"));
+    let cpus = host("cpus").and_then(|cpus| CpuSet::from_list(cpus.as_str()?).ok());
+    let has_cpus = cpus.is_some_and(|cpus| cpus.count() == 4);
+    let is_well = has_cpus && host("memlimit").and_then(serde_json::Value::as_u64) == Some(limit);
+    (!is_well).then(|| format!("4 CPUs and {limit} bytes are expected: {done:?}"))
 }
 
 /// What differs, if anything does.

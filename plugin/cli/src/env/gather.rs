@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use berth_host::job_cgroup::{self, Confined};
+use berth_host::job_cgroup::Confined;
 use berth_host::job_files::NodeFacts;
 
 use super::facts::{Facts, Host, MIB, task_counts};
@@ -36,7 +36,7 @@ pub(super) fn facts(args: &EnvArgs, name: JobName) -> Result<Facts, Failure> {
     let local = Local {
         is_kept,
         facts: kept.facts(job.id).filter(|facts| facts.uid == job.uid),
-        confined: job_cgroup::of_this_process().filter(|found| found.job == job.id),
+        confined: here::job::confined().filter(|found| found.job == job.id),
         node: node.and_then(cpus::node),
     };
     let cpu_counts: Vec<_> = parts.iter().map(|(_, part)| part.cpus().count()).collect();

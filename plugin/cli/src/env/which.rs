@@ -6,6 +6,7 @@ use clap::error::ErrorKind;
 use super::facts::{Facts, Host};
 use crate::Failure;
 use crate::args::{Cli, EnvArgs, JobName};
+use crate::here;
 
 /// The job: the one that the option names, else the one in which this process runs. The kernel's cgroup
 /// is believed first; in a prolog and an epilog slurmd's variable tells it. Outside of a job this ends
@@ -14,11 +15,8 @@ pub(super) fn job(args: &EnvArgs) -> JobName {
     if let Some(named) = args.jobid {
         return named;
     }
-    let confined = berth_host::job_cgroup::of_this_process().map(|found| found.job);
-    let number = |name: &str| std::env::var(name).ok()?.parse().ok();
-    let found = confined
-        .or_else(|| number("SLURM_JOB_ID"))
-        .or_else(|| number("SLURM_JOBID"));
+    let confined = here::job::confined().map(|found| found.job);
+    let found = confined.or_else(here::job::hinted);
     found.map(JobName::Job).unwrap_or_else(|| {
         let why = "berth env runs in no job here; run it in a job, or name a job with --jobid";
         let mut command = Cli::command();

@@ -50,8 +50,8 @@ pub(crate) struct OwnJob {
 
 /// Looks for it.
 pub(super) fn find(node: Option<&BerthNode>) -> Option<OwnJob> {
-    let confined = job_cgroup::of_this_process();
-    let hinted = number("SLURM_JOB_ID").or_else(|| number("SLURM_JOBID"));
+    let hinted = hinted();
+    let confined = confined();
     let id = confined.as_ref().map(|found| found.job).or(hinted)?;
     let name = node_name(node);
     let part = confined.as_ref().and_then(|found| by_cgroup(found, id));
@@ -80,6 +80,16 @@ pub(super) fn find(node: Option<&BerthNode>) -> Option<OwnJob> {
         step: confined.as_ref().and_then(of_step),
         nodes: asked.unwrap_or_default(),
     })
+}
+
+/// The job by Slurm's variables.
+pub(crate) fn hinted() -> Option<u32> {
+    number("SLURM_JOB_ID").or_else(|| number("SLURM_JOBID"))
+}
+
+/// The kernel's word on the job.
+pub(crate) fn confined() -> Option<Confined> {
+    job_cgroup::of_this_process(hinted())
 }
 
 /// This node's name.

@@ -5,7 +5,7 @@ mod child;
 pub(crate) mod cluster;
 pub(crate) mod conf;
 mod fact;
-mod job;
+pub(crate) mod job;
 mod node;
 pub(crate) mod scontrol;
 pub(crate) mod state;

@@ -8,6 +8,9 @@ pub(super) type Records = Vec<Vec<String>>;
 
 /// What ends a line of a record where scontrol prints a record in several lines.
 const END: &[u8] = b"\n   ";
+/// The beginning of a line about nodes: from 26.05 on its blanks stand only in that form.
+const INDENT: &[u8] = b"  ";
+const NODES: &[u8] = b"Nodes=";
 
 /// The records of the two forms; `None` if they are not about the same.
 pub(super) fn aligned(several: &[u8], one: &[u8]) -> Option<Records> {
@@ -18,6 +21,10 @@ pub(super) fn aligned(several: &[u8], one: &[u8]) -> Option<Records> {
         if several.starts_with(END) && *other == b' ' {
             lines.push(text(&mut line));
             several = several.get(END.len()..)?;
+            if is_indent(several, one.get(1..)?) {
+                line.extend_from_slice(INDENT);
+                several = several.get(INDENT.len()..)?;
+            }
         } else if is_end_of_record(several, one) {
             lines.push(text(&mut line));
             records.push(std::mem::take(&mut lines));
@@ -40,6 +47,14 @@ fn is_end_of_record(several: &[u8], one: &[u8]) -> bool {
     let follows = |rest: &[u8]| rest.is_empty() || rest.starts_with(b"JobId=");
     several.strip_prefix(b"\n\n").is_some_and(follows)
         && one.strip_prefix(b"\n").is_some_and(follows)
+}
+
+/// Whether a line about nodes begins here that is indented in one form alone. Only Slurm begins a line.
+fn is_indent(several: &[u8], one: &[u8]) -> bool {
+    several
+        .strip_prefix(INDENT)
+        .is_some_and(|rest| rest.starts_with(NODES))
+        && one.starts_with(NODES)
 }
 
 /// A clock goes on between two questions.
@@ -80,6 +95,25 @@ mod tests {
             let found = aligned(several.as_bytes(), one.as_bytes()).unwrap();
             assert_eq!(found, records, "{several:?}");
         }
+    }
+
+    /// Slurm 26.05.5 prints such records.
+    #[test]
+    fn lines_about_nodes_are_indented_in_one_form_alone() {
+        let forged = "JobId=7 JobName=x\n     Nodes=forged Nodes=forged CPU_IDs=0";
+        let lines = [
+            forged,
+            "UserId=u(1)",
+            "  Nodes=n1 CPU_IDs=0 Mem=0 GRES=",
+            "x=1",
+        ];
+        let (several, _) = forms(&[&lines]);
+        let one = lines.map(|line| line.trim_start()).join(" ") + "\n";
+        let found = aligned(several.as_bytes(), one.as_bytes()).unwrap();
+        assert_eq!(found, [lines]);
+        // No other line loses its blanks.
+        let (several, one) = ("a\n     b\n\n", "a b\n");
+        assert_eq!(aligned(several.as_bytes(), one.as_bytes()), None);
     }
 
     #[test]
