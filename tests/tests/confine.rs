@@ -2,9 +2,17 @@
 //! more in the virtual machines.
 
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use berth_tests::confine::{SITES, cgroups, play, settings};
 use berth_tests::{Cluster, skip, two_cpus};
+
+/// Each test looks at all cgroups of this host, so one is played at a time.
+static ONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The tasks' program.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_berth-confine");
@@ -92,6 +100,7 @@ fn assert_nothing_is_left(cluster: &Cluster) {
 
 #[test]
 fn a_binding_is_a_fence_without_berth_as_a_task_plugin() {
+    let _alone = alone();
     for is_v1 in [true, false] {
         if two_cpus() && has_cpusets(is_v1) {
             beside_another_task_plugin(is_v1);
@@ -101,6 +110,7 @@ fn a_binding_is_a_fence_without_berth_as_a_task_plugin() {
 
 #[test]
 fn tasks_stay_inside_with_cgroup_v1() {
+    let _alone = alone();
     if two_cpus() && has_cpusets(true) {
         SITES
             .iter()
@@ -111,6 +121,7 @@ fn tasks_stay_inside_with_cgroup_v1() {
 
 #[test]
 fn tasks_stay_inside_with_cgroup_v2() {
+    let _alone = alone();
     if two_cpus() && has_cpusets(false) {
         SITES
             .iter()

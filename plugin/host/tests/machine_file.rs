@@ -207,7 +207,12 @@ fn a_file_of_version_1_has_none_of_the_new_fields() {
         \"l3\":[\"0-3\"]}\n";
     fs::write(&path, text).unwrap();
     let found = machine_file::read(&path).unwrap();
-    assert_eq!(found, file(machine(1, 2, 2)));
+    let written_by = "0.1.0".into();
+    let expected = MachineFile {
+        written_by,
+        ..file(machine(1, 2, 2))
+    };
+    assert_eq!(found, expected);
 }
 
 #[test]

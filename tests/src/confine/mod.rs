@@ -173,6 +173,8 @@ fn as_user(cluster: &Cluster, folder: &Path, name: &str, words: &[&str]) -> Comm
 #[track_caller]
 pub fn play(site: &Site, me: &Path) {
     let cluster = site.cluster("confine=task");
+    // What an earlier cluster has left whose daemons were killed.
+    remove_empty(&cluster, "/job_");
     let (folder, program) = program(&cluster, me);
     tasks_stay_inside(site, &cluster, (&folder, &program));
     killed_slurmstepd(site, &cluster, (&folder, &program));
