@@ -23,6 +23,14 @@ pub(crate) enum What<'a> {
     Cpuset(&'a InCpuset),
 }
 
+/// Other steps were faster: the step has no entry.
+pub(crate) struct Late {
+    /// For the user, if it goes on nevertheless.
+    pub note: String,
+    /// The CPUs of its own that others have; empty if its job is in another cpuset.
+    pub taken: CpuSet,
+}
+
 /// The step's entry and its place.
 pub(crate) struct Account {
     held: Held,
@@ -49,16 +57,19 @@ impl Account {
         }
     }
 
-    /// Takes over slurmd's entry for a step that is about to be bound to these CPUs. Returns the
-    /// account and a note to the user. If slurmd wrote no entry, it has reported that itself.
+    /// Takes over slurmd's entry for a step that is about to be bound to these CPUs. If slurmd wrote no entry, it has
+    /// reported that itself.
+    ///
+    /// # Errors
+    /// [`Late`]
     pub(crate) fn confirm(
         record: &StepRecord<'_>,
         what: What<'_>,
         (node_name, is_in_pool): (&str, bool),
-    ) -> (Option<Self>, Option<String>) {
+    ) -> Result<Option<Self>, Late> {
         let id = record.step_id();
         let Ok(dir) = StateDir::new(&settings::current().state_dir, node_name) else {
-            return (None, None);
+            return Ok(None);
         };
         let (step, uid) = (ledger::step(id), record.uid());
         let confirmed = Ledger::open(&dir).and_then(|ledger| match what {
@@ -66,22 +77,18 @@ impl Account {
             What::Cpuset(cpuset) => ledger.confirm_cpuset(step, uid, &cpuset.cpus),
         });
         match confirmed {
-            Ok(Confirmed::Held(held)) => match what {
-                What::Binding(_) => (Some(Self::new(*held, dir)), None),
-                What::Cpuset(cpuset) => (Some(Self::of_cpuset(*held, dir, cpuset)), None),
-            },
+            Ok(Confirmed::Held(held)) => Ok(Some(match what {
+                What::Binding(_) => Self::new(*held, dir),
+                What::Cpuset(cpuset) => Self::of_cpuset(*held, dir, cpuset),
+            })),
             Ok(Confirmed::Nothing) => match what {
-                What::Binding(_) => (None, None),
+                What::Binding(_) => Ok(None),
                 What::Cpuset(cpuset) => Self::written(record, (cpuset, is_in_pool), dir),
             },
-            Ok(Confirmed::Late(taken)) => {
-                let note = late(&taken);
-                log::warn!("job {}: {note}", id.job_id);
-                (None, Some(note))
-            }
+            Ok(Confirmed::Late(taken)) => Err(late(taken)),
             Err(why) => {
                 log::error!("{why}; this step's cores count as free as soon as it has started");
-                (None, None)
+                Ok(None)
             }
         }
     }
@@ -92,18 +99,21 @@ impl Account {
         record: &StepRecord<'_>,
         (cpuset, is_in_pool): (&InCpuset, bool),
         dir: StateDir,
-    ) -> (Option<Self>, Option<String>) {
+    ) -> Result<Option<Self>, Late> {
         let step = (ledger::step(record.step_id()), record.uid());
         let Some(entry) = entry_of_cpuset(step, record.node_tasks(), cpuset) else {
-            return (None, None);
+            return Ok(None);
         };
         match claim(&dir, &entry, is_in_pool) {
-            Ok(Claimed::Held(held)) => (Some(Self::of_cpuset(*held, dir, cpuset)), None),
-            Ok(Claimed::Taken(taken)) => (None, Some(late(&taken))),
-            Ok(Claimed::Elsewhere(cpus)) => (None, Some(elsewhere(&cpus))),
+            Ok(Claimed::Held(held)) => Ok(Some(Self::of_cpuset(*held, dir, cpuset))),
+            Ok(Claimed::Taken(taken)) => Err(late(taken)),
+            Ok(Claimed::Elsewhere(cpus)) => Err(Late {
+                note: elsewhere(&cpus),
+                taken: CpuSet::new(),
+            }),
             Err(why) => {
                 log::error!("{why}; other jobs do not know of this step's cpuset");
-                (None, None)
+                Ok(None)
             }
         }
     }
@@ -190,13 +200,14 @@ fn has_cpuset(dir: &StateDir, job: u32) -> bool {
     looked.unwrap_or(false)
 }
 
-/// The note if a step started so long after its planning that others have its cores.
-fn late(taken: &CpuSet) -> String {
-    format!(
+/// A step that started so long after its planning that others have its cores.
+fn late(taken: CpuSet) -> Late {
+    let note = format!(
         "this step started long after its cores were chosen; meanwhile other steps were bound to \
          {} {taken} of them, which are now shared: start the step again if that matters",
         either(&taken.count(), "CPU", "CPUs")
-    )
+    );
+    Late { note, taken }
 }
 
 /// The note if other steps of the job have got another cpuset meanwhile.

@@ -1,6 +1,7 @@
 //! The code that runs in slurmstepd, as root, and in its children between fork and exec.
 
 pub(crate) mod account;
+mod accounts;
 pub(crate) mod adopted;
 pub(crate) mod apply;
 pub(crate) mod devices;

@@ -15,18 +15,17 @@ use crate::message::handover::{Handover, Outcome};
 use crate::message::names;
 use crate::message::seal::{self, Whose};
 use crate::planning::memory;
-use crate::planning::words::{join, join_bounded, name, switched_off_note};
+use crate::planning::words::{join_bounded, name, switched_off_note};
 use crate::site::settings;
 use crate::site::standing::{self, Abi};
-use crate::stepd::account::{Account, What};
+use crate::stepd::account::Account;
+use crate::stepd::accounts::{accounts, add_note, is_in_pool};
 use crate::stepd::fence::Fences;
 use crate::stepd::own_cpus::own_cpus;
 use crate::stepd::pool_class::TaskClass;
-use crate::stepd::session::{Intent, Session, Wait};
+use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
-use crate::stepd::{
-    intent, key, node_facts, pool, quarantine, report, settle, task_memory, tell, wait,
-};
+use crate::stepd::{intent, key, node_facts, pool, quarantine, report, settle, task_memory, tell};
 
 /// Bytes that sealing adds: the mark.
 const SEAL_BYTES: usize = 64;
@@ -143,18 +142,6 @@ fn masks(record: &StepRecord<'_>, is_heard: bool) -> String {
     masks.filter(|_| is_heard).unwrap_or_default()
 }
 
-/// What its tasks wait for, if slurmd says so. A step that cannot wait is refused.
-fn waits(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Option<Wait> {
-    let prepared = wait::prepare(record, (heard, is_in_pool(heard)), node_name);
-    prepared.unwrap_or_else(|why| {
-        let step = name(record.step_id());
-        log::error!("{step}: its tasks cannot wait for their cpuset: {why}");
-        heard.outcome = Outcome::Refused;
-        heard.note = wait::CANNOT.into();
-        None
-    })
-}
-
 /// Gives the step its place in its job's pool; whether it got one, if its job belongs into one, and what each of its
 /// tasks gets.
 fn sit(
@@ -168,14 +155,6 @@ fn sit(
     let pool = belongs.then_some(entered.seat.is_some());
     STATE.sit(entered.seat);
     (pool, entered.tasks)
-}
-
-/// Whether the step's job is in a pool, and has its place there.
-fn is_in_pool(heard: &Handover) -> bool {
-    heard
-        .pool
-        .as_ref()
-        .is_some_and(|pool| pool.member.is_some())
 }
 
 /// What is reported of a step without a handover, and what holds there: the site's settings.
@@ -199,52 +178,6 @@ fn fences(id: StepId, heard: &Handover, class: Option<&TaskClass>) -> Option<Fen
     let to_own = heard.confine || is_realtime;
     let confines = to_own || heard.cpuset.is_some();
     confines.then(|| Fences::new(id, heard.cpuset.clone(), to_own))
-}
-
-/// What its tasks wait for, or the step's entries in the ledger.
-fn accounts(
-    record: &StepRecord<'_>,
-    settled: Option<Option<Account>>,
-    heard: &mut Handover,
-    node_name: &str,
-) -> (Option<Wait>, Vec<Account>) {
-    if let Some(wait) = waits(record, heard, node_name) {
-        return (Some(wait), Vec::new());
-    }
-    let account = match settled {
-        Some(account) => account,
-        None => confirmed(record, heard, node_name),
-    };
-    let cpuset = cpuset_confirmed(record, heard, node_name);
-    (None, account.into_iter().chain(cpuset).collect())
-}
-
-/// The ledger's entry that slurmd made for this step, if it did.
-fn confirmed(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Option<Account> {
-    let cpus = heard.served.as_ref()?.chosen.cpus();
-    let (account, late) =
-        Account::confirm(record, What::Binding(&cpus), (node_name, is_in_pool(heard)));
-    add_note(heard, late);
-    account
-}
-
-/// The same for its cpuset.
-fn cpuset_confirmed(
-    record: &StepRecord<'_>,
-    heard: &mut Handover,
-    node_name: &str,
-) -> Option<Account> {
-    let cpuset = heard.cpuset.as_ref()?;
-    log::info!("{} cpuset={:?}", name(record.step_id()), cpuset.line);
-    let (account, late) =
-        Account::confirm(record, What::Cpuset(cpuset), (node_name, is_in_pool(heard)));
-    add_note(heard, late);
-    account
-}
-
-fn add_note(heard: &mut Handover, late: Option<String>) {
-    let before = std::mem::take(&mut heard.note);
-    heard.note = join(&[], [before, late.unwrap_or_default()]);
 }
 
 /// Prepares the tasks' memory policy; gives their masks, if memory is bound.

@@ -236,6 +236,35 @@ fn nothing_but_the_concerned_words_ever_changes() {
     assert!(changed > within && within > 0, "nothing was tried");
 }
 
+/// A random run has found it.
+#[test]
+fn a_word_that_is_almost_a_variable_stays() {
+    let files = Files::default();
+    let around = Surroundings {
+        place: None,
+        release: Release::V22_05,
+        whole: false,
+        files: &files,
+    };
+    for (old, is_changed) in [
+        (
+            &b"#!/bin/bash\nsrun -D $={dir:-/tmp} mpirun ./a\n"[..],
+            false,
+        ),
+        (b"#!/bin/bash\nsrun -D /tmp mpirun ./a\n", true),
+    ] {
+        let found = findings(&read(old, around), around);
+        let new = repair::corrected(old, &found, around);
+        let now = new.map(|new| new.text != old);
+        assert_eq!(
+            now.unwrap_or(false),
+            is_changed,
+            "{}",
+            String::from_utf8_lossy(old)
+        );
+    }
+}
+
 /// Compares a script with its correction.
 fn judge(old: &[u8], new: &[u8], shown: &str) {
     let lines =

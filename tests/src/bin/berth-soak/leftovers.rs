@@ -10,12 +10,13 @@ use crate::killer;
 use crate::work::Soak;
 
 /// Files of a node that are there as long as slurmd serves it.
-const FIXED: [&str; 9] = [
+const FIXED: [&str; 10] = [
     "berth.prom",
     "berth-pools.prom",
     "counts.1",
     "key",
     "ledger.1",
+    "living",
     "machine.json",
     "slurmd.json",
     "topology",
