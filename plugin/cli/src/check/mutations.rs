@@ -196,6 +196,15 @@ fn protected(line: &[u8]) -> Vec<u8> {
     line.iter().copied().filter(|byte| !is_word(byte)).collect()
 }
 
+fn around(files: &Files) -> Surroundings<'_> {
+    Surroundings {
+        place: None,
+        release: Release::V22_05,
+        whole: false,
+        files,
+    }
+}
+
 #[test]
 fn nothing_but_the_concerned_words_ever_changes() {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
@@ -208,12 +217,7 @@ fn nothing_but_the_concerned_words_ever_changes() {
         .and_then(|text| text.parse().ok());
     println!("BERTH_SEED={seed}");
     let files = Files::default();
-    let around = Surroundings {
-        place: None,
-        release: Release::V22_05,
-        whole: false,
-        files: &files,
-    };
+    let around = around(&files);
     let (mut changed, mut within) = (0, 0);
     for number in 0..scripts.unwrap_or(SCRIPTS) {
         let mut random = Random((seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) | 1);
@@ -240,12 +244,7 @@ fn nothing_but_the_concerned_words_ever_changes() {
 #[test]
 fn a_word_that_is_almost_a_variable_stays() {
     let files = Files::default();
-    let around = Surroundings {
-        place: None,
-        release: Release::V22_05,
-        whole: false,
-        files: &files,
-    };
+    let around = around(&files);
     for (old, is_changed) in [
         (
             &b"#!/bin/bash\nsrun -D $={dir:-/tmp} mpirun ./a\n"[..],

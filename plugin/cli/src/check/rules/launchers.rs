@@ -82,7 +82,7 @@ fn only_words(case: &Case<'_>, range: std::ops::Range<usize>) -> Option<Repair> 
         .filter(|word| range.contains(&word.range.start))
         .all(|word| word.is_plain && !word.is_computed);
     let is_blank = left.iter().all(|byte| b" \t".contains(byte));
-    // A word such as `$={dir:-/tmp}` is no variable, and was hardly meant to be none.
+    // bash takes a word such as `$={dir:-/tmp}` literally. Its author probably meant a variable, so it stays.
     let removed = case.script.text.get(range.clone())?;
     let is_simple = !removed.iter().any(|byte| b"${}`*?[]~".contains(byte));
     (is_plain && is_simple && is_blank).then(|| {
