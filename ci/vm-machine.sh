@@ -86,12 +86,13 @@ cable_arguments() {
 
 # Hardware acceleration where it is the processor's own: a /dev/kvm of another kind interprets
 # a whole kernel and never gets anywhere. Emulated CPUs share one thread: on a few cores, threads
-# of their own wait for each other, and two machines at once are the better use.
+# of their own wait for each other, and two machines at once are the better use. But each then has its turn
+# of a tenth of a second: where all are busy, whatever goes from CPU to CPU takes seconds (--parallel).
 accelerator() {
     if [ -w /dev/kvm ] && { [ -d /sys/module/kvm_intel ] || [ -d /sys/module/kvm_amd ]; }; then
         printf '%s\n' -accel kvm
     else
-        printf '%s\n' -accel tcg,thread=single
+        printf '%s\n' -accel "tcg,thread=$([ "$parallel" = yes ] && echo multi || echo single)"
     fi
 }
 

@@ -21,7 +21,7 @@ const PANEL: (f64, f64) = (300.0, 200.0);
 const LEFT: f64 = 54.0;
 const TOP: f64 = 66.0;
 const ROW: f64 = 262.0;
-const BAR: f64 = 20.0;
+const BAR: f64 = 16.0;
 
 /// What one machine measured.
 struct Run {

@@ -308,8 +308,8 @@ fn shown(here: &Here) -> Told {
             return Err(format!("{done:#?}"));
         }
     }
-    let first = ["-l", "-pmulti8", "-n1", "-c2", "sh", "-c", show, ":"];
-    let done = cluster.srun(&[&first[..], &["-pnormal", "-n1", "sh", "-c", show]].concat());
+    let first = ["-l", "-t5", "-pmulti8", "-n1", "-c2", "sh", "-c", show, ":"];
+    let done = cluster.srun(&[&first[..], &["-t5", "-pnormal", "-n1", "sh", "-c", show]].concat());
     println!("  a heterogeneous job: {:?}", done.stdout);
     let of = |rank: &str| -> String {
         let lines = done.stdout.lines().filter(|line| line.starts_with(rank));

@@ -34,12 +34,11 @@ pub(crate) fn all(here: &Here, count: &mut Count) {
 fn meetings(here: &Here, beside: Beside) -> Told {
     let normal = fill(here, beside)?;
     let half = here.pool;
-    // Smaller jobs, and the job outside of its pool, are alike in each class.
-    let all = match (here.class, beside) {
-        ("weight", Beside::Nobody) => vec![(half, true), (4, true), (1, true)],
-        ("weight", _) => vec![(half, true), (4, true), (1, true), (half, false)],
-        _ => vec![(half, true)],
-    };
+    let mut all = vec![(half, true), (4, true), (1, true)];
+    // Outside of its pool the job is the same in each class.
+    if here.class == "weight" && beside != Beside::Nobody {
+        all.push((half, false));
+    }
     let mut told = Ok(());
     for meeting in all {
         if let Err(why) = meet(here, meeting, (beside, &normal)) {

@@ -33,6 +33,12 @@ const OPTIONS: [&[&str]; 5] = [
     ],
 ];
 
+/// How the extern step adopts: on the job's CPUs, or on those of its first core.
+const ADOPTING: [(&str, &str); 2] = [
+    ("on", "adopted processes"),
+    ("extern", "processes adopted on the first core"),
+];
+
 /// The cluster, this program, and the slurmstepds that stay while a step ends.
 struct Site {
     cluster: Cluster,
@@ -57,7 +63,9 @@ fn main() -> ExitCode {
     let me = std::env::current_exe().expect("this program's path");
     let me = me.to_string_lossy().into_owned();
     let (mut all, mut tasks, steps) = launched(&me, launches);
-    tasks += adopted(&me, launches, &mut all);
+    for (quarantine, kind) in ADOPTING {
+        tasks += adopted(&me, launches, (quarantine, kind), &mut all);
+    }
     report(&all, tasks, steps)
 }
 
@@ -94,9 +102,9 @@ fn launched(me: &str, launches: usize) -> (Judged, usize, usize) {
 }
 
 /// What the extern step adopts.
-fn adopted(me: &str, launches: usize, all: &mut Judged) -> usize {
+fn adopted(me: &str, launches: usize, (quarantine, kind): (&str, &str), all: &mut Judged) -> usize {
     let site = Site {
-        cluster: cluster("confine=task quarantine=on")
+        cluster: cluster(&format!("confine=task quarantine={quarantine}"))
             .set("PrologFlags=Contain")
             .up(),
         me: me.into(),
@@ -109,8 +117,21 @@ fn adopted(me: &str, launches: usize, all: &mut Judged) -> usize {
     let seen = rounds.map(|_| {
         let mut logins = kinds::Logins::start(&site);
         let pids = logins.pids();
-        let work = |site: &Site| logins.work(site, number);
-        site.watched(all, "adopted processes", &pids, work)
+        let work = |site: &Site| {
+            let found = logins.work(site, number);
+            let is_first = |task: &Task| task.own.iter().next() == task.job.iter().next();
+            let is_right = |task: &Task| match quarantine {
+                // The machines of this test have two threads a core.
+                "extern" => task.own.iter().count() == 2 && is_first(task),
+                _ => task.own == task.job,
+            };
+            assert!(
+                found.iter().all(is_right),
+                "quarantine={quarantine}: {found:?}"
+            );
+            found
+        };
+        site.watched(all, kind, &pids, work)
     });
     seen.sum()
 }
