@@ -98,7 +98,7 @@ accelerator() {
 
 # boot COMMAND…: its output is ours, and so is its exit code.
 boot() {
-    local here object berth code ended=0 pid reader arguments=() disks=() other
+    local here object berth code ended=0 pid reader arguments=() disks=() other words=''
     here=$(mktemp -d)
     # shellcheck disable=SC2064 # now, not later
     trap "stop_machine '$here'" EXIT
@@ -121,13 +121,15 @@ boot() {
     (cd "$here/early" && find kernel | cpio -o -H newc --quiet) > "$here/initrd"
     cat "$kernel_home/initramfs.cpio" >> "$here/initrd"
     mapfile -t arguments < <(accelerator; numa_arguments; cable_arguments)
+    # Else the kernel changes its own code at a moment when emulated CPUs on other threads run it.
+    [ "$parallel" = no ] || words=tsc=unstable
     for other in "${others[@]}"; do disks+=(-drive "file=$cache/$other.ext4,if=virtio,format=raw,readonly=on"); done
     # Programs always at the same addresses: what was translated for one run serves the next.
     timeout --kill-after=10 "$seconds" qemu-system-x86_64 -M pc -cpu max,vendor=GenuineIntel "${arguments[@]}" \
         -smp "$cpus,sockets=$sockets,cores=$cores,threads=$threads" -m "${memory}M" \
         -nodefaults -display none -no-reboot -serial "file:$here/console" \
         -kernel "$kernel_home/vmlinux" -initrd "$here/initrd" \
-        -append "console=ttyS0 quiet panic=-1 mitigations=off nokaslr norandmaps nowatchdog transparent_hugepage=never random.trust_cpu=on berth.root=$root" \
+        -append "console=ttyS0 quiet panic=-1 mitigations=off nokaslr norandmaps nowatchdog transparent_hugepage=never random.trust_cpu=on $words berth.root=$root" \
         -drive "file=$cache/$image.ext4,if=virtio,format=raw,readonly=on" \
         "${disks[@]}" -fsdev "local,id=tree,path=$root,security_model=none,readonly=on" -device virtio-9p-pci,fsdev=tree,mount_tag=tree \
         -fsdev "local,id=exchange,path=$here/exchange,security_model=none" -device virtio-9p-pci,fsdev=exchange,mount_tag=exchange \

@@ -76,7 +76,7 @@ pub(crate) struct Handover {
     pub pool: Option<InPool>,
     /// Whether bound tasks are confined to their CPUs.
     pub confine: bool,
-    /// The planning that slurmd left to slurmstepd.
+    /// What slurmstepd needs to plan the step's `--binding` again.
     pub settle: Option<Settle>,
 }
 
@@ -87,8 +87,8 @@ pub(crate) struct Served {
     pub chosen: Chosen,
 }
 
-/// A `--binding` that slurmd could not decide without waiting for the ledger's lock, or for a
-/// preempted job that is about to stop. slurmstepd plans it again.
+/// A `--binding` that slurmstepd plans again: always where slurmd could not decide it without waiting for the
+/// ledger's lock, or for a preempted job that is about to stop; else only if it comes late.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Settle {
     pub binding: Binding,
@@ -108,6 +108,8 @@ pub(crate) struct Settle {
     pub gres: Option<Gres>,
     /// Whether the step was started with `--overlap`.
     pub overlaps: bool,
+    /// Whether slurmd has decided it, and it is only planned again if other steps have got its cores meanwhile.
+    pub if_late: bool,
 }
 
 /// Whether fields of a version are understood here.
@@ -204,6 +206,9 @@ impl Settle {
         if self.overlaps {
             text.push_str(" overlaps=1");
         }
+        if self.if_late {
+            text.push_str(" if-late=1");
+        }
     }
 }
 
@@ -284,6 +289,7 @@ impl Fields<'_> {
             near: self.read("near")?,
             gres: self.read("gres")?,
             overlaps: self.value("overlaps").is_some(),
+            if_late: self.value("if-late").is_some(),
         }))
     }
 }

@@ -64,8 +64,8 @@ fn settles() -> impl Strategy<Value = Settle> {
         (binding, core_kind, near, gres),
         core_spec,
         (tasks, cpus_per_task, threads_per_core),
-        overlaps,
-    )| {
+        [overlaps, if_late],
+    ): (_, _, _, [bool; 2])| {
         Settle {
             binding,
             tasks,
@@ -76,6 +76,7 @@ fn settles() -> impl Strategy<Value = Settle> {
             near,
             gres,
             overlaps,
+            if_late,
         }
     };
     let kinds = proptest::sample::select(&[Kind::Any, Kind::Performance, Kind::Efficiency][..]);
@@ -83,7 +84,13 @@ fn settles() -> impl Strategy<Value = Settle> {
     let near = near.prop_map(|near| near.map(|text| text.parse().unwrap()));
     let gres = option::of(proptest::sample::select(GRES));
     let gres = gres.prop_map(|gres| gres.map(|text| text.parse().unwrap()));
-    ((bindings(), kinds, near, gres), spec, counts, any::<bool>()).prop_map(settle)
+    (
+        (bindings(), kinds, near, gres),
+        spec,
+        counts,
+        any::<[bool; 2]>(),
+    )
+        .prop_map(settle)
 }
 
 fn devices() -> impl Strategy<Value = DeviceOrder> {

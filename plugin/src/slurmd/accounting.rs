@@ -77,8 +77,12 @@ fn accounted(
     })
 }
 
-/// The facts that slurmstepd needs to plan a step with a `--binding` again.
-pub(crate) fn settle(ask: &Request, node: &Node, overlaps: bool) -> Option<Settle> {
+/// The facts that slurmstepd needs to plan a step with a `--binding` again, whether it must or only if it comes late.
+pub(crate) fn settle(
+    planned: &Planned,
+    (ask, node): (&Request, &Node),
+    overlaps: bool,
+) -> Option<Settle> {
     let one = ask.cpu_bind.one_thread || node.counts_cores();
     Some(Settle {
         binding: ask.binding.clone()?,
@@ -90,5 +94,6 @@ pub(crate) fn settle(ask: &Request, node: &Node, overlaps: bool) -> Option<Settl
         near: ask.near.clone(),
         gres: ask.gres.clone().filter(|_| ask.near.is_some()),
         overlaps,
+        if_late: !planned.unsettled,
     })
 }

@@ -97,10 +97,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
         confine: settings.confine.confines(confine),
         cpuset: who.handed(&planned),
         pool,
-        settle: planned
-            .unsettled
-            .then(|| accounting::settle(&ask, &node, false))
-            .flatten(),
+        settle: accounting::settle(&planned, (&ask, &node), false),
         by_tree: !node.is_slurmds(),
         ..Handover::default()
     };

@@ -154,10 +154,9 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
     let (devices, own) = device_order::of(&ask, &planned.plan, given);
     let said = said.chain(planned.said.clone()).chain(own);
     let said = said.chain(unconfined(settings.confine, asked.confine, &planned.plan));
-    let settle = planned.unsettled.then_some(asked.overlaps);
     let handover = Handover {
         note: join_bounded(planned.notes(), said),
-        settle: settle.and_then(|overlaps| accounting::settle(&ask, &node, overlaps)),
+        settle: accounting::settle(&planned, (&ask, &node), asked.overlaps),
         by_tree: !planned_on(&ask, &node).is_slurmds(),
         devices,
         confine: settings.confine.confines(asked.confine),

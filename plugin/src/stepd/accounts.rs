@@ -53,6 +53,33 @@ fn confirmed(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> 
     })
 }
 
+/// The same for a step that can be planned again; none if it must be, because other steps have got its cores meanwhile.
+pub(crate) fn in_time(
+    record: &StepRecord<'_>,
+    heard: &Handover,
+    node_name: &str,
+) -> Option<Option<Account>> {
+    let served = heard.served.as_ref();
+    let cpus = served
+        .map(|served| served.chosen.cpus())
+        .unwrap_or_default();
+    let found = Account::confirm(record, What::Binding(&cpus), (node_name, is_in_pool(heard)));
+    let planned_again = |late: Late| {
+        let taken = repeated(&late.taken);
+        log::info!(
+            "{}: others were bound to CPUs {taken} before it began; it is planned again",
+            name(record.step_id())
+        );
+    };
+    found.map_err(planned_again).ok()
+}
+
+/// Whether the step has an entry of its binding. The tasks of one that waits for its cpuset have none.
+pub(crate) fn has_entry(heard: &Handover) -> bool {
+    let waits = heard.cpuset.as_ref().is_some_and(|cpuset| cpuset.waits > 0);
+    heard.served.is_some() && !waits
+}
+
 /// The same for its cpuset.
 fn cpuset_confirmed(
     record: &StepRecord<'_>,

@@ -19,7 +19,7 @@ use crate::planning::words::{join_bounded, name, switched_off_note};
 use crate::site::settings;
 use crate::site::standing::{self, Abi};
 use crate::stepd::account::Account;
-use crate::stepd::accounts::{accounts, add_note, is_in_pool};
+use crate::stepd::accounts::{accounts, add_note, has_entry, in_time, is_in_pool};
 use crate::stepd::fence::Fences;
 use crate::stepd::own_cpus::own_cpus;
 use crate::stepd::pool_class::TaskClass;
@@ -253,7 +253,8 @@ fn handover(record: &StepRecord<'_>, node_name: &str) -> Result<Handover, String
     seal::opened(&text, &whose, key).map_err(|why| format!("there is a handover, but {why}"))
 }
 
-/// Plans a step again if slurmd left it to slurmstepd, and returns the step's entry in the ledger.
+/// Plans a step again if slurmd left it to slurmstepd, or if others have got its cores meanwhile; returns the step's
+/// entry in the ledger.
 fn settled(
     slurm: Abi,
     record: &mut StepRecord<'_>,
@@ -261,6 +262,14 @@ fn settled(
     node_name: &str,
 ) -> Option<Option<Account>> {
     let settle = heard.settle.take()?;
+    if settle.if_late {
+        if !has_entry(heard) {
+            return None;
+        }
+        if let Some(account) = in_time(record, heard, node_name) {
+            return Some(account);
+        }
+    }
     Some(
         match settle::again(slurm, record, (&settle, heard), node_name) {
             Ok(settled) => {

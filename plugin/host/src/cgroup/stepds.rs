@@ -169,6 +169,7 @@ fn is_its_program(process: pid_t) -> bool {
 mod tests {
     use std::path::Path;
     use std::process::{Child, Command};
+    use std::{io, thread};
 
     use super::super::folder::Kind;
     use super::super::{Place, Version};
@@ -180,7 +181,19 @@ mod tests {
         if !program.exists() {
             fs::copy("/bin/sleep", &program).unwrap();
         }
-        Command::new(&program).arg("60").spawn().unwrap()
+        // A child that another test forks meanwhile has the copy open for a moment.
+        let started = (0..100).find_map(|_| {
+            let started = Command::new(&program).arg("60").spawn();
+            let is_busy = |why: &io::Error| why.kind() == io::ErrorKind::ExecutableFileBusy;
+            match started.as_ref().err().is_some_and(is_busy) {
+                true => {
+                    thread::sleep(Duration::from_millis(10));
+                    None
+                }
+                false => Some(started.unwrap()),
+            }
+        });
+        started.unwrap()
     }
 
     fn step(dir: &Path, path: &str, stepd: Option<&Child>) {
@@ -251,15 +264,10 @@ mod tests {
             return;
         }
         let dir = tempfile::tempdir().unwrap();
-        let program = dir.path().join(NAME);
-        fs::copy("/bin/sleep", &program).unwrap();
-        let mut child = std::process::Command::new(&program)
-            .arg("60")
-            .spawn()
-            .unwrap();
+        let mut child = program(dir.path());
         let pid = child.id() as pid_t;
         assert!(is_slurmstepd(pid, &[pid]));
-        fs::remove_file(&program).unwrap();
+        fs::remove_file(dir.path().join(NAME)).unwrap();
         assert!(is_slurmstepd(pid, &[pid]), "it was replaced");
         let own = std::process::id() as pid_t;
         assert!(!is_slurmstepd(pid, &[pid, own]), "its parent is there");

@@ -9,7 +9,7 @@ use berth_placement::CpuSet;
 use super::file::LedgerFile;
 use super::process::Task;
 use super::record::{self, Entry, StepKey};
-use super::{Ledger, LedgerError, PENDING, Session, age};
+use super::{LET_GO, Ledger, LedgerError, Session, age};
 
 /// The time that slurmstepd waits for others, who keep a lock for one write.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -77,9 +77,10 @@ impl Ledger {
         let Some((slot, mut entry)) = waiting else {
             return self.without_entry(step, cpus);
         };
-        if age(entry.made) >= PENDING {
+        if may_have_expired(&entry) {
             let taken = self.taken(step, &entry.cpus)?;
             if !taken.is_empty() {
+                self.clear(slot, &entry)?;
                 return Ok(Confirmed::Late(taken));
             }
         }
@@ -99,7 +100,7 @@ impl Ledger {
     /// If slurmd planned another step while this one confirmed a late entry, it may have counted
     /// the entry as expired. Therefore the process that has written looks once more.
     fn unless_taken(mut self, slot: usize, entry: Entry) -> Result<Confirmed, LedgerError> {
-        if age(entry.made) >= PENDING {
+        if may_have_expired(&entry) {
             // A process that planned with the old table has written by the time the lock is free.
             drop(self.file.lock(PATIENCE)?);
             let taken = self.taken(entry.step, &entry.cpus)?;
@@ -110,6 +111,17 @@ impl Ledger {
         }
         let file = self.file;
         Ok(Confirmed::Held(Box::new(Held { file, slot, entry })))
+    }
+
+    /// Removes the entry, unless its slot has another one by now.
+    fn clear(&self, slot: usize, entry: &Entry) -> Result<(), LedgerError> {
+        let offset = self.file.offset(slot);
+        let lock = self.file.lock_byte(offset, PATIENCE)?;
+        let now = record::read(&self.file.read_words(offset, self.file.words)?);
+        match lock.is_some() && now.as_ref() == Some(entry) {
+            true => self.file.write_words(offset, &[0]),
+            false => Ok(()),
+        }
     }
 
     fn without_entry(mut self, step: StepKey, cpus: &CpuSet) -> Result<Confirmed, LedgerError> {
@@ -216,6 +228,12 @@ impl Held {
     }
 }
 
+/// Whether some process may have counted an entry without a slurmstepd as expired. slurmd alone knows when it has
+/// finished the launch, and slurmstepd may need longer than [`LET_GO`] on a node that has little time for it.
+fn may_have_expired(entry: &Entry) -> bool {
+    age(entry.made) >= LET_GO
+}
+
 fn write_confirmed(file: &LedgerFile, slot: usize, entry: &Entry) -> Result<(), LedgerError> {
     let offset = file.offset(slot) + (record::CONFIRMED * record::WORD) as u64;
     file.write_words(offset, &record::confirmed(entry))
@@ -224,7 +242,7 @@ fn write_confirmed(file: &LedgerFile, slot: usize, entry: &Entry) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use super::super::process::Process;
-    use super::super::{Kind, now};
+    use super::super::{Kind, PENDING, now};
     use super::*;
     use crate::state::StateDir;
 
@@ -252,6 +270,29 @@ mod tests {
     }
 
     #[test]
+    fn a_slurmstepd_for_which_slurmd_waits_no_longer_looks_too() {
+        let base = tempfile::tempdir().unwrap();
+        let dir = StateDir::new(base.path(), "n1").unwrap();
+        dir.prepare().unwrap();
+        let second = Duration::from_secs(1);
+        let confirm = |job| {
+            let ledger = Ledger::open(&dir).unwrap();
+            ledger.confirm(step(job), 0, &CpuSet::new()).unwrap()
+        };
+        put(&dir, 0, (1, "0-3"), LET_GO + second);
+        put(&dir, 1, (2, "2-5"), second);
+        put(&dir, 2, (3, "4"), LET_GO - second);
+        let found = confirm(1);
+        let is_late = matches!(&found, Confirmed::Late(cpus) if cpus.to_string() == "2-3");
+        assert!(is_late, "{found:?}");
+        assert!(matches!(confirm(3), Confirmed::Held(_)), "it is in time");
+        // The late step excludes nobody any more.
+        let all = super::super::look(&dir).unwrap();
+        let jobs: Vec<_> = all.iter().map(|entry| entry.step.job).collect();
+        assert_eq!(jobs, [2, 3]);
+    }
+
+    #[test]
     fn a_slurmstepd_that_comes_late_looks_who_has_its_cores() {
         let base = tempfile::tempdir().unwrap();
         let dir = StateDir::new(base.path(), "n1").unwrap();
@@ -276,10 +317,11 @@ mod tests {
         let ledger = || Ledger::open(&dir).unwrap();
         let found = ledger().confirm(step(6), 0, &CpuSet::new()).unwrap();
         assert!(matches!(found, Confirmed::Late(_)), "{found:?}");
+        put(&dir, 5, (6, "2"), late);
         let in_pool = ledger().for_pool(true);
         let found = in_pool.confirm(step(6), 0, &CpuSet::new()).unwrap();
         assert!(matches!(found, Confirmed::Held(_)), "{found:?}");
-        // The late step excludes nobody, because its entry has expired.
+        // The late step excludes nobody: its entry is gone.
         put(&dir, 4, (5, "0"), Duration::ZERO);
         let mut all = super::super::look(&dir).unwrap();
         all.sort_by_key(|entry| entry.step.job);

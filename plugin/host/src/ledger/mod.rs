@@ -67,7 +67,7 @@ const PENDING: Duration = Duration::from_secs(60);
 /// The same if the slurmd that planned it has ended.
 const ORPHANED: Duration = Duration::from_secs(10);
 /// The same once slurmd has finished the launch: its slurmstepd has been started by then, or never
-/// will be.
+/// will be. One that needs longer than this looks whether others have its cores.
 const LET_GO: Duration = Duration::from_secs(3);
 /// The number of launches that are remembered: more than a node starts in a minute.
 const LAUNCHES: usize = 1024;

@@ -52,10 +52,7 @@ fn main() -> ExitCode {
     }
     let cpus = thread::available_parallelism().expect("CPUs").get() as u32;
     let mut here = Here {
-        cluster: Cluster::builder()
-            .example("pools")
-            .set("SchedulerParameters=batch_sched_delay=0,bf_hetjob_immediate,bf_interval=1")
-            .up(),
+        cluster: Cluster::builder().example("pools").up(),
         class: "weight",
         cpus,
         pool: cpus / 2,

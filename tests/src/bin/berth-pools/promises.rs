@@ -5,6 +5,8 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use berth_tests::Cluster;
+
 use crate::job::{Job, start, threads};
 use crate::shares::{Beside, fill};
 use crate::{Count, Here, Told, figures};
@@ -15,6 +17,8 @@ const RR: u32 = 2;
 const CANCELLED: Duration = Duration::from_secs(10);
 /// So long a slurmd may take to start itself again.
 const RECONFIGURED: Duration = Duration::from_secs(10);
+/// Every slurmd has looked at its files within this time.
+const LOOKED: Duration = Duration::from_secs(10);
 /// A node with full pools answers within so many times what it takes without.
 const SLOWER: f64 = 2.0;
 
@@ -27,6 +31,7 @@ pub(crate) fn all(here: &Here, count: &mut Count) {
         count.play(here, "wake-up beside no pool", || woken(here, false));
     }
     count.play(here, "kept by steps and suspension", || kept(here));
+    count.play(here, "heterogeneous job", || heterogeneous(here));
 }
 
 /// A task that widens its affinity, asks for a higher priority, forks and leaves its session.
@@ -299,34 +304,54 @@ fn changed(here: &Here, job: &Job, step: &dyn Fn() -> String) -> Told {
     }
 }
 
-/// A script's children, a job of an array, and the components of a heterogeneous job.
-fn shown(here: &Here) -> Told {
-    let cluster = &here.cluster;
-    let show = "chrt -p $$; grep -h . /sys/fs/cgroup$(sed 's/^0:://;s,/step_.*,,' /proc/self/cgroup)/cpu.weight";
+/// Prints its policy and its job's weight.
+const SHOW: &str = "chrt -p $$; grep -h . /sys/fs/cgroup$(sed 's/^0:://;s,/step_.*,,' /proc/self/cgroup)/cpu.weight";
+
+/// Whether such lines are those of a pool job of two CPUs.
+fn is_of_pool(here: &Here, output: &str) -> bool {
     let weight = here.weight_of(2).to_string();
-    let is_right = |output: &str| {
-        let is_rr = output.contains("SCHED_RR");
-        output.lines().any(|line| line.ends_with(&weight)) && is_rr == (here.class == "realtime")
-    };
+    let is_rr = output.contains("SCHED_RR");
+    output.lines().any(|line| line.ends_with(&weight)) && is_rr == (here.class == "realtime")
+}
+
+/// A script's children, and a job of an array.
+fn shown(here: &Here) -> Told {
     for options in [&["-pmulti8", "-c2"][..], &["-pmulti8", "-c2", "--array=1"]] {
-        let done = cluster.sbatch(options, &format!("({show}) & wait"));
+        let done = here.cluster.sbatch(options, &format!("({SHOW}) & wait"));
         println!("  a script with {options:?}: {:?}", done.output);
-        if !is_right(&done.output) {
+        if !is_of_pool(here, &done.output) {
             return Err(format!("{done:#?}"));
         }
     }
-    let first = ["-l", "-t5", "-pmulti8", "-n1", "-c2", "sh", "-c", show, ":"];
-    let done = cluster.srun(&[&first[..], &["-t5", "-pnormal", "-n1", "sh", "-c", show]].concat());
+    Ok(())
+}
+
+/// The components of a heterogeneous job, one of them in the pool. Slurm puts no two on one node.
+fn heterogeneous(here: &Here) -> Told {
+    let cluster = Cluster::builder()
+        .example("pools")
+        .nodes(2)
+        .set("SchedulerParameters=batch_sched_delay=0,bf_hetjob_immediate,bf_interval=1")
+        .up();
+    let mut there = Here { cluster, ..*here };
+    // Each slurmd begins to look at its file with its first launch.
+    let everywhere = ["-pnormal", "-N2", "true"];
+    there.cluster.srun(&everywhere).expect_ok();
+    there.put(here.class);
+    std::thread::sleep(LOOKED);
+    let first = ["-l", "-t5", "-pmulti8", "-n1", "-c2", "sh", "-c", SHOW, ":"];
+    let second = ["-t5", "-pnormal", "-n1", "sh", "-c", SHOW];
+    let done = there.cluster.srun(&[&first[..], &second].concat());
     println!("  a heterogeneous job: {:?}", done.stdout);
     let of = |rank: &str| -> String {
         let lines = done.stdout.lines().filter(|line| line.starts_with(rank));
         lines.map(|line| format!("{line}\n")).collect()
     };
-    let others = format!(" {}", here.others());
+    let others = format!(" {}", there.others());
     let normal = of("1:");
     let is_normal =
         normal.lines().any(|line| line.ends_with(&others)) && !normal.contains("SCHED_RR");
-    match done.ok() && is_right(&of("0:")) && is_normal {
+    match done.ok() && is_of_pool(&there, &of("0:")) && is_normal {
         true => Ok(()),
         false => Err(format!("{done:#?}")),
     }

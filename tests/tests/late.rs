@@ -1,0 +1,119 @@
+//! A slurmstepd that needs long: slurmd has finished the launch, another step gets the cores, and the late one is
+//! planned again.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use berth_tests::{Cluster, skip};
+
+/// Another maker's SPANK plugin: where a file is, one slurmstepd takes it and waits for another file.
+const PLUGIN: &str = r#"
+#include <slurm/spank.h>
+#include <stdio.h>
+#include <unistd.h>
+SPANK_PLUGIN(slow, 1);
+int slurm_spank_init(spank_t spank, int count, char **arguments) {
+    char hold[4096], held[4096], go[4096];
+    if (spank_remote(spank) != 1 || count < 1)
+        return 0;
+    snprintf(hold, sizeof hold, "%s/hold", arguments[0]);
+    snprintf(held, sizeof held, "%s/held", arguments[0]);
+    snprintf(go, sizeof go, "%s/go", arguments[0]);
+    if (rename(hold, held))
+        return 0;
+    while (access(go, F_OK))
+        usleep(10000);
+    return 0;
+}
+"#;
+
+/// slurmd counts an entry no longer so long after it has finished the launch.
+const LET_GO: std::time::Duration = std::time::Duration::from_secs(4);
+/// Prints the task's CPUs.
+const SHOW: &str = "grep Cpus_allowed_list /proc/self/status | cut -f2";
+
+fn slow_plugin(folder: &Path) -> Option<PathBuf> {
+    let (code, object) = (folder.join("slow.c"), folder.join("slow.so"));
+    fs::write(&code, PLUGIN).expect("the C text can be written");
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-o"])
+        .args([&object, &code])
+        .output();
+    if !built.is_ok_and(|built| built.status.success()) {
+        skip("needs a C compiler and Slurm's spank.h");
+        return None;
+    }
+    Some(object)
+}
+
+/// A cluster with the other plugin, whose files are in its log folder.
+fn cluster() -> Option<Cluster> {
+    if !berth_tests::two_cpus() {
+        return None;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let object = slow_plugin(folder.path())?;
+    let cluster = Cluster::builder()
+        .plugstack(Some(""))
+        .file(&object)
+        .set("PartitionName=main Nodes=ALL Default=YES OverSubscribe=FORCE:8")
+        .up();
+    let etc = cluster.folder().join("etc");
+    let line = format!(
+        "required {} {}\n",
+        etc.join("slow.so").display(),
+        cluster.folder().join("log").display()
+    );
+    let file = etc.join("plugstack.conf");
+    let before = fs::read_to_string(&file).expect("plugstack.conf");
+    fs::write(&file, before + &line).expect("plugstack.conf can be written");
+    cluster.restart_slurmd();
+    Some(cluster)
+}
+
+#[test]
+fn a_late_step_takes_no_core_that_another_got_meanwhile() {
+    let Some(cluster) = cluster() else {
+        return;
+    };
+    let log = cluster.folder().join("log");
+    fs::write(log.join("hold"), "").expect("a file");
+    let step = ["-n1", "-c2", "--binding=linear:1", "/bin/sh", "-c"];
+    let late = cluster
+        .program("srun")
+        .args(step)
+        .arg(SHOW)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("srun");
+    cluster.wait_for("the late slurmstepd", || {
+        log.join("held").exists().then_some(())
+    });
+    std::thread::sleep(LET_GO);
+    let shown = log.join("second");
+    let script = format!(
+        "{SHOW} > {0}.new; mv {0}.new {0}; sleep 300",
+        shown.display()
+    );
+    let mut second = cluster
+        .program("srun")
+        .args(step)
+        .arg(script)
+        .spawn()
+        .expect("srun");
+    let others = cluster.wait_for("the second step", || fs::read_to_string(&shown).ok());
+    fs::write(log.join("go"), "").expect("a file");
+    let done = late.wait_with_output().expect("srun");
+    let own = String::from_utf8_lossy(&done.stdout).into_owned();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    cluster.run("scancel", &["-u", "root"]);
+    let _ = second.wait();
+    assert!(done.status.success(), "{said}");
+    let masks = (others.trim(), own.trim());
+    // Else the late one was in time.
+    assert_eq!(masks.0, "0", "{}", cluster.slurmd_log());
+    assert_eq!(masks.1, "1", "{said}{}", cluster.slurmd_log());
+    assert!(cluster.slurmd_log().contains("it is planned again"));
+}
