@@ -2,10 +2,9 @@
 //! planned again.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
-use berth_tests::{Cluster, skip};
+use berth_tests::{Cluster, spank_plugin};
 
 /// Another maker's SPANK plugin: where a file is, one slurmstepd takes it and waits for another file.
 const PLUGIN: &str = r#"
@@ -33,27 +32,13 @@ const LET_GO: std::time::Duration = std::time::Duration::from_secs(4);
 /// Prints the task's CPUs.
 const SHOW: &str = "grep Cpus_allowed_list /proc/self/status | cut -f2";
 
-fn slow_plugin(folder: &Path) -> Option<PathBuf> {
-    let (code, object) = (folder.join("slow.c"), folder.join("slow.so"));
-    fs::write(&code, PLUGIN).expect("the C text can be written");
-    let built = Command::new("cc")
-        .args(["-shared", "-fPIC", "-o"])
-        .args([&object, &code])
-        .output();
-    if !built.is_ok_and(|built| built.status.success()) {
-        skip("needs a C compiler and Slurm's spank.h");
-        return None;
-    }
-    Some(object)
-}
-
 /// A cluster with the other plugin, whose files are in its log folder.
 fn cluster() -> Option<Cluster> {
     if !berth_tests::two_cpus() {
         return None;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let object = slow_plugin(folder.path())?;
+    let object = spank_plugin(folder.path(), "slow", PLUGIN)?;
     let cluster = Cluster::builder()
         .plugstack(Some(""))
         .file(&object)

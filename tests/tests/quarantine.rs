@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 
 use berth_tests::adoption::adopt;
-use berth_tests::{Cluster, process, skip};
+use berth_tests::{Cluster, process, spank_plugin};
 
 /// Another maker's SPANK plugin: in each hook it writes down its own CPUs.
 const PLUGIN: &str = r#"
@@ -49,27 +49,13 @@ const PROLOG: &str =
 /// Shows the CPUs of all threads of its slurmstepd.
 const TASK: &str = "cat /proc/$PPID/task/*/status | grep Cpus_allowed_list | sort -u";
 
-fn other_plugin(folder: &Path) -> Option<PathBuf> {
-    let (code, object) = (folder.join("other.c"), folder.join("other.so"));
-    fs::write(&code, PLUGIN).expect("the C text can be written");
-    let built = Command::new("cc")
-        .args(["-shared", "-fPIC", "-o"])
-        .args([&object, &code])
-        .output();
-    if !built.is_ok_and(|built| built.status.success()) {
-        skip("needs a C compiler and Slurm's spank.h");
-        return None;
-    }
-    Some(object)
-}
-
 /// A cluster with the other plugin, and the file in which that writes.
 fn cluster(settings: &str) -> Option<(Cluster, PathBuf)> {
     if !berth_tests::two_cpus() {
         return None;
     }
     let folder = tempfile::tempdir().expect("a folder");
-    let object = other_plugin(folder.path())?;
+    let object = spank_plugin(folder.path(), "other", PLUGIN)?;
     let cluster = Cluster::builder()
         .plugstack(Some(settings))
         .file(&object)

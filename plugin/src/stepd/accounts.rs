@@ -43,11 +43,22 @@ pub(crate) fn accounts(
     }
 }
 
-/// The ledger's entry that slurmd made for this step, if it did.
+/// The ledger's entry that slurmd made for this step's binding, if it did.
+fn of_binding(
+    record: &StepRecord<'_>,
+    heard: &Handover,
+    node_name: &str,
+) -> Result<Option<Account>, Late> {
+    let Some(served) = &heard.served else {
+        return Ok(None);
+    };
+    let cpus = served.chosen.cpus();
+    Account::confirm(record, What::Binding(&cpus), (node_name, is_in_pool(heard)))
+}
+
+/// The same for a step that goes on with its cores if others have got them meanwhile.
 fn confirmed(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Option<Account> {
-    let cpus = heard.served.as_ref()?.chosen.cpus();
-    let found = Account::confirm(record, What::Binding(&cpus), (node_name, is_in_pool(heard)));
-    found.unwrap_or_else(|late| {
+    of_binding(record, heard, node_name).unwrap_or_else(|late| {
         told_late(record, heard, late);
         None
     })
@@ -59,11 +70,7 @@ pub(crate) fn in_time(
     heard: &Handover,
     node_name: &str,
 ) -> Option<Option<Account>> {
-    let served = heard.served.as_ref();
-    let cpus = served
-        .map(|served| served.chosen.cpus())
-        .unwrap_or_default();
-    let found = Account::confirm(record, What::Binding(&cpus), (node_name, is_in_pool(heard)));
+    let found = of_binding(record, heard, node_name);
     let planned_again = |late: Late| {
         let taken = repeated(&late.taken);
         log::info!(
