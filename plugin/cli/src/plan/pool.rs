@@ -89,11 +89,11 @@ mod tests {
         words.pools = vec![pool("multi8", 8), pool("multi16", 16)];
         let four = said(&words, "multi8", 4);
         assert!(
-            four.contains("the weight 2500 and every other job of the node 25"),
+            four.contains("the weight 2500 and every other job of the node 19"),
             "{four}"
         );
         assert!(
-            four.contains("it gets 96.2 % of them; NCPUS tells"),
+            four.contains("it gets 97.0 % of them; NCPUS tells"),
             "{four}"
         );
         for (class, says) in [

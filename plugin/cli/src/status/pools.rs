@@ -180,14 +180,14 @@ mod tests {
             (found[0].owned, found[0].jobs.clone()),
             (Some(5), Some(vec![1, 2]))
         );
-        assert_eq!((found[0].weight, found[0].others), (10_000, 50));
+        assert_eq!((found[0].weight, found[0].others), (10_000, 38));
         let mut text = Vec::new();
         table(&rows("n1", &words, None), &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         let cells: Vec<_> = text.lines().last().unwrap().split_whitespace().collect();
         assert_eq!(
             cells,
-            ["n1", "multi8", "-", "weight", "8", "-", "-", "10000", "50"]
+            ["n1", "multi8", "-", "weight", "8", "-", "-", "10000", "38"]
         );
     }
 }

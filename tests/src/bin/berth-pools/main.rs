@@ -160,6 +160,6 @@ impl Here {
 
     /// That of other jobs.
     fn others(&self) -> u32 {
-        HIGHEST / self.pool / 25
+        (f64::from(HIGHEST) / f64::from(self.pool) / 33.0).round() as u32
     }
 }
