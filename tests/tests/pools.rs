@@ -180,3 +180,26 @@ fn a_file_that_others_could_write_is_read_when_they_cannot() {
         (done.stdout.trim() == "1,1").then_some(())
     });
 }
+
+/// What slurmd lets go before a pool's tasks is known by its program's name, which each distribution chooses.
+#[test]
+fn the_slurmstepd_of_this_slurm_is_known() {
+    let cluster = cluster(None);
+    let file = cluster.folder().join("parent");
+    let line = format!(
+        "echo $PPID > {0}.new; mv {0}.new {0}; sleep 60",
+        file.display()
+    );
+    let mut step = cluster.program("srun");
+    let mut step = step.args(["-n1", "sh", "-c", &line]).spawn().expect("srun");
+    let parent: i32 = cluster.wait_for("the task", || {
+        fs::read_to_string(&file).ok()?.trim().parse().ok()
+    });
+    assert!(
+        berth_host::cgroup::is_slurmstepd(parent, &[parent]),
+        "{:?}",
+        fs::read_link(format!("/proc/{parent}/exe"))
+    );
+    step.kill().expect("it lives");
+    step.wait().expect("a child");
+}

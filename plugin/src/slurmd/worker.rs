@@ -10,6 +10,7 @@ use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{SigSet, SigmaskHow};
+use nix::time::{ClockId, clock_gettime};
 use slurm_sys::process::{Daemon, daemon, is_slurms_daemon};
 
 use crate::site::standing::Abi;
@@ -31,7 +32,7 @@ const BETWEEN_BREATHS: Duration = Duration::from_millis(500);
 
 /// And so often while some do: what wakes one thread of a slurmstepd often wakes the next.
 const SOON: Duration = Duration::from_millis(50);
-/// The pause is at least so many times as long as the look before it took: it never takes more than a twentieth of a
+/// The pause is at least so many times as long as what the look before it used: it never takes more than a twentieth of a
 /// CPU, however many jobs there are.
 const LEISURE: u32 = 19;
 
@@ -217,11 +218,18 @@ fn work() {
 
 /// Lets slurmstepds breathe beside pools, and plans the next time.
 fn breathe(node_name: Option<&str>, times: &mut Times, breathing: &mut Breathing) {
-    let began = Instant::now();
+    let began = cpu_time();
     let is_soon = breathing.look(node_name);
     let pause = if is_soon { SOON } else { BETWEEN_BREATHS };
-    times.breath = Instant::now() + pause.max(began.elapsed() * LEISURE);
+    let took = cpu_time().saturating_sub(began);
+    times.breath = Instant::now() + pause.max(took * LEISURE);
     times.breathed = pools::has_any();
+}
+
+/// What this thread has used of a CPU; on a full node it waits for one itself, and that is no use.
+fn cpu_time() -> Duration {
+    let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
+    used.map_or(Duration::ZERO, Duration::from)
 }
 
 /// Whether there are files of the site to look at again and again.

@@ -5,20 +5,19 @@
 //! In: the cgroup below which Slurm keeps the jobs of a node, in the unified hierarchy. Out: threads that are real-time
 //! ones until the next look. Their children never are.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use libc::pid_t;
 
 use super::members::Thread;
-use super::stat::Stat;
-use super::stepds::{Stepd, Stepds, is_slurmstepd};
+use super::stepds::{Load, Stepd, Stepds, is_slurmstepd};
 use super::{FenceError, Folder, Place, Version, dying};
 use crate::priority::{is_realtime, set_before_realtime, set_ordinary};
 
 /// The most threads that are looked at.
 const MOST_THREADS: usize = 4096;
-/// A slurmstepd that has been quiet, or is new, may go first for so long, in microseconds.
+/// A slurmstepd that has been quiet, or is new, may go first for so much CPU time, in microseconds.
 const CREDIT: i64 = 5_000_000;
 /// It earns a second in so many.
 const EARNS: i64 = 10;
@@ -27,22 +26,39 @@ const ALL: Duration = Duration::from_millis(450);
 /// A slurmstepd that waited for a CPU is at work for so long.
 const AT_WORK: Duration = Duration::from_secs(2);
 
+/// What is known of a slurmstepd.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    /// Microseconds of CPU time; less than nothing for one that went first for longer than it might.
+    credit: i64,
+    load: Option<Load>,
+    /// When one of its threads was seen that waited for a CPU.
+    at_work: Option<Instant>,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self {
+            credit: CREDIT,
+            load: None,
+            at_work: None,
+        }
+    }
+}
+
 /// The slurmstepds of a node, and threads that go before real-time tasks until the next look.
 #[derive(Debug, Default)]
 pub struct Breaths {
     stepds: Stepds,
-    /// Microseconds; less than nothing for one that went first for longer than it might.
-    credit: HashMap<pid_t, i64>,
+    known: HashMap<pid_t, Known>,
     risen: Vec<Thread>,
-    /// Slurmstepds that were seen at work, and when.
-    at_work: HashMap<pid_t, Instant>,
     looked: Option<Instant>,
     looked_at_all: Option<Instant>,
 }
 
 impl Breaths {
-    /// Looks again: threads that wait for a CPU go first, others are ordinary ones. Returns how many slurmstepds are at
-    /// work: the next look is due soon then, and looks at these alone.
+    /// Looks again: threads that wait for a CPU go first, as long as their slurmstepd is at work; others are ordinary
+    /// ones. Returns how many slurmstepds are at work: the next look is due soon then, and looks at these alone.
     ///
     /// # Errors
     /// [`FenceError`]: the folder cannot be read.
@@ -58,67 +74,90 @@ impl Breaths {
         let since = self.looked.replace(now);
         let passed = since.map_or(Duration::ZERO, |since| now.duration_since(since));
         let passed = i64::try_from(passed.as_micros()).unwrap_or(i64::MAX);
-        let all = self.threads(scope, now);
-        let living = self.stepds.all().map(|stepd| stepd.process);
-        self.earn(living.collect(), passed);
-        let (risen, others): (Vec<_>, Vec<_>) = all
-            .into_iter()
-            // One that a slurmd has left that was killed is found by what it is.
-            .partition(|(thread, _)| is_realtime(thread.number));
-        self.pay(risen.iter().map(|(thread, _)| thread.process), passed);
-        for (thread, _) in risen.iter().chain(&others).filter(|one| one.1.is_ready()) {
-            self.at_work.insert(thread.process, now);
+        let looked = self.looked_at(scope, now);
+        self.earn(passed);
+        let mut first = Vec::new();
+        for stepd in &looked {
+            first.extend(self.first_of((scope, stepd), (now, passed)));
+            if first.len() >= MOST_THREADS {
+                break;
+            }
         }
-        let goes_first = |one: &(Thread, Stat)| {
-            let credit = self.credit.get(&one.0.process);
-            credit.is_some_and(|credit| *credit > 0) && one.1.is_ready()
-        };
-        let (stay, lower): (Vec<_>, Vec<_>) = risen.into_iter().partition(goes_first);
-        let rise = others.iter().filter(|one| goes_first(one));
-        let rise = rise.map(|one| one.0).filter(|thread| rises(*thread));
-        let mut first: Vec<_> = stay.iter().map(|one| one.0).chain(rise).collect();
+        self.known.values_mut().for_each(|one| one.rests(now));
         first.extend(self.dying(scope));
-        // What is no longer found among slurmstepds was one of theirs.
         let gone = self.risen.iter().filter(|thread| !first.contains(thread));
-        let lower = lower.iter().map(|one| &one.0);
-        for thread in gone.chain(lower).filter(|thread| thread.lives()) {
+        for thread in gone.filter(|thread| thread.lives()) {
             // One that has just ended needs nothing.
             let _ = set_ordinary(thread.number);
         }
         self.risen = first;
-        self.at_work
-            .retain(|_, seen| now.duration_since(*seen) < AT_WORK);
-        self.at_work.len()
+        let at_work = self.known.values().filter(|one| one.at_work.is_some());
+        at_work.count()
     }
 
-    /// The threads that are looked at now.
-    fn threads(&mut self, scope: &Folder, now: Instant) -> Vec<(Thread, Stat)> {
+    /// The slurmstepds that are looked at now: all, or in between those at work.
+    fn looked_at(&mut self, scope: &Folder, now: Instant) -> Vec<Stepd> {
         let is_new = |then: Instant| now.duration_since(then) < ALL;
-        let is_all = self.at_work.is_empty() || !self.looked_at_all.is_some_and(is_new);
+        let is_all = !self.stepds.all().any(|one| self.is_at_work(one))
+            || !self.looked_at_all.is_some_and(is_new);
         if is_all {
             self.stepds.refresh(scope, now);
             self.looked_at_all = Some(now);
         }
-        let is = |one: &&Stepd| is_all || self.at_work.contains_key(&one.process);
-        let looked: Vec<_> = self.stepds.all().filter(is).cloned().collect();
-        let mut all = Vec::new();
-        for stepd in looked {
+        let is = |one: &&Stepd| is_all || self.is_at_work(one);
+        self.stepds.all().filter(is).cloned().collect()
+    }
+
+    fn is_at_work(&self, stepd: &Stepd) -> bool {
+        let known = self.known.get(&stepd.process);
+        known.is_some_and(|known| known.at_work.is_some())
+    }
+
+    /// The threads of a slurmstepd that go first from now on. Its threads are looked at one by one only if it has waited
+    /// for a CPU since the last look, which costs ten times as much.
+    fn first_of(
+        &mut self,
+        (scope, stepd): (&Folder, &Stepd),
+        (now, passed): (Instant, i64),
+    ) -> Vec<Thread> {
+        let mut known = self.known.get(&stepd.process).copied().unwrap_or_default();
+        let risen = self.risen.iter().copied();
+        let mut first: Vec<_> = risen
+            .filter(|thread| thread.process == stepd.process && thread.lives())
+            .collect();
+        let load = stepd.load(scope);
+        if !first.is_empty() {
+            known.pay(load, passed);
+        }
+        let mut rise = Vec::new();
+        if known.has_waited(load) {
             match stepd.threads() {
-                Some(threads) => all.extend(threads),
-                None => self.stepds.ended(&stepd),
-            }
-            if all.len() >= MOST_THREADS {
-                break;
+                Some(all) => {
+                    let ready = all.into_iter().filter(|one| one.1.is_ready());
+                    rise.extend(ready.map(|one| one.0));
+                }
+                None => self.stepds.ended(stepd),
             }
         }
-        all.truncate(MOST_THREADS);
-        all
+        known.load = Some(load);
+        if !rise.is_empty() {
+            known.at_work = Some(now);
+        }
+        known.rests(now);
+        let goes_first = known.at_work.is_some() && known.credit > 0;
+        self.known.insert(stepd.process, known);
+        if !goes_first {
+            return Vec::new();
+        }
+        rise.retain(|thread| !first.contains(thread) && rises(*thread));
+        first.extend(rise);
+        first
     }
 
     /// Tasks that were killed, of slurmstepds at work: those that go first from now on, and those that still do.
     fn dying(&self, scope: &Folder) -> Vec<Thread> {
-        let at_work = |one: &&Stepd| self.at_work.contains_key(&one.process);
-        let steps = self.stepds.all().filter(at_work).filter_map(|stepd| {
+        let at_work = self.stepds.all().filter(|one| self.is_at_work(one));
+        let steps = at_work.filter_map(|stepd| {
             let job = scope.child(&stepd.job).ok()?;
             job.child(&stepd.step).ok()
         });
@@ -132,22 +171,44 @@ impl Breaths {
     }
 
     /// Slurmstepds that live earn credit; those that have ended are forgotten.
-    fn earn(&mut self, living: Vec<pid_t>, passed: i64) {
-        let before = std::mem::take(&mut self.credit);
-        let now = living.into_iter().map(|pid| {
-            let has = before.get(&pid).copied().unwrap_or(CREDIT);
-            (pid, CREDIT.min(has + passed / EARNS))
-        });
-        self.credit = now.collect();
+    fn earn(&mut self, passed: i64) {
+        let living: HashSet<_> = self.stepds.all().map(|stepd| stepd.process).collect();
+        self.known.retain(|process, _| living.contains(process));
+        for known in self.known.values_mut() {
+            known.earn(passed);
+        }
+    }
+}
+
+impl Known {
+    fn earn(&mut self, passed: i64) {
+        self.credit = CREDIT.min(self.credit.saturating_add(passed / EARNS));
     }
 
-    /// Those that went first pay for that, each for every thread that did.
-    fn pay(&mut self, went: impl Iterator<Item = pid_t>, passed: i64) {
-        for pid in went {
-            if let Some(credit) = self.credit.get_mut(&pid) {
-                *credit = credit.saturating_sub(passed);
-            }
+    /// One of which threads went first pays for what it has used meanwhile; where the kernel does not say that, for the
+    /// time that passed.
+    fn pay(&mut self, now: Load, passed: i64) {
+        let before = self.load.and_then(|load| load.used);
+        let used = match (before, now.used) {
+            (Some(before), Some(now)) => i64::try_from(now.saturating_sub(before)),
+            _ => Ok(passed),
+        };
+        self.credit = self.credit.saturating_sub(used.unwrap_or(i64::MAX));
+    }
+
+    /// Whether it has waited for a CPU since the last look; where the kernel does not say it, it may have.
+    fn has_waited(&self, now: Load) -> bool {
+        match (self.load, now.waited) {
+            (_, None) => true,
+            (None, _) => false,
+            (Some(before), now) => before.waited != now,
         }
+    }
+
+    /// One that has not waited for a while is not at work any more.
+    fn rests(&mut self, now: Instant) {
+        let is = |seen: &Instant| now.duration_since(*seen) < AT_WORK;
+        self.at_work = self.at_work.filter(is);
     }
 }
 
@@ -165,13 +226,16 @@ impl Drop for Breaths {
 /// # Errors
 /// [`FenceError`]: the folder cannot be read.
 pub fn all_ordinary(scope: &Place) -> Result<usize, FenceError> {
-    let mut breaths = Breaths::default();
     let folder = scope.open()?;
     if !folder.is_roots() || scope.version != Version::V2 {
         return Ok(0);
     }
-    let all = breaths.threads(&folder, Instant::now()).into_iter();
-    let risen = all.filter(|(thread, _)| is_realtime(thread.number));
+    let mut stepds = Stepds::default();
+    stepds.refresh(&folder, Instant::now());
+    let all = stepds.all().filter_map(Stepd::threads).flatten();
+    let risen = all
+        .take(MOST_THREADS)
+        .filter(|(thread, _)| is_realtime(thread.number));
     Ok(risen
         .filter(|(thread, _)| set_ordinary(thread.number).is_ok())
         .count())
@@ -241,23 +305,46 @@ mod tests {
     #[test]
     fn credit_is_spent_and_earned_slowly() {
         const SECOND: i64 = 1_000_000;
-        let mut breaths = Breaths::default();
-        breaths.earn(vec![1, 2], SECOND);
-        assert_eq!(breaths.credit[&1], CREDIT);
-        // Each of two threads costs.
-        breaths.pay([1, 1].into_iter(), SECOND);
-        assert_eq!(
-            (breaths.credit[&1], breaths.credit[&2]),
-            (3 * SECOND, CREDIT)
-        );
-        // What was taken too long is a debt.
-        breaths.pay([1].into_iter(), 9 * SECOND);
-        breaths.earn(vec![1, 3], 10 * SECOND);
-        assert_eq!(
-            (breaths.credit[&1], breaths.credit.get(&2)),
-            (-5 * SECOND, None)
-        );
-        breaths.earn(vec![1], 1000 * SECOND);
-        assert_eq!(breaths.credit[&1], CREDIT);
+        let used = |used| Load {
+            waited: Some(1),
+            used,
+        };
+        let mut one = Known::default();
+        one.earn(SECOND);
+        assert_eq!(one.credit, CREDIT);
+        one.load = Some(used(Some(7_000_000)));
+        one.pay(used(Some(9_000_000)), SECOND);
+        assert_eq!(one.credit, 3 * SECOND);
+        // Where the kernel does not say what it has used, it pays for the time; too long is a debt.
+        one.pay(used(None), 9 * SECOND);
+        assert_eq!(one.credit, -6 * SECOND);
+        one.earn(10 * SECOND);
+        assert_eq!(one.credit, -5 * SECOND);
+        one.earn(1000 * SECOND);
+        assert_eq!(one.credit, CREDIT);
+    }
+
+    #[test]
+    fn one_that_has_waited_is_looked_at() {
+        let waited = |waited| Load { waited, used: None };
+        let mut one = Known::default();
+        assert!(!one.has_waited(waited(Some(5))), "nobody knows since when");
+        assert!(one.has_waited(waited(None)), "psi=0");
+        one.load = Some(waited(Some(5)));
+        assert!(!one.has_waited(waited(Some(5))) && one.has_waited(waited(Some(6))));
+        assert!(one.has_waited(waited(None)));
+    }
+
+    #[test]
+    fn one_that_waits_no_more_rests_after_a_while() {
+        let now = Instant::now();
+        let mut one = Known {
+            at_work: Some(now),
+            ..Known::default()
+        };
+        one.rests(now + AT_WORK / 2);
+        assert!(one.at_work.is_some());
+        one.rests(now + AT_WORK);
+        assert!(one.at_work.is_none());
     }
 }

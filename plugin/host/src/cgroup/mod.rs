@@ -15,6 +15,7 @@ pub mod freezer;
 mod job;
 pub mod jobs;
 mod leftovers;
+mod load;
 pub mod members;
 mod mounts;
 mod name;
@@ -36,6 +37,7 @@ pub use name::Name;
 pub use outside::{Outside, lower_outside};
 pub use place::Place;
 pub use slurms_step::remove_slurms_step;
+pub use stepds::is_slurmstepd;
 pub use write::{Fence, Written, no_swap};
 
 /// Which interface the kernel has for cpusets.

@@ -10,6 +10,7 @@ use libc::pid_t;
 
 use super::Folder;
 use super::job::OWN;
+use super::load;
 use super::members::{Thread, processes, threads};
 use super::stat::Stat;
 
@@ -17,7 +18,7 @@ use super::stat::Stat;
 const MOST: usize = 20_000;
 /// What is remembered is found again after this time, whatever the kernel says of the folders.
 const AGAIN: Duration = Duration::from_secs(5);
-/// The name of its program.
+/// The name of its program begins so: Debian's is `slurmstepd-wlm`.
 const NAME: &str = "slurmstepd";
 /// The name of a step's folder begins so.
 const STEP: &str = "step_";
@@ -31,6 +32,13 @@ pub(super) struct Stepd {
     pub process: pid_t,
     /// When it began, as the kernel counts.
     start: u64,
+}
+
+/// What its threads have waited for and used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Load {
+    pub waited: Option<u64>,
+    pub used: Option<u64>,
 }
 
 /// A job as it was found.
@@ -94,6 +102,16 @@ impl Stepds {
 }
 
 impl Stepd {
+    /// How long one of its threads has waited for a CPU, and what they have used of one, in microseconds; nothing where
+    /// the kernel does not say it.
+    pub(super) fn load(&self, scope: &Folder) -> Load {
+        let own = format!("{}/{}/{OWN}", self.job, self.step);
+        Load {
+            waited: load::waited(scope, &own),
+            used: load::used(scope, &own),
+        }
+    }
+
     /// Its threads, and what each does; nothing if it has ended.
     pub(super) fn threads(&self) -> Option<Vec<(Thread, Stat)>> {
         let leader = Thread {
@@ -145,7 +163,8 @@ fn walk(scope: &Folder, (name, identity): (&str, (u64, u64)), left: &mut usize) 
 
 /// Whether a process is a slurmstepd. Beside it in its cgroup are what it forks, until that is moved, and a user's own
 /// task epilog with all of its children: these are not root's, or another program, or a child of one in the cgroup.
-pub(super) fn is_slurmstepd(process: pid_t, beside: &[pid_t]) -> bool {
+#[must_use]
+pub fn is_slurmstepd(process: pid_t, beside: &[pid_t]) -> bool {
     let Ok(status) = fs::read(format!("/proc/{process}/status")) else {
         return false;
     };
@@ -161,8 +180,8 @@ pub(super) fn is_slurmstepd(process: pid_t, beside: &[pid_t]) -> bool {
 fn is_its_program(process: pid_t) -> bool {
     let exe = fs::read_link(format!("/proc/{process}/exe"));
     let name = exe.as_ref().ok().and_then(|exe| exe.file_name()?.to_str());
-    // The kernel's word behind a program that was replaced by an upgrade.
-    name.is_some_and(|name| name.trim_end_matches(" (deleted)") == NAME)
+    // Behind it the kernel writes a word if the program was replaced by an upgrade.
+    name.is_some_and(|name| name.starts_with(NAME))
 }
 
 #[cfg(test)]
@@ -177,7 +196,11 @@ mod tests {
 
     /// A copy of a program with the name of slurmstepd.
     fn program(dir: &Path) -> Child {
-        let program = dir.join(NAME);
+        program_named(dir, NAME)
+    }
+
+    fn program_named(dir: &Path, name: &str) -> Child {
+        let program = dir.join(name);
         if !program.exists() {
             fs::copy("/bin/sleep", &program).unwrap();
         }
@@ -272,6 +295,9 @@ mod tests {
         let own = std::process::id() as pid_t;
         assert!(!is_slurmstepd(pid, &[pid, own]), "its parent is there");
         assert!(!is_slurmstepd(own, &[]), "another program");
+        let debians = program_named(dir.path(), "slurmstepd-wlm");
+        assert!(is_slurmstepd(debians.id() as pid_t, &[]));
+        end(debians);
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!is_slurmstepd(pid, &[]));

@@ -22,43 +22,75 @@ pub(crate) struct Job {
     pub id: String,
 }
 
+/// A job that was submitted.
+pub(crate) struct Begun {
+    job: Job,
+    what: String,
+    tasks: u32,
+}
+
 /// Starts a job of so many tasks in a role, each with so many threads, and waits until all of them work.
 pub(crate) fn start(
     cluster: &Cluster,
     options: &[&str],
-    (role, tasks, threads): (&str, u32, u32),
+    what: (&str, u32, u32),
 ) -> Result<Job, String> {
+    begin(cluster, options, what).wait()
+}
+
+/// Submits such a job.
+pub(crate) fn begin(
+    cluster: &Cluster,
+    options: &[&str],
+    (role, tasks, threads): (&str, u32, u32),
+) -> Begun {
     let told = tempfile::tempdir().expect("a folder").keep();
     let me = std::env::current_exe().expect("this program's path");
     let mut command: Command = cluster.program("srun");
     command.args(options).arg(format!("-n{tasks}")).arg(me);
     command.arg(role).arg(threads.to_string()).arg(&told);
-    let mut job = Job {
+    let job = Job {
         child: command.spawn().expect("srun"),
         folder: PathBuf::new(),
         told,
         id: String::new(),
     };
-    let since = Instant::now();
-    while since.elapsed() < START {
-        let all: Option<Vec<_>> = (0..tasks)
-            .map(|id| fs::read_to_string(job.told.join(format!("cgroup.{id}"))).ok())
-            .map(|text| text.filter(|text| text.ends_with('\n')))
-            .collect();
-        if let Some(own) = all.as_ref().and_then(|all| all.first()) {
-            let path = own.trim().strip_prefix("0::").unwrap_or_default();
-            let place = path.split("/step_").next().unwrap_or_default();
-            let says = fs::read_to_string(job.told.join("told.0")).unwrap_or_default();
-            println!(
-                "  {tasks} tasks of {options:?} in {place}, NCPUS, OMP_NUM_THREADS, job: {says}"
-            );
-            job.folder = Path::new("/sys/fs/cgroup").join(place.trim_start_matches('/'));
-            job.id = says.rsplit(' ').next().unwrap_or_default().into();
-            return Ok(job);
-        }
-        thread::sleep(Duration::from_millis(200));
+    Begun {
+        job,
+        what: format!("{options:?}"),
+        tasks,
     }
-    Err(format!("{options:?} -n{tasks} has not started"))
+}
+
+impl Begun {
+    /// Waits until all of its tasks work.
+    pub(crate) fn wait(self) -> Result<Job, String> {
+        let Self {
+            mut job,
+            what,
+            tasks,
+        } = self;
+        let since = Instant::now();
+        while since.elapsed() < START {
+            let all: Option<Vec<_>> = (0..tasks)
+                .map(|id| fs::read_to_string(job.told.join(format!("cgroup.{id}"))).ok())
+                .map(|text| text.filter(|text| text.ends_with('\n')))
+                .collect();
+            if let Some(own) = all.as_ref().and_then(|all| all.first()) {
+                let path = own.trim().strip_prefix("0::").unwrap_or_default();
+                let place = path.split("/step_").next().unwrap_or_default();
+                let says = fs::read_to_string(job.told.join("told.0")).unwrap_or_default();
+                println!(
+                    "  {tasks} tasks of {what} in {place}, NCPUS, OMP_NUM_THREADS, job: {says}"
+                );
+                job.folder = Path::new("/sys/fs/cgroup").join(place.trim_start_matches('/'));
+                job.id = says.rsplit(' ').next().unwrap_or_default().into();
+                return Ok(job);
+            }
+            thread::sleep(Duration::from_millis(200));
+        }
+        Err(format!("{what} -n{tasks} has not started"))
+    }
 }
 
 impl Drop for Job {

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::job::{Job, start};
+use crate::job::{Begun, Job, begin, start};
 use crate::promises::cancel;
 use crate::{Count, Here, Told, figures};
 
@@ -56,8 +56,10 @@ pub(crate) fn fill(here: &Here, beside: Beside) -> Result<Vec<Job>, String> {
         Beside::Wide => (1, here.cpus),
         Beside::Serial => (here.cpus, 1),
     };
-    let one = |_| start(&here.cluster, &["-pnormal"], ("spin", tasks, 2));
-    (0..jobs).map(one).collect()
+    // All at once: on a busy machine each would take longer than the one before it.
+    let one = |_| begin(&here.cluster, &["-pnormal"], ("spin", tasks, 2));
+    let all: Vec<_> = (0..jobs).map(one).collect();
+    all.into_iter().map(Begun::wait).collect()
 }
 
 /// The CPUs that each job used on average, beginning with the pool's.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -332,7 +333,9 @@ impl Soak {
     }
 
     pub fn keep_logs(&self) {
-        let log = std::env::temp_dir().join("berth-soak.log");
+        // What else lies on an emulated machine is gone with it.
+        let kept = std::env::var_os("BERTH_VM_OUT").map_or_else(std::env::temp_dir, PathBuf::from);
+        let log = kept.join("berth-soak.log");
         if fs::write(&log, self.cluster.slurmd_log()).is_ok() {
             eprintln!("slurmd's log is {}", log.display());
         }

@@ -1,0 +1,50 @@
+//! What a cgroup's threads have waited for and used, as the kernel sums it up: two small files instead of one for each
+//! thread.
+//! In: a folder of the unified hierarchy. Out: microseconds since the cgroup was made.
+
+use super::Folder;
+
+/// The time in which at least one thread of a cgroup below this folder waited for a CPU: it grows while one waits.
+/// Nothing where the kernel does not count it (`psi=0`).
+pub(super) fn waited(scope: &Folder, path: &str) -> Option<u64> {
+    total(&scope.read(&format!("{path}/cpu.pressure")).ok()?)
+}
+
+/// The CPU time of all its threads, also of those that have ended.
+pub(super) fn used(scope: &Folder, path: &str) -> Option<u64> {
+    usage(&scope.read(&format!("{path}/cpu.stat")).ok()?)
+}
+
+/// The total of the line `some`.
+fn total(text: &str) -> Option<u64> {
+    let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    let mut words = some.split_whitespace();
+    words
+        .find_map(|word| word.strip_prefix("total="))?
+        .parse()
+        .ok()
+}
+
+fn usage(text: &str) -> Option<u64> {
+    let used = text
+        .lines()
+        .find_map(|line| line.strip_prefix("usage_usec "));
+    used?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_lines() {
+        let text = "some avg10=0.12 avg60=0.00 avg300=0.00 total=4711\n\
+                    full avg10=0.00 avg60=0.00 avg300=0.00 total=7\n";
+        assert_eq!(total(text), Some(4711));
+        assert_eq!(total("full avg10=0.00 total=7\n"), None);
+        assert_eq!(total(""), None);
+        let text = "usage_usec 75022443\nuser_usec 51632000\nsystem_usec 23390443\n";
+        assert_eq!(usage(text), Some(75_022_443));
+        assert_eq!(usage("nr_periods 0\n"), None);
+    }
+}
