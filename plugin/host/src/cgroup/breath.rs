@@ -23,8 +23,9 @@ const CREDIT: i64 = 5_000_000;
 const EARNS: i64 = 10;
 /// So often all slurmstepds are looked at, and in between those that were at work.
 const ALL: Duration = Duration::from_millis(450);
-/// A slurmstepd that waited for a CPU is at work for so long.
+/// A slurmstepd that waited for a CPU is at work for so long, and for so many looks at the least, which may be far apart.
 const AT_WORK: Duration = Duration::from_secs(2);
+const LOOKS: u32 = 4;
 
 /// What is known of a slurmstepd.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +33,8 @@ struct Known {
     /// Microseconds of CPU time; less than nothing for one that went first for longer than it might.
     credit: i64,
     load: Option<Load>,
-    /// When one of its threads was seen that waited for a CPU.
-    at_work: Option<Instant>,
+    /// When one of its threads, or a dying task, was seen that waited for a CPU, and how many looks have passed since.
+    at_work: Option<(Instant, u32)>,
 }
 
 impl Default for Known {
@@ -83,8 +84,8 @@ impl Breaths {
                 break;
             }
         }
+        first.extend(self.dying(scope, now));
         self.known.values_mut().for_each(|one| one.rests(now));
-        first.extend(self.dying(scope));
         let gone = self.risen.iter().filter(|thread| !first.contains(thread));
         for thread in gone.filter(|thread| thread.lives()) {
             // One that has just ended needs nothing.
@@ -141,9 +142,8 @@ impl Breaths {
         }
         known.load = Some(load);
         if !rise.is_empty() {
-            known.at_work = Some(now);
+            known.at_work = Some((now, 0));
         }
-        known.rests(now);
         let goes_first = known.at_work.is_some() && known.credit > 0;
         self.known.insert(stepd.process, known);
         if !goes_first {
@@ -154,20 +154,43 @@ impl Breaths {
         first
     }
 
-    /// Tasks that were killed, of slurmstepds at work: those that go first from now on, and those that still do.
-    fn dying(&self, scope: &Folder) -> Vec<Thread> {
+    /// Tasks that were killed, of slurmstepds at work: those that go first from now on, and those that still do. While
+    /// there are some, their slurmstepd is at work, although it only waits for their end.
+    fn dying(&mut self, scope: &Folder, now: Instant) -> Vec<Thread> {
         let at_work = self.stepds.all().filter(|one| self.is_at_work(one));
         let steps = at_work.filter_map(|stepd| {
             let job = scope.child(&stepd.job).ok()?;
-            job.child(&stepd.step).ok()
+            Some((stepd.process, job.child(&stepd.step).ok()?))
         });
-        let found = steps.flat_map(|step| dying::threads_of(&step));
-        let is = |thread: &Thread| match is_realtime(thread.number) {
+        let (mut first, mut busy) = (Vec::new(), Vec::new());
+        for (stepd, step) in steps {
+            let found = dying::threads_of(&step);
+            if !found.is_empty() {
+                busy.push(stepd);
+            }
+            let left = MOST_THREADS - first.len();
+            first.extend(
+                found
+                    .into_iter()
+                    .filter(|one| self.goes_on(*one))
+                    .take(left),
+            );
+        }
+        for stepd in busy {
+            if let Some(known) = self.known.get_mut(&stepd) {
+                known.at_work = Some((now, 0));
+            }
+        }
+        first
+    }
+
+    /// Whether a dying thread goes first from now on, or still does.
+    fn goes_on(&self, thread: Thread) -> bool {
+        match is_realtime(thread.number) {
             // A task of a pool is one without us.
-            true => self.risen.contains(thread),
-            false => dies_first(*thread),
-        };
-        found.take(MOST_THREADS).filter(is).collect()
+            true => self.risen.contains(&thread),
+            false => dies_first(thread),
+        }
     }
 
     /// Slurmstepds that live earn credit; those that have ended are forgotten.
@@ -207,8 +230,10 @@ impl Known {
 
     /// One that has not waited for a while is not at work any more.
     fn rests(&mut self, now: Instant) {
-        let is = |seen: &Instant| now.duration_since(*seen) < AT_WORK;
-        self.at_work = self.at_work.filter(is);
+        self.at_work = self.at_work.and_then(|(seen, looks)| {
+            let is = now.duration_since(seen) < AT_WORK || looks < LOOKS;
+            is.then_some((seen, looks + 1))
+        });
     }
 }
 
@@ -339,12 +364,22 @@ mod tests {
     fn one_that_waits_no_more_rests_after_a_while() {
         let now = Instant::now();
         let mut one = Known {
-            at_work: Some(now),
+            at_work: Some((now, 0)),
             ..Known::default()
         };
-        one.rests(now + AT_WORK / 2);
+        for _ in 0..2 * LOOKS {
+            one.rests(now + AT_WORK / 2);
+        }
         assert!(one.at_work.is_some());
         one.rests(now + AT_WORK);
+        assert!(one.at_work.is_none());
+        // On a full node the next look may be late.
+        one.at_work = Some((now, 0));
+        for _ in 0..LOOKS {
+            one.rests(now + 10 * AT_WORK);
+            assert!(one.at_work.is_some());
+        }
+        one.rests(now + 10 * AT_WORK);
         assert!(one.at_work.is_none());
     }
 }
