@@ -32,9 +32,10 @@ const BETWEEN_BREATHS: Duration = Duration::from_millis(500);
 
 /// And so often while some do: what wakes one thread of a slurmstepd often wakes the next.
 const SOON: Duration = Duration::from_millis(50);
-/// The pause is at least so many times as long as what the look before it used: it never takes more than a twentieth of a
-/// CPU, however many jobs there are.
+/// The pause is at least so many times as long as what the look before it used: all looks never take more than a
+/// twentieth of a CPU, however many jobs there are, or a fifth while slurmstepds wait.
 const LEISURE: u32 = 19;
+const LESS: u32 = 4;
 
 /// The work to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -220,9 +221,12 @@ fn work() {
 fn breathe(node_name: Option<&str>, times: &mut Times, breathing: &mut Breathing) {
     let began = cpu_time();
     let is_soon = breathing.look(node_name);
-    let pause = if is_soon { SOON } else { BETWEEN_BREATHS };
+    let (pause, leisure) = match is_soon {
+        true => (SOON, LESS),
+        false => (BETWEEN_BREATHS, LEISURE),
+    };
     let took = cpu_time().saturating_sub(began);
-    times.breath = Instant::now() + pause.max(took * LEISURE);
+    times.breath = Instant::now() + pause.max(took * leisure);
     times.breathed = pools::has_any();
 }
 

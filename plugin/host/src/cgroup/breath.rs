@@ -1,4 +1,4 @@
-//! Lets slurmstepds breathe below real-time tasks: those of their threads that wait for a CPU go before such tasks
+//! Lets slurmstepds breathe below real-time tasks: the threads of those that wait for a CPU go before such tasks
 //! for a while, so that a job can be cancelled whatever runs on its CPUs. Each slurmstepd has a credit for that, which it
 //! earns slowly: one that works all the time, for a job that writes much, takes a tenth of a CPU. While one is at work,
 //! those of its tasks that were killed go first too, for they only have to end.
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use libc::pid_t;
 
-use super::members::Thread;
+use super::members::{Thread, threads};
 use super::stepds::{Load, Stepd, Stepds, is_slurmstepd};
 use super::{FenceError, Folder, Place, Version, dying};
 use crate::priority::{is_realtime, set_before_realtime, set_ordinary};
@@ -25,7 +25,9 @@ const EARNS: i64 = 10;
 const ALL: Duration = Duration::from_millis(450);
 /// A slurmstepd that waited for a CPU is at work for so long, and for so many looks at the least, which may be far apart.
 const AT_WORK: Duration = Duration::from_secs(2);
-const LOOKS: u32 = 4;
+const LOOKS: u32 = 1;
+/// One that waited for less between two looks, in microseconds, needs no help.
+const SHORT: u64 = 1000;
 
 /// What is known of a slurmstepd.
 #[derive(Clone, Copy, Debug)]
@@ -86,11 +88,7 @@ impl Breaths {
         }
         first.extend(self.dying(scope, now));
         self.known.values_mut().for_each(|one| one.rests(now));
-        let gone = self.risen.iter().filter(|thread| !first.contains(thread));
-        for thread in gone.filter(|thread| thread.lives()) {
-            // One that has just ended needs nothing.
-            let _ = set_ordinary(thread.number);
-        }
+        lower(self.risen.iter().filter(|one| !first.contains(one)));
         self.risen = first;
         let at_work = self.known.values().filter(|one| one.at_work.is_some());
         at_work.count()
@@ -114,44 +112,39 @@ impl Breaths {
         known.is_some_and(|known| known.at_work.is_some())
     }
 
-    /// The threads of a slurmstepd that go first from now on. Its threads are looked at one by one only if it has waited
-    /// for a CPU since the last look, which costs ten times as much.
+    /// The threads of a slurmstepd that go first from now on: all, if one has waited for a CPU since the last look. Its
+    /// next thread that waits may be another one.
     fn first_of(
         &mut self,
         (scope, stepd): (&Folder, &Stepd),
         (now, passed): (Instant, i64),
     ) -> Vec<Thread> {
-        let mut known = self.known.get(&stepd.process).copied().unwrap_or_default();
+        let process = stepd.process;
+        let mut known = self.known.get(&process).copied().unwrap_or_default();
         let risen = self.risen.iter().copied();
-        let mut first: Vec<_> = risen
-            .filter(|thread| thread.process == stepd.process && thread.lives())
-            .collect();
+        let first: Vec<_> = risen.filter(|one| one.process == process).collect();
         let load = stepd.load(scope);
         if !first.is_empty() {
             known.pay(load, passed);
         }
-        let mut rise = Vec::new();
-        if known.has_waited(load) {
-            match stepd.threads() {
-                Some(all) => {
-                    let ready = all.into_iter().filter(|one| one.1.is_ready());
-                    rise.extend(ready.map(|one| one.0));
-                }
-                None => self.stepds.ended(stepd),
-            }
-        }
+        let waits = known.has_waited(load).unwrap_or_else(|| stepd.waits());
         known.load = Some(load);
-        if !rise.is_empty() {
+        if waits {
             known.at_work = Some((now, 0));
         }
         let goes_first = known.at_work.is_some() && known.credit > 0;
-        self.known.insert(stepd.process, known);
-        if !goes_first {
-            return Vec::new();
+        self.known.insert(process, known);
+        match (goes_first, waits) {
+            (true, false) => first,
+            (false, _) => Vec::new(),
+            (true, true) => {
+                let risen = rise(stepd);
+                if risen.is_empty() {
+                    self.stepds.ended(stepd);
+                }
+                risen
+            }
         }
-        rise.retain(|thread| !first.contains(thread) && rises(*thread));
-        first.extend(rise);
-        first
     }
 
     /// Tasks that were killed, of slurmstepds at work: those that go first from now on, and those that still do. While
@@ -219,13 +212,13 @@ impl Known {
         self.credit = self.credit.saturating_sub(used.unwrap_or(i64::MAX));
     }
 
-    /// Whether it has waited for a CPU since the last look; where the kernel does not say it, it may have.
-    fn has_waited(&self, now: Load) -> bool {
-        match (self.load, now.waited) {
-            (_, None) => true,
-            (None, _) => false,
-            (Some(before), now) => before.waited != now,
-        }
+    /// Whether it has waited for a CPU since the last look; nothing where the kernel does not say it.
+    fn has_waited(&self, now: Load) -> Option<bool> {
+        let before = self.load.map(|load| load.waited);
+        let now = now.waited?;
+        // Of one that is new nobody knows since when.
+        let before = before.map_or(now, |before| before.unwrap_or(0));
+        Some(now.saturating_sub(before) >= SHORT)
     }
 
     /// One that has not waited for a while is not at work any more.
@@ -239,9 +232,7 @@ impl Known {
 
 impl Drop for Breaths {
     fn drop(&mut self) {
-        for thread in self.risen.iter().filter(|thread| thread.lives()) {
-            let _ = set_ordinary(thread.number);
-        }
+        lower(self.risen.iter());
     }
 }
 
@@ -266,23 +257,45 @@ pub fn all_ordinary(scope: &Place) -> Result<usize, FenceError> {
         .count())
 }
 
-/// Lets a thread go first. Its number may have passed to another one meanwhile, so it is looked at once more.
-fn rises(thread: Thread) -> bool {
-    first_if(thread, || {
-        thread.lives() && is_slurmstepd(thread.process, &[])
-    })
+/// Lets all threads of a slurmstepd go first. Their numbers may have passed to others meanwhile, so they are looked at
+/// once more.
+fn rise(stepd: &Stepd) -> Vec<Thread> {
+    let mut all = threads(&[stepd.process]);
+    let is_new = |one: &&Thread| !is_realtime(one.number);
+    let new: Vec<_> = all.iter().filter(is_new).copied().collect();
+    let risen = new
+        .iter()
+        .filter(|one| set_before_realtime(one.number).is_ok());
+    let risen: Vec<_> = risen.copied().collect();
+    let still = match stepd.lives() && is_slurmstepd(stepd.process, &[]) {
+        true => threads(&[stepd.process]),
+        false => Vec::new(),
+    };
+    for other in risen.iter().filter(|one| !still.contains(one)) {
+        let _ = set_ordinary(other.number);
+    }
+    all.retain(|one| still.contains(one) && is_realtime(one.number));
+    all
 }
 
-/// The same for a thread that was killed.
+/// Makes threads ordinary ones, if they still are those of their processes. One that has just ended needs nothing.
+fn lower<'a>(gone: impl Iterator<Item = &'a Thread>) {
+    let mut living: HashMap<pid_t, Vec<Thread>> = HashMap::new();
+    for thread in gone {
+        let process = thread.process;
+        let living = living.entry(process).or_insert_with(|| threads(&[process]));
+        if living.contains(thread) {
+            let _ = set_ordinary(thread.number);
+        }
+    }
+}
+
+/// Lets a thread that was killed go first, in the same way.
 fn dies_first(thread: Thread) -> bool {
-    first_if(thread, || dying::waits(thread))
-}
-
-fn first_if(thread: Thread, is_still: impl Fn() -> bool) -> bool {
     if set_before_realtime(thread.number).is_err() {
         return false;
     }
-    let stays = is_still();
+    let stays = dying::waits(thread);
     if !stays {
         let _ = set_ordinary(thread.number);
     }
@@ -323,7 +336,7 @@ mod tests {
             // SAFETY: it only returns the thread's number.
             number: unsafe { libc::gettid() },
         };
-        assert!(!rises(me) && !is_realtime(me.number));
+        assert!(!is_realtime(me.number));
         assert!(Breaths::default().look(&place).is_err(), "it is no cgroup");
     }
 
@@ -353,11 +366,13 @@ mod tests {
     fn one_that_has_waited_is_looked_at() {
         let waited = |waited| Load { waited, used: None };
         let mut one = Known::default();
-        assert!(!one.has_waited(waited(Some(5))), "nobody knows since when");
-        assert!(one.has_waited(waited(None)), "psi=0");
+        assert_eq!(one.has_waited(waited(Some(5))), Some(false), "since when?");
+        assert_eq!(one.has_waited(waited(None)), None, "psi=0");
         one.load = Some(waited(Some(5)));
-        assert!(!one.has_waited(waited(Some(5))) && one.has_waited(waited(Some(6))));
-        assert!(one.has_waited(waited(None)));
+        assert_eq!(one.has_waited(waited(Some(5))), Some(false));
+        assert_eq!(one.has_waited(waited(Some(4 + SHORT))), Some(false));
+        assert_eq!(one.has_waited(waited(Some(5 + SHORT))), Some(true));
+        assert_eq!(one.has_waited(waited(None)), None);
     }
 
     #[test]

@@ -112,14 +112,24 @@ impl Stepd {
         }
     }
 
-    /// Its threads, and what each does; nothing if it has ended.
-    pub(super) fn threads(&self) -> Option<Vec<(Thread, Stat)>> {
+    /// Whether it has not ended. Another process may have its number.
+    pub(super) fn lives(&self) -> bool {
         let leader = Thread {
             process: self.process,
             number: self.process,
         };
-        // Another process may have its number.
-        Stat::of(leader).filter(|stat| stat.start == self.start)?;
+        Stat::of(leader).is_some_and(|stat| stat.start == self.start)
+    }
+
+    /// Whether one of its threads waits for a CPU.
+    pub(super) fn waits(&self) -> bool {
+        let all = self.threads().unwrap_or_default();
+        all.iter().any(|(_, stat)| stat.is_ready())
+    }
+
+    /// Its threads, and what each does; nothing if it has ended.
+    pub(super) fn threads(&self) -> Option<Vec<(Thread, Stat)>> {
+        self.lives().then_some(())?;
         let all = threads(&[self.process]).into_iter();
         Some(
             all.filter_map(|thread| Some((thread, Stat::of(thread)?)))
