@@ -10,45 +10,16 @@ use std::time::{Duration, Instant};
 
 use libc::pid_t;
 
+use super::known::Known;
 use super::members::{Thread, threads};
-use super::stepds::{Load, Stepd, Stepds, is_slurmstepd};
+use super::stepds::{Stepd, Stepds, is_slurmstepd};
 use super::{FenceError, Folder, Place, Version, dying};
 use crate::priority::{is_realtime, set_before_realtime, set_ordinary};
 
 /// The most threads that are looked at.
 const MOST_THREADS: usize = 4096;
-/// A slurmstepd that has been quiet, or is new, may go first for so much CPU time, in microseconds.
-const CREDIT: i64 = 5_000_000;
-/// It earns a second in so many.
-const EARNS: i64 = 10;
 /// So often all slurmstepds are looked at, and in between those that were at work.
 const ALL: Duration = Duration::from_millis(450);
-/// A slurmstepd that waited for a CPU is at work for so long, and for so many looks at the least, which may be far apart.
-const AT_WORK: Duration = Duration::from_secs(2);
-const LOOKS: u32 = 1;
-/// One that waited for less between two looks, in microseconds, needs no help.
-const SHORT: u64 = 1000;
-
-/// What is known of a slurmstepd.
-#[derive(Clone, Copy, Debug)]
-struct Known {
-    /// Microseconds of CPU time; less than nothing for one that went first for longer than it might.
-    credit: i64,
-    load: Option<Load>,
-    /// When one of its threads, or a dying task, was seen that waited for a CPU, and how many looks have passed since.
-    at_work: Option<(Instant, u32)>,
-}
-
-impl Default for Known {
-    fn default() -> Self {
-        Self {
-            credit: CREDIT,
-            load: None,
-            at_work: None,
-        }
-    }
-}
-
 /// The slurmstepds of a node, and threads that go before real-time tasks until the next look.
 #[derive(Debug, Default)]
 pub struct Breaths {
@@ -196,40 +167,6 @@ impl Breaths {
     }
 }
 
-impl Known {
-    fn earn(&mut self, passed: i64) {
-        self.credit = CREDIT.min(self.credit.saturating_add(passed / EARNS));
-    }
-
-    /// One of which threads went first pays for what it has used meanwhile; where the kernel does not say that, for the
-    /// time that passed.
-    fn pay(&mut self, now: Load, passed: i64) {
-        let before = self.load.and_then(|load| load.used);
-        let used = match (before, now.used) {
-            (Some(before), Some(now)) => i64::try_from(now.saturating_sub(before)),
-            _ => Ok(passed),
-        };
-        self.credit = self.credit.saturating_sub(used.unwrap_or(i64::MAX));
-    }
-
-    /// Whether it has waited for a CPU since the last look; nothing where the kernel does not say it.
-    fn has_waited(&self, now: Load) -> Option<bool> {
-        let before = self.load.map(|load| load.waited);
-        let now = now.waited?;
-        // Of one that is new nobody knows since when.
-        let before = before.map_or(now, |before| before.unwrap_or(0));
-        Some(now.saturating_sub(before) >= SHORT)
-    }
-
-    /// One that has not waited for a while is not at work any more.
-    fn rests(&mut self, now: Instant) {
-        self.at_work = self.at_work.and_then(|(seen, looks)| {
-            let is = now.duration_since(seen) < AT_WORK || looks < LOOKS;
-            is.then_some((seen, looks + 1))
-        });
-    }
-}
-
 impl Drop for Breaths {
     fn drop(&mut self) {
         lower(self.risen.iter());
@@ -338,63 +275,5 @@ mod tests {
         };
         assert!(!is_realtime(me.number));
         assert!(Breaths::default().look(&place).is_err(), "it is no cgroup");
-    }
-
-    #[test]
-    fn credit_is_spent_and_earned_slowly() {
-        const SECOND: i64 = 1_000_000;
-        let used = |used| Load {
-            waited: Some(1),
-            used,
-        };
-        let mut one = Known::default();
-        one.earn(SECOND);
-        assert_eq!(one.credit, CREDIT);
-        one.load = Some(used(Some(7_000_000)));
-        one.pay(used(Some(9_000_000)), SECOND);
-        assert_eq!(one.credit, 3 * SECOND);
-        // Where the kernel does not say what it has used, it pays for the time; too long is a debt.
-        one.pay(used(None), 9 * SECOND);
-        assert_eq!(one.credit, -6 * SECOND);
-        one.earn(10 * SECOND);
-        assert_eq!(one.credit, -5 * SECOND);
-        one.earn(1000 * SECOND);
-        assert_eq!(one.credit, CREDIT);
-    }
-
-    #[test]
-    fn one_that_has_waited_is_looked_at() {
-        let waited = |waited| Load { waited, used: None };
-        let mut one = Known::default();
-        assert_eq!(one.has_waited(waited(Some(5))), Some(false), "since when?");
-        assert_eq!(one.has_waited(waited(None)), None, "psi=0");
-        one.load = Some(waited(Some(5)));
-        assert_eq!(one.has_waited(waited(Some(5))), Some(false));
-        assert_eq!(one.has_waited(waited(Some(4 + SHORT))), Some(false));
-        assert_eq!(one.has_waited(waited(Some(5 + SHORT))), Some(true));
-        assert_eq!(one.has_waited(waited(None)), None);
-    }
-
-    #[test]
-    fn one_that_waits_no_more_rests_after_a_while() {
-        let now = Instant::now();
-        let mut one = Known {
-            at_work: Some((now, 0)),
-            ..Known::default()
-        };
-        for _ in 0..2 * LOOKS {
-            one.rests(now + AT_WORK / 2);
-        }
-        assert!(one.at_work.is_some());
-        one.rests(now + AT_WORK);
-        assert!(one.at_work.is_none());
-        // On a full node the next look may be late.
-        one.at_work = Some((now, 0));
-        for _ in 0..LOOKS {
-            one.rests(now + 10 * AT_WORK);
-            assert!(one.at_work.is_some());
-        }
-        one.rests(now + 10 * AT_WORK);
-        assert!(one.at_work.is_none());
     }
 }

@@ -14,6 +14,7 @@ mod folder;
 pub mod freezer;
 mod job;
 pub mod jobs;
+mod known;
 mod leftovers;
 mod load;
 pub mod members;
