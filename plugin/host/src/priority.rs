@@ -10,6 +10,9 @@ use libc::{c_int, pid_t};
 
 /// The lowest real-time priority: kernel threads that are real-time ones themselves go first.
 const PRIORITY: c_int = 1;
+/// The highest one. A site's user may have real-time tasks of any priority. Ordinary threads have the kernel's 5 % beside
+/// those, and a real-time thread of a lower priority has nothing: it would be worse off.
+const HIGHEST: c_int = 99;
 /// The least that the kernel gives a task, 1/68 of what it gives one at the usual priority.
 const NICEST: c_int = 19;
 /// From this release on ordinary tasks have 5 % of each CPU by the fair server, whatever the throttle says.
@@ -50,16 +53,12 @@ pub fn set_realtime(pid: pid_t) -> io::Result<()> {
     schedule(pid, libc::SCHED_RR, PRIORITY)
 }
 
-/// Lets a thread go before tasks of [`set_realtime`]; its children are ordinary ones.
+/// Lets a thread go before all real-time tasks; its children are ordinary ones.
 ///
 /// # Errors
 /// The kernel's answer.
 pub fn set_before_realtime(thread: pid_t) -> io::Result<()> {
-    schedule(
-        thread,
-        libc::SCHED_RR | libc::SCHED_RESET_ON_FORK,
-        PRIORITY + 1,
-    )
+    schedule(thread, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, HIGHEST)
 }
 
 /// Whether a thread is a real-time one; one that has ended is not.
