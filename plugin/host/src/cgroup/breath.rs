@@ -110,7 +110,7 @@ impl Breaths {
             (false, _) => Vec::new(),
             (true, true) => {
                 let risen = rise(stepd);
-                if risen.is_empty() {
+                if risen.is_empty() && !stepd.lives() {
                     self.stepds.ended(stepd);
                 }
                 risen
