@@ -58,7 +58,7 @@ fn a_job_is_in_the_first_pool_that_has_all_of_its_words() {
         [Class::Weight, Class::Idle, Class::Weight]
     );
     let weights = all.weights().unwrap();
-    assert_eq!((weights.widest, weights.others), (15, 13));
+    assert_eq!((weights.widest, weights.others), (15, 10));
     assert_eq!(SitePools::default().weights(), None);
 }
 
