@@ -107,7 +107,9 @@ fn cancelled(here: &Here) -> Told {
         .map_or(Duration::ZERO, |job| cancel(here, job).took);
     let pool = start(&here.cluster, &["-pmulti8"], ("spin", here.pool, 1))?;
     let own = pool.cpus();
-    let below = normal.iter().find(|job| own.contains(&job.cpus()[0]));
+    // One that has gone has no CPU.
+    let is_below = |job: &&Job| job.cpus().first().is_some_and(|cpu| own.contains(cpu));
+    let below = normal.iter().find(is_below);
     let below = below.ok_or("no normal job is on the pool's CPUs")?;
     let Gone { took, first } = cancel(here, below);
     println!("  scancel took {took:.2?}, beside no pool {before:.2?}");

@@ -99,7 +99,7 @@ fn meet(here: &Here, (asked, is_pool): (u32, bool), (beside, normal): (Beside, &
         Beside::Nobody => part[0] / f64::from(asked),
     };
     let least = part[1..].iter().copied().fold(f64::INFINITY, f64::min);
-    let slower = slowdown(beside, &part[1..], here.cpus);
+    let slower = slowdown(beside, least, here.cpus);
     let weights: Vec<_> = normal.iter().map(Job::weight).collect();
     println!(
         "  delivered/asked {delivered:.3}, normal jobs at least {least:.3} CPUs, {slower:.1} times as long, all {all:.2} CPUs; weights {} and {weights:?}",
@@ -131,14 +131,13 @@ fn meet(here: &Here, (asked, is_pool): (u32, bool), (beside, normal): (Beside, &
     judge(here.class, (beside, is_pool), (delivered, least))
 }
 
-/// How many times as long the slowest normal job takes as it would without others.
-fn slowdown(beside: Beside, parts: &[f64], cpus: u32) -> f64 {
+/// How many times as long the slowest normal job takes, which has so many CPUs, as it would without others.
+fn slowdown(beside: Beside, least: f64, cpus: u32) -> f64 {
     let alone = match beside {
         Beside::Nobody => return 1.0,
         Beside::Wide => f64::from(cpus),
         Beside::Serial => 1.0,
     };
-    let least = parts.iter().copied().fold(f64::INFINITY, f64::min);
     alone / least.max(f64::MIN_POSITIVE)
 }
 
