@@ -78,7 +78,12 @@ fn a_step_that_has_no_others_runs_there_and_the_administrator_is_told() {
     let Some(cluster) = cluster("reserved=0") else {
         return;
     };
-    assert!(doctor(&cluster).stdout.contains("reserved=0"));
+    let told = doctor(&cluster).stdout;
+    assert!(told.contains("reserved=0"), "{told}");
+    assert!(
+        told.contains("CPUs 0 are kept free here, and slurmctld may give them"),
+        "{told}"
+    );
     // Slurm begins with the first core.
     let done = step(&cluster, &["-n1", "--cpu-bind=cores"]);
     assert!(done.ok() && cpus(&done) == ["0"], "{done:#?}");
@@ -95,6 +100,22 @@ fn a_step_that_has_no_others_runs_there_and_the_administrator_is_told() {
             .slurmd_log()
             .contains("CPUs 0: Slurm gave a step only CPUs")
     );
+}
+
+#[test]
+fn cpus_that_slurm_keeps_free_too_are_well() {
+    if !berth_tests::two_cpus() {
+        return;
+    }
+    let builder = Cluster::builder().node("CpuSpecList=0");
+    let cluster = builder.plugstack(Some("reserved=0")).up();
+    let told = doctor(&cluster).stdout;
+    assert!(
+        told.contains("CPUs 0, which CpuSpecList= of slurm.conf names too"),
+        "{told}"
+    );
+    let done = step(&cluster, &["-n1", "--cpu-bind=cores"]);
+    assert!(done.ok() && cpus(&done) == ["1"], "{done:#?}");
 }
 
 #[test]

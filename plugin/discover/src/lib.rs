@@ -20,7 +20,8 @@ mod synthetic;
 mod texts;
 mod whole;
 
-use berth_placement::{Device, Machine};
+use berth_host::cgroup::held_by_others;
+use berth_placement::{CpuSet, Device, Machine, Parts};
 
 use crate::environment::Live;
 use crate::load::{Input, Objects};
@@ -119,6 +120,12 @@ fn input(source: &Source) -> Result<(Input, String), DiscoverError> {
     })
 }
 
+/// The CPUs in packages; hwloc leaves out those that are offline.
+fn online(parts: &Parts) -> CpuSet {
+    let cores = parts.packages.iter().flat_map(|package| &package.cores);
+    cores.flat_map(|core| core.pus.iter().copied()).collect()
+}
+
 /// Converts hwloc's view into our own types.
 fn finish(input: &Input, looks: &Looks, source: String) -> Result<Discovered, DiscoverError> {
     let parts = convert::parts(&looks.slurmds)?;
@@ -127,6 +134,7 @@ fn finish(input: &Input, looks: &Looks, source: String) -> Result<Discovered, Di
     let all = looks.second(input, &parts).and_then(|mut all| {
         if this_system {
             all.isolated = kernel::isolated();
+            all.held = held_by_others(&online(&all));
         }
         Ok(Machine::new(all)?)
     });

@@ -64,6 +64,8 @@ struct Text {
     kinds: Vec<KindText>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     isolated: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    held: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     devices: Vec<DeviceText>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -100,6 +102,7 @@ pub(crate) fn write(file: &MachineFile) -> Result<String, serde_json::Error> {
         order: parts.whole_order.iter().map(|cpu| cpu.0).collect(),
         kinds: parts.kinds.iter().map(KindText::of).collect(),
         isolated: parts.isolated.to_string(),
+        held: parts.held.to_string(),
         devices: parts.devices.iter().map(DeviceText::of).collect(),
         notes: notes_to_write(&file.notes),
     };
@@ -160,6 +163,7 @@ fn parts(text: &Text) -> Result<Parts, FormatError> {
         whole_order: each(&text.order, |&cpu| bounded(cpu).map(CpuId))?,
         kinds: each(&text.kinds, KindText::read)?,
         isolated: cpus(&text.isolated)?,
+        held: cpus(&text.held)?,
         devices: each(&text.devices, DeviceText::read)?,
     })
 }

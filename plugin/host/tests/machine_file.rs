@@ -109,7 +109,7 @@ fn the_text_is_stable() {
     let added = "\"l3\":[\"0-3\"],\"numa_distances\":[[10,21],[21,10]],\"dies\":[\"0-1\",\"2-3\"],\"l2\":[\"0,2\",\"1,3\"],\
         \"l1\":[\"0\",\"1\",\"2\",\"3\"],\"order\":[2,0,3,1],\
         \"kinds\":[{\"cpus\":\"0-1\",\"rank\":0,\"infos\":[[\"CoreType\",\"IntelAtom\"]]},\
-        {\"cpus\":\"2-3\"}],\"isolated\":\"3\",\
+        {\"cpus\":\"2-3\"}],\"isolated\":\"3\",\"held\":\"2\",\
         \"devices\":[{\"kind\":\"gpu\",\"names\":[\"card0\"],\"pci\":{\"address\":\"0000:d1:00.0\",\
         \"class\":896,\"vendor\":4098,\"product\":29704},\"cpus\":\"0-1\",\"numa\":0},\
         {\"kind\":\"storage\",\"names\":[\"sda\"],\"cpus\":\"0-3\"}],\
@@ -146,6 +146,7 @@ fn everything() -> Parts {
         whole_order: [2, 0, 3, 1].map(CpuId).to_vec(),
         kinds: vec![kind("0-1", Some(0), vec![atom]), kind("2-3", None, vec![])],
         isolated: CpuSet::from_list("3").unwrap(),
+        held: CpuSet::from_list("2").unwrap(),
         devices: devices(),
         ..known
     }

@@ -72,7 +72,7 @@ impl Owned {
     pub(crate) fn of_allocation(allocation: &Allocation, request: &Request, node: &Node) -> Self {
         let table = node.table();
         let mut usable = owned_pus(allocation, node);
-        let reserved = keep_free(&mut usable, &request.reserved, table);
+        let reserved = keep_free(&mut usable, &request.kept_free(node), table);
         narrow(&mut usable, request, node);
         let special = match request.core_spec {
             CoreSpec::Threads(count) => Some(count),

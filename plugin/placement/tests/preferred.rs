@@ -125,6 +125,47 @@ fn isolated_cpus_are_left_out() {
 }
 
 #[test]
+fn what_other_software_holds_is_kept_free_as_reserved_cpus_are() {
+    let held = |cpus: &str, fixes| {
+        let held = list(cpus);
+        let parts = Parts {
+            held,
+            ..parts("0-1 2-3 4-5 6-7")
+        };
+        node(parts, fixes)
+    };
+    let cores = level(2, 1, Some(Level::Cores));
+    let here = held("0-1,7", Fixes::ALL);
+    same(&here, &cores, "2-3 4-5");
+    let also = Request {
+        reserved: list("2"),
+        ..cores.clone()
+    };
+    same(&here, &also, "3 4-5");
+    let named = Request {
+        cpu_bind: CpuBind {
+            mode: Mode::read("map_cpu", "7").map(Result::unwrap),
+            ..CpuBind::default()
+        },
+        ..level(1, 1, None)
+    };
+    assert!(
+        answer(&here, &named).starts_with("refused: "),
+        "{}",
+        answer(&here, &named)
+    );
+    // A step that has no others runs there.
+    let alone = Request {
+        allocation: Allocation::Cpus(list("0-1")),
+        ..level(1, 1, Some(Level::Cores))
+    };
+    let said = answer(&here, &alone);
+    assert!(said.starts_with("0-1 # this site keeps CPUs 0-1"), "{said}");
+    // task/affinity knows nothing of it.
+    same(&held("0-1,7", Fixes::NONE), &cores, "0-1 2-3");
+}
+
+#[test]
 fn isolated_cpus_that_are_needed_are_used_with_a_note() {
     let node = isolating("6-7", Fixes::ALL);
     let note = " # the kernel isolates CPUs 6-7 (isolcpus, nohz_full), and tasks of this step get them \

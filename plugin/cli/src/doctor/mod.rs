@@ -6,6 +6,7 @@ mod cpusets;
 mod files;
 mod node;
 mod pools;
+mod reserved;
 mod switch;
 
 use std::fmt::Display;

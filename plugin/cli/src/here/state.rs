@@ -50,13 +50,18 @@ fn of_slurmds() -> Vec<PathBuf> {
     let found = processes.filter_map(|entry| {
         let path = entry.path();
         let name = fs::read_to_string(path.join("comm")).ok()?;
-        (name.trim_end() == "slurmd" && is_roots(&path)).then_some(())?;
+        (is_slurmd(name.trim_end()) && is_roots(&path)).then_some(())?;
         of_command_line(&fs::read(path.join("cmdline")).ok()?)
     });
     let mut found: Vec<_> = found.collect();
     found.sort();
     found.dedup();
     found
+}
+
+/// Debian calls the file `slurmd-wlm`.
+fn is_slurmd(name: &str) -> bool {
+    name == "slurmd" || name.starts_with("slurmd-")
 }
 
 /// Any user can name a process as he likes; only root's count.

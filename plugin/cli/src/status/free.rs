@@ -26,7 +26,10 @@ pub(super) fn of(
         false => in_ledger(dir, machine, rules.socket())?,
     };
     let online = machine.cpus();
-    Ok(online.difference(&rules.reserved()).difference(&used))
+    let free = online
+        .difference(&rules.reserved())
+        .difference(machine.held());
+    Ok(free.difference(&used))
 }
 
 /// The CPUs in the cgroups of jobs.

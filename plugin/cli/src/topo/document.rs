@@ -26,6 +26,8 @@ pub(super) struct Document {
     allowed: String,
     pub offline: String,
     pub isolated: String,
+    /// What other software holds for itself by a cgroup.
+    pub held: String,
     /// `reserved=` of the site, on this system alone.
     pub reserved: String,
     pub cores: Vec<Core>,
@@ -100,6 +102,7 @@ impl Document {
             allowed: machine.allowed().to_string(),
             offline: apart.offline.to_string(),
             isolated: machine.isolated().to_string(),
+            held: machine.held().to_string(),
             reserved: apart.reserved.to_string(),
             cores: cores.collect(),
             objects: Objects::of(machine),

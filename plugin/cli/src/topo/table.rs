@@ -35,6 +35,7 @@ pub(super) fn write(
         ("NUMA nodes", all.numa_nodes.clone()),
         ("offline", all.offline.clone()),
         ("isolated", all.isolated.clone()),
+        ("held by others", all.held.clone()),
         ("reserved", all.reserved.clone()),
         ("not allowed", forbidden.to_string()),
     ];

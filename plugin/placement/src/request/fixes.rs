@@ -45,7 +45,8 @@ pub enum Fix {
     SpreadLimits,
     /// A note reports tasks that share CPUs although others are idle.
     SayShared,
-    /// Isolated CPUs are left out while the tasks do not need them.
+    /// Isolated CPUs are left out while the tasks do not need them, and those that other software holds
+    /// while the step has others.
     IsolatedCpus,
     /// No task has both performance and efficiency cores while each kind has room for whole tasks.
     OneKind,

@@ -262,6 +262,12 @@ impl Machine {
     pub fn isolated(&self) -> &CpuSet {
         &self.parts().isolated
     }
+
+    /// CPUs that other software holds for itself by a cgroup outside of Slurm's.
+    #[must_use]
+    pub fn held(&self) -> &CpuSet {
+        &self.parts().held
+    }
 }
 
 impl Machine {

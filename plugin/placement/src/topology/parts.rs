@@ -35,6 +35,8 @@ pub struct Parts {
     pub kinds: Vec<CoreKind>,
     /// CPUs that the kernel keeps free of ordinary work (`isolcpus`, `nohz_full`).
     pub isolated: CpuSet,
+    /// CPUs that other software holds for itself by a cgroup outside of Slurm's.
+    pub held: CpuSet,
     /// Devices in PCI order, then those that are not on a PCI bus.
     pub devices: Vec<Device>,
 }
@@ -77,6 +79,7 @@ impl Parts {
             l2_caches: some(&self.l2_caches),
             l1_caches: some(&self.l1_caches),
             isolated: self.isolated.intersection(cpus),
+            held: self.held.intersection(cpus),
             ..self.clone()
         };
         for package in &mut kept.packages {
@@ -140,7 +143,7 @@ impl Parts {
         let numa_nodes = self.numa_nodes.iter_mut().map(|node| &mut node.cpus);
         let kinds = self.kinds.iter_mut().map(|kind| &mut kind.cpus);
         let devices = self.devices.iter_mut().map(|device| &mut device.cpus);
-        [&mut self.allowed, &mut self.isolated]
+        [&mut self.allowed, &mut self.isolated, &mut self.held]
             .into_iter()
             .chain(&mut self.l3_caches)
             .chain(&mut self.dies)

@@ -153,6 +153,13 @@ impl Config {
         nodes.into_iter().map(|node| node.name).collect()
     }
 
+    /// The node of a name.
+    #[must_use]
+    pub fn node(&self, name: &str) -> Option<&ClusterNode> {
+        let at = *self.by_name.get(name)?;
+        self.nodes.get(at).map(|(node, _)| node)
+    }
+
     /// The name of the partition that jobs go to without `-p`.
     #[must_use]
     pub fn default_partition(&self) -> Option<&str> {

@@ -57,7 +57,9 @@ impl<'a> Job<'a> {
         let table = self.node.table();
         let pus = (0..table.len() as u32).map(PuIdx);
         let all = table.all().cloned().unwrap_or_else(|| table.cpus(pus));
-        let mut all = all.intersection(cpus).difference(&request.reserved);
+        let mut all = all
+            .intersection(cpus)
+            .difference(&request.kept_free(self.node));
         if let Some(allowed) = self.node.allowed().filter(|allowed| !allowed.is_empty()) {
             all = all.intersection(allowed);
         }

@@ -5,7 +5,6 @@
 
 use std::ops::Range;
 
-use crate::request::Request;
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::PuIdx;
 use crate::strategy::near::devices::Devices;
@@ -121,9 +120,8 @@ impl Places {
 /// If there is none, isolated ones too; if there is none then, those of the step. Each has at most
 /// `limit` hardware threads.
 fn cores(here: &Situation<'_>, limit: Option<u32>) -> Cores {
-    let Request { reserved, .. } = here.request;
     let table = here.node.table();
-    let mut others = reserved.clone();
+    let mut others = here.request.kept_free(here.node).into_owned();
     others.insert_all(&here.claims.taken);
     let others = Some(others).filter(|others| !others.is_empty());
     let limit = limit.unwrap_or(u32::MAX) as usize;
