@@ -2,12 +2,15 @@
 //! In: the allocation and core specialisation. Out: [`Owned`].
 //! Pure. Source: `_get_avail_map` and `_alloc_mask`.
 
+use std::borrow::Cow;
+
 use crate::request::core_kind::Kind;
 use crate::request::fixes::Fix;
 use crate::request::{Allocation, CoreSpec, Request};
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::{CoreIdx, PuIdx};
 use crate::sets::pu_set::PuSet;
+use crate::topology::machine::Machine;
 use crate::topology::node::Node;
 use crate::topology::pu_table::PuTable;
 
@@ -72,7 +75,7 @@ impl Owned {
     pub(crate) fn of_allocation(allocation: &Allocation, request: &Request, node: &Node) -> Self {
         let table = node.table();
         let mut usable = owned_pus(allocation, node);
-        let reserved = keep_free(&mut usable, &request.kept_free(node), table);
+        let reserved = keep_free(&mut usable, &kept_free(request, node), table);
         narrow(&mut usable, request, node);
         let special = match request.core_spec {
             CoreSpec::Threads(count) => Some(count),
@@ -178,6 +181,20 @@ impl Owned {
         let is_inside = |pu: &PuIdx| table.cpu(*pu).is_some_and(|cpu| cpus.contains(cpu));
         let of_core = |pus: &[PuIdx]| (self.among(pus).filter(is_inside).count() as u32).min(limit);
         table.cores.iter().map(of_core).sum()
+    }
+}
+
+/// CPUs that no task gets while the step has others: those that the site keeps free, and, but with
+/// `compat=affinity`, those that other software of the node holds for itself.
+pub(crate) fn kept_free<'a>(request: &'a Request, node: &Node) -> Cow<'a, CpuSet> {
+    let follows = node.rules().fixes.has(Fix::IsolatedCpus);
+    match node.machine().filter(|_| follows).map(Machine::held) {
+        Some(held) if !held.is_empty() => {
+            let mut kept = request.reserved.clone();
+            kept.insert_all(held);
+            Cow::Owned(kept)
+        }
+        _ => Cow::Borrowed(&request.reserved),
     }
 }
 

@@ -43,6 +43,8 @@ pub(crate) struct Fences {
     why: Option<String>,
     /// Why the memory of the first task whose memory should be confined is not.
     why_memory: Option<String>,
+    /// Why the first task that should not swap may.
+    why_swap: Option<String>,
 }
 
 impl Fences {
@@ -60,6 +62,7 @@ impl Fences {
             last: None,
             why: None,
             why_memory: None,
+            why_swap: None,
         }
     }
 
@@ -157,12 +160,15 @@ impl Fences {
         let memory = self.why_memory.iter();
         let memory =
             memory.map(|why| format!("the tasks' memory is bound, but not confined: {why}"));
+        let swap = self.why_swap.iter();
+        let swap =
+            swap.map(|why| format!("the tasks may swap, whatever CPUSET_POLICY_KILL says: {why}"));
         let resume = self.is_never_moved().then(|| {
             "a resumed job goes on with the CPUs that it had, whatever RESUME_OPTION says: its tasks have no \
              cgroups of their own in cgroup v2"
                 .into()
         });
-        let all = tasks.chain(memory).chain(resume);
+        let all = tasks.chain(memory).chain(swap).chain(resume);
         all.collect::<Vec<_>>().join("; ")
     }
 
@@ -212,13 +218,18 @@ impl Fences {
         if let Err(why) = fence.mems(&folder, place.version, &mut trace) {
             self.why_memory.get_or_insert_with(|| why.to_string());
         }
-        let cpuset = self.cpuset.as_ref();
-        let is_no_swap =
-            cpuset.is_some_and(|cpuset| cpuset.memory == SetMemory::Only { swap: false });
-        if is_no_swap && let Err(why) = cgroup::no_swap(&folder, &mut trace) {
-            self.why_memory.get_or_insert_with(|| why.to_string());
+        if self.has_no_swap()
+            && let Err(why) = cgroup::no_swap(&folder, &mut trace)
+        {
+            self.why_swap.get_or_insert_with(|| why.to_string());
         }
         fence.cpus(&folder, place.version, &mut trace)
+    }
+
+    /// Whether the cpuset says `CPUSET_POLICY_KILL`.
+    fn has_no_swap(&self) -> bool {
+        let cpuset = self.cpuset.as_ref();
+        cpuset.is_some_and(|cpuset| cpuset.memory == SetMemory::Only { swap: false })
     }
 
     /// In a cgroup of ours.
@@ -230,6 +241,10 @@ impl Fences {
     ) -> Result<(), FenceError> {
         if self.children.is_empty() {
             self.tidy(place);
+        }
+        if self.has_no_swap() {
+            let why = || "a cgroup of berth has no limits of memory".into();
+            self.why_swap.get_or_insert_with(why);
         }
         let own = Name {
             job: self.step.job_id,

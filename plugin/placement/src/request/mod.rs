@@ -20,8 +20,6 @@ pub mod pool;
 pub mod share;
 pub mod wish;
 
-use std::borrow::Cow;
-
 use crate::request::cpu_bind::CpuBind;
 use crate::request::cpuset::{CpusetFail, StepCpuset};
 use crate::request::distribution::Distribution;
@@ -32,8 +30,6 @@ use crate::request::mem_bind::MemBind;
 use crate::request::near::{Gres, Near};
 use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::CoreIdx;
-use crate::topology::machine::Machine;
-use crate::topology::node::Node;
 
 /// One step's request on one host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,22 +74,6 @@ pub struct Request {
     pub allocation: Allocation,
     /// CPUs that the site keeps free, by kernel number. No task gets them while the step has others.
     pub reserved: CpuSet,
-}
-
-impl Request {
-    /// CPUs that no task gets while the step has others: those that the site keeps free, and, but with
-    /// `compat=affinity`, those that other software of the node holds for itself.
-    pub(crate) fn kept_free(&self, node: &Node) -> Cow<'_, CpuSet> {
-        let follows = node.rules().fixes.has(Fix::IsolatedCpus);
-        match node.machine().filter(|_| follows).map(Machine::held) {
-            Some(held) if !held.is_empty() => {
-                let mut kept = self.reserved.clone();
-                kept.insert_all(held);
-                Cow::Owned(kept)
-            }
-            _ => Cow::Borrowed(&self.reserved),
-        }
-    }
 }
 
 impl Default for Request {
