@@ -190,9 +190,7 @@ pub(crate) fn kept_free<'a>(request: &'a Request, node: &Node) -> Cow<'a, CpuSet
     let follows = node.rules().fixes.has(Fix::IsolatedCpus);
     match node.machine().filter(|_| follows).map(Machine::held) {
         Some(held) if !held.is_empty() => {
-            let mut kept = request.reserved.clone();
-            kept.insert_all(held);
-            Cow::Owned(kept)
+            Cow::Owned(request.reserved.iter().chain(held.iter()).collect())
         }
         _ => Cow::Borrowed(&request.reserved),
     }
