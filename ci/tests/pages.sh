@@ -1,0 +1,40 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # $root and the words "same", "refuses", … come from ci/tests/run.
+# Scripts that pages name: each is run by ci/test or by ci/long, and the storm works at a small size.
+
+# What the two run: themselves, and what they call.
+runners() { printf '%s\n' .ci/run ci/test ci/long ci/check ci/vm-matrix ci/tests/*.sh; }
+
+# Every script that stands on a page, without options.
+named() {
+    git ls-files '*.md' | xargs grep -ohE '(^|[^A-Za-z/.-])(ci|packaging|experiments)/[a-z][a-z0-9-]*' |
+        grep -oE '(ci|packaging|experiments)/[a-z0-9-]+' | sort -u | while read -r script; do
+        if [ -f "$script" ] && [ -x "$script" ]; then echo "$script"; fi
+    done
+}
+
+test_every_script_of_the_pages_is_run_by_a_test() {
+    cd "$root" || exit
+    local script code missing='' count=0
+    # What a comment says is not run.
+    code=$(runners | xargs grep -vhE '^ *#')
+    while read -r script; do
+        count=$((count + 1))
+        # ci/vm is not ci/vm-matrix.
+        [[ $code =~ (^|[^A-Za-z-])$script([^A-Za-z-]|$) ]] || missing+=" $script"
+    done < <(named)
+    same "$missing" ''
+    [ $count -gt 15 ] || fail "only $count scripts were found"
+}
+
+test_the_parts_of_the_long_run_are_listed() {
+    contains "$("$root/ci/long" --list)" 'packaging/build && packaging/check'
+    refuses "there is no part 'everything'" "$root/ci/long" everything
+}
+
+test_a_small_storm() {
+    local said
+    said=$("$root/ci/storm" --nodes 3 --wide 1 --small 4 --rounds 1 2>&1)
+    contains "$said" 'task/berth: 0 steps failed, 0 refusals'
+    contains "$said" 'folders in /run/berth: 3 of 3 nodes have their own'
+}
