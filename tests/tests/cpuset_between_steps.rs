@@ -42,6 +42,13 @@ struct Steps<'a> {
     count: u32,
 }
 
+impl Drop for Steps<'_> {
+    /// A test that has failed waits for salloc too.
+    fn drop(&mut self) {
+        std::fs::write(self.files.with_extension("end"), "").expect("a file");
+    }
+}
+
 impl Steps<'_> {
     /// What salloc runs: a step for each file `go.N`, until there is one called `end`.
     fn script(files: &std::path::Path) -> String {
@@ -84,7 +91,7 @@ fn the_next_step_is_where_the_last_one_was_unless_others_are_there() {
             count: 0,
         };
         play(&cluster, &mut steps);
-        std::fs::write(files.with_extension("end"), "").expect("a file");
+        drop(steps);
         let done = job.join().expect("salloc");
         assert!(done.ok(), "{done:#?}");
     });
