@@ -73,6 +73,44 @@ fn no_task_gets_reserved_cpus() {
     }
 }
 
+/// A job's cpuset is chosen from the others, and a NUMA node without its reserved CPUs is a whole one.
+#[test]
+fn no_cpuset_has_reserved_cpus() {
+    let Some(cluster) = cluster("reserved=0") else {
+        return;
+    };
+    let whole = |cpuset: &str, bind: &str| {
+        let cpuset = format!("--cpuset={cpuset}");
+        step(&cluster, &["-n1", "--mincpus=2", &cpuset, bind])
+    };
+    for cpuset in [
+        "CPUSET[]",
+        "NCPUS=1",
+        "NCPUS=2",
+        "CPU_LIST=0,1",
+        "NODE_EX=Y",
+        "NODE_EX=Y;CPU_LIST=0-1",
+        "CPUSET_OPTIONS=CPUSET_MEMORY_MANDATORY",
+    ] {
+        for bind in ["--cpu-bind=cores", "--cpu-bind=none", "--binding=linear:1"] {
+            let done = whole(cpuset, bind);
+            assert!(done.ok(), "{cpuset} {bind}: {done:#?}");
+            assert_eq!(cpus(&done), ["1"], "{cpuset} {bind}: {done:#?}");
+        }
+    }
+    for (cpuset, why) in [
+        ("CPU_LIST=0;NCPUS=1", "CPU_LIST"),
+        ("NODE_EX=Y;CPU_LIST=0;NCPUS=1", "no free CPU"),
+    ] {
+        let done = whole(cpuset, "--cpu-bind=cores");
+        let refused = !done.ok() && done.stdout.is_empty() && done.stderr.contains(why);
+        assert!(refused, "{cpuset}: {done:#?}");
+    }
+    let options = ["-n1", "--mincpus=2", "--cpuset=NODE_EX=Y"];
+    let batch = cluster.sbatch(&options, LOOK);
+    assert_eq!(batch.output.lines().last(), Some("1"), "{batch:?}");
+}
+
 #[test]
 fn a_step_that_has_no_others_runs_there_and_the_administrator_is_told() {
     let Some(cluster) = cluster("reserved=0") else {

@@ -82,3 +82,40 @@ fn every_change_is_seen() {
     other.release().unwrap();
     changed();
 }
+
+/// While a job goes on, some of its slurmstepds have heard of it and others have not: it holds its CPUs, whichever step
+/// stands first in the ledger.
+#[test]
+fn a_job_that_goes_on_holds_its_cpus_at_once() {
+    for first_hears in [true, false] {
+        let node = node();
+        let own = std::process::id() as i32;
+        let mut steps = [0, 1].map(|number| in_cpuset(&node, 1, number));
+        for held in &mut steps {
+            held.set_task(own).unwrap();
+        }
+        let taken = || {
+            let mut ledger = Ledger::open(&node.dir).unwrap();
+            let mut session = ledger.session(PATIENCE).unwrap();
+            let others = session.others(step(2, 0), &set("0-15"));
+            others.now().taken.to_string()
+        };
+        assert_eq!(taken(), "0-3");
+        let [one, other] = &mut steps;
+        let (hears, does_not) = if first_hears {
+            (one, other)
+        } else {
+            (other, one)
+        };
+        // Slurm suspends it, and the first slurmstepd that sees it speaks for all.
+        hears.set_suspended(true).unwrap();
+        assert_eq!(taken(), "", "suspended, first hears: {first_hears}");
+        does_not.set_suspended(true).unwrap();
+        assert_eq!(taken(), "");
+        let mut ledger = Ledger::open(&node.dir).unwrap();
+        let session = ledger.session(PATIENCE).unwrap();
+        hears.set_cpus(&session, set("0-3"), 1).unwrap();
+        drop(session);
+        assert_eq!(taken(), "0-3", "resumed, first hears: {first_hears}");
+    }
+}

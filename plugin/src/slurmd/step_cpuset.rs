@@ -317,3 +317,7 @@ impl Wanted {
 fn mark(request: &CpusetRequest) -> u64 {
     berth_host::ledger::mark(&request.to_string())
 }
+
+#[cfg(test)]
+#[path = "cpuset_laws.rs"]
+mod laws;

@@ -134,3 +134,48 @@ pub(crate) fn trace(step: &str) -> impl FnMut(&Written) {
         log::debug!("{step}: wrote {value:?} to {file}, which has {now:?}");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use berth_host::cgroup::Mounts;
+
+    use super::*;
+
+    fn set(list: &str) -> CpuSet {
+        CpuSet::from_list(list).unwrap()
+    }
+
+    /// A task that was given CPUs 0-1 of a cgroup with 0-3, of which CPU 1 goes offline and comes back: which threads
+    /// have berth's mask, and get it again.
+    #[test]
+    fn threads_that_bound_themselves_are_left_alone() {
+        let Ok(place) = Place::of(0, &Mounts::read().unwrap_or_default()) else {
+            return;
+        };
+        let leaf = Leaf {
+            pid: 0,
+            place,
+            fence: set("0-3"),
+            mask: set("0-1"),
+            has_own_memory: false,
+            is_frozen: false,
+        };
+        for (found, has, given, or_reset) in [
+            ("0-1", "0-3", true, true),
+            // What is left of it, while a CPU is offline.
+            ("0", "0,2-3", true, true),
+            ("0-1", "0,2-3", true, true),
+            // Kernels before 6.2 give all of the cgroup's CPUs when one goes or comes.
+            ("0,2-3", "0,2-3", false, true),
+            ("0-3", "0-3", false, true),
+            // The thread has chosen these itself.
+            ("1", "0-3", false, false),
+            ("2", "0-3", false, false),
+            ("2-3", "0,2-3", false, false),
+        ] {
+            let is = |ours| leaf.is_given(&set(found), &set(has), ours);
+            let is = (is(Ours::Given), is(Ours::OrReset));
+            assert_eq!(is, (given, or_reset), "{found} in {has}");
+        }
+    }
+}

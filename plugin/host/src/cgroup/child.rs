@@ -37,7 +37,7 @@ impl Child {
         let text = name.to_string();
         let own = leaf.make(&text)?;
         let made = match above.version {
-            Version::V1 => copied(&leaf, &own),
+            Version::V1 => copied(&leaf, &own, trace),
             Version::V2 if above.is_root() => controlled(&leaf, trace),
             Version::V2 => threaded(&own, trace).and_then(|()| controlled(&leaf, trace)),
         };
@@ -107,10 +107,10 @@ impl Child {
 }
 
 /// A new folder of v1 is empty, and nobody can enter it: it gets what the one above has.
-fn copied(leaf: &Folder, own: &Folder) -> Result<(), FenceError> {
+fn copied(leaf: &Folder, own: &Folder, trace: Trace<'_>) -> Result<(), FenceError> {
     FILES
         .iter()
-        .try_for_each(|file| own.write(file, &leaf.read(file)?))
+        .try_for_each(|file| written(own, file, &leaf.read(file)?, trace))
 }
 
 /// A folder whose processes still count as those of the one above.

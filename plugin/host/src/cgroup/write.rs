@@ -185,4 +185,41 @@ mod tests {
             assert_eq!((all.len(), left.starts_with('\n')), (2, true), "{left:?}");
         }
     }
+
+    /// A folder of any kind, with a file for each of these names.
+    fn folder(files: &[&str]) -> (tempfile::TempDir, Folder) {
+        let dir = tempfile::tempdir().unwrap();
+        for file in files {
+            fs::write(dir.path().join(file), "max\n").unwrap();
+        }
+        let place = Place {
+            version: Version::V2,
+            point: dir.path().into(),
+            folders: Vec::new(),
+        };
+        let folder = Folder::open_as(&place, Kind::Any).unwrap();
+        (dir, folder)
+    }
+
+    #[test]
+    fn swap_is_forbidden_where_its_controller_is() {
+        let (dir, own) = folder(&["memory.max", "memory.swap.max"]);
+        let mut all = Vec::new();
+        no_swap(&own, &mut |one| all.push(one.clone())).unwrap();
+        let read = |file: &str| fs::read_to_string(dir.path().join(file)).unwrap();
+        // This file keeps the rest of the longer text; the kernel's has the number alone.
+        assert!(read("memory.swap.max").starts_with("0\n"));
+        assert_eq!(read("memory.max"), "max\n", "memory itself is not limited");
+        let [one] = all.as_slice() else {
+            panic!("{all:?}");
+        };
+        assert!(
+            one.file.ends_with("/memory.swap.max") && one.value == "0" && one.now.starts_with('0')
+        );
+        // Without the controller nothing is made, and the caller learns why.
+        let (dir, without) = folder(&["cpuset.cpus"]);
+        let why = no_swap(&without, &mut |one| panic!("{one:?}")).unwrap_err();
+        assert!(why.to_string().contains("memory.swap.max"), "{why}");
+        assert!(!dir.path().join("memory.swap.max").exists());
+    }
 }

@@ -43,6 +43,8 @@ struct OtherStep {
     job: u32,
     /// Its task that shows whether the job is suspended.
     task: Option<Task>,
+    /// How often the job's cpuset was chosen anew, as far as this step knows.
+    generation: u32,
     /// The number of words of its CPUs.
     words: usize,
     has: Has,
@@ -93,6 +95,7 @@ impl Others {
         self.jobs.push(OtherStep {
             job: entry.step.job,
             task: entry.task,
+            generation: entry.generation,
             words: cpus.len(),
             has: match entry.cpuset {
                 None => Has::Binding,
@@ -138,11 +141,28 @@ impl Others {
     /// The claims as they are, after one look at a task of each other job.
     #[must_use]
     pub fn now(&self) -> Claims {
+        let last = self.last_words();
         let mut stopped = HashMap::new();
         self.claims(|step| {
-            let look = || step.task.is_some_and(Task::is_stopped);
+            let look = || last.get(&step.job).is_some_and(|task| task.is_stopped());
             *stopped.entry(step.job).or_insert_with(look)
         })
+    }
+
+    /// The task of each other job that shows whether the job is suspended: one whose slurmstepd says so, if there is
+    /// one. Where the job went on with its cpuset chosen anew, only the steps count that know of it: the others are
+    /// still held for a moment.
+    fn last_words(&self) -> HashMap<u32, Task> {
+        let mut last: HashMap<u32, &OtherStep> = HashMap::new();
+        for step in &self.jobs {
+            let says = |step: &OtherStep| (step.generation, step.task.map(|task| task.suspended));
+            let known = last.entry(step.job).or_insert(step);
+            if says(step) > says(known) {
+                *known = step;
+            }
+        }
+        let task = |(job, step): (u32, &OtherStep)| Some((job, step.task?));
+        last.into_iter().filter_map(task).collect()
     }
 
     /// The claims, by which jobs are suspended: what these hold only decides between equal choices.

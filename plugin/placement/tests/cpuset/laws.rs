@@ -94,7 +94,7 @@ fn smallest_by_force(
     sets.min()
 }
 
-fn request_text() -> impl Strategy<Value = String> {
+pub(crate) fn request_text() -> impl Strategy<Value = String> {
     let shape = prop_oneof![
         Just(String::new()),
         (1_u32..=3).prop_map(|most| format!(";MAX_CPU_PER_NODE={most}")),

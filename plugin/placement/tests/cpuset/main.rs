@@ -6,4 +6,5 @@ mod facts;
 mod laws;
 mod making;
 mod memory;
+mod reserved;
 mod resume;

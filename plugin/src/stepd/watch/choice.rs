@@ -330,3 +330,7 @@ fn generation() -> u32 {
     let of = accounts.into_iter().flatten().map(|one| one.entry());
     of.map(|entry| entry.generation).max().unwrap_or(0)
 }
+
+#[cfg(test)]
+#[path = "choice_tests.rs"]
+mod tests;
