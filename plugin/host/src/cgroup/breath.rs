@@ -1,7 +1,7 @@
 //! Lets slurmstepds breathe below real-time tasks: the threads of those that wait for a CPU go before such tasks
-//! for a while, so that a job can be cancelled whatever runs on its CPUs. Each slurmstepd has a credit for that, which it
-//! earns slowly: one that works all the time, for a job that writes much, takes a tenth of a CPU. While one is at work,
-//! those of its tasks that were killed go first too, for they only have to end.
+//! for a while, so that a job can be cancelled whatever runs on its CPUs. Each job has a credit for that, which it earns
+//! slowly: slurmstepds that work all the time, for a job that writes much, take a twentieth of a CPU. While one is at
+//! work, those of its tasks that were killed go first too, for they only have to end.
 //! In: the cgroup below which Slurm keeps the jobs of a node, in the unified hierarchy. Out: threads that are real-time
 //! ones until the next look. Their children never are.
 
@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use libc::pid_t;
 
+use super::credit::Credits;
 use super::known::Known;
 use super::members::{Thread, threads};
 use super::stepds::{Stepd, Stepds, is_slurmstepd};
@@ -25,6 +26,7 @@ const ALL: Duration = Duration::from_millis(450);
 pub struct Breaths {
     stepds: Stepds,
     known: HashMap<pid_t, Known>,
+    credits: Credits,
     risen: Vec<Thread>,
     looked: Option<Instant>,
     looked_at_all: Option<Instant>,
@@ -44,12 +46,21 @@ impl Breaths {
         }
     }
 
+    /// Nobody goes first any more. What jobs owe is not forgotten.
+    pub fn rest(&mut self) {
+        lower(self.risen.iter());
+        self.risen.clear();
+        self.known.clear();
+        self.looked_at_all = None;
+    }
+
     fn look_below(&mut self, scope: &Folder, now: Instant) -> usize {
         let since = self.looked.replace(now);
         let passed = since.map_or(Duration::ZERO, |since| now.duration_since(since));
         let passed = i64::try_from(passed.as_micros()).unwrap_or(i64::MAX);
         let looked = self.looked_at(scope, now);
-        self.earn(passed);
+        self.forget_ended();
+        self.credits.earn(passed);
         let mut first = Vec::new();
         for stepd in &looked {
             first.extend(self.first_of((scope, stepd), (now, passed)));
@@ -96,14 +107,14 @@ impl Breaths {
         let first: Vec<_> = risen.filter(|one| one.process == process).collect();
         let load = stepd.load(scope);
         if !first.is_empty() {
-            known.pay(load, passed);
+            self.credits.pay(&stepd.job, known.used(load, passed));
         }
         let waits = known.has_waited(load).unwrap_or_else(|| stepd.waits());
         known.load = Some(load);
         if waits {
             known.at_work = Some((now, 0));
         }
-        let goes_first = known.at_work.is_some() && known.credit > 0;
+        let goes_first = known.at_work.is_some() && self.credits.has(&stepd.job);
         self.known.insert(process, known);
         match (goes_first, waits) {
             (true, false) => first,
@@ -157,19 +168,15 @@ impl Breaths {
         }
     }
 
-    /// Slurmstepds that live earn credit; those that have ended are forgotten.
-    fn earn(&mut self, passed: i64) {
+    fn forget_ended(&mut self) {
         let living: HashSet<_> = self.stepds.all().map(|stepd| stepd.process).collect();
         self.known.retain(|process, _| living.contains(process));
-        for known in self.known.values_mut() {
-            known.earn(passed);
-        }
     }
 }
 
 impl Drop for Breaths {
     fn drop(&mut self) {
-        lower(self.risen.iter());
+        self.rest();
     }
 }
 
@@ -240,40 +247,5 @@ fn dies_first(thread: Thread) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::super::folder::Kind;
-    use super::*;
-
-    #[test]
-    fn nothing_but_slurmstepds_goes_first() {
-        let dir = tempfile::tempdir().unwrap();
-        let own = std::process::id();
-        for (path, pid) in [
-            ("job_1/step_0/slurm", own.to_string()),
-            ("job_1/step_0/user", "1".into()),
-            ("job_2/step_batch/slurm", "4194305".into()),
-        ] {
-            fs::create_dir_all(dir.path().join(path)).unwrap();
-            fs::write(dir.path().join(path).join("cgroup.procs"), pid).unwrap();
-        }
-        let place = Place {
-            version: Version::V2,
-            point: dir.path().into(),
-            folders: Vec::new(),
-        };
-        let folder = Folder::open_as(&place, Kind::Any).unwrap();
-        // This process is there, and is no slurmstepd.
-        let mut breaths = Breaths::default();
-        assert_eq!(breaths.look_below(&folder, Instant::now()), 0);
-        assert_eq!(breaths.stepds.all().count(), 0);
-        let me = Thread {
-            process: own as libc::pid_t,
-            // SAFETY: it only returns the thread's number.
-            number: unsafe { libc::gettid() },
-        };
-        assert!(!is_realtime(me.number));
-        assert!(Breaths::default().look(&place).is_err(), "it is no cgroup");
-    }
-}
+#[path = "breath_tests.rs"]
+mod tests;

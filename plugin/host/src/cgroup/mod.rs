@@ -9,7 +9,10 @@
 mod abandoned;
 mod breath;
 mod child;
+mod credit;
 mod dying;
+#[cfg(test)]
+mod fake;
 mod folder;
 pub mod freezer;
 mod job;

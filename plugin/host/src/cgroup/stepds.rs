@@ -196,59 +196,8 @@ fn is_its_program(process: pid_t) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-    use std::process::{Child, Command};
-    use std::{io, thread};
-
-    use super::super::folder::Kind;
-    use super::super::{Place, Version};
+    use super::super::fake::{end, open, program, program_named, step};
     use super::*;
-
-    /// A copy of a program with the name of slurmstepd.
-    fn program(dir: &Path) -> Child {
-        program_named(dir, NAME)
-    }
-
-    fn program_named(dir: &Path, name: &str) -> Child {
-        let program = dir.join(name);
-        if !program.exists() {
-            fs::copy("/bin/sleep", &program).unwrap();
-        }
-        // A child that another test forks meanwhile has the copy open for a moment.
-        let started = (0..100).find_map(|_| {
-            let started = Command::new(&program).arg("60").spawn();
-            let is_busy = |why: &io::Error| why.kind() == io::ErrorKind::ExecutableFileBusy;
-            match started.as_ref().err().is_some_and(is_busy) {
-                true => {
-                    thread::sleep(Duration::from_millis(10));
-                    None
-                }
-                false => Some(started.unwrap()),
-            }
-        });
-        started.unwrap()
-    }
-
-    fn step(dir: &Path, path: &str, stepd: Option<&Child>) {
-        let own = dir.join(path).join(OWN);
-        fs::create_dir_all(&own).unwrap();
-        let text = stepd.map(|stepd| stepd.id().to_string());
-        fs::write(own.join("cgroup.procs"), text.unwrap_or_default()).unwrap();
-    }
-
-    fn open(dir: &Path) -> Folder {
-        let place = Place {
-            version: Version::V2,
-            point: dir.into(),
-            folders: Vec::new(),
-        };
-        Folder::open_as(&place, Kind::Any).unwrap()
-    }
-
-    fn end(mut child: Child) {
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
 
     #[test]
     fn a_job_that_has_not_changed_is_not_opened_again() {
@@ -305,7 +254,7 @@ mod tests {
         let own = std::process::id() as pid_t;
         assert!(!is_slurmstepd(pid, &[pid, own]), "its parent is there");
         assert!(!is_slurmstepd(own, &[]), "another program");
-        let debians = program_named(dir.path(), "slurmstepd-wlm");
+        let debians = program_named(dir.path(), "slurmstepd-wlm", 0);
         assert!(is_slurmstepd(debians.id() as pid_t, &[]));
         end(debians);
         child.kill().unwrap();

@@ -1,0 +1,89 @@
+//! For tests: a folder that looks like the cgroup below which Slurm keeps a node's jobs, with programs that are named
+//! as slurmstepd's.
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::Duration;
+use std::{fs, io, thread};
+
+use libc::pid_t;
+
+use super::folder::Kind;
+use super::job::OWN;
+use super::{Folder, Place, Version};
+
+/// A copy of a program with the name of slurmstepd, as a node runs it.
+pub(super) fn program(dir: &Path) -> Child {
+    program_named(dir, "slurmstepd", 0)
+}
+
+pub(super) fn program_named(dir: &Path, name: &str, uid: u32) -> Child {
+    let program = dir.join(name);
+    if !program.exists() {
+        fs::copy("/bin/sleep", &program).unwrap();
+    }
+    // A child that another test forks meanwhile has the copy open for a moment.
+    let started = (0..100).find_map(|_| {
+        let started = Command::new(&program).arg("60").uid(uid).spawn();
+        let is_busy = |why: &io::Error| why.kind() == io::ErrorKind::ExecutableFileBusy;
+        match started.as_ref().err().is_some_and(is_busy) {
+            true => {
+                thread::sleep(Duration::from_millis(10));
+                None
+            }
+            false => Some(started.unwrap()),
+        }
+    });
+    started.unwrap()
+}
+
+/// A step, and its slurmstepd if it has one.
+pub(super) fn step(dir: &Path, path: &str, stepd: Option<&Child>) {
+    let own = dir.join(path).join(OWN);
+    fs::create_dir_all(&own).unwrap();
+    let text = stepd.map(|stepd| stepd.id().to_string());
+    fs::write(own.join("cgroup.procs"), text.unwrap_or_default()).unwrap();
+}
+
+/// What a step's slurmstepd has waited for a CPU and used of one, in seconds.
+pub(super) fn load(dir: &Path, path: &str, (waited, used): (u64, u64)) {
+    let own = dir.join(path).join(OWN);
+    let [waited, used] = [waited, used].map(|seconds| seconds * 1_000_000);
+    fs::write(own.join("cpu.pressure"), format!("some total={waited}\n")).unwrap();
+    fs::write(own.join("cpu.stat"), format!("usage_usec {used}\n")).unwrap();
+}
+
+/// The place of such a folder.
+pub(super) fn place(dir: &Path) -> Place {
+    Place {
+        version: Version::V2,
+        point: dir.into(),
+        folders: Vec::new(),
+    }
+}
+
+pub(super) fn open(dir: &Path) -> Folder {
+    Folder::open_as(&place(dir), Kind::Any).unwrap()
+}
+
+pub(super) fn pid(child: &Child) -> pid_t {
+    pid_t::try_from(child.id()).unwrap()
+}
+
+pub(super) fn end(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Whether the tests may make real-time threads: as root, where the kernel has them.
+pub(super) fn may_rise() -> bool {
+    let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+    let may = crate::priority::set_before_realtime(pid(&child)).is_ok();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    if !may {
+        eprintln!("skipped: the kernel refuses SCHED_RR here");
+    }
+    may
+}
