@@ -8,14 +8,12 @@
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use libc::pid_t;
-
 use super::credit::Credits;
 use super::known::Known;
-use super::members::{Thread, threads};
-use super::stepds::{Stepd, Stepds, is_slurmstepd};
+use super::risen::{Risen, rise};
+use super::stepds::{Key, Stepd, Stepds};
 use super::{FenceError, Folder, Place, Version, dying};
-use crate::priority::{is_realtime, set_before_realtime, set_ordinary};
+use crate::priority::{is_realtime, set_ordinary};
 
 /// The most threads that are looked at.
 const MOST_THREADS: usize = 4096;
@@ -25,9 +23,9 @@ const ALL: Duration = Duration::from_millis(450);
 #[derive(Debug, Default)]
 pub struct Breaths {
     stepds: Stepds,
-    known: HashMap<pid_t, Known>,
+    known: HashMap<Key, Known>,
     credits: Credits,
-    risen: Vec<Thread>,
+    risen: Vec<Risen>,
     looked: Option<Instant>,
     looked_at_all: Option<Instant>,
 }
@@ -48,8 +46,9 @@ impl Breaths {
 
     /// Nobody goes first any more. What jobs owe is not forgotten.
     pub fn rest(&mut self) {
-        lower(self.risen.iter());
-        self.risen.clear();
+        for one in self.risen.drain(..) {
+            one.lower();
+        }
         self.known.clear();
         self.looked_at_all = None;
     }
@@ -70,7 +69,10 @@ impl Breaths {
         }
         first.extend(self.dying(scope, now));
         self.known.values_mut().for_each(|one| one.rests(now));
-        lower(self.risen.iter().filter(|one| !first.contains(one)));
+        let gone = self.risen.iter().filter(|one| !first.contains(one));
+        for one in gone {
+            one.lower();
+        }
         self.risen = first;
         let at_work = self.known.values().filter(|one| one.at_work.is_some());
         at_work.count()
@@ -90,7 +92,7 @@ impl Breaths {
     }
 
     fn is_at_work(&self, stepd: &Stepd) -> bool {
-        let known = self.known.get(&stepd.process);
+        let known = self.known.get(&stepd.key());
         known.is_some_and(|known| known.at_work.is_some())
     }
 
@@ -100,11 +102,12 @@ impl Breaths {
         &mut self,
         (scope, stepd): (&Folder, &Stepd),
         (now, passed): (Instant, i64),
-    ) -> Vec<Thread> {
-        let process = stepd.process;
-        let mut known = self.known.get(&process).copied().unwrap_or_default();
+    ) -> Vec<Risen> {
+        let mut known = self.known.get(&stepd.key()).copied().unwrap_or_default();
         let risen = self.risen.iter().copied();
-        let first: Vec<_> = risen.filter(|one| one.process == process).collect();
+        let first: Vec<_> = risen
+            .filter(|one| one.thread.process == stepd.process)
+            .collect();
         let load = stepd.load(scope);
         if !first.is_empty() {
             self.credits.pay(&stepd.job, known.used(load, passed));
@@ -115,7 +118,7 @@ impl Breaths {
             known.at_work = Some((now, 0));
         }
         let goes_first = known.at_work.is_some() && self.credits.has(&stepd.job);
-        self.known.insert(process, known);
+        self.known.insert(stepd.key(), known);
         match (goes_first, waits) {
             (true, false) => first,
             (false, _) => Vec::new(),
@@ -131,11 +134,11 @@ impl Breaths {
 
     /// Tasks that were killed, of slurmstepds at work: those that go first from now on, and those that still do. While
     /// there are some, their slurmstepd is at work, although it only waits for their end.
-    fn dying(&mut self, scope: &Folder, now: Instant) -> Vec<Thread> {
+    fn dying(&mut self, scope: &Folder, now: Instant) -> Vec<Risen> {
         let at_work = self.stepds.all().filter(|one| self.is_at_work(one));
         let steps = at_work.filter_map(|stepd| {
             let job = scope.child(&stepd.job).ok()?;
-            Some((stepd.process, job.child(&stepd.step).ok()?))
+            Some((stepd.key(), job.child(&stepd.step).ok()?))
         });
         let (mut first, mut busy) = (Vec::new(), Vec::new());
         for (stepd, step) in steps {
@@ -147,7 +150,7 @@ impl Breaths {
             first.extend(
                 found
                     .into_iter()
-                    .filter(|one| self.goes_on(*one))
+                    .filter_map(|one| Risen::new(one, dying::waits))
                     .take(left),
             );
         }
@@ -159,18 +162,9 @@ impl Breaths {
         first
     }
 
-    /// Whether a dying thread goes first from now on, or still does.
-    fn goes_on(&self, thread: Thread) -> bool {
-        match is_realtime(thread.number) {
-            // A task of a pool is one without us.
-            true => self.risen.contains(&thread),
-            false => dies_first(thread),
-        }
-    }
-
     fn forget_ended(&mut self) {
-        let living: HashSet<_> = self.stepds.all().map(|stepd| stepd.process).collect();
-        self.known.retain(|process, _| living.contains(process));
+        let living: HashSet<_> = self.stepds.all().map(Stepd::key).collect();
+        self.known.retain(|key, _| living.contains(key));
     }
 }
 
@@ -199,51 +193,6 @@ pub fn all_ordinary(scope: &Place) -> Result<usize, FenceError> {
     Ok(risen
         .filter(|(thread, _)| set_ordinary(thread.number).is_ok())
         .count())
-}
-
-/// Lets all threads of a slurmstepd go first. Their numbers may have passed to others meanwhile, so they are looked at
-/// once more.
-fn rise(stepd: &Stepd) -> Vec<Thread> {
-    let mut all = threads(&[stepd.process]);
-    let is_new = |one: &&Thread| !is_realtime(one.number);
-    let new: Vec<_> = all.iter().filter(is_new).copied().collect();
-    let risen = new
-        .iter()
-        .filter(|one| set_before_realtime(one.number).is_ok());
-    let risen: Vec<_> = risen.copied().collect();
-    let still = match stepd.lives() && is_slurmstepd(stepd.process, &[]) {
-        true => threads(&[stepd.process]),
-        false => Vec::new(),
-    };
-    for other in risen.iter().filter(|one| !still.contains(one)) {
-        let _ = set_ordinary(other.number);
-    }
-    all.retain(|one| still.contains(one) && is_realtime(one.number));
-    all
-}
-
-/// Makes threads ordinary ones, if they still are those of their processes. One that has just ended needs nothing.
-fn lower<'a>(gone: impl Iterator<Item = &'a Thread>) {
-    let mut living: HashMap<pid_t, Vec<Thread>> = HashMap::new();
-    for thread in gone {
-        let process = thread.process;
-        let living = living.entry(process).or_insert_with(|| threads(&[process]));
-        if living.contains(thread) {
-            let _ = set_ordinary(thread.number);
-        }
-    }
-}
-
-/// Lets a thread that was killed go first, in the same way.
-fn dies_first(thread: Thread) -> bool {
-    if set_before_realtime(thread.number).is_err() {
-        return false;
-    }
-    let stays = dying::waits(thread);
-    if !stays {
-        let _ = set_ordinary(thread.number);
-    }
-    stays
 }
 
 #[cfg(test)]

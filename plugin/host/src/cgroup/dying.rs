@@ -16,7 +16,7 @@ pub(super) fn threads_of(step: &Folder) -> Vec<Thread> {
     let mut killed = tasks.map(|tasks| processes(&tasks)).unwrap_or_default();
     killed.truncate(MOST);
     killed.retain(|process| is_dying(*process));
-    let ready = |thread: &Thread| waits(*thread);
+    let ready = |thread: &Thread| Stat::of(*thread).as_ref().is_some_and(waits);
     threads(&killed)
         .into_iter()
         .filter(ready)
@@ -25,8 +25,8 @@ pub(super) fn threads_of(step: &Folder) -> Vec<Thread> {
 }
 
 /// Whether a thread was killed and waits for a CPU.
-pub(super) fn waits(thread: Thread) -> bool {
-    Stat::of(thread).is_some_and(|stat| stat.is_dying && stat.is_ready())
+pub(super) fn waits(stat: &Stat) -> bool {
+    stat.is_dying && stat.is_ready()
 }
 
 /// The first thread of a process is killed with the others, and may have ended before them.

@@ -25,6 +25,7 @@ mod mounts;
 mod name;
 mod outside;
 mod place;
+mod risen;
 mod slurms_step;
 mod stat;
 mod stepds;

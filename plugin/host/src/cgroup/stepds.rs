@@ -31,8 +31,11 @@ pub(super) struct Stepd {
     pub step: String,
     pub process: pid_t,
     /// When it began, as the kernel counts.
-    start: u64,
+    pub start: u64,
 }
+
+/// A process's number, and when it began.
+pub(super) type Key = (pid_t, u64);
 
 /// What its threads have waited for and used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,6 +105,11 @@ impl Stepds {
 }
 
 impl Stepd {
+    /// What it is known by: its number may pass to another one.
+    pub(super) fn key(&self) -> Key {
+        (self.process, self.start)
+    }
+
     /// How long one of its threads has waited for a CPU, and what they have used of one, in microseconds; nothing where
     /// the kernel does not say it.
     pub(super) fn load(&self, scope: &Folder) -> Load {
