@@ -9,10 +9,11 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use super::credit::Credits;
+use super::dying::Dying;
 use super::known::Known;
 use super::risen::{Risen, rise};
 use super::stepds::{Key, Stepd, Stepds};
-use super::{FenceError, Folder, Place, Version, dying};
+use super::{FenceError, Folder, Place, Version};
 use crate::priority::{is_realtime, set_ordinary};
 
 /// The most threads that are looked at.
@@ -26,6 +27,7 @@ pub struct Breaths {
     known: HashMap<Key, Known>,
     credits: Credits,
     risen: Vec<Risen>,
+    dying: Dying,
     looked: Option<Instant>,
     looked_at_all: Option<Instant>,
 }
@@ -49,6 +51,7 @@ impl Breaths {
         for one in self.risen.drain(..) {
             one.lower();
         }
+        self.dying.rest();
         self.known.clear();
         self.looked_at_all = None;
     }
@@ -67,7 +70,12 @@ impl Breaths {
                 break;
             }
         }
-        first.extend(self.dying(scope, now));
+        let at_work = self.stepds.all().filter(|one| self.is_at_work(one));
+        for busy in self.dying.look(scope, at_work.collect()) {
+            if let Some(known) = self.known.get_mut(&busy) {
+                known.at_work = Some((now, 0));
+            }
+        }
         self.known.values_mut().for_each(|one| one.rests(now));
         let gone = self.risen.iter().filter(|one| !first.contains(one));
         for one in gone {
@@ -130,36 +138,6 @@ impl Breaths {
                 risen
             }
         }
-    }
-
-    /// Tasks that were killed, of slurmstepds at work: those that go first from now on, and those that still do. While
-    /// there are some, their slurmstepd is at work, although it only waits for their end.
-    fn dying(&mut self, scope: &Folder, now: Instant) -> Vec<Risen> {
-        let at_work = self.stepds.all().filter(|one| self.is_at_work(one));
-        let steps = at_work.filter_map(|stepd| {
-            let job = scope.child(&stepd.job).ok()?;
-            Some((stepd.key(), job.child(&stepd.step).ok()?))
-        });
-        let (mut first, mut busy) = (Vec::new(), Vec::new());
-        for (stepd, step) in steps {
-            let found = dying::threads_of(&step);
-            if !found.is_empty() {
-                busy.push(stepd);
-            }
-            let left = MOST_THREADS - first.len();
-            first.extend(
-                found
-                    .into_iter()
-                    .filter_map(|one| Risen::new(one, dying::waits))
-                    .take(left),
-            );
-        }
-        for stepd in busy {
-            if let Some(known) = self.known.get_mut(&stepd) {
-                known.at_work = Some((now, 0));
-            }
-        }
-        first
     }
 
     fn forget_ended(&mut self) {

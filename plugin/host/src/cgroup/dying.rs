@@ -1,31 +1,134 @@
 //! Threads of a step's tasks that were killed and still have to end: below real-time tasks they wait for a CPU like
-//! everybody else, and the job's end waits for them. They never run a user's instruction again.
-//! In: a step's folder. Out: threads.
+//! everybody else, and the job's end waits for them. They never run a user's instruction again, so they go first too
+//! while their slurmstepd is at work.
+//! In: the slurmstepds at work. Out: threads that go first until the next look.
+
+use std::collections::{HashMap, HashSet};
 
 use super::Folder;
 use super::job::TASKS;
-use super::members::{Thread, processes, threads};
+use super::members::{Thread, processes_within, threads_within};
+use super::risen::Risen;
 use super::stat::Stat;
+use super::stepds::{Key, Stepd};
 
-/// Processes and threads of a step that are looked at.
+/// Folders, processes and threads that one look looks at, however many steps there are.
 const MOST: usize = 1024;
 
-/// Those that wait for a CPU.
-pub(super) fn threads_of(step: &Folder) -> Vec<Thread> {
-    let tasks = step.child(TASKS);
-    let mut killed = tasks.map(|tasks| processes(&tasks)).unwrap_or_default();
-    killed.truncate(MOST);
-    killed.retain(|process| is_dying(*process));
-    let ready = |thread: &Thread| Stat::of(*thread).as_ref().is_some_and(waits);
-    threads(&killed)
-        .into_iter()
-        .filter(ready)
-        .take(MOST)
-        .collect()
+/// What a look may still look at.
+struct Budget {
+    folders: usize,
+    processes: usize,
+    threads: usize,
+}
+
+impl Budget {
+    fn new() -> Self {
+        Self {
+            folders: MOST,
+            processes: MOST,
+            threads: MOST,
+        }
+    }
+
+    fn is_spent(&self) -> bool {
+        self.folders == 0 || self.processes == 0 || self.threads == 0
+    }
+}
+
+/// The killed threads that go first.
+#[derive(Debug, Default)]
+pub(super) struct Dying {
+    /// By the slurmstepd of their step.
+    first: HashMap<Key, Vec<Risen>>,
+    /// That of the step at which the last look ended. The next one goes on behind it.
+    last: Key,
+}
+
+impl Dying {
+    /// Looks at the tasks of slurmstepds at work. Returns those of which a killed task still waits for a CPU: they are
+    /// at work until it has ended, although they only wait for that.
+    pub(super) fn look(&mut self, scope: &Folder, mut at_work: Vec<&Stepd>) -> HashSet<Key> {
+        let mut budget = Budget::new();
+        let mut before = std::mem::take(&mut self.first);
+        for stepd in &at_work {
+            let mut first = before.remove(&stepd.key()).unwrap_or_default();
+            first.retain(|one| goes_on(*one));
+            budget.threads = budget.threads.saturating_sub(first.len());
+            if !first.is_empty() {
+                self.first.insert(stepd.key(), first);
+            }
+        }
+        before.into_values().flatten().for_each(|one| {
+            one.lower();
+        });
+        let mut busy: HashSet<_> = self.first.keys().copied().collect();
+        at_work.sort_by_key(|stepd| stepd.key());
+        let next = at_work.partition_point(|stepd| stepd.key() <= self.last);
+        at_work.rotate_left(next);
+        for stepd in at_work {
+            if budget.is_spent() {
+                break;
+            }
+            self.last = stepd.key();
+            let found = waiting(scope, stepd, &mut budget);
+            if !found.is_empty() {
+                busy.insert(stepd.key());
+            }
+            self.raise(stepd, &found);
+        }
+        busy
+    }
+
+    /// None of them goes first any more.
+    pub(super) fn rest(&mut self) {
+        for one in self.first.drain().flat_map(|(_, first)| first) {
+            one.lower();
+        }
+    }
+
+    fn raise(&mut self, stepd: &Stepd, found: &[Thread]) {
+        let first = self.first.entry(stepd.key()).or_default();
+        for thread in found {
+            if !first.iter().any(|one| one.thread == *thread) {
+                first.extend(Risen::new(*thread, waits));
+            }
+        }
+    }
+}
+
+/// Whether one still has to go first. It is made an ordinary thread otherwise.
+fn goes_on(one: Risen) -> bool {
+    let goes_on = one.stat().as_ref().is_some_and(waits);
+    if !goes_on {
+        one.lower();
+    }
+    goes_on
+}
+
+/// The killed threads of a step that wait for a CPU.
+fn waiting(scope: &Folder, stepd: &Stepd, budget: &mut Budget) -> Vec<Thread> {
+    budget.folders = budget.folders.saturating_sub(1);
+    let child = |folder: &Folder, name: &str| folder.child(name).ok();
+    let step = child(scope, &stepd.job).and_then(|job| child(&job, &stepd.step));
+    let Some(tasks) = step.and_then(|step| child(&step, TASKS)) else {
+        return Vec::new();
+    };
+    let mut all = processes_within(&tasks, &mut budget.folders);
+    all.truncate(budget.processes);
+    budget.processes -= all.len();
+    let mut found = Vec::new();
+    for process in all.into_iter().filter(|process| is_dying(*process)) {
+        let threads = threads_within(process, budget.threads);
+        budget.threads -= threads.len();
+        let waiting = |thread: &Thread| Stat::of(*thread).as_ref().is_some_and(waits);
+        found.extend(threads.into_iter().filter(waiting));
+    }
+    found
 }
 
 /// Whether a thread was killed and waits for a CPU.
-pub(super) fn waits(stat: &Stat) -> bool {
+fn waits(stat: &Stat) -> bool {
     stat.is_dying && stat.is_ready()
 }
 
@@ -37,3 +140,7 @@ fn is_dying(process: libc::pid_t) -> bool {
     };
     Stat::of(first).is_some_and(|stat| stat.is_dying)
 }
+
+#[cfg(test)]
+#[path = "dying_tests.rs"]
+mod tests;

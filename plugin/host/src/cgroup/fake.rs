@@ -7,11 +7,13 @@ use std::process::{Child, Command};
 use std::time::Duration;
 use std::{fs, io, thread};
 
+use berth_placement::CpuId;
 use libc::pid_t;
 
 use super::folder::Kind;
 use super::job::OWN;
 use super::{Folder, Place, Version};
+use crate::affinity::{affinity_of, set_affinity};
 
 /// A copy of a program with the name of slurmstepd, as a node runs it.
 pub(super) fn program(dir: &Path) -> Child {
@@ -86,4 +88,64 @@ pub(super) fn may_rise() -> bool {
         eprintln!("skipped: the kernel refuses SCHED_RR here");
     }
     may
+}
+
+/// Moves this thread away from a CPU, and returns which; nothing where it has no other, or may not have more.
+pub(super) fn free_cpu() -> Option<CpuId> {
+    let cpus = affinity_of(0).ok()?;
+    let one = cpus
+        .iter()
+        .next()
+        .filter(|_| cpus.count() > 1 && may_rise())?;
+    let others = cpus.difference(&std::iter::once(one).collect());
+    set_affinity(0, &others).ok()?;
+    Some(one)
+}
+
+/// A process that ends with the test, whatever becomes of that.
+pub(super) struct Running(Child);
+
+impl Running {
+    /// One that uses a CPU all the time.
+    pub(super) fn busy(cpu: CpuId) -> Self {
+        let mut child = Command::new("sh");
+        child.args(["-c", "while :; do :; done"]);
+        let one = Self(child.spawn().unwrap());
+        let cpus = std::iter::once(cpu).collect();
+        set_affinity(one.pid(), &cpus).unwrap();
+        one
+    }
+
+    /// One beside which nobody else has the CPU, for two seconds at the most.
+    pub(super) fn alone(cpu: CpuId) -> Self {
+        let one = Self::busy(cpu);
+        let most = libc::rlimit {
+            rlim_cur: 2_000_000,
+            rlim_max: 2_000_000,
+        };
+        let highest = libc::sched_param { sched_priority: 99 };
+        // SAFETY: the kernel reads one record and writes none.
+        let limited =
+            unsafe { libc::prlimit(one.pid(), libc::RLIMIT_RTTIME, &most, std::ptr::null_mut()) };
+        // SAFETY: the kernel reads a record that lives until the call returns.
+        let set = unsafe { libc::sched_setscheduler(one.pid(), libc::SCHED_FIFO, &highest) };
+        assert_eq!((limited, set), (0, 0));
+        one
+    }
+
+    pub(super) fn pid(&self) -> pid_t {
+        pid(&self.0)
+    }
+
+    /// Sends it SIGKILL, and does not wait for its end.
+    pub(super) fn kill(&mut self) {
+        self.0.kill().unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
