@@ -1,7 +1,7 @@
 //! Lets slurmstepds breathe below real-time tasks: the threads of those that wait for a CPU go before such tasks
 //! for a while, so that a job can be cancelled whatever runs on its CPUs. Each job has a credit for that, which it earns
 //! slowly: slurmstepds that work all the time, for a job that writes much, take a twentieth of a CPU. While one is at
-//! work, those of its tasks that were killed go first too, for they only have to end.
+//! work, those of its tasks that were killed go first too, on a credit of their own, for they only have to end.
 //! In: the cgroup below which Slurm keeps the jobs of a node, in the unified hierarchy. Out: threads that are real-time
 //! ones until the next look. Their children never are.
 
@@ -21,7 +21,7 @@ const MOST_THREADS: usize = 4096;
 /// So often all slurmstepds are looked at, and in between those that were at work.
 const ALL: Duration = Duration::from_millis(450);
 /// The slurmstepds of a node, and threads that go before real-time tasks until the next look.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Breaths {
     stepds: Stepds,
     known: HashMap<Key, Known>,
@@ -30,6 +30,20 @@ pub struct Breaths {
     dying: Dying,
     looked: Option<Instant>,
     looked_at_all: Option<Instant>,
+}
+
+impl Default for Breaths {
+    fn default() -> Self {
+        Self {
+            stepds: Stepds::default(),
+            known: HashMap::new(),
+            credits: Credits::of_stepds(),
+            risen: Vec::new(),
+            dying: Dying::default(),
+            looked: None,
+            looked_at_all: None,
+        }
+    }
 }
 
 impl Breaths {
@@ -70,8 +84,9 @@ impl Breaths {
                 break;
             }
         }
-        let at_work = self.stepds.all().filter(|one| self.is_at_work(one));
-        for busy in self.dying.look(scope, at_work.collect()) {
+        let known = &self.known;
+        let at_work = self.stepds.all().filter(|one| is_at_work(known, one));
+        for busy in self.dying.look(scope, at_work.collect(), passed) {
             if let Some(known) = self.known.get_mut(&busy) {
                 known.at_work = Some((now, 0));
             }
@@ -89,19 +104,14 @@ impl Breaths {
     /// The slurmstepds that are looked at now: all, or in between those at work.
     fn looked_at(&mut self, scope: &Folder, now: Instant) -> Vec<Stepd> {
         let is_new = |then: Instant| now.duration_since(then) < ALL;
-        let is_all = !self.stepds.all().any(|one| self.is_at_work(one))
+        let is_all = !self.stepds.all().any(|one| is_at_work(&self.known, one))
             || !self.looked_at_all.is_some_and(is_new);
         if is_all {
             self.stepds.refresh(scope, now);
             self.looked_at_all = Some(now);
         }
-        let is = |one: &&Stepd| is_all || self.is_at_work(one);
+        let is = |one: &&Stepd| is_all || is_at_work(&self.known, one);
         self.stepds.all().filter(is).cloned().collect()
-    }
-
-    fn is_at_work(&self, stepd: &Stepd) -> bool {
-        let known = self.known.get(&stepd.key());
-        known.is_some_and(|known| known.at_work.is_some())
     }
 
     /// The threads of a slurmstepd that go first from now on: all, if one has waited for a CPU since the last look. Its
@@ -144,6 +154,11 @@ impl Breaths {
         let living: HashSet<_> = self.stepds.all().map(Stepd::key).collect();
         self.known.retain(|key, _| living.contains(key));
     }
+}
+
+fn is_at_work(known: &HashMap<Key, Known>, stepd: &Stepd) -> bool {
+    let known = known.get(&stepd.key());
+    known.is_some_and(|known| known.at_work.is_some())
 }
 
 impl Drop for Breaths {

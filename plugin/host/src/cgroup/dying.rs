@@ -1,16 +1,17 @@
 //! Threads of a step's tasks that were killed and still have to end: below real-time tasks they wait for a CPU like
 //! everybody else, and the job's end waits for them. They never run a user's instruction again, so they go first too
-//! while their slurmstepd is at work.
+//! while their slurmstepd is at work and their job has credit.
 //! In: the slurmstepds at work. Out: threads that go first until the next look.
 
 use std::collections::{HashMap, HashSet};
 
-use super::Folder;
+use super::credit::Credits;
 use super::job::TASKS;
 use super::members::{Thread, processes_within, threads_within};
 use super::risen::Risen;
 use super::stat::Stat;
 use super::stepds::{Key, Stepd};
+use super::{Folder, load};
 
 /// Folders, processes and threads that one look looks at, however many steps there are.
 const MOST: usize = 1024;
@@ -37,32 +38,47 @@ impl Budget {
 }
 
 /// The killed threads that go first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Dying {
+    credits: Credits,
     /// By the slurmstepd of their step.
-    first: HashMap<Key, Vec<Risen>>,
+    first: HashMap<Key, First>,
     /// That of the step at which the last look ended. The next one goes on behind it.
     last: Key,
+}
+
+/// Those of a step.
+#[derive(Debug, Default)]
+struct First {
+    threads: Vec<Risen>,
+    /// What all tasks of the step had used of a CPU at the last look.
+    used: Option<u64>,
+}
+
+impl Default for Dying {
+    fn default() -> Self {
+        Self {
+            credits: Credits::of_killed(),
+            first: HashMap::new(),
+            last: Key::default(),
+        }
+    }
 }
 
 impl Dying {
     /// Looks at the tasks of slurmstepds at work. Returns those of which a killed task still waits for a CPU: they are
     /// at work until it has ended, although they only wait for that.
-    pub(super) fn look(&mut self, scope: &Folder, mut at_work: Vec<&Stepd>) -> HashSet<Key> {
+    pub(super) fn look(
+        &mut self,
+        scope: &Folder,
+        mut at_work: Vec<&Stepd>,
+        passed: i64,
+    ) -> HashSet<Key> {
         let mut budget = Budget::new();
-        let mut before = std::mem::take(&mut self.first);
-        for stepd in &at_work {
-            let mut first = before.remove(&stepd.key()).unwrap_or_default();
-            first.retain(|one| goes_on(*one));
-            budget.threads = budget.threads.saturating_sub(first.len());
-            if !first.is_empty() {
-                self.first.insert(stepd.key(), first);
-            }
-        }
-        before.into_values().flatten().for_each(|one| {
-            one.lower();
-        });
-        let mut busy: HashSet<_> = self.first.keys().copied().collect();
+        self.credits.earn(passed);
+        let mut busy = self.look_again(scope, &at_work, passed);
+        let count: usize = self.first.values().map(|one| one.threads.len()).sum();
+        budget.threads = budget.threads.saturating_sub(count);
         at_work.sort_by_key(|stepd| stepd.key());
         let next = at_work.partition_point(|stepd| stepd.key() <= self.last);
         at_work.rotate_left(next);
@@ -75,26 +91,78 @@ impl Dying {
             if !found.is_empty() {
                 busy.insert(stepd.key());
             }
-            self.raise(stepd, &found);
+            if !found.is_empty() && self.credits.has(&stepd.job) {
+                self.raise(scope, stepd, &found);
+            }
         }
+        busy
+    }
+
+    /// Looks at those that went first since the last look. Their jobs pay for them, and without credit they are ordinary
+    /// threads.
+    fn look_again(&mut self, scope: &Folder, at_work: &[&Stepd], passed: i64) -> HashSet<Key> {
+        let mut busy = HashSet::new();
+        let mut before = std::mem::take(&mut self.first);
+        for stepd in at_work {
+            let Some(mut first) = before.remove(&stepd.key()) else {
+                continue;
+            };
+            let used = load::used(scope, &path(stepd));
+            self.credits.pay(&stepd.job, first.pays(used, passed));
+            first.used = used;
+            first.threads.retain(|one| goes_on(*one));
+            if first.threads.is_empty() {
+                continue;
+            }
+            busy.insert(stepd.key());
+            match self.credits.has(&stepd.job) {
+                true => drop(self.first.insert(stepd.key(), first)),
+                false => first.lower(),
+            }
+        }
+        before.into_values().for_each(First::lower);
         busy
     }
 
     /// None of them goes first any more.
     pub(super) fn rest(&mut self) {
-        for one in self.first.drain().flat_map(|(_, first)| first) {
-            one.lower();
-        }
+        self.first.drain().for_each(|(_, first)| first.lower());
     }
 
-    fn raise(&mut self, stepd: &Stepd, found: &[Thread]) {
-        let first = self.first.entry(stepd.key()).or_default();
+    fn raise(&mut self, scope: &Folder, stepd: &Stepd, found: &[Thread]) {
+        let first = self.first.entry(stepd.key()).or_insert_with(|| First {
+            used: load::used(scope, &path(stepd)),
+            ..First::default()
+        });
         for thread in found {
-            if !first.iter().any(|one| one.thread == *thread) {
-                first.extend(Risen::new(*thread, waits));
+            if !first.threads.iter().any(|one| one.thread == *thread) {
+                first.threads.extend(Risen::new(*thread, waits));
             }
         }
     }
+}
+
+impl First {
+    /// What they have used of a CPU since the last look: at the most all the time for each, and at the most what the
+    /// step's tasks have used together.
+    fn pays(&self, used: Option<u64>, passed: i64) -> i64 {
+        let each = i64::try_from(self.threads.len()).unwrap_or(i64::MAX);
+        let most = each.saturating_mul(passed);
+        self.used.zip(used).map_or(most, |(before, now)| {
+            most.min(i64::try_from(now.saturating_sub(before)).unwrap_or(i64::MAX))
+        })
+    }
+
+    /// They are ordinary threads again.
+    fn lower(self) {
+        for one in self.threads {
+            one.lower();
+        }
+    }
+}
+
+fn path(stepd: &Stepd) -> String {
+    format!("{}/{}/{TASKS}", stepd.job, stepd.step)
 }
 
 /// Whether one still has to go first. It is made an ordinary thread otherwise.
