@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 use super::credit::Credits;
 use super::dying::Dying;
 use super::known::Known;
+use super::members::{Thread, threads};
 use super::risen::{Risen, rise};
 use super::stepds::{Key, Stepd, Stepds};
 use super::{FenceError, Folder, Place, Version};
-use crate::priority::{is_realtime, set_ordinary};
+use crate::priority::is_before_realtime;
 
 /// The most threads that are looked at.
 const MOST_THREADS: usize = 4096;
@@ -74,7 +75,7 @@ impl Breaths {
         let since = self.looked.replace(now);
         let passed = since.map_or(Duration::ZERO, |since| now.duration_since(since));
         let passed = i64::try_from(passed.as_micros()).unwrap_or(i64::MAX);
-        let looked = self.looked_at(scope, now);
+        let (looked, is_all) = self.looked_at(scope, now);
         self.forget_ended();
         self.credits.earn(passed);
         let mut first = Vec::new();
@@ -96,22 +97,26 @@ impl Breaths {
         for one in gone {
             one.lower();
         }
+        if is_all {
+            lower_others(&self.stepds, &first);
+        }
         self.risen = first;
         let at_work = self.known.values().filter(|one| one.at_work.is_some());
         at_work.count()
     }
 
-    /// The slurmstepds that are looked at now: all, or in between those at work.
-    fn looked_at(&mut self, scope: &Folder, now: Instant) -> Vec<Stepd> {
+    /// The slurmstepds that are looked at now: all, or in between those at work. And whether all were looked for.
+    fn looked_at(&mut self, scope: &Folder, now: Instant) -> (Vec<Stepd>, bool) {
         let is_new = |then: Instant| now.duration_since(then) < ALL;
-        let is_all = !self.stepds.all().any(|one| is_at_work(&self.known, one))
+        let is_due = !self.stepds.all().any(|one| is_at_work(&self.known, one))
             || !self.looked_at_all.is_some_and(is_new);
-        if is_all {
-            self.stepds.refresh(scope, now);
+        let mut is_all = false;
+        if is_due {
+            is_all = self.stepds.refresh(scope, now);
             self.looked_at_all = Some(now);
         }
-        let is = |one: &&Stepd| is_all || is_at_work(&self.known, one);
-        self.stepds.all().filter(is).cloned().collect()
+        let is = |one: &&Stepd| is_due || is_at_work(&self.known, one);
+        (self.stepds.all().filter(is).cloned().collect(), is_all)
     }
 
     /// The threads of a slurmstepd that go first from now on: all, if one has waited for a CPU since the last look. Its
@@ -167,8 +172,8 @@ impl Drop for Breaths {
     }
 }
 
-/// Makes every slurmstepd's threads ordinary ones, which a slurmd may have left that was killed. Returns how many were
-/// not.
+/// Nobody goes first any more, whoever has raised them: a slurmd may have left some that was killed, or that has started
+/// another one in its place. Returns how many threads did.
 ///
 /// # Errors
 /// [`FenceError`]: the folder cannot be read.
@@ -179,13 +184,18 @@ pub fn all_ordinary(scope: &Place) -> Result<usize, FenceError> {
     }
     let mut stepds = Stepds::default();
     stepds.refresh(&folder, Instant::now());
-    let all = stepds.all().filter_map(Stepd::threads).flatten();
-    let risen = all
-        .take(MOST_THREADS)
-        .filter(|(thread, _)| is_realtime(thread.number));
-    Ok(risen
-        .filter(|(thread, _)| set_ordinary(thread.number).is_ok())
-        .count())
+    Ok(lower_others(&stepds, &[]))
+}
+
+/// Makes ordinary ones of all threads of slurmstepds that go first, but for those that should. Returns how many.
+fn lower_others(stepds: &Stepds, first: &[Risen]) -> usize {
+    let should = |one: &Thread| first.iter().any(|risen| risen.thread == *one);
+    let others = stepds
+        .all()
+        .flat_map(|stepd| threads(&[stepd.process]))
+        .filter(|one| is_before_realtime(one.number) && !should(one));
+    let lowered = others.filter_map(Risen::found).filter(|one| one.lower());
+    lowered.take(MOST_THREADS).count()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use tempfile::TempDir;
 
 use super::super::fake::{self, load};
 use super::*;
+use crate::priority::{is_realtime, set_before_realtime, set_realtime};
 
 /// A node as slurmd's thread sees it, look by look.
 struct Node {
@@ -115,5 +116,29 @@ fn all_steps_of_a_job_have_one_credit() {
     node.look(LATER);
     assert_eq!(first([&new]), [true]);
     fake::end(new);
+    fake::end(other);
+}
+
+#[test]
+fn what_another_slurmd_has_raised_is_lowered_when_all_are_looked_for() {
+    let Some(mut node) = Node::new() else {
+        return;
+    };
+    let [one, other] = ["job_1/step_0", "job_2/step_0"].map(|path| node.step(path));
+    // The site's own scheduling of slurmstepds is none of ours.
+    set_realtime(fake::pid(&other)).unwrap();
+    set_before_realtime(fake::pid(&one)).unwrap();
+    node.look(LATER);
+    assert_eq!(first([&one, &other]), [false, true]);
+    // What should go first does.
+    load(node.path(), "job_1/step_0", (1, 0));
+    assert_eq!(node.look(Duration::from_secs(6)), 1);
+    assert_eq!(first([&one]), [true]);
+    load(node.path(), "job_1/step_0", (2, 0));
+    node.look(Duration::from_secs(6));
+    assert_eq!(first([&one]), [true]);
+    node.breaths.rest();
+    assert_eq!(first([&one, &other]), [false, true]);
+    fake::end(one);
     fake::end(other);
 }

@@ -56,15 +56,15 @@ fn one_look_has_one_bound_for_all_steps_and_the_next_goes_on_behind_it() {
 
 #[test]
 fn a_killed_task_goes_first_until_it_has_ended() {
-    let Some(cpu) = fake::free_cpu() else {
+    let Some(cpu) = fake::own_cpu() else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
-    let mut task = Running::busy(cpu);
+    let mut task = Running::busy(&cpu);
     let stepd = step(dir.path(), 1, &[task.pid()]);
     let scope = fake::open(dir.path());
     let mut dying = Dying::default();
-    let alone = Running::alone(cpu);
+    let alone = Running::alone(&cpu);
     assert_eq!(
         dying.look(&scope, vec![&stepd], PASSED),
         none(),
@@ -89,15 +89,15 @@ fn a_killed_task_goes_first_until_it_has_ended() {
 
 #[test]
 fn killed_tasks_use_the_credit_of_their_job() {
-    let Some(cpu) = fake::free_cpu() else {
+    let Some(cpu) = fake::own_cpu() else {
         return;
     };
     let dir = tempfile::tempdir().unwrap();
-    let mut task = Running::busy(cpu);
+    let mut task = Running::busy(&cpu);
     let stepd = step(dir.path(), 1, &[task.pid()]);
     let scope = fake::open(dir.path());
     let mut dying = Dying::default();
-    let alone = Running::alone(cpu);
+    let alone = Running::alone(&cpu);
     task.kill();
     let mut look = |passed| {
         let busy = dying.look(&scope, vec![&stepd], passed);

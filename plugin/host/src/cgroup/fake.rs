@@ -4,6 +4,7 @@
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{fs, io, thread};
 
@@ -90,16 +91,24 @@ pub(super) fn may_rise() -> bool {
     may
 }
 
-/// Moves this thread away from a CPU, and returns which; nothing where it has no other, or may not have more.
-pub(super) fn free_cpu() -> Option<CpuId> {
+/// A CPU that one test has for itself.
+pub(super) struct OwnCpu(
+    pub CpuId,
+    #[expect(dead_code, reason = "held")] MutexGuard<'static, ()>,
+);
+
+/// Moves this thread away from a CPU, and returns that; nothing where it has no other, or may not have more.
+pub(super) fn own_cpu() -> Option<OwnCpu> {
+    static ONE: Mutex<()> = Mutex::new(());
+    let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let cpus = affinity_of(0).ok()?;
-    let one = cpus
+    let first = cpus
         .iter()
         .next()
         .filter(|_| cpus.count() > 1 && may_rise())?;
-    let others = cpus.difference(&std::iter::once(one).collect());
+    let others = cpus.difference(&std::iter::once(first).collect());
     set_affinity(0, &others).ok()?;
-    Some(one)
+    Some(OwnCpu(first, one))
 }
 
 /// A process that ends with the test, whatever becomes of that.
@@ -107,17 +116,17 @@ pub(super) struct Running(Child);
 
 impl Running {
     /// One that uses a CPU all the time.
-    pub(super) fn busy(cpu: CpuId) -> Self {
+    pub(super) fn busy(cpu: &OwnCpu) -> Self {
         let mut child = Command::new("sh");
         child.args(["-c", "while :; do :; done"]);
         let one = Self(child.spawn().unwrap());
-        let cpus = std::iter::once(cpu).collect();
+        let cpus = std::iter::once(cpu.0).collect();
         set_affinity(one.pid(), &cpus).unwrap();
         one
     }
 
     /// One beside which nobody else has the CPU, for two seconds at the most.
-    pub(super) fn alone(cpu: CpuId) -> Self {
+    pub(super) fn alone(cpu: &OwnCpu) -> Self {
         let one = Self::busy(cpu);
         let most = libc::rlimit {
             rlim_cur: 2_000_000,

@@ -18,8 +18,8 @@ impl Risen {
     /// Lets a thread go first for which something holds, and still does afterwards. A real-time one that is not ours
     /// stays as it is.
     pub(super) fn new(thread: Thread, holds: impl Fn(&Stat) -> bool) -> Option<Self> {
-        let start = Stat::of(thread).filter(&holds)?.start;
-        let risen = Self { thread, start };
+        let risen = Self::found(thread)?;
+        risen.stat().filter(&holds)?;
         if is_before_realtime(thread.number) {
             return Some(risen);
         }
@@ -33,6 +33,12 @@ impl Risen {
                 None
             }
         }
+    }
+
+    /// One that somebody else has raised.
+    pub(super) fn found(thread: Thread) -> Option<Self> {
+        let start = Stat::of(thread)?.start;
+        Some(Self { thread, start })
     }
 
     /// What it does now; nothing if it has ended.

@@ -64,17 +64,16 @@ pub(super) struct Stepds {
 }
 
 impl Stepds {
-    /// Finds those that have come, and forgets those that have gone.
-    pub(super) fn refresh(&mut self, scope: &Folder, now: Instant) {
+    /// Finds those that have come, and forgets those that have gone. Returns whether all were looked for, as it is done
+    /// from time to time.
+    pub(super) fn refresh(&mut self, scope: &Folder, now: Instant) -> bool {
         let is_new = |then: Instant| now.duration_since(then) < AGAIN;
-        let mut before = match self.walked.is_some_and(is_new) {
-            true => std::mem::take(&mut self.jobs),
-            false => {
-                self.walked = Some(now);
-                HashMap::new()
-            }
-        };
-        self.jobs.clear();
+        let is_all = !self.walked.is_some_and(is_new);
+        let mut before = std::mem::take(&mut self.jobs);
+        if is_all {
+            self.walked = Some(now);
+            before.clear();
+        }
         let mut left = MOST;
         for name in scope.children(left) {
             let Some(identity) = scope.identity(&name) else {
@@ -89,6 +88,7 @@ impl Stepds {
                 self.jobs.insert(name, job);
             }
         }
+        is_all
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Stepd> {
