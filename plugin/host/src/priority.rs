@@ -11,7 +11,8 @@ use libc::{c_int, pid_t};
 /// The lowest real-time priority: kernel threads that are real-time ones themselves go first.
 const PRIORITY: c_int = 1;
 /// The highest one. A site's user may have real-time tasks of any priority. Ordinary threads have the kernel's 5 % beside
-/// those, and a real-time thread of a lower priority has nothing: it would be worse off.
+/// those, and a real-time thread of a lower priority has nothing: it would be worse off. The kernel's own threads for
+/// interrupts (50) wait for it too.
 const HIGHEST: c_int = 99;
 /// How a thread is scheduled that goes before real-time tasks.
 const FIRST: c_int = libc::SCHED_RR | libc::SCHED_RESET_ON_FORK;
@@ -55,7 +56,7 @@ pub fn set_realtime(pid: pid_t) -> io::Result<()> {
     schedule(pid, libc::SCHED_RR, PRIORITY)
 }
 
-/// Lets a thread go before all real-time tasks; its children are ordinary ones.
+/// Lets a thread go before all real-time tasks; its children are ordinary ones, of the niceness 0 whatever it has itself.
 ///
 /// # Errors
 /// The kernel's answer.
