@@ -21,6 +21,7 @@ use crate::priority::is_before_realtime;
 const MOST_THREADS: usize = 4096;
 /// So often all slurmstepds are looked at, and in between those that were at work.
 const ALL: Duration = Duration::from_millis(450);
+
 /// The slurmstepds of a node, and threads that go before real-time tasks until the next look.
 #[derive(Debug)]
 pub struct Breaths {
@@ -75,12 +76,13 @@ impl Breaths {
         let since = self.looked.replace(now);
         let passed = since.map_or(Duration::ZERO, |since| now.duration_since(since));
         let passed = i64::try_from(passed.as_micros()).unwrap_or(i64::MAX);
+        self.credits.earn(passed);
+        self.pay(scope, passed);
         let (looked, is_all) = self.looked_at(scope, now);
         self.forget_ended();
-        self.credits.earn(passed);
         let mut first = Vec::new();
         for stepd in &looked {
-            first.extend(self.first_of((scope, stepd), (now, passed)));
+            first.extend(self.first_of(scope, stepd, now));
             if first.len() >= MOST_THREADS {
                 break;
             }
@@ -105,6 +107,23 @@ impl Breaths {
         at_work.count()
     }
 
+    /// Slurmstepds that went first pay for what they have used, before anybody is looked at again. One that has ended
+    /// meanwhile pays for the time that passed, for what the kernel counted has gone with its step.
+    fn pay(&mut self, scope: &Folder, passed: i64) {
+        let went_first: HashSet<_> = self.risen.iter().map(|one| one.thread.process).collect();
+        let all = self.stepds.all();
+        let all = all.filter(|stepd| went_first.contains(&stepd.process));
+        for stepd in all.cloned().collect::<Vec<_>>() {
+            let lives = stepd.lives();
+            let known = self.known.get(&stepd.key()).filter(|_| lives);
+            let used = known.map_or(passed, |known| known.used(stepd.load(scope), passed));
+            self.credits.pay(&stepd.job, used);
+            if !lives {
+                self.stepds.ended(&stepd);
+            }
+        }
+    }
+
     /// The slurmstepds that are looked at now: all, or in between those at work. And whether all were looked for.
     fn looked_at(&mut self, scope: &Folder, now: Instant) -> (Vec<Stepd>, bool) {
         let is_new = |then: Instant| now.duration_since(then) < ALL;
@@ -121,20 +140,13 @@ impl Breaths {
 
     /// The threads of a slurmstepd that go first from now on: all, if one has waited for a CPU since the last look. Its
     /// next thread that waits may be another one.
-    fn first_of(
-        &mut self,
-        (scope, stepd): (&Folder, &Stepd),
-        (now, passed): (Instant, i64),
-    ) -> Vec<Risen> {
+    fn first_of(&mut self, scope: &Folder, stepd: &Stepd, now: Instant) -> Vec<Risen> {
         let mut known = self.known.get(&stepd.key()).copied().unwrap_or_default();
         let risen = self.risen.iter().copied();
         let first: Vec<_> = risen
             .filter(|one| one.thread.process == stepd.process)
             .collect();
         let load = stepd.load(scope);
-        if !first.is_empty() {
-            self.credits.pay(&stepd.job, known.used(load, passed));
-        }
         let waits = known.has_waited(load).unwrap_or_else(|| stepd.waits());
         known.load = Some(load);
         if waits {

@@ -142,3 +142,35 @@ fn what_another_slurmd_has_raised_is_lowered_when_all_are_looked_for() {
     fake::end(one);
     fake::end(other);
 }
+
+#[test]
+fn a_slurmstepd_that_ends_between_two_looks_pays_for_the_time_once() {
+    let Some(mut node) = Node::new() else {
+        return;
+    };
+    let other = node.step("job_2/step_0");
+    let mut end_of = |number: u64, passed: Duration| {
+        let path = format!("job_1/step_{number}");
+        let one = node.step(&path);
+        node.look(LATER);
+        for path in [path.as_str(), "job_2/step_0"] {
+            load(node.path(), path, (number, 0));
+        }
+        node.look(LATER);
+        let [goes_first] = first([&one]);
+        fake::end(one);
+        fs::remove_dir_all(node.path().join("job_1")).unwrap();
+        node.look(passed);
+        assert_eq!(node.breaths.stepds.all().count(), 1, "it is known at once");
+        for _ in 0..4 {
+            node.look(SOON);
+        }
+        goes_first
+    };
+    for number in 1..40 {
+        assert!(end_of(number, SOON), "{number}: more is earned than that");
+    }
+    let last = (40..80).find(|number| !end_of(*number, LATER));
+    assert!((50..60).contains(&last.unwrap()), "{last:?}");
+    fake::end(other);
+}
