@@ -158,7 +158,7 @@ impl Breaths {
             (true, false) => first,
             (false, _) => Vec::new(),
             (true, true) => {
-                let risen = rise(stepd);
+                let risen = rise(stepd, first);
                 if risen.is_empty() && !stepd.lives() {
                     self.stepds.ended(stepd);
                 }

@@ -15,17 +15,10 @@ pub(super) struct Risen {
 }
 
 impl Risen {
-    /// Lets a thread go first for which something holds, and still does afterwards. A real-time one that is not ours
-    /// stays as it is.
+    /// Lets a thread go first for which something holds, and still does afterwards.
     pub(super) fn new(thread: Thread, holds: impl Fn(&Stat) -> bool) -> Option<Self> {
-        let risen = Self::found(thread)?;
-        risen.stat().filter(&holds)?;
-        if is_before_realtime(thread.number) {
-            return Some(risen);
-        }
-        if is_realtime(thread.number) || set_before_realtime(thread.number).is_err() {
-            return None;
-        }
+        Stat::of(thread).filter(&holds)?;
+        let risen = Self::raised(thread)?;
         match risen.stat().is_some_and(|now| holds(&now)) {
             true => Some(risen),
             false => {
@@ -33,6 +26,14 @@ impl Risen {
                 None
             }
         }
+    }
+
+    /// Lets a thread go first that the caller looks at before and afterwards. A real-time one that is not ours stays as
+    /// it is.
+    fn raised(thread: Thread) -> Option<Self> {
+        let risen = Self::found(thread)?;
+        let may = || !is_realtime(thread.number) && set_before_realtime(thread.number).is_ok();
+        (is_before_realtime(thread.number) || may()).then_some(risen)
     }
 
     /// One that somebody else has raised.
@@ -53,21 +54,31 @@ impl Risen {
     }
 }
 
-/// Lets all threads of a slurmstepd go first.
-pub(super) fn rise(stepd: &Stepd) -> Vec<Risen> {
+/// Lets all threads of a slurmstepd go first. Those that do so already cost no look at what they do.
+pub(super) fn rise(stepd: &Stepd, before: Vec<Risen>) -> Vec<Risen> {
+    let listed = || threads(&[stepd.process]);
+    let is_known = |one: &Thread| before.iter().any(|known| known.thread == *one);
+    let (known, new): (Vec<_>, Vec<_>) = listed()
+        .into_iter()
+        .partition(|one| is_before_realtime(one.number) && is_known(one));
+    let mut risen = before;
+    risen.retain(|one| known.contains(&one.thread));
     let is_it = || stepd.lives() && is_slurmstepd(stepd.process, &[]);
-    if !is_it() {
-        return Vec::new();
-    }
-    let all = threads(&[stepd.process]).into_iter();
-    let risen: Vec<_> = all.filter_map(|one| Risen::new(one, |_| true)).collect();
-    if is_it() {
+    if new.is_empty() || !is_it() {
         return risen;
     }
-    for other in risen {
-        let _ = set_ordinary(other.thread.number);
+    let new: Vec<_> = new.into_iter().filter_map(Risen::raised).collect();
+    let still = match is_it() {
+        true => listed(),
+        false => Vec::new(),
+    };
+    for one in new {
+        match still.contains(&one.thread) {
+            true => risen.push(one),
+            false => drop(set_ordinary(one.thread.number)),
+        }
     }
-    Vec::new()
+    risen
 }
 
 #[cfg(test)]
@@ -105,11 +116,12 @@ mod tests {
             ..stepd.clone()
         };
         make_idle(pid(&child));
-        assert_eq!(rise(&ended), []);
+        assert_eq!(rise(&ended, Vec::new()), []);
         assert_eq!(policy(pid(&child)), libc::SCHED_IDLE);
         // This one lives.
-        let risen = rise(&stepd);
+        let risen = rise(&stepd, Vec::new());
         assert!(risen.len() == 1 && is_before_realtime(pid(&child)));
+        assert_eq!(rise(&stepd, risen.clone()), risen);
         let other = Risen {
             start: risen[0].start - 1,
             ..risen[0]
