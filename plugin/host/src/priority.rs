@@ -11,8 +11,11 @@ use libc::{c_int, pid_t};
 /// The lowest real-time priority: kernel threads that are real-time ones themselves go first.
 const PRIORITY: c_int = 1;
 /// The highest one. A site's user may have real-time tasks of any priority. Ordinary threads have the kernel's 5 % beside
-/// those, and a real-time thread of a lower priority has nothing: it would be worse off.
+/// those, and a real-time thread of a lower priority has nothing: it would be worse off. The kernel's own threads for
+/// interrupts (50) wait for it too.
 const HIGHEST: c_int = 99;
+/// How a thread is scheduled that goes before real-time tasks.
+const FIRST: c_int = libc::SCHED_RR | libc::SCHED_RESET_ON_FORK;
 /// The least that the kernel gives a task, 1/68 of what it gives one at the usual priority.
 const NICEST: c_int = 19;
 /// From this release on ordinary tasks have 5 % of each CPU by the fair server, whatever the throttle says.
@@ -53,23 +56,34 @@ pub fn set_realtime(pid: pid_t) -> io::Result<()> {
     schedule(pid, libc::SCHED_RR, PRIORITY)
 }
 
-/// Lets a thread go before all real-time tasks; its children are ordinary ones.
+/// Lets a thread go before all real-time tasks; its children are ordinary ones, of the niceness 0 whatever it has itself.
 ///
 /// # Errors
 /// The kernel's answer.
 pub fn set_before_realtime(thread: pid_t) -> io::Result<()> {
-    schedule(thread, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, HIGHEST)
+    schedule(thread, FIRST, HIGHEST)
+}
+
+/// Whether a thread is one of those: tasks of pools are none, for their children are real-time ones too.
+#[must_use]
+pub fn is_before_realtime(thread: pid_t) -> bool {
+    policy(thread) == FIRST
 }
 
 /// Whether a thread is a real-time one; one that has ended is not.
 #[must_use]
 pub fn is_realtime(thread: pid_t) -> bool {
-    // SAFETY: it takes a number and touches no memory of ours.
-    let policy = unsafe { libc::sched_getscheduler(thread) };
+    let policy = policy(thread);
     matches!(
         policy & !libc::SCHED_RESET_ON_FORK,
         libc::SCHED_RR | libc::SCHED_FIFO
     ) && policy >= 0
+}
+
+/// Less than nothing for a thread that has ended.
+fn policy(thread: pid_t) -> c_int {
+    // SAFETY: it takes a number and touches no memory of ours.
+    unsafe { libc::sched_getscheduler(thread) }
 }
 
 /// Makes a thread an ordinary one.

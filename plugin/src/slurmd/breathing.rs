@@ -35,7 +35,7 @@ impl Breathing {
         let here = node_name.filter(|node_name| has_pool_jobs(node_name));
         let mounts = here.and_then(|node_name| Some((node_name, Mounts::read().ok()?)));
         let Some((node_name, mounts)) = mounts else {
-            self.breaths.clear();
+            self.breaths.iter_mut().for_each(Breaths::rest);
             return false;
         };
         let scopes = jobs::usual_scopes(&mounts, node_name);

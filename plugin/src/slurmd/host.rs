@@ -8,7 +8,7 @@ use slurm_sys::SlurmdConf;
 use crate::site::standing::Abi;
 use crate::site::{cgroups, node};
 use crate::slurmd::discovery::{self, Seen};
-use crate::slurmd::worker;
+use crate::slurmd::{thread, worker};
 
 /// The node as it is now, for planning. It reads only the list of online CPUs from outside. If the
 /// machine has changed, it is discovered elsewhere, and this launch goes on with the one known
@@ -21,7 +21,7 @@ pub(crate) fn now(slurm: Abi, conf: &SlurmdConf, rules: Rules) -> Arc<Node> {
 fn machine(conf: &SlurmdConf) -> Option<Arc<Machine>> {
     let seen = discovery::seen();
     let node_name = || conf.node_name().unwrap_or_default();
-    match (seen, worker::is_ours_to_start()) {
+    match (seen, thread::is_ours_to_start()) {
         (Seen::Current(machine), ours) => {
             if ours {
                 worker::start();

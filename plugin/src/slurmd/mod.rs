@@ -29,4 +29,5 @@ mod settled;
 pub(crate) mod shadow;
 mod step_cpuset;
 mod stop;
+mod thread;
 pub(crate) mod worker;

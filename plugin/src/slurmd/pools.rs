@@ -202,10 +202,10 @@ pub(crate) fn undo_abandoned(node_name: &str) {
     }
 }
 
-/// When slurmd begins: nobody goes first whom a slurmd before it has left so.
+/// Nobody goes first whom this slurmd's thread does not look after, whether there are pools now or not: one before it may
+/// have been killed, or ends while this one starts.
 pub(crate) fn all_ordinary(node_name: &str) {
-    let mounts = settings::current().pools.as_ref().map(|_| Mounts::read());
-    let Some(Ok(mounts)) = mounts else {
+    let Ok(mounts) = Mounts::read() else {
         return;
     };
     for scope in jobs::usual_scopes(&mounts, node_name) {

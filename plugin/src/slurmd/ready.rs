@@ -13,7 +13,9 @@ use crate::planning::convert;
 use crate::site::standing::{self, Abi};
 use crate::site::{cgroups, node, settings};
 use crate::slurmd::announce::{self, Role, announce};
-use crate::slurmd::{complaints, counting, cpusets, discovery, key, pools, reserved, worker};
+use crate::slurmd::{
+    complaints, counting, cpusets, discovery, key, pools, reserved, thread, worker,
+};
 
 /// At each load. slurmd loads its task plugins before it reads plugstack.conf, so
 /// where that file names us, getting ready waits for the settings in it.
@@ -52,8 +54,14 @@ pub(crate) fn in_plugstack(found: Vec<Complaint>) {
     announce::in_plugstack();
 }
 
-/// Reads the files of the site.
-fn look(node_name: &str) {
+/// What must be there before the first launch, and what must not be there any more.
+fn begin(node_name: &str) {
+    counting::begin(node_name);
+    begin_ledger(node_name);
+    tidy_jobs(node_name);
+    tidy_cgroups();
+    key::current(node_name);
+    // The files of the site.
     cpusets::look(node_name);
     pools::look(node_name);
 }
@@ -72,6 +80,7 @@ pub(crate) fn start() {
             };
             SAID.call_once(|| {
                 log::log!(level, "{why}");
+                lower(&node::public_name());
                 announce(&node::public_name(), &Role::Aside(why));
                 counting::begin(&node::public_name());
             });
@@ -91,13 +100,9 @@ pub(crate) fn start() {
         // Binding without Slurm's records needs the machine file.
         Err(_) => node::public_name(),
     };
+    lower(&name);
     discovery::at_start(&name);
-    counting::begin(&name);
-    begin_ledger(&name);
-    tidy_jobs(&name);
-    tidy_cgroups();
-    key::current(&name);
-    look(&name);
+    begin(&name);
     worker::other_settings();
     if let Err(why) = checked {
         log::error!("{why}");
@@ -114,6 +119,15 @@ pub(crate) fn start() {
     tell_counts(&here);
     reserved::compare(&settings::current().reserved, &here);
     announce(&name, &Role::Task(slurm, &here));
+    worker::start_as_successor();
+}
+
+/// Takes back what a slurmd before this one has given to slurmstepds; our thread begins to look after them with the first
+/// launch only. A program that stands for slurmd leaves them to slurmd.
+fn lower(name: &str) {
+    if thread::is_ours_to_start() {
+        pools::all_ordinary(name);
+    }
 }
 
 fn say_ready(slurm: Abi, node: &Node) {

@@ -1,24 +1,17 @@
 //! Our one thread in slurmd, for all work that a launch hook must not wait for: discovery after a
 //! CPU went online or offline and after a failure, the announcement of the process that slurmd has
 //! become, the counts, and the site's files when they change. The first hook starts it, when slurmd has
-//! become a daemon; without work it sleeps.
+//! become a daemon, or slurmd's start where it does not become another process; without work it sleeps.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::Builder;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{SigSet, SigmaskHow};
 use nix::time::{ClockId, clock_gettime};
-use slurm_sys::process::{Daemon, daemon, is_slurms_daemon};
 
 use crate::site::standing::Abi;
 use crate::slurmd::breathing::Breathing;
-use crate::slurmd::{abandoned, announce, counting, cpusets, discovery, pools};
+use crate::slurmd::{abandoned, announce, counting, cpusets, discovery, pools, thread};
 
-/// A stack that is large enough to read the machine file of the largest host.
-const STACK: usize = 1 << 20;
 /// After a failed discovery the next one follows after this time, then after twice this time, and
 /// so on.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -60,15 +53,6 @@ static TODO: Mutex<Todo> = Mutex::new(Todo {
     stop: false,
 });
 static BELL: Condvar = Condvar::new();
-/// Whether the thread runs.
-static RUNS: AtomicBool = AtomicBool::new(false);
-
-/// Whether this process has such a thread: slurmd itself has it, a program that stands for slurmd
-/// has not.
-pub(crate) fn is_ours_to_start() -> bool {
-    static IS: OnceLock<bool> = OnceLock::new();
-    *IS.get_or_init(|| daemon() == Daemon::Slurmd && is_slurms_daemon())
-}
 
 /// Requests discovery of the machine; from a hook.
 pub(crate) fn discover(node_name: &str) {
@@ -120,14 +104,6 @@ fn count() {
     start();
 }
 
-/// Ends the thread when it next looks; a later hook would start it again.
-pub(crate) fn stop() {
-    if RUNS.load(Ordering::Relaxed) {
-        todo().stop = true;
-        BELL.notify_one();
-    }
-}
-
 fn todo() -> MutexGuard<'static, Todo> {
     TODO.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -135,26 +111,27 @@ fn todo() -> MutexGuard<'static, Todo> {
 /// Starts the thread if it does not run yet. Only a hook may call it: slurmd loads its plugins
 /// before it becomes a daemon, and a thread does not survive that.
 pub(crate) fn start() {
-    if !is_ours_to_start() || RUNS.swap(true, Ordering::Relaxed) {
-        return;
+    thread::start(work);
+}
+
+/// slurmd starts. One that never becomes another process needs no hook for the thread, and the jobs of the slurmd before it
+/// may run for days without a launch.
+pub(crate) fn start_as_successor() {
+    if thread::is_successors() {
+        start();
     }
-    // A thread inherits the mask; slurmd's signals are for slurmd's own threads.
-    let mut before = SigSet::empty();
-    let all = SigSet::all();
-    let blocked =
-        nix::sys::signal::pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&all), Some(&mut before));
-    let thread = Builder::new().name("berth".into()).stack_size(STACK);
-    let started = thread.spawn(|| {
-        // The panic hook has logged it; slurmd goes on without this thread.
-        let _ = catch_unwind(AssertUnwindSafe(work));
-    });
-    if blocked.is_ok() {
-        // It was just taken from here, so it cannot be refused.
-        let _ = before.thread_set_mask();
-    }
-    if let Err(why) = started {
-        RUNS.store(false, Ordering::Relaxed);
-        log::debug!("slurmd has no thread of berth yet: {why}");
+}
+
+/// Ends the thread, so that nobody goes first whom nobody would lower. A later hook would start it again.
+pub(crate) fn stop() {
+    let tell = || {
+        todo().stop = true;
+        BELL.notify_one();
+    };
+    if !thread::stop(tell)
+        && let Some(node_name) = announce::node_name()
+    {
+        pools::all_ordinary(&node_name);
     }
 }
 
@@ -214,7 +191,8 @@ fn work() {
             discover_again(&node_name, &mut times, &mut last);
         }
     }
-    RUNS.store(false, Ordering::Relaxed);
+    drop(breathing);
+    thread::ended();
 }
 
 /// Lets slurmstepds breathe beside pools, and plans the next time.

@@ -1,33 +1,51 @@
 //! Lets slurmstepds breathe below real-time tasks: the threads of those that wait for a CPU go before such tasks
-//! for a while, so that a job can be cancelled whatever runs on its CPUs. Each slurmstepd has a credit for that, which it
-//! earns slowly: one that works all the time, for a job that writes much, takes a tenth of a CPU. While one is at work,
-//! those of its tasks that were killed go first too, for they only have to end.
+//! for a while, so that a job can be cancelled whatever runs on its CPUs. Each job has a credit for that, which it earns
+//! slowly: slurmstepds that work all the time, for a job that writes much, take a twentieth of a CPU. While one is at
+//! work, those of its tasks that were killed go first too, on a credit of their own, for they only have to end.
 //! In: the cgroup below which Slurm keeps the jobs of a node, in the unified hierarchy. Out: threads that are real-time
 //! ones until the next look. Their children never are.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use libc::pid_t;
-
+use super::credit::Credits;
+use super::dying::Dying;
 use super::known::Known;
 use super::members::{Thread, threads};
-use super::stepds::{Stepd, Stepds, is_slurmstepd};
-use super::{FenceError, Folder, Place, Version, dying};
-use crate::priority::{is_realtime, set_before_realtime, set_ordinary};
+use super::risen::{Risen, rise};
+use super::stepds::{Key, Stepd, Stepds};
+use super::{FenceError, Folder, Place, Version};
+use crate::priority::is_before_realtime;
 
 /// The most threads that are looked at.
 const MOST_THREADS: usize = 4096;
 /// So often all slurmstepds are looked at, and in between those that were at work.
 const ALL: Duration = Duration::from_millis(450);
+
 /// The slurmstepds of a node, and threads that go before real-time tasks until the next look.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Breaths {
     stepds: Stepds,
-    known: HashMap<pid_t, Known>,
-    risen: Vec<Thread>,
+    known: HashMap<Key, Known>,
+    credits: Credits,
+    risen: Vec<Risen>,
+    dying: Dying,
     looked: Option<Instant>,
     looked_at_all: Option<Instant>,
+}
+
+impl Default for Breaths {
+    fn default() -> Self {
+        Self {
+            stepds: Stepds::default(),
+            known: HashMap::new(),
+            credits: Credits::of_stepds(),
+            risen: Vec::new(),
+            dying: Dying::default(),
+            looked: None,
+            looked_at_all: None,
+        }
+    }
 }
 
 impl Breaths {
@@ -44,72 +62,103 @@ impl Breaths {
         }
     }
 
+    /// Nobody goes first any more. What jobs owe is not forgotten.
+    pub fn rest(&mut self) {
+        for one in self.risen.drain(..) {
+            one.lower();
+        }
+        self.dying.rest();
+        self.known.clear();
+        self.looked_at_all = None;
+    }
+
     fn look_below(&mut self, scope: &Folder, now: Instant) -> usize {
         let since = self.looked.replace(now);
         let passed = since.map_or(Duration::ZERO, |since| now.duration_since(since));
         let passed = i64::try_from(passed.as_micros()).unwrap_or(i64::MAX);
-        let looked = self.looked_at(scope, now);
-        self.earn(passed);
+        self.credits.earn(passed);
+        self.pay(scope, passed);
+        let (looked, is_all) = self.looked_at(scope, now);
+        self.forget_ended();
         let mut first = Vec::new();
         for stepd in &looked {
-            first.extend(self.first_of((scope, stepd), (now, passed)));
+            first.extend(self.first_of(scope, stepd, now));
             if first.len() >= MOST_THREADS {
                 break;
             }
         }
-        first.extend(self.dying(scope, now));
+        let known = &self.known;
+        let at_work = self.stepds.all().filter(|one| is_at_work(known, one));
+        for busy in self.dying.look(scope, at_work.collect(), passed) {
+            if let Some(known) = self.known.get_mut(&busy) {
+                known.at_work = Some((now, 0));
+            }
+        }
         self.known.values_mut().for_each(|one| one.rests(now));
-        lower(self.risen.iter().filter(|one| !first.contains(one)));
+        let gone = self.risen.iter().filter(|one| !first.contains(one));
+        for one in gone {
+            one.lower();
+        }
+        if is_all {
+            lower_others(&self.stepds, &first);
+        }
         self.risen = first;
         let at_work = self.known.values().filter(|one| one.at_work.is_some());
         at_work.count()
     }
 
-    /// The slurmstepds that are looked at now: all, or in between those at work.
-    fn looked_at(&mut self, scope: &Folder, now: Instant) -> Vec<Stepd> {
-        let is_new = |then: Instant| now.duration_since(then) < ALL;
-        let is_all = !self.stepds.all().any(|one| self.is_at_work(one))
-            || !self.looked_at_all.is_some_and(is_new);
-        if is_all {
-            self.stepds.refresh(scope, now);
-            self.looked_at_all = Some(now);
+    /// Slurmstepds that went first pay for what they have used, before anybody is looked at again. One that has ended
+    /// meanwhile pays for the time that passed, for what the kernel counted has gone with its step.
+    fn pay(&mut self, scope: &Folder, passed: i64) {
+        let went_first: HashSet<_> = self.risen.iter().map(|one| one.thread.process).collect();
+        let all = self.stepds.all();
+        let all = all.filter(|stepd| went_first.contains(&stepd.process));
+        for stepd in all.cloned().collect::<Vec<_>>() {
+            let lives = stepd.lives();
+            let known = self.known.get(&stepd.key()).filter(|_| lives);
+            let used = known.map_or(passed, |known| known.used(stepd.load(scope), passed));
+            self.credits.pay(&stepd.job, used);
+            if !lives {
+                self.stepds.ended(&stepd);
+            }
         }
-        let is = |one: &&Stepd| is_all || self.is_at_work(one);
-        self.stepds.all().filter(is).cloned().collect()
     }
 
-    fn is_at_work(&self, stepd: &Stepd) -> bool {
-        let known = self.known.get(&stepd.process);
-        known.is_some_and(|known| known.at_work.is_some())
+    /// The slurmstepds that are looked at now: all, or in between those at work. And whether all were looked for.
+    fn looked_at(&mut self, scope: &Folder, now: Instant) -> (Vec<Stepd>, bool) {
+        let is_new = |then: Instant| now.duration_since(then) < ALL;
+        let is_due = !self.stepds.all().any(|one| is_at_work(&self.known, one))
+            || !self.looked_at_all.is_some_and(is_new);
+        let mut is_all = false;
+        if is_due {
+            is_all = self.stepds.refresh(scope, now);
+            self.looked_at_all = Some(now);
+        }
+        let is = |one: &&Stepd| is_due || is_at_work(&self.known, one);
+        (self.stepds.all().filter(is).cloned().collect(), is_all)
     }
 
     /// The threads of a slurmstepd that go first from now on: all, if one has waited for a CPU since the last look. Its
     /// next thread that waits may be another one.
-    fn first_of(
-        &mut self,
-        (scope, stepd): (&Folder, &Stepd),
-        (now, passed): (Instant, i64),
-    ) -> Vec<Thread> {
-        let process = stepd.process;
-        let mut known = self.known.get(&process).copied().unwrap_or_default();
+    fn first_of(&mut self, scope: &Folder, stepd: &Stepd, now: Instant) -> Vec<Risen> {
+        let mut known = self.known.get(&stepd.key()).copied().unwrap_or_default();
         let risen = self.risen.iter().copied();
-        let first: Vec<_> = risen.filter(|one| one.process == process).collect();
+        let first: Vec<_> = risen
+            .filter(|one| one.thread.process == stepd.process)
+            .collect();
         let load = stepd.load(scope);
-        if !first.is_empty() {
-            known.pay(load, passed);
-        }
         let waits = known.has_waited(load).unwrap_or_else(|| stepd.waits());
         known.load = Some(load);
         if waits {
             known.at_work = Some((now, 0));
         }
-        let goes_first = known.at_work.is_some() && known.credit > 0;
-        self.known.insert(process, known);
+        let goes_first = known.at_work.is_some() && self.credits.has(&stepd.job);
+        self.known.insert(stepd.key(), known);
         match (goes_first, waits) {
             (true, false) => first,
             (false, _) => Vec::new(),
             (true, true) => {
-                let risen = rise(stepd);
+                let risen = rise(stepd, first);
                 if risen.is_empty() && !stepd.lives() {
                     self.stepds.ended(stepd);
                 }
@@ -118,63 +167,25 @@ impl Breaths {
         }
     }
 
-    /// Tasks that were killed, of slurmstepds at work: those that go first from now on, and those that still do. While
-    /// there are some, their slurmstepd is at work, although it only waits for their end.
-    fn dying(&mut self, scope: &Folder, now: Instant) -> Vec<Thread> {
-        let at_work = self.stepds.all().filter(|one| self.is_at_work(one));
-        let steps = at_work.filter_map(|stepd| {
-            let job = scope.child(&stepd.job).ok()?;
-            Some((stepd.process, job.child(&stepd.step).ok()?))
-        });
-        let (mut first, mut busy) = (Vec::new(), Vec::new());
-        for (stepd, step) in steps {
-            let found = dying::threads_of(&step);
-            if !found.is_empty() {
-                busy.push(stepd);
-            }
-            let left = MOST_THREADS - first.len();
-            first.extend(
-                found
-                    .into_iter()
-                    .filter(|one| self.goes_on(*one))
-                    .take(left),
-            );
-        }
-        for stepd in busy {
-            if let Some(known) = self.known.get_mut(&stepd) {
-                known.at_work = Some((now, 0));
-            }
-        }
-        first
+    fn forget_ended(&mut self) {
+        let living: HashSet<_> = self.stepds.all().map(Stepd::key).collect();
+        self.known.retain(|key, _| living.contains(key));
     }
+}
 
-    /// Whether a dying thread goes first from now on, or still does.
-    fn goes_on(&self, thread: Thread) -> bool {
-        match is_realtime(thread.number) {
-            // A task of a pool is one without us.
-            true => self.risen.contains(&thread),
-            false => dies_first(thread),
-        }
-    }
-
-    /// Slurmstepds that live earn credit; those that have ended are forgotten.
-    fn earn(&mut self, passed: i64) {
-        let living: HashSet<_> = self.stepds.all().map(|stepd| stepd.process).collect();
-        self.known.retain(|process, _| living.contains(process));
-        for known in self.known.values_mut() {
-            known.earn(passed);
-        }
-    }
+fn is_at_work(known: &HashMap<Key, Known>, stepd: &Stepd) -> bool {
+    let known = known.get(&stepd.key());
+    known.is_some_and(|known| known.at_work.is_some())
 }
 
 impl Drop for Breaths {
     fn drop(&mut self) {
-        lower(self.risen.iter());
+        self.rest();
     }
 }
 
-/// Makes every slurmstepd's threads ordinary ones, which a slurmd may have left that was killed. Returns how many were
-/// not.
+/// Nobody goes first any more, whoever has raised them: a slurmd may have left some that was killed, or that has started
+/// another one in its place. Returns how many threads did.
 ///
 /// # Errors
 /// [`FenceError`]: the folder cannot be read.
@@ -185,95 +196,20 @@ pub fn all_ordinary(scope: &Place) -> Result<usize, FenceError> {
     }
     let mut stepds = Stepds::default();
     stepds.refresh(&folder, Instant::now());
-    let all = stepds.all().filter_map(Stepd::threads).flatten();
-    let risen = all
-        .take(MOST_THREADS)
-        .filter(|(thread, _)| is_realtime(thread.number));
-    Ok(risen
-        .filter(|(thread, _)| set_ordinary(thread.number).is_ok())
-        .count())
+    Ok(lower_others(&stepds, &[]))
 }
 
-/// Lets all threads of a slurmstepd go first. Their numbers may have passed to others meanwhile, so they are looked at
-/// once more.
-fn rise(stepd: &Stepd) -> Vec<Thread> {
-    let mut all = threads(&[stepd.process]);
-    let is_new = |one: &&Thread| !is_realtime(one.number);
-    let new: Vec<_> = all.iter().filter(is_new).copied().collect();
-    let risen = new
-        .iter()
-        .filter(|one| set_before_realtime(one.number).is_ok());
-    let risen: Vec<_> = risen.copied().collect();
-    let still = match stepd.lives() && is_slurmstepd(stepd.process, &[]) {
-        true => threads(&[stepd.process]),
-        false => Vec::new(),
-    };
-    for other in risen.iter().filter(|one| !still.contains(one)) {
-        let _ = set_ordinary(other.number);
-    }
-    all.retain(|one| still.contains(one) && is_realtime(one.number));
-    all
-}
-
-/// Makes threads ordinary ones, if they still are those of their processes. One that has just ended needs nothing.
-fn lower<'a>(gone: impl Iterator<Item = &'a Thread>) {
-    let mut living: HashMap<pid_t, Vec<Thread>> = HashMap::new();
-    for thread in gone {
-        let process = thread.process;
-        let living = living.entry(process).or_insert_with(|| threads(&[process]));
-        if living.contains(thread) {
-            let _ = set_ordinary(thread.number);
-        }
-    }
-}
-
-/// Lets a thread that was killed go first, in the same way.
-fn dies_first(thread: Thread) -> bool {
-    if set_before_realtime(thread.number).is_err() {
-        return false;
-    }
-    let stays = dying::waits(thread);
-    if !stays {
-        let _ = set_ordinary(thread.number);
-    }
-    stays
+/// Makes ordinary ones of all threads of slurmstepds that go first, but for those that should. Returns how many.
+fn lower_others(stepds: &Stepds, first: &[Risen]) -> usize {
+    let should = |one: &Thread| first.iter().any(|risen| risen.thread == *one);
+    let others = stepds
+        .all()
+        .flat_map(|stepd| threads(&[stepd.process]))
+        .filter(|one| is_before_realtime(one.number) && !should(one));
+    let lowered = others.filter_map(Risen::found).filter(|one| one.lower());
+    lowered.take(MOST_THREADS).count()
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::super::folder::Kind;
-    use super::*;
-
-    #[test]
-    fn nothing_but_slurmstepds_goes_first() {
-        let dir = tempfile::tempdir().unwrap();
-        let own = std::process::id();
-        for (path, pid) in [
-            ("job_1/step_0/slurm", own.to_string()),
-            ("job_1/step_0/user", "1".into()),
-            ("job_2/step_batch/slurm", "4194305".into()),
-        ] {
-            fs::create_dir_all(dir.path().join(path)).unwrap();
-            fs::write(dir.path().join(path).join("cgroup.procs"), pid).unwrap();
-        }
-        let place = Place {
-            version: Version::V2,
-            point: dir.path().into(),
-            folders: Vec::new(),
-        };
-        let folder = Folder::open_as(&place, Kind::Any).unwrap();
-        // This process is there, and is no slurmstepd.
-        let mut breaths = Breaths::default();
-        assert_eq!(breaths.look_below(&folder, Instant::now()), 0);
-        assert_eq!(breaths.stepds.all().count(), 0);
-        let me = Thread {
-            process: own as libc::pid_t,
-            // SAFETY: it only returns the thread's number.
-            number: unsafe { libc::gettid() },
-        };
-        assert!(!is_realtime(me.number));
-        assert!(Breaths::default().look(&place).is_err(), "it is no cgroup");
-    }
-}
+#[path = "breath_tests.rs"]
+mod tests;

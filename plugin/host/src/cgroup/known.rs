@@ -1,15 +1,10 @@
-//! What slurmd knows of a slurmstepd beside pools: the CPU time that it may still use before others, and whether it is at
-//! work.
+//! What slurmd knows of a slurmstepd beside pools: what the kernel said of it at the last look, and whether it is at work.
 //! In: what the kernel sums up for its cgroup, look by look. Pure.
 
 use std::time::{Duration, Instant};
 
 use super::stepds::Load;
 
-/// A slurmstepd that has been quiet, or is new, may go first for so much CPU time, in microseconds.
-const CREDIT: i64 = 5_000_000;
-/// It earns a second in so many.
-const EARNS: i64 = 10;
 /// A slurmstepd that waited for a CPU is at work for so long, and for so many looks at the least, which may be far apart.
 const AT_WORK: Duration = Duration::from_secs(2);
 const LOOKS: u32 = 1;
@@ -17,39 +12,22 @@ const LOOKS: u32 = 1;
 const SHORT: u64 = 1000;
 
 /// What is known of a slurmstepd.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Known {
-    /// Microseconds of CPU time; less than nothing for one that went first for longer than it might.
-    pub credit: i64,
     pub load: Option<Load>,
     /// When one of its threads, or a dying task, was seen that waited for a CPU, and how many looks have passed since.
     pub at_work: Option<(Instant, u32)>,
 }
 
-impl Default for Known {
-    fn default() -> Self {
-        Self {
-            credit: CREDIT,
-            load: None,
-            at_work: None,
-        }
-    }
-}
-
 impl Known {
-    pub(super) fn earn(&mut self, passed: i64) {
-        self.credit = CREDIT.min(self.credit.saturating_add(passed / EARNS));
-    }
-
-    /// One of which threads went first pays for what it has used meanwhile; where the kernel does not say that, for the
-    /// time that passed.
-    pub(super) fn pay(&mut self, now: Load, passed: i64) {
+    /// The CPU time that it has used since the last look; where the kernel does not say that, the time that passed. In
+    /// microseconds.
+    pub(super) fn used(&self, now: Load, passed: i64) -> i64 {
         let before = self.load.and_then(|load| load.used);
-        let used = match (before, now.used) {
-            (Some(before), Some(now)) => i64::try_from(now.saturating_sub(before)),
-            _ => Ok(passed),
-        };
-        self.credit = self.credit.saturating_sub(used.unwrap_or(i64::MAX));
+        let used = before.zip(now.used);
+        used.map_or(passed, |(before, now)| {
+            i64::try_from(now.saturating_sub(before)).unwrap_or(i64::MAX)
+        })
     }
 
     /// Whether it has waited for a CPU since the last look; nothing where the kernel does not say it.
@@ -75,25 +53,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn credit_is_spent_and_earned_slowly() {
-        const SECOND: i64 = 1_000_000;
-        let used = |used| Load {
-            waited: Some(1),
-            used,
-        };
+    fn what_it_used_is_the_kernels_sum_or_the_time_that_passed() {
+        let used = |used| Load { waited: None, used };
         let mut one = Known::default();
-        one.earn(SECOND);
-        assert_eq!(one.credit, CREDIT);
-        one.load = Some(used(Some(7_000_000)));
-        one.pay(used(Some(9_000_000)), SECOND);
-        assert_eq!(one.credit, 3 * SECOND);
-        // Where the kernel does not say what it has used, it pays for the time; too long is a debt.
-        one.pay(used(None), 9 * SECOND);
-        assert_eq!(one.credit, -6 * SECOND);
-        one.earn(10 * SECOND);
-        assert_eq!(one.credit, -5 * SECOND);
-        one.earn(1000 * SECOND);
-        assert_eq!(one.credit, CREDIT);
+        assert_eq!(one.used(used(Some(9)), 50), 50);
+        one.load = Some(used(Some(7)));
+        assert_eq!(one.used(used(Some(9)), 50), 2);
+        assert_eq!(one.used(used(None), 50), 50);
     }
 
     #[test]

@@ -9,7 +9,10 @@
 mod abandoned;
 mod breath;
 mod child;
+mod credit;
 mod dying;
+#[cfg(test)]
+mod fake;
 mod folder;
 pub mod freezer;
 mod held;
@@ -23,6 +26,7 @@ mod mounts;
 mod name;
 mod outside;
 mod place;
+mod risen;
 mod slurms_step;
 mod stat;
 mod stepds;

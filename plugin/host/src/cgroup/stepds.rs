@@ -31,8 +31,11 @@ pub(super) struct Stepd {
     pub step: String,
     pub process: pid_t,
     /// When it began, as the kernel counts.
-    start: u64,
+    pub start: u64,
 }
+
+/// A process's number, and when it began.
+pub(super) type Key = (pid_t, u64);
 
 /// What its threads have waited for and used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,17 +64,16 @@ pub(super) struct Stepds {
 }
 
 impl Stepds {
-    /// Finds those that have come, and forgets those that have gone.
-    pub(super) fn refresh(&mut self, scope: &Folder, now: Instant) {
+    /// Finds those that have come, and forgets those that have gone. Returns whether all were looked for, as it is done
+    /// from time to time.
+    pub(super) fn refresh(&mut self, scope: &Folder, now: Instant) -> bool {
         let is_new = |then: Instant| now.duration_since(then) < AGAIN;
-        let mut before = match self.walked.is_some_and(is_new) {
-            true => std::mem::take(&mut self.jobs),
-            false => {
-                self.walked = Some(now);
-                HashMap::new()
-            }
-        };
-        self.jobs.clear();
+        let is_all = !self.walked.is_some_and(is_new);
+        let mut before = std::mem::take(&mut self.jobs);
+        if is_all {
+            self.walked = Some(now);
+            before.clear();
+        }
         let mut left = MOST;
         for name in scope.children(left) {
             let Some(identity) = scope.identity(&name) else {
@@ -86,6 +88,7 @@ impl Stepds {
                 self.jobs.insert(name, job);
             }
         }
+        is_all
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Stepd> {
@@ -102,6 +105,11 @@ impl Stepds {
 }
 
 impl Stepd {
+    /// What it is known by: its number may pass to another one.
+    pub(super) fn key(&self) -> Key {
+        (self.process, self.start)
+    }
+
     /// How long one of its threads has waited for a CPU, and what they have used of one, in microseconds; nothing where
     /// the kernel does not say it.
     pub(super) fn load(&self, scope: &Folder) -> Load {
@@ -196,59 +204,8 @@ fn is_its_program(process: pid_t) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-    use std::process::{Child, Command};
-    use std::{io, thread};
-
-    use super::super::folder::Kind;
-    use super::super::{Place, Version};
+    use super::super::fake::{end, open, program, program_named, step};
     use super::*;
-
-    /// A copy of a program with the name of slurmstepd.
-    fn program(dir: &Path) -> Child {
-        program_named(dir, NAME)
-    }
-
-    fn program_named(dir: &Path, name: &str) -> Child {
-        let program = dir.join(name);
-        if !program.exists() {
-            fs::copy("/bin/sleep", &program).unwrap();
-        }
-        // A child that another test forks meanwhile has the copy open for a moment.
-        let started = (0..100).find_map(|_| {
-            let started = Command::new(&program).arg("60").spawn();
-            let is_busy = |why: &io::Error| why.kind() == io::ErrorKind::ExecutableFileBusy;
-            match started.as_ref().err().is_some_and(is_busy) {
-                true => {
-                    thread::sleep(Duration::from_millis(10));
-                    None
-                }
-                false => Some(started.unwrap()),
-            }
-        });
-        started.unwrap()
-    }
-
-    fn step(dir: &Path, path: &str, stepd: Option<&Child>) {
-        let own = dir.join(path).join(OWN);
-        fs::create_dir_all(&own).unwrap();
-        let text = stepd.map(|stepd| stepd.id().to_string());
-        fs::write(own.join("cgroup.procs"), text.unwrap_or_default()).unwrap();
-    }
-
-    fn open(dir: &Path) -> Folder {
-        let place = Place {
-            version: Version::V2,
-            point: dir.into(),
-            folders: Vec::new(),
-        };
-        Folder::open_as(&place, Kind::Any).unwrap()
-    }
-
-    fn end(mut child: Child) {
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
 
     #[test]
     fn a_job_that_has_not_changed_is_not_opened_again() {
@@ -305,7 +262,7 @@ mod tests {
         let own = std::process::id() as pid_t;
         assert!(!is_slurmstepd(pid, &[pid, own]), "its parent is there");
         assert!(!is_slurmstepd(own, &[]), "another program");
-        let debians = program_named(dir.path(), "slurmstepd-wlm");
+        let debians = program_named(dir.path(), "slurmstepd-wlm", 0);
         assert!(is_slurmstepd(debians.id() as pid_t, &[]));
         end(debians);
         child.kill().unwrap();

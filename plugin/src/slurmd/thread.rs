@@ -1,0 +1,117 @@
+//! The thread itself: slurmd has one of ours at the most, without slurmd's signals, and waits a moment for its end.
+//! In: the work. Out: whether it has ended.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::{Builder, JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{SigSet, SigmaskHow};
+use slurm_sys::process::{Daemon, daemon, is_slurms_daemon};
+
+/// A stack that is large enough to read the machine file of the largest host.
+const STACK: usize = 1 << 20;
+/// slurmd's end waits for the thread's for so long, and looks so often.
+const END: Duration = Duration::from_secs(1);
+const BETWEEN_ENDS: Duration = Duration::from_millis(2);
+/// slurmd sets it for the process that it starts in its place when it is told to read its configuration again (from
+/// 23.11 on). That one never becomes another process.
+const SUCCESSOR: &str = "SLURMD_RECONF";
+
+/// The process in which the thread runs: a process that it forks does not have it.
+static RUNS: AtomicU32 = AtomicU32::new(0);
+static THREAD: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
+
+/// Whether this process has such a thread: slurmd itself has it, a program that stands for slurmd
+/// has not.
+pub(super) fn is_ours_to_start() -> bool {
+    static IS: OnceLock<bool> = OnceLock::new();
+    *IS.get_or_init(|| daemon() == Daemon::Slurmd && is_slurms_daemon())
+}
+
+/// Whether another slurmd has started this one in its place.
+pub(super) fn is_successors() -> bool {
+    std::env::var_os(SUCCESSOR).is_some()
+}
+
+/// Starts the thread if it does not run yet.
+pub(super) fn start(work: fn()) {
+    let own = std::process::id();
+    if !is_ours_to_start() || RUNS.swap(own, Ordering::Relaxed) == own {
+        return;
+    }
+    // A thread inherits the mask; slurmd's signals are for slurmd's own threads.
+    let mut before = SigSet::empty();
+    let all = SigSet::all();
+    let blocked =
+        nix::sys::signal::pthread_sigmask(SigmaskHow::SIG_SETMASK, Some(&all), Some(&mut before));
+    let thread = Builder::new().name("berth".into()).stack_size(STACK);
+    let started = thread.spawn(move || {
+        // The panic hook has logged it; slurmd goes on without this thread.
+        let _ = catch_unwind(AssertUnwindSafe(work));
+    });
+    if blocked.is_ok() {
+        // It was just taken from here, so it cannot be refused.
+        let _ = before.thread_set_mask();
+    }
+    match started {
+        // One of the process that has forked this one is no thread here.
+        Ok(thread) => std::mem::forget(handle().replace(thread)),
+        Err(why) => {
+            RUNS.store(0, Ordering::Relaxed);
+            log::debug!("slurmd has no thread of berth yet: {why}");
+        }
+    }
+}
+
+/// The thread's last word: it may be started again.
+pub(super) fn ended() {
+    RUNS.store(0, Ordering::Relaxed);
+}
+
+/// Tells the thread that it shall end, and waits for that. Returns whether none runs any more: slurmd's end never hangs
+/// on one that is busy with other work.
+pub(super) fn stop(tell: impl FnOnce()) -> bool {
+    if RUNS.load(Ordering::Relaxed) != std::process::id() {
+        return true;
+    }
+    let Some(thread) = handle().take() else {
+        return true;
+    };
+    tell();
+    ends(thread, END)
+}
+
+/// Whether a thread ends in this time.
+fn ends(thread: JoinHandle<()>, most: Duration) -> bool {
+    let since = Instant::now();
+    while !thread.is_finished() {
+        if since.elapsed() >= most {
+            return false;
+        }
+        sleep(BETWEEN_ENDS);
+    }
+    thread.join().is_ok()
+}
+
+fn handle() -> MutexGuard<'static, Option<JoinHandle<()>>> {
+    THREAD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_threads_end_is_waited_for_but_not_for_long() {
+        let pause = |time| std::thread::spawn(move || sleep(time));
+        assert!(ends(pause(Duration::ZERO), Duration::from_secs(60)));
+        let since = Instant::now();
+        assert!(!ends(pause(Duration::from_secs(9)), Duration::ZERO));
+        assert!(since.elapsed() < Duration::from_secs(9));
+        // One that has panicked has ended.
+        let panicked = std::thread::spawn(|| std::panic::resume_unwind(Box::new(())));
+        assert!(!ends(panicked, Duration::from_secs(60)));
+    }
+}
