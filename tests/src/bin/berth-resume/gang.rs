@@ -4,7 +4,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::scenes::{ANY, Scene, at, memory};
-use crate::site::{Job, SIZE, Seen, Site, frames};
+use crate::site::{Job, SIZE, Site};
+use crate::tasks::{Seen, frames};
 
 pub const SCENES: [Scene; 4] = [
     ("time-slices", time_slices),
@@ -78,12 +79,12 @@ fn time_slices(site: &Site) {
     assert!(turns >= 5 && moves == 0, "{turns} turns, {moves} moves");
 }
 
-fn suspended_by(site: &Site, job: &Job) {
+pub fn suspended_by(site: &Site, job: &Job) {
     site.wait_state(&job.id, "SUSPENDED");
     site.wait_frozen(job);
 }
 
-fn back(site: &Site, job: &Job) {
+pub fn back(site: &Site, job: &Job) {
     let start = Instant::now();
     site.wait_state(&job.id, "RUNNING");
     site.wait_running(&job.tasks);
@@ -129,9 +130,9 @@ fn by_exclusive(site: &Site) {
     let other = match site.try_other("high", &["-n16", &cpuset]) {
         Ok(other) => other,
         Err(why) => {
-            println!(
-                "skip the node refuses an exclusive cpuset whose CPUs a job has that is being suspended: {why}"
-            );
+            site.skip(&format!(
+                "the node refuses an exclusive cpuset whose CPUs a job has that is being suspended: {why}"
+            ));
             return;
         }
     };

@@ -1,27 +1,21 @@
-//! What runs when after a resume: steps of a job that waits, tasks whose memory follows, and every task by the trace
-//! of the kernel's scheduler.
+//! What runs when after a resume: steps of a job that waits, and tasks whose memory follows.
 
 use std::fs;
 use std::thread::sleep;
 use std::time::Duration;
 
-use berth_placement::{CpuId, CpuSet};
 use berth_tests::process;
-use berth_tests::trace::{Event, Recorder, What};
 
 use crate::scenes::{ANY, ORIG, Scene, again, at, memory, waits};
-use crate::site::{Job, Site, folder, leaf};
+use crate::site::Site;
 
-pub const SCENES: [Scene; 3] = [
+pub const SCENES: [Scene; 2] = [
     ("step-of-a-job-that-waits", late_step),
     ("memory-follows-running-tasks", memory_follows),
-    ("not-one-instruction-elsewhere", traced),
 ];
 
 /// MiB of each task whose memory takes a while.
 const LARGE: u64 = 160;
-/// Of the trace on each CPU.
-const KIB: u32 = 4096;
 
 /// A step that begins while its job waits for its CPUs waits with it.
 fn late_step(site: &Site) {
@@ -88,63 +82,4 @@ fn memory_follows(site: &Site) {
         "{thawed:?} {followed:?}"
     );
     assert!(early, "all memory had come before they ran");
-}
-
-/// After berth's thaw no task is on a CPU outside of its new ones.
-fn traced(site: &Site) {
-    let job = site.job(ANY);
-    site.suspend(&job);
-    site.other(2);
-    let pids = job.tasks.pids();
-    let recorder = Recorder::start("resume", KIB, &watched(&job, &pids)).expect("a trace");
-    recorder.add("cgroup/cgroup_unfreeze").expect("an event");
-    again(site, &job);
-    sleep(Duration::from_secs(2));
-    let trace = recorder.take().unwrap_or_else(|lost| panic!("{lost:?}"));
-    drop(recorder);
-    at(&job, ["4-5", "2-3"], "2-5");
-    for (task, (pid, seen)) in pids.iter().zip(job.tasks.seen()).enumerate() {
-        let mask = CpuSet::from_list(&seen.mask).expect("a list of CPUs");
-        let own = format!("path={}", folder(*pid));
-        let is_thaw =
-            |line: &str| line.contains("cgroup_unfreeze:") && line.trim_end().ends_with(&own);
-        let (mut before, mut after, mut is_thawed) = (0, 0, false);
-        for line in trace.lines() {
-            is_thawed |= is_thaw(line);
-            let Some(Event { cpu, what }) = Event::read(line) else {
-                continue;
-            };
-            if what != What::Runs(*pid) {
-                continue;
-            }
-            match is_thawed {
-                false => before += 1,
-                true => {
-                    after += 1;
-                    assert!(
-                        mask.contains(CpuId(cpu)),
-                        "task {task} on CPU {cpu}, not {mask}: {line}"
-                    );
-                }
-            }
-        }
-        println!(
-            "  task {task}: started {after} times on {mask} after the thaw, {before} times before it (in the kernel, \
-             to hear Slurm's signal)"
-        );
-        assert!(is_thawed && after > 10, "{is_thawed} {after}");
-    }
-}
-
-/// The tasks, and the threads of their slurmstepds, which thaw them.
-fn watched(job: &Job, pids: &[i32]) -> Vec<i32> {
-    assert!(leaf(pids[0], "cgroup.freeze") == "1", "it is not frozen");
-    let stepds = process::find("slurmstepd", &format!("[{}.0]", job.id));
-    assert!(!stepds.is_empty(), "no slurmstepd");
-    let threads = stepds.iter().flat_map(|pid| {
-        let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter();
-        let threads = threads.flatten().flatten();
-        threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok())
-    });
-    pids.iter().copied().chain(threads).collect()
 }

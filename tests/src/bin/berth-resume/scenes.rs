@@ -3,33 +3,31 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::site::{Job, Seen, Site, online};
+use crate::site::{Job, Site, online};
+use crate::tasks::Seen;
 
 /// A scene, by its name.
 pub type Scene = (&'static str, fn(&Site));
 
-pub const SCENES: [Scene; 9] = [
+pub const SCENES: [Scene; 8] = [
     ("nothing-taken", nothing_taken),
     ("moved-within-its-node", moved_within),
     ("moved-to-the-other-node", moved_away),
     ("mandatory-moved", mandatory_moved),
     ("orig-cpus-waits", orig_waits),
     ("mandatory-orig-waits", mandatory_orig_waits),
-    ("frozen-and-cancelled", cancelled),
     ("shared", shared),
     ("cpu-offline", cpu_offline),
 ];
 
 /// How long memory may follow: the machine is emulated.
 const FOLLOWS: Duration = Duration::from_secs(60);
-/// Slurm's default.
-const KILL_WAIT: Duration = Duration::from_secs(30);
 /// Where Slurm does not confine jobs to their cores, and the ledger alone knows who has which.
 pub const UNCONFINED: [Scene; 1] = [("by-the-ledger", by_ledger)];
 
 pub const ANY: &str = "NCPUS=4";
 pub const ORIG: &str = "NCPUS=4;RESUME_OPTION=ORIG_CPUS";
-const MANDATORY: &str = "NCPUS=4;CPUSET_OPTIONS=CPUSET_MEMORY_MANDATORY";
+pub const MANDATORY: &str = "NCPUS=4;CPUSET_OPTIONS=CPUSET_MEMORY_MANDATORY";
 const BOTH: &str = "NCPUS=4;RESUME_OPTION=ORIG_CPUS;CPUSET_OPTIONS=CPUSET_MEMORY_MANDATORY";
 
 /// Each task's mask and the CPUs of its cgroup.
@@ -62,9 +60,11 @@ fn becomes(job: &Job, seconds: u64, masks: [&str; 2], fence: &str) {
 #[track_caller]
 pub fn waits(site: &Site, job: &Job) {
     site.wait_state(&job.id, "RUNNING");
+    let step = format!("step={}.0: ", job.id);
     site.cluster.wait_for("the line in the log", || {
         let log = site.cluster.slurmd_log();
-        log.contains("its tasks stay frozen").then_some(())
+        let is_it = |line: &str| line.contains(&step) && line.contains("its tasks stay frozen");
+        log.lines().any(is_it).then_some(())
     });
     let before = job.tasks.beats();
     sleep(Duration::from_secs(3));
@@ -170,42 +170,6 @@ fn mandatory_orig_waits(site: &Site) {
     site.wait_running(&job.tasks);
     at(&job, ["0-1", "2-3"], "0-7");
     memory(&job, 0);
-}
-
-/// A job that waits ends when it is asked to, as one that runs, and not only when Slurm kills it after
-/// `KillWait`.
-fn cancelled(site: &Site) {
-    let running = site.job(ORIG);
-    cancel(site, &running, "that runs");
-    let job = site.job(ORIG);
-    site.suspend(&job);
-    let other = site.other(8);
-    site.resume(&job);
-    waits(site, &job);
-    cancel(site, &job, "that waits");
-    site.cluster.run("scancel", &[&other]);
-}
-
-fn cancel(site: &Site, job: &Job, which: &str) {
-    let start = Instant::now();
-    site.cluster.run("scancel", &[&job.id]).expect_ok();
-    site.cluster.wait_for("the tasks' end", || {
-        job.tasks.pids().is_empty().then_some(())
-    });
-    let tasks = start.elapsed();
-    site.cluster.wait_for("the job's end", || {
-        let shown = site
-            .cluster
-            .run("squeue", &["-h", "-o", "%T", "-j", &job.id]);
-        shown.stdout.trim().is_empty().then_some(())
-    });
-    let took = start.elapsed();
-    println!(
-        "  scancel of a job {which}: its tasks have ended after {:.1} s, the job after {:.1} s",
-        tasks.as_secs_f64(),
-        took.as_secs_f64()
-    );
-    assert!(took < KILL_WAIT, "{took:?}");
 }
 
 /// Without RESUME_OPTION a job runs in the end.

@@ -1,13 +1,14 @@
 //! A cluster with two partitions that share their cores, jobs there, and what the kernel says of their tasks.
 
-use std::collections::BTreeMap;
+use std::cell::RefCell;
 use std::fs;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
 use berth_tests::{Cluster, process};
+
+use crate::tasks::Tasks;
 
 /// A line beside the first partition's.
 const HIGH: &str = "PartitionName=high Nodes=ALL OverSubscribe=FORCE:1 PriorityTier=10\n";
@@ -39,27 +40,34 @@ pub enum Kind {
 pub struct Site {
     pub cluster: Cluster,
     me: String,
+    /// Why the scene that is played proves nothing here.
+    skipped: RefCell<Option<String>>,
+}
+
+/// What the tasks do when they get SIGTERM.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// It ends them.
+    Fill,
+    /// They note it first.
+    Hear,
 }
 
 /// A job whose tasks fill memory.
 pub struct Job {
     pub id: String,
     pub tasks: Tasks,
+    pub role: Role,
 }
 
-/// Two tasks that fill memory, and show that they run.
-pub struct Tasks {
-    mark: String,
-    size: u64,
-}
-
-/// Where a task is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
-    /// Its mask.
-    pub mask: String,
-    /// The CPUs of its cgroup.
-    pub fence: String,
+impl Role {
+    /// The first word of the tasks' program.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Fill => "fill",
+            Self::Hear => "hear",
+        }
+    }
 }
 
 impl Site {
@@ -92,7 +100,18 @@ impl Site {
         Self {
             cluster: cluster.up(),
             me: me.to_string_lossy().into_owned(),
+            skipped: RefCell::default(),
         }
+    }
+
+    /// The scene that is played cannot prove anything here.
+    pub fn skip(&self, why: &str) {
+        *self.skipped.borrow_mut() = Some(why.to_owned());
+    }
+
+    /// Why the scene proved nothing, once.
+    pub fn was_skipped(&self) -> Option<String> {
+        self.skipped.take()
     }
 
     pub fn log(&self) -> String {
@@ -119,11 +138,18 @@ impl Site {
 
     /// The same with so many MiB for each task, and other options.
     pub fn job_with(&self, size: u64, options: &[&str], cpuset: &str) -> Job {
+        self.job_of(Role::Fill, size, options, cpuset)
+    }
+
+    /// The same with tasks of a role.
+    pub fn job_of(&self, role: Role, size: u64, options: &[&str], cpuset: &str) -> Job {
         let folder = self.cluster.folder().join("log");
         let tasks = self.tasks(&format!("{}-{}", options.concat(), cpuset), size);
         let wrap = format!(
-            "--wrap=srun -n2 --cpu-bind=cores {} fill {} {size}",
-            self.me, tasks.mark
+            "--wrap=srun -n2 --cpu-bind=cores {} {} {} {size}",
+            self.me,
+            role.word(),
+            tasks.mark()
         );
         let out = format!("--output={}/filler-%j.out", folder.display());
         let cpuset = format!("--cpuset={cpuset}");
@@ -132,6 +158,7 @@ impl Site {
         let job = Job {
             id: done.expect_ok().trim().to_owned(),
             tasks,
+            role,
         };
         self.cluster.wait_for("the tasks' memory", || {
             (job.tasks.beats().len() == 2).then_some(())
@@ -143,11 +170,7 @@ impl Site {
     fn tasks(&self, name: &str, size: u64) -> Tasks {
         let name = name.replace(['=', ';', '|', ',', '-'], "_");
         let mark = self.cluster.folder().join(format!("log/fill_{name}"));
-        let mark = mark.to_string_lossy().into_owned();
-        for task in 0..2 {
-            let _ = fs::remove_file(format!("{mark}.{task}"));
-        }
-        Tasks { mark, size }
+        Tasks::new(mark.to_string_lossy().into_owned(), size)
     }
 
     /// Another step of a job, of two tasks, by an srun from outside. What that says goes into the file.
@@ -162,7 +185,7 @@ impl Site {
             .program("srun")
             .arg(id)
             .args(step)
-            .args([&self.me, "fill", &tasks.mark, "1"])
+            .args([&self.me, "fill", tasks.mark(), "1"])
             .stderr(file)
             .spawn();
         (child.expect("srun"), tasks, says)
@@ -239,80 +262,6 @@ impl Site {
         });
         start.elapsed()
     }
-}
-
-impl Tasks {
-    pub fn pids(&self) -> Vec<i32> {
-        let mut pids = process::find("berth-resume", &self.mark);
-        pids.sort_by_key(|pid| task_of(*pid));
-        pids
-    }
-
-    /// How far each task has counted.
-    pub fn beats(&self) -> BTreeMap<u32, u64> {
-        let beat = |task| {
-            let text = fs::read_to_string(format!("{}.{task}", self.mark)).ok()?;
-            Some((task, text.parse().ok()?))
-        };
-        (0..2).filter_map(beat).collect()
-    }
-
-    /// Where its tasks are, in their order.
-    pub fn seen(&self) -> Vec<Seen> {
-        let seen = |pid: i32| Seen {
-            mask: process::status(pid, "Cpus_allowed_list").unwrap_or_default(),
-            fence: leaf(pid, "cpuset.cpus.effective"),
-        };
-        self.pids().into_iter().map(seen).collect()
-    }
-
-    /// The share of the tasks' own pages on a NUMA node, and whether all pages are seen: those on their way are not.
-    pub fn share_on(&self, node: u32) -> (f64, bool) {
-        let mut pages = BTreeMap::<u32, u64>::new();
-        for pid in self.pids() {
-            let maps = fs::read_to_string(format!("/proc/{pid}/numa_maps")).unwrap_or_default();
-            for line in maps.lines().filter(|line| line.contains("anon=")) {
-                let words = line.split(' ').filter_map(|word| {
-                    let (node, count) = word.strip_prefix('N')?.split_once('=')?;
-                    Some((node.parse().ok()?, count.parse::<u64>().ok()?))
-                });
-                words.for_each(|(node, count)| *pages.entry(node).or_default() += count);
-            }
-        }
-        let all: u64 = pages.values().sum();
-        let there = pages.get(&node).copied().unwrap_or_default();
-        (there as f64 / all.max(1) as f64, all >= 2 * self.size * 256)
-    }
-}
-
-/// The frames of memory in which the pages of a process's largest mapping are, page by page.
-pub fn frames(pid: i32) -> Vec<u64> {
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).expect("its mappings");
-    let ranges = maps.lines().filter_map(|line| {
-        let (start, end) = line.split(' ').next()?.split_once('-')?;
-        let number = |text| u64::from_str_radix(text, 16).ok();
-        let (start, end) = (number(start)?, number(end)?);
-        line.contains("rw-p").then_some((end - start, start))
-    });
-    let (length, start) = ranges.max().expect("a mapping");
-    let pagemap = fs::File::open(format!("/proc/{pid}/pagemap")).expect("its pages");
-    let mut bytes = vec![0; (length / 4096 * 8) as usize];
-    pagemap
-        .read_exact_at(&mut bytes, start / 4096 * 8)
-        .expect("its pages");
-    let words = bytes.chunks_exact(8);
-    let words = words.map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")));
-    // The low 55 bits of one that is present.
-    words.map(|word| word & ((1 << 55) - 1)).collect()
-}
-
-fn task_of(pid: i32) -> u32 {
-    let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    let environment = String::from_utf8_lossy(&environment).into_owned();
-    let found = environment
-        .split('\0')
-        .find_map(|pair| pair.strip_prefix("SLURM_PROCID="));
-    found.and_then(|text| text.parse().ok()).unwrap_or(u32::MAX)
 }
 
 /// The folder of a process's cgroup, below the mount.
