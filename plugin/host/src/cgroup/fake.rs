@@ -1,9 +1,10 @@
 //! For tests: a folder that looks like the cgroup below which Slurm keeps a node's jobs, with programs that are named
 //! as slurmstepd's.
 
+use std::io::Read;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{fs, io, thread};
@@ -115,11 +116,14 @@ pub(super) fn own_cpu() -> Option<OwnCpu> {
 pub(super) struct Running(Child);
 
 impl Running {
-    /// One that uses a CPU all the time.
+    /// One that uses a CPU all the time, and has begun to.
     pub(super) fn busy(cpu: &OwnCpu) -> Self {
         let mut child = Command::new("sh");
-        child.args(["-c", "while :; do :; done"]);
-        let one = Self(child.spawn().unwrap());
+        child.args(["-c", "echo; while :; do :; done"]);
+        let mut one = Self(child.stdout(Stdio::piped()).spawn().unwrap());
+        let mut line = [0];
+        let mut output = one.0.stdout.take().unwrap();
+        output.read_exact(&mut line).unwrap();
         let cpus = std::iter::once(cpu.0).collect();
         set_affinity(one.pid(), &cpus).unwrap();
         one
