@@ -119,3 +119,28 @@ fn a_job_that_goes_on_holds_its_cpus_at_once() {
         assert_eq!(taken(), "0-3", "resumed, first hears: {first_hears}");
     }
 }
+
+/// A job goes on, and the slurmstepd of its only step has not heard of it. Another step is planned in its cpuset, another
+/// job gets the CPUs, and the first step ends: the second one finds that others have them.
+#[test]
+fn a_step_sees_that_others_got_its_jobs_cpus() {
+    let node = node();
+    let mut first = in_cpuset(&node, 1, 0);
+    first.set_task(std::process::id() as i32).unwrap();
+    first.set_suspended(true).unwrap();
+    let mut second = in_cpuset(&node, 1, 1);
+    let is_taken = |job| {
+        let mut ledger = Ledger::open(&node.dir).unwrap();
+        let mut session = ledger.session(PATIENCE).unwrap();
+        session.is_taken(job)
+    };
+    assert!(!is_taken(1), "nobody else is there");
+    let other = in_cpuset(&node, 2, 0);
+    first.release().unwrap();
+    assert!(is_taken(1) && is_taken(2));
+    second.set_task(std::process::id() as i32).unwrap();
+    second.set_suspended(true).unwrap();
+    assert!(!is_taken(2), "job 1 waits");
+    other.release().unwrap();
+    assert!(!is_taken(1));
+}

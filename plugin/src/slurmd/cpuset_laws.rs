@@ -267,7 +267,9 @@ impl Site {
         let mut session = ledger.session(PATIENCE).unwrap();
         let (step, generation) = (held.entry().step, held.entry().generation);
         let waits = |beside: Beside| beside.generation > generation || !beside.runs;
-        if !session.beside(step).is_some_and(waits) {
+        let beside = session.beside(step);
+        let is_taken = beside.is_none() && session.is_taken(step.job);
+        if !is_taken && !beside.is_some_and(waits) {
             return State::Runs(held);
         }
         held.set_suspended(true).unwrap();
@@ -310,16 +312,9 @@ impl Site {
     }
 }
 
-/// A step that is suspended does not end between the launch of another one and its beginning: within these
-/// milliseconds the other one would not learn that its job waits.
+/// The first of its steps that has begun ends.
 fn end_step(job: &mut Job) {
-    let is_planned = |(_, state): &(_, State)| matches!(state, State::Planned { .. });
-    let is_alone = !job.steps.iter().any(is_planned);
-    let ends = |(_, state): &(_, State)| match state {
-        State::Planned { .. } => false,
-        State::Runs(_) => true,
-        State::Suspended(_) => is_alone,
-    };
+    let ends = |(_, state): &(_, State)| !matches!(state, State::Planned { .. });
     let Some(at) = job.steps.iter().position(ends) else {
         return;
     };

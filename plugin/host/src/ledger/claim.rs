@@ -75,7 +75,7 @@ fn ready(session: &mut Session<'_>, entry: &Entry) -> Result<Entry, Claimed> {
 }
 
 /// Those of an entry's CPUs that others have now.
-fn taken(session: &mut Session<'_>, entry: &Entry) -> CpuSet {
+pub(super) fn taken(session: &mut Session<'_>, entry: &Entry) -> CpuSet {
     let mut claims = session.others(entry.step, &entry.cpus).now();
     if entry.cpuset.is_some_and(|cpuset| cpuset.exclusive) {
         claims.taken.insert_all(&claims.cpusets);

@@ -3,6 +3,7 @@
 
 use berth_placement::CpuSet;
 
+use super::claim;
 use super::file::LedgerFile;
 use super::record::{self, Look, StepKey};
 use super::{Entry, LedgerError, Session, Task};
@@ -77,6 +78,14 @@ impl Session<'_> {
                 runs: before.runs || !task.suspended,
             })
         })
+    }
+
+    /// Whether others have CPUs of a job's exclusive cpuset: they got them while the job's only step still counted as
+    /// suspended, and another one was planned beside it.
+    pub fn is_taken(&mut self, job: u32) -> bool {
+        let own = self.cpuset_of(job);
+        let own = own.filter(|own| own.cpuset.is_some_and(|cpuset| cpuset.exclusive));
+        own.is_some_and(|own| !claim::taken(self, &own).is_empty())
     }
 
     /// What the other jobs that are not suspended hold, and what of that they hold exclusively.

@@ -24,7 +24,7 @@ impl Begins {
         if !cpuset.of_job || cpuset.is_debugged {
             return Self::Now;
         }
-        match look(cpuset) {
+        match look(cpuset, generation) {
             Ok(beside) => Self::beside(beside, generation),
             Err(why) => {
                 log::debug!("whether job {} waits is unknown: {why}", cpuset.step.job);
@@ -42,12 +42,18 @@ impl Begins {
     }
 }
 
-fn look(cpuset: &Cpuset) -> Result<Option<Beside>, String> {
+/// A job whose CPUs others have got meanwhile, and none of whose steps has tasks, waits too.
+fn look(cpuset: &Cpuset, generation: u32) -> Result<Option<Beside>, String> {
     let dir = StateDir::new(&settings::current().state_dir, &cpuset.node_name);
     let dir = dir.map_err(|why| why.to_string())?;
     let mut ledger = Ledger::open(&dir).map_err(|why| why.to_string())?;
     let mut session = ledger.session_now().map_err(|why| why.to_string())?;
-    Ok(session.beside(cpuset.step))
+    let beside = session.beside(cpuset.step);
+    if beside.is_none() && session.is_taken(cpuset.step.job) {
+        let runs = false;
+        return Ok(Some(Beside { generation, runs }));
+    }
+    Ok(beside)
 }
 
 #[cfg(test)]
