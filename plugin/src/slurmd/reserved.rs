@@ -45,9 +45,7 @@ pub(crate) fn compare(reserved: &CpuSet, node: &Node) {
     }
 }
 
-const ONLY: &str = "Slurm gave a step only CPUs that are reserved (reserved= in plugstack.conf, or held by \
-                    a cgroup of other software: berth topo), and it runs there; name them in CpuSpecList= of \
-                    slurm.conf";
-const SOME: &str = "Slurm gives steps CPUs that are reserved (reserved= in plugstack.conf, or held by a \
-                    cgroup of other software: berth topo), and they run on their others; name them in \
-                    CpuSpecList= of slurm.conf";
+const ONLY: &str = "Slurm gave a step only CPUs that are reserved (reserved= in plugstack.conf), and it \
+                    runs there; name them in CpuSpecList= of slurm.conf";
+const SOME: &str = "Slurm gives steps CPUs that are reserved (reserved= in plugstack.conf), and they \
+                    run on their others; name them in CpuSpecList= of slurm.conf";
