@@ -37,8 +37,11 @@ pub(super) fn is_successors() -> bool {
 
 /// Starts the thread if it does not run yet.
 pub(super) fn start(work: fn()) {
+    if !is_ours_to_start() {
+        return;
+    }
     let own = std::process::id();
-    if !is_ours_to_start() || RUNS.swap(own, Ordering::Relaxed) == own {
+    if RUNS.swap(own, Ordering::Relaxed) == own {
         return;
     }
     // A thread inherits the mask; slurmd's signals are for slurmd's own threads.
