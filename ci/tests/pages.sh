@@ -7,7 +7,7 @@ runners() { printf '%s\n' .ci/run ci/test ci/long ci/check ci/vm-matrix ci/tests
 
 # Every script that stands on a page, without options.
 named() {
-    git ls-files '*.md' | xargs grep -ohE '(^|[^A-Za-z/.-])(ci|packaging|experiments)/[a-z][a-z0-9-]*' |
+    find . \( -path ./target -o -path ./.git \) -prune -o -name '*.md' -print0 | xargs -0 grep -ohE '(^|[^A-Za-z/.-])(ci|packaging|experiments)/[a-z][a-z0-9-]*' |
         grep -oE '(ci|packaging|experiments)/[a-z0-9-]+' | sort -u | while read -r script; do
         if [ -f "$script" ] && [ -x "$script" ]; then echo "$script"; fi
     done

@@ -9,7 +9,7 @@ use super::super::fake::{self, Running};
 use super::*;
 use crate::priority::is_before_realtime;
 
-/// A step with such processes, as its slurmstepd knows it.
+/// Makes the cgroup of a step whose tasks are these processes, and returns its slurmstepd.
 fn step(dir: &Path, number: pid_t, processes: &[pid_t]) -> Stepd {
     let job = format!("job_{number}");
     let tasks = dir.join(&job).join("step_0").join(TASKS);
