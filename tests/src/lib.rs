@@ -18,6 +18,7 @@ mod spank;
 pub mod srun_lines;
 pub mod trace;
 mod under_test;
+pub mod verdicts;
 
 pub use builder::Builder;
 pub use cluster::{Batch, Cluster};

@@ -7,7 +7,6 @@ mod job;
 mod waiting;
 mod ways;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::thread::sleep;
 use std::time::Duration;
@@ -15,12 +14,13 @@ use std::time::Duration;
 use berth_placement::CpuSet;
 use berth_tests::Cluster;
 use berth_tests::srun_lines::release;
+use berth_tests::verdicts::Verdicts;
 
 use job::Job;
 use ways::{Ask, REQUEUE, STATIC, WAYS, Way, cluster};
 
 /// Why a way proves nothing on a machine.
-type Skipped = Option<&'static str>;
+type Skipped = Option<String>;
 
 /// With preempt/partition_prio slurmctld takes the first cores of lower partitions, whoever has them. Only preempt/qos
 /// goes through the jobs one by one before it suspends them, the youngest first if the site wants that, and that not yet
@@ -30,14 +30,6 @@ const BY_AGE: (&str, &str) = (
     "by partitions Slurm suspends the job with the first cores; by age only preempt/qos of later releases does, which needs slurmdbd",
 );
 
-/// How the ways ended.
-#[derive(Default)]
-struct Counts {
-    passed: u32,
-    failed: u32,
-    skipped: u32,
-}
-
 fn main() -> ExitCode {
     if std::env::var_os("BERTH_VM_OUT").is_none() {
         eprintln!("berth-preempt: only inside a machine of ci/vm with sockets=2,cores=8,threads=1");
@@ -45,12 +37,12 @@ fn main() -> ExitCode {
     }
     let words: Vec<String> = std::env::args().skip(1).collect();
     let is_chosen = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
-    let mut counts = Counts::default();
+    let mut counts = Verdicts::default();
     for way in WAYS.iter().filter(|way| is_chosen(way.name)) {
         counts.judge(way.name, || play(way));
     }
     for (name, play) in [
-        (BY_AGE.0, (|| Some(BY_AGE.1)) as fn() -> Skipped),
+        (BY_AGE.0, (|| Some(BY_AGE.1.into())) as fn() -> Skipped),
         ("waiting: cancelled, and served", || {
             waiting::waits();
             None
@@ -60,35 +52,7 @@ fn main() -> ExitCode {
             counts.judge(name, play);
         }
     }
-    let Counts {
-        passed,
-        failed,
-        skipped,
-    } = counts;
-    println!("{passed} ways passed, {failed} failed, {skipped} skipped");
-    match (passed, failed) {
-        (1.., 0) => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    }
-}
-
-impl Counts {
-    fn judge(&mut self, name: &str, play: impl FnOnce() -> Skipped) {
-        match catch_unwind(AssertUnwindSafe(play)) {
-            Ok(None) => {
-                self.passed += 1;
-                println!("pass {name}");
-            }
-            Ok(Some(why)) => {
-                self.skipped += 1;
-                println!("skip {name}: {why}");
-            }
-            Err(_) => {
-                self.failed += 1;
-                println!("FAIL {name}");
-            }
-        }
-    }
+    counts.end("ways")
 }
 
 /// A job of one of the partitions, and its CPUs in the set.
@@ -138,7 +102,7 @@ fn play(way: &Way) -> Skipped {
     let cluster = cluster(way);
     // Later releases give a job all cores of a resource's socket, so that two jobs never share the set.
     if way.is_counted && release(&cluster).name() != "22.05" {
-        return Some("this Slurm gives a job the whole socket of a resource");
+        return Some("this Slurm gives a job the whole socket of a resource".into());
     }
     let [(elder, of_elder), (younger, of_younger)] = low_jobs(&cluster, way);
     let (high, of_high) = start(&cluster, way, ("high", &way.high));

@@ -12,19 +12,12 @@ mod site;
 mod tasks;
 mod traced;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+
+use berth_tests::verdicts::Verdicts;
 
 use scenes::{SCENES, Scene, UNCONFINED};
 use site::{Kind, Role, Site};
-
-/// How the scenes ended.
-#[derive(Default)]
-struct Counts {
-    passed: u32,
-    failed: u32,
-    skipped: u32,
-}
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -43,7 +36,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     }
     let is_chosen = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
-    let mut counts = Counts::default();
+    let mut counts = Verdicts::default();
     for (kind, scenes) in all() {
         let mut scenes = scenes
             .into_iter()
@@ -51,19 +44,10 @@ fn main() -> ExitCode {
             .peekable();
         let site = scenes.peek().map(|_| Site::up(kind));
         for (scene, site) in scenes.zip(site.iter().cycle()) {
-            counts.play(scene, site);
+            judge(&mut counts, scene, site);
         }
     }
-    let Counts {
-        passed,
-        failed,
-        skipped,
-    } = counts;
-    println!("{passed} scenes as expected, {failed} not, {skipped} skipped");
-    match (passed, failed) {
-        (1.., 0) => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    }
+    counts.end("scenes")
 }
 
 /// The scenes of each kind of cluster.
@@ -83,25 +67,16 @@ fn all() -> [(Kind, Vec<Scene>); 4] {
     ]
 }
 
-impl Counts {
-    fn play(&mut self, (name, play): Scene, site: &Site) {
-        let done = catch_unwind(AssertUnwindSafe(|| play(site)));
-        let skipped = site.was_skipped();
-        let log = site.log();
-        site.clear();
-        match (done, skipped) {
-            (Ok(()), None) => {
-                self.passed += 1;
-                println!("pass {name}");
-            }
-            (Ok(()), Some(why)) => {
-                self.skipped += 1;
-                println!("skip {name}: {why}");
-            }
-            (Err(_), _) => {
-                self.failed += 1;
-                println!("FAIL {name}\n{log}");
-            }
-        }
+fn judge(counts: &mut Verdicts, (name, play): Scene, site: &Site) {
+    let passed = counts.judge(name, || {
+        play(site);
+        site.was_skipped()
+    });
+    let log = site.log();
+    // A scene that failed may have left its reason.
+    let _ = site.was_skipped();
+    site.clear();
+    if !passed {
+        println!("{log}");
     }
 }
