@@ -1,13 +1,17 @@
 //! `berth-limits [WORD…]`: limits of jobs, steps and tasks on three nodes, as the kernel's own files have them, for the
 //! virtual machines of `ci/vm`. Memory is what slurmctld gave, times `AllowedRAMSpace`, and that once; a task has as many
-//! CPUs as it asked for. task/cgroup sets memory, and berth's fence stands beside it; words choose lines.
+//! CPUs as it asked for. task/cgroup sets memory, and berth's fence stands beside it; words choose lines. It is also the
+//! tasks' program.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use berth_placement::CpuSet;
-use berth_tests::{Cluster, command};
+use berth_tests::confine::{own, v1};
+use berth_tests::{Cluster, command, process};
 
 const NODES: usize = 3;
 const MIB: u64 = 1 << 20;
@@ -57,57 +61,23 @@ const LINES: &[Line] = &[
     },
 ];
 
-/// A task's node, its CPUs as it is told, as its affinity and as its leaf has them, those of the step and the job, and
-/// the limits of memory from its leaf upwards to the job.
-const LOOK: &str = "own=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup); cpus=cpuset.cpus.effective; \
-    echo \"$SLURMD_NODENAME $BERTH_CPUS $(sed -n 's/^Cpus_allowed_list:\\t//p' /proc/self/status) $(cat $own/$cpus) \
-    $(cat $own/../$cpus) $(cat $own/../../../$cpus) $(cat $own/memory.max) $(cat $own/../memory.max) \
-    $(cat $own/../../memory.max) $(cat $own/../../../memory.max)\"";
-
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
+    if words.iter().map(String::as_str).eq(["look"]) {
+        look();
+        return ExitCode::SUCCESS;
+    }
     if std::env::var_os("BERTH_VM_OUT").is_none() {
         eprintln!("berth-limits: only inside a machine of ci/vm with sockets=2,cores=4,threads=2");
         return ExitCode::from(2);
     }
-    let (mut passed, mut failed) = (0, 0);
-    for percent in [100, 150] {
-        let cluster = cluster(percent);
-        for line in LINES {
-            let text = format!(
-                "AllowedRAMSpace={percent}: salloc {} srun {}",
-                line.job, line.step
-            );
-            if !words.is_empty() && !words.iter().any(|word| text.contains(word.as_str())) {
-                continue;
-            }
-            match wrong(&cluster, line, percent) {
-                None => {
-                    passed += 1;
-                    println!("pass {text}");
-                }
-                Some(wrong) => {
-                    failed += 1;
-                    println!("FAIL {text}: {wrong}");
-                }
-            }
-        }
-        match facts(&cluster, percent) {
-            None => {
-                passed += 1;
-                println!("pass AllowedRAMSpace={percent}: berth env");
-            }
-            Some(wrong) => {
-                failed += 1;
-                println!("FAIL AllowedRAMSpace={percent}: berth env: {wrong}");
-            }
-        }
-        let log = cluster.slurmd_log();
-        if log.contains("not confined") {
-            failed += 1;
-            println!("FAIL a task was not confined: {log}");
-        }
+    let mut counts = Counts::default();
+    play(&words, "", &mut counts);
+    match v1::enter_with(&["memory"]) {
+        Ok(()) => play(&words, v1::CONF, &mut counts),
+        Err(why) => println!("skip cgroups of version 1: {why}"),
     }
+    let Counts { passed, failed } = counts;
     println!("{passed} lines as expected, {failed} not");
     match (passed, failed) {
         (1.., 0) => ExitCode::SUCCESS,
@@ -115,10 +85,76 @@ fn main() -> ExitCode {
     }
 }
 
-fn cluster(percent: u64) -> Cluster {
+/// How many lines are as expected.
+#[derive(Default)]
+struct Counts {
+    passed: u32,
+    failed: u32,
+}
+
+impl Counts {
+    fn judge(&mut self, text: &str, wrong: Option<String>) {
+        match wrong {
+            None => {
+                self.passed += 1;
+                println!("pass {text}");
+            }
+            Some(wrong) => {
+                self.failed += 1;
+                println!("FAIL {text}: {wrong}");
+            }
+        }
+    }
+}
+
+/// Everything, with this line before the others of `cgroup.conf`.
+fn play(words: &[String], plugin: &str, counts: &mut Counts) {
+    for percent in [100, 150] {
+        let cluster = cluster(plugin, percent);
+        let site = format!("{plugin}AllowedRAMSpace={percent}").replace('\n', " ");
+        for line in LINES {
+            let text = format!("{site}: salloc {} srun {}", line.job, line.step);
+            if !words.is_empty() && !words.iter().any(|word| text.contains(word.as_str())) {
+                continue;
+            }
+            counts.judge(&text, wrong(&cluster, line, percent));
+        }
+        counts.judge(&format!("{site}: berth env"), facts(&cluster, percent));
+        let log = cluster.slurmd_log();
+        let is_open = log.contains("not confined").then_some(log);
+        counts.judge(&format!("{site}: every task is confined"), is_open);
+    }
+}
+
+/// A task's node, its CPUs as it is told, as its affinity and as its leaf has them, those of the step and the job, and
+/// the limits of memory from its leaf upwards to the job.
+fn look() {
+    let env = |name: &str| std::env::var(name).unwrap_or_default();
+    let own_pid = std::process::id().try_into().expect("a process");
+    let mask = process::status(own_pid, "Cpus_allowed_list").unwrap_or_default();
+    let folders = own::folders("cpuset");
+    let cpus = |folder: Option<&PathBuf>| own::effective(folder.expect("a folder"), "cpus");
+    let cpus = [folders.first(), folders.get(1), folders.last()].map(cpus);
+    let memory = own::folders("memory").into_iter().map(|folder| {
+        let bytes = own::memory(&folder);
+        bytes.map_or_else(|| "max".to_owned(), |bytes| bytes.to_string())
+    });
+    let memory: Vec<_> = memory.collect();
+    let (node, told) = (env("SLURMD_NODENAME"), env("BERTH_CPUS"));
+    // One write, because the tasks share the output.
+    let line = format!(
+        "{node} {told} {mask} {} {}\n",
+        cpus.join(" "),
+        memory.join(" ")
+    );
+    let _ = std::io::stdout().write_all(line.as_bytes());
+}
+
+fn cluster(plugin: &str, percent: u64) -> Cluster {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("cgroup.conf");
-    let conf = format!("ConstrainCores=yes\nConstrainRAMSpace=yes\nAllowedRAMSpace={percent}\n");
+    let conf =
+        format!("{plugin}ConstrainCores=yes\nConstrainRAMSpace=yes\nAllowedRAMSpace={percent}\n");
     fs::write(&file, conf).expect("cgroup.conf");
     Cluster::builder()
         .example("cgroup")
@@ -149,11 +185,9 @@ fn facts(cluster: &Cluster, percent: u64) -> Option<String> {
 /// What differs, if anything does.
 fn wrong(cluster: &Cluster, line: &Line, percent: u64) -> Option<String> {
     let (job, step) = (line.job.split(' '), line.step.split(' '));
-    let words: Vec<_> = job
-        .chain(["srun"])
-        .chain(step)
-        .chain(["--cpu-bind=threads", "/bin/sh", "-c", LOOK])
-        .collect();
+    let me = std::env::current_exe().expect("this program's path");
+    let task = ["--cpu-bind=threads", &me.to_string_lossy(), "look"];
+    let words: Vec<_> = job.chain(["srun"]).chain(step).chain(task).collect();
     let done = cluster.run("salloc", &words);
     if !done.ok() {
         return Some(format!("{done:?}"));
@@ -197,17 +231,12 @@ fn of_task(
     if count(of_job) as u64 != cpus.0 || count(of_step) as u64 != cpus.1 {
         return Some(format!("CPUs of job and step should be {cpus:?}"));
     }
-    let [leaf, user, own, whole] = memory else {
-        return Some("four limits of memory are expected".into());
+    let [own @ .., whole] = memory else {
+        return Some("limits of memory are expected".into());
     };
     // Slurm's releases limit a step at one or the other of its folders.
-    let is_step = |limit: &&&str| **limit == step;
-    let steps = [user, own].iter().filter(|limit| is_step(limit)).count();
-    let is_none = |limit: &&&str| **limit == "max";
-    let rest = [leaf, user, own]
-        .into_iter()
-        .filter(|limit| !is_step(limit))
-        .all(|limit| is_none(&limit));
-    (*whole != job || steps == 0 || !rest)
+    let has_step = own.contains(&step);
+    let is_rest_free = own.iter().all(|limit| [step, "max"].contains(limit));
+    (*whole != job || !has_step || !is_rest_free)
         .then(|| format!("memory of the job should be {job}, of the step {step}"))
 }

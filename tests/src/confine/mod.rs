@@ -2,6 +2,7 @@
 //! behind, in each way in which a site can have cgroups.
 
 mod observer;
+pub mod own;
 mod settings;
 pub mod task;
 pub mod v1;
@@ -132,11 +133,7 @@ impl Site {
     fn cluster(&self, settings: &str) -> Cluster {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("cgroup.conf");
-        let plugin = if self.is_v1 {
-            "CgroupPlugin=cgroup/v1\n"
-        } else {
-            ""
-        };
+        let plugin = if self.is_v1 { v1::CONF } else { "" };
         fs::write(&file, format!("{plugin}{}", self.cgroup_conf)).expect("cgroup.conf");
         Cluster::builder()
             .task_plugin(self.task_plugin)

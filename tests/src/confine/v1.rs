@@ -3,15 +3,18 @@
 
 use std::process::Command;
 
-const TO_V1: &str = "
+/// What `cgroup.conf` needs to have for them.
+pub const CONF: &str = "CgroupPlugin=cgroup/v1\n";
+
+const TO_V1: &str = r#"
     grep -qw cpuset /proc/cgroups || { echo 'this kernel has no cpusets' >&2; exit 1; }
     cd /sys/fs/cgroup || exit
     for folder in system.slice .; do echo '-cpuset -cpu -memory -pids' > $folder/cgroup.subtree_control; done
     cd / && rmdir /sys/fs/cgroup/system.slice && umount /sys/fs/cgroup && mount -t tmpfs cgroup /sys/fs/cgroup || exit
-    for one in cpuset freezer devices cpuacct; do
+    for one in cpuset freezer devices cpuacct "$@"; do
         mkdir /sys/fs/cgroup/$one && mount -t cgroup -o $one cgroup /sys/fs/cgroup/$one || exit
     done
-    mkdir /sys/fs/cgroup/systemd && mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd";
+    mkdir /sys/fs/cgroup/systemd && mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd"#;
 
 /// As the machine had it when it came up. A hierarchy lives a little longer than its last group.
 const TO_V2: &str = "
@@ -25,8 +28,9 @@ const TO_V2: &str = "
         exit 1
     done";
 
-fn change(script: &str) -> Result<(), String> {
-    let done = Command::new("sh").args(["-c", script]).output();
+fn change(script: &str, controllers: &[&str]) -> Result<(), String> {
+    let mut shell = Command::new("sh");
+    let done = shell.args(["-c", script, "sh"]).args(controllers).output();
     let done = done.map_err(|why| why.to_string())?;
     let said = String::from_utf8_lossy(&done.stderr);
     done.status
@@ -40,7 +44,16 @@ fn change(script: &str) -> Result<(), String> {
 /// # Errors
 /// What the kernel does not have.
 pub fn enter() -> Result<(), String> {
-    change(TO_V1).map_err(|why| match change(TO_V2) {
+    enter_with(&[])
+}
+
+/// The same with more controllers. That of memory can be held by a group's last pages long after its end, and may so
+/// not be had back for version 2.
+///
+/// # Errors
+/// What the kernel does not have.
+pub fn enter_with(controllers: &[&str]) -> Result<(), String> {
+    change(TO_V1, controllers).map_err(|why| match change(TO_V2, &[]) {
         Ok(()) => why,
         Err(worse) => format!("{why}; and not back: {worse}"),
     })
@@ -51,5 +64,5 @@ pub fn enter() -> Result<(), String> {
 /// # Errors
 /// What the machine said.
 pub fn leave() -> Result<(), String> {
-    change(TO_V2)
+    change(TO_V2, &[])
 }

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::fs;
 use std::path::PathBuf;
 
+use berth_tests::confine::v1;
 use berth_tests::{Builder, Cluster, Done, process};
 
 /// Partitions beside the example's: jobs share the cores of its nodes.
@@ -77,8 +78,8 @@ impl<'a> Site<'a> {
             .file(&file("cpusets.conf", SETS))
             .set("Include shared.conf");
         if cgroups == Cgroups::V1 {
-            let text = "CgroupPlugin=cgroup/v1\nConstrainCores=yes\n";
-            builder = builder.file(&file("cgroup.conf", text));
+            let text = format!("{}ConstrainCores=yes\n", v1::CONF);
+            builder = builder.file(&file("cgroup.conf", &text));
         }
         let me = std::env::current_exe().expect("this program");
         Self {

@@ -1,8 +1,9 @@
 //! The tasks' program: what the kernel says of a task, of its cgroup and of the memory that it has filled.
 
 use std::fs;
-use std::path::Path;
 use std::process::ExitCode;
+
+use berth_tests::confine::own;
 
 /// A page of every machine here.
 const PAGE: usize = 4096;
@@ -72,19 +73,9 @@ fn status(field: &str) -> String {
     berth_tests::process::status(own, field).unwrap_or_default()
 }
 
-/// The CPUs or memory nodes that the task's cgroup has, whichever version it is of.
+/// The CPUs or memory nodes that the task's cgroup has.
 fn of_cgroup(what: &str) -> String {
-    let own = read("/proc/self/cgroup");
-    let (start, hierarchy, file) = if Path::new("/sys/fs/cgroup/cgroup.controllers").exists() {
-        ("0::", "", format!("cpuset.{what}.effective"))
-    } else {
-        (":cpuset:", "/cpuset", format!("cpuset.effective_{what}"))
-    };
-    let folder = own.lines().find_map(|line| Some(line.split_once(start)?.1));
-    let folder = folder.unwrap_or_default();
-    read(&format!("/sys/fs/cgroup{hierarchy}{folder}/{file}"))
-        .trim()
-        .to_owned()
+    own::effective(&own::folders("cpuset")[0], what)
 }
 
 fn read(file: &str) -> String {

@@ -43,11 +43,7 @@ pub fn version() -> Option<bool> {
 pub fn cluster(is_v1: bool, with: impl FnOnce(Builder) -> Cluster) -> Cluster {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("cgroup.conf");
-    let plugin = if is_v1 {
-        "CgroupPlugin=cgroup/v1\n"
-    } else {
-        ""
-    };
+    let plugin = if is_v1 { confine::v1::CONF } else { "" };
     fs::write(&file, format!("{plugin}ConstrainCores=yes\n")).expect("cgroup.conf");
     with(
         Cluster::builder()

@@ -1,5 +1,5 @@
 //! `berth-trace [--launches N]`: tasks of steps on three nodes, confined by `confine=task`, under the kernel's own
-//! trace of its scheduler, for the virtual machines of `ci/vm`. From its fork on each task ran on its job's CPUs, and
+//! trace of its scheduler, for the virtual machines of `ci/vm`, with cgroups of each version that the kernel has. From its fork on each task ran on its job's CPUs, and
 //! from its program on, with its threads and children, on its own; so do batch scripts, the daemons of mpirun, and
 //! what the extern step has adopted. It is also the tasks' program.
 
@@ -10,6 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use berth_placement::CpuSet;
+use berth_tests::confine::v1;
 use berth_tests::hostile::Job;
 use berth_tests::trace::{Event, Judged, Recorder, Task, judge};
 use berth_tests::{Builder, Cluster, process};
@@ -62,19 +63,38 @@ fn main() -> ExitCode {
     }
     let me = std::env::current_exe().expect("this program's path");
     let me = me.to_string_lossy().into_owned();
-    let (mut all, mut tasks, steps) = launched(&me, launches);
-    for (quarantine, kind) in ADOPTING {
-        tasks += adopted(&me, launches, (quarantine, kind), &mut all);
+    let mut is_well = traced(&me, launches, "");
+    match v1::enter() {
+        Ok(()) => {
+            println!("cgroups of version 1");
+            is_well &= traced(&me, launches, v1::CONF);
+        }
+        Err(why) => println!("skip cgroups of version 1: {why}"),
+    }
+    match is_well {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+/// Everything, with this line before the others of `cgroup.conf`.
+fn traced(me: &str, launches: usize, plugin: &str) -> bool {
+    let (mut all, mut tasks, steps) = launched(me, launches, plugin);
+    for adopting in ADOPTING {
+        tasks += adopted(me, launches, plugin, adopting, &mut all);
     }
     report(&all, tasks, steps)
 }
 
-/// A cluster with these words on berth's line.
-fn cluster(words: &str) -> Builder {
-    Cluster::builder()
-        .example("cgroup")
-        .plugstack(Some(words))
-        .nodes(NODES)
+/// A cluster with this before its other cgroup settings, these words on berth's line, and settings of Slurm's.
+fn cluster(plugin: &str, words: &str, settings: &[&str]) -> Cluster {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("cgroup.conf");
+    std::fs::write(&file, format!("{plugin}ConstrainCores=yes\n")).expect("cgroup.conf");
+    let cluster = Cluster::builder().example("cgroup").file(&file);
+    let cluster = cluster.plugstack(Some(words)).nodes(NODES);
+    let with = |cluster: Builder, setting: &&str| cluster.set(setting);
+    settings.iter().fold(cluster, with).up()
 }
 
 /// A job on all nodes.
@@ -84,9 +104,9 @@ fn job(cluster: &Cluster) -> Job<'_> {
 }
 
 /// What Slurm itself starts: steps, batch scripts, the daemons of mpirun.
-fn launched(me: &str, launches: usize) -> (Judged, usize, usize) {
+fn launched(me: &str, launches: usize, plugin: &str) -> (Judged, usize, usize) {
     let site = Site {
-        cluster: cluster("confine=task").up(),
+        cluster: cluster(plugin, "confine=task", &[]),
         me: me.into(),
         lasting: 0,
     };
@@ -102,11 +122,16 @@ fn launched(me: &str, launches: usize) -> (Judged, usize, usize) {
 }
 
 /// What the extern step adopts.
-fn adopted(me: &str, launches: usize, (quarantine, kind): (&str, &str), all: &mut Judged) -> usize {
+fn adopted(
+    me: &str,
+    launches: usize,
+    plugin: &str,
+    (quarantine, kind): (&str, &str),
+    all: &mut Judged,
+) -> usize {
+    let words = format!("confine=task quarantine={quarantine}");
     let site = Site {
-        cluster: cluster(&format!("confine=task quarantine={quarantine}"))
-            .set("PrologFlags=Contain")
-            .up(),
+        cluster: cluster(plugin, &words, &["PrologFlags=Contain"]),
         me: me.into(),
         lasting: NODES as usize,
     };
@@ -136,8 +161,8 @@ fn adopted(me: &str, launches: usize, (quarantine, kind): (&str, &str), all: &mu
     seen.sum()
 }
 
-/// What was seen, in words.
-fn report(all: &Judged, tasks: usize, steps: usize) -> ExitCode {
+/// What was seen, in words, and whether all is well.
+fn report(all: &Judged, tasks: usize, steps: usize) -> bool {
     let Judged {
         whole,
         runs,
@@ -155,10 +180,7 @@ fn report(all: &Judged, tasks: usize, steps: usize) -> ExitCode {
         runs.1,
         wrong.len()
     );
-    match wrong.is_empty() && *whole == tasks {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    }
+    wrong.is_empty() && *whole == tasks
 }
 
 impl Site {

@@ -1,11 +1,12 @@
 //! The tasks' program: says who it is, and does what moves threads from CPU to CPU.
 
-use std::fs;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use berth_tests::confine::own;
 use berth_tests::process;
 use nix::sched::{CpuSet, sched_setaffinity, sched_yield};
 use nix::unistd::Pid;
@@ -41,17 +42,9 @@ pub fn run(role: &str) -> ExitCode {
 
 fn say(role: &str) {
     let env = |name: &str| std::env::var(name).unwrap_or_default();
-    let own = fs::read_to_string("/proc/self/cgroup").expect("a cgroup");
-    let own = own
-        .lines()
-        .find_map(|line| line.strip_prefix("0::"))
-        .expect("a unified cgroup");
-    let cpus = |below: &str| {
-        let text = fs::read_to_string(format!("/sys/fs/cgroup{own}/{below}cpuset.cpus.effective"));
-        text.expect("a cpuset").trim().to_owned()
-    };
-    // job_J/step_X/user/task_N
-    let (leaf, job) = (cpus(""), cpus("../../../"));
+    let folders = own::folders("cpuset");
+    let cpus = |folder: Option<&PathBuf>| own::effective(folder.expect("a folder"), "cpus");
+    let (leaf, job) = (cpus(folders.first()), cpus(folders.last()));
     let leaf = if role == "leave" { "-" } else { &leaf };
     let (node, number) = (env("SLURMD_NODENAME"), env("SLURM_PROCID"));
     // Nobody tells these their CPUs.
