@@ -40,6 +40,11 @@ fn lines_of_lsf() {
                 "sbatch -n8 --cpuset='CPUSET[CPUSET_TYPE=none]' --wrap='myjob'",
             ),
             (
+                "bsub -W 90 -n 2 ./a",
+                "lsf",
+                "sbatch -n2 --time=90 --wrap='./a'",
+            ),
+            (
                 "bsub -J \"my job\" -x -n 2 < job.lsf",
                 "lsf",
                 "sbatch -n2 --job-name='my job' --exclusive < job.lsf",
@@ -72,6 +77,18 @@ fn scripts_of_lsf() {
                 "#BSUB -n 2\n#BSUB -n 4 -x\nsrun ./a\n",
                 "lsf",
                 "#!/bin/sh\n#SBATCH -n4\n#SBATCH --exclusive\nsrun ./a\n",
+            ),
+            // What has no counterpart stays, and sbatch does not read it.
+            (
+                "#!/bin/sh\n#BSUB -n 2 -M 4096 -W 1:30\n#BSUB -w 'done(1)'\n#BSUB -R \"span[hosts=1] rusage[mem=9]\"\nsrun ./a\n",
+                "lsf",
+                "#!/bin/sh\n#SBATCH -n2 -N1 --time=1:30:00\n#BSUB -M 4096\n#BSUB -w 'done(1)'\n\
+                 #BSUB -R 'span[hosts=1] rusage[mem=9]'\nsrun ./a\n",
+            ),
+            (
+                "#!/bin/sh\n#BSUB -M 4096\nsrun ./a\n",
+                "lsf",
+                "#!/bin/sh\n#BSUB -M 4096\nsrun ./a\n",
             ),
             // Not corrected: what only a shell knows, a cpuset that cannot be read, a line that sbatch would
             // not read.
@@ -153,6 +170,7 @@ fn what_has_no_counterpart_in_slurm_is_named() {
             "bsub -J \"many[1-100]\" a",
             "without a counterpart: -J many[1-100]",
         ),
+        ("bsub -W 30/hostA a", "without a counterpart: -W 30/hostA"),
         (
             "bsub -m \"hostA hostB\" a",
             "without a counterpart: -m hostA hostB",

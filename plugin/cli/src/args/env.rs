@@ -9,8 +9,8 @@ use clap::{Args, ValueEnum};
   eval \"`berth env --format csh`\"            in csh: numbered names
   berth env --mode prolog --only             in a prolog, see slurm-conf-examples/env
   berth env --jobid 12_3 --format json       a task of an array, for other programs
-Exit code: 0 the statements were printed; 1 nothing was printed, because slurmctld did not answer or
-the job has nothing there; 2 a wrong option, or no job.")]
+Exit code: 0 the statements were printed, 1 nothing was printed because slurmctld did not answer or
+the job has nothing there, 2 a wrong option or no job.")]
 pub(crate) struct EnvArgs {
     /// Names of the variables, and where the facts come from
     #[arg(short, long, value_name = "MODE", default_value = "userenv")]

@@ -229,11 +229,11 @@ pub(crate) enum StatusFormat {
 #[command(after_help = "Examples:
   berth check 'srun -n4 --hint=nomultithread --cpu-bind=cores ./app'
   berth check 'sbatch -N2 -n8 --ntasks-per-node=8 job.sh'
-  berth check job.sh                             a batch script for Slurm or Grid Engine
+  berth check job.sh                             a batch script for Slurm, Grid Engine or LSF
   berth check --machine node.xml job.sh          also whether it fits these nodes
   berth check --cluster slurm.conf job.sh        whether it fits the partition that it names
   berth check --format script job.sh > new.sh    the script with its corrections
-Exit code: 0 no trap or only hints, 1 a trap, 2 a wrong option, a missing file, or nothing to check.")]
+Exit code: 0 no trap or only hints, 1 a trap, 2 a wrong option or file, or nothing to check.")]
 pub(crate) struct CheckArgs {
     /// A line of srun, sbatch or salloc in quotes, a batch script, or - for stdin
     #[arg(value_name = "LINE|FILE", required = true, num_args = 1.., trailing_var_arg = true)]

@@ -7,6 +7,7 @@ use berth_srun::submission::cpuset::choosing_word;
 use super::command::{Command, Kind, without};
 use super::finding::{Edit, Finding, Repair};
 use super::lsf_directives::is_directive;
+use super::lsf_values::{means_more, slurms_value};
 use super::script::Script;
 use crate::shell::Word;
 
@@ -33,12 +34,12 @@ const RENAMED: &[(&str, &str)] = &[
     ("-u", "--mail-user"),
     ("-m", "--nodelist"),
     ("-cwd", "--chdir"),
+    ("-W", "--time"),
 ];
 
 /// Options with a value that Slurm has in no form that a word could give.
 const OTHERS: &[&str] = &[
     "-w",
-    "-W",
     "-M",
     "-v",
     "-D",
@@ -87,6 +88,8 @@ pub(super) struct Request<'a> {
     pub replaced: Vec<(&'a [Word], String)>,
     /// What has no counterpart.
     pub missing: Vec<String>,
+    /// The words of the options for which something is missing.
+    pub left: Vec<&'a [Word]>,
     /// Where the command begins.
     pub program: &'a [Word],
 }
@@ -149,11 +152,13 @@ impl<'a> Request<'a> {
         let mut at = 0;
         while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {
             let value = words.get(at + 1);
+            let missing = request.missing.len();
             let count = request.option(&word.text, value.map(|value| value.text.as_str()));
+            let own = words.get(at..at + count);
+            let is_left = request.missing.len() > missing;
+            request.left.extend(own.filter(|_| is_left));
             if let Some(slurms) = request.slurms(&word.text, value) {
-                request
-                    .replaced
-                    .extend(words.get(at..at + count).map(|own| (own, slurms)));
+                request.replaced.extend(own.map(|own| (own, slurms)));
             }
             at += count;
         }
@@ -210,7 +215,7 @@ impl<'a> Request<'a> {
         match (of(FLAGS), of(RENAMED)) {
             _ if value.is_some_and(|value| means_more(name, &value.text)) => Some(String::new()),
             (Some(slurms), _) => Some(slurms.into()),
-            (None, Some(slurms)) => Some(format!("{slurms}={}", quoted(value?)?)),
+            (None, Some(slurms)) => Some(format!("{slurms}={}", slurms_value(name, value?)?)),
             (None, None) => Some(String::new()),
         }
     }
@@ -276,22 +281,6 @@ impl<'a> Request<'a> {
 /// `-ext` to `-extsched`.
 fn is_extsched(name: &str) -> bool {
     name.len() >= "-ext".len() && "-extsched".starts_with(name)
-}
-
-/// Whether a renamed option's value says more in LSF than Slurm's option can take: the indices of a job array, or
-/// several hosts, of which LSF takes any.
-fn means_more(name: &str, value: &str) -> bool {
-    match name {
-        "-J" => value.contains('['),
-        "-m" => value.trim().contains(char::is_whitespace),
-        _ => false,
-    }
-}
-
-/// A value as a shell reads it again; none if only the shell knows it.
-fn quoted(word: &Word) -> Option<String> {
-    let text = shlex::try_quote(&word.text).ok()?;
-    (!word.is_computed).then(|| text.into_owned())
 }
 
 /// The same line for sbatch, with the command in --wrap; none if only the shell knows a word.

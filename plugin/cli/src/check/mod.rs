@@ -13,6 +13,7 @@ mod input;
 mod installed;
 mod lsf;
 mod lsf_directives;
+mod lsf_values;
 #[cfg(test)]
 mod mutations;
 mod planned;

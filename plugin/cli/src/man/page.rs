@@ -255,16 +255,27 @@ impl After {
         let rest = rest.into_iter().filter(|line| *line != "Examples:");
         let rest = rest.collect::<Vec<_>>().join(" ");
         let (sentences, codes) = rest.split_once("Exit code: ").unwrap_or((&rest, ""));
-        let codes = codes.trim_end_matches('.').split(", ");
         Self {
             examples: examples.into_iter().map(|line| line[2..].into()).collect(),
             sentences: sentences.trim().into(),
-            codes: codes
-                .filter(|code| !code.is_empty())
-                .map(String::from)
-                .collect(),
+            codes: codes_of(codes.trim_end_matches('.')),
         }
     }
+}
+
+/// `0 yes, 1 no, or never` as one text for each code.
+fn codes_of(text: &str) -> Vec<String> {
+    let mut codes: Vec<String> = Vec::new();
+    for part in text.split(", ").filter(|part| !part.is_empty()) {
+        match codes.last_mut() {
+            Some(last) if !part.starts_with(|first: char| first.is_ascii_digit()) => {
+                last.push_str(", ");
+                last.push_str(part);
+            }
+            _ => codes.push(part.into()),
+        }
+    }
+    codes
 }
 
 /// Exit codes, and examples as they are typed.
@@ -329,4 +340,16 @@ fn see_also(page: &mut Roff, name: &str) {
         line.extend([bold(*other), roman(format!("({section})"))]);
     }
     page.text(line);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comma_inside_of_a_code_s_meaning() {
+        let codes = codes_of("0 yes, 1 no, or never, 2 a wrong option");
+        assert_eq!(codes, ["0 yes", "1 no, or never", "2 a wrong option"]);
+        assert!(codes_of("").is_empty());
+    }
 }

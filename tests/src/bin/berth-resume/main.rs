@@ -6,6 +6,7 @@ mod adopted;
 mod ended;
 mod filler;
 mod gang;
+mod offline;
 mod running;
 mod scenes;
 mod site;
@@ -54,15 +55,17 @@ fn main() -> ExitCode {
 fn all() -> [(Kind, Vec<Scene>); 4] {
     let confined = [
         &SCENES[..],
+        &offline::SCENES,
         &ended::SCENES,
         &running::SCENES,
         &traced::SCENES,
     ];
+    let fenced = [&adopted::SCENES[..], &offline::FENCED];
     let gang = [&gang::SCENES[..], &traced::GANG];
     [
         (Kind::Confined, confined.concat()),
         (Kind::Unconfined, UNCONFINED.to_vec()),
-        (Kind::Adopting, adopted::SCENES.to_vec()),
+        (Kind::Adopting, fenced.concat()),
         (Kind::Gang, gang.concat()),
     ]
 }

@@ -3,13 +3,13 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::site::{Job, Site, online};
+use crate::site::{Job, Site};
 use crate::tasks::Seen;
 
 /// A scene, by its name.
 pub type Scene = (&'static str, fn(&Site));
 
-pub const SCENES: [Scene; 8] = [
+pub const SCENES: [Scene; 7] = [
     ("nothing-taken", nothing_taken),
     ("moved-within-its-node", moved_within),
     ("moved-to-the-other-node", moved_away),
@@ -17,7 +17,6 @@ pub const SCENES: [Scene; 8] = [
     ("orig-cpus-waits", orig_waits),
     ("mandatory-orig-waits", mandatory_orig_waits),
     ("shared", shared),
-    ("cpu-offline", cpu_offline),
 ];
 
 /// How long memory may follow: the machine is emulated.
@@ -33,27 +32,7 @@ const BOTH: &str = "NCPUS=4;RESUME_OPTION=ORIG_CPUS;CPUSET_OPTIONS=CPUSET_MEMORY
 /// Each task's mask and the CPUs of its cgroup.
 #[track_caller]
 pub fn at(job: &Job, masks: [&str; 2], fence: &str) {
-    let expected = masks.map(|mask| Seen {
-        mask: mask.into(),
-        fence: fence.into(),
-    });
-    assert_eq!(job.tasks.seen(), expected);
-}
-
-/// The same within some seconds.
-#[track_caller]
-fn becomes(job: &Job, seconds: u64, masks: [&str; 2], fence: &str) {
-    let end = Instant::now() + Duration::from_secs(seconds);
-    let is_there = || {
-        let seen = job.tasks.seen();
-        seen.len() == 2
-            && seen.iter().all(|seen| seen.fence == fence)
-            && seen.iter().zip(masks).all(|(seen, mask)| seen.mask == mask)
-    };
-    while !is_there() && Instant::now() < end {
-        sleep(Duration::from_millis(100));
-    }
-    at(job, masks, fence);
+    assert_eq!(job.tasks.seen(), masks.map(|mask| Seen::new(mask, fence)));
 }
 
 /// The tasks do not run, although Slurm says so.
@@ -179,18 +158,6 @@ fn shared(site: &Site) {
     site.other(16);
     again(site, &job);
     at(&job, ["0-1", "2-3"], "0-3");
-}
-
-/// A CPU goes offline while the job runs, and comes back.
-fn cpu_offline(site: &Site) {
-    let job = site.job(ANY);
-    at(&job, ["0-1", "2-3"], "0-3");
-    for _ in 0..2 {
-        online(1, false);
-        becomes(&job, 8, ["4-5", "2-3"], "2-5");
-        online(1, true);
-        becomes(&job, 8, ["0-1", "2-3"], "0-3");
-    }
 }
 
 /// Another job's cpuset has the CPUs, one that is suspended itself has not.

@@ -131,7 +131,7 @@ impl Site {
         self.cluster.wait_idle();
     }
 
-    /// A job of two tasks that owns the node, in a cpuset: its script, and a step with the tasks.
+    /// A job of two tasks that owns the node, in a cpuset if one is named: its script, and a step with the tasks.
     pub fn job(&self, cpuset: &str) -> Job {
         self.job_with(SIZE, &["-n16"], cpuset)
     }
@@ -152,9 +152,10 @@ impl Site {
             tasks.mark()
         );
         let out = format!("--output={}/filler-%j.out", folder.display());
-        let cpuset = format!("--cpuset={cpuset}");
-        let words = ["--parsable", "-N1", &out, &cpuset, &wrap];
-        let done = self.cluster.run("sbatch", &[options, &words].concat());
+        let set = format!("--cpuset={cpuset}");
+        let set: &[&str] = if cpuset.is_empty() { &[] } else { &[&set] };
+        let words = ["--parsable", "-N1", &out, &wrap];
+        let done = self.cluster.run("sbatch", &[options, set, &words].concat());
         let job = Job {
             id: done.expect_ok().trim().to_owned(),
             tasks,

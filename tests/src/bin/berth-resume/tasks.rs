@@ -25,6 +25,16 @@ pub struct Seen {
     pub fence: String,
 }
 
+impl Seen {
+    /// With this mask in this fence.
+    pub fn new(mask: &str, fence: &str) -> Self {
+        Self {
+            mask: mask.into(),
+            fence: fence.into(),
+        }
+    }
+}
+
 impl Tasks {
     /// Tasks that are to begin, with so many MiB each. Nothing is there of earlier ones.
     pub fn new(mark: String, size: u64) -> Self {
