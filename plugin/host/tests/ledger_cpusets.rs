@@ -2,7 +2,9 @@
 
 mod ledger_node;
 
-use berth_host::ledger::{Beside, Confirmed, Cpuset, Entry, Held, Ledger, content};
+use berth_host::ledger::{
+    Beside, Claimed, Confirmed, Cpuset, Entry, Held, Ledger, Task, claim, content,
+};
 use berth_placement::CpuSet;
 
 use ledger_node::{Node, PATIENCE, add, entry, node, set, step};
@@ -23,7 +25,7 @@ fn in_cpuset(node: &Node, job: u32, number: u32) -> Held {
             ..entry(job, "0-3")
         },
     );
-    match ledger.confirm_cpuset(step(job, number), 0, &CpuSet::new()) {
+    match ledger.confirm_cpuset(step(job, number), 0) {
         Ok(Confirmed::Held(held)) => *held,
         other => panic!("{other:?}"),
     }
@@ -57,6 +59,86 @@ fn a_step_sees_that_its_job_waits() {
     first.set_cpus(&session, set("8-11"), 1).unwrap();
     drop(session);
     assert_eq!(beside(7), found(1, true));
+}
+
+/// A step of a job that is bound inside the job's cpuset has not taken it from the job.
+#[test]
+fn own_bindings_are_inside() {
+    let node = node();
+    let mut first = in_cpuset(&node, 1, 0);
+    first.set_task(std::process::id() as i32).unwrap();
+    let mut ledger = Ledger::open(&node.dir).unwrap();
+    let is_taken = |ledger: &mut Ledger| ledger.session(PATIENCE).unwrap().is_taken(1);
+    let bind = |ledger: &mut Ledger, job, number| {
+        let step = step(job, number);
+        add(
+            ledger,
+            Entry {
+                step,
+                ..entry(job, "0-1")
+            },
+        );
+    };
+    bind(&mut ledger, 1, 1);
+    assert!(!is_taken(&mut ledger), "by its own job");
+    let second = claim(
+        &node.dir,
+        &Entry {
+            step: step(1, 2),
+            ..first.entry().clone()
+        },
+        false,
+    );
+    assert!(matches!(second, Ok(Claimed::Held(_))), "{second:?}");
+    bind(&mut ledger, 2, 0);
+    assert!(is_taken(&mut ledger), "by another one");
+}
+
+/// A suspended job's tasks are stopped, and then frozen: its CPUs belong to others all the time.
+#[test]
+fn tasks_that_cgroup_v1_has_frozen() {
+    let folder = std::path::PathBuf::from(format!(
+        "/sys/fs/cgroup/freezer/berth-{}",
+        std::process::id()
+    ));
+    if let Err(why) = std::fs::create_dir(&folder) {
+        return eprintln!("skipped: no cgroup of a freezer of version 1 can be made here: {why}");
+    }
+    let mut sleep = std::process::Command::new("sleep")
+        .arg("60")
+        .spawn()
+        .unwrap();
+    let task = Task::of(sleep.id() as i32);
+    let write = |file: &str, text: &str| std::fs::write(folder.join(file), text).unwrap();
+    let is = |state: &str| {
+        while std::fs::read_to_string(folder.join("freezer.state"))
+            .unwrap()
+            .trim()
+            != state
+        {
+            std::thread::yield_now();
+        }
+    };
+    let signal =
+        |signal| nix::sys::signal::kill(nix::unistd::Pid::from_raw(task.pid), signal).unwrap();
+    write("cgroup.procs", &task.pid.to_string());
+    assert!(!task.is_stopped());
+    signal(nix::sys::signal::Signal::SIGTSTP);
+    while !task.is_stopped() {
+        std::thread::yield_now();
+    }
+    write("freezer.state", "FROZEN");
+    is("FROZEN");
+    assert!(task.is_stopped(), "it is frozen");
+    write("freezer.state", "THAWED");
+    is("THAWED");
+    signal(nix::sys::signal::Signal::SIGCONT);
+    while task.is_stopped() {
+        std::thread::yield_now();
+    }
+    sleep.kill().unwrap();
+    sleep.wait().unwrap();
+    std::fs::remove_dir(&folder).unwrap();
 }
 
 #[test]

@@ -210,7 +210,7 @@ impl Site {
                 waits: false,
             } => {
                 let ledger = Ledger::open(&self.dir).unwrap();
-                match ledger.confirm_cpuset(step, 0, &entry.cpus).unwrap() {
+                match ledger.confirm_cpuset(step, 0).unwrap() {
                     Confirmed::Held(held) => Some(self.begins(held)),
                     Confirmed::Nothing => self.claims(entry, false),
                     Confirmed::Late(_) => Some(State::Planned { entry, waits: true }),

@@ -74,7 +74,7 @@ impl Account {
         let (step, uid) = (ledger::step(id), record.uid());
         let confirmed = Ledger::open(&dir).and_then(|ledger| match what {
             What::Binding(cpus) => ledger.for_pool(is_in_pool).confirm(step, uid, cpus),
-            What::Cpuset(cpuset) => ledger.confirm_cpuset(step, uid, &cpuset.cpus),
+            What::Cpuset(_) => ledger.for_pool(is_in_pool).confirm_cpuset(step, uid),
         });
         match confirmed {
             Ok(Confirmed::Held(held)) => Ok(Some(match what {

@@ -124,8 +124,11 @@ fn waits_after_all(
         repeated(&late.taken),
         repeated(&cpuset.cpus),
     );
-    add_note(heard, Some(note));
-    waits(record, heard, node_name)
+    let wait = waits(record, heard, node_name);
+    if wait.is_some() {
+        add_note(heard, Some(note));
+    }
+    wait
 }
 
 fn told_late(record: &StepRecord<'_>, heard: &mut Handover, late: Late) {

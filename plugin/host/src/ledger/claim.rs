@@ -74,9 +74,14 @@ fn ready(session: &mut Session<'_>, entry: &Entry) -> Result<Entry, Claimed> {
     })
 }
 
-/// Those of an entry's CPUs that others have now.
+/// Those of an entry's CPUs that others have now. What its own job has inside the job's cpuset does not count.
 pub(super) fn taken(session: &mut Session<'_>, entry: &Entry) -> CpuSet {
-    let mut claims = session.others(entry.step, &entry.cpus).now();
+    let others = session.others(entry.step, &entry.cpus);
+    let others = match entry.cpuset {
+        Some(cpuset) if cpuset.of_job => others.for_cpuset_of_job(),
+        _ => others,
+    };
+    let mut claims = others.now();
     if entry.cpuset.is_some_and(|cpuset| cpuset.exclusive) {
         claims.taken.insert_all(&claims.cpusets);
     }

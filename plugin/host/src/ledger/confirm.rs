@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use berth_placement::CpuSet;
 
+use super::claim;
 use super::file::LedgerFile;
 use super::process::Task;
 use super::record::{self, Entry, StepKey};
@@ -41,29 +42,25 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`]
     pub fn confirm(self, step: StepKey, uid: u32, cpus: &CpuSet) -> Result<Confirmed, LedgerError> {
-        self.confirm_one(step, uid, cpus, |entry| {
+        self.confirm_one(step, uid, Some(cpus), |entry| {
             entry.cpuset.is_none() && !entry.pool
         })
     }
 
-    /// The same for its cpuset.
+    /// The same for its cpuset. Without an entry nothing is looked at: the step has a static cpuset, or
+    /// [claims](super::claim) its own one, by the rules for that.
     ///
     /// # Errors
     /// [`LedgerError`]
-    pub fn confirm_cpuset(
-        self,
-        step: StepKey,
-        uid: u32,
-        cpus: &CpuSet,
-    ) -> Result<Confirmed, LedgerError> {
-        self.confirm_one(step, uid, cpus, |entry| entry.cpuset.is_some())
+    pub fn confirm_cpuset(self, step: StepKey, uid: u32) -> Result<Confirmed, LedgerError> {
+        self.confirm_one(step, uid, None, |entry| entry.cpuset.is_some())
     }
 
     fn confirm_one(
         mut self,
         step: StepKey,
         uid: u32,
-        cpus: &CpuSet,
+        cpus: Option<&CpuSet>,
         is_it: impl Fn(&Entry) -> bool,
     ) -> Result<Confirmed, LedgerError> {
         let words = self.file.words;
@@ -78,7 +75,7 @@ impl Ledger {
             return self.without_entry(step, cpus);
         };
         if may_have_expired(&entry) {
-            let taken = self.taken(step, &entry.cpus)?;
+            let taken = self.taken(&entry)?;
             if !taken.is_empty() {
                 self.clear(slot, &entry)?;
                 return Ok(Confirmed::Late(taken));
@@ -89,7 +86,7 @@ impl Ledger {
         // If it has waited for too long, its slot may just go to another step.
         if lock.is_none() || now.as_ref() != Some(&entry) {
             drop(lock);
-            return self.without_entry(step, &entry.cpus);
+            return self.without_entry(step, cpus.and(Some(&entry.cpus)));
         }
         (entry.stepd, entry.uid) = (Some(self.own), uid);
         write_confirmed(&self.file, slot, &entry)?;
@@ -103,7 +100,7 @@ impl Ledger {
         if may_have_expired(&entry) {
             // A process that planned with the old table has written by the time the lock is free.
             drop(self.file.lock(PATIENCE)?);
-            let taken = self.taken(entry.step, &entry.cpus)?;
+            let taken = self.taken(&entry)?;
             if !taken.is_empty() {
                 self.file.write_words(self.file.offset(slot), &[0])?;
                 return Ok(Confirmed::Late(taken));
@@ -124,25 +121,33 @@ impl Ledger {
         }
     }
 
-    fn without_entry(mut self, step: StepKey, cpus: &CpuSet) -> Result<Confirmed, LedgerError> {
-        let taken = self.taken(step, cpus)?;
+    fn without_entry(
+        mut self,
+        step: StepKey,
+        cpus: Option<&CpuSet>,
+    ) -> Result<Confirmed, LedgerError> {
+        let cpus = cpus.cloned().unwrap_or_default();
+        let taken = self.taken(&Entry {
+            step,
+            cpus,
+            ..Entry::default()
+        })?;
         Ok(match taken.is_empty() {
             true => Confirmed::Nothing,
             false => Confirmed::Late(taken),
         })
     }
 
-    /// Those of a step's CPUs that others are bound to now. This runs without the lock, because it
+    /// Those of an entry's CPUs that others have now. This runs without the lock, because it
     /// reads /proc.
-    fn taken(&mut self, step: StepKey, cpus: &CpuSet) -> Result<CpuSet, LedgerError> {
-        if cpus.is_empty() {
+    fn taken(&mut self, entry: &Entry) -> Result<CpuSet, LedgerError> {
+        if entry.cpus.is_empty() {
             return Ok(CpuSet::new());
         }
         let is_in_pool = self.is_in_pool;
         let mut session = self.unlocked()?;
         session.ask_for_pool(is_in_pool);
-        let others = session.others(step, cpus).now();
-        Ok(others.taken.intersection(cpus))
+        Ok(claim::taken(&mut session, entry))
     }
 
     /// For slurmstepd if no slurmd plans: writes an entry that ends with this process.
@@ -242,7 +247,7 @@ fn write_confirmed(file: &LedgerFile, slot: usize, entry: &Entry) -> Result<(), 
 #[cfg(test)]
 mod tests {
     use super::super::process::Process;
-    use super::super::{Kind, PENDING, now};
+    use super::super::{Cpuset, Kind, PENDING, now};
     use super::*;
     use crate::state::StateDir;
 
@@ -267,6 +272,64 @@ mod tests {
             job,
             ..StepKey::default()
         }
+    }
+
+    /// An entry of a cpuset that slurmd planned long ago.
+    fn put_cpuset(dir: &StateDir, slot: usize, step: StepKey, cpus: &str, exclusive: bool) {
+        let entry = Entry {
+            step,
+            cpuset: Some(Cpuset {
+                exclusive,
+                of_job: true,
+                memory: false,
+            }),
+            made: now() - (LET_GO * 2).as_nanos() as u64,
+            maker: Process { pid: 1, start: 7 },
+            cpus: CpuSet::from_list(cpus).unwrap(),
+            ..Entry::default()
+        };
+        let ledger = Ledger::open(dir).unwrap();
+        let record = record::write(&entry, ledger.file.words).unwrap();
+        let offset = ledger.file.offset(slot);
+        ledger.file.write_words(offset, &record).unwrap();
+    }
+
+    /// The job's own bindings are inside its cpuset, late or not; an exclusive one that comes late shares with nobody.
+    #[test]
+    fn a_late_cpuset() {
+        let base = tempfile::tempdir().unwrap();
+        let dir = StateDir::new(base.path(), "n1").unwrap();
+        dir.prepare().unwrap();
+        let confirm = |step| Ledger::open(&dir).unwrap().confirm_cpuset(step, 0).unwrap();
+        let of_job = |job, step| StepKey {
+            step,
+            ..self::step(job)
+        };
+        put(&dir, 0, (1, "0-1"), Duration::ZERO);
+        put_cpuset(&dir, 1, of_job(1, 5), "0-3", true);
+        let own = confirm(of_job(1, 5));
+        assert!(matches!(own, Confirmed::Held(_)), "{own:?}");
+        let none = confirm(of_job(1, 6));
+        assert!(matches!(none, Confirmed::Nothing), "{none:?}");
+        // Another job's binding, and its cpuset that shares with others but not with an exclusive one.
+        put_cpuset(&dir, 2, of_job(2, 0), "1-8", true);
+        let late = confirm(of_job(2, 0));
+        assert!(
+            matches!(&late, Confirmed::Late(cpus) if cpus.to_string() == "1-3"),
+            "{late:?}"
+        );
+        put_cpuset(&dir, 3, of_job(3, 0), "8-9", false);
+        let shares = confirm(of_job(3, 0));
+        assert!(matches!(shares, Confirmed::Held(_)), "{shares:?}");
+        put_cpuset(&dir, 4, of_job(4, 0), "9-10", true);
+        let late = confirm(of_job(4, 0));
+        assert!(
+            matches!(&late, Confirmed::Late(cpus) if cpus.to_string() == "9"),
+            "{late:?}"
+        );
+        put_cpuset(&dir, 4, of_job(5, 0), "9-10", false);
+        let shares = confirm(of_job(5, 0));
+        assert!(matches!(shares, Confirmed::Held(_)), "{shares:?}");
     }
 
     #[test]

@@ -36,6 +36,7 @@
 mod claim;
 mod confirm;
 mod file;
+mod frozen;
 mod process;
 pub mod public;
 mod questions;

@@ -8,6 +8,8 @@ use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use libc::pid_t;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::frozen::is_frozen;
+
 /// A process, distinguished from later ones with the same number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Process {
@@ -86,7 +88,11 @@ impl Task {
             return true;
         }
         let same = |start: u64| self.start != 0 && start as u32 == self.start;
-        self.pid > 0 && matches!(find(self.pid), Found::Process('T', start) if same(start))
+        match find(self.pid) {
+            Found::Process('T', start) => same(start),
+            Found::Process('R' | 'D', start) => same(start) && is_frozen(self.pid),
+            _ => false,
+        }
     }
 }
 

@@ -113,6 +113,16 @@ impl Others {
         Self { is_in_pool, ..self }
     }
 
+    /// The same for a cpuset that is its whole job's: the other steps of the job are inside it.
+    #[must_use]
+    pub(super) fn for_cpuset_of_job(self) -> Self {
+        Self {
+            own: Sets::default(),
+            cpusets: Vec::new(),
+            ..self
+        }
+    }
+
     /// Whether another job is bound to any of the CPUs asked about.
     #[must_use]
     pub fn has_jobs(&self) -> bool {

@@ -4,6 +4,7 @@
 
 mod beside;
 mod choice;
+mod cpus;
 mod ending;
 pub(crate) mod extern_step;
 mod memory;

@@ -41,9 +41,9 @@ const LAST_TRIES: u32 = 5;
 
 /// A step that is watched.
 pub(crate) struct Watched {
-    name: String,
-    leaves: Vec<Leaf>,
-    cpuset: Option<(Cpuset, SetMemory)>,
+    pub(super) name: String,
+    pub(super) leaves: Vec<Leaf>,
+    pub(super) cpuset: Option<(Cpuset, SetMemory)>,
     /// Whether each task is confined to its own CPUs.
     to_own: bool,
     /// Whether the tasks' own cgroups are frozen.
@@ -54,12 +54,14 @@ pub(crate) struct Watched {
     is_stuck: bool,
     /// The tasks that lived then.
     tasks: Tasks,
+    /// Their masks.
+    held_masks: Vec<Option<CpuSet>>,
     /// Since when Slurm has thawed them, and whether that the job waits was said.
     waits: Option<(Instant, bool)>,
     /// What stood against it when the job was last looked at.
     glance: Option<Glance>,
     /// The CPUs that the cpuset had before some of them went offline.
-    home: Option<CpuSet>,
+    pub(super) home: Option<CpuSet>,
     /// Memory that is on its way to the cpuset's CPUs.
     follow: Option<Follow>,
 }
@@ -80,6 +82,7 @@ impl Watched {
             can_wait: true,
             is_stuck: false,
             tasks: Tasks::default(),
+            held_masks: Vec::new(),
             waits: None,
             glance: None,
             home: None,
@@ -189,6 +192,7 @@ impl Watched {
         let alive = self.leaves.iter();
         let alive = alive.filter(|leaf| leaf.processes().contains(&leaf.pid));
         self.tasks = Tasks::of(alive.map(|leaf| leaf.pid));
+        self.held_masks = self.masks();
         if self.cpuset.is_some()
             && let Err(why) = self.freeze().or_else(|_| self.freeze())
         {
@@ -240,7 +244,15 @@ impl Watched {
                 self.home = None;
                 self.thaw();
             }
-            Ok(Err(_)) if !self.can_wait || self.tasks.are_being_ended() => self.thaw(),
+            Ok(Err(_)) if !self.can_wait => self.thaw(),
+            Ok(Err(_)) if self.tasks.are_being_ended() => {
+                log::warn!(
+                    "{}: one of its tasks ends or has got SIGTERM while they wait for CPUs of its cpuset ({wanted}); \
+                     they run, and share these with others until they end",
+                    self.name
+                );
+                self.thaw();
+            }
             Ok(Err(glance)) => {
                 self.glance = Some(glance);
                 let says = !hopes && !was_said;
@@ -293,7 +305,7 @@ impl Watched {
     }
 
     /// The cpuset has these CPUs from now on, with its tasks and their memory.
-    fn go_on(&mut self, found: Found, ours: Ours) {
+    pub(super) fn go_on(&mut self, found: Found, ours: Ours) {
         let Some((cpuset, memory)) = &mut self.cpuset else {
             return;
         };
@@ -305,6 +317,10 @@ impl Watched {
             );
         }
         if from == to {
+            // A CPU may have been away meanwhile, and kernels before 6.2 forget masks then.
+            if self.masks() != self.held_masks {
+                self.put_again();
+            }
             return;
         }
         let way = Move {
@@ -350,44 +366,5 @@ impl Watched {
             moved.left
         );
         self.follow = None;
-    }
-
-    /// CPUs went offline, or are back.
-    fn cpus_changed(&mut self, online: &str) {
-        let online = CpuSet::from_list(online).unwrap_or_default();
-        let has = self.cpuset.as_ref().map(|(cpuset, _)| cpuset.cpus.clone());
-        if let Some(found) = self.substitute(&online)
-            && has.is_some_and(|has| has != found.cpus)
-        {
-            return self.go_on(found, Ours::OrReset);
-        }
-        for leaf in &mut self.leaves {
-            let (fence, mask) = (leaf.fence.clone(), leaf.mask.clone());
-            if let Err(why) = leaf.put((fence, mask), Ours::OrReset, &self.name) {
-                log::debug!("{}: {why}", self.name);
-            }
-        }
-    }
-
-    /// Other CPUs for a cpuset that has lost some, or those that it had before.
-    fn substitute(&mut self, online: &CpuSet) -> Option<Found> {
-        let (cpuset, _) = self.cpuset.as_ref()?;
-        let home = self.home.clone().unwrap_or_else(|| cpuset.cpus.clone());
-        let is_back = home.is_subset(online);
-        if is_back == self.home.is_none() {
-            return None;
-        }
-        let first = self.leaves.first()?;
-        match cpuset.choose(&first.place, (&home, Accepts::Free)) {
-            Ok(Ok(found)) => {
-                self.home = (!is_back).then_some(home);
-                Some(found)
-            }
-            Ok(Err(_)) => None,
-            Err(why) => {
-                log::debug!("{}: {why}", self.name);
-                None
-            }
-        }
     }
 }
