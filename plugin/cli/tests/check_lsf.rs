@@ -40,14 +40,9 @@ fn lines_of_lsf() {
                 "sbatch -n8 --cpuset='CPUSET[CPUSET_TYPE=none]' --wrap='myjob'",
             ),
             (
-                "bsub -W 90 -n 2 ./a",
+                "bsub -J \"my job\" -x -W 90 -n 2 < job.lsf",
                 "lsf",
-                "sbatch -n2 --time=90 --wrap='./a'",
-            ),
-            (
-                "bsub -J \"my job\" -x -n 2 < job.lsf",
-                "lsf",
-                "sbatch -n2 --job-name='my job' --exclusive < job.lsf",
+                "sbatch -n2 --job-name='my job' --exclusive --time=90 < job.lsf",
             ),
             // What cannot be read or is known to the shell alone is not corrected.
             (

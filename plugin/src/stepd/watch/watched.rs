@@ -244,15 +244,7 @@ impl Watched {
                 self.home = None;
                 self.thaw();
             }
-            Ok(Err(_)) if !self.can_wait => self.thaw(),
-            Ok(Err(_)) if self.tasks.are_being_ended() => {
-                log::warn!(
-                    "{}: one of its tasks ends or has got SIGTERM while they wait for CPUs of its cpuset ({wanted}); \
-                     they run, and share these with others until they end",
-                    self.name
-                );
-                self.thaw();
-            }
+            Ok(Err(_)) if !self.can_wait || self.are_being_ended(&wanted) => self.thaw(),
             Ok(Err(glance)) => {
                 self.glance = Some(glance);
                 let says = !hopes && !was_said;
@@ -276,6 +268,19 @@ impl Watched {
                 self.thaw();
             }
         }
+    }
+
+    /// Whether somebody ends the tasks, which then do not wait for these CPUs.
+    fn are_being_ended(&self, wanted: &CpuSet) -> bool {
+        let are_being_ended = self.tasks.are_being_ended();
+        if are_being_ended {
+            log::warn!(
+                "{}: one of its tasks ends or has got SIGTERM while they wait for CPUs of its cpuset ({wanted}); \
+                 they run, and share these with others until they end",
+                self.name
+            );
+        }
+        are_being_ended
     }
 
     /// The tasks run. What cannot be thawed is tried again.
