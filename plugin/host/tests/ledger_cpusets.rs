@@ -5,7 +5,6 @@ mod ledger_node;
 use berth_host::ledger::{
     Beside, Claimed, Confirmed, Cpuset, Entry, Held, Ledger, Task, claim, content,
 };
-use berth_placement::CpuSet;
 
 use ledger_node::{Node, PATIENCE, add, entry, node, set, step};
 
