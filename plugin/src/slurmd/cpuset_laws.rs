@@ -1,6 +1,8 @@
 //! What holds for the cpusets of a node's jobs whatever happens to these, on random machines: slurmd plans and records
 //! as it does at a launch, and the ledger is written as by each step's slurmstepd.
 
+#[path = "cpuset_laws/alone.rs"]
+mod alone;
 #[path = "cpuset_laws/making.rs"]
 mod making;
 

@@ -1,0 +1,91 @@
+//! A job that is alone on its node: whatever its steps do, and whichever of them are bound inside its cpuset, none waits
+//! and none gives up, because nobody else has anything there.
+
+use super::*;
+
+/// What happens next.
+#[derive(Clone, Copy, Debug)]
+enum Alone {
+    Cpuset(Event),
+    /// A step is bound to a CPU of the cpuset.
+    Bind(Index),
+    /// The first of those ends.
+    Unbind,
+}
+
+fn alone() -> impl Strategy<Value = Alone> {
+    prop_oneof![
+        8 => event().prop_map(Alone::Cpuset),
+        3 => any::<Index>().prop_map(Alone::Bind),
+        1 => Just(Alone::Unbind),
+    ]
+}
+
+impl Site {
+    /// The entry of a bound step, as its slurmstepd has it; none before the job has a cpuset.
+    fn bind(&self, job: &mut Job, which: Index) -> Option<Held> {
+        let mut ledger = Ledger::open(&self.dir).unwrap();
+        let mut session = ledger.session(PATIENCE).unwrap();
+        let cpus: Vec<CpuId> = session.cpuset_of(job.number)?.cpus.iter().collect();
+        let entry = Entry {
+            step: StepKey {
+                job: job.number,
+                step: job.launched,
+                component: u32::MAX,
+            },
+            cpus: CpuSet::from_iter([*which.get(&cpus)]),
+            ..Entry::default()
+        };
+        job.launched += 1;
+        let slot = session.add(entry.clone()).unwrap();
+        drop(session);
+        Some(Ledger::open(&self.dir).unwrap().hold(slot, entry).unwrap())
+    }
+
+    fn nobody_waits(&self, job: &Job) -> Result<(), String> {
+        let waits = |(_, state): &&(_, State)| matches!(state, State::Planned { waits: true, .. });
+        if let Some((step, _)) = job.steps.iter().find(waits) {
+            return Err(format!("{step:?} waits"));
+        }
+        let mut ledger = Ledger::open(&self.dir).unwrap();
+        let mut session = ledger.session(PATIENCE).unwrap();
+        match session.is_taken(job.number) {
+            true => Err("its cpuset counts as taken".into()),
+            false => Ok(()),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config(200))]
+
+    #[test]
+    fn a_job_does_not_wait_for_itself(
+        machine in machine(),
+        job in job(),
+        events in prop::collection::vec(alone(), 1..=40),
+    ) {
+        let mut site = Site::new(machine);
+        let job = site.job(&job);
+        prop_assume!(job.is_some());
+        let (mut job, mut bound) = (job.unwrap(), Vec::new());
+        for (at, event) in events.iter().enumerate() {
+            let steps = job.steps.len();
+            match event {
+                Alone::Cpuset(event) => {
+                    site.happens(*event, &mut job);
+                    let is_there = matches!(event, Event::EndStep) || job.steps.len() >= steps;
+                    prop_assert!(is_there, "after {:?}: a step gave up", &events[..=at]);
+                }
+                Alone::Bind(which) => bound.extend(site.bind(&mut job, *which)),
+                Alone::Unbind => {
+                    if !bound.is_empty() {
+                        bound.remove(0).release().unwrap();
+                    }
+                }
+            }
+            let law = site.law(std::slice::from_ref(&job)).and_then(|()| site.nobody_waits(&job));
+            prop_assert!(law.is_ok(), "after {:?}: {}", &events[..=at], law.unwrap_err());
+        }
+    }
+}
