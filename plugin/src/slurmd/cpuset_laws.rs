@@ -285,7 +285,8 @@ impl Site {
         let mut running: Vec<(u32, CpuSet)> = Vec::new();
         for job in jobs {
             for (step, state) in &job.steps {
-                let written = entries.iter().find(|entry| entry.step == *step);
+                let is_its = |entry: &&Entry| entry.step == *step && entry.cpuset.is_some();
+                let written = entries.iter().find(is_its);
                 let (State::Runs(held) | State::Suspended(held)) = state else {
                     continue;
                 };

@@ -7,36 +7,31 @@ use super::*;
 #[derive(Clone, Copy, Debug)]
 enum Alone {
     Cpuset(Event),
-    /// A step is bound to a CPU of the cpuset.
+    /// A step that runs is bound to a CPU of the cpuset, as long as it runs.
     Bind(Index),
-    /// The first of those ends.
-    Unbind,
 }
 
 fn alone() -> impl Strategy<Value = Alone> {
     prop_oneof![
         8 => event().prop_map(Alone::Cpuset),
         3 => any::<Index>().prop_map(Alone::Bind),
-        1 => Just(Alone::Unbind),
     ]
 }
 
 impl Site {
-    /// The entry of a bound step, as its slurmstepd has it; none before the job has a cpuset.
-    fn bind(&self, job: &mut Job, which: Index) -> Option<Held> {
+    /// The entry of a bound step, as its slurmstepd has it; none before a step runs.
+    fn bind(&self, job: &Job, which: Index) -> Option<Held> {
+        let runs = |(_, state): &&(StepKey, State)| matches!(state, State::Runs(_));
+        let runs: Vec<_> = job.steps.iter().filter(runs).collect();
+        let (step, _) = runs.get(which.index(runs.len().max(1)))?;
         let mut ledger = Ledger::open(&self.dir).unwrap();
         let mut session = ledger.session(PATIENCE).unwrap();
         let cpus: Vec<CpuId> = session.cpuset_of(job.number)?.cpus.iter().collect();
         let entry = Entry {
-            step: StepKey {
-                job: job.number,
-                step: job.launched,
-                component: u32::MAX,
-            },
+            step: *step,
             cpus: CpuSet::from_iter([*which.get(&cpus)]),
             ..Entry::default()
         };
-        job.launched += 1;
         let slot = session.add(entry.clone()).unwrap();
         drop(session);
         Some(Ledger::open(&self.dir).unwrap().hold(slot, entry).unwrap())
@@ -77,13 +72,14 @@ proptest! {
                     let is_there = matches!(event, Event::EndStep) || job.steps.len() >= steps;
                     prop_assert!(is_there, "after {:?}: a step gave up", &events[..=at]);
                 }
-                Alone::Bind(which) => bound.extend(site.bind(&mut job, *which)),
-                Alone::Unbind => {
-                    if !bound.is_empty() {
-                        bound.remove(0).release().unwrap();
-                    }
-                }
+                Alone::Bind(which) => bound.extend(site.bind(&job, *which)),
             }
+            let (live, ended) = bound.into_iter().partition(|held: &Held| {
+                job.steps.iter().any(|(step, _)| *step == held.entry().step)
+            });
+            bound = live;
+            let ended: Vec<Held> = ended;
+            ended.into_iter().for_each(|held| held.release().unwrap());
             let law = site.law(std::slice::from_ref(&job)).and_then(|()| site.nobody_waits(&job));
             prop_assert!(law.is_ok(), "after {:?}: {}", &events[..=at], law.unwrap_err());
         }
