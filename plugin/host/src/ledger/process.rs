@@ -90,7 +90,7 @@ impl Task {
         let same = |start: u64| self.start != 0 && start as u32 == self.start;
         match find(self.pid) {
             Found::Process('T', start) => same(start),
-            Found::Process('R' | 'D', start) => same(start) && is_frozen(self.pid),
+            Found::Process('R' | 'S' | 'D', start) => same(start) && is_frozen(self.pid),
             _ => false,
         }
     }
