@@ -163,7 +163,7 @@ impl Prepared {
 
     /// Reads the policy back from the kernel, and reports a difference.
     fn show(&self, ids: ChildIds, wanted: Option<&NodeSet>) {
-        let Ok((_, now)) = mempolicy::policy() else {
+        let Ok((found, now)) = mempolicy::policy() else {
             return;
         };
         if self.report.is_some() {
@@ -172,6 +172,7 @@ impl Prepared {
         if let Some(wanted) = wanted
             && self.notes
             && trimmed(&now) != wanted.words()
+            && !is_one_of_many((self.kind, found), (&now, wanted.words()))
         {
             let mut line = StackLine::new();
             let _ = writeln!(
@@ -264,6 +265,14 @@ impl Report {
     }
 }
 
+/// Kernels before 5.15 prefer the lowest of several nodes alone, and cannot be asked for more.
+fn is_one_of_many((wanted, found): (Kind, Option<Kind>), (now, nodes): (&[u64], &[u64])) -> bool {
+    let outside = |(at, word): (usize, &u64)| word & !nodes.get(at).copied().unwrap_or(0) != 0;
+    wanted == Kind::PreferMany
+        && found == Some(Kind::Prefer)
+        && !now.iter().enumerate().any(outside)
+}
+
 #[cfg(test)]
 mod tests {
     use slurm_sys::{Layout, Symbols};
@@ -272,6 +281,16 @@ mod tests {
     use crate::site::count_allocations::during;
 
     /// Lines printed by task/affinity of Debian's 22.05.8, with other names and numbers.
+    #[test]
+    fn old_kernels_prefer_one_node() {
+        let is = |kinds, now: &[u64]| is_one_of_many(kinds, (now, &[0b110]));
+        let old = (Kind::PreferMany, Some(Kind::Prefer));
+        assert!(is(old, &[0b010, 0]));
+        assert!(!is(old, &[0b1000]) && !is(old, &[0, 1]));
+        assert!(!is((Kind::PreferMany, Some(Kind::PreferMany)), &[0b010]));
+        assert!(!is((Kind::Prefer, Some(Kind::Prefer)), &[0b010]));
+    }
+
     #[test]
     fn word_for_word() {
         let ids = ChildIds {
