@@ -6,7 +6,8 @@ use std::process::Child;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Processes whose name is `name` and which have `mark` in their environment or arguments.
+/// Processes whose name is `name` and which have `mark` in their environment or arguments. Slurmstepds may write their
+/// title over these: of them the files that they have open count too.
 pub fn find(name: &str, mark: &str) -> Vec<i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries
@@ -15,9 +16,20 @@ pub fn find(name: &str, mark: &str) -> Vec<i32> {
             let read = |file: &str| fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
             let has = |file: &str| String::from_utf8_lossy(&read(file)).contains(mark);
             String::from_utf8_lossy(&read("comm")).trim() == name
-                && (has("environ") || has("cmdline"))
+                && (has("environ")
+                    || has("cmdline")
+                    || (name == "slurmstepd" && has_open(*pid, mark)))
         })
         .collect()
+}
+
+fn has_open(pid: i32, mark: &str) -> bool {
+    let open = fs::read_dir(format!("/proc/{pid}/fd"));
+    let mut links = open.into_iter().flatten().flatten();
+    links.any(|link| {
+        let file = fs::read_link(link.path()).unwrap_or_default();
+        file.to_string_lossy().contains(mark)
+    })
 }
 
 /// Sends a signal; a process that is gone has nothing to be told.

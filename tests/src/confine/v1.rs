@@ -12,7 +12,14 @@ const TO_V1: &str = r#"
     for folder in system.slice .; do echo '-cpuset -cpu -memory -pids' > $folder/cgroup.subtree_control; done
     cd / && rmdir /sys/fs/cgroup/system.slice && umount /sys/fs/cgroup && mount -t tmpfs cgroup /sys/fs/cgroup || exit
     for one in cpuset freezer devices cpuacct "$@"; do
-        mkdir /sys/fs/cgroup/$one && mount -t cgroup -o $one cgroup /sys/fs/cgroup/$one || exit
+        mkdir /sys/fs/cgroup/$one
+        for try in 1 2 3 4 5 6 7 8 9 10; do
+            mount -t cgroup -o $one cgroup /sys/fs/cgroup/$one && continue 2
+            # The pages of groups that are gone keep the controller of memory in version 2.
+            echo 3 > /proc/sys/vm/drop_caches
+            sleep 1
+        done
+        exit 1
     done
     mkdir /sys/fs/cgroup/systemd && mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd"#;
 

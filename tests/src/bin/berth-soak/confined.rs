@@ -17,7 +17,7 @@ use crate::work::Soak;
 const PLAIN: &str = "plain";
 /// How long Slurm may take to end what was cancelled.
 const LAST_JOBS: Duration = Duration::from_secs(120);
-/// What Slurm gives as the reason if a killed slurmstepd leaves it processes or folders, and if a requeued script comes
+/// How Slurm's reason begins if a killed slurmstepd leaves it processes or folders, and if a requeued script comes
 /// to a slurmd that still knows its job.
 const SLURMS_OWN: [&str; 2] = ["Kill task failed", "Duplicate jobid"];
 
@@ -190,7 +190,7 @@ pub fn left(soak: &Soak) -> Vec<String> {
         .unwrap_or_default();
     let other = reasons
         .iter()
-        .filter(|(reason, _)| !SLURMS_OWN.contains(&reason.as_str()));
+        .filter(|(reason, _)| !SLURMS_OWN.iter().any(|own| reason.starts_with(own)));
     wrong.extend(
         other.map(|(reason, times)| format!("the node was out of service {times} times: {reason}")),
     );
