@@ -280,7 +280,6 @@ mod tests {
     use super::*;
     use crate::site::count_allocations::during;
 
-    /// Lines printed by task/affinity of Debian's 22.05.8, with other names and numbers.
     #[test]
     fn old_kernels_prefer_one_node() {
         let is = |kinds, now: &[u64]| is_one_of_many(kinds, (now, &[0b110]));
@@ -291,6 +290,7 @@ mod tests {
         assert!(!is((Kind::Prefer, Some(Kind::Prefer)), &[0b010]));
     }
 
+    /// Lines printed by task/affinity of Debian's 22.05.8, with other names and numbers.
     #[test]
     fn word_for_word() {
         let ids = ChildIds {

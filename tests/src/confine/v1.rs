@@ -12,14 +12,7 @@ const TO_V1: &str = r#"
     for folder in system.slice .; do echo '-cpuset -cpu -memory -pids' > $folder/cgroup.subtree_control; done
     cd / && rmdir /sys/fs/cgroup/system.slice && umount /sys/fs/cgroup && mount -t tmpfs cgroup /sys/fs/cgroup || exit
     for one in cpuset freezer devices cpuacct "$@"; do
-        mkdir /sys/fs/cgroup/$one
-        for try in 1 2 3 4 5 6 7 8 9 10; do
-            mount -t cgroup -o $one cgroup /sys/fs/cgroup/$one && continue 2
-            # The pages of groups that are gone keep the controller of memory in version 2.
-            echo 3 > /proc/sys/vm/drop_caches
-            sleep 1
-        done
-        exit 1
+        mkdir /sys/fs/cgroup/$one && mount -t cgroup -o $one cgroup /sys/fs/cgroup/$one || exit
     done
     mkdir /sys/fs/cgroup/systemd && mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd"#;
 
@@ -54,8 +47,8 @@ pub fn enter() -> Result<(), String> {
     enter_with(&[])
 }
 
-/// The same with more controllers. That of memory can be held by a group's last pages long after its end, and may so
-/// not be had back for version 2.
+/// The same with more controllers. The last pages of a group hold that of memory long after the group's end: the machine
+/// may then not get it for the other version.
 ///
 /// # Errors
 /// What the kernel does not have.

@@ -13,7 +13,8 @@ pub(super) fn means_more(name: &str, value: &str) -> bool {
     }
 }
 
-/// The value as a shell reads it again, in Slurm's form; none if only the shell knows it.
+/// The value in Slurm's form, quoted for a shell. There is none for a word with a variable or a command in it, which only
+/// the shell can replace.
 pub(super) fn slurms_value(name: &str, word: &Word) -> Option<String> {
     if word.is_computed {
         return None;

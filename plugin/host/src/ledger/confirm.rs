@@ -261,8 +261,12 @@ mod tests {
             cpus: CpuSet::from_list(cpus).unwrap(),
             ..Entry::default()
         };
+        put_entry(dir, slot, &entry);
+    }
+
+    fn put_entry(dir: &StateDir, slot: usize, entry: &Entry) {
         let ledger = Ledger::open(dir).unwrap();
-        let record = record::write(&entry, ledger.file.words).unwrap();
+        let record = record::write(entry, ledger.file.words).unwrap();
         let offset = ledger.file.offset(slot);
         ledger.file.write_words(offset, &record).unwrap();
     }
@@ -288,10 +292,7 @@ mod tests {
             cpus: CpuSet::from_list(cpus).unwrap(),
             ..Entry::default()
         };
-        let ledger = Ledger::open(dir).unwrap();
-        let record = record::write(&entry, ledger.file.words).unwrap();
-        let offset = ledger.file.offset(slot);
-        ledger.file.write_words(offset, &record).unwrap();
+        put_entry(dir, slot, &entry);
     }
 
     /// The job's own bindings are inside its cpuset, late or not; an exclusive one that comes late shares with nobody.
