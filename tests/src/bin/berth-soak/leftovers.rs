@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use berth_tests::process::find;
+use berth_tests::process::{find, signal};
+use nix::sys::signal::Signal;
 
 use crate::killer;
 use crate::work::Soak;
@@ -68,13 +69,44 @@ fn processes(soak: &Soak) -> Vec<String> {
         if stepds.is_empty() && tasks.is_empty() {
             return vec![];
         }
-        if Instant::now() > end {
+        if Instant::now() > end && !kill_unreachable(soak, &stepds) {
             return vec![format!(
                 "processes are left: slurmstepds {stepds:?}, tasks {tasks:?}"
             )];
         }
         std::thread::sleep(Duration::from_millis(500));
     }
+}
+
+/// A slurmctld that was killed may give a job's number again, and slurmd may have both jobs' steps. The step that ends
+/// first removes the other's socket too, so that nobody can resume or kill that one any more: an administrator kills
+/// its slurmstepd, and so does this. Whether there was one.
+fn kill_unreachable(soak: &Soak, stepds: &[i32]) -> bool {
+    let spool = files(&soak.cluster.folder().join("spool"));
+    let unreachable: Vec<_> = stepds
+        .iter()
+        .filter_map(|pid| Some((*pid, step_of(*pid)?)))
+        .filter(|(_, step)| {
+            let socket = format!("_{step}");
+            !spool
+                .iter()
+                .any(|path| path.to_string_lossy().ends_with(&socket))
+        })
+        .collect();
+    for (pid, step) in &unreachable {
+        println!(
+            "slurmstepd {pid} of step {step}, whose socket another job of its number removed, is killed"
+        );
+        signal(*pid, Signal::SIGKILL);
+    }
+    !unreachable.is_empty()
+}
+
+/// The step in the title that a slurmstepd has given itself.
+fn step_of(pid: i32) -> Option<String> {
+    let title = fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
+    let (_, rest) = title.split_once('[')?;
+    Some(rest.split_once(']')?.0.to_owned())
 }
 
 fn is_fixed(path: &Path) -> bool {
