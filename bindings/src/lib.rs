@@ -64,6 +64,6 @@ pub use record::hand_over;
 pub use runtime::Slurm;
 pub use symbols::Symbols;
 pub use views::{
-    BatchRequest, CoreSpec, Credential, Gres, GresDevices, LaunchRequest, NodeCores, SlurmConf,
-    SlurmdConf, StepId, StepKind, StepRecord, TaskInfo, TypedGres,
+    BatchRequest, CoreSpec, Counting, Credential, Gres, GresDevices, LaunchRequest, NodeCores,
+    SlurmConf, SlurmdConf, StepId, StepKind, StepRecord, TaskInfo, TypedGres,
 };

@@ -65,6 +65,7 @@ fn public_records_are_laid_out_as_the_headers_say() {
             plugindir,
             plugstack,
             slurmd_params,
+            conf_flags,
             slurmd_spooldir,
             cluster_name,
         }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Bytes, Variant, fakes, variants};
-use slurm_sys::{Line, SlurmConf, SlurmdConf, StepKind, StepRecord, TaskInfo};
+use slurm_sys::{Counting, Line, SlurmConf, SlurmdConf, StepKind, StepRecord, TaskInfo};
 
 const STEP: &str = "stepd_step_rec_t";
 
@@ -298,7 +298,6 @@ fn slurm_conf_is_read_where_the_release_has_it() {
             "task_plugin",
             "plugindir",
             "plugstack",
-            "slurmd_params",
             "slurmd_spooldir",
             "cluster_name",
         ] {
@@ -317,7 +316,6 @@ fn slurm_conf_is_read_where_the_release_has_it() {
             conf.task_plugin(),
             conf.plugindir(),
             conf.plugstack(),
-            conf.slurmd_params(fakes::symbols()),
             conf.slurmd_spooldir(),
             conf.cluster_name(),
         ];
@@ -325,12 +323,46 @@ fn slurm_conf_is_read_where_the_release_has_it() {
             "task_plugin",
             "plugindir",
             "plugstack",
-            "slurmd_params",
             "slurmd_spooldir",
             "cluster_name",
         ]
         .map(|field| format!("this is {field}"));
         assert_eq!(texts.map(Option::unwrap), expected);
+    }
+}
+
+#[test]
+fn what_slurmd_counts_is_read_from_flags_or_from_the_text() {
+    for variant in variants() {
+        let value = |name: &str| variant.json["constants"][name].as_u64();
+        let flag = |name: &str| value(&format!("CONF_FLAG_{name}")).unwrap_or(0);
+        let cases = [
+            ("", 0, [false; 3]),
+            (
+                "config_overrides,L3Cache_as_socket",
+                flag("L3CSOCK"),
+                [true, false, false],
+            ),
+            ("numa_node_as_socket", flag("NNSOCK"), [false, true, false]),
+            ("Allow_ECores", flag("ECORE") | 1, [false, false, true]),
+        ];
+        for (text, flags, [l3cache_as_socket, numa_node_as_socket, allow_ecores]) in cases {
+            let mut bytes = Bytes::new(&variant, "slurm_conf_t");
+            // Where there are flags, the text may be missing, or say less than the node's own Parameters.
+            match value("CONF_FLAG_ECORE") {
+                Some(_) => bytes.put("conf_flags", flags),
+                None => bytes.put_text("slurmd_params", text),
+            };
+            // SAFETY: the test keeps the record longer than the view.
+            let conf = unsafe { SlurmConf::from_raw(bytes.base(), variant.layout) }.unwrap();
+            let wanted = Counting {
+                l3cache_as_socket,
+                numa_node_as_socket,
+                allow_ecores,
+            };
+            let name = variant.name();
+            assert_eq!(conf.counting(fakes::symbols()), wanted, "{name} {text}");
+        }
     }
 }
 

@@ -23,7 +23,7 @@ pub use environment::{Change, TaskEnvironment};
 pub use gres::{Gres, GresDevices, TypedGres};
 pub use launch::LaunchRequest;
 pub use options::SpankOption;
-pub use slurm_conf::SlurmConf;
+pub use slurm_conf::{Counting, SlurmConf};
 pub use slurmd_conf::SlurmdConf;
 pub use step::{ChildIds, StepRecord, TaskInfo};
 pub use values::{CoreSpec, StepId, StepKind};

@@ -15,6 +15,29 @@ pub struct SlurmConf {
     layout: &'static Layout,
 }
 
+/// Words of SlurmdParameters, and from 25.11 on of the node's own Parameters (`parse_slurmd_params`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counting {
+    /// A cache of the third level counts as a socket; it goes before NUMA nodes.
+    pub l3cache_as_socket: bool,
+    /// A NUMA node counts as a socket.
+    pub numa_node_as_socket: bool,
+    /// Efficiency cores count too.
+    pub allow_ecores: bool,
+}
+
+impl Counting {
+    /// Slurm looks for each word anywhere in the text, in any case.
+    fn of_words(text: &str) -> Self {
+        let text = text.to_ascii_lowercase();
+        Counting {
+            l3cache_as_socket: text.contains("l3cache_as_socket"),
+            numa_node_as_socket: text.contains("numa_node_as_socket"),
+            allow_ecores: text.contains("allow_ecores"),
+        }
+    }
+}
+
 /// Makes one accessor per text.
 macro_rules! texts {
     ($($(#[$doc:meta])* $name:ident),+ $(,)?) => {
@@ -61,10 +84,30 @@ impl SlurmConf {
         cluster_name,
     }
 
+    /// What changes how slurmd counts its node. From 24.05 on Slurm keeps it as flags, which slurmstepd has as
+    /// well; up to 23.11 only the text says it, which is missing in the slurmstepds of 23.02 and 23.11.
+    pub fn counting(&self, symbols: &Symbols) -> Counting {
+        let constants = &self.layout.constants;
+        let flags = (
+            constants.CONF_FLAG_L3CSOCK,
+            constants.CONF_FLAG_NNSOCK,
+            constants.CONF_FLAG_ECORE,
+        );
+        let (Some(l3), Some(numa), Some(ecores)) = flags else {
+            return Counting::of_words(&self.slurmd_params(symbols).unwrap_or_default());
+        };
+        let flags = self.record.read(self.layout.slurm_conf.conf_flags);
+        Counting {
+            l3cache_as_socket: flags & l3 != 0,
+            numa_node_as_socket: flags & numa != 0,
+            allow_ecores: flags & ecores != 0,
+        }
+    }
+
     /// SlurmdParameters. Up to 23.02 slurmd reads slurm.conf again while it serves launches, under
     /// the lock that is taken here; later lines start a new slurmd. The text is read each time:
     /// after a reconfiguration another text may stand at the same address.
-    pub fn slurmd_params(&self, symbols: &Symbols) -> Option<String> {
+    fn slurmd_params(&self, symbols: &Symbols) -> Option<String> {
         let field = self.layout.slurm_conf.slurmd_params;
         let changes = matches!(self.layout.line, Line::V22_05 | Line::V23_02);
         let (lock, unlock) = match (symbols.slurm_conf_lock, symbols.slurm_conf_unlock) {

@@ -6,7 +6,7 @@ use berth_host::read_settings::{self, Complaint};
 use berth_placement::{CpuId, ECores, Machine, Shape, SocketKind};
 use berth_srun::host_list::{self, Most};
 use slurm_sys::process::{Daemon, daemon};
-use slurm_sys::{Identity, Line, SlurmConf, SlurmdConf};
+use slurm_sys::{Counting, Identity, Line, SlurmConf, SlurmdConf};
 
 use crate::site::settings;
 use crate::site::standing::{self, Abi};
@@ -115,14 +115,12 @@ pub(crate) fn stride(slurm: Abi, conf: &SlurmdConf) -> u32 {
     pick(slurm, conf.actual_threads(), conf.threads()).max(1)
 }
 
-/// `SlurmdParameters`, in small letters.
-fn slurmd_params(slurm: Abi) -> String {
+/// The words that change how slurmd counts the node.
+fn counting(slurm: Abi) -> Counting {
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) };
-    let words = conf.and_then(|conf| conf.slurmd_params(slurm.symbols));
-    let mut words = words.unwrap_or_default();
-    words.make_ascii_lowercase();
-    words
+    conf.map(|conf| conf.counting(slurm.symbols))
+        .unwrap_or_default()
 }
 
 /// A machine without the efficiency cores that slurmd leaves out, by its release and settings: for
@@ -131,28 +129,28 @@ pub(crate) fn counted_by_release(machine: Machine) -> Machine {
     let Some(slurm) = standing::unjudged() else {
         return machine;
     };
-    let release = leaves_out(slurm.layout.line, &slurmd_params(slurm));
+    let release = leaves_out(slurm.layout.line, counting(slurm));
     let part = release.and_then(|release| machine.without_ecores(release));
     part.unwrap_or(machine)
 }
 
 /// How a slurmd with these parameters finds the cores to leave out, if it does.
-fn leaves_out(line: Line, params: &str) -> Option<ECores> {
+fn leaves_out(line: Line, counting: Counting) -> Option<ECores> {
     let release = match line {
         Line::V22_05 => return None,
         Line::V23_02 | Line::V23_11 | Line::V24_05 => ECores::FirstKind,
         Line::V24_11 | Line::V25_05 => ECores::SameFrequency,
         Line::V25_11 | Line::V26_05 => ECores::AnyFrequency,
     };
-    (!params.contains("allow_ecores")).then_some(release)
+    (!counting.allow_ecores).then_some(release)
 }
 
-/// The kind of object that slurmd calls a socket (`SlurmdParameters`).
+/// The kind of object that slurmd calls a socket (`xcpuinfo_hwloc_topo_get`).
 pub(crate) fn socket_kind(slurm: Abi) -> SocketKind {
-    let words = slurmd_params(slurm);
-    if words.contains("l3cache_as_socket") {
+    let words = counting(slurm);
+    if words.l3cache_as_socket {
         SocketKind::L3
-    } else if words.contains("numa_node_as_socket") {
+    } else if words.numa_node_as_socket {
         SocketKind::Numa
     } else {
         SocketKind::Package
@@ -165,12 +163,19 @@ mod tests {
 
     #[test]
     fn efficiency_cores_are_left_out_from_23_02_on() {
-        assert_eq!(leaves_out(Line::V22_05, ""), None);
-        assert_eq!(leaves_out(Line::V23_02, ""), Some(ECores::FirstKind));
-        let other = "l3cache_as_socket";
+        let plain = Counting::default();
+        assert_eq!(leaves_out(Line::V22_05, plain), None);
+        assert_eq!(leaves_out(Line::V23_02, plain), Some(ECores::FirstKind));
+        let other = Counting {
+            l3cache_as_socket: true,
+            ..plain
+        };
         assert_eq!(leaves_out(Line::V24_11, other), Some(ECores::SameFrequency));
-        assert_eq!(leaves_out(Line::V26_05, ""), Some(ECores::AnyFrequency));
-        let allowed = "config_overrides,allow_ecores";
+        assert_eq!(leaves_out(Line::V26_05, plain), Some(ECores::AnyFrequency));
+        let allowed = Counting {
+            allow_ecores: true,
+            ..plain
+        };
         assert_eq!(leaves_out(Line::V26_05, allowed), None);
     }
 }

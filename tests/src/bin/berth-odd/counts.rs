@@ -28,6 +28,16 @@ pub fn tell_ecores(cluster: &Cluster) -> bool {
     cluster.slurmd_log().contains(told) && doctor.is_ok_and(|text| text.contains(told))
 }
 
+/// The node's words for slurm.conf, as slurmctld has it.
+pub fn shape(cluster: &Cluster) -> String {
+    let shown = cluster.scontrol(&["-o", "show", "node"]).stdout;
+    let wanted = ["Sockets=", "CoresPerSocket=", "ThreadsPerCore="];
+    let words = shown
+        .split(' ')
+        .filter(|word| wanted.iter().any(|key| word.starts_with(key)));
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// Prints the counts.
 pub fn show(cluster: &Cluster) {
     let conf = std::fs::read_to_string(cluster.folder().join("etc/slurm.conf")).unwrap_or_default();

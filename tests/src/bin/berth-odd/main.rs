@@ -3,6 +3,7 @@
 //! task with `berth plan` and with the machine's tree: no CPU that is not the step's, none twice while
 //! there is room. Meant for the virtual machines of `ci/vm`.
 
+mod alone;
 mod counts;
 mod judge;
 mod options;
@@ -14,9 +15,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use berth_tests::Cluster;
 use berth_tests::real::{self, Rules, ask, lstopo, plans, probe};
 use berth_tests::srun_lines::release;
+use berth_tests::{Builder, Cluster};
 
 use crate::judge::{Tally, Verdict, judge};
 use crate::options::Options;
@@ -51,7 +52,7 @@ fn main() -> ExitCode {
     }
     let tree = Tree::of(&file, options.restrict.as_deref());
     println!("machine: {tree}");
-    let cluster = cluster(&options);
+    let cluster = site(&options).up();
     counts::show(&cluster);
     if options.restrict.is_some() && !counts::tell_ecores(&cluster) {
         println!("slurmd and doctor do not say that cores are left out");
@@ -69,11 +70,12 @@ fn main() -> ExitCode {
         one_job(&cluster, here, (&tree, &file), &options, &mut tally);
     }
     let _ = fs::write(out.join("slurmd.log"), cluster.slurmd_log());
+    let is_well = options.machine.is_none() || alone_as_well(&options, cluster);
     println!("seed {}: {tally}", options.seed);
-    ExitCode::from(u8::from(tally.wrong() > 0))
+    ExitCode::from(u8::from(tally.wrong() > 0 || !is_well))
 }
 
-fn cluster(options: &Options) -> Cluster {
+fn site(options: &Options) -> Builder {
     let mut builder = Cluster::builder();
     if options.confined {
         builder = builder.example("cgroup");
@@ -88,7 +90,22 @@ fn cluster(options: &Options) -> Cluster {
     builder
         .plugstack(Some("compat=berth"))
         .set("SlurmdDebug=debug")
-        .up()
+}
+
+/// Whether SPANK's hooks alone give the same masks as the task plugin. The cluster makes room for others of its shape.
+fn alone_as_well(options: &Options, cluster: Cluster) -> bool {
+    let (shape, release) = (counts::shape(&cluster), release(&cluster));
+    drop(cluster);
+    let is_well = alone::is_equal(
+        || site(options),
+        &shape,
+        release,
+        options.restrict.is_none(),
+    );
+    if !is_well {
+        println!("the masks without TaskPlugin=task/berth are other ones");
+    }
+    is_well
 }
 
 /// Requests as steps of one job, each judged; what is wrong or peculiar is printed.
