@@ -12,7 +12,12 @@ const TO_V1: &str = r#"
     for folder in system.slice .; do echo '-cpuset -cpu -memory -pids' > $folder/cgroup.subtree_control; done
     cd / && rmdir /sys/fs/cgroup/system.slice && umount /sys/fs/cgroup && mount -t tmpfs cgroup /sys/fs/cgroup || exit
     for one in cpuset freezer devices cpuacct "$@"; do
-        mkdir /sys/fs/cgroup/$one && mount -t cgroup -o $one cgroup /sys/fs/cgroup/$one || exit
+        mkdir /sys/fs/cgroup/$one || exit
+        for try in 1 2 3 4 5 6 7 8 9 10; do
+            mount -t cgroup -o $one cgroup /sys/fs/cgroup/$one && continue 2
+            sync; echo 3 > /proc/sys/vm/drop_caches; sleep 1
+        done
+        exit 1
     done
     mkdir /sys/fs/cgroup/systemd && mount -t cgroup -o none,name=systemd cgroup /sys/fs/cgroup/systemd"#;
 
@@ -47,8 +52,8 @@ pub fn enter() -> Result<(), String> {
     enter_with(&[])
 }
 
-/// The same with more controllers. The last pages of a group hold that of memory long after the group's end: the machine
-/// may then not get it for the other version.
+/// The same with more controllers. The last pages of a group hold that of memory long after the group's end, so the
+/// machine drops what it can; it may still not get it for the other version.
 ///
 /// # Errors
 /// What the kernel does not have.

@@ -10,6 +10,8 @@ use crate::Cluster;
 /// Every request in turn: a step of the allocation around it, or a job.
 const STEPS: &str = r#"number=0
 echo "$SLURM_JOB_ID" > "$out/job"
+# From 24.11 on srun takes what the job was asked for a task; here a request says all by itself.
+unset SLURM_CPUS_PER_TASK SLURM_TRES_PER_TASK
 while read -r request; do
     set -f; set -- $request
     $bounded srun "$@" "$probe" probe > "$out/$number.out" 2> "$out/$number.err" < /dev/null

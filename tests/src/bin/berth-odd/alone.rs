@@ -6,11 +6,11 @@ use berth_tests::{Builder, Cluster};
 
 /// Requests for an idle node of at least eight CPUs.
 const REQUESTS: [&[&str]; 5] = [
-    &["-n1", "--binding=linear:1"],
-    &["-n2", "--binding=linear:2"],
-    &["-n1", "--binding=striding:2:2"],
-    &["-n2", "--binding=linear:1:1,0"],
-    &["-n1", "-c4", "--binding=linear:3"],
+    &["-n1", "-c8", "--binding=linear:1"],
+    &["-n1", "-c8", "--binding=linear:3"],
+    &["-n1", "-c8", "--binding=striding:2:2"],
+    &["-n2", "-c4", "--binding=task:linear:2"],
+    &["-n1", "-c8", "--binding=linear:2:0,1"],
 ];
 
 /// Whether the masks are the same with and without task/berth. `site` makes a site as the requests have it; `shape` is
