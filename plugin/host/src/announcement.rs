@@ -210,6 +210,13 @@ impl Announcement {
         self.rules = serde_json::to_value(rules).unwrap_or_default();
     }
 
+    /// The hardware threads of what Slurm calls a CPU, and the site's file of pools too: 1 unless slurmd counts cores.
+    #[must_use]
+    pub fn threads_of_cpu(&self) -> u32 {
+        let rules = SiteRules::read(&self.rules);
+        rules.map_or(1, |rules| rules.cpu_threads.max(1))
+    }
+
     /// The site's rules, which hold where berth is the task plugin. `None` if it is not, or if
     /// another release of berth wrote none, or none in this form.
     #[must_use]

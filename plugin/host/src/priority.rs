@@ -80,6 +80,23 @@ pub fn is_realtime(thread: pid_t) -> bool {
     ) && policy >= 0
 }
 
+/// Whether a thread has what [`set_realtime`] gives. Other programs that raise a user's threads (`rtkit`) let their
+/// children be ordinary ones.
+#[must_use]
+pub fn is_of_pool(thread: pid_t) -> bool {
+    if policy(thread) != libc::SCHED_RR {
+        return false;
+    }
+    let mut limit = MaybeUninit::<libc::rlimit>::zeroed();
+    // SAFETY: the kernel writes one record, which lives until the call returns.
+    let read = unsafe {
+        let none = std::ptr::null();
+        libc::prlimit(thread, libc::RLIMIT_RTPRIO, none, limit.as_mut_ptr())
+    };
+    // SAFETY: zeros are a limit too, where the kernel has written none.
+    read == 0 && unsafe { limit.assume_init() }.rlim_max == 0
+}
+
 /// Less than nothing for a thread that has ended.
 fn policy(thread: pid_t) -> c_int {
     // SAFETY: it takes a number and touches no memory of ours.
@@ -175,8 +192,9 @@ mod tests {
         assert!(!is_realtime(pid));
         // Only root may, and not everywhere.
         if set_realtime(pid).is_ok() {
-            assert!(is_realtime(pid));
+            assert!(is_realtime(pid) && is_of_pool(pid));
             set_ordinary(pid).unwrap();
+            assert!(!is_of_pool(pid));
         } else {
             eprintln!("skipped: the kernel refuses SCHED_RR here");
         }

@@ -50,8 +50,11 @@ pub struct SiteRules {
     pub cpusets: String,
     /// `pools=`: the site's file; empty if there is none.
     pub pools: String,
-    /// The CPUs that all pools together may own.
+    /// The hardware threads that all pools together may own.
     pub pool_cpus: u32,
+    /// The hardware threads of what Slurm calls a CPU, by which pools count: more than one where slurmd counts cores. 0 if an
+    /// older release wrote this.
+    pub cpu_threads: u32,
     /// `confine=`; empty for off.
     pub confine: String,
     /// slurmd's count of the host.

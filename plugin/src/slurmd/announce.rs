@@ -158,6 +158,7 @@ fn site_rules(slurm: Abi, node: &Node) -> SiteRules {
             .map(|path| path.display().to_string())
             .unwrap_or_default(),
         pool_cpus: pools::most(node, settings.pool_reserve),
+        cpu_threads: pools::threads_of_cpu(node),
         confine: settings.confine.to_string(),
         binding_default: settings.binding_default.as_ref().map(ToString::to_string),
         ..SiteRules::of(node)

@@ -37,7 +37,7 @@ pub(super) fn of(
     let member = pool.and_then(|pool| {
         let cpus = cpus(cred, index, node)?;
         let count = u32::try_from(cpus.count()).unwrap_or(u32::MAX);
-        let threads = threads_of_cpu(node);
+        let threads = pools::threads_of_cpu(node);
         Some(Member {
             name: pool.name.clone(),
             limit: pool.cpus.saturating_mul(threads),
@@ -54,16 +54,6 @@ pub(super) fn of(
         others,
         idle,
         member,
-    })
-}
-
-/// The hardware threads of what Slurm calls a CPU there: where slurmd counts cores, a job owns all threads of each, and
-/// the site's file counts as Slurm does.
-fn threads_of_cpu(node: &Node) -> u32 {
-    let machine = node.machine().filter(|_| node.counts_cores());
-    machine.map_or(1, |machine| {
-        let threads = machine.cpus().count().div_ceil(machine.core_count().max(1));
-        u32::try_from(threads).unwrap_or(1).max(1)
     })
 }
 
@@ -112,7 +102,7 @@ mod tests {
             Node::new(shape, machine, SocketKind::Package, Rules::default())
         };
         assert_eq!(
-            [false, true].map(|counts| threads_of_cpu(&node(counts))),
+            [false, true].map(|counts| pools::threads_of_cpu(&node(counts))),
             [1, 2]
         );
         assert_eq!(

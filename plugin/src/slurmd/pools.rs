@@ -2,6 +2,7 @@
 //! launch hook gets what is in force, and waits for no reading.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use berth_host::cgroup::{self, Mounts, Place, Version, jobs};
@@ -60,6 +61,24 @@ pub(crate) fn most(node: &Node, reserve: u32) -> u32 {
     cpus.saturating_sub(reserve.saturating_mul(of_core))
 }
 
+/// The hardware threads of what Slurm calls a CPU there: where slurmd counts cores, a job owns all threads of each, and
+/// the site's file counts as Slurm does.
+pub(crate) fn threads_of_cpu(node: &Node) -> u32 {
+    let machine = node.machine().filter(|_| node.counts_cores());
+    machine.map_or(1, |machine| {
+        let threads = machine.cpus().count().div_ceil(machine.core_count().max(1));
+        u32::try_from(threads).unwrap_or(1).max(1)
+    })
+}
+
+/// Those of this node, by which the lines of the file are checked.
+static THREADS_OF_CPU: AtomicU32 = AtomicU32::new(1);
+
+/// slurmd counts its node so, from now on.
+pub(crate) fn count_as(node: &Node) {
+    THREADS_OF_CPU.store(threads_of_cpu(node), Ordering::Relaxed);
+}
+
 /// Reads the file if it has changed since the last look; never in a launch hook. Returns whether slurmd's
 /// announcement must be written again.
 pub(crate) fn look(node_name: &str) -> bool {
@@ -70,7 +89,8 @@ pub(crate) fn look(node_name: &str) -> bool {
         return complaints::set(About::Pools, None, Vec::new()) | had;
     };
     let machine = discovery::machine();
-    let cpus = machine.map(|machine| u32::try_from(machine.cpus().count()).unwrap_or(u32::MAX));
+    let threads = machine.map(|machine| u32::try_from(machine.cpus().count()).unwrap_or(u32::MAX));
+    let cpus = threads.map(|threads| threads / THREADS_OF_CPU.load(Ordering::Relaxed));
     // The stamp is taken first: what changes while the file is read is read at the next look.
     let looked = Looked {
         stamp: Stamp::of(&path),
@@ -199,6 +219,20 @@ pub(crate) fn undo_abandoned(node_name: &str) {
                 },
             );
         }
+    }
+}
+
+/// Takes the priority back from real-time tasks that have left their job.
+pub(crate) fn lower_escaped() {
+    if !has(Class::Realtime) {
+        return;
+    }
+    for one in cgroup::lower_escaped() {
+        log::error!(
+            "{}: {} of a pool had left their job, as with systemd-run --user; these are ordinary threads now",
+            one.path,
+            counted(one.threads, "real-time thread")
+        );
     }
 }
 

@@ -61,7 +61,11 @@ fn begin(node_name: &str) {
     tidy_jobs(node_name);
     tidy_cgroups();
     key::current(node_name);
-    // The files of the site.
+}
+
+/// Reads the files of the site, whose pools count as slurmd does.
+fn site_files(node_name: &str, node: Option<&Node>) {
+    node.into_iter().for_each(pools::count_as);
     cpusets::look(node_name);
     pools::look(node_name);
 }
@@ -106,6 +110,7 @@ pub(crate) fn start() {
     worker::other_settings();
     if let Err(why) = checked {
         log::error!("{why}");
+        site_files(&name, None);
         announce(&name, &Role::Aside(&why));
         return;
     }
@@ -115,6 +120,7 @@ pub(crate) fn start() {
         node::socket_kind(slurm),
         cgroups::confine(slurm, convert::rules(slurm, &settings::current())),
     );
+    site_files(&name, Some(&here));
     say_ready(slurm, &here);
     tell_counts(&here);
     reserved::compare(&settings::current().reserved, &here);

@@ -175,6 +175,7 @@ fn work() {
         let node_name = announce::node_name();
         if let Some(node) = node_name.as_ref().filter(|_| due.look) {
             pools::undo_abandoned(node);
+            pools::lower_escaped();
             abandoned::thaw(node);
         }
         if due.breathe {

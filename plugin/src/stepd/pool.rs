@@ -23,7 +23,9 @@ use crate::site::settings;
 use crate::stepd::pool_class::TaskClass;
 use crate::stepd::pool_sampler::Sampler;
 use crate::stepd::pool_used::{Used, run_share};
-use crate::stepd::pool_weight::{Folders, Weighed, traced, weigh, weigh_normal};
+use crate::stepd::pool_weight::{
+    Folders, Weighed, traced, weigh, weigh_normal, weigh_unless_in_pool,
+};
 
 /// The time to wait for others who write the ledger.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -223,7 +225,10 @@ fn come(
         let mut ledger = planning::ledger::open(&dir)?;
         let mut session = ledger.session(PATIENCE).map_err(text)?;
         if let Err(full) = fits(&session.pools(), entry.step.job, member) {
-            return Ok((Err(full), weigh(&job, folders, (others, &session))));
+            // While another of its steps is in, that one's weight is the job's.
+            let who = (entry.step.job, others);
+            let weighed = weigh_unless_in_pool(&job, folders, who, &mut session);
+            return Ok((Err(full), weighed.flatten()));
         }
         let slot = session.add(entry.clone()).map_err(text)?;
         let weighed = weigh(&job, folders, (member.weight, &session));
@@ -278,7 +283,10 @@ impl Seat {
                 );
             }
             Ok(None) => {}
-            Err(why) => log::debug!("job {}: its line is not written: {why}", own.job),
+            Err(why) => log::warn!(
+                "job {}: the pool's line will not have all of its CPU time: {why}",
+                own.job
+            ),
         }
     }
 

@@ -81,7 +81,8 @@ pub(super) fn weigh_normal(
     weighed().unwrap_or_else(|_| Some(weigh_alone(job, folders, others)))
 }
 
-fn weigh_unless_in_pool(
+/// Nothing if another step of the job is in a pool.
+pub(super) fn weigh_unless_in_pool(
     job: &str,
     folders: &Folders,
     (number, others): (u32, u32),

@@ -26,7 +26,8 @@ pub(super) fn check(checks: &mut Checks, words: &Announcement, cpus: Option<u32>
     let node = checks.node.clone();
     let site = Site {
         is_here: &|list| Ok(names(list)?.contains(&node)),
-        cpus,
+        // Its lines count as Slurm does.
+        cpus: cpus.map(|cpus| cpus / words.threads_of_cpu()),
     };
     let mut now = Announcement::default();
     let (verdict, text) = match pools_file::load(Path::new(&path), &site) {

@@ -19,11 +19,14 @@ impl PlanArgs {
                  of the site"
             ));
         };
+        // The site's file counts as Slurm does.
+        let threads = node.words.threads_of_cpu();
         let most = node
             .rules
             .as_ref()
             .map_or(u32::MAX, |rules| rules.pool_cpus);
-        Some(note(&node.words, (name, u32::try_from(cpus).ok()?), most))
+        let cpus = u32::try_from(cpus).ok()?.div_ceil(threads);
+        Some(note(&node.words, (name, cpus), most / threads))
     }
 }
 

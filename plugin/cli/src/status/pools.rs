@@ -68,7 +68,7 @@ fn rows(node: &str, words: &Announcement, entries: Option<&[Entry]>) -> Vec<Row>
         return Vec::new();
     };
     let row = |pool: &announcement::AnnouncedPool| {
-        let jobs = entries.map(|entries| of_pool(entries, &pool.name));
+        let jobs = entries.map(|entries| of_pool(entries, (&pool.name, words.threads_of_cpu())));
         Row {
             node: node.into(),
             pool: pool.name.clone(),
@@ -86,14 +86,19 @@ fn rows(node: &str, words: &Announcement, entries: Option<&[Entry]>) -> Vec<Row>
     words.pools.iter().map(row).collect()
 }
 
-/// The jobs of a pool, each with the number of its CPUs.
-fn of_pool(entries: &[Entry], name: &str) -> Vec<(u32, usize)> {
+/// The jobs of a pool, each with the number of its CPUs, of which each has so many hardware threads.
+fn of_pool(entries: &[Entry], (name, threads): (&str, u32)) -> Vec<(u32, usize)> {
     let mark = ledger::mark(name);
     let its = entries
         .iter()
         .filter(|entry| entry.pool && entry.mark == mark);
     let mut jobs: Vec<_> = its
-        .map(|entry| (entry.step.job, entry.cpus.count()))
+        .map(|entry| {
+            (
+                entry.step.job,
+                entry.cpus.count().div_ceil(threads as usize),
+            )
+        })
         .collect();
     jobs.sort_unstable();
     jobs.dedup_by_key(|(job, _)| *job);
@@ -136,8 +141,10 @@ fn table(all: &[Row], out: &mut impl Write) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use berth_host::SiteRules;
     use berth_host::announcement::AnnouncedPool;
     use berth_host::ledger::StepKey;
+    use berth_host::site_rules::VERSION;
     use berth_placement::CpuSet;
 
     use super::*;
@@ -189,5 +196,26 @@ mod tests {
             cells,
             ["n1", "multi8", "-", "weight", "8", "-", "-", "10000", "38"]
         );
+    }
+
+    #[test]
+    fn where_slurmd_counts_cores_a_cpu_is_a_core() {
+        let entry = Entry {
+            pool: true,
+            mark: ledger::mark("multi8"),
+            cpus: CpuSet::from_list("0-3,8-11").unwrap(),
+            ..Entry::default()
+        };
+        let mut words = Announcement::default();
+        let counted = SiteRules {
+            version: VERSION,
+            cpu_threads: 2,
+            ..SiteRules::default()
+        };
+        words.set_rules(&counted);
+        assert_eq!(words.threads_of_cpu(), 2);
+        let found = of_pool(&[entry], ("multi8", words.threads_of_cpu()));
+        assert_eq!(found, [(0, 4)]);
+        assert_eq!(Announcement::default().threads_of_cpu(), 1);
     }
 }

@@ -6,6 +6,7 @@
 use super::freezer::{FREEZE, State};
 use super::job::{IDLE, OWN, TASKS, WEIGHT, put};
 use super::members::{processes, threads};
+use super::stepds::is_slurmstepd;
 use super::{FenceError, Folder, Place, Version};
 use crate::priority::{is_realtime, set_ordinary};
 
@@ -81,7 +82,7 @@ fn jobs(scope: &Folder, others: u32) -> Vec<Undone> {
         let mut abandoned = steps.iter().filter(|step| is_abandoned(step)).peekable();
         let is_any = abandoned.peek().is_some();
         all.extend(abandoned.filter_map(step_undone));
-        let has_stepd = steps.iter().any(|step| lives(step, OWN) == Some(true));
+        let has_stepd = steps.iter().any(has_slurmstepd);
         if is_any && !has_stepd {
             all.extend(job_undone(&job, others));
         }
@@ -108,7 +109,18 @@ fn is_step(name: &String) -> bool {
 /// Whether its tasks live and its slurmstepd does not. The latter is there before the first task, and its folder may
 /// be gone before theirs.
 fn is_abandoned(step: &Folder) -> bool {
-    lives(step, OWN) != Some(true) && lives(step, TASKS) == Some(true)
+    !has_slurmstepd(step) && lives(step, TASKS) == Some(true)
+}
+
+/// Whether its slurmstepd lives. A user's task epilog is in the same folder, and what it leaves behind may stay.
+fn has_slurmstepd(step: &Folder) -> bool {
+    if lives(step, OWN) != Some(true) {
+        return false;
+    }
+    let all = step.child(OWN).map(|own| processes(&own));
+    let all = all.unwrap_or_default();
+    // Processes that cannot be seen may be anything.
+    all.is_empty() || all.iter().any(|pid| is_slurmstepd(*pid, &all))
 }
 
 /// Whether somebody lives in a folder of a step; nothing if there is none.
@@ -220,6 +232,10 @@ mod tests {
             step(dir.path(), path, lives);
         }
         fs::remove_dir_all(dir.path().join("job_5/step_0/slurm")).unwrap();
+        // A task epilog has outlived its slurmstepd.
+        step(dir.path(), "job_6/step_0", (1, 1));
+        let procs = dir.path().join("job_6/step_0/slurm/cgroup.procs");
+        fs::write(procs, format!("{}\n", std::process::id())).unwrap();
         let place = Place {
             version: Version::V2,
             point: dir.path().into(),
@@ -242,6 +258,8 @@ mod tests {
                 ("/job_2", false, Some(77)),
                 ("/job_2/step_0", true, None),
                 ("/job_5/step_0", true, None),
+                ("/job_6", false, Some(77)),
+                ("/job_6/step_0", true, None),
             ]
         );
         let read = |path: &str| fs::read_to_string(dir.path().join(path)).unwrap();

@@ -11,6 +11,7 @@ mod breath;
 mod child;
 mod credit;
 mod dying;
+mod escaped;
 #[cfg(test)]
 mod fake;
 mod folder;
@@ -35,6 +36,7 @@ mod write;
 pub use abandoned::{Undone, thaw_abandoned, undo_abandoned};
 pub use breath::{Breaths, all_ordinary};
 pub use child::Child;
+pub use escaped::lower_escaped;
 pub use folder::Folder;
 pub use held::held_by_others;
 pub use job::{JobFolders, nice_obstacle};

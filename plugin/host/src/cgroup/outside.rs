@@ -20,7 +20,7 @@ const CPUS: &str = "cpuset.cpus";
 /// Threads of a job that were real-time ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outside {
-    /// The folder of the job.
+    /// The folder of the job, or where they were without it.
     pub path: String,
     /// How many there were.
     pub threads: usize,

@@ -121,7 +121,8 @@ pub fn put(
     }
     prepare(dir)?;
     let file = path(dir).join(kind.name(job));
-    if !file.exists() {
+    // Jobs of pools are as many as the ledger has, and what they have used must not be lost.
+    if kind != Kind::Pool && !file.exists() {
         tidy::make_room(dir)?;
     }
     atomic_file::replace(&file, bytes, FILE_MODE)?;
