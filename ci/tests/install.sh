@@ -75,6 +75,17 @@ test_asks_the_running_slurm() {
     contains "$said" 'TaskPlugin=task/cgroup,task/berth'
 }
 
+# Whatever slurm.conf says meanwhile, its slurmstepds load it.
+test_loaded_means_not_removed() {
+    "$root/ci/cluster" up "$PWD/c"
+    trap '"$root/ci/cluster" down "$PWD/c"' EXIT
+    SLURM_CONF=$PWD/c/etc/slurm.conf "$root/ci/install" --prefix "$PWD/prefix" --plugindir "$PWD/c/plugins"
+    export SLURM_CONF=$PWD/none.conf
+    echo 'TaskPlugin=task/affinity' > none.conf
+    refuses 'a slurmd that runs here has it loaded' "$root/ci/install" --uninstall --prefix "$PWD/prefix"
+    [ -f c/plugins/task_berth.so ]
+}
+
 test_unknown_words_are_refused() {
     refuses "does not know '--prefixx'" "$root/ci/install" --prefixx x
     refuses 'needs a folder' "$root/ci/install" --prefix

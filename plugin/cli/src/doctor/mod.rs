@@ -5,6 +5,7 @@
 mod cpusets;
 mod files;
 mod node;
+mod partitions;
 mod pools;
 mod reserved;
 mod switch;

@@ -8,7 +8,8 @@ use berth_placement::Machine;
 use nix::unistd::Uid;
 
 use super::Verdict::{Note, Ok as Well, Wrong};
-use super::{Check, Checks, cpusets, files, pools, reserved, switch};
+use super::{Check, Checks, cpusets, files, partitions, pools, reserved, switch};
+use crate::here::cluster::of_this_node;
 use crate::slurmd::{self, Found};
 
 /// All checks of one node.
@@ -36,6 +37,7 @@ pub(super) fn checks_of(base: &Path, node: &str, machine: Option<&Machine>) -> V
             let file = machine_file::read(dir.machine_path()).ok();
             let cpus = file.and_then(|file| u32::try_from(file.machine.cpus().count()).ok());
             pools::check(&mut checks, words, cpus);
+            partitions::check(&mut checks, words, of_this_node().as_deref());
             reserved::check(&mut checks, words, machine);
             if words.is_task_plugin {
                 files::key(&mut checks, &dir);

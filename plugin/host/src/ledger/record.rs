@@ -14,10 +14,10 @@ use super::process::{Process, Task};
 pub(super) const WORD: usize = size_of::<u64>();
 /// Words before the CPUs.
 pub(super) const HEAD: usize = 24;
-/// The kind of entry, in the lower half: as the first release knows it. A kind that it does not know
-/// stands in the upper half, and the nearest one in the lower half.
+/// The kind of entry, as the first release knows it: a word with anything else is no entry to that one, and it would give
+/// the slot away. Of a kind that it does not know the nearest one stands here, and the kind itself beside the number of words.
 const KIND: usize = 3;
-/// In the upper half: a cpuset, with its flags.
+/// A cpuset, with its flags.
 const CPUSET: u32 = 0xC0;
 /// No other job's wish takes its CPUs.
 const EXCLUSIVE: u32 = 1;
@@ -26,13 +26,17 @@ const OF_JOB: u32 = 2;
 /// It wants the memory of its NUMA nodes for itself.
 const MEMORY: u32 = 4;
 const FLAGS: u32 = EXCLUSIVE | OF_JOB | MEMORY;
-/// In the upper half: the CPUs of a pool job, and no binding.
+/// The CPUs of a pool job, and no binding.
 const POOL: u32 = 0xA0;
 /// Where the step's kind stands beside these.
 const STEP_KIND: u32 = 8;
-/// How many words the CPUs have, in the lower half. Releases that write 0 give them all
-/// words to the slot's end. In the upper half: a cpuset's generation, which the first release ignores.
+/// How many words the CPUs have, in the lowest quarter. Releases that write 0 give them all
+/// words to the slot's end. In the next quarter: a kind that the first release does not know. In the upper half: a
+/// cpuset's generation. The first release ignores this word.
 const CPU_WORDS: usize = 7;
+/// The bits of that number.
+const COUNT_BITS: u32 = 16;
+const COUNT: u32 = (1 << COUNT_BITS) - 1;
 /// The bit of a task's number that says that its job is suspended. Releases that do not know it see no
 /// task, and count the job as running.
 const SUSPENDED: u32 = 1 << 31;
@@ -135,15 +139,15 @@ impl Kind {
     }
 }
 
-/// The kind of step, and of a cpuset its flags.
-fn kind_word(entry: &Entry) -> u64 {
+/// The kind as the first release knows it, and the one that it does not know: of a cpuset with its flags.
+fn kinds(entry: &Entry) -> (Kind, u32) {
     let number = entry.kind.number();
     if entry.pool {
-        // The release before takes it for a step that shares its cores with its own job.
-        return pair(Kind::Overlap.number(), POOL | number << STEP_KIND);
+        // The first release takes it for a step that shares its cores with its own job.
+        return (Kind::Overlap, POOL | number << STEP_KIND);
     }
     let Some(cpuset) = entry.cpuset else {
-        return u64::from(number);
+        return (entry.kind, 0);
     };
     let flags = [
         (cpuset.exclusive, EXCLUSIVE),
@@ -152,20 +156,23 @@ fn kind_word(entry: &Entry) -> u64 {
     ];
     let set = flags.into_iter().filter(|(is_set, _)| *is_set);
     let flags = set.fold(0, |all, (_, flag)| all | flag);
-    // The release before takes it for a script: other jobs keep off, the own job does not.
-    pair(Kind::Batch.number(), CPUSET | flags | number << STEP_KIND)
+    // The first release takes it for a script: other jobs keep off, the own job does not.
+    (Kind::Batch, CPUSET | flags | number << STEP_KIND)
 }
 
-fn is_pool(word: u64) -> bool {
-    let (_, high) = halves(word);
-    high == POOL | (high >> STEP_KIND) << STEP_KIND
+/// A kind that the first release does not know; 0 of one that it does.
+fn newer_kind(words: u64) -> u32 {
+    halves(words).0 >> COUNT_BITS
 }
 
-fn kind_of(word: u64) -> (Kind, Option<Cpuset>) {
-    let (low, high) = halves(word);
-    let flags = high & FLAGS;
-    let number = high >> STEP_KIND;
-    if high == CPUSET | flags | number << STEP_KIND {
+fn is_pool(newer: u32) -> bool {
+    newer == POOL | (newer >> STEP_KIND) << STEP_KIND
+}
+
+fn kind_of(kind: u64, newer: u32) -> (Kind, Option<Cpuset>) {
+    let flags = newer & FLAGS;
+    let number = newer >> STEP_KIND;
+    if newer == CPUSET | flags | number << STEP_KIND {
         let cpuset = Cpuset {
             exclusive: flags & EXCLUSIVE != 0,
             of_job: flags & OF_JOB != 0,
@@ -173,7 +180,7 @@ fn kind_of(word: u64) -> (Kind, Option<Cpuset>) {
         };
         return (Kind::of(number), Some(cpuset));
     }
-    (Kind::of(low), None)
+    (Kind::of(halves(kind).0), None)
 }
 
 /// A number for a request whose text may be too long for an entry: equal for equal texts.
@@ -189,16 +196,18 @@ pub(super) fn write(entry: &Entry, words: usize) -> Option<Vec<u64>> {
     if HEAD + cpus.len() > words {
         return None;
     }
+    let (kind, newer) = kinds(entry);
+    let count = cpus.len().max(1) as u32 & COUNT;
     let mut record = vec![0; words];
     let head = [
         0,
         pair(entry.step.job, entry.step.step),
         pair(entry.step.component, entry.tasks),
-        kind_word(entry),
+        u64::from(kind.number()),
         entry.made,
         entry.maker.pid as u64,
         entry.maker.start,
-        pair(cpus.len().max(1) as u32, entry.generation),
+        pair(count | newer << COUNT_BITS, entry.generation),
         entry.mark,
     ];
     record.get_mut(..head.len())?.copy_from_slice(&head);
@@ -236,7 +245,7 @@ pub(super) fn is_used(record: &[u64]) -> bool {
 /// The CPUs of a slot, unchecked.
 pub(super) fn cpu_words(record: &[u64]) -> &[u64] {
     let all = record.get(HEAD..).unwrap_or_default();
-    match record.get(CPU_WORDS).map(|word| halves(*word).0) {
+    match record.get(CPU_WORDS).map(|word| halves(*word).0 & COUNT) {
         None | Some(0) => all,
         Some(count) => all.get(..count as usize).unwrap_or(all),
     }
@@ -262,7 +271,8 @@ pub(super) fn look(record: &[u64]) -> Option<Look> {
         pid: pid as i32,
         start: at(CONFIRMED + 1)?,
     };
-    let (kind, cpuset) = kind_of(at(KIND)?);
+    let newer = newer_kind(at(CPU_WORDS)?);
+    let (kind, cpuset) = kind_of(at(KIND)?, newer);
     Some(Look {
         step: StepKey {
             job,
@@ -273,7 +283,7 @@ pub(super) fn look(record: &[u64]) -> Option<Look> {
         kind,
         cpuset,
         generation: halves(at(CPU_WORDS)?).1,
-        pool: is_pool(at(KIND)?),
+        pool: is_pool(newer),
         mark: at(MARK)?,
         made: at(4)?,
         maker: Process {

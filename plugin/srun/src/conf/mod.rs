@@ -64,10 +64,23 @@ pub struct Config {
     slurmd_parameters: Option<String>,
     /// `ConstrainCores=yes` in cgroup.conf.
     constrain_cores: bool,
+    /// `PreemptType`, as it is written.
+    pub preempt_type: Option<String>,
     /// `PlugStackConfig`, as it is written.
     pub plug_stack_config: Option<String>,
     /// The release of a cluster that runs, as `22.05.8`.
     pub version: Option<String>,
+}
+
+/// A partition that has a certain node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OnNode<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// `OverSubscribe=FORCE`, also `FORCE:1`: its jobs may get cores that jobs of other partitions have.
+    pub is_forced: bool,
+    /// `PriorityTier`.
+    pub tier: u32,
 }
 
 /// One partition with its nodes, as the model takes it.
@@ -153,6 +166,40 @@ impl Config {
         nodes.into_iter().map(|node| node.name).collect()
     }
 
+    /// Whether there is a partition of this name.
+    #[must_use]
+    pub fn has_partition(&self, name: &str) -> bool {
+        self.part(Some(name)).is_ok()
+    }
+
+    /// The partitions that have a node. Of those whose nodes cannot be read it is not said.
+    #[must_use]
+    pub fn partitions_of(&self, node: &str) -> Vec<OnNode<'_>> {
+        let Some(at) = self.by_name.get(node) else {
+            return Vec::new();
+        };
+        let has = |part: &&Part| {
+            let mut members = self.nobody();
+            let read = self.members(&part.nodes, &part.place, &mut members, 0);
+            read.is_ok() && members.is_in.get(*at) == Some(&true)
+        };
+        let found = self.parts.iter().filter(has);
+        found
+            .map(|part| OnNode {
+                name: &part.name,
+                is_forced: part.is_forced,
+                tier: part.tier,
+            })
+            .collect()
+    }
+
+    fn nobody(&self) -> Members {
+        Members {
+            is_in: vec![false; self.nodes.len()],
+            left: 4 * MAX_CLUSTER_NODES,
+        }
+    }
+
     /// The node of a name.
     #[must_use]
     pub fn node(&self, name: &str) -> Option<&ClusterNode> {
@@ -173,10 +220,7 @@ impl Config {
     /// SelectType that is not modelled.
     pub fn choose(&self, partition: Option<&str>, line: SlurmLine) -> Result<Chosen, ConfError> {
         let part = self.part(partition)?;
-        let mut members = Members {
-            is_in: vec![false; self.nodes.len()],
-            left: 4 * MAX_CLUSTER_NODES,
-        };
+        let mut members = self.nobody();
         self.members(&part.nodes, &part.place, &mut members, 0)?;
         let nodes = self.nodes.iter().zip(members.is_in);
         let nodes = nodes.filter(|((_, usable), member)| *usable && *member);

@@ -17,6 +17,10 @@ pub(super) struct Part {
     /// `Nodes` as it is written.
     pub nodes: String,
     pub is_default: bool,
+    /// `OverSubscribe=FORCE`, also `FORCE:1`: its jobs may get cores that jobs of other partitions have.
+    pub is_forced: bool,
+    /// `PriorityTier`.
+    pub tier: u32,
     pub rules: Partition,
     /// The default binding of its jobs' steps.
     pub cpu_bind: Option<CpuBind>,
@@ -41,6 +45,8 @@ pub(super) fn read(line: &Line, default: Option<&Line>) -> Result<Part, ConfErro
         place: line.place.clone(),
         nodes: value(line, default, "nodes").unwrap_or_default().into(),
         is_default: yes(line, default, "default")?,
+        is_forced: shared(line, default).starts_with("force"),
+        tier: whole("prioritytier")?.unwrap_or(1) as u32,
         rules: Partition {
             over_subscribe: sharing(line, default)?,
             min_nodes: whole("minnodes")?.unwrap_or(0) as u32,
@@ -55,9 +61,14 @@ pub(super) fn read(line: &Line, default: Option<&Line>) -> Result<Part, ConfErro
     })
 }
 
-fn sharing(line: &Line, default: Option<&Line>) -> Result<OverSubscribe, ConfError> {
+/// Its word on cores that jobs share, in small letters.
+fn shared(line: &Line, default: Option<&Line>) -> String {
     let text = value(line, default, "oversubscribe").or_else(|| value(line, default, "shared"));
-    let text = text.unwrap_or("no").to_ascii_lowercase();
+    text.unwrap_or("no").to_ascii_lowercase()
+}
+
+fn sharing(line: &Line, default: Option<&Line>) -> Result<OverSubscribe, ConfError> {
+    let text = shared(line, default);
     let (word, jobs) = text
         .split_once(':')
         .map_or((text.as_str(), None), |(word, jobs)| (word, Some(jobs)));

@@ -189,6 +189,7 @@ impl Reading {
         config.slurmd_parameters = slurmd;
         // Only what scontrol shows has it here.
         config.constrain_cores = constrain_cores(line).unwrap_or(config.constrain_cores);
+        config.preempt_type = value("preempttype").or(config.preempt_type.take());
         config.plug_stack_config = value("plugstackconfig").or(config.plug_stack_config.take());
         config.version = value("slurm_version").or(config.version.take());
         config.memory = partitions::memory(line, None)?.or(config.memory);

@@ -90,13 +90,38 @@ fn an_entry_without_the_number_of_its_words_is_read() {
     assert_eq!(read(&record), Some(entry()));
 }
 
-/// It takes every word behind the head for CPUs, and a kind only as a whole word.
+/// It takes every word behind the head for CPUs, and a kind only as a whole word: anything else is no entry to it, and it
+/// gives the slot to another step.
 #[test]
 fn the_release_before_reads_what_is_written() {
-    let record = write(&entry(), HEAD + 16).unwrap();
-    assert_eq!(CpuSet::from_words(&record[HEAD..]), entry().cpus);
-    assert_eq!(record[KIND], 2);
-    assert_eq!(record[8], 0);
+    let cpuset = Cpuset {
+        exclusive: true,
+        of_job: true,
+        memory: true,
+    };
+    let all = [
+        (entry(), 2),
+        (
+            Entry {
+                cpuset: Some(cpuset),
+                ..entry()
+            },
+            3,
+        ),
+        (
+            Entry {
+                pool: true,
+                ..entry()
+            },
+            2,
+        ),
+    ];
+    for (entry, kind) in all {
+        let record = write(&entry, HEAD + 16).unwrap();
+        assert_eq!(CpuSet::from_words(&record[HEAD..]), entry.cpus);
+        assert_eq!((record[KIND], record[8]), (kind, 0));
+        assert_eq!(read(&record), Some(entry));
+    }
 }
 
 #[test]

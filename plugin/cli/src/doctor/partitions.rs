@@ -1,0 +1,188 @@
+//! Whether slurm.conf gives the pools of a node what they need: a partition of their name on the node, cores that jobs
+//! of two partitions may have at once, and no preemption. In: what slurmd has announced, and slurm.conf where it can be read.
+
+use berth_host::announcement::Announcement;
+use berth_placement::sets::count::counted;
+use berth_srun::conf::{Config, OnNode};
+
+use super::Checks;
+use super::Verdict::{Note, Ok as Well, Wrong};
+
+const WHAT: &str = "pools";
+
+/// Checks the partitions; without pools there is nothing to check.
+pub(super) fn check(checks: &mut Checks, words: &Announcement, config: Option<&Config>) {
+    let Some(config) = config.filter(|_| !words.pools.is_empty()) else {
+        return;
+    };
+    let here = config.partitions_of(&checks.node);
+    let missing = missing(words, config, &here);
+    let mut doubts = sharing(words, &here);
+    doubts.extend(preemption(config));
+    doubts.extend(crowded(words, &here));
+    let is_well = missing.is_empty() && doubts.is_empty();
+    for (verdict, texts) in [(Wrong, missing), (Note, doubts)] {
+        for text in texts {
+            checks.add(verdict, WHAT, text, "slurm.conf");
+        }
+    }
+    if is_well {
+        let text = format!("{} of this node fit", counted(here.len(), "partition"));
+        checks.add(Well, WHAT, text, "slurm.conf");
+    }
+}
+
+/// Partitions of pools that no job of this node can be in.
+fn missing(words: &Announcement, config: &Config, here: &[OnNode<'_>]) -> Vec<String> {
+    let named = words.pools.iter().filter(|pool| !pool.partition.is_empty());
+    let absent = named.filter(|pool| !here.iter().any(|one| one.name == pool.partition));
+    let told = absent.map(|pool| {
+        let (name, partition) = (&pool.name, &pool.partition);
+        let why = match config.has_partition(partition) {
+            true => "does not have this node",
+            false => "does not exist",
+        };
+        format!(
+            "no job is in the pool {name}: its partition {partition} {why}; correct partition= of the pool, or \
+             slurm.conf"
+        )
+    });
+    told.collect()
+}
+
+/// Partitions whose jobs share no core: pool jobs wait for those.
+fn sharing(words: &Announcement, here: &[OnNode<'_>]) -> Vec<String> {
+    let alone: Vec<_> = here
+        .iter()
+        .filter(|one| !one.is_forced)
+        .map(|one| one.name)
+        .collect();
+    let is_shared = alone.is_empty() || words.pools.iter().all(|pool| pool.partition.is_empty());
+    let text = || {
+        format!(
+            "jobs of {} share no core with those of other partitions, so a pool's job waits for free ones; \
+             OverSubscribe=FORCE:1 there lets it start",
+            alone.join(", ")
+        )
+    };
+    (!is_shared).then(text).into_iter().collect()
+}
+
+fn preemption(config: &Config) -> Option<String> {
+    let kind = config.preempt_type.as_deref()?;
+    let is_none = ["none", "preempt/none"].contains(&kind.to_ascii_lowercase().as_str());
+    (!is_none).then(|| {
+        format!(
+            "PreemptType={kind} lets a pool's job suspend or end normal ones instead of running beside them; \
+             preempt/none does not"
+        )
+    })
+}
+
+/// Pools whose jobs can get the same CPUs.
+fn crowded(words: &Announcement, here: &[OnNode<'_>]) -> Option<String> {
+    let of_pools = words
+        .pools
+        .iter()
+        .filter_map(|pool| here.iter().find(|one| one.name == pool.partition));
+    let mut tiers: Vec<_> = of_pools.map(|one| one.tier).collect();
+    tiers.sort_unstable();
+    tiers.dedup();
+    let most = words.site_rules().unwrap_or_default().pool_cpus / words.threads_of_cpu();
+    let all = words.pools.iter().map(|pool| u64::from(pool.cpus)).sum();
+    let why = match (tiers.len() > 1, words.pools.len() > 1) {
+        (true, _) => "their partitions have several values of PriorityTier".to_owned(),
+        (_, true) if u64::from(most) < all => {
+            format!("cpus= of all pools together is {all}, and {most} are for pools here")
+        }
+        _ => return None,
+    };
+    Some(format!(
+        "jobs of two pools can get the same CPUs, where neither has what it is promised: {why}"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_host::SiteRules;
+    use berth_host::announcement::AnnouncedPool;
+    use berth_host::site_rules::VERSION;
+
+    use super::*;
+
+    const CONF: &str = "NodeName=n[1-2] CPUs=8\nNodeName=other\nPreemptType=preempt/none\n\
+        PartitionName=normal Nodes=n[1-2] OverSubscribe=FORCE:1\n\
+        PartitionName=multi4 Nodes=n1 OverSubscribe=FORCE:1 PriorityTier=10\n\
+        PartitionName=multi8 Nodes=ALL OverSubscribe=force PriorityTier=10\n";
+
+    fn said(conf: &str, pools: &[(&str, u32)]) -> Vec<String> {
+        let config = Config::read("slurm.conf", conf, &mut |_: &str| Ok(String::new())).unwrap();
+        let pool = |(partition, cpus): &(&str, u32)| AnnouncedPool {
+            name: format!("pool of {partition}"),
+            partition: (*partition).into(),
+            cpus: *cpus,
+            ..AnnouncedPool::default()
+        };
+        let mut words = Announcement {
+            is_task_plugin: true,
+            pools: pools.iter().map(pool).collect(),
+            ..Announcement::default()
+        };
+        words.set_rules(&SiteRules {
+            version: VERSION,
+            pool_cpus: 7,
+            ..SiteRules::default()
+        });
+        let mut checks = Checks::new("n1");
+        check(&mut checks, &words, Some(&config));
+        let told = checks.all.into_iter();
+        told.map(|check| format!("{:?}: {}", check.verdict, check.text))
+            .collect()
+    }
+
+    #[test]
+    fn pools_need_partitions_that_meet_on_cores() {
+        let well = ["Ok: 3 partitions of this node fit"];
+        assert_eq!(said(CONF, &[("multi4", 4)]), well);
+        assert_eq!(said(CONF, &[("multi4", 3), ("multi8", 4)]), well);
+        assert!(said(CONF, &[]).is_empty());
+        let one = |conf: &str, pools: &[(&str, u32)], expected: &str| {
+            let said = said(conf, pools);
+            assert!(said.len() == 1 && said[0].contains(expected), "{said:?}");
+        };
+        one(
+            CONF,
+            &[("mutli4", 4)],
+            "Wrong: no job is in the pool pool of mutli4: its partition mutli4 does not exist",
+        );
+        let elsewhere = CONF.replace("Nodes=n1 ", "Nodes=n2 ");
+        one(
+            &elsewhere,
+            &[("multi4", 4)],
+            "Wrong: no job is in the pool pool of multi4: its partition multi4 does not have this node",
+        );
+        let alone = CONF.replace("Nodes=n[1-2] OverSubscribe=FORCE:1", "Nodes=n[1-2]");
+        one(
+            &alone,
+            &[("multi4", 4)],
+            "Note: jobs of normal share no core",
+        );
+        let preempts = CONF.replace("preempt/none", "preempt/partition_prio");
+        one(
+            &preempts,
+            &[("multi4", 4)],
+            "Note: PreemptType=preempt/partition_prio",
+        );
+        one(
+            CONF,
+            &[("multi4", 4), ("multi8", 8)],
+            "Note: jobs of two pools can get the same CPUs, where neither has what it is promised: cpus= of all pools together is 12, and 7",
+        );
+        let tiers = CONF.replacen("PriorityTier=10", "PriorityTier=20", 1);
+        one(
+            &tiers,
+            &[("multi4", 3), ("multi8", 4)],
+            "several values of PriorityTier",
+        );
+    }
+}
