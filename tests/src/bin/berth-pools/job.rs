@@ -1,6 +1,7 @@
 //! A job of the experiment, while it runs: its place among the cgroups, and what the kernel says of it there.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::thread;
@@ -45,6 +46,8 @@ pub(crate) fn begin(
     (role, tasks, threads): (&str, u32, u32),
 ) -> Begun {
     let told = tempfile::tempdir().expect("a folder").keep();
+    // The job may be a user's.
+    fs::set_permissions(&told, Permissions::from_mode(0o777)).expect("a folder");
     let me = std::env::current_exe().expect("this program's path");
     let mut command: Command = cluster.program("srun");
     command.args(options).arg(format!("-n{tasks}")).arg(me);

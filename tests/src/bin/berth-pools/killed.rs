@@ -4,6 +4,8 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
+use berth_tests::process;
+
 use crate::job::{Job, start, threads};
 use crate::{Count, Here, Told};
 
@@ -19,6 +21,12 @@ fn killed(here: &Here) -> Told {
     println!("  before: weight, idle, policies {found:?}");
     for pid in [normal.slurmstepd(), pool.slurmstepd()] {
         kill(&pid);
+    }
+    let folder = here.cluster.folder().to_string_lossy().into_owned();
+    for slurmd in ["slurmd", "slurmd-wlm"] {
+        for pid in process::find(slurmd, &folder) {
+            kill(&pid.to_string());
+        }
     }
     here.cluster.restart_slurmd();
     here.cluster.wait_for("slurmd", || {

@@ -2,6 +2,7 @@
 //! node with full pools answers, and how soon a task that sleeps is woken.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -21,11 +22,18 @@ const UNSEEN: Duration = Duration::from_secs(2);
 const RECONFIGURED: Duration = Duration::from_secs(10);
 /// Every slurmd has looked at its files within this time.
 const LOOKED: Duration = Duration::from_secs(10);
+/// A real-time thread out of its job is an ordinary one within this time; slurmd looks every five seconds.
+const LOWERED: Duration = Duration::from_secs(20);
+/// Half of a pool's wake-ups beside a busy job come within this time.
+const WOKEN: Duration = Duration::from_millis(1);
 /// A node with full pools answers within so many times what it takes without.
 const SLOWER: f64 = 2.0;
 
 pub(crate) fn all(here: &Here, count: &mut Count) {
     count.play(here, "behind its fence", || fenced(here));
+    if here.class == "realtime" {
+        count.play(here, "out of its job", || escaped(here));
+    }
     count.play(here, "scancel", || cancelled(here));
     count.play(here, "full pools", || full(here));
     count.play(here, "wake-up", || woken(here, true));
@@ -94,6 +102,44 @@ fn offline(job: &Job) -> Told {
     match all.iter().any(|thread| thread.policy == RR) {
         true => Err(told),
         false => Ok(()),
+    }
+}
+
+/// What a user's own service manager can have the system's do: his process is taken out of its job.
+fn escaped(here: &Here) -> Told {
+    let everybody = ["update", "PartitionName=multi8", "AllowGroups=ALL"];
+    here.cluster.scontrol(&everybody).expect_ok();
+    let user = ["-pmulti8", "--uid=65534", "--gid=65534"];
+    let job = start(&here.cluster, &user, ("half", 1, 2))?;
+    let all = job.processes();
+    let is_realtime = |all: &[u32]| threads(all).iter().any(|thread| thread.policy == RR);
+    if !is_realtime(&all) {
+        return Err("its task is no real-time one".into());
+    }
+    let place = Path::new("/sys/fs/cgroup/user.slice/taken.scope");
+    fs::create_dir_all(place).map_err(|why| why.to_string())?;
+    for pid in &all {
+        let moved = fs::write(place.join("cgroup.procs"), pid.to_string());
+        moved.map_err(|why| why.to_string())?;
+    }
+    let since = Instant::now();
+    while is_realtime(&all) && since.elapsed() < LOWERED {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let (left, alive) = (is_realtime(&all), threads(&all).len());
+    println!(
+        "  {alive} threads in {}, ordinary ones after {:.1?}: {}",
+        place.display(),
+        since.elapsed(),
+        !left
+    );
+    for pid in &all {
+        let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
+    }
+    match (left, alive) {
+        (false, 1..) => Ok(()),
+        (true, _) => Err("they keep their priority".into()),
+        (false, 0) => Err("nobody was there to be lowered".into()),
     }
 }
 
@@ -258,7 +304,22 @@ fn woken(here: &Here, is_pool: bool) -> Told {
     );
     let class = if is_pool { here.class } else { "none" };
     figures::add(&["late", class, late.trim()]);
-    Ok(())
+    let middle = late.split_whitespace().nth(1);
+    let middle = middle.and_then(|text| text.parse::<u128>().ok());
+    match middle.ok_or("no wake-ups")? {
+        late if here.class == "weight" && has_eevdf() && late > WOKEN.as_micros() => {
+            Err(format!("half of them come later than {WOKEN:?}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether this kernel chooses by deadlines: from 6.6 on.
+fn has_eevdf() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split('.').map(|text| text.parse::<u32>().ok());
+    let mut next = || numbers.next().flatten();
+    next().zip(next()) >= Some((6, 6))
 }
 
 /// Other steps, children of a script, suspension, and another file leave the job what it has.

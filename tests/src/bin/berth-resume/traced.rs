@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use berth_placement::{CpuId, CpuSet};
 use berth_tests::process;
@@ -24,6 +24,9 @@ pub const GANG: [Scene; 1] = [("not-one-instruction-elsewhere-preempted", preemp
 
 /// Of the trace on each CPU.
 const KIB: u32 = 4096;
+/// So often each task is to have run at its new place, and so long that may take on a busy host.
+const ENOUGH: u64 = 20;
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// What was seen of one task.
 #[derive(Debug, Default)]
@@ -86,7 +89,16 @@ fn trace(job: &Job, (masks, fence): ([&str; 2], &str), go_on: impl FnOnce()) {
     let recorder = Recorder::start("resume", KIB, &watched(job, &pids)).expect("a trace");
     recorder.add("cgroup/cgroup_unfreeze").expect("an event");
     go_on();
-    sleep(Duration::from_secs(2));
+    let since: Vec<_> = pids.iter().map(|pid| switches(*pid)).collect();
+    let end = Instant::now() + LONGEST;
+    let all = pids.iter().zip(since);
+    while Instant::now() < end
+        && all
+            .clone()
+            .any(|(pid, since)| switches(*pid) < since + ENOUGH)
+    {
+        sleep(Duration::from_millis(500));
+    }
     let trace = recorder.take().unwrap_or_else(|lost| panic!("{lost:?}"));
     drop(recorder);
     at(job, masks, fence);
@@ -100,6 +112,13 @@ fn trace(job: &Job, (masks, fence): ([&str; 2], &str), go_on: impl FnOnce()) {
         );
         assert!(seen.is_thawed && seen.after > 10, "{seen:?}");
     }
+}
+
+/// How often a task has given its CPU away so far.
+fn switches(pid: i32) -> u64 {
+    let fields = ["voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"];
+    let count = |field: &&str| process::status(pid, field)?.parse::<u64>().ok();
+    fields.iter().filter_map(count).sum()
 }
 
 /// How often the scheduler started a task; after its thaw only on these CPUs.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::options::Options;
+
 /// The counters.
 #[derive(Debug, Default)]
 pub struct Counts {
@@ -24,6 +26,40 @@ pub struct Counts {
 /// One more.
 pub fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Of so many steps one may end badly: killed ones do.
+const WELL: u64 = 3;
+/// A run of so many steps shows whether memory grows.
+const LONG: u64 = 20_000;
+
+impl Counts {
+    /// Why a run shows little, whatever its tasks have found. `grown`: whether a slurmd lived long enough for its memory
+    /// to be judged.
+    pub fn shows_little(&self, options: &Options, grown: bool) -> Vec<String> {
+        let n = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (steps, failed) = (n(&self.steps), n(&self.failed));
+        let all = [
+            (
+                failed * WELL > steps,
+                format!("{failed} of {steps} steps ended badly"),
+            ),
+            (
+                options.upgrades.is_some() && n(&self.upgraded) == 0,
+                "nothing was upgraded".into(),
+            ),
+            (
+                options.hotplug.is_some() && n(&self.went_off) == 0,
+                "no CPU went off".into(),
+            ),
+            (
+                steps >= LONG && !grown,
+                "no slurmd lived long enough to say whether its memory grows".into(),
+            ),
+        ];
+        let wrong = all.into_iter().filter(|(is_wrong, _)| *is_wrong);
+        wrong.map(|(_, text)| text).collect()
+    }
 }
 
 impl fmt::Display for Counts {

@@ -25,6 +25,8 @@ const FIXED: [&str; 10] = [
 ];
 /// The files of an ended job stay for its epilog, for ten minutes.
 const EPILOGS: Duration = Duration::from_secs(660);
+/// The node serves again by then.
+const NODE: Duration = Duration::from_secs(180);
 /// A process that was killed is gone by then.
 const PROCESSES: Duration = Duration::from_secs(60);
 
@@ -36,7 +38,7 @@ pub fn look(soak: &Soak) -> Vec<String> {
     let before = files(&state);
     before.iter().for_each(|path| make_old(path));
     soak.cluster.restart_slurmd();
-    soak.cluster.wait_idle();
+    wrong.extend(wait_idle(soak));
     let after = files(&state);
     let other: Vec<_> = after
         .iter()
@@ -57,6 +59,21 @@ pub fn look(soak: &Soak) -> Vec<String> {
         ));
     }
     wrong
+}
+
+/// A slurmstepd that was killed last may have put the node out of service meanwhile. What is wrong if it does not come back.
+fn wait_idle(soak: &Soak) -> Option<String> {
+    let end = Instant::now() + NODE;
+    loop {
+        soak.nurse_nodes();
+        match soak.cluster.sinfo_state() {
+            state if state == "idle" => return None,
+            state if Instant::now() > end => {
+                return Some(format!("the node is {state:?} at the end, and stays so"));
+            }
+            _ => std::thread::sleep(Duration::from_secs(1)),
+        }
+    }
 }
 
 /// Slurmstepds and tasks of this cluster.

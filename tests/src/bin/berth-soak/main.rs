@@ -139,6 +139,7 @@ fn finish(soak: &Soak, options: &Options, mut wrong: Vec<String>, took: Duration
     let longest = soak.samples.longest();
     println!("{longest}");
     wrong.extend(longest.leak());
+    wrong.extend(soak.counts.shows_little(options, longest.grown().is_some()));
     for wrong in &wrong {
         println!("FAIL {wrong}\n(see {})", command().display());
     }

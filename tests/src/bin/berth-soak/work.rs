@@ -250,7 +250,10 @@ impl Soak {
     /// The node alone.
     pub fn nurse_nodes(&self) {
         let state = self.cluster.run("sinfo", &["-h", "-o", "%T %N %E"]).stdout;
-        if state.contains("drain") || state.contains("down") {
+        if state.contains("inval") {
+            // slurmd has started while a CPU was off, and keeps that count.
+            self.cluster.restart_slurmd();
+        } else if state.contains("drain") || state.contains("down") {
             let reason = state.trim().splitn(3, ' ').nth(2).unwrap_or_default();
             if let Ok(mut reasons) = self.reasons.lock() {
                 *reasons.entry(reason.to_owned()).or_default() += 1;
