@@ -39,9 +39,24 @@ pub(crate) fn start(
     begin(cluster, options, what).wait()
 }
 
-/// Submits such a job.
-pub(crate) fn begin(
+/// The same, as a user without rights.
+pub(crate) fn start_as_user(
     cluster: &Cluster,
+    options: &[&str],
+    what: (&str, u32, u32),
+) -> Result<Job, String> {
+    let mut srun = cluster.program("setpriv");
+    srun.args(["--reuid=65534", "--regid=65534", "--clear-groups", "srun"]);
+    submit(srun, options, what).wait()
+}
+
+/// Submits such a job.
+pub(crate) fn begin(cluster: &Cluster, options: &[&str], what: (&str, u32, u32)) -> Begun {
+    submit(cluster.program("srun"), options, what)
+}
+
+fn submit(
+    mut command: Command,
     options: &[&str],
     (role, tasks, threads): (&str, u32, u32),
 ) -> Begun {
@@ -49,7 +64,6 @@ pub(crate) fn begin(
     // The job may be a user's.
     fs::set_permissions(&told, Permissions::from_mode(0o777)).expect("a folder");
     let me = std::env::current_exe().expect("this program's path");
-    let mut command: Command = cluster.program("srun");
     command.args(options).arg(format!("-n{tasks}")).arg(me);
     command.arg(role).arg(threads.to_string()).arg(&told);
     let job = Job {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use berth_tests::Cluster;
 
-use crate::job::{Job, start, threads};
+use crate::job::{Job, start, start_as_user, threads};
 use crate::shares::{Beside, fill};
 use crate::{Count, Here, Told, figures};
 
@@ -109,8 +109,7 @@ fn offline(job: &Job) -> Told {
 fn escaped(here: &Here) -> Told {
     let everybody = ["update", "PartitionName=multi8", "AllowGroups=ALL"];
     here.cluster.scontrol(&everybody).expect_ok();
-    let user = ["-pmulti8", "--uid=65534", "--gid=65534"];
-    let job = start(&here.cluster, &user, ("half", 1, 2))?;
+    let job = start_as_user(&here.cluster, &["-pmulti8", "-D/"], ("half", 1, 2))?;
     let all = job.processes();
     let is_realtime = |all: &[u32]| threads(all).iter().any(|thread| thread.policy == RR);
     if !is_realtime(&all) {
