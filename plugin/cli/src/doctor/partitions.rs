@@ -12,7 +12,9 @@ const WHAT: &str = "pools";
 
 /// Checks the partitions; without pools there is nothing to check.
 pub(super) fn check(checks: &mut Checks, words: &Announcement, config: Option<&Config>) {
-    let Some(config) = config.filter(|_| !words.pools.is_empty()) else {
+    // A dynamic node is in no slurm.conf, so its partitions are not known from there.
+    let knows = |config: &&Config| !words.pools.is_empty() && config.node(&checks.node).is_some();
+    let Some(config) = config.filter(knows) else {
         return;
     };
     let here = config.partitions_of(&checks.node);
@@ -88,7 +90,7 @@ fn crowded(words: &Announcement, here: &[OnNode<'_>]) -> Option<String> {
     let mut tiers: Vec<_> = of_pools.map(|one| one.tier).collect();
     tiers.sort_unstable();
     tiers.dedup();
-    let most = words.site_rules().unwrap_or_default().pool_cpus / words.threads_of_cpu();
+    let most = words.site_rules()?.pool_cpus / words.threads_of_cpu();
     let all = words.pools.iter().map(|pool| u64::from(pool.cpus)).sum();
     let why = match (tiers.len() > 1, words.pools.len() > 1) {
         (true, _) => "their partitions have several values of PriorityTier".to_owned(),
@@ -146,6 +148,14 @@ mod tests {
         assert_eq!(said(CONF, &[("multi4", 4)]), well);
         assert_eq!(said(CONF, &[("multi4", 3), ("multi8", 4)]), well);
         assert!(said(CONF, &[]).is_empty());
+        let dynamic = CONF
+            .replace("NodeName=n[1-2]", "NodeName=n2")
+            .replace("n[1-2]", "n2");
+        let dynamic = dynamic.replace("Nodes=n1", "Nodes=n2");
+        assert!(
+            said(&dynamic, &[("multi4", 4)]).is_empty(),
+            "a node of no line"
+        );
         let one = |conf: &str, pools: &[(&str, u32)], expected: &str| {
             let said = said(conf, pools);
             assert!(said.len() == 1 && said[0].contains(expected), "{said:?}");

@@ -14,8 +14,8 @@ use super::process::{Process, Task};
 pub(super) const WORD: usize = size_of::<u64>();
 /// Words before the CPUs.
 pub(super) const HEAD: usize = 24;
-/// The kind of entry, as the first release knows it: a word with anything else is no entry to that one, and it would give
-/// the slot away. Of a kind that it does not know the nearest one stands here, and the kind itself beside the number of words.
+/// The step's kind: 1, 2 or 3. Release 0.1.0 compares the whole word; it takes a slot with another value here for a free
+/// one. Cpusets and pools, which that release does not know, have the most similar kind here, and their own in [`CPU_WORDS`].
 const KIND: usize = 3;
 /// A cpuset, with its flags.
 const CPUSET: u32 = 0xC0;
@@ -139,7 +139,8 @@ impl Kind {
     }
 }
 
-/// The kind as the first release knows it, and the one that it does not know: of a cpuset with its flags.
+/// The values of an entry for [`KIND`] and for the second quarter of [`CPU_WORDS`]. The second one is 0 for a binding; for a
+/// cpuset it has the flags.
 fn kinds(entry: &Entry) -> (Kind, u32) {
     let number = entry.kind.number();
     if entry.pool {
@@ -160,7 +161,7 @@ fn kinds(entry: &Entry) -> (Kind, u32) {
     (Kind::Batch, CPUSET | flags | number << STEP_KIND)
 }
 
-/// A kind that the first release does not know; 0 of one that it does.
+/// The second quarter of [`CPU_WORDS`]: 0 for a binding.
 fn newer_kind(words: u64) -> u32 {
     halves(words).0 >> COUNT_BITS
 }

@@ -10,6 +10,7 @@
 //! charges all of its time to the thread that runs, so shares among contending threads hold; latency is only
 //! compared.
 
+mod fences;
 mod figures;
 mod job;
 mod killed;

@@ -2,18 +2,17 @@
 //! node with full pools answers, and how soon a task that sleeps is woken.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use berth_tests::Cluster;
 
-use crate::job::{Job, start, start_as_user, threads};
+use crate::job::{Job, start, threads};
 use crate::shares::{Beside, fill};
-use crate::{Count, Here, Told, figures};
+use crate::{Count, Here, Told, fences, figures};
 
 /// `SCHED_RR` and `SCHED_OTHER`.
-const RR: u32 = 2;
+pub(crate) const RR: u32 = 2;
 /// A job below a pool is gone within this time beyond what it takes without one.
 const CANCELLED: Duration = Duration::from_secs(10);
 /// What is gone within this time was not looked at.
@@ -22,17 +21,15 @@ const UNSEEN: Duration = Duration::from_secs(2);
 const RECONFIGURED: Duration = Duration::from_secs(10);
 /// Every slurmd has looked at its files within this time.
 const LOOKED: Duration = Duration::from_secs(10);
-/// A real-time thread out of its job is an ordinary one within this time; slurmd looks every five seconds.
-const LOWERED: Duration = Duration::from_secs(20);
 /// Half of a pool's wake-ups beside a busy job come within this time.
 const WOKEN: Duration = Duration::from_millis(1);
 /// A node with full pools answers within so many times what it takes without.
 const SLOWER: f64 = 2.0;
 
 pub(crate) fn all(here: &Here, count: &mut Count) {
-    count.play(here, "behind its fence", || fenced(here));
+    count.play(here, "behind its fence", || fences::kept(here));
     if here.class == "realtime" {
-        count.play(here, "out of its job", || escaped(here));
+        count.play(here, "out of its job", || fences::left(here));
     }
     count.play(here, "scancel", || cancelled(here));
     count.play(here, "full pools", || full(here));
@@ -42,104 +39,6 @@ pub(crate) fn all(here: &Here, count: &mut Count) {
     }
     count.play(here, "kept by steps and suspension", || kept(here));
     count.play(here, "heterogeneous job", || heterogeneous(here));
-}
-
-/// A task that widens its affinity, asks for a higher priority, forks and leaves its session.
-fn fenced(here: &Here) -> Told {
-    // The first CPU cannot go offline.
-    let _first = start(&here.cluster, &["-pmulti8"], ("half", 1, 1))?;
-    let job = start(&here.cluster, &["-pmulti8", "-c2"], ("escape", 1, 4))?;
-    let own = job.cpus();
-    let all = threads(&job.processes());
-    println!("  job on {own:?}: {all:?}");
-    let outside = all
-        .iter()
-        .find(|thread| thread.cpus.iter().any(|cpu| !own.contains(cpu)));
-    // The experiment runs as root, who may have what he asks for; the hostile client may not.
-    let higher = fs::read_to_string(job.told.join("higher")).unwrap_or_default();
-    let wanted = if here.class == "realtime" || higher == "yes" {
-        RR
-    } else {
-        0
-    };
-    // The program, and five threads of the one that left.
-    if all.len() < 6 || outside.is_some() || all.iter().any(|thread| thread.policy != wanted) {
-        return Err(format!(
-            "policy {wanted} on {own:?} was expected of each thread"
-        ));
-    }
-    match here.class {
-        "realtime" => offline(&job),
-        _ => Ok(()),
-    }
-}
-
-/// Every CPU of the job goes offline: the kernel lets its tasks run on those of others.
-fn offline(job: &Job) -> Told {
-    let own = job.cpus();
-    let switch = |to: &str| {
-        let files = own
-            .iter()
-            .map(|cpu| format!("/sys/devices/system/cpu/cpu{cpu}/online"));
-        files.map(|file| fs::write(file, to)).collect::<Vec<_>>()
-    };
-    let switched = switch("0");
-    let since = Instant::now();
-    let is_left = || {
-        let all = threads(&job.processes());
-        all.iter().any(|thread| thread.policy == RR)
-    };
-    while is_left() && since.elapsed() < Duration::from_secs(30) {
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    let all = threads(&job.processes());
-    let told = format!(
-        "CPUs {own:?} offline ({switched:?}): after {:.1?} {all:?}",
-        since.elapsed()
-    );
-    println!("  {told}");
-    drop(switch("1"));
-    match all.iter().any(|thread| thread.policy == RR) {
-        true => Err(told),
-        false => Ok(()),
-    }
-}
-
-/// What a user's own service manager can have the system's do: his process is taken out of its job.
-fn escaped(here: &Here) -> Told {
-    let everybody = ["update", "PartitionName=multi8", "AllowGroups=ALL"];
-    here.cluster.scontrol(&everybody).expect_ok();
-    let job = start_as_user(&here.cluster, &["-pmulti8", "-D/"], ("half", 1, 2))?;
-    let all = job.processes();
-    let is_realtime = |all: &[u32]| threads(all).iter().any(|thread| thread.policy == RR);
-    if !is_realtime(&all) {
-        return Err("its task is no real-time one".into());
-    }
-    let place = Path::new("/sys/fs/cgroup/user.slice/taken.scope");
-    fs::create_dir_all(place).map_err(|why| why.to_string())?;
-    for pid in &all {
-        let moved = fs::write(place.join("cgroup.procs"), pid.to_string());
-        moved.map_err(|why| why.to_string())?;
-    }
-    let since = Instant::now();
-    while is_realtime(&all) && since.elapsed() < LOWERED {
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    let (left, alive) = (is_realtime(&all), threads(&all).len());
-    println!(
-        "  {alive} threads in {}, ordinary ones after {:.1?}: {}",
-        place.display(),
-        since.elapsed(),
-        !left
-    );
-    for pid in &all {
-        let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
-    }
-    match (left, alive) {
-        (false, 1..) => Ok(()),
-        (true, _) => Err("they keep their priority".into()),
-        (false, 0) => Err("nobody was there to be lowered".into()),
-    }
 }
 
 /// A normal job wholly below a busy pool.
