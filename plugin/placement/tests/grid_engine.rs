@@ -328,6 +328,42 @@ fn shared_cores_decide_between_equal_choices_only() {
     assert_eq!(gives("striding:2:2", "0"), "0,0:0,2");
 }
 
+/// Where jobs in pools run is avoided, also at the price of an empty socket; then where others are bound, which
+/// only jobs in pools are told.
+#[test]
+fn cores_of_pools_are_spared_then_those_of_bindings() {
+    let gives = |binding: &str, pools: &str, bindings: &str| {
+        let ask = Request {
+            binding: Some(binding.parse().unwrap()),
+            ..Request::default()
+        };
+        let claims = Claims {
+            pools: CpuSet::from_list(pools).unwrap(),
+            bindings: CpuSet::from_list(bindings).unwrap(),
+            ..Claims::default()
+        };
+        let host = Node::of(machine("SCCCCSCCCC"), SocketKind::Package, Rules::default());
+        let plan = berth_placement::plan(&ask, &host, &claims).unwrap();
+        plan.chosen
+            .map_or_else(|| "none".into(), |chosen| places(chosen.of_task(0)))
+    };
+    assert_eq!(gives("linear:2", "0-3", ""), "1,0:1,1");
+    assert_eq!(gives("linear:2", "0-2,4-5", ""), "1,2:1,3");
+    assert_eq!(gives("linear:2", "0-3", "4-5"), "1,2:1,3");
+    // Of two on which others are, those without a pool.
+    assert_eq!(gives("linear:2", "4-7", "0-3"), "0,0:0,1");
+    assert_eq!(gives("linear:3", "0-2,4-7", "3"), "0,0:0,1:0,3");
+    // As few as it needs, and no refusal because of them.
+    assert_eq!(gives("linear:4", "0-2,4-6", ""), "0,0:0,1:0,3:1,3");
+    assert_eq!(gives("linear:8", "0-7", "0-7").matches(',').count(), 8);
+    assert_eq!(gives("linear:9", "0-7", "0-7"), "none");
+    assert_eq!(gives("striding:2:2", "0", ""), "0,1:0,3");
+    assert_eq!(gives("striding:2:4", "0-3", ""), "0,0:1,0");
+    // A start is no choice.
+    assert_eq!(gives("linear:2:0,0", "0-1", "0"), "0,0:0,1");
+    assert_eq!(gives("explicit:0,1", "0-1", "0"), "0,1");
+}
+
 #[test]
 fn env_and_pe_bind_nothing_and_name_the_cores() {
     for instance in ["env:", "pe:", "env ", "pe,"] {

@@ -189,12 +189,36 @@ proptest! {
         }
     }
 
+    /// First none of a pool's, then none of a binding's.
+    #[test]
+    fn linear_takes_the_cores_that_fewest_others_use(
+        amount in 1u32..40,
+        pools in proptest::collection::btree_set(0u32..64, 0..40),
+        bindings in proptest::collection::btree_set(0u32..64, 0..40),
+        machine in machines(),
+    ) {
+        let set = |list: std::collections::BTreeSet<u32>| list.into_iter().map(CpuId).collect::<CpuSet>();
+        let ask = Request { binding: Some(format!("strict:linear:{amount}").parse().unwrap()), ..Request::default() };
+        let claims = Claims { pools: set(pools), bindings: set(bindings), ..Claims::default() };
+        let host = Node::of(machine, SocketKind::Package, Rules::default());
+        let Ok(plan) = berth_placement::plan(&ask, &host, &claims) else { return Ok(()) };
+        let use_of = |cpus: &CpuSet| (cpus.intersects(&claims.pools), cpus.intersects(&claims.bindings));
+        let whole = (0..host.table().cores.len()).map(|core| host.table().cpus(host.table().cores.members(core as u32).iter().copied()));
+        let mut cheapest: Vec<_> = whole.map(|cpus| use_of(&cpus)).collect();
+        cheapest.sort_unstable();
+        cheapest.truncate(amount as usize);
+        let mut found: Vec<_> = plan.chosen.unwrap().of_task(0).iter().map(|core| use_of(&core.cpus)).collect();
+        found.sort_unstable();
+        prop_assert_eq!(found, cheapest);
+    }
+
     #[test]
     fn every_strategy_keeps_to_cores_that_can_be_had(
         tasks in 1u32..6, amount in 1u32..5, step in 1u32..5, kind in 0usize..6, scope in 0usize..2,
         own in proptest::collection::btree_set(0u32..32, 1..32),
         taken in proptest::collection::btree_set(0u32..64, 0..20),
         shared in proptest::collection::btree_set(0u32..64, 0..20),
+        pools in proptest::collection::btree_set(0u32..64, 0..20),
         machine in machines(),
     ) {
         let scope = ["task:", "host:"][scope];
@@ -216,7 +240,7 @@ proptest! {
             },
             ..Request::default()
         };
-        let claims = Claims { taken: set(taken), shared: set(shared), ..Claims::default() };
+        let claims = Claims { taken: set(taken), shared: set(shared), pools: set(pools), ..Claims::default() };
         let host = Node::of(machine, SocketKind::Package, Rules::default());
         let Ok(plan) = berth_placement::plan(&ask, &host, &claims) else { return Ok(()) };
         let Some(chosen) = &plan.chosen else {

@@ -90,6 +90,25 @@ fn tasks_go_to_whole_objects_first() {
     gives(&uneven, 9, "auto", "0-7 8 9 10 11 12 13 14 15");
 }
 
+/// All of a pool's cores or none.
+#[test]
+fn cores_of_pools_are_left_out_where_each_task_has_others() {
+    let two = node(parts(&[&[&[4]], &[&[4]]], 1));
+    let gives = |tasks, pools, binding| {
+        let claims = Claims {
+            pools: list(pools),
+            bindings: list("7"),
+            ..Claims::default()
+        };
+        answer(&two, &ask(tasks, binding), &claims)
+    };
+    assert_eq!(gives(2, "0-3", "auto"), "4-5 6-7");
+    assert_eq!(gives(4, "0-3", "auto"), "4 5 6 7");
+    assert_eq!(gives(5, "0-3", "auto"), "0-1 2 3 4-5 6-7");
+    assert_eq!(gives(2, "0-6", "auto"), "0-3 4-7");
+    assert_eq!(gives(2, "0-7", "auto"), "0-3 4-7");
+}
+
 #[test]
 fn beyond_the_cores_tasks_share_them_by_threads_then_by_time() {
     let two = node(parts(&[&[&[1, 1]]], 2));

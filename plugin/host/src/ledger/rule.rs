@@ -178,6 +178,7 @@ impl Others {
     /// The claims, by which jobs are suspended: what these hold only decides between equal choices.
     fn claims(&self, mut is_stopped: impl FnMut(&OtherStep) -> bool) -> Claims {
         let mut sets = self.own.clone();
+        let mut bindings = Vec::new();
         let mut cpusets = self.cpusets.clone();
         let mut rest = self.cpus.as_slice();
         for step in &self.jobs {
@@ -187,15 +188,16 @@ impl Others {
                 (true, Has::Cpuset) => continue,
                 (false, Has::Cpuset) => &mut cpusets,
                 (true, _) => &mut sets.shared,
-                (false, Has::Binding) if self.is_in_pool => &mut sets.shared,
+                (false, Has::Binding) if self.is_in_pool => &mut bindings,
                 (false, _) => &mut sets.taken,
             };
             join(set, cpus);
         }
-        join(&mut sets.shared, &self.pools);
         Claims {
             taken: CpuSet::from_words(sets.taken),
             shared: CpuSet::from_words(sets.shared),
+            pools: CpuSet::from_words(self.pools.as_slice()),
+            bindings: CpuSet::from_words(bindings),
             cpusets: CpuSet::from_words(cpusets),
             memory: self.memory.clone(),
         }
@@ -278,11 +280,11 @@ mod tests {
                 others.add(step(own), &found, cpu_words(&record));
             }
             let found = others.for_pool(is_in_pool).all_running();
-            [found.taken, found.shared].map(|set| set.to_string())
+            [found.taken, found.shared, found.pools, found.bindings].map(|set| set.to_string())
         };
-        assert_eq!(of(3, false), ["2,8", "0-3"]);
-        assert_eq!(of(1, true), ["", "2,8"]);
-        assert_eq!(of(4, true), ["", "0-3,8"]);
+        assert_eq!(of(3, false), ["2,8", "", "0-3", ""]);
+        assert_eq!(of(1, true), ["", "", "", "2,8"]);
+        assert_eq!(of(4, true), ["", "", "0-3", "2,8"]);
     }
 
     #[test]

@@ -14,6 +14,11 @@ pub struct Claims {
     /// May be used, but avoided if possible: CPUs of the job's own
     /// script and `--overlap` steps, and of suspended jobs.
     pub shared: CpuSet,
+    /// CPUs of other jobs that are in a pool: a `--binding` takes others if it can.
+    pub pools: CpuSet,
+    /// For a job in a pool, which gets its CPUs whoever is bound there: CPUs of other jobs' bindings. It takes others
+    /// if it can, after having kept off `pools`.
+    pub bindings: CpuSet,
     /// CPUs of other jobs' cpusets that are not exclusive: a new cpuset avoids them if possible, and an
     /// exclusive one must not use them. (Those of exclusive cpusets are in `taken`.)
     pub cpusets: CpuSet,
