@@ -2,6 +2,7 @@
 //! of two partitions may have at once, and no preemption. In: what slurmd has announced, and slurm.conf where it can be read.
 
 use berth_host::announcement::Announcement;
+use berth_host::cgroup::{Mounts, Place, Version};
 use berth_placement::sets::count::counted;
 use berth_srun::conf::{Config, OnNode};
 
@@ -12,6 +13,15 @@ const WHAT: &str = "pools";
 
 /// Checks the partitions; without pools there is nothing to check.
 pub(super) fn check(checks: &mut Checks, words: &Announcement, config: Option<&Config>) {
+    let place = Mounts::read()
+        .ok()
+        .and_then(|mounts| Place::of(words.pid, &mounts).ok());
+    let is_v1 = place.is_some_and(|place| place.version == Version::V1);
+    check_with(checks, words, (config, is_v1));
+}
+
+/// `is_v1`: this node's jobs are in cgroups of version 1, where niceness takes the place of weights.
+fn check_with(checks: &mut Checks, words: &Announcement, (config, is_v1): (Option<&Config>, bool)) {
     // A dynamic node is in no slurm.conf, so its partitions are not known from there.
     let knows = |config: &&Config| !words.pools.is_empty() && config.node(&checks.node).is_some();
     let Some(config) = config.filter(knows) else {
@@ -22,6 +32,7 @@ pub(super) fn check(checks: &mut Checks, words: &Announcement, config: Option<&C
     let mut doubts = sharing(words, &here);
     doubts.extend(preemption(config));
     doubts.extend(crowded(words, &here));
+    doubts.extend(is_v1.then(|| shares_of_jobs(config)).flatten());
     let is_well = missing.is_empty() && doubts.is_empty();
     for (verdict, texts) in [(Wrong, missing), (Note, doubts)] {
         for text in texts {
@@ -81,6 +92,20 @@ fn preemption(config: &Config) -> Option<String> {
     })
 }
 
+/// Shares that each job has of its own, so that niceness does not count between jobs. Source: jobacct_gather/cgroup puts
+/// tasks into cgroups of the cpuacct hierarchy, which is the cpu one too.
+fn shares_of_jobs(config: &Config) -> Option<String> {
+    let kind = config.job_acct_gather_type.as_deref()?;
+    let has_shares =
+        ["cgroup", "jobacct_gather/cgroup"].contains(&kind.to_ascii_lowercase().as_str());
+    has_shares.then(|| {
+        format!(
+            "JobAcctGatherType={kind} gives each job the same share of a CPU on this node, which has version 1 of cgroups, \
+             so a pool's job gets no more CPU time than others; use jobacct_gather/linux, or version 2 of cgroups"
+        )
+    })
+}
+
 /// Pools whose jobs can get the same CPUs.
 fn crowded(words: &Announcement, here: &[OnNode<'_>]) -> Option<String> {
     let of_pools = words
@@ -136,7 +161,7 @@ mod tests {
             ..SiteRules::default()
         });
         let mut checks = Checks::new("n1");
-        check(&mut checks, &words, Some(&config));
+        check_with(&mut checks, &words, (Some(&config), true));
         let told = checks.all.into_iter();
         told.map(|check| format!("{:?}: {}", check.verdict, check.text))
             .collect()
@@ -187,6 +212,11 @@ mod tests {
             CONF,
             &[("multi4", 4), ("multi8", 8)],
             "Note: jobs of two pools can get the same CPUs, where neither has what it is promised: cpus= of all pools together is 12, and 7",
+        );
+        one(
+            &format!("{CONF}JobAcctGatherType=jobacct_gather/cgroup\n"),
+            &[("multi4", 4)],
+            "Note: JobAcctGatherType=jobacct_gather/cgroup gives each job the same share",
         );
         let tiers = CONF.replacen("PriorityTier=10", "PriorityTier=20", 1);
         one(

@@ -66,6 +66,8 @@ pub struct Config {
     constrain_cores: bool,
     /// `PreemptType`, as it is written.
     pub preempt_type: Option<String>,
+    /// `JobAcctGatherType`, as it is written.
+    pub job_acct_gather_type: Option<String>,
     /// `PlugStackConfig`, as it is written.
     pub plug_stack_config: Option<String>,
     /// The release of a cluster that runs, as `22.05.8`.

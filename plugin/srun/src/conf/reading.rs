@@ -190,6 +190,8 @@ impl Reading {
         // Only what scontrol shows has it here.
         config.constrain_cores = constrain_cores(line).unwrap_or(config.constrain_cores);
         config.preempt_type = value("preempttype").or(config.preempt_type.take());
+        let gather = value("jobacctgathertype").or(config.job_acct_gather_type.take());
+        config.job_acct_gather_type = gather;
         config.plug_stack_config = value("plugstackconfig").or(config.plug_stack_config.take());
         config.version = value("slurm_version").or(config.version.take());
         config.memory = partitions::memory(line, None)?.or(config.memory);
