@@ -14,6 +14,8 @@ fn cluster(file: Option<&Path>) -> Cluster {
         // These cores are not this host's, so cgroups cannot confine to them.
         .task_plugin("task/berth")
         .set("ProctrackType=proctrack/pgid")
+        .set("LaunchParameters=use_interactive_step")
+        .set("InteractiveStepOptions=\"--interactive --preserve-env sh -c 'echo interactive $NCPUS,$OMP_NUM_THREADS'\"")
         .env("HWLOC_SYNTHETIC", "pack:2 core:4 pu:1");
     match &settings {
         Some(settings) => builder.plugstack(Some(settings)).up(),
@@ -72,6 +74,9 @@ fn the_example_as_it_stands() {
             .contains("this job is in the pool multi8, but gets no more CPU time"),
         "{done:#?}"
     );
+    // So is salloc's own shell.
+    let done = cluster.run("salloc", &["-pmulti8", "-n1", "-c4"]);
+    assert_eq!(done.stdout.trim(), "interactive 4,", "{done:#?}");
     // A member can go out; no option gets anybody in.
     let done = told(&cluster, &["-pmulti8", "--pool=none", "-n1"]);
     // srun says so itself where it has to wait for the job before.
@@ -79,7 +84,7 @@ fn the_example_as_it_stands() {
     assert_eq!((done.stdout.trim(), is_quiet), (",", true), "{done:#?}");
     let done = cluster.srun(&["-pmulti8", "--pool=multi8", "-n1", "true"]);
     assert!(!done.ok() && done.stderr.contains("--pool: "), "{done:#?}");
-    assert_eq!(count(&cluster, "berth_pool_steps_total"), 1);
+    assert_eq!(count(&cluster, "berth_pool_steps_total"), 2);
     let log = cluster.slurmd_log();
     assert!(
         log.contains("pool=multi8 cpus-asked=4 cpus-delivered=unknown"),

@@ -46,14 +46,12 @@ pub(crate) fn tell(slurm: Abi, record: &mut StepRecord<'_>, intent: &Intent, hea
     if let (Some(asked), Some(masks)) = (&memory, &masks) {
         set.extend([(names::MEM_BIND, asked.as_str()), (names::MEM, masks)]);
     }
-    let rooms: &[_] = match record.step_id().kind {
-        StepKind::Interactive => &[],
-        _ => {
-            let tasks = entries(slurm, record, (intent, &devices), heard);
-            // Slurm prepares a step once; what a second call would prepare is the same.
-            STATE.entries.get_or_init(|| Prepared::new(tasks)).rooms()
-        }
+    let tasks = match record.step_id().kind {
+        StepKind::Interactive => of_interactive(record, heard),
+        _ => entries(slurm, record, (intent, &devices), heard),
     };
+    // Slurm prepares a step once; what a second call would prepare is the same.
+    let rooms = STATE.entries.get_or_init(|| Prepared::new(tasks)).rooms();
     // The list of all devices is as long as a task's own.
     set.extend(devices.all.iter().map(|(name, value)| (*name, &**value)));
     let mut reserve = rooms.to_vec();
@@ -65,6 +63,21 @@ pub(crate) fn tell(slurm: Abi, record: &mut StepRecord<'_>, intent: &Intent, hea
     if let Err(why) = record.env_change(&change) {
         log::error!("the variables about this step are not in the tasks' environment: {why}");
     }
+}
+
+/// salloc's shell is bound to nothing of its own; what it has from its pool its steps inherit, and overwrite.
+fn of_interactive(record: &StepRecord<'_>, heard: &Handover) -> Vec<Arc<task_env::Entries>> {
+    let count = heard.own.count();
+    let all = variable(heard).map(|name| task_env::in_pool(name, count, true).collect());
+    let all = Arc::new(all.unwrap_or_default());
+    vec![all; record.node_tasks() as usize]
+}
+
+/// Where a job in a pool finds its number of CPUs.
+fn variable(heard: &Handover) -> Option<&'static str> {
+    let member = heard.pool.as_ref()?.member.as_ref()?;
+    // A slurmstepd serves one step, so this is one name in its life.
+    Some(member.export.clone().leak())
 }
 
 /// The other variables of each task.
@@ -84,9 +97,7 @@ fn entries(
         Some(Served { binding, chosen }) => Told::new(binding, chosen, |name| record.env_has(name)),
         None => Told::nothing(),
     };
-    let pool = heard.pool.as_ref().and_then(|pool| pool.member.as_ref());
-    // A slurmstepd serves one step, so this is one name in its life.
-    let variable: Option<&'static str> = pool.map(|member| &*member.export.clone().leak());
+    let variable = variable(heard);
     // A script's steps inherit its variables, and each of their tasks has fewer CPUs.
     let is_set = record.is_batch() || record.env_has("OMP_NUM_THREADS");
     let mut known = HashMap::new();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::job::{Job, start, start_as_user, threads};
+use crate::job::{Job, Thread, start, start_as_user, threads};
 use crate::promises::RR;
 use crate::{Here, Told};
 
@@ -73,10 +73,52 @@ fn offline(job: &Job) -> Told {
     }
 }
 
-/// What a user's own service manager can have the system's do: his process is taken out of its job.
-pub(crate) fn left(here: &Here) -> Told {
+/// A user's task has the lowest real-time priority, and no way to a higher one: not by asking, and not by programs
+/// that give rights.
+pub(crate) fn users(here: &Here) -> Told {
+    open_to_users(here);
+    let job = start_as_user(&here.cluster, &["-pmulti8", "-D/"], ("escape", 1, 1))?;
+    let higher = fs::read_to_string(job.told.join("higher")).unwrap_or_default();
+    let all = job.processes();
+    let of = |pid: &u32, file: &str, line: &str| {
+        let text = fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        let found = text.lines().find_map(|one| one.strip_prefix(line));
+        found.map(|rest| {
+            rest.split_whitespace()
+                .map(String::from)
+                .collect::<Vec<_>>()
+        })
+    };
+    let words = |text: &str| Some(text.split(' ').map(String::from).collect::<Vec<_>>());
+    let is_bounded = |pid: &u32| {
+        of(pid, "limits", "Max realtime priority") == words("0 0")
+            && of(pid, "status", "NoNewPrivs:") == words("1")
+            && of(pid, "status", "Uid:") == words("65534 65534 65534 65534")
+    };
+    let threads = threads(&all);
+    println!(
+        "  as a user: {} processes, higher: {higher}, {threads:?}",
+        all.len()
+    );
+    let is_lowest = |thread: &Thread| (thread.policy, thread.priority) == (RR, 1);
+    match !all.is_empty()
+        && higher == "no"
+        && all.iter().all(is_bounded)
+        && threads.iter().all(is_lowest)
+    {
+        true => Ok(()),
+        false => Err("a user's task is not bounded".into()),
+    }
+}
+
+fn open_to_users(here: &Here) {
     let everybody = ["update", "PartitionName=multi8", "AllowGroups=ALL"];
     here.cluster.scontrol(&everybody).expect_ok();
+}
+
+/// What a user's own service manager can have the system's do: his process is taken out of its job.
+pub(crate) fn left(here: &Here) -> Told {
+    open_to_users(here);
     let job = start_as_user(&here.cluster, &["-pmulti8", "-D/"], ("half", 1, 2))?;
     let all = job.processes();
     let is_realtime = |all: &[u32]| threads(all).iter().any(|thread| thread.policy == RR);

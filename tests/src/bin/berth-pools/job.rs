@@ -12,6 +12,9 @@ use berth_tests::Cluster;
 /// How long a job may take to start on a full, emulated machine.
 const START: Duration = Duration::from_secs(180);
 
+/// A user without rights.
+const USER: &str = "65534";
+
 /// A job.
 pub(crate) struct Job {
     child: Child,
@@ -46,7 +49,7 @@ pub(crate) fn start_as_user(
     what: (&str, u32, u32),
 ) -> Result<Job, String> {
     let mut srun = cluster.program("setpriv");
-    srun.args(["--reuid=65534", "--regid=65534", "--clear-groups", "srun"]);
+    srun.args(["--reuid", USER, "--regid", USER, "--clear-groups", "srun"]);
     submit(srun, options, what).wait()
 }
 
@@ -120,8 +123,10 @@ impl Drop for Job {
 
 /// Ends every job, and waits until they are gone.
 pub(crate) fn end_all(cluster: &Cluster) {
-    let _ = cluster.run("scancel", &["-u", "root", "--signal=KILL"]);
-    let _ = cluster.run("scancel", &["-u", "root"]);
+    for user in ["root", USER] {
+        let _ = cluster.run("scancel", &["-u", user, "--signal=KILL"]);
+        let _ = cluster.run("scancel", &["-u", user]);
+    }
     cluster.wait_for("all jobs to end", || {
         let left = cluster.run("squeue", &["-h"]).stdout;
         left.trim().is_empty().then_some(())
@@ -185,10 +190,11 @@ fn gather(folder: &Path, found: &mut Vec<u32>) {
     }
 }
 
-/// A thread: its policy and its CPUs.
+/// A thread: its policy, its real-time priority and its CPUs.
 #[derive(Debug)]
 pub(crate) struct Thread {
     pub policy: u32,
+    pub priority: u32,
     pub cpus: Vec<u32>,
 }
 
@@ -208,6 +214,7 @@ pub(crate) fn threads(processes: &[u32]) -> Vec<Thread> {
             .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
         Some(Thread {
             policy: fields.get(38)?.parse().ok()?,
+            priority: fields.get(37)?.parse().ok()?,
             cpus: list(cpus),
         })
     });

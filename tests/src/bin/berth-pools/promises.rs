@@ -29,6 +29,7 @@ const SLOWER: f64 = 2.0;
 pub(crate) fn all(here: &Here, count: &mut Count) {
     count.play(here, "behind its fence", || fences::kept(here));
     if here.class == "realtime" {
+        count.play(here, "a user's bounds", || fences::users(here));
         count.play(here, "out of its job", || fences::left(here));
     }
     count.play(here, "scancel", || cancelled(here));
