@@ -359,6 +359,9 @@ fn cores_of_pools_are_spared_then_those_of_bindings() {
     assert_eq!(gives("linear:9", "0-7", "0-7"), "none");
     assert_eq!(gives("striding:2:2", "0", ""), "0,1:0,3");
     assert_eq!(gives("striding:2:4", "0-3", ""), "0,0:1,0");
+    assert_eq!(gives("striding:2:1", "0-1,3-7", ""), "0,1:0,2");
+    // Where it must take one, the one beside those that are nobody's.
+    assert_eq!(gives("linear:4", "0-3,7", ""), "1,0:1,1:1,2:1,3");
     // A start is no choice.
     assert_eq!(gives("linear:2:0,0", "0-1", "0"), "0,0:0,1");
     assert_eq!(gives("explicit:0,1", "0-1", "0"), "0,1");

@@ -90,23 +90,33 @@ fn tasks_go_to_whole_objects_first() {
     gives(&uneven, 9, "auto", "0-7 8 9 10 11 12 13 14 15");
 }
 
-/// All of a pool's cores or none.
+/// All of a pool's cores or none; and no task pays with more than half of its own.
 #[test]
 fn cores_of_pools_are_left_out_where_each_task_has_others() {
     let two = node(parts(&[&[&[4]], &[&[4]]], 1));
-    let gives = |tasks, pools, binding| {
+    let gives = |node: &Node, tasks, pools, binding| {
         let claims = Claims {
             pools: list(pools),
             bindings: list("7"),
             ..Claims::default()
         };
-        answer(&two, &ask(tasks, binding), &claims)
+        answer(node, &ask(tasks, binding), &claims)
     };
-    assert_eq!(gives(2, "0-3", "auto"), "4-5 6-7");
-    assert_eq!(gives(4, "0-3", "auto"), "4 5 6 7");
-    assert_eq!(gives(5, "0-3", "auto"), "0-1 2 3 4-5 6-7");
-    assert_eq!(gives(2, "0-6", "auto"), "0-3 4-7");
-    assert_eq!(gives(2, "0-7", "auto"), "0-3 4-7");
+    assert_eq!(gives(&two, 2, "0-3", "auto"), "4-5 6-7");
+    assert_eq!(gives(&two, 4, "0-3", "auto"), "4 5 6 7");
+    assert_eq!(gives(&two, 5, "0-3", "auto"), "0-1 2 3 4-5 6-7");
+    assert_eq!(gives(&two, 2, "0-6", "auto"), "0-3 4-7");
+    assert_eq!(gives(&two, 2, "0-7", "auto"), "0-3 4-7");
+    assert_eq!(gives(&two, 1, "0-3", "auto"), "4-7");
+    assert_eq!(gives(&two, 1, "0-6", "auto"), "0-7");
+    assert_eq!(gives(&two, 2, "0-2", "auto"), "0-3 4-7");
+    // Not at the price of a core for each task, nor of isolated CPUs.
+    let threads = node(parts(&[&[&[4]]], 2));
+    assert_eq!(gives(&threads, 4, "0-3", "auto"), "0-1 2-3 4-5 6-7");
+    assert_eq!(gives(&threads, 2, "0-3", "auto"), "4-5 6-7");
+    let mut some = parts(&[&[&[4]]], 1);
+    some.isolated = list("3");
+    assert_eq!(gives(&node(some), 1, "0-2", "auto"), "0-2");
 }
 
 #[test]

@@ -10,7 +10,6 @@ mod near;
 mod one_kind;
 mod share;
 pub(crate) mod situation;
-mod sparing;
 
 use crate::answer::plan::Plan;
 use crate::answer::refusal::Refusal;
@@ -18,7 +17,6 @@ use crate::request::fixes::Fix;
 use crate::request::grid_engine::Strategy;
 use crate::request::wish::Wish;
 use crate::strategy::situation::Situation;
-use crate::strategy::sparing::Spares;
 
 /// Plans with the strategy for the request's wish; memory is still open.
 pub(crate) fn choose(here: &Situation<'_>) -> Result<Plan, Refusal> {
@@ -31,18 +29,14 @@ pub(crate) fn choose(here: &Situation<'_>) -> Result<Plan, Refusal> {
         Wish::List(mode) => list::choose(here, mode),
         Wish::GridEngine(binding) => match binding.strategy {
             Strategy::Explicit(_) => grid_engine::choose(here, binding),
-            _ => isolated::choose(here, |here| {
-                sparing::choose(here, Spares::All, |here| grid_engine::choose(here, binding))
-            }),
+            _ => isolated::choose(here, |here| grid_engine::choose(here, binding)),
         },
         Wish::Near(near) => near::choose(here, near),
         Wish::Mapped(mapping) => match near {
             Some(_) => mapping::choose(here, mapping, near),
             None => isolated::choose(here, |here| mapping::choose(here, mapping, None)),
         },
-        Wish::Share(binding, words) => sparing::choose(here, Spares::Pools, |here| {
-            share::choose(here, (binding, words), near)
-        }),
+        Wish::Share(binding, words) => share::choose(here, (binding, words), near),
     }
 }
 

@@ -7,6 +7,7 @@ use std::ops::Range;
 use crate::owned::Owned;
 use crate::request::claims::Claims;
 use crate::request::grid_engine::Place;
+use crate::sets::cpuset::CpuSet;
 use crate::sets::ids::PuIdx;
 use crate::topology::pu_table::PuTable;
 
@@ -15,9 +16,9 @@ use crate::topology::pu_table::PuTable;
 pub enum State {
     /// The step owns it, and no other step is bound there.
     Free,
-    /// The step owns it; others are bound there too, but they do not exclude this step.
+    /// The step owns it; others are bound there or in a pool there too, but they do not exclude this step.
     Shared,
-    /// Another step is bound there.
+    /// Another step is bound there, or a choice leaves it to others.
     Taken,
     /// The step does not own it, or owns only some of its hardware threads.
     Foreign,
@@ -32,6 +33,25 @@ pub struct Core {
     pub place: Place,
     /// Whether it may be used.
     pub state: State,
+    /// Who else uses it.
+    pub others: Others,
+}
+
+/// Who uses a core that a step may use too, but spares if it can.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Others {
+    /// A job in a pool.
+    pub pool: bool,
+    /// A binding, which does not exclude a job in a pool.
+    pub binding: bool,
+}
+
+impl Others {
+    /// Whether anybody does.
+    #[must_use]
+    pub fn any(self) -> bool {
+        self.pool || self.binding
+    }
 }
 
 /// Every core of the host, socket after socket.
@@ -60,14 +80,23 @@ impl Cores {
     /// The step does not own a core if it has fewer of its hardware threads than steps may use.
     #[must_use]
     pub fn of(table: &PuTable, owned: &Owned, claims: &Claims) -> Self {
-        let state = |pus: &[PuIdx]| {
+        let others = |pus: &[PuIdx]| {
+            let is_in =
+                |set: &CpuSet| !set.is_empty() && table.cpus(pus.iter().copied()).intersects(set);
+            Others {
+                pool: is_in(&claims.pools),
+                binding: is_in(&claims.bindings),
+            }
+        };
+        let state = |pus: &[PuIdx], others: Others| {
             let cpus = || table.cpus(pus.iter().copied());
             let usable = pus.len().min(table.usable_threads() as usize).max(1);
             if owned.among(pus).count() < usable {
                 State::Foreign
             } else if !claims.taken.is_empty() && cpus().intersects(&claims.taken) {
                 State::Taken
-            } else if !claims.shared.is_empty() && cpus().intersects(&claims.shared) {
+            } else if others.any() || !claims.shared.is_empty() && cpus().intersects(&claims.shared)
+            {
                 State::Shared
             } else {
                 State::Free
@@ -80,13 +109,27 @@ impl Cores {
         for socket in 0..table.sockets.len() as u32 {
             let first = cores.list.len();
             for (core, pus) in (0..).zip(table.cores_of_socket(socket)) {
+                let others = others(pus);
                 cores.list.push(Core {
                     index: pus.first().map_or(0, |pu| table.cores.of(*pu)),
                     place: Place { socket, core },
-                    state: state(pus),
+                    state: state(pus, others),
+                    others,
                 });
             }
             cores.sockets.push(first..cores.list.len());
+        }
+        cores
+    }
+
+    /// The same, where some positions are left to others.
+    #[must_use]
+    pub fn without(&self, positions: &[usize]) -> Self {
+        let mut cores = self.clone();
+        for at in positions {
+            if let Some(core) = cores.list.get_mut(*at) {
+                core.state = State::Taken;
+            }
         }
         cores
     }

@@ -4,6 +4,7 @@
 
 pub mod cores;
 pub mod linear;
+pub mod sparing;
 pub mod striding;
 
 use crate::answer::cores::{Chosen, ChosenCore};
@@ -21,7 +22,8 @@ use crate::strategy::situation::Situation;
 pub(crate) fn choose(here: &Situation<'_>, binding: &Binding) -> Result<Plan, Refusal> {
     here.owns_any()?;
     let cores = Cores::of(here.node.table(), here.owned, here.claims);
-    match positions(binding, &cores, here.request.tasks) {
+    let tasks = here.request.tasks;
+    match sparing::choose(&cores, |cores| positions(binding, cores, tasks)) {
         Ok(found) => Ok(bound(here, binding, look_up(here, &cores, &found))),
         Err(obstacle) => not_bound(here, binding, &cores, obstacle),
     }

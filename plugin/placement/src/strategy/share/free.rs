@@ -1,4 +1,5 @@
-//! The cores that `--binding=auto` divides: those that the step owns and others have not taken.
+//! The cores that `--binding=auto` divides: those that the step owns and others have not taken; those of pools if
+//! need be.
 //! In: what the step owns, what others are bound to, the hardware threads to use. Out: [`Free`]. Pure.
 
 use std::ops::Range;
@@ -28,18 +29,33 @@ impl Free {
     /// At most `limit` hardware threads of each core are used. Isolated CPUs are used only where the
     /// step has no others.
     pub(super) fn of(here: &Situation<'_>, limit: Option<u32>) -> Self {
-        let isolated = here.node.machine().map(|machine| machine.isolated());
-        let isolated = isolated.filter(|isolated| !isolated.is_empty());
-        let free = Self::without(here, limit, isolated);
+        let isolated = isolated(here);
+        let taken = &here.claims.taken;
+        let free = Self::without(here, limit, (taken, isolated));
         match (isolated, free.cores.is_empty()) {
-            (Some(_), true) => Self::without(here, limit, None),
+            (Some(_), true) => Self::without(here, limit, (taken, None)),
             _ => free,
         }
     }
 
-    fn without(here: &Situation<'_>, limit: Option<u32>, kept: Option<&CpuSet>) -> Self {
+    /// The same without the cores of pools; nothing if there are none, or no others. Isolated CPUs do not take their place.
+    pub(super) fn beside_pools(here: &Situation<'_>, limit: Option<u32>) -> Option<Self> {
+        if !here.claims.pools.intersects(&here.owned.cpus) {
+            return None;
+        }
+        let mut taken = here.claims.taken.clone();
+        taken.insert_all(&here.claims.pools);
+        let free = Self::without(here, limit, (&taken, isolated(here)));
+        (!free.cores.is_empty()).then_some(free)
+    }
+
+    fn without(
+        here: &Situation<'_>,
+        limit: Option<u32>,
+        (taken, kept): (&CpuSet, Option<&CpuSet>),
+    ) -> Self {
         let (nest, table) = (here.node.nest(), here.node.table());
-        let taken = Some(&here.claims.taken).filter(|taken| !taken.is_empty());
+        let taken = Some(taken).filter(|taken| !taken.is_empty());
         let limit = limit.map_or(usize::MAX, |limit| limit as usize);
         let layers = nest.layers().len();
         let mut free = Self {
@@ -146,4 +162,10 @@ impl Free {
             cpus: here.node.table().cpus_of(pus),
         }
     }
+}
+
+/// CPUs that the kernel isolates.
+fn isolated<'a>(here: &Situation<'a>) -> Option<&'a CpuSet> {
+    let isolated = here.node.machine().map(|machine| machine.isolated());
+    isolated.filter(|isolated| !isolated.is_empty())
 }

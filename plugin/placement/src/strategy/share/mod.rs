@@ -98,13 +98,31 @@ fn shares(here: &Situation<'_>, share: Share, free: &Free) -> Result<Chosen, Obs
     Ok(Chosen::new(parts.iter().map(some)))
 }
 
-/// Every task bound to its cores.
-fn bound(here: &Situation<'_>, (binding, share): (&Binding, Share)) -> Result<Plan, Obstacle> {
-    let free = Free::of(here, threads(here, share));
-    let chosen = shares(here, share, &free)?;
+/// Every task bound to its cores: beside the cores of pools where each task gets at least half of its cores so, and
+/// shares them with no more others; the rest would stay idle while the pool sleeps.
+fn bound(here: &Situation<'_>, asked: (&Binding, Share)) -> Result<Plan, Obstacle> {
+    let limit = threads(here, asked.1);
+    let all = Free::of(here, limit);
+    let tasks = here.request.tasks as usize;
+    let chosen = shares(here, asked.1, &all)?;
+    let beside = Free::beside_pools(here, limit);
+    let beside = beside.filter(|free| unit(free, tasks) == unit(&all, tasks));
+    let spared = beside.and_then(|free| Some((shares(here, asked.1, &free).ok()?, free)));
+    let spared = spared.filter(|(spared, _)| keeps_half(spared, &chosen, tasks));
+    let (chosen, free) = spared.unwrap_or((chosen, all));
+    Ok(on(here, asked.0, (chosen, &free)))
+}
+
+/// Whether each task has at least half of the CPUs that it would have among all.
+fn keeps_half(spared: &Chosen, among_all: &Chosen, tasks: usize) -> bool {
+    let count = |chosen: &Chosen, id| chosen.cpus_of_task(id).count();
+    (0..tasks).all(|id| count(spared, id) * 2 >= count(among_all, id))
+}
+
+fn on(here: &Situation<'_>, binding: &Binding, (chosen, free): (Chosen, &Free)) -> Plan {
     let tasks = here.request.tasks;
     let out = SharedOut {
-        unit: unit(&free, tasks as usize),
+        unit: unit(free, tasks as usize),
         cores: free.core_count() as u32,
         threads: free.thread_count() as u32,
     };
@@ -116,7 +134,7 @@ fn bound(here: &Situation<'_>, (binding, share): (&Binding, Share)) -> Result<Pl
         plan.notes.push(Note::SharedByTime { tasks, threads });
     }
     plan.chosen = Some(chosen);
-    Ok(plan)
+    plan
 }
 
 /// With `env:` the job binds itself to the cores that its environment names.

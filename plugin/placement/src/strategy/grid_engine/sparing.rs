@@ -1,0 +1,87 @@
+//! A `--binding` keeps off the cores of pools, and a pool job's then off those of bindings, as far as it finds others.
+//! In: the host's cores. Out: positions for each taker, on the cores that fewest others use. Pure.
+
+use std::cmp::Reverse;
+
+use crate::strategy::grid_engine::cores::{Cores, Obstacle, Others};
+
+/// Each taker's positions.
+type Found = Vec<Vec<usize>>;
+
+/// The positions that a strategy finds on the cores that nobody uses, and on as few others as it needs. Where it uses
+/// no fewer of them so than by its own choice among all, that choice holds.
+///
+/// # Errors
+/// Why it finds none among all.
+pub fn choose(
+    cores: &Cores,
+    strategy: impl Fn(&Cores) -> Result<Found, Obstacle>,
+) -> Result<Found, Obstacle> {
+    let by_itself = strategy(cores)?;
+    if price(cores, &by_itself) == (0, 0) {
+        return Ok(by_itself);
+    }
+    let used = used(cores);
+    let beside = |open: usize| strategy(&cores.without(used.get(open..).unwrap_or_default()));
+    // Most steps need none of them; then a search by halves.
+    let (mut few, mut enough, mut open) = (0, used.len(), 0);
+    let mut found = by_itself.clone();
+    while few < enough {
+        match beside(open) {
+            Ok(positions) => (found, enough) = (positions, open),
+            Err(_) => few = open + 1,
+        }
+        open = few.midpoint(enough);
+    }
+    let found = without_the_needless(cores, (&used, enough), found, strategy);
+    let is_cheaper = price(cores, &found) < price(cores, &by_itself);
+    Ok(if is_cheaper { found } else { by_itself })
+}
+
+/// Cores at a distance may need a later one, and so none of the earlier ones.
+fn without_the_needless(
+    cores: &Cores,
+    (used, open): (&[usize], usize),
+    mut found: Found,
+    strategy: impl Fn(&Cores) -> Result<Found, Obstacle>,
+) -> Found {
+    let (open, closed) = used.split_at(open.min(used.len()));
+    let mut closed = closed.to_vec();
+    for at in open.iter().rev() {
+        closed.push(*at);
+        match strategy(&cores.without(&closed)) {
+            Ok(positions) => found = positions,
+            Err(_) => drop(closed.pop()),
+        }
+    }
+    found
+}
+
+/// How many cores of pools it takes, and how many of bindings.
+fn price(cores: &Cores, found: &[Vec<usize>]) -> (usize, usize) {
+    let others = found.iter().flatten().filter_map(|at| cores.at(*at));
+    others.fold((0, 0), |(pools, bindings), core| {
+        let Others { pool, binding } = core.others;
+        (pools + usize::from(pool), bindings + usize::from(binding))
+    })
+}
+
+/// Positions that others use: those of bindings, of pools, of both; first where most neighbours are nobody's.
+fn used(cores: &Cores) -> Vec<usize> {
+    let nobodys = |socket: u32| {
+        let of_socket = cores.free_of(socket as usize).into_iter();
+        let unused = of_socket.filter(|at| cores.at(*at).is_some_and(|core| !core.others.any()));
+        unused.count()
+    };
+    let sockets: Vec<_> = (0..cores.socket_count() as u32).map(nobodys).collect();
+    let key = |at: &usize| {
+        let core = cores.at(*at)?;
+        let nobodys = sockets.get(core.place.socket as usize);
+        Some((core.others, Reverse(*nobodys?)))
+    };
+    let is_used =
+        |at: &usize| cores.is_free(*at) && cores.at(*at).is_some_and(|core| core.others.any());
+    let mut used: Vec<usize> = (0..cores.len()).filter(is_used).collect();
+    used.sort_by_key(key);
+    used
+}
