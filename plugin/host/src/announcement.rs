@@ -4,7 +4,7 @@
 
 use std::io;
 
-use berth_placement::pools::Weights;
+use berth_placement::pools::{Class, Weights};
 use berth_placement::request::cpuset::Words;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{SysconfVar, sysconf};
@@ -174,6 +174,13 @@ impl Announcement {
     pub fn pool_weights(&self) -> Option<Weights> {
         let pools = self.pools.iter();
         Weights::of(pools.map(|pool| (pool.cpus, pool.weight)))
+    }
+
+    /// Whether the tasks of those jobs are idle ones beside their slurmstepds.
+    #[must_use]
+    pub fn has_idle_others(&self) -> bool {
+        let weight = Class::Weight.to_string();
+        self.pools.iter().any(|pool| pool.class != weight)
     }
 
     /// Announces the file of cpusets that is in force.

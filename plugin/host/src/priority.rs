@@ -80,11 +80,15 @@ pub fn is_realtime(thread: pid_t) -> bool {
     ) && policy >= 0
 }
 
-/// Whether a thread has what [`set_realtime`] gives. Other programs that raise a user's threads (`rtkit`) let their
-/// children be ordinary ones.
+/// Whether a thread has what [`set_realtime`] gives. It can let its children be ordinary ones, as other programs that
+/// raise a user's threads do (`rtkit`), but it cannot change its priority.
 #[must_use]
 pub fn is_of_pool(thread: pid_t) -> bool {
-    if policy(thread) != libc::SCHED_RR {
+    let policy = policy(thread);
+    if policy < 0 || policy & !libc::SCHED_RESET_ON_FORK != libc::SCHED_RR {
+        return false;
+    }
+    if priority(thread) != Some(PRIORITY) {
         return false;
     }
     let mut limit = MaybeUninit::<libc::rlimit>::zeroed();
@@ -101,6 +105,15 @@ pub fn is_of_pool(thread: pid_t) -> bool {
 fn policy(thread: pid_t) -> c_int {
     // SAFETY: it takes a number and touches no memory of ours.
     unsafe { libc::sched_getscheduler(thread) }
+}
+
+/// Nothing for a thread that has ended.
+fn priority(thread: pid_t) -> Option<c_int> {
+    let mut found = MaybeUninit::<libc::sched_param>::zeroed();
+    // SAFETY: the kernel writes one record, which lives until the call returns.
+    let read = unsafe { libc::sched_getparam(thread, found.as_mut_ptr()) };
+    // SAFETY: zeros are a priority too, where the kernel has written none.
+    (read == 0).then(|| unsafe { found.assume_init() }.sched_priority)
 }
 
 /// Makes a thread an ordinary one.
@@ -131,6 +144,12 @@ pub fn realtime_obstacle() -> Option<String> {
             "the kernel refuses SCHED_RR ({why}); with CONFIG_RT_GROUP_SCHED a cgroup needs cpu.rt_runtime_us"
         ));
     }
+    throttle_obstacle()
+}
+
+/// Why real-time tasks could take this host's CPUs for ever, as its settings are now.
+#[must_use]
+pub fn throttle_obstacle() -> Option<String> {
     let read = |name: &str| fs::read_to_string(format!("/proc/sys/kernel/{name}"));
     let number = |name| read(name).ok()?.trim().parse::<i64>().ok();
     throttle(
@@ -193,6 +212,12 @@ mod tests {
         // Only root may, and not everywhere.
         if set_realtime(pid).is_ok() {
             assert!(is_realtime(pid) && is_of_pool(pid));
+            // What every thread may do itself.
+            schedule(pid, FIRST, PRIORITY).unwrap();
+            assert!(is_realtime(pid) && is_of_pool(pid));
+            schedule(pid, libc::SCHED_RR, PRIORITY + 1).unwrap();
+            assert!(!is_of_pool(pid), "another program's");
+            schedule(pid, libc::SCHED_RR, PRIORITY).unwrap();
             set_ordinary(pid).unwrap();
             assert!(!is_of_pool(pid));
         } else {

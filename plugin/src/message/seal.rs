@@ -3,6 +3,7 @@
 //! variable is taken out of the tasks' environment.
 
 use berth_host::key::{Key, Mark};
+use berth_placement::sets::limits::HANDOVER_BYTES;
 use slurm_sys::StepId;
 
 use crate::message::handover::{self, Handover, VERSION};
@@ -14,6 +15,9 @@ pub(crate) struct Whose<'a> {
     pub step: StepId,
     pub uid: u32,
 }
+
+/// The most bytes of the variable's value.
+pub(crate) const MOST: usize = HANDOVER_BYTES + 64;
 
 /// The variable's value: the handover with the mark after its first word.
 pub(crate) fn sealed(handover: &Handover, whose: &Whose<'_>, key: &Key) -> String {

@@ -18,7 +18,7 @@ use slurm_sys::{BatchRequest, SUCCESS, SlurmConf, SlurmdConf};
 
 use crate::message::handover::{Handover, InPool, Outcome};
 use crate::message::options::Own;
-use crate::message::seal::{self, Whose};
+use crate::message::seal::Whose;
 use crate::message::{device_mark, names, routes};
 use crate::planning::words::join_bounded;
 use crate::planning::{convert, ledger};
@@ -222,8 +222,7 @@ fn pass(slurm: Abi, batch: &mut BatchRequest<'_>, handover: &Handover) -> Result
         step: batch.step_id(),
         uid: batch.cred()?.uid(),
     };
-    let key = key::current(&node_name);
-    let sealed = key.map(|key| seal::sealed(handover, &whose, &key));
+    let sealed = key::sealed(handover, &whose)?;
     let set = sealed.as_deref().map(|sealed| (names::HANDOVER, sealed));
     let listed = device_mark::inherited(|name, limit| batch.env_get(name, limit));
     Ok(batch.env_change(&Change {

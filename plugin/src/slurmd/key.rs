@@ -5,9 +5,13 @@ use std::time::{Duration, Instant};
 
 use berth_host::StateDir;
 use berth_host::key::Key;
+use berth_placement::RefusalKind;
 
+use crate::message::handover::Handover;
+use crate::message::seal::{self, Whose};
 use crate::site::settings;
 use crate::slurmd::complaints;
+use crate::slurmd::stop::Stop;
 
 /// The time until slurmd tries again to make a key.
 const AGAIN: Duration = Duration::from_secs(60);
@@ -37,6 +41,25 @@ pub(crate) fn put_back(node_name: &str, dir: &StateDir) {
     let key = current(node_name);
     if let Some(Err(why)) = key.map(|key| key.write(dir)) {
         log::error!("slurmd's key could not be put back: {why}");
+    }
+}
+
+/// What slurmstepd is handed, with slurmd's mark; nothing while slurmd has no key.
+///
+/// # Errors
+/// It is longer than slurmstepd reads: a client of a user's own has sent lists beyond all use.
+pub(crate) fn sealed(handover: &Handover, whose: &Whose<'_>) -> Result<Option<String>, Stop> {
+    let sealed = current(whose.node_name).map(|key| seal::sealed(handover, whose, &key));
+    match sealed {
+        Some(long) if long.len() > seal::MOST => Err(Stop::Refused(
+            RefusalKind::Bind,
+            format!(
+                "what was requested for this step has {} bytes, and slurmstepd reads {} at most; use shorter lists",
+                long.len(),
+                seal::MOST
+            ),
+        )),
+        sealed => Ok(sealed),
     }
 }
 

@@ -18,7 +18,7 @@ use slurm_sys::views::Change;
 use slurm_sys::{LaunchRequest, SUCCESS, SlurmdConf, StepId};
 
 use crate::message::handover::{Handover, InPool};
-use crate::message::seal::{self, Whose};
+use crate::message::seal::Whose;
 use crate::message::{bits, device_mark, names};
 use crate::planning::words::{join_bounded, name};
 use crate::planning::{convert, ledger, memory};
@@ -295,8 +295,7 @@ fn write(
     }
     memory::write(launch, plan, slurm.layout)?;
     handover.decided(ask, plan);
-    let key = key::current(whose.node_name);
-    let sealed = key.map(|key| seal::sealed(&handover, whose, &key));
+    let sealed = key::sealed(&handover, whose)?;
     let set = sealed.as_deref().map(|sealed| (names::HANDOVER, sealed));
     env_change(launch, set.as_slice())?;
     if log::log_enabled!(log::Level::Debug) {

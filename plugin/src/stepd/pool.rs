@@ -4,10 +4,12 @@
 
 use std::time::Duration;
 
+use berth_host::announcement;
 use berth_host::cgroup::{self, JobFolders};
 use berth_host::counters::{self, PoolCounts};
 use berth_host::job_files::{self, Kind};
 use berth_host::ledger::{self, Entry, Held, StepKey};
+use berth_host::priority;
 use berth_host::run_delay::Times;
 use berth_host::{Ledger, LedgerError, StateDir};
 use berth_placement::pools::{Class, Full};
@@ -15,7 +17,7 @@ use berth_placement::sets::count::counted;
 use slurm_sys::StepRecord;
 
 use crate::message::handover::Handover;
-use crate::message::in_pool::Member;
+use crate::message::in_pool::{InPool, Member};
 use crate::planning;
 use crate::planning::pool_fit::fits;
 use crate::planning::words::{join, name};
@@ -24,7 +26,7 @@ use crate::stepd::pool_class::TaskClass;
 use crate::stepd::pool_sampler::Sampler;
 use crate::stepd::pool_used::{Used, run_share};
 use crate::stepd::pool_weight::{
-    Folders, Weighed, traced, weigh, weigh_normal, weigh_unless_in_pool,
+    Folders, Weighed, traced, weigh, weigh_if_unweighed, weigh_normal, weigh_unless_in_pool,
 };
 
 /// The time to wait for others who write the ledger.
@@ -57,10 +59,25 @@ enum Came {
 pub(crate) struct Entered {
     /// Its place, if its job is in a pool.
     pub seat: Option<Seat>,
+    /// Whether it has none because its pool is full.
+    pub is_full: bool,
     /// What the user must know.
     pub note: Option<String>,
     /// What each of its tasks gets.
     pub tasks: Option<TaskClass>,
+}
+
+/// What holds on this node for jobs outside of pools, for a step without a handover: whatever was lost, it goes before
+/// nobody.
+pub(crate) fn of_node(node_name: &str) -> Option<InPool> {
+    let dir = StateDir::new(&settings::current().state_dir, node_name).ok()?;
+    let words = announcement::read(&dir).ok()?;
+    let weights = words.pool_weights()?;
+    Some(InPool {
+        others: weights.others,
+        idle: words.has_idle_others(),
+        member: None,
+    })
 }
 
 /// Gives the job its place and its weight. A job for which there is no room is a normal one from here on.
@@ -72,16 +89,15 @@ pub(crate) fn enter(record: &StepRecord<'_>, heard: &mut Handover, node_name: &s
     let job = name(id);
     let folders = JobFolders::own();
     let Some(member) = pool.member.take() else {
-        return match weigh_normal(&job, &folders, (node_name, id.job_id, pool.others)) {
-            None => Entered::default(),
-            Some(weighed) => as_normal(&job, &folders, (pool.idle, weighed)),
-        };
+        let weighed = weigh_normal(&job, &folders, (node_name, id.job_id, pool.others));
+        let entered = weighed.map(|weighed| as_normal(&job, &folders, (pool.idle, weighed)));
+        return entered.unwrap_or_default();
     };
     match come(record, &member, (node_name, &folders, pool.others)) {
         Came::In(held, dir, weighed) => {
             pool.member = Some(member.clone());
             let (note, tasks) = as_member(&job, &folders, (&member, weighed));
-            let seat = Seat {
+            let seat = Some(Seat {
                 held: *held,
                 dir,
                 node_name: node_name.into(),
@@ -90,11 +106,12 @@ pub(crate) fn enter(record: &StepRecord<'_>, heard: &mut Handover, node_name: &s
                 folders: folders.ok(),
                 since: ledger::now(),
                 sampler: None,
-            };
+            });
             Entered {
-                seat: Some(seat),
+                seat,
                 note,
                 tasks,
+                is_full: false,
             }
         }
         Came::Full(full, weighed) => {
@@ -102,15 +119,17 @@ pub(crate) fn enter(record: &StepRecord<'_>, heard: &mut Handover, node_name: &s
             log::info!("{job} pool={} full={note:?}", member.name);
             Entered {
                 note: Some(note),
+                is_full: true,
                 ..as_normal(&job, &folders, (pool.idle, weighed))
             }
         }
-        // Its other steps may be in the pool: the job's weight stays what it is.
+        // Its other steps may be in the pool: a weight that somebody has written stays.
         Came::Unknown(why) => {
             log::error!("{why}; this job runs outside of its pool");
+            let weighed = weigh_if_unweighed(&job, &folders, pool.others);
             Entered {
                 note: Some(unknown(&member)),
-                ..Entered::default()
+                ..as_normal(&job, &folders, (pool.idle, weighed))
             }
         }
     }
@@ -135,21 +154,21 @@ fn as_member(
         let nice = cgroup::nice_obstacle()?;
         Some(no_weight(job, member, &format!("{why}; {nice}")))
     });
-    let is_realtime = member.class == Class::Realtime;
-    let tasks = is_realtime.then(|| TaskClass::realtime(job, member));
-    match (tasks, folders) {
-        // Nobody could take it back if this process were killed.
-        (Some(_), Err(no_folder)) => {
+    if member.class != Class::Realtime {
+        return (why, None);
+    }
+    // Without its folders nobody could take it back if this process were killed.
+    let no_folders = folders.as_ref().err().map(ToString::to_string);
+    match no_folders.or_else(priority::throttle_obstacle) {
+        None => (why, Some(TaskClass::realtime(job, member))),
+        Some(obstacle) => {
             let pool = &member.name;
-            log::error!(
-                "{job}: the real-time pool {pool} gives its tasks no priority: {no_folder}"
-            );
+            log::error!("{job}: the real-time pool {pool} gives its tasks no priority: {obstacle}");
             let note = format!(
-                "this job has no real-time tasks, although it is in the pool {pool}: {no_folder}"
+                "this job has no real-time tasks, although it is in the pool {pool}: {obstacle}"
             );
             (Some(join(&[], [note, why.unwrap_or_default()])), None)
         }
-        (tasks, _) => (why, tasks),
     }
 }
 

@@ -5,7 +5,7 @@
 use std::ffi::c_void;
 
 use berth_placement::sets::bounded::shown;
-use berth_placement::sets::limits::{HANDOVER_BYTES, LIST_BYTES, USER_TEXT};
+use berth_placement::sets::limits::{LIST_BYTES, USER_TEXT};
 use berth_placement::{CpuSet, SetMemory};
 use libc::c_int;
 use slurm_sys::views::StepKind;
@@ -19,16 +19,13 @@ use crate::planning::words::{join_bounded, name, switched_off_note};
 use crate::site::settings;
 use crate::site::standing::{self, Abi};
 use crate::stepd::account::Account;
-use crate::stepd::accounts::{accounts, add_note, has_entry, in_time, is_in_pool};
+use crate::stepd::accounts::{accounts, add_note, has_entry, in_time};
 use crate::stepd::fence::Fences;
 use crate::stepd::own_cpus::own_cpus;
 use crate::stepd::pool_class::TaskClass;
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
 use crate::stepd::{intent, key, node_facts, pool, quarantine, report, settle, task_memory, tell};
-
-/// Bytes that sealing adds: the mark.
-const SEAL_BYTES: usize = 64;
 
 /// `task_p_pre_setuid`.
 ///
@@ -93,7 +90,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     }
     let heard = handover(record, &node_name).inspect_err(|why| unheard(id, why));
     let is_heard = heard.is_ok();
-    let mut heard = heard.unwrap_or_default();
+    let mut heard = heard.unwrap_or_else(|_| nothing_heard(&node_name));
     // A job for which its pool is full is planned as a normal one.
     let (pool, class) = sit(record, &mut heard, &node_name);
     let settled = settled(slurm, record, &mut heard, &node_name);
@@ -142,17 +139,17 @@ fn masks(record: &StepRecord<'_>, is_heard: bool) -> String {
     masks.filter(|_| is_heard).unwrap_or_default()
 }
 
-/// Gives the step its place in its job's pool; whether it got one, if its job belongs into one, and what each of its
+/// Gives the step its place in its job's pool; whether it got one, if it got one or its pool is full, and what each of its
 /// tasks gets.
 fn sit(
     record: &StepRecord<'_>,
     heard: &mut Handover,
     node_name: &str,
 ) -> (Option<bool>, Option<TaskClass>) {
-    let belongs = is_in_pool(heard);
     let entered = pool::enter(record, heard, node_name);
     add_note(heard, entered.note);
-    let pool = belongs.then_some(entered.seat.is_some());
+    let is_in = entered.seat.is_some();
+    let pool = (is_in || entered.is_full).then_some(is_in);
     STATE.sit(entered.seat);
     (pool, entered.tasks)
 }
@@ -162,6 +159,14 @@ fn stands_in(slurm: Abi, record: &StepRecord<'_>, heard: &mut Handover) {
     heard.note = task_memory::unplanned(slurm, record).into();
     heard.rule = "unplanned:own-cpus".into();
     heard.confine = settings::current().confine.confines(None);
+}
+
+/// What holds for a step without a handover.
+fn nothing_heard(node_name: &str) -> Handover {
+    Handover {
+        pool: pool::of_node(node_name),
+        ..Handover::default()
+    }
 }
 
 fn unheard(id: StepId, why: &str) {
@@ -242,7 +247,7 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
 
 /// slurmd's handover, if slurmd has marked it for this very step.
 fn handover(record: &StepRecord<'_>, node_name: &str) -> Result<Handover, String> {
-    let text = record.env_get(names::HANDOVER, HANDOVER_BYTES + SEAL_BYTES);
+    let text = record.env_get(names::HANDOVER, seal::MOST);
     let text = text.ok_or("there is no handover")?;
     let whose = Whose {
         node_name,

@@ -213,6 +213,14 @@ mod tests {
             &[("multi4", 4), ("multi8", 8)],
             "Note: jobs of two pools can get the same CPUs, where neither has what it is promised: cpus= of all pools together is 12, and 7",
         );
+    }
+
+    #[test]
+    fn what_takes_a_pools_cpus_away_is_noted() {
+        let one = |conf: &str, pools: &[(&str, u32)], expected: &str| {
+            let said = said(conf, pools);
+            assert!(said.len() == 1 && said[0].contains(expected), "{said:?}");
+        };
         one(
             &format!("{CONF}JobAcctGatherType=jobacct_gather/cgroup\n"),
             &[("multi4", 4)],

@@ -147,6 +147,11 @@ impl Breaths {
             .filter(|one| one.thread.process == stepd.process)
             .collect();
         let load = stepd.load(scope);
+        // Another step may have come in its place, without a change of the job's folder.
+        if load.used.is_none() && !stepd.lives() {
+            self.stepds.ended(stepd);
+            return Vec::new();
+        }
         let waits = known.has_waited(load).unwrap_or_else(|| stepd.waits());
         known.load = Some(load);
         if waits {

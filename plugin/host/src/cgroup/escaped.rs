@@ -18,11 +18,30 @@ use crate::priority::{is_of_pool, set_ordinary};
 const USERS: &str = "/user.slice/";
 /// Threads of a process that are looked at.
 const MOST: usize = 1 << 16;
+/// So often they are listed, and so often all processes: those that make others all the time are not followed for ever.
+const ROUNDS: u32 = 4;
 
 /// Makes ordinary ones of them. The whole of /proc is looked at: in cgroups that are its own a user could hide a process
 /// behind as many others as are looked at.
 #[must_use]
 pub fn lower_escaped() -> Vec<Outside> {
+    let mut all = BTreeMap::new();
+    for _ in 0..ROUNDS {
+        let found = in_one_pass();
+        if found.is_empty() {
+            break;
+        }
+        for (path, count) in found {
+            *all.entry(path).or_insert(0) += count;
+        }
+    }
+    all.into_iter()
+        .map(|(path, threads)| Outside { path, threads })
+        .collect()
+}
+
+/// The cgroups in which there were some, with their number.
+fn in_one_pass() -> BTreeMap<String, usize> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut all = BTreeMap::new();
     for entry in entries {
@@ -36,9 +55,7 @@ pub fn lower_escaped() -> Vec<Outside> {
             *all.entry(path).or_insert(0) += count;
         }
     }
-    all.into_iter()
-        .map(|(path, threads)| Outside { path, threads })
-        .collect()
+    all
 }
 
 /// The cgroup of a process, if it is one of those that users have.
@@ -55,16 +72,28 @@ fn users_own(text: &str) -> Option<String> {
 
 /// Where it was, and how many of its threads are ordinary ones now.
 fn lowered(pid: pid_t, place: impl FnOnce() -> Option<String>) -> Option<(String, usize)> {
-    let mut of_pool = threads_within(pid, MOST);
-    of_pool.retain(|thread| is_of_pool(thread.number));
-    if of_pool.is_empty() {
+    let of_pool = || {
+        let mut all = threads_within(pid, MOST);
+        all.retain(|thread| is_of_pool(thread.number));
+        all
+    };
+    let mut left = of_pool();
+    if left.is_empty() {
         return None;
     }
     let path = place()?;
-    let done = of_pool
-        .iter()
-        .filter(|thread| set_ordinary(thread.number).is_ok());
-    Some((path, done.count()))
+    let mut count = 0;
+    for _ in 0..ROUNDS {
+        let done = left
+            .iter()
+            .filter(|thread| set_ordinary(thread.number).is_ok());
+        count += done.count();
+        left = of_pool();
+        if left.is_empty() {
+            break;
+        }
+    }
+    Some((path, count))
 }
 
 #[cfg(test)]

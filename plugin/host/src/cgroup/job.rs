@@ -15,6 +15,8 @@ pub(super) const TASKS: &str = "user";
 
 /// A job's weight.
 pub(super) const WEIGHT: &str = "cpu.weight";
+/// The kernel's own.
+pub(super) const USUAL: &str = "100";
 /// Whether the tasks are idle ones.
 pub(super) const IDLE: &str = "cpu.idle";
 
@@ -62,6 +64,12 @@ impl JobFolders {
     /// [`FenceError`]: the cpu controller is not there, or the kernel has another weight.
     pub fn set_weight(&self, weight: u32) -> Result<Written, FenceError> {
         put(&self.job, WEIGHT, weight.to_string())
+    }
+
+    /// Whether the job has the weight that the kernel gives every cgroup.
+    #[must_use]
+    pub fn is_unweighed(&self) -> bool {
+        self.job.read(WEIGHT).is_ok_and(|text| text == USUAL)
     }
 
     /// Lets slurmstepd go before its step's busy tasks, as far as weights can: what is left to a job beside a busy pool

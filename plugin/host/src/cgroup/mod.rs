@@ -31,6 +31,7 @@ mod risen;
 mod slurms_step;
 mod stat;
 mod stepds;
+mod weights;
 mod write;
 
 pub use abandoned::{Undone, thaw_abandoned, undo_abandoned};
@@ -47,6 +48,7 @@ pub use outside::{Outside, lower_outside};
 pub use place::Place;
 pub use slurms_step::remove_slurms_step;
 pub use stepds::is_slurmstepd;
+pub use weights::{Heavy, going_first};
 pub use write::{Fence, Written, no_swap};
 
 /// Which interface the kernel has for cpusets.

@@ -12,6 +12,8 @@ use crate::priority::{is_realtime, set_ordinary};
 
 /// The most folders that are looked at, so that a strange tree costs little.
 const MOST: usize = 20_000;
+/// The same for the children of a folder that a user owns (the folder of a task in Slurm 22.05).
+const MOST_OF_USER: usize = 1_024;
 /// Folders below that of a step's tasks.
 const DOWN: usize = 4;
 /// A fence as it was written, whatever is online.
@@ -41,8 +43,10 @@ pub fn lower_outside(scope: &Place) -> Result<Vec<Outside>, FenceError> {
 fn jobs(scope: &Folder) -> Vec<Outside> {
     let mut left = MOST;
     let mut below = |folder: &Folder| {
-        let names = folder.children(left);
-        left -= names.len();
+        // A user makes any number in a folder of his own, where nothing of Slurm's is: those are no others' loss.
+        let is_roots = folder.is_roots();
+        let names = folder.children(if is_roots { left } else { MOST_OF_USER });
+        left -= if is_roots { names.len() } else { 0 };
         let open = |name: &String| folder.child(name).ok();
         names.iter().filter_map(open).collect::<Vec<_>>()
     };

@@ -25,8 +25,9 @@ pub struct Others {
     cpusets: Vec<u64>,
     /// The memory nodes that other jobs' cpusets want for themselves.
     memory: NodeSet,
-    /// The CPUs of other jobs that are in a pool.
+    /// The CPUs of other jobs that are in a pool, and the numbers of those jobs.
     pools: Vec<u64>,
+    in_pools: Vec<u32>,
     /// Whether the own job is in a pool.
     is_in_pool: bool,
 }
@@ -70,6 +71,7 @@ impl Others {
         if entry.pool {
             if entry.step.job != step.job {
                 join(&mut self.pools, cpus);
+                self.in_pools.push(entry.step.job);
             }
             return;
         }
@@ -178,7 +180,7 @@ impl Others {
     /// The claims, by which jobs are suspended: what these hold only decides between equal choices.
     fn claims(&self, mut is_stopped: impl FnMut(&OtherStep) -> bool) -> Claims {
         let mut sets = self.own.clone();
-        let mut bindings = Vec::new();
+        let (mut bindings, mut pools) = (Vec::new(), self.pools.clone());
         let mut cpusets = self.cpusets.clone();
         let mut rest = self.cpus.as_slice();
         for step in &self.jobs {
@@ -189,6 +191,8 @@ impl Others {
                 (false, Has::Cpuset) => &mut cpusets,
                 (true, _) => &mut sets.shared,
                 (false, Has::Binding) if self.is_in_pool => &mut bindings,
+                // A pool takes nobody's CPUs; they are avoided.
+                (false, Has::Binding) if self.in_pools.contains(&step.job) => &mut pools,
                 (false, _) => &mut sets.taken,
             };
             join(set, cpus);
@@ -196,7 +200,7 @@ impl Others {
         Claims {
             taken: CpuSet::from_words(sets.taken),
             shared: CpuSet::from_words(sets.shared),
-            pools: CpuSet::from_words(self.pools.as_slice()),
+            pools: CpuSet::from_words(pools),
             bindings: CpuSet::from_words(bindings),
             cpusets: CpuSet::from_words(cpusets),
             memory: self.memory.clone(),
@@ -267,7 +271,13 @@ mod tests {
         };
         let of = |own, is_in_pool| {
             let mut others = Others::default();
-            for (job, pool, cpus) in [(1, true, "0-3"), (2, false, "2"), (2, false, "8")] {
+            let all = [
+                (1, false, "1"),
+                (1, true, "0-3"),
+                (2, false, "2"),
+                (2, false, "8"),
+            ];
+            for (job, pool, cpus) in all {
                 let entry = Entry {
                     step: step(job),
                     pool,
@@ -284,7 +294,7 @@ mod tests {
         };
         assert_eq!(of(3, false), ["2,8", "", "0-3", ""]);
         assert_eq!(of(1, true), ["", "", "", "2,8"]);
-        assert_eq!(of(4, true), ["", "", "0-3", "2,8"]);
+        assert_eq!(of(4, true), ["", "", "0-3", "1-2,8"]);
     }
 
     #[test]
