@@ -119,10 +119,10 @@ berth_off() {
     rm -f /etc/slurm/plugstack.conf
 }
 
-# masks LINE…: what the tasks of an srun have, as the kernel says.
+# masks LINE…: what the tasks of an srun have, as the kernel says; nothing if it fails, which its caller says.
 masks() {
-    timeout "$((4 * patience))" srun "$@" grep -h Cpus_allowed_list /proc/self/status 2>> "$log" | awk '{ print $2 }' | sort -V | tr '\n' ' '
+    timeout "$((4 * patience))" srun "$@" grep -h Cpus_allowed_list /proc/self/status 2>> "$log" | awk '{ print $2 }' | sort -V | tr '\n' ' ' || true
 }
 
 # planned LINE…: what `berth plan` says of them on the whole node.
-planned() { berth plan --whole "$@" --format cpus 2>> "$log" | sort -V | tr '\n' ' '; }
+planned() { berth plan --whole "$@" --format cpus 2>> "$log" | sort -V | tr '\n' ' ' || true; }

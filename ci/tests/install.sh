@@ -84,6 +84,17 @@ test_loaded_means_not_removed() {
     echo 'TaskPlugin=task/affinity' > none.conf
     refuses 'a slurmd that runs here has it loaded' "$root/ci/install" --uninstall --prefix "$PWD/prefix"
     [ -f c/plugins/task_berth.so ]
+    # Slurm may name its folder by a link, and then the record does.
+    ln -s c/plugins link
+    sed -i "s|$PWD/c/plugins/|$PWD/link/|" prefix/share/berth/installed
+    refuses 'a slurmd that runs here has it loaded' "$root/ci/install" --uninstall --prefix "$PWD/prefix"
+}
+
+test_an_option_has_its_value_behind_it_or_in_it() {
+    "$root/ci/install" --prefix="$PWD/prefix" --plugindir="$PWD/plugins" --dry-run > said 2>&1
+    contains "$(cat said)" "$PWD/prefix/bin/berth"
+    contains "$(cat said)" "$PWD/plugins/task_berth.so"
+    refuses "does not know 'x'" "$root/ci/install" --dry-run=x
 }
 
 test_unknown_words_are_refused() {
