@@ -52,7 +52,7 @@ fn values_of_every_option() {
 /// Those that clap or a parser of values refuses.
 #[test]
 fn wrong_values_are_wrong_lines() {
-    let plan = "map-by rank-by bind-to near core-kind reserved binding cores cpus occupied format slurm \
+    let plan = "map-by rank-by bind-to near core-kind reserved binding cores cpus occupied pool-cores format slurm \
                 numbering socket config-cpus compat autobind default-cpu-bind width color ntasks \
                 cpu-bind distribution hint nodes";
     for (command, names) in [

@@ -298,3 +298,29 @@ fn the_sites_cpu_bind_stands_only_where_nothing_else_does() {
         assert_eq!(done.stdout, masks, "{options}: {}", done.stderr);
     }
 }
+
+#[test]
+fn cores_of_pools_are_left_to_them() {
+    let line = |binding: &str, more: &[&str]| {
+        let words = [
+            "plan",
+            "--machine",
+            "pack:2 core:4 pu:1",
+            "--whole",
+            "-n1",
+            binding,
+            "--pool-cores",
+            "0-3",
+        ];
+        berth(&[&words[..], more].concat(), "")
+    };
+    let cpus = |binding| line(binding, &["--format", "cpus"]).stdout;
+    assert_eq!(cpus("--binding=linear:2"), "4-5\n");
+    assert_eq!(cpus("--binding=linear:5"), "0,4-7\n");
+    assert_eq!(cpus("--binding=auto"), "4-7\n");
+    let why = line("--binding=auto", &["--explain"]).stdout;
+    assert!(
+        why.contains("4 cores of jobs in pools stay out of it"),
+        "{why}"
+    );
+}

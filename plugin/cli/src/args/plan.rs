@@ -81,6 +81,9 @@ pub(crate) struct PlanArgs {
     /// Cores that other steps are bound to, by Slurm's core number, for --binding
     #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
     pub occupied: Option<CpuSet>,
+    /// Cores on which jobs of pools run, by Slurm's core number, for --binding
+    #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]
+    pub pool_cores: Option<CpuSet>,
 
     /// CPUs that the site keeps free, by kernel number; slurmctld may choose them all the same
     #[arg(hide_short_help = true, long, value_name = "LIST", value_parser = CpuSet::from_list, help_heading = "Machine")]

@@ -219,6 +219,13 @@ fn mapped_why(mapped: &Mapped, tasks: u32) -> String {
 fn share_why(binding: &Binding, out: SharedOut) -> String {
     let cores = counted(out.cores, "free core");
     let threads = counted(out.threads, "hardware thread");
+    let left_out = match out.left_out {
+        0 => String::new(),
+        some => format!(
+            "; {} of jobs in pools stay out of it",
+            counted(some, "core")
+        ),
+    };
     let each = match out.unit {
         Unit::Cores => "each core has one task",
         Unit::Threads => "there are fewer cores than tasks, and each hardware thread has one task",
@@ -226,7 +233,7 @@ fn share_why(binding: &Binding, out: SharedOut) -> String {
     };
     format!(
         "--binding={binding}: the step's {cores} with {threads} are divided among the tasks, whole \
-         packages, NUMA nodes and caches first; {each}"
+         packages, NUMA nodes and caches first; {each}{left_out}"
     )
 }
 

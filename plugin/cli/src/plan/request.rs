@@ -142,19 +142,23 @@ pub(crate) fn request(args: &PlanArgs, allocation: Allocation, tasks: u32) -> Re
     }
 }
 
-/// The CPUs that other steps are bound to, as kernel numbers.
+/// The CPUs that other steps are bound to or that jobs of pools use, as kernel numbers.
 ///
 /// # Errors
 /// A core that the machine does not have.
 pub(crate) fn claims(args: &PlanArgs, node: &Node) -> Result<Claims, Failure> {
-    let Some(list) = &args.occupied else {
-        return Ok(Claims::default());
-    };
     let table = node.table();
-    let cores = known_cores("--occupied", list, node)?;
-    let pus = cores.iter().flat_map(|core| table.cores.members(core.0));
+    let cpus = |option, list: &Option<CpuSet>| -> Result<CpuSet, Failure> {
+        let Some(list) = list else {
+            return Ok(CpuSet::new());
+        };
+        let cores = known_cores(option, list, node)?;
+        let pus = cores.iter().flat_map(|core| table.cores.members(core.0));
+        Ok(table.cpus(pus.copied()))
+    };
     Ok(Claims {
-        taken: table.cpus(pus.copied()),
+        taken: cpus("--occupied", &args.occupied)?,
+        pools: cpus("--pool-cores", &args.pool_cores)?,
         ..Claims::default()
     })
 }

@@ -115,6 +115,8 @@ pub struct SharedOut {
     pub cores: u32,
     /// Their hardware threads that may be used.
     pub threads: u32,
+    /// Cores beside those that are left to jobs of pools.
+    pub left_out: u32,
 }
 
 impl SharedOut {
@@ -125,6 +127,7 @@ impl SharedOut {
             unit: self.unit.max(other.unit),
             cores: self.cores + other.cores,
             threads: self.threads + other.threads,
+            left_out: self.left_out + other.left_out,
         }
     }
 }

@@ -172,7 +172,7 @@ impl Cores {
         self.sockets.len()
     }
 
-    /// Whether the step owns every core of the socket, and no other step is bound there.
+    /// Whether the step owns every core of the socket, and none is another step's or left to others.
     #[must_use]
     pub fn is_empty_socket(&self, socket: usize) -> bool {
         let range = self.sockets.get(socket).cloned().unwrap_or_default();

@@ -109,8 +109,10 @@ fn bound(here: &Situation<'_>, asked: (&Binding, Share)) -> Result<Plan, Obstacl
     let beside = beside.filter(|free| unit(free, tasks) == unit(&all, tasks));
     let spared = beside.and_then(|free| Some((shares(here, asked.1, &free).ok()?, free)));
     let spared = spared.filter(|(spared, _)| keeps_half(spared, &chosen, tasks));
+    let count = all.core_count();
     let (chosen, free) = spared.unwrap_or((chosen, all));
-    Ok(on(here, asked.0, (chosen, &free)))
+    let left_out = count - free.core_count();
+    Ok(on(here, asked.0, (chosen, &free, left_out as u32)))
 }
 
 /// Whether each task has at least half of the CPUs that it would have among all.
@@ -119,12 +121,17 @@ fn keeps_half(spared: &Chosen, among_all: &Chosen, tasks: usize) -> bool {
     (0..tasks).all(|id| count(spared, id) * 2 >= count(among_all, id))
 }
 
-fn on(here: &Situation<'_>, binding: &Binding, (chosen, free): (Chosen, &Free)) -> Plan {
+fn on(
+    here: &Situation<'_>,
+    binding: &Binding,
+    (chosen, free, left_out): (Chosen, &Free, u32),
+) -> Plan {
     let tasks = here.request.tasks;
     let out = SharedOut {
         unit: unit(free, tasks as usize),
         cores: free.core_count() as u32,
         threads: free.thread_count() as u32,
+        left_out,
     };
     let task = |id| TaskPlan::on(chosen.cpus_of_task(id));
     let cpus = (0..tasks as usize).map(task).collect();
