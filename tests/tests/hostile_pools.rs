@@ -119,3 +119,33 @@ fn nobody_gets_into_a_pool() {
     victim.attacked(attack);
     assert_eq!(members(), before, "another job was in the pool");
 }
+
+/// slurmstepd would have read no plan at all, and have given the job the kernel's weight beside a pool.
+#[test]
+fn lists_beyond_what_slurmstepd_reads_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pools.conf");
+    fs::write(&file, "name=all partition=nobodys cpus=1\n").expect("a file");
+    let settings = format!("pools={}", file.display());
+    let victim = Victim::start(Cluster::builder().plugstack(Some(&settings)));
+    // Only the first mask is a task's.
+    let mut list = vec!["0x1".to_owned()];
+    list.resize(4_200, format!("0x{}", "f".repeat(256)));
+    let list = list.join(",").into_bytes();
+    victim.attacked(|attacker| {
+        let job = attacker.job(&["-n1"]);
+        // MEM_BIND_MASK
+        let changes: &[(&str, &[u8])] = &[("mem_bind_type", b"0x10"), ("mem_bind", &list)];
+        let done = attacker.srun(
+            changes,
+            &[&job.option(), "--overlap", "-n1", "echo", "it ran"],
+        );
+        assert!(!done.stdout.contains("it ran"), "{done:#?}");
+    });
+    let log = victim.cluster().slurmd_log();
+    assert!(
+        log.contains("what was requested for this step has"),
+        "{log}"
+    );
+    assert!(!log.contains("cannot trust slurmd's plan"), "{log}");
+}
