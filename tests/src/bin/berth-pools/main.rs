@@ -103,11 +103,7 @@ impl Count {
         println!("{line}");
         let told = play();
         job::end_all(&here.cluster);
-        let state = here.cluster.sinfo_state();
-        let told = told.and_then(|()| match state.contains("drain") {
-            true => Err(format!("the node is {state}")),
-            false => Ok(()),
-        });
+        let told = told.and(undrained(&here.cluster));
         match told {
             Ok(()) => self.passed += 1,
             Err(why) => {
@@ -116,6 +112,30 @@ impl Count {
             }
         }
     }
+}
+
+/// No node is drained; one that is tells why, and serves the next line again.
+fn undrained(cluster: &Cluster) -> Told {
+    let state = cluster.sinfo_state();
+    if !state.contains("drain") {
+        return Ok(());
+    }
+    let reason = cluster.run("sinfo", &["-hR", "-o%E"]).stdout;
+    let log = cluster.slurmd_log();
+    let says = |line: &&str| line.contains("error") || line.contains("unkillable");
+    let lines: Vec<_> = log.lines().filter(says).collect();
+    for line in lines.iter().rev().take(20).rev() {
+        println!("  {line}");
+    }
+    let nodes = cluster.run("sinfo", &["-hN", "-o%N"]).stdout;
+    let node = format!(
+        "NodeName={}",
+        nodes.split_whitespace().next().unwrap_or_default()
+    );
+    cluster
+        .scontrol(&["update", &node, "State=RESUME"])
+        .expect_ok();
+    Err(format!("the node is {state}: {}", reason.trim()))
 }
 
 impl Here {
