@@ -80,15 +80,17 @@ pub fn is_realtime(thread: pid_t) -> bool {
     ) && policy >= 0
 }
 
-/// Whether a thread has what [`set_realtime`] gives. It can let its children be ordinary ones, as other programs that
-/// raise a user's threads do (`rtkit`), but it cannot change its priority.
+/// Whether a thread has what [`set_realtime`] gives, and what a task of a pool has with it. It can let its children be
+/// ordinary ones, as other programs that raise a user's threads do (`rtkit`), but it cannot change its priority.
 #[must_use]
 pub fn is_of_pool(thread: pid_t) -> bool {
-    let policy = policy(thread);
-    if policy < 0 || policy & !libc::SCHED_RESET_ON_FORK != libc::SCHED_RR {
-        return false;
-    }
-    if priority(thread) != Some(PRIORITY) {
+    let is_ours = match policy(thread) {
+        libc::SCHED_RR => true,
+        // Tasks of pools get no rights by a program; those whom others raise may.
+        FIRST => has_no_new_rights(thread),
+        _ => false,
+    };
+    if !is_ours || priority(thread) != Some(PRIORITY) {
         return false;
     }
     let mut limit = MaybeUninit::<libc::rlimit>::zeroed();
@@ -105,6 +107,14 @@ pub fn is_of_pool(thread: pid_t) -> bool {
 fn policy(thread: pid_t) -> c_int {
     // SAFETY: it takes a number and touches no memory of ours.
     unsafe { libc::sched_getscheduler(thread) }
+}
+
+fn has_no_new_rights(thread: pid_t) -> bool {
+    let status = fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
+    let word = status
+        .lines()
+        .find_map(|line| line.strip_prefix("NoNewPrivs:"));
+    word.is_some_and(|word| word.trim() == "1")
 }
 
 /// Nothing for a thread that has ended.
@@ -212,9 +222,9 @@ mod tests {
         // Only root may, and not everywhere.
         if set_realtime(pid).is_ok() {
             assert!(is_realtime(pid) && is_of_pool(pid));
-            // What every thread may do itself.
+            // What every thread may do itself, and what others do.
             schedule(pid, FIRST, PRIORITY).unwrap();
-            assert!(is_realtime(pid) && is_of_pool(pid));
+            assert!(is_realtime(pid) && !is_of_pool(pid), "it may get rights");
             schedule(pid, libc::SCHED_RR, PRIORITY + 1).unwrap();
             assert!(!is_of_pool(pid), "another program's");
             schedule(pid, libc::SCHED_RR, PRIORITY).unwrap();

@@ -16,8 +16,8 @@ pub(crate) struct Whose<'a> {
     pub uid: u32,
 }
 
-/// The most bytes of the variable's value.
-pub(crate) const MOST: usize = HANDOVER_BYTES + 64;
+/// The most bytes of the variable's value: the handover, a blank and the mark.
+pub(crate) const MOST: usize = HANDOVER_BYTES + 1 + 2 * size_of::<u128>();
 
 /// The variable's value: the handover with the mark after its first word.
 pub(crate) fn sealed(handover: &Handover, whose: &Whose<'_>, key: &Key) -> String {

@@ -25,6 +25,7 @@ pub(crate) mod pools;
 pub(crate) mod ready;
 pub(crate) mod refusal;
 mod reserved;
+mod seats;
 mod settled;
 pub(crate) mod shadow;
 mod step_cpuset;

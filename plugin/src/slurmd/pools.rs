@@ -4,13 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use berth_host::cgroup::{self, Heavy, Mounts, Place, Version, jobs};
-use berth_host::ledger::{self, Entry};
+use berth_host::cgroup::{self, Mounts, Place, Version, jobs};
 use berth_host::pools_file::{self, Site, SitePools, Stamp};
 use berth_host::priority;
-use berth_host::{Ledger, StateDir};
 use berth_placement::Node;
 use berth_placement::pools::Class;
 use berth_placement::sets::count::counted;
@@ -18,9 +15,7 @@ use berth_placement::sets::count::counted;
 use crate::site::{node, settings, standing};
 use crate::slurmd::complaints::{self, About};
 use crate::slurmd::discovery;
-
-/// The time to wait for others who write the ledger.
-const MOMENT: Duration = Duration::from_millis(200);
+use crate::slurmd::seats::Seats;
 
 /// The file as it was last looked at, whether it could be read or not.
 #[derive(PartialEq, Eq)]
@@ -205,10 +200,13 @@ fn realtime_obstacle() -> Option<String> {
 }
 
 /// Takes back what pools gave to steps whose slurmstepd was killed.
-pub(crate) fn undo_abandoned(node_name: &str) {
+pub(super) fn undo_abandoned(node_name: &str, seats: &mut Seats) {
     let Some(weights) = in_force().and_then(|pools| pools.weights()) else {
         return;
     };
+    if let Err(why) = seats.look(node_name, weights.others) {
+        log::debug!("{why}");
+    }
     let Ok(mounts) = Mounts::read() else {
         return;
     };
@@ -228,45 +226,7 @@ pub(crate) fn undo_abandoned(node_name: &str) {
                 },
             );
         }
-        if let Err(why) = lower_unseated(node_name, &scope, weights.others) {
-            log::debug!("{scope}: {why}");
-        }
     }
-}
-
-/// A job that goes before others without a place in a pool: the slurmstepd that held it was killed, while another step
-/// of the job runs as a normal one's.
-fn lower_unseated(node_name: &str, scope: &Place, others: u32) -> Result<(), String> {
-    let heavy = cgroup::going_first(scope).map_err(|why| why.to_string())?;
-    if heavy.is_empty() {
-        return Ok(());
-    }
-    let dir = StateDir::new(&settings::current().state_dir, node_name);
-    let dir = dir.map_err(|why| why.to_string())?;
-    let is_seated = |all: &[Entry], one: &Heavy| {
-        let mut own = all.iter().filter(|entry| entry.step.job == one.job);
-        own.any(|entry| entry.pool)
-    };
-    // Nearly always each has its place, and nobody is kept waiting for the ledger.
-    let all = ledger::look(&dir).map_err(|why| why.to_string())?;
-    if heavy.iter().all(|one| is_seated(&all, one)) {
-        return Ok(());
-    }
-    let mut ledger = Ledger::open(&dir).map_err(|why| why.to_string())?;
-    let mut session = ledger.session(MOMENT).map_err(|why| why.to_string())?;
-    let seats = session.pools();
-    for one in heavy.iter().filter(|one| !is_seated(&seats, one)) {
-        match one.set_weight(others) {
-            Ok(done) => log::info!(
-                "{}: job {} has no place in a pool, and the weight of other jobs ({})",
-                done.file,
-                one.job,
-                done.now
-            ),
-            Err(why) => log::debug!("{why}"),
-        }
-    }
-    Ok(())
 }
 
 /// Takes the priority back from real-time tasks that have left their job.

@@ -10,6 +10,7 @@ use nix::time::{ClockId, clock_gettime};
 
 use crate::site::standing::Abi;
 use crate::slurmd::breathing::Breathing;
+use crate::slurmd::seats::Seats;
 use crate::slurmd::{abandoned, announce, counting, cpusets, discovery, pools, thread};
 
 /// After a failed discovery the next one follows after this time, then after twice this time, and
@@ -166,7 +167,7 @@ fn work() {
     {
         todo().discover.get_or_insert(node_name);
     }
-    let (mut last, mut breathing) = (None, Breathing::default());
+    let (mut last, mut breathing, mut seats) = (None, Breathing::default(), Seats::default());
     while let Some(due) = wait(&times) {
         if due.look {
             times.look = Instant::now() + BETWEEN_LOOKS;
@@ -174,7 +175,7 @@ fn work() {
         let has_changed = due.look && announce::node_name().is_some_and(|node| look(&node));
         let node_name = announce::node_name();
         if let Some(node) = node_name.as_ref().filter(|_| due.look) {
-            pools::undo_abandoned(node);
+            pools::undo_abandoned(node, &mut seats);
             pools::lower_escaped();
             abandoned::thaw(node);
         }

@@ -51,7 +51,7 @@ fn weigh_alone(job: &str, folders: &Folders, weight: u32) -> Weighed {
 /// The same for a job that has the kernel's usual weight.
 pub(super) fn weigh_if_unweighed(job: &str, folders: &Folders, weight: u32) -> Weighed {
     match folders.as_ref().map(JobFolders::is_unweighed) {
-        Ok(false) => None,
+        Ok(Ok(false)) => None,
         _ => weigh_alone(job, folders, weight),
     }
 }

@@ -67,9 +67,11 @@ impl JobFolders {
     }
 
     /// Whether the job has the weight that the kernel gives every cgroup.
-    #[must_use]
-    pub fn is_unweighed(&self) -> bool {
-        self.job.read(WEIGHT).is_ok_and(|text| text == USUAL)
+    ///
+    /// # Errors
+    /// [`FenceError`]: the cpu controller is not there.
+    pub fn is_unweighed(&self) -> Result<bool, FenceError> {
+        Ok(self.job.read(WEIGHT)? == USUAL)
     }
 
     /// Lets slurmstepd go before its step's busy tasks, as far as weights can: what is left to a job beside a busy pool
@@ -111,6 +113,26 @@ impl JobFolders {
             FenceError::Place(format!("{} has no usage_usec", self.tasks.file(FILE)))
         })
     }
+}
+
+/// Gives a job the weight of jobs outside of pools, from outside of it, if it has more. Nothing if it has not.
+///
+/// # Errors
+/// [`FenceError`]: the job has ended, its folder is not root's, or the kernel has another weight.
+pub fn lower_job(place: &Place, others: u32) -> Result<Option<Written>, FenceError> {
+    let folder = place.open()?;
+    if place.version != Version::V2 || !folder.is_roots() {
+        return Ok(None);
+    }
+    lowered(&folder, others)
+}
+
+fn lowered(job: &Folder, others: u32) -> Result<Option<Written>, FenceError> {
+    let weight = job.read(WEIGHT)?.parse::<u32>();
+    let is_more = weight.is_ok_and(|weight| weight > others);
+    is_more
+        .then(|| put(job, WEIGHT, others.to_string()))
+        .transpose()
 }
 
 /// Writes a file, and reads it back.
@@ -197,6 +219,23 @@ mod tests {
             };
             let why = JobFolders::of(&place).unwrap_err().to_string();
             assert!(why.contains("no folder of the unified"), "{why}");
+        }
+    }
+
+    #[test]
+    fn only_a_weight_that_is_more_becomes_less() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place {
+            version: Version::V2,
+            point: dir.path().into(),
+            folders: Vec::new(),
+        };
+        let folder = Folder::open_as(&place, super::super::folder::Kind::Any).unwrap();
+        assert!(lowered(&folder, 50).is_err(), "no controller");
+        for (before, now) in [("77\n", Some("50")), ("50\n", None), ("09\n", None)] {
+            fs::write(dir.path().join(WEIGHT), before).unwrap();
+            let done = lowered(&folder, 50).unwrap();
+            assert_eq!(done.map(|done| done.now).as_deref(), now, "{before}");
         }
     }
 

@@ -31,7 +31,6 @@ mod risen;
 mod slurms_step;
 mod stat;
 mod stepds;
-mod weights;
 mod write;
 
 pub use abandoned::{Undone, thaw_abandoned, undo_abandoned};
@@ -40,7 +39,7 @@ pub use child::Child;
 pub use escaped::lower_escaped;
 pub use folder::Folder;
 pub use held::held_by_others;
-pub use job::{JobFolders, nice_obstacle};
+pub use job::{JobFolders, lower_job, nice_obstacle};
 pub use leftovers::{leftovers_around, leftovers_in};
 pub use mounts::Mounts;
 pub use name::Name;
@@ -48,7 +47,6 @@ pub use outside::{Outside, lower_outside};
 pub use place::Place;
 pub use slurms_step::remove_slurms_step;
 pub use stepds::is_slurmstepd;
-pub use weights::{Heavy, going_first};
 pub use write::{Fence, Written, no_swap};
 
 /// Which interface the kernel has for cpusets.

@@ -12,7 +12,7 @@ use crate::priority::{is_realtime, set_ordinary};
 
 /// The most folders that are looked at, so that a strange tree costs little.
 const MOST: usize = 20_000;
-/// The same for the children of a folder that a user owns (the folder of a task in Slurm 22.05).
+/// The same for those of one job that lie in folders of its user's (as the folder of a task in Slurm 22.05).
 const MOST_OF_USER: usize = 1_024;
 /// Folders below that of a step's tasks.
 const DOWN: usize = 4;
@@ -42,21 +42,16 @@ pub fn lower_outside(scope: &Place) -> Result<Vec<Outside>, FenceError> {
 
 fn jobs(scope: &Folder) -> Vec<Outside> {
     let mut left = MOST;
-    let mut below = |folder: &Folder| {
-        // A user makes any number in a folder of his own, where nothing of Slurm's is: those are no others' loss.
-        let is_roots = folder.is_roots();
-        let names = folder.children(if is_roots { left } else { MOST_OF_USER });
-        left -= if is_roots { names.len() } else { 0 };
-        let open = |name: &String| folder.child(name).ok();
-        names.iter().filter_map(open).collect::<Vec<_>>()
-    };
     let mut all = Vec::new();
-    for job in below(scope) {
+    for job in below(scope, (&mut left, &mut 0)) {
         let fence = fence_of(&job, &CpuSet::new());
-        let count = below(&job)
-            .iter()
-            .filter_map(|step| step.child(TASKS).ok())
-            .map(|tasks| lowered(&tasks, &fence, DOWN, &mut below))
+        // A user makes any number in a folder of his own: that is no other job's loss.
+        let mut of_user = MOST_OF_USER;
+        let mut inside = |folder: &Folder| below(folder, (&mut left, &mut of_user));
+        let steps = inside(&job);
+        let tasks = steps.iter().filter_map(|step| step.child(TASKS).ok());
+        let count = tasks
+            .map(|tasks| lowered(&tasks, &fence, DOWN, &mut inside))
             .sum();
         if count > 0 {
             all.push(Outside {
@@ -66,6 +61,15 @@ fn jobs(scope: &Folder) -> Vec<Outside> {
         }
     }
     all
+}
+
+/// The folders in one, as far as there are so many left of root's, or of a user's.
+fn below(folder: &Folder, (roots, users): (&mut usize, &mut usize)) -> Vec<Folder> {
+    let left = if folder.is_roots() { roots } else { users };
+    let names = folder.children(*left);
+    *left -= names.len();
+    let open = |name: &String| folder.child(name).ok();
+    names.iter().filter_map(open).collect()
 }
 
 /// The CPUs to which a folder confines, or those of the folder above where it confines to none of its own.

@@ -172,10 +172,15 @@ impl Job {
             .into()
     }
 
-    /// Its tasks' processes.
+    /// The processes of its first step's tasks.
     pub(crate) fn processes(&self) -> Vec<u32> {
+        self.processes_of("step_0")
+    }
+
+    /// The same of another step's.
+    pub(crate) fn processes_of(&self, step: &str) -> Vec<u32> {
         let mut found = Vec::new();
-        gather(&self.folder.join("step_0/user"), &mut found);
+        gather(&self.folder.join(step).join("user"), &mut found);
         found
     }
 }

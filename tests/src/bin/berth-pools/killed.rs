@@ -1,16 +1,54 @@
 //! Every daemon of the node is killed: nothing of a pool stays with what lives on.
 
+use std::fs;
 use std::process::Command;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use berth_tests::process;
 
 use crate::job::{Job, start, threads};
 use crate::{Count, Here, Told};
 
+/// slurmd looks every five seconds.
+const LOWERED: Duration = Duration::from_secs(20);
+
 pub(crate) fn all(here: &Here, count: &mut Count) {
+    count.play(here, "a killed place", || without_its_place(here));
     count.play(here, "everything killed", || killed(here));
+}
+
+/// A job whose first step was a normal one's, because its pool was full: with the step that came in later goes what the
+/// pool gave.
+fn without_its_place(here: &Here) -> Told {
+    here.write(1);
+    let job = start(&here.cluster, &["-pmulti8", "-c2"], ("spin", 1, 1));
+    here.write(here.pool);
+    let job = job?;
+    let outside = job.weight();
+    let inside = format!("--jobid={}", job.id);
+    let step = start(&here.cluster, &[&inside, "--overlap"], ("half", 1, 1))?;
+    let with = job.weight();
+    let stepd = fs::read_to_string(job.folder.join("step_1/slurm/cgroup.procs"));
+    let stepd = stepd.map_err(|why| why.to_string())?;
+    kill(stepd.lines().next().unwrap_or_default());
+    let since = Instant::now();
+    while job.weight() != here.others() && since.elapsed() < LOWERED {
+        thread::sleep(Duration::from_millis(200));
+    }
+    let all = [outside, with, job.weight()];
+    println!(
+        "  outside, in, without its place: {all:?} after {:.1?}",
+        since.elapsed()
+    );
+    for pid in step.processes_of("step_1") {
+        kill(&pid.to_string());
+    }
+    let wanted = [here.others(), here.weight_of(2), here.others()];
+    match all == wanted {
+        true => Ok(()),
+        false => Err(format!("{wanted:?} were expected")),
+    }
 }
 
 fn killed(here: &Here) -> Told {

@@ -38,7 +38,11 @@ pub fn choose(
     Ok(if is_cheaper { found } else { by_itself })
 }
 
-/// Cores at a distance may need a later one, and so none of the earlier ones.
+/// The most cores that are closed again one by one.
+const TRIES: usize = 64;
+
+/// Cores at a distance may need a later one, and so none of the earlier ones. Where all that nobody uses are taken too,
+/// none is needless.
 fn without_the_needless(
     cores: &Cores,
     (used, open): (&[usize], usize),
@@ -46,8 +50,13 @@ fn without_the_needless(
     strategy: impl Fn(&Cores) -> Result<Found, Obstacle>,
 ) -> Found {
     let (open, closed) = used.split_at(open.min(used.len()));
+    let wanted: usize = found.iter().map(Vec::len).sum();
+    let nobodys = cores.free_count() - used.len();
+    if wanted >= nobodys + open.len() {
+        return found;
+    }
     let mut closed = closed.to_vec();
-    for at in open.iter().rev() {
+    for at in open.iter().rev().take(TRIES) {
         closed.push(*at);
         match strategy(&cores.without(&closed)) {
             Ok(positions) => found = positions,

@@ -98,15 +98,15 @@ fn shares(here: &Situation<'_>, share: Share, free: &Free) -> Result<Chosen, Obs
     Ok(Chosen::new(parts.iter().map(some)))
 }
 
-/// Every task bound to its cores: beside the cores of pools where each task gets at least half of its cores so, and
-/// shares them with no more others; the rest would stay idle while the pool sleeps.
+/// Every task bound to its cores: beside the cores of pools where each task gets cores of its own so, and at least half
+/// of its CPUs; the rest would stay idle while the pool sleeps.
 fn bound(here: &Situation<'_>, asked: (&Binding, Share)) -> Result<Plan, Obstacle> {
     let limit = threads(here, asked.1);
     let all = Free::of(here, limit);
     let tasks = here.request.tasks as usize;
     let chosen = shares(here, asked.1, &all)?;
     let beside = Free::beside_pools(here, limit);
-    let beside = beside.filter(|free| unit(free, tasks) == unit(&all, tasks));
+    let beside = beside.filter(|free| unit(free, tasks) == Unit::Cores);
     let spared = beside.and_then(|free| Some((shares(here, asked.1, &free).ok()?, free)));
     let spared = spared.filter(|(spared, _)| keeps_half(spared, &chosen, tasks));
     let count = all.core_count();

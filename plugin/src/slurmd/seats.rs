@@ -1,0 +1,84 @@
+//! The jobs that have a place in a pool, as slurmd sees them from look to look: the weight of one whose place ended with
+//! a killed slurmstepd, while another step of the job runs as a normal one's, is lowered.
+//! In: the node's ledger and processes. Out: `cpu.weight` written.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use berth_host::cgroup::{self, Mounts, Place};
+use berth_host::ledger::{self, Entry, Process};
+use berth_host::{Ledger, StateDir};
+
+use crate::site::settings;
+
+/// The time to wait for others who write the ledger.
+const MOMENT: Duration = Duration::from_millis(200);
+/// From a slurmstepd's own folder so many up is its job's, whatever this Slurm calls it: `JOB/step_X/slurm`.
+const UP: usize = 2;
+
+/// What the last look has seen.
+#[derive(Default)]
+pub(super) struct Seats {
+    /// By the text of the job's folder: the slurmstepds that held its places.
+    known: HashMap<String, (Place, Vec<Process>)>,
+}
+
+impl Seats {
+    /// Looks at the ledger, and lowers the jobs all of whose places have ended. A slurmstepd that lives holds its place
+    /// whatever became of the ledger.
+    ///
+    /// # Errors
+    /// A ledger that cannot be read; the next look comes.
+    pub(super) fn look(&mut self, node_name: &str, others: u32) -> Result<(), String> {
+        let dir = StateDir::new(&settings::current().state_dir, node_name);
+        let dir = dir.map_err(|why| why.to_string())?;
+        let mounts = Mounts::read().map_err(|why| why.to_string())?;
+        let all = ledger::look(&dir).map_err(|why| why.to_string())?;
+        for (job, process) in seats(&all, &mounts) {
+            let known = self.known.entry(job.to_string());
+            let (_, held) = known.or_insert_with(|| (job, Vec::new()));
+            if !held.contains(&process) {
+                held.push(process);
+            }
+        }
+        self.known.retain(|_, (job, _)| job.exists());
+        let has_ended = |(_, held): &&(Place, Vec<Process>)| !held.iter().any(|one| one.is_alive());
+        let ended: Vec<_> = self.known.values().filter(has_ended).collect();
+        if ended.is_empty() {
+            return Ok(());
+        }
+        // Another step may come in meanwhile: it writes its entry and its weight while nobody else writes.
+        let mut ledger = Ledger::open(&dir).map_err(|why| why.to_string())?;
+        let mut session = ledger.session(MOMENT).map_err(|why| why.to_string())?;
+        let now: Vec<_> = seats(&session.pools(), &mounts)
+            .map(|(job, _)| job)
+            .collect();
+        ended
+            .iter()
+            .filter(|(job, _)| !now.contains(job))
+            .for_each(|(job, _)| lower(job, others));
+        self.known.retain(|_, one| !has_ended(&&*one));
+        Ok(())
+    }
+}
+
+/// The folder of each job with a place, and the slurmstepd that holds it.
+fn seats(all: &[Entry], mounts: &Mounts) -> impl Iterator<Item = (Place, Process)> {
+    let of = |entry: &Entry| {
+        let stepd = entry.stepd.filter(|_| entry.pool)?;
+        Some((Place::of(stepd.pid, mounts).ok()?.above(UP), stepd))
+    };
+    all.iter().filter_map(of).collect::<Vec<_>>().into_iter()
+}
+
+fn lower(job: &Place, others: u32) {
+    match cgroup::lower_job(job, others) {
+        Ok(Some(done)) => log::info!(
+            "{}: the slurmstepd that held the job's place in a pool has ended; it has the weight of other jobs ({})",
+            done.file,
+            done.now
+        ),
+        Ok(None) => {}
+        Err(why) => log::debug!("{why}"),
+    }
+}
