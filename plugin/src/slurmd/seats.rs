@@ -1,5 +1,6 @@
 //! The jobs that have a place in a pool, as slurmd sees them from look to look: the weight of one whose place ended with
-//! a killed slurmstepd, while another step of the job runs as a normal one's, is lowered.
+//! a killed slurmstepd, while another step of the job runs as a normal one's, is lowered. A place that began and ended between
+//! two looks is not seen: the job's next step gives it its weight.
 //! In: the node's ledger and processes. Out: `cpu.weight` written.
 
 use std::collections::HashMap;

@@ -181,6 +181,11 @@ impl Here {
 
     /// That of other jobs.
     fn others(&self) -> u32 {
-        (f64::from(HIGHEST) / f64::from(self.pool) / 33.0).round() as u32
+        others_of(self.pool)
     }
+}
+
+/// The weight of jobs outside of a pool of so many CPUs.
+fn others_of(pool: u32) -> u32 {
+    (f64::from(HIGHEST) / f64::from(pool) / 33.0).round() as u32
 }
