@@ -114,13 +114,9 @@ fn cores_of_pools_are_left_out_where_each_task_has_others() {
     let threads = node(parts(&[&[&[4]]], 2));
     assert_eq!(gives(&threads, 4, "0-3", "auto"), "0-1 2-3 4-5 6-7");
     assert_eq!(gives(&threads, 2, "0-3", "auto"), "4-5 6-7");
-    let shared = gives(&threads, 5, "0-1", "auto");
-    assert_eq!(
-        shared,
-        answer(&threads, &ask(5, "auto"), &Claims::default())
-    );
-    let by_turns = gives(&two, 16, "0-6", "auto");
-    assert_eq!(by_turns, answer(&two, &ask(16, "auto"), &Claims::default()));
+    let unshared = |node, tasks| gives(node, tasks, "", "auto");
+    assert_eq!(gives(&threads, 5, "0-1", "auto"), unshared(&threads, 5));
+    assert_eq!(gives(&two, 16, "0-6", "auto"), unshared(&two, 16));
     let mut some = parts(&[&[&[4]]], 1);
     some.isolated = list("3");
     assert_eq!(gives(&node(some), 1, "0-2", "auto"), "0-2");
