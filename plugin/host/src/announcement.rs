@@ -179,8 +179,8 @@ impl Announcement {
     /// Whether the tasks of those jobs are idle ones beside their slurmstepds.
     #[must_use]
     pub fn has_idle_others(&self) -> bool {
-        let weight = Class::Weight.to_string();
-        self.pools.iter().any(|pool| pool.class != weight)
+        let mut classes = self.pools.iter().filter_map(|pool| pool.class.parse().ok());
+        classes.any(Class::idles_others)
     }
 
     /// Announces the file of cpusets that is in force.

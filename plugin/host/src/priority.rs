@@ -211,6 +211,27 @@ mod tests {
         assert!(throttle((None, None), "").is_some());
     }
 
+    /// A task of a pool stays one, whatever its children shall be.
+    #[test]
+    fn a_task_that_lets_its_children_be_ordinary_is_a_pools() {
+        let mut child = std::process::Command::new("setpriv")
+            .args(["--no-new-privs", "sleep", "60"])
+            .spawn()
+            .unwrap();
+        let pid = child.id() as pid_t;
+        while !has_no_new_rights(pid) {
+            std::thread::yield_now();
+        }
+        let is_set = set_realtime(pid).and_then(|()| schedule(pid, FIRST, PRIORITY));
+        let is_ours = is_of_pool(pid);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        match is_set {
+            Ok(()) => assert!(is_ours),
+            Err(why) => eprintln!("skipped: the kernel refuses SCHED_RR here: {why}"),
+        }
+    }
+
     #[test]
     fn a_waiting_child_becomes_a_realtime_one_and_goes_back() {
         let mut child = std::process::Command::new("sleep")

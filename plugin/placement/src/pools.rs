@@ -54,6 +54,12 @@ pub enum Class {
 }
 
 impl Class {
+    /// Whether the tasks of all jobs outside of such a pool are idle ones beside their slurmstepds.
+    #[must_use]
+    pub fn idles_others(self) -> bool {
+        self != Self::Weight
+    }
+
     const ALL: [Self; 3] = [Self::Weight, Self::Idle, Self::Realtime];
 
     /// Its word.

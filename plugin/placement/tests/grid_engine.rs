@@ -328,8 +328,8 @@ fn shared_cores_decide_between_equal_choices_only() {
     assert_eq!(gives("striding:2:2", "0"), "0,0:0,2");
 }
 
-/// Where jobs in pools run is avoided, also at the price of an empty socket; then where others are bound, which
-/// only jobs in pools are told.
+/// A step avoids the cores on which pool jobs run, even if it must leave an empty socket for that. A step of a pool job then
+/// avoids the cores of bindings; other steps never get those.
 #[test]
 fn cores_of_pools_are_spared_then_those_of_bindings() {
     let gives = |binding: &str, pools: &str, bindings: &str| {

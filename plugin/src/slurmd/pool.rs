@@ -49,7 +49,7 @@ pub(super) fn of(
         })
     });
     // Below real-time tasks a slurmstepd needs every moment that its own tasks would take.
-    let idle = site.has(Class::Idle) || site.has(Class::Realtime);
+    let idle = site.here().any(|pool| pool.class.idles_others());
     Some(InPool {
         others,
         idle,

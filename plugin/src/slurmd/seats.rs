@@ -20,8 +20,8 @@ const UP: usize = 2;
 /// What the last look has seen.
 #[derive(Default)]
 pub(super) struct Seats {
-    /// By the text of the job's folder: the slurmstepds that held its places.
-    known: HashMap<String, (Place, Vec<Process>)>,
+    /// By the job: its folder, and the slurmstepds that held its places.
+    known: HashMap<u32, (Place, Vec<Process>)>,
 }
 
 impl Seats {
@@ -35,41 +35,45 @@ impl Seats {
         let dir = dir.map_err(|why| why.to_string())?;
         let mounts = Mounts::read().map_err(|why| why.to_string())?;
         let all = ledger::look(&dir).map_err(|why| why.to_string())?;
-        for (job, process) in seats(&all, &mounts) {
-            let known = self.known.entry(job.to_string());
-            let (_, held) = known.or_insert_with(|| (job, Vec::new()));
-            if !held.contains(&process) {
-                held.push(process);
+        for entry in all.iter().filter(|entry| entry.pool) {
+            let Some((folder, stepd)) = holder(entry, &mounts) else {
+                continue;
+            };
+            let known = self.known.entry(entry.step.job);
+            let (_, held) = known.or_insert_with(|| (folder, Vec::new()));
+            if !held.contains(&stepd) {
+                held.push(stepd);
             }
         }
-        self.known.retain(|_, (job, _)| job.exists());
-        let has_ended = |(_, held): &&(Place, Vec<Process>)| !held.iter().any(|one| one.is_alive());
-        let ended: Vec<_> = self.known.values().filter(has_ended).collect();
-        if ended.is_empty() {
+        self.known.retain(|_, (folder, held)| {
+            held.retain(|one| one.is_alive());
+            folder.exists()
+        });
+        if self.known.values().all(|(_, held)| !held.is_empty()) {
             return Ok(());
         }
-        // Another step may come in meanwhile: it writes its entry and its weight while nobody else writes.
+        // Another step may come in meanwhile: it writes its entry and its weight while nobody else writes, and only then
+        // who holds the place.
         let mut ledger = Ledger::open(&dir).map_err(|why| why.to_string())?;
         let mut session = ledger.session(MOMENT).map_err(|why| why.to_string())?;
-        let now: Vec<_> = seats(&session.pools(), &mounts)
-            .map(|(job, _)| job)
-            .collect();
-        ended
-            .iter()
-            .filter(|(job, _)| !now.contains(job))
-            .for_each(|(job, _)| lower(job, others));
-        self.known.retain(|_, one| !has_ended(&&*one));
+        let seats = session.pools();
+        self.known.retain(|job, (folder, held)| {
+            if !held.is_empty() {
+                return true;
+            }
+            if !seats.iter().any(|entry| entry.step.job == *job) {
+                lower(folder, others);
+            }
+            false
+        });
         Ok(())
     }
 }
 
-/// The folder of each job with a place, and the slurmstepd that holds it.
-fn seats(all: &[Entry], mounts: &Mounts) -> impl Iterator<Item = (Place, Process)> {
-    let of = |entry: &Entry| {
-        let stepd = entry.stepd.filter(|_| entry.pool)?;
-        Some((Place::of(stepd.pid, mounts).ok()?.above(UP), stepd))
-    };
-    all.iter().filter_map(of).collect::<Vec<_>>().into_iter()
+/// The folder of an entry's job, and the slurmstepd that holds its place.
+fn holder(entry: &Entry, mounts: &Mounts) -> Option<(Place, Process)> {
+    let stepd = entry.stepd?;
+    Some((Place::of(stepd.pid, mounts).ok()?.above(UP), stepd))
 }
 
 fn lower(job: &Place, others: u32) {

@@ -167,6 +167,12 @@ mod tests {
             .collect()
     }
 
+    #[track_caller]
+    fn one(conf: &str, pools: &[(&str, u32)], expected: &str) {
+        let said = said(conf, pools);
+        assert!(said.len() == 1 && said[0].contains(expected), "{said:?}");
+    }
+
     #[test]
     fn pools_need_partitions_that_meet_on_cores() {
         let well = ["Ok: 3 partitions of this node fit"];
@@ -181,10 +187,6 @@ mod tests {
             said(&dynamic, &[("multi4", 4)]).is_empty(),
             "a node of no line"
         );
-        let one = |conf: &str, pools: &[(&str, u32)], expected: &str| {
-            let said = said(conf, pools);
-            assert!(said.len() == 1 && said[0].contains(expected), "{said:?}");
-        };
         one(
             CONF,
             &[("mutli4", 4)],
@@ -217,10 +219,6 @@ mod tests {
 
     #[test]
     fn what_takes_a_pools_cpus_away_is_noted() {
-        let one = |conf: &str, pools: &[(&str, u32)], expected: &str| {
-            let said = said(conf, pools);
-            assert!(said.len() == 1 && said[0].contains(expected), "{said:?}");
-        };
         one(
             &format!("{CONF}JobAcctGatherType=jobacct_gather/cgroup\n"),
             &[("multi4", 4)],

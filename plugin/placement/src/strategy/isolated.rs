@@ -1,6 +1,7 @@
 //! No task gets CPUs that the kernel isolates, unless an option names them or the tasks need them.
 //! In: the situation, a strategy. Out: the strategy's plan without them, or with them and a note. Pure.
 
+use crate::answer::decision::Rule;
 use crate::answer::kept_note::KeptNote;
 use crate::answer::note::Note;
 use crate::answer::plan::Plan;
@@ -28,7 +29,9 @@ pub(super) fn choose(
     });
     let spared = tried.and_then(Result::ok);
     let mut plan = strategy(here)?;
-    let spared = spared.filter(|spared| here.is_as_good(spared, &plan));
+    // Notes that come with all CPUs too say nothing against it.
+    let is_as_good = |spared: &Plan| spared.notes.is_empty() || spared.notes == plan.notes;
+    let spared = spared.filter(|spared| is_served(here, spared) && is_as_good(spared));
     if let Some(spared) = spared {
         return Ok(spared);
     }
@@ -64,4 +67,12 @@ fn has_room(here: &Situation<'_>, owned: &Owned) -> bool {
         ..
     } = here.request;
     u64::from(*tasks) * u64::from(*cpus_per_task) <= u64::from(room)
+}
+
+fn is_served(here: &Situation<'_>, plan: &Plan) -> bool {
+    match plan.decision.rule {
+        Rule::BindingFailed | Rule::CgroupTooSmall | Rule::TooManyReserved => false,
+        Rule::Overcommit => here.request.overcommit,
+        _ => true,
+    }
 }

@@ -123,17 +123,6 @@ impl Situation<'_> {
         Ok(plan)
     }
 
-    /// Whether a plan on some of the step's CPUs serves it no worse than one on all of them. Notes that come with all
-    /// CPUs too say nothing against it.
-    pub(crate) fn is_as_good(&self, spared: &Plan, on_all: &Plan) -> bool {
-        let is_served = match spared.decision.rule {
-            Rule::BindingFailed | Rule::CgroupTooSmall | Rule::TooManyReserved => false,
-            Rule::Overcommit => self.request.overcommit,
-            _ => true,
-        };
-        is_served && (spared.notes.is_empty() || spared.notes == on_all.notes)
-    }
-
     /// Every task gets all of the step's CPUs: there is one mask, which wraps.
     pub(crate) fn all_to_all(&self, rule: Rule) -> Plan {
         let message = Message::Shared {
