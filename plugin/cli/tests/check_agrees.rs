@@ -135,8 +135,9 @@ fn difference(plan: &Plan, found: &[(String, String)], in_job: bool) -> Option<S
     let wrong = |what: &str| Some(format!("{what}: plan {:?} {}", plan.code, plan.said));
     match (plan.code, &plan.answer) {
         (Some(0), Some(answer)) => {
-            let rules: Vec<_> = answer["rules"].as_object().unwrap().values().collect();
-            let is_free = rules.iter().any(|rule| *rule == "auto:own-cpus");
+            // Of each node: those with as many tasks may own other cores.
+            let nodes = answer["nodes"].as_array().unwrap();
+            let is_free = nodes.iter().any(|node| node["rule"] == "auto:own-cpus");
             let notes = answer["notes"].as_array().unwrap();
             let is_noted = |text: &String| notes.iter().any(|note| note == text);
             let mut others = found.iter().filter(|(rule, _)| rule == "not-as-asked");
@@ -191,6 +192,17 @@ fn a_job_that_never_starts_hides_no_wrong_line() {
     assert_eq!(difference(&planned, &found, true), None, "{found:?}");
     let rules: Vec<_> = found.iter().map(|(rule, _)| rule.as_str()).collect();
     assert_eq!(rules, ["refused", "wrong-value"]);
+}
+
+/// What once was no answer of it either: two nodes with one task each, and only one of them is bound.
+#[test]
+fn nodes_with_as_many_tasks_differ() {
+    let place = ["--slurm=24.11", "--machine", "pack:2 core:4 pu:1"];
+    let (_, planned, found) = asked(&place, Some(" -N2 -n5"), " -O -n2");
+    assert_eq!(difference(&planned, &found, true), None, "{found:?}");
+    let answer = planned.answer.unwrap();
+    let rules = ["auto:own-cpus", "auto:cores:cyclic"];
+    assert_eq!([0, 1].map(|node| &answer["nodes"][node]["rule"]), rules);
 }
 
 #[test]

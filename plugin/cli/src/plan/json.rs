@@ -77,6 +77,9 @@ struct NodeJson<'a> {
     /// Slurm's core numbers of the job and of the step on the node, `0-3,8`.
     cores: &'a str,
     step_cores: &'a str,
+    /// What decided, and `-c` as served: nodes with as many tasks may differ, as they own other cores.
+    rule: String,
+    cpus_per_task: u32,
     /// As in the launch message; absent where nothing is bound.
     masks: Option<String>,
 }
@@ -253,6 +256,8 @@ fn of_node(step: &PlannedStep, node: u32) -> NodeJson<'_> {
         tasks: planned.tasks,
         cores: &planned.job_cores,
         step_cores: &planned.step_cores,
+        rule: planned.plan.decision.rule.to_string(),
+        cpus_per_task: planned.plan.decision.cpus_per_task,
         masks: planned.plan.text(),
     }
 }
