@@ -97,3 +97,27 @@ fn the_files_of_a_cluster_say_both() {
     assert_eq!(all.stdout.lines().count(), 12, "{}", all.stderr);
     assert!(!all.stderr.contains("efficiency"), "{}", all.stderr);
 }
+
+/// The sockets of a `--cluster` are what its slurmds call so.
+#[test]
+fn the_files_of_a_cluster_say_what_a_socket_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let conf = folder.path().join("slurm.conf");
+    let of = |settings: &str, node: &str| {
+        let shape = "Sockets=4 CoresPerSocket=3 ThreadsPerCore=2";
+        let text = format!(
+            "TaskPlugin=task/berth\n{settings}\nNodeName=n1 {shape} {node}\nPartitionName=main Nodes=n1 Default=YES\n"
+        );
+        std::fs::write(&conf, text).unwrap();
+        let machine = "--machine ../../tests/topologies/l3-groups.xml";
+        let line = format!("{machine} --cluster {} --whole -n 4", conf.display());
+        plan(&format!("{line} --cpu-bind=sockets")).stdout
+    };
+    let of_cluster = of("SlurmdParameters=l3cache_as_socket", "");
+    assert!(of_cluster.contains("l3-groups.xml (S:C:T 4:3:2)"), "{of_cluster}");
+    assert!(of_cluster.contains("socket=l3"), "{of_cluster}");
+    assert_eq!(of("", "Parameters=l3cache_as_socket"), of_cluster);
+    // Then the machine is another than the nodes.
+    let other = of("", "");
+    assert!(other.contains("CPUs numbered in blocks"), "{other}");
+}

@@ -53,7 +53,7 @@ pub(crate) struct PlanArgs {
         help_heading = "Machine"
     )]
     pub numbering: Option<Numbering>,
-    /// What counts as a socket [default: what slurmd here calls one, else package]
+    /// What counts as a socket [default: what slurmd here or SlurmdParameters of the --cluster calls one, else package]
     #[arg(
         hide_short_help = true,
         long,

@@ -59,6 +59,7 @@ impl PlanArgs {
         self.socket
             .map(socket_kind)
             .or(announced)
+            .or_else(|| Some(self.config()?.socket_kind()))
             .unwrap_or_default()
     }
 

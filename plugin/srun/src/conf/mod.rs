@@ -3,6 +3,7 @@
 //! from it the [`Cluster`] of one partition. Pure; each error has its file and line.
 
 mod binds;
+mod counting;
 mod nodes;
 mod partitions;
 mod reading;
@@ -52,6 +53,8 @@ pub struct Config {
     features: Vec<(Range<usize>, String)>,
     /// The default bindings of nodes, by ranges of positions.
     binds: Vec<(Range<usize>, CpuBind)>,
+    /// `Parameters` of nodes.
+    parameters: counting::OfNodes,
     sets: HashMap<String, NodeSet>,
     parts: Vec<Part>,
     words: select::Words,
@@ -144,14 +147,6 @@ impl Config {
         let list = self.task_plugin.as_deref().unwrap_or_default();
         let mut names = list.split(',').map(str::trim);
         self.constrain_cores && names.any(|name| name == "cgroup" || name == "task/cgroup")
-    }
-
-    /// `SlurmdParameters=allow_ecores`: slurmd counts efficiency cores. Slurm looks for the word
-    /// anywhere in the text.
-    #[must_use]
-    pub fn allows_ecores(&self) -> bool {
-        let words = self.slurmd_parameters.as_deref().unwrap_or_default();
-        words.to_ascii_lowercase().contains("allow_ecores")
     }
 
     /// `SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK`.

@@ -8,6 +8,7 @@ use berth_placement::controller::select::{ClusterNode, CoreSet, Specialised};
 use berth_placement::sets::limits::{MAX_CLUSTER_NODES, MAX_CPUS};
 
 use super::binds;
+use super::counting::Counting;
 use super::text::{ConfError, Line};
 use super::values::{count, number, value};
 use crate::host_list::{Most, expand};
@@ -19,6 +20,8 @@ pub(super) struct Shaped {
     /// As they are written, with commas between.
     pub features: Option<String>,
     pub cpu_bind: Option<CpuBind>,
+    /// `Parameters`, where the line has them.
+    pub parameters: Option<Counting>,
     /// Whether jobs can get it.
     pub usable: bool,
 }
@@ -44,6 +47,7 @@ pub(super) fn read(line: &Line, default: Option<&Line>) -> Result<Shaped, ConfEr
         node: shape(line, default)?,
         features: features.map(String::from),
         cpu_bind: binds::read(line, default)?,
+        parameters: value(line, default, "parameters").map(Counting::of),
         usable: !is_closed(value(line, default, "state").unwrap_or_default()),
     })
 }

@@ -105,6 +105,7 @@ impl Reading {
             mut node,
             features,
             cpu_bind,
+            parameters,
             usable,
         } = nodes::read(line, self.node.as_ref())?;
         node.configuration = self.configuration(&node);
@@ -129,7 +130,10 @@ impl Reading {
         }
         let added = first..self.config.nodes.len();
         if let Some(bind) = cpu_bind.filter(|_| !added.is_empty()) {
-            self.config.binds.push((added, bind));
+            self.config.binds.push((added.clone(), bind));
+        }
+        if let Some(words) = parameters.filter(|_| !added.is_empty()) {
+            self.config.parameters.push((added, words));
         }
         if let Some(features) = features {
             self.keep(line, features.len())?;
