@@ -27,6 +27,7 @@ pub mod cpusets_file;
 pub mod discover_child;
 pub mod job_cgroup;
 pub mod job_files;
+pub mod kept;
 pub mod key;
 mod kind_json;
 pub mod ledger;

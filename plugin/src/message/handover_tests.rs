@@ -141,16 +141,21 @@ fn pools() -> impl Strategy<Value = InPool> {
         "[a-z0-9._-]{1,9}",
         any::<[u32; 3]>(),
         sets(),
-        ("[A-Z_]{1,9}", class),
+        (
+            "[A-Z_]{1,9}",
+            class,
+            proptest::sample::select(vec![0, 2, 8]),
+        ),
     );
     let member = member.prop_map(
-        |(name, [limit, most, weight], cpus, (export, class))| Member {
+        |(name, [limit, most, weight], cpus, (export, class, threads))| Member {
             name,
             limit,
             most,
             weight,
             class,
             cpus,
+            threads,
             export,
         },
     );

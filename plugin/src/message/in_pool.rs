@@ -22,9 +22,9 @@ pub(crate) struct InPool {
 pub(crate) struct Member {
     /// The pool's name.
     pub name: String,
-    /// The most CPUs of all of its jobs.
+    /// The most hardware threads of all of its jobs.
     pub limit: u32,
-    /// The most CPUs of all pools.
+    /// The most hardware threads of all pools.
     pub most: u32,
     /// The job's weight.
     pub weight: u32,
@@ -32,8 +32,22 @@ pub(crate) struct Member {
     pub class: Class,
     /// The job's CPUs on this node.
     pub cpus: CpuSet,
+    /// The hardware threads of each CPU that Slurm counts; 0 is 1.
+    pub threads: u32,
     /// The variable that tells a task its number of CPUs.
     pub export: String,
+}
+
+impl Member {
+    /// Hardware threads as Slurm's CPUs.
+    pub(crate) fn slurms(&self, threads: u32) -> u32 {
+        threads.div_ceil(self.threads.max(1))
+    }
+
+    /// The CPUs of the job, as Slurm counts them.
+    pub(crate) fn asked(&self) -> u32 {
+        self.slurms(u32::try_from(self.cpus.count()).unwrap_or(u32::MAX))
+    }
 }
 
 impl InPool {
@@ -55,6 +69,9 @@ impl InPool {
         text.push_str(" pool-cpus=");
         // A String takes everything.
         let _ = member.cpus.write_list(text);
+        if member.threads > 1 {
+            number(text, " pool-threads=", member.threads);
+        }
         field(text, " pool-export=", &member.export);
     }
 
@@ -74,6 +91,7 @@ impl InPool {
                 // A class that a newer slurmd knows is this release's first one.
                 class: from.text("pool-class").parse().unwrap_or_default(),
                 cpus: fields::cpus("pool-cpus", &from.text("pool-cpus"))?,
+                threads: from.read("pool-threads")?.unwrap_or_default(),
                 export: from.text("pool-export"),
             }),
         };

@@ -3,14 +3,11 @@
 
 use std::time::{Duration, Instant};
 
+use berth_host::OnlineCpus;
 use berth_host::cgroup::{self, Breaths, Mounts, jobs};
-use berth_host::ledger;
-use berth_host::{OnlineCpus, StateDir};
-use berth_placement::pools::Class;
 use berth_placement::sets::count::counted;
 
-use crate::site::settings;
-use crate::slurmd::pools;
+use crate::slurmd::pool_guard;
 
 /// So often it is looked whether fences hold, and all the time for so long after CPUs went offline or came back: the
 /// kernel changes its cgroups a moment later.
@@ -31,15 +28,15 @@ impl Breathing {
     /// together with the job's tasks. What was given before is taken back otherwise. Returns whether some are at work:
     /// the next look is due soon then.
     pub(super) fn look(&mut self, node_name: Option<&str>) -> bool {
-        let node_name = node_name.filter(|_| pools::has_any());
-        let here = node_name.filter(|node_name| has_pool_jobs(node_name));
+        let node_name = node_name.filter(|_| pool_guard::watches());
+        let here = node_name.filter(|node_name| pool_guard::has_jobs_now(node_name));
         let mounts = here.and_then(|node_name| Some((node_name, Mounts::read().ok()?)));
         let Some((node_name, mounts)) = mounts else {
             self.breaths.iter_mut().for_each(Breaths::rest);
             return false;
         };
         let scopes = jobs::usual_scopes(&mounts, node_name);
-        if pools::has(Class::Realtime) && self.is_time_for_fences() {
+        if pool_guard::may_be_realtime() && self.is_time_for_fences() {
             for scope in &scopes {
                 for one in cgroup::lower_outside(scope).unwrap_or_default() {
                     log::error!(
@@ -79,11 +76,4 @@ impl Breathing {
         }
         is_time
     }
-}
-
-/// Whether the ledger has one.
-fn has_pool_jobs(node_name: &str) -> bool {
-    let dir = StateDir::new(&settings::current().state_dir, node_name);
-    let entries = dir.ok().and_then(|dir| ledger::look(&dir).ok());
-    entries.is_some_and(|entries| entries.iter().any(|entry| entry.pool))
 }

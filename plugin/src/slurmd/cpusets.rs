@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use berth_host::StateDir;
 use berth_host::cpusets_file::{self, Site, SiteCpusets, Stamp};
+use berth_host::kept::Kept;
 use berth_placement::sets::count::counted;
 use nix::unistd::User;
 
@@ -60,6 +62,7 @@ pub(crate) fn look(node_name: &str) -> bool {
         let mut known = known();
         let had = known.looked.take().is_some() | known.sets.take().is_some();
         drop(known);
+        forget(node_name);
         return complaints::set(About::Cpusets, None, Vec::new()) | had;
     };
     // The stamp is taken first: what changes while the file is read is read at the next look.
@@ -92,8 +95,13 @@ fn read(path: &Path, node_name: &str, is_other: bool) -> (Option<Duration>, bool
             Some(user.uid.as_raw())
         },
     };
-    match cpusets_file::load(path, &site) {
-        Ok(sets) => {
+    let read = cpusets_file::text("cpusets", path).and_then(|text| {
+        let sets = cpusets_file::of_text(path, &text, &site)?;
+        Ok((sets, text))
+    });
+    match read {
+        Ok((sets, text)) => {
+            keep(node_name, &text);
             let doubts = doubts(&sets);
             let is_news = complaints::set(About::Cpusets, None, doubts.clone());
             if is_other || is_news {
@@ -110,6 +118,9 @@ fn read(path: &Path, node_name: &str, is_other: bool) -> (Option<Duration>, bool
             (again, is_news)
         }
         Err(why) => {
+            if in_force().is_none() {
+                known().sets = kept(path, node_name, &site).map(Arc::new);
+            }
             let why = match in_force() {
                 Some(sets) if sets.path == path => {
                     format!("{why}; the file as it was read before stays in force")
@@ -125,6 +136,27 @@ fn read(path: &Path, node_name: &str, is_other: bool) -> (Option<Duration>, bool
             }
             (Some(Duration::ZERO), is_news)
         }
+    }
+}
+
+/// For the slurmd after this one: what it finds may not hold.
+fn keep(node_name: &str, text: &[u8]) {
+    let dir = StateDir::new(&settings::current().state_dir, node_name);
+    let kept = dir.map_err(|why| why.to_string());
+    if let Err(why) = kept.and_then(|dir| Kept::Cpusets.put(&dir, text)) {
+        log::debug!("{why}");
+    }
+}
+
+/// What the slurmd before this one has kept.
+fn kept(path: &Path, node_name: &str, site: &Site<'_>) -> Option<SiteCpusets> {
+    let dir = StateDir::new(&settings::current().state_dir, node_name).ok()?;
+    cpusets_file::of_text(path, &Kept::Cpusets.text(&dir)?, site).ok()
+}
+
+fn forget(node_name: &str) {
+    if let Ok(dir) = StateDir::new(&settings::current().state_dir, node_name) {
+        Kept::Cpusets.forget(&dir);
     }
 }
 

@@ -21,6 +21,7 @@ pub(crate) mod launching;
 mod near;
 pub(crate) mod open_ledger;
 pub(crate) mod pool;
+mod pool_guard;
 pub(crate) mod pools;
 pub(crate) mod ready;
 pub(crate) mod refusal;

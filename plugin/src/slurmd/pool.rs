@@ -45,6 +45,7 @@ pub(super) fn of(
             weight: weights.of_job(pool.weight, count.div_ceil(threads)),
             class: pool.class,
             cpus,
+            threads,
             export: pool.export.clone(),
         })
     });

@@ -5,17 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use berth_host::cgroup::{self, Mounts, Place, Version, jobs};
+use berth_host::StateDir;
+use berth_host::cgroup::{Mounts, Place, Version};
+use berth_host::kept::Kept;
 use berth_host::pools_file::{self, Site, SitePools, Stamp};
 use berth_host::priority;
-use berth_placement::Node;
 use berth_placement::pools::Class;
 use berth_placement::sets::count::counted;
+use berth_placement::{CpuSet, Node};
 
 use crate::site::{node, settings, standing};
 use crate::slurmd::complaints::{self, About};
 use crate::slurmd::discovery;
-use crate::slurmd::seats::Seats;
 
 /// The file as it was last looked at, whether it could be read or not.
 #[derive(PartialEq, Eq)]
@@ -31,11 +32,17 @@ struct Looked {
 /// What is in force, and the last look.
 struct Known {
     pools: Option<Arc<SitePools>>,
+    /// The same as the file has it, whatever classes this node can have now.
+    as_written: Option<SitePools>,
+    /// Why real-time tasks were refused then.
+    throttle: Option<String>,
     looked: Option<Looked>,
 }
 
 static KNOWN: Mutex<Known> = Mutex::new(Known {
     pools: None,
+    as_written: None,
+    throttle: None,
     looked: None,
 });
 
@@ -77,6 +84,12 @@ pub(crate) fn threads_of_cpu(node: &Node) -> u32 {
 /// Those of this node, by which the lines of the file are checked.
 static THREADS_OF_CPU: AtomicU32 = AtomicU32::new(1);
 
+/// How many of Slurm's CPUs these are on this node.
+pub(super) fn slurms_count(cpus: &CpuSet) -> u32 {
+    let threads = u32::try_from(cpus.count()).unwrap_or(u32::MAX);
+    threads.div_ceil(THREADS_OF_CPU.load(Ordering::Relaxed))
+}
+
 /// slurmd counts its node so, from now on.
 pub(crate) fn count_as(node: &Node) {
     THREADS_OF_CPU.store(threads_of_cpu(node), Ordering::Relaxed);
@@ -88,6 +101,7 @@ pub(crate) fn look(node_name: &str) -> bool {
     let Some(path) = settings::current().pools.clone() else {
         let mut known = known();
         let had = known.looked.take().is_some() | known.pools.take().is_some();
+        known.as_written = None;
         drop(known);
         return complaints::set(About::Pools, None, Vec::new()) | had;
     };
@@ -104,37 +118,44 @@ pub(crate) fn look(node_name: &str) -> bool {
     if known().looked.as_ref() == Some(&looked) {
         return false;
     }
-    let (is_read, is_news) = read(&looked.path, node_name, cpus);
+    let (is_read, is_news) = read(&looked.path, node_name, (cpus, looked.throttle.as_ref()));
     // A file that does not hold is read at each look: the reason may be outside of it.
     known().looked = is_read.then_some(looked);
     is_read || is_news
 }
 
-/// Reads the file, and puts it in force; one that does not hold leaves what was in force. Returns whether it holds,
-/// and whether there is news for the administrator.
-fn read(path: &Path, node_name: &str, cpus: Option<u32>) -> (bool, bool) {
+/// Reads the file, and puts it in force; one that does not hold leaves what was in force, also for the slurmd before
+/// this one. Returns whether it holds, and whether there is news for the administrator.
+fn read(
+    path: &Path,
+    node_name: &str,
+    (cpus, throttle): (Option<u32>, Option<&String>),
+) -> (bool, bool) {
     let site = Site {
         is_here: &|list| node::is_listed(Some(node_name), list),
         cpus,
     };
-    match pools_file::load(path, &site) {
-        Ok(pools) => {
-            let obstacles = obstacles(&pools);
-            obstacles.iter().for_each(|(_, why)| log::error!("{why}"));
-            let pools = obstacles
-                .iter()
-                .fold(pools, |pools, (class, _)| pools.without(*class));
-            let mut doubts = doubts(&pools);
-            let here = pools.here().count();
-            log::info!("{}: {} of this node", path.display(), counted(here, "pool"));
-            doubts.iter().for_each(|doubt| log::warn!("{doubt}"));
-            doubts.extend(obstacles.into_iter().map(|(_, why)| why));
-            let is_news = complaints::set(About::Pools, None, doubts);
-            known().pools = Some(Arc::new(pools));
-            (true, is_news)
+    let dir = StateDir::new(&settings::current().state_dir, node_name);
+    let read = pools_file::text(path).and_then(|text| {
+        let pools = pools_file::of_text(path, &text, &site)?;
+        Ok((pools, text))
+    });
+    match read {
+        Ok((pools, text)) => {
+            let kept = dir.map_err(|why| why.to_string());
+            if let Err(why) = kept.and_then(|dir| Kept::Pools.put(&dir, &text)) {
+                log::debug!("{why}");
+            }
+            let doubts = put(pools, throttle);
+            (true, complaints::set(About::Pools, None, doubts))
         }
         Err(why) => {
-            let why = match in_force() {
+            let before = known().as_written.clone();
+            let before = before.or_else(|| {
+                let text = Kept::Pools.text(&dir.ok()?)?;
+                pools_file::of_text(path, &text, &site).ok()
+            });
+            let why = match &before {
                 Some(pools) if pools.path == path => {
                     format!("{why}; the pools as they were read before stay in force")
                 }
@@ -143,13 +164,37 @@ fn read(path: &Path, node_name: &str, cpus: Option<u32>) -> (bool, bool) {
                 }
                 None => format!("{why}; this node has no pools"),
             };
+            let is_other = known().pools.is_none() || known().throttle.as_ref() != throttle;
+            if let Some(pools) = before.filter(|_| is_other) {
+                put(pools, throttle);
+            }
             let is_news = complaints::set(About::Pools, Some(why.clone()), Vec::new());
             if is_news {
                 log::error!("{why}");
             }
-            (false, is_news)
+            (false, is_news || is_other)
         }
     }
+}
+
+/// Puts pools in force, with the classes that this node can have. Returns what the administrator should know.
+fn put(pools: SitePools, throttle: Option<&String>) -> Vec<String> {
+    let path = pools.path.display().to_string();
+    let as_written = pools.clone();
+    let obstacles = obstacles(&pools);
+    obstacles.iter().for_each(|(_, why)| log::error!("{why}"));
+    let pools = obstacles
+        .iter()
+        .fold(pools, |pools, (class, _)| pools.without(*class));
+    let mut doubts = doubts(&pools);
+    let here = pools.here().count();
+    log::info!("{path}: {} of this node", counted(here, "pool"));
+    doubts.iter().for_each(|doubt| log::warn!("{doubt}"));
+    doubts.extend(obstacles.into_iter().map(|(_, why)| why));
+    let mut known = known();
+    known.pools = Some(Arc::new(pools));
+    (known.as_written, known.throttle) = (Some(as_written), throttle.cloned());
+    doubts
 }
 
 /// Why this node cannot have a class.
@@ -196,69 +241,6 @@ fn realtime_obstacle() -> Option<String> {
         Err(why) => Some(format!("no task can be confined: {why}")),
         Ok(place) if place.version == Version::V1 => Some("its tasks must be in cgroup v2".into()),
         Ok(_) => priority::realtime_obstacle(),
-    }
-}
-
-/// Takes back what pools gave to steps whose slurmstepd was killed.
-pub(super) fn undo_abandoned(node_name: &str, seats: &mut Seats) {
-    let Some(weights) = in_force().and_then(|pools| pools.weights()) else {
-        return;
-    };
-    if let Err(why) = seats.look(node_name, weights.others) {
-        log::debug!("{why}");
-    }
-    let Ok(mounts) = Mounts::read() else {
-        return;
-    };
-    for scope in jobs::usual_scopes(&mounts, node_name) {
-        let done = cgroup::undo_abandoned(&scope, weights.others);
-        for one in done.unwrap_or_default() {
-            log::info!(
-                "{}: its slurmstepd was killed; {} are ordinary ones again, its weight was {}, its tasks were {}",
-                one.path,
-                counted(one.threads, "thread"),
-                one.weight
-                    .map_or_else(|| "as it is".into(), |weight| weight.to_string()),
-                if one.was_idle {
-                    "idle ones"
-                } else {
-                    "no idle ones"
-                },
-            );
-        }
-    }
-}
-
-/// Takes the priority back from real-time tasks that have left their job.
-pub(crate) fn lower_escaped() {
-    if !has(Class::Realtime) {
-        return;
-    }
-    for one in cgroup::lower_escaped() {
-        log::error!(
-            "{}: {} of a pool had left their job, as with systemd-run --user; these are ordinary threads now",
-            one.path,
-            counted(one.threads, "real-time thread")
-        );
-    }
-}
-
-/// Nobody goes first whom this slurmd's thread does not look after, whether there are pools now or not: one before it may
-/// have been killed, or ends while this one starts.
-pub(crate) fn all_ordinary(node_name: &str) {
-    let Ok(mounts) = Mounts::read() else {
-        return;
-    };
-    for scope in jobs::usual_scopes(&mounts, node_name) {
-        match cgroup::all_ordinary(&scope) {
-            Ok(0) => {}
-            Ok(count) => log::info!(
-                "{}: {} of slurmstepds are ordinary ones again",
-                scope,
-                counted(count, "thread")
-            ),
-            Err(why) => log::debug!("{why}"),
-        }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::site::standing::{self, Abi};
 use crate::site::{cgroups, node, settings};
 use crate::slurmd::announce::{self, Role, announce};
 use crate::slurmd::{
-    complaints, counting, cpusets, discovery, key, pools, reserved, thread, worker,
+    complaints, counting, cpusets, discovery, key, pool_guard, pools, reserved, thread, worker,
 };
 
 /// At each load. slurmd loads its task plugins before it reads plugstack.conf, so
@@ -68,6 +68,7 @@ fn site_files(node_name: &str, node: Option<&Node>) {
     node.into_iter().for_each(pools::count_as);
     cpusets::look(node_name);
     pools::look(node_name);
+    pool_guard::begin(node_name);
 }
 
 /// Discovers the machine and writes the ready line into slurmd's log, at start and again
@@ -125,14 +126,14 @@ pub(crate) fn start() {
     tell_counts(&here);
     reserved::compare(&settings::current().reserved, &here);
     announce(&name, &Role::Task(slurm, &here));
-    worker::start_as_successor();
+    worker::start_at_once();
 }
 
 /// Takes back what a slurmd before this one has given to slurmstepds; our thread begins to look after them with the first
 /// launch only. A program that stands for slurmd leaves them to slurmd.
 fn lower(name: &str) {
     if thread::is_ours_to_start() {
-        pools::all_ordinary(name);
+        pool_guard::all_ordinary(name);
     }
 }
 

@@ -19,6 +19,9 @@ const BETWEEN_ENDS: Duration = Duration::from_millis(2);
 /// 23.11 on). That one never becomes another process.
 const SUCCESSOR: &str = "SLURMD_RECONF";
 
+/// Letters of slurmd's options that have no value.
+const FLAGS: &[u8] = b"bcCGhMsvVZ";
+
 /// The process in which the thread runs: a process that it forks does not have it.
 static RUNS: AtomicU32 = AtomicU32::new(0);
 static THREAD: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
@@ -30,9 +33,34 @@ pub(super) fn is_ours_to_start() -> bool {
     *IS.get_or_init(|| daemon() == Daemon::Slurmd && is_slurms_daemon())
 }
 
-/// Whether another slurmd has started this one in its place.
-pub(super) fn is_successors() -> bool {
-    std::env::var_os(SUCCESSOR).is_some()
+/// Whether this process stays slurmd: another slurmd has started it in its place, or its command line says so. Any
+/// other slurmd becomes a daemon after it has loaded its plugins, and that process has no threads.
+pub(super) fn stays() -> bool {
+    let line = || std::fs::read("/proc/self/cmdline").unwrap_or_default();
+    std::env::var_os(SUCCESSOR).is_some() || is_in_foreground(&line())
+}
+
+/// In: `/proc/PID/cmdline` of a slurmd. A word that is not known to be of use means no. Source: `_process_cmdline` and
+/// `_slurmd_init` of slurmd.c.
+fn is_in_foreground(line: &[u8]) -> bool {
+    let mut words = line.split(|byte| *byte == 0).skip(1);
+    while let Some(word) = words.next() {
+        match word {
+            b"--systemd" => return true,
+            b"--" => return false,
+            [b'-', b'-', ..] | [b'-'] => {}
+            [b'-', letters @ ..] => match letters.iter().position(|letter| !FLAGS.contains(letter))
+            {
+                None => {}
+                Some(at) if letters.get(at) == Some(&b'D') => return true,
+                // Its value is the rest of the word, or the next one.
+                Some(at) if at + 1 == letters.len() => drop(words.next()),
+                Some(_) => {}
+            },
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Starts the thread if it does not run yet.
@@ -105,6 +133,34 @@ fn handle() -> MutexGuard<'static, Option<JoinHandle<()>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_slurmd_in_the_foreground_stays() {
+        let is = |line: &str| is_in_foreground(line.replace(' ', "\0").as_bytes());
+        for line in [
+            "/usr/sbin/slurmd -D -s",
+            "slurmd --systemd",
+            "slurmd --systemd -f /x",
+            "slurmd -vvD",
+            "slurmd -f /etc/x -N n1 -D",
+            "slurmd --conf-server h:1 -Dc",
+            "slurmd -Lfile -D",
+        ] {
+            assert!(is(line), "{line}");
+        }
+        for line in [
+            "slurmd",
+            "slurmd -c -vv",
+            "slurmd -N -D",
+            "slurmd -fD",
+            "slurmd -LD x",
+            "slurmd -- -D",
+            "-D",
+            "",
+        ] {
+            assert!(!is(line), "{line}");
+        }
+    }
 
     #[test]
     fn the_threads_end_is_waited_for_but_not_for_long() {

@@ -11,7 +11,7 @@ use nix::time::{ClockId, clock_gettime};
 use crate::site::standing::Abi;
 use crate::slurmd::breathing::Breathing;
 use crate::slurmd::seats::Seats;
-use crate::slurmd::{abandoned, announce, counting, cpusets, discovery, pools, thread};
+use crate::slurmd::{abandoned, announce, counting, cpusets, discovery, pool_guard, pools, thread};
 
 /// After a failed discovery the next one follows after this time, then after twice this time, and
 /// so on.
@@ -117,8 +117,8 @@ pub(crate) fn start() {
 
 /// slurmd starts. One that never becomes another process needs no hook for the thread, and the jobs of the slurmd before it
 /// may run for days without a launch.
-pub(crate) fn start_as_successor() {
-    if thread::is_successors() {
+pub(crate) fn start_at_once() {
+    if thread::stays() {
         start();
     }
 }
@@ -132,7 +132,7 @@ pub(crate) fn stop() {
     if !thread::stop(tell)
         && let Some(node_name) = announce::node_name()
     {
-        pools::all_ordinary(&node_name);
+        pool_guard::all_ordinary(&node_name);
     }
 }
 
@@ -159,7 +159,7 @@ fn work() {
     // The process did not have its final number when slurmd loaded its plugins.
     announce::again();
     if let Some(node_name) = announce::node_name() {
-        pools::all_ordinary(&node_name);
+        pool_guard::all_ordinary(&node_name);
         abandoned::thaw(&node_name);
     }
     if discovery::has_failed()
@@ -175,8 +175,7 @@ fn work() {
         let has_changed = due.look && announce::node_name().is_some_and(|node| look(&node));
         let node_name = announce::node_name();
         if let Some(node) = node_name.as_ref().filter(|_| due.look) {
-            pools::undo_abandoned(node, &mut seats);
-            pools::lower_escaped();
+            pool_guard::look(node, &mut seats);
             abandoned::thaw(node);
         }
         if due.breathe {
@@ -207,7 +206,7 @@ fn breathe(node_name: Option<&str>, times: &mut Times, breathing: &mut Breathing
     };
     let took = cpu_time().saturating_sub(began);
     times.breath = Instant::now() + pause.max(took * leisure);
-    times.breathed = pools::has_any();
+    times.breathed = pool_guard::watches();
 }
 
 /// What this thread has used of a CPU; on a full node it waits for one itself, and that is no use.
@@ -216,9 +215,9 @@ fn cpu_time() -> Duration {
     used.map_or(Duration::ZERO, Duration::from)
 }
 
-/// Whether there are files of the site to look at again and again.
+/// Whether there are files of the site, or jobs of pools, to look at again and again.
 fn has_files() -> bool {
-    cpusets::has_file() || pools::has_file()
+    cpusets::has_file() || pools::has_file() || pool_guard::watches()
 }
 
 /// Reads those that have changed; returns whether slurmd's announcement must be written again.
@@ -244,7 +243,7 @@ fn wait(times: &Times) -> Option<Todo> {
             count: now >= times.count && std::mem::take(&mut todo.count),
             look: now >= times.look && has_files(),
             // Once more when the last such pool has gone: nobody goes first any more.
-            breathe: now >= times.breath && (pools::has_any() || times.breathed),
+            breathe: now >= times.breath && (pool_guard::watches() || times.breathed),
             stop: false,
         };
         if due != Todo::default() {
@@ -254,7 +253,7 @@ fn wait(times: &Times) -> Option<Todo> {
             todo.discover.is_some().then_some(times.discover),
             todo.count.then_some(times.count),
             has_files().then_some(times.look),
-            pools::has_any().then_some(times.breath),
+            pool_guard::watches().then_some(times.breath),
         ];
         todo = match later.into_iter().flatten().min() {
             None => BELL.wait(todo).unwrap_or_else(PoisonError::into_inner),

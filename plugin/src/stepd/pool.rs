@@ -180,7 +180,7 @@ fn as_normal(job: &str, folders: &Folders, (idle, failed): (bool, Weighed)) -> E
         for done in [Some(folders.set_first()), idle].into_iter().flatten() {
             match done {
                 Ok(done) => traced(job, &done),
-                Err(why) => log::debug!("{job}: its slurmstepd does not go first: {why}"),
+                Err(why) => log::warn!("{job}: its tasks are not behind its slurmstepd: {why}"),
             }
         }
     }
@@ -202,18 +202,20 @@ fn no_weight(job: &str, member: &Member, why: &str) -> String {
 }
 
 fn outside(member: &Member, full: Full) -> String {
-    let (name, own) = (&member.name, counted(member.cpus.count(), "CPU"));
+    let (name, own) = (&member.name, counted(member.asked(), "CPU"));
     match full {
         Full::Pool(all) => format!(
             "this job runs as a normal job, outside of the pool {name}: with its {own} the pool would own \
-             {all} of at most {} here; start it again when jobs of the pool have ended",
-            member.limit
+             {} of at most {} here; start it again when jobs of the pool have ended",
+            member.slurms(all),
+            member.slurms(member.limit)
         ),
         Full::Node(all) => format!(
             "this job runs as a normal job, outside of the pool {name}: with its {own} all pools would own \
-             {all} of at most {} here, and the others are the node's reserve; start it again when pool jobs \
+             {} of at most {} here, and the others are the node's reserve; start it again when pool jobs \
              have ended",
-            member.most
+            member.slurms(all),
+            member.slurms(member.most)
         ),
     }
 }
@@ -286,7 +288,7 @@ impl Seat {
             }
             None => None,
         };
-        let (cpus, pool) = (self.member.cpus.count(), self.member.name.clone());
+        let (cpus, pool) = (self.member.asked(), self.member.name.clone());
         let times = self.sampler.take().and_then(Sampler::end);
         match self.part(own, (used, times.unwrap_or_default())) {
             Ok(Some(all)) => {
@@ -316,10 +318,9 @@ impl Seat {
             return;
         }
         let wall = ledger::now().saturating_sub(all.since) / 1000;
-        let cpus = u64::try_from(self.member.cpus.count()).unwrap_or_default();
         let counts = PoolCounts {
             jobs: 1,
-            asked: wall.saturating_mul(cpus),
+            asked: wall.saturating_mul(self.member.asked().into()),
             delivered: all.cpu,
             waited: all.times.waited / 1000,
         };

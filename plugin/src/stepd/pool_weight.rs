@@ -30,7 +30,6 @@ pub(super) fn weigh(
     weigh_alone(job, folders, weight)
 }
 
-/// The same where no job can be in a pool, because there is no ledger.
 fn weigh_alone(job: &str, folders: &Folders, weight: u32) -> Weighed {
     let written = match folders {
         Ok(folders) => folders.set_weight(weight).map_err(|why| why.to_string()),
@@ -86,7 +85,8 @@ pub(super) fn weigh_normal(
             &mut session,
         ))
     };
-    weighed().unwrap_or_else(|_| Some(weigh_alone(job, folders, others)))
+    // Another of its steps may have put it into a pool: then a weight that somebody has written stays.
+    weighed().unwrap_or_else(|_| Some(weigh_if_unweighed(job, folders, others)))
 }
 
 /// Nothing if another step of the job is in a pool.

@@ -6,6 +6,7 @@ use std::fs;
 
 use berth_placement::pools::HIGHEST;
 
+use super::jobs::NO_JOBS;
 use super::{FenceError, Folder, Mounts, Place, Version, Written, members};
 
 /// Below the job's folder the step's, and slurmstepd's own in it: `JOB/step_X/slurm`.
@@ -17,6 +18,8 @@ pub(super) const TASKS: &str = "user";
 pub(super) const WEIGHT: &str = "cpu.weight";
 /// The kernel's own.
 pub(super) const USUAL: &str = "100";
+/// The most jobs of a node, so that a strange tree costs little.
+const MOST_JOBS: usize = 20_000;
 /// Whether the tasks are idle ones.
 pub(super) const IDLE: &str = "cpu.idle";
 
@@ -135,6 +138,38 @@ fn lowered(job: &Folder, others: u32) -> Result<Option<Written>, FenceError> {
         .transpose()
 }
 
+/// Gives jobs below such a cgroup of the unified hierarchy their weights, where they have others; a job without an answer
+/// keeps its own. Returns how many have another one now.
+///
+/// # Errors
+/// [`FenceError`]: the folder cannot be read.
+pub fn weigh_jobs(
+    scope: &Place,
+    weight: &dyn Fn(&Place) -> Option<u32>,
+) -> Result<usize, FenceError> {
+    let folder = scope.open()?;
+    match scope.version == Version::V2 && folder.is_roots() {
+        true => Ok(weighed(&folder, scope, weight)),
+        false => Ok(0),
+    }
+}
+
+fn weighed(folder: &Folder, scope: &Place, weight: &dyn Fn(&Place) -> Option<u32>) -> usize {
+    let is_job = |name: &String| !NO_JOBS.contains(&name.as_str());
+    let names = folder.children(MOST_JOBS).into_iter().filter(is_job);
+    let done = names.filter(|name| {
+        let wanted = weight(&scope.below(name));
+        // One that has ended meanwhile cannot be opened.
+        let job = folder.child(name).ok().filter(Folder::is_roots);
+        wanted.zip(job).is_some_and(|(wanted, job)| {
+            let wanted = wanted.to_string();
+            let has = job.read(WEIGHT);
+            has.is_ok_and(|has| has != wanted) && put(&job, WEIGHT, wanted).is_ok()
+        })
+    });
+    done.count()
+}
+
 /// Writes a file, and reads it back.
 pub(super) fn put(folder: &Folder, file: &str, value: String) -> Result<Written, FenceError> {
     folder.write(file, &value)?;
@@ -237,6 +272,45 @@ mod tests {
             let done = lowered(&folder, 50).unwrap();
             assert_eq!(done.map(|done| done.now).as_deref(), now, "{before}");
         }
+    }
+
+    #[test]
+    fn running_jobs_get_the_weights_of_a_changed_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let scope = Place {
+            version: Version::V2,
+            point: dir.path().into(),
+            folders: Vec::new(),
+        };
+        let folder = Folder::open_as(&scope, super::super::folder::Kind::Any).unwrap();
+        let job = |name: &str| dir.path().join(name).join(WEIGHT);
+        for name in ["job_1", "s6XSM80ABJSZ00", "job_3", "job_4", "system"] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+            fs::write(job(name), "100\n").unwrap();
+        }
+        fs::remove_file(job("job_4")).unwrap();
+        let pools_own = scope.below("s6XSM80ABJSZ00").to_string();
+        let kept = scope.below("job_3").to_string();
+        let weight = |place: &Place| match place.to_string() {
+            name if name == pools_own => Some(5000),
+            name if name == kept => None,
+            _ => Some(38),
+        };
+        assert_eq!(weighed(&folder, &scope, &weight), 2);
+        assert_eq!(weighed(&folder, &scope, &weight), 0);
+        // What cgroups round off, files keep.
+        let now = |name: &str| fs::read_to_string(job(name)).unwrap();
+        let first = |name: &str| {
+            now(name)
+                .split_whitespace()
+                .next()
+                .unwrap_or_default()
+                .to_string()
+        };
+        assert_eq!(
+            ["job_1", "s6XSM80ABJSZ00", "job_3", "system"].map(first),
+            ["38", "5000", "100", "100"].map(String::from)
+        );
     }
 
     #[test]

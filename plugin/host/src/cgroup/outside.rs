@@ -1,5 +1,6 @@
 //! Real-time tasks whose fence does not hold: when the last CPU of a cgroup goes offline, the kernel lets its tasks run
-//! on the CPUs of the folder above, and so on. On CPUs that are not their job's they must not go before everybody.
+//! on the CPUs of the folder above, and so on. On CPUs that are not their job's they must not go before everybody; and none
+//! must where the kernel keeps no time for others.
 //! In: the cgroup below which Slurm keeps the jobs of a node, in the unified hierarchy. Out: ordinary threads.
 
 use berth_placement::CpuSet;
@@ -8,7 +9,7 @@ use super::job::TASKS;
 use super::members::{processes_in, threads};
 use super::{FenceError, Folder, Place, Version};
 use crate::affinity::affinity_of;
-use crate::priority::{is_realtime, set_ordinary};
+use crate::priority::{is_of_pool, is_realtime, set_ordinary};
 
 /// The most folders that are looked at, so that a strange tree costs little.
 const MOST: usize = 20_000;
@@ -28,19 +29,40 @@ pub struct Outside {
     pub threads: usize,
 }
 
+/// Which threads become ordinary ones.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    /// Real-time ones that can run on CPUs which are not their job's.
+    Outside,
+    /// All that pools have made real-time ones.
+    OfPools,
+}
+
 /// Makes ordinary ones of all real-time threads that can run on CPUs which are not their job's.
 ///
 /// # Errors
 /// [`FenceError`]: the folder cannot be read.
 pub fn lower_outside(scope: &Place) -> Result<Vec<Outside>, FenceError> {
+    lower(scope, Which::Outside)
+}
+
+/// Makes ordinary ones of all threads that pools have made real-time ones.
+///
+/// # Errors
+/// [`FenceError`]: the folder cannot be read.
+pub fn lower_realtime(scope: &Place) -> Result<Vec<Outside>, FenceError> {
+    lower(scope, Which::OfPools)
+}
+
+fn lower(scope: &Place, which: Which) -> Result<Vec<Outside>, FenceError> {
     let folder = scope.open()?;
     match folder.is_roots() && scope.version == Version::V2 {
-        true => Ok(jobs(&folder)),
+        true => Ok(jobs(&folder, which)),
         false => Ok(Vec::new()),
     }
 }
 
-fn jobs(scope: &Folder) -> Vec<Outside> {
+fn jobs(scope: &Folder, which: Which) -> Vec<Outside> {
     let mut left = MOST;
     let mut all = Vec::new();
     for job in below(scope, (&mut left, &mut 0)) {
@@ -51,7 +73,7 @@ fn jobs(scope: &Folder) -> Vec<Outside> {
         let steps = inside(&job);
         let tasks = steps.iter().filter_map(|step| step.child(TASKS).ok());
         let count = tasks
-            .map(|tasks| lowered(&tasks, &fence, DOWN, &mut inside))
+            .map(|tasks| lowered(&tasks, (which, &fence), DOWN, &mut inside))
             .sum();
         if count > 0 {
             all.push(Outside {
@@ -83,21 +105,25 @@ fn fence_of(folder: &Folder, above: &CpuSet) -> CpuSet {
 
 fn lowered(
     folder: &Folder,
-    above: &CpuSet,
+    (which, above): (Which, &CpuSet),
     depth: usize,
     below: &mut impl FnMut(&Folder) -> Vec<Folder>,
 ) -> usize {
     let fence = fence_of(folder, above);
-    let is_outside = |thread: libc::pid_t| {
-        is_realtime(thread) && affinity_of(thread).is_ok_and(|cpus| !cpus.is_subset(&fence))
+    let is_meant = |thread: libc::pid_t| match which {
+        Which::OfPools => is_of_pool(thread),
+        Which::Outside => {
+            is_realtime(thread) && affinity_of(thread).is_ok_and(|cpus| !cpus.is_subset(&fence))
+        }
     };
-    let own = match fence.is_empty() {
+    // Where nothing is a fence nobody is outside.
+    let own = match which == Which::Outside && fence.is_empty() {
         true => Vec::new(),
         false => threads(&processes_in(folder)),
     };
     let here = own
         .iter()
-        .filter(|thread| is_outside(thread.number) && set_ordinary(thread.number).is_ok())
+        .filter(|thread| is_meant(thread.number) && set_ordinary(thread.number).is_ok())
         .count();
     let deeper = match depth {
         0 => Vec::new(),
@@ -105,7 +131,7 @@ fn lowered(
     };
     let deeper = deeper.iter();
     here + deeper
-        .map(|child| lowered(child, &fence, depth - 1, below))
+        .map(|child| lowered(child, (which, &fence), depth - 1, below))
         .sum::<usize>()
 }
 
@@ -181,12 +207,21 @@ mod tests {
                 folders: Vec::new(),
             };
             let folder = Folder::open_as(&place, Kind::Any).unwrap();
-            let found: usize = jobs(&folder).iter().map(|one| one.threads).sum();
+            let count = |which| {
+                jobs(&folder, which)
+                    .iter()
+                    .map(|one| one.threads)
+                    .sum::<usize>()
+            };
+            let found = count(Which::Outside);
             let stays = is_realtime(pid as libc::pid_t);
+            // Then nothing keeps time for others any more.
+            let all = (count(Which::OfPools), is_realtime(pid as libc::pid_t));
             child.kill().unwrap();
             child.wait().unwrap();
             let told = format!("job {job}, task {leaf_cpus}, can leave: {can_leave}");
             assert_eq!((found, stays), (expected, expected == 0), "{told}");
+            assert_eq!(all, (1 - expected, false), "{told}");
         }
     }
 }

@@ -54,8 +54,15 @@ pub enum FileError {
 /// # Errors
 /// [`FileError`]; its text names file, line and reason.
 pub fn load(path: &Path, site: &Site<'_>) -> Result<SiteCpusets, FileError> {
-    let text = text("cpusets", path)?;
-    let all = read(&text, site).map_err(|why| FileError::Line(path.into(), why))?;
+    of_text(path, &text("cpusets", path)?, site)
+}
+
+/// What the file holds that has this text.
+///
+/// # Errors
+/// [`FileError`]; its text names file, line and reason.
+pub fn of_text(path: &Path, text: &[u8], site: &Site<'_>) -> Result<SiteCpusets, FileError> {
+    let all = read(text, site).map_err(|why| FileError::Line(path.into(), why))?;
     Ok(SiteCpusets {
         path: path.into(),
         ..all
@@ -63,7 +70,10 @@ pub fn load(path: &Path, site: &Site<'_>) -> Result<SiteCpusets, FileError> {
 }
 
 /// The text of a file of the site that this key names, as only root can have written it.
-pub(crate) fn text(key: &'static str, path: &Path) -> Result<Vec<u8>, FileError> {
+///
+/// # Errors
+/// [`FileError`]
+pub fn text(key: &'static str, path: &Path) -> Result<Vec<u8>, FileError> {
     let failed = |why| FileError::File(key, path.into(), why);
     trust::check_ancestors(path).map_err(|why| match path.exists() {
         true => failed(why.into()),

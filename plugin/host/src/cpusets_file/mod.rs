@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use berth_placement::request::cpuset::{Attributes, Words};
 use berth_placement::{CpuSet, CpusetName, NodeSet};
 
-pub use load::{FileError, Stamp, load};
+pub use load::{FileError, Stamp, load, of_text, text};
 pub use read::{LineError, Site, read};
 
 /// What the file holds, for the node that has read it.

@@ -130,8 +130,23 @@ impl Jobs {
 /// # Errors
 /// [`FileError`]; its text names file, line and reason.
 pub fn load(path: &Path, site: &Site<'_>) -> Result<SitePools, FileError> {
-    let text = crate::cpusets_file::load::text("pools", path)?;
-    let all = read(&text, site).map_err(|why| FileError::Line(path.into(), why))?;
+    of_text(path, &text(path)?, site)
+}
+
+/// The file's text, as only root can have written it.
+///
+/// # Errors
+/// [`FileError`]
+pub fn text(path: &Path) -> Result<Vec<u8>, FileError> {
+    crate::cpusets_file::load::text("pools", path)
+}
+
+/// What the file holds that has this text.
+///
+/// # Errors
+/// [`FileError`]; its text names file, line and reason.
+pub fn of_text(path: &Path, text: &[u8], site: &Site<'_>) -> Result<SitePools, FileError> {
+    let all = read(text, site).map_err(|why| FileError::Line(path.into(), why))?;
     Ok(SitePools {
         path: path.into(),
         ..all

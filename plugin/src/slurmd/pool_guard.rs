@@ -1,0 +1,165 @@
+//! slurmd's thread and what pools have given to jobs: it is taken back from those that lose their place, and fitted to a
+//! changed file. The jobs count, and not the file: it may have changed under them, or be gone.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use berth_host::StateDir;
+use berth_host::cgroup::{self, Mounts, Outside, jobs};
+use berth_host::kept::Kept;
+use berth_host::ledger;
+use berth_host::priority;
+use berth_placement::pools::Class;
+use berth_placement::sets::count::counted;
+
+use crate::site::settings;
+use crate::slurmd::pools;
+use crate::slurmd::seats::Seats;
+
+/// The weight that the kernel gives every job.
+pub(super) const USUAL: u32 = 100;
+
+/// Whether a job of a pool, or what it leaves, may run here: of the pools that there are, or of those that there were.
+static HAS_JOBS: AtomicBool = AtomicBool::new(false);
+/// The same for real-time tasks of pools.
+static HAS_REALTIME: AtomicBool = AtomicBool::new(false);
+
+/// slurmd starts, and has read the file: jobs that the slurmd before it has launched may run.
+pub(super) fn begin(node_name: &str) {
+    let is_kept = dir(node_name).is_some_and(|dir| Kept::Pools.text(&dir).is_some());
+    if is_kept || has_jobs_now(node_name) {
+        HAS_JOBS.store(true, Ordering::Relaxed);
+        HAS_REALTIME.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether there is anything of pools to look after.
+pub(super) fn watches() -> bool {
+    pools::has_any() || HAS_JOBS.load(Ordering::Relaxed)
+}
+
+/// Whether tasks of pools may be real-time ones.
+pub(super) fn may_be_realtime() -> bool {
+    pools::has(Class::Realtime) || HAS_REALTIME.load(Ordering::Relaxed)
+}
+
+/// Whether the ledger has jobs of pools.
+pub(super) fn has_jobs_now(node_name: &str) -> bool {
+    let entries = dir(node_name).and_then(|dir| ledger::look(&dir).ok());
+    entries.is_some_and(|entries| entries.iter().any(|entry| entry.pool))
+}
+
+fn dir(node_name: &str) -> Option<StateDir> {
+    StateDir::new(&settings::current().state_dir, node_name).ok()
+}
+
+/// Looks after all of it. Without pools and without their jobs this look is the last one.
+pub(super) fn look(node_name: &str, seats: &mut Seats) {
+    let (any, realtime) = (pools::has_any(), pools::has(Class::Realtime));
+    HAS_JOBS.fetch_or(any, Ordering::Relaxed);
+    HAS_REALTIME.fetch_or(realtime, Ordering::Relaxed);
+    if !watches() {
+        return;
+    }
+    // Before what is done for them: a job that ends meanwhile is looked after once more.
+    let has_jobs = has_jobs_now(node_name);
+    undo_abandoned(node_name, seats);
+    lower_escaped();
+    lower_unthrottled(node_name);
+    let is_fitted = fit(node_name, seats);
+    if !has_jobs && !realtime {
+        HAS_REALTIME.store(false, Ordering::Relaxed);
+    }
+    if !has_jobs && !any && is_fitted {
+        HAS_JOBS.store(false, Ordering::Relaxed);
+        dir(node_name).map(|dir| Kept::Pools.forget(&dir));
+    }
+}
+
+/// Gives the running jobs the weights of the pools in force, once they have changed. Returns whether they have them.
+fn fit(node_name: &str, seats: &mut Seats) -> bool {
+    let pools = pools::in_force();
+    match seats.fit(node_name, pools.as_deref()) {
+        Ok(is_fitted) => is_fitted,
+        Err(why) => {
+            log::debug!("the weights of running jobs are not fitted to the pools yet: {why}");
+            false
+        }
+    }
+}
+
+/// Takes back what pools gave to steps whose slurmstepd was killed.
+fn undo_abandoned(node_name: &str, seats: &mut Seats) {
+    let weights = pools::in_force().and_then(|pools| pools.weights());
+    let others = weights.map_or(USUAL, |weights| weights.others);
+    if let Err(why) = seats.look(node_name, others) {
+        log::debug!("{why}");
+    }
+    let Ok(mounts) = Mounts::read() else {
+        return;
+    };
+    for scope in jobs::usual_scopes(&mounts, node_name) {
+        let done = cgroup::undo_abandoned(&scope, others);
+        for one in done.unwrap_or_default() {
+            log::info!(
+                "{}: its slurmstepd was killed; {} are ordinary ones again, its weight was {}, its tasks were {}",
+                one.path,
+                counted(one.threads, "thread"),
+                one.weight
+                    .map_or_else(|| "as it is".into(), |weight| weight.to_string()),
+                if one.was_idle {
+                    "idle ones"
+                } else {
+                    "no idle ones"
+                },
+            );
+        }
+    }
+}
+
+/// Takes the priority back from real-time tasks that have left their job.
+fn lower_escaped() {
+    if !may_be_realtime() {
+        return;
+    }
+    for one in cgroup::lower_escaped() {
+        log::error!(
+            "{}: {} of a pool had left their job, as with systemd-run --user; these are ordinary threads now",
+            one.path,
+            counted(one.threads, "real-time thread")
+        );
+    }
+}
+
+/// Takes the priority back from all tasks of pools where nothing keeps time for others any more: a setting of the kernel
+/// has changed under them.
+fn lower_unthrottled(node_name: &str) {
+    let obstacle = may_be_realtime().then(priority::throttle_obstacle);
+    let (Some(why), Ok(mounts)) = (obstacle.flatten(), Mounts::read()) else {
+        return;
+    };
+    for scope in jobs::usual_scopes(&mounts, node_name) {
+        for Outside { path, threads } in cgroup::lower_realtime(&scope).unwrap_or_default() {
+            let threads = counted(threads, "real-time thread");
+            log::error!("{path}: {threads} of a pool became ordinary threads: {why}");
+        }
+    }
+}
+
+/// Nobody goes first whom this slurmd's thread does not look after, whether there are pools now or not: one before it may
+/// have been killed, or ends while this one starts.
+pub(crate) fn all_ordinary(node_name: &str) {
+    let Ok(mounts) = Mounts::read() else {
+        return;
+    };
+    for scope in jobs::usual_scopes(&mounts, node_name) {
+        match cgroup::all_ordinary(&scope) {
+            Ok(0) => {}
+            Ok(count) => log::info!(
+                "{}: {} of slurmstepds are ordinary ones again",
+                scope,
+                counted(count, "thread")
+            ),
+            Err(why) => log::debug!("{why}"),
+        }
+    }
+}

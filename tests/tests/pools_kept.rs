@@ -1,0 +1,135 @@
+//! The site's files across slurmds: what was in force stays in force when the next slurmd finds a file that does not
+//! hold, and a slurmd that stays in the foreground looks at them without any launch.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use berth_tests::{Cluster, Done};
+
+const MACHINE: &str = "pack:2 core:4 pu:1";
+
+fn cluster(settings: &str) -> Cluster {
+    Cluster::builder()
+        .example("pools")
+        // These cores are not this host's, so cgroups cannot confine to them.
+        .task_plugin("task/berth")
+        .set("ProctrackType=proctrack/pgid")
+        .env("HWLOC_SYNTHETIC", MACHINE)
+        .plugstack(Some(settings))
+        .up()
+}
+
+fn doctor(cluster: &Cluster) -> Done {
+    let state = cluster.folder().join("run/berth");
+    let words = ["doctor", "--state-dir", state.to_str().expect("a path")];
+    cluster.run(&berth_tests::command().to_string_lossy(), &words)
+}
+
+fn told(cluster: &Cluster) -> String {
+    let show = ["-pmulti8", "-n1", "-c2", "sh", "-c", "echo $NCPUS"];
+    cluster.srun(&show).expect_ok().trim().to_owned()
+}
+
+fn write(file: &Path, text: &str) {
+    fs::write(file, text).expect("a file");
+}
+
+/// Each wrong file is what a slurmd finds when it starts.
+#[test]
+fn pools_outlive_a_slurmd_whose_successor_finds_a_wrong_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pools.conf");
+    write(&file, "name=multi8 partition=multi8 cpus=8\n");
+    let cluster = cluster(&format!("pools={}", file.display()));
+    assert_eq!(told(&cluster), "2");
+    for (text, why) in [
+        (
+            "name=multi8 partition=multi8 cpu=8\n",
+            "pools.conf, line 1: there is no key cpu here",
+        ),
+        ("", "pools.conf does not exist"),
+    ] {
+        match text {
+            "" => fs::remove_file(&file).expect("a file"),
+            text => write(&file, text),
+        }
+        for again in ["a restart", "another"] {
+            cluster.restart_slurmd();
+            cluster.wait_for("slurmd", || cluster.scontrol(&["ping"]).ok().then_some(()));
+            assert_eq!(told(&cluster), "2", "{why}: {again}");
+            let doctor = doctor(&cluster);
+            assert!(!doctor.ok(), "{why}: {doctor:#?}");
+            for says in [why, "as they were read before stay in force"] {
+                assert!(doctor.stdout.contains(says), "{says}: {doctor:#?}");
+            }
+        }
+    }
+    // The site has no pools any more: nothing of them is kept for a day on which it names a wrong file.
+    write(&file, "# none\n");
+    cluster.restart_slurmd();
+    assert_eq!(told(&cluster), "");
+    write(&file, "wrong\n");
+    cluster.restart_slurmd();
+    assert_eq!(told(&cluster), "");
+}
+
+#[test]
+fn cpusets_outlive_a_slurmd_whose_successor_finds_a_wrong_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("cpusets.conf");
+    write(&file, "name=own cpus=0-1\n");
+    let cluster = cluster(&format!("cpusets={}", file.display()));
+    write(&file, "name=own cpu=0-1\n");
+    cluster.restart_slurmd();
+    let doctor = cluster.wait_for("the complaint", || {
+        let done = doctor(&cluster);
+        done.stdout.contains("cpusets.conf, line 1").then_some(done)
+    });
+    let says = "the file as it was read before stays in force";
+    assert!(doctor.stdout.contains(says), "{doctor:#?}");
+}
+
+/// slurmd as systemd's unit starts it.
+fn in_foreground(cluster: &Cluster) -> Child {
+    let run = fs::read_dir(cluster.folder().join("run")).expect("a folder");
+    let pid = run.flatten().find_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let node = name.strip_prefix("slurmd-")?.strip_suffix(".pid")?;
+        let pid = fs::read_to_string(entry.path()).ok()?.trim().parse().ok()?;
+        Some((node.to_owned(), pid))
+    });
+    let (node, pid): (String, i32) = pid.expect("a slurmd");
+    let done = cluster.run("kill", &[&pid.to_string()]);
+    assert!(done.ok(), "{done:#?}");
+    cluster.wait_for("its end", || {
+        (!Path::new(&format!("/proc/{pid}")).exists()).then_some(())
+    });
+    let mut slurmd = cluster.program("slurmd");
+    let conf = cluster.folder().join("etc/slurm.conf");
+    slurmd.arg("-D").arg("-f").arg(conf).args(["-N", &node]);
+    let quiet = || Stdio::null();
+    let slurmd = slurmd.env("HWLOC_SYNTHETIC", MACHINE).stdout(quiet());
+    slurmd.stderr(quiet()).spawn().expect("slurmd")
+}
+
+#[test]
+fn a_slurmd_in_the_foreground_reads_a_changed_file_without_a_launch() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pools.conf");
+    write(&file, "name=multi8 partition=multi8 cpus=8\n");
+    let cluster = cluster(&format!("pools={}", file.display()));
+    let mut slurmd = in_foreground(&cluster);
+    // In slurmd's own words: the doctor reads the file itself.
+    let count = |many: &str| cluster.slurmd_log().matches(many).count();
+    let pools = |many: &str, times| (count(many) == times).then_some(());
+    // The slurmd before it has said so too.
+    cluster.wait_for("its word", || pools(": 1 pool of this node", 2));
+    write(
+        &file,
+        "name=multi8 partition=multi8 cpus=4\nname=other partition=other cpus=2\n",
+    );
+    cluster.wait_for("the changed file", || pools(": 2 pools of this node", 1));
+    slurmd.kill().expect("it lives");
+    slurmd.wait().expect("a child");
+}
