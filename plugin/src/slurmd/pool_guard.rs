@@ -23,12 +23,16 @@ static HAS_JOBS: AtomicBool = AtomicBool::new(false);
 /// The same for real-time tasks of pools.
 static HAS_REALTIME: AtomicBool = AtomicBool::new(false);
 
-/// slurmd starts, and has read the file: jobs that the slurmd before it has launched may run.
+/// slurmd starts, and has not read the file yet: jobs that the slurmd before it has launched may run.
 pub(super) fn begin(node_name: &str) {
-    let is_kept = dir(node_name).is_some_and(|dir| Kept::Pools.text(&dir).is_some());
-    if is_kept || has_jobs_now(node_name) {
+    let kept = dir(node_name).and_then(|dir| Kept::Pools.text(&dir));
+    // Any word of it will do: it is looked for what is not there then, until the jobs have ended.
+    let realtime = Class::Realtime.word().as_bytes();
+    let has = |text: &Vec<u8>| text.windows(realtime.len()).any(|word| word == realtime);
+    let had_realtime = kept.as_ref().is_none_or(has);
+    if kept.is_some() || has_jobs_now(node_name) {
         HAS_JOBS.store(true, Ordering::Relaxed);
-        HAS_REALTIME.store(true, Ordering::Relaxed);
+        HAS_REALTIME.store(had_realtime, Ordering::Relaxed);
     }
 }
 

@@ -165,14 +165,14 @@ fn read(
                 None => format!("{why}; this node has no pools"),
             };
             let is_other = known().pools.is_none() || known().throttle.as_ref() != throttle;
-            if let Some(pools) = before.filter(|_| is_other) {
-                put(pools, throttle);
-            }
+            let other = before
+                .filter(|_| is_other)
+                .map(|pools| put(pools, throttle));
             let is_news = complaints::set(About::Pools, Some(why.clone()), Vec::new());
             if is_news {
                 log::error!("{why}");
             }
-            (false, is_news || is_other)
+            (false, is_news || other.is_some())
         }
     }
 }

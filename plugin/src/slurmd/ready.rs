@@ -67,8 +67,8 @@ fn begin(node_name: &str) {
 fn site_files(node_name: &str, node: Option<&Node>) {
     node.into_iter().for_each(pools::count_as);
     cpusets::look(node_name);
-    pools::look(node_name);
     pool_guard::begin(node_name);
+    pools::look(node_name);
 }
 
 /// Discovers the machine and writes the ready line into slurmd's log, at start and again
