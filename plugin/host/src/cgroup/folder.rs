@@ -19,6 +19,9 @@ const MOST: u64 = 512 << 10;
 /// Who may look into a child: what Slurm gives its own.
 const MODE: Mode = Mode::from_bits_truncate(0o755);
 
+/// A folder's number, and its links: each processor has types of its own.
+pub(super) type Identity = (libc::ino_t, libc::nlink_t);
+
 /// An open folder of a cgroup.
 #[derive(Debug)]
 pub struct Folder {
@@ -134,7 +137,7 @@ impl Folder {
     }
 
     /// A child's number, and a count that the kernel changes with each folder that is made in it or removed.
-    pub(super) fn identity(&self, name: &str) -> Option<(u64, u64)> {
+    pub(super) fn identity(&self, name: &str) -> Option<Identity> {
         let found = fstatat(&self.fd, name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()?;
         Some((found.st_ino, found.st_nlink))
     }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use libc::pid_t;
 
 use super::Folder;
+use super::folder::Identity;
 use super::job::OWN;
 use super::load;
 use super::members::{Thread, processes, threads};
@@ -48,7 +49,7 @@ pub(super) struct Load {
 #[derive(Debug)]
 struct Job {
     /// The kernel's numbers of its folder and of the folders in it.
-    identity: (u64, u64),
+    identity: Identity,
     stepds: Vec<Stepd>,
     /// Whether each of its steps has one.
     is_whole: bool,
@@ -146,7 +147,7 @@ impl Stepd {
     }
 }
 
-fn walk(scope: &Folder, (name, identity): (&str, (u64, u64)), left: &mut usize) -> Option<Job> {
+fn walk(scope: &Folder, (name, identity): (&str, Identity), left: &mut usize) -> Option<Job> {
     let job = scope.child(name).ok()?;
     let mut steps = job.children(*left);
     *left -= steps.len();
