@@ -13,10 +13,7 @@ use berth_placement::sets::count::counted;
 
 use crate::site::settings;
 use crate::slurmd::pools;
-use crate::slurmd::seats::Seats;
-
-/// The weight that the kernel gives every job.
-pub(super) const USUAL: u32 = 100;
+use crate::slurmd::seats::{Seats, USUAL};
 
 /// Whether a job of a pool, or what it leaves, may run here: of the pools that there are, or of those that there were.
 static HAS_JOBS: AtomicBool = AtomicBool::new(false);

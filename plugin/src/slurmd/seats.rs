@@ -14,9 +14,10 @@ use berth_host::{Ledger, StateDir};
 use berth_placement::sets::count::counted;
 
 use crate::site::settings;
-use crate::slurmd::pool_guard::USUAL;
 use crate::slurmd::pools;
 
+/// The weight that the kernel gives every job.
+pub(super) const USUAL: u32 = 100;
 /// The time to wait for others who write the ledger.
 const MOMENT: Duration = Duration::from_millis(200);
 /// From a slurmstepd's own folder so many up is its job's, whatever this Slurm calls it: `JOB/step_X/slurm`.
