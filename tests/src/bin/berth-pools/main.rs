@@ -16,8 +16,10 @@
 
 mod cancel;
 mod daemons;
+mod ended;
 mod figures;
 mod job;
+mod killed;
 mod measured;
 mod picture;
 mod program;

@@ -1,6 +1,6 @@
 //! The lines of the experiment: which there are, which are chosen, and what came of them.
 
-use crate::{CLASSES, Here, Told, cancel, job, shares};
+use crate::{CLASSES, Here, Told, cancel, ended, job, killed, shares};
 
 /// A line: its name, the classes that have it, and how it is played.
 pub(crate) struct Scene {
@@ -31,7 +31,12 @@ impl Scene {
 
 /// All of a class, in their order.
 fn scenes(class: &str) -> impl Iterator<Item = (String, &'static Scene)> {
-    let all = [shares::SCENES, cancel::SCENES];
+    let all = [
+        shares::SCENES,
+        cancel::SCENES,
+        ended::SCENES,
+        killed::SCENES,
+    ];
     let its = all.into_iter().flatten();
     its.filter(move |scene| scene.classes.contains(&class))
         .map(move |scene| (format!("{class} {}", scene.name), scene))
