@@ -26,6 +26,7 @@ mod program;
 mod scenes;
 mod shares;
 mod state;
+mod steps;
 mod thread;
 
 use std::fs;
