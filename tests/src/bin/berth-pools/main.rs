@@ -17,6 +17,7 @@
 mod cancel;
 mod daemons;
 mod ended;
+mod fences;
 mod figures;
 mod job;
 mod killed;

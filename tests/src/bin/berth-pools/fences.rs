@@ -1,0 +1,212 @@
+//! Real-time tasks stay on the CPUs of their job, and are ordinary ones where nothing holds them there.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::cancel::RR;
+use crate::job::{self, Job, start, start_as_user};
+use crate::scenes::Scene;
+use crate::thread::{Thread, threads};
+use crate::{Here, Told};
+
+/// A real-time thread out of its job is an ordinary one within this time; slurmd looks every five seconds.
+const LOWERED: Duration = Duration::from_secs(20);
+
+pub(crate) const SCENES: &[Scene] = &[
+    Scene::new("behind its fence", kept),
+    Scene::of(&["realtime"], "behind its own fence", own_fence),
+    Scene::of(&["realtime"], "a user's bounds", users),
+    Scene::of(&["realtime"], "out of its job", left),
+];
+
+/// A task that widens its affinity, asks for a higher priority, forks twice and leaves its session.
+fn kept(here: &Here) -> Told {
+    // The first CPU cannot go offline.
+    let _first = start(&here.cluster, &["-pmulti8"], ("half", 1, 1))?;
+    let job = start(&here.cluster, &["-pmulti8", "-c2"], ("escape", 1, 4))?;
+    is_behind(here, &job, &job.cpus())?;
+    match here.class {
+        "realtime" => offline(&job),
+        _ => Ok(()),
+    }
+}
+
+/// The same where Slurm confines no step to its CPUs and binds no task: the fence is berth's.
+fn own_fence(here: &Here) -> Told {
+    let file = here.cluster.folder().join("etc/cgroup.conf");
+    let with = fs::read_to_string(&file).map_err(|why| why.to_string())?;
+    let without = with.replace("ConstrainCores=yes", "ConstrainCores=no");
+    if without == with {
+        return Err("the example does not have ConstrainCores=yes any more".into());
+    }
+    fs::write(&file, without).map_err(|why| why.to_string())?;
+    here.restart();
+    let told = unconstrained(here);
+    job::end_all(&here.cluster);
+    fs::write(&file, with).map_err(|why| why.to_string())?;
+    here.restart();
+    told
+}
+
+fn unconstrained(here: &Here) -> Told {
+    let words = ["-pmulti8", "-c2", "--cpu-bind=none"];
+    let job = start(&here.cluster, &words, ("escape", 1, 4))?;
+    let (own, slurms) = (here.recorded_cpus(&job.id), job.cpus());
+    println!("  Slurm confines the job to {slurms:?}");
+    // Where Slurm confines nobody, a job's cgroup may have no list of CPUs.
+    let is_confined = !slurms.is_empty() && slurms.len() < here.cpus as usize;
+    if own.len() != 2 || is_confined {
+        return Err(format!(
+            "a job of two CPUs that Slurm does not confine was expected, not one of {own:?}"
+        ));
+    }
+    is_behind(here, &job, &own)
+}
+
+/// Whether each thread of the job is on its CPUs, and its program has tried to leave them.
+fn is_behind(here: &Here, job: &Job, own: &[u32]) -> Told {
+    let all = threads(&job.processes());
+    println!("  job on {own:?}: {all:?}");
+    let told = |name| fs::read_to_string(job.told.join(name)).unwrap_or_default();
+    // The kernel leaves of the wider affinity what the fence has.
+    for name in ["widened", "widened-again"] {
+        let told = told(name);
+        if told != "yes" {
+            return Err(format!("taskset, {name}: {told:?}"));
+        }
+    }
+    // The experiment runs as root, who may have what he asks for; a user may not.
+    let higher = told("higher");
+    if !["yes", "no"].contains(&higher.as_str()) {
+        return Err(format!("chrt: {higher:?}"));
+    }
+    let wanted = match here.policy() == RR || higher == "yes" {
+        true => RR,
+        false => 0,
+    };
+    let outside = all
+        .iter()
+        .any(|thread| thread.cpus.iter().any(|cpu| !own.contains(cpu)));
+    // The program, and five threads of the daemon's child.
+    if all.len() < 6 || outside || all.iter().any(|thread| thread.policy != wanted) {
+        return Err(format!(
+            "policy {wanted} on {own:?} was expected of each of six threads"
+        ));
+    }
+    Ok(())
+}
+
+/// Every CPU of the job goes offline: the kernel lets its tasks run on those of others.
+fn offline(job: &Job) -> Told {
+    let own = job.cpus();
+    let switch = |to: &str| {
+        let files = own
+            .iter()
+            .map(|cpu| format!("/sys/devices/system/cpu/cpu{cpu}/online"));
+        files.map(|file| fs::write(file, to)).collect::<Vec<_>>()
+    };
+    let was_realtime = threads(&job.processes()).iter().all(|one| one.policy == RR);
+    let switched = switch("0");
+    let since = Instant::now();
+    let is_left = || {
+        let all = threads(&job.processes());
+        all.iter().any(|thread| thread.policy == RR)
+    };
+    while is_left() && since.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let all = threads(&job.processes());
+    let told = format!(
+        "CPUs {own:?} offline ({switched:?}): after {:.1?} {all:?}",
+        since.elapsed()
+    );
+    println!("  {told}");
+    drop(switch("1"));
+    let is_switched = switched.iter().all(Result::is_ok);
+    let is_ordinary = !all.is_empty() && all.iter().all(|thread| thread.policy != RR);
+    match was_realtime && is_switched && is_ordinary {
+        true => Ok(()),
+        false => Err(told),
+    }
+}
+
+/// A user's task has the lowest real-time priority, and no way to a higher one: not by asking, and not by programs
+/// that give rights.
+fn users(here: &Here) -> Told {
+    open_to_users(here);
+    let job = start_as_user(&here.cluster, &["-pmulti8", "-D/"], ("escape", 1, 1))?;
+    let higher = fs::read_to_string(job.told.join("higher")).unwrap_or_default();
+    let all = job.processes();
+    let of = |pid: &u32, file: &str, line: &str| {
+        let text = fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        let found = text.lines().find_map(|one| one.strip_prefix(line));
+        found.map(|rest| {
+            rest.split_whitespace()
+                .map(String::from)
+                .collect::<Vec<_>>()
+        })
+    };
+    let words = |text: &str| Some(text.split(' ').map(String::from).collect::<Vec<_>>());
+    let is_bounded = |pid: &u32| {
+        of(pid, "limits", "Max realtime priority") == words("0 0")
+            && of(pid, "status", "NoNewPrivs:") == words("1")
+            && of(pid, "status", "Uid:") == words("65534 65534 65534 65534")
+    };
+    let threads = threads(&all);
+    println!(
+        "  as a user: {} processes, higher: {higher}, {threads:?}",
+        all.len()
+    );
+    let is_lowest = |thread: &Thread| (thread.policy, thread.priority) == (RR, 1);
+    match !all.is_empty()
+        && higher == "no"
+        && all.iter().all(is_bounded)
+        && threads.iter().all(is_lowest)
+    {
+        true => Ok(()),
+        false => Err("a user's task is not bounded".into()),
+    }
+}
+
+fn open_to_users(here: &Here) {
+    let everybody = ["update", "PartitionName=multi8", "AllowGroups=ALL"];
+    here.cluster.scontrol(&everybody).expect_ok();
+}
+
+/// What a user's own service manager can have the system's do: his process is taken out of its job.
+fn left(here: &Here) -> Told {
+    open_to_users(here);
+    let job = start_as_user(&here.cluster, &["-pmulti8", "-D/"], ("half", 1, 2))?;
+    let all = job.processes();
+    let is_realtime = |all: &[u32]| threads(all).iter().any(|thread| thread.policy == RR);
+    if !is_realtime(&all) {
+        return Err("its task is no real-time one".into());
+    }
+    let place = Path::new("/sys/fs/cgroup/user.slice/taken.scope");
+    fs::create_dir_all(place).map_err(|why| why.to_string())?;
+    for pid in &all {
+        let moved = fs::write(place.join("cgroup.procs"), pid.to_string());
+        moved.map_err(|why| why.to_string())?;
+    }
+    let since = Instant::now();
+    while is_realtime(&all) && since.elapsed() < LOWERED {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let (left, alive) = (is_realtime(&all), threads(&all).len());
+    println!(
+        "  {alive} threads in {}, ordinary ones after {:.1?}: {}",
+        place.display(),
+        since.elapsed(),
+        !left
+    );
+    for pid in &all {
+        let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
+    }
+    match (left, alive) {
+        (false, 1..) => Ok(()),
+        (true, _) => Err("they keep their priority".into()),
+        (false, 0) => Err("nobody was there to be lowered".into()),
+    }
+}
