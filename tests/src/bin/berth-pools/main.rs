@@ -19,6 +19,7 @@ mod daemons;
 mod ended;
 mod fences;
 mod figures;
+mod full;
 mod job;
 mod killed;
 mod measured;
