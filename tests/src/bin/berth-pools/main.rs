@@ -30,6 +30,7 @@ mod shares;
 mod state;
 mod steps;
 mod thread;
+mod wakes;
 
 use std::fs;
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! The lines of the experiment: which there are, which are chosen, and what came of them.
 
-use crate::{CLASSES, Here, Told, cancel, ended, fences, full, job, killed, shares, steps};
+use crate::{CLASSES, Here, Told, cancel, ended, fences, full, job, killed, shares, steps, wakes};
 
 /// A line: its name, the classes that have it, and how it is played.
 pub(crate) struct Scene {
@@ -36,6 +36,7 @@ fn scenes(class: &str) -> impl Iterator<Item = (String, &'static Scene)> {
         fences::SCENES,
         cancel::SCENES,
         full::SCENES,
+        wakes::SCENES,
         steps::SCENES,
         ended::SCENES,
         killed::SCENES,
