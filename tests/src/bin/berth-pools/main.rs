@@ -14,6 +14,7 @@
 //! charges all of its time to the thread that runs, so shares among contending threads hold; how late a timer is, is
 //! mostly the host's doing and only compared.
 
+mod bare;
 mod cancel;
 mod daemons;
 mod ended;

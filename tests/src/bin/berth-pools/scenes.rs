@@ -1,6 +1,8 @@
 //! The lines of the experiment: which there are, which are chosen, and what came of them.
 
-use crate::{CLASSES, Here, Told, cancel, ended, fences, full, job, killed, shares, steps, wakes};
+use crate::{
+    CLASSES, Here, Told, bare, cancel, ended, fences, full, job, killed, shares, steps, wakes,
+};
 
 /// A line: its name, the classes that have it, and how it is played.
 pub(crate) struct Scene {
@@ -33,6 +35,7 @@ impl Scene {
 fn scenes(class: &str) -> impl Iterator<Item = (String, &'static Scene)> {
     let all = [
         shares::SCENES,
+        bare::SCENES,
         fences::SCENES,
         cancel::SCENES,
         full::SCENES,
@@ -157,7 +160,7 @@ mod tests {
     #[test]
     fn each_line_can_be_chosen_alone() {
         let all = lines(&[]);
-        assert!(all.len() > 10, "{all:?}");
+        assert!(all.len() > 50, "{all:?}");
         for line in &all {
             assert_eq!(lines(&[line]), [line.as_str()]);
             assert_eq!(all.iter().filter(|other| *other == line).count(), 1);
