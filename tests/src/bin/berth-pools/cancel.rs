@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::job::{Job, start};
+use crate::job::{self, Job, start};
 use crate::scenes::Scene;
 use crate::shares::{Beside, fill};
 use crate::thread::threads;
@@ -73,6 +73,8 @@ fn without_launch(here: &Here) -> Told {
     let before = cancel(here, &beside)?;
     let slurmd = daemons::in_foreground(here)?;
     let gone = cancel(here, &normal);
+    // Its usual slurmd begins with a launch, which is quick on a node without a busy pool.
+    job::end_all(&here.cluster);
     slurmd.end();
     judge(here, "scancel-without-launch", [&gone?, &before])
 }
