@@ -5,41 +5,97 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::job::{Job, Thread, start, start_as_user, threads};
-use crate::promises::RR;
+use crate::cancel::RR;
+use crate::job::{self, Job, start, start_as_user};
+use crate::scenes::Scene;
+use crate::thread::{Thread, threads};
 use crate::{Here, Told};
 
 /// A real-time thread out of its job is an ordinary one within this time; slurmd looks every five seconds.
 const LOWERED: Duration = Duration::from_secs(20);
 
-/// A task that widens its affinity, asks for a higher priority, forks and leaves its session.
-pub(crate) fn kept(here: &Here) -> Told {
+pub(crate) const SCENES: &[Scene] = &[
+    Scene::new("behind its fence", kept),
+    Scene::of(&["realtime"], "behind its own fence", own_fence),
+    Scene::of(&["realtime"], "a user's bounds", users),
+    Scene::of(&["realtime"], "out of its job", left),
+];
+
+/// A task that widens its affinity, asks for a higher priority, forks twice and leaves its session.
+fn kept(here: &Here) -> Told {
     // The first CPU cannot go offline.
     let _first = start(&here.cluster, &["-pmulti8"], ("half", 1, 1))?;
     let job = start(&here.cluster, &["-pmulti8", "-c2"], ("escape", 1, 4))?;
-    let own = job.cpus();
-    let all = threads(&job.processes());
-    println!("  job on {own:?}: {all:?}");
-    let outside = all
-        .iter()
-        .find(|thread| thread.cpus.iter().any(|cpu| !own.contains(cpu)));
-    // The experiment runs as root, who may have what he asks for; the hostile client may not.
-    let higher = fs::read_to_string(job.told.join("higher")).unwrap_or_default();
-    let wanted = if here.class == "realtime" || higher == "yes" {
-        RR
-    } else {
-        0
-    };
-    // The program, and five threads of the one that left.
-    if all.len() < 6 || outside.is_some() || all.iter().any(|thread| thread.policy != wanted) {
-        return Err(format!(
-            "policy {wanted} on {own:?} was expected of each thread"
-        ));
-    }
+    is_behind(here, &job, &job.cpus())?;
     match here.class {
         "realtime" => offline(&job),
         _ => Ok(()),
     }
+}
+
+/// The same where Slurm confines no step to its CPUs and binds no task: the fence is berth's.
+fn own_fence(here: &Here) -> Told {
+    let file = here.cluster.folder().join("etc/cgroup.conf");
+    let with = fs::read_to_string(&file).map_err(|why| why.to_string())?;
+    let without = with.replace("ConstrainCores=yes", "ConstrainCores=no");
+    if without == with {
+        return Err("the example does not have ConstrainCores=yes any more".into());
+    }
+    fs::write(&file, without).map_err(|why| why.to_string())?;
+    here.restart();
+    let told = unconstrained(here);
+    job::end_all(&here.cluster);
+    fs::write(&file, with).map_err(|why| why.to_string())?;
+    here.restart();
+    told
+}
+
+fn unconstrained(here: &Here) -> Told {
+    let words = ["-pmulti8", "-c2", "--cpu-bind=none"];
+    let job = start(&here.cluster, &words, ("escape", 1, 4))?;
+    let (own, slurms) = (here.recorded_cpus(&job.id), job.cpus());
+    println!("  Slurm confines the job to {slurms:?}");
+    // Where Slurm confines nobody, a job's cgroup may have no list of CPUs.
+    let is_confined = !slurms.is_empty() && slurms.len() < here.cpus as usize;
+    if own.len() != 2 || is_confined {
+        return Err(format!(
+            "a job of two CPUs that Slurm does not confine was expected, not one of {own:?}"
+        ));
+    }
+    is_behind(here, &job, &own)
+}
+
+/// Whether each thread of the job is on its CPUs, and its program has tried to leave them.
+fn is_behind(here: &Here, job: &Job, own: &[u32]) -> Told {
+    let all = threads(&job.processes());
+    println!("  job on {own:?}: {all:?}");
+    let told = |name| fs::read_to_string(job.told.join(name)).unwrap_or_default();
+    // The kernel leaves of the wider affinity what the fence has.
+    for name in ["widened", "widened-again"] {
+        let told = told(name);
+        if told != "yes" {
+            return Err(format!("taskset, {name}: {told:?}"));
+        }
+    }
+    // The experiment runs as root, who may have what he asks for; a user may not.
+    let higher = told("higher");
+    if !["yes", "no"].contains(&higher.as_str()) {
+        return Err(format!("chrt: {higher:?}"));
+    }
+    let wanted = match here.policy() == RR || higher == "yes" {
+        true => RR,
+        false => 0,
+    };
+    let outside = all
+        .iter()
+        .any(|thread| thread.cpus.iter().any(|cpu| !own.contains(cpu)));
+    // The program, and five threads of the daemon's child.
+    if all.len() < 6 || outside || all.iter().any(|thread| thread.policy != wanted) {
+        return Err(format!(
+            "policy {wanted} on {own:?} was expected of each of six threads"
+        ));
+    }
+    Ok(())
 }
 
 /// Every CPU of the job goes offline: the kernel lets its tasks run on those of others.
@@ -51,6 +107,7 @@ fn offline(job: &Job) -> Told {
             .map(|cpu| format!("/sys/devices/system/cpu/cpu{cpu}/online"));
         files.map(|file| fs::write(file, to)).collect::<Vec<_>>()
     };
+    let was_realtime = threads(&job.processes()).iter().all(|one| one.policy == RR);
     let switched = switch("0");
     let since = Instant::now();
     let is_left = || {
@@ -67,15 +124,17 @@ fn offline(job: &Job) -> Told {
     );
     println!("  {told}");
     drop(switch("1"));
-    match all.iter().any(|thread| thread.policy == RR) {
-        true => Err(told),
-        false => Ok(()),
+    let is_switched = switched.iter().all(Result::is_ok);
+    let is_ordinary = !all.is_empty() && all.iter().all(|thread| thread.policy != RR);
+    match was_realtime && is_switched && is_ordinary {
+        true => Ok(()),
+        false => Err(told),
     }
 }
 
 /// A user's task has the lowest real-time priority, and no way to a higher one: not by asking, and not by programs
 /// that give rights.
-pub(crate) fn users(here: &Here) -> Told {
+fn users(here: &Here) -> Told {
     open_to_users(here);
     let job = start_as_user(&here.cluster, &["-pmulti8", "-D/"], ("escape", 1, 1))?;
     let higher = fs::read_to_string(job.told.join("higher")).unwrap_or_default();
@@ -117,7 +176,7 @@ fn open_to_users(here: &Here) {
 }
 
 /// What a user's own service manager can have the system's do: his process is taken out of its job.
-pub(crate) fn left(here: &Here) -> Told {
+fn left(here: &Here) -> Told {
     open_to_users(here);
     let job = start_as_user(&here.cluster, &["-pmulti8", "-D/"], ("half", 1, 2))?;
     let all = job.processes();

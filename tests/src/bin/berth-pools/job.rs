@@ -3,11 +3,13 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use berth_tests::Cluster;
+
+use crate::thread::list;
 
 /// How long a job may take to start on a full, emulated machine.
 const START: Duration = Duration::from_secs(180);
@@ -69,6 +71,9 @@ fn submit(
     let me = std::env::current_exe().expect("this program's path");
     command.args(options).arg(format!("-n{tasks}")).arg(me);
     command.arg(role).arg(threads.to_string()).arg(&told);
+    if role == "talk" {
+        command.stdout(Stdio::null());
+    }
     let job = Job {
         child: command.spawn().expect("srun"),
         folder: PathBuf::new(),
@@ -97,13 +102,14 @@ impl Begun {
                 .map(|text| text.filter(|text| text.ends_with('\n')))
                 .collect();
             if let Some(own) = all.as_ref().and_then(|all| all.first()) {
-                let path = own.trim().strip_prefix("0::").unwrap_or_default();
+                let path = own.trim().strip_prefix("0::/");
+                let path = path.ok_or("a task is in no cgroup of version 2")?;
                 let place = path.split("/step_").next().unwrap_or_default();
                 let says = fs::read_to_string(job.told.join("told.0")).unwrap_or_default();
                 println!(
                     "  {tasks} tasks of {what} in {place}, NCPUS, OMP_NUM_THREADS, job: {says}"
                 );
-                job.folder = Path::new("/sys/fs/cgroup").join(place.trim_start_matches('/'));
+                job.folder = Path::new("/sys/fs/cgroup").join(place);
                 job.id = says.rsplit(' ').next().unwrap_or_default().into();
                 return Ok(job);
             }
@@ -152,15 +158,16 @@ impl Job {
         list(&self.file("cpuset.cpus.effective"))
     }
 
-    /// Its CPU time in seconds.
-    pub(crate) fn used(&self) -> f64 {
-        let text = self.file("cpu.stat");
+    /// The CPU time of its first step's tasks, in seconds: slurmstepds are no part of what a job asks CPUs for, and
+    /// below a busy pool berth itself lets them go first.
+    pub(crate) fn used(&self) -> Result<f64, String> {
+        let text = self.file("step_0/user/cpu.stat");
         let used = text
             .lines()
             .find_map(|line| line.strip_prefix("usage_usec "));
-        used.and_then(|text| text.parse::<f64>().ok())
-            .unwrap_or_default()
-            / 1e6
+        let used = used.and_then(|text| text.parse::<f64>().ok());
+        let used = used.ok_or_else(|| format!("job {} has no CPU time", self.id))?;
+        Ok(used / 1e6)
     }
 
     /// The slurmstepd of its first step.
@@ -170,6 +177,19 @@ impl Job {
             .next()
             .unwrap_or_default()
             .into()
+    }
+
+    /// Waits until its srun has ended by itself.
+    pub(crate) fn ends(&mut self, most: Duration) -> Result<(), String> {
+        let since = Instant::now();
+        while since.elapsed() < most {
+            match self.child.try_wait().map_err(|why| why.to_string())? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => return Err(format!("job {}: {status}", self.id)),
+                None => thread::sleep(Duration::from_millis(100)),
+            }
+        }
+        Err(format!("job {} has not ended after {most:?}", self.id))
     }
 
     /// The processes of its first step's tasks.
@@ -193,43 +213,4 @@ fn gather(folder: &Path, found: &mut Vec<u32>) {
             gather(&below.path(), found);
         }
     }
-}
-
-/// A thread: its policy, its real-time priority and its CPUs.
-#[derive(Debug)]
-pub(crate) struct Thread {
-    pub policy: u32,
-    pub priority: u32,
-    pub cpus: Vec<u32>,
-}
-
-/// The threads of some processes.
-pub(crate) fn threads(processes: &[u32]) -> Vec<Thread> {
-    let folders = processes.iter().flat_map(|pid| {
-        fs::read_dir(format!("/proc/{pid}/task"))
-            .into_iter()
-            .flatten()
-    });
-    let each = folders.flatten().filter_map(|thread| {
-        let stat = fs::read_to_string(thread.path().join("stat")).ok()?;
-        let fields: Vec<_> = stat.rsplit(')').next()?.split_whitespace().collect();
-        let status = fs::read_to_string(thread.path().join("status")).ok()?;
-        let cpus = status
-            .lines()
-            .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
-        Some(Thread {
-            policy: fields.get(38)?.parse().ok()?,
-            priority: fields.get(37)?.parse().ok()?,
-            cpus: list(cpus),
-        })
-    });
-    each.collect()
-}
-
-fn list(text: &str) -> Vec<u32> {
-    let parts = text.trim().split(',').filter_map(|part| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        Some(first.parse::<u32>().ok()?..=last.parse().ok()?)
-    });
-    parts.flatten().collect()
 }

@@ -2,20 +2,55 @@
 
 use std::fs;
 use std::process::Command;
-use std::thread;
+use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use berth_tests::process;
-
-use crate::job::{Job, start, threads};
-use crate::{Count, Here, Told, others_of};
+use crate::cancel::{cancel, goes_first};
+use crate::ended::{has_gone_first, nothing_is_left, within};
+use crate::job::{Job, start};
+use crate::scenes::Scene;
+use crate::thread::threads;
+use crate::{Here, Told, daemons, others_of};
 
 /// slurmd looks every five seconds.
 const LOWERED: Duration = Duration::from_secs(20);
+/// What a slurmd says that has found slurmstepds which went first.
+const ORDINARY: &str = "of slurmstepds are ordinary ones again";
 
-pub(crate) fn all(here: &Here, count: &mut Count) {
-    count.play(here, "a killed place", || without_its_place(here));
-    count.play(here, "everything killed", || killed(here));
+pub(crate) const SCENES: &[Scene] = &[
+    Scene::new("a killed place", without_its_place),
+    Scene::new("slurmd killed", slurmd_killed),
+    Scene::new("everything killed", killed),
+];
+
+/// slurmd alone is killed, while it lets slurmstepds of normal jobs go first beside a busy pool: the next one looks
+/// after them, and nobody goes first when the pool job has ended.
+fn slurmd_killed(here: &Here) -> Told {
+    let busy = start(&here.cluster, &["-pnormal"], ("talk", 1, 2))?;
+    let pool = start(&here.cluster, &["-pmulti8"], ("spin", here.pool, 1))?;
+    has_gone_first(here, &busy)?;
+    let taken_back = || here.cluster.slurmd_log().matches(ORDINARY).count();
+    let before = taken_back();
+    daemons::kill(&here.cluster)?;
+    let all = daemons::slurmstepds(&here.cluster);
+    // Those that went first then do so for as long as there is no slurmd.
+    let (had_gone, killed) = (goes_first(&all), Instant::now());
+    here.restart();
+    println!(
+        "  slurmd was killed while one went first: {had_gone}; another looks after {:.1?}",
+        killed.elapsed()
+    );
+    if had_gone {
+        within(LOWERED, "the new slurmd has taken nothing back", || {
+            taken_back() > before
+        })?;
+    }
+    cancel(here, &pool)?;
+    nothing_is_left(here, &busy)?;
+    match had_gone {
+        true => Ok(()),
+        false => Err("no slurmstepd went first when slurmd was killed".into()),
+    }
 }
 
 /// A job whose first step was a normal one's, because its pool was full: with the step that came in later goes what the
@@ -30,13 +65,13 @@ fn without_its_place(here: &Here) -> Told {
     let step = start(&here.cluster, &[&inside, "--overlap"], ("half", 1, 1))?;
     let with = job.weight();
     // slurmd has seen who holds the place.
-    thread::sleep(LOWERED / 2);
+    sleep(LOWERED / 2);
     let stepd = fs::read_to_string(job.folder.join("step_1/slurm/cgroup.procs"));
     let stepd = stepd.map_err(|why| why.to_string())?;
     kill(stepd.lines().next().unwrap_or_default());
     let since = Instant::now();
     while job.weight() != here.others() && since.elapsed() < LOWERED {
-        thread::sleep(Duration::from_millis(200));
+        sleep(Duration::from_millis(200));
     }
     let all = [outside, with, job.weight()];
     println!(
@@ -59,36 +94,35 @@ fn killed(here: &Here) -> Told {
     let all = [normal.processes(), pool.processes()].concat();
     let found = (pool.weight(), normal.is_idle(), policies(&pool));
     println!("  before: weight, idle, policies {found:?}");
+    let is_given = found.0 == here.weight_of(2)
+        && found.1 == (here.class != "weight")
+        && found.2.iter().all(|policy| *policy == here.policy());
+    if !is_given {
+        return Err("the pool has given nothing that could stay".into());
+    }
     for pid in [normal.slurmstepd(), pool.slurmstepd()] {
         kill(&pid);
     }
-    let folder = here.cluster.folder().to_string_lossy().into_owned();
-    for slurmd in ["slurmd", "slurmd-wlm"] {
-        for pid in process::find(slurmd, &folder) {
-            kill(&pid.to_string());
-        }
-    }
+    daemons::kill(&here.cluster)?;
     here.cluster.restart_slurmd();
-    here.cluster.wait_for("slurmd", || {
-        (here.cluster.sinfo_state() != "down").then_some(())
-    });
+    daemons::is_back(&here.cluster);
     let told = here.cluster.srun(&["-pnormal", "true"]);
     println!("  the next launch: {:?}", told.code);
     let is_back = |job: &Job| {
-        let is_gone = job.processes().is_empty();
-        is_gone
-            || (job.weight() == here.others()
-                && !job.is_idle()
-                && policies(job).iter().all(|one| *one == 0))
+        job.weight() == here.others() && !job.is_idle() && policies(job).iter().all(|one| *one == 0)
     };
-    let mut left = 100;
-    while left > 0 && !(is_back(&normal) && is_back(&pool)) {
-        thread::sleep(Duration::from_millis(200));
-        left -= 1;
+    let since = Instant::now();
+    while since.elapsed() < LOWERED && !(is_back(&normal) && is_back(&pool)) {
+        sleep(Duration::from_millis(200));
     }
-    let alive = pool.processes().len();
+    let both = [&normal, &pool];
+    let are_back = both.iter().all(|job| is_back(job));
+    let alive = both.map(|job| job.processes().len());
     let found = (pool.weight(), normal.is_idle(), policies(&pool));
-    println!("  after: {alive} processes of the pool job live; weight, idle, policies {found:?}");
+    println!(
+        "  after: {alive:?} processes of the normal and of the pool job live; weight, idle, policies of the pool's \
+         {found:?}"
+    );
     for line in here
         .cluster
         .slurmd_log()
@@ -100,9 +134,10 @@ fn killed(here: &Here) -> Told {
     for pid in all {
         kill(&pid.to_string());
     }
-    match left > 0 {
-        true => Ok(()),
-        false => Err("a task has still what the pool gave".into()),
+    match (alive.contains(&0), are_back) {
+        (true, _) => Err("not both jobs have processes that live, so nothing was seen".into()),
+        (_, false) => Err("a task has still what the pool gave".into()),
+        _ => Ok(()),
     }
 }
 

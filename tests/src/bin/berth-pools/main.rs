@@ -1,29 +1,44 @@
 //! `berth-pools [WORD…]`: the experiment of the paper on multi-CPU pools, for the virtual machines of `ci/vm` without
 //! hardware threads, for each class of pool. A pool has half of the CPUs. Pool jobs meet one wide normal job, or a
-//! serial one with two busy threads on each CPU; the kernel's accounting of each job's cgroup says who got what. Then
-//! come what a class promises beside that: fences, wake-ups, `scancel`, full pools, killed daemons.
-//! Words choose lines. It is also the jobs' program.
+//! serial one with two busy threads on each CPU; the kernel's accounting of each job's tasks says who got what. Then
+//! come what a class promises beside that: fences, wake-ups, `scancel`, full pools, ends, killed daemons. It is also
+//! the jobs' program.
+//!
+//! `berth-pools --list` prints the names of all lines, each behind its class. A WORD chooses lines: a whole name, with
+//! or without its class, chooses that line alone (`berth-pools 'realtime scancel'`), any other word all lines that have
+//! it (`berth-pools idle`).
 //!
 //! `berth-pools --draw FILE…` draws a picture of the figures that such runs have left in `$BERTH_VM_OUT/pools.txt`.
 //!
 //! The virtual CPUs are emulated and get only a part of the host's. The guest's kernel does not know of that and
-//! charges all of its time to the thread that runs, so shares among contending threads hold; latency is only
-//! compared.
+//! charges all of its time to the thread that runs, so shares among contending threads hold; how late a timer is, is
+//! mostly the host's doing and only compared.
 
+mod bare;
+mod cancel;
+mod daemons;
+mod ended;
 mod fences;
 mod figures;
+mod full;
 mod job;
 mod killed;
+mod measured;
 mod picture;
 mod program;
-mod promises;
+mod scenes;
 mod shares;
+mod state;
+mod steps;
+mod thread;
+mod wakes;
 
 use std::fs;
 use std::process::ExitCode;
-use std::thread;
 
 use berth_tests::Cluster;
+
+use crate::scenes::Count;
 
 /// The classes.
 const CLASSES: [&str; 3] = ["weight", "idle", "realtime"];
@@ -47,11 +62,22 @@ fn main() -> ExitCode {
     if let Some(code) = program::run(&words).or_else(|| picture::run(&words)) {
         return code;
     }
+    if words.first().is_some_and(|word| word == "--list") {
+        scenes::list();
+        return ExitCode::SUCCESS;
+    }
+    let mut count = match Count::of(&words) {
+        Ok(count) => count,
+        Err(word) => {
+            eprintln!("berth-pools: no line has {word:?}; --list shows them all");
+            return ExitCode::from(2);
+        }
+    };
     if std::env::var_os("BERTH_VM_OUT").is_none() {
         eprintln!("berth-pools: only inside a machine of ci/vm");
         return ExitCode::from(2);
     }
-    let cpus = thread::available_parallelism().expect("CPUs").get() as u32;
+    let cpus = std::thread::available_parallelism().expect("CPUs").get() as u32;
     let mut here = Here {
         cluster: Cluster::builder().example("pools").up(),
         class: "weight",
@@ -59,83 +85,17 @@ fn main() -> ExitCode {
         pool: cpus / 2,
     };
     figures::begin();
-    let mut count = Count {
-        words,
-        passed: 0,
-        failed: 0,
-    };
     for class in CLASSES {
-        if !count.words.is_empty() && !count.words.iter().any(|word| is_of(word, class)) {
-            continue;
+        if count.has(class) {
+            here.put(class);
+            count.play(&here);
         }
-        here.put(class);
-        shares::all(&here, &mut count);
-        promises::all(&here, &mut count);
-        killed::all(&here, &mut count);
     }
     println!("{} lines as expected, {} not", count.passed, count.failed);
     match (count.passed, count.failed) {
         (1.., 0) => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
     }
-}
-
-/// Whether a word can choose a line of this class.
-fn is_of(word: &str, class: &str) -> bool {
-    let first = word.split(' ').next().unwrap_or_default();
-    first == class || !CLASSES.contains(&first)
-}
-
-/// What was played, and what came of it.
-struct Count {
-    words: Vec<String>,
-    passed: u32,
-    failed: u32,
-}
-
-impl Count {
-    /// Plays a line, if the words have it, and ends every job.
-    fn play(&mut self, here: &Here, line: &str, play: impl FnOnce() -> Told) {
-        let line = format!("{} {line}", here.class);
-        if !self.words.is_empty() && !self.words.iter().any(|word| line.contains(word.as_str())) {
-            return;
-        }
-        println!("{line}");
-        let told = play();
-        job::end_all(&here.cluster);
-        let told = told.and(undrained(&here.cluster));
-        match told {
-            Ok(()) => self.passed += 1,
-            Err(why) => {
-                self.failed += 1;
-                println!("FAIL {line}: {why}");
-            }
-        }
-    }
-}
-
-/// No node is drained; one that is tells why, and serves the next line again.
-fn undrained(cluster: &Cluster) -> Told {
-    let state = cluster.sinfo_state();
-    if !state.contains("drain") {
-        return Ok(());
-    }
-    let reason = cluster.run("sinfo", &["-hR", "-o%E"]).stdout;
-    let log = cluster.slurmd_log();
-    let says = |line: &&str| line.contains("error") || line.contains("unkillable");
-    let lines: Vec<_> = log.lines().filter(says).collect();
-    for line in lines.iter().rev().take(20).rev() {
-        println!("  {line}");
-    }
-    let nodes = cluster.run("sinfo", &["-hN", "-o%N"]).stdout;
-    let node = format!(
-        "NodeName={}",
-        nodes.split_whitespace().next().unwrap_or_default()
-    );
-    cluster
-        .scontrol(&["update", &node, "State=RESUME"])
-        .expect_ok();
-    Err(format!("the node is {state}: {}", reason.trim()))
 }
 
 impl Here {
@@ -159,14 +119,27 @@ impl Here {
     /// How often slurmd has read its file.
     fn reads(&self) -> usize {
         let log = self.cluster.slurmd_log();
-        log.matches(": 1 pool of this node").count()
+        [": 0 pools of this node", ": 1 pool of this node"]
+            .map(|text| log.matches(text).count())
+            .iter()
+            .sum()
     }
 
     /// The pool may have so many CPUs from now on.
     fn write(&self, cpus: u32) {
-        let before = self.reads();
         let class = self.class;
-        let line = format!("name=multi8 partition=multi8 cpus={cpus} class={class} export=NCPUS\n");
+        self.write_line(&format!(
+            "name=multi8 partition=multi8 cpus={cpus} class={class} export=NCPUS\n"
+        ));
+    }
+
+    /// The node has no pools from now on.
+    fn write_nothing(&self) {
+        self.write_line("# no pools\n");
+    }
+
+    fn write_line(&self, line: &str) {
+        let before = self.reads();
         let file = self.cluster.folder().join("etc/pools.conf");
         fs::write(&file, line).expect("the file of pools");
         self.cluster.wait_for("the changed pools", || {
@@ -174,12 +147,30 @@ impl Here {
         });
     }
 
+    /// Stops slurmd and starts it again, and waits until it has read its file.
+    fn restart(&self) {
+        let before = self.reads();
+        self.cluster.restart_slurmd();
+        daemons::is_back(&self.cluster);
+        self.cluster.srun(&["-pnormal", "true"]).expect_ok();
+        self.cluster
+            .wait_for("the pools", || (self.reads() > before).then_some(()));
+    }
+
     /// The weight of a pool job with so many CPUs.
     fn weight_of(&self, cpus: u32) -> u32 {
         HIGHEST * cpus / self.pool
     }
 
-    /// That of other jobs.
+    /// The scheduling policy of its tasks.
+    fn policy(&self) -> u32 {
+        match self.class {
+            "realtime" => cancel::RR,
+            _ => 0,
+        }
+    }
+
+    /// The weight of other jobs.
     fn others(&self) -> u32 {
         others_of(self.pool)
     }

@@ -34,7 +34,9 @@ struct Bar {
     class: String,
     beside: String,
     asked: f64,
-    delivered: f64,
+    /// Of what was asked for; the first is unknown in older files.
+    raw: Option<f64>,
+    scaled: f64,
 }
 
 /// Prints the picture of some files, if the words ask for it.
@@ -65,7 +67,7 @@ fn read(text: &str) -> Run {
     };
     let bars = text.lines().filter_map(|line| {
         let words: Vec<_> = line.split(' ').collect();
-        let [class, beside, asked, delivered, _] = words.as_slice() else {
+        let [class, beside, asked, scaled, _, rest @ ..] = words.as_slice() else {
             return None;
         };
         BESIDE.iter().find(|one| one.0 == *beside)?;
@@ -73,7 +75,8 @@ fn read(text: &str) -> Run {
             class: (*class).to_owned(),
             beside: (*beside).to_owned(),
             asked: asked.parse().ok()?,
-            delivered: delivered.parse().ok()?,
+            raw: rest.first().and_then(|raw| raw.parse().ok()),
+            scaled: scaled.parse().ok()?,
         })
     });
     Run {
@@ -98,22 +101,7 @@ fn draw(runs: &[Run]) -> String {
         "font-size=\"14\" font-weight=\"bold\"",
         title,
     );
-    for (at, (_, name, colour)) in SERIES.iter().enumerate() {
-        let left = LEFT + at as f64 * 110.0;
-        rect(&mut svg, (left, 34.0), (12.0, 12.0), colour);
-        text(&mut svg, (left + 17.0, 44.0), "font-size=\"11\"", name);
-    }
-    let left = LEFT + 440.0;
-    let _ = writeln!(
-        svg,
-        "<path d=\"M{left} 40 h22\" stroke=\"#1b1f24\" stroke-width=\"1.5\" stroke-dasharray=\"4 2\" fill=\"none\"/>"
-    );
-    text(
-        &mut svg,
-        (left + 28.0, 44.0),
-        "font-size=\"11\"",
-        "asked for",
-    );
+    legend(&mut svg);
     for (row, run) in runs.iter().enumerate() {
         let top = TOP + row as f64 * ROW;
         let name = format!("Linux {}, Slurm {}", run.kernel, run.slurm);
@@ -130,6 +118,27 @@ fn draw(runs: &[Run]) -> String {
     }
     svg.push_str("</g>\n</svg>\n");
     svg
+}
+
+/// What the colours and the dashed line are.
+fn legend(svg: &mut String) {
+    for (at, (_, name, colour)) in SERIES.iter().enumerate() {
+        let left = LEFT + at as f64 * 110.0;
+        rect(svg, (left, 34.0), (12.0, 12.0), colour);
+        text(svg, (left + 17.0, 44.0), "font-size=\"11\"", name);
+    }
+    let left = LEFT + 440.0;
+    let _ = writeln!(
+        svg,
+        "<path d=\"M{left} 40 h22\" stroke=\"#1b1f24\" stroke-width=\"1.5\" stroke-dasharray=\"4 2\" fill=\"none\"/>"
+    );
+    text(svg, (left + 28.0, 44.0), "font-size=\"11\"", "asked for");
+    text(
+        svg,
+        (left + 106.0, 44.0),
+        "font-size=\"11\" fill=\"#4a525b\"",
+        "lighter: its part of the time that went to no job",
+    );
 }
 
 /// One load: a group of bars for each number of CPUs that was asked for.
@@ -172,9 +181,15 @@ fn group(svg: &mut String, bars: &[&Bar], (start, bottom): (f64, f64), of_cpu: f
         let Some(bar) = bars.iter().find(|bar| bar.class == class) else {
             continue;
         };
-        let tall = bar.delivered * asked * of_cpu;
-        rect(svg, (at, bottom - tall), (BAR, tall), colour);
-        let percent = format!("{:.0}", bar.delivered * 100.0);
+        // The lighter part at its end is the time of its CPUs that went to no job, as far as it is this job's part.
+        let raw = bar.raw.unwrap_or(bar.scaled) * asked * of_cpu;
+        let tall = raw.max(bar.scaled * asked * of_cpu);
+        rect(svg, (at, bottom - raw), (BAR, raw), colour);
+        if tall > raw {
+            let lighter = format!("{colour}\" fill-opacity=\"0.4");
+            rect(svg, (at, bottom - tall), (BAR, tall - raw), &lighter);
+        }
+        let percent = format!("{:.0}", bar.scaled * 100.0);
         let place = (at + BAR / 2.0, line.min(bottom - tall) - 4.0);
         text(
             svg,
@@ -214,4 +229,20 @@ fn rect(svg: &mut String, (x, y): (f64, f64), (width, height): (f64, f64), colou
 fn text(svg: &mut String, (x, y): (f64, f64), how: &str, text: &str) {
     let text = text.replace('&', "&amp;").replace('<', "&lt;");
     let _ = writeln!(svg, "<text x=\"{x:.1}\" y=\"{y:.1}\" {how}>{text}</text>");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn older_files_have_no_raw_figure() {
+        let run = read(
+            "kernel 6.12\n# weight Serial of words\nweight Serial 8 0.9680 0.0290\n\
+             idle Serial 8 0.9680 0.0290 0.9500 0.1440 0.2560\nlate none 1 2 3 4 of 5\n",
+        );
+        let bars: Vec<_> = run.bars.iter().map(|bar| (bar.raw, bar.scaled)).collect();
+        assert_eq!(bars, [(None, 0.968), (Some(0.95), 0.968)]);
+        assert_eq!(run.kernel, "6.12");
+    }
 }

@@ -1,0 +1,156 @@
+//! How a job goes that is cancelled, wholly below a busy pool.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::job::{self, Job, start};
+use crate::scenes::Scene;
+use crate::shares::{Beside, fill};
+use crate::thread::threads;
+use crate::{Here, Told, daemons, figures};
+
+/// `SCHED_RR`.
+pub(crate) const RR: u32 = 2;
+/// The processes of a job below a pool are gone within this time, and Slurm's record of it within this time beyond what
+/// it takes without a pool.
+const CANCELLED: Duration = Duration::from_secs(10);
+/// Nobody is waited for any longer.
+const NEVER: Duration = Duration::from_secs(200);
+/// What is gone within this time was not looked at.
+const UNSEEN: Duration = Duration::from_secs(2);
+
+pub(crate) const SCENES: &[Scene] = &[
+    Scene::new("scancel", cancelled),
+    Scene::new("scancel without a launch", without_launch),
+];
+
+/// How a job went.
+pub(crate) struct Gone {
+    /// Until Slurm's record of it had gone.
+    took: Duration,
+    /// Until its tasks and its slurmstepd had gone.
+    processes: Duration,
+    /// Whether a thread of its slurmstepd was seen that went before the pool's tasks.
+    first: bool,
+}
+
+/// A normal job wholly below a busy pool.
+fn cancelled(here: &Here) -> Told {
+    let normal = fill(here, Beside::Serial)?;
+    // The one on the last CPU has no pool there: how long this emulated machine takes by itself.
+    let last = normal.iter().max_by_key(|job| job.cpus());
+    let before = cancel(here, last.ok_or("there are no normal jobs")?)?;
+    let pool = start(&here.cluster, &["-pmulti8"], ("spin", here.pool, 1))?;
+    let own = pool.cpus();
+    // One that has gone has no CPU.
+    let is_below = |job: &&Job| job.cpus().first().is_some_and(|cpu| own.contains(cpu));
+    let below = normal.iter().find(is_below);
+    let below = below.ok_or("no normal job is on the pool's CPUs")?;
+    let gone = cancel(here, below)?;
+    judge(here, "scancel", [&gone, &before])
+}
+
+/// slurmd is started again as systemd does it, and launches nothing before a job below a pool is cancelled.
+fn without_launch(here: &Here) -> Told {
+    let begin = |role, tasks, threads| {
+        let what = (role, tasks, threads);
+        start(&here.cluster, &["-pnormal"], what)
+    };
+    // On the first CPU, on the others of the pool, and on the first one that is not the pool's.
+    let normal = begin("spin", 1, 2)?;
+    let _between = begin("half", here.pool - 1, 1)?;
+    let beside = begin("spin", 1, 2)?;
+    let pool = start(&here.cluster, &["-pmulti8"], ("spin", here.pool, 1))?;
+    let own = pool.cpus();
+    let is_below = |job: &Job| job.cpus().iter().all(|cpu| own.contains(cpu));
+    if !is_below(&normal) || is_below(&beside) {
+        return Err(format!(
+            "the pool has {own:?}, the normal jobs {:?} and {:?}",
+            normal.cpus(),
+            beside.cpus()
+        ));
+    }
+    let before = cancel(here, &beside)?;
+    let slurmd = daemons::in_foreground(here)?;
+    let gone = cancel(here, &normal);
+    // Its usual slurmd begins with a launch, which is quick on a node without a busy pool.
+    job::end_all(&here.cluster);
+    slurmd.end();
+    judge(here, "scancel-without-launch", [&gone?, &before])
+}
+
+fn judge(here: &Here, name: &str, [gone, before]: [&Gone; 2]) -> Told {
+    println!(
+        "  its processes went after {:.2?}, beside no pool after {:.2?}; Slurm's record after {:.2?}, beside no pool \
+         after {:.2?}",
+        gone.processes, before.processes, gone.took, before.took
+    );
+    let seconds = [gone.took, before.took, gone.processes, before.processes];
+    let seconds = seconds.map(|time| format!("{:.2}", time.as_secs_f64()));
+    figures::add(&[name, here.class, &seconds.join(" ")]);
+    // One that never waited needs nothing.
+    if !gone.first && gone.took > UNSEEN {
+        return Err("its slurmstepd did not go first".into());
+    }
+    if gone.processes > CANCELLED {
+        return Err(format!("its processes took longer than {CANCELLED:?}"));
+    }
+    match gone.took <= before.took + CANCELLED {
+        true => Ok(()),
+        false => Err(format!(
+            "Slurm's record took {CANCELLED:?} longer than beside no pool"
+        )),
+    }
+}
+
+/// Cancels a job, and waits until it is gone. Prints when its tasks, its slurmstepd and Slurm's record of it went.
+///
+/// # Errors
+/// It has no task or no slurmstepd, so nothing could be seen to go.
+pub(crate) fn cancel(here: &Here, job: &Job) -> Result<Gone, String> {
+    let tasks = job.processes();
+    let stepd: Result<u32, _> = job.slurmstepd().parse();
+    let (Ok(stepd), false) = (stepd, tasks.is_empty()) else {
+        return Err(format!("job {} does not run", job.id));
+    };
+    let since = Instant::now();
+    let watched = std::thread::spawn(move || {
+        let mut first = false;
+        let mut gone = |all: &[u32]| {
+            while all.iter().any(lives) && since.elapsed() < NEVER {
+                first |= goes_first(&[stepd]);
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            since.elapsed()
+        };
+        let all = (gone(&tasks), gone(&[stepd]));
+        (all, first)
+    });
+    here.cluster.run("scancel", &[&job.id]).expect_ok();
+    let sent = since.elapsed();
+    here.cluster.wait_for("the cancelled job", || {
+        let left = here.cluster.run("squeue", &["-h", "-j", &job.id]).stdout;
+        left.trim().is_empty().then_some(())
+    });
+    let took = since.elapsed();
+    let ((tasks, processes), first) = watched.join().expect("a thread");
+    println!(
+        "  scancel returned after {sent:.2?}, tasks gone after {tasks:.2?}, slurmstepd after {processes:.2?}{}, \
+         Slurm's record after {took:.2?}",
+        if first { " (it went first)" } else { "" }
+    );
+    Ok(Gone {
+        took,
+        processes,
+        first,
+    })
+}
+
+fn lives(pid: &u32) -> bool {
+    Path::new(&format!("/proc/{pid}")).exists()
+}
+
+/// Whether a thread of these slurmstepds goes before a pool's tasks.
+pub(crate) fn goes_first(stepds: &[u32]) -> bool {
+    threads(stepds).iter().any(|thread| thread.policy == RR)
+}

@@ -1,0 +1,144 @@
+//! A pool job ends as jobs do: nothing of the pool stays on the node, and its account is complete.
+
+use std::time::{Duration, Instant};
+
+use crate::cancel::goes_first;
+use crate::job::{Job, start};
+use crate::scenes::Scene;
+use crate::{Here, Told, daemons};
+
+/// A job has ended within this time beyond its work, and slurmd has seen what it looks at every five seconds.
+const ENDED: Duration = Duration::from_secs(120);
+const LOOKED: Duration = Duration::from_secs(20);
+
+pub(crate) const SCENES: &[Scene] = &[
+    Scene::new("a normal end", ended),
+    Scene::new("a normal end of a step", step_ended),
+];
+
+/// A whole job: its folder goes.
+fn ended(here: &Here) -> Told {
+    let busy = start(&here.cluster, &["-pnormal"], ("talk", 1, 2))?;
+    let counted = here.counted();
+    let mut pool = start(&here.cluster, &["-pmulti8"], ("brief", here.pool, 1))?;
+    owns(here, &pool, here.pool)?;
+    has_gone_first(here, &busy)?;
+    pool.ends(ENDED)?;
+    within(LOOKED, "the job's folder is there", || {
+        !pool.folder.is_dir()
+    })?;
+    nothing_is_left(here, &busy)?;
+    accounted(here, &pool, (here.pool, counted))
+}
+
+/// The last step that was in the pool, of a job that goes on: when it started its pool was full.
+fn step_ended(here: &Here) -> Told {
+    let busy = start(&here.cluster, &["-pnormal"], ("talk", 1, 2))?;
+    let counted = here.counted();
+    here.write(1);
+    let job = start(&here.cluster, &["-pmulti8", "-c2"], ("half", 1, 1));
+    here.write(here.pool);
+    let job = job?;
+    let inside = format!("--jobid={}", job.id);
+    let words = [&inside, "--overlap", "-c2"];
+    let mut step = start(&here.cluster, &words, ("brief", 1, 2))?;
+    owns(here, &job, 2)?;
+    has_gone_first(here, &busy)?;
+    step.ends(ENDED)?;
+    within(
+        LOOKED,
+        "what lives of the job has the pool's weight",
+        || job.weight() == here.others(),
+    )?;
+    if job.processes().is_empty() {
+        return Err("nothing of the job lives, so nothing was seen".into());
+    }
+    nothing_is_left(here, &busy)?;
+    accounted(here, &job, (2, counted))
+}
+
+/// The job is in its pool with so many CPUs, or its end would prove nothing.
+fn owns(here: &Here, job: &Job, cpus: u32) -> Told {
+    let status = here.status()?;
+    let entries = here.ledger()?;
+    println!(
+        "  before: weight {}, {status:?}, {} entries in the ledger",
+        job.weight(),
+        entries.len()
+    );
+    match status.owned == u64::from(cpus)
+        && status.jobs == 1
+        && !entries.is_empty()
+        && job.weight() == here.weight_of(cpus)
+    {
+        true => Ok(()),
+        false => Err(format!("a pool job of {cpus} CPUs was expected")),
+    }
+}
+
+/// The slurmstepd of a normal job below the pool was seen to go first.
+pub(crate) fn has_gone_first(here: &Here, busy: &Job) -> Told {
+    let stepd: u32 = busy.slurmstepd().parse().map_err(|_| "no slurmstepd")?;
+    let what = "no thread of the busy job's slurmstepd goes first";
+    within(LOOKED, what, || goes_first(&[stepd]))?;
+    let all = daemons::slurmstepds(&here.cluster);
+    println!("  slurmstepd {stepd} of {all:?} goes first");
+    match all.contains(&stepd) {
+        true => Ok(()),
+        false => Err(format!("{stepd} is none of the slurmstepds {all:?}")),
+    }
+}
+
+/// No pool job is on the node, and every slurmstepd is an ordinary process, also one that has work.
+pub(crate) fn nothing_is_left(here: &Here, busy: &Job) -> Told {
+    within(LOOKED, "a slurmstepd goes first", || {
+        !goes_first(&daemons::slurmstepds(&here.cluster))
+    })?;
+    let lives = !busy.processes().is_empty() && !busy.slurmstepd().is_empty();
+    let (status, entries) = (here.status()?, here.ledger()?);
+    println!(
+        "  after: {status:?}, {} entries in the ledger",
+        entries.len()
+    );
+    if !lives {
+        return Err("the busy job has gone, so nothing was seen".into());
+    }
+    match (status.owned, status.jobs, entries.is_empty()) {
+        (0, 0, true) => Ok(()),
+        _ => Err(format!("something of the pool is left: {entries:?}")),
+    }
+}
+
+/// The job's line has numbers that can be true, and the counters have one job more.
+fn accounted(here: &Here, job: &Job, (cpus, before): (u32, u64)) -> Told {
+    let line = within_some(LOOKED, || here.accounted(&job.id).transpose());
+    let line = line.ok_or("the job has no line in slurmd's log")??;
+    let counted = here.counted();
+    println!("  {line:?}; counted before {before}, after {counted}");
+    let cpus = f64::from(cpus);
+    // A step's start and end are in its time, and the half of a job that sleeps is none of a busy step's.
+    let is_true = line.asked == cpus
+        && (cpus * 0.3..cpus * 1.05).contains(&line.delivered)
+        && (0.5..=1.0).contains(&line.run_share);
+    match is_true && counted == before + 1 {
+        true => Ok(()),
+        false => Err("the job's account is not as expected".into()),
+    }
+}
+
+/// Waits until something holds; `what` is said if it does not.
+pub(crate) fn within(most: Duration, what: &str, holds: impl Fn() -> bool) -> Told {
+    let held = within_some(most, || holds().then_some(()));
+    held.ok_or_else(|| format!("{what}, still after {most:?}"))
+}
+
+fn within_some<T>(most: Duration, ask: impl Fn() -> Option<T>) -> Option<T> {
+    let since = Instant::now();
+    loop {
+        let answer = ask();
+        if answer.is_some() || since.elapsed() > most {
+            return answer;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}

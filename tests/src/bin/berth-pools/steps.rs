@@ -1,0 +1,181 @@
+//! What a job has stays: with other steps, for a script's children, in arrays and heterogeneous jobs, through
+//! suspension, restarts and other files.
+
+use std::fs;
+use std::time::Duration;
+
+use berth_tests::Cluster;
+
+use crate::ended::within;
+use crate::job::{Job, start};
+use crate::scenes::Scene;
+use crate::thread::threads;
+use crate::{Here, Told, daemons};
+
+/// So long a slurmd may take to start itself again.
+const RECONFIGURED: Duration = Duration::from_secs(10);
+/// Every slurmd has looked at its files within this time.
+const LOOKED: Duration = Duration::from_secs(10);
+/// Two jobs that wait for each other have met within this time, or have given up.
+const MET: Duration = Duration::from_secs(300);
+
+pub(crate) const SCENES: &[Scene] = &[
+    Scene::new("kept by steps and suspension", kept),
+    Scene::new("script", script),
+    Scene::new("array", array),
+    Scene::new("heterogeneous job", heterogeneous),
+];
+
+/// Other steps, children of a script, suspension, and another file leave the job what it has.
+fn kept(here: &Here) -> Told {
+    let normal = start(&here.cluster, &["-pnormal"], ("spin", 1, 1))?;
+    let job = start(&here.cluster, &["-pmulti8", "-c2"], ("spin", 1, 2))?;
+    let cluster = &here.cluster;
+    let id = format!("--jobid={}", job.id);
+    let is = |job: &Job| {
+        (
+            job.weight(),
+            job.is_idle(),
+            threads(&job.processes()).iter().map(|one| one.policy).max(),
+        )
+    };
+    let both = || (is(&job), is(&normal));
+    let step = || cluster.srun(&[&id, "--overlap", "-n1", "true"]).expect_ok();
+    let mut all = vec![both()];
+    step();
+    all.push(both());
+    cluster.scontrol(&["suspend", &job.id]).expect_ok();
+    cluster.scontrol(&["resume", &job.id]).expect_ok();
+    all.push(both());
+    cluster.restart_slurmd();
+    daemons::is_back(cluster);
+    step();
+    all.push(both());
+    cluster.scontrol(&["reconfigure"]).expect_ok();
+    // Newer slurmds start themselves again then, and Slurm loses a launch that comes meanwhile.
+    std::thread::sleep(RECONFIGURED);
+    step();
+    all.push(both());
+    println!("  weight, idle, policy of the pool's and of the normal job: {all:?}");
+    let policy = Some(here.policy());
+    let wanted = (
+        (here.weight_of(2), false, policy),
+        (here.others(), here.class != "weight", Some(0)),
+    );
+    if all.iter().any(|one| *one != wanted) {
+        return Err(format!("{wanted:?} was expected each time"));
+    }
+    changed(here, &job, &step)
+}
+
+/// A pool that is twice as wide has other weights: from each job's next step on.
+fn changed(here: &Here, job: &Job, step: &dyn Fn() -> String) -> Told {
+    here.write(here.pool * 2);
+    let before = job.weight();
+    step();
+    let with = job.weight();
+    here.write(here.pool);
+    step();
+    let all = [before, with, job.weight()];
+    println!("  another file: weights {all:?}");
+    let own = here.weight_of(2);
+    match all == [own, own / 2, own] {
+        true => Ok(()),
+        false => Err(format!("{:?} were expected", [own, own / 2, own])),
+    }
+}
+
+/// Prints its policy and its job's weight.
+pub(crate) const SHOW: &str = "chrt -p $$; grep -h . /sys/fs/cgroup$(sed 's/^0:://;s,/step_.*,,' /proc/self/cgroup)/cpu.weight";
+
+/// Whether such lines are those of a pool job of two CPUs.
+fn is_of_pool(here: &Here, output: &str) -> bool {
+    let weight = here.weight_of(2).to_string();
+    let is_rr = output.contains("SCHED_RR");
+    output.lines().any(|line| line.ends_with(&weight)) && is_rr == (here.class == "realtime")
+}
+
+/// Whether such lines are those of so many tasks of a normal job with this weight.
+pub(crate) fn is_normal(output: &str, others: u32, tasks: usize) -> bool {
+    let others = others.to_string();
+    let all = output.lines().filter(|line| *line == others).count();
+    all == tasks && !output.contains("SCHED_RR")
+}
+
+/// A script's children.
+fn script(here: &Here) -> Told {
+    let done = here
+        .cluster
+        .sbatch(&["-pmulti8", "-c2"], &format!("({SHOW}) & wait"));
+    println!("  a script: {:?}", done.output);
+    match is_of_pool(here, &done.output) {
+        true => Ok(()),
+        false => Err(format!("{done:#?}")),
+    }
+}
+
+/// Two jobs of an array, which are in the pool at once: each waits until the other has begun.
+fn array(here: &Here) -> Told {
+    let folder = tempfile::tempdir().map_err(|why| why.to_string())?;
+    let path = folder.path().display();
+    let script = format!(
+        "{SHOW}; touch {path}/$SLURM_ARRAY_TASK_ID; \
+         for second in $(seq 120); do [ -e {path}/1 ] && [ -e {path}/2 ] && break; sleep 1; done; \
+         [ -e {path}/1 ] && [ -e {path}/2 ] && echo met; touch {path}/end.$SLURM_ARRAY_TASK_ID; \
+         while [ ! -e {path}/end ]; do sleep 1; done"
+    );
+    let output = format!("-o{path}/out.%a");
+    let words = ["-pmulti8", "-c2", "--array=1-2", &output, "--wrap", &script];
+    here.cluster.run("sbatch", &words).expect_ok();
+    within(MET, "the jobs of the array do not run", || {
+        let ended = |id| folder.path().join(format!("end.{id}")).exists();
+        ended(1) && ended(2)
+    })?;
+    let status = here.status();
+    fs::write(folder.path().join("end"), "").map_err(|why| why.to_string())?;
+    let read = |id| fs::read_to_string(folder.path().join(format!("out.{id}"))).unwrap_or_default();
+    let all = [read(1), read(2)];
+    println!("  an array: {all:?}, {status:?}");
+    // The scripts end before their folder goes.
+    within(MET, "the jobs of the array run", || {
+        let left = here.cluster.run("squeue", &["-h"]).stdout;
+        left.trim().is_empty()
+    })?;
+    let is_in = |text: &String| is_of_pool(here, text) && text.lines().any(|line| line == "met");
+    let status = status?;
+    match all.iter().all(is_in) && (status.owned, status.jobs) == (4, 2) {
+        true => Ok(()),
+        false => Err("two jobs in the pool at once were expected".into()),
+    }
+}
+
+/// The components of a heterogeneous job, one of them in the pool. Slurm puts no two on one node.
+fn heterogeneous(here: &Here) -> Told {
+    let cluster = Cluster::builder()
+        .example("pools")
+        .nodes(2)
+        .set("SchedulerParameters=batch_sched_delay=0,bf_hetjob_immediate,bf_interval=1")
+        .up();
+    let mut there = Here { cluster, ..*here };
+    // Each slurmd begins to look at its file with its first launch.
+    let everywhere = ["-pnormal", "-N2", "true"];
+    there.cluster.srun(&everywhere).expect_ok();
+    there.put(here.class);
+    std::thread::sleep(LOOKED);
+    let first = ["-l", "-t5", "-pmulti8", "-n1", "-c2", "sh", "-c", SHOW, ":"];
+    let second = ["-t5", "-pnormal", "-n1", "sh", "-c", SHOW];
+    let done = there.cluster.srun(&[&first[..], &second].concat());
+    println!("  a heterogeneous job: {:?}", done.stdout);
+    let of = |rank: &str| -> String {
+        let lines = done.stdout.lines().filter(|line| line.starts_with(rank));
+        lines.map(|line| format!("{line}\n")).collect()
+    };
+    let others = format!(" {}", there.others());
+    let normal = of("1:");
+    let is_normal =
+        normal.lines().any(|line| line.ends_with(&others)) && !normal.contains("SCHED_RR");
+    match done.ok() && is_of_pool(&there, &of("0:")) && is_normal {
+        true => Ok(()),
+        false => Err(format!("{done:#?}")),
+    }
+}
