@@ -32,6 +32,12 @@ test_the_parts_of_the_long_run_are_listed() {
     refuses "there is no part 'everything'" "$root/ci/long" everything
 }
 
+# Every machine has the rules, few have Prometheus' own program.
+test_promtool_reads_the_alert_rules() {
+    command -v promtool > /dev/null || return 0
+    promtool check rules "$root/slurm-conf-examples/monitoring/alerts.yml"
+}
+
 test_a_small_storm() {
     local said
     said=$("$root/ci/storm" --nodes 3 --wide 1 --small 4 --rounds 1 2>&1)
