@@ -89,7 +89,10 @@ fn the_health_check_leaves_its_result_for_the_collector() {
     assert_eq!(files.len(), 1, "{files:?}");
     assert_eq!(files[0].file_name(), "n17-berth-doctor.prom");
     let text = fs::read_to_string(files[0].path()).unwrap();
-    assert!(text.ends_with("\nberth_doctor_ok{node=\"n17\"} 0\n"), "{text}");
+    assert!(
+        text.ends_with("\nberth_doctor_ok{node=\"n17\"} 0\n"),
+        "{text}"
+    );
 }
 
 #[test]
