@@ -165,6 +165,24 @@ package_has() {
     PATH=$PWD/tools:$PATH
 }
 
+# rpm answers on stdout also where no package has the file.
+test_a_file_of_an_rpm_stays_as_it_is() {
+    mkdir plugins tools
+    echo packaged > plugins/task_berth.so
+    printf '#!/bin/sh\nexit 1\n' > tools/dpkg-query
+    # shellcheck disable=SC2016 # It is that program's variable.
+    printf '#!/bin/bash\nfor last in "$@"; do :; done\ncase $last in %s) echo berth ;; *) echo "file $last is not owned by any package"; exit 1 ;; esac\n' \
+        "$PWD/plugins/task_berth.so" > tools/rpm
+    chmod +x tools/*
+    PATH=$PWD/tools:$PATH refuses 'plugins/task_berth.so belongs to the package berth,' "$root/ci/install" --prefix "$PWD/prefix" --plugindir "$PWD/plugins"
+    printf '#!/bin/sh\necho "file is not owned by any package"\nexit 1\n' > tools/rpm
+    PATH=$PWD/tools:$PATH installed
+    # All files are there, and none is a package's.
+    PATH=$PWD/tools:$PATH installed
+    PATH=$PWD/tools:$PATH "$root/ci/install" --uninstall --prefix "$PWD/prefix"
+    same "$(find plugins prefix -type f)" ''
+}
+
 test_a_file_of_a_package_stays_as_it_is() {
     mkdir plugins
     echo packaged > plugins/task_berth.so
