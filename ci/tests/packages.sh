@@ -33,6 +33,24 @@ test_a_package_is_removed_where_no_slurmd_is() {
     refuses 'plugstack.conf requires task_berth.so. Without the file srun' removal
 }
 
+# A process by the name of slurmd, with a library by the object's name below /usr/lib, where this test alone sees it.
+test_a_package_is_not_removed_under_a_slurmd_that_has_it_loaded() {
+    local said library
+    unshare --mount true 2> /dev/null || return 0
+    cp -- "$(type -P sleep)" slurmd
+    library=$(ldd slurmd | sed -n 's/.*=> \(.*libc\.so[^ ]*\) .*/\1/p')
+    export library
+    # shellcheck disable=SC2016 # Its own variables.
+    said=$(unshare --mount bash -eu -c 'mount -t tmpfs none /usr/lib/dpkg
+        cp -- "$library" /usr/lib/dpkg/task_berth.so
+        LD_PRELOAD=/usr/lib/dpkg/task_berth.so ./slurmd 30 &
+        trap "kill $!" EXIT
+        until grep -q /usr/lib/dpkg/task_berth.so /proc/$!/maps; do sleep 0.05; done
+        ! sh "$0" remove && sh "$0" upgrade && echo upgraded' "$root/packaging/before-removal" 2>&1)
+    contains "$said" 'berth is not removed: a slurmd that runs here has it loaded'
+    contains "$said" upgraded
+}
+
 test_a_package_warns_where_slurm_looks_elsewhere() {
     a_node
     # Nothing is known of a Slurm there.

@@ -49,7 +49,7 @@ test_every_option_of_the_pages_is_one_of_its_script() {
 }
 
 test_the_parts_of_the_long_run_are_listed() {
-    contains "$("$root/ci/long" --list)" 'packaging/build && packaging/check'
+    contains "$("$root/ci/long" --list)" 'packaging/build && packaging/previous && packaging/check'
     refuses "there is no part 'everything'" "$root/ci/long" everything
 }
 
