@@ -8,6 +8,10 @@ me=ci/$(basename -- "$0")
 # Where ci/build leaves what it built.
 built=${CARGO_TARGET_DIR:-$root/target}/release
 
+# The tarball of the packages has no ci/setup.
+setup_helps=''
+[ ! -x "$root/ci/setup" ] || setup_helps='. ci/setup installs what is missing here'
+
 # Everything said to the reader goes to stderr; stdout is for results.
 say() { printf '%s: %s\n' "$me" "$*" >&2; }
 die() { say "error: $*"; exit 1; }
@@ -19,7 +23,7 @@ need_root() {
 # A daemon's program, by its plain name: newer releases go by the name they are called.
 slurm_daemon() {
     local program
-    program=$(command -v "$1") || die "the program $1 is not installed. Run ci/setup first."
+    program=$(command -v "$1") || die "the program $1 is not installed$setup_helps"
     case $(readlink -f -- "$program") in
         *emulator*) die "$program is the front-end build of slurm-wlm-emulator, which knows no task plugin. Remove that package: apt-get remove slurm-wlm-emulator" ;;
     esac
@@ -31,7 +35,7 @@ slurm_daemon() {
 slurm_stock_plugindir() {
     local lib
     lib=$(ldd "$(slurm_daemon slurmd)" | awk '$1 == "libslurmfull.so" { print $3 }')
-    [ -e "$lib" ] || die "slurmd does not say where its libslurmfull.so is, so its plugins were not found. Is Slurm installed? Try ci/setup."
+    [ -e "$lib" ] || die "slurmd does not say where its libslurmfull.so is, so its plugins were not found. Is Slurm installed here?${setup_helps#.}"
     dirname -- "$lib"
 }
 

@@ -4,7 +4,8 @@ function sorted(list, count,   i, j, held) {
         for (j = i; j > 1 && list[j] < list[j - 1]; j--) { held = list[j]; list[j] = list[j - 1]; list[j - 1] = held }
 }
 function middle(list, count) { return count % 2 ? list[(count + 1) / 2] : (list[count / 2] + list[count / 2 + 1]) / 2 }
-NR > 1 && $2 == program && $6 != "refused" {
+NR > 1 && $2 == program && ($6 == "refused" || $6 == "failed") { without[$3] = $6 }
+NR > 1 && $2 == program && $6 != "refused" && $6 != "failed" {
     key = $3 SUBSEP $1
     sum[key] += $6
     if (!(key in least) || $6 < least[key]) least[key] = $6
@@ -22,7 +23,7 @@ END {
                 values[++count] = sum[key]
                 evenness[count] = most[key] > 0 ? least[key] / most[key] : 0
             }
-        if (count == 0) { printf "%-16s %9s\n", names[n], "refused"; continue }
+        if (count == 0) { printf "%-16s %9s\n", names[n], names[n] in without ? without[names[n]] : "-"; continue }
         sorted(values, count)
         sorted(evenness, count)
         half = middle(values, count)

@@ -20,8 +20,8 @@ maintainer=${BERTH_PACKAGER:-"Who built it <root@localhost>"}
 # The oldest glibc that the object and the command run with.
 oldest_glibc=2.28
 
-# for_processor x86_64|aarch64: each family's name of it, and where their slurmds look for plugins: Debian and
-# Ubuntu; Enterprise Linux and SUSE.
+# for_processor x86_64|aarch64: each family's name of it, and where slurmds look for plugins: Debian's and Ubuntu's
+# own; those built with SchedMD's spec file, on Enterprise Linux and SUSE. after-installation.in warns of others.
 for_processor() {
     processor=$1
     case $processor in

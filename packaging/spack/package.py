@@ -1,9 +1,16 @@
-# For a repository of packages of your own: packages/berth/package.py. There is no download address: put
-# berth-VERSION.tar.xz, `git archive` of a release, where Spack is run, or `spack develop` a checkout.
+# For a repository of packages of your own, as package.py in the folder packages/berth that `spack repo create` made. There
+# is no download address: put berth-VERSION.tar.xz, `git archive` of a release, where Spack is run, or `spack develop` a checkout.
+# slurmd loads the object as root, so install as root, or give the files to root (packaging/README.md says how and why).
 
 import os
 
 from spack.package import *
+
+try:
+    # From Spack 1.0 on, the kinds of packages are in a repository of their own.
+    from spack_repo.builtin.build_systems.generic import Package
+except ImportError:
+    pass
 
 
 class Berth(Package):
@@ -25,7 +32,7 @@ class Berth(Package):
         cargo = Executable("cargo")
         cargo("build", "--release", "--locked", "-p", "task_berth", "-p", "berth-cli")
         built = join_path(os.environ.get("CARGO_TARGET_DIR", "target"), "release")
-        # PluginDir of slurm.conf then names this folder behind Slurm's own.
+        # PluginDir of slurm.conf then names this folder behind Slurm's own, and plugstack.conf has command=PREFIX/bin/berth.
         Executable("ci/install")(
             "--prefix",
             prefix,

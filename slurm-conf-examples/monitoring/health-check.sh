@@ -1,14 +1,28 @@
 #!/bin/sh
-# HealthCheckProgram: does berth work on this node? slurmd runs it as root.
-#   HealthCheckProgram=/etc/slurm/health-check.sh
+# HealthCheckProgram: does berth work on this node? slurmd runs it as root and gives it no argument:
+#   HealthCheckProgram=/usr/share/berth/monitoring/health-check.sh
 #   HealthCheckInterval=300
 # It reports to the system's log. Tasks of a node that fails run, without placement; so it drains the node only if
-# "drain" is its argument, which takes a script of your own around it.
-PATH=$PATH:/usr/local/bin:/usr/bin:/bin
-found=$(timeout 20 berth doctor --quiet 2>&1) && exit 0
+# "drain" is its argument. BERTH_COLLECTOR=DIRECTORY makes it write the result for node_exporter's textfile collector too.
+# Either takes a script of your own that calls this one. A configless slurmd gets slurm.conf from slurmctld, but not this file.
+PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
+# A host's name need not be the node's name in slurm.conf.
+node=${SLURMD_NODENAME:-$(hostname -s)}
+found=$(timeout 20 berth doctor --quiet 2>&1)
+code=$?
+if [ -n "$BERTH_COLLECTOR" ]; then
+    # The collector reads *.prom; the rename is at once. With several slurmds on a host each one writes its own file.
+    new=$BERTH_COLLECTOR/$node-berth-doctor.$$
+    {
+        echo '# HELP berth_doctor_ok Whether berth doctor found nothing wrong.'
+        echo '# TYPE berth_doctor_ok gauge'
+        echo "berth_doctor_ok{node=\"$node\"} $((code == 0))"
+    } > "$new" && chmod 0644 "$new" && mv -f "$new" "$BERTH_COLLECTOR/$node-berth-doctor.prom"
+fi
+[ $code -ne 0 ] || exit 0
 printf '%s\n' "$found"
 logger -t berth "$found" 2> /dev/null
 if [ "$1" = drain ]; then
-    scontrol update "nodename=$(hostname -s)" state=drain reason='berth doctor fails'
+    scontrol update "nodename=$node" state=drain reason='berth doctor fails'
 fi
 exit 1

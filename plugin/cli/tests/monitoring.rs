@@ -25,7 +25,8 @@ fn written() -> BTreeSet<String> {
     let folder = root().join("plugin/host/src/counters");
     let texts = ["mod.rs", "pools.rs"].map(|file| fs::read_to_string(folder.join(file)).unwrap());
     let code = texts.map(|text| text.split("#[cfg(test)]").next().unwrap().to_owned());
-    names(&code.concat())
+    let check = fs::read_to_string(example("health-check.sh")).unwrap();
+    names(&(code.concat() + &check))
 }
 
 #[test]
@@ -68,6 +69,30 @@ fn the_health_check_fails_and_says_why_where_no_slurmd_runs_berth() {
     let (code, text) = run("health-check.sh", None, folder.path());
     assert_eq!(code, Some(1), "{text}");
     assert!(!text.trim().is_empty());
+}
+
+#[test]
+fn the_health_check_leaves_its_result_for_the_collector() {
+    let (state, collector) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let program = Path::new(env!("CARGO_BIN_EXE_berth")).parent().unwrap();
+    // As slurmd starts it: nearly without variables, and the host's name is not the node's.
+    let done = Command::new(example("health-check.sh"))
+        .env_clear()
+        .env("PATH", format!("{}:/usr/bin:/bin", program.display()))
+        .env("SLURMD_NODENAME", "n17")
+        .env("BERTH_STATE_DIR", state.path())
+        .env("BERTH_COLLECTOR", collector.path())
+        .output()
+        .unwrap();
+    assert_eq!(done.status.code(), Some(1), "{done:?}");
+    let files: Vec<_> = fs::read_dir(collector.path()).unwrap().flatten().collect();
+    assert_eq!(files.len(), 1, "{files:?}");
+    assert_eq!(files[0].file_name(), "n17-berth-doctor.prom");
+    let text = fs::read_to_string(files[0].path()).unwrap();
+    assert!(
+        text.ends_with("\nberth_doctor_ok{node=\"n17\"} 0\n"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -136,9 +136,16 @@ fn roles(checks: &mut Checks, words: &Announcement, path: &str) {
     };
     let key = format!("TaskPlugin in slurm.conf as slurmd has it: {path}");
     checks.add(verdict, "task plugin", text, key);
-    let (verdict, text) = match words.is_spank_plugin {
-        true => (Well, "plugstack.conf names it"),
-        false => (
+    let (verdict, text) = match (words.is_spank_plugin, words.is_task_plugin) {
+        (true, _) => (Well, "plugstack.conf names it"),
+        // The task plugin then has its default, which gives some requests other masks than task/affinity.
+        (false, true) => (
+            Wrong,
+            "plugstack.conf does not name task_berth.so, so compat=berth is in force, and there are \
+             no settings and no --binding; add the line `optional task_berth.so compat=affinity` \
+             (or compat=berth, if that is meant) and restart slurmd",
+        ),
+        (false, false) => (
             Note,
             "plugstack.conf does not name task_berth.so: there are no settings and no --binding",
         ),

@@ -1,0 +1,88 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154 # $root and the words "same", "refuses", … come from ci/tests/run.
+# The scripts that a package runs on a node: what lets its files go, and what it warns of.
+
+unset SLURM_CONF
+
+# The scripts of the packages, for a node in the folder "node", as dpkg names an image.
+removal() { DPKG_ROOT=$PWD/node sh "$root/packaging/before-removal" "${1:-remove}" 2>&1; }
+after_installation() {
+    sed 's|@plugindir@|/usr/lib64/slurm|' "$root/packaging/after-installation.in" > after
+    DPKG_ROOT=$PWD/node sh after configure 2>&1
+}
+a_node() {
+    mkdir -p node/etc/slurm node/usr/lib64/slurm node/usr/sbin
+    touch node/usr/lib64/slurm/task_berth.so
+}
+
+test_a_package_is_removed_where_no_slurmd_is() {
+    a_node
+    echo 'taskplugin = task/cgroup,task/berth' > node/etc/slurm/slurm.conf
+    echo 'optional task_berth.so compat=affinity' > node/etc/slurm/plugstack.conf
+    # A login node.
+    same "$(removal)" ''
+    touch node/usr/sbin/slurmd
+    refuses 'slurm.conf has TaskPlugin=task/berth. Without the file no step would start' removal
+    # An upgrade, and somebody who knows better.
+    same "$(removal upgrade)" ''
+    same "$(BERTH_REMOVE_ANYWAY=1 removal)" ''
+    echo 'TaskPlugin=task/affinity # was task/berth' > node/etc/slurm/slurm.conf
+    same "$(removal)" ''
+    rm node/usr/sbin/slurmd
+    echo 'required task_berth.so' > node/etc/slurm/plugstack.conf
+    refuses 'plugstack.conf requires task_berth.so. Without the file srun' removal
+}
+
+# A process by the name of slurmd, with a library by the object's name below /usr/lib, where this test alone sees it.
+test_a_package_is_not_removed_under_a_slurmd_that_has_it_loaded() {
+    local said library
+    unshare --mount true 2> /dev/null || return 0
+    cp -- "$(type -P sleep)" slurmd
+    library=$(ldd slurmd | sed -n 's/.*=> \(.*libc\.so[^ ]*\) .*/\1/p')
+    export library
+    # shellcheck disable=SC2016 # Its own variables.
+    said=$(unshare --mount bash -eu -c 'mount -t tmpfs none /usr/lib/dpkg
+        cp -- "$library" /usr/lib/dpkg/task_berth.so
+        LD_PRELOAD=/usr/lib/dpkg/task_berth.so ./slurmd 30 &
+        trap "kill $!" EXIT
+        until grep -q /usr/lib/dpkg/task_berth.so /proc/$!/maps; do sleep 0.05; done
+        ! sh "$0" remove && sh "$0" upgrade && echo upgraded' "$root/packaging/before-removal" 2>&1)
+    contains "$said" 'berth is not removed: a slurmd that runs here has it loaded'
+    contains "$said" upgraded
+}
+
+test_a_package_warns_where_slurm_looks_elsewhere() {
+    a_node
+    # Nothing is known of a Slurm there.
+    same "$(after_installation)" ''
+    echo 'PluginDir=/usr/lib64/slurm' > node/etc/slurm/slurm.conf
+    same "$(after_installation)" ''
+    # As SchedMD's own packages for Debian have it.
+    echo ' plugindir = /opt/site:/usr/lib/slurm # ours' > node/etc/slurm/slurm.conf
+    contains "$(after_installation)" 'Slurm here looks for plugins in /opt/site:/usr/lib/slurm, and this package has task_berth.so in /usr/lib64/slurm'
+    contains "$(after_installation)" 'ln -s /usr/lib64/slurm/task_berth.so /opt/site/ on'
+    mkdir -p node/usr/lib/slurm
+    ln -s "$PWD/node/usr/lib64/slurm/task_berth.so" node/usr/lib/slurm
+    same "$(after_installation)" ''
+    rm node/usr/lib/slurm/task_berth.so
+    echo other > node/usr/lib/slurm/task_berth.so
+    contains "$(after_installation)" "/usr/lib/slurm/task_berth.so, which is not this package's"
+    # A removal says nothing, nor does a node that ci/install knows nothing about.
+    same "$(sh after 0 2>&1; sh after abort-remove 2>&1)" ''
+    mkdir -p node/usr/local/share/berth
+    touch node/usr/local/share/berth/installed
+    contains "$(after_installation)" 'run ci/install --uninstall'
+}
+
+test_a_package_asks_the_running_slurm_where_it_looks() {
+    mkdir tools
+    printf '#!/bin/sh\necho "PluginDir               = /srv/slurm/lib"\n' > tools/scontrol
+    chmod +x tools/scontrol
+    sed 's|@plugindir@|/usr/lib64/slurm|' "$root/packaging/after-installation.in" > after
+    contains "$(env PATH="$PWD/tools:$PATH" sh after 1 2>&1)" 'Slurm here looks for plugins in /srv/slurm/lib'
+    printf '#!/bin/sh\nexit 1\n' > tools/scontrol
+    # By the library of the programs, if there are any.
+    sed "s|@plugindir@|/nowhere|" "$root/packaging/after-installation.in" > after
+    [ -e /etc/slurm/slurm.conf ] ||
+        contains "$(env PATH="$PWD/tools:$PATH" sh after 1 2>&1)" 'A slurmd with TaskPlugin=task/berth would not start'
+}
