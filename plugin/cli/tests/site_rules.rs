@@ -114,7 +114,10 @@ fn the_files_of_a_cluster_say_what_a_socket_is() {
         plan(&format!("{line} --cpu-bind=sockets")).stdout
     };
     let of_cluster = of("SlurmdParameters=l3cache_as_socket", "");
-    assert!(of_cluster.contains("l3-groups.xml (S:C:T 4:3:2)"), "{of_cluster}");
+    assert!(
+        of_cluster.contains("l3-groups.xml (S:C:T 4:3:2)"),
+        "{of_cluster}"
+    );
     assert!(of_cluster.contains("socket=l3"), "{of_cluster}");
     assert_eq!(of("", "Parameters=l3cache_as_socket"), of_cluster);
     // Then the machine is another than the nodes.

@@ -101,10 +101,7 @@ mod tests {
             (false, SocketKind::Package)
         );
         let other = "NodeName=b Parameters=allow_ecores";
-        assert_eq!(
-            of(&format!("{both}{other}")),
-            (true, SocketKind::Package)
-        );
+        assert_eq!(of(&format!("{both}{other}")), (true, SocketKind::Package));
         let default = "NodeName=DEFAULT Parameters=numa_node_as_socket\nNodeName=a\nNodeName=b";
         assert_eq!(of(default), (false, SocketKind::Numa));
         let cluster = format!("SlurmdParameters=allow_ecores\n{default}");
