@@ -18,7 +18,7 @@ const EXTERN: &str = "step_extern";
 /// Where the tasks of a step live in the unified hierarchy.
 const USER: &str = "user";
 /// Folders of the unified scope that are no jobs.
-const NO_JOBS: [&str; 2] = ["slurmd", "system"];
+pub(super) const NO_JOBS: [&str; 2] = ["slurmd", "system"];
 
 /// The cgroup below which Slurm keeps the jobs of a node, if a process at this place is in it.
 #[must_use]
