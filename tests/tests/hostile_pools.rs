@@ -1,5 +1,5 @@
-//! Users who are in no pool and want what its jobs get: by the names of partitions, by options, by variables, and by
-//! a client of their own.
+//! Users who are in no pool and want what its jobs get: by the names of partitions, by options, by variables, by changes of
+//! their jobs, and by a client of their own.
 
 use std::fs;
 
@@ -35,7 +35,7 @@ fn outside(how: &str, stdout: &str) {
     );
 }
 
-fn attack(attacker: &Attacker<'_>) {
+fn attack(attacker: &Attacker<'_>, cluster: &Cluster) {
     // Names of partitions: the pool's is closed, and a list with it is no way around that.
     for partition in [
         "closed",
@@ -69,6 +69,8 @@ fn attack(attacker: &Attacker<'_>) {
         let done = attacker.run("srun", &words, &[(variable, "closed8")]);
         outside(variable, &done.stdout);
     }
+    other_ways(attacker);
+    waiting_job(attacker, cluster);
     // A client of the user's own: variables and options that only Slurm and berth write.
     let job = attacker.job(&["-pmain", "-n1"]);
     let place = job.option();
@@ -88,6 +90,83 @@ fn attack(attacker: &Attacker<'_>) {
         let done = attacker.srun(&[("option pool", text)], &honest);
         outside(&String::from_utf8_lossy(text), &done.stdout);
     }
+}
+
+/// What Slurm itself offers: a QOS, a reservation, a script's partition, and a job that changes its own.
+fn other_ways(attacker: &Attacker<'_>) {
+    for option in ["--qos=closed8", "--qos=closed", "--reservation=closed8"] {
+        let done = attacker.srun(&[], &[&[option, "-n1"][..], &SHOW].concat());
+        outside(option, &done.stdout);
+    }
+    let output = attacker.folder().join("script");
+    let output = format!("--output={}", output.display());
+    let script = ["-n1", "--wait", &*output, "--wrap=echo pool=$WORKERS."];
+    let done = attacker.run("sbatch", &script, &[("SBATCH_PARTITION", "closed")]);
+    assert!(!done.ok(), "{done:#?}");
+    let done = attacker.run("sbatch", &script, &[("SBATCH_PARTITION", "main")]);
+    assert!(done.ok(), "{done:#?}");
+    let text = fs::read_to_string(attacker.folder().join("script")).expect("its output");
+    assert_eq!(text.trim(), "pool=.");
+    // A job that runs.
+    let job = attacker.job(&["-pmain", "-n1"]);
+    let id = job.option().replace("--jobid=", "JobId=");
+    for partition in ["Partition=closed", "Partition=main,closed"] {
+        let done = attacker.run("scontrol", &["update", &id, partition], &[]);
+        assert!(!done.ok(), "{partition}: {done:#?}");
+    }
+    let done = attacker.srun(
+        &[],
+        &[&[&*job.option(), "--overlap", "-n1"][..], &SHOW].concat(),
+    );
+    assert_eq!(done.stdout.trim(), "pool=.", "{done:#?}");
+}
+
+/// slurmctld takes a list with a closed partition for a job that waits, and then does not start the job.
+fn waiting_job(attacker: &Attacker<'_>, cluster: &Cluster) {
+    let file = attacker.folder().join("waiting");
+    let output = format!("--output={}", file.display());
+    let line = "--wrap=echo pool=$WORKERS.";
+    let waits = ["-pmain", "-n1", "--hold", "--parsable", &*output, line];
+    let job = attacker.run("sbatch", &waits, &[]);
+    assert!(job.ok(), "{job:#?}");
+    let id = format!("JobId={}", job.stdout.trim());
+    // Whatever slurmctld answers, the job must not start there.
+    for partition in ["closed", "closed,main", "main,closed", "main"] {
+        let partition = format!("Partition={partition}");
+        let _ = attacker.run("scontrol", &["update", &id, &partition], &[]);
+        let _ = attacker.run("scontrol", &["release", job.stdout.trim()], &[]);
+    }
+    let text = cluster.wait_for("the job that waited", || {
+        fs::read_to_string(&file)
+            .ok()
+            .filter(|text| !text.is_empty())
+    });
+    assert_eq!(text.trim(), "pool=.");
+}
+
+/// Slurm gives a user any account where it does not compare that with associations, as here. So doctor fails.
+#[test]
+fn an_account_that_slurmctld_does_not_check_keeps_nobody_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pools.conf");
+    fs::write(&file, "name=phys8 account=phys cpus=1 export=WORKERS\n").expect("a file");
+    let settings = format!("pools={}", file.display());
+    let victim = Victim::start(Cluster::builder().plugstack(Some(&settings)));
+    victim.attacked(|attacker| {
+        let show = |options: &[&str]| attacker.srun(&[], &[options, &["-n1"], &SHOW].concat());
+        outside("no account", &show(&[]).stdout);
+        let member = show(&["--account=phys"]);
+        assert_eq!(member.stdout.trim(), "pool=1.", "{member:#?}");
+    });
+    let state = victim.cluster().folder().join("run/berth");
+    let state = state.to_str().expect("a path");
+    let command = berth_tests::command();
+    let words = ["doctor", "--state-dir", state];
+    let doctor = victim.cluster().run(&command.to_string_lossy(), &words);
+    let says = "account= of the pool phys8 keeps nobody out, because slurmctld lets every user have any account";
+    let line = doctor.stdout.lines().find(|line| line.contains(says));
+    let is_wrong = line.is_some_and(|line| line.starts_with("WRONG"));
+    assert!(is_wrong && !doctor.ok(), "{doctor:#?}");
 }
 
 #[test]
@@ -116,7 +195,7 @@ fn nobody_gets_into_a_pool() {
             .count()
     };
     let before = members();
-    victim.attacked(attack);
+    victim.attacked(|attacker| attack(attacker, victim.cluster()));
     assert_eq!(members(), before, "another job was in the pool");
 }
 

@@ -4,23 +4,26 @@
 use std::fs;
 use std::path::Path;
 
-use berth_tests::{Cluster, Done};
+use berth_tests::{Builder, Cluster, Done};
 
 /// The example on a machine of eight cores, without cgroups.
 fn cluster(file: Option<&Path>) -> Cluster {
     let settings = file.map(|file| format!("pools={} pool_reserve=2", file.display()));
-    let builder = Cluster::builder()
+    match &settings {
+        Some(settings) => builder().plugstack(Some(settings)).up(),
+        None => builder().up(),
+    }
+}
+
+fn builder() -> Builder {
+    Cluster::builder()
         .example("pools")
         // These cores are not this host's, so cgroups cannot confine to them.
         .task_plugin("task/berth")
         .set("ProctrackType=proctrack/pgid")
         .set("LaunchParameters=use_interactive_step")
         .set("InteractiveStepOptions=\"--interactive --preserve-env sh -c 'echo interactive $NCPUS,$OMP_NUM_THREADS'\"")
-        .env("HWLOC_SYNTHETIC", "pack:2 core:4 pu:1");
-    match &settings {
-        Some(settings) => builder.plugstack(Some(settings)).up(),
-        None => builder.up(),
-    }
+        .env("HWLOC_SYNTHETIC", "pack:2 core:4 pu:1")
 }
 
 fn berth(cluster: &Cluster, words: &[&str]) -> Done {
@@ -64,7 +67,13 @@ fn told(cluster: &Cluster, options: &[&str]) -> Done {
 fn the_example_as_it_stands() {
     let cluster = cluster(None);
     let doctor = berth(&cluster, &["doctor"]);
-    assert!(doctor.stdout.contains("1 pool in force"), "{doctor:#?}");
+    for says in ["1 pool in force", "2 partitions of this node fit"] {
+        assert!(doctor.stdout.contains(says), "{says}: {doctor:#?}");
+    }
+    // Without cgroups nobody counts what the jobs outside of pools have.
+    let status = berth(&cluster, &["status", "--pools"]).stdout;
+    let last = status.lines().last().unwrap_or_default();
+    assert!(last.trim().ends_with("0.00       unknown"), "{status}");
     // A pool job starts on a node that is full, and is told what it got.
     run(&cluster, &["-pnormal", "-n8"]);
     let done = told(&cluster, &["-pmulti8", "-n1", "-c4"]);
@@ -143,6 +152,76 @@ fn a_full_pool_runs_normal_jobs_also_after_a_restart_of_slurmd() {
     assert!(done.stderr.contains(says), "{done:#?}");
 }
 
+/// A file that is wrong or gone changes nothing, and is one error line with the place and the reason.
+#[test]
+fn a_wrong_file_leaves_the_pools_in_force() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pools.conf");
+    let right = "name=multi8 partition=multi8 cpus=8 export=WORKERS\n";
+    fs::write(&file, right).expect("a file");
+    let cluster = cluster(Some(&file));
+    let member = || {
+        let show = ["-pmulti8", "-n1", "-c2", "sh", "-c", "echo $WORKERS"];
+        cluster.srun(&show).stdout.trim().to_owned()
+    };
+    assert_eq!(member(), "2");
+    let two = format!("{right}name=other partition=multi8 cpus=4\n");
+    let wrong = wrong_files(&two);
+    let away = folder.path().join("away");
+    for (text, why) in wrong {
+        match text {
+            Some(text) => fs::write(&file, text).expect("a file"),
+            None => fs::rename(&file, &away).expect("a file"),
+        }
+        let doctor = cluster.wait_for(why, || {
+            let done = berth(&cluster, &["doctor"]);
+            // slurmd's own line, beside what doctor finds in the file.
+            let is_said = |line: &str| [why, STAYS].iter().all(|text| line.contains(text));
+            let said = done.stdout.lines().find(|line| is_said(line));
+            let is_wrong = said.is_some_and(|line| line.starts_with("WRONG"));
+            is_wrong.then_some(done)
+        });
+        let well = doctor.stdout.contains("1 pool in force") && !doctor.ok();
+        assert!(well, "{doctor:#?}");
+        assert_eq!(member(), "2", "{why}");
+    }
+    // Each was said once, also when slurmd had looked several times.
+    let log = cluster.slurmd_log();
+    let lines: Vec<_> = log.lines().filter(|line| line.contains(STAYS)).collect();
+    assert_eq!(lines.len(), wrong.len(), "{lines:#?}");
+    for (line, (_, why)) in lines.iter().zip(wrong) {
+        let is_error = line.contains("error: berth: ") && line.contains(why);
+        assert!(is_error, "{line}");
+    }
+    fs::write(&file, right).expect("a file");
+    cluster.wait_for("the right file", || {
+        let done = berth(&cluster, &["doctor"]);
+        (!done.stdout.contains(STAYS)).then_some(())
+    });
+}
+
+/// What slurmd says of a file that it does not put in force.
+const STAYS: &str = "; the pools as they were read before stay in force";
+
+/// Texts of a file, nothing for one that is gone, and the reasons why they do not hold.
+fn wrong_files(two_for_one_partition: &str) -> [(Option<&str>, &str); 4] {
+    [
+        (
+            Some("# a site's\nname=multi8 partition=multi8 cpus=8 colour=red\n"),
+            "pools.conf, line 2: there is no key colour",
+        ),
+        (
+            Some(two_for_one_partition),
+            "pools.conf, line 2: line 1 has the pool multi8 for partition=multi8 already",
+        ),
+        (
+            Some("name=multi8 partition=multi8 cpus=9\n"),
+            "pools.conf, line 1: cpus=9 are more than the 8 CPUs of this node",
+        ),
+        (None, "pools.conf does not exist"),
+    ]
+}
+
 /// A member gets its cores whoever is bound there. A job for which the pool is full is planned as a normal one.
 #[test]
 fn a_job_outside_of_its_full_pool_is_planned_as_a_normal_one() {
@@ -207,4 +286,28 @@ fn the_slurmstepd_of_this_slurm_is_known() {
     );
     step.kill().expect("it lives");
     step.wait().expect("a child");
+}
+
+/// What the example has in comments: the users of a pool ask for a resource, and begin at the last cores.
+#[test]
+fn a_resource_puts_a_pool_s_jobs_on_the_last_cores() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let gres = folder.path().join("gres.conf");
+    let line = "Name=late File=/sys/devices/system/cpu Cores=4-7\n";
+    fs::write(&gres, line).expect("a file");
+    let builder = builder().set("GresTypes=late");
+    let cluster = builder.node("Gres=late:no_consume:1").file(&gres).up();
+    let show = "scontrol show job -d $SLURM_JOB_ID | grep -o 'CPU_IDs=[^ ]*'";
+    let cores = |options: &[&str]| {
+        let done = cluster.srun(&[options, &["-N1", "-n1", "sh", "-c", show]].concat());
+        done.stdout.trim().to_owned()
+    };
+    // The second job of the pool needs no resource of its own.
+    run(&cluster, &["-pmulti8", "-n1", "-c2", "--gres=late"]);
+    assert_eq!(cores(&["-pmulti8", "-c2", "--gres=late"]), "CPU_IDs=6-7");
+    let beyond = cores(&["-pmulti8", "-c4", "--gres=late"]);
+    assert!(
+        beyond.ends_with("6-7") && beyond != "CPU_IDs=6-7",
+        "{beyond}"
+    );
 }

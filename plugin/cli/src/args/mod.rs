@@ -185,7 +185,7 @@ pub(crate) struct DoctorArgs {
   berth status --job 4711         this job's cores in small letters
   berth status --watch            repeats every two seconds
   berth status --cpusets -l       free CPUs, each NUMA node's, and static cpusets
-  berth status --pools            pools, and what their jobs own (root)
+  berth status --pools            pools, and what their jobs own and get (root)
   berth status --format json      the same for a script")]
 pub(crate) struct StatusArgs {
     /// NodeName in slurm.conf [default: every node of this host]
@@ -200,7 +200,7 @@ pub(crate) struct StatusArgs {
     /// With --cpusets: which CPUs are free, how many on each NUMA node, and the static cpusets
     #[arg(short, long, requires = "cpusets")]
     pub long: bool,
-    /// The site's pools, their weights, and what their jobs own
+    /// The site's pools, their weights, what their jobs own and get, and how much the other jobs wait
     #[arg(long, conflicts_with_all = ["job", "cpusets"])]
     pub pools: bool,
     /// State directory: state_dir= of plugstack.conf [default: that of the slurmd that runs here]

@@ -2,6 +2,7 @@
 //! question in any ticket. It compares slurmd's announcement with the present state, and names with
 //! each line the file, process or key that it looked at.
 
+mod access;
 mod cpusets;
 mod files;
 mod node;

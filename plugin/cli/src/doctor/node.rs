@@ -8,7 +8,7 @@ use berth_placement::Machine;
 use nix::unistd::Uid;
 
 use super::Verdict::{Note, Ok as Well, Wrong};
-use super::{Check, Checks, cpusets, files, partitions, pools, reserved, switch};
+use super::{Check, Checks, access, cpusets, files, partitions, pools, reserved, switch};
 use crate::here::cluster::of_this_node;
 use crate::slurmd::{self, Found};
 
@@ -36,8 +36,9 @@ pub(super) fn checks_of(base: &Path, node: &str, machine: Option<&Machine>) -> V
             cpusets::check(&mut checks, words);
             let file = machine_file::read(dir.machine_path()).ok();
             let cpus = file.and_then(|file| u32::try_from(file.machine.cpus().count()).ok());
-            pools::check(&mut checks, words, cpus);
-            partitions::check(&mut checks, words, of_this_node().as_deref());
+            let (site, config) = (pools::check(&mut checks, words, cpus), of_this_node());
+            partitions::check(&mut checks, words, config.as_deref());
+            access::check(&mut checks, site.as_ref(), config.as_deref());
             reserved::check(&mut checks, words, machine);
             if words.is_task_plugin {
                 files::key(&mut checks, &dir);

@@ -1,7 +1,8 @@
 //! Whether slurm.conf gives the pools of a node what they need: a partition of their name on the node, cores that jobs
-//! of two partitions may have at once, and no preemption. In: what slurmd has announced, and slurm.conf where it can be read.
+//! of two partitions may have at once and jobs of one may not, no preemption, and no more jobs than fit into the pool.
+//! In: what slurmd has announced, and slurm.conf where it can be read.
 
-use berth_host::announcement::Announcement;
+use berth_host::announcement::{AnnouncedPool, Announcement};
 use berth_host::cgroup::{Mounts, Place, Version};
 use berth_placement::sets::count::counted;
 use berth_srun::conf::{Config, OnNode};
@@ -28,13 +29,16 @@ fn check_with(checks: &mut Checks, words: &Announcement, (config, is_v1): (Optio
         return;
     };
     let here = config.partitions_of(&checks.node);
-    let missing = missing(words, config, &here);
+    let mut faults = missing(words, config, &here);
+    faults.extend(here.iter().filter_map(|one| stacked(words, one)));
     let mut doubts = sharing(words, &here);
     doubts.extend(preemption(config));
+    doubts.extend(gangs(config));
+    doubts.extend(words.pools.iter().filter_map(|pool| beyond(pool, &here)));
     doubts.extend(crowded(words, &here));
     doubts.extend(is_v1.then(|| shares_of_jobs(config)).flatten());
-    let is_well = missing.is_empty() && doubts.is_empty();
-    for (verdict, texts) in [(Wrong, missing), (Note, doubts)] {
+    let is_well = faults.is_empty() && doubts.is_empty();
+    for (verdict, texts) in [(Wrong, faults), (Note, doubts)] {
         for text in texts {
             checks.add(verdict, WHAT, text, "slurm.conf");
         }
@@ -63,11 +67,47 @@ fn missing(words: &Announcement, config: &Config, here: &[OnNode<'_>]) -> Vec<St
     told.collect()
 }
 
+/// A partition whose own jobs share cores: then neither a pool's weight nor that of a normal job is what it is
+/// reckoned with.
+fn stacked(words: &Announcement, one: &OnNode<'_>) -> Option<String> {
+    let jobs = one.forced.filter(|jobs| *jobs > 1)?;
+    let name = one.name;
+    let effect = match words.pools.iter().find(|pool| pool.partition == name) {
+        Some(pool) => format!(
+            "the pool {} does not give them the CPUs that they were given",
+            pool.name
+        ),
+        None => "a pool's job may have less than 95 % of a core that it has with them".into(),
+    };
+    Some(format!(
+        "OverSubscribe=FORCE:{jobs} lets {jobs} jobs of the partition {name} share a core, so {effect}; write \
+         OverSubscribe=FORCE:1 there (FORCE alone is FORCE:4)"
+    ))
+}
+
+/// A pool whose partition lets more jobs start than fit in.
+fn beyond(pool: &AnnouncedPool, here: &[OnNode<'_>]) -> Option<String> {
+    let (name, partition, cpus) = (&pool.name, &pool.partition, pool.cpus);
+    let limit = here
+        .iter()
+        .find(|one| one.name == partition)?
+        .max_cpus_per_node;
+    let has = match limit {
+        None => "no MaxCPUsPerNode".into(),
+        Some(most) if most > cpus => format!("MaxCPUsPerNode={most}"),
+        Some(_) => return None,
+    };
+    Some(format!(
+        "the partition {partition} has {has}, so its jobs beyond cpus={cpus} of the pool {name} run as normal jobs; \
+         MaxCPUsPerNode={cpus} there lets them wait"
+    ))
+}
+
 /// Partitions whose jobs share no core: pool jobs wait for those.
 fn sharing(words: &Announcement, here: &[OnNode<'_>]) -> Vec<String> {
     let alone: Vec<_> = here
         .iter()
-        .filter(|one| !one.is_forced)
+        .filter(|one| one.forced.is_none())
         .map(|one| one.name)
         .collect();
     let is_shared = alone.is_empty() || words.pools.iter().all(|pool| pool.partition.is_empty());
@@ -88,6 +128,18 @@ fn preemption(config: &Config) -> Option<String> {
         format!(
             "PreemptType={kind} lets a pool's job suspend or end normal ones instead of running beside them; \
              preempt/none does not"
+        )
+    })
+}
+
+fn gangs(config: &Config) -> Option<String> {
+    let mode = config.preempt_mode.as_deref()?;
+    let mut words = mode.split(',');
+    let is_gang = words.any(|word| word.trim().eq_ignore_ascii_case("gang"));
+    is_gang.then(|| {
+        format!(
+            "PreemptMode={mode} suspends normal jobs while a pool's job is on their cores, instead of letting both run; \
+             PreemptMode=OFF does not"
         )
     })
 }
@@ -132,15 +184,14 @@ fn crowded(words: &Announcement, here: &[OnNode<'_>]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use berth_host::SiteRules;
-    use berth_host::announcement::AnnouncedPool;
     use berth_host::site_rules::VERSION;
 
     use super::*;
 
     const CONF: &str = "NodeName=n[1-2] CPUs=8\nNodeName=other\nPreemptType=preempt/none\n\
         PartitionName=normal Nodes=n[1-2] OverSubscribe=FORCE:1\n\
-        PartitionName=multi4 Nodes=n1 OverSubscribe=FORCE:1 PriorityTier=10\n\
-        PartitionName=multi8 Nodes=ALL OverSubscribe=force PriorityTier=10\n";
+        PartitionName=multi4 Nodes=n1 OverSubscribe=FORCE:1 PriorityTier=10 MaxCPUsPerNode=3\n\
+        PartitionName=multi8 Nodes=ALL OverSubscribe=force:1 PriorityTier=10 MaxCPUsPerNode=4\n";
 
     fn said(conf: &str, pools: &[(&str, u32)]) -> Vec<String> {
         let config = Config::read("slurm.conf", conf, &mut |_: &str| Ok(String::new())).unwrap();
@@ -218,7 +269,49 @@ mod tests {
     }
 
     #[test]
+    fn jobs_of_one_partition_share_no_core() {
+        for (word, jobs) in [("FORCE", 4), ("FORCE:2", 2)] {
+            let pools = CONF.replace("force:1", word);
+            let told = format!(
+                "Wrong: OverSubscribe=FORCE:{jobs} lets {jobs} jobs of the partition multi8 share a core, so the pool pool of \
+                 multi8 does not give"
+            );
+            one(&pools, &[("multi8", 4)], &told);
+            let normal = CONF.replace(
+                "Nodes=n[1-2] OverSubscribe=FORCE:1",
+                &format!("Nodes=ALL OverSubscribe={word}"),
+            );
+            let told = format!(
+                "Wrong: OverSubscribe=FORCE:{jobs} lets {jobs} jobs of the partition normal share a core"
+            );
+            one(&normal, &[("multi8", 4)], &told);
+        }
+    }
+
+    #[test]
+    fn jobs_beyond_a_pool_are_noted() {
+        one(
+            CONF,
+            &[("multi8", 3)],
+            "Note: the partition multi8 has MaxCPUsPerNode=4, so its jobs beyond cpus=3 of the pool",
+        );
+        let open = CONF.replace("MaxCPUsPerNode=4", "");
+        one(
+            &open,
+            &[("multi8", 3)],
+            "Note: the partition multi8 has no MaxCPUsPerNode",
+        );
+        let well = ["Ok: 3 partitions of this node fit"];
+        assert_eq!(said(CONF, &[("multi8", 5)]), well);
+    }
+
+    #[test]
     fn what_takes_a_pools_cpus_away_is_noted() {
+        for (mode, is_noted) in [("GANG", true), ("suspend,gang", true), ("SUSPEND", false)] {
+            let told = said(&format!("{CONF}PreemptMode={mode}\n"), &[("multi4", 4)]);
+            let expected = format!("Note: PreemptMode={mode} suspends normal jobs");
+            assert_eq!(told[0].starts_with(&expected), is_noted, "{told:?}");
+        }
         one(
             &format!("{CONF}JobAcctGatherType=jobacct_gather/cgroup\n"),
             &[("multi4", 4)],

@@ -1,10 +1,12 @@
-//! The check of the site's file of pools: what slurmd has in force, and whether the file as it is now would hold.
+//! The check of the site's file of pools: what slurmd has in force, whether the file as it is now would hold, and whether
+//! anything keeps a pool's tasks on their CPUs.
 
 use std::path::Path;
 
-use berth_host::announcement::Announcement;
-use berth_host::pools_file::{self, FileError, Site};
+use berth_host::announcement::{AnnouncedPool, Announcement};
+use berth_host::pools_file::{self, FileError, Site, SitePools};
 use berth_host::trusted_file::ReadError;
+use berth_placement::SiteConfine;
 use berth_placement::pools::Class;
 use berth_placement::sets::count::counted;
 use berth_srun::host_list::{self, Most};
@@ -14,11 +16,19 @@ use super::Verdict::{Note, Ok as Well, Wrong};
 
 const WHAT: &str = "pools";
 
-/// Checks the file that slurmd's settings name; without one there is nothing to check.
-pub(super) fn check(checks: &mut Checks, words: &Announcement, cpus: Option<u32>) {
-    let path = words.site_rules().unwrap_or_default().pools;
+/// Checks the file that slurmd's settings name; without one there is nothing to check. Returns what the file holds now,
+/// if it is right and this user may read it.
+pub(super) fn check(
+    checks: &mut Checks,
+    words: &Announcement,
+    cpus: Option<u32>,
+) -> Option<SitePools> {
+    let path = words.site_rules()?.pools;
     if path.is_empty() {
-        return;
+        return None;
+    }
+    if let Some(text) = loose(words) {
+        checks.add(Note, WHAT, text, "TaskPlugin in slurm.conf, cgroup.conf");
     }
     let in_force = format!("{} in force", counted(words.pools.len(), "pool"));
     let names =
@@ -29,31 +39,96 @@ pub(super) fn check(checks: &mut Checks, words: &Announcement, cpus: Option<u32>
         // Its lines count as Slurm does.
         cpus: cpus.map(|cpus| cpus / words.threads_of_cpu()),
     };
-    let mut now = Announcement::default();
-    let (verdict, text) = match pools_file::load(Path::new(&path), &site) {
-        Ok(pools) => {
-            now.set_pools(Some(&pools));
-            // A class that this node cannot have is in force as weights; slurmd has given the reason.
-            for (now, known) in now.pools.iter_mut().zip(&words.pools) {
-                let is_weight = known.class == Class::Weight.word();
-                if is_weight && now.name == known.name {
-                    now.class.clone_from(&known.class);
-                }
-            }
-            match now.pools == words.pools {
-                true => (Well, in_force),
-                false => (
-                    Note,
-                    format!(
-                        "{in_force}; the file has changed, and slurmd reads it within seconds, but after its \
-                         start not before its first launch"
-                    ),
-                ),
-            }
-        }
+    let found = pools_file::load(Path::new(&path), &site);
+    let (verdict, text) = match &found {
+        Ok(pools) if is_in_force(pools, words) => (Well, in_force),
+        Ok(_) => (
+            Note,
+            format!(
+                "{in_force}; the file has changed, and slurmd reads it within seconds, but after its \
+                 start not before its first launch"
+            ),
+        ),
         // The file may be for root's eyes only.
         Err(FileError::File(_, _, ReadError::Unreadable { .. })) => (Well, in_force),
         Err(why) => (Wrong, format!("{why}; {in_force}")),
     };
     checks.add(verdict, WHAT, text, path);
+    found.ok()
+}
+
+fn is_in_force(pools: &SitePools, words: &Announcement) -> bool {
+    let mut now = Announcement::default();
+    now.set_pools(Some(pools));
+    // A class that this node cannot have is in force as weights; slurmd has given the reason.
+    for (now, known) in now.pools.iter_mut().zip(&words.pools) {
+        let is_weight = known.class == Class::Weight.word();
+        if is_weight && now.name == known.name {
+            now.class.clone_from(&known.class);
+        }
+    }
+    now.pools == words.pools
+}
+
+/// Pools whose tasks are only bound: berth confines those of real-time pools itself.
+fn loose(words: &Announcement) -> Option<String> {
+    let is_confined =
+        words.constrain_cores || words.site_rules()?.confine == SiteConfine::Force.to_string();
+    let bound = |pool: &&AnnouncedPool| pool.class != Class::Realtime.word();
+    let bound: Vec<_> = words.pools.iter().filter(bound).collect();
+    let names: Vec<_> = bound.iter().map(|pool| pool.name.as_str()).collect();
+    (!is_confined && !names.is_empty()).then(|| {
+        format!(
+            "a program that changes its own affinity can leave its CPUs in {}, because nothing confines a job to its \
+             cores; TaskPlugin=task/cgroup,task/berth with ConstrainCores=yes in cgroup.conf does",
+            names.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_host::SiteRules;
+    use berth_host::site_rules::VERSION;
+
+    use super::*;
+
+    fn said(confine: &str, constrain_cores: bool, classes: &[&str]) -> Option<String> {
+        let pool = |class: &&str| AnnouncedPool {
+            name: format!("{class}8"),
+            class: class.to_string(),
+            ..AnnouncedPool::default()
+        };
+        let mut words = Announcement {
+            is_task_plugin: true,
+            constrain_cores,
+            pools: classes.iter().map(pool).collect(),
+            ..Announcement::default()
+        };
+        words.set_rules(&SiteRules {
+            version: VERSION,
+            confine: confine.into(),
+            ..SiteRules::default()
+        });
+        loose(&words)
+    }
+
+    #[test]
+    fn tasks_that_nothing_confines_are_noted() {
+        let all = ["weight", "idle", "realtime"];
+        let text = said("", false, &all).unwrap();
+        assert!(
+            text.contains("its CPUs in weight8, idle8, because"),
+            "{text}"
+        );
+        assert!(said("task", false, &all).is_some());
+        for (confine, constrain_cores, classes) in [
+            ("task,force", false, &all[..]),
+            ("", true, &all),
+            ("", false, &["realtime"]),
+            ("", false, &[]),
+        ] {
+            assert_eq!(said(confine, constrain_cores, classes), None, "{confine}");
+        }
+    }
 }

@@ -4,6 +4,7 @@
 
 mod cpusets;
 mod free;
+mod live;
 mod pools;
 
 use berth_placement::sets::count::counted;

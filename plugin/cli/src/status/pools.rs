@@ -1,5 +1,5 @@
-//! `berth status --pools`: the pools of a node, as slurmd has announced them, and what their jobs own. Root reads the
-//! ledger; everybody else sees the pools, but not how full they are.
+//! `berth status --pools`: the pools of a node, as slurmd has announced them, what their jobs own and get, and how much the
+//! other jobs wait. Root reads the ledger and cgroups; everybody else sees the pools, but not how full they are.
 //! In: the state directories of some nodes. Out: a table or JSON.
 
 use std::io::Write;
@@ -11,13 +11,17 @@ use berth_host::{StateDir, ledger};
 use nix::unistd::Uid;
 use serde::Serialize;
 
+use super::live::{Live, rounded};
 use crate::Failure;
 use crate::args::{StatusArgs, StatusFormat};
 use crate::columns::write_rows;
 use crate::json;
 
+/// What the kernel does not count.
+const UNKNOWN: &str = "unknown";
+
 /// A pool of a node.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Serialize)]
 struct Row {
     node: String,
     pool: String,
@@ -33,6 +37,21 @@ struct Row {
     weight: u32,
     /// That of every job in no pool.
     others: u32,
+    /// The CPUs that its jobs have kept busy on average so far; null for users, and where the kernel does not count.
+    delivered: Option<f64>,
+    /// The same for each of them.
+    job_delivered: Option<Vec<Option<f64>>>,
+    /// The node's jobs outside of all pools; null for users, and where the kernel does not count.
+    other_jobs: Option<usize>,
+    /// How long one of those waits for a CPU, in per cent; null for users, without jobs, and where the kernel does not
+    /// count.
+    others_waited: Option<f64>,
+}
+
+/// What root sees of a node beside the announcement.
+struct Seen {
+    entries: Vec<Entry>,
+    live: Live,
 }
 
 /// Writes the answer for these nodes.
@@ -49,11 +68,15 @@ pub(super) fn once(
     for name in nodes {
         let dir = StateDir::new(base, name)?;
         let words = announcement::read(&dir)?;
-        let entries = match Uid::effective().is_root() {
-            true => Some(look(&dir)?),
+        let seen = match Uid::effective().is_root() {
+            true => {
+                let entries = look(&dir)?;
+                let live = Live::of(name, &entries);
+                Some(Seen { entries, live })
+            }
             false => None,
         };
-        all.extend(rows(name, &words, entries.as_deref()));
+        all.extend(rows(name, &words, seen.as_ref()));
     }
     match args.format {
         StatusFormat::Json => json::write(out, "berth-pools", "pools", &all)?,
@@ -63,24 +86,36 @@ pub(super) fn once(
     Ok(())
 }
 
-fn rows(node: &str, words: &Announcement, entries: Option<&[Entry]>) -> Vec<Row> {
+fn rows(node: &str, words: &Announcement, seen: Option<&Seen>) -> Vec<Row> {
     let Some(weights) = words.pool_weights() else {
         return Vec::new();
     };
     let row = |pool: &announcement::AnnouncedPool| {
-        let jobs = entries.map(|entries| of_pool(entries, (&pool.name, words.threads_of_cpu())));
+        let pair = (pool.name.as_str(), words.threads_of_cpu());
+        let owned = seen.map(|seen| of_pool(&seen.entries, pair));
+        let jobs = |owned: &Vec<(u32, usize)>| owned.iter().map(|(job, _)| *job).collect();
+        let jobs: Option<Vec<u32>> = owned.as_ref().map(jobs);
+        let live = seen.map(|seen| &seen.live);
+        let delivered = |job: &u32| live?.delivered.get(job).copied().flatten().map(rounded);
+        let others = live.and_then(|live| live.others);
         Row {
             node: node.into(),
             pool: pool.name.clone(),
             partition: pool.partition.clone(),
             class: pool.class.clone(),
             cpus: pool.cpus,
-            owned: jobs
-                .as_ref()
-                .map(|jobs| jobs.iter().map(|(_, cpus)| cpus).sum()),
-            jobs: jobs.map(|jobs| jobs.into_iter().map(|(job, _)| job).collect()),
+            owned: owned.map(|owned| owned.iter().map(|(_, cpus)| cpus).sum()),
             weight: weights.of_job(pool.weight, pool.cpus),
             others: weights.others,
+            delivered: live
+                .zip(jobs.as_ref())
+                .and_then(|(live, jobs)| live.sum(jobs).map(rounded)),
+            job_delivered: jobs
+                .as_ref()
+                .map(|jobs| jobs.iter().map(delivered).collect()),
+            other_jobs: others.map(|others| others.jobs),
+            others_waited: others.and_then(|others| others.most),
+            jobs,
         }
     };
     words.pools.iter().map(row).collect()
@@ -116,8 +151,9 @@ fn table(all: &[Row], out: &mut impl Write) -> std::io::Result<()> {
         "NJOBS",
         "WEIGHT",
         "OTHERS",
+        "DELIVERED",
+        "WAITED",
     ];
-    let or_dash = |number: Option<usize>| number.map_or_else(|| "-".into(), |n| n.to_string());
     let mut rows = vec![heads.map(String::from).to_vec()];
     rows.extend(all.iter().map(|row| {
         let partition = match row.partition.as_str() {
@@ -134,15 +170,40 @@ fn table(all: &[Row], out: &mut impl Write) -> std::io::Result<()> {
             or_dash(row.jobs.as_ref().map(Vec::len)),
             row.weight.to_string(),
             row.others.to_string(),
+            delivered(row),
+            waited(row),
         ]
     }));
     write_rows(out, &rows)
 }
 
+fn or_dash(number: Option<usize>) -> String {
+    number.map_or_else(|| "-".into(), |number| number.to_string())
+}
+
+fn delivered(row: &Row) -> String {
+    match (row.delivered, &row.jobs) {
+        (Some(cpus), _) => format!("{cpus:.2}"),
+        (None, Some(_)) => UNKNOWN.into(),
+        (None, None) => "-".into(),
+    }
+}
+
+fn waited(row: &Row) -> String {
+    match (row.others_waited, row.other_jobs, &row.jobs) {
+        (Some(share), ..) => format!("{share:.0}%"),
+        (None, Some(0), _) | (None, _, None) => "-".into(),
+        (None, _, Some(_)) => UNKNOWN.into(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use berth_host::SiteRules;
     use berth_host::announcement::AnnouncedPool;
+    use berth_host::cgroup::Waiting;
     use berth_host::ledger::StepKey;
     use berth_host::site_rules::VERSION;
     use berth_placement::CpuSet;
@@ -166,15 +227,16 @@ mod tests {
             pool: false,
             ..entry(9, 0, "multi8", "8-9")
         };
-        let entries = [
+        let entries = vec![
             entry(1, 0, "multi8", "0-3"),
             entry(1, 1, "multi8", "0-3"),
             entry(2, 0, "multi8", "4"),
             entry(3, 0, "multi4", "5"),
             bound,
         ];
+        let seen = seen(entries);
         let mut words = Announcement::default();
-        assert_eq!(rows("n1", &words, Some(&entries)), []);
+        assert_eq!(rows("n1", &words, Some(&seen)), []);
         words.pools = vec![AnnouncedPool {
             name: "multi8".into(),
             class: "weight".into(),
@@ -182,20 +244,74 @@ mod tests {
             weight: 10_000,
             ..AnnouncedPool::default()
         }];
-        let found = rows("n1", &words, Some(&entries));
+        let found = rows("n1", &words, Some(&seen));
         assert_eq!(
             (found[0].owned, found[0].jobs.clone()),
             (Some(5), Some(vec![1, 2]))
         );
         assert_eq!((found[0].weight, found[0].others), (10_000, 38));
+        let last = cells(&rows("n1", &words, None));
+        assert_eq!(last, "n1 multi8 - weight 8 - - 10000 38 - -");
+    }
+
+    /// What root sees where nothing is counted.
+    fn seen(entries: Vec<Entry>) -> Seen {
+        let live = Live::default();
+        Seen { entries, live }
+    }
+
+    /// The table's last line.
+    fn cells(all: &[Row]) -> String {
         let mut text = Vec::new();
-        table(&rows("n1", &words, None), &mut text).unwrap();
+        table(all, &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         let cells: Vec<_> = text.lines().last().unwrap().split_whitespace().collect();
-        assert_eq!(
-            cells,
-            ["n1", "multi8", "-", "weight", "8", "-", "-", "10000", "38"]
-        );
+        cells.join(" ")
+    }
+
+    #[test]
+    fn what_jobs_get_is_shown_as_far_as_the_kernel_counts() {
+        let entry = |job, cpus: &str| Entry {
+            step: StepKey {
+                job,
+                step: 0,
+                component: 0,
+            },
+            pool: true,
+            mark: ledger::mark("multi8"),
+            cpus: CpuSet::from_list(cpus).unwrap(),
+            ..Entry::default()
+        };
+        let words = Announcement {
+            pools: vec![AnnouncedPool {
+                name: "multi8".into(),
+                class: "weight".into(),
+                cpus: 8,
+                weight: 10_000,
+                ..AnnouncedPool::default()
+            }],
+            ..Announcement::default()
+        };
+        let mut seen = seen(vec![entry(1, "0-5"), entry(2, "6-7")]);
+        let known = "n1 multi8 - weight 8 8 2 10000 38";
+        let last = |seen: &Seen| cells(&rows("n1", &words, Some(seen)));
+        assert_eq!(last(&seen), format!("{known} unknown unknown"));
+        seen.live.delivered = BTreeMap::from([(1, Some(5.904)), (2, Some(1.9))]);
+        let waiting = |jobs, most| Some(Waiting { jobs, most });
+        for (others, shown) in [
+            (waiting(3, Some(96.51)), "7.80 97%"),
+            (waiting(0, None), "7.80 -"),
+            (waiting(3, None), "7.80 unknown"),
+        ] {
+            seen.live.others = others;
+            assert_eq!(last(&seen), format!("{known} {shown}"));
+        }
+        let found = rows("n1", &words, Some(&seen));
+        assert_eq!(found[0].job_delivered, Some(vec![Some(5.9), Some(1.9)]));
+        seen.live.delivered.insert(2, None);
+        let found = rows("n1", &words, Some(&seen));
+        let delivered = (found[0].delivered, found[0].job_delivered.clone());
+        assert_eq!(delivered, (None, Some(vec![Some(5.9), None])));
     }
 
     #[test]

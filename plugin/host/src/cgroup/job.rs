@@ -42,7 +42,7 @@ impl JobFolders {
         Self::of(&Place::of(0, &mounts)?)
     }
 
-    fn of(place: &Place) -> Result<Self, FenceError> {
+    pub(super) fn of(place: &Place) -> Result<Self, FenceError> {
         let is_slurms = matches!(
             place.folders.as_slice(),
             [_, .., step, own] if step.starts_with("step_") && own == OWN

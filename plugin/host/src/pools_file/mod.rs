@@ -103,6 +103,18 @@ impl Pool {
         self.jobs.qos.is_some()
     }
 
+    /// Whether its line asks for an account.
+    #[must_use]
+    pub fn needs_account(&self) -> bool {
+        self.jobs.accounts.is_some()
+    }
+
+    /// Whether its line asks for a reservation.
+    #[must_use]
+    pub fn needs_reservation(&self) -> bool {
+        self.jobs.reservations.is_some()
+    }
+
     /// The words that say which jobs are in it, for everybody but accounts and reservations.
     #[must_use]
     pub fn partition(&self) -> Option<&str> {

@@ -69,6 +69,10 @@ pub struct Config {
     constrain_cores: bool,
     /// `PreemptType`, as it is written.
     pub preempt_type: Option<String>,
+    /// `PreemptMode`, as it is written.
+    pub preempt_mode: Option<String>,
+    /// `AccountingStorageEnforce`, as it is written.
+    pub accounting_enforce: Option<String>,
     /// `JobAcctGatherType`, as it is written.
     pub job_acct_gather_type: Option<String>,
     /// `PlugStackConfig`, as it is written.
@@ -82,10 +86,13 @@ pub struct Config {
 pub struct OnNode<'a> {
     /// Its name.
     pub name: &'a str,
-    /// `OverSubscribe=FORCE`, also `FORCE:1`: its jobs may get cores that jobs of other partitions have.
-    pub is_forced: bool,
+    /// `OverSubscribe=FORCE:N`: its jobs may get cores that jobs of other partitions have, and N of its own jobs may
+    /// share a core. `FORCE` alone is `FORCE:4`.
+    pub forced: Option<u32>,
     /// `PriorityTier`.
     pub tier: u32,
+    /// `MaxCPUsPerNode`.
+    pub max_cpus_per_node: Option<u32>,
 }
 
 /// One partition with its nodes, as the model takes it.
@@ -149,6 +156,34 @@ impl Config {
         self.constrain_cores && names.any(|name| name == "cgroup" || name == "task/cgroup")
     }
 
+    /// Whether slurmctld checks that a user has the account of a job. Source: `_validate_accounting_storage_enforce`.
+    #[must_use]
+    pub fn checks_accounts(&self) -> bool {
+        const WORDS: [&str; 8] = [
+            "1",
+            "2",
+            "associations",
+            "limits",
+            "safe",
+            "wckeys",
+            "qos",
+            "all",
+        ];
+        self.enforces(&WORDS)
+    }
+
+    /// Whether slurmctld checks that a user has the QOS of a job.
+    #[must_use]
+    pub fn checks_qos(&self) -> bool {
+        self.enforces(&["qos", "all"])
+    }
+
+    fn enforces(&self, any: &[&str]) -> bool {
+        let list = self.accounting_enforce.as_deref().unwrap_or_default();
+        let mut words = list.split(',').map(str::trim);
+        words.any(|word| any.iter().any(|known| word.eq_ignore_ascii_case(known)))
+    }
+
     /// `SelectTypeParameters=CR_CORE_DEFAULT_DIST_BLOCK`.
     #[must_use]
     pub fn is_block_by_default(&self) -> bool {
@@ -184,8 +219,9 @@ impl Config {
         found
             .map(|part| OnNode {
                 name: &part.name,
-                is_forced: part.is_forced,
+                forced: part.forced,
                 tier: part.tier,
+                max_cpus_per_node: part.rules.max_cpus_per_node,
             })
             .collect()
     }

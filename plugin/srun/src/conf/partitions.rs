@@ -17,8 +17,9 @@ pub(super) struct Part {
     /// `Nodes` as it is written.
     pub nodes: String,
     pub is_default: bool,
-    /// `OverSubscribe=FORCE`, also `FORCE:1`: its jobs may get cores that jobs of other partitions have.
-    pub is_forced: bool,
+    /// `OverSubscribe=FORCE:N`: its jobs may get cores that jobs of other partitions have, and N of its own jobs may
+    /// share a core.
+    pub forced: Option<u32>,
     /// `PriorityTier`.
     pub tier: u32,
     pub rules: Partition,
@@ -45,7 +46,7 @@ pub(super) fn read(line: &Line, default: Option<&Line>) -> Result<Part, ConfErro
         place: line.place.clone(),
         nodes: value(line, default, "nodes").unwrap_or_default().into(),
         is_default: yes(line, default, "default")?,
-        is_forced: shared(line, default).starts_with("force"),
+        forced: forced(&shared(line, default)),
         tier: whole("prioritytier")?.unwrap_or(1) as u32,
         rules: Partition {
             over_subscribe: sharing(line, default)?,
@@ -67,17 +68,23 @@ fn shared(line: &Line, default: Option<&Line>) -> String {
     text.unwrap_or("no").to_ascii_lowercase()
 }
 
+/// The word and the number of jobs behind it. Slurm takes a number that it cannot read for NO, and complains in its log.
+fn word_and_jobs(text: &str) -> (&str, u32) {
+    match text.split_once(':') {
+        None => (text, 4),
+        Some((word, jobs)) => (word, jobs.parse::<u16>().unwrap_or(0).into()),
+    }
+}
+
+/// How many jobs of the partition may share a core, where each core may be shared without being asked for.
+fn forced(text: &str) -> Option<u32> {
+    let (word, jobs) = word_and_jobs(text);
+    (word == "force" && jobs > 0).then_some(jobs)
+}
+
 fn sharing(line: &Line, default: Option<&Line>) -> Result<OverSubscribe, ConfError> {
     let text = shared(line, default);
-    let (word, jobs) = text
-        .split_once(':')
-        .map_or((text.as_str(), None), |(word, jobs)| (word, Some(jobs)));
-    let jobs = match jobs {
-        None => 4,
-        // Slurm takes a number that it cannot read for NO, and complains in its log.
-        Some(jobs) => jobs.parse::<u16>().unwrap_or(1).into(),
-    };
-    match (word, jobs) {
+    match word_and_jobs(&text) {
         ("no", _) | ("yes" | "force", 0 | 1) => Ok(OverSubscribe::No),
         ("exclusive", _) => Ok(OverSubscribe::Exclusive),
         ("yes", jobs) => Ok(OverSubscribe::Yes(jobs)),

@@ -194,6 +194,9 @@ impl Reading {
         // Only what scontrol shows has it here.
         config.constrain_cores = constrain_cores(line).unwrap_or(config.constrain_cores);
         config.preempt_type = value("preempttype").or(config.preempt_type.take());
+        config.preempt_mode = value("preemptmode").or(config.preempt_mode.take());
+        let enforce = value("accountingstorageenforce").or(config.accounting_enforce.take());
+        config.accounting_enforce = enforce;
         let gather = value("jobacctgathertype").or(config.job_acct_gather_type.take());
         config.job_acct_gather_type = gather;
         config.plug_stack_config = value("plugstackconfig").or(config.plug_stack_config.take());

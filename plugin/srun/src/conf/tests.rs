@@ -311,3 +311,51 @@ proptest::proptest! {
         let _ = Config::shown(&text, &text, &text);
     }
 }
+
+#[test]
+fn how_many_jobs_of_a_partition_share_a_core() {
+    for (words, forced) in [
+        ("OverSubscribe=FORCE:1", Some(1)),
+        ("OverSubscribe=Force", Some(4)),
+        ("Shared=FORCE:3", Some(3)),
+        ("OverSubscribe=FORCE:0", None),
+        ("OverSubscribe=YES:2", None),
+        ("", None),
+    ] {
+        let text = format!("NodeName=a\nPartitionName=p Nodes=a MaxCPUsPerNode=6 {words}\n");
+        let config = read(&text).unwrap();
+        let found = config.partitions_of("a");
+        let [one] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        assert_eq!(
+            (one.forced, one.max_cpus_per_node),
+            (forced, Some(6)),
+            "{words}"
+        );
+    }
+}
+
+#[test]
+fn what_accounting_enforces() {
+    for (words, accounts, qos) in [
+        ("none", false, false),
+        ("0", false, false),
+        ("associations", true, false),
+        ("Limits", true, false),
+        ("2", true, false),
+        ("nojobs", false, false),
+        ("associations,limits,qos", true, true),
+        ("all", true, true),
+    ] {
+        let text = format!("AccountingStorageEnforce={words}\n");
+        let shown = format!("AccountingStorageEnforce = {words}\n");
+        let both = [read(&text), Config::shown(&shown, "", "")];
+        for config in both.map(Result::unwrap) {
+            let found = (config.checks_accounts(), config.checks_qos());
+            assert_eq!(found, (accounts, qos), "{words}");
+        }
+    }
+    let silent = read("").unwrap();
+    assert!(!silent.checks_accounts() && !silent.checks_qos());
+}
