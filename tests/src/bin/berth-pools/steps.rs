@@ -10,7 +10,7 @@ use crate::ended::within;
 use crate::job::{Job, start};
 use crate::scenes::Scene;
 use crate::thread::threads;
-use crate::{Here, Told, daemons};
+use crate::{Here, Told, daemons, others_of};
 
 /// So long a slurmd may take to start itself again.
 const RECONFIGURED: Duration = Duration::from_secs(10);
@@ -65,24 +65,27 @@ fn kept(here: &Here) -> Told {
     if all.iter().any(|one| *one != wanted) {
         return Err(format!("{wanted:?} was expected each time"));
     }
-    changed(here, &job, &step)
+    changed(here, (&job, &normal), &step)
 }
 
-/// A pool that is twice as wide has other weights: from each job's next step on.
-fn changed(here: &Here, job: &Job, step: &dyn Fn() -> String) -> Told {
-    here.write(here.pool * 2);
-    let before = job.weight();
-    step();
-    let with = job.weight();
-    here.write(here.pool);
-    step();
-    let all = [before, with, job.weight()];
-    println!("  another file: weights {all:?}");
+/// A pool that is twice as wide has other weights: those of jobs that run follow the file, without a step of theirs.
+fn changed(here: &Here, (job, normal): (&Job, &Job), step: &dyn Fn() -> String) -> Told {
+    let now = || (job.weight(), normal.weight());
     let own = here.weight_of(2);
-    match all == [own, own / 2, own] {
-        true => Ok(()),
-        false => Err(format!("{:?} were expected", [own, own / 2, own])),
+    for (cpus, wanted) in [
+        (here.pool * 2, (own / 2, others_of(here.pool * 2))),
+        (here.pool, (own, here.others())),
+    ] {
+        here.write(cpus);
+        let what = format!("a pool of {cpus} CPUs, and the weights {:?}", now());
+        within(LOOKED, &what, || now() == wanted)?;
+        step();
+        println!("  a pool of {cpus} CPUs: weights {:?}", now());
+        if now() != wanted {
+            return Err(format!("{wanted:?} was expected after the step too"));
+        }
     }
+    Ok(())
 }
 
 /// Prints its policy and its job's weight.
