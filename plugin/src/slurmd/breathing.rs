@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use berth_host::OnlineCpus;
-use berth_host::cgroup::{self, Breaths, Mounts, jobs};
+use berth_host::cgroup::{self, Breaths, Mounts, scopes};
 use berth_placement::sets::count::counted;
 
 use crate::slurmd::pool_guard;
@@ -35,7 +35,7 @@ impl Breathing {
             self.breaths.iter_mut().for_each(Breaths::rest);
             return false;
         };
-        let scopes = jobs::usual_scopes(&mounts, node_name);
+        let scopes = scopes::usual_scopes(&mounts, node_name);
         if pool_guard::may_be_realtime() && self.is_time_for_fences() {
             for scope in &scopes {
                 for one in cgroup::lower_outside(scope).unwrap_or_default() {

@@ -19,6 +19,8 @@ pub(super) fn of(
 ) -> Option<InPool> {
     let site = pools::in_force()?;
     let weights = site.weights()?;
+    // The machine may have been found after slurmd's start.
+    pools::count_as(node);
     let others = weights.others;
     let [partition, account, reservation, qos] = [
         cred.job_partition(),

@@ -1,11 +1,11 @@
 //! slurmd's thread and what pools have given to jobs: it is taken back from those that lose their place, and fitted to a
 //! changed file. The jobs count, and not the file: it may have changed under them, or be gone.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use berth_host::StateDir;
-use berth_host::cgroup::{self, Mounts, Outside, jobs};
-use berth_host::kept::Kept;
+use berth_host::cgroup::{self, Mounts, Outside, USUAL_WEIGHT, scopes};
 use berth_host::ledger;
 use berth_host::priority;
 use berth_placement::pools::Class;
@@ -13,24 +13,34 @@ use berth_placement::sets::count::counted;
 
 use crate::site::settings;
 use crate::slurmd::pools;
-use crate::slurmd::seats::{Seats, USUAL};
+use crate::slurmd::seats::Seats;
 
 /// Whether a job of a pool, or what it leaves, may run here: of the pools that there are, or of those that there were.
 static HAS_JOBS: AtomicBool = AtomicBool::new(false);
-/// The same for real-time tasks of pools.
+/// Whether there are pools, or were some whose weights the running jobs have.
+static HAD_POOLS: AtomicBool = AtomicBool::new(false);
+/// Whether real-time tasks of pools may run.
 static HAS_REALTIME: AtomicBool = AtomicBool::new(false);
 
 /// slurmd starts, and has not read the file yet: jobs that the slurmd before it has launched may run.
 pub(super) fn begin(node_name: &str) {
-    let kept = dir(node_name).and_then(|dir| Kept::Pools.text(&dir));
-    // Any word of it will do: it is looked for what is not there then, until the jobs have ended.
-    let realtime = Class::Realtime.word().as_bytes();
-    let has = |text: &Vec<u8>| text.windows(realtime.len()).any(|word| word == realtime);
-    let had_realtime = kept.as_ref().is_none_or(has);
-    if kept.is_some() || has_jobs_now(node_name) {
+    let kept = pools::kept(Path::new(""), node_name);
+    let had_pools = kept
+        .as_ref()
+        .is_some_and(|kept| kept.here().next().is_some());
+    if had_pools {
+        HAD_POOLS.store(true, Ordering::Relaxed);
+    }
+    if had_pools || has_jobs_now(node_name) {
         HAS_JOBS.store(true, Ordering::Relaxed);
+        let had_realtime = kept.is_none_or(|kept| kept.has(Class::Realtime));
         HAS_REALTIME.store(had_realtime, Ordering::Relaxed);
     }
+}
+
+/// slurmd starts, and has read the file: running jobs get their weights before the first launch.
+pub(super) fn at_start(node_name: &str) {
+    look(node_name, &mut Seats::default());
 }
 
 /// Whether there is anything of pools to look after.
@@ -45,8 +55,11 @@ pub(super) fn may_be_realtime() -> bool {
 
 /// Whether the ledger has jobs of pools.
 pub(super) fn has_jobs_now(node_name: &str) -> bool {
-    let entries = dir(node_name).and_then(|dir| ledger::look(&dir).ok());
-    entries.is_some_and(|entries| entries.iter().any(|entry| entry.pool))
+    let Some(dir) = dir(node_name) else {
+        return false;
+    };
+    // One that cannot be read may have some.
+    ledger::look(&dir).map_or(true, |entries| entries.iter().any(|entry| entry.pool))
 }
 
 fn dir(node_name: &str) -> Option<StateDir> {
@@ -57,6 +70,7 @@ fn dir(node_name: &str) -> Option<StateDir> {
 pub(super) fn look(node_name: &str, seats: &mut Seats) {
     let (any, realtime) = (pools::has_any(), pools::has(Class::Realtime));
     HAS_JOBS.fetch_or(any, Ordering::Relaxed);
+    HAD_POOLS.fetch_or(any, Ordering::Relaxed);
     HAS_REALTIME.fetch_or(realtime, Ordering::Relaxed);
     if !watches() {
         return;
@@ -66,21 +80,25 @@ pub(super) fn look(node_name: &str, seats: &mut Seats) {
     undo_abandoned(node_name, seats);
     lower_escaped();
     lower_unthrottled(node_name);
-    let is_fitted = fit(node_name, seats);
-    if !has_jobs && !realtime {
+    let is_over = fit(node_name, seats);
+    if !has_jobs && !realtime && is_over {
         HAS_REALTIME.store(false, Ordering::Relaxed);
     }
-    if !has_jobs && !any && is_fitted {
+    if !has_jobs && !any && is_over {
         HAS_JOBS.store(false, Ordering::Relaxed);
-        dir(node_name).map(|dir| Kept::Pools.forget(&dir));
+        HAD_POOLS.store(false, Ordering::Relaxed);
     }
 }
 
-/// Gives the running jobs the weights of the pools in force, once they have changed. Returns whether they have them.
+/// Gives the running jobs the weights of the pools in force, once they have changed. Returns whether nothing of the change
+/// is to come. Where there were no pools nobody's weight is touched.
 fn fit(node_name: &str, seats: &mut Seats) -> bool {
+    if !HAD_POOLS.load(Ordering::Relaxed) {
+        return true;
+    }
     let pools = pools::in_force();
     match seats.fit(node_name, pools.as_deref()) {
-        Ok(is_fitted) => is_fitted,
+        Ok(is_over) => is_over,
         Err(why) => {
             log::debug!("the weights of running jobs are not fitted to the pools yet: {why}");
             false
@@ -91,14 +109,14 @@ fn fit(node_name: &str, seats: &mut Seats) -> bool {
 /// Takes back what pools gave to steps whose slurmstepd was killed.
 fn undo_abandoned(node_name: &str, seats: &mut Seats) {
     let weights = pools::in_force().and_then(|pools| pools.weights());
-    let others = weights.map_or(USUAL, |weights| weights.others);
+    let others = weights.map_or(USUAL_WEIGHT, |weights| weights.others);
     if let Err(why) = seats.look(node_name, others) {
         log::debug!("{why}");
     }
     let Ok(mounts) = Mounts::read() else {
         return;
     };
-    for scope in jobs::usual_scopes(&mounts, node_name) {
+    for scope in scopes::usual_scopes(&mounts, node_name) {
         let done = cgroup::undo_abandoned(&scope, others);
         for one in done.unwrap_or_default() {
             log::info!(
@@ -138,7 +156,7 @@ fn lower_unthrottled(node_name: &str) {
     let (Some(why), Ok(mounts)) = (obstacle.flatten(), Mounts::read()) else {
         return;
     };
-    for scope in jobs::usual_scopes(&mounts, node_name) {
+    for scope in scopes::usual_scopes(&mounts, node_name) {
         for Outside { path, threads } in cgroup::lower_realtime(&scope).unwrap_or_default() {
             let threads = counted(threads, "real-time thread");
             log::error!("{path}: {threads} of a pool became ordinary threads: {why}");
@@ -152,7 +170,7 @@ pub(crate) fn all_ordinary(node_name: &str) {
     let Ok(mounts) = Mounts::read() else {
         return;
     };
-    for scope in jobs::usual_scopes(&mounts, node_name) {
+    for scope in scopes::usual_scopes(&mounts, node_name) {
         match cgroup::all_ordinary(&scope) {
             Ok(0) => {}
             Ok(count) => log::info!(

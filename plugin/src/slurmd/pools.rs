@@ -87,7 +87,12 @@ static THREADS_OF_CPU: AtomicU32 = AtomicU32::new(1);
 /// How many of Slurm's CPUs these are on this node.
 pub(super) fn slurms_count(cpus: &CpuSet) -> u32 {
     let threads = u32::try_from(cpus.count()).unwrap_or(u32::MAX);
-    threads.div_ceil(THREADS_OF_CPU.load(Ordering::Relaxed))
+    threads.div_ceil(threads_here())
+}
+
+/// The hardware threads of a CPU of this node, as it was last counted.
+pub(super) fn threads_here() -> u32 {
+    THREADS_OF_CPU.load(Ordering::Relaxed)
 }
 
 /// slurmd counts its node so, from now on.
@@ -103,11 +108,14 @@ pub(crate) fn look(node_name: &str) -> bool {
         let had = known.looked.take().is_some() | known.pools.take().is_some();
         known.as_written = None;
         drop(known);
+        if let Ok(dir) = StateDir::new(&settings::current().state_dir, node_name) {
+            Kept::Pools.forget(&dir);
+        }
         return complaints::set(About::Pools, None, Vec::new()) | had;
     };
     let machine = discovery::machine();
     let threads = machine.map(|machine| u32::try_from(machine.cpus().count()).unwrap_or(u32::MAX));
-    let cpus = threads.map(|threads| threads / THREADS_OF_CPU.load(Ordering::Relaxed));
+    let cpus = threads.map(|threads| threads / threads_here());
     // The stamp is taken first: what changes while the file is read is read at the next look.
     let looked = Looked {
         stamp: Stamp::of(&path),
@@ -151,10 +159,7 @@ fn read(
         }
         Err(why) => {
             let before = known().as_written.clone();
-            let before = before.or_else(|| {
-                let text = Kept::Pools.text(&dir.ok()?)?;
-                pools_file::of_text(path, &text, &site).ok()
-            });
+            let before = before.or_else(|| kept(path, node_name));
             let why = match &before {
                 Some(pools) if pools.path == path => {
                     format!("{why}; the pools as they were read before stay in force")
@@ -175,6 +180,16 @@ fn read(
             (false, is_news || other.is_some())
         }
     }
+}
+
+/// The pools of the slurmd before this one, whose lines held: CPUs may have gone offline since.
+pub(super) fn kept(path: &Path, node_name: &str) -> Option<SitePools> {
+    let dir = StateDir::new(&settings::current().state_dir, node_name).ok()?;
+    let site = Site {
+        is_here: &|list| node::is_listed(Some(node_name), list),
+        cpus: None,
+    };
+    pools_file::of_text(path, &Kept::Pools.text(&dir)?, &site).ok()
 }
 
 /// Puts pools in force, with the classes that this node can have. Returns what the administrator should know.

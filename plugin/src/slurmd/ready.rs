@@ -69,6 +69,9 @@ fn site_files(node_name: &str, node: Option<&Node>) {
     cpusets::look(node_name);
     pool_guard::begin(node_name);
     pools::look(node_name);
+    if thread::is_ours_to_start() {
+        pool_guard::at_start(node_name);
+    }
 }
 
 /// Discovers the machine and writes the ready line into slurmd's log, at start and again

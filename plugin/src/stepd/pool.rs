@@ -311,6 +311,15 @@ impl Seat {
         }
     }
 
+    /// The weight of jobs outside of pools: the site's file may have changed since this step began.
+    fn others_now(&self) -> u32 {
+        let announced = announcement::read(&self.dir).ok();
+        let weights = announced.map(|words| words.pool_weights());
+        weights.map_or(self.others, |weights| {
+            weights.map_or(cgroup::USUAL_WEIGHT, |weights| weights.others)
+        })
+    }
+
     /// Adds the job to its pool's counts, while nobody else does.
     fn count(&self, all: &Used) {
         let settings = settings::current();
@@ -362,7 +371,7 @@ impl Seat {
             true => {
                 // What of the job lives on, as a script that was not in the pool, has no place there any more.
                 let job = format!("job={}", own.job);
-                weigh(&job, &JobFolders::own(), (self.others, &session));
+                weigh(&job, &JobFolders::own(), (self.others_now(), &session));
                 job_files::forget(&self.dir, own.job, Kind::Pool);
                 self.count(&all);
             }

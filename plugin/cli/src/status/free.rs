@@ -1,7 +1,7 @@
 //! The CPUs of a node that a new cpuset could have: online, not reserved, and of no job.
 
 use berth_host::announcement::Announcement;
-use berth_host::cgroup::{Mounts, Place, jobs};
+use berth_host::cgroup::{Mounts, Place, jobs, scopes};
 use berth_host::ledger::{look, public};
 use berth_host::{StateDir, trusted_file};
 use berth_placement::{CpuSet, Machine, SocketKind};
@@ -35,10 +35,10 @@ pub(super) fn of(
 /// The CPUs in the cgroups of jobs.
 fn in_cgroups(node: &str) -> Result<CpuSet, Failure> {
     let mounts = Mounts::read()?;
-    let mut scopes = jobs::usual_scopes(&mounts, node);
+    let mut scopes = scopes::usual_scopes(&mounts, node);
     // A step's slurmstepd is below it wherever the site has put it.
     let places = processes().filter_map(|pid| Place::of(pid, &mounts).ok());
-    for scope in places.filter_map(|place| jobs::scope_of(&place, node)) {
+    for scope in places.filter_map(|place| scopes::scope_of(&place, node)) {
         if !scopes.contains(&scope) {
             scopes.push(scope);
         }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_host::cgroup::{Mounts, Place, StepNow, Waiting, jobs};
+use berth_host::cgroup::{Mounts, Place, StepNow, Waiting, scopes};
 use berth_host::ledger::{self, Entry};
 
 /// The CPU time of a step's tasks in microseconds, if it is known, and its beginning in nanoseconds since the boot.
@@ -25,7 +25,7 @@ impl Live {
         let Ok(mounts) = Mounts::read() else {
             return Self::default();
         };
-        let mut scopes = jobs::usual_scopes(&mounts, node);
+        let mut scopes = scopes::usual_scopes(&mounts, node);
         let mut names = BTreeSet::new();
         let mut parts: BTreeMap<u32, Vec<Part>> = BTreeMap::new();
         for entry in entries.iter().filter(|entry| entry.pool) {

@@ -4,8 +4,9 @@
 //! weight of a job outside of pools.
 
 use super::freezer::{FREEZE, State};
-use super::job::{IDLE, OWN, TASKS, WEIGHT, put};
+use super::job::{IDLE, TASKS, WEIGHT, put};
 use super::members::{processes, threads};
+use super::place::OWN;
 use super::stepds::is_slurmstepd;
 use super::{FenceError, Folder, Place, Version};
 use crate::priority::{is_realtime, set_ordinary};

@@ -13,7 +13,7 @@ use berth_placement::CpuId;
 use libc::pid_t;
 
 use super::folder::Kind;
-use super::job::OWN;
+use super::place::OWN;
 use super::{Folder, Place, Version};
 use crate::affinity::{affinity_of, set_affinity};
 

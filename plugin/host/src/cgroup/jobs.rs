@@ -1,62 +1,22 @@
 //! The CPUs of all jobs on a node, as Slurm's cgroups confine them.
-//! In: the mounts, a node's name. Out: the union of the jobs' `cpuset.cpus`; a job without processes
+//! In: the cgroup below which Slurm keeps them. Out: the union of the jobs' `cpuset.cpus`; a job without processes
 //! does not count. Everybody may read these files.
 
 use berth_placement::CpuSet;
 
 use super::freezer::State;
-use super::{FenceError, Folder, Mounts, Place, Version};
+use super::{FenceError, Folder, Place, Version};
 
 /// The most folders that are looked at, so that a strange tree costs little.
 const MOST: usize = 20_000;
 /// Below a job's folder of v1: steps, tasks, and a cgroup of ours.
 const DOWN: usize = 4;
-/// Where Slurm puts its scope below a unified mount. Source: `SYSTEM_CGSLICE` of cgroup_v2.h.
-const SLICE: &str = "system.slice";
 /// The step of what is adopted.
 const EXTERN: &str = "step_extern";
 /// Where the tasks of a step live in the unified hierarchy.
 const USER: &str = "user";
 /// Folders of the unified scope that are no jobs.
 pub(super) const NO_JOBS: [&str; 2] = ["slurmd", "system"];
-
-/// The cgroup below which Slurm keeps the jobs of a node, if a process at this place is in it.
-#[must_use]
-pub fn scope_of(place: &Place, node: &str) -> Option<Place> {
-    let is_scope = |folder: &String| names(place.version, node).contains(folder);
-    let at = place.folders.iter().position(is_scope)?;
-    Some(place.above(place.folders.len() - at - 1))
-}
-
-/// Those of them that are at their usual places.
-#[must_use]
-pub fn usual_scopes(mounts: &Mounts, node: &str) -> Vec<Place> {
-    let has_v1 = mounts.0.iter().any(|mount| mount.version == Version::V1);
-    let version = if has_v1 { Version::V1 } else { Version::V2 };
-    let of_version = mounts.0.iter().filter(|mount| mount.version == version);
-    let places = of_version.flat_map(|mount| {
-        names(version, node).map(|name| Place {
-            version,
-            point: mount.point.clone(),
-            folders: match version {
-                Version::V1 => vec![name],
-                Version::V2 => vec![SLICE.into(), name],
-            },
-        })
-    });
-    places.filter(|place| place.open().is_ok()).collect()
-}
-
-/// The names of a scope: where several slurmds run on a host, each has its own.
-fn names(version: Version, node: &str) -> [String; 2] {
-    match version {
-        Version::V1 => ["slurm".into(), format!("slurm_{node}")],
-        Version::V2 => [
-            "slurmstepd.scope".into(),
-            format!("{node}_slurmstepd.scope"),
-        ],
-    }
-}
 
 /// The CPUs of all jobs below such a cgroup. One that belongs to a user is none of Slurm's, and has no
 /// jobs.
@@ -353,35 +313,5 @@ mod tests {
             file(dir.path(), path, text);
         }
         assert_eq!(jobs(dir.path(), Version::V1, MOST), "0-1,3");
-    }
-
-    #[test]
-    fn a_node_s_scope_is_found_from_a_process_in_it() {
-        let v2 = Mounts::of("30 1 0:1 / /cg rw - cgroup2 c rw\n");
-        let v1 = Mounts::of("30 1 0:1 / /cg rw - cgroup c rw,cpuset\n");
-        for (mounts, text, scope) in [
-            (
-                &v2,
-                "0::/system.slice/n1_slurmstepd.scope/job_1/step_0/slurm\n",
-                Some("/cg/system.slice/n1_slurmstepd.scope"),
-            ),
-            (
-                &v2,
-                "0::/x/slurmstepd.scope/job_1\n",
-                Some("/cg/x/slurmstepd.scope"),
-            ),
-            (&v2, "0::/system.slice/n2_slurmstepd.scope/job_1\n", None),
-            (
-                &v1,
-                "4:cpuset:/slurm_n1/uid_0/job_1/step_0\n",
-                Some("/cg/slurm_n1"),
-            ),
-            (&v1, "4:cpuset:/slurm/uid_0\n", Some("/cg/slurm")),
-            (&v1, "4:cpuset:/slurm_n2/uid_0\n", None),
-        ] {
-            let place = Place::read(text, mounts).unwrap();
-            let found = scope_of(&place, "n1").map(|place| place.to_string());
-            assert_eq!(found.as_deref(), scope, "{text}");
-        }
     }
 }

@@ -14,6 +14,8 @@ use super::{FenceError, Folder, Mounts, Version};
 const MOST: u64 = 64 << 10;
 /// The most bytes of a path.
 const MOST_PATH: usize = libc::PATH_MAX as usize;
+/// Below the job's folder the step's, and slurmstepd's own in it: `JOB/step_X/slurm`.
+pub(super) const OWN: &str = "slurm";
 /// The most folders of a path.
 const MOST_FOLDERS: usize = 64;
 
@@ -94,6 +96,23 @@ impl Place {
         let mut path = std::path::PathBuf::from(&self.point);
         path.extend(&self.folders);
         path.try_exists().unwrap_or(true)
+    }
+
+    /// The folders below the mount, with slashes between: the same by whichever mount of its hierarchy.
+    #[must_use]
+    pub fn path(&self) -> String {
+        self.folders.join("/")
+    }
+
+    /// The folder of the job whose slurmstepd lives there: `JOB` of `JOB/step_X/slurm` in the unified hierarchy, whatever
+    /// this Slurm calls the job. Nothing where Slurm keeps its steps in no folders of their own.
+    #[must_use]
+    pub fn job_of_slurmstepd(&self) -> Option<Self> {
+        let is_slurms = matches!(
+            self.folders.as_slice(),
+            [_, .., step, own] if step.starts_with("step_") && own == OWN
+        );
+        (self.version == Version::V2 && is_slurms).then(|| self.above(2))
     }
 
     /// The number N of the leaf `user/task_N` (`step_X/task_N` in v1), where Slurm keeps one task
@@ -251,6 +270,35 @@ mod tests {
         ] {
             assert_eq!(found(mounts, text).as_deref(), Ok(folder), "{text}");
         }
+    }
+
+    #[test]
+    fn a_job_s_folder_is_one_of_slurms() {
+        let scope = "/system.slice/n1_slurmstepd.scope";
+        for (mounts, path, job) in [
+            (
+                UNIFIED,
+                format!("{scope}/job_1/step_0/slurm"),
+                Some("job_1"),
+            ),
+            (
+                UNIFIED,
+                format!("{scope}/sAB1/step_batch/slurm"),
+                Some("sAB1"),
+            ),
+            // Without proctrack/cgroup and task/cgroup all slurmstepds are together.
+            (UNIFIED, format!("{scope}/system"), None),
+            (UNIFIED, "/system.slice/slurmd@n.service".into(), None),
+            (UNIFIED, format!("{scope}/job_1/step_0/user/task_0"), None),
+            (UNIFIED, "/step_0/slurm".into(), None),
+        ] {
+            let place = Place::read(&format!("0::{path}\n"), &Mounts::of(mounts)).unwrap();
+            let found = place.job_of_slurmstepd().map(|job| job.path());
+            let expected = job.map(|job| format!("{}/{job}", &scope[1..]));
+            assert_eq!(found, expected, "{path}");
+        }
+        let v1 = Place::read("5:cpuset:/slurm/step_0/slurm\n0::/\n", &Mounts::of(HYBRID));
+        assert_eq!(v1.unwrap().job_of_slurmstepd(), None);
     }
 
     #[test]

@@ -10,9 +10,9 @@ use libc::pid_t;
 
 use super::Folder;
 use super::folder::Identity;
-use super::job::OWN;
 use super::load;
 use super::members::{Thread, processes, threads};
+use super::place::OWN;
 use super::stat::Stat;
 
 /// The most folders that are looked at.

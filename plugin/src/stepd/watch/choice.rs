@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use berth_host::cgroup::jobs::{self, Running};
-use berth_host::cgroup::{FenceError, Place};
+use berth_host::cgroup::{FenceError, Place, scopes};
 use berth_host::ledger::{self, Entry, Session, StepKey};
 use berth_host::{Ledger, OnlineCpus, StateDir};
 use berth_placement::request::cpuset::Dynamic;
@@ -229,7 +229,7 @@ impl Cpuset {
     fn look(&self, leaf: &Place) -> Result<Seen, String> {
         let text = |why: FenceError| why.to_string();
         let node = own_node::now(self.slurm, &self.node_name)?;
-        let scope = jobs::scope_of(leaf, &self.node_name);
+        let scope = scopes::scope_of(leaf, &self.node_name);
         let job = scope.as_ref().and_then(|scope| jobs::job_of(leaf, scope));
         let online = OnlineCpus::open().and_then(|online| online.read());
         let online = online.map_err(|why| why.to_string())?;

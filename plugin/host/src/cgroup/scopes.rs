@@ -1,0 +1,98 @@
+//! The cgroup below which Slurm keeps the jobs of a node: its scope.
+//! In: the mounts and a node's name, or the place of a process. Out: the scope's place.
+
+use super::{Mounts, Place, Version};
+
+/// Where Slurm puts its scope below a unified mount. Source: `SYSTEM_CGSLICE` of cgroup_v2.h.
+const SLICE: &str = "system.slice";
+/// What users may put together themselves.
+const USERS: &str = "user.slice";
+/// The most folders at the top that are looked at.
+const MOST_SLICES: usize = 256;
+
+/// The cgroup below which Slurm keeps the jobs of a node, if a process at this place is in it.
+#[must_use]
+pub fn scope_of(place: &Place, node: &str) -> Option<Place> {
+    let is_scope = |folder: &String| names(place.version, node).contains(folder);
+    let at = place.folders.iter().position(is_scope)?;
+    Some(place.above(place.folders.len() - at - 1))
+}
+
+/// Those of them that are at their usual places: in a slice of the unified hierarchy (`CgroupSlice` of cgroup.conf names
+/// another than the usual one), or at the top of version 1.
+#[must_use]
+pub fn usual_scopes(mounts: &Mounts, node: &str) -> Vec<Place> {
+    let has_v1 = mounts.0.iter().any(|mount| mount.version == Version::V1);
+    let version = if has_v1 { Version::V1 } else { Version::V2 };
+    let of_version = mounts.0.iter().filter(|mount| mount.version == version);
+    let places = of_version.flat_map(|mount| {
+        let top = Place {
+            version,
+            point: mount.point.clone(),
+            folders: Vec::new(),
+        };
+        match version {
+            Version::V1 => vec![top],
+            Version::V2 => slices(&top),
+        }
+    });
+    let named = places.flat_map(|above| names(version, node).map(|name| above.below(&name)));
+    named.filter(|place| place.open().is_ok()).collect()
+}
+
+/// The slices in which Slurm may have its scope, the usual one first. Users have another.
+fn slices(top: &Place) -> Vec<Place> {
+    let mut found = vec![SLICE.to_owned()];
+    let names = top.open().map(|top| top.children(MOST_SLICES));
+    let others = names.unwrap_or_default().into_iter();
+    found.extend(
+        others.filter(|name| name.ends_with(".slice") && ![SLICE, USERS].contains(&name.as_str())),
+    );
+    found.iter().map(|name| top.below(name)).collect()
+}
+
+/// The names of a scope: where several slurmds run on a host, each has its own.
+fn names(version: Version, node: &str) -> [String; 2] {
+    match version {
+        Version::V1 => ["slurm".into(), format!("slurm_{node}")],
+        Version::V2 => [
+            "slurmstepd.scope".into(),
+            format!("{node}_slurmstepd.scope"),
+        ],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_s_scope_is_found_from_a_process_in_it() {
+        let v2 = Mounts::of("30 1 0:1 / /cg rw - cgroup2 c rw\n");
+        let v1 = Mounts::of("30 1 0:1 / /cg rw - cgroup c rw,cpuset\n");
+        for (mounts, text, scope) in [
+            (
+                &v2,
+                "0::/system.slice/n1_slurmstepd.scope/job_1/step_0/slurm\n",
+                Some("/cg/system.slice/n1_slurmstepd.scope"),
+            ),
+            (
+                &v2,
+                "0::/x/slurmstepd.scope/job_1\n",
+                Some("/cg/x/slurmstepd.scope"),
+            ),
+            (&v2, "0::/system.slice/n2_slurmstepd.scope/job_1\n", None),
+            (
+                &v1,
+                "4:cpuset:/slurm_n1/uid_0/job_1/step_0\n",
+                Some("/cg/slurm_n1"),
+            ),
+            (&v1, "4:cpuset:/slurm/uid_0\n", Some("/cg/slurm")),
+            (&v1, "4:cpuset:/slurm_n2/uid_0\n", None),
+        ] {
+            let place = Place::read(text, mounts).unwrap();
+            let found = scope_of(&place, "n1").map(|place| place.to_string());
+            assert_eq!(found.as_deref(), scope, "{text}");
+        }
+    }
+}
