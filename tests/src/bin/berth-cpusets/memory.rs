@@ -115,6 +115,7 @@ fn wrong(line: &Line, done: &Done) -> Option<String> {
         Pages::On(node) => counts[node] >= line.size * PAGES_PER_MIB && counts[1 - node] == 0,
         Pages::From(node) => counts[node] > counts[1 - node] && counts[1 - node] > 0,
     };
-    let is_whole = counts[0] + counts[1] >= line.size * PAGES_PER_MIB;
+    // The kernel leaves out pages that it moves at that moment: 33 of 153,600 were seen to be missing.
+    let is_whole = (counts[0] + counts[1]) * 100 >= line.size * PAGES_PER_MIB * 99;
     (!is_there || !is_whole).then(|| format!("the pages are not {pages:?}"))
 }
