@@ -50,9 +50,11 @@ impl Kept {
         trusted_file::read(&self.path(dir), MOST).ok()
     }
 
-    /// Removes it: the site names no such file any more. Returns whether it was there.
-    pub fn forget(self, dir: &StateDir) -> bool {
-        dir.check().is_ok() && fs::remove_file(self.path(dir)).is_ok()
+    /// Removes it, if it is there: the site names no such file any more.
+    pub fn forget(self, dir: &StateDir) {
+        if dir.check().is_ok() {
+            let _ = fs::remove_file(self.path(dir));
+        }
     }
 }
 
@@ -69,7 +71,7 @@ mod tests {
         fs::set_permissions(base.path(), Permissions::from_mode(0o755)).unwrap();
         let dir = StateDir::new(base.path(), "n1").unwrap();
         assert_eq!(Kept::Pools.text(&dir), None);
-        assert!(!Kept::Pools.forget(&dir));
+        Kept::Pools.forget(&dir);
         Kept::Pools.put(&dir, b"name=a").unwrap();
         Kept::Cpusets.put(&dir, b"name=b").unwrap();
         Kept::Pools.put(&dir, b"name=c").unwrap();
@@ -83,7 +85,7 @@ mod tests {
         // One that others may write is not believed.
         fs::set_permissions(&path, Permissions::from_mode(0o666)).unwrap();
         assert_eq!(Kept::Pools.text(&dir), None);
-        assert!(Kept::Pools.forget(&dir));
-        assert_eq!(Kept::Pools.text(&dir), None);
+        Kept::Pools.forget(&dir);
+        assert!(!path.exists());
     }
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use berth_host::StateDir;
 use berth_host::cpusets_file::{self, Site, SiteCpusets, Stamp};
 use berth_host::kept::Kept;
 use berth_placement::sets::count::counted;
@@ -13,7 +12,7 @@ use nix::unistd::User;
 
 use crate::site::{node, settings};
 use crate::slurmd::complaints::{self, About};
-use crate::slurmd::discovery;
+use crate::slurmd::{discovery, held};
 
 /// A file with users that this node does not know is read again after this time: a directory service
 /// may have been away.
@@ -62,7 +61,7 @@ pub(crate) fn look(node_name: &str) -> bool {
         let mut known = known();
         let had = known.looked.take().is_some() | known.sets.take().is_some();
         drop(known);
-        forget(node_name);
+        held::forget(Kept::Cpusets, node_name);
         return complaints::set(About::Cpusets, None, Vec::new()) | had;
     };
     // The stamp is taken first: what changes while the file is read is read at the next look.
@@ -101,7 +100,7 @@ fn read(path: &Path, node_name: &str, is_other: bool) -> (Option<Duration>, bool
     });
     match read {
         Ok((sets, text)) => {
-            keep(node_name, &text);
+            held::keep(Kept::Cpusets, node_name, &text);
             let doubts = doubts(&sets);
             let is_news = complaints::set(About::Cpusets, None, doubts.clone());
             if is_other || is_news {
@@ -139,25 +138,9 @@ fn read(path: &Path, node_name: &str, is_other: bool) -> (Option<Duration>, bool
     }
 }
 
-/// For the slurmd after this one: what it finds may not hold.
-fn keep(node_name: &str, text: &[u8]) {
-    let dir = StateDir::new(&settings::current().state_dir, node_name);
-    let kept = dir.map_err(|why| why.to_string());
-    if let Err(why) = kept.and_then(|dir| Kept::Cpusets.put(&dir, text)) {
-        log::debug!("{why}");
-    }
-}
-
-/// What the slurmd before this one has kept.
+/// What was in force for the slurmd before this one.
 fn kept(path: &Path, node_name: &str, site: &Site<'_>) -> Option<SiteCpusets> {
-    let dir = StateDir::new(&settings::current().state_dir, node_name).ok()?;
-    cpusets_file::of_text(path, &Kept::Cpusets.text(&dir)?, site).ok()
-}
-
-fn forget(node_name: &str) {
-    if let Ok(dir) = StateDir::new(&settings::current().state_dir, node_name) {
-        Kept::Cpusets.forget(&dir);
-    }
+    cpusets_file::of_text(path, &held::text(Kept::Cpusets, node_name)?, site).ok()
 }
 
 /// What the administrator should know of a file that holds: users and CPUs that this node does not

@@ -12,6 +12,7 @@ pub(crate) mod cpusets;
 mod device_order;
 pub(crate) mod discovery;
 pub(crate) mod gres;
+mod held;
 pub(crate) mod host;
 mod in_cpuset;
 mod job_cpusets;

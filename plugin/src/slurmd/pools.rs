@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use berth_host::StateDir;
 use berth_host::cgroup::{Mounts, Place, Version};
 use berth_host::kept::Kept;
 use berth_host::pools_file::{self, Site, SitePools, Stamp};
@@ -16,7 +15,7 @@ use berth_placement::{CpuSet, Node};
 
 use crate::site::{node, settings, standing};
 use crate::slurmd::complaints::{self, About};
-use crate::slurmd::discovery;
+use crate::slurmd::{discovery, held};
 
 /// The file as it was last looked at, whether it could be read or not.
 #[derive(PartialEq, Eq)]
@@ -108,9 +107,7 @@ pub(crate) fn look(node_name: &str) -> bool {
         let had = known.looked.take().is_some() | known.pools.take().is_some();
         known.as_written = None;
         drop(known);
-        if let Ok(dir) = StateDir::new(&settings::current().state_dir, node_name) {
-            Kept::Pools.forget(&dir);
-        }
+        held::forget(Kept::Pools, node_name);
         return complaints::set(About::Pools, None, Vec::new()) | had;
     };
     let machine = discovery::machine();
@@ -143,17 +140,13 @@ fn read(
         is_here: &|list| node::is_listed(Some(node_name), list),
         cpus,
     };
-    let dir = StateDir::new(&settings::current().state_dir, node_name);
     let read = pools_file::text(path).and_then(|text| {
         let pools = pools_file::of_text(path, &text, &site)?;
         Ok((pools, text))
     });
     match read {
         Ok((pools, text)) => {
-            let kept = dir.map_err(|why| why.to_string());
-            if let Err(why) = kept.and_then(|dir| Kept::Pools.put(&dir, &text)) {
-                log::debug!("{why}");
-            }
+            held::keep(Kept::Pools, node_name, &text);
             let doubts = put(pools, throttle);
             (true, complaints::set(About::Pools, None, doubts))
         }
@@ -184,12 +177,11 @@ fn read(
 
 /// The pools of the slurmd before this one, whose lines held: CPUs may have gone offline since.
 pub(super) fn kept(path: &Path, node_name: &str) -> Option<SitePools> {
-    let dir = StateDir::new(&settings::current().state_dir, node_name).ok()?;
     let site = Site {
         is_here: &|list| node::is_listed(Some(node_name), list),
         cpus: None,
     };
-    pools_file::of_text(path, &Kept::Pools.text(&dir)?, &site).ok()
+    pools_file::of_text(path, &held::text(Kept::Pools, node_name)?, &site).ok()
 }
 
 /// Puts pools in force, with the classes that this node can have. Returns what the administrator should know.

@@ -49,8 +49,8 @@ pub(super) fn check(checks: &mut Checks, words: &Announcement) {
                 false => (
                     Note,
                     format!(
-                        "{in_force}; the file has changed, and slurmd reads it within seconds, but \
-                         after its start not before its first launch"
+                        "{in_force}; the file has changed, and slurmd reads it within seconds; one that \
+                         became a daemon begins to look with its first launch"
                     ),
                 ),
             }

@@ -45,8 +45,8 @@ pub(super) fn check(
         Ok(_) => (
             Note,
             format!(
-                "{in_force}; the file has changed, and slurmd reads it within seconds, but after its \
-                 start not before its first launch"
+                "{in_force}; the file has changed, and slurmd reads it within seconds; one that became a \
+                 daemon begins to look with its first launch"
             ),
         ),
         // The file may be for root's eyes only.

@@ -126,7 +126,7 @@ fn accounted(here: &Here, job: &Job, (cpus, before): (u32, u64)) -> Told {
     }
 }
 
-/// Waits until something holds; `what` is said if it does not.
+/// Waits until `holds` is true, at most for this time. If it stays false, the error begins with `what`.
 pub(crate) fn within(most: Duration, what: &str, holds: impl Fn() -> bool) -> Told {
     let held = within_some(most, || holds().then_some(()));
     held.ok_or_else(|| format!("{what}, still after {most:?}"))
