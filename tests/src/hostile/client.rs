@@ -78,6 +78,8 @@ impl<'a> Attacker<'a> {
         command
             .args(["--kill-after=5", "30", name])
             .current_dir(&self.folder)
+            // The tests' own may be root's alone, of which slurmstepd complains in the job's output.
+            .env("TMPDIR", &self.folder)
             .uid(USER)
             .gid(USER);
         command
