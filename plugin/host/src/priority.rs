@@ -148,13 +148,19 @@ pub fn set_nicest(pid: pid_t) -> io::Result<()> {
 /// The calling thread is one for a moment, and its children never.
 #[must_use]
 pub fn realtime_obstacle() -> Option<String> {
+    realtime_refusal().or_else(throttle_obstacle)
+}
+
+/// Why no thread in the caller's cgroup can be a real-time one. The calling thread is one for a moment, and its children
+/// never.
+#[must_use]
+pub fn realtime_refusal() -> Option<String> {
     let tried = schedule(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, PRIORITY);
-    if let Err(why) = tried.and_then(|()| set_ordinary(0)) {
-        return Some(format!(
-            "the kernel refuses SCHED_RR ({why}); with CONFIG_RT_GROUP_SCHED a cgroup needs cpu.rt_runtime_us"
-        ));
-    }
-    throttle_obstacle()
+    let why = tried.and_then(|()| set_ordinary(0)).err()?;
+    Some(format!(
+        "the kernel refuses SCHED_RR ({why}); one with CONFIG_RT_GROUP_SCHED has none in cgroups of version 2, unless it \
+         is started with rt_group_sched=0 (Linux 6.16)"
+    ))
 }
 
 /// Why real-time tasks could take this host's CPUs for ever, as its settings are now.

@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use berth_host::OnlineCpus;
 use berth_host::cgroup::{self, Breaths, Mounts, scopes};
+use berth_host::{OnlineCpus, priority};
 use berth_placement::sets::count::counted;
 
 use crate::slurmd::pool_guard;
@@ -21,6 +21,8 @@ pub(super) struct Breathing {
     known: String,
     changed: Option<Instant>,
     looked: Option<Instant>,
+    /// Whether the administrator knows that slurmstepds cannot go first.
+    told: bool,
 }
 
 impl Breathing {
@@ -56,7 +58,21 @@ impl Breathing {
                 Err(why) => log::debug!("{why}"),
             }
         }
+        self.tell_of_refusal();
         all > 0
+    }
+
+    /// slurmd's own cgroup may have real-time threads where those of jobs have none: then nobody knew of it before.
+    fn tell_of_refusal(&mut self) {
+        if !self.told && self.breaths.iter().any(Breaths::is_refused) {
+            self.told = true;
+            if priority::realtime_refusal().is_none() {
+                log::warn!(
+                    "the kernel refuses SCHED_RR to slurmstepds beside pools, so below a busy pool a job is cancelled, \
+                     and a step begins, within seconds and not at once"
+                );
+            }
+        }
     }
 
     fn is_time_for_fences(&mut self) -> bool {

@@ -253,7 +253,11 @@ fn realtime_obstacle() -> Option<String> {
 
 /// Whether a job of a pool may run here.
 pub(crate) fn has_any() -> bool {
-    in_force().is_some_and(|pools| pools.here().next().is_some())
+    in_force().is_some_and(|pools| has_here(&pools))
+}
+
+fn has_here(pools: &SitePools) -> bool {
+    pools.here().next().is_some()
 }
 
 /// Whether a pool of this node has the class.
@@ -280,5 +284,17 @@ fn doubts(pools: &SitePools) -> Vec<String> {
             weights.widest
         )
     });
-    unknown.chain(weak).collect()
+    let refusal = match own_place() {
+        Ok(place) if place.version == Version::V2 && has_here(pools) => {
+            priority::realtime_refusal()
+        }
+        _ => None,
+    };
+    let slow = refusal.map(|why| {
+        format!(
+            "{path}: slurmstepds cannot go before the tasks of pools here, so below a busy pool a job is cancelled, and \
+             a step begins, within seconds and not at once: {why}"
+        )
+    });
+    unknown.chain(weak).chain(slow).collect()
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::credit::Credits;
 use super::dying::Dying;
-use super::known::Known;
+use super::known::{Known, Load};
 use super::members::{Thread, threads};
 use super::risen::{Risen, rise};
 use super::stepds::{Key, Stepd, Stepds};
@@ -32,6 +32,7 @@ pub struct Breaths {
     dying: Dying,
     looked: Option<Instant>,
     looked_at_all: Option<Instant>,
+    is_refused: bool,
 }
 
 impl Default for Breaths {
@@ -44,6 +45,7 @@ impl Default for Breaths {
             dying: Dying::default(),
             looked: None,
             looked_at_all: None,
+            is_refused: false,
         }
     }
 }
@@ -60,6 +62,12 @@ impl Breaths {
             true => Ok(self.look_below(&folder, Instant::now())),
             false => Ok(0),
         }
+    }
+
+    /// Whether the kernel has refused to let a slurmstepd go first that waited.
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.is_refused
     }
 
     /// Nobody goes first any more. What jobs owe is not forgotten.
@@ -116,7 +124,7 @@ impl Breaths {
         for stepd in all.cloned().collect::<Vec<_>>() {
             let lives = stepd.lives();
             let known = self.known.get(&stepd.key()).filter(|_| lives);
-            let used = known.map_or(passed, |known| known.used(stepd.load(scope), passed));
+            let used = known.map_or(passed, |known| known.used(stepd.used(scope), passed));
             self.credits.pay(&stepd.job, used);
             if !lives {
                 self.stepds.ended(&stepd);
@@ -146,17 +154,18 @@ impl Breaths {
         let first: Vec<_> = risen
             .filter(|one| one.thread.process == stepd.process)
             .collect();
-        let load = stepd.load(scope);
+        let waited = stepd.waited(scope);
         // Another step may have come in its place, without a change of the job's folder.
-        if load.used.is_none() && !stepd.lives() {
+        if waited.is_none() && !stepd.lives() {
             self.stepds.ended(stepd);
             return Vec::new();
         }
-        let waits = known.has_waited(load).unwrap_or_else(|| stepd.waits());
-        known.load = Some(load);
+        let waits = known.has_waited(waited).unwrap_or_else(|| stepd.waits());
         if waits {
             known.at_work = Some((now, 0));
         }
+        let used = known.at_work.and_then(|_| stepd.used(scope));
+        known.load = Some(Load { waited, used });
         let goes_first = known.at_work.is_some() && self.credits.has(&stepd.job);
         self.known.insert(stepd.key(), known);
         match (goes_first, waits) {
@@ -164,8 +173,10 @@ impl Breaths {
             (false, _) => Vec::new(),
             (true, true) => {
                 let risen = rise(stepd, first);
-                if risen.is_empty() && !stepd.lives() {
-                    self.stepds.ended(stepd);
+                match risen.is_empty() {
+                    true if stepd.lives() => self.is_refused = true,
+                    true => self.stepds.ended(stepd),
+                    false => {}
                 }
                 risen
             }

@@ -38,13 +38,6 @@ pub(super) struct Stepd {
 /// A process's number, and when it began.
 pub(super) type Key = (pid_t, u64);
 
-/// What its threads have waited for and used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Load {
-    pub waited: Option<u64>,
-    pub used: Option<u64>,
-}
-
 /// A job as it was found.
 #[derive(Debug)]
 struct Job {
@@ -111,14 +104,18 @@ impl Stepd {
         (self.process, self.start)
     }
 
-    /// How long one of its threads has waited for a CPU, and what they have used of one, in microseconds; nothing where
-    /// the kernel does not say it.
-    pub(super) fn load(&self, scope: &Folder) -> Load {
-        let own = format!("{}/{}/{OWN}", self.job, self.step);
-        Load {
-            waited: load::waited(scope, &own),
-            used: load::used(scope, &own),
-        }
+    /// How long one of its threads has waited for a CPU, in microseconds; nothing where the kernel does not say it.
+    pub(super) fn waited(&self, scope: &Folder) -> Option<u64> {
+        load::waited(scope, &self.own())
+    }
+
+    /// What its threads have used of a CPU, in microseconds; nothing where the kernel does not say it.
+    pub(super) fn used(&self, scope: &Folder) -> Option<u64> {
+        load::used(scope, &self.own())
+    }
+
+    fn own(&self) -> String {
+        format!("{}/{}/{OWN}", self.job, self.step)
     }
 
     /// Whether it has not ended. Another process may have its number.
