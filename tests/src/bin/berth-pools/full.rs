@@ -14,8 +14,8 @@ use crate::steps::{SHOW, is_normal};
 use crate::thread::list;
 use crate::{Here, Told, figures, others_of};
 
-/// A node with full pools answers within so many times what it takes without.
-const SLOWER: f64 = 2.0;
+/// A node with full pools answers within so many times what it takes without, and on a host without enough cores.
+const SLOWER: [f64; 2] = [2.0, 4.0];
 /// A normal job's step of a moment, on a CPU of a busy pool, has ended within this time; below real-time tasks the
 /// figure is only printed.
 const ENDED: f64 = 60.0;
@@ -69,7 +69,7 @@ fn full(here: &Here) -> Told {
         figures::add(&["full", here.class, name, &seconds]);
         let limit = match at {
             3 => ENDED,
-            _ => without * SLOWER,
+            _ => without * here.host.bound(SLOWER[0], SLOWER[1]),
         };
         // Below real-time tasks the figure is only printed.
         if here.class != "realtime" && with > limit {

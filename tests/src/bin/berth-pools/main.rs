@@ -21,6 +21,7 @@ mod ended;
 mod fences;
 mod figures;
 mod full;
+mod host;
 mod job;
 mod killed;
 mod measured;
@@ -38,6 +39,7 @@ use std::process::ExitCode;
 
 use berth_tests::Cluster;
 
+use crate::host::Host;
 use crate::scenes::Count;
 
 /// The classes.
@@ -55,6 +57,7 @@ struct Here {
     cpus: u32,
     /// `cpus=` of the pool, from which its weights follow.
     pool: u32,
+    host: Host,
 }
 
 fn main() -> ExitCode {
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         class: "weight",
         cpus,
         pool: cpus / 2,
+        host: Host::measured(cpus),
     };
     figures::begin();
     for class in CLASSES {
