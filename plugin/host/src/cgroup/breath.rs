@@ -172,11 +172,10 @@ impl Breaths {
             (true, false) => first,
             (false, _) => Vec::new(),
             (true, true) => {
-                let risen = rise(stepd, first);
-                match risen.is_empty() {
-                    true if stepd.lives() => self.is_refused = true,
-                    true => self.stepds.ended(stepd),
-                    false => {}
+                let (risen, is_refused) = rise(stepd, first);
+                self.is_refused |= is_refused;
+                if risen.is_empty() && !stepd.lives() {
+                    self.stepds.ended(stepd);
                 }
                 risen
             }

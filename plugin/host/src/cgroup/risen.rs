@@ -1,6 +1,8 @@
 //! Threads that go before real-time tasks for a while. A number may pass to another thread at any time, so each is looked
 //! at before it is raised and once more after that, and it is known by the time at which it began.
 
+use std::io;
+
 use super::members::{Thread, threads};
 use super::stat::Stat;
 use super::stepds::{Stepd, is_slurmstepd};
@@ -18,7 +20,7 @@ impl Risen {
     /// Lets a thread go first for which something holds, and still does afterwards.
     pub(super) fn new(thread: Thread, holds: impl Fn(&Stat) -> bool) -> Option<Self> {
         Stat::of(thread).filter(&holds)?;
-        let risen = Self::raised(thread)?;
+        let risen = Self::raised(thread).ok()?;
         match risen.stat().is_some_and(|now| holds(&now)) {
             true => Some(risen),
             false => {
@@ -30,10 +32,15 @@ impl Risen {
 
     /// Lets a thread go first that the caller looks at before and afterwards. A real-time one that is not ours stays as
     /// it is.
-    fn raised(thread: Thread) -> Option<Self> {
-        let risen = Self::found(thread)?;
-        let may = || !is_realtime(thread.number) && set_before_realtime(thread.number).is_ok();
-        (is_before_realtime(thread.number) || may()).then_some(risen)
+    fn raised(thread: Thread) -> io::Result<Self> {
+        let risen = Self::found(thread).ok_or(io::ErrorKind::NotFound)?;
+        if is_before_realtime(thread.number) {
+            return Ok(risen);
+        }
+        if is_realtime(thread.number) {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        set_before_realtime(thread.number).map(|()| risen)
     }
 
     /// One that somebody else has raised.
@@ -54,8 +61,9 @@ impl Risen {
     }
 }
 
-/// Lets all threads of a slurmstepd go first. Those that do so already cost no look at what they do.
-pub(super) fn rise(stepd: &Stepd, before: Vec<Risen>) -> Vec<Risen> {
+/// Lets all threads of a slurmstepd go first. Those that do so already cost no look at what they do. Returns them, and
+/// whether the kernel has refused it to one.
+pub(super) fn rise(stepd: &Stepd, before: Vec<Risen>) -> (Vec<Risen>, bool) {
     let listed = || threads(&[stepd.process]);
     let is_known = |one: &Thread| before.iter().any(|known| known.thread == *one);
     let (known, new): (Vec<_>, Vec<_>) = listed()
@@ -65,20 +73,27 @@ pub(super) fn rise(stepd: &Stepd, before: Vec<Risen>) -> Vec<Risen> {
     risen.retain(|one| known.contains(&one.thread));
     let is_it = || stepd.lives() && is_slurmstepd(stepd.process, &[]);
     if new.is_empty() || !is_it() {
-        return risen;
+        return (risen, false);
     }
-    let new: Vec<_> = new.into_iter().filter_map(Risen::raised).collect();
+    let mut is_refused = false;
+    let mut raised = Vec::new();
+    for one in new {
+        match Risen::raised(one) {
+            Ok(one) => raised.push(one),
+            Err(why) => is_refused |= why.raw_os_error() == Some(libc::EPERM),
+        }
+    }
     let still = match is_it() {
         true => listed(),
         false => Vec::new(),
     };
-    for one in new {
+    for one in raised {
         match still.contains(&one.thread) {
             true => risen.push(one),
             false => drop(set_ordinary(one.thread.number)),
         }
     }
-    risen
+    (risen, is_refused)
 }
 
 #[cfg(test)]
@@ -116,12 +131,12 @@ mod tests {
             ..stepd.clone()
         };
         make_idle(pid(&child));
-        assert_eq!(rise(&ended, Vec::new()), []);
+        assert_eq!(rise(&ended, Vec::new()), (Vec::new(), false));
         assert_eq!(policy(pid(&child)), libc::SCHED_IDLE);
         // This one lives.
-        let risen = rise(&stepd, Vec::new());
-        assert!(risen.len() == 1 && is_before_realtime(pid(&child)));
-        assert_eq!(rise(&stepd, risen.clone()), risen);
+        let (risen, is_refused) = rise(&stepd, Vec::new());
+        assert!(!is_refused && risen.len() == 1 && is_before_realtime(pid(&child)));
+        assert_eq!(rise(&stepd, risen.clone()).0, risen);
         let other = Risen {
             start: risen[0].start - 1,
             ..risen[0]

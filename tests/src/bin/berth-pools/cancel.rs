@@ -11,9 +11,9 @@ use crate::{Here, Told, daemons, figures};
 
 /// `SCHED_RR`.
 pub(crate) const RR: u32 = 2;
-/// The tasks of a job below a pool are gone within this time. Its slurmstepd and Slurm's record of it go within this time
-/// beyond what they take beside no pool: on an emulated machine, whose CPUs have a fraction of the time that they show, that
-/// alone is seconds.
+/// The tasks of a job below a pool are gone within this time, or twice as long on a host without enough cores. Its
+/// slurmstepd and Slurm's record of it go within this time beyond what they take beside no pool: on an emulated machine,
+/// whose CPUs have a fraction of the time that they show, that alone is seconds.
 const CANCELLED: Duration = Duration::from_secs(10);
 /// Nobody is waited for any longer.
 const NEVER: Duration = Duration::from_secs(200);
@@ -95,8 +95,9 @@ fn judge(here: &Here, name: &str, [gone, before]: [&Gone; 2]) -> Told {
     if !gone.first && gone.took > UNSEEN {
         return Err("its slurmstepd did not go first".into());
     }
-    if gone.tasks > CANCELLED {
-        return Err(format!("its tasks took longer than {CANCELLED:?}"));
+    let most = CANCELLED.mul_f64(here.host.bound(1.0, 2.0));
+    if gone.tasks > most {
+        return Err(format!("its tasks took longer than {most:?}"));
     }
     let is_late = gone.processes > before.processes + CANCELLED;
     match is_late || gone.took > before.took + CANCELLED {
