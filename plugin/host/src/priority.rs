@@ -151,12 +151,19 @@ pub fn realtime_obstacle() -> Option<String> {
     realtime_refusal().or_else(throttle_obstacle)
 }
 
-/// Why no thread in the caller's cgroup can be a real-time one. The calling thread is one for a moment, and its children
-/// never.
+/// Why no thread in the caller's cgroup can be a real-time one. The calling thread is one for a moment, and is scheduled
+/// afterwards as it was before (`CPUSchedulingPolicy=` of slurmd's unit); its children never are.
 #[must_use]
 pub fn realtime_refusal() -> Option<String> {
-    let tried = schedule(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, PRIORITY);
-    let why = tried.and_then(|()| set_ordinary(0)).err()?;
+    let before = policy(0);
+    // One that has a priority of its own, or a deadline, is no sign of a refusal, and could not be given it back.
+    let is_ordinary = matches!(
+        before & !libc::SCHED_RESET_ON_FORK,
+        libc::SCHED_OTHER | libc::SCHED_BATCH | libc::SCHED_IDLE
+    );
+    let try_it = || schedule(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, PRIORITY);
+    let tried = is_ordinary.then(try_it)?;
+    let why = tried.and_then(|()| schedule(0, before, 0)).err()?;
     Some(format!(
         "the kernel refuses SCHED_RR ({why}); one with CONFIG_RT_GROUP_SCHED has none in cgroups of version 2, unless it \
          is started with rt_group_sched=0 (Linux 6.16)"
@@ -215,6 +222,18 @@ mod tests {
         assert!(!kept(-1, "6.1.0-56-amd64") && !kept(1_000_000, "6.11.9"));
         assert!(kept(1_000_000, "6.12.107+deb13-amd64") && kept(-1, "7.2.13"));
         assert!(throttle((None, None), "").is_some());
+    }
+
+    #[test]
+    fn the_thread_that_tries_stays_as_it_was() {
+        for own in [libc::SCHED_BATCH, libc::SCHED_IDLE, libc::SCHED_OTHER] {
+            let tried = std::thread::spawn(move || {
+                schedule(0, own, 0).unwrap();
+                let _ = realtime_refusal();
+                policy(0)
+            });
+            assert_eq!(tried.join().unwrap(), own);
+        }
     }
 
     /// A task of a pool stays one, whatever its children shall be.

@@ -25,12 +25,16 @@ impl Host {
     /// Measures it, with a thread on each CPU.
     pub(crate) fn measured(cpus: u32) -> Self {
         let share = counted(cpus) / f64::from(cpus) / counted(1);
-        println!("each of {cpus} busy CPUs has {share:.2} of a core of the host");
-        Self { share }
+        let host = Self { share };
+        let bounds = host.bound("promised", "wider");
+        println!(
+            "each of {cpus} busy CPUs has {share:.2} of a core of the host: the bounds of time are the {bounds} ones"
+        );
+        host
     }
 
     /// A bound on how soon something happens, and the wider one for a host without enough cores.
-    pub(crate) fn bound(&self, promised: f64, without_cores: f64) -> f64 {
+    pub(crate) fn bound<T>(&self, promised: T, without_cores: T) -> T {
         match self.share >= ENOUGH {
             true => promised,
             false => without_cores,
@@ -66,8 +70,7 @@ mod tests {
 
     #[test]
     fn a_host_without_enough_cores_has_the_wider_bound() {
-        let bound = |share| Host { share }.bound(2.0, 4.0);
-        assert!((bound(0.9) - 2.0).abs() < 1e-9);
-        assert!((bound(0.12) - 4.0).abs() < 1e-9);
+        let bound = |share| Host { share }.bound(2, 4);
+        assert_eq!([bound(0.9), bound(0.5), bound(0.12)], [2, 2, 4]);
     }
 }
