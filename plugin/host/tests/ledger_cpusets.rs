@@ -122,7 +122,8 @@ fn tasks_that_cgroup_v1_has_frozen() {
         |signal| nix::sys::signal::kill(nix::unistd::Pid::from_raw(task.pid), signal).unwrap();
     write("cgroup.procs", &task.pid.to_string());
     assert!(!task.is_stopped());
-    signal(nix::sys::signal::Signal::SIGTSTP);
+    // SIGTSTP would do nothing to a process group that nobody waits for.
+    signal(nix::sys::signal::Signal::SIGSTOP);
     while !task.is_stopped() {
         std::thread::yield_now();
     }
