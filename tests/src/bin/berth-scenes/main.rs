@@ -5,6 +5,7 @@
 mod binding;
 mod cgroup_v1;
 mod command;
+mod early;
 mod jobs;
 mod launchers;
 mod lifecycle;
@@ -94,13 +95,19 @@ fn main() -> ExitCode {
     }
     let here = tools::machine();
     let wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
+    let syslog = early::Syslog::serve();
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     for (name, _, play) in SCENES
         .iter()
         .filter(|(name, machine, _)| *machine == here && wanted(name))
     {
         let start = Instant::now();
-        let outcome = catch_unwind(play);
+        let mut outcome = catch_unwind(play);
+        if syslog.end_scene(outcome.is_err()) {
+            println!("{name}: Slurm lost a step by itself (see syslog above); once more");
+            outcome = catch_unwind(play);
+            syslog.end_scene(outcome.is_err());
+        }
         let seconds = start.elapsed().as_secs_f32();
         match outcome {
             Ok(Ok(())) => {

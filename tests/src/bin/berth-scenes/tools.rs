@@ -81,6 +81,8 @@ pub fn in_allocation(cluster: &Cluster, options: &[&str], script: &str) -> Strin
     let command = [&["-Q"], options, &["bash", "-c", script]].concat();
     let done = cluster.run_with("salloc", &command, &[("probe", &probe)]);
     assert!(done.ok(), "{script}: {done:#?}");
+    // The script's end hides those of its steps.
+    eprint!("{}", done.stderr);
     done.stdout
 }
 
