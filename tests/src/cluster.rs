@@ -5,7 +5,6 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -17,16 +16,6 @@ use crate::output::{Done, mask};
 /// How long anything in a cluster may take before a test gives up: a slurmstepd that meets a
 /// slurmctld which is just reading its configuration tries again a minute later.
 const PATIENCE: Duration = Duration::from_secs(150);
-
-/// The logs of clusters whose tests failed.
-static FAILED: Mutex<String> = Mutex::new(String::new());
-
-/// The logs of the clusters whose tests failed in this process since the last call.
-pub fn logs_of_failed() -> String {
-    FAILED
-        .lock()
-        .map_or_else(|_| String::new(), |mut logs| std::mem::take(&mut *logs))
-}
 
 /// A running cluster: munged, slurmctld and one or more slurmds.
 #[derive(Debug)]
@@ -280,11 +269,6 @@ impl Drop for Cluster {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.print_log_tails();
-            let logs = self.log_files().into_iter().flat_map(fs::read);
-            let text = String::from_utf8_lossy(&logs.collect::<Vec<_>>().concat()).into_owned();
-            if let Ok(mut failed) = FAILED.lock() {
-                failed.push_str(&text);
-            }
         }
         match ci_cluster("down", self.folder()).output() {
             Ok(output) if output.status.success() => {}

@@ -21,7 +21,7 @@ mod under_test;
 pub mod verdicts;
 
 pub use builder::Builder;
-pub use cluster::{Batch, Cluster, logs_of_failed};
+pub use cluster::{Batch, Cluster};
 pub use output::{Done, mask};
 pub use preload::Preload;
 pub use spank::spank_plugin;

@@ -270,7 +270,11 @@ impl TaskEnvironment {
     /// `entries` is null or Slurm's own array of writable C strings, which ends in a null pointer
     /// and which nobody else uses as long as this value lives: that of a task, in the task.
     pub unsafe fn from_raw(entries: *const *mut c_char) -> Option<Self> {
-        (!entries.is_null()).then_some(Self(entries))
+        if entries.is_null() {
+            None
+        } else {
+            Some(Self(entries))
+        }
     }
 
     /// Overwrites the value of a variable, if the variable exists and its value is not shorter than

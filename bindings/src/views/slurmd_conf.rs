@@ -158,7 +158,9 @@ impl ConfLock {
         // SAFETY: a field of slurmd's record, which slurmd has made ready before it loads plugins
         // (`_init_conf`); in slurmstepd, where nobody locks it, it is all zeros, which is
         // PTHREAD_MUTEX_INITIALIZER. Of a record that is none the call at worst changes a word.
-        (unsafe { libc::pthread_mutex_trylock(mutex) } == 0).then_some(Self(mutex))
+        let is_ours = unsafe { libc::pthread_mutex_trylock(mutex) } == 0;
+        // Made for a lock that is ours alone: dropping one would release somebody else's.
+        if is_ours { Some(Self(mutex)) } else { None }
     }
 }
 
@@ -166,5 +168,23 @@ impl Drop for ConfLock {
     fn drop(&mut self) {
         // SAFETY: locked by this thread in `take`.
         unsafe { libc::pthread_mutex_unlock(self.0) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::UnsafeCell;
+
+    use super::ConfLock;
+
+    /// slurmd packs what its slurmstepds read under this lock, and a launch beside it may look at the map.
+    #[test]
+    fn a_lock_that_somebody_has_stays_locked() {
+        let mutex = UnsafeCell::new(libc::PTHREAD_MUTEX_INITIALIZER);
+        let held = ConfLock::take(mutex.get()).expect("nobody has it");
+        assert!(ConfLock::take(mutex.get()).is_none());
+        assert!(ConfLock::take(mutex.get()).is_none(), "it is still locked");
+        drop(held);
+        assert!(ConfLock::take(mutex.get()).is_some());
     }
 }

@@ -205,7 +205,8 @@ struct Fd(libc::c_int);
 
 impl Fd {
     fn new(found: libc::c_int) -> Option<Self> {
-        (found >= 0).then_some(Self(found))
+        // None is made for a file that was not opened: dropping it would change errno.
+        if found >= 0 { Some(Self(found)) } else { None }
     }
 }
 

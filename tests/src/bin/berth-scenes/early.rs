@@ -6,8 +6,6 @@ use std::process::Command;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 
-use berth_tests::logs_of_failed;
-
 /// The socket of syslog (3).
 const SYSLOG: &str = "/dev/log";
 /// More than the kernel has to say of one scene.
@@ -34,27 +32,14 @@ impl Syslog {
         Self(lines)
     }
 
-    /// Forgets what came in a scene that passed, and prints it for one that failed. Returns whether Slurm lost a step by
-    /// itself: a slurmstepd opens its log before it loads a task plugin or SPANK, so a last word that is not in there is
-    /// none of ours. (Seen with 22.05, once in some hundred first launches of a slurmd: "problem with unpack of tres list".)
-    pub fn end_scene(&self, failed: bool) -> bool {
+    /// Forgets what came in a scene that passed, and prints it for one that failed.
+    pub fn end_scene(&self, failed: bool) {
         let lines: Vec<String> = self.0.try_iter().collect();
-        if !failed {
-            return false;
+        if failed {
+            println!("--- syslog\n{}", lines.join("\n"));
+            println!("--- the kernel\n{}", ended());
         }
-        println!("--- syslog\n{}", lines.join("\n"));
-        println!("--- the kernel\n{}", ended());
-        let logs = logs_of_failed();
-        lines.iter().any(|line| is_early(line, &logs))
     }
-}
-
-/// Whether a line of syslog has the last word of a slurmstepd that had not opened its log.
-fn is_early(line: &str, logs: &str) -> bool {
-    let word = line
-        .split_once("fatal: ")
-        .map(|(_, word)| word.trim_end_matches(['\0', '\n']));
-    line.contains("slurmstepd") && word.is_some_and(|word| !logs.contains(word))
 }
 
 /// The kernel's last lines about processes that it ended.

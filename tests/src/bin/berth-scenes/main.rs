@@ -102,12 +102,8 @@ fn main() -> ExitCode {
         .filter(|(name, machine, _)| *machine == here && wanted(name))
     {
         let start = Instant::now();
-        let mut outcome = catch_unwind(play);
-        if syslog.end_scene(outcome.is_err()) {
-            println!("{name}: Slurm lost a step by itself (see syslog above); once more");
-            outcome = catch_unwind(play);
-            syslog.end_scene(outcome.is_err());
-        }
+        let outcome = catch_unwind(play);
+        syslog.end_scene(outcome.is_err());
         let seconds = start.elapsed().as_secs_f32();
         match outcome {
             Ok(Ok(())) => {
