@@ -72,7 +72,7 @@ impl SlurmConf {
     }
 
     texts! {
-        /// TaskPlugin.
+        /// TaskPlugin, while a plugin is loaded.
         task_plugin,
         /// PluginDir, with colons.
         plugindir,
@@ -104,11 +104,19 @@ impl SlurmConf {
         }
     }
 
-    /// SlurmdParameters. Up to 23.02 slurmd reads slurm.conf again while it serves launches, under
+    fn slurmd_params(&self, symbols: &Symbols) -> Option<String> {
+        self.settled(self.layout.slurm_conf.slurmd_params, symbols)
+    }
+
+    /// TaskPlugin, for hooks: slurmd may just be reading slurm.conf again.
+    pub fn settled_task_plugin(&self, symbols: &Symbols) -> Option<String> {
+        self.settled(self.layout.slurm_conf.task_plugin, symbols)
+    }
+
+    /// A text that slurmd is not just changing. Up to 23.02 slurmd reads slurm.conf again while it serves launches, under
     /// the lock that is taken here; later lines start a new slurmd. The text is read each time:
     /// after a reconfiguration another text may stand at the same address.
-    fn slurmd_params(&self, symbols: &Symbols) -> Option<String> {
-        let field = self.layout.slurm_conf.slurmd_params;
+    fn settled(&self, field: Field<*mut c_char>, symbols: &Symbols) -> Option<String> {
         let changes = matches!(self.layout.line, Line::V22_05 | Line::V23_02);
         let (lock, unlock) = match (symbols.slurm_conf_lock, symbols.slurm_conf_unlock) {
             (Some(lock), Some(unlock)) if changes && is_slurms_daemon() => (lock, unlock),

@@ -40,6 +40,7 @@ use crate::args::{Cli, Command, as_getopt, asked_command, shortened};
 pub(crate) type Failure = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {
+    berth_host::inherited::close();
     let cli = Cli::try_parse_from(words()).unwrap_or_else(|why| shortened(why).exit());
     say::use_ascii(cli.ascii);
     let done = match &cli.command {

@@ -25,6 +25,7 @@ pub mod command_path;
 pub mod counters;
 pub mod cpusets_file;
 pub mod discover_child;
+pub mod inherited;
 pub mod job_cgroup;
 pub mod job_files;
 pub mod kept;

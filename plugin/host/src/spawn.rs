@@ -15,6 +15,8 @@ use nix::sys::signal::SigSet;
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, pipe2};
 
+use crate::inherited;
+
 /// A running program; the holder of this value must wait for it.
 #[derive(Debug)]
 pub(crate) struct Child {
@@ -78,10 +80,12 @@ fn attributes() -> Result<PosixSpawnAttr, Errno> {
     Ok(attributes)
 }
 
-/// The child's environment: only `PATH` and hwloc's variables, which change what is discovered.
+/// The child's environment: only `PATH` and hwloc's variables, which change what is discovered, and that it has slurmd's
+/// files by accident.
 fn environment() -> Vec<CString> {
     std::env::vars_os()
         .filter(|(name, _)| name == "PATH" || name.as_bytes().starts_with(b"HWLOC_"))
+        .chain([(inherited::VARIABLE.into(), "1".into())])
         .filter_map(|(name, value)| {
             let mut entry: OsString = name;
             entry.push("=");

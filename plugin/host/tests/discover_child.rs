@@ -71,7 +71,15 @@ fn it_gets_the_arguments_and_a_clean_environment() {
     let arguments = format!("discover --output {}", stage.output().display());
     assert_eq!(lines[0], arguments);
     // The shell sets some variables itself.
-    let own = ["PATH", "PWD", "OLDPWD", "SHLVL", "_"];
+    // The shell's own, and that slurmd's files are none of the child's.
+    let own = [
+        "PATH",
+        "PWD",
+        "OLDPWD",
+        "SHLVL",
+        "_",
+        "BERTH_CLOSE_INHERITED",
+    ];
     for name in &lines[1..] {
         let expected = own.contains(&name.as_str()) || name.starts_with("HWLOC_");
         assert!(expected, "{name} was passed on");

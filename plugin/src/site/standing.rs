@@ -101,7 +101,10 @@ fn is_listed(list: &str, own: &str) -> bool {
 
 /// Whether Slurm's task/cgroup works beside us.
 pub(crate) fn has_task_cgroup(slurm: Abi) -> bool {
-    task_plugin(slurm).is_some_and(|list| names(&list).any(|name| name == "cgroup"))
+    // SAFETY: the layout is the running release's, and the view ends here.
+    let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) };
+    conf.and_then(|conf| conf.settled_task_plugin(slurm.symbols))
+        .is_some_and(|list| names(&list).any(|name| name == "cgroup"))
 }
 
 fn own_name() -> String {
