@@ -70,8 +70,7 @@ fn it_gets_the_arguments_and_a_clean_environment() {
     let lines = lines_of(&stage.output());
     let arguments = format!("discover --output {}", stage.output().display());
     assert_eq!(lines[0], arguments);
-    // The shell sets some variables itself.
-    // The shell's own, and that slurmd's files are none of the child's.
+    // The shell sets some itself; the last says that slurmd's open files are none of the child's.
     let own = [
         "PATH",
         "PWD",
