@@ -98,7 +98,6 @@ write_configuration() {
         "SlurmdPidFile=$dir/run/slurmd-%n.pid"
         "SlurmctldLogFile=$dir/log/slurmctld.log"
         "SlurmdLogFile=$dir/log/slurmd-%n.log"
-        "PlugStackConfig=$dir/etc/plugstack.conf"
         # A batch job would wait up to three seconds to be looked at together with others.
         "SchedulerParameters=batch_sched_delay=0"
         # No mailer is needed here; a missing one is an error line in every log.

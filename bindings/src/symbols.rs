@@ -1,6 +1,6 @@
 //! Slurm's functions and variables, found in the running process: nothing of Slurm is linked.
 //! Hosts differ (srun has no `conf`), so each may be missing.
-//! Source of the prototypes: Slurm's src/common/{xmalloc,log,env,list,cred,cgroup}.h and slurm/spank.h,
+//! Source of the prototypes: Slurm's src/common/{xmalloc,log,env,list,cred,cgroup,read_config}.h and slurm/spank.h,
 //! the same from 22.05 to 26.05.
 
 use crate::error::Error;
@@ -56,6 +56,8 @@ pub struct Addresses {
     /// Its prototype is a fact of the tables: [`crate::layout::Constants::CGROUP_G_TASK_ADDTO`].
     pub cgroup_g_task_addto: Option<TaskAddToFn>,
     pub spank_context: Option<unsafe extern "C" fn() -> c_int>,
+    /// The file of a name beside slurm.conf, or what slurmctld has sent for it; from 26.05 on its argument is `const`.
+    pub slurm_get_extra_conf_path: Option<unsafe extern "C" fn(*const c_char) -> *mut c_char>,
     pub slurm_conf_lock: Option<unsafe extern "C" fn() -> *mut c_void>,
     pub slurm_conf_unlock: Option<unsafe extern "C" fn()>,
     /// `slurmd_conf_t *conf`: the address of that pointer variable.
@@ -126,6 +128,7 @@ impl Symbols {
                 cpu_freq_cpuset_validate: function(c"cpu_freq_cpuset_validate"),
                 cgroup_g_task_addto: function(c"cgroup_g_task_addto"),
                 spank_context: function(c"spank_context"),
+                slurm_get_extra_conf_path: function(c"slurm_get_extra_conf_path"),
                 slurm_conf_lock: function(c"slurm_conf_lock"),
                 slurm_conf_unlock: function(c"slurm_conf_unlock"),
                 conf: address(c"conf").map(NonNull::cast),

@@ -94,6 +94,44 @@ fn a_wrong_node_list_is_loud_on_every_node() {
     assert_eq!(cluster.task_masks(&bound), ["0x1"]);
 }
 
+/// slurmd gets ready once, with its settings, wherever Slurm finds plugstack.conf: beside slurm.conf, or where
+/// PlugStackConfig says. Before it knows them, it would make a key and read files in folders that are not its own.
+#[test]
+fn slurmd_knows_its_settings_when_it_gets_ready() {
+    if !two_cpus() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let state = format!("state_dir={} strict=on", folder.path().display());
+    let cluster = Cluster::builder().plugstack(Some(&state)).up();
+    let etc = cluster.folder().join("etc");
+    let conf = fs::read_to_string(etc.join("slurm.conf")).unwrap();
+    assert!(!conf.contains("PlugStackConfig"), "{conf}");
+    let turned = ["-n2", "--cpu-bind=map_cpu:1,0"];
+    let ready = |log: &str| {
+        let lines = log.lines().filter(|line| line.contains("ready: berth"));
+        let lines: Vec<_> = lines.collect();
+        assert!(
+            lines.iter().all(|line| line.ends_with("compat=berth")),
+            "{lines:#?}"
+        );
+        lines.len()
+    };
+    assert_eq!(ready(&cluster.slurmd_log()), 1);
+    // slurmstepd trusts slurmd by the key in that folder.
+    assert_eq!(cluster.task_masks(&turned), ["0x2", "0x1"]);
+    let other = cluster.folder().join("other.conf");
+    fs::rename(etc.join("plugstack.conf"), &other).unwrap();
+    let named = format!("{conf}PlugStackConfig={}\n", other.display());
+    fs::write(etc.join("slurm.conf"), named).unwrap();
+    cluster.restart_slurmd();
+    cluster.wait_for("the second start", || {
+        (ready(&cluster.slurmd_log()) > 1).then_some(())
+    });
+    assert_eq!(cluster.task_masks(&turned), ["0x2", "0x1"]);
+    assert_eq!(ready(&cluster.slurmd_log()), 2);
+}
+
 #[test]
 fn the_switch_off_file_is_said() {
     if !two_cpus() {

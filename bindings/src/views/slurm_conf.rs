@@ -4,9 +4,9 @@
 use crate::layout::{Field, Layout};
 use crate::line::Line;
 use crate::process::is_slurms_daemon;
-use crate::record::Record;
+use crate::record::{self, Record};
 use crate::symbols::Symbols;
-use std::ffi::{c_char, c_void};
+use std::ffi::{CStr, c_char, c_void};
 
 /// The object `slurm_conf`.
 #[derive(Clone, Copy)]
@@ -76,12 +76,20 @@ impl SlurmConf {
         task_plugin,
         /// PluginDir, with colons.
         plugindir,
-        /// The path of plugstack.conf.
+        /// PlugStackConfig, where slurm.conf has it.
         plugstack,
         /// SlurmdSpoolDir, unexpanded.
         slurmd_spooldir,
         /// ClusterName.
         cluster_name,
+    }
+
+    /// The plugstack.conf that Slurm reads: the one that PlugStackConfig names, else the one beside slurm.conf, or
+    /// slurmctld's on a node without files of its own. `None` where this process lacks Slurm's function.
+    /// Source: spank_stack_init of src/common/plugstack.c (spank.c from 23.02 on).
+    pub fn plugstack_path(&self, symbols: &Symbols) -> Option<String> {
+        self.plugstack()
+            .or_else(|| beside_slurm_conf(c"plugstack.conf", symbols))
     }
 
     /// What changes how slurmd counts its node. From 24.05 on Slurm keeps it as flags, which slurmstepd has as
@@ -145,4 +153,18 @@ impl SlurmConf {
     pub fn debug_flags(&self) -> u64 {
         self.record.read(self.layout.slurm_conf.debug_flags)
     }
+}
+
+fn beside_slurm_conf(name: &CStr, symbols: &Symbols) -> Option<String> {
+    let path_of = symbols.slurm_get_extra_conf_path?;
+    // SAFETY: the prototype of read_config.h: it reads the name and returns a text of Slurm's allocator.
+    let mut path: *mut c_void = unsafe { path_of(name.as_ptr()) }.cast();
+    if path.is_null() {
+        return None;
+    }
+    // SAFETY: Slurm's text, which ends with a zero and is ours.
+    let text = unsafe { CStr::from_ptr(path.cast()) };
+    let text = text.to_string_lossy().into_owned();
+    let _ = record::free(&raw mut path, symbols);
+    Some(text)
 }

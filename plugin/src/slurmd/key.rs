@@ -33,13 +33,25 @@ pub(crate) fn current(node_name: &str) -> Option<Key> {
     made(node_name).map(|key| *KEY.get_or_init(|| key))
 }
 
-/// Writes slurmd's key again if somebody has removed the directory and it was made again.
+/// slurmd is ready, or has other settings, whose state directory may be another one.
+pub(crate) fn begin(node_name: &str) {
+    if current(node_name).is_some()
+        && let Ok(dir) = StateDir::new(&settings::current().state_dir, node_name)
+        && dir.prepare().is_ok()
+    {
+        put_back(node_name, &dir);
+    }
+}
+
+/// Writes slurmd's key again where the directory has none or another one: somebody has removed it, or put an old one back.
 pub(crate) fn put_back(node_name: &str, dir: &StateDir) {
-    if Key::read(dir).is_ok() {
+    let Some(key) = current(node_name) else {
+        return;
+    };
+    if Key::read(dir).is_ok_and(|found| found == key) {
         return;
     }
-    let key = current(node_name);
-    if let Some(Err(why)) = key.map(|key| key.write(dir)) {
+    if let Err(why) = key.write(dir) {
         log::error!("slurmd's key could not be put back: {why}");
     }
 }

@@ -35,7 +35,7 @@ fn may_be_in_plugstack() -> bool {
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) };
     let text = conf
-        .and_then(|conf| conf.plugstack())
+        .and_then(|conf| conf.plugstack_path(slurm.symbols))
         .and_then(|path| std::fs::read_to_string(path).ok())
         .unwrap_or_default();
     text.contains("task_berth") || text.contains("include")
@@ -60,7 +60,7 @@ fn begin(node_name: &str) {
     begin_ledger(node_name);
     tidy_jobs(node_name);
     tidy_cgroups();
-    key::current(node_name);
+    key::begin(node_name);
 }
 
 /// Reads the files of the site, whose pools count as slurmd does.
