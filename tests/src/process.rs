@@ -23,6 +23,16 @@ pub fn find(name: &str, mark: &str) -> Vec<i32> {
         .collect()
 }
 
+/// The processes that a process has forked and that it still has.
+pub fn children(pid: i32) -> Vec<i32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task"));
+    let threads = threads.into_iter().flatten().flatten();
+    let texts = threads.map(|thread| fs::read_to_string(thread.path().join("children")));
+    let texts: Vec<_> = texts.flatten().collect();
+    let words = texts.iter().flat_map(|text| text.split_whitespace());
+    words.filter_map(|word| word.parse().ok()).collect()
+}
+
 fn has_open(pid: i32, mark: &str) -> bool {
     let open = fs::read_dir(format!("/proc/{pid}/fd"));
     let mut links = open.into_iter().flatten().flatten();

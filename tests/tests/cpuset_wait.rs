@@ -4,7 +4,8 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use berth_tests::{Cluster, Done};
+use berth_tests::{Cluster, Done, process};
+use nix::sys::signal::Signal;
 
 /// Jobs that share a node's CPUs.
 const SHARED: &str = "PartitionName=main Nodes=ALL Default=YES OverSubscribe=FORCE:8";
@@ -202,15 +203,29 @@ fn tasks_do_not_outlive_their_slurmstepd() {
     };
     let _first = holder(&cluster);
     let second = waiter(&cluster);
-    let stepd = format!("slurmstepd: \\[{}.batch\\]", second.id);
-    let find = || cluster.run("pgrep", &["-f", &stepd]).stdout;
-    assert!(!find().is_empty(), "the slurmstepd of the script");
-    cluster
-        .run("pkill", &["-KILL", "-o", "-f", &stepd])
-        .expect_ok();
+    let (stepd, task) = of_script(&cluster, &second);
+    process::signal(stepd, Signal::SIGKILL);
     cluster.wait_for("the end of the task that waited", || {
-        find().is_empty().then_some(())
+        let state = process::status(task, "State");
+        state
+            .is_none_or(|state| state.starts_with('Z'))
+            .then_some(())
     });
+}
+
+/// A batch script's slurmstepd, and its task before the script starts. Job numbers begin at 1 in each cluster.
+fn of_script(cluster: &Cluster, job: &Job<'_>) -> (i32, i32) {
+    let folder = cluster.folder().to_string_lossy().into_owned();
+    let title = format!("[{}.batch]", job.id);
+    let has_title = |pid: &i32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(&title)
+    };
+    let stepds = process::find("slurmstepd", &folder);
+    let stepd = stepds.into_iter().filter(has_title).min();
+    let stepd = stepd.expect("the slurmstepd of the script");
+    let tasks = process::children(stepd).into_iter().filter(has_title);
+    (stepd, tasks.min().expect("its task, which waits"))
 }
 
 /// Steps of one job that start at once are in one cpuset.
