@@ -1,14 +1,15 @@
 //! Whether a job still fits into its pool, beside the entries that the ledger has. In: the entries, the job. Out:
 //! yes, or why it runs as a normal job. Pure.
 
-use berth_host::ledger::{self, Entry};
+use berth_host::ledger::{self, Entry, Task};
 use berth_placement::CpuSet;
 use berth_placement::pools::{Class, Full, Room};
 
 use crate::message::in_pool::Member;
 
 /// Whether there is room. A job that is in already stays in; but real-time tasks never get more cores than their
-/// pools may have, even if its pool was of another class when it came.
+/// pools may have, even if its pool was of another class when it came. Slurm gives a suspended job's CPUs to other jobs, so
+/// it leaves room in its pool; its cores stay those of pools, for it may be resumed beside whoever comes now.
 ///
 /// # Errors
 /// [`Full`]
@@ -24,6 +25,7 @@ pub(crate) fn fits(all: &[Entry], job: u32, member: &Member) -> Result<(), Full>
     jobs.iter().for_each(|entry| in_all.insert_all(&entry.cpus));
     let mark = ledger::mark(&member.name);
     let of_pool = jobs.iter().filter(|entry| entry.mark == mark);
+    let of_pool = of_pool.filter(|entry| !is_suspended(all, entry.step.job));
     let in_pool: usize = of_pool.map(|entry| entry.cpus.count()).sum();
     let room = Room {
         own: &member.cpus,
@@ -34,6 +36,13 @@ pub(crate) fn fits(all: &[Entry], job: u32, member: &Member) -> Result<(), Full>
         most: member.most,
     };
     room.check()
+}
+
+/// Whether a job is suspended, as far as its steps' tasks show: Slurm suspends all of them.
+fn is_suspended(all: &[Entry], job: u32) -> bool {
+    let steps = all.iter().filter(|entry| entry.step.job == job);
+    let mut tasks = steps.filter_map(|entry| entry.task).peekable();
+    tasks.peek().is_some() && tasks.all(Task::is_stopped)
 }
 
 #[cfg(test)]
@@ -90,5 +99,58 @@ mod tests {
             Err(Full::Node(16)),
             "it was let in as another class"
         );
+    }
+
+    #[test]
+    fn a_suspended_job_leaves_room() {
+        let entry = |step, suspended: Option<bool>, list| Entry {
+            step: StepKey {
+                job: 1,
+                step,
+                component: u32::MAX,
+            },
+            pool: true,
+            mark: ledger::mark("a"),
+            cpus: CpuSet::from_list(list).unwrap(),
+            task: suspended.map(|suspended| Task {
+                suspended,
+                ..Task::default()
+            }),
+            ..Entry::default()
+        };
+        let fits = |all: &[Entry], list| {
+            let member = Member {
+                name: "a".into(),
+                limit: 8,
+                most: 12,
+                cpus: CpuSet::from_list(list).unwrap(),
+                ..Member::default()
+            };
+            fits(all, 2, &member)
+        };
+        let (stopped, running) = (entry(0, Some(true), "0-7"), entry(0, Some(false), "0-7"));
+        assert_eq!(
+            fits(std::slice::from_ref(&running), "0-7"),
+            Err(Full::Pool(16))
+        );
+        assert_eq!(fits(std::slice::from_ref(&stopped), "0-7"), Ok(()));
+        // A step that begins has no task yet.
+        assert_eq!(
+            fits(&[stopped.clone(), entry(1, None, "0-7")], "0-7"),
+            Ok(())
+        );
+        let other = entry(1, Some(false), "0-7");
+        assert_eq!(
+            fits(&[stopped.clone(), other], "0-7"),
+            Err(Full::Pool(16)),
+            "one step runs"
+        );
+        assert_eq!(
+            fits(&[entry(0, None, "0-7")], "0-7"),
+            Err(Full::Pool(16)),
+            "unknown"
+        );
+        // It may be resumed: the node's reserve is kept whatever happens.
+        assert_eq!(fits(&[stopped], "8-15"), Err(Full::Node(16)));
     }
 }

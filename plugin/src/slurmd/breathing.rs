@@ -23,6 +23,8 @@ pub(super) struct Breathing {
     looked: Option<Instant>,
     /// Whether the administrator knows that slurmstepds cannot go first.
     told: bool,
+    /// Whether there was something to look at.
+    had: bool,
 }
 
 impl Breathing {
@@ -34,9 +36,16 @@ impl Breathing {
         let here = node_name.filter(|node_name| pool_guard::has_jobs_now(node_name));
         let mounts = here.and_then(|node_name| Some((node_name, Mounts::read().ok()?)));
         let Some((node_name, mounts)) = mounts else {
-            self.breaths.iter_mut().for_each(Breaths::rest);
+            self.rest();
+            // A slurmd that started this one in its place went on until its own end, and may have raised some since.
+            if std::mem::take(&mut self.had)
+                && let Some(node_name) = node_name
+            {
+                pool_guard::all_ordinary(node_name);
+            }
             return false;
         };
+        self.had = true;
         let scopes = scopes::usual_scopes(&mounts, node_name);
         if pool_guard::may_be_realtime() && self.is_time_for_fences() {
             for scope in &scopes {
@@ -60,6 +69,11 @@ impl Breathing {
         }
         self.tell_of_refusal();
         all > 0
+    }
+
+    /// Nobody goes first until the next look.
+    pub(super) fn rest(&mut self) {
+        self.breaths.iter_mut().for_each(Breaths::rest);
     }
 
     /// slurmd's own cgroup may have real-time threads where those of jobs have none: then nobody knew of it before.

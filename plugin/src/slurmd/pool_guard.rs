@@ -4,10 +4,10 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use berth_host::StateDir;
 use berth_host::cgroup::{self, Mounts, Outside, USUAL_WEIGHT, scopes};
 use berth_host::ledger;
 use berth_host::priority;
+use berth_host::{OffSwitch, StateDir};
 use berth_placement::pools::Class;
 use berth_placement::sets::count::counted;
 
@@ -80,7 +80,7 @@ pub(super) fn look(node_name: &str, seats: &mut Seats) {
     undo_abandoned(node_name, seats);
     lower_escaped();
     lower_unthrottled(node_name);
-    let is_over = fit(node_name, seats);
+    let is_over = !is_off() && fit(node_name, seats);
     if !has_jobs && !realtime && is_over {
         HAS_REALTIME.store(false, Ordering::Relaxed);
     }
@@ -88,6 +88,12 @@ pub(super) fn look(node_name: &str, seats: &mut Seats) {
         HAS_JOBS.store(false, Ordering::Relaxed);
         HAD_POOLS.store(false, Ordering::Relaxed);
     }
+}
+
+/// While the switch-off file is there nobody gets a new weight: jobs that start then get none either.
+fn is_off() -> bool {
+    let settings = settings::current();
+    settings.off_switch().is_some_and(OffSwitch::is_on)
 }
 
 /// Gives the running jobs the weights of the pools in force, once they have changed. Returns whether nothing of the change

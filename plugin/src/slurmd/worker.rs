@@ -169,15 +169,9 @@ fn work() {
     }
     let (mut last, mut breathing, mut seats) = (None, Breathing::default(), Seats::default());
     while let Some(due) = wait(&times) {
-        if due.look {
-            times.look = Instant::now() + BETWEEN_LOOKS;
-        }
-        let has_changed = due.look && announce::node_name().is_some_and(|node| look(&node));
         let node_name = announce::node_name();
-        if let Some(node) = node_name.as_ref().filter(|_| due.look) {
-            pool_guard::look(node, &mut seats);
-            abandoned::thaw(node);
-        }
+        let looks = node_name.as_deref().filter(|_| due.look);
+        let has_changed = looks.is_some_and(|node| look(node, &mut times, &mut seats));
         if due.breathe {
             breathe(node_name.as_deref(), &mut times, &mut breathing);
         }
@@ -189,7 +183,11 @@ fn work() {
             times.count = Instant::now() + BETWEEN_COUNTS;
         }
         if let Some(node_name) = due.discover {
+            // hwloc may take seconds: nobody goes first meanwhile, and fences are looked at before and after.
+            breathing.look(Some(&node_name));
+            breathing.rest();
             discover_again(&node_name, &mut times, &mut last);
+            times.breath = Instant::now();
         }
     }
     drop(breathing);
@@ -220,9 +218,16 @@ fn has_files() -> bool {
     cpusets::has_file() || pools::has_file() || pool_guard::watches()
 }
 
-/// Reads those that have changed; returns whether slurmd's announcement must be written again.
-fn look(node_name: &str) -> bool {
-    cpusets::look(node_name) | pools::look(node_name)
+/// Reads those that have changed, looks after the jobs of pools, and plans the next time. Returns whether slurmd's
+/// announcement must be written again.
+fn look(node_name: &str, times: &mut Times, seats: &mut Seats) -> bool {
+    let began = cpu_time();
+    let has_changed = cpusets::look(node_name) | pools::look(node_name);
+    pool_guard::look(node_name, seats);
+    abandoned::thaw(node_name);
+    let took = cpu_time().saturating_sub(began);
+    times.look = Instant::now() + BETWEEN_LOOKS.max(took * LEISURE);
+    has_changed
 }
 
 /// The work that is due now, or nothing when it is time to end. Later work stays.

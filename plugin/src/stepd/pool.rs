@@ -251,6 +251,11 @@ fn come(
             let weighed = weigh_unless_in_pool(&job, folders, who, &mut session);
             return Ok((Err(full), weighed.flatten()));
         }
+        // What an earlier run of the same job has left whose steps were all killed is no part of this one's line.
+        let own = entry.step.job;
+        if !session.pools().iter().any(|other| other.step.job == own) {
+            job_files::forget(&dir, own, Kind::Pool);
+        }
         let slot = session.add(entry.clone()).map_err(text)?;
         let weighed = weigh(&job, folders, (member.weight, &session));
         drop(session);

@@ -19,7 +19,7 @@ pub fn scope_of(place: &Place, node: &str) -> Option<Place> {
 }
 
 /// Those of them that are at their usual places: in a slice of the unified hierarchy (`CgroupSlice` of cgroup.conf names
-/// another than the usual one), or at the top of version 1.
+/// another than the usual one), at its top or beside process 1, or at the top of version 1.
 #[must_use]
 pub fn usual_scopes(mounts: &Mounts, node: &str) -> Vec<Place> {
     let has_v1 = mounts.0.iter().any(|mount| mount.version == Version::V1);
@@ -33,11 +33,24 @@ pub fn usual_scopes(mounts: &Mounts, node: &str) -> Vec<Place> {
         };
         match version {
             Version::V1 => vec![top],
-            Version::V2 => slices(&top),
+            Version::V2 => {
+                let init = Place::of(1, mounts).ok();
+                let tops = tops(top, init.as_ref()).into_iter();
+                tops.flat_map(|top| slices(&top)).collect()
+            }
         }
     });
     let named = places.flat_map(|above| names(version, node).map(|name| above.below(&name)));
     named.filter(|place| place.open().is_ok()).collect()
+}
+
+/// Where its slices may be: at the top and, from 24.11 on, in the folder in which process 1 has its own. The second is
+/// another one in a container that sees the host's cgroups. Source: `_get_init_cg_path` of cgroup_v2.c.
+fn tops(top: Place, init: Option<&Place>) -> Vec<Place> {
+    let beside_init = init
+        .filter(|init| top.holds(init) && init.folders.len() > 1)
+        .map(|init| init.above(1));
+    std::iter::once(top).chain(beside_init).collect()
 }
 
 /// The slices in which Slurm may have its scope, the usual one first. Users have another.
@@ -65,6 +78,26 @@ fn names(version: Version, node: &str) -> [String; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn slices_are_at_the_top_or_beside_process_1() {
+        let mounts = Mounts::of("30 1 0:1 / /cg rw - cgroup2 c rw\n");
+        for (text, expected) in [
+            ("0::/\n", &["/cg"][..]),
+            ("0::/init.scope\n", &["/cg"]),
+            (
+                "0::/docker.slice/docker-1.scope\n",
+                &["/cg", "/cg/docker.slice"],
+            ),
+            ("0::/a/b/init.scope\n", &["/cg", "/cg/a/b"]),
+        ] {
+            let init = Place::read(text, &mounts).unwrap();
+            let top = init.above(init.folders.len());
+            let found = tops(top, Some(&init));
+            let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+            assert_eq!(found, expected, "{text}");
+        }
+    }
 
     #[test]
     fn a_node_s_scope_is_found_from_a_process_in_it() {
