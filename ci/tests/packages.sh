@@ -97,3 +97,24 @@ test_a_package_reads_what_slurm_conf_includes() {
     echo 'PluginDir=/opt/included' > node/etc/slurm/plugins.conf
     contains "$(after_installation)" 'Slurm here looks for plugins in /opt/included,'
 }
+
+# In a small repository, whose packaging/build only names what it would make.
+test_the_release_before_is_named_by_its_own_tree() {
+    local version
+    mkdir -p packaging ci plugin
+    cp -- "$root/packaging/previous" packaging
+    cp -- "$root/ci/lib.sh" ci
+    touch packaging/{definition.sh,hwloc,before-removal,after-installation.in,berth.spec.in,requirements.txt,copyright} plugin/build.rs ci/{install,install-slurm.sh,shadow-sum}
+    # shellcheck disable=SC2016 # Its own variables.
+    printf '#!/bin/sh\ntouch "$2/berth_$BERTH_PACKAGE_VERSION-1_amd64.deb"\n' > packaging/build
+    chmod +x packaging/build
+    git init -q .
+    for version in 0.3.1 0.4.0; do
+        printf '[workspace.package]\nversion = "%s"\n' "$version" > Cargo.toml
+        git add .
+        git -c user.name=test -c user.email=test@localhost commit -qm "$version"
+        packaging/previous "$(git rev-parse HEAD)"
+        # One release at a time: the drills take whatever lies there.
+        same "$(ls target/packages/previous/*.deb)" "target/packages/previous/berth_$version-1_amd64.deb"
+    done
+}
