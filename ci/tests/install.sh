@@ -122,6 +122,8 @@ image() {
 test_an_image_is_asked_and_not_this_machine() {
     local said
     image /usr/lib64/slurm
+    mkdir -p image/usr/sbin
+    touch image/usr/sbin/slurmd
     ln -s "$PWD/image/usr/lib64" here
     said=$(DESTDIR=$PWD/image "$root/ci/install" --prefix /usr 2>&1)
     contains "$said" 'PluginDir is taken from the Slurm that is installed: /usr/lib64/slurm'
@@ -239,7 +241,7 @@ test_without_slurm_the_folder_must_be_named() {
     done
     # As this machine's configuration would be found there.
     [ ! -e /etc/slurm/slurm.conf ] && [ ! -e /etc/slurm-llnl/slurm.conf ] || return 0
-    PATH=$PWD/tools refuses 'there is no slurmd here; name the folder' "$root/ci/install" --prefix "$PWD/prefix"
+    PATH=$PWD/tools refuses 'no slurmctld answered; name the folder' "$root/ci/install" --prefix "$PWD/prefix"
     [ ! -e prefix ]
 }
 
@@ -284,5 +286,5 @@ test_prebuilt_files_and_what_is_missing() {
     chmod +x broken
     refuses 'does not run here: libhwloc.so.15' "$root/ci/install" --object here.so --command broken --prefix "$PWD/p" --plugindir "$PWD/q"
     [ ! -e p ] && [ ! -e q ]
-    ( PATH=/usr/bin:/bin; refuses 'cargo is not installed' "$root/ci/install" --prefix "$PWD/p" --plugindir "$PWD/q" )
+    ( export PATH=/usr/bin:/bin CARGO_TARGET_DIR=$PWD/none; refuses 'cargo is not installed' "$root/ci/install" --prefix "$PWD/p" --plugindir "$PWD/q" )
 }

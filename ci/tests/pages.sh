@@ -53,6 +53,70 @@ test_the_parts_of_the_long_run_are_listed() {
     refuses "there is no part 'everything'" "$root/ci/long" everything
 }
 
+# block PAGE HEADING: the first block marked as text behind this heading of an administrators' page.
+block() { awk -v heading="$2" '$0 == heading { on = 1 } on && /^```$/ { exit } text { print } on && /^```text$/ { text = 1 }' "$root/docs/administrators/$1"; }
+
+# nodes: an ssh that runs what it gets right here, where node n2 does not answer.
+nodes() {
+    mkdir -p bin
+    # shellcheck disable=SC2016 # Its own variables.
+    printf '%s\n' '#!/bin/bash' 'while [ "$1" = -o ]; do shift 2; done' '[ "$1" != n2 ] || { echo "no route to host" >&2; exit 255; }' 'export NODE=$1' 'shift' 'exec sh -c "$*"' > bin/ssh
+    printf '#!/bin/sh\nprintf "n1\\nn2\\nn3\\n"\n' | tee bin/sinfo > bin/scontrol
+    chmod +x bin/*
+    PATH=$PWD/bin:$PATH
+}
+
+test_stage_0_tells_a_node_that_is_silent_from_one_that_lacks_the_object() {
+    local found
+    # The page reads the node's own slurm.conf, which is this machine's here.
+    [ ! -e /etc/slurm/slurm.conf ] && [ ! -e /run/slurm/conf/slurm.conf ] || return 0
+    nodes
+    mkdir n1 n3
+    touch n1/task_berth.so
+    printf '#!/bin/sh\n' > bin/slurmd
+    # shellcheck disable=SC2016 # Its own variable.
+    printf '#!/bin/sh\necho "	libslurmfull.so => %s/$NODE/libslurmfull.so (0x0000)"\n' "$PWD" > bin/ldd
+    chmod +x bin/*
+    found=$(block rollout.md '## Stage 0: the file' | bash | sort)
+    same "$found" "n2 does not answer: no route to host
+n3: no task_berth.so in $PWD/n3"
+}
+
+test_the_installation_by_shell_names_the_nodes_that_failed() {
+    local found
+    nodes
+    echo package > berth_0.2.0-1_amd64.deb
+    # shellcheck disable=SC2016 # Its own variable.
+    printf '#!/bin/sh\n[ $NODE = n1 ] || { echo "no room"; exit 100; }\n' > bin/apt-get
+    chmod +x bin/*
+    mkdir there
+    found=$(block install.md '## Many nodes' | sed "s|/root/|$PWD/there/|g" | bash | sort)
+    same "$found" "n2 does not answer
+n3 failed: see n3.log"
+    same "$(cat n3.log)" 'no room'
+    same "$(cat there/*)" package
+}
+
+# The gate of the play, with the tour's answer of a doctor that finds nothing wrong.
+test_the_play_of_an_upgrade_goes_on_with_the_new_slurmd_alone() {
+    local gate
+    gate=$(sed -n 's/^ *ansible.builtin.shell: \(said=.*\)/\1/p' "$root/docs/administrators/upgrade.md")
+    awk '/^\$ berth doctor$/ { on = 1; next } /^```$/ { on = 0 } on' "$root/docs/users/tour.md" > doctor
+    mkdir bin
+    # shellcheck disable=SC2016 # Its own variable.
+    printf '#!/bin/sh\ncase $1 in doctor) cat %s/doctor; exit $(cat %s/code) ;; esac\necho berth 0.2.0\n' "$PWD" "$PWD" > bin/berth
+    chmod +x bin/berth
+    PATH=$PWD/bin:$PATH
+    echo 0 > code
+    sh -c "$gate" || fail 'it stops at a node without faults'
+    echo 1 > code
+    ! sh -c "$gate" || fail 'a fault does not stop it'
+    echo 0 > code
+    sed -i 's/berth 0.2.0, \(.*\) (/berth 0.1.0, \1; this command is 0.2.0: restart slurmd to run the same release (/' doctor
+    contains "$(cat doctor)" 'with berth 0.1.0, Slurm 22.05.8; this command'
+    ! sh -c "$gate" || fail 'a slurmd with the old object does not stop it'
+}
+
 # Every machine has the rules, few have Prometheus' own program.
 test_promtool_reads_the_alert_rules() {
     command -v promtool > /dev/null || return 0

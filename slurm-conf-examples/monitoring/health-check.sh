@@ -20,9 +20,13 @@ if [ -n "$BERTH_COLLECTOR" ]; then
     } > "$new" && chmod 0644 "$new" && mv -f "$new" "$BERTH_COLLECTOR/$node-berth-doctor.prom"
 fi
 [ $code -ne 0 ] || exit 0
+# A doctor that hangs says nothing.
+[ $code -ne 124 ] || found="${found:+$found; }berth doctor did not end within 20 s"
+[ -n "$found" ] || found="berth doctor ended with code $code and said nothing"
 printf '%s\n' "$found"
 logger -t berth "$found" 2> /dev/null
-if [ "$1" = drain ]; then
+# Whoever has drained the node before has had a reason, which stays.
+if [ "$1" = drain ] && ! timeout 20 scontrol show node "$node" 2> /dev/null | grep -q 'State=[^ ]*DRAIN'; then
     scontrol update "nodename=$node" state=drain reason='berth doctor fails'
 fi
 exit 1

@@ -1,8 +1,13 @@
 //! The administrators' page of failures quotes lines of the log. Each is a line of the man page, which another test
-//! compares with the code (man.rs), and every error that ends a node's bindings has its row.
+//! compares with the code (man.rs), every error that ends a node's bindings has its row, and a row names the level of a
+//! line that is not in every log.
+
+mod log_common;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use log_common::{code, fixed, in_order, literal};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -63,4 +68,36 @@ fn whatever_keeps_a_node_or_step_from_its_binding_has_a_row() {
         }
     }
     assert!(count > 10, "only {count} such lines were found");
+}
+
+/// The texts that the code logs by this macro.
+fn logged(call: &str) -> Vec<String> {
+    let mut texts = Vec::new();
+    for code in code() {
+        let calls = code.match_indices(call).map(|(at, _)| at + call.len());
+        let texts_of = calls.filter_map(|at| code[at..].trim_start().strip_prefix('"'));
+        texts.extend(texts_of.map(literal));
+    }
+    texts
+}
+
+/// No log has lines of the level debug unless somebody asks for them.
+#[test]
+fn a_row_names_the_level_of_a_line_that_few_logs_have() {
+    let page = fs::read_to_string(root().join("docs/administrators/failures.md")).unwrap();
+    let debug = logged("log::debug!(");
+    assert!(debug.len() > 10, "{debug:?}");
+    let louder = ["log::info!(", "log::warn!(", "log::error!("];
+    let louder: Vec<_> = louder.into_iter().flat_map(logged).collect();
+    let mut count = 0;
+    for row in page.lines().filter(|line| line.starts_with("| `")) {
+        let line = row.split('`').nth(1).unwrap();
+        let parts = fixed(line, '<', '>');
+        let has = |texts: &[String]| texts.iter().any(|text| in_order(text, &parts));
+        if has(&debug) && !has(&louder) {
+            count += 1;
+            assert!(row.contains("`debug`"), "the row names no level: {row}");
+        }
+    }
+    assert!(count > 0, "no row has a line of that level");
 }

@@ -1,7 +1,8 @@
 //! The monitoring examples name counters that berth writes, and the health check does what its page says.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -93,6 +94,63 @@ fn the_health_check_leaves_its_result_for_the_collector() {
         text.ends_with("\nberth_doctor_ok{node=\"n17\"} 0\n"),
         "{text}"
     );
+}
+
+/// A program in a folder: these lines of a shell.
+fn program(folder: &Path, name: &str, lines: &str) {
+    let path = folder.join(name);
+    fs::write(&path, format!("#!/bin/sh\n{lines}\n")).unwrap();
+    fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Runs the health check with `drain` and these programs first in PATH; what it printed.
+fn check_and_drain(programs: &Path) -> String {
+    let done = Command::new(example("health-check.sh"))
+        .arg("drain")
+        .env("PATH", format!("{}:/usr/bin:/bin", programs.display()))
+        .env("SLURMD_NODENAME", "n17")
+        .output()
+        .unwrap();
+    assert_eq!(done.status.code(), Some(1), "{done:?}");
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+#[test]
+fn the_health_check_has_a_reason_where_doctor_says_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["scontrol", "logger"] {
+        program(folder.path(), name, "");
+    }
+    // As the real one ends if its command does not.
+    program(folder.path(), "timeout", "exit 124");
+    let text = check_and_drain(folder.path());
+    assert!(text.contains("did not end within 20 s"), "{text}");
+    program(folder.path(), "timeout", "exit 127");
+    let text = check_and_drain(folder.path());
+    assert!(text.contains("code 127"), "{text}");
+}
+
+#[test]
+fn the_health_check_leaves_a_drained_node_and_its_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let said = folder.path().join("said");
+    program(folder.path(), "berth", "echo wrong; exit 1");
+    program(folder.path(), "logger", "");
+    for (state, drains) in [("MIXED", true), ("IDLE+DRAIN", false)] {
+        fs::write(&said, "").unwrap();
+        let lines = format!(
+            "case $1 in show) echo '   State={state} ThreadsPerCore=1' ;; *) echo \"$@\" > {} ;; esac",
+            said.display()
+        );
+        program(folder.path(), "scontrol", &lines);
+        check_and_drain(folder.path());
+        let said = fs::read_to_string(&said).unwrap();
+        assert_eq!(
+            said.contains("update nodename=n17 state=drain"),
+            drains,
+            "{state}: {said}"
+        );
+    }
 }
 
 #[test]

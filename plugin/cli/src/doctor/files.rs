@@ -97,11 +97,15 @@ pub(super) fn counters(checks: &mut Checks, dir: &StateDir, words: Option<&Annou
         Ok(text) => text,
         Err(ReadError::Absent(_)) => {
             let off = words.is_some_and(|words| words.settings.contains("counters=off"));
-            let why = match off {
-                true => "counters=off",
-                false => "no step has ended yet",
+            let (verdict, why) = match off {
+                true => (Well, "counters=off"),
+                false => (
+                    Note,
+                    "slurmd writes this file when it starts, and it is not there: the reason is in \
+                     slurmd's log, or somebody has removed it, and the next step writes it again",
+                ),
             };
-            return checks.add(Well, "counters", why, path);
+            return checks.add(verdict, "counters", why, path);
         }
         Err(why) => return checks.add(Wrong, "counters", why.to_string(), path),
     };

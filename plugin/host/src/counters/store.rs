@@ -3,7 +3,7 @@
 //! In: events. Out: both files. Nobody waits here for longer than a moment.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::thread::yield_now;
 use std::time::Duration;
@@ -35,11 +35,11 @@ const MOST_TURNS: u32 = 100;
 ///
 /// # Errors
 /// A file that cannot be written or is not root's alone, or that another process keeps for longer
-/// than a moment; the event is then not counted.
+/// than a moment ([`ErrorKind::WouldBlock`]); the event is then not counted.
 pub fn add(dir: &StateDir, facts: &Facts, more: &Counters) -> io::Result<()> {
     let file = open(dir)?;
     let turn = lock::try_for(&file, COUNTING, A_MOMENT, yield_now)?
-        .ok_or_else(|| io::Error::other("another process keeps the counts"))?;
+        .ok_or_else(|| io::Error::new(ErrorKind::WouldBlock, "another process keeps the counts"))?;
     let sum = now(&file, dir).plus(more);
     file.write_all_at(&bytes(&sum), 0)?;
     drop(turn);
