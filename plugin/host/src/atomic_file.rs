@@ -8,6 +8,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use thiserror::Error;
 
@@ -25,6 +26,9 @@ pub struct WriteError {
     /// What the system said.
     pub why: io::Error,
 }
+
+/// No writer takes so long.
+const MOMENT: Duration = Duration::from_secs(60);
 
 /// Tells writers of one process apart.
 static WRITERS: AtomicU32 = AtomicU32::new(0);
@@ -96,6 +100,31 @@ fn create(temporary: &Path) -> io::Result<File> {
     }
 }
 
+/// Removes what writers have left in a folder that were killed before their file was in place.
+pub fn tidy(folder: &Path) {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let writer = name.to_str().and_then(writer_of);
+        let changed = entry.metadata().and_then(|found| found.modified());
+        let is_old = changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > MOMENT));
+        let is_left =
+            writer.is_some_and(|pid| is_old && !Path::new(&format!("/proc/{pid}")).exists());
+        if is_left {
+            // One that is gone already needs nothing.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// The process that a temporary file's name has.
+fn writer_of(name: &str) -> Option<u32> {
+    let (rest, writer) = name.strip_prefix('.')?.rsplit_once('.')?;
+    let (_, pid) = rest.rsplit_once('.')?;
+    writer.parse::<u32>().ok()?;
+    pid.parse().ok()
+}
+
 fn temporary_beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let writer = WRITERS.fetch_add(1, Ordering::Relaxed);
@@ -126,6 +155,34 @@ mod tests {
         assert_ne!(after.ino(), before, "it was written in place");
         assert_eq!(after.mode() & 0o7777, 0o644);
         assert_eq!(names_in(dir.path()), ["facts"]);
+    }
+
+    #[test]
+    fn what_a_killed_writer_left_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        // Numbers of processes end at 4,194,304.
+        let (own, dead) = (process::id(), 1 << 30);
+        let names = [
+            format!(".facts.{own}.0"),
+            format!(".facts.{dead}.0"),
+            format!(".berth.prom.{dead}.3"),
+            format!("facts.{dead}.0"),
+            ".hidden".to_owned(),
+            format!(".new.{dead}.1"),
+        ];
+        let old = std::time::SystemTime::now() - 2 * MOMENT;
+        for name in &names {
+            let file = File::create(dir.path().join(name)).unwrap();
+            if !name.starts_with(".new") {
+                file.set_modified(old).unwrap();
+            }
+        }
+        tidy(dir.path());
+        let mut left = names_in(dir.path());
+        left.sort();
+        let mut stays: Vec<String> = [0, 3, 4, 5].map(|at: usize| names[at].clone()).into();
+        stays.sort();
+        assert_eq!(left, stays);
     }
 
     #[test]

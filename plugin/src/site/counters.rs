@@ -29,22 +29,24 @@ pub(crate) fn begin(node_name: &str) {
     }
 }
 
-/// Counts, and returns whether that succeeded; with `counters=off` it always does.
+/// Counts, and returns whether that succeeded; with `counters=off` it always does. What is counted and not published is
+/// published with the next event.
 pub(crate) fn add(node_name: &str, counts: &Counters) -> bool {
     let settings = settings::current();
     if !settings.counters {
         return true;
     }
     let state = StateDir::new(&settings.state_dir, node_name);
-    let done = state.map_err(io::Error::other).and_then(|dir| {
+    let counted = state.map_err(io::Error::other).and_then(|dir| {
         let facts = facts(&settings, &dir, node_name);
         counters::add(&dir, &facts, counts)
     });
+    let (is_counted, done) = (counted.is_ok(), counted.and_then(|published| published));
     let level = FAILURES.level_of(&done, daemon());
     if let Err(why) = &done {
         log::log!(level, "{} does not have everything: {why}", counters::NAME);
     }
-    done.is_ok()
+    is_counted
 }
 
 /// Whether this process has reported that the file cannot be written.

@@ -4,7 +4,7 @@ use std::sync::Once;
 
 use berth_host::cgroup::{self, Mounts, Place};
 use berth_host::read_settings::Complaint;
-use berth_host::{Ledger, StateDir, job_files};
+use berth_host::{Ledger, StateDir, atomic_file, job_files};
 use berth_placement::{Node, Shape};
 use slurm_sys::process::{Daemon, daemon};
 use slurm_sys::{Slurm, SlurmConf, SlurmdConf};
@@ -58,7 +58,7 @@ pub(crate) fn in_plugstack(found: Vec<Complaint>) {
 fn begin(node_name: &str) {
     counting::begin(node_name);
     begin_ledger(node_name);
-    tidy_jobs(node_name);
+    tidy_files(node_name);
     tidy_cgroups();
     key::begin(node_name);
 }
@@ -176,10 +176,11 @@ fn begin_ledger(name: &str) {
     }
 }
 
-/// Removes what is kept of jobs that have ended while slurmd was down.
-fn tidy_jobs(name: &str) {
+/// Removes what is kept of jobs that have ended while slurmd was down, and what killed processes were writing.
+fn tidy_files(name: &str) {
     if let Ok(dir) = StateDir::new(&settings::current().state_dir, name) {
         job_files::tidy(&dir);
+        atomic_file::tidy(dir.path());
     }
 }
 

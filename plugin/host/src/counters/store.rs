@@ -35,15 +35,16 @@ const MOST_TURNS: u32 = 100;
 ///
 /// # Errors
 /// A file that cannot be written or is not root's alone, or that another process keeps for longer
-/// than a moment ([`ErrorKind::WouldBlock`]); the event is then not counted.
-pub fn add(dir: &StateDir, facts: &Facts, more: &Counters) -> io::Result<()> {
+/// than a moment ([`ErrorKind::WouldBlock`]); the event is then not counted. The inner error is that of the public file:
+/// the event is counted, and the next one publishes it.
+pub fn add(dir: &StateDir, facts: &Facts, more: &Counters) -> io::Result<io::Result<()>> {
     let file = open(dir)?;
     let turn = lock::try_for(&file, COUNTING, A_MOMENT, yield_now)?
         .ok_or_else(|| io::Error::new(ErrorKind::WouldBlock, "another process keeps the counts"))?;
     let sum = now(&file, dir).plus(more);
     file.write_all_at(&bytes(&sum), 0)?;
     drop(turn);
-    publish_from(&file, dir, facts)
+    Ok(publish_from(&file, dir, facts))
 }
 
 /// Writes the public file from the counts as they are.
@@ -198,7 +199,7 @@ mod tests {
     #[test]
     fn what_a_user_can_lock_holds_nobody_up() {
         let node = node();
-        add(&node.dir, &node.facts, &ONE).unwrap();
+        add(&node.dir, &node.facts, &ONE).unwrap().unwrap();
         let paths = [node.dir.path().to_path_buf(), node.dir.path().join(NAME)];
         let held = paths.map(|path| File::open(path).unwrap());
         for file in &held {
@@ -207,16 +208,27 @@ mod tests {
             assert_eq!(done, 0);
         }
         let since = Instant::now();
-        add(&node.dir, &node.facts, &ONE).unwrap();
+        add(&node.dir, &node.facts, &ONE).unwrap().unwrap();
         assert!(since.elapsed() < Duration::from_millis(100));
         let counts = Counters::parse(&read(&node.dir).unwrap());
         assert_eq!(counts.launches, 2);
     }
 
     #[test]
+    fn what_is_not_published_is_counted_once() {
+        let node = node();
+        let public = node.dir.path().join(NAME);
+        fs::create_dir(&public).unwrap();
+        assert!(add(&node.dir, &node.facts, &ONE).unwrap().is_err());
+        fs::remove_dir(&public).unwrap();
+        add(&node.dir, &node.facts, &ONE).unwrap().unwrap();
+        assert_eq!(Counters::parse(&read(&node.dir).unwrap()).launches, 2);
+    }
+
+    #[test]
     fn a_file_that_others_can_open_is_not_locked() {
         let node = node();
-        add(&node.dir, &node.facts, &ONE).unwrap();
+        add(&node.dir, &node.facts, &ONE).unwrap().unwrap();
         let path = node.dir.path().join(COUNTS);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         let told = add(&node.dir, &node.facts, &ONE).unwrap_err().to_string();
@@ -232,7 +244,7 @@ mod tests {
         };
         let path = node.dir.path().join(NAME);
         fs::write(path, before.text(&node.facts)).unwrap();
-        add(&node.dir, &node.facts, &ONE).unwrap();
+        add(&node.dir, &node.facts, &ONE).unwrap().unwrap();
         let launches = || Counters::parse(&read(&node.dir).unwrap()).launches;
         assert_eq!(launches(), 42);
         for torn in [
@@ -244,7 +256,7 @@ mod tests {
             let path = node.dir.path().join(COUNTS);
             fs::write(path, torn).unwrap();
             let known = launches();
-            add(&node.dir, &node.facts, &ONE).unwrap();
+            add(&node.dir, &node.facts, &ONE).unwrap().unwrap();
             assert_eq!(launches(), known + 1, "{torn:?}");
         }
         remove(&node.dir);

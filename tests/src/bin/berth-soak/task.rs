@@ -34,8 +34,13 @@ struct Holder {
 }
 
 impl Holder {
+    /// Nothing if the task's slurmstepd was killed before it could be told to end with it: its CPUs are nobody's then.
     fn own(kind: &str) -> Option<Self> {
         let stepd = getppid().as_raw();
+        let parent = fs::read_to_string(format!("/proc/{stepd}/comm")).ok()?;
+        if parent.trim() != "slurmstepd" {
+            return None;
+        }
         Some(Self {
             job: std::env::var("SLURM_JOB_ID").ok()?,
             step: std::env::var("SLURM_STEP_ID").ok()?,
