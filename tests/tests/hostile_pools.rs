@@ -6,8 +6,9 @@ use std::fs;
 use berth_tests::Cluster;
 use berth_tests::hostile::{Attacker, Victim};
 
-/// The pool's own variable, behind a word of this test's.
-const SHOW: [&str; 3] = ["sh", "-c", "echo pool=$WORKERS."];
+/// The pool's own variable, behind a word of this test's; the task's niceness, real-time priority and policy.
+const LINE: &str = "echo pool=$WORKERS. $(cut -d' ' -f19,40,41 /proc/$$/stat)";
+const SHOW: [&str; 3] = ["sh", "-c", LINE];
 /// The pool's partition is nobody's but root's.
 const CLOSED: &str = "PartitionName=closed Nodes=ALL OverSubscribe=FORCE:8 AllowGroups=root";
 
@@ -27,15 +28,30 @@ fn forged() -> Vec<Vec<u8>> {
     variables.map(String::into_bytes).to_vec()
 }
 
-/// A step of the attacker's shows that it is in no pool, or was refused.
-fn outside(how: &str, stdout: &str) {
-    assert!(
-        !stdout.contains("pool=1.") && !stdout.contains("pool=2."),
-        "{how}: {stdout}"
-    );
+/// A step of the attacker's shows that it is in no pool, or was refused. Whatever the variable says, its task has no
+/// real-time priority, and where normal jobs are nice it is nice too.
+fn outside(how: &str, stdout: &str, normal: &str) {
+    let shown = stdout.lines().filter(|line| line.contains("pool="));
+    for line in shown {
+        assert_eq!(line, normal, "{how}: {stdout}");
+    }
 }
 
-fn attack(attacker: &Attacker<'_>, cluster: &Cluster) {
+/// What a member has that others have not, where this node gives it: niceness of normal jobs, or real-time tasks.
+fn goes_before(member: &str, normal: &str) {
+    let numbers = |line: &str| -> Vec<i32> {
+        let words = line.split_whitespace().skip(1);
+        words.map(|word| word.parse().expect("a number")).collect()
+    };
+    let [member, normal] = [member, normal].map(numbers);
+    assert!(
+        normal[1..] == [0, 0] && member[0] <= normal[0],
+        "{member:?} {normal:?}"
+    );
+    println!("niceness, priority and policy: {member:?} of a member, {normal:?} of others");
+}
+
+fn attack(attacker: &Attacker<'_>, cluster: &Cluster, normal: &str) {
     // Names of partitions: the pool's is closed, and a list with it is no way around that.
     for partition in [
         "closed",
@@ -46,7 +62,7 @@ fn attack(attacker: &Attacker<'_>, cluster: &Cluster) {
         "main\nclosed",
     ] {
         let done = attacker.srun(&[], &[&["-p", partition, "-n1"][..], &SHOW].concat());
-        outside(partition, &done.stdout);
+        outside(partition, &done.stdout, normal);
     }
     // Options: nobody chooses a pool.
     for option in [
@@ -67,10 +83,10 @@ fn attack(attacker: &Attacker<'_>, cluster: &Cluster) {
     ] {
         let words = [&["-pmain", "-n1"][..], &SHOW].concat();
         let done = attacker.run("srun", &words, &[(variable, "closed8")]);
-        outside(variable, &done.stdout);
+        outside(variable, &done.stdout, normal);
     }
-    other_ways(attacker);
-    waiting_job(attacker, cluster);
+    other_ways(attacker, normal);
+    waiting_job(attacker, cluster, normal);
     // A client of the user's own: variables and options that only Slurm and berth write.
     let job = attacker.job(&["-pmain", "-n1"]);
     let place = job.option();
@@ -78,35 +94,36 @@ fn attack(attacker: &Attacker<'_>, cluster: &Cluster) {
     let forged = forged();
     for variable in &forged {
         let done = attacker.srun(&[("env", variable)], &words);
-        outside(&String::from_utf8_lossy(variable), &done.stdout);
+        outside(&String::from_utf8_lossy(variable), &done.stdout, normal);
     }
     let all: Vec<_> = forged
         .iter()
         .map(|entry| ("env", entry.as_slice()))
         .collect();
-    outside("all variables", &attacker.srun(&all, &words).stdout);
+    outside("all variables", &attacker.srun(&all, &words).stdout, normal);
     let honest = [&["--pool=none"][..], &words].concat();
     for text in [&b"closed8"[..], b"none closed8", b"", b"none\nclosed8"] {
         let done = attacker.srun(&[("option pool", text)], &honest);
-        outside(&String::from_utf8_lossy(text), &done.stdout);
+        outside(&String::from_utf8_lossy(text), &done.stdout, normal);
     }
 }
 
 /// What Slurm itself offers: a QOS, a reservation, a script's partition, and a job that changes its own.
-fn other_ways(attacker: &Attacker<'_>) {
+fn other_ways(attacker: &Attacker<'_>, normal: &str) {
     for option in ["--qos=closed8", "--qos=closed", "--reservation=closed8"] {
         let done = attacker.srun(&[], &[&[option, "-n1"][..], &SHOW].concat());
-        outside(option, &done.stdout);
+        outside(option, &done.stdout, normal);
     }
     let output = attacker.folder().join("script");
     let output = format!("--output={}", output.display());
-    let script = ["-n1", "--wait", &*output, "--wrap=echo pool=$WORKERS."];
+    let line = format!("--wrap={LINE}");
+    let script = ["-n1", "--wait", &*output, &*line];
     let done = attacker.run("sbatch", &script, &[("SBATCH_PARTITION", "closed")]);
     assert!(!done.ok(), "{done:#?}");
     let done = attacker.run("sbatch", &script, &[("SBATCH_PARTITION", "main")]);
     assert!(done.ok(), "{done:#?}");
     let text = fs::read_to_string(attacker.folder().join("script")).expect("its output");
-    assert_eq!(text.trim(), "pool=.");
+    assert_eq!(text.trim(), normal);
     // A job that runs.
     let job = attacker.job(&["-pmain", "-n1"]);
     let id = job.option().replace("--jobid=", "JobId=");
@@ -118,15 +135,15 @@ fn other_ways(attacker: &Attacker<'_>) {
         &[],
         &[&[&*job.option(), "--overlap", "-n1"][..], &SHOW].concat(),
     );
-    assert_eq!(done.stdout.trim(), "pool=.", "{done:#?}");
+    assert_eq!(done.stdout.trim(), normal, "{done:#?}");
 }
 
 /// slurmctld takes a list with a closed partition for a job that waits, and then does not start the job.
-fn waiting_job(attacker: &Attacker<'_>, cluster: &Cluster) {
+fn waiting_job(attacker: &Attacker<'_>, cluster: &Cluster, normal: &str) {
     let file = attacker.folder().join("waiting");
     let output = format!("--output={}", file.display());
-    let line = "--wrap=echo pool=$WORKERS.";
-    let waits = ["-pmain", "-n1", "--hold", "--parsable", &*output, line];
+    let line = format!("--wrap={LINE}");
+    let waits = ["-pmain", "-n1", "--hold", "--parsable", &*output, &*line];
     let job = attacker.run("sbatch", &waits, &[]);
     assert!(job.ok(), "{job:#?}");
     let id = format!("JobId={}", job.stdout.trim());
@@ -141,7 +158,7 @@ fn waiting_job(attacker: &Attacker<'_>, cluster: &Cluster) {
             .ok()
             .filter(|text| !text.is_empty())
     });
-    assert_eq!(text.trim(), "pool=.");
+    assert_eq!(text.trim(), normal);
 }
 
 /// Slurm gives a user any account where it does not compare that with associations, as here. So doctor fails.
@@ -154,9 +171,10 @@ fn an_account_that_slurmctld_does_not_check_keeps_nobody_out() {
     let victim = Victim::start(Cluster::builder().plugstack(Some(&settings)));
     victim.attacked(|attacker| {
         let show = |options: &[&str]| attacker.srun(&[], &[options, &["-n1"], &SHOW].concat());
-        outside("no account", &show(&[]).stdout);
+        let outside = show(&[]);
+        assert!(outside.stdout.starts_with("pool=. "), "{outside:#?}");
         let member = show(&["--account=phys"]);
-        assert_eq!(member.stdout.trim(), "pool=1.", "{member:#?}");
+        assert!(member.stdout.starts_with("pool=1. "), "{member:#?}");
     });
     let state = victim.cluster().folder().join("run/berth");
     let state = state.to_str().expect("a path");
@@ -186,7 +204,12 @@ fn nobody_gets_into_a_pool() {
     let member = victim
         .cluster()
         .srun(&[&["-pclosed", "-n1"][..], &SHOW].concat());
-    assert!(member.stdout.contains("pool=1."), "{member:#?}");
+    assert!(member.stdout.starts_with("pool=1. "), "{member:#?}");
+    let normal = victim
+        .cluster()
+        .srun(&[&["-pmain", "-n1"][..], &SHOW].concat());
+    let normal = normal.expect_ok().trim().to_owned();
+    goes_before(&member.stdout, &normal);
     let members = || {
         victim
             .cluster()
@@ -195,7 +218,7 @@ fn nobody_gets_into_a_pool() {
             .count()
     };
     let before = members();
-    victim.attacked(|attacker| attack(attacker, victim.cluster()));
+    victim.attacked(|attacker| attack(attacker, victim.cluster(), &normal));
     assert_eq!(members(), before, "another job was in the pool");
 }
 

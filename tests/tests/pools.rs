@@ -16,6 +16,10 @@ fn cluster(file: Option<&Path>) -> Cluster {
 }
 
 fn builder() -> Builder {
+    builder_on("pack:2 core:4 pu:1")
+}
+
+fn builder_on(machine: &str) -> Builder {
     Cluster::builder()
         .example("pools")
         // These cores are not this host's, so cgroups cannot confine to them.
@@ -23,7 +27,7 @@ fn builder() -> Builder {
         .set("ProctrackType=proctrack/pgid")
         .set("LaunchParameters=use_interactive_step")
         .set("InteractiveStepOptions=\"--interactive --preserve-env sh -c 'echo interactive $NCPUS,$OMP_NUM_THREADS'\"")
-        .env("HWLOC_SYNTHETIC", "pack:2 core:4 pu:1")
+        .env("HWLOC_SYNTHETIC", machine)
 }
 
 fn berth(cluster: &Cluster, words: &[&str]) -> Done {
@@ -78,16 +82,11 @@ fn the_example_as_it_stands() {
     run(&cluster, &["-pnormal", "-n8"]);
     let done = told(&cluster, &["-pmulti8", "-n1", "-c4"]);
     assert_eq!(done.stdout.trim(), "4,4", "{done:#?}");
-    // Niceness counts within a session alone, where the kernel gives each session a share of its own.
-    let shares = fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled");
-    let has_note = done
-        .stderr
-        .contains("this job is in the pool multi8, but gets no more CPU time");
-    assert_eq!(
-        has_note,
-        shares.is_ok_and(|on| on.trim() == "1"),
-        "{done:#?}"
-    );
+    // Where niceness counts between jobs, the normal ones are nice instead.
+    let says = "this job is in the pool multi8, but gets no more CPU time";
+    let is_told = done.stderr.contains(says);
+    let is_nice = berth_host::cgroup::nice_obstacle().is_none();
+    assert_eq!(is_told, !is_nice, "{done:#?}");
     // So is salloc's own shell.
     let done = cluster.run("salloc", &["-pmulti8", "-n1", "-c4"]);
     assert_eq!(done.stdout.trim(), "interactive 4,", "{done:#?}");
@@ -225,6 +224,49 @@ fn wrong_files(two_for_one_partition: &str) -> [(Option<&str>, &str); 4] {
         ),
         (None, "pools.conf does not exist"),
     ]
+}
+
+/// Where slurmd counts cores, a task finds what it asked for, and so does the job's line.
+#[test]
+fn a_task_counts_cores_where_slurmd_does() {
+    let builder = builder_on("pack:2 core:4 pu:2");
+    let cluster = builder
+        .shape("CPUs=8 Sockets=2 CoresPerSocket=4 ThreadsPerCore=2")
+        .up();
+    let done = told(&cluster, &["-pmulti8", "-n1", "-c4"]);
+    assert_eq!(done.stdout.trim(), "4,4", "{done:#?}");
+    let done = cluster.run("salloc", &["-pmulti8", "-n1", "-c4"]);
+    assert_eq!(done.stdout.trim(), "interactive 4,", "{done:#?}");
+    // One thread of each core.
+    let single = ["-pmulti8", "-n1", "-c4", "--hint=nomultithread"];
+    let done = told(&cluster, &single);
+    assert_eq!(done.stdout.trim(), "4,4", "{done:#?}");
+    let log = cluster.slurmd_log();
+    assert!(log.contains("pool=multi8 cpus-asked=4 "), "{log}");
+}
+
+/// The partition is everybody's; the job's reservation decides.
+#[test]
+fn the_jobs_of_a_reservation_are_in_its_pool() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pools.conf");
+    fs::write(&file, "name=night8 reservation=night cpus=8\n").expect("a file");
+    let cluster = cluster(Some(&file));
+    assert_eq!(told(&cluster, &["-pnormal", "-n1"]).stdout.trim(), ",");
+    for (name, expected) in [("night", "2,2"), ("day", ",")] {
+        let named = format!("ReservationName={name}");
+        let when = ["StartTime=now", "Duration=60"];
+        let whose = ["Users=root", "Nodes=ALL", "Flags=IGNORE_JOBS"];
+        let create = [&["create", "reservation", &named], &when[..], &whose].concat();
+        cluster.scontrol(&create).expect_ok();
+        let option = format!("--reservation={name}");
+        let done = told(&cluster, &["-pnormal", &option, "-n1", "-c2"]);
+        assert_eq!(done.stdout.trim(), expected, "{done:#?}");
+        // Not while its job is about to end.
+        cluster.wait_for("the reservation's end", || {
+            cluster.scontrol(&["delete", &named]).ok().then_some(())
+        });
+    }
 }
 
 /// A member gets its cores whoever is bound there. A job for which the pool is full is planned as a normal one.

@@ -185,7 +185,11 @@ pub fn throttle_obstacle() -> Option<String> {
 #[must_use]
 pub fn idle_obstacle() -> Option<String> {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    (numbers(&release) < Some(IDLE_GROUPS))
+    no_idle(&release)
+}
+
+fn no_idle(release: &str) -> Option<String> {
+    (numbers(release) < Some(IDLE_GROUPS))
         .then(|| format!("Linux {} has no cpu.idle; 5.15 has it", release.trim()))
 }
 
@@ -222,6 +226,16 @@ mod tests {
         assert!(!kept(-1, "6.1.0-56-amd64") && !kept(1_000_000, "6.11.9"));
         assert!(kept(1_000_000, "6.12.107+deb13-amd64") && kept(-1, "7.2.13"));
         assert!(throttle((None, None), "").is_some());
+    }
+
+    #[test]
+    fn groups_of_tasks_can_be_idle_from_5_15_on() {
+        let why = no_idle("5.10.0-32-amd64\n").unwrap();
+        assert_eq!(why, "Linux 5.10.0-32-amd64 has no cpu.idle; 5.15 has it");
+        for release in ["5.15.0", "5.16", "6.1.0-56-amd64", "10.0.1"] {
+            assert_eq!(no_idle(release), None, "{release}");
+        }
+        assert!(no_idle("4.18.0").is_some() && no_idle("").is_some());
     }
 
     #[test]

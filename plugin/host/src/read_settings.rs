@@ -6,6 +6,11 @@ use berth_placement::Fixes;
 
 use crate::settings::{KEYS, Settings, Unread};
 
+/// Whether a list of nodes, here or in a file of the site's, names every node.
+pub(crate) fn is_all(list: &str) -> bool {
+    list == "ALL"
+}
+
 /// Something in the line that the administrator must see.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
@@ -81,7 +86,7 @@ pub fn read(
 
 impl<'a> Scope<'a> {
     fn of(word: &'a str, list: &str, is_here: impl Fn(&str) -> Result<bool, String>) -> Self {
-        if list.is_empty() || list == "ALL" {
+        if list.is_empty() || is_all(list) {
             return Self::Here;
         }
         match is_here(list) {

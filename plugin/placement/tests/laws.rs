@@ -189,20 +189,28 @@ proptest! {
         }
     }
 
-    /// First none of a pool's, then none of a binding's.
+    /// First those of the fewest pool jobs, of these the ones of the fewest bindings.
     #[test]
     fn linear_takes_the_cores_that_fewest_others_use(
         amount in 1u32..40,
         pools in proptest::collection::btree_set(0u32..64, 0..40),
         bindings in proptest::collection::btree_set(0u32..64, 0..40),
+        again in proptest::collection::btree_set(0u32..64, 0..40),
         machine in machines(),
     ) {
         let set = |list: std::collections::BTreeSet<u32>| list.into_iter().map(CpuId).collect::<CpuSet>();
         let ask = Request { binding: Some(format!("strict:linear:{amount}").parse().unwrap()), ..Request::default() };
-        let claims = Claims { pools: set(pools), bindings: set(bindings), ..Claims::default() };
+        let both = |one: &CpuSet, other: &CpuSet| vec![one.intersection(other)];
+        let (pools, bindings, again) = (set(pools), set(bindings), set(again));
+        let (pools_again, bindings_again) = (both(&pools, &again), both(&bindings, &again));
+        let claims = Claims { pools, pools_again, bindings, bindings_again, ..Claims::default() };
         let host = Node::of(machine, SocketKind::Package, Rules::default());
         let Ok(plan) = berth_placement::plan(&ask, &host, &claims) else { return Ok(()) };
-        let use_of = |cpus: &CpuSet| (cpus.intersects(&claims.pools), cpus.intersects(&claims.bindings));
+        let count = |cpus: &CpuSet, sets: [&CpuSet; 2]| sets.iter().filter(|set| cpus.intersects(set)).count();
+        let use_of = |cpus: &CpuSet| {
+            let pools = count(cpus, [&claims.pools, &claims.pools_again[0]]);
+            (pools, count(cpus, [&claims.bindings, &claims.bindings_again[0]]))
+        };
         let whole = (0..host.table().cores.len()).map(|core| host.table().cpus(host.table().cores.members(core as u32).iter().copied()));
         let mut cheapest: Vec<_> = whole.map(|cpus| use_of(&cpus)).collect();
         cheapest.sort_unstable();

@@ -44,9 +44,14 @@ impl Member {
         threads.div_ceil(self.threads.max(1))
     }
 
+    /// How many CPUs these are, as Slurm counts them.
+    pub(crate) fn count(&self, cpus: &CpuSet) -> u32 {
+        self.slurms(u32::try_from(cpus.count()).unwrap_or(u32::MAX))
+    }
+
     /// The CPUs of the job, as Slurm counts them.
     pub(crate) fn asked(&self) -> u32 {
-        self.slurms(u32::try_from(self.cpus.count()).unwrap_or(u32::MAX))
+        self.count(&self.cpus)
     }
 }
 

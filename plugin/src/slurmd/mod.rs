@@ -23,6 +23,7 @@ mod near;
 pub(crate) mod open_ledger;
 pub(crate) mod pool;
 mod pool_guard;
+mod pool_idle;
 pub(crate) mod pools;
 pub(crate) mod ready;
 pub(crate) mod refusal;

@@ -82,12 +82,16 @@ impl Cores {
 
     /// CPUs and cores of a task that is bound to a set.
     pub(crate) fn bound(&self, cpus: &CpuSet) -> Entries {
-        let core = |cpu: CpuId| self.0.get(cpu.index()).copied().flatten();
-        let cores: CpuSet = cpus.iter().filter_map(core).map(CpuId).collect();
         vec![
             (names::CPUS, cpus.to_string()),
-            (names::CORES, cores.to_string()),
+            (names::CORES, self.under(cpus).to_string()),
         ]
+    }
+
+    /// The cores of CPUs, as far as they are known.
+    pub(crate) fn under(&self, cpus: &CpuSet) -> CpuSet {
+        let core = |cpu: CpuId| self.0.get(cpu.index()).copied().flatten();
+        cpus.iter().filter_map(core).map(CpuId).collect()
     }
 }
 
@@ -132,7 +136,7 @@ impl Told {
 /// The number of a task's CPUs in the variable of its job's pool, and in OpenMP's if nothing has set it.
 pub(crate) fn in_pool(
     variable: &'static str,
-    cpus: usize,
+    cpus: u32,
     openmp_is_set: bool,
 ) -> impl Iterator<Item = (&'static str, String)> {
     let openmp = (!openmp_is_set && variable != OPENMP_THREADS).then_some(OPENMP_THREADS);

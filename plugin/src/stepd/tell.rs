@@ -4,11 +4,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use berth_placement::CpuSet;
 use berth_placement::request::grid_engine::Instance;
 use slurm_sys::views::{Change, StepKind};
 use slurm_sys::{SlurmdConf, StepRecord};
 
 use crate::message::handover::{Handover, Outcome, Served};
+use crate::message::in_pool::Member;
 use crate::message::names;
 use crate::site::node;
 use crate::site::standing::Abi;
@@ -17,7 +19,7 @@ use crate::stepd::own_node;
 use crate::stepd::pe_hooks;
 use crate::stepd::session::Intent;
 use crate::stepd::state::STATE;
-use crate::stepd::task_env::{self, Prepared, Told};
+use crate::stepd::task_env::{self, Cores, Prepared, Told};
 
 /// Removes the handover and all variables of an outer step from the environment, and writes this
 /// step's outcome. Notes on the variables that list devices are added to the step's.
@@ -46,9 +48,10 @@ pub(crate) fn tell(slurm: Abi, record: &mut StepRecord<'_>, intent: &Intent, hea
     if let (Some(asked), Some(masks)) = (&memory, &masks) {
         set.extend([(names::MEM_BIND, asked.as_str()), (names::MEM, masks)]);
     }
+    let cores = cores(slurm, record, heard);
     let tasks = match record.step_id().kind {
-        StepKind::Interactive => of_interactive(record, heard),
-        _ => entries(slurm, record, (intent, &devices), heard),
+        StepKind::Interactive => of_interactive(record, (heard, &cores)),
+        _ => entries(record, (intent, &devices), (heard, &cores)),
     };
     // Slurm prepares a step once; what a second call would prepare is the same.
     let rooms = STATE.entries.get_or_init(|| Prepared::new(tasks)).rooms();
@@ -66,28 +69,53 @@ pub(crate) fn tell(slurm: Abi, record: &mut StepRecord<'_>, intent: &Intent, hea
 }
 
 /// salloc's shell is bound to nothing of its own; what it has from its pool its steps inherit, and overwrite.
-fn of_interactive(record: &StepRecord<'_>, heard: &Handover) -> Vec<Arc<task_env::Entries>> {
-    let count = heard.own.count();
-    let all = variable(heard).map(|name| task_env::in_pool(name, count, true).collect());
+fn of_interactive(
+    record: &StepRecord<'_>,
+    (heard, cores): (&Handover, &Cores),
+) -> Vec<Arc<task_env::Entries>> {
+    let all = number(heard).map(|number| number.of((&heard.own, cores), true).collect());
     let all = Arc::new(all.unwrap_or_default());
     vec![all; record.node_tasks() as usize]
 }
 
-/// Where a job in a pool finds its number of CPUs.
-fn variable(heard: &Handover) -> Option<&'static str> {
+/// How the tasks of a job in a pool find their number of CPUs.
+struct Number<'a> {
+    member: &'a Member,
+    variable: &'static str,
+}
+
+fn number(heard: &Handover) -> Option<Number<'_>> {
     let member = heard.pool.as_ref()?.member.as_ref()?;
     // A slurmstepd serves one step, so this is one name in its life.
-    Some(member.export.clone().leak())
+    let variable = member.export.clone().leak();
+    Some(Number { member, variable })
+}
+
+impl Number<'_> {
+    /// The variables of a task that has these CPUs. The number is Slurm's, as `cpus=` and the job's line have it; where
+    /// Slurm counts cores, one of which a task has a single thread is a whole one.
+    fn of(
+        &self,
+        (cpus, cores): (&CpuSet, &Cores),
+        openmp_is_set: bool,
+    ) -> impl Iterator<Item = (&'static str, String)> + use<> {
+        let cores = u32::try_from(cores.under(cpus).count()).unwrap_or(u32::MAX);
+        let count = self.member.count(cpus);
+        let count = if self.member.threads > 1 {
+            count.max(cores)
+        } else {
+            count
+        };
+        task_env::in_pool(self.variable, count, openmp_is_set)
+    }
 }
 
 /// The other variables of each task.
 fn entries(
-    slurm: Abi,
     record: &StepRecord<'_>,
     (intent, devices): (&Intent, &Devices),
-    heard: &Handover,
+    (heard, cores): (&Handover, &Cores),
 ) -> Vec<Arc<task_env::Entries>> {
-    let cores = cores(slurm, record, heard);
     if let Some(Served { binding, chosen }) = &heard.served
         && binding.instance == Instance::Pe
     {
@@ -97,7 +125,7 @@ fn entries(
         Some(Served { binding, chosen }) => Told::new(binding, chosen, |name| record.env_has(name)),
         None => Told::nothing(),
     };
-    let variable = variable(heard);
+    let number = number(heard);
     // A script's steps inherit its variables, and each of their tasks has fewer CPUs.
     let is_set = record.is_batch() || record.env_has("OMP_NUM_THREADS");
     let mut known = HashMap::new();
@@ -110,11 +138,12 @@ fn entries(
         };
         let (at, told) = told.of_task(id);
         let entries = known.entry((cpus, at, place)).or_insert_with(|| {
-            let count = cpus.unwrap_or(&heard.own).count();
             let has_threads = is_set || told.iter().any(|(name, _)| *name == "OMP_NUM_THREADS");
-            let pool = variable.into_iter();
-            let pool = pool.flat_map(|name| task_env::in_pool(name, count, has_threads));
-            let pool: Vec<_> = pool.collect();
+            let own = cpus.unwrap_or(&heard.own);
+            let pool = number.iter();
+            let pool: Vec<_> = pool
+                .flat_map(|number| number.of((own, cores), has_threads))
+                .collect();
             let cpus = cpus.map_or_else(task_env::unbound, |cpus| cores.bound(cpus));
             Arc::new([&cpus, told, devices.at(place), &pool].concat())
         });
@@ -124,10 +153,10 @@ fn entries(
 }
 
 /// The core of each CPU, as the step was planned.
-fn cores(slurm: Abi, record: &StepRecord<'_>, heard: &Handover) -> task_env::Cores {
+fn cores(slurm: Abi, record: &StepRecord<'_>, heard: &Handover) -> Cores {
     if heard.by_tree {
         match own_node::now(slurm, &record.node_name().unwrap_or_default()) {
-            Ok(node) => return task_env::Cores::of_node(&node),
+            Ok(node) => return Cores::of_node(&node),
             Err(why) => log::error!("the tasks' cores are reported by slurmd's map: {why}"),
         }
     }
@@ -137,5 +166,48 @@ fn cores(slurm: Abi, record: &StepRecord<'_>, heard: &Handover) -> task_env::Cor
     let map = conf.as_ref().and_then(SlurmdConf::block_map);
     let map = map.unwrap_or_default();
     let stride = conf.map_or(1, |conf| node::stride(slurm, &conf));
-    task_env::Cores::of(&map, stride)
+    Cores::of(&map, stride)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::in_pool::InPool;
+
+    /// A member with eight hardware threads, where Slurm's CPU has some of them.
+    fn told(threads: u32, cpus: &str) -> Vec<(&'static str, String)> {
+        let member = Member {
+            cpus: CpuSet::from_list("0-7").unwrap(),
+            threads,
+            export: "NCPUS".into(),
+            ..Member::default()
+        };
+        let heard = Handover {
+            pool: Some(InPool {
+                member: Some(member),
+                ..InPool::default()
+            }),
+            ..Handover::default()
+        };
+        let number = number(&heard).unwrap();
+        let cores = Cores::of(&[0, 1, 2, 3, 4, 5, 6, 7], 2);
+        let cpus = CpuSet::from_list(cpus).unwrap();
+        number.of((&cpus, &cores), false).collect()
+    }
+
+    #[test]
+    fn a_task_counts_its_cpus_as_slurm_does() {
+        for (threads, cpus, count) in [
+            (0, "0-7", "8"),
+            (1, "0-3", "4"),
+            // slurmd counts cores: two threads are one CPU of Slurm's.
+            (2, "0-7", "4"),
+            (2, "0-1", "1"),
+            (2, "0", "1"),
+            (2, "0,2,4", "3"),
+        ] {
+            let expected = ["NCPUS", "OMP_NUM_THREADS"].map(|name| (name, count.to_owned()));
+            assert_eq!(told(threads, cpus), expected, "{threads} {cpus}");
+        }
+    }
 }

@@ -4,6 +4,7 @@
 
 use berth_host::announcement::{AnnouncedPool, Announcement};
 use berth_host::cgroup::{Mounts, Place, Version};
+use berth_placement::controller::select::ClusterNode;
 use berth_placement::sets::count::counted;
 use berth_srun::conf::{Config, OnNode};
 
@@ -36,6 +37,11 @@ fn check_with(checks: &mut Checks, words: &Announcement, (config, is_v1): (Optio
     doubts.extend(gangs(config));
     doubts.extend(words.pools.iter().filter_map(|pool| beyond(pool, &here)));
     doubts.extend(crowded(words, &here));
+    doubts.extend(
+        config
+            .node(&checks.node)
+            .and_then(|node| uncounted(node, &here)),
+    );
     doubts.extend(is_v1.then(|| shares_of_jobs(config)).flatten());
     let is_well = faults.is_empty() && doubts.is_empty();
     for (verdict, texts) in [(Wrong, faults), (Note, doubts)] {
@@ -181,6 +187,22 @@ fn crowded(words: &Announcement, here: &[OnNode<'_>]) -> Option<String> {
     ))
 }
 
+/// Partitions whose jobs own more than Slurm counts: a core is a job's with all of its hardware threads.
+fn uncounted(node: &ClusterNode, here: &[OnNode<'_>]) -> Option<String> {
+    let cores = node.sockets.saturating_mul(node.cores_per_socket);
+    let threads = node.threads_per_core;
+    let has_threads = threads > 1 && node.cpus > cores;
+    let one = here
+        .iter()
+        .find(|one| has_threads && one.counts_cpus)
+        .map(|one| one.name)?;
+    Some(format!(
+        "with SelectTypeParameters=CR_CPU Slurm counts one CPU for a job of one in the partition {one}, and the job owns \
+         the {threads} hardware threads of its core, which pools count: a pool is full before MaxCPUsPerNode lets jobs \
+         wait; CR_Core counts as pools do"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use berth_host::SiteRules;
@@ -303,6 +325,38 @@ mod tests {
         );
         let well = ["Ok: 3 partitions of this node fit"];
         assert_eq!(said(CONF, &[("multi8", 5)]), well);
+    }
+
+    #[test]
+    fn jobs_that_own_more_than_slurm_counts_are_noted() {
+        let threads = "NodeName=n[1-2] Sockets=1 CoresPerSocket=4 ThreadsPerCore=2";
+        let conf = |node: &str, words: &str| {
+            let conf = CONF.replace("NodeName=n[1-2] CPUs=8", node);
+            format!("{conf}SelectType=select/cons_tres\nSelectTypeParameters={words}\n")
+        };
+        let pools = [("multi4", 4)];
+        for words in ["CR_CPU", "CR_CPU_Memory,CR_LLN"] {
+            one(
+                &conf(threads, words),
+                &pools,
+                "Note: with SelectTypeParameters=CR_CPU Slurm counts one CPU for a job of one",
+            );
+        }
+        let well = ["Ok: 3 partitions of this node fit"];
+        assert_eq!(said(&conf(threads, "CR_Core"), &pools), well);
+        // slurmd counts cores, so Slurm does too; and here a core has one thread.
+        let cores = format!("{threads} CPUs=4");
+        assert_eq!(said(&conf(&cores, "CR_CPU"), &pools), well);
+        assert_eq!(
+            said(&conf("NodeName=n[1-2] CPUs=8", "CR_CPU"), &pools),
+            well
+        );
+        // A partition may have its own.
+        let own = conf(threads, "CR_CPU").replace(
+            "OverSubscribe",
+            "SelectTypeParameters=CR_Core OverSubscribe",
+        );
+        assert_eq!(said(&own, &pools), well);
     }
 
     #[test]

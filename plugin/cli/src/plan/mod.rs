@@ -297,7 +297,7 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
     notes.extend(level_beside_near(args));
     let is_bound = step.plans().any(|(_, plan)| plan.is_bound());
     notes.extend(args.confine_note(is_bound).map(String::from));
-    notes.extend(args.pool_note(step));
+    notes.extend(args.pool_note(step, on));
     notes.extend(request::left_out(on));
     let plans = step.plans().flat_map(|(_, plan)| &plan.notes);
     let plans = plans.map(|note| devices::of_machine(args, note.to_string()));

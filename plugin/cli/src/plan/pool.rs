@@ -4,15 +4,18 @@
 use berth_host::announcement::{AnnouncedPool, Announcement};
 use berth_placement::pools::Class;
 use berth_placement::sets::count::counted;
+use berth_placement::{CoreIdx, CpuSet, Node, Owned, Request};
 
 use crate::args::PlanArgs;
-use crate::plan::step::PlannedStep;
+use crate::plan::owns::of_cores;
+use crate::plan::step::{Planned, PlannedStep};
 
 impl PlanArgs {
     /// What the pool does for the job; nothing without `--pool`, or with `--pool=none`.
-    pub(super) fn pool_note(&self, step: &PlannedStep) -> Option<String> {
+    pub(super) fn pool_note(&self, step: &PlannedStep, on: &Node) -> Option<String> {
         let name = self.pool.as_ref()?.of_a_pool()?;
-        let cpus = step.plans().map(|(_, plan)| plan.own.count()).max()?;
+        let planned = step.planned().iter();
+        let cpus = planned.filter_map(|planned| of_job(planned, on)).max()?;
         let Some(node) = self.standing.node else {
             return Some(format!(
                 "not modelled: --pool={name}, and no slurmd here has announced pools of the site; ask on a node \
@@ -28,6 +31,18 @@ impl PlanArgs {
         let cpus = u32::try_from(cpus).ok()?.div_ceil(threads);
         Some(note(&node.words, (name, cpus), most / threads))
     }
+}
+
+/// How many CPUs the whole job has on a node: slurmd counts these, whatever part of them the step has.
+fn of_job(planned: &Planned, on: &Node) -> Option<usize> {
+    let node = planned.on(on);
+    let cores = CpuSet::from_list(&planned.job_cores).ok()?;
+    let cores = cores.iter().map(|core| CoreIdx(core.0)).collect();
+    let request = Request {
+        allocation: of_cores(cores, node),
+        ..Request::default()
+    };
+    Some(Owned::of(&request, node).cpus.count())
 }
 
 fn note(words: &Announcement, (name, cpus): (&str, u32), most: u32) -> String {

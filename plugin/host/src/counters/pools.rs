@@ -22,7 +22,7 @@ const PUBLIC: u32 = 0o644;
 /// The counts of a pool; times in microseconds of one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolCounts {
-    /// Jobs that have ended here.
+    /// Jobs that have ended here; one without its script counts each time that no step of it is left.
     pub jobs: u64,
     /// What their CPUs could have done while they ran.
     pub asked: u64,
@@ -35,7 +35,8 @@ pub struct PoolCounts {
 const NAMES: [(&str, &str); 4] = [
     (
         "berth_pool_jobs_total",
-        "Jobs of the pool that have ended on this node.",
+        "Jobs of the pool that have ended on this node; one whose script is not here counts each time that the last of its \
+         steps has ended.",
     ),
     (
         "berth_pool_asked_cpu_seconds_total",

@@ -10,6 +10,7 @@ use berth_placement::{CpuSet, CpusetError, CpusetRequest};
 
 use super::words::{SHOWN, Word, words};
 use super::{PartitionWords, SiteCpusets, StaticSet, nearest};
+use crate::read_settings::is_all;
 
 /// Lines of the file, comments too.
 pub(crate) const MOST_LINES: usize = 1 << 12;
@@ -159,6 +160,7 @@ fn set(
         nodes: nodes.map(String::from),
         is_here: match nodes {
             None => true,
+            Some(nodes) if is_all(nodes) => true,
             Some(nodes) => (site.is_here)(nodes).map_err(|why| format!("nodes=: {why}"))?,
         },
         users: list("users")?.map(|names| {

@@ -254,3 +254,9 @@ fn the_first_wrong_line_has_its_number_and_a_reason() {
             .contains("more than 4096 lines")
     );
 }
+
+#[test]
+fn a_set_of_all_nodes_is_here() {
+    let all = read("name=A nodes=ALL cpus=0\n").unwrap();
+    assert_eq!(all.here().count(), 1);
+}

@@ -37,6 +37,7 @@ mod claim;
 mod confirm;
 mod file;
 mod frozen;
+mod layers;
 mod process;
 pub mod public;
 mod questions;

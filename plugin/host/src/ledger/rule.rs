@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 use berth_placement::{Claims, CpuSet, NodeSet};
 
+use super::layers::{Layers, join};
 use super::process::Task;
 use super::record::{Kind, Look, StepKey};
 
@@ -26,7 +27,7 @@ pub struct Others {
     /// The memory nodes that other jobs' cpusets want for themselves.
     memory: NodeSet,
     /// The CPUs of other jobs that are in a pool, and the numbers of those jobs.
-    pools: Vec<u64>,
+    pools: Layers,
     in_pools: Vec<u32>,
     /// Whether the own job is in a pool.
     is_in_pool: bool,
@@ -70,7 +71,12 @@ impl Others {
         }
         if entry.pool {
             if entry.step.job != step.job {
-                join(&mut self.pools, cpus);
+                // Each step of a job has the job's CPUs.
+                if self.in_pools.contains(&entry.step.job) {
+                    self.pools.widen(cpus);
+                    return;
+                }
+                self.pools.add(cpus);
                 self.in_pools.push(entry.step.job);
             }
             return;
@@ -180,7 +186,7 @@ impl Others {
     /// The claims, by which jobs are suspended: what these hold only decides between equal choices.
     fn claims(&self, mut is_stopped: impl FnMut(&OtherStep) -> bool) -> Claims {
         let mut sets = self.own.clone();
-        let (mut bindings, mut pools) = (Vec::new(), self.pools.clone());
+        let (mut bindings, mut pools) = (Layers::default(), self.pools.clone());
         let mut cpusets = self.cpusets.clone();
         let mut rest = self.cpus.as_slice();
         for step in &self.jobs {
@@ -190,30 +196,31 @@ impl Others {
                 (true, Has::Cpuset) => continue,
                 (false, Has::Cpuset) => &mut cpusets,
                 (true, _) => &mut sets.shared,
-                (false, Has::Binding) if self.is_in_pool => &mut bindings,
+                (false, Has::Binding) if self.is_in_pool => {
+                    bindings.add(cpus);
+                    continue;
+                }
                 // A pool takes nobody's CPUs; they are avoided.
-                (false, Has::Binding) if self.in_pools.contains(&step.job) => &mut pools,
+                (false, Has::Binding) if self.in_pools.contains(&step.job) => {
+                    pools.widen(cpus);
+                    continue;
+                }
                 (false, _) => &mut sets.taken,
             };
             join(set, cpus);
         }
+        let (pools, pools_again) = pools.sets();
+        let (bindings, bindings_again) = bindings.sets();
         Claims {
             taken: CpuSet::from_words(sets.taken),
             shared: CpuSet::from_words(sets.shared),
-            pools: CpuSet::from_words(pools),
-            bindings: CpuSet::from_words(bindings),
+            pools,
+            pools_again,
+            bindings,
+            bindings_again,
             cpusets: CpuSet::from_words(cpusets),
             memory: self.memory.clone(),
         }
-    }
-}
-
-fn join(set: &mut Vec<u64>, more: &[u64]) {
-    if set.len() < more.len() {
-        set.resize(more.len(), 0);
-    }
-    for (word, more) in set.iter_mut().zip(more) {
-        *word |= more;
     }
 }
 
@@ -295,6 +302,45 @@ mod tests {
         assert_eq!(of(3, false), ["2,8", "", "0-3", ""]);
         assert_eq!(of(1, true), ["", "", "", "2,8"]);
         assert_eq!(of(4, true), ["", "", "0-3", "1-2,8"]);
+    }
+
+    /// A job counts once, however many steps it has; each binding counts.
+    #[test]
+    fn several_pool_jobs_and_bindings_of_a_core() {
+        let mut others = Others::default();
+        for (job, step, pool, cpus) in [
+            (1, 0, true, "0-3"),
+            (1, 1, true, "0-3"),
+            (2, 0, true, "2-3"),
+            (3, 0, true, "3"),
+            (5, 0, false, "4-5"),
+            (6, 0, false, "5"),
+            (6, 1, false, "5"),
+        ] {
+            let component = u32::MAX;
+            let entry = Entry {
+                step: StepKey {
+                    job,
+                    step,
+                    component,
+                },
+                pool,
+                cpus: CpuSet::from_list(cpus).unwrap(),
+                ..Entry::default()
+            };
+            let record = write(&entry, HEAD + 1).unwrap();
+            let own = StepKey {
+                job: 9,
+                ..entry.step
+            };
+            others.add(own, &look(&record).unwrap(), cpu_words(&record));
+        }
+        let found = others.for_pool(true).all_running();
+        let texts = |sets: &[CpuSet]| sets.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(found.pools.to_string(), "0-3");
+        assert_eq!(texts(&found.pools_again), ["2-3", "3"]);
+        assert_eq!(found.bindings.to_string(), "4-5");
+        assert_eq!(texts(&found.bindings_again), ["5", "5"]);
     }
 
     #[test]

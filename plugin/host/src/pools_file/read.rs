@@ -8,6 +8,7 @@ use berth_placement::sets::bounded::shown;
 use super::{Jobs, LineError, Pool, SitePools};
 use crate::cpusets_file::read::{LINE, MOST_LINES, check_keys, name, names, needed, value};
 use crate::cpusets_file::words::{SHOWN, Word, words};
+use crate::read_settings::is_all;
 
 /// Pools of one file.
 const MOST_POOLS: usize = 1024;
@@ -70,6 +71,7 @@ fn pool(words: &[Word], line: usize, site: &Site<'_>) -> Result<Pool, String> {
     let list = |key: &str| value(words, key).map(|list| names(key, list)).transpose();
     let is_here = match value(words, "nodes") {
         None => true,
+        Some(nodes) if is_all(nodes) => true,
         Some(nodes) => (site.is_here)(nodes).map_err(|why| format!("nodes=: {why}"))?,
     };
     let jobs = Jobs {

@@ -137,3 +137,12 @@ fn any_bytes_are_read_or_refused() {
         }
     }
 }
+
+/// As `nodes=` of plugstack.conf and lists in slurm.conf.
+#[test]
+fn a_pool_of_all_nodes_is_here() {
+    let text = "name=a partition=p cpus=1 nodes=ALL\n";
+    let all = read(text.as_bytes(), &site()).unwrap();
+    assert_eq!(all.here().count(), 1);
+    assert!(told("name=a partition=p cpus=17 nodes=ALL\n").contains("cpus=17 are more"));
+}

@@ -16,9 +16,14 @@ pub struct Claims {
     pub shared: CpuSet,
     /// CPUs of other jobs that are in a pool: a `--binding` takes others if it can.
     pub pools: CpuSet,
+    /// Those of `pools` that a second one of these jobs has, those that a third one has, and so on. A `--binding` takes
+    /// the cores with the fewest of them.
+    pub pools_again: Vec<CpuSet>,
     /// For a job in a pool, which gets its CPUs whoever is bound there: CPUs of other jobs' bindings. It takes others
     /// if it can, after having kept off `pools`.
     pub bindings: CpuSet,
+    /// As `pools_again`, of bindings.
+    pub bindings_again: Vec<CpuSet>,
     /// CPUs of other jobs' cpusets that are not exclusive: a new cpuset avoids them if possible, and an
     /// exclusive one must not use them. (Those of exclusive cpusets are in `taken`.)
     pub cpusets: CpuSet,

@@ -93,6 +93,8 @@ pub struct OnNode<'a> {
     pub tier: u32,
     /// `MaxCPUsPerNode`.
     pub max_cpus_per_node: Option<u32>,
+    /// Whether a job has whole cores there, and slurmctld counts only the CPUs of them that it asked for (`CR_CPU`).
+    pub counts_cpus: bool,
 }
 
 /// One partition with its nodes, as the model takes it.
@@ -222,6 +224,8 @@ impl Config {
                 forced: part.forced,
                 tier: part.tier,
                 max_cpus_per_node: part.rules.max_cpus_per_node,
+                // A partition's own word is CR_Core or CR_Socket.
+                counts_cpus: part.select.is_none() && self.words.counts_cpus(),
             })
             .collect()
     }

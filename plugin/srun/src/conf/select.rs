@@ -41,6 +41,13 @@ impl Words {
             .any(|word| word == "cr_core_default_dist_block")
     }
 
+    /// Whether `SelectTypeParameters` has slurmctld count CPUs and not cores (`CR_CPU`).
+    pub(super) fn counts_cpus(&self) -> bool {
+        let words = self.parameters.as_deref().unwrap_or_default();
+        let mut words = words.split(',');
+        words.any(|word| ["cr_cpu", "cr_cpu_memory"].contains(&word.trim()))
+    }
+
     /// Without `SelectType` 22.05 takes select/linear, later ones select/cons_tres.
     fn kind(&self, line: SlurmLine) -> &str {
         let default = match line {

@@ -40,17 +40,17 @@ pub struct Core {
 /// Who uses a core that a step may use too, but spares if it can.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Others {
-    /// A job in a pool.
-    pub pool: bool,
-    /// A binding, which does not exclude a job in a pool.
-    pub binding: bool,
+    /// Jobs in pools.
+    pub pools: usize,
+    /// Bindings, which do not exclude a job in a pool.
+    pub bindings: usize,
 }
 
 impl Others {
     /// Whether anybody does.
     #[must_use]
     pub fn any(self) -> bool {
-        self.pool || self.binding
+        self.pools > 0 || self.bindings > 0
     }
 }
 
@@ -83,9 +83,13 @@ impl Cores {
         let others = |pus: &[PuIdx]| {
             let is_in =
                 |set: &CpuSet| !set.is_empty() && table.cpus(pus.iter().copied()).intersects(set);
+            let count = |set: &CpuSet, again: &[CpuSet]| {
+                let further = || again.iter().take_while(|set| is_in(set)).count();
+                if is_in(set) { 1 + further() } else { 0 }
+            };
             Others {
-                pool: is_in(&claims.pools),
-                binding: is_in(&claims.bindings),
+                pools: count(&claims.pools, &claims.pools_again),
+                bindings: count(&claims.bindings, &claims.bindings_again),
             }
         };
         let state = |pus: &[PuIdx], others: Others| {

@@ -3,7 +3,7 @@
 
 use std::cmp::Reverse;
 
-use crate::strategy::grid_engine::cores::{Cores, Obstacle, Others};
+use crate::strategy::grid_engine::cores::{Cores, Obstacle};
 
 /// Each taker's positions.
 type Found = Vec<Vec<usize>>;
@@ -66,16 +66,16 @@ fn without_the_needless(
     found
 }
 
-/// How many cores of pools it takes, and how many of bindings.
+/// How many jobs of pools are on its cores, and how many bindings; one counts on each of them.
 fn price(cores: &Cores, found: &[Vec<usize>]) -> (usize, usize) {
     let others = found.iter().flatten().filter_map(|at| cores.at(*at));
     others.fold((0, 0), |(pools, bindings), core| {
-        let Others { pool, binding } = core.others;
-        (pools + usize::from(pool), bindings + usize::from(binding))
+        (pools + core.others.pools, bindings + core.others.bindings)
     })
 }
 
-/// Positions that others use: those of bindings, of pools, of both; first where most neighbours are nobody's.
+/// Positions that others use: those of bindings alone, then those of the fewest pool jobs, and of them those of the fewest
+/// bindings; first where most neighbours are nobody's.
 fn used(cores: &Cores) -> Vec<usize> {
     let nobodys = |socket: u32| {
         let of_socket = cores.free_of(socket as usize).into_iter();
