@@ -130,6 +130,12 @@ fn slurmd_knows_its_settings_when_it_gets_ready() {
     });
     assert_eq!(cluster.task_masks(&turned), ["0x2", "0x1"]);
     assert_eq!(ready(&cluster.slurmd_log()), 2);
+    // A file that does not name it: nobody is going to tell it any settings.
+    fs::write(&other, "# optional task_berth.so\ninclude none.d/*.conf\n").unwrap();
+    cluster.restart_slurmd();
+    cluster.wait_for("the third start", || {
+        (ready(&cluster.slurmd_log()) > 2).then_some(())
+    });
 }
 
 #[test]

@@ -358,3 +358,28 @@ fn a_resource_puts_a_pool_s_jobs_on_the_last_cores() {
         "{beyond}"
     );
 }
+
+/// On this host no pretended core can be a fence: one error line, and the pool has weights alone.
+#[test]
+fn a_class_that_cannot_be_had_is_refused_by_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pools.conf");
+    let line = "name=multi8 partition=multi8 cpus=8 class=realtime\n";
+    fs::write(&file, line).expect("a file");
+    let cluster = cluster(Some(&file));
+    let why = "class=realtime cannot be had on this node, so its pools are class=weight: it pretends to be another machine";
+    let lines = cluster.slurmd_log();
+    let lines = lines.lines().filter(|line| line.contains(why));
+    assert!(lines.clone().count() == 1 && lines.clone().all(|line| line.contains("error")));
+    let doctor = berth(&cluster, &["doctor"]);
+    assert!(doctor.stdout.contains(why), "{doctor:#?}");
+    let policy = [
+        "-pmulti8",
+        "-n1",
+        "sh",
+        "-c",
+        "echo $NCPUS,$(cut -d' ' -f41 /proc/$$/stat)",
+    ];
+    let done = cluster.srun(&policy);
+    assert_eq!(done.stdout.trim(), "1,0", "{done:#?}");
+}

@@ -1,5 +1,5 @@
 //! The site's files across slurmds: what was in force stays in force when the next slurmd finds a file that does not
-//! hold, and a slurmd that stays in the foreground looks at them without any launch.
+//! hold, and a slurmd that stays in the foreground looks at them without any launch. And a job's place while it is suspended.
 
 use std::fs;
 use std::path::Path;
@@ -88,6 +88,33 @@ fn cpusets_outlive_a_slurmd_whose_successor_finds_a_wrong_file() {
     });
     let says = "the file as it was read before stays in force";
     assert!(doctor.stdout.contains(says), "{doctor:#?}");
+}
+
+/// Slurm gives its CPUs to others, and it has its place again when it goes on.
+#[test]
+fn a_suspended_job_leaves_room_in_its_pool() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pools.conf");
+    write(&file, "name=multi8 partition=multi8 cpus=4\n");
+    let cluster = cluster(&format!("pools={}", file.display()));
+    let job = [
+        "-pmulti8",
+        "-n4",
+        "--parsable",
+        "-o/dev/null",
+        "--wrap=sleep 300",
+    ];
+    let job = cluster.run("sbatch", &job).expect_ok().trim().to_owned();
+    let line = format!("step={job}.batch");
+    cluster.wait_for("the script", || {
+        cluster.slurmd_log().contains(&line).then_some(())
+    });
+    assert_eq!(told(&cluster), "", "the pool is full");
+    for (order, tells) in [("suspend", "2"), ("resume", "")] {
+        cluster.scontrol(&[order, &job]).expect_ok();
+        // Its slurmstepd stops and continues the script a moment later.
+        cluster.wait_for(order, || (told(&cluster) == tells).then_some(()));
+    }
 }
 
 /// slurmd as systemd's unit starts it.

@@ -39,6 +39,7 @@ mod machine_json;
 pub mod mempolicy;
 pub mod migrate;
 pub mod online;
+pub mod plugstack;
 pub mod pools_file;
 pub mod priority;
 pub mod read_settings;

@@ -24,25 +24,32 @@ pub(crate) fn fits(all: &[Entry], job: u32, member: &Member) -> Result<(), Full>
     let mut in_all = CpuSet::new();
     jobs.iter().for_each(|entry| in_all.insert_all(&entry.cpus));
     let mark = ledger::mark(&member.name);
-    let of_pool = jobs.iter().filter(|entry| entry.mark == mark);
-    let of_pool = of_pool.filter(|entry| !is_suspended(all, entry.step.job));
-    let in_pool: usize = of_pool.map(|entry| entry.cpus.count()).sum();
-    let room = Room {
-        own: &member.cpus,
-        in_pool: u32::try_from(in_pool).unwrap_or(u32::MAX),
-        in_all: &in_all,
-        // What it has in its pool already is counted.
-        limit: if is_in { u32::MAX } else { member.limit },
-        most: member.most,
+    let check = |counts: &dyn Fn(u32) -> bool| {
+        let of_pool = jobs.iter().filter(|entry| entry.mark == mark);
+        let of_pool = of_pool.filter(|entry| counts(entry.step.job));
+        let in_pool: usize = of_pool.map(|entry| entry.cpus.count()).sum();
+        let room = Room {
+            own: &member.cpus,
+            in_pool: u32::try_from(in_pool).unwrap_or(u32::MAX),
+            in_all: &in_all,
+            // What it has in its pool already is counted.
+            limit: if is_in { u32::MAX } else { member.limit },
+            most: member.most,
+        };
+        room.check()
     };
-    room.check()
+    match check(&|_| true) {
+        // Only then the kernel is asked.
+        Err(Full::Pool(_)) => check(&|job| !is_suspended(all, job)),
+        found => found,
+    }
 }
 
-/// Whether a job is suspended, as far as its steps' tasks show: Slurm suspends all of them.
+/// Whether Slurm has suspended a job, as far as its steps' tasks show: it suspends all of them.
 fn is_suspended(all: &[Entry], job: u32) -> bool {
     let steps = all.iter().filter(|entry| entry.step.job == job);
     let mut tasks = steps.filter_map(|entry| entry.task).peekable();
-    tasks.peek().is_some() && tasks.all(Task::is_stopped)
+    tasks.peek().is_some() && tasks.all(Task::is_suspended)
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ pub(super) fn look(node_name: &str, seats: &mut Seats) {
     }
 }
 
-/// While the switch-off file is there nobody gets a new weight: jobs that start then get none either.
+/// While the switch-off file is there nobody is fitted to the pools: jobs that start then get no weight either.
 fn is_off() -> bool {
     let settings = settings::current();
     settings.off_switch().is_some_and(OffSwitch::is_on)

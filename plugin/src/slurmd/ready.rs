@@ -1,12 +1,13 @@
 //! slurmd gets ready: it discovers the machine, logs the ready line, and announces itself.
 
+use std::path::Path;
 use std::sync::Once;
 
 use berth_host::cgroup::{self, Mounts, Place};
 use berth_host::read_settings::Complaint;
-use berth_host::{Ledger, StateDir, atomic_file, job_files};
+use berth_host::{Ledger, StateDir, atomic_file, job_files, plugstack};
 use berth_placement::{Node, Shape};
-use slurm_sys::process::{Daemon, daemon};
+use slurm_sys::process::{Daemon, daemon, own_path};
 use slurm_sys::{Slurm, SlurmConf, SlurmdConf};
 
 use crate::planning::convert;
@@ -20,25 +21,24 @@ use crate::slurmd::{
 /// At each load. slurmd loads its task plugins before it reads plugstack.conf, so
 /// where that file names us, getting ready waits for the settings in it.
 pub(crate) fn at_load() {
-    if daemon() != Daemon::Slurmd || discovery::was_tried() || may_be_in_plugstack() {
+    if daemon() != Daemon::Slurmd || discovery::was_tried() || is_in_plugstack() {
         return;
     }
     start();
 }
 
-/// Whether plugstack.conf may name us; a wrong guess only moves the start to the
-/// first launch.
-fn may_be_in_plugstack() -> bool {
+/// Whether plugstack.conf names us, so that Slurm is going to call.
+fn is_in_plugstack() -> bool {
     let Some(slurm) = standing::unjudged() else {
         return false;
     };
     // SAFETY: the layout is the running release's, and the view ends here.
     let conf = unsafe { SlurmConf::current(slurm.layout, slurm.symbols) };
-    let text = conf
-        .and_then(|conf| conf.plugstack_path(slurm.symbols))
-        .and_then(|path| std::fs::read_to_string(path).ok())
-        .unwrap_or_default();
-    text.contains("task_berth") || text.contains("include")
+    let path = conf.and_then(|conf| conf.plugstack_path(slurm.symbols));
+    let own = own_path().unwrap_or_default();
+    let own = own.file_name().and_then(|name| name.to_str());
+    let names: Vec<_> = [plugstack::NAME].into_iter().chain(own).collect();
+    path.is_some_and(|path| plugstack::line_of(Path::new(&path), &names).is_some())
 }
 
 /// slurmd has read plugstack.conf, which names us. Only slurmd reports what is wrong there: once per

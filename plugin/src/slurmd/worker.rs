@@ -19,7 +19,7 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// The public counters are not written more often than this.
 const BETWEEN_COUNTS: Duration = Duration::from_secs(1);
-/// A changed file of the site is read within this time.
+/// A changed file of the site is read within this time, or later where a look uses much of a CPU.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 /// slurmstepds beside busy pools breathe so often.
 const BETWEEN_BREATHS: Duration = Duration::from_millis(500);
@@ -170,6 +170,9 @@ fn work() {
     let (mut last, mut breathing, mut seats) = (None, Breathing::default(), Seats::default());
     while let Some(due) = wait(&times) {
         let node_name = announce::node_name();
+        if due.look {
+            times.look = Instant::now() + BETWEEN_LOOKS;
+        }
         let looks = node_name.as_deref().filter(|_| due.look);
         let has_changed = looks.is_some_and(|node| look(node, &mut times, &mut seats));
         if due.breathe {
@@ -226,7 +229,7 @@ fn look(node_name: &str, times: &mut Times, seats: &mut Seats) -> bool {
     pool_guard::look(node_name, seats);
     abandoned::thaw(node_name);
     let took = cpu_time().saturating_sub(began);
-    times.look = Instant::now() + BETWEEN_LOOKS.max(took * LEISURE);
+    times.look = times.look.max(Instant::now() + took * LEISURE);
     has_changed
 }
 

@@ -46,18 +46,28 @@ pub(crate) fn plugstack(text: &str, config: &Config) -> Option<Arc<PlugstackLine
     if let Some(known) = LINES.with_borrow(|lines| lines.get(text).cloned()) {
         return known;
     }
-    let folder = match text {
-        // scontrol shows the whole path.
-        LIVE => PathBuf::new(),
+    let named = config.plug_stack_config.as_deref().map(Path::new);
+    let found = match text {
+        LIVE => place_shown(named, config),
         path => Path::new(path)
             .parent()
-            .map(PathBuf::from)
-            .unwrap_or_default(),
+            .map(|folder| conf::place(named, folder)),
     };
-    let named = config.plug_stack_config.as_deref().map(Path::new);
-    let found = conf::line(&conf::place(named, &folder)).map(Arc::new);
+    let found = found.and_then(|path| conf::line(&path)).map(Arc::new);
     LINES.with_borrow_mut(|lines| lines.insert(text.into(), found.clone()));
     found
+}
+
+/// scontrol shows the whole path of a file that slurm.conf names. Without one it is beside slurm.conf: where slurmctld has
+/// that, or where this machine has its own.
+fn place_shown(named: Option<&Path>, config: &Config) -> Option<PathBuf> {
+    if named.is_some_and(Path::is_absolute) {
+        return named.map(PathBuf::from);
+    }
+    let shown = config.slurm_conf.iter().map(PathBuf::from);
+    let beside = shown.chain(state::confs());
+    let mut places = beside.filter_map(|conf| Some(conf::place(None, conf.parent()?)));
+    places.find(|path| path.is_file())
 }
 
 /// The cluster of the slurmd that runs here, if this user may read its configuration.

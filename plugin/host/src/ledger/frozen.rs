@@ -12,12 +12,19 @@ use libc::pid_t;
 /// Where Slurm has the hierarchies if no `CgroupMountpoint` says otherwise: the freezer of version 1, and version 2.
 const FREEZER: &str = "/sys/fs/cgroup/freezer";
 const UNIFIED: &str = "/sys/fs/cgroup";
+/// What users may put together themselves.
+const USERS: &str = "user.slice/";
 /// The kernel's lines are shorter.
 const MOST: u64 = 64 << 10;
 
 /// Whether it is frozen, by version 1 if that has a freezer.
 pub(super) fn is_frozen(pid: pid_t) -> bool {
-    is_frozen_in(pid, Path::new(UNIFIED)).unwrap_or(false)
+    frozen(pid).unwrap_or(false)
+}
+
+/// The same; nothing where Slurm has no freezer for it.
+pub(super) fn frozen(pid: pid_t) -> Option<bool> {
+    is_frozen_in(pid, Path::new(UNIFIED))
 }
 
 fn is_frozen_in(pid: pid_t, unified: &Path) -> Option<bool> {
@@ -26,8 +33,13 @@ fn is_frozen_in(pid: pid_t, unified: &Path) -> Option<bool> {
         let state = read(&Path::new(FREEZER).join(folder).join("freezer.state"))?;
         return Some(state.trim_end() == "FROZEN");
     }
+    let folder = folder(&own, str::is_empty)?;
+    // Its user may take it out of its step.
+    if folder.starts_with(USERS) {
+        return Some(false);
+    }
     // Slurm freezes all tasks of a step at once. What is below belongs to berth and to users.
-    let folder = of_step(folder(&own, str::is_empty)?)?;
+    let folder = of_step(folder)?;
     let events = read(&unified.join(folder).join("cgroup.events"))?;
     Some(events.lines().any(|line| line == "frozen 1"))
 }

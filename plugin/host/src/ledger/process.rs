@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use libc::pid_t;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use super::frozen::is_frozen;
+use super::frozen::{frozen, is_frozen};
 
 /// A process, distinguished from later ones with the same number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -91,6 +91,21 @@ impl Task {
         match find(self.pid) {
             Found::Process('T', start) => same(start),
             Found::Process('R' | 'S' | 'D', start) => same(start) && is_frozen(self.pid),
+            _ => false,
+        }
+    }
+}
+
+impl Task {
+    /// Whether Slurm has suspended this very task's job: its slurmstepd says so, or its step is frozen. Where Slurm has no
+    /// freezer for it, it has stopped; elsewhere that alone means nothing, because everybody may stop his own tasks.
+    #[must_use]
+    pub fn is_suspended(self) -> bool {
+        match find(self.pid) {
+            _ if self.suspended => true,
+            Found::Process(state, start) if self.start != 0 && start as u32 == self.start => {
+                frozen(self.pid).unwrap_or(state == 'T')
+            }
             _ => false,
         }
     }

@@ -77,6 +77,8 @@ pub struct Config {
     pub job_acct_gather_type: Option<String>,
     /// `PlugStackConfig`, as it is written.
     pub plug_stack_config: Option<String>,
+    /// The slurm.conf that slurmctld reads, of a cluster that runs.
+    pub slurm_conf: Option<String>,
     /// The release of a cluster that runs, as `22.05.8`.
     pub version: Option<String>,
 }

@@ -200,6 +200,7 @@ impl Reading {
         let gather = value("jobacctgathertype").or(config.job_acct_gather_type.take());
         config.job_acct_gather_type = gather;
         config.plug_stack_config = value("plugstackconfig").or(config.plug_stack_config.take());
+        config.slurm_conf = value("slurm_conf").or(config.slurm_conf.take());
         config.version = value("slurm_version").or(config.version.take());
         config.memory = partitions::memory(line, None)?.or(config.memory);
         Ok(())
