@@ -1,6 +1,7 @@
 //! Processes of one cluster, to be killed.
 
 use std::fs;
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -13,6 +14,14 @@ pub fn kill_one(random: &mut fastrand::Rng, pids: &[i32]) -> bool {
         return false;
     };
     kill(Pid::from_raw(*pid), Signal::SIGKILL).is_ok()
+}
+
+/// How long a process has lived, by the clock ticks of which Linux tells a hundred a second.
+pub fn age_of(pid: i32) -> Option<Duration> {
+    let start: u64 = start_of(pid)?.parse().ok()?;
+    let uptime = fs::read_to_string("/proc/uptime").ok()?;
+    let uptime: f64 = uptime.split_whitespace().next()?.parse().ok()?;
+    Duration::from_secs_f64(uptime).checked_sub(Duration::from_millis(10 * start))
 }
 
 /// A process's start, to tell it from later ones of its number.

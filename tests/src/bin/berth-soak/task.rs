@@ -12,7 +12,7 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
-use nix::unistd::{Pid, getppid};
+use nix::unistd::{Pid, getpid, getppid};
 
 use crate::hotplug;
 use crate::processes::start_of;
@@ -31,6 +31,9 @@ struct Holder {
     overlap: bool,
     stepd: i32,
     start: String,
+    /// The task itself: what stands in the file may be of the one before, until whoever got the lock has written.
+    task: i32,
+    began: String,
 }
 
 impl Holder {
@@ -47,6 +50,8 @@ impl Holder {
             overlap: kind == "overlap",
             stepd,
             start: start_of(stepd)?,
+            task: getpid().as_raw(),
+            began: start_of(getpid().as_raw())?,
         })
     }
 
@@ -61,19 +66,22 @@ impl Holder {
             overlap: words.next()? == "true",
             stepd: words.next()?.parse().ok()?,
             start: words.next()?,
+            task: words.next()?.parse().ok()?,
+            began: words.next()?,
         })
     }
 
     fn write(&self, file: &File) {
         let text = format!(
-            "{} {} {} {} {}",
-            self.job, self.step, self.overlap, self.stepd, self.start
+            "{} {} {} {} {} {} {}",
+            self.job, self.step, self.overlap, self.stepd, self.start, self.task, self.began
         );
         let _ = file.write_all_at(format!("{text:127}\n").as_bytes(), 0);
     }
 
     fn lives(&self) -> bool {
-        start_of(self.stepd).as_ref() == Some(&self.start)
+        let lives = |pid, start: &String| start_of(pid).as_ref() == Some(start);
+        lives(self.stepd, &self.start) && lives(self.task, &self.began)
     }
 }
 

@@ -9,11 +9,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use berth_tests::process::{find, signal, status};
 use berth_tests::{Cluster, command};
+use nix::sys::signal::Signal;
 
 use crate::confined;
 use crate::counts::{Counts, count};
 use crate::options::Options;
+use crate::processes::age_of;
 use crate::samples::Samples;
 use crate::upgrade::Builds;
 
@@ -24,6 +27,10 @@ const SPARES_FROM: u32 = 6;
 /// A step whose slurmstepd was killed may leave its srun waiting.
 const PATIENCE: &str = "6";
 const PATIENCE_EMULATED: &str = "60";
+
+/// What starts an srun here: `timeout`, srun itself for the process that outlives it, and a job's script.
+const LOST: Duration = Duration::from_secs(120);
+const PARENTS: [&str; 5] = ["timeout", "srun", "sh", "bash", "slurm_script"];
 
 /// On an emulated machine kills and suspensions cost as much as the steps: they come more slowly there.
 const SLOWER_EMULATED: u64 = 10;
@@ -218,6 +225,20 @@ impl Soak {
         self.nurse_nodes();
         self.keep_jobs();
         self.end_abandoned();
+        self.end_orphans();
+    }
+
+    /// An srun whose `timeout` has gone may wait for ever for a step that is lost, and a worker for that srun's output.
+    fn end_orphans(&self) {
+        let cores = self.cluster.folder().join("cores");
+        for srun in find("srun", &cores.to_string_lossy()) {
+            let parent = status(srun, "PPid").and_then(|pid| status(pid.parse().ok()?, "Name"));
+            let has_parent = parent.is_none_or(|name| PARENTS.contains(&name.as_str()));
+            if !has_parent && age_of(srun).is_some_and(|age| age > LOST) {
+                signal(srun, Signal::SIGKILL);
+                count(&self.counts.abandoned);
+            }
+        }
     }
 
     /// An srun that ended while slurmctld was away, or whose slurmstepd was killed, may leave a job that Slurm keeps
