@@ -28,8 +28,9 @@ const SPARES_FROM: u32 = 6;
 const PATIENCE: &str = "6";
 const PATIENCE_EMULATED: &str = "60";
 
-/// What starts an srun here: `timeout`, srun itself for the process that outlives it, and a job's script.
+/// No srun lasts so long.
 const LOST: Duration = Duration::from_secs(120);
+/// What starts an srun here: `timeout`, srun itself for the process that outlives it, and a job's script.
 const PARENTS: [&str; 5] = ["timeout", "srun", "sh", "bash", "slurm_script"];
 
 /// On an emulated machine kills and suspensions cost as much as the steps: they come more slowly there.
