@@ -82,10 +82,11 @@ fn the_example_as_it_stands() {
     run(&cluster, &["-pnormal", "-n8"]);
     let done = told(&cluster, &["-pmulti8", "-n1", "-c4"]);
     assert_eq!(done.stdout.trim(), "4,4", "{done:#?}");
-    // Where niceness counts between jobs, the normal ones are nice instead.
+    // Where niceness counts between sessions, normal jobs are nice instead.
     let says = "this job is in the pool multi8, but gets no more CPU time";
     let is_told = done.stderr.contains(says);
-    let is_nice = berth_host::cgroup::nice_obstacle().is_none();
+    let of_sessions = fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled");
+    let is_nice = !of_sessions.is_ok_and(|on| on.trim() == "1");
     assert_eq!(is_told, !is_nice, "{done:#?}");
     // So is salloc's own shell.
     let done = cluster.run("salloc", &["-pmulti8", "-n1", "-c4"]);

@@ -32,8 +32,8 @@ impl Breathing {
     /// together with the job's tasks. What was given before is taken back otherwise. Returns whether some are at work:
     /// the next look is due soon then.
     pub(super) fn look(&mut self, node_name: Option<&str>) -> bool {
-        let node_name = node_name.filter(|_| pool_guard::watches());
-        let here = node_name.filter(|node_name| pool_guard::has_jobs_now(node_name));
+        let has_jobs = |name: &&str| pool_guard::watches() && pool_guard::has_jobs_now(name);
+        let here = node_name.filter(has_jobs);
         let mounts = here.and_then(|node_name| Some((node_name, Mounts::read().ok()?)));
         let Some((node_name, mounts)) = mounts else {
             self.rest();

@@ -176,7 +176,7 @@ fn as_member(
 fn as_normal(job: &str, folders: &Folders, (idle, failed): (bool, Weighed)) -> Entered {
     let is_nice = failed.is_some() && cgroup::nice_obstacle().is_none();
     if let Some(folders) = folders.as_ref().ok().filter(|_| failed.is_none()) {
-        // A real-time pool can be had without idle groups; slurmd has said that there are none.
+        // Linux before 5.15 has no idle groups. A real-time pool works without them, and slurmd has logged a warning.
         let idle = idle && priority::idle_obstacle().is_none();
         let idle = idle.then(|| folders.set_idle());
         for done in [Some(folders.set_first()), idle].into_iter().flatten() {

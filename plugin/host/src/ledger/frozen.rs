@@ -22,7 +22,7 @@ pub(super) fn is_frozen(pid: pid_t) -> bool {
     frozen(pid).unwrap_or(false)
 }
 
-/// The same; nothing where Slurm has no freezer for it.
+/// The same; nothing where Slurm has no freezer for it, and no where that cannot be read.
 pub(super) fn frozen(pid: pid_t) -> Option<bool> {
     is_frozen_in(pid, Path::new(UNIFIED))
 }
@@ -30,8 +30,8 @@ pub(super) fn frozen(pid: pid_t) -> Option<bool> {
 fn is_frozen_in(pid: pid_t, unified: &Path) -> Option<bool> {
     let own = read(Path::new(&format!("/proc/{pid}/cgroup")))?;
     if let Some(folder) = folder(&own, |name| name == "freezer") {
-        let state = read(&Path::new(FREEZER).join(folder).join("freezer.state"))?;
-        return Some(state.trim_end() == "FROZEN");
+        let state = read(&Path::new(FREEZER).join(folder).join("freezer.state"));
+        return Some(state.is_some_and(|state| state.trim_end() == "FROZEN"));
     }
     let folder = folder(&own, str::is_empty)?;
     // Its user may take it out of its step.
@@ -40,7 +40,7 @@ fn is_frozen_in(pid: pid_t, unified: &Path) -> Option<bool> {
     }
     // Slurm freezes all tasks of a step at once. What is below belongs to berth and to users.
     let folder = of_step(folder)?;
-    let events = read(&unified.join(folder).join("cgroup.events"))?;
+    let events = read(&unified.join(folder).join("cgroup.events")).unwrap_or_default();
     Some(events.lines().any(|line| line == "frozen 1"))
 }
 

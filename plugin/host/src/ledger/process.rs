@@ -94,9 +94,7 @@ impl Task {
             _ => false,
         }
     }
-}
 
-impl Task {
     /// Whether Slurm has suspended this very task's job: its slurmstepd says so, or its step is frozen. Where Slurm has no
     /// freezer for it, it has stopped; elsewhere that alone means nothing, because everybody may stop his own tasks.
     #[must_use]
