@@ -52,7 +52,7 @@ fn the_sites_rules_hold_on_its_node_for_every_user() {
         let [value, by, source] = &facts(&plan, "site")[0];
         assert_eq!(
             value,
-            "compat=affinity with {\"third-level\"}, Slurm 22.05, autobind=threads"
+            "compat=affinity fixes=+third-level, Slurm 22.05, autobind=threads"
         );
         assert_eq!(by, "found");
         assert!(source.starts_with("slurmd of "), "{source}");

@@ -105,7 +105,7 @@ fn what_cannot_be_read_is_cautious_and_loud() {
             "compat=bert fixes=+third-level",
             "compat=affinity fixes=+third-level",
             "one of berth, affinity",
-            "compat=affinity with {\"third-level\"} is",
+            "compat=affinity fixes=+third-level is",
         ),
         (
             "binding=none",
@@ -170,7 +170,7 @@ fn what_cannot_be_read_is_cautious_and_loud() {
             "compat=affinity fixes=+no-such,+third-level",
             "compat=affinity fixes=+third-level",
             "+no-such",
-            "compat=affinity with {\"third-level\"} is",
+            "compat=affinity fixes=+third-level is",
         ),
         (
             "stat_dir=/x",

@@ -310,18 +310,8 @@ fn default_binding(value: &str) -> Result<Option<Binding>, String> {
     Ok(Some(binding))
 }
 
-/// The effect of `compat=` and `fixes=`, in the words of the ready line: `compat=berth`.
+/// The effect of `compat=` and `fixes=`, in the words of the ready line: `compat=berth fixes=-NAME`.
 #[must_use]
 pub fn compat(fixes: Fixes) -> String {
-    format!("compat={}", behaviour(fixes))
-}
-
-/// The behaviour: `berth`, `affinity`, or affinity with some of the fixes.
-#[must_use]
-pub fn behaviour(fixes: Fixes) -> String {
-    match fixes {
-        Fixes::ALL => "berth".into(),
-        Fixes::NONE => "affinity".into(),
-        some => format!("affinity with {some:?}"),
-    }
+    format!("compat={fixes}")
 }

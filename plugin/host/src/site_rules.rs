@@ -19,7 +19,7 @@ pub struct SiteRules {
     pub version: u32,
     /// Slurm's release line, `22.05`.
     pub slurm_line: String,
-    /// The behaviour in words: `berth`, `affinity`, or affinity with some fixes.
+    /// The behaviour in words: `berth`, `affinity`, or one of them with `fixes=`.
     pub compat: String,
     /// The names of the fixes in force, and no others.
     pub fixes: Vec<String>,

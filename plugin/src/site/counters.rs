@@ -75,7 +75,7 @@ fn facts(settings: &Settings, dir: &StateDir, node_name: &str) -> Facts {
     let works = standing::working().is_some() || standing::serves_binding_only();
     Facts {
         node: node_name.into(),
-        compat: settings::behaviour(settings.fixes),
+        compat: settings.fixes.to_string(),
         state: match works {
             _ if dir.is_off() => State::Off,
             true => State::Working,

@@ -145,7 +145,7 @@ fn site_rules(slurm: Abi, node: &Node) -> SiteRules {
     let settings = settings::current();
     SiteRules {
         slurm_line: slurm.layout.line.to_string(),
-        compat: settings::behaviour(settings.fixes),
+        compat: settings.fixes.to_string(),
         cpu_bind: convert::default_cpu_bind(slurm).map(|bind| bind.to_string()),
         binding_off: !settings.binding,
         reserved: settings.reserved.to_string(),

@@ -225,7 +225,7 @@ fn of_levels(args: &PlanArgs, rules: &Rules) -> [Word; 4] {
         // slurm.conf says which plugin binds, and plugstack.conf has berth's settings.
         Word {
             is_configured: rules.fixes == Fixes::NONE || args.site_settings.is_some(),
-            ..word(behaviour, true, compat(rules.fixes))
+            ..word(behaviour, true, format!("compat={}", rules.fixes))
         },
         Word {
             is_configured: args.standing.release().is_some(),
@@ -375,13 +375,5 @@ fn source(args: &PlanArgs) -> (By, String) {
             let why = format!("berth is not the task plugin of {}{others}", node.name);
             (By::Assumed, why)
         }
-    }
-}
-
-fn compat(fixes: Fixes) -> String {
-    match fixes {
-        Fixes::ALL => "compat=berth".into(),
-        Fixes::NONE => "compat=affinity".into(),
-        some => format!("compat=affinity with {some:?}"),
     }
 }

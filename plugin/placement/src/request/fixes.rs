@@ -246,6 +246,24 @@ impl Fixes {
     }
 }
 
+/// The settings that give this set, as plugstack.conf has them, in the fewest words: `berth`, `affinity`,
+/// `berth fixes=-NAME,…` or `affinity fixes=+NAME,…`.
+impl fmt::Display for Fixes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (on, off): (Vec<_>, Vec<_>) = TABLE.iter().partition(|(fix, _, _)| self.has(*fix));
+        let (base, sign, others) = match on.len() > off.len() {
+            true => ("berth", "-", off),
+            false => ("affinity", "+", on),
+        };
+        f.write_str(base)?;
+        for (place, (_, name, _)) in others.iter().enumerate() {
+            let before = if place == 0 { " fixes=" } else { "," };
+            write!(f, "{before}{sign}{name}")?;
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Debug for Fixes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let on = TABLE.iter().filter(|(fix, _, _)| self.has(*fix));
@@ -256,6 +274,20 @@ impl fmt::Debug for Fixes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_set_is_shown_in_the_words_that_give_it() {
+        assert_eq!(Fixes::ALL.to_string(), "berth");
+        assert_eq!(Fixes::NONE.to_string(), "affinity");
+        let all_but = Fixes::ALL.apply("-third-level,-say-shrunk").unwrap();
+        for some in [Fixes::NONE.apply("+third-level").unwrap(), all_but] {
+            let words = some.to_string();
+            let (base, fixes) = words.split_once(" fixes=").unwrap();
+            let base = if base == "berth" { Fixes::ALL } else { Fixes::NONE };
+            assert_eq!(base.apply(fixes).unwrap(), some, "{words}");
+        }
+        assert!(all_but.to_string().starts_with("berth fixes=-"));
+    }
 
     #[test]
     fn words_switch_one_by_one() {
