@@ -8,7 +8,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use thiserror::Error;
 
@@ -29,6 +29,8 @@ pub struct WriteError {
 
 /// No writer takes so long.
 const MOMENT: Duration = Duration::from_secs(60);
+/// A clock is put right by less than that while it runs.
+const AHEAD: Duration = Duration::from_secs(60);
 
 /// Tells writers of one process apart.
 static WRITERS: AtomicU32 = AtomicU32::new(0);
@@ -107,13 +109,22 @@ pub fn tidy(folder: &Path) {
         let name = entry.file_name();
         let writer = name.to_str().and_then(writer_of);
         let changed = entry.metadata().and_then(|found| found.modified());
-        let is_old = changed.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > MOMENT));
+        let is_old = changed.is_ok_and(|changed| is_older(changed, MOMENT));
         let is_left =
             writer.is_some_and(|pid| is_old && !Path::new(&format!("/proc/{pid}")).exists());
         if is_left {
             // One that is gone already needs nothing.
             let _ = fs::remove_file(entry.path());
         }
+    }
+}
+
+/// Whether a file's last change was longer ago. A time in the future was set before the clock went back, nobody knows
+/// how long ago: such a file counts as old, for it would be young for ever.
+pub(crate) fn is_older(changed: SystemTime, than: Duration) -> bool {
+    match changed.elapsed() {
+        Ok(age) => age > than,
+        Err(ahead) => ahead.duration() > AHEAD,
     }
 }
 
@@ -170,19 +181,22 @@ mod tests {
             ".hidden".to_owned(),
             format!(".new.{dead}.1"),
         ];
-        let old = std::time::SystemTime::now() - 2 * MOMENT;
-        for name in &names {
-            let file = File::create(dir.path().join(name)).unwrap();
-            if !name.starts_with(".new") {
-                file.set_modified(old).unwrap();
+        let now = SystemTime::now();
+        // The clock may have gone back since then.
+        for old in [now - 2 * MOMENT, now + 2 * AHEAD] {
+            for name in &names {
+                let file = File::create(dir.path().join(name)).unwrap();
+                if !name.starts_with(".new") {
+                    file.set_modified(old).unwrap();
+                }
             }
+            tidy(dir.path());
+            let mut left = names_in(dir.path());
+            left.sort();
+            let mut stays: Vec<String> = [0, 3, 4, 5].map(|at: usize| names[at].clone()).into();
+            stays.sort();
+            assert_eq!(left, stays);
         }
-        tidy(dir.path());
-        let mut left = names_in(dir.path());
-        left.sort();
-        let mut stays: Vec<String> = [0, 3, 4, 5].map(|at: usize| names[at].clone()).into();
-        stays.sort();
-        assert_eq!(left, stays);
     }
 
     #[test]

@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry};
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use super::folder::{self, JobFilesError};
 use super::living::Asked;
+use crate::atomic_file::is_older;
 use crate::state::StateDir;
 
 /// An epilog begins well before that.
@@ -25,19 +26,15 @@ const MOST_FILES: usize = 1 << 16;
 #[derive(Default)]
 struct OfJob {
     files: Vec<PathBuf>,
-    /// The time of the last change.
-    changed: Option<SystemTime>,
+    /// Whether one of them has changed of late, or does not say when it has.
+    is_young: bool,
 }
 
 /// Removes the files of jobs that are over.
 pub fn tidy(dir: &StateDir) {
-    let now = SystemTime::now();
     let living = Asked::of(dir);
     for (job, of_job) in jobs(dir) {
-        let age = of_job
-            .changed
-            .and_then(|changed| now.duration_since(changed).ok());
-        if age.is_some_and(|age| age > AGE) && !living.lives(job) {
+        if !of_job.is_young && !living.lives(job) {
             for path in &of_job.files {
                 // A file that is gone already needs nothing.
                 let _ = fs::remove_file(path);
@@ -90,8 +87,8 @@ fn jobs(dir: &StateDir) -> BTreeMap<u32, OfJob> {
         };
         let job = jobs.entry(job).or_default();
         job.files.push(entry.path());
-        let changed = entry.metadata().and_then(|found| found.modified()).ok();
-        job.changed = job.changed.max(changed);
+        let changed = entry.metadata().and_then(|found| found.modified());
+        job.is_young |= !changed.is_ok_and(|changed| is_older(changed, AGE));
     }
     jobs
 }
@@ -99,6 +96,7 @@ fn jobs(dir: &StateDir) -> BTreeMap<u32, OfJob> {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
+    use std::time::SystemTime;
 
     use super::*;
     use crate::job_files::{Kind, NodeFacts, begin_step, forget, prepare, put, read, renew};
@@ -123,11 +121,15 @@ mod tests {
     /// Makes a job's files older than any epilog waits.
     fn age(dir: &StateDir, job: u32) {
         let old = SystemTime::now() - AGE - Duration::from_secs(1);
+        set_changed(dir, &format!("{job}."), old);
+    }
+
+    fn set_changed(dir: &StateDir, which: &str, then: SystemTime) {
         for name in names(dir) {
-            if name.starts_with(&format!("{job}.")) {
+            if name.starts_with(which) {
                 let path = folder::path(dir).join(name);
                 let file = File::options().append(true).open(path).unwrap();
-                file.set_modified(old).unwrap();
+                file.set_modified(then).unwrap();
             }
         }
     }
@@ -163,6 +165,31 @@ mod tests {
         assert_eq!(names(&dir), ["living"]);
         drop(other);
         assert!(read(&dir, 7, Kind::Node).is_err());
+    }
+
+    /// Their times are in the future then, and they would be young for ever.
+    #[test]
+    fn files_of_jobs_that_are_over_go_also_where_the_clock_has_gone_back() {
+        let base = tempfile::tempdir().unwrap();
+        let dir = dir(&base);
+        for job in 1..=4 {
+            put(&dir, (job, Kind::Answer), 0, b"x").unwrap();
+            put(&dir, (job, Kind::Node), 0, b"x").unwrap();
+        }
+        let future = SystemTime::now() + Duration::from_secs(3600);
+        for which in ["1.", "2.", "3.answer"] {
+            set_changed(&dir, which, future);
+        }
+        let soon = SystemTime::now() + Duration::from_secs(30);
+        set_changed(&dir, "4.", soon);
+        let step = begin_step(&dir, 2).unwrap();
+        tidy(&dir);
+        let stay = ["2.answer", "2.node", "3.answer", "3.node"];
+        let and = ["4.answer", "4.node", "living"];
+        assert_eq!(names(&dir), [&stay[..], &and].concat());
+        drop(step);
+        tidy(&dir);
+        assert_eq!(names(&dir), [&stay[2..], &and].concat());
     }
 
     #[test]
