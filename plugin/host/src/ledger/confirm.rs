@@ -10,7 +10,8 @@ use super::claim;
 use super::file::LedgerFile;
 use super::process::Task;
 use super::record::{self, Entry, StepKey};
-use super::{LET_GO, Ledger, LedgerError, Session, age};
+use super::{LET_GO, Ledger, LedgerError, Session, age, now};
+use crate::lock::Locked;
 
 /// The time that slurmstepd waits for others, who keep a lock for one write.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -81,10 +82,9 @@ impl Ledger {
                 return Ok(Confirmed::Late(taken));
             }
         }
-        let lock = self.file.lock_byte(self.file.offset(slot), PATIENCE)?;
-        let now = record::read(&self.file.read_words(self.file.offset(slot), words)?);
+        let lock = lock_if(&self.file, slot, |now| *now == entry)?;
         // If it has waited for too long, its slot may just go to another step.
-        if lock.is_none() || now.as_ref() != Some(&entry) {
+        if lock.is_none() {
             drop(lock);
             return self.without_entry(step, cpus.and(Some(&entry.cpus)));
         }
@@ -95,15 +95,19 @@ impl Ledger {
     }
 
     /// If slurmd planned another step while this one confirmed a late entry, it may have counted
-    /// the entry as expired. Therefore the process that has written looks once more.
+    /// the entry as expired. Therefore the process that has written looks once more. The other step's entry is in another
+    /// slot, except by a slurmd of an older release.
     fn unless_taken(mut self, slot: usize, entry: Entry) -> Result<Confirmed, LedgerError> {
         if may_have_expired(&entry) {
             // A process that planned with the old table has written by the time the lock is free.
             drop(self.file.lock(PATIENCE)?);
             let taken = self.taken(&entry)?;
             if !taken.is_empty() {
-                self.file.write_words(self.file.offset(slot), &[0])?;
+                self.clear(slot, &entry)?;
                 return Ok(Confirmed::Late(taken));
+            }
+            if lock_if(&self.file, slot, |now| *now == entry)?.is_none() {
+                return Ok(Confirmed::Nothing);
             }
         }
         let file = self.file;
@@ -112,13 +116,7 @@ impl Ledger {
 
     /// Removes the entry, unless its slot has another one by now.
     fn clear(&self, slot: usize, entry: &Entry) -> Result<(), LedgerError> {
-        let offset = self.file.offset(slot);
-        let lock = self.file.lock_byte(offset, PATIENCE)?;
-        let now = record::read(&self.file.read_words(offset, self.file.words)?);
-        match lock.is_some() && now.as_ref() == Some(entry) {
-            true => self.file.write_words(offset, &[0]),
-            false => Ok(()),
-        }
+        free_if(&self.file, slot, |now| now == entry)
     }
 
     fn without_entry(
@@ -150,11 +148,16 @@ impl Ledger {
         Ok(claim::taken(&mut session, entry))
     }
 
-    /// For slurmstepd if no slurmd plans: writes an entry that ends with this process.
+    /// For slurmstepd if no slurmd plans: makes an entry that it has just added end with this process.
     ///
     /// # Errors
     /// [`LedgerError`]
     pub fn hold(self, slot: usize, entry: Entry) -> Result<Held, LedgerError> {
+        let now = read(&self.file, slot)?;
+        let is_its = |now: Entry| now.step == entry.step && now.maker == self.own;
+        if !now.is_some_and(is_its) {
+            return Err(LedgerError::Lost(self.file.path().into()));
+        }
         let stepd = Some(self.own);
         let entry = Entry { stepd, ..entry };
         write_confirmed(&self.file, slot, &entry)?;
@@ -176,7 +179,7 @@ impl Held {
     /// [`LedgerError`]
     pub fn set_task(&mut self, pid: i32) -> Result<(), LedgerError> {
         self.entry.task = Some(Task::of(pid));
-        write_confirmed(&self.file, self.slot, &self.entry)
+        self.write()
     }
 
     /// Says whether the job is suspended: then its CPUs do not count as taken.
@@ -188,7 +191,22 @@ impl Held {
             Some(task) if task.suspended != suspended => task.suspended = suspended,
             _ => return Ok(()),
         }
-        write_confirmed(&self.file, self.slot, &self.entry)
+        self.write()
+    }
+
+    /// Writes slurmstepd's part. Nobody gives away the slot of a slurmstepd that lives, except slurmds of older
+    /// releases: so this looks first, and takes no lock, because tasks wait for it.
+    fn write(&self) -> Result<(), LedgerError> {
+        match read(&self.file, self.slot)?.is_some_and(|now| self.is_own(&now)) {
+            true => write_confirmed(&self.file, self.slot, &self.entry),
+            false => Err(LedgerError::Lost(self.file.path().into())),
+        }
+    }
+
+    /// Whether this is the entry that it has written. Its CPUs may have changed.
+    fn is_own(&self, now: &Entry) -> bool {
+        let its = |entry: &Entry| (entry.step, entry.stepd, entry.cpuset, entry.pool);
+        its(now) == its(&self.entry)
     }
 
     /// The cpuset has other CPUs from now on, and its job runs. The session is of the same ledger, and
@@ -205,8 +223,10 @@ impl Held {
         if !session.is_locked() || !self.file.is_current() {
             return Err(LedgerError::Busy(self.file.path().into()));
         }
-        let offset = self.file.offset(self.slot);
-        let now = record::read(&self.file.read_words(offset, self.file.words)?);
+        let now = read(&self.file, self.slot)?;
+        if now.as_ref().is_some_and(|now| !self.is_own(now)) {
+            return Err(LedgerError::Lost(self.file.path().into()));
+        }
         let mut entry = Entry {
             cpus,
             generation,
@@ -219,6 +239,7 @@ impl Held {
         let Some(record) = record::write(&entry, self.file.words) else {
             return Err(LedgerError::TooManyCpus(self.file.path().into()));
         };
+        let offset = self.file.offset(self.slot);
         self.file.write_words(offset, &record)?;
         self.entry = entry;
         Ok(())
@@ -229,14 +250,44 @@ impl Held {
     /// # Errors
     /// [`LedgerError`]; the cores are then free when this process ends.
     pub fn release(self) -> Result<(), LedgerError> {
-        self.file.write_words(self.file.offset(self.slot), &[0])
+        free_if(&self.file, self.slot, |now| self.is_own(now))
     }
 }
 
 /// Whether some process may have counted an entry without a slurmstepd as expired. slurmd alone knows when it has
 /// finished the launch, and slurmstepd may need longer than [`LET_GO`] on a node that has little time for it.
 fn may_have_expired(entry: &Entry) -> bool {
-    age(entry.made) >= LET_GO
+    age(entry.made, now()) >= LET_GO
+}
+
+fn read(file: &LedgerFile, slot: usize) -> Result<Option<Entry>, LedgerError> {
+    let words = file.read_words(file.offset(slot), file.words)?;
+    Ok(record::read(&words))
+}
+
+/// The lock of a slot, if its entry is the expected one. While somebody has it nobody else gives the slot away.
+fn lock_if(
+    file: &LedgerFile,
+    slot: usize,
+    is_it: impl FnOnce(&Entry) -> bool,
+) -> Result<Option<Locked<'_>>, LedgerError> {
+    let Some(lock) = file.lock_byte(file.offset(slot), PATIENCE)? else {
+        return Ok(None);
+    };
+    let now = read(file, slot)?;
+    Ok(now.is_some_and(|now| is_it(&now)).then_some(lock))
+}
+
+/// Frees a slot, unless it has another entry by now.
+fn free_if(
+    file: &LedgerFile,
+    slot: usize,
+    is_it: impl FnOnce(&Entry) -> bool,
+) -> Result<(), LedgerError> {
+    match lock_if(file, slot, is_it)? {
+        Some(_lock) => file.write_words(file.offset(slot), &[0]),
+        None => Ok(()),
+    }
 }
 
 fn write_confirmed(file: &LedgerFile, slot: usize, entry: &Entry) -> Result<(), LedgerError> {
@@ -245,151 +296,4 @@ fn write_confirmed(file: &LedgerFile, slot: usize, entry: &Entry) -> Result<(), 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::process::Process;
-    use super::super::{Cpuset, Kind, PENDING, now};
-    use super::*;
-    use crate::state::StateDir;
-
-    /// Writes the old plan of a slurmd that has ended.
-    fn put(dir: &StateDir, slot: usize, (job, cpus): (u32, &str), ago: Duration) {
-        let entry = Entry {
-            step: step(job),
-            kind: Kind::Regular,
-            made: now() - ago.as_nanos() as u64,
-            maker: Process { pid: 1, start: 7 },
-            cpus: CpuSet::from_list(cpus).unwrap(),
-            ..Entry::default()
-        };
-        put_entry(dir, slot, &entry);
-    }
-
-    fn put_entry(dir: &StateDir, slot: usize, entry: &Entry) {
-        let ledger = Ledger::open(dir).unwrap();
-        let record = record::write(entry, ledger.file.words).unwrap();
-        let offset = ledger.file.offset(slot);
-        ledger.file.write_words(offset, &record).unwrap();
-    }
-
-    fn step(job: u32) -> StepKey {
-        StepKey {
-            job,
-            ..StepKey::default()
-        }
-    }
-
-    /// An entry of a cpuset that slurmd planned long ago.
-    fn put_cpuset(dir: &StateDir, slot: usize, step: StepKey, cpus: &str, exclusive: bool) {
-        let entry = Entry {
-            step,
-            cpuset: Some(Cpuset {
-                exclusive,
-                of_job: true,
-                memory: false,
-            }),
-            made: now() - (LET_GO * 2).as_nanos() as u64,
-            maker: Process { pid: 1, start: 7 },
-            cpus: CpuSet::from_list(cpus).unwrap(),
-            ..Entry::default()
-        };
-        put_entry(dir, slot, &entry);
-    }
-
-    /// The job's own bindings are inside its cpuset, late or not; an exclusive one that comes late shares with nobody.
-    #[test]
-    fn a_late_cpuset() {
-        let base = tempfile::tempdir().unwrap();
-        let dir = StateDir::new(base.path(), "n1").unwrap();
-        dir.prepare().unwrap();
-        let confirm = |step| Ledger::open(&dir).unwrap().confirm_cpuset(step, 0).unwrap();
-        let of_job = |job, step| StepKey {
-            step,
-            ..self::step(job)
-        };
-        put(&dir, 0, (1, "0-1"), Duration::ZERO);
-        put_cpuset(&dir, 1, of_job(1, 5), "0-3", true);
-        let own = confirm(of_job(1, 5));
-        assert!(matches!(own, Confirmed::Held(_)), "{own:?}");
-        let none = confirm(of_job(1, 6));
-        assert!(matches!(none, Confirmed::Nothing), "{none:?}");
-        // Another job's binding, and its cpuset that shares with others but not with an exclusive one.
-        put_cpuset(&dir, 2, of_job(2, 0), "1-8", true);
-        let late = confirm(of_job(2, 0));
-        assert!(
-            matches!(&late, Confirmed::Late(cpus) if cpus.to_string() == "1-3"),
-            "{late:?}"
-        );
-        put_cpuset(&dir, 3, of_job(3, 0), "8-9", false);
-        let shares = confirm(of_job(3, 0));
-        assert!(matches!(shares, Confirmed::Held(_)), "{shares:?}");
-        put_cpuset(&dir, 4, of_job(4, 0), "9-10", true);
-        let late = confirm(of_job(4, 0));
-        assert!(
-            matches!(&late, Confirmed::Late(cpus) if cpus.to_string() == "9"),
-            "{late:?}"
-        );
-        put_cpuset(&dir, 4, of_job(5, 0), "9-10", false);
-        let shares = confirm(of_job(5, 0));
-        assert!(matches!(shares, Confirmed::Held(_)), "{shares:?}");
-    }
-
-    #[test]
-    fn a_slurmstepd_for_which_slurmd_waits_no_longer_looks_too() {
-        let base = tempfile::tempdir().unwrap();
-        let dir = StateDir::new(base.path(), "n1").unwrap();
-        dir.prepare().unwrap();
-        let second = Duration::from_secs(1);
-        let confirm = |job| {
-            let ledger = Ledger::open(&dir).unwrap();
-            ledger.confirm(step(job), 0, &CpuSet::new()).unwrap()
-        };
-        put(&dir, 0, (1, "0-3"), LET_GO + second);
-        put(&dir, 1, (2, "2-5"), second);
-        put(&dir, 2, (3, "4"), LET_GO - second);
-        let found = confirm(1);
-        let is_late = matches!(&found, Confirmed::Late(cpus) if cpus.to_string() == "2-3");
-        assert!(is_late, "{found:?}");
-        assert!(matches!(confirm(3), Confirmed::Held(_)), "it is in time");
-        // The late step excludes nobody any more.
-        let all = super::super::look(&dir).unwrap();
-        let jobs: Vec<_> = all.iter().map(|entry| entry.step.job).collect();
-        assert_eq!(jobs, [2, 3]);
-    }
-
-    #[test]
-    fn a_slurmstepd_that_comes_late_looks_who_has_its_cores() {
-        let base = tempfile::tempdir().unwrap();
-        let dir = StateDir::new(base.path(), "n1").unwrap();
-        dir.prepare().unwrap();
-        let late = PENDING + Duration::from_secs(9);
-        let confirm = |job| {
-            let ledger = Ledger::open(&dir).unwrap();
-            ledger.confirm(step(job), 0, &CpuSet::new()).unwrap()
-        };
-        put(&dir, 0, (1, "0-3"), late);
-        put(&dir, 1, (2, "2-5"), Duration::from_secs(1));
-        put(&dir, 2, (3, "8"), late);
-        let found = confirm(1);
-        let is_late = matches!(&found, Confirmed::Late(cpus) if cpus.to_string() == "2-3");
-        assert!(is_late, "{found:?}");
-        assert!(matches!(confirm(3), Confirmed::Held(_)), "nobody took it");
-        // An expired entry of another step takes nothing.
-        put(&dir, 3, (4, "0-1"), late);
-        assert!(matches!(confirm(4), Confirmed::Held(_)));
-        // A pool job gets its CPUs whoever is bound there.
-        put(&dir, 5, (6, "2"), late);
-        let ledger = || Ledger::open(&dir).unwrap();
-        let found = ledger().confirm(step(6), 0, &CpuSet::new()).unwrap();
-        assert!(matches!(found, Confirmed::Late(_)), "{found:?}");
-        put(&dir, 5, (6, "2"), late);
-        let in_pool = ledger().for_pool(true);
-        let found = in_pool.confirm(step(6), 0, &CpuSet::new()).unwrap();
-        assert!(matches!(found, Confirmed::Held(_)), "{found:?}");
-        // The late step excludes nobody: its entry is gone.
-        put(&dir, 4, (5, "0"), Duration::ZERO);
-        let mut all = super::super::look(&dir).unwrap();
-        all.sort_by_key(|entry| entry.step.job);
-        let jobs: Vec<_> = all.iter().map(|entry| entry.step.job).collect();
-        assert_eq!(jobs, [2, 3, 4, 5, 6]);
-    }
-}
+mod tests;

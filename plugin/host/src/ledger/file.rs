@@ -64,6 +64,12 @@ pub enum LedgerError {
     /// The step has CPUs that this kernel did not have when the file was made.
     #[error("the ledger {0} has no room for this step's CPU numbers; remove it while no step runs")]
     TooManyCpus(PathBuf),
+    /// The slot of a step's entry has another step's by now.
+    #[error(
+        "this step's entry is no longer in the ledger {0}, and other steps may be bound to the same \
+         cores; restart slurmd if it runs an older release of berth"
+    )]
+    Lost(PathBuf),
 }
 
 /// Words of a slot, if the file's head is one of ours and of this boot.

@@ -100,6 +100,8 @@ pub struct Session<'a> {
     own: Process,
     let_go: &'a LetGo,
     slots: Vec<u64>,
+    /// The time just before they were read.
+    read_at: u64,
     /// A slot that nobody uses, or the first one after the last.
     free: usize,
     /// Whether that one is an expired entry, whose slurmstepd may come late.
@@ -194,6 +196,7 @@ impl<'a> Session<'a> {
         watch: &'a mut Watch,
         (own, let_go): (Process, &'a LetGo),
     ) -> Result<Self, LedgerError> {
+        let read_at = now();
         let slots = file.read_all()?;
         let free = slots
             .chunks_exact(file.words)
@@ -206,6 +209,7 @@ impl<'a> Session<'a> {
             own,
             let_go,
             slots,
+            read_at,
             lock,
             is_in_pool: false,
         })
@@ -271,11 +275,11 @@ impl<'a> Session<'a> {
         let stepds: Vec<_> = found.iter().filter_map(stepd).collect();
         let mut alive = self.watch.alive(&stepds).into_iter();
         let (own, let_go, free) = (self.own, self.let_go, &mut self.free);
-        let expired = &mut self.expired;
+        let (expired, read_at) = (&mut self.expired, self.read_at);
         found.retain(|(slot, entry)| {
             let lives = match entry.stepd {
                 Some(_) => alive.next().unwrap_or(true),
-                None => is_awaited(entry, own, let_go),
+                None => is_awaited(entry, read_at, (own, let_go)),
             };
             if !lives && *slot < *free {
                 (*free, *expired) = (*slot, entry.stepd.is_none());
@@ -298,21 +302,30 @@ impl<'a> Session<'a> {
         let Some(record) = record::write(&entry, words) else {
             return Err(LedgerError::TooManyCpus(self.file.path().into()));
         };
-        let slot = self.free;
-        let offset = self.file.offset(slot);
-        let late = match self.expired {
-            true => self.file.lock_byte(offset, Duration::ZERO)?,
+        let expired = match self.expired {
+            true => self.lock_expired(self.free)?,
             false => None,
         };
-        let slot = if self.expired && late.is_none() {
-            // Its slurmstepd confirms it at this very moment.
+        let slot = if self.expired && expired.is_none() {
             self.slots.len() / words
         } else {
-            slot
+            self.free
         };
         self.file.write_words(self.file.offset(slot), &record)?;
         self.took(slot, &record);
         Ok(slot)
+    }
+
+    /// The lock of an expired entry's slot; none if its slurmstepd confirms it at this moment, or has done so since the
+    /// slots were read. The caller has then planned as if that entry's CPUs were free. The late slurmstepd sees the
+    /// new entry as soon as the ledger is free, and gives way (`unless_taken` in [`confirm`]).
+    fn lock_expired(&self, slot: usize) -> Result<Option<Locked<'a>>, LedgerError> {
+        let offset = self.file.offset(slot);
+        let Some(lock) = self.file.lock_byte(offset, Duration::ZERO)? else {
+            return Ok(None);
+        };
+        let now = self.file.read_words(offset, self.file.words)?;
+        Ok((self.record(slot) == Some(now.as_slice())).then_some(lock))
     }
 
     /// The slot is used from now on, and the next entry gets another one.
@@ -349,18 +362,18 @@ pub fn look(dir: &StateDir) -> Result<Vec<Entry>, LedgerError> {
     Ok(session.all())
 }
 
-fn age(made: u64) -> Duration {
-    Duration::from_nanos(now().saturating_sub(made))
+fn age(made: u64, then: u64) -> Duration {
+    Duration::from_nanos(then.saturating_sub(made))
 }
 
-/// Whether a slurmstepd may still come for an entry. A clock that went back would be another
-/// boot, whose ledger is gone.
-fn is_awaited(entry: &Look, own: Process, let_go: &LetGo) -> bool {
+/// Whether a slurmstepd may still come for an entry that was read at this time. A slurmstepd that comes later then
+/// knows that its entry may have expired. A clock that went back would be another boot, whose ledger is gone.
+fn is_awaited(entry: &Look, read_at: u64, (own, let_go): (Process, &LetGo)) -> bool {
     let its = |(step, at): &&(StepKey, u64)| *step == entry.step && *at >= entry.made;
     if let Some((_, at)) = let_go.iter().rev().find(its) {
-        return age(*at) < LET_GO;
+        return age(*at, read_at) < LET_GO;
     }
-    let age = age(entry.made);
+    let age = age(entry.made, read_at);
     let maker_lives = || entry.maker == own || entry.maker.is_alive();
     age < ORPHANED || (age < PENDING && maker_lives())
 }
