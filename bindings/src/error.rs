@@ -51,6 +51,14 @@ pub enum Error {
         /// The most that is read.
         limit: usize,
     },
+    /// A user's list has more entries than makes sense.
+    #[error("this launch has more than {limit} {what}; start it with fewer")]
+    TooMany {
+        /// What the entries are.
+        what: &'static str,
+        /// The most that are read.
+        limit: usize,
+    },
     /// A function of Slurm failed.
     #[error("Slurm's {0} failed (code {1}); see the lines before this one in slurmd's log")]
     Failed(&'static str, i32),

@@ -4,9 +4,13 @@ mod common;
 
 use common::{Bytes, Variant, fakes, variants};
 
-use slurm_sys::LaunchRequest;
+use slurm_sys::views::Change;
+use slurm_sys::{BatchRequest, Error, LaunchRequest, StepRecord};
+use std::ffi::c_void;
 
 const LAUNCH: &str = "launch_tasks_request_msg_t";
+const BATCH: &str = "batch_job_launch_msg_t";
+const STEP: &str = "stepd_step_rec_t";
 /// More than any text has that is read here.
 const LIMIT: usize = 64;
 
@@ -51,4 +55,114 @@ fn a_value_that_is_too_long_is_not_copied() {
         bytes.get("env") as usize
     ));
     assert_eq!(fakes::LIVE_BLOCKS.get(), 0);
+}
+
+/// Names that are gone after a change.
+const GONE: Change<'_> = Change {
+    prefix: "A",
+    remove: &[""],
+    remove_others: &[],
+    set: &[],
+    reserve: &[],
+};
+
+fn too_many(what: &'static str, limit: usize) -> Error {
+    Error::TooMany { what, limit }
+}
+
+#[test]
+fn more_variables_than_anybody_has_are_neither_searched_nor_changed() {
+    let variants = variants();
+    let variant = &variants[0];
+    let most = 1 << 16;
+    for (count, is_read) in [(most, true), (most + 1, false)] {
+        let mut entries = vec!["A=x"; count - 1];
+        entries.push("LAST=found");
+        let found = is_read.then(|| "found".to_owned());
+        let told = match is_read {
+            true => Ok(()),
+            false => Err(too_many("environment variables", most)),
+        };
+        let mut bytes = Bytes::new(variant, LAUNCH);
+        bytes.put_pointer("env", fakes::new_env(&entries));
+        bytes.put("envc", count as u64);
+        let mut view = launch(&mut bytes, variant);
+        assert_eq!(view.env_get("LAST", LIMIT), found);
+        assert_eq!(view.env_is_within_bounds(), told);
+        assert_eq!(view.env_change(&GONE), told);
+        let left = if is_read { 1 } else { count as u64 };
+        assert_eq!(bytes.get("envc"), left);
+        fakes::free_env(std::ptr::with_exposed_provenance_mut(
+            bytes.get("env") as usize
+        ));
+        let mut bytes = Bytes::new(variant, BATCH);
+        bytes.put_pointer("environment", fakes::new_env(&entries));
+        bytes.put("envc", count as u64);
+        // SAFETY: the test keeps the record longer than the view.
+        let view =
+            unsafe { BatchRequest::from_raw(bytes.base(), variant.layout, fakes::symbols()) };
+        let mut view = view.unwrap();
+        assert_eq!(view.env_beginning("LAST", LIMIT), found);
+        assert_eq!(view.env_is_within_bounds(), told);
+        assert_eq!(view.env_change(&GONE), told);
+        fakes::free_env(std::ptr::with_exposed_provenance_mut(
+            bytes.get("environment") as usize,
+        ));
+        assert_eq!(fakes::LIVE_BLOCKS.get(), 0);
+    }
+}
+
+/// slurmstepd has more variables than its user sent, and no number of them.
+#[test]
+fn a_step_has_room_for_slurms_own_variables() {
+    let variants = variants();
+    let variant = &variants[0];
+    let most = 1 << 16;
+    for (count, is_users, is_read) in [
+        (most, true, true),
+        (2 * most, false, true),
+        (2 * most + 1, false, false),
+    ] {
+        let mut entries = vec!["A=x"; count - 1];
+        entries.push("LAST=found");
+        let mut bytes = Bytes::new(variant, STEP);
+        bytes.put_pointer("env", fakes::new_env(&entries));
+        // SAFETY: the test keeps the record longer than the view.
+        let view = unsafe { StepRecord::from_raw(bytes.base(), variant.layout, fakes::symbols()) };
+        let mut view = view.unwrap();
+        assert_eq!(view.env_has("LAST"), is_read, "{count}");
+        assert_eq!(view.env_is_within_bounds().is_ok(), is_users, "{count}");
+        assert_eq!(view.env_change(&GONE).is_ok(), is_read, "{count}");
+        fakes::free_env(std::ptr::with_exposed_provenance_mut(
+            bytes.get("env") as usize
+        ));
+        assert_eq!(fakes::LIVE_BLOCKS.get(), 0);
+    }
+}
+
+#[test]
+fn options_beyond_those_of_any_srun_are_not_looked_at() {
+    let variants = variants();
+    let variant = &variants[0];
+    let item = |option: &str| {
+        let mut item = Bytes::new(variant, "job_option_info_t");
+        item.put("type", 0x4400).put_text("option", option);
+        item
+    };
+    let (mut other, mut ours) = (item("flag:auks"), item("flag:berth"));
+    let mut read = |others: usize, own: usize| {
+        let mut list: Vec<*mut c_void> = vec![other.base(); others];
+        list.resize(others + own, ours.base());
+        let mut bytes = Bytes::new(variant, LAUNCH);
+        bytes.put_pointer("options", &raw const list);
+        let found = launch(&mut bytes, variant).options("berth", LIMIT);
+        found.map(|found| found.len())
+    };
+    assert_eq!(read(1023, 1), Ok(1));
+    assert_eq!(read(1024, 1), Err(too_many("SPANK options", 1024)));
+    assert_eq!(read(0, 64), Ok(64));
+    assert_eq!(
+        read(0, 65),
+        Err(too_many("options of one SPANK plugin", 64))
+    );
 }

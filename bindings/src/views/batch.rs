@@ -99,9 +99,17 @@ impl<'a> BatchRequest<'a> {
     /// changed.
     ///
     /// # Errors
-    /// Where Slurm's allocator is missing or gives nothing.
+    /// [`Error::TooMany`]; and where Slurm's allocator is missing or gives nothing.
     pub fn env_change(&mut self, change: &Change<'_>) -> Result<(), Error> {
         environment::change(self.environment(), change, self.symbols)
+    }
+
+    /// Whether the environment has no more variables than a user may send; above that it is neither read nor changed.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`].
+    pub fn env_is_within_bounds(&self) -> Result<(), Error> {
+        environment::is_within_bounds(self.environment())
     }
 
     fn environment(&self) -> Environment {

@@ -7,8 +7,20 @@ use crate::symbols::Symbols;
 use std::ffi::{CStr, c_char};
 use std::ptr;
 
-/// No environment has more entries: the kernel takes at most 2 GiB of them.
-const MOST: usize = 1 << 24;
+/// The most variables that a user may send. slurmd reads and changes an environment under locks for which every
+/// launch of the node waits, and a client of the user's own can send millions of variables. Linux passes no program
+/// so many of usual length, unless its stack may be larger than usual.
+const MOST: usize = 1 << 16;
+/// The most that are read in slurmstepd, where Slurm's variables, and those of other plugins, stand beside a user's.
+const MOST_IN_STEP: usize = 2 * MOST;
+/// The most in a task, which is the user's own process: the kernel takes at most 2 GiB of them.
+const MOST_IN_TASK: usize = 1 << 24;
+
+/// The answer to more variables than that.
+const TOO_MANY: Error = Error::TooMany {
+    what: "environment variables",
+    limit: MOST,
+};
 
 /// Where a record keeps an environment, and its length if it keeps that too.
 #[derive(Clone, Copy)]
@@ -37,12 +49,15 @@ pub struct Change<'a> {
 
 impl Environment {
     /// Entries before the null pointer, at most as many as are counted.
-    fn entries(&self) -> &[*mut c_char] {
+    fn entries(&self) -> Result<&[*mut c_char], Error> {
         let array = self.record.read(self.field);
-        let counted = self.count.map(|count| self.record.read(count));
-        let limit = counted.map_or(MOST, |count| count as usize);
+        let limit = match self.counted()? {
+            Some(count) => count,
+            // One more, which shows that there are too many.
+            None => MOST_IN_STEP + 1,
+        };
         if array.is_null() {
-            return &[];
+            return Ok(&[]);
         }
         let mut length = 0;
         // SAFETY: `Record::new`'s caller promises the array; all before this one were entries, so
@@ -50,16 +65,39 @@ impl Environment {
         while length < limit && unsafe { !(*array.add(length)).is_null() } {
             length += 1;
         }
+        if length > MOST_IN_STEP {
+            return Err(TOO_MANY);
+        }
         // SAFETY: the array has these entries, as just seen, and is aligned for pointers, because
         // Slurm's `xmalloc` made it. Only this file replaces it while a hook runs, and then uses no
         // entries that it got before.
-        unsafe { std::slice::from_raw_parts(array, length) }
+        Ok(unsafe { std::slice::from_raw_parts(array, length) })
     }
+
+    /// The number that the record keeps, if it keeps one.
+    fn counted(&self) -> Result<Option<usize>, Error> {
+        let count = self.count.map(|count| self.record.read(count) as usize);
+        match count {
+            Some(count) if count > MOST => Err(TOO_MANY),
+            _ => Ok(count),
+        }
+    }
+}
+
+/// Whether there are no more variables than a user may send.
+///
+/// # Errors
+/// [`Error::TooMany`].
+pub(crate) fn is_within_bounds(environment: Environment) -> Result<(), Error> {
+    if environment.counted()?.is_none() && environment.entries()?.len() > MOST {
+        return Err(TOO_MANY);
+    }
+    Ok(())
 }
 
 /// The value of a variable; one of more than `limit` bytes counts as not set.
 pub(crate) fn get(environment: Environment, name: &str, limit: usize) -> Option<String> {
-    environment.entries().iter().find_map(|entry| {
+    environment.entries().ok()?.iter().find_map(|entry| {
         let value = value_of(*entry, name)?;
         // SAFETY: what follows the name in an entry is the rest of a C string.
         unsafe { within(value, limit) }
@@ -68,15 +106,13 @@ pub(crate) fn get(environment: Environment, name: &str, limit: usize) -> Option<
 
 /// Whether there is a variable of this name, whatever its value.
 pub(crate) fn has(environment: Environment, name: &str) -> bool {
-    environment
-        .entries()
-        .iter()
-        .any(|entry| value_of(*entry, name).is_some())
+    let mut entries = environment.entries().unwrap_or_default().iter();
+    entries.any(|entry| value_of(*entry, name).is_some())
 }
 
 /// The first bytes of a variable's value, at most `most` of them.
 pub(crate) fn beginning(environment: Environment, name: &str, most: usize) -> Option<String> {
-    let mut entries = environment.entries().iter();
+    let mut entries = environment.entries().ok()?.iter();
     let value = entries.find_map(|entry| value_of(*entry, name))?;
     // SAFETY: what follows the name in an entry is the rest of a C string.
     Some(unsafe { first(value, most) })
@@ -98,6 +134,9 @@ fn behind(entry: *const c_char, text: &str) -> Option<*const c_char> {
 
 /// Removes variables and adds others, with one look at the environment and one copy of the
 /// array. An added name replaces every entry of that name. On an error nothing is changed.
+///
+/// # Errors
+/// [`Error::TooMany`], [`Error::NotAText`], and those of Slurm's allocator.
 pub(crate) fn change(
     environment: Environment,
     change: &Change<'_>,
@@ -107,7 +146,7 @@ pub(crate) fn change(
     if let Some(name) = change.coming().find(wrong) {
         return Err(Error::NotAText(name.to_owned()));
     }
-    let found = Found::of(environment, change);
+    let found = Found::of(environment, change)?;
     if found.gone.is_empty() && change.coming().next().is_none() {
         return Ok(());
     }
@@ -161,13 +200,13 @@ struct Found {
 }
 
 impl Found {
-    fn of(environment: Environment, change: &Change<'_>) -> Self {
+    fn of(environment: Environment, change: &Change<'_>) -> Result<Self, Error> {
         let mut gone = Vec::new();
         // Most entries need one look, because they begin with another letter.
         let first = change.prefix.bytes().next();
         let mut others = change.remove_others.iter().copied().chain(change.coming());
         let letter = first.filter(|_| others.all(|name| name.starts_with(change.prefix)));
-        let entries = environment.entries();
+        let entries = environment.entries()?;
         let places = entries.iter().copied().enumerate();
         let mut look = |(at, entry): (usize, *mut c_char)| {
             if change.ends(entry) {
@@ -181,10 +220,10 @@ impl Found {
                 .for_each(look),
             None => places.for_each(&mut look),
         }
-        Self {
+        Ok(Self {
             count: entries.len(),
             gone,
-        }
+        })
     }
 }
 
@@ -236,8 +275,9 @@ fn array(
 /// Puts a value into room that [`Change::reserve`] made, without an allocation. A value that is
 /// longer than the room is not written.
 pub(crate) fn fill(environment: Environment, name: &str, value: &str) -> bool {
+    let entries = environment.entries().unwrap_or_default().iter();
     // SAFETY: Slurm's own entries; nobody else uses the environment of this process's task.
-    unsafe { put(environment.entries().iter().copied(), name, value) }
+    unsafe { put(entries.copied(), name, value) }
 }
 
 /// # Safety
@@ -280,7 +320,7 @@ impl TaskEnvironment {
     /// Overwrites the value of a variable, if the variable exists and its value is not shorter than
     /// the new one. Nothing is allocated. Returns whether it was done.
     pub fn fill(&mut self, name: &str, value: &str) -> bool {
-        let entries = (0..MOST).map_while(|index| {
+        let entries = (0..MOST_IN_TASK).map_while(|index| {
             // SAFETY: all before this one were entries, so the array goes on at least to here.
             let entry = unsafe { *self.0.add(index) };
             (!entry.is_null()).then_some(entry)

@@ -282,9 +282,17 @@ impl<'a> LaunchRequest<'a> {
     /// changed.
     ///
     /// # Errors
-    /// Where Slurm's allocator is missing or gives nothing.
+    /// [`Error::TooMany`]; and where Slurm's allocator is missing or gives nothing.
     pub fn env_change(&mut self, change: &Change<'_>) -> Result<(), Error> {
         environment::change(self.environment(), change, self.symbols)
+    }
+
+    /// Whether the environment has no more variables than a user may send; above that it is neither read nor changed.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`].
+    pub fn env_is_within_bounds(&self) -> Result<(), Error> {
+        environment::is_within_bounds(self.environment())
     }
 
     fn environment(&self) -> Environment {
@@ -300,7 +308,8 @@ impl<'a> LaunchRequest<'a> {
     /// byte more is copied, which shows that to its reader.
     ///
     /// # Errors
-    /// [`Error::MissingSymbol`] where this process cannot walk Slurm's lists.
+    /// [`Error::MissingSymbol`] where this process cannot walk Slurm's lists; [`Error::TooMany`] for
+    /// more options than any srun sends.
     pub fn options(&self, plugin: &str, most_bytes: usize) -> Result<Vec<SpankOption>, Error> {
         options::read(
             self.record.read(self.layout.launch.options),

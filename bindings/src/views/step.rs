@@ -289,7 +289,7 @@ impl<'a> StepRecord<'a> {
     /// changed.
     ///
     /// # Errors
-    /// Where Slurm's allocator is missing or gives nothing.
+    /// [`Error::TooMany`]; and where Slurm's allocator is missing or gives nothing.
     pub fn env_change(&mut self, change: &Change<'_>) -> Result<(), Error> {
         environment::change(self.environment(), change, self.symbols)
     }
@@ -298,6 +298,15 @@ impl<'a> StepRecord<'a> {
     /// Nothing is allocated. Returns whether it was done.
     pub fn env_fill(&mut self, name: &str, value: &str) -> bool {
         environment::fill(self.environment(), name, value)
+    }
+
+    /// Whether the environment has no more variables than a user may send.
+    /// Slurm's own variables stand beside those here: above twice the number it is neither read nor changed.
+    ///
+    /// # Errors
+    /// [`Error::TooMany`].
+    pub fn env_is_within_bounds(&self) -> Result<(), Error> {
+        environment::is_within_bounds(self.environment())
     }
 
     fn environment(&self) -> Environment {

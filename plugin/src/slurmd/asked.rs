@@ -2,8 +2,8 @@
 //! that Slurm and the job give it. Nonsense is refused here.
 
 use berth_placement::{Confine, CpuBind, Node, PoolWish, RefusalKind, Request};
-use slurm_sys::LaunchRequest;
 use slurm_sys::views::SpankOption;
+use slurm_sys::{Error, LaunchRequest};
 
 use crate::message::options::Own;
 use crate::message::{inherited, options, routes};
@@ -49,11 +49,11 @@ pub(super) fn asked(
              start the step with this cluster's own srun"
         )));
     }
+    let options = options(launch).map_err(refused)?;
     let (tasks, index) = (share.tasks, share.index);
     let share = (tasks, share.allocation);
     let mut request = convert::request(launch, share, (slurm.layout, node)).map_err(refused)?;
     let inherited = inherited::forget(&mut request, node.rules().fixes, launch);
-    let options = launch.options(NAME, options::MOST).unwrap_or_default();
     let cpuset = step_cpuset::of_step(launch, (&options, settings), index);
     let cpuset = cpuset.map_err(refused)?;
     let found = ours(launch, (&options, &request.cpu_bind), settings);
@@ -81,6 +81,17 @@ pub(super) fn asked(
         near,
         notes: notes.into_iter().flatten().collect(),
     })
+}
+
+/// The step's options of berth; none where this process cannot read Slurm's lists. More options, or more variables, than
+/// anybody has are not read, and what stands there is unknown.
+fn options(launch: &LaunchRequest<'_>) -> Result<Vec<SpankOption>, String> {
+    let is_read = launch.env_is_within_bounds();
+    is_read.map_err(|why| why.to_string())?;
+    match launch.options(NAME, options::MOST) {
+        Err(why @ Error::TooMany { .. }) => Err(why.to_string()),
+        found => Ok(found.unwrap_or_default()),
+    }
 }
 
 /// `--pool` is the job's, so every kind of step has it, also those that are never bound.
@@ -113,4 +124,31 @@ fn ours(
         ours.binding.clone_from(&settings.binding_default);
     }
     Ok((ours, None))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use slurm_sys::{Layout, Symbols};
+
+    #[test]
+    fn a_step_with_too_many_variables_is_refused_before_any_is_read() {
+        let layout = Layout::all().last().unwrap();
+        let asked = |count: u32| {
+            let mut record = vec![0u64; 1024];
+            let place = record.as_mut_ptr().cast::<u8>();
+            // SAFETY: the field lies inside the record, which has room for any release's.
+            unsafe {
+                let at = place.add(layout.launch.envc.offset());
+                at.cast::<u32>().write_unaligned(count);
+            }
+            // SAFETY: the record outlives the view.
+            let launch =
+                unsafe { LaunchRequest::from_raw(place.cast(), layout, Symbols::get()) }.unwrap();
+            options(&launch).map(|options| options.len())
+        };
+        assert_eq!(asked(1 << 16), Ok(0));
+        let text = "this launch has more than 65536 environment variables; start it with fewer";
+        assert_eq!(asked((1 << 16) + 1), Err(text.into()));
+    }
 }

@@ -56,7 +56,10 @@ pub(crate) unsafe fn hook(request: *mut c_void) -> c_int {
                 note: why,
                 ..Handover::default()
             };
-            if let Err(Stop::Aside(why) | Stop::Refused(_, why)) = pass(slurm, &mut batch, &refused)
+            // Too many variables take no mark; slurmstepd counts them too.
+            if batch.env_is_within_bounds().is_ok()
+                && let Err(Stop::Aside(why) | Stop::Refused(_, why)) =
+                    pass(slurm, &mut batch, &refused)
             {
                 log::error!("step={}.batch: {why}", batch.job_id());
             }
@@ -71,6 +74,8 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
         worker::switched_off(slurm, 1);
         return Ok(());
     };
+    let is_read = batch.env_is_within_bounds();
+    is_read.map_err(|why| Stop::Refused(RefusalKind::Bind, why.to_string()))?;
     let mut ask = request(batch, &settings, &node_name)?;
     let (cpuset, off) = cpuset(batch, (&settings, &node_name), &mut ask)?;
     let confine = confine(batch, &settings)?;

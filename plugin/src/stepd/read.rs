@@ -47,7 +47,8 @@ pub(crate) unsafe fn pre_setuid(raw: *mut c_void) -> c_int {
             fill_cpu_sets(&mut record, sets);
         }
         quarantine::decided(!matches!(step.intent, Intent::Leave));
-        let believed = !matches!(step.intent, Intent::Own(_));
+        let is_refused = step.outcome == Outcome::Refused;
+        let believed = !is_refused && !matches!(step.intent, Intent::Own(_));
         STATE.begin(step);
         if !believed {
             // The record still has the message's masks. Slurm would set the frequency of their
@@ -88,7 +89,8 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     if is_off() {
         return switched_off(record, node_name);
     }
-    let heard = handover(record, &node_name).inspect_err(|why| unheard(id, why));
+    let heard = handover(record, &node_name).or_else(|why| crowded(record).ok_or(why));
+    let heard = heard.inspect_err(|why| unheard(id, why));
     let is_heard = heard.is_ok();
     let mut heard = heard.unwrap_or_else(|_| nothing_heard(&node_name));
     // A job for which its pool is full is planned as a normal one.
@@ -258,6 +260,17 @@ fn handover(record: &StepRecord<'_>, node_name: &str) -> Result<Handover, String
     seal::opened(&text, &whose, key).map_err(|why| format!("there is a handover, but {why}"))
 }
 
+/// The refusal of a step with more variables than slurmd reads. slurmd refuses such steps itself, but it has no other
+/// place for the refusal of a script than the variables.
+fn crowded(record: &StepRecord<'_>) -> Option<Handover> {
+    let why = record.env_is_within_bounds().err()?;
+    Some(Handover {
+        outcome: Outcome::Refused,
+        note: why.to_string(),
+        ..Handover::default()
+    })
+}
+
 /// Plans a step again if slurmd left it to slurmstepd, or if others have got its cores meanwhile; returns the step's
 /// entry in the ledger.
 fn settled(
@@ -319,5 +332,35 @@ fn put(
             record.set_mem_bind(Some(&masks))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use slurm_sys::{Layout, Symbols};
+    use std::ptr;
+
+    #[test]
+    fn a_script_with_too_many_variables_is_refused_without_a_handover() {
+        let layout = Layout::all().last().unwrap();
+        for (count, is_refused) in [(1 << 16, false), ((1 << 16) + 1, true)] {
+            let mut env = vec![c"A=x".as_ptr(); count];
+            env.push(ptr::null());
+            let mut record = vec![ptr::null::<c_void>(); 1024];
+            let place = record.as_mut_ptr().cast::<u8>();
+            // SAFETY: the field lies inside the record, which has room for any release's.
+            unsafe {
+                let at = place.add(layout.step.env.offset());
+                at.cast::<*const c_void>()
+                    .write_unaligned(env.as_ptr().cast());
+            }
+            // SAFETY: the test keeps the record longer than the view.
+            let view = unsafe { StepRecord::from_raw(place.cast(), layout, Symbols::get()) };
+            let found = crowded(&view.unwrap());
+            let told = found.map(|found| (found.outcome == Outcome::Refused, found.note));
+            let text = "this launch has more than 65536 environment variables; start it with fewer";
+            assert_eq!(told, is_refused.then(|| (true, text.to_owned())));
+        }
     }
 }
