@@ -12,6 +12,7 @@ use crate::hooks::guard::{guard, guard_in_child};
 use crate::hooks::register;
 use crate::site::node;
 use crate::slurmd::ready;
+use crate::stepd::job_env::Spank;
 use crate::stepd::state::STATE;
 use crate::stepd::{in_task, pe_hooks, quarantine, spank_only, unplanned, wait, watch};
 use crate::submit::option;
@@ -80,7 +81,9 @@ pub unsafe extern "C" fn slurm_spank_init_post_opt(
         match daemon() {
             Daemon::Other => option::forget_overlap(),
             Daemon::Slurmstepd => {
-                spank_only::prepare(&init_spank_handle(spank, argc, argv, &mut cache));
+                // SAFETY: Slurm's promise: its own handle, in its hook.
+                let spank = unsafe { Spank::new(spank, argc, argv, &mut cache) };
+                spank_only::prepare(&spank);
             }
             Daemon::Slurmd => {}
         }
@@ -100,7 +103,9 @@ pub unsafe extern "C" fn slurm_spank_user_init(
 ) -> c_int {
     guard("slurm_spank_user_init", || {
         let mut cache = OptionCache::default();
-        pe_hooks::user_init(&init_spank_handle(spank, argc, argv, &mut cache));
+        // SAFETY: Slurm's promise: its own handle, in its hook.
+        let spank = unsafe { Spank::new(spank, argc, argv, &mut cache) };
+        pe_hooks::user_init(&spank);
         SUCCESS
     })
 }

@@ -10,6 +10,7 @@ pub(crate) mod first_task;
 pub(crate) mod gate;
 pub(crate) mod in_task;
 pub(crate) mod intent;
+pub(crate) mod job_env;
 pub(crate) mod job_stderr;
 pub(crate) mod key;
 pub(crate) mod leaf;

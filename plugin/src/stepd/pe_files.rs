@@ -6,15 +6,15 @@ use std::fmt::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use berth_host::{StateDir, machine_file, reachable};
-use berth_placement::sets::limits::{PE_FILE, PE_NODES};
+use berth_placement::sets::limits::{NODE_LIST, PE_FILE, PE_NODES};
 use berth_placement::{Chosen, CoreIdx, CpuSet, Machine};
 use berth_srun::host_list::{Most, expand};
 use berth_srun::node_counts::each_node;
-use slurm_spank::SpankHandle;
 
 use crate::message::names;
 use crate::site::settings;
 use crate::stepd::first_task::FirstTask;
+use crate::stepd::job_env::Spank;
 use crate::stepd::pe_texts::{Hosts, Texts};
 use crate::stepd::pe_writer::{HOSTFILE, Place, RANKFILE};
 use crate::stepd::stack_line::StackLine;
@@ -63,7 +63,7 @@ fn cores(machine: &Machine) -> Vec<CpuSet> {
 
 /// In slurmstepd, before the first fork: what the first task will write, and the variables that
 /// say where. No file is touched here.
-pub(crate) fn prepare(spank: &SpankHandle<'_>, asked: &Asked) -> Result<Prepared, String> {
+pub(crate) fn prepare(spank: &Spank<'_>, asked: &Asked) -> Result<Prepared, String> {
     let prepared = prepared(spank, asked)?;
     for (variable, name) in [(ENV_HOSTFILE, HOSTFILE), (names::RANKFILE, RANKFILE)] {
         let path = [prepared.place.folder.to_bytes(), b"/", name.to_bytes()].concat();
@@ -74,9 +74,10 @@ pub(crate) fn prepare(spank: &SpankHandle<'_>, asked: &Asked) -> Result<Prepared
     Ok(prepared)
 }
 
-fn prepared(spank: &SpankHandle<'_>, asked: &Asked) -> Result<Prepared, String> {
-    let env = |name: &str| spank.getenv(name).ok().flatten();
-    let queue = env("SLURM_JOB_PARTITION").unwrap_or_else(|| "slurm".into());
+fn prepared(spank: &Spank<'_>, asked: &Asked) -> Result<Prepared, String> {
+    // One byte more than a list may have shows its reader that it is too long.
+    let env = |name: &str| spank.env_beginning(name, NODE_LIST + 1);
+    let queue = first(&["SLURM_JOB_PARTITION"], env)?.unwrap_or_else(|| "slurm".into());
     let texts = Texts::new(hosts(env)?, queue, &asked.chosen, &asked.cores);
     texts.check()?;
     let number = |found: Result<u32, _>| found.map_or_else(|_| "0".into(), |id| id.to_string());
@@ -101,8 +102,10 @@ fn prepared(spank: &SpankHandle<'_>, asked: &Asked) -> Result<Prepared, String> 
         Vec::new()
     };
     let cpus: CpuSet = cores.iter().flat_map(CpuSet::iter).collect();
+    // What is cut here is no path that can be used.
+    let tmpdir = spank.env_bytes("TMPDIR", libc::PATH_MAX as usize);
     Ok(Prepared {
-        place: place(spank.getenv_os("TMPDIR").ok().flatten(), &name)?,
+        place: place(tmpdir.map(OsString::from_vec), &name)?,
         texts,
         cores,
         cpus: cpus.to_words(),
@@ -112,9 +115,10 @@ fn prepared(spank: &SpankHandle<'_>, asked: &Asked) -> Result<Prepared, String> 
 
 /// The step's nodes and their tasks, as the environment names them: the files are the user's own.
 fn hosts(env: impl Fn(&str) -> Option<String>) -> Result<Hosts, String> {
-    let either = |step: &str, job: &str| env(step).or_else(|| env(job)).unwrap_or_default();
-    let names = either("SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST");
-    let tasks = either("SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE");
+    let names = first(&["SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"], &env)?;
+    let names = names.unwrap_or_default();
+    let tasks = first(&["SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"], &env)?;
+    let tasks = tasks.unwrap_or_default();
     let most = Most {
         names: PE_NODES,
         bytes: PE_FILE,
@@ -127,6 +131,17 @@ fn hosts(env: impl Fn(&str) -> Option<String>) -> Result<Hosts, String> {
         return Err("the numbers of the job's tasks on its nodes are unknown".into());
     }
     Ok(hosts)
+}
+
+/// The first of these variables that is set. `env` gives one byte more of a value than it may have.
+fn first(names: &[&str], env: impl Fn(&str) -> Option<String>) -> Result<Option<String>, String> {
+    let mut values = names.iter().filter_map(|name| Some((name, env(name)?)));
+    match values.next() {
+        Some((name, value)) if value.len() > NODE_LIST => Err(format!(
+            "{name} in the job's environment has more than {NODE_LIST} bytes"
+        )),
+        found => Ok(found.map(|(_, value)| value)),
+    }
 }
 
 /// The folder of the files: TMPDIR if a path in it can be used, else /tmp.

@@ -44,6 +44,22 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
+fn a_list_that_is_too_long_is_reported() {
+    let env = |length: usize| {
+        move |name: &str| match name {
+            "SLURM_JOB_NODELIST" => Some("n".repeat(length)),
+            "SLURM_TASKS_PER_NODE" => Some("2".into()),
+            _ => None,
+        }
+    };
+    assert_eq!(hosts(env(3)), Ok(vec![("nnn".into(), 2)]));
+    assert!(hosts(env(NODE_LIST)).is_ok());
+    let told = hosts(env(NODE_LIST + 1)).unwrap_err();
+    let text = "SLURM_JOB_NODELIST in the job's environment has more than 131072 bytes";
+    assert_eq!(told, text);
+}
+
+#[test]
 fn the_folder_is_in_tmpdir_if_that_is_a_path() {
     let folder = |tmpdir: Option<&str>| {
         let place = place(tmpdir.map(OsString::from), "berth.1.0.2").unwrap();

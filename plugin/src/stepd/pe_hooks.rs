@@ -11,6 +11,7 @@
 use berth_placement::Chosen;
 use slurm_spank::SpankHandle;
 
+use crate::stepd::job_env::Spank;
 use crate::stepd::state::STATE;
 use crate::stepd::{job_stderr, pe_files};
 
@@ -26,7 +27,7 @@ pub(crate) fn ask(chosen: &Chosen, node_name: &str) {
 }
 
 /// SPANK's `user_init`: in slurmstepd, before the first fork. No file is touched here.
-pub(crate) fn user_init(spank: &SpankHandle<'_>) {
+pub(crate) fn user_init(spank: &Spank<'_>) {
     let Some(asked) = STATE.files_asked.get() else {
         return;
     };

@@ -11,13 +11,14 @@ use slurm_spank::spank_sys::{ESPANK_SUCCESS, spank_get_item, spank_item_S_JOB_EN
 use slurm_sys::views::{TaskEnvironment, TaskInfo};
 
 use crate::site::{node, standing};
+use crate::stepd::job_env::Spank;
 use crate::stepd::refused::{self, Place};
 use crate::stepd::state::STATE;
 use crate::stepd::{job_stderr, quarantine, spank_plan};
 
 /// In the parent, as root, before the first fork: plans the step if no task plugin of ours
 /// does.
-pub(crate) fn prepare(spank: &SpankHandle<'_>) {
+pub(crate) fn prepare(spank: &Spank<'_>) {
     if standing::working().is_some() {
         return;
     }

@@ -6,14 +6,14 @@ use std::time::Duration;
 use berth_host::ledger::{Entry, Held, Kind, StepKey};
 use berth_host::{LedgerError, MachineFile, StateDir, machine_file};
 use berth_placement::request::grid_engine::Instance;
+use berth_placement::sets::limits::WORD_BYTES;
 use berth_placement::{
     Allocation, Binding, Claims, CoreIdx, CpuSet, Node, Note, Plan, Request, Rules,
 };
-use slurm_spank::SpankHandle;
 use slurm_sys::views::StepKind;
 use slurm_sys::{Layout, StepId};
 
-use crate::message::options::{Own, Texts};
+use crate::message::options::{self, Own, Texts};
 use crate::message::{names, routes};
 use crate::planning::ledger;
 use crate::planning::ours::Ours;
@@ -22,6 +22,7 @@ use crate::site::settings::{self, Notes, Settings};
 use crate::site::{cgroups, node, standing};
 use crate::stepd::account::Account;
 use crate::stepd::fence::Fences;
+use crate::stepd::job_env::Spank;
 use crate::stepd::session::Alone;
 use crate::stepd::state::STATE;
 use crate::stepd::task_env::{Prepared, Told};
@@ -31,7 +32,7 @@ use crate::stepd::{pe_hooks, report};
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Plans a step that is ours, and makes room for its tasks' variables in the environment.
-pub(crate) fn bound(spank: &SpankHandle<'_>) -> Option<Alone> {
+pub(crate) fn bound(spank: &Spank<'_>) -> Option<Alone> {
     let settings = settings::current();
     let who = Who::of(spank)?;
     let mut found = match who.asked(spank, &settings) {
@@ -72,7 +73,7 @@ struct Who {
 }
 
 impl Who {
-    fn of(spank: &SpankHandle<'_>) -> Option<Self> {
+    fn of(spank: &Spank<'_>) -> Option<Self> {
         let (job, step) = (spank.job_id().ok()?, spank.job_stepid().ok()?);
         // These public numbers have never changed, so an unknown line gets the newest known ones.
         let layout = standing::unjudged().map(|slurm| slurm.layout);
@@ -106,7 +107,7 @@ impl Who {
     }
 
     /// The request, if it is for us.
-    fn asked(&self, spank: &SpankHandle<'_>, settings: &Settings) -> Result<Ours, String> {
+    fn asked(&self, spank: &Spank<'_>, settings: &Settings) -> Result<Ours, String> {
         let batch = self.kind == Kind::Batch;
         // The step's own --cpu-bind: srun sets the variable, and slurmd has not changed it.
         let cpu_bind = env(spank, "SLURM_CPU_BIND_TYPE").unwrap_or_default();
@@ -157,7 +158,7 @@ impl Who {
         }
     }
 
-    fn bound(&self, spank: &SpankHandle<'_>, settings: &Settings, ours: &Ours) -> Alone {
+    fn bound(&self, spank: &Spank<'_>, settings: &Settings, ours: &Ours) -> Alone {
         match self.plan(spank, settings, ours) {
             Ok(bound) => bound,
             Err(Failed::Refused(why)) => Alone {
@@ -180,12 +181,7 @@ impl Who {
         }
     }
 
-    fn plan(
-        &self,
-        spank: &SpankHandle<'_>,
-        settings: &Settings,
-        ours: &Ours,
-    ) -> Result<Alone, Failed> {
+    fn plan(&self, spank: &Spank<'_>, settings: &Settings, ours: &Ours) -> Result<Alone, Failed> {
         let dir = StateDir::new(&settings.state_dir, &self.node).map_err(|why| why.to_string())?;
         let found = machine_file::read(dir.machine_path()).map_err(|why| why.to_string())?;
         let ask = self.request(spank, ours, &found)?;
@@ -254,7 +250,7 @@ impl Who {
 
     fn request(
         &self,
-        spank: &SpankHandle<'_>,
+        spank: &Spank<'_>,
         ours: &Ours,
         found: &MachineFile,
     ) -> Result<Request, String> {
@@ -284,7 +280,7 @@ impl Who {
     /// `-c` of a step; 1 if it is not given. Slurm's own number: the environment may have that of the
     /// job around the step, which srun does not take over in every release, or whatever the user put
     /// there. For a batch script Slurm counts all of the job's CPUs here.
-    fn cpus_per_task(&self, spank: &SpankHandle<'_>) -> u32 {
+    fn cpus_per_task(&self, spank: &Spank<'_>) -> u32 {
         let given = match self.kind {
             Kind::Batch => None,
             Kind::Regular | Kind::Overlap => spank.step_cpus_per_task().ok(),
@@ -320,12 +316,12 @@ impl Who {
         Ok((plan, Some(held)))
     }
 
-    fn tell_tasks(&self, spank: &SpankHandle<'_>, binding: Option<&Binding>, plan: &Plan) {
+    fn tell_tasks(&self, spank: &Spank<'_>, binding: Option<&Binding>, plan: &Plan) {
         let served = binding.zip(plan.chosen.as_ref());
         if let Some((_, chosen)) = served.filter(|(binding, _)| binding.instance == Instance::Pe) {
             pe_hooks::ask(chosen, &self.node);
         }
-        let given = |name: &str| env(spank, name).is_some();
+        let given = |name: &str| spank.env_has(name);
         let told = match served {
             Some((binding, chosen)) => Told::new(binding, chosen, given),
             None => Told::nothing(),
@@ -345,7 +341,7 @@ impl Who {
     }
 
     /// A step shows its notes once, on its first node; a batch script shows none.
-    fn speaks(&self, spank: &SpankHandle<'_>, settings: &Settings) -> bool {
+    fn speaks(&self, spank: &Spank<'_>, settings: &Settings) -> bool {
         let first = spank.job_nodeid().is_ok_and(|node| node == 0);
         let hushed = report::is_hushed(env(spank, names::NOTES).as_deref());
         settings.notes == Notes::User && first && !hushed && self.kind != Kind::Batch
@@ -374,8 +370,10 @@ fn alone(ask: &Request, node: &Node) -> Result<Plan, Failed> {
 }
 
 /// The options that bind a batch script: a `--binding`, and what narrows that.
-fn script_options(spank: &SpankHandle<'_>) -> Texts {
-    let found = |own| routes::of_batch(own, |name| env(spank, name));
+fn script_options(spank: &Spank<'_>) -> Texts {
+    // One byte more than an option may have is read, so its reader reports that it is too long.
+    let text = |name: &str| spank.env_beginning(name, options::MOST + 1);
+    let found = |own| routes::of_batch(own, text);
     let mut texts = Texts::default();
     if let Some(binding) = found(Own::Binding) {
         texts.set(Own::Binding, binding);
@@ -386,13 +384,14 @@ fn script_options(spank: &SpankHandle<'_>) -> Texts {
     texts
 }
 
-fn env(spank: &SpankHandle<'_>, name: &str) -> Option<String> {
-    spank.getenv(name).ok().flatten()
+/// A word of Slurm's, or a number.
+fn env(spank: &Spank<'_>, name: &str) -> Option<String> {
+    spank.env_get(name, WORD_BYTES)
 }
 
 /// The number of tasks that a script's `--binding` is planned for here. Only the environment has
 /// it, and no number in it takes more memory than the most tasks of a node.
-fn batch_tasks(binding: &Binding, spank: &SpankHandle<'_>) -> Option<u32> {
+fn batch_tasks(binding: &Binding, spank: &Spank<'_>) -> Option<u32> {
     let number = |name: &str| env(spank, name).and_then(|text| text.parse::<u32>().ok());
     let nodes = number("SLURM_JOB_NUM_NODES").or_else(|| number("SLURM_NNODES"));
     binding.tasks_of_script(number("SLURM_NTASKS").unwrap_or(1), nodes.unwrap_or(1))
