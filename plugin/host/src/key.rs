@@ -69,6 +69,23 @@ impl Key {
         atomic_file::write(&path, format!("{text}\n").as_bytes(), MODE).map_err(io::Error::other)
     }
 
+    /// For slurmd: puts its key back where somebody has removed it, or another one stands there. Returns whether it
+    /// has. If others may have read the key, it stays as it is: slurmstepd does not use it, and slurmd makes another one
+    /// when it starts again.
+    ///
+    /// # Errors
+    /// A directory that cannot be made, written or trusted.
+    pub fn keep(&self, dir: &StateDir) -> io::Result<bool> {
+        // Whoever can read or write the file does not matter here.
+        let found = open(dir).and_then(text);
+        if found.is_ok_and(|text| parse(&text) == Some(*self)) {
+            return Ok(false);
+        }
+        dir.prepare().map_err(io::Error::other)?;
+        self.write(dir)?;
+        Ok(true)
+    }
+
     /// For slurmstepd: the key that slurmd has made.
     ///
     /// # Errors
@@ -85,9 +102,7 @@ impl Key {
                 &format!("can be read by others (mode {mode:04o})"),
             ));
         }
-        let mut text = String::new();
-        file.take(BYTES as u64 * 2 + 1).read_to_string(&mut text)?;
-        parse(text.trim_end()).ok_or_else(|| wrong(&path, "holds no key"))
+        parse(&text(file)?).ok_or_else(|| wrong(&path, "holds no key"))
     }
 
     fn random() -> io::Result<Self> {
@@ -110,9 +125,19 @@ fn open(dir: &StateDir) -> io::Result<File> {
         .open(dir.path().join(NAME))
 }
 
+/// As much of it as a key has.
+fn text(file: File) -> io::Result<String> {
+    let mut text = String::new();
+    file.take(BYTES as u64 * 2 + 1).read_to_string(&mut text)?;
+    text.truncate(text.trim_end().len());
+    Ok(text)
+}
+
 fn wrong(path: &std::path::Path, what: &str) -> io::Error {
     let path = path.display();
-    io::Error::other(format!("{path} {what}; remove it and restart slurmd"))
+    io::Error::other(format!(
+        "{path} {what}; restart slurmd, which makes a new one"
+    ))
 }
 
 fn parse(text: &str) -> Option<Key> {
@@ -159,6 +184,44 @@ mod tests {
             fs::write(&path, text).unwrap();
             fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
             assert!(text.len() == 64 || Key::read(&dir).is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn slurmd_puts_a_lost_key_back() {
+        let base = tempfile::tempdir().unwrap();
+        let dir = StateDir::new(&base.path().join("state"), "n1").unwrap();
+        dir.prepare().unwrap();
+        let path = dir.path().join(NAME);
+        let (own, other) = (Key([1; BYTES]), Key([2; BYTES]));
+        own.write(&dir).unwrap();
+        assert!(!own.keep(&dir).unwrap(), "it is there");
+        let lost: [&dyn Fn(); 4] = [
+            &|| fs::remove_file(&path).unwrap(),
+            &|| other.write(&dir).unwrap(),
+            &|| fs::write(&path, "").unwrap(),
+            &|| fs::remove_dir_all(base.path().join("state")).unwrap(),
+        ];
+        for lose in lost {
+            lose();
+            assert!(own.keep(&dir).unwrap());
+            assert!(Key::read(&dir).unwrap() == own);
+        }
+    }
+
+    /// slurmd makes another one when it starts again.
+    #[test]
+    fn a_key_that_others_may_know_does_not_become_a_good_one() {
+        let base = tempfile::tempdir().unwrap();
+        let dir = StateDir::new(base.path(), "n1").unwrap();
+        dir.prepare().unwrap();
+        let path = dir.path().join(NAME);
+        let key = Key([1; BYTES]);
+        key.write(&dir).unwrap();
+        for mode in [0o640, 0o622] {
+            fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            assert!(!key.keep(&dir).unwrap());
+            assert!(Key::read(&dir).is_err(), "slurmstepd does not use it");
         }
     }
 

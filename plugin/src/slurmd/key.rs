@@ -10,17 +10,18 @@ use berth_placement::RefusalKind;
 use crate::message::handover::Handover;
 use crate::message::seal::{self, Whose};
 use crate::site::settings;
-use crate::slurmd::complaints;
 use crate::slurmd::stop::Stop;
+use crate::slurmd::{complaints, worker};
 
 /// The time until slurmd tries again to make a key.
 const AGAIN: Duration = Duration::from_secs(60);
 
+/// slurmd keeps its key for as long as it runs.
+static KEY: OnceLock<Key> = OnceLock::new();
+
 /// slurmd's key, read or made when slurmd is ready, and before the first launch at the latest.
 /// The reason why there is none, which is logged once, and again if a launch finds none.
 pub(crate) fn current(node_name: &str) -> Option<Key> {
-    // slurmd keeps its key for as long as it runs.
-    static KEY: OnceLock<Key> = OnceLock::new();
     static TRIED: Mutex<Option<Instant>> = Mutex::new(None);
     if let Some(key) = KEY.get() {
         return Some(*key);
@@ -30,14 +31,15 @@ pub(crate) fn current(node_name: &str) -> Option<Key> {
         return KEY.get().copied();
     }
     *tried = Some(Instant::now());
-    made(node_name).map(|key| *KEY.get_or_init(|| key))
+    let key = made(node_name).map(|key| *KEY.get_or_init(|| key));
+    worker::other_settings();
+    key
 }
 
 /// slurmd is ready, or has other settings, whose state directory may be another one.
 pub(crate) fn begin(node_name: &str) {
     if current(node_name).is_some()
         && let Ok(dir) = StateDir::new(&settings::current().state_dir, node_name)
-        && dir.prepare().is_ok()
     {
         put_back(node_name, &dir);
     }
@@ -45,15 +47,45 @@ pub(crate) fn begin(node_name: &str) {
 
 /// Writes slurmd's key again where the directory has none or another one: somebody has removed it, or put an old one back.
 pub(crate) fn put_back(node_name: &str, dir: &StateDir) {
-    let Some(key) = current(node_name) else {
-        return;
-    };
-    if Key::read(dir).is_ok_and(|found| found == key) {
-        return;
+    if let Some(key) = current(node_name) {
+        keep(&key, dir);
     }
-    if let Err(why) = key.write(dir) {
-        log::error!("slurmd's key could not be put back: {why}");
+}
+
+/// Whether slurmd has a key that can be lost.
+pub(super) fn is_made() -> bool {
+    KEY.get().is_some()
+}
+
+/// The same for slurmd's thread, which makes no first key. Returns whether it was lost.
+pub(super) fn look(node_name: &str) -> bool {
+    let dir = StateDir::new(&settings::current().state_dir, node_name);
+    KEY.get()
+        .zip(dir.ok())
+        .is_some_and(|(key, dir)| keep(key, &dir))
+}
+
+/// Puts the key back if it is lost. The log has each reason once why it cannot be.
+fn keep(key: &Key, dir: &StateDir) -> bool {
+    static LAST: Mutex<Option<String>> = Mutex::new(None);
+    let kept = key.keep(dir).map_err(|why| why.to_string());
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    match &kept {
+        Ok(true) => log::info!("slurmd's key is in {} again", dir.path().display()),
+        Err(why) if last.as_ref() != Some(why) => {
+            log::error!("slurmd's key could not be put back: {why}");
+        }
+        Ok(false) | Err(_) => {}
     }
+    let is_back = kept == Ok(true);
+    *last = kept.err();
+    is_back
+}
+
+/// For tests: slurmd has this key.
+#[cfg(test)]
+pub(super) fn set(key: Key) {
+    let _ = KEY.set(key);
 }
 
 /// What slurmstepd is handed, with slurmd's mark; nothing while slurmd has no key.

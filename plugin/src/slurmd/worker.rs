@@ -1,7 +1,7 @@
 //! Our one thread in slurmd, for all work that a launch hook must not wait for: discovery after a
 //! CPU went online or offline and after a failure, the announcement of the process that slurmd has
-//! become, the counts, and the site's files when they change. The first hook starts it, when slurmd has
-//! become a daemon, or slurmd's start where it does not become another process; without work it sleeps.
+//! become, the counts, slurmd's key when it is lost, and the site's files when they change. The first hook starts it, when
+//! slurmd has become a daemon, or slurmd's start where it does not become another process; between two looks it sleeps.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,7 +11,9 @@ use nix::time::{ClockId, clock_gettime};
 use crate::site::standing::Abi;
 use crate::slurmd::breathing::Breathing;
 use crate::slurmd::seats::Seats;
-use crate::slurmd::{abandoned, announce, counting, cpusets, discovery, pool_guard, pools, thread};
+use crate::slurmd::{
+    abandoned, announce, counting, cpusets, discovery, key, pool_guard, pools, thread,
+};
 
 /// After a failed discovery the next one follows after this time, then after twice this time, and
 /// so on.
@@ -19,7 +21,8 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// The public counters are not written more often than this.
 const BETWEEN_COUNTS: Duration = Duration::from_secs(1);
-/// A changed file of the site is read within this time, or later where a look uses much of a CPU.
+/// A changed file of the site is read within this time, or later where a look uses much of a CPU. A lost key is put back
+/// within this time.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
 /// slurmstepds beside busy pools breathe so often.
 const BETWEEN_BREATHS: Duration = Duration::from_millis(500);
@@ -40,6 +43,8 @@ struct Todo {
     count: bool,
     /// The site's files may have changed.
     look: bool,
+    /// slurmd's key may be lost.
+    key: bool,
     /// slurmstepds may wait beside a busy pool.
     breathe: bool,
     stop: bool,
@@ -50,6 +55,7 @@ static TODO: Mutex<Todo> = Mutex::new(Todo {
     announce: false,
     count: false,
     look: false,
+    key: false,
     breathe: false,
     stop: false,
 });
@@ -94,7 +100,7 @@ pub(crate) fn announce_again() {
     start();
 }
 
-/// slurmd has other settings. A thread that runs looks at the files that they name.
+/// slurmd has other settings, or a key. A thread that runs looks at the files that they name, and at the key.
 pub(crate) fn other_settings() {
     BELL.notify_one();
 }
@@ -142,20 +148,30 @@ struct Times {
     pause: Duration,
     count: Instant,
     look: Instant,
+    key: Instant,
     breath: Instant,
     /// Whether there were pools then.
     breathed: bool,
 }
 
+impl Times {
+    /// All work may be done at once.
+    fn new() -> Self {
+        let now = Instant::now();
+        Self {
+            discover: now,
+            pause: FIRST_PAUSE,
+            count: now,
+            look: now,
+            key: now,
+            breath: now,
+            breathed: false,
+        }
+    }
+}
+
 fn work() {
-    let mut times = Times {
-        discover: Instant::now(),
-        pause: FIRST_PAUSE,
-        count: Instant::now(),
-        look: Instant::now(),
-        breath: Instant::now(),
-        breathed: false,
-    };
+    let mut times = Times::new();
     // The process did not have its final number when slurmd loaded its plugins.
     announce::again();
     if let Some(node_name) = announce::node_name() {
@@ -175,10 +191,11 @@ fn work() {
         }
         let looks = node_name.as_deref().filter(|_| due.look);
         let has_changed = looks.is_some_and(|node| look(node, &mut times, &mut seats));
+        let is_back = due.key && look_at_key(node_name.as_deref(), &mut times);
         if due.breathe {
             breathe(node_name.as_deref(), &mut times, &mut breathing);
         }
-        if due.announce || has_changed {
+        if due.announce || has_changed || is_back {
             announce::again();
         }
         if due.count {
@@ -233,6 +250,12 @@ fn look(node_name: &str, times: &mut Times, seats: &mut Seats) -> bool {
     has_changed
 }
 
+/// Puts slurmd's key back if it is lost, and plans the next time. Returns whether it was: the announcement may be lost too.
+fn look_at_key(node_name: Option<&str>, times: &mut Times) -> bool {
+    times.key = Instant::now() + BETWEEN_LOOKS;
+    node_name.is_some_and(key::look)
+}
+
 /// The work that is due now, or nothing when it is time to end. Later work stays.
 fn wait(times: &Times) -> Option<Todo> {
     let mut todo = todo();
@@ -250,6 +273,7 @@ fn wait(times: &Times) -> Option<Todo> {
             announce: std::mem::take(&mut todo.announce),
             count: now >= times.count && std::mem::take(&mut todo.count),
             look: now >= times.look && has_files(),
+            key: now >= times.key && key::is_made(),
             // Once more when the last such pool has gone: nobody goes first any more.
             breathe: now >= times.breath && (pool_guard::watches() || times.breathed),
             stop: false,
@@ -261,6 +285,7 @@ fn wait(times: &Times) -> Option<Todo> {
             todo.discover.is_some().then_some(times.discover),
             todo.count.then_some(times.count),
             has_files().then_some(times.look),
+            key::is_made().then_some(times.key),
             pool_guard::watches().then_some(times.breath),
         ];
         todo = match later.into_iter().flatten().min() {
@@ -305,4 +330,32 @@ fn discover_again(node_name: &str, times: &mut Times, last: &mut Option<String>)
         }
     }
     announce::again();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn the_key_is_looked_at_also_where_nothing_else_is_to_do() {
+        key::set(berth_host::key::Key::new([7; 16]));
+        let later = Instant::now() + LONGEST_PAUSE;
+        let times = Times {
+            discover: later,
+            count: later,
+            look: later,
+            breath: later,
+            key: Instant::now() + FIRST_PAUSE,
+            ..Times::new()
+        };
+        let (tell, told) = channel();
+        std::thread::spawn(move || {
+            while !wait(&times).is_none_or(|due| due.key) {}
+            tell.send(Instant::now() >= times.key)
+        });
+        let is_due = told.recv_timeout(Duration::from_secs(60));
+        assert_eq!(is_due, Ok(true));
+    }
 }
