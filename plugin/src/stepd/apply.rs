@@ -20,7 +20,7 @@ use crate::stepd::pool_class::TaskClass;
 use crate::stepd::refused::{self, Place};
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
-use crate::stepd::{quarantine, wait, watch};
+use crate::stepd::{job_stderr, quarantine, wait, watch};
 
 /// Slurm fails the step only for a negative result.
 const FAILED: c_int = -1;
@@ -43,9 +43,23 @@ pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
         return SUCCESS;
     };
     let mut step = STATE.step();
-    let (Some(step), Some(task)) = (step.as_mut(), record.task(local_id)) else {
-        return SUCCESS;
+    let (code, said) = match (step.as_mut(), record.task(local_id)) {
+        (Some(step), Some(task)) => {
+            let code = forked(step, local_id, task, (slurm, &record));
+            (code, std::mem::take(&mut step.said))
+        }
+        _ => (SUCCESS, Vec::new()),
     };
+    drop(step);
+    // Threads that others wait for lock the step, and nobody knows how long the user's file takes.
+    for text in said {
+        job_stderr::to_user(&text);
+    }
+    code
+}
+
+fn forked(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> c_int {
+    let (slurm, record) = here;
     if STATE.is_refused() {
         let place = Place {
             local_id,
@@ -53,7 +67,7 @@ pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
             node_name: &step.node_name,
         };
         if let Some(text) = refused::text(place, step.program(), &step.note) {
-            tell(&text);
+            tell(step, &text);
         }
         return SUCCESS;
     }
@@ -63,14 +77,14 @@ pub(crate) unsafe fn hook(raw: *mut c_void, local_id: u32) -> c_int {
     if local_id == 0 {
         STATE.first_task(task.pid);
     }
-    let code = bind(step, local_id, task, (slurm, &record));
+    let code = bind(step, local_id, task, here);
     if code == SUCCESS {
-        classify(step, task, &record);
+        classify(step, task, record);
     }
     if local_id + 1 >= step.node_tasks {
         quarantine::end();
         close(step);
-        watch_or_wait(step, (slurm, &record));
+        watch_or_wait(step, here);
         STATE.all_tasks();
         if let Some(account) = step.accounts.first() {
             account.publish(Some(slurm));
@@ -141,7 +155,7 @@ fn bind(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> c_
         }
         Err(why) => {
             show(step, task, here, &granted(task), true);
-            tell(&format!("task {} is not started: {why}", task.gtid));
+            tell(step, &format!("task {} is not started: {why}", task.gtid));
             step.deviations.push(format!("task {}: {why}", task.gtid));
             FAILED
         }
@@ -253,10 +267,10 @@ fn is_online(cpus: &CpuSet) -> bool {
     online.is_some_and(|online| cpus.is_subset(&online))
 }
 
-fn show(step: &Session, task: TaskInfo, (_, record): Here<'_>, mask: &CpuSet, failed: bool) {
+fn show(step: &mut Session, task: TaskInfo, (_, record): Here<'_>, mask: &CpuSet, failed: bool) {
     if let Some(words) = &step.report {
         let node_name = record.node_name().unwrap_or_default();
-        crate::stepd::job_stderr::to_user(&words.line(&node_name, task, mask, failed));
+        step.said.push(words.line(&node_name, task, mask, failed));
     }
 }
 
@@ -266,6 +280,7 @@ fn close(step: &mut Session) {
     let fences = step.fences.as_ref().map(Fences::note).unwrap_or_default();
     let class = step.class.as_ref();
     let classes = class.and_then(TaskClass::note).unwrap_or_default();
+    let class = class.map(TaskClass::word).unwrap_or_default();
     let told = [&step.note, &deviations, &fences, &classes].map(String::as_str);
     let told: Vec<_> = told.into_iter().filter(|text| !text.is_empty()).collect();
     if !told.is_empty() {
@@ -301,7 +316,7 @@ fn close(step: &mut Session) {
             Some(fences) => format!(" confined={}/{}", fences.made, step.node_tasks),
             None => String::new(),
         },
-        class.map(TaskClass::word).unwrap_or_default(),
+        class,
     );
 }
 
@@ -318,17 +333,63 @@ fn some_of(deviations: &[String]) -> String {
 }
 
 /// An error for the user and the administrator.
-fn tell(text: &str) {
+fn tell(step: &mut Session, text: &str) {
     log::error!("{text}");
-    crate::stepd::job_stderr::to_user(&format!("berth: error: {text}\n"));
+    step.said.push(format!("berth: error: {text}\n"));
 }
 
-fn note(step: &Session, text: &str) {
+fn note(step: &mut Session, text: &str) {
     let notes = settings::current().notes;
     if notes != Notes::Off {
         log::info!("{}: note: {text}", step.name);
     }
     if notes == Notes::User && step.speaks {
-        crate::stepd::job_stderr::to_user(&format!("berth: note: {text}\n"));
+        step.said.push(format!("berth: note: {text}\n"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::handover::Outcome;
+
+    fn session() -> Session {
+        Session {
+            name: "step=1.0".into(),
+            node_name: "n1".into(),
+            is_batch: false,
+            intent: Intent::Leave,
+            outcome: Outcome::Refused,
+            cores: String::new(),
+            report: None,
+            note: String::new(),
+            request: String::new(),
+            rule: String::new(),
+            masks: String::new(),
+            memory: String::new(),
+            speaks: true,
+            node_tasks: 1,
+            applied: 0,
+            deviations: Vec::new(),
+            outside_cgroup: CpuSet::new(),
+            accounts: Vec::new(),
+            wait: None,
+            fences: None,
+            pool: None,
+            class: None,
+            said: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn texts_for_the_user_are_kept_while_the_step_is_locked() {
+        let mut step = session();
+        tell(&mut step, "task 0 is not started");
+        note(&mut step, "a cpuset");
+        let said = [
+            "berth: error: task 0 is not started\n",
+            "berth: note: a cpuset\n",
+        ];
+        assert_eq!(step.said, said);
     }
 }

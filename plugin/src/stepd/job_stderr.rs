@@ -21,6 +21,10 @@ const PATIENCE: Duration = Duration::from_millis(500);
 const STDERR: &str = "/proc/self/fd/2";
 
 /// Writes to the job's stderr. Text that its reader does not take in time is lost, but nothing else.
+///
+/// The time for a regular file has no bound: the kernel writes to none without waiting, and a thread that is left
+/// behind in the kernel would stop Slurm's next change of its user, in which all threads take part. Slurm's own messages
+/// go to the same file. Therefore whoever calls this holds no lock.
 pub(crate) fn to_user(text: &str) {
     if STATE.nobody_reads.load(Ordering::Relaxed) {
         return;

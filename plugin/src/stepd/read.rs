@@ -89,8 +89,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     if is_off() {
         return switched_off(record, node_name);
     }
-    let heard = handover(record, &node_name).or_else(|why| crowded(record).ok_or(why));
-    let heard = heard.inspect_err(|why| unheard(id, why));
+    let heard = heard(record, &node_name);
     let is_heard = heard.is_ok();
     let mut heard = heard.unwrap_or_else(|_| nothing_heard(&node_name));
     // A job for which its pool is full is planned as a normal one.
@@ -108,9 +107,9 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     }
     tell::tell(slurm, record, &intent, &mut heard);
     let memory = memory_masks(slurm, record, &heard);
-    let fences = fences(id, &heard, class.as_ref());
     Some(Session {
         name: name(id),
+        fences: fences(id, &heard, class.as_ref()),
         node_name,
         is_batch: id.kind == StepKind::Batch,
         intent,
@@ -129,9 +128,9 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         outside_cgroup: CpuSet::new(),
         accounts,
         wait,
-        fences,
         pool,
         class,
+        said: Vec::new(),
     })
 }
 
@@ -171,12 +170,16 @@ fn nothing_heard(node_name: &str) -> Handover {
     }
 }
 
-fn unheard(id: StepId, why: &str) {
-    log::error!(
-        "{}: slurmstepd cannot trust slurmd's plan: {why}; the step's tasks keep to the step's \
-         own CPUs, without placement; see the lines of this step in slurmd's log",
-        name(id)
-    );
+/// slurmd's handover, or what stands for it.
+fn heard(record: &StepRecord<'_>, node_name: &str) -> Result<Handover, String> {
+    let heard = handover(record, node_name).or_else(|why| crowded(record).ok_or(why));
+    heard.inspect_err(|why| {
+        log::error!(
+            "{}: slurmstepd cannot trust slurmd's plan: {why}; the step's tasks keep to the step's \
+             own CPUs, without placement; see the lines of this step in slurmd's log",
+            name(record.step_id())
+        );
+    })
 }
 
 /// What confines its tasks: to their own CPUs, or to the step's cpuset. Real-time tasks always are confined.
@@ -244,6 +247,7 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
         fences: None,
         pool: None,
         class: None,
+        said: Vec::new(),
     })
 }
 

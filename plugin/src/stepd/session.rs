@@ -51,6 +51,8 @@ pub(crate) struct Session {
     pub pool: Option<bool>,
     /// What the node's pools give each task beside its CPUs.
     pub class: Option<TaskClass>,
+    /// Texts for the job's stderr, which are written when the step is locked no more.
+    pub said: Vec<String>,
 }
 
 /// The intent for the tasks.

@@ -84,12 +84,14 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
             confined.unwrap_or_default(),
             bound.note
         );
-        if bound.speaks && !bound.note.is_empty() {
-            job_stderr::to_user(&format!("berth: note: {}\n", bound.note));
-        }
+        let is_told = bound.speaks && !bound.note.is_empty();
+        let note = is_told.then(|| format!("berth: note: {}\n", bound.note));
         if let Some(account) = &bound.account {
             account.publish(standing::unjudged());
         }
+        // Nobody knows how long the user's file takes.
+        drop(step);
+        note.iter().for_each(|text| job_stderr::to_user(text));
     }
 }
 
