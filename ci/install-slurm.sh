@@ -40,11 +40,12 @@ stock_plugindir() {
     local file program
     if [ -z "$destdir" ]; then
         # A login node has srun alone. Both are linked with a library that Slurm keeps among its plugins.
+        # Fedora and EPEL have it beside their folder slurm, and call it libslurmfull-VERSION.so.
         program=$(command -v slurmd || command -v srun) || return 0
-        ldd "$program" 2> /dev/null | sed -n 's|.*=> \(/.*\)/libslurmfull\.so.*|\1|p' || true
+        ldd "$program" 2> /dev/null | sed -n -e 's|.*=> \(/.*\)/libslurmfull\.so.*|\1|p' -e 's|.*=> \(/.*\)/libslurmfull-[^/]*\.so.*|\1/slurm|p' || true
         return
     fi
-    for file in "$destdir"/usr/lib{64,}/{slurm,*/slurm-wlm,*/slurm}/libslurmfull.so; do
+    for file in "$destdir"/usr/lib{64,}/{slurm,*/slurm-wlm,*/slurm}/{libslurmfull,auth_munge,task_cgroup}.so; do
         if [ -f "$file" ]; then dirname -- "${file#"$destdir"}"; return; fi
     done
     die "the image $destdir has neither a slurm.conf with PluginDir nor Slurm's own plugins; name the folder that PluginDir has on the nodes: --plugindir DIR"
@@ -88,7 +89,7 @@ slurmd_has_it() {
 has_slurmd() {
     local file
     [ -n "$destdir" ] || [ -z "$(command -v slurmd)" ] || return 0
-    for file in "$destdir"/usr/sbin/slurmd* "$destdir"/usr/local/sbin/slurmd "$destdir"/usr/local/*/sbin/slurmd "$destdir"/opt/*/sbin/slurmd \
+    for file in "$destdir"/usr/sbin/slurmd "$destdir"/usr/sbin/slurmd-* "$destdir"/usr/local/sbin/slurmd "$destdir"/usr/local/*/sbin/slurmd "$destdir"/opt/*/sbin/slurmd \
         "$destdir"/opt/*/*/sbin/slurmd "$destdir"/etc/systemd/system/slurmd.service "$destdir"/{usr/,}lib/systemd/system/slurmd.service; do
         [ ! -e "$file" ] || return 0
     done

@@ -31,7 +31,7 @@ slurm_daemon() {
 }
 
 # Where the installed Slurm keeps its own plugins. Its daemons are linked with
-# libslurmfull.so, which every Slurm build installs into its plugin directory.
+# libslurmfull.so, which Slurm's own build and Debian's packages put into the plugin directory.
 slurm_stock_plugindir() {
     local lib
     lib=$(ldd "$(slurm_daemon slurmd)" | awk '$1 == "libslurmfull.so" { print $3 }')

@@ -99,6 +99,8 @@ accelerator() {
 # boot COMMAND…: its output is ours, and so is its exit code.
 boot() {
     local here object berth code ended=0 pid reader arguments=() disks=() other words=''
+    # The kernel's command line is parted at blanks, and qemu's options at commas.
+    [[ $root != *[[:space:],]* ]] || die "guests cannot see this tree, because its path has a blank or a comma: $root"
     here=$(mktemp -d)
     # shellcheck disable=SC2064 # now, not later
     trap "stop_machine '$here'" EXIT

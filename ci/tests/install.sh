@@ -240,7 +240,7 @@ test_without_slurm_the_folder_must_be_named() {
         ln -s "$(type -P "$tool")" tools
     done
     # As this machine's configuration would be found there.
-    [ ! -e /etc/slurm/slurm.conf ] && [ ! -e /etc/slurm-llnl/slurm.conf ] || return 0
+    if [ -e /etc/slurm/slurm.conf ] || [ -e /etc/slurm-llnl/slurm.conf ]; then skip 'this machine has a slurm.conf'; fi
     PATH=$PWD/tools refuses 'no slurmctld answered; name the folder' "$root/ci/install" --prefix "$PWD/prefix"
     [ ! -e prefix ]
 }

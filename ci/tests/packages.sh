@@ -19,7 +19,9 @@ test_a_package_is_removed_where_no_slurmd_is() {
     a_node
     echo 'taskplugin = task/cgroup,task/berth' > node/etc/slurm/slurm.conf
     echo 'optional task_berth.so compat=affinity' > node/etc/slurm/plugstack.conf
-    # A login node.
+    # A login node, and one that has the database's daemon.
+    same "$(removal)" ''
+    touch node/usr/sbin/slurmdbd
     same "$(removal)" ''
     touch node/usr/sbin/slurmd
     refuses 'slurm.conf has TaskPlugin=task/berth. Without the file no step would start' removal
@@ -36,7 +38,7 @@ test_a_package_is_removed_where_no_slurmd_is() {
 # A process by the name of slurmd, with a library by the object's name below /usr/lib, where this test alone sees it.
 test_a_package_is_not_removed_under_a_slurmd_that_has_it_loaded() {
     local said library
-    unshare --mount true 2> /dev/null || return 0
+    unshare --mount true 2> /dev/null || skip 'needs a mount namespace'
     cp -- "$(type -P sleep)" slurmd
     library=$(ldd slurmd | sed -n 's/.*=> \(.*libc\.so[^ ]*\) .*/\1/p')
     export library
@@ -77,7 +79,7 @@ test_a_package_warns_where_slurm_looks_elsewhere() {
 # The controller may have another processor or another distribution.
 test_a_package_asks_the_node_before_slurmctld() {
     local name
-    [ ! -e /etc/slurm/slurm.conf ] && [ ! -e /etc/slurm-llnl/slurm.conf ] && [ ! -e /run/slurm/conf/slurm.conf ] || return 0
+    if [ -e /etc/slurm/slurm.conf ] || [ -e /etc/slurm-llnl/slurm.conf ] || [ -e /run/slurm/conf/slurm.conf ]; then skip 'this machine has a slurm.conf'; fi
     mkdir tools bin
     printf '#!/bin/sh\necho "PluginDir               = /srv/slurm/lib"\n' > tools/scontrol
     printf '#!/bin/sh\necho "	libslurmfull.so => /opt/own/lib/libslurmfull.so (0x0000)"\n' > tools/ldd
@@ -85,10 +87,22 @@ test_a_package_asks_the_node_before_slurmctld() {
     chmod +x tools/*
     sed 's|@plugindir@|/usr/lib64/slurm|' "$root/packaging/after-installation.in" > after
     contains "$(env PATH="$PWD/tools:$PATH" sh after 1 2>&1)" 'Slurm here looks for plugins in /opt/own/lib,'
+    printf '#!/bin/sh\necho "	libslurmfull-22.05.9.so => /opt/epel/libslurmfull-22.05.9.so (0x0000)"\n' > tools/ldd
+    contains "$(env PATH="$PWD/tools:$PATH" sh after 1 2>&1)" 'Slurm here looks for plugins in /opt/epel/slurm,'
     # A machine without Slurm's programs, but with a slurmctld that answers.
     for name in cat readlink sed sh tail timeout; do ln -s "$(type -P $name)" bin; done
     ln -s "$PWD/tools/scontrol" bin
     contains "$(env PATH="$PWD/bin" sh after 1 2>&1)" 'Slurm here looks for plugins in /srv/slurm/lib,'
+}
+
+# Spack's recipe says of itself what the other packages have from definition.sh.
+test_the_recipe_for_spack_says_what_the_packages_say() {
+    local recipe
+    recipe=$(cat "$root/packaging/spack/package.py")
+    # shellcheck source=packaging/definition.sh
+    source "$root/packaging/definition.sh"
+    # shellcheck disable=SC2154 # definition.sh sets them.
+    for said in "version(\"$version\")" "berth-$version.tar.xz" "license(\"$license\")" "\"\"\"$summary.\"\"\""; do contains "$recipe" "$said"; done
 }
 
 test_a_package_reads_what_slurm_conf_includes() {

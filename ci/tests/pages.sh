@@ -69,7 +69,7 @@ nodes() {
 test_stage_0_tells_a_node_that_is_silent_from_one_that_lacks_the_object() {
     local found
     # The page reads the node's own slurm.conf, which is this machine's here.
-    [ ! -e /etc/slurm/slurm.conf ] && [ ! -e /run/slurm/conf/slurm.conf ] || return 0
+    if [ -e /etc/slurm/slurm.conf ] || [ -e /run/slurm/conf/slurm.conf ]; then skip 'this machine has a slurm.conf'; fi
     nodes
     mkdir n1 n3
     touch n1/task_berth.so
@@ -117,9 +117,29 @@ test_the_play_of_an_upgrade_goes_on_with_the_new_slurmd_alone() {
     ! sh -c "$gate" || fail 'a slurmd with the old object does not stop it'
 }
 
+# The last task of the play that brings the two lines.
+test_the_play_of_an_installation_stops_at_other_masks_than_task_affinitys() {
+    local gate words
+    gate=$(sed -n 's/^ *ansible.builtin.shell: \(said=.*\)/\1/p' "$root/docs/administrators/install.md")
+    contains "$gate" compat=affinity
+    mkdir bin
+    # shellcheck disable=SC2016 # Its own variable.
+    printf '#!/bin/sh\necho "ok n1 settings $(cat %s/words) (/run/berth/n1/slurmd.1)"\n' "$PWD" > bin/berth
+    chmod +x bin/berth
+    PATH=$PWD/bin:$PATH
+    for words in compat=affinity 'compat=affinity shadow=on'; do
+        echo "$words" > words
+        sh -c "$gate" || fail "it stops at $words"
+    done
+    for words in compat=berth 'compat=berth fixes=-third-level' 'compat=affinity fixes=+third-level'; do
+        echo "$words" > words
+        ! sh -c "$gate" || fail "it goes on with $words"
+    done
+}
+
 # Every machine has the rules, few have Prometheus' own program.
 test_promtool_reads_the_alert_rules() {
-    command -v promtool > /dev/null || return 0
+    command -v promtool > /dev/null || skip 'needs promtool (prometheus)'
     promtool check rules "$root/slurm-conf-examples/monitoring/alerts.yml"
 }
 

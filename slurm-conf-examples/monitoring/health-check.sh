@@ -3,8 +3,10 @@
 #   HealthCheckProgram=/usr/share/berth/monitoring/health-check.sh
 #   HealthCheckInterval=300
 # It reports to the system's log. Tasks of a node that fails run, without placement; so it drains the node only if
-# "drain" is its argument. BERTH_COLLECTOR=DIRECTORY makes it write the result for node_exporter's textfile collector too.
+# "drain" is its argument, and then only where doctor itself finds a fault in a slurmd that has berth loaded: neither on
+# the way in, nor on the way back, nor where the command is missing or hangs. BERTH_COLLECTOR=DIRECTORY makes it write the result for node_exporter's textfile collector too.
 # Either takes a script of your own that calls this one. A configless slurmd gets slurm.conf from slurmctld, but not this file.
+# slurmd hands on its own PATH, if that; add the folders of berth and of Slurm's commands where they are others.
 PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
 # A host's name need not be the node's name in slurm.conf.
 node=${SLURMD_NODENAME:-$(hostname -s)}
@@ -22,11 +24,29 @@ fi
 [ $code -ne 0 ] || exit 0
 # A doctor that hangs says nothing.
 [ $code -ne 124 ] || found="${found:+$found; }berth doctor did not end within 20 s"
+[ $code -ne 127 ] || found="the command berth was not found in PATH=$PATH"
 [ -n "$found" ] || found="berth doctor ended with code $code and said nothing"
-printf '%s\n' "$found"
-logger -t berth "$found" 2> /dev/null
-# Whoever has drained the node before has had a reason, which stays.
-if [ "$1" = drain ] && ! timeout 20 scontrol show node "$node" 2> /dev/null | grep -q 'State=[^ ]*DRAIN'; then
-    scontrol update "nodename=$node" state=drain reason='berth doctor fails'
+report() {
+    printf '%s\n' "$1"
+    logger -t berth "$1" 2> /dev/null
+}
+report "$found"
+
+# Whether a slurmd of this machine has berth: only then do new steps depend on it. An upgraded program is "(deleted)".
+slurmd_has_it() {
+    for exe in /proc/[0-9]*/exe; do
+        case $(readlink "$exe" 2> /dev/null) in
+            */slurmd | */slurmd-[0-9]* | */slurmd\ *) ! grep -qs '/task_berth\.so' "${exe%/exe}/maps" || return 0 ;;
+        esac
+    done
+    return 1
+}
+if [ "$1" = drain ] && [ $code -eq 1 ] && slurmd_has_it; then
+    # Whoever has drained the node before has had a reason, which stays.
+    if ! command -v scontrol > /dev/null; then
+        report "the node was not drained: the command scontrol was not found in PATH=$PATH"
+    elif ! timeout 20 scontrol show node "$node" 2> /dev/null | grep -q 'State=[^ ]*DRAIN'; then
+        scontrol update "nodename=$node" state=drain reason='berth doctor fails'
+    fi
 fi
 exit 1
