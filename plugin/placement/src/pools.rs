@@ -14,12 +14,14 @@
 //! and the normal job keeps 1 % where *r* ≤ 99. Therefore:
 //!
 //! - *T* is the widest pool of the node, and a pool job of *t* CPUs gets *W·t/T*: *r* is then the same for a narrow
-//!   and a wide job, and no narrow job takes the last percent of a normal one.
+//!   and a wide job that keep their CPUs busy, and no narrow job takes the last percent of a normal one.
 //! - Every other job gets *w* = *W/T* / 33, rounded to the nearest whole number, with the least *W* of the node's pools,
 //!   and at least ⌈*W/T* / 99⌉ with the highest, so that pools of unlike weights leave the last percent too; at least 1:
 //!   *r* is then about 33 for small pools, and between 24.7 and 49.5 for all, that is 96.1 % to 98.1 %. The kernel splits a
 //!   weight by averages of the past, so one CPU of a wide pool has twice the *r* of another for a while (measured); no
-//!   normal job falls below 1 % then.
+//!   normal job falls below 1 % then. A pool job that keeps *b* of its *t* CPUs busy has all of its weight on these, so *r* is
+//!   *t/b* times as large there: with one of eight a serial normal job keeps about 0.4 %. No weights give 95 % to a job that is
+//!   busy on all of its CPUs, and leave 1 % below one that is busy on a few.
 //! - Weights are whole numbers from 1 to 10000. So *r* falls below 25 where *T* > *W*/25 (400 CPUs with the highest
 //!   *W*), and below 19 where *T* > *W*/19 (526 CPUs): [`Weights::is_enough`] says whether the 95 % can be had.
 //!

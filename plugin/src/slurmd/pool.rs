@@ -37,7 +37,7 @@ pub(super) fn of(
     };
     let pool = site.of(who).filter(|_| wish != Some(PoolWish::None));
     let member = pool.and_then(|pool| {
-        let cpus = cpus(cred, index, node)?;
+        let cpus = cpus(cred, index, (settings, node))?;
         let count = u32::try_from(cpus.count()).unwrap_or(u32::MAX);
         let threads = pools::threads_of_cpu(node);
         Some(Member {
@@ -68,13 +68,14 @@ fn reserve(class: Class, of_site: u32) -> u32 {
     }
 }
 
-/// The job's CPUs on this node.
-fn cpus(cred: &Credential<'_>, index: u32, node: &Node) -> Option<CpuSet> {
+/// The job's CPUs on this node, without those that the site reserves: real-time tasks have a fence around them.
+fn cpus(cred: &Credential<'_>, index: u32, (settings, node): (&Settings, &Node)) -> Option<CpuSet> {
     let read = || -> Result<Request, slurm_sys::Error> {
         let cores = cred.node_cores(index)?;
         Ok(Request {
             allocation: convert::allocation(cred.job_cores(&cores)?, &cores),
             core_spec: CoreSpec::None,
+            reserved: settings.reserved.clone(),
             ..Request::default()
         })
     };

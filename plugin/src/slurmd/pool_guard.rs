@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use berth_host::cgroup::{self, Mounts, Outside, USUAL_WEIGHT, scopes};
 use berth_host::ledger;
+use berth_host::pools_file::SitePools;
 use berth_host::priority;
 use berth_host::{OffSwitch, StateDir};
 use berth_placement::pools::Class;
@@ -25,17 +26,18 @@ static HAS_REALTIME: AtomicBool = AtomicBool::new(false);
 /// slurmd starts, and has not read the file yet: jobs that the slurmd before it has launched may run.
 pub(super) fn begin(node_name: &str) {
     let kept = pools::kept(Path::new(""), node_name);
-    let had_pools = kept
-        .as_ref()
-        .is_some_and(|kept| kept.here().next().is_some());
-    if had_pools {
-        HAD_POOLS.store(true, Ordering::Relaxed);
-    }
-    if had_pools || has_jobs_now(node_name) {
-        HAS_JOBS.store(true, Ordering::Relaxed);
-        let had_realtime = kept.is_none_or(|kept| kept.has(Class::Realtime));
-        HAS_REALTIME.store(had_realtime, Ordering::Relaxed);
-    }
+    let (any, realtime) = before(kept.as_ref(), has_jobs_now(node_name));
+    HAD_POOLS.fetch_or(any, Ordering::Relaxed);
+    HAS_JOBS.fetch_or(any, Ordering::Relaxed);
+    HAS_REALTIME.fetch_or(realtime, Ordering::Relaxed);
+}
+
+/// Whether there is anything of pools to look after, and whether it may be real-time: from the file that the slurmd before
+/// this one has read last, and whether jobs of pools run. Those may be of pools and classes that the file had earlier.
+fn before(kept: Option<&SitePools>, has_jobs: bool) -> (bool, bool) {
+    let had_pools = kept.is_some_and(|kept| kept.here().next().is_some());
+    let had_realtime = kept.is_some_and(|kept| kept.has(Class::Realtime));
+    (had_pools || has_jobs, had_realtime || has_jobs)
 }
 
 /// slurmd starts, and has read the file: running jobs get their weights before the first launch.
@@ -185,6 +187,42 @@ pub(crate) fn all_ordinary(node_name: &str) {
                 counted(count, "thread")
             ),
             Err(why) => log::debug!("{why}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_host::pools_file::{self, Site};
+
+    use super::*;
+
+    fn pools(text: &str) -> SitePools {
+        let site = Site {
+            is_here: &|_| Ok(true),
+            cpus: None,
+        };
+        pools_file::of_text(Path::new("/etc/pools.conf"), text.as_bytes(), &site).unwrap()
+    }
+
+    #[test]
+    fn jobs_may_be_of_a_class_that_the_file_has_no_more() {
+        let [none, weight, realtime] = [
+            "",
+            "name=a partition=p cpus=1",
+            "name=a partition=p cpus=1 class=realtime",
+        ]
+        .map(pools);
+        for (kept, has_jobs, found) in [
+            (None, false, (false, false)),
+            (None, true, (true, true)),
+            (Some(&none), false, (false, false)),
+            (Some(&none), true, (true, true)),
+            (Some(&weight), false, (true, false)),
+            (Some(&weight), true, (true, true)),
+            (Some(&realtime), false, (true, true)),
+        ] {
+            assert_eq!(before(kept, has_jobs), found, "{kept:?}, {has_jobs}");
         }
     }
 }
