@@ -283,7 +283,11 @@ mod tests {
         for some in [Fixes::NONE.apply("+third-level").unwrap(), all_but] {
             let words = some.to_string();
             let (base, fixes) = words.split_once(" fixes=").unwrap();
-            let base = if base == "berth" { Fixes::ALL } else { Fixes::NONE };
+            let base = if base == "berth" {
+                Fixes::ALL
+            } else {
+                Fixes::NONE
+            };
             assert_eq!(base.apply(fixes).unwrap(), some, "{words}");
         }
         assert!(all_but.to_string().starts_with("berth fixes=-"));
