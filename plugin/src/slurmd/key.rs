@@ -11,7 +11,7 @@ use crate::message::handover::Handover;
 use crate::message::seal::{self, Whose};
 use crate::site::settings;
 use crate::slurmd::stop::Stop;
-use crate::slurmd::{complaints, worker};
+use crate::slurmd::{complaints, thread};
 
 /// The time until slurmd tries again to make a key.
 const AGAIN: Duration = Duration::from_secs(60);
@@ -32,7 +32,7 @@ pub(crate) fn current(node_name: &str) -> Option<Key> {
     }
     *tried = Some(Instant::now());
     let key = made(node_name).map(|key| *KEY.get_or_init(|| key));
-    worker::other_settings();
+    thread::wake();
     key
 }
 

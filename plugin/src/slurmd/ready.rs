@@ -111,7 +111,7 @@ pub(crate) fn start() {
     lower(&name);
     discovery::at_start(&name);
     begin(&name);
-    worker::other_settings();
+    thread::wake();
     if let Err(why) = checked {
         log::error!("{why}");
         site_files(&name, None);

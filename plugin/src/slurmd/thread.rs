@@ -3,7 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{Builder, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,13 @@ const FLAGS: &[u8] = b"bcCGhMsvVZ";
 /// The process in which the thread runs: a process that it forks does not have it.
 static RUNS: AtomicU32 = AtomicU32::new(0);
 static THREAD: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
+/// What the thread waits for between two looks.
+pub(super) static BELL: Condvar = Condvar::new();
+
+/// slurmd has other settings, or a key. A thread that runs looks at the files that they name, and at the key.
+pub(super) fn wake() {
+    BELL.notify_one();
+}
 
 /// Whether this process has such a thread: slurmd itself has it, a program that stands for slurmd
 /// has not.

@@ -3,7 +3,7 @@
 //! become, the counts, slurmd's key when it is lost, and the site's files when they change. The first hook starts it, when
 //! slurmd has become a daemon, or slurmd's start where it does not become another process; between two looks it sleeps.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::time::{ClockId, clock_gettime};
@@ -59,14 +59,13 @@ static TODO: Mutex<Todo> = Mutex::new(Todo {
     breathe: false,
     stop: false,
 });
-static BELL: Condvar = Condvar::new();
 
 /// Requests discovery of the machine; from a hook.
 pub(crate) fn discover(node_name: &str) {
     let mut todo = todo();
     if todo.discover.is_none() {
         todo.discover = Some(node_name.into());
-        BELL.notify_one();
+        thread::wake();
     }
     drop(todo);
     start();
@@ -96,18 +95,13 @@ pub(crate) fn reserved(slurm: Abi, has_no_others: bool) {
 /// Slurmd's announcement must be written again; from a hook.
 pub(crate) fn announce_again() {
     todo().announce = true;
-    BELL.notify_one();
+    thread::wake();
     start();
-}
-
-/// slurmd has other settings, or a key. A thread that runs looks at the files that they name, and at the key.
-pub(crate) fn other_settings() {
-    BELL.notify_one();
 }
 
 fn count() {
     todo().count = true;
-    BELL.notify_one();
+    thread::wake();
     start();
 }
 
@@ -133,7 +127,7 @@ pub(crate) fn start_at_once() {
 pub(crate) fn stop() {
     let tell = || {
         todo().stop = true;
-        BELL.notify_one();
+        thread::wake();
     };
     if !thread::stop(tell)
         && let Some(node_name) = announce::node_name()
@@ -289,10 +283,12 @@ fn wait(times: &Times) -> Option<Todo> {
             pool_guard::watches().then_some(times.breath),
         ];
         todo = match later.into_iter().flatten().min() {
-            None => BELL.wait(todo).unwrap_or_else(PoisonError::into_inner),
+            None => thread::BELL
+                .wait(todo)
+                .unwrap_or_else(PoisonError::into_inner),
             Some(then) => {
                 let left = then.saturating_duration_since(now);
-                let woken = BELL.wait_timeout(todo, left);
+                let woken = thread::BELL.wait_timeout(todo, left);
                 woken.unwrap_or_else(PoisonError::into_inner).0
             }
         };
