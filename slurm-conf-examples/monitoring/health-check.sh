@@ -32,11 +32,12 @@ report() {
 }
 report "$found"
 
-# Whether a slurmd of this machine has berth: only then do new steps depend on it. An upgraded program is "(deleted)".
+# Whether a slurmd of this machine has berth: only then do new steps depend on it. An upgraded program is "(deleted)", and
+# Debian calls it slurmd-wlm.
 slurmd_has_it() {
     for exe in /proc/[0-9]*/exe; do
         case $(readlink "$exe" 2> /dev/null) in
-            */slurmd | */slurmd-[0-9]* | */slurmd\ *) ! grep -qs '/task_berth\.so' "${exe%/exe}/maps" || return 0 ;;
+            */slurmd | */slurmd-* | */slurmd\ *) ! grep -qs '/task_berth\.so' "${exe%/exe}/maps" || return 0 ;;
         esac
     done
     return 1

@@ -133,7 +133,7 @@ fn the_health_check_has_a_reason_where_doctor_says_nothing() {
     );
 }
 
-/// A process by the name of slurmd that has a library by the object's name loaded.
+/// A process by the name of Debian's slurmd that has a library by the object's name loaded.
 struct Slurmd(Child);
 
 impl Slurmd {
@@ -143,7 +143,7 @@ impl Slurmd {
             .lines()
             .filter_map(|line| line.split_whitespace().nth(5));
         let library = paths.find(|path| path.contains("/libc.so") || path.contains("/libc-"));
-        let (program, object) = (folder.join("slurmd"), folder.join("task_berth.so"));
+        let (program, object) = (folder.join("slurmd-wlm"), folder.join("task_berth.so"));
         fs::copy(library.expect("a libc"), &object).unwrap();
         fs::copy("/bin/sleep", &program).unwrap();
         let child = Command::new(program)

@@ -83,6 +83,11 @@ pub(crate) fn look(node_name: &str) -> bool {
     is_other || is_news
 }
 
+/// The next look reads the file whatever is known of it: what is kept of it may be gone.
+pub(super) fn look_again() {
+    known().looked = None;
+}
+
 /// Reads the file, and puts it in force; one that does not hold leaves what was in force. Returns after which
 /// time the same file is to be read again, and whether there is news for the administrator. The log has a
 /// line for news only.

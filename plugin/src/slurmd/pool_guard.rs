@@ -26,18 +26,19 @@ static HAS_REALTIME: AtomicBool = AtomicBool::new(false);
 /// slurmd starts, and has not read the file yet: jobs that the slurmd before it has launched may run.
 pub(super) fn begin(node_name: &str) {
     let kept = pools::kept(Path::new(""), node_name);
-    let (any, realtime) = before(kept.as_ref(), has_jobs_now(node_name));
+    let has_jobs = has_jobs_now(node_name);
+    let (any, realtime) = before(kept.as_ref(), has_jobs, has_jobs && cgroup::any_of_pool());
     HAD_POOLS.fetch_or(any, Ordering::Relaxed);
     HAS_JOBS.fetch_or(any, Ordering::Relaxed);
     HAS_REALTIME.fetch_or(realtime, Ordering::Relaxed);
 }
 
 /// Whether there is anything of pools to look after, and whether it may be real-time: from the file that the slurmd before
-/// this one has read last, and whether jobs of pools run. Those may be of pools and classes that the file had earlier.
-fn before(kept: Option<&SitePools>, has_jobs: bool) -> (bool, bool) {
+/// this one has read last, and from what runs. That may be of pools and classes that the file had earlier.
+fn before(kept: Option<&SitePools>, has_jobs: bool, is_realtime: bool) -> (bool, bool) {
     let had_pools = kept.is_some_and(|kept| kept.here().next().is_some());
     let had_realtime = kept.is_some_and(|kept| kept.has(Class::Realtime));
-    (had_pools || has_jobs, had_realtime || has_jobs)
+    (had_pools || has_jobs, had_realtime || is_realtime)
 }
 
 /// slurmd starts, and has read the file: running jobs get their weights before the first launch.
@@ -213,16 +214,17 @@ mod tests {
             "name=a partition=p cpus=1 class=realtime",
         ]
         .map(pools);
-        for (kept, has_jobs, found) in [
-            (None, false, (false, false)),
-            (None, true, (true, true)),
-            (Some(&none), false, (false, false)),
-            (Some(&none), true, (true, true)),
-            (Some(&weight), false, (true, false)),
-            (Some(&weight), true, (true, true)),
-            (Some(&realtime), false, (true, true)),
+        for (kept, runs, found) in [
+            (None, (false, false), (false, false)),
+            (None, (true, true), (true, true)),
+            (Some(&none), (false, false), (false, false)),
+            (Some(&none), (true, true), (true, true)),
+            (Some(&weight), (false, false), (true, false)),
+            (Some(&weight), (true, false), (true, false)),
+            (Some(&weight), (true, true), (true, true)),
+            (Some(&realtime), (false, false), (true, true)),
         ] {
-            assert_eq!(before(kept, has_jobs), found, "{kept:?}, {has_jobs}");
+            assert_eq!(before(kept, runs.0, runs.1), found, "{kept:?}, {runs:?}");
         }
     }
 }

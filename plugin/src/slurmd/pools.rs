@@ -175,6 +175,11 @@ fn read(
     }
 }
 
+/// The next look reads the file whatever is known of it: what is kept of it may be gone.
+pub(super) fn look_again() {
+    known().looked = None;
+}
+
 /// The pools of the slurmd before this one, whose lines held: CPUs may have gone offline since.
 pub(super) fn kept(path: &Path, node_name: &str) -> Option<SitePools> {
     let site = Site {

@@ -247,7 +247,14 @@ fn look(node_name: &str, times: &mut Times, seats: &mut Seats) -> bool {
 /// Puts slurmd's key back if it is lost, and plans the next time. Returns whether it was: the announcement may be lost too.
 fn look_at_key(node_name: Option<&str>, times: &mut Times) -> bool {
     times.key = Instant::now() + BETWEEN_LOOKS;
-    node_name.is_some_and(key::look)
+    let Some(node_name) = node_name.filter(|node| key::look(node)) else {
+        return false;
+    };
+    // Where the directory itself was gone, so are the machine and the site's files as they last held.
+    todo().discover.get_or_insert_with(|| node_name.into());
+    pools::look_again();
+    cpusets::look_again();
+    true
 }
 
 /// The work that is due now, or nothing when it is time to end. Later work stays.

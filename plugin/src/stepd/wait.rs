@@ -108,8 +108,9 @@ pub(crate) fn start(step: &Session, wait: Wait, record: &StepRecord<'_>, watched
             "{}: its tasks cannot wait for their cpuset: {why}",
             step.name
         );
-        tell((place.0, &place.1), step.program(), CANNOT);
+        // The tasks go first: nobody knows how long the user's file takes.
         refuse();
+        tell((place.0, &place.1), step.program(), CANNOT);
     }
 }
 

@@ -15,7 +15,9 @@ impl PlanArgs {
     pub(super) fn pool_note(&self, step: &PlannedStep, on: &Node) -> Option<String> {
         let name = self.pool.as_ref()?.of_a_pool()?;
         let planned = step.planned().iter();
-        let cpus = planned.filter_map(|planned| of_job(planned, on)).max()?;
+        let reserved = self.asked_reserved();
+        let of_job = |planned| of_job(planned, on, &reserved);
+        let cpus = planned.filter_map(of_job).max()?;
         let Some(node) = self.standing.node else {
             return Some(format!(
                 "not modelled: --pool={name}, and no slurmd here has announced pools of the site; ask on a node \
@@ -33,13 +35,15 @@ impl PlanArgs {
     }
 }
 
-/// How many CPUs the whole job has on a node: slurmd counts these, whatever part of them the step has.
-fn of_job(planned: &Planned, on: &Node) -> Option<usize> {
+/// How many CPUs the whole job has on a node, without those that the site reserves: slurmd counts these, whatever part of
+/// them the step has.
+fn of_job(planned: &Planned, on: &Node, reserved: &CpuSet) -> Option<usize> {
     let node = planned.on(on);
     let cores = CpuSet::from_list(&planned.job_cores).ok()?;
     let cores = cores.iter().map(|core| CoreIdx(core.0)).collect();
     let request = Request {
         allocation: of_cores(cores, node),
+        reserved: reserved.clone(),
         ..Request::default()
     };
     Some(Owned::of(&request, node).cpus.count())

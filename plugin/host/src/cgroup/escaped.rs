@@ -40,6 +40,17 @@ pub fn lower_escaped() -> Vec<Outside> {
         .collect()
 }
 
+/// Whether any thread of this host is a real-time one that a pool has made, in its job or out of it.
+#[must_use]
+pub fn any_of_pool() -> bool {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<pid_t>().ok());
+    pids.any(|pid| {
+        let threads = threads_within(pid, MOST);
+        threads.iter().any(|thread| is_of_pool(thread.number))
+    })
+}
+
 /// The cgroups in which there were some, with their number.
 fn in_one_pass() -> BTreeMap<String, usize> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -126,6 +137,7 @@ mod tests {
             let pid = child.id() as pid_t;
             let place = || is_outside.then(|| "/user.slice/x".to_owned());
             let is_set = !is_ours || set_realtime(pid).is_ok();
+            let is_seen = any_of_pool();
             let (found, stays) = (lowered(pid, place), is_realtime(pid));
             child.kill().unwrap();
             child.wait().unwrap();
@@ -136,6 +148,7 @@ mod tests {
             let count = found.map(|(_, count)| count);
             let expected = (is_outside && is_ours).then_some(1);
             assert_eq!((count, stays), (expected, is_ours && !is_outside));
+            assert!(is_seen || !is_ours);
         }
     }
 }

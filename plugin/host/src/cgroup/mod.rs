@@ -38,7 +38,7 @@ mod write;
 pub use abandoned::{Undone, thaw_abandoned, undo_abandoned};
 pub use breath::{Breaths, all_ordinary};
 pub use child::Child;
-pub use escaped::lower_escaped;
+pub use escaped::{any_of_pool, lower_escaped};
 pub use folder::Folder;
 pub use held::held_by_others;
 pub use job::{JobFolders, USUAL_WEIGHT, lower_job, nice_obstacle, weigh_jobs};

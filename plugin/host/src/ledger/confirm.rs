@@ -106,8 +106,11 @@ impl Ledger {
                 self.clear(slot, &entry)?;
                 return Ok(Confirmed::Late(taken));
             }
-            if lock_if(&self.file, slot, |now| *now == entry)?.is_none() {
-                return Ok(Confirmed::Nothing);
+            // A cpuset claims its CPUs anew.
+            match lock_if(&self.file, slot, |now| *now == entry)? {
+                Some(_) => {}
+                None if entry.cpuset.is_some() => return Ok(Confirmed::Nothing),
+                None => return Err(LedgerError::Lost(self.file.path().into())),
             }
         }
         let file = self.file;
@@ -153,14 +156,14 @@ impl Ledger {
     /// # Errors
     /// [`LedgerError`]
     pub fn hold(self, slot: usize, entry: Entry) -> Result<Held, LedgerError> {
-        let now = read(&self.file, slot)?;
-        let is_its = |now: Entry| now.step == entry.step && now.maker == self.own;
-        if !now.is_some_and(is_its) {
+        let is_its = |now: &Entry| now.step == entry.step && now.maker == self.own;
+        let Some(lock) = lock_if(&self.file, slot, is_its)? else {
             return Err(LedgerError::Lost(self.file.path().into()));
-        }
+        };
         let stepd = Some(self.own);
         let entry = Entry { stepd, ..entry };
         write_confirmed(&self.file, slot, &entry)?;
+        drop(lock);
         let file = self.file;
         Ok(Held { file, slot, entry })
     }
