@@ -138,6 +138,34 @@ fn slurmd_knows_its_settings_when_it_gets_ready() {
     });
 }
 
+/// Without slurmd's key no slurmstepd believes slurmd's plan.
+#[test]
+fn what_a_state_directory_loses_comes_back_without_a_restart() {
+    if !two_cpus() {
+        return;
+    }
+    let cluster = Cluster::builder().up();
+    let masks = || cluster.task_masks(&["-n2", "--cpu-bind=cores"]);
+    assert_eq!(masks(), ["0x1", "0x2"]);
+    let base = cluster.folder().join("run/berth");
+    let node = fs::read_dir(&base).unwrap().flatten().next().unwrap();
+    let node = node.path();
+    let files = ["key", "machine.json", "slurmd.json"].map(|name| node.join(name));
+    for is_all in [false, true] {
+        match is_all {
+            false => fs::remove_file(&files[0]).unwrap(),
+            true => fs::remove_dir_all(&base).unwrap(),
+        }
+        cluster.wait_for("the files", || {
+            files.iter().all(|file| file.exists()).then_some(())
+        });
+        assert_eq!(masks(), ["0x1", "0x2"], "all was lost: {is_all}");
+        let (checks, is_well) = doctor(&cluster, &[]);
+        assert!(is_well, "{checks:#?}");
+    }
+    assert!(cluster.slurmd_log().contains("slurmd's key is in"));
+}
+
 #[test]
 fn the_switch_off_file_is_said() {
     if !two_cpus() {
