@@ -1,8 +1,9 @@
-//! Processes of one cluster, to be killed.
+//! Processes of one cluster: those to be killed, and those that are run for a bounded time.
 
 use std::fs;
 use std::time::Duration;
 
+use berth_tests::{Cluster, Done};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
@@ -31,4 +32,12 @@ pub fn start_of(pid: i32) -> Option<String> {
     let mut fields = rest.split_whitespace();
     let ended = matches!(fields.next()?, "Z" | "X");
     (!ended).then(|| fields.nth(18).map(String::from))?
+}
+
+/// Runs a program of the cluster for so many seconds at most. An srun that does not reach slurmctld may go on after a first
+/// signal; its step then has none, as one whose srun was killed.
+pub fn patiently(cluster: &Cluster, seconds: &str, words: &[&str]) -> Done {
+    let mut patient = cluster.program("timeout");
+    patient.args(["--preserve-status", "--kill-after=30", seconds]);
+    Done::from(patient.args(words).output().expect("timeout can be run"))
 }

@@ -16,7 +16,7 @@ use nix::sys::signal::Signal;
 use crate::confined;
 use crate::counts::{Counts, count};
 use crate::options::Options;
-use crate::processes::age_of;
+use crate::processes::{age_of, patiently};
 use crate::samples::Samples;
 use crate::upgrade::Builds;
 
@@ -183,10 +183,10 @@ impl Soak {
                 true => PATIENCE_EMULATED,
                 false => PATIENCE,
             };
-            let mut all = vec!["--preserve-status", patience, "srun", "--quiet"];
+            let mut all = vec!["srun", "--quiet"];
             all.extend(words.iter().map(String::as_str));
             all.extend([&*own, "task", &*folder, kind]);
-            let done = self.cluster.run("timeout", &all);
+            let done = patiently(&self.cluster, patience, &all);
             count(&self.counts.steps);
             if overlaps {
                 count(&self.counts.overlapping);
