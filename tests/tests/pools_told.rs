@@ -1,5 +1,5 @@
-//! What the tasks of a pool's jobs are told on a real cluster, and which CPUs they have: beside the user's own variables,
-//! outside of their pool, and on a node with reserved CPUs.
+//! The number of CPUs that a pool job finds in its environment, on a real cluster: where the user has set `NCPUS` himself,
+//! where the job was submitted outside of its pool, and where the site reserves some of its CPUs.
 
 use std::fs;
 

@@ -353,37 +353,10 @@ mod tests {
     use super::*;
     use crate::message::handover::Outcome;
 
-    fn session() -> Session {
-        Session {
-            name: "step=1.0".into(),
-            node_name: "n1".into(),
-            is_batch: false,
-            intent: Intent::Leave,
-            outcome: Outcome::Refused,
-            cores: String::new(),
-            report: None,
-            note: String::new(),
-            request: String::new(),
-            rule: String::new(),
-            masks: String::new(),
-            memory: String::new(),
-            speaks: true,
-            node_tasks: 1,
-            applied: 0,
-            deviations: Vec::new(),
-            outside_cgroup: CpuSet::new(),
-            accounts: Vec::new(),
-            wait: None,
-            fences: None,
-            pool: None,
-            class: None,
-            said: Vec::new(),
-        }
-    }
-
     #[test]
     fn texts_for_the_user_are_kept_while_the_step_is_locked() {
-        let mut step = session();
+        let mut step = Session::unbound("step=1.0".into(), "n1".into(), Outcome::Refused);
+        step.speaks = true;
         tell(&mut step, "task 0 is not started");
         note(&mut step, "a cpuset");
         let said = [

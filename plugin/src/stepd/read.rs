@@ -225,29 +225,11 @@ fn switched_off(record: &mut StepRecord<'_>, node_name: String) -> Option<Sessio
     let asked = is_regular.then(|| STATE.told())?;
     let note = switched_off_note(&asked)?;
     Some(Session {
-        name: name(record.step_id()),
-        node_name,
-        is_batch: false,
-        intent: Intent::Leave,
-        outcome: Outcome::Off,
         cores: record.step_alloc_cores().unwrap_or_default(),
-        report: None,
         note,
-        request: String::new(),
-        rule: String::new(),
-        masks: String::new(),
-        memory: String::new(),
         speaks: speaks(record),
         node_tasks: record.node_tasks(),
-        applied: 0,
-        deviations: Vec::new(),
-        outside_cgroup: CpuSet::new(),
-        accounts: Vec::new(),
-        wait: None,
-        fences: None,
-        pool: None,
-        class: None,
-        said: Vec::new(),
+        ..Session::unbound(name(record.step_id()), node_name, Outcome::Off)
     })
 }
 

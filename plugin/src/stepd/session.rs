@@ -55,6 +55,37 @@ pub(crate) struct Session {
     pub said: Vec<String>,
 }
 
+impl Session {
+    /// A step whose tasks are left as they are: it has no plan, no fence and no place in the ledger.
+    pub(crate) fn unbound(name: String, node_name: String, outcome: Outcome) -> Self {
+        Self {
+            name,
+            node_name,
+            is_batch: false,
+            intent: Intent::Leave,
+            outcome,
+            cores: String::new(),
+            report: None,
+            note: String::new(),
+            request: String::new(),
+            rule: String::new(),
+            masks: String::new(),
+            memory: String::new(),
+            speaks: false,
+            node_tasks: 0,
+            applied: 0,
+            deviations: Vec::new(),
+            outside_cgroup: CpuSet::new(),
+            accounts: Vec::new(),
+            wait: None,
+            fences: None,
+            pool: None,
+            class: None,
+            said: Vec::new(),
+        }
+    }
+}
+
 /// The intent for the tasks.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Intent {
