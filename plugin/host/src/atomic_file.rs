@@ -2,11 +2,14 @@
 //! whatever process dies meanwhile.
 //! In: a path and its bytes. Out: the file, on disk, or an error.
 
+use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions, Permissions};
+use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
@@ -32,8 +35,9 @@ const MOMENT: Duration = Duration::from_secs(60);
 /// A clock is put right by less than that while it runs.
 const AHEAD: Duration = Duration::from_secs(60);
 
-/// Tells writers of one process apart.
-static WRITERS: AtomicU32 = AtomicU32::new(0);
+/// Tells writers of one process apart; it begins anywhere, because processes of two PID namespaces can have one number.
+static WRITERS: LazyLock<AtomicU32> =
+    LazyLock::new(|| AtomicU32::new(RandomState::new().build_hasher().finish() as u32));
 
 /// Writes a temporary file beside `path`, syncs it, and renames it into place.
 ///

@@ -26,7 +26,22 @@ fn held(found: Confirmed) -> Held {
 
 /// This test program, as another process, doing `role` until it is told to go on.
 fn other(role: &str, base: &Path) -> Child {
-    let child = Command::new(std::env::current_exe().unwrap())
+    started(
+        &mut Command::new(std::env::current_exe().unwrap()),
+        role,
+        base,
+    )
+}
+
+/// The same in a PID namespace of its own, with its own `/proc`, as Slurm's namespace plugin starts slurmstepds.
+fn other_in_namespace(role: &str, base: &Path) -> Child {
+    let mut unshare = Command::new("unshare");
+    unshare.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
+    started(unshare.arg(std::env::current_exe().unwrap()), role, base)
+}
+
+fn started(program: &mut Command, role: &str, base: &Path) -> Child {
+    let child = program
         .args(["--exact", "another_process", "--nocapture"])
         .env("ROLE", role)
         .env("BASE", base)
@@ -62,6 +77,7 @@ fn another_process() {
             held.set_task(std::process::id() as i32).unwrap();
             kept = Some(held);
         }
+        "looks" => assert_eq!(live(&mut ledger, "0-2"), [1, 2]),
         "slurmd" => {
             add(&mut ledger, entry(1, "0-1"));
         }
@@ -128,6 +144,45 @@ fn an_entry_lives_as_long_as_its_slurmstepd() {
     let mut ledger = Ledger::open(&node.dir).unwrap();
     add(&mut ledger, entry(2, "0"));
     assert_eq!(size(), before, "a free slot is used again");
+}
+
+#[test]
+fn a_slurmstepd_of_another_pid_namespace_lives_too() {
+    let node = node();
+    let base = node.dir.path().parent().unwrap().to_path_buf();
+    let mut slurmd = Ledger::open(&node.dir).unwrap();
+    add(&mut slurmd, entry(1, "0-1"));
+    let mut stepd = other_in_namespace("stepd", &base);
+    assert_eq!(
+        live(&mut slurmd, "0"),
+        [1],
+        "its number is of another process here"
+    );
+    let all = berth_host::ledger::look(&node.dir).unwrap();
+    assert_eq!(all.len(), 1, "{all:?}");
+    // Nor does it lose its slot, and one inside sees those outside.
+    add(&mut slurmd, entry(2, "2"));
+    let mut own = held(
+        Ledger::open(&node.dir)
+            .unwrap()
+            .confirm(step(2, 0), 0, &CpuSet::new())
+            .unwrap(),
+    );
+    own.set_suspended(false).unwrap();
+    let mut inside = other_in_namespace("looks", &base);
+    go_on(&mut inside);
+    assert_eq!(live(&mut slurmd, "0-2"), [1, 2]);
+    go_on(&mut stepd);
+    assert_eq!(live(&mut slurmd, "0-2"), [2]);
+    add(&mut slurmd, entry(1, "0-1"));
+    let mut stepd = other_in_namespace("stepd", &base);
+    stepd.kill().unwrap();
+    stepd.wait().unwrap();
+    let end = Instant::now() + Duration::from_secs(20);
+    while live(&mut slurmd, "0") == [1] {
+        assert!(Instant::now() < end, "it stays for ever");
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 #[test]

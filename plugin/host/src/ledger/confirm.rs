@@ -89,6 +89,7 @@ impl Ledger {
             return self.without_entry(step, cpus.and(Some(&entry.cpus)));
         }
         (entry.stepd, entry.uid) = (Some(self.own), uid);
+        self.file.keep_alive(slot);
         write_confirmed(&self.file, slot, &entry)?;
         drop(lock);
         self.unless_taken(slot, entry)
@@ -162,6 +163,7 @@ impl Ledger {
         };
         let stepd = Some(self.own);
         let entry = Entry { stepd, ..entry };
+        self.file.keep_alive(slot);
         write_confirmed(&self.file, slot, &entry)?;
         drop(lock);
         let file = self.file;

@@ -33,6 +33,8 @@ const MOST_WORDS: usize = 4096 + 256;
 const MOST_SLOTS: u64 = 1 << 16;
 /// The lock while the file is read and written.
 const WHOLE: u64 = 0;
+/// Behind a slot's first byte, which is the lock of its writers: the lock that its slurmstepd shares while it lives.
+const LIFE: u64 = 1;
 /// The lock of the process that reads the ledger and writes the public file.
 pub(super) const PUBLIC: u64 = 1;
 
@@ -210,6 +212,17 @@ impl LedgerFile {
         patience: Duration,
     ) -> Result<Option<Locked<'_>>, LedgerError> {
         lock::wait(&self.file, byte, patience).map_err(|why| self.failed("locking it", why))
+    }
+
+    /// From now on a slot's entry lives until this file is closed, whatever number the process has for others: since 25.11
+    /// Slurm can start a slurmstepd in a PID namespace of its job's. Where nothing can be locked, its number still counts.
+    pub fn keep_alive(&self, slot: usize) {
+        let _ = lock::share(&self.file, self.offset(slot) + LIFE);
+    }
+
+    /// Whether a slurmstepd keeps a slot's entry alive.
+    pub fn is_kept_alive(&self, slot: usize) -> bool {
+        lock::is_held(&self.file, self.offset(slot) + LIFE).unwrap_or(false)
     }
 
     /// All slots, one after the other; a last one that is cut is left out.

@@ -275,10 +275,11 @@ impl<'a> Session<'a> {
         let stepds: Vec<_> = found.iter().filter_map(stepd).collect();
         let mut alive = self.watch.alive(&stepds).into_iter();
         let (own, let_go, free) = (self.own, self.let_go, &mut self.free);
-        let (expired, read_at) = (&mut self.expired, self.read_at);
+        let (expired, read_at, file) = (&mut self.expired, self.read_at, self.file);
         found.retain(|(slot, entry)| {
             let lives = match entry.stepd {
-                Some(_) => alive.next().unwrap_or(true),
+                // A number of another PID namespace has no process here, or another one.
+                Some(_) => alive.next().unwrap_or(true) || file.is_kept_alive(*slot),
                 None => is_awaited(entry, read_at, (own, let_go)),
             };
             if !lives && *slot < *free {
