@@ -40,29 +40,37 @@ pub(crate) unsafe fn pre_setuid(raw: *mut c_void) -> c_int {
     if let Some(record) = record.as_ref().filter(|_| !is_off()) {
         node_facts::leave(record);
     }
-    if let Some(mut record) = record
-        && let Some(step) = step(slurm, &mut record)
-    {
-        if let Intent::Bind(sets) = &step.intent {
-            fill_cpu_sets(&mut record, sets);
-        }
-        quarantine::decided(!matches!(step.intent, Intent::Leave));
-        let is_refused = step.outcome == Outcome::Refused;
-        let believed = !is_refused && !matches!(step.intent, Intent::Own(_));
-        STATE.begin(step);
-        if !believed {
-            // The record still has the message's masks. Slurm would set the frequency of their
-            // CPUs, and a user must not choose these.
-            return SUCCESS;
-        }
-    } else {
+    let Some((mut record, step)) = record.and_then(|mut record| {
+        let step = step(slurm, &mut record)?;
+        Some((record, step))
+    }) else {
         quarantine::decided(false);
+        return SUCCESS;
+    };
+    if let Intent::Bind(sets) = &step.intent {
+        fill_cpu_sets(&mut record, sets);
     }
-    // SAFETY: the record that slurmstepd passed to this hook.
-    if let Err(why) = unsafe { slurm.symbols.validate_cpu_freq(raw) } {
-        log::debug!("{why}");
+    quarantine::decided(!matches!(step.intent, Intent::Leave));
+    let has_our_masks = has_our_masks(&step);
+    STATE.begin(step);
+    if has_our_masks {
+        // SAFETY: the record that slurmstepd passed to this hook.
+        if let Err(why) = unsafe { slurm.symbols.validate_cpu_freq(raw) } {
+            log::debug!("{why}");
+        }
     }
     SUCCESS
+}
+
+/// Whether the record's masks are slurmd's. Otherwise they are the client's own, and Slurm's function for the frequency of
+/// their CPUs neither checks them (`cpu_freq_cpuset_validate`, which takes a negative number of a list for an index) nor
+/// asks whose CPUs they are.
+fn has_our_masks(step: &Session) -> bool {
+    let is_ours = match step.outcome {
+        Outcome::Bound | Outcome::Unbound | Outcome::Failed => true,
+        Outcome::Refused | Outcome::Off => false,
+    };
+    is_ours && !matches!(step.intent, Intent::Own(_))
 }
 
 fn is_off() -> bool {
@@ -326,6 +334,25 @@ mod tests {
     use super::*;
     use slurm_sys::{Layout, Symbols};
     use std::ptr;
+
+    #[test]
+    fn frequencies_are_for_masks_of_slurmd_s_alone() {
+        let unbound = |outcome| Session::unbound(String::new(), String::new(), outcome);
+        for (outcome, ours) in [
+            (Outcome::Bound, true),
+            (Outcome::Unbound, true),
+            (Outcome::Failed, true),
+            (Outcome::Refused, false),
+            (Outcome::Off, false),
+        ] {
+            assert_eq!(has_our_masks(&unbound(outcome)), ours, "{outcome:?}");
+        }
+        let untrusted = Session {
+            intent: Intent::Own(CpuSet::new()),
+            ..unbound(Outcome::Unbound)
+        };
+        assert!(!has_our_masks(&untrusted));
+    }
 
     #[test]
     fn a_script_with_too_many_variables_is_refused_without_a_handover() {
