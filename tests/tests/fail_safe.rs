@@ -164,6 +164,13 @@ fn what_a_state_directory_loses_comes_back_without_a_restart() {
         assert!(is_well, "{checks:#?}");
     }
     assert!(cluster.slurmd_log().contains("slurmd's key is in"));
+    // The slurmd of a reconfiguration announces itself, and fails later: the one before goes on.
+    let own = fs::read_to_string(&files[2]).unwrap();
+    let dead = own.replacen("\"start\": ", "\"start\": 9", 1);
+    assert_ne!(own, dead, "a start time");
+    fs::write(&files[2], dead).unwrap();
+    assert!(!doctor(&cluster, &[]).1, "nobody who lives is announced");
+    cluster.wait_for("the announcement", || doctor(&cluster, &[]).1.then_some(()));
 }
 
 #[test]

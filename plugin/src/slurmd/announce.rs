@@ -77,12 +77,54 @@ fn object() -> String {
     path.to_string_lossy().into()
 }
 
-/// Announces slurmd again, because it is a daemon now or the machine has changed; never in a hook.
+/// Announces slurmd again, because it is a daemon now or the machine has changed; never in a hook. The slurmd that
+/// `scontrol reconfigure` starts (23.11 and later) announces itself while this one still lives, and stays announced.
 pub(crate) fn again() {
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((node_name, words, kind)) = last.as_mut() {
+    if let Some((node_name, words, kind)) = last.as_mut()
+        && announced(node_name) != Announced::Younger
+    {
         words.is_daemon = true;
         write(node_name, words, *kind);
+    }
+}
+
+/// Whether nobody who lives is announced: the file is gone, or the slurmd of a reconfiguration has announced itself and
+/// failed, and this one goes on.
+pub(super) fn is_lost() -> bool {
+    node_name().is_some_and(|node_name| announced(&node_name) == Announced::Nobody)
+}
+
+/// Who is announced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Announced {
+    /// This process.
+    Own,
+    /// One that lives and started after this one.
+    Younger,
+    /// Another one that lives: the parent of a daemon.
+    Older,
+    /// One that has ended, or none.
+    Nobody,
+}
+
+fn announced(node_name: &str) -> Announced {
+    let dir = StateDir::new(&settings::current().state_dir, node_name);
+    let found = dir.ok().and_then(|dir| announcement::read(&dir).ok());
+    let found = found.map(|words| Process {
+        pid: words.pid,
+        start: words.start,
+    });
+    beside(Process::own(), found)
+}
+
+fn beside(own: Process, found: Option<Process>) -> Announced {
+    match found {
+        Some(process) if process == own => Announced::Own,
+        Some(process) if !process.is_alive() => Announced::Nobody,
+        Some(process) if process.start > own.start => Announced::Younger,
+        Some(_) => Announced::Older,
+        None => Announced::Nobody,
     }
 }
 
@@ -119,9 +161,19 @@ fn write(node_name: &str, words: &mut Announcement, kind: SocketKind) {
             dir.prepare().map_err(|why| why.to_string())?;
             announcement::write(&dir, words).map_err(|why| why.to_string())
         });
-    if let Err(why) = written {
+    report(written);
+}
+
+/// The log has each reason once: slurmd tries again and again.
+fn report(written: Result<(), String>) {
+    static LAST_WHY: Mutex<Option<String>> = Mutex::new(None);
+    let mut last = LAST_WHY.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Err(why) = &written
+        && last.as_ref() != Some(why)
+    {
         log::warn!("berth doctor will not know this slurmd: {why}");
     }
+    *last = written.err();
 }
 
 /// `22.05.6-11`
@@ -193,4 +245,31 @@ fn told(settings: &Settings) -> String {
     let default = settings.binding_default.as_ref();
     words.extend(default.map(|binding| format!("binding_default={binding}")));
     words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_younger_slurmd_that_lives_stays_announced() {
+        let own = Process::own();
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let younger = Process::of(child.id().try_into().unwrap()).unwrap();
+        // The two can start within one tick of the clock.
+        let before = Process {
+            start: own.start.min(younger.start - 1),
+            ..own
+        };
+        assert_eq!(beside(own, Some(own)), Announced::Own);
+        assert_eq!(beside(before, Some(younger)), Announced::Younger);
+        assert_eq!(beside(own, Process::of(1)), Announced::Older);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(beside(before, Some(younger)), Announced::Nobody);
+        assert_eq!(beside(own, None), Announced::Nobody);
+    }
 }

@@ -189,7 +189,8 @@ fn work() {
         if due.breathe {
             breathe(node_name.as_deref(), &mut times, &mut breathing);
         }
-        if due.announce || has_changed || is_back {
+        let is_lost = due.key && announce::is_lost();
+        if due.announce || has_changed || is_back || is_lost {
             announce::again();
         }
         if due.count {
