@@ -66,7 +66,8 @@ impl Key {
     pub fn write(&self, dir: &StateDir) -> io::Result<()> {
         let text: String = self.0.iter().map(|byte| format!("{byte:02x}")).collect();
         let path = dir.path().join(NAME);
-        atomic_file::write(&path, format!("{text}\n").as_bytes(), MODE).map_err(io::Error::other)
+        // A launch may wait for this, so it waits for no disk: after a power cut slurmd makes another key.
+        atomic_file::replace(&path, format!("{text}\n").as_bytes(), MODE).map_err(io::Error::other)
     }
 
     /// For slurmd: puts its key back where somebody has removed it, or another one stands there. Returns whether it

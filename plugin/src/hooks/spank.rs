@@ -1,7 +1,8 @@
 //! Slurm's SPANK interface: options, settings, and binding from SPANK alone.
 //! A user's request never gives Slurm an error here, because that would drain the node.
 
-use std::ffi::c_char;
+use std::borrow::Cow;
+use std::ffi::{CStr, c_char};
 
 use libc::c_int;
 use slurm_spank::{Context, OptionCache, init_spank_handle, spank_sys::spank_t};
@@ -17,6 +18,24 @@ use crate::stepd::state::STATE;
 use crate::stepd::{in_task, pe_hooks, quarantine, spank_only, unplanned, wait, watch};
 use crate::submit::option;
 
+/// The words of our line in plugstack.conf. A byte that is no UTF-8 spoils its own word, and not the others.
+///
+/// # Safety
+/// `argv` has `argc` words that live for `'a`, or there is none.
+unsafe fn words<'a>(argc: c_int, argv: *const *const c_char) -> Vec<Cow<'a, str>> {
+    let count = usize::try_from(argc).unwrap_or_default();
+    if argv.is_null() {
+        return Vec::new();
+    }
+    // SAFETY: the caller's promise.
+    let words = unsafe { std::slice::from_raw_parts(argv, count) };
+    let words = words.iter().filter(|word| !word.is_null());
+    // SAFETY: the caller's promise.
+    words
+        .map(|word| unsafe { CStr::from_ptr(*word) }.to_string_lossy())
+        .collect()
+}
+
 /// slurmd, slurmstepd, srun, sbatch, salloc: read the settings, register the options.
 ///
 /// # Safety
@@ -31,7 +50,9 @@ pub unsafe extern "C" fn slurm_spank_init(
         let mut cache = OptionCache::default();
         let handle = init_spank_handle(spank, argc, argv, &mut cache);
         let context = handle.context().ok();
-        let complaints = node::read_settings(&handle.plugin_argv().unwrap_or_default());
+        // SAFETY: Slurm's promise: so many words, which live as long as the plugin.
+        let words = unsafe { words(argc, argv) };
+        let complaints = node::read_settings(&words.iter().map(Cow::as_ref).collect::<Vec<_>>());
         match context {
             Some(Context::Slurmd) => {
                 ready::in_plugstack(complaints);
@@ -203,4 +224,19 @@ pub unsafe extern "C" fn slurm_spank_task_post_fork(
         unplanned::post_fork(&handle);
         SUCCESS
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_that_is_no_utf_8_spoils_its_own_word_alone() {
+        let argv = [c"compat=affinity", c"command=/opt/caf\xe9/berth"].map(CStr::as_ptr);
+        // SAFETY: two words, which live as long as the program.
+        let found = unsafe { words(2, argv.as_ptr()) };
+        assert_eq!(found, ["compat=affinity", "command=/opt/caf\u{fffd}/berth"]);
+        // SAFETY: no words are read.
+        assert!(unsafe { words(0, std::ptr::null()) }.is_empty());
+    }
 }

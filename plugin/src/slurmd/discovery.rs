@@ -42,16 +42,20 @@ pub(crate) enum Seen {
 /// The machine, and whether it is still the same. It reads the kernel's list of online CPUs once,
 /// from a descriptor that the first launch opens; slurmd is not a daemon yet when it starts.
 pub(crate) fn seen() -> Seen {
-    static ONLINE: OnceLock<Option<OnlineCpus>> = OnceLock::new();
+    static ONLINE: OnceLock<OnlineCpus> = OnceLock::new();
     let known = known();
     let Some(Known { machine, online }) = known.as_ref() else {
         return Seen::Nothing;
     };
     let changed = |since: &String| {
-        let online = ONLINE.get_or_init(|| OnlineCpus::open().ok());
-        online
-            .as_ref()
-            .is_some_and(|online| !online.unchanged(since))
+        if ONLINE.get().is_none()
+            && let Ok(online) = OnlineCpus::open()
+        {
+            // A launch beside this one may have been faster.
+            let _ = ONLINE.set(online);
+        }
+        // Where slurmd is out of descriptors, the next launch tries again.
+        ONLINE.get().is_some_and(|online| !online.unchanged(since))
     };
     match online.as_ref().is_some_and(changed) {
         true => Seen::Outdated(machine.clone()),

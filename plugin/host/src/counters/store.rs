@@ -5,7 +5,6 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::thread::yield_now;
 use std::time::Duration;
 
 use super::{Counters, Facts, KINDS, NAME};
@@ -26,8 +25,9 @@ const PUBLIC: u32 = 0o644;
 const COUNTING: u64 = 0;
 /// Held while the public file is written.
 const PUBLISHING: u64 = 1;
-/// The time to wait for another process that has the counts, which takes some microseconds.
-const A_MOMENT: Duration = Duration::from_millis(2);
+/// The time to wait for another process that has the counts. It needs some microseconds, but a full node may let it wait
+/// itself, and hundreds of steps can end together.
+const A_MOMENT: Duration = Duration::from_millis(200);
 /// The most times that the public file is written again because others counted meanwhile.
 const MOST_TURNS: u32 = 100;
 
@@ -39,7 +39,7 @@ const MOST_TURNS: u32 = 100;
 /// the event is counted, and the next one publishes it.
 pub fn add(dir: &StateDir, facts: &Facts, more: &Counters) -> io::Result<io::Result<()>> {
     let file = open(dir)?;
-    let turn = lock::try_for(&file, COUNTING, A_MOMENT, yield_now)?
+    let turn = lock::wait(&file, COUNTING, A_MOMENT)?
         .ok_or_else(|| io::Error::new(ErrorKind::WouldBlock, "another process keeps the counts"))?;
     let sum = now(&file, dir).plus(more);
     file.write_all_at(&bytes(&sum), 0)?;
@@ -69,7 +69,7 @@ pub fn remove(dir: &StateDir) {
 fn publish_from(file: &File, dir: &StateDir, facts: &Facts) -> io::Result<()> {
     let path = dir.path().join(NAME);
     for _ in 0..MOST_TURNS {
-        let Some(turn) = lock::try_for(file, PUBLISHING, Duration::ZERO, yield_now)? else {
+        let Some(turn) = lock::wait(file, PUBLISHING, Duration::ZERO)? else {
             return Ok(());
         };
         let counts = now(file, dir);
