@@ -339,6 +339,12 @@ remove_cgroups() {
     done
 }
 
+# Without a state_dir= line the nodes have their folders in the default place, which outlives this cluster.
+remove_state() {
+    local name
+    for name in "${node_names[@]}"; do rm -rf -- "/run/berth/${name:?}"; done
+}
+
 # A cgroup is empty a moment after its last process died.
 remove_cgroup() {
     find "$1" -depth -type d -exec rmdir {} + 2> /dev/null

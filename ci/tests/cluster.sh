@@ -29,6 +29,17 @@ test_cgroups_go_with_the_cluster() {
     same "$(find /sys/fs/cgroup -name "*$node*")" ''
 }
 
+test_the_default_state_folder_goes_with_the_cluster() {
+    local node
+    "$root/ci/cluster" up "$PWD/c" --task-plugin task/berth --no-plugstack
+    trap '"$root/ci/cluster" down "$PWD/c"' EXIT
+    node=$(SLURM_CONF=$PWD/c/etc/slurm.conf sinfo -h -o %n)
+    SLURM_CONF=$PWD/c/etc/slurm.conf srun -n1 true
+    [ -d "/run/berth/$node" ]
+    "$root/ci/cluster" down "$PWD/c"
+    [ ! -e "/run/berth/$node" ]
+}
+
 test_a_bad_start_shows_the_log_and_leaves_nothing() {
     refuses 'cannot create task context for task/nope' \
         "$root/ci/cluster" up "$PWD/c" --task-plugin task/nope --no-plugstack

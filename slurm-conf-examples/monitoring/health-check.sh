@@ -10,7 +10,8 @@
 PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
 # A host's name need not be the node's name in slurm.conf.
 node=${SLURMD_NODENAME:-$(hostname -s)}
-found=$(timeout 20 berth doctor --quiet 2>&1)
+# Of this node alone: the folder of another one (a slurmd that is stopped, a name that is gone) says nothing about it.
+found=$(timeout 20 berth doctor --quiet ${SLURMD_NODENAME:+--node "$SLURMD_NODENAME"} 2>&1)
 code=$?
 if [ -n "$BERTH_COLLECTOR" ]; then
     # The collector reads *.prom; the rename is at once. With several slurmds on a host each one writes its own file.

@@ -96,6 +96,20 @@ fn the_health_check_leaves_its_result_for_the_collector() {
     );
 }
 
+#[test]
+fn the_health_check_asks_for_its_own_node_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    // A host has the folder of a slurmd that is stopped too, so doctor finds a fault where no node is named.
+    let doctor = "[ \"$*\" = 'doctor --quiet --node n17' ] || exit 1";
+    program(folder.path(), "berth", doctor);
+    let done = Command::new(example("health-check.sh"))
+        .env("PATH", format!("{}:/usr/bin:/bin", folder.path().display()))
+        .env("SLURMD_NODENAME", "n17")
+        .output()
+        .unwrap();
+    assert_eq!(done.status.code(), Some(0), "{done:?}");
+}
+
 /// A program in a folder: these lines of a shell.
 fn program(folder: &Path, name: &str, lines: &str) {
     let path = folder.join(name);
