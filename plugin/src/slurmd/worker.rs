@@ -184,7 +184,8 @@ fn work() {
             times.look = Instant::now() + BETWEEN_LOOKS;
         }
         let looks = node_name.as_deref().filter(|_| due.look);
-        let has_changed = looks.is_some_and(|node| look(node, &mut times, &mut seats));
+        let has_changed =
+            looks.is_some_and(|node| look(node, &mut times, (&mut seats, &mut breathing)));
         let is_back = due.key && look_at_key(node_name.as_deref(), &mut times);
         if due.breathe {
             breathe(node_name.as_deref(), &mut times, &mut breathing);
@@ -235,9 +236,15 @@ fn has_files() -> bool {
 
 /// Reads those that have changed, looks after the jobs of pools, and plans the next time. Returns whether slurmd's
 /// announcement must be written again.
-fn look(node_name: &str, times: &mut Times, seats: &mut Seats) -> bool {
+fn look(
+    node_name: &str,
+    times: &mut Times,
+    (seats, breathing): (&mut Seats, &mut Breathing),
+) -> bool {
     let began = cpu_time();
-    let has_changed = cpusets::look(node_name) | pools::look(node_name);
+    // Files and users' names can come from another machine: nobody goes first while nobody would lower him.
+    let mut rest = || breathing.rest();
+    let has_changed = cpusets::look(node_name, &mut rest) | pools::look(node_name, &mut rest);
     pool_guard::look(node_name, seats);
     abandoned::thaw(node_name);
     let took = cpu_time().saturating_sub(began);
