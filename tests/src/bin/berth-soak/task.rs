@@ -12,6 +12,7 @@ use nix::fcntl::{Flock, FlockArg};
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::Signal;
+use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{Pid, getpid, getppid};
 
 use crate::hotplug;
@@ -20,7 +21,7 @@ use crate::processes::start_of;
 /// How long a dead step's task may still hold its locks.
 const DYING: Duration = Duration::from_secs(5);
 
-/// A step that waited longer between slurmd's plan and its program is a rare one.
+/// slurmd plans a step before its slurmstepd starts; on a machine that is full, so long before.
 const PLANNED: Duration = Duration::from_secs(15);
 
 /// Who holds a CPU, as it stands in the lock's file.
@@ -79,6 +80,13 @@ impl Holder {
         let _ = file.write_all_at(format!("{text:127}\n").as_bytes(), 0);
     }
 
+    /// How long its slurmstepd has run. The clock of /proc counts hundredths of seconds (proc(5)).
+    fn age(&self) -> Duration {
+        let now = clock_gettime(ClockId::CLOCK_BOOTTIME).map_or(Duration::ZERO, Duration::from);
+        let start = Duration::from_millis(self.start.parse().unwrap_or(0) * 10);
+        now.saturating_sub(start)
+    }
+
     fn lives(&self) -> bool {
         let lives = |pid, start: &String| start_of(pid).as_ref() == Some(start);
         lives(self.stepd, &self.start) && lives(self.task, &self.began)
@@ -108,7 +116,10 @@ pub fn run(folder: &str, kind: &str) -> ExitCode {
             .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
         if kernel.map(str::trim) != Some(env("BERTH_CPUS").as_str()) {
             let said = format!("{own:?}: told {cpus}, the kernel says {kernel:?}");
-            let what = if plugged(&folder) { "moved" } else { "differs" };
+            let what = match plugged(&folder, own.age()) {
+                true => "moved",
+                false => "differs",
+            };
             tell(&folder, what, &said);
         }
     }
@@ -120,10 +131,11 @@ pub fn run(folder: &str, kind: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Whether a CPU went off or on since the step may have been planned: the kernel moves tasks off such a CPU.
-fn plugged(folder: &Path) -> bool {
+/// Whether a CPU went off or on since a step may have been planned whose slurmstepd is so old: the kernel moves tasks off
+/// such a CPU.
+fn plugged(folder: &Path, age: Duration) -> bool {
     let changed = fs::metadata(folder.join(hotplug::MARK)).and_then(|found| found.modified());
-    changed.is_ok_and(|at| at.elapsed().is_ok_and(|ago| ago < PLANNED))
+    changed.is_ok_and(|at| at.elapsed().is_ok_and(|ago| ago < age + PLANNED))
 }
 
 /// A fenced task asks for every CPU, and gets its own.
