@@ -1,5 +1,6 @@
-//! A site's file as it last held, kept beside the machine file: the slurmd that follows puts it in force if the file
-//! itself does not hold then. What runs on the node was launched by it.
+//! What a slurmd keeps beside the machine file for the one that follows. A site's file as it last held: that one puts it in
+//! force if the file itself does not hold then, because what runs on the node was launched by it. And that running jobs have
+//! weights that pools gave, for as long as that is so.
 //! In: a node's state directory, and the text. Out: a file that only root reads.
 
 use std::fs;
@@ -13,13 +14,15 @@ use crate::trusted_file;
 const MOST: u64 = 1 << 20;
 const MODE: u32 = 0o600;
 
-/// Which file of the site.
+/// What is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// `pools=`
     Pools,
     /// `cpusets=`
     Cpusets,
+    /// Any text: running jobs have weights that pools gave, whether the site's file has pools any more or not.
+    Weights,
 }
 
 impl Kept {
@@ -27,6 +30,7 @@ impl Kept {
         dir.path().join(match self {
             Self::Pools => "pools.held",
             Self::Cpusets => "cpusets.held",
+            Self::Weights => "weights.held",
         })
     }
 
@@ -50,7 +54,7 @@ impl Kept {
         trusted_file::read(&self.path(dir), MOST).ok()
     }
 
-    /// Removes it, if it is there: the site names no such file any more.
+    /// Removes it, if it is there: the site names no such file any more, or nothing of it is left.
     pub fn forget(self, dir: &StateDir) {
         if dir.check().is_ok() {
             let _ = fs::remove_file(self.path(dir));
@@ -74,6 +78,7 @@ mod tests {
         Kept::Pools.forget(&dir);
         Kept::Pools.put(&dir, b"name=a").unwrap();
         Kept::Cpusets.put(&dir, b"name=b").unwrap();
+        Kept::Weights.put(&dir, b"1\n").unwrap();
         Kept::Pools.put(&dir, b"name=c").unwrap();
         assert_eq!(Kept::Pools.text(&dir).as_deref(), Some(&b"name=c"[..]));
         assert_eq!(Kept::Cpusets.text(&dir).as_deref(), Some(&b"name=b"[..]));
@@ -87,5 +92,7 @@ mod tests {
         assert_eq!(Kept::Pools.text(&dir), None);
         Kept::Pools.forget(&dir);
         assert!(!path.exists());
+        // The site may name no pools any more, and running jobs still have their weights.
+        assert!(Kept::Weights.text(&dir).is_some());
     }
 }

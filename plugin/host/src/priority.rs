@@ -20,6 +20,14 @@ const FIRST: c_int = libc::SCHED_RR | libc::SCHED_RESET_ON_FORK;
 const NICEST: c_int = 19;
 /// From this release on ordinary tasks have 5 % of each CPU by the fair server, whatever the throttle says.
 const FAIR_SERVER: (u32, u32) = (6, 12);
+/// From this release on no CPU's real-time tasks use what the throttle leaves to those of other CPUs. Before it they did:
+/// one CPU borrowed from idle ones until nothing of it was kept. Source: 2586af1ac187 (`RT_RUNTIME_SHARE` is off).
+const OWN_RUNTIME: (u32, u32) = (5, 10);
+/// Where root may switch that on or off, and sees it: before Linux 5.13, and since. Debugfs need not be there.
+const FEATURES: [&str; 2] = [
+    "/sys/kernel/debug/sched_features",
+    "/sys/kernel/debug/sched/features",
+];
 /// From this release on cgroups have `cpu.idle`.
 const IDLE_GROUPS: (u32, u32) = (5, 15);
 
@@ -175,9 +183,13 @@ pub fn realtime_refusal() -> Option<String> {
 pub fn throttle_obstacle() -> Option<String> {
     let read = |name: &str| fs::read_to_string(format!("/proc/sys/kernel/{name}"));
     let number = |name| read(name).ok()?.trim().parse::<i64>().ok();
+    let features = FEATURES
+        .iter()
+        .find_map(|path| fs::read_to_string(path).ok());
     throttle(
         (number("sched_rt_runtime_us"), number("sched_rt_period_us")),
         &read("osrelease").unwrap_or_default(),
+        &features.unwrap_or_default(),
     )
 }
 
@@ -200,18 +212,43 @@ fn numbers(release: &str) -> Option<(u32, u32)> {
     next().zip(next())
 }
 
-/// Whether the kernel keeps some of each CPU for ordinary tasks.
-fn throttle((runtime, period): (Option<i64>, Option<i64>), release: &str) -> Option<String> {
-    let is_kept = runtime.zip(period);
-    let is_kept = is_kept.is_some_and(|(runtime, period)| (0..period).contains(&runtime));
-    let has_server = numbers(release).is_some_and(|now| now >= FAIR_SERVER);
-    match is_kept || has_server {
-        true => None,
-        false => Some(
-            "real-time tasks could take every CPU for ever here: set kernel.sched_rt_runtime_us below \
+/// Why the kernel does not keep some of each CPU for ordinary tasks. In: the throttle's two numbers in microseconds, the
+/// release, and the scheduler's features.
+fn throttle(
+    (runtime, period): (Option<i64>, Option<i64>),
+    release: &str,
+    features: &str,
+) -> Option<String> {
+    if numbers(release).is_some_and(|now| now >= FAIR_SERVER) {
+        return None;
+    }
+    let set = runtime.zip(period);
+    // The kernel throttles nobody at 0. Source: `sched_rt_runtime_exceeded` of kernel/sched/rt.c.
+    if !set.is_some_and(|(runtime, period)| (1..period).contains(&runtime)) {
+        return Some(
+            "real-time tasks could take every CPU for ever here: set kernel.sched_rt_runtime_us above 0 and below \
              kernel.sched_rt_period_us (usual: 950000 of 1000000)"
                 .into(),
-        ),
+        );
+    }
+    shares_runtime(release, features).then(|| {
+        format!(
+            "real-time tasks could take a CPU for ever here: Linux {} lets those of one CPU use what \
+             kernel.sched_rt_runtime_us allows on the others (RT_RUNTIME_SHARE); use Linux 5.10 or later, or write \
+             NO_RT_RUNTIME_SHARE to sched_features (from Linux 5.13 on sched/features) in /sys/kernel/debug",
+            release.trim()
+        )
+    })
+}
+
+/// Whether one CPU's real-time tasks use what the throttle leaves to those of others. Vendors' kernels have old numbers,
+/// and may have the change: there the features say it.
+fn shares_runtime(release: &str, features: &str) -> bool {
+    let has = |name| features.split_whitespace().any(|word| word == name);
+    match (has("RT_RUNTIME_SHARE"), has("NO_RT_RUNTIME_SHARE")) {
+        (true, _) => true,
+        (_, true) => false,
+        _ => numbers(release) < Some(OWN_RUNTIME),
     }
 }
 
@@ -221,11 +258,47 @@ mod tests {
 
     #[test]
     fn some_of_each_cpu_is_kept() {
-        let kept = |runtime, release| throttle((Some(runtime), Some(1_000_000)), release).is_none();
-        assert!(kept(950_000, "6.1.0-56-amd64") && kept(0, "5.10.1"));
+        let kept =
+            |runtime, release| throttle((Some(runtime), Some(1_000_000)), release, "").is_none();
+        assert!(kept(950_000, "6.1.0-56-amd64") && kept(1, "5.10.1"));
         assert!(!kept(-1, "6.1.0-56-amd64") && !kept(1_000_000, "6.11.9"));
+        // The kernel throttles nobody then.
+        assert!(!kept(0, "5.10.1") && !kept(0, "6.11.9") && kept(0, "6.12.0"));
         assert!(kept(1_000_000, "6.12.107+deb13-amd64") && kept(-1, "7.2.13"));
-        assert!(throttle((None, None), "").is_some());
+        assert!(throttle((None, None), "", "").is_some());
+    }
+
+    #[test]
+    fn what_is_kept_on_one_cpu_is_not_used_on_another() {
+        let why = |release, features| throttle((Some(950_000), Some(1_000_000)), release, features);
+        let (on, off) = (
+            "GENTLE_FAIR_SLEEPERS RT_RUNTIME_SHARE NO_LB_MIN ",
+            "GENTLE_FAIR_SLEEPERS NO_RT_RUNTIME_SHARE NO_LB_MIN ",
+        );
+        for release in [
+            "4.18.0-553.el8_10.x86_64",
+            "5.3.18-150300.59-default",
+            "5.9.16",
+            "",
+        ] {
+            let told = why(release, "").unwrap();
+            assert!(
+                told.contains("RT_RUNTIME_SHARE") && told.contains("5.10"),
+                "{told}"
+            );
+            assert_eq!(why(release, off), None, "{release}");
+            assert!(why(release, on).is_some());
+        }
+        for release in ["5.10.0-32-amd64", "6.1.0-56-amd64"] {
+            assert_eq!(
+                (why(release, ""), why(release, off)),
+                (None, None),
+                "{release}"
+            );
+            // Somebody has switched it on.
+            assert!(why(release, on).is_some(), "{release}");
+        }
+        assert_eq!(why("6.12.0", on), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use berth_host::cgroup::{self, Mounts, Outside, USUAL_WEIGHT, scopes};
+use berth_host::kept::Kept;
 use berth_host::ledger;
 use berth_host::pools_file::SitePools;
 use berth_host::priority;
@@ -13,8 +14,8 @@ use berth_placement::pools::Class;
 use berth_placement::sets::count::counted;
 
 use crate::site::settings;
-use crate::slurmd::pools;
 use crate::slurmd::seats::Seats;
+use crate::slurmd::{held, pools};
 
 /// Whether a job of a pool, or what it leaves, may run here: of the pools that there are, or of those that there were.
 static HAS_JOBS: AtomicBool = AtomicBool::new(false);
@@ -26,19 +27,40 @@ static HAS_REALTIME: AtomicBool = AtomicBool::new(false);
 /// slurmd starts, and has not read the file yet: jobs that the slurmd before it has launched may run.
 pub(super) fn begin(node_name: &str) {
     let kept = pools::kept(Path::new(""), node_name);
-    let has_jobs = has_jobs_now(node_name);
-    let (any, realtime) = before(kept.as_ref(), has_jobs, has_jobs && cgroup::any_of_pool());
-    HAD_POOLS.fetch_or(any, Ordering::Relaxed);
-    HAS_JOBS.fetch_or(any, Ordering::Relaxed);
-    HAS_REALTIME.fetch_or(realtime, Ordering::Relaxed);
+    let left = Left {
+        has_jobs: has_jobs_now(node_name),
+        has_weights: held::text(Kept::Weights, node_name).is_some(),
+        has_realtime: cgroup::any_of_pool(),
+    };
+    let before = before(kept.as_ref(), left);
+    HAD_POOLS.fetch_or(before.has_weights, Ordering::Relaxed);
+    HAS_JOBS.fetch_or(before.has_jobs, Ordering::Relaxed);
+    HAS_REALTIME.fetch_or(before.has_realtime, Ordering::Relaxed);
 }
 
-/// Whether there is anything of pools to look after, and whether it may be real-time: from the file that the slurmd before
-/// this one has read last, and from what runs. That may be of pools and classes that the file had earlier.
-fn before(kept: Option<&SitePools>, has_jobs: bool, is_realtime: bool) -> (bool, bool) {
+/// What there is of pools on a node, or may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Left {
+    /// Jobs of pools, or what they leave.
+    has_jobs: bool,
+    /// Weights of running jobs that pools gave.
+    has_weights: bool,
+    /// Real-time tasks of pools.
+    has_realtime: bool,
+}
+
+/// What to look after: from the file that the slurmd before this one has read last, and from what it has left. That may be
+/// of pools and classes that the file had earlier. Real-time tasks live on without their slurmstepds, whose entries in the
+/// ledger end with these. A thread that looks like one may be another program's, and is no reason to touch a weight.
+fn before(kept: Option<&SitePools>, left: Left) -> Left {
     let had_pools = kept.is_some_and(|kept| kept.here().next().is_some());
     let had_realtime = kept.is_some_and(|kept| kept.has(Class::Realtime));
-    (had_pools || has_jobs, had_realtime || is_realtime)
+    let has_weights = had_pools || left.has_jobs || left.has_weights;
+    Left {
+        has_jobs: has_weights || left.has_realtime,
+        has_weights,
+        has_realtime: had_realtime || left.has_realtime,
+    }
 }
 
 /// slurmd starts, and has read the file: running jobs get their weights before the first launch.
@@ -78,6 +100,9 @@ pub(super) fn look(node_name: &str, seats: &mut Seats) {
     if !watches() {
         return;
     }
+    if HAD_POOLS.load(Ordering::Relaxed) {
+        held::keep(Kept::Weights, node_name, b"1\n");
+    }
     // Before what is done for them: a job that ends meanwhile is looked after once more.
     let has_jobs = has_jobs_now(node_name);
     undo_abandoned(node_name, seats);
@@ -90,6 +115,7 @@ pub(super) fn look(node_name: &str, seats: &mut Seats) {
     if !has_jobs && !any && is_over {
         HAS_JOBS.store(false, Ordering::Relaxed);
         HAD_POOLS.store(false, Ordering::Relaxed);
+        held::forget(Kept::Weights, node_name);
     }
 }
 
@@ -214,17 +240,31 @@ mod tests {
             "name=a partition=p cpus=1 class=realtime",
         ]
         .map(pools);
-        for (kept, runs, found) in [
-            (None, (false, false), (false, false)),
-            (None, (true, true), (true, true)),
-            (Some(&none), (false, false), (false, false)),
-            (Some(&none), (true, true), (true, true)),
-            (Some(&weight), (false, false), (true, false)),
-            (Some(&weight), (true, false), (true, false)),
-            (Some(&weight), (true, true), (true, true)),
-            (Some(&realtime), (false, false), (true, true)),
+        let all = |(has_weights, has_jobs, has_realtime)| Left {
+            has_jobs,
+            has_weights,
+            has_realtime,
+        };
+        let (no, yes) = (false, true);
+        // The weights, jobs and real-time tasks that are left, and those to look after.
+        for (kept, left, found) in [
+            (None, (no, no, no), (no, no, no)),
+            (None, (no, yes, yes), (yes, yes, yes)),
+            // The slurmstepds were killed with the slurmd before this one, and their entries in the ledger have ended.
+            (None, (no, no, yes), (no, yes, yes)),
+            (Some(&none), (no, no, yes), (no, yes, yes)),
+            (Some(&weight), (no, no, yes), (yes, yes, yes)),
+            // It has not taken the weights back after the file lost its last pool.
+            (None, (yes, no, no), (yes, yes, no)),
+            (Some(&none), (yes, no, no), (yes, yes, no)),
+            (Some(&none), (no, no, no), (no, no, no)),
+            (Some(&none), (no, yes, yes), (yes, yes, yes)),
+            (Some(&weight), (no, no, no), (yes, yes, no)),
+            (Some(&weight), (no, yes, no), (yes, yes, no)),
+            (Some(&weight), (no, yes, yes), (yes, yes, yes)),
+            (Some(&realtime), (no, no, no), (yes, yes, yes)),
         ] {
-            assert_eq!(before(kept, runs.0, runs.1), found, "{kept:?}, {runs:?}");
+            assert_eq!(before(kept, all(left)), all(found), "{kept:?}, {left:?}");
         }
     }
 }

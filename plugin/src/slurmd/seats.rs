@@ -91,8 +91,9 @@ impl Seats {
 
 impl Seats {
     /// Gives the running jobs the weights of the pools in force: once for each file and each set of pool jobs, and again and
-    /// again for a while after a change, as steps begin that were planned before it. Without pools all get the kernel's usual
-    /// one. Returns whether that is over.
+    /// again for a while after a change, as steps begin that were planned before it. While a job is in a pool the weights are
+    /// compared each time: no step has weighed a job that has its extern step alone, or that began while the switch-off file
+    /// was there. Without pools all get the kernel's usual one. Returns whether a change is over.
     ///
     /// # Errors
     /// A ledger that cannot be read or that others write; the next look comes.
@@ -116,7 +117,12 @@ impl Seats {
             self.changed = Some(Instant::now());
         }
         let is_over = self.changed.is_none_or(|then| then.elapsed() > LATE);
-        if is_over && self.fitted.as_ref() == Some(&of(&entries)) {
+        let is_fitted = self.fitted.as_ref() == Some(&of(&entries));
+        let differ = || {
+            let wanted = self.wanted(&entries, (&pools, &mounts));
+            wanted.is_some_and(|wanted| differ(node_name, &mounts, &wanted))
+        };
+        if is_done((is_over, is_fitted), !entries.is_empty(), differ) {
             return Ok(true);
         }
         let mut ledger = Ledger::open(&dir).map_err(|why| why.to_string())?;
@@ -124,36 +130,80 @@ impl Seats {
         let mut session = ledger.session(MOMENT).map_err(|why| why.to_string())?;
         let seats = session.pools();
         let now = of(&seats);
-        // A job whose place stands in a lost ledger keeps what it has.
-        let known = self.known.values().filter(|(_, held)| !held.is_empty());
-        let mut members: HashMap<_, _> = known.map(|(job, _)| (job.path(), None)).collect();
-        for entry in &seats {
-            match holder(entry, &mounts) {
-                Holder::At(job, _) => members.insert(job.path(), of_member(&now.pools, entry)),
-                Holder::Nowhere => None,
-                // The slurmstepd has not said who it is: its job's folder is not known.
-                Holder::Unknown => return Ok(false),
-            };
-        }
-        weigh(node_name, &mounts, (&now.pools, &members))?;
+        let Some(wanted) = self.wanted(&seats, (&now.pools, &mounts)) else {
+            return Ok(false);
+        };
+        weigh(node_name, &mounts, &wanted)?;
         self.fitted = Some(now);
         Ok(is_over)
     }
+
+    /// The weights that jobs should have; nothing as long as a slurmstepd has not said who it is: its job's folder is not
+    /// known then.
+    fn wanted(&self, seats: &[Entry], (pools, mounts): (&SitePools, &Mounts)) -> Option<Wanted> {
+        // A job whose place stands in a lost ledger keeps what it has.
+        let known = self.known.values().filter(|(_, held)| !held.is_empty());
+        let mut members: HashMap<_, _> = known.map(|(job, _)| (job.path(), None)).collect();
+        for entry in seats {
+            match holder(entry, mounts) {
+                Holder::At(job, _) => members.insert(job.path(), of_member(pools, entry)),
+                Holder::Nowhere => None,
+                Holder::Unknown => return None,
+            };
+        }
+        let weights = pools.weights();
+        Some(Wanted {
+            others: weights.map_or(USUAL_WEIGHT, |weights| weights.others),
+            members,
+        })
+    }
 }
 
-/// Writes the weights of all jobs of a node, where they have others: those of members, or nothing for a member that keeps
-/// its own, and that of other jobs for all others.
-fn weigh(
-    node_name: &str,
-    mounts: &Mounts,
-    (pools, members): (&SitePools, &HashMap<String, Option<u32>>),
-) -> Result<(), String> {
-    let others = pools.weights();
-    let others = others.map_or(USUAL_WEIGHT, |weights| weights.others);
-    let weight = |job: &Place| match members.get(&job.path()) {
-        Some(of_member) => *of_member,
-        None => Some(others),
-    };
+/// The weights that the jobs of a node should have.
+struct Wanted {
+    /// That of a job that has no place.
+    others: u32,
+    /// By the folder of a job that has one: its weight, or nothing if it keeps what it has.
+    members: HashMap<String, Option<u32>>,
+}
+
+impl Wanted {
+    fn of(&self, job: &Place) -> Option<u32> {
+        let of_member = self.members.get(&job.path()).copied();
+        of_member.unwrap_or(Some(self.others))
+    }
+}
+
+/// Whether nothing need be written: a change is over, it was written, and no job of another weight runs beside a pool's.
+fn is_done(
+    (is_over, is_fitted): (bool, bool),
+    has_seats: bool,
+    differ: impl FnOnce() -> bool,
+) -> bool {
+    is_over && is_fitted && !(has_seats && differ())
+}
+
+/// Writes the weights of all jobs of a node, where they have others.
+fn weigh(node_name: &str, mounts: &Mounts, wanted: &Wanted) -> Result<(), String> {
+    for scope in own_scopes(node_name, mounts) {
+        let count = cgroup::weigh_jobs(&scope, &|job| wanted.of(job));
+        let count = count.map_err(|why| why.to_string())?;
+        if count > 0 {
+            let jobs = counted(count, "running job");
+            log::info!("{scope}: {jobs} had other weights than the pools give now");
+        }
+    }
+    Ok(())
+}
+
+/// Whether one of them has another.
+fn differ(node_name: &str, mounts: &Mounts, wanted: &Wanted) -> bool {
+    let mut scopes = own_scopes(node_name, mounts).into_iter();
+    scopes.any(|scope| cgroup::has_other_weights(&scope, &|job| wanted.of(job)).unwrap_or(false))
+}
+
+/// The cgroups below which Slurm keeps this node's jobs.
+fn own_scopes(node_name: &str, mounts: &Mounts) -> Vec<Place> {
     let mut scopes = scopes::usual_scopes(mounts, node_name);
     // Beside slurmds that each have a scope of their own, the one without a name is another cluster's.
     let is_own = |scope: &Place| {
@@ -164,14 +214,7 @@ fn weigh(
     if scopes.iter().any(is_own) {
         scopes.retain(is_own);
     }
-    for scope in scopes {
-        let count = cgroup::weigh_jobs(&scope, &weight).map_err(|why| why.to_string())?;
-        if count > 0 {
-            let jobs = counted(count, "running job");
-            log::info!("{scope}: {jobs} had other weights than the pools give now");
-        }
-    }
-    Ok(())
+    scopes
 }
 
 /// The weight of a job that has a place; nothing if its pool is gone, and others are there: it keeps what it has.
@@ -222,6 +265,43 @@ mod tests {
     use berth_placement::CpuSet;
 
     use super::*;
+
+    #[test]
+    fn while_a_job_is_in_a_pool_all_weights_are_compared() {
+        let (yes, no) = (true, false);
+        for (is_over, is_fitted, has_seats, differ, expected) in [
+            (yes, yes, no, no, yes),
+            (yes, yes, yes, no, yes),
+            // A job with its extern step alone has begun, or the switch-off file is gone.
+            (yes, yes, yes, yes, no),
+            // Beside no pool's job weights are not looked at.
+            (yes, yes, no, yes, yes),
+            // A change is written, and for a while what was planned before it comes.
+            (no, yes, no, no, no),
+            (yes, no, yes, no, no),
+        ] {
+            let done = is_done((is_over, is_fitted), has_seats, || differ);
+            let told = format!("{is_over} {is_fitted} {has_seats} {differ}");
+            assert_eq!(done, expected, "{told}");
+        }
+    }
+
+    #[test]
+    fn a_job_without_a_place_has_the_weight_of_others() {
+        let mounts = Mounts::read().unwrap_or_default();
+        let Ok(place) = Place::of(0, &mounts) else {
+            eprintln!("skipped: this process is in no cgroup that is mounted");
+            return;
+        };
+        let job = |name: &str| place.below(name);
+        let of = |name: &str, weight| (job(name).path(), weight);
+        let wanted = Wanted {
+            others: 38,
+            members: [of("job_1", Some(5000)), of("job_2", None)].into(),
+        };
+        let found = ["job_1", "job_2", "job_3"].map(|name| wanted.of(&job(name)));
+        assert_eq!(found, [Some(5000), None, Some(38)]);
+    }
 
     #[test]
     fn a_member_has_the_weight_of_its_pool_as_it_is_now() {

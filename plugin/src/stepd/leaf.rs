@@ -81,6 +81,24 @@ impl Leaf {
         written
     }
 
+    /// Gives it the CPUs again that it has, after some of them went offline or came back, and the mask to those threads that
+    /// the kernel gave another one. Its fence stays written even while none of its CPUs is online: without one the task could
+    /// run on every CPU, also once they are back.
+    ///
+    /// # Errors
+    /// [`FenceError`]: none of its CPUs is online, or there is no cgroup.
+    pub(crate) fn put_again(&mut self, step: &str) -> Result<(), FenceError> {
+        let folder = self.place.open()?;
+        let threads = self.given(&folder, Ours::OrReset);
+        let set = Fence {
+            cpus: &self.fence,
+            mems: None,
+        };
+        let written = set.cpus_again(&folder, &mut trace(step));
+        self.bind(&threads, self.mask.clone(), step);
+        written
+    }
+
     /// Gives the mask to those threads that have the one from berth, and leaves the cgroup as it is.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use berth_host::announcement;
 use berth_host::cgroup::{self, JobFolders};
-use berth_host::counters::{self, PoolCounts};
+use berth_host::counters;
 use berth_host::job_files::{self, Kind};
 use berth_host::ledger::{self, Entry, Held, StepKey};
 use berth_host::priority;
@@ -299,14 +299,13 @@ impl Seat {
         let times = self.sampler.take().and_then(Sampler::end);
         match self.part(own, (used, times.unwrap_or_default())) {
             Ok(Some(all)) => {
-                let delivered = used.map(|_| all.delivered(ledger::now()));
                 let or_unknown = |number: Option<f64>| {
                     number.map_or_else(|| "unknown".into(), |number| format!("{number:.2}"))
                 };
                 log::info!(
                     "job={} pool={pool} cpus-asked={cpus} cpus-delivered={} run-share={}",
                     own.job,
-                    or_unknown(delivered),
+                    or_unknown(all.delivered(ledger::now())),
                     or_unknown(run_share(all.times)),
                 );
             }
@@ -333,13 +332,7 @@ impl Seat {
         if !settings.counters {
             return;
         }
-        let wall = ledger::now().saturating_sub(all.since) / 1000;
-        let counts = PoolCounts {
-            jobs: 1,
-            asked: wall.saturating_mul(self.member.asked().into()),
-            delivered: all.cpu,
-            waited: all.times.waited / 1000,
-        };
+        let counts = all.counts(self.member.asked(), ledger::now());
         let counted =
             counters::add_to_pool(&self.dir, &self.node_name, (&self.member.name, counts));
         if let Err(why) = counted {
@@ -358,18 +351,14 @@ impl Seat {
         let mut session = ledger.session(PATIENCE).map_err(text)?;
         let before = job_files::read(&self.dir, own.job, Kind::Pool).ok();
         let before = before.and_then(|text| Used::read(&text));
-        // A step that began earlier may end later. A record of the time to come is another boot's.
+        // A record of the time to come is another boot's.
         let before = before.filter(|before| before.since <= ledger::now());
-        let all = Used {
-            since: before.map_or(self.since, |before| before.since.min(self.since)),
-            cpu: before
-                .map_or(0, |before| before.cpu)
-                .saturating_add(used.unwrap_or_default()),
-            times: before.map_or(times, |before| Times {
-                ran: before.times.ran.saturating_add(times.ran),
-                waited: before.times.waited.saturating_add(times.waited),
-            }),
+        let part = Used {
+            since: self.since,
+            cpu: used,
+            times,
         };
+        let all = part.after(before);
         let others = session.pools();
         let is_last = !others
             .iter()

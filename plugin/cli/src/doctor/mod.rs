@@ -5,6 +5,7 @@
 mod access;
 mod cpusets;
 mod files;
+mod full;
 mod node;
 mod partitions;
 mod pools;

@@ -2,14 +2,14 @@
 //! of two partitions may have at once and jobs of one may not, no preemption, and no more jobs than fit into the pool.
 //! In: what slurmd has announced, and slurm.conf where it can be read.
 
-use berth_host::announcement::{AnnouncedPool, Announcement};
+use berth_host::announcement::Announcement;
 use berth_host::cgroup::{Mounts, Place, Version};
 use berth_placement::controller::select::ClusterNode;
 use berth_placement::sets::count::counted;
 use berth_srun::conf::{Config, OnNode};
 
-use super::Checks;
 use super::Verdict::{Note, Ok as Well, Wrong};
+use super::{Checks, full};
 
 const WHAT: &str = "pools";
 
@@ -35,7 +35,8 @@ fn check_with(checks: &mut Checks, words: &Announcement, (config, is_v1): (Optio
     let mut doubts = sharing(words, &here);
     doubts.extend(preemption(config));
     doubts.extend(gangs(config));
-    doubts.extend(words.pools.iter().filter_map(|pool| beyond(pool, &here)));
+    let beyond = |pool| full::beyond(words, pool, &here);
+    doubts.extend(words.pools.iter().filter_map(beyond));
     doubts.extend(crowded(words, &here));
     doubts.extend(
         config
@@ -88,24 +89,6 @@ fn stacked(words: &Announcement, one: &OnNode<'_>) -> Option<String> {
     Some(format!(
         "OverSubscribe=FORCE:{jobs} lets {jobs} jobs of the partition {name} share a core, so {effect}; write \
          OverSubscribe=FORCE:1 there (FORCE alone is FORCE:4)"
-    ))
-}
-
-/// A pool whose partition lets more jobs start than fit in.
-fn beyond(pool: &AnnouncedPool, here: &[OnNode<'_>]) -> Option<String> {
-    let (name, partition, cpus) = (&pool.name, &pool.partition, pool.cpus);
-    let limit = here
-        .iter()
-        .find(|one| one.name == partition)?
-        .max_cpus_per_node;
-    let has = match limit {
-        None => "no MaxCPUsPerNode".into(),
-        Some(most) if most > cpus => format!("MaxCPUsPerNode={most}"),
-        Some(_) => return None,
-    };
-    Some(format!(
-        "the partition {partition} has {has}, so its jobs beyond cpus={cpus} of the pool {name} run as normal jobs; \
-         MaxCPUsPerNode={cpus} there lets them wait"
     ))
 }
 
@@ -206,6 +189,7 @@ fn uncounted(node: &ClusterNode, here: &[OnNode<'_>]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use berth_host::SiteRules;
+    use berth_host::announcement::AnnouncedPool;
     use berth_host::site_rules::VERSION;
 
     use super::*;

@@ -148,20 +148,45 @@ pub fn weigh_jobs(
     }
 }
 
+/// Whether [`weigh_jobs`] would write the weight of a job. The kernel is asked for one number for each job, and nothing is
+/// written.
+///
+/// # Errors
+/// [`FenceError`]: the folder cannot be read.
+pub fn has_other_weights(
+    scope: &Place,
+    weight: &dyn Fn(&Place) -> Option<u32>,
+) -> Result<bool, FenceError> {
+    let folder = scope.open()?;
+    let is_ours = scope.version == Version::V2 && folder.is_roots();
+    Ok(is_ours && has_others(&folder, scope, weight))
+}
+
+fn has_others(folder: &Folder, scope: &Place, weight: &dyn Fn(&Place) -> Option<u32>) -> bool {
+    weighed_otherwise(folder, scope, weight).next().is_some()
+}
+
 fn weighed(folder: &Folder, scope: &Place, weight: &dyn Fn(&Place) -> Option<u32>) -> usize {
+    let others = weighed_otherwise(folder, scope, weight);
+    let done = others.filter(|(job, wanted)| put(job, WEIGHT, wanted.clone()).is_ok());
+    done.count()
+}
+
+/// The jobs that have another weight, and the one that they should have.
+fn weighed_otherwise(
+    folder: &Folder,
+    scope: &Place,
+    weight: &dyn Fn(&Place) -> Option<u32>,
+) -> impl Iterator<Item = (Folder, String)> {
     let is_job = |name: &String| !NO_JOBS.contains(&name.as_str());
     let names = folder.children(MOST_JOBS).into_iter().filter(is_job);
-    let done = names.filter(|name| {
-        let wanted = weight(&scope.below(name));
+    names.filter_map(|name| {
+        let wanted = weight(&scope.below(&name))?.to_string();
         // One that has ended meanwhile cannot be opened.
-        let job = folder.child(name).ok().filter(Folder::is_roots);
-        wanted.zip(job).is_some_and(|(wanted, job)| {
-            let wanted = wanted.to_string();
-            let has = job.read(WEIGHT);
-            has.is_ok_and(|has| has != wanted) && put(&job, WEIGHT, wanted).is_ok()
-        })
-    });
-    done.count()
+        let job = folder.child(&name).ok().filter(Folder::is_roots)?;
+        let has = job.read(WEIGHT).ok()?;
+        (has != wanted).then_some((job, wanted))
+    })
 }
 
 /// Writes a file, and reads it back.
@@ -294,7 +319,10 @@ mod tests {
             name if name == kept => None,
             _ => Some(38),
         };
+        assert!(has_others(&folder, &scope, &weight));
+        assert_eq!(fs::read_to_string(job("job_1")).unwrap(), "100\n", "read");
         assert_eq!(weighed(&folder, &scope, &weight), 2);
+        assert!(!has_others(&folder, &scope, &weight));
         assert_eq!(weighed(&folder, &scope, &weight), 0);
         // What cgroups round off, files keep.
         let now = |name: &str| fs::read_to_string(job(name)).unwrap();

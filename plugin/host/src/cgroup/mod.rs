@@ -41,7 +41,7 @@ pub use child::Child;
 pub use escaped::{any_of_pool, lower_escaped};
 pub use folder::Folder;
 pub use held::held_by_others;
-pub use job::{JobFolders, USUAL_WEIGHT, lower_job, nice_obstacle, weigh_jobs};
+pub use job::{JobFolders, USUAL_WEIGHT, has_other_weights, lower_job, nice_obstacle, weigh_jobs};
 pub use leftovers::{leftovers_around, leftovers_in};
 pub use live::{StepNow, Waiting};
 pub use mounts::Mounts;

@@ -32,7 +32,7 @@ pub struct Outside {
 /// Which threads become ordinary ones.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Which {
-    /// Real-time ones that can run on CPUs which are not their job's.
+    /// Real-time ones that can run on CPUs which are not their job's, or that no fence is around any more.
     Outside,
     /// All that pools have made real-time ones.
     OfPools,
@@ -103,6 +103,17 @@ fn fence_of(folder: &Folder, above: &CpuSet) -> CpuSet {
     CpuSet::from_list(&text).unwrap_or_default()
 }
 
+/// Whether a real-time thread can run on CPUs that are not its job's. Pools make none without a fence, so where there is
+/// none any more their threads can; those that somebody else has made never had one.
+fn is_outside(thread: libc::pid_t, fence: &CpuSet) -> bool {
+    match fence.is_empty() {
+        true => is_of_pool(thread),
+        false => {
+            is_realtime(thread) && affinity_of(thread).is_ok_and(|cpus| !cpus.is_subset(fence))
+        }
+    }
+}
+
 fn lowered(
     folder: &Folder,
     (which, above): (Which, &CpuSet),
@@ -112,15 +123,9 @@ fn lowered(
     let fence = fence_of(folder, above);
     let is_meant = |thread: libc::pid_t| match which {
         Which::OfPools => is_of_pool(thread),
-        Which::Outside => {
-            is_realtime(thread) && affinity_of(thread).is_ok_and(|cpus| !cpus.is_subset(&fence))
-        }
+        Which::Outside => is_outside(thread, &fence),
     };
-    // Where nothing is a fence nobody is outside.
-    let own = match which == Which::Outside && fence.is_empty() {
-        true => Vec::new(),
-        false => threads(&processes_in(folder)),
-    };
+    let own = threads(&processes_in(folder));
     let here = own
         .iter()
         .filter(|thread| is_meant(thread.number) && set_ordinary(thread.number).is_ok())
@@ -144,12 +149,26 @@ mod tests {
     use super::super::folder::Kind;
     use super::*;
     use crate::affinity::set_affinity;
-    use crate::priority::set_realtime;
+    use crate::priority::{set_before_realtime, set_realtime};
 
     fn put(dir: &Path, path: &str, text: &str) {
         let path = dir.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
+    }
+
+    /// A scope with a job of one task, and the fences of both.
+    fn scope(dir: &Path, (job, leaf): (&str, &str), pid: u32) -> Folder {
+        let task = "job_1/step_0/user/task_0";
+        put(dir, "job_1/cpuset.cpus", &format!("{job}\n"));
+        put(dir, &format!("{task}/cpuset.cpus"), leaf);
+        put(dir, &format!("{task}/cgroup.procs"), &pid.to_string());
+        let place = Place {
+            version: Version::V2,
+            point: dir.into(),
+            folders: Vec::new(),
+        };
+        Folder::open_as(&place, Kind::Any).unwrap()
     }
 
     /// A real-time process on some CPUs.
@@ -185,28 +204,19 @@ mod tests {
             (&CpuSet::new(), Some(&one), true),
             // The job's other CPUs are its own.
             (&all, Some(&one), true),
+            // Nothing holds it: its own mask is no fence.
+            (&CpuSet::new(), None, false),
+            (&CpuSet::new(), None, true),
         ] {
-            let expected = usize::from(can_leave && job != &all);
+            let has_none = job.is_empty() && leaf.is_none();
+            let expected = usize::from(has_none || can_leave && job != &all);
             let Some(mut child) = task(if can_leave { &all } else { &one }) else {
                 return;
             };
             let dir = tempfile::tempdir().unwrap();
-            put(dir.path(), "job_1/cpuset.cpus", &format!("{job}\n"));
-            let task = "job_1/step_0/user/task_0";
             let leaf_cpus = leaf.map_or_else(String::new, ToString::to_string);
-            put(dir.path(), &format!("{task}/cpuset.cpus"), &leaf_cpus);
             let pid = child.id();
-            put(
-                dir.path(),
-                &format!("{task}/cgroup.procs"),
-                &pid.to_string(),
-            );
-            let place = Place {
-                version: Version::V2,
-                point: dir.path().into(),
-                folders: Vec::new(),
-            };
-            let folder = Folder::open_as(&place, Kind::Any).unwrap();
+            let folder = scope(dir.path(), (&job.to_string(), &leaf_cpus), pid);
             let count = |which| {
                 jobs(&folder, which)
                     .iter()
@@ -223,5 +233,21 @@ mod tests {
             assert_eq!((found, stays), (expected, expected == 0), "{told}");
             assert_eq!(all, (1 - expected, false), "{told}");
         }
+    }
+
+    #[test]
+    fn without_a_fence_only_threads_of_pools_become_ordinary_ones() {
+        let all = affinity_of(0).unwrap();
+        let Some(mut child) = task(&all) else {
+            return;
+        };
+        let pid = child.id() as libc::pid_t;
+        let of_pool = is_outside(pid, &CpuSet::new());
+        // One of another priority is no pool's.
+        set_before_realtime(pid).unwrap();
+        let of_others = (is_realtime(pid), is_outside(pid, &CpuSet::new()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!((of_pool, of_others), (true, (true, false)));
     }
 }

@@ -42,6 +42,15 @@ impl Fence<'_> {
         narrow(folder, ("cpuset.cpus", version), self.cpus, trace)
     }
 
+    /// Writes the CPUs again that a cgroup of the unified hierarchy has had. While all of them are offline the kernel gives
+    /// it those of the folder above, and its own once one is back: the write is not taken back meanwhile.
+    ///
+    /// # Errors
+    /// [`FenceError`]
+    pub fn cpus_again(&self, folder: &Folder, trace: Trace<'_>) -> Result<(), FenceError> {
+        write(folder, ("cpuset.cpus", Version::V2), self.cpus, trace)
+    }
+
     /// Writes the NUMA nodes, if there are some.
     ///
     /// # Errors
@@ -89,6 +98,25 @@ fn narrow(
     asked: &CpuSet,
     trace: Trace<'_>,
 ) -> Result<(), FenceError> {
+    let done = write(folder, (file, version), asked, trace);
+    let is_wider = matches!(done, Err(FenceError::Wider { .. }));
+    if is_wider && version == Version::V2 && folder.write(file, "").is_ok() {
+        trace(&Written {
+            file: folder.file(file),
+            value: String::new(),
+            now: folder.read(&effective(file, version)).unwrap_or_default(),
+        });
+    }
+    done
+}
+
+/// Writes a set, and says if the kernel gives the cgroup others.
+fn write(
+    folder: &Folder,
+    (file, version): (&str, Version),
+    asked: &CpuSet,
+    trace: Trace<'_>,
+) -> Result<(), FenceError> {
     let mut value = asked.to_string();
     if let Err(why) = folder.write(file, &value) {
         // v1 takes no CPU that is offline or outside of the folder above. The folder has what that
@@ -112,13 +140,6 @@ fn narrow(
     let has = CpuSet::from_list(&now).unwrap_or_default();
     if !has.is_empty() && has.is_subset(asked) {
         return Ok(());
-    }
-    if version == Version::V2 && folder.write(file, "").is_ok() {
-        trace(&Written {
-            file: folder.file(file),
-            value: String::new(),
-            now: folder.read(&effective(file, version)).unwrap_or_default(),
-        });
     }
     Err(FenceError::Wider {
         path: folder.path.clone(),
@@ -184,6 +205,28 @@ mod tests {
             // The kernel reads a line's end as "as the folder above". This file keeps the rest.
             assert_eq!((all.len(), left.starts_with('\n')), (2, true), "{left:?}");
         }
+    }
+
+    #[test]
+    fn a_fence_that_held_is_kept_while_its_cpus_are_offline() {
+        let (dir, folder) = folder(&["cpuset.cpus", "cpuset.cpus.effective"]);
+        let read = |file: &str| fs::read_to_string(dir.path().join(file)).unwrap();
+        fs::write(dir.path().join("cpuset.cpus.effective"), "0-5\n").unwrap();
+        let asked = cpus("6-7");
+        let fence = Fence {
+            cpus: &asked,
+            mems: None,
+        };
+        let mut all = Vec::new();
+        let done = fence.cpus_again(&folder, &mut |one| all.push(one.clone()));
+        assert!(
+            done.unwrap_err()
+                .to_string()
+                .contains("CPUs 6-7 were written")
+        );
+        assert_eq!((all.len(), read("cpuset.cpus").trim_end()), (1, "6-7"));
+        fs::write(dir.path().join("cpuset.cpus.effective"), "6\n").unwrap();
+        fence.cpus_again(&folder, &mut |_| {}).unwrap();
     }
 
     /// A folder of any kind, with a file for each of these names.

@@ -24,8 +24,7 @@ impl Watched {
     /// Each task is where it was before the kernel changed its CPUs. Who has bound itself stays as it is.
     pub(super) fn put_again(&mut self) {
         for leaf in &mut self.leaves {
-            let (fence, mask) = (leaf.fence.clone(), leaf.mask.clone());
-            if let Err(why) = leaf.put((fence, mask), Ours::OrReset, &self.name) {
+            if let Err(why) = leaf.put_again(&self.name) {
                 log::debug!("{}: {why}", self.name);
             }
         }

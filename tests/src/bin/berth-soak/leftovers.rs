@@ -10,17 +10,20 @@ use nix::sys::signal::Signal;
 use crate::killer;
 use crate::work::Soak;
 
-/// Files of a node that are there as long as slurmd serves it.
-const FIXED: [&str; 10] = [
+/// Files of a node that are there as long as slurmd serves it, or for the slurmd that follows.
+const FIXED: [&str; 13] = [
     "berth.prom",
     "berth-pools.prom",
     "counts.1",
+    "cpusets.held",
     "key",
     "ledger.1",
     "living",
     "machine.json",
+    "pools.held",
     "slurmd.json",
     "topology",
+    "weights.held",
     "off",
 ];
 /// The files of an ended job stay for its epilog, for ten minutes.

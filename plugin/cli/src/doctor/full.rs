@@ -1,0 +1,146 @@
+//! Whether a partition lets more jobs start than its pool can have on a node: those beyond run as normal jobs, where
+//! others would wait.
+//! In: what slurmd has announced, and the node's partitions. Out: a note for the administrator.
+
+use berth_host::announcement::{AnnouncedPool, Announcement};
+use berth_host::site_rules::Counted;
+use berth_placement::pools::Class;
+use berth_placement::sets::count::counted;
+use berth_srun::conf::OnNode;
+
+/// A pool whose partition lets more jobs start than fit in.
+pub(super) fn beyond(
+    words: &Announcement,
+    pool: &AnnouncedPool,
+    here: &[OnNode<'_>],
+) -> Option<String> {
+    let (name, partition, cpus) = (&pool.name, &pool.partition, pool.cpus);
+    let limit = here
+        .iter()
+        .find(|one| one.name == partition)?
+        .max_cpus_per_node;
+    let room = cpus.min(most(words, pool));
+    let has = match limit {
+        None => "no MaxCPUsPerNode".into(),
+        Some(most) if most > room => format!("MaxCPUsPerNode={most}"),
+        Some(_) => return None,
+    };
+    let beyond = match room < cpus {
+        true => format!(
+            "the {} that the pool {name} can have beside the node's reserve (cpus={cpus})",
+            counted(room, "CPU")
+        ),
+        false => format!("cpus={cpus} of the pool {name}"),
+    };
+    Some(format!(
+        "the partition {partition} has {has}, so its jobs beyond {beyond} run as normal jobs; MaxCPUsPerNode={room} there \
+         lets them wait"
+    ))
+}
+
+/// The most CPUs, as Slurm counts them, of all pools of a node: those without `pool_reserve=`. Real-time tasks never have
+/// all cores, whatever the site reserves.
+fn most(words: &Announcement, pool: &AnnouncedPool) -> u32 {
+    let Some(rules) = words.site_rules() else {
+        return u32::MAX;
+    };
+    // An older release says nothing of the node's threads.
+    let (threads, cores) = (rules.shape.map.len() as u32, cores(&rules.shape));
+    let is_realtime = pool.class.parse() == Ok(Class::Realtime) && threads > 0;
+    let of_class = match is_realtime {
+        true => threads.saturating_sub(threads.div_ceil(cores)),
+        false => u32::MAX,
+    };
+    rules.pool_cpus.min(of_class) / words.threads_of_cpu()
+}
+
+fn cores(shape: &Counted) -> u32 {
+    shape.sockets.saturating_mul(shape.cores).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use berth_host::SiteRules;
+    use berth_host::site_rules::VERSION;
+
+    use super::*;
+
+    /// A node of eight CPUs. Its pools may have so many of them, and there is one pool in a partition with that
+    /// `MaxCPUsPerNode`.
+    fn said(most: u32, (class, cpus): (&str, u32), limit: Option<u32>) -> Option<String> {
+        let pool = AnnouncedPool {
+            name: "wide".into(),
+            partition: "p".into(),
+            cpus,
+            class: class.into(),
+            ..AnnouncedPool::default()
+        };
+        let mut words = Announcement {
+            is_task_plugin: true,
+            ..Announcement::default()
+        };
+        words.set_rules(&SiteRules {
+            version: VERSION,
+            pool_cpus: most,
+            shape: Counted {
+                sockets: 2,
+                cores: 2,
+                threads: 2,
+                stride: 2,
+                map: (0..8).collect(),
+                ..Counted::default()
+            },
+            ..SiteRules::default()
+        });
+        let here = OnNode {
+            name: "p",
+            forced: Some(1),
+            tier: 1,
+            max_cpus_per_node: limit,
+            counts_cpus: false,
+        };
+        beyond(&words, &pool, &[here])
+    }
+
+    #[test]
+    fn a_pool_that_the_reserve_never_lets_be_full_is_noted() {
+        let why = said(6, ("weight", 8), Some(8)).unwrap();
+        assert_eq!(
+            why,
+            "the partition p has MaxCPUsPerNode=8, so its jobs beyond the 6 CPUs that the pool wide can have beside the \
+             node's reserve (cpus=8) run as normal jobs; MaxCPUsPerNode=6 there lets them wait"
+        );
+        assert!(said(6, ("weight", 8), Some(7)).is_some());
+        assert!(said(6, ("weight", 8), None).is_some());
+        // It is full at its own cpus=, or never.
+        for (most, cpus, limit) in [(6, 8, 6), (6, 4, 4), (8, 8, 8), (6, 8, 2)] {
+            assert_eq!(
+                said(most, ("weight", cpus), Some(limit)),
+                None,
+                "{most} {cpus}"
+            );
+        }
+        let why = said(8, ("weight", 4), Some(8)).unwrap();
+        assert!(
+            why.contains("so its jobs beyond cpus=4 of the pool wide run"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn a_realtime_pool_never_has_all_cores() {
+        let why = said(8, ("realtime", 8), Some(8)).unwrap();
+        assert!(
+            why.contains("beyond the 6 CPUs")
+                && why.ends_with("MaxCPUsPerNode=6 there lets them wait"),
+            "{why}"
+        );
+        assert_eq!(said(8, ("realtime", 8), Some(6)), None);
+        assert_eq!(said(6, ("realtime", 8), Some(6)), None);
+        assert!(
+            said(4, ("realtime", 8), Some(5))
+                .unwrap()
+                .contains("the 4 CPUs")
+        );
+    }
+}
