@@ -2,6 +2,8 @@
 //! In: the allocation and core specialisation. Out: [`Owned`].
 //! Pure. Source: `_get_avail_map` and `_alloc_mask`.
 
+mod counts;
+
 use std::borrow::Cow;
 
 use crate::request::core_kind::Kind;
@@ -13,6 +15,8 @@ use crate::sets::pu_set::PuSet;
 use crate::topology::machine::Machine;
 use crate::topology::node::Node;
 use crate::topology::pu_table::PuTable;
+
+pub use counts::Counts;
 
 /// The step's hardware threads.
 #[derive(Clone, Debug)]
@@ -47,23 +51,6 @@ pub enum Reserved {
     All,
 }
 
-/// Objects owned whole and in part.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Every CPU of the node.
-    pub whole_node: bool,
-    /// Sockets owned whole.
-    pub sockets: u32,
-    /// Sockets owned in part.
-    pub part_sockets: u32,
-    /// Cores owned whole.
-    pub cores: u32,
-    /// Cores owned in part.
-    pub part_cores: u32,
-    /// Hardware threads.
-    pub threads: u32,
-}
-
 impl Owned {
     /// What `request` may use of the node.
     #[must_use]
@@ -71,11 +58,21 @@ impl Owned {
         Self::of_allocation(&request.allocation, request, node)
     }
 
+    /// The same if nothing of the node were kept free.
+    pub(crate) fn without_reserve(request: &Request, node: &Node) -> Self {
+        Self::beside(&CpuSet::new(), (&request.allocation, request), node)
+    }
+
     /// The same of another allocation: the job's, where the request has the step's.
     pub(crate) fn of_allocation(allocation: &Allocation, request: &Request, node: &Node) -> Self {
+        Self::beside(&kept_free(request, node), (allocation, request), node)
+    }
+
+    /// The same of an allocation beside CPUs that are kept free.
+    fn beside(kept: &CpuSet, (allocation, request): (&Allocation, &Request), node: &Node) -> Self {
         let table = node.table();
         let mut usable = owned_pus(allocation, node);
-        let reserved = keep_free(&mut usable, &kept_free(request, node), table);
+        let reserved = keep_free(&mut usable, kept, table);
         narrow(&mut usable, request, node);
         let special = match request.core_spec {
             CoreSpec::Threads(count) => Some(count),
@@ -359,42 +356,5 @@ fn known_cores(allocation: &Allocation, node: &Node) -> u32 {
     match allocation {
         Allocation::Cores { configured, .. } => (*configured).max(node.shape().core_count()),
         Allocation::Whole | Allocation::Cpus(_) => u32::MAX,
-    }
-}
-
-impl Counts {
-    fn of(usable: &PuSet, table: &PuTable, known_cores: u32) -> Self {
-        if table.all().is_some() && usable.is_full() {
-            return Self {
-                whole_node: true,
-                sockets: table.sockets.len() as u32,
-                cores: table.cores.len() as u32,
-                threads: table.len() as u32,
-                ..Self::default()
-            };
-        }
-        let mut counts = Self {
-            whole_node: true,
-            ..Self::default()
-        };
-        for socket in 0..table.sockets.len() as u32 {
-            let (mut hit, mut miss) = (false, false);
-            for core in table.cores_of_socket(socket) {
-                let mine = core.iter().filter(|pu| usable.has(**pu)).count();
-                counts.threads += mine as u32;
-                match mine {
-                    0 => {}
-                    all if all == core.len() => counts.cores += 1,
-                    _ => counts.part_cores += 1,
-                }
-                hit |= mine > 0;
-                miss |= mine < core.len();
-                let is_known = |pu: &&PuIdx| table.cores.of(**pu) < known_cores;
-                counts.whole_node &= core.iter().filter(is_known).all(|pu| usable.has(*pu));
-            }
-            counts.sockets += u32::from(!miss);
-            counts.part_sockets += u32::from(hit && miss);
-        }
-        counts
     }
 }

@@ -14,6 +14,7 @@ use crate::request::cpu_bind::{CpuBind, Mode};
 use crate::request::grid_engine::{Binding, Instance};
 use crate::request::mem_bind::MemBind;
 use crate::request::wish::Wish;
+use crate::sets::bounded::repeated;
 use crate::sets::limits::LIST_BYTES;
 use crate::strategy::cpuset::Inside;
 use crate::strategy::{self, situation::Situation};
@@ -44,6 +45,7 @@ pub fn plan(request: &Request, node: &Node, claims: &Claims) -> Result<Plan, Ref
     if request.tasks == 0 {
         return Err(Refusal::NoTasks);
     }
+    beside_near(request)?;
     let node = planned_on(request, node);
     let owned = Owned::of(request, node);
     has_core_kind(request, node, &owned)?;
@@ -161,6 +163,22 @@ pub fn plan_batch(request: &Request, node: &Node, claims: &Claims) -> Result<Pla
 fn only_reserved(owned: &Owned) -> Option<Note> {
     let own = || Note::Kept(KeptNote::OnlyReserved(owned.cpus.clone()));
     (owned.reserved == Reserved::All).then(own)
+}
+
+/// Refuses a `--near` beside a cpuset's `CPU_LIST`: both choose the CPUs.
+fn beside_near(request: &Request) -> Result<(), Refusal> {
+    let near = request.near.as_ref().filter(|near| near.asks());
+    let set = request.cpuset.as_ref().filter(|set| set.has_cpu_list());
+    let (Some(near), Some(set)) = (near, set) else {
+        return Ok(());
+    };
+    match Wish::of(request)? {
+        Wish::Unbound => Ok(()),
+        _ => Err(Refusal::Contradiction {
+            one: format!("--near={}", repeated(near)),
+            other: format!("--cpuset={}", repeated(set)),
+        }),
+    }
 }
 
 /// Refuses a kind of cores that is not there.

@@ -100,7 +100,11 @@ fn isolated_cpus_are_left_out() {
     };
     same(&node, &bound("linear:1"), "2-3 4-5");
     same(&node, &bound("auto"), "2-5 6");
-    same(&node, &bound("explicit:0,0:0,1"), "0-3 0-3");
+    let alone = Request {
+        tasks: 1,
+        ..bound("explicit:0,0:0,1")
+    };
+    same(&node, &alone, "0-3");
     let named = Request {
         cpu_bind: CpuBind {
             mode: Mode::read("map_cpu", "7,0").map(Result::unwrap),

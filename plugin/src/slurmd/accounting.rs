@@ -78,12 +78,8 @@ fn accounted(
 }
 
 /// The facts that slurmstepd needs to plan a step with a `--binding` again, whether it must or only if it comes late.
-pub(crate) fn settle(
-    planned: &Planned,
-    (ask, node): (&Request, &Node),
-    overlaps: bool,
-) -> Option<Settle> {
-    let one = ask.cpu_bind.one_thread || node.counts_cores();
+pub(crate) fn settle(planned: &Planned, ask: &Request, overlaps: bool) -> Option<Settle> {
+    let one = ask.cpu_bind.one_thread;
     Some(Settle {
         binding: ask.binding.clone()?,
         tasks: ask.tasks,

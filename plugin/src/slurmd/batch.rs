@@ -102,7 +102,7 @@ fn script(slurm: Abi, batch: &mut BatchRequest<'_>) -> Result<(), Stop> {
         confine: settings.confine.confines(confine),
         cpuset: who.handed(&planned),
         pool,
-        settle: accounting::settle(&planned, (&ask, &node), false),
+        settle: accounting::settle(&planned, &ask, false),
         by_tree: !node.is_slurmds(),
         ..Handover::default()
     };

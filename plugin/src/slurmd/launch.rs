@@ -156,7 +156,7 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
     let said = said.chain(unconfined(settings.confine, asked.confine, &planned.plan));
     let handover = Handover {
         note: join_bounded(planned.notes(), said),
-        settle: accounting::settle(&planned, (&ask, &node), asked.overlaps),
+        settle: accounting::settle(&planned, &ask, asked.overlaps),
         by_tree: !planned_on(&ask, &node).is_slurmds(),
         devices,
         confine: settings.confine.confines(asked.confine),

@@ -193,7 +193,25 @@ impl<'a> Facts<'a> {
         let narrow = self.has(c.CPU_BIND_TO_THREADS | c.CPU_BIND_TO_CORES);
         let many = self.own < u32::from(self.case.tasks()) && !self.case.overcommit;
         let crowded = self.placed && self.own > 0 && many && !wide && !narrow;
-        crowded || (!wide && self.walks().iter().any(|walk| walk.beside_idle))
+        // Auto binding may choose sockets too.
+        let idle = |walk: &Outcome| walk.piled || (!wide && walk.beside_idle);
+        crowded || self.walks().iter().any(idle)
+    }
+
+    /// Abstract CPUs of what masks grow to beyond cores.
+    fn per_object(&self) -> Option<u32> {
+        let machine = &self.case.machine;
+        let per_socket = u32::from(machine.cores) * self.threads;
+        let per_domain = per_socket / u32::from(machine.domains.max(1));
+        let narrow = self.has(self.c.CPU_BIND_TO_THREADS | self.c.CPU_BIND_TO_CORES);
+        let site = self.case.task_plugin_param & self.c.CPU_AUTO_BIND_TO_SOCKETS != 0;
+        // Auto binding chooses sockets where the tasks' CPUs are as many.
+        let wanted = u32::from(self.case.tasks()) * u32::from(self.case.cpus_per_task);
+        let fits = wanted <= u32::from(machine.sockets);
+        let ldoms = self.has(self.c.CPU_BIND_TO_LDOMS).then_some(per_domain);
+        let sockets = self.has(self.c.CPU_BIND_TO_SOCKETS) || (!narrow && (site || fits));
+        let sockets = sockets.then_some(per_socket);
+        ldoms.or(sockets).map(|count| count.max(1))
     }
 
     /// What comes of task/affinity's walk, with and without whole cores where it may be either.
@@ -212,6 +230,7 @@ impl<'a> Facts<'a> {
             to_cores,
             block: self.is_block(),
             one_by_one: self.is_fcyclic(),
+            per_object: self.per_object(),
         };
         // Auto binding may choose cores, or not.
         let levels: &[bool] = match self.has(self.c.CPU_BIND_TO_CORES) {

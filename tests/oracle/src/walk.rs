@@ -22,6 +22,8 @@ pub struct Walk<'a> {
     pub block: bool,
     /// Full cyclic: the next socket after each CPU.
     pub one_by_one: bool,
+    /// Abstract CPUs of a socket or memory domain, if tasks are bound to those.
+    pub per_object: Option<u32>,
 }
 
 /// What came of it.
@@ -33,6 +35,8 @@ pub struct Outcome {
     pub beside_idle: bool,
     /// A task has a kernel's number twice, and so fewer CPUs.
     pub short: bool,
+    /// Two tasks have one socket or memory domain, and nobody uses another one of the step.
+    pub piled: bool,
 }
 
 /// How far a walk is.
@@ -41,6 +45,8 @@ struct State<'a> {
     core_tasks: Vec<u32>,
     core_threads: Vec<u32>,
     socket_tasks: Vec<u32>,
+    /// Tasks of each socket or memory domain since the walk began.
+    object_tasks: Vec<u32>,
     /// Abstract CPUs taken so far, and cores of complete tasks where each has its own.
     used: Vec<bool>,
     touched: Vec<bool>,
@@ -63,6 +69,7 @@ impl Walk<'_> {
             core_tasks: vec![0; size],
             core_threads: vec![0; size],
             socket_tasks: vec![0; size],
+            object_tasks: vec![0; size],
             used: vec![false; size],
             touched: vec![false; size],
             under_way: Vec::new(),
@@ -85,6 +92,7 @@ impl Walk<'_> {
             }
         }
         state.look_for_idle();
+        state.look_for_piled();
         state.outcome
     }
 
@@ -130,6 +138,15 @@ impl State<'_> {
         used.for_each(|(at, _)| busy[unit(&at)] = true);
         let idle = self.walk.own.iter().any(|at| !busy[unit(at)]);
         self.outcome.beside_idle = self.outcome.shares && idle;
+    }
+
+    fn look_for_piled(&mut self) {
+        let Some(each) = self.walk.per_object.filter(|_| self.is_done()) else {
+            return;
+        };
+        let is_idle = |at: &u32| self.object_tasks[(at / each) as usize] == 0;
+        let shared = self.object_tasks.iter().any(|tasks| *tasks > 1);
+        self.outcome.piled = shared && self.walk.own.iter().any(is_idle);
     }
 
     /// Looks at everything in order.
@@ -203,6 +220,13 @@ impl State<'_> {
     }
 
     fn complete(&mut self) {
+        if let Some(each) = self.walk.per_object {
+            let mut objects: Vec<_> = self.under_way.iter().map(|at| at / each).collect();
+            objects.sort_unstable();
+            objects.dedup();
+            let tasks = &mut self.object_tasks;
+            objects.iter().for_each(|at| tasks[*at as usize] += 1);
+        }
         let mut numbers = Vec::new();
         for at in self.under_way.drain(..) {
             numbers.push(self.walk.case.machine.map[at as usize]);

@@ -35,6 +35,50 @@ pub enum MappingNote {
 }
 
 impl MappingNote {
+    /// The same about some of the node's tasks, whose numbers there are these.
+    pub(crate) fn of_group(self, tasks: &[u32]) -> Self {
+        match self {
+            Self::Short {
+                task,
+                wanted,
+                given,
+            } => Self::Short {
+                task: tasks.get(task as usize).copied().unwrap_or(task),
+                wanted,
+                given,
+            },
+            other => other,
+        }
+    }
+
+    /// One note for two groups of tasks, where one is enough.
+    pub(crate) fn with(self, other: Self) -> Option<Self> {
+        match (self, other) {
+            (
+                Self::SomeUnbound { tasks, unbound },
+                Self::SomeUnbound {
+                    unbound: others, ..
+                },
+            ) => Some(Self::SomeUnbound {
+                tasks,
+                unbound: unbound + others,
+            }),
+            // The task with the fewest CPUs, and of several the first.
+            (
+                Self::Short {
+                    task, given: least, ..
+                },
+                Self::Short {
+                    task: later, given, ..
+                },
+            ) => Some(match (given, later) < (least, task) {
+                true => other,
+                false => self,
+            }),
+            (one, other) => (one == other).then_some(one),
+        }
+    }
+
     /// Writes it about the options `asked`.
     pub(super) fn write(&self, f: &mut fmt::Formatter<'_>, asked: &str) -> fmt::Result {
         match self {

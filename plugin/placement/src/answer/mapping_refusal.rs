@@ -27,6 +27,8 @@ pub enum MappingRefusal {
         fits: u32,
         /// What would have to be larger.
         short: Short,
+        /// Which tasks are counted.
+        among: Among,
     },
     /// A number of `pe-list=` that the share does not have.
     NoSuchCpu {
@@ -39,6 +41,15 @@ pub enum MappingRefusal {
     },
     /// The CPUs of `pe-list=` lie in several packages.
     TwoPackages,
+}
+
+/// Which tasks are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Among {
+    /// All on the node.
+    Node,
+    /// Beside a `--near` those whose devices have the same place.
+    SameDevices,
 }
 
 /// What there is too little of for all tasks.
@@ -71,7 +82,15 @@ impl fmt::Display for MappingRefusal {
                     there.join(", ")
                 )
             }
-            Self::TooMany { tasks, fits, short } => too_many(f, *tasks, *fits, *short),
+            Self::TooMany {
+                tasks,
+                fits,
+                short,
+                among: Among::Node,
+            } => too_many(f, *tasks, *fits, *short),
+            Self::TooMany {
+                tasks, fits, short, ..
+            } => too_many_there(f, *tasks, *fits, *short),
             Self::NoSuchCpu {
                 asked,
                 count,
@@ -106,16 +125,42 @@ fn too_many(f: &mut fmt::Formatter<'_>, tasks: u32, fits: u32, short: Short) -> 
             counted(tasks, "task")
         );
     }
-    let or = match short {
+    write!(
+        f,
+        "{tasks} tasks are on this node, and {fits} of them {}; use at most {} on this node, or {}",
+        either(&fits, "fits", "fit"),
+        counted(fits, "task"),
+        instead(short)
+    )
+}
+
+/// The same for tasks with the same devices: how many of the step's would fit is not known.
+fn too_many_there(f: &mut fmt::Formatter<'_>, tasks: u32, fits: u32, short: Short) -> fmt::Result {
+    match (tasks, fits) {
+        (1, 0) => f.write_str(
+            "a task on this node does not fit next to its devices; use a smaller pe=, or a larger allocation",
+        ),
+        (_, 0) => write!(
+            f,
+            "none of the {tasks} tasks next to the same devices on this node fits there; use a smaller pe=, \
+             or a larger allocation"
+        ),
+        _ => write!(
+            f,
+            "{tasks} tasks are next to the same devices on this node, and {fits} of them {} there; use fewer \
+             tasks, or {}",
+            either(&fits, "fits", "fit"),
+            instead(short)
+        ),
+    }
+}
+
+/// What to do but using fewer tasks.
+fn instead(short: Short) -> &'static str {
+    match short {
         Short::Cpus => "let them share CPUs with :overload-allowed behind --bind-to",
         Short::PerObject => "a larger N in ppr:N:LEVEL",
         Short::Limit => "a larger limit= behind --bind-to",
         Short::List => "name more CPUs in the list",
-    };
-    write!(
-        f,
-        "{tasks} tasks are on this node, and {fits} of them {}; use at most {} on this node, or {or}",
-        either(&fits, "fits", "fit"),
-        counted(fits, "task")
-    )
+    }
 }

@@ -31,6 +31,17 @@ pub enum NearNote {
         /// hwloc's.
         found: u32,
     },
+    /// The tasks request more devices than the step has, so some have the same.
+    DevicesShared {
+        /// The `--near` value.
+        near: String,
+        /// Tasks on this node.
+        tasks: u32,
+        /// Devices that each requests.
+        each: u32,
+        /// Devices of the step.
+        found: u32,
+    },
     /// Slurm binds fewer devices to some tasks than requested for each.
     FewerBound {
         /// The `--near` value.
@@ -50,18 +61,7 @@ impl fmt::Display for NearNote {
                 task,
                 count,
                 of,
-            } => {
-                let tasks = match count {
-                    1 => format!("task {task} on this node gets"),
-                    _ => format!("{count} tasks on this node, the first of them task {task}, get"),
-                };
-                write!(
-                    f,
-                    "--near={near}: {tasks} cores that are not next to {} device ({of}), because this \
-                     step has too few there; use fewer tasks or a smaller -c, or request whole nodes",
-                    either(count, "its", "their")
-                )
-            }
+            } => not_near(f, near, (*task, *count), of),
             Self::NoPlaceKnown(devices) => write!(
                 f,
                 "this machine does not say which cores are next to {devices}; tasks near them share \
@@ -82,6 +82,17 @@ impl fmt::Display for NearNote {
                  are matched in PCI order; ask the administrator to compare gres.conf with `berth topo`",
                 counted(*slurms, "such device")
             ),
+            Self::DevicesShared {
+                near,
+                tasks,
+                each,
+                found,
+            } => write!(
+                f,
+                "--near={near}: the {tasks} tasks on this node request {} devices, and this step has {found}, \
+                 so some tasks share devices; use a smaller number, or leave it out to divide them evenly",
+                u64::from(*tasks) * u64::from(*each)
+            ),
             Self::FewerBound { near, task, bound } => write!(
                 f,
                 "--near={near}: Slurm binds {} to task {task} on this node, which is fewer; the tasks are \
@@ -91,4 +102,22 @@ impl fmt::Display for NearNote {
             ),
         }
     }
+}
+
+fn not_near(
+    f: &mut fmt::Formatter<'_>,
+    near: &str,
+    (task, count): (u32, u32),
+    of: &str,
+) -> fmt::Result {
+    let tasks = match count {
+        1 => format!("task {task} on this node gets"),
+        _ => format!("{count} tasks on this node, the first of them task {task}, get"),
+    };
+    write!(
+        f,
+        "--near={near}: {tasks} cores that are not next to {} device ({of}), because this step has too few \
+         there; use fewer tasks or a smaller -c, or request whole nodes",
+        either(&count, "its", "their")
+    )
 }

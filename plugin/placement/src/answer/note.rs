@@ -55,6 +55,22 @@ pub enum Note {
         /// `--threads-per-core`, or what a hint made of it.
         threads_per_core: Option<u32>,
     },
+    /// Tasks are bound to one socket or NUMA node although others of the step have no task.
+    ObjectsIdle {
+        /// Tasks on this node.
+        tasks: u32,
+        /// The kind of object.
+        unit: &'static str,
+        /// How many have no task.
+        idle: u32,
+    },
+    /// Tasks share the cores that a `--binding=explicit:` names.
+    SharedExplicit {
+        /// The `--binding` value.
+        binding: String,
+        /// Tasks on this node.
+        tasks: u32,
+    },
     /// There are more tasks than CPUs, although nobody requested overcommit.
     MoreTasksThanCpus {
         /// Tasks on this node.
@@ -88,6 +104,28 @@ pub enum Note {
     NotBound(String),
 }
 
+impl Note {
+    /// Adds a note about some of the node's tasks, whose numbers there are these, to those about others.
+    pub(crate) fn add(notes: &mut Vec<Self>, mut note: Self, tasks: &[u32]) {
+        if let Self::Mapping { less, .. } = &mut note {
+            *less = less.of_group(tasks);
+        }
+        for before in notes.iter_mut() {
+            match (before, &note) {
+                (Self::Mapping { less, .. }, Self::Mapping { less: other, .. }) => {
+                    if let Some(both) = less.with(*other) {
+                        *less = both;
+                        return;
+                    }
+                }
+                (before, note) if before == note => return,
+                _ => {}
+            }
+        }
+        notes.push(note);
+    }
+}
+
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -96,14 +134,7 @@ impl fmt::Display for Note {
                 given,
                 tasks,
                 own,
-            } => write!(
-                f,
-                "{} {} {asked} CPUs{}, but this step owns {own} on this node; each task gets \
-                 {given}; use fewer tasks or a smaller -c",
-                counted(*tasks, "task"),
-                either(tasks, "requests", "request"),
-                either(tasks, "", " each")
-            ),
+            } => shrunk(f, (*asked, *given), *tasks, *own),
             Self::LimitExceeded {
                 option,
                 limit,
@@ -121,6 +152,12 @@ impl fmt::Display for Note {
                 idle,
                 threads_per_core,
             } => shared_while_idle(f, *tasks, (*idle, unit), *threads_per_core),
+            Self::ObjectsIdle { tasks, unit, idle } => objects_idle(f, *tasks, (*idle, unit)),
+            Self::SharedExplicit { binding, tasks } => write!(
+                f,
+                "--binding={binding} names cores of the node, so the {tasks} tasks on this node share them; \
+                 use --binding=linear:AMOUNT or striding: to give each task its own"
+            ),
             Self::MoreTasksThanCpus { tasks, own } => write!(
                 f,
                 "{tasks} tasks on this node share {}; use fewer tasks, or --overcommit if you want that",
@@ -142,6 +179,22 @@ impl fmt::Display for Note {
     }
 }
 
+fn shrunk(
+    f: &mut fmt::Formatter<'_>,
+    (asked, given): (u32, u32),
+    tasks: u32,
+    own: u32,
+) -> fmt::Result {
+    write!(
+        f,
+        "{} {} {asked} CPUs{}, but this step owns {own} on this node; each task gets {given}; use fewer \
+         tasks or a smaller -c",
+        counted(tasks, "task"),
+        either(&tasks, "requests", "request"),
+        either(&tasks, "", " each")
+    )
+}
+
 fn limit_exceeded(
     f: &mut fmt::Formatter<'_>,
     (option, limit): (&str, u32),
@@ -157,6 +210,20 @@ fn limit_exceeded(
         "{option}={limit} is requested, but the {tasks} tasks on this node do not fit \
          within it; up to {most} tasks share one {unit}; use fewer tasks on this node \
          or a larger limit"
+    )
+}
+
+fn objects_idle(f: &mut fmt::Formatter<'_>, tasks: u32, (idle, unit): (u32, &str)) -> fmt::Result {
+    let instead = match unit {
+        "socket" => "-m block:cyclic",
+        _ => "--map-by numa",
+    };
+    write!(
+        f,
+        "some of the {tasks} tasks on this node are bound to the same {unit}, and {} of this step {} idle; \
+         use {instead}, which goes round the {unit}s",
+        counted(idle, unit),
+        either(&idle, "stays", "stay")
     )
 }
 

@@ -11,6 +11,7 @@ use crate::answer::near_refusal::NearRefusal;
 use crate::request::core_kind::Kind;
 use crate::request::cpu_bind::Mode;
 use crate::request::mapping::Mapping;
+use crate::request::near::Near;
 use crate::request::wish::Contradiction;
 use crate::sets::bounded::repeated;
 use crate::sets::cpuset::CpuSet;
@@ -34,8 +35,8 @@ pub enum Refusal {
         asked: Mode,
         /// The step's CPUs.
         own: CpuSet,
-        /// The `--core-kind` that leaves only a part of it to a step with the whole host.
-        narrowed: Option<Kind>,
+        /// What leaves only a part of it to a step with the whole host.
+        narrowed: Option<Narrowed>,
     },
     /// A memory domain that does not exist.
     NoSuchDomain {
@@ -47,7 +48,7 @@ pub enum Refusal {
     /// Memory domains are requested, but the machine tree is unknown.
     DomainsUnknown,
     /// The allocation has no CPU of this host.
-    NothingOwned,
+    NothingOwned(NoCpu),
     /// The tasks do not fit.
     NoPlace {
         /// Why.
@@ -96,6 +97,33 @@ pub enum Refusal {
     NoTasks,
 }
 
+/// What narrows a step that has the whole host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Narrowed {
+    /// `--core-kind`.
+    Kind(Kind),
+    /// The site keeps CPUs free.
+    Reserved,
+    /// The job's cpuset.
+    Cpuset,
+}
+
+/// Why a step has no CPU of this host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoCpu {
+    /// Its credential names none.
+    Credential,
+    /// `--thread-spec` keeps so many hardware threads, and these are all.
+    Specialised(u32),
+    /// It was given CPUs by number, and this host has none of them.
+    NotHere {
+        /// The numbers.
+        named: CpuSet,
+        /// The host's.
+        node: CpuSet,
+    },
+}
+
 /// Why tasks could not be placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoPlace {
@@ -124,14 +152,15 @@ impl Refusal {
     #[must_use]
     pub fn kind(&self) -> RefusalKind {
         match self {
-            Self::NoPlace { .. } | Self::NothingOwned | Self::NoTasks => RefusalKind::Layout,
+            Self::NoPlace { .. } | Self::NothingOwned(_) | Self::NoTasks => RefusalKind::Layout,
             _ => RefusalKind::Bind,
         }
     }
 
-    pub(crate) fn mapping(asked: &Mapping, why: MappingRefusal) -> Self {
+    pub(crate) fn mapping(asked: &Mapping, near: Option<&Near>, why: MappingRefusal) -> Self {
+        let beside = near.map(|near| format!(" with --near={}", repeated(near)));
         Self::Mapping {
-            asked: repeated(asked),
+            asked: repeated(asked) + &beside.unwrap_or_default(),
             why,
         }
     }
@@ -168,10 +197,7 @@ impl fmt::Display for Refusal {
                  its machine file is missing; use --cpu-bind=sockets, and ask the administrator \
                  to run `berth discover`",
             ),
-            Self::NothingOwned => f.write_str(
-                "this step owns no CPU of this node; slurmctld and slurmd disagree about the \
-                 node: the administrator should compare `slurmd -C` with slurm.conf",
-            ),
+            Self::NothingOwned(why) => nothing_owned(f, why),
             Self::NoPlace {
                 why,
                 tasks,
@@ -205,25 +231,51 @@ fn contradiction(f: &mut fmt::Formatter<'_>, one: &str, other: &str) -> fmt::Res
     )
 }
 
+fn nothing_owned(f: &mut fmt::Formatter<'_>, why: &NoCpu) -> fmt::Result {
+    match why {
+        NoCpu::Credential => f.write_str(
+            "this step owns no CPU of this node; slurmctld and slurmd disagree about the \
+             node: the administrator should compare `slurmd -C` with slurm.conf",
+        ),
+        NoCpu::Specialised(count) => write!(
+            f,
+            "--thread-spec={count} leaves this step no CPU of this node; use a smaller --thread-spec"
+        ),
+        NoCpu::NotHere { named, node } => write!(
+            f,
+            "this step's CPUs ({}) are not on this node, which has {node}; name CPUs of this node",
+            repeated(named)
+        ),
+    }
+}
+
 fn needs_whole_host(
     f: &mut fmt::Formatter<'_>,
     asked: &Mode,
     own: &CpuSet,
-    narrowed: Option<Kind>,
+    narrowed: Option<Narrowed>,
 ) -> fmt::Result {
     let asked = repeated(asked);
+    write!(f, "--cpu-bind={asked} numbers the CPUs of the whole node")?;
     match narrowed {
-        Some(kind) => write!(
+        Some(Narrowed::Kind(kind)) => write!(
             f,
-            "--cpu-bind={asked} numbers the CPUs of the whole node, and --core-kind={kind} leaves this \
-             step CPUs {own}; leave out --core-kind, or use --cpu-bind=cores or ldoms"
+            ", and --core-kind={kind} leaves this step CPUs {own}; leave out --core-kind, or"
+        ),
+        Some(Narrowed::Cpuset) => write!(
+            f,
+            ", and the job's --cpuset leaves this step CPUs {own}; leave out --cpuset, or"
+        ),
+        Some(Narrowed::Reserved) => write!(
+            f,
+            ", and this site keeps some of them free (reserved), so this step has CPUs {own};"
         ),
         None => write!(
             f,
-            "--cpu-bind={asked} numbers the CPUs of the whole node; this step owns only CPUs {own} on \
-             this node; add --exclusive, or use --cpu-bind=cores or ldoms"
+            "; this step owns only CPUs {own} on this node; add --exclusive, or"
         ),
-    }
+    }?;
+    f.write_str(" use --cpu-bind=cores or ldoms")
 }
 
 fn names_others(
@@ -267,6 +319,11 @@ fn no_place(
 ) -> fmt::Result {
     let count = own.count();
     match why {
+        NoPlace::TooManyTasks if cpus_per_task > 1 => write!(
+            f,
+            "{tasks} tasks request {cpus_per_task} CPUs each; this step owns {count} on this node ({own}), \
+             which is not even one for each; use fewer tasks or --overcommit"
+        ),
         NoPlace::TooManyTasks => write!(
             f,
             "{tasks} tasks request one CPU each; this step owns {count} on this node ({own}); use \

@@ -19,7 +19,8 @@ impl FromStr for Confine {
     type Err = TextError;
 
     fn from_str(text: &str) -> Result<Self, TextError> {
-        match text {
+        // As all words of berth's own options, in any case.
+        match text.to_ascii_lowercase().as_str() {
             "task" => Ok(Self::Task),
             "off" => Ok(Self::Off),
             _ => Err(TextError::new(text, "task or off")),
@@ -128,8 +129,9 @@ mod tests {
     fn words_are_read_as_they_are_written() {
         for one in [Confine::Off, Confine::Task] {
             assert_eq!(one.to_string().parse(), Ok(one));
+            assert_eq!(one.to_string().to_uppercase().parse(), Ok(one));
         }
-        for word in ["", "on", "Task", "task,force", "task "] {
+        for word in ["", "on", "task,force", "task "] {
             assert!(word.parse::<Confine>().is_err(), "{word}");
         }
         for (word, site) in SiteConfine::WORDS {

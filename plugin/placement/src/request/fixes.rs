@@ -237,7 +237,7 @@ impl Fixes {
             found.ok_or_else(|| {
                 let names: Vec<_> = TABLE.iter().map(|(_, name, _)| *name).collect();
                 let wanted = format!(
-                    "all, none, or +NAME or -NAME with one of {}",
+                    "+NAME or -NAME (all and none stand alone) with one of {}",
                     names.join(", ")
                 );
                 TextError::new(word, &wanted)
@@ -303,7 +303,8 @@ mod tests {
         assert_eq!(Fixes::NONE.apply("all").unwrap(), Fixes::ALL);
         assert_eq!(Fixes::ALL.apply("none").unwrap(), Fixes::NONE);
         for wrong in ["third-level", "+", "+no-such", "all,-third-level", ","] {
-            assert!(Fixes::ALL.apply(wrong).is_err(), "{wrong}");
+            let why = Fixes::ALL.apply(wrong).unwrap_err().to_string();
+            assert!(why.contains("all and none stand alone"), "{wrong}: {why}");
         }
     }
 

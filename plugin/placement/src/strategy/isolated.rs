@@ -29,8 +29,13 @@ pub(super) fn choose(
     });
     let spared = tried.and_then(Result::ok);
     let mut plan = strategy(here)?;
-    // Notes that come with all CPUs too say nothing against it.
-    let is_as_good = |spared: &Plan| spared.notes.is_empty() || spared.notes == plan.notes;
+    // Notes that come with all CPUs too say nothing against it, nor does the number of idle objects.
+    let told = |plan: &Plan| -> Vec<Note> {
+        let notes = plan.notes.iter();
+        let told = notes.filter(|note| !matches!(note, Note::ObjectsIdle { .. }));
+        told.cloned().collect()
+    };
+    let is_as_good = |spared: &Plan| told(spared).is_empty() || told(spared) == told(&plan);
     let spared = spared.filter(|spared| is_served(here, spared) && is_as_good(spared));
     if let Some(spared) = spared {
         return Ok(spared);

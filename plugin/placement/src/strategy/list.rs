@@ -9,8 +9,8 @@ use std::hash::Hash;
 
 use crate::answer::decision::Rule;
 use crate::answer::plan::{Message, Plan, TaskPlan};
-use crate::answer::refusal::Refusal;
-use crate::owned::Owned;
+use crate::answer::refusal::{Narrowed, Refusal};
+use crate::owned::{Owned, Reserved};
 use crate::request::Request;
 use crate::request::core_kind::Kind;
 use crate::request::cpu_bind::Mode;
@@ -21,15 +21,21 @@ use crate::sets::list::List;
 use crate::strategy::situation::Situation;
 use crate::topology::node::Node;
 
-/// The kind of cores without which the step would own the whole node.
-fn narrowed_by(here: &Situation<'_>) -> Option<Kind> {
+/// What leaves a step a part of the node that would otherwise own all of it.
+fn narrowed_by(here: &Situation<'_>) -> Option<Narrowed> {
     let kind = here.request.core_kind;
+    let narrowed = match kind {
+        _ if here.owned.reserved == Reserved::Some => Narrowed::Reserved,
+        _ if here.request.cpuset.is_some() => Narrowed::Cpuset,
+        Kind::Any => return None,
+        kind => Narrowed::Kind(kind),
+    };
     let all = Request {
         core_kind: Kind::Any,
         ..here.request.clone()
     };
-    let is_whole = || Owned::of(&all, here.node).counts.whole_node;
-    Some(kind).filter(|kind| *kind != Kind::Any && is_whole())
+    let is_whole = Owned::without_reserve(&all, here.node).counts.whole_node;
+    is_whole.then_some(narrowed)
 }
 
 /// Plans a list that the user wrote, or `rank`.
@@ -157,7 +163,7 @@ fn ranks(here: &Situation<'_>) -> Result<Vec<CpuSet>, Refusal> {
     }
     let all: Vec<CpuId> = here.owned.cpus.iter().collect();
     if all.is_empty() && here.has(Fix::NoCpuLeft) {
-        return Err(Refusal::NothingOwned);
+        return Err(here.nothing_owned());
     }
     let wrapped = |id: u32| all.get(id as usize % all.len().max(1)).copied();
     Ok(ids.map(|id| wrapped(id).into_iter().collect()).collect())

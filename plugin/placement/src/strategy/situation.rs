@@ -5,15 +5,16 @@ use crate::answer::decision::{Decision, Rule};
 use crate::answer::kept_note::KeptNote;
 use crate::answer::note::Note;
 use crate::answer::plan::{Message, Plan, TaskPlan};
-use crate::answer::refusal::Refusal;
+use crate::answer::refusal::{NoCpu, Refusal};
 use crate::owned::{Owned, Reserved};
-use crate::request::Request;
 use crate::request::claims::Claims;
 use crate::request::core_kind::Kind;
 use crate::request::cpu_bind::Level;
 use crate::request::fixes::Fix;
 use crate::request::grid_engine::Binding;
+use crate::request::{Allocation, CoreSpec, Request};
 use crate::sets::cpuset::CpuSet;
+use crate::sets::ids::PuIdx;
 use crate::topology::node::Node;
 
 /// One planning under way.
@@ -81,19 +82,62 @@ impl Situation<'_> {
         self.node.rules().fixes.has(fix)
     }
 
-    /// The most hardware threads of a core to use: from an option, a hint or
+    /// The most hardware threads of a core to count: from an option, a hint or
     /// the node's configuration.
     pub(crate) fn threads_per_core(&self) -> Option<u32> {
-        let one = self.request.cpu_bind.one_thread || self.node.counts_cores();
+        let asked = self.threads_of_bound_core();
+        asked.or(self.node.counts_cores().then_some(1))
+    }
+
+    /// The most hardware threads of a core that a wish of berth's own binds a task to: from an option or a
+    /// hint. Where slurm.conf counts cores, a core brings all of them, as with `--cpu-bind=cores`.
+    pub(crate) fn threads_of_bound_core(&self) -> Option<u32> {
+        let one = self.request.cpu_bind.one_thread;
         self.request.threads_per_core.or(one.then_some(1))
+    }
+
+    /// The hardware threads that `-c` requests for each task, if at most `limit` of a core are used: where
+    /// slurm.conf counts cores, so does `-c`. 1 requests nothing.
+    pub(crate) fn threads_each(&self, limit: Option<u32>) -> u32 {
+        let asked = self.request.cpus_per_task.max(1);
+        let of_core = self.node.shape().threads.min(limit.unwrap_or(u32::MAX));
+        match asked > 1 && self.node.counts_cores() {
+            true => asked.saturating_mul(of_core.max(1)),
+            false => asked,
+        }
     }
 
     /// Refuses a step without a CPU, for every rule that chooses among the step's CPUs.
     pub(crate) fn owns_any(&self) -> Result<(), Refusal> {
         match self.owned.count {
-            0 if !self.owned.is_cut => Err(Refusal::NothingOwned),
+            0 if !self.owned.is_cut => Err(self.nothing_owned()),
             _ => Ok(()),
         }
+    }
+
+    /// Why the step has no CPU of this node.
+    pub(crate) fn nothing_owned(&self) -> Refusal {
+        let request = self.request;
+        let table = self.node.table();
+        Refusal::NothingOwned(match (request.core_spec, &request.allocation) {
+            (CoreSpec::Threads(count), _) if count > 0 && self.has_without_spec() => {
+                NoCpu::Specialised(count)
+            }
+            (_, Allocation::Cpus(named)) => NoCpu::NotHere {
+                named: named.clone(),
+                node: table.cpus((0..table.len() as u32).map(PuIdx)),
+            },
+            _ => NoCpu::Credential,
+        })
+    }
+
+    /// Whether the step would have a CPU if its job kept no hardware threads to itself.
+    fn has_without_spec(&self) -> bool {
+        let request = Request {
+            core_spec: CoreSpec::None,
+            ..self.request.clone()
+        };
+        Owned::of(&request, self.node).count > 0
     }
 
     /// Refuses the same for steps; task/affinity goes on with empty masks.
@@ -183,4 +227,10 @@ impl Situation<'_> {
             own: self.owned.all.clone(),
         }
     }
+}
+
+/// Hardware threads that a task has as CPUs of `-c`, which needs so many threads for its own number of CPUs.
+pub(crate) fn in_cpus(threads: u32, (asked, needed): (u32, u32)) -> u32 {
+    let cpus = u64::from(threads) * u64::from(asked) / u64::from(needed.max(1));
+    u32::try_from(cpus).unwrap_or(u32::MAX)
 }

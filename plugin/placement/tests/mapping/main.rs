@@ -6,6 +6,7 @@ mod common;
 mod grammar;
 mod laws;
 mod machines;
+mod page;
 #[path = "../tree/random.rs"]
 #[allow(dead_code, reason = "each test uses a part")]
 mod random;

@@ -18,6 +18,9 @@ fn devices_are_divided_evenly() {
             "n=4 near=gpu:4",
             "c1+c6+c9+ce c1+c6+c9+ce d1+d6+d9+de d1+d6+d9+de",
         ),
+        // The last run of devices overlaps the one before.
+        ("n=3 near=gpu:3", "c1+c6+c9 ce+d1+d6 d6+d9+de"),
+        ("n=2 near=gpu:5", "c1+c6+c9+ce+d1 ce+d1+d6+d9+de"),
         ("n=2 near=cardx:1:strict", ""),
         ("n=2 near=card209", "d1 d1"),
         ("n=2 near=0302:2", "c1+c6 c9+ce"),
@@ -35,6 +38,32 @@ fn devices_are_divided_evenly() {
     assert!(devices(&node, &ask("n=4 near=gpu")).contains("c1+c6 (same NUMA node)"));
     assert!(devices(&node, &ask("n=1 near=gpu")).ends_with("(same package)"));
     assert!(devices(&two_packages(), &ask("n=1 near=gpu")).ends_with("(across packages)"));
+}
+
+#[test]
+fn devices_that_tasks_share_are_said() {
+    let node = two_packages();
+    assert_eq!(
+        devices(&node, &ask("n=2 near=gpu:3")),
+        "01+02+81 (across packages) 02+81+82 (across packages)"
+    );
+    let said = |tasks: u32, each: u32| {
+        format!(
+            "--near=gpu:{each}: the {tasks} tasks on this node request {} devices, and this step has 4, so some \
+             tasks share devices; use a smaller number, or leave it out to divide them evenly",
+            tasks * each
+        )
+    };
+    assert_eq!(notes(&node, &ask("n=2 near=gpu:3")), [said(2, 3)]);
+    assert_eq!(notes(&node, &ask("n=4 near=gpu:2")), [said(4, 2)]);
+    for request in [
+        "n=2 near=gpu:2",
+        "n=1 near=gpu:3",
+        "n=8 near=gpu",
+        "n=2 near=card1",
+    ] {
+        assert_eq!(notes(&node, &ask(request)), [""; 0], "{request}");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod common;
 mod devices;
 mod laws;
 mod making;
+mod mapped;
 mod narrow;
 mod places;
 mod published;

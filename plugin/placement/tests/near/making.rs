@@ -127,6 +127,11 @@ pub(crate) fn ask(text: &str) -> Request {
                 let map = Some(value.parse().unwrap());
                 ask.mapping = Mapping::of(map, None, None).unwrap();
             }
+            "bind" => {
+                let map = ask.mapping.take().and_then(|mapping| mapping.map);
+                let bind = Some(value.parse().unwrap());
+                ask.mapping = Mapping::of(map, None, bind).unwrap();
+            }
             "binding" => ask.binding = Some(value.parse().unwrap()),
             "list" => {
                 ask.cpu_bind =

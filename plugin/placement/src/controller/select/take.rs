@@ -55,12 +55,13 @@ pub(super) fn record(line: SlurmLine, job: &Details, nodes: u32) -> JobRecord {
     }
 }
 
-/// `SLURM_NTASKS`; salloc counts by the nodes that it was given.
+/// `SLURM_NTASKS`; salloc counts by the nodes that it was given, and since 23.02.2 slurmd does so for a batch script
+/// (`env_array_for_batch_job`).
 fn tasks_given(line: SlurmLine, job: &Details, nodes: u32) -> Option<u32> {
     let by_node = job.per_node.map(|each| each.saturating_mul(nodes));
     match (job.client, job.sent_tasks) {
         (Client::Salloc, Some(tasks)) if line > SlurmLine::V22_05 => Some(tasks.max(nodes)),
-        (Client::Salloc, None) if line > SlurmLine::V22_05 => by_node,
+        (Client::Salloc | Client::Sbatch, None) if line > SlurmLine::V22_05 => by_node,
         (Client::Salloc, Some(tasks)) => by_node.or(Some(tasks.max(nodes))),
         (_, sent) => sent,
     }

@@ -31,6 +31,7 @@ impl FromStr for CpusetFail {
             _ => {
                 let seconds = text
                     .strip_prefix("wait:")
+                    .filter(|text| !text.starts_with('+'))
                     .and_then(|text| text.parse().ok());
                 let seconds = seconds.filter(|seconds| (1..=LONGEST).contains(seconds));
                 seconds.map(Self::Wait).ok_or_else(|| {
@@ -61,7 +62,7 @@ mod tests {
             assert_eq!(text.parse::<CpusetFail>().unwrap().to_string(), text);
         }
         for text in [
-            "", "wait", "wait:", "wait:0", "wait:301", "wait:-1", "Refuse",
+            "", "wait", "wait:", "wait:0", "wait:301", "wait:-1", "wait:+5", "Refuse",
         ] {
             assert!(text.parse::<CpusetFail>().is_err(), "{text}");
         }

@@ -39,6 +39,22 @@ pub struct Given {
     pub attributes: Attributes,
 }
 
+impl StepCpuset {
+    /// Whether the request that leads to it lists CPUs.
+    #[must_use]
+    pub fn has_cpu_list(&self) -> bool {
+        let asked = match self {
+            Self::Choose(choice) => &choice.asked,
+            Self::Given(Given {
+                asked: CpusetRequest::Dynamic(asked),
+                ..
+            }) => asked,
+            Self::Given(_) => return false,
+        };
+        asked.cpu_list.is_some()
+    }
+}
+
 /// The request that leads to it.
 impl fmt::Display for StepCpuset {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

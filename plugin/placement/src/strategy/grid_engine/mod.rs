@@ -9,6 +9,7 @@ pub mod striding;
 
 use crate::answer::cores::{Chosen, ChosenCore};
 use crate::answer::decision::Rule;
+use crate::answer::note::Note;
 use crate::answer::plan::{Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
 use crate::request::grid_engine::{Binding, Instance, Scope, Strategy};
@@ -30,7 +31,7 @@ pub(crate) fn choose(here: &Situation<'_>, binding: &Binding) -> Result<Plan, Re
 }
 
 fn look_up(here: &Situation<'_>, cores: &Cores, found: &[Vec<usize>]) -> Chosen {
-    let limit = here.threads_per_core().unwrap_or(u32::MAX) as usize;
+    let limit = here.threads_of_bound_core().unwrap_or(u32::MAX) as usize;
     let table = here.node.table();
     let core = |at: &usize| {
         let core = cores.at(*at)?;
@@ -60,6 +61,11 @@ fn bound(here: &Situation<'_>, binding: &Binding, chosen: Chosen) -> Plan {
         Instance::Env | Instance::Pe => here.all_to_all(rule),
     };
     plan.chosen = Some(chosen);
+    let tasks = here.request.tasks;
+    if tasks > 1 && matches!(binding.strategy, Strategy::Explicit(_)) {
+        let binding = repeated(binding);
+        plan.notes.push(Note::SharedExplicit { binding, tasks });
+    }
     plan
 }
 

@@ -19,32 +19,47 @@ pub(super) fn of(
     tasks: &[TaskPlan],
 ) -> Vec<Note> {
     let mut notes = Vec::new();
-    let asked = here.request.cpus_per_task;
-    if walk.cpus_per_task < asked && here.has(Fix::SayShrunk) {
-        notes.push(Note::CpusPerTaskShrunk {
-            asked,
-            given: walk.cpus_per_task,
-            tasks: walk.tasks,
-            own: here.owned.count,
-        });
+    if walk.cpus_per_task < here.request.cpus_per_task && here.has(Fix::SayShrunk) {
+        notes.extend(shrunk(here, placed, walk, tasks));
     }
     if placed.shares || placed.exceeds {
         notes.extend(limits(here, placed, walk));
     }
     if placed.shares {
         notes.extend(sharing(here, placed, walk));
-        let short = (0..)
-            .zip(tasks)
-            .find(|(_, task)| task.cpus.count() < walk.cpus_per_task as usize);
-        if let (Some((task, short)), true) = (short, here.has(Fix::SayShrunk)) {
-            notes.push(Note::TaskShort {
-                task,
-                asked,
-                given: short.cpus.count() as u32,
-            });
-        }
+        let short = short(here, tasks, walk.cpus_per_task).filter(|_| here.has(Fix::SayShrunk));
+        notes.extend(short.filter(|short| !notes.contains(short)));
     }
+    notes.extend(piled(here, placed, walk));
     notes
+}
+
+/// The note on a `-c` that could not hold. Where whole cores give some tasks as much as they request, only a
+/// task that has less is named.
+fn shrunk(here: &Situation<'_>, placed: &Placed, walk: &Walk, tasks: &[TaskPlan]) -> Option<Note> {
+    let asked = here.request.cpus_per_task;
+    let counts = || tasks.iter().map(|task| task.cpus.count() as u32);
+    let is_served = |count: u32| count >= asked;
+    if walk.level == Level::Cores && !placed.shares && counts().any(is_served) {
+        return short(here, tasks, asked);
+    }
+    Some(Note::CpusPerTaskShrunk {
+        asked,
+        given: walk.cpus_per_task,
+        tasks: walk.tasks,
+        own: here.owned.count,
+    })
+}
+
+/// The note on the first task with fewer CPUs than so many.
+fn short(here: &Situation<'_>, tasks: &[TaskPlan], least: u32) -> Option<Note> {
+    let given = tasks.iter().map(|task| task.cpus.count() as u32);
+    let (task, given) = (0..).zip(given).find(|(_, given)| *given < least)?;
+    Some(Note::TaskShort {
+        task,
+        asked: here.request.cpus_per_task,
+        given,
+    })
 }
 
 /// The limits on the number of tasks that do not hold.
@@ -73,6 +88,15 @@ fn limits(here: &Situation<'_>, placed: &Placed, walk: &Walk) -> Vec<Note> {
 
 /// The largest number of tasks on one object.
 fn most_tasks(domains: &Domains, placed: &Placed) -> u32 {
+    tasks_of_each(domains, placed)
+        .into_iter()
+        .max()
+        .unwrap_or(0)
+}
+
+/// The number of tasks on each object.
+fn tasks_of_each(domains: &Domains, placed: &Placed) -> Vec<u32> {
+    // A task counts once.
     let mut counts = vec![(0, None); domains.len()];
     for (task, pus) in placed.tasks().enumerate() {
         for pu in pus {
@@ -82,7 +106,7 @@ fn most_tasks(domains: &Domains, placed: &Placed) -> u32 {
             }
         }
     }
-    counts.iter().map(|(count, _)| *count).max().unwrap_or(0)
+    counts.into_iter().map(|(count, _)| count).collect()
 }
 
 /// The notes if every task may use all of the step's CPUs.
@@ -131,7 +155,7 @@ fn sharing(here: &Situation<'_>, placed: &Placed, walk: &Walk) -> Option<Note> {
             let idle = |core: &&[PuIdx]| own(core) && !here.owned.among(core).any(is_used);
             ("core", table.cores.iter().filter(idle).count())
         }
-        // Tasks on sockets and memory domains share them on purpose.
+        // Tasks share these on purpose; [`piled`] has a word where others are idle.
         Level::Sockets | Level::Ldoms => return None,
     };
     (idle > 0).then_some(Note::SharedWhileIdle {
@@ -139,5 +163,31 @@ fn sharing(here: &Situation<'_>, placed: &Placed, walk: &Walk) -> Option<Note> {
         unit,
         idle: idle as u32,
         threads_per_core: walk.threads_per_core,
+    })
+}
+
+/// The note if tasks have one socket or memory domain although others of the step have none.
+fn piled(here: &Situation<'_>, placed: &Placed, walk: &Walk) -> Option<Note> {
+    if walk.tasks < 2 || !here.has(Fix::SayShared) {
+        return None;
+    }
+    let table = here.node.table();
+    let (unit, objects) = match walk.level {
+        Level::Sockets => ("socket", &table.sockets),
+        Level::Ldoms => ("NUMA node", here.node.ldoms()?.domains()),
+        Level::Threads | Level::Cores => return None,
+    };
+    let mut owned = vec![false; objects.len()];
+    let own = (0..table.len() as u32).map(PuIdx);
+    let own = own.filter(|pu| here.owned.has(*pu));
+    own.for_each(|pu| owned[objects.of(pu) as usize] = true);
+    let counts = tasks_of_each(objects, placed);
+    let is_idle = |(owned, tasks): &(&bool, &u32)| **owned && **tasks == 0;
+    let idle = owned.iter().zip(&counts).filter(is_idle).count() as u32;
+    let is_shared = counts.iter().any(|tasks| *tasks > 1);
+    (is_shared && idle > 0).then_some(Note::ObjectsIdle {
+        tasks: walk.tasks,
+        unit,
+        idle,
     })
 }

@@ -33,6 +33,7 @@ pub(super) fn places(
             tasks: asked.tasks,
             fits: entries as u32,
             short: Short::List,
+            among: asked.counted(),
         });
     }
     let place = |cpus: &[usize]| {

@@ -141,6 +141,7 @@ impl Mapper<'_> {
             tasks: self.asked.tasks,
             fits: self.places.len() as u32,
             short,
+            among: self.asked.counted(),
         }
     }
 }

@@ -17,15 +17,16 @@ use crate::answer::note::Note;
 use crate::answer::plan::{Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
 use crate::owned::{Owned, Reserved};
-use crate::request::Request;
+use crate::request::fixes::Fix;
 use crate::request::mapping::{Mapping, Target};
 use crate::request::near::Near;
+use crate::request::{Request, Rules};
 use crate::sets::bounded::repeated;
 use crate::sets::cpuset::CpuSet;
 use crate::strategy::mapping::resolved::Resolved;
 use crate::strategy::mapping::share::Share;
-use crate::strategy::near::{Need, narrow};
-use crate::strategy::situation::Situation;
+use crate::strategy::near::{Amount, Failure, Need, narrow};
+use crate::strategy::situation::{Situation, in_cpus};
 
 /// One task's place: the object that it is mapped to, by the order of objects, and its CPUs.
 struct Place {
@@ -40,23 +41,47 @@ pub(crate) fn choose(
     mapping: &Mapping,
     near: Option<&Near>,
 ) -> Result<Plan, Refusal> {
-    let Some(near) = near else {
-        return among(here, mapping).or_else(|why| match lacks_reserved(here, mapping) {
+    let is_strict = near.is_some_and(|near| near.strict);
+    mapped(here, mapping, near).or_else(|why| {
+        match !is_strict && lacks_reserved(here, mapping, near) {
             true => Ok(here.too_many_reserved()),
             false => Err(why),
-        });
-    };
-    // A mapping has its own words for the CPUs of each task.
-    let need = Need {
-        threads_per_core: here.threads_per_core(),
-        each: 1,
-    };
-    narrow(here, near, need, |inside| Ok(among(inside, mapping)?))
+        }
+    })
 }
 
-/// Whether the tasks would fit if the site kept none of the step's CPUs free. A list names its CPUs, and
+/// The same, without a look at CPUs that are kept free.
+fn mapped(here: &Situation<'_>, mapping: &Mapping, near: Option<&Near>) -> Result<Plan, Refusal> {
+    let Some(near) = near else {
+        here.owns_any()?;
+        return among((here, here), mapping).map_err(|why| Refusal::mapping(mapping, None, why));
+    };
+    // A mapping has its own words for the CPUs of each task.
+    let cpus = mapping.each().unwrap_or(1);
+    let need = Need {
+        threads_per_core: here.threads_of_bound_core(),
+        each: 1,
+        at_last: match mapping.takes_threads() {
+            true => Amount::Threads(cpus),
+            false => Amount::Cores(cpus),
+        },
+        least: None,
+    };
+    narrow(here, near, need, |group, all| {
+        among((group, all), mapping).map_err(|why| {
+            let is_small = matches!(why, MappingRefusal::TooMany { .. });
+            let why = Refusal::mapping(mapping, Some(near), why);
+            match is_small {
+                true => Failure::TooSmall(why),
+                false => Failure::Refused(why),
+            }
+        })
+    })
+}
+
+/// Whether the tasks would fit if none of the step's CPUs were kept free. A list names its CPUs, and
 /// is never answered with others.
-fn lacks_reserved(here: &Situation<'_>, mapping: &Mapping) -> bool {
+fn lacks_reserved(here: &Situation<'_>, mapping: &Mapping, near: Option<&Near>) -> bool {
     if here.owned.reserved != Reserved::Some || matches!(mapping.target(), Target::List { .. }) {
         return false;
     }
@@ -64,30 +89,41 @@ fn lacks_reserved(here: &Situation<'_>, mapping: &Mapping) -> bool {
         reserved: CpuSet::new(),
         ..here.request.clone()
     };
-    let owned = Owned::of(&request, here.node);
+    // Without this fix no CPU counts as held by other software.
+    let rules = here.node.rules();
+    let node = here.node.with_rules(Rules {
+        fixes: rules.fixes.with(Fix::IsolatedCpus, false),
+        ..rules
+    });
+    let owned = Owned::of(&request, &node);
     let with_all = Situation {
         request: &request,
+        node: &node,
         owned: &owned,
         ..*here
     };
-    among(&with_all, mapping).is_ok()
+    mapped(&with_all, mapping, near).is_ok()
 }
 
-/// The same among all cores of the step.
-fn among(here: &Situation<'_>, mapping: &Mapping) -> Result<Plan, Refusal> {
-    here.owns_any()?;
-    let refused = |why| Refusal::mapping(mapping, why);
+/// The same for a group of the step's tasks on cores of its own; what the options leave open is decided
+/// for all tasks and cores.
+fn among(
+    (here, all): (&Situation<'_>, &Situation<'_>),
+    mapping: &Mapping,
+) -> Result<Plan, MappingRefusal> {
     let Some(places) = here.node.places() else {
-        return Err(refused(MappingRefusal::NoTree));
+        return Err(MappingRefusal::NoTree);
     };
-    let asked = Resolved::of(mapping, here.request.tasks);
-    let share = Share::of(here, places, asked.threads);
-    let asked = asked.checked(&share).map_err(refused)?;
+    let asked = Resolved::of(mapping, all.request.tasks);
+    let whole = Share::of(all, places, asked.threads);
+    let asked = asked.checked(&whole)?.of_group(here.request.tasks);
+    let part = (!std::ptr::eq(here, all)).then(|| Share::of(here, places, asked.threads));
+    let share = part.as_ref().unwrap_or(&whole);
     let places = match &asked.target {
-        Target::List { list, ordered } => list::places(&asked, &share, (list, *ordered)),
-        _ => map::places(&asked, &share),
+        Target::List { list, ordered } => list::places(&asked, share, (list, *ordered)),
+        _ => map::places(&asked, share),
     };
-    let places = rank::ranked(places.map_err(refused)?, asked.rank);
+    let places = rank::ranked(places?, asked.rank);
     Ok(planned(here, (mapping, &asked), places))
 }
 
@@ -123,7 +159,7 @@ fn notes(
     plan: &Plan,
     unbound: u32,
 ) -> Vec<Note> {
-    let tasks = here.request.tasks;
+    let tasks = asked.on_node;
     let less = match asked.too_many_for {
         Some(own) => Some(MappingNote::Unbound {
             tasks,
@@ -147,10 +183,11 @@ fn notes(
 fn short(here: &Situation<'_>, plan: &Plan) -> Option<MappingNote> {
     let counts = plan.tasks.iter().map(|task| task.cpus.count() as u32);
     let (given, task) = counts.zip(0..).min()?;
+    let needed = here.threads_each(here.threads_of_bound_core());
     let wanted = here.request.cpus_per_task;
-    (plan.is_bound() && given < wanted).then_some(MappingNote::Short {
+    (plan.is_bound() && given < needed).then_some(MappingNote::Short {
         task,
         wanted,
-        given,
+        given: in_cpus(given, (wanted, needed)),
     })
 }

@@ -1,7 +1,7 @@
 //! The mapping with everything that its options leave open: the default target, order and binding.
 //! In: the options, the number of tasks, the step's share. Out: [`Resolved`], or why not. Pure.
 
-use crate::answer::mapping_refusal::MappingRefusal;
+use crate::answer::mapping_refusal::{Among, MappingRefusal};
 use crate::request::mapping::{BindLevel, Mapping, RankBy, Target};
 use crate::request::object_kind::ObjectKind;
 use crate::strategy::mapping::share::Share;
@@ -11,7 +11,10 @@ const FEW_TASKS: u32 = 2;
 
 /// A mapping that leaves nothing open.
 pub(super) struct Resolved {
+    /// The tasks to place.
     pub tasks: u32,
+    /// All tasks on the node. These are more where only those with the same devices are placed.
+    pub on_node: u32,
     pub target: Target,
     /// CPUs of each task.
     pub each: u32,
@@ -46,6 +49,7 @@ impl Resolved {
         let span = mapping.map.as_ref().is_some_and(|map| map.span);
         Self {
             tasks,
+            on_node: tasks,
             rank: mapping.rank.unwrap_or(match target {
                 Target::Level(_) if span => RankBy::Span,
                 Target::Level(_) => RankBy::Fill,
@@ -60,6 +64,19 @@ impl Resolved {
             limit: bind.limit.unwrap_or(u32::MAX),
             overload: bind.overload,
             too_many_for: None,
+        }
+    }
+
+    /// The same for some of the tasks.
+    pub(super) fn of_group(self, tasks: u32) -> Self {
+        Self { tasks, ..self }
+    }
+
+    /// What a refusal counts: all tasks of the node, or those with the same devices.
+    pub(super) fn counted(&self) -> Among {
+        match self.tasks < self.on_node {
+            true => Among::SameDevices,
+            false => Among::Node,
         }
     }
 

@@ -23,7 +23,7 @@ impl<'a> Share<'a> {
     pub(super) fn of(here: &Situation<'_>, places: &'a Places, as_threads: bool) -> Self {
         let own = owned(here);
         let limit = here
-            .threads_per_core()
+            .threads_of_bound_core()
             .map_or(usize::MAX, |threads| threads as usize);
         let mut threads = Vec::new();
         let mut cpus: Vec<Range<usize>> = Vec::new();

@@ -22,6 +22,8 @@ pub(super) struct Devices {
     pub(super) disagree: Option<(u32, u32)>,
     /// The first task to which Slurm binds fewer devices than requested, and how many.
     pub(super) fewer: Option<(u32, u32)>,
+    /// The devices that each task requests, and those of the step, if tasks have to share them.
+    pub(super) shared: Option<(u32, u32)>,
 }
 
 /// The devices of a request for so many tasks.
@@ -69,9 +71,10 @@ impl Devices {
                 let near = near.clone();
                 return Err(NearRefusal::TooFew { near, found: count });
             }
-            Some(each) => runs(count / each, count / each * each),
+            Some(each) => runs_of(each, count, tasks),
             None => runs(tasks.min(count), count),
         };
+        let lacks = |each: &u32| u64::from(tasks) * u64::from(*each) > u64::from(count);
         let groups = parts.len() as u64;
         // With fewer tasks than parts the last parts stay idle.
         let part = |task: u64| match u64::from(tasks) > groups {
@@ -86,6 +89,7 @@ impl Devices {
             parts,
             disagree: None,
             fewer: None,
+            shared: near.each.filter(lacks).map(|each| (each, count)),
         })
     }
 }
@@ -177,6 +181,7 @@ impl<'a> Granted<'a> {
             part_of,
             disagree: None,
             fewer,
+            shared: None,
         }
     }
 }
@@ -189,6 +194,17 @@ fn runs(count: u32, length: u32) -> Vec<Vec<u32>> {
     (0..count)
         .map(|run| (start(run)..start(run + 1)).collect())
         .collect()
+}
+
+/// Runs of `each` neighbours. Where the tasks are more than such runs, what is left makes one more, together with
+/// the last devices of the run before.
+fn runs_of(each: u32, count: u32, tasks: u32) -> Vec<Vec<u32>> {
+    let whole = count / each;
+    let mut runs = runs(whole, whole * each);
+    if tasks > whole && whole * each < count {
+        runs.push((count - each..count).collect());
+    }
+    runs
 }
 
 /// The refusal where there is no such device.

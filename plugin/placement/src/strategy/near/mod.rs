@@ -25,12 +25,18 @@ use crate::strategy::near::neighbours::{Neighbours, failed};
 use crate::strategy::near::share::Wanted;
 use crate::strategy::situation::Situation;
 
-pub(crate) use crate::strategy::near::narrow::{Failure, Need, narrow};
+pub(crate) use crate::strategy::near::narrow::{Amount, Failure, Need, narrow};
 
 /// Cores next to each task's devices.
 pub(crate) fn choose(here: &Situation<'_>, near: &Near) -> Result<Plan, Refusal> {
     here.owns_any()?;
-    let found = match Neighbours::of(here, near, here.threads_per_core()) {
+    // A level of threads means one of each core where slurm.conf counts cores.
+    let exact = here.request.cpu_bind.level == Some(Level::Threads);
+    let limit = match exact {
+        true => here.threads_per_core(),
+        false => here.threads_of_bound_core(),
+    };
+    let found = match Neighbours::of(here, near, limit) {
         Ok(found) => found,
         Err(why) => return failed(here, near, why),
     };
@@ -46,8 +52,8 @@ pub(crate) fn choose(here: &Situation<'_>, near: &Near) -> Result<Plan, Refusal>
         };
     }
     let wanted = Wanted {
-        cpus: request.cpus_per_task,
-        exact: request.cpu_bind.level == Some(Level::Threads),
+        cpus: here.threads_each(limit),
+        exact,
     };
     let shares = share::tasks(&found.places, wanted, request.tasks);
     let table = here.node.table();
@@ -63,7 +69,7 @@ pub(crate) fn choose(here: &Situation<'_>, near: &Near) -> Result<Plan, Refusal>
         before = Some((pus, cpus));
     }
     let plan = here.each(tasks, Rule::Near(near.clone()));
-    found.finish(here, near, plan)
+    found.finish(here, near, plan, Some(wanted.cpus))
 }
 
 fn too_many(here: &Situation<'_>) -> Refusal {

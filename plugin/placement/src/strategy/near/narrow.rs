@@ -4,6 +4,7 @@
 
 use crate::answer::cores::{Chosen, ChosenCore};
 use crate::answer::decision::Rule;
+use crate::answer::note::Note;
 use crate::answer::plan::{Plan, TaskPlan};
 use crate::answer::refusal::Refusal;
 use crate::request::Request;
@@ -19,14 +20,10 @@ use crate::strategy::situation::Situation;
 pub(crate) enum Failure {
     /// The step is refused.
     Refused(Refusal),
+    /// The same, because the cores are too few.
+    TooSmall(Refusal),
     /// The cores are too few, with the reason: the step is refused or runs unbound.
     NotServed(String),
-}
-
-impl From<Refusal> for Failure {
-    fn from(why: Refusal) -> Self {
-        Self::Refused(why)
-    }
 }
 
 /// What the other wish needs of the cores.
@@ -34,17 +31,41 @@ impl From<Refusal> for Failure {
 pub(crate) struct Need {
     /// The most hardware threads of a core to use.
     pub(crate) threads_per_core: Option<u32>,
-    /// CPUs of each task.
+    /// Hardware threads of each task, where cores are divided evenly.
     pub(crate) each: u32,
+    /// What each task gets at the least, where even parts do not serve all tasks.
+    pub(crate) at_last: Amount,
+    /// Hardware threads with fewer of which a task gets a note; `None` if the other wish has its own.
+    pub(crate) least: Option<u32>,
+}
+
+/// How much each task needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Amount {
+    /// Cores, however many of their hardware threads are used.
+    Cores(u32),
+    /// Hardware threads.
+    Threads(u32),
+}
+
+impl Amount {
+    /// The hardware threads of these cores.
+    fn threads(self, places: &Places) -> u32 {
+        match self {
+            Self::Cores(count) => count.saturating_mul(places.cores.widest()),
+            Self::Threads(count) => count,
+        }
+    }
 }
 
 /// Another strategy's plan, made among the cores next to each task's devices alone. A group that needs
-/// more than is next to its devices takes part in what is next nearest.
+/// more than is next to its devices takes part in what is next nearest. The strategy also sees all tasks
+/// on all usable cores.
 pub(crate) fn narrow(
     here: &Situation<'_>,
     near: &Near,
     need: Need,
-    strategy: impl Fn(&Situation<'_>) -> Result<Plan, Failure>,
+    strategy: impl Fn(&Situation<'_>, &Situation<'_>) -> Result<Plan, Failure>,
 ) -> Result<Plan, Refusal> {
     here.owns_any()?;
     let found = match Neighbours::of(here, near, need.threads_per_core) {
@@ -52,18 +73,26 @@ pub(crate) fn narrow(
         Err(why) => return failed(here, near, why),
     };
     if found.places.cores.is_empty() {
-        return strategy(here).or_else(|why| not_served(here, near, why));
+        return strategy(here, here).or_else(|why| not_served(here, near, why));
     }
     let places = &found.places;
-    let planned = |parts: &[Part<'_>]| joined(here, near, places, parts, &strategy);
+    let owned = here
+        .owned
+        .within(&here.node.table().cpus_of(places.cores.pus()), here.node);
+    let all = Situation {
+        owned: &owned,
+        ..*here
+    };
+    let strategy = |group: &Situation<'_>| strategy(group, &all);
+    let planned = |parts: &[Part<'_>]| joined(here, near, places, parts, strategy);
     let plan = planned(&by_group(places, need.each)).or_else(|why| {
-        // There are enough CPUs, and objects divide them unevenly.
-        let wider = || planned(&by_need(places, need.each)).ok();
-        let is_small = matches!(why, Failure::NotServed(_));
+        // There are enough CPUs, and they are divided unevenly.
+        let wider = || planned(&by_need(places, need.at_last.threads(places))).ok();
+        let is_small = !matches!(why, Failure::Refused(_));
         is_small.then(wider).flatten().ok_or(why)
     });
     match plan {
-        Ok(plan) => found.finish(here, near, plan),
+        Ok(plan) => found.finish(here, near, plan, need.least),
         Err(why) => not_served(here, near, why),
     }
 }
@@ -73,7 +102,7 @@ fn not_served(here: &Situation<'_>, near: &Near, why: Failure) -> Result<Plan, R
     let binding = here.request.binding.as_ref();
     let is_strict = near.strict || binding.is_some_and(|binding| binding.strict);
     match why {
-        Failure::Refused(why) => Err(why),
+        Failure::Refused(why) | Failure::TooSmall(why) => Err(why),
         Failure::NotServed(text) if is_strict => Err(Refusal::BindingFailed(text)),
         Failure::NotServed(text) => here.wish_failed(text),
     }
@@ -106,10 +135,11 @@ fn joined(
                 chosen[*id as usize] = cores.of_task(at);
             }
         }
-        notes.extend(plan.notes.iter().cloned());
+        for note in &plan.notes {
+            Note::add(&mut notes, note.clone(), &part.tasks);
+        }
         rule = Some(with(rule, &plan.decision.rule));
     }
-    notes.dedup();
     let rule = rule.unwrap_or(Rule::NoMatch);
     let mut plan = here.each(tasks, Rule::Narrowed(near.clone(), Box::new(rule)));
     plan.notes = notes;

@@ -40,17 +40,20 @@ impl<'a> Neighbours<'a> {
         })
     }
 
-    /// The plan with each task's devices, and with what the user should know of them.
+    /// The plan with each task's devices, and with what the user should know of them; also of tasks with fewer
+    /// hardware threads than `least`, unless the plan's own notes do.
     pub(super) fn finish(
         self,
         here: &Situation<'_>,
         near: &Near,
         mut plan: Plan,
+        least: Option<u32>,
     ) -> Result<Plan, Refusal> {
         let next_to = NextTo::of(self.on, &self.devices);
         let nearby = next_to.measured(here.node.machine(), self.devices, &plan.tasks);
         let found = (&nearby, &next_to);
-        let notes = notes::of(here, near, found, &plan, &self.places.cores)?;
+        let has = (&plan, &self.places.cores, least);
+        let notes = notes::of(here, near, found, has)?;
         plan.notes.extend(notes);
         plan.near = Some(nearby);
         Ok(plan)

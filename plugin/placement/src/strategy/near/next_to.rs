@@ -20,6 +20,8 @@ pub(super) struct NextTo<'a> {
     pub(super) disagree: Option<(u32, u32)>,
     /// As in [`Devices`].
     pub(super) fewer: Option<(u32, u32)>,
+    /// As in [`Devices`].
+    pub(super) shared: Option<(u32, u32)>,
 }
 
 impl<'a> NextTo<'a> {
@@ -30,6 +32,7 @@ impl<'a> NextTo<'a> {
             around: Vec::with_capacity(devices.parts.len()),
             disagree: devices.disagree,
             fewer: devices.fewer,
+            shared: devices.shared,
         };
         for part in &devices.parts {
             let own = part.iter().map(|at| devices.visible[*at as usize]);

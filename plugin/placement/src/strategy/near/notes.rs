@@ -10,7 +10,7 @@ use crate::answer::refusal::Refusal;
 use crate::request::near::{Near, What};
 use crate::strategy::near::next_to::NextTo;
 use crate::strategy::near::places::Cores;
-use crate::strategy::situation::Situation;
+use crate::strategy::situation::{Situation, in_cpus};
 use crate::topology::machine::Machine;
 
 /// The notes; a strict request that cannot be kept is refused.
@@ -18,30 +18,13 @@ pub(super) fn of(
     here: &Situation<'_>,
     near: &Near,
     (nearby, next_to): (&Nearby, &NextTo<'_>),
-    plan: &Plan,
-    cores: &Cores,
+    (plan, cores, least): (&Plan, &Cores, Option<u32>),
 ) -> Result<Vec<Note>, Refusal> {
     let tasks = &plan.tasks;
-    let mut notes = Vec::new();
-    let asked = near.to_string();
-    if near.own && near.what != What::Gpu {
-        notes.push(NearNote::OwnOfOthers(asked.clone()));
-    }
-    if let Some((slurms, found)) = next_to.disagree {
-        let near = asked.clone();
-        notes.push(NearNote::DevicesDiffer {
-            near,
-            slurms,
-            found,
-        });
-    }
-    if let Some((task, bound)) = next_to.fewer {
-        let near = asked.clone();
-        notes.push(NearNote::FewerBound { near, task, bound });
-    }
+    let mut notes = on_devices(here, near, next_to);
     let elsewhere = next_to.elsewhere(nearby, tasks);
     let misfit = elsewhere.map(|(task, _)| task).or_else(|| {
-        let (task, _) = short(here, tasks)?;
+        let (task, _) = short(tasks, least?)?;
         Some(task)
     });
     if let Some(task) = misfit.filter(|_| near.strict) {
@@ -57,7 +40,7 @@ pub(super) fn of(
     if let Some((task, count)) = elsewhere {
         let of = named(here, nearby, task as usize);
         notes.push(NearNote::NotNear {
-            near: asked,
+            near: near.to_string(),
             task,
             count,
             of,
@@ -68,26 +51,57 @@ pub(super) fn of(
         notes.push(NearNote::NoPlaceKnown(named(here, nearby, task)));
     }
     let is_said = |note: &Note| matches!(note, Note::SharedByTime { .. });
-    let too_few = too_few(here, tasks, cores).filter(|_| !plan.notes.iter().any(is_said));
+    let too_few = least.and_then(|least| too_few(here, tasks, (cores, least)));
+    let too_few = too_few.filter(|_| !plan.notes.iter().any(is_said));
     Ok(notes.into_iter().map(Note::Near).chain(too_few).collect())
 }
 
+/// The notes on the devices alone.
+fn on_devices(here: &Situation<'_>, near: &Near, next_to: &NextTo<'_>) -> Vec<NearNote> {
+    let asked = || near.to_string();
+    let is_lost = near.own && near.what != What::Gpu;
+    let own = is_lost.then(|| NearNote::OwnOfOthers(asked()));
+    let differ = next_to
+        .disagree
+        .map(|(slurms, found)| NearNote::DevicesDiffer {
+            near: asked(),
+            slurms,
+            found,
+        });
+    let shared = next_to.shared.map(|(each, found)| NearNote::DevicesShared {
+        near: asked(),
+        tasks: here.request.tasks,
+        each,
+        found,
+    });
+    let fewer = next_to.fewer.map(|(task, bound)| NearNote::FewerBound {
+        near: asked(),
+        task,
+        bound,
+    });
+    [own, differ, shared, fewer].into_iter().flatten().collect()
+}
+
 /// Whether tasks share CPUs, or one has fewer than `-c`.
-fn too_few(here: &Situation<'_>, tasks: &[TaskPlan], cores: &Cores) -> Option<Note> {
+fn too_few(
+    here: &Situation<'_>,
+    tasks: &[TaskPlan],
+    (cores, least): (&Cores, u32),
+) -> Option<Note> {
     let (asked, count) = (here.request.cpus_per_task, here.request.tasks);
     let own = cores.pus().len() as u32;
     if own < count {
         return Some(Note::MoreTasksThanCpus { tasks: count, own });
     }
-    let (task, given) = short(here, tasks)?;
+    let (task, given) = short(tasks, least)?;
+    let given = in_cpus(given, (asked, least));
     Some(Note::TaskShort { task, asked, given })
 }
 
-/// The first task with fewer CPUs than `-c`, and how many it has.
-fn short(here: &Situation<'_>, tasks: &[TaskPlan]) -> Option<(u32, u32)> {
+/// The first task with fewer hardware threads than so many, and how many it has.
+fn short(tasks: &[TaskPlan], least: u32) -> Option<(u32, u32)> {
     let given = tasks.iter().map(|task| task.cpus.count() as u32);
-    let mut all = (0..).zip(given);
-    all.find(|(_, given)| *given < here.request.cpus_per_task)
+    (0..).zip(given).find(|(_, given)| *given < least)
 }
 
 /// A task's devices for a text: their names, or their places on the PCI bus.

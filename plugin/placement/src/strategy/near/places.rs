@@ -54,6 +54,16 @@ impl Cores {
         &self.pus
     }
 
+    /// The hardware threads of the core that has most.
+    pub(super) fn widest(&self) -> u32 {
+        let mut start = 0;
+        let threads = self
+            .ends
+            .iter()
+            .map(|end| end - std::mem::replace(&mut start, *end));
+        threads.max().unwrap_or(0) as u32
+    }
+
     /// Where the core of a hardware thread ends, both by their positions.
     pub(super) fn end_around(&self, pu: usize) -> usize {
         let core = self.ends.partition_point(|end| *end <= pu);

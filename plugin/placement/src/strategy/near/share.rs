@@ -15,7 +15,7 @@ use crate::strategy::near::places::{Cores, Places};
 /// The CPUs that each task requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
-    /// `-c`; 1 requests an even share.
+    /// Hardware threads for `-c`; 1 requests an even share.
     pub(super) cpus: u32,
     /// Whether a task gets exactly these hardware threads, and not whole cores.
     pub(super) exact: bool,

@@ -20,10 +20,10 @@ use crate::request::grid_engine::{Binding, Instance};
 use crate::request::near::Near;
 use crate::request::share::Share;
 use crate::sets::bounded::repeated;
-use crate::strategy::near::{Failure, Need, narrow};
+use crate::strategy::near::{Amount, Failure, Need, narrow};
 use crate::strategy::share::free::Free;
 use crate::strategy::share::take::Obstacle;
-use crate::strategy::situation::Situation;
+use crate::strategy::situation::{Situation, in_cpus};
 
 /// A share for each task, or a note that there is none; beside a `--near` a share of the cores next to
 /// each task's devices.
@@ -41,11 +41,15 @@ pub(crate) fn choose(
             Err(obstacle) => here.binding_failed(binding, why(here, asked, None, &obstacle)),
         };
     };
+    let limit = threads(here, share);
+    let each = here.threads_each(limit);
     let need = Need {
-        threads_per_core: threads(here, share),
-        each: here.request.cpus_per_task,
+        threads_per_core: limit,
+        each,
+        at_last: Amount::Threads(each),
+        least: Some(each),
     };
-    let plan = narrow(here, near, need, |inside| {
+    let plan = narrow(here, near, need, |inside, _| {
         let told = |obstacle| Failure::NotServed(why(inside, asked, Some(near), &obstacle));
         bound(inside, asked).map_err(told)
     });
@@ -54,7 +58,7 @@ pub(crate) fn choose(
 
 /// The most hardware threads of a core to use.
 fn threads(here: &Situation<'_>, share: Share) -> Option<u32> {
-    share.smt.or_else(|| here.threads_per_core())
+    share.smt.or_else(|| here.threads_of_bound_core())
 }
 
 fn unit(free: &Free, tasks: usize) -> Unit {
@@ -71,7 +75,7 @@ fn shares(here: &Situation<'_>, share: Share, free: &Free) -> Result<Chosen, Obs
         return Err(Obstacle::NothingFree);
     }
     let tasks = here.request.tasks as usize;
-    let each = here.request.cpus_per_task as usize;
+    let each = here.threads_each(threads(here, share)) as usize;
     if unit(free, tasks) == Unit::Cores {
         let runs = match (share.pack, each) {
             // Each has one core, whatever objects there are.
@@ -160,11 +164,13 @@ fn to_instance(here: &Situation<'_>, binding: &Binding, plan: Plan) -> Plan {
 /// Why a share cannot be had.
 fn why(
     here: &Situation<'_>,
-    (binding, _): (&Binding, Share),
+    (binding, share): (&Binding, Share),
     near: Option<&Near>,
     obstacle: &Obstacle,
 ) -> String {
     let (tasks, each) = (here.request.tasks, here.request.cpus_per_task);
+    let needed = here.threads_each(threads(here, share));
+    let cpus = |threads: &usize| in_cpus(*threads as u32, (each, needed));
     let found = match obstacle {
         Obstacle::NothingFree => {
             "other steps are bound to all cores of this step on this node".into()
@@ -174,9 +180,11 @@ fn why(
             cores,
             threads,
         } => format!(
-            "the step has {cores} free cores with {threads} CPUs to use {}, and the smallest share \
-             has {smallest}; use fewer tasks or a smaller -c",
-            near.map_or("on this node", |_| "there")
+            "the step has {cores} free cores with {} CPUs to use {}, and the smallest share \
+             has {}; use fewer tasks or a smaller -c",
+            cpus(threads),
+            near.map_or("on this node", |_| "there"),
+            cpus(smallest)
         ),
     };
     let asked = match each {
