@@ -89,7 +89,23 @@ impl SlurmConf {
     /// Source: spank_stack_init of src/common/plugstack.c (spank.c from 23.02 on).
     pub fn plugstack_path(&self, symbols: &Symbols) -> Option<String> {
         self.plugstack()
-            .or_else(|| beside_slurm_conf(c"plugstack.conf", symbols))
+            .or_else(|| Self::path_beside(c"plugstack.conf", symbols))
+    }
+
+    /// The file of a name beside slurm.conf, or what slurmctld has sent for it to a node without files of its own.
+    /// `None` where this process lacks Slurm's function.
+    pub fn path_beside(name: &CStr, symbols: &Symbols) -> Option<String> {
+        let path_of = symbols.slurm_get_extra_conf_path?;
+        // SAFETY: the prototype of read_config.h: it reads the name and returns a text of Slurm's allocator.
+        let mut path: *mut c_void = unsafe { path_of(name.as_ptr()) }.cast();
+        if path.is_null() {
+            return None;
+        }
+        // SAFETY: Slurm's text, which ends with a zero and is ours.
+        let text = unsafe { CStr::from_ptr(path.cast()) };
+        let text = text.to_string_lossy().into_owned();
+        let _ = record::free(&raw mut path, symbols);
+        Some(text)
     }
 
     /// What changes how slurmd counts its node. From 24.05 on Slurm keeps it as flags, which slurmstepd has as
@@ -153,18 +169,4 @@ impl SlurmConf {
     pub fn debug_flags(&self) -> u64 {
         self.record.read(self.layout.slurm_conf.debug_flags)
     }
-}
-
-fn beside_slurm_conf(name: &CStr, symbols: &Symbols) -> Option<String> {
-    let path_of = symbols.slurm_get_extra_conf_path?;
-    // SAFETY: the prototype of read_config.h: it reads the name and returns a text of Slurm's allocator.
-    let mut path: *mut c_void = unsafe { path_of(name.as_ptr()) }.cast();
-    if path.is_null() {
-        return None;
-    }
-    // SAFETY: Slurm's text, which ends with a zero and is ours.
-    let text = unsafe { CStr::from_ptr(path.cast()) };
-    let text = text.to_string_lossy().into_owned();
-    let _ = record::free(&raw mut path, symbols);
-    Some(text)
 }

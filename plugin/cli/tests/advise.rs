@@ -92,7 +92,8 @@ fn plans(asked: &Request, lines: &[String]) -> Vec<Option<Value>> {
     assert_eq!(answers.len(), lines.len(), "{lines:?}: {}", done.stderr);
     let answers = answers.into_iter();
     answers
-        .map(|text| serde_json::from_str(text).ok())
+        .map(|text| serde_json::from_str(text).unwrap())
+        .map(|plan: Value| plan["error"].is_null().then_some(plan))
         .collect()
 }
 

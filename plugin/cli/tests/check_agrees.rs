@@ -143,6 +143,8 @@ fn difference(plan: &Plan, found: &[(String, String)], in_job: bool) -> Option<S
             let mut others = found.iter().filter(|(rule, _)| rule == "not-as-asked");
             if says("refused") || says("not-planned") {
                 wrong("check has no plan")
+            } else if says("binding-per-task") || says("binding-never-fits") {
+                wrong("only check says that the command refuses it")
             } else if is_free != says("nothing-bound") {
                 wrong("only one of them says that nothing is bound")
             } else if others.any(|(_, text)| !is_noted(text)) {
@@ -156,8 +158,12 @@ fn difference(plan: &Plan, found: &[(String, String)], in_job: bool) -> Option<S
             (!says("not-planned") && !says("refused") && !in_job).then(|| plan.said.clone())
         }
         (Some(1), _) => {
+            let refuses = |rule: &str| {
+                let at_submission = ["binding-per-task", "binding-never-fits"];
+                rule == "refused" || at_submission.contains(&rule)
+            };
             let is_same = |(rule, text): &(String, String)| {
-                rule == "refused" && (in_job || plan.said.contains(text.as_str()))
+                refuses(rule) && (in_job || plan.said.contains(text.as_str()))
             };
             (!found.iter().any(is_same)).then(|| plan.said.clone())
         }

@@ -57,8 +57,6 @@ fn what_may_fit_or_is_no_contradiction() {
         "srun -n2 --map-by=$HOW --binding=linear:1 ./a",
         "srun -n2 --map-by=slot:pe=$EACH ./a",
         "srun --map-by=core --binding=none ./a",
-        "srun --map-by=core --binding=linear:1 --cpu-bind=none ./a",
-        "srun -n2 --map-by=core --cpu-bind=cores ./a",
     ] {
         let (found, code) = rules(&["--slurm=24.11", "-"], line);
         assert_eq!((found, code), (vec![], Some(0)), "{line}");

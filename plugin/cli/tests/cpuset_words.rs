@@ -152,6 +152,42 @@ fn what_slurmd_would_refuse_is_refused() {
     }
 }
 
+/// A job has one cpuset, and its steps run inside it.
+#[test]
+fn a_step_with_another_cpuset_than_its_job_is_refused() {
+    let job = "--job=salloc -n4 --exclusive --cpuset=NCPUS=4";
+    for (own, refused) in [
+        ("NCPUS=2", true),
+        ("CPUSET_TYPE=none", true),
+        ("'CPUSET[NCPUS=4;]'", false),
+    ] {
+        let step = format!("srun -n2 --cpuset={own} ./a");
+        let output = Command::new(env!("CARGO_BIN_EXE_berth"))
+            .args(["plan", "--machine=pack:2 core:4 pu:2", job, &step])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(refused.into()), "{own}: {said}");
+        let says = "this job has the cpuset NCPUS=4, and its steps run inside it";
+        assert_eq!(said.contains(says), refused, "{own}: {said}");
+
+        let text = format!("#SBATCH -n4 --exclusive --cpuset=NCPUS=4\n{step}\n");
+        let script = |text: &str| {
+            let output = Command::new(env!("CARGO_BIN_EXE_berth"))
+                .args(["check", "--slurm=24.11", text])
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            (said.contains(says), output.status.code(), said)
+        };
+        let (is_said, code, said) = script(&text);
+        assert_eq!((is_said, code), (refused, Some(refused.into())), "{said}");
+        if refused {
+            assert!(said.contains("srun -n2 ./a"), "without the option: {said}");
+        }
+    }
+}
+
 #[test]
 fn a_file_that_slurmd_cannot_read_is_a_note() {
     let folder = tempfile::tempdir().unwrap();

@@ -61,6 +61,32 @@ srun -n4 -c 9 --cpu-bind=cores
     );
 }
 
+/// Programs read every line in one way.
+#[test]
+fn a_request_without_a_plan_is_a_document_too() {
+    let requests = "-n 2 --cpu-bind=cores\n-n 2 --cpu-bind=map_cpu:0,99\n--what\n-n 2 --format cpus --what\n'open\n\
+                    -n 2 --cpu-bind=map_cpu:99 --format masks\n";
+    let machine = "--machine=pack:2 core:4 pu:2";
+    let words = ["plan", machine, "--whole", "--format=json", "--batch", "-"];
+    let done = berth(&words, requests);
+    let mut lines = done.stdout.lines();
+    let mut next = || lines.next().unwrap_or_default();
+    assert!(next().starts_with(r#"{"format":"berth-plan","version":1,"machine":"#));
+    for says in [
+        "--cpu-bind=map_cpu:0,99 names CPU 99",
+        "unexpected argument '--what' found",
+        "unexpected argument '--what' found",
+        "a quote is not closed on this line; close it",
+    ] {
+        let begin = format!(r#"{{"format":"berth-plan","version":1,"error":"{says}"#);
+        let line = next();
+        assert!(line.starts_with(&begin) && line.ends_with("\"}"), "{line}");
+    }
+    let line = next();
+    assert!(line.starts_with("error: --cpu-bind=map_cpu:99"), "{line}");
+    assert_eq!(done.code, 1);
+}
+
 /// What srun takes and no plan depends on.
 #[test]
 fn options_that_change_no_plan() {

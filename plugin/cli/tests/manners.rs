@@ -240,7 +240,10 @@ fn tables_fit_eighty_columns() {
             "pack:2 core:64 pu:2",
             &["-n2", "-O", "--cpu-bind=sockets", &odd],
         ),
-        ("pack:2 core:64 pu:2", &["-n8", "--binding=env:linear:6"]),
+        (
+            "pack:2 core:64 pu:2",
+            &["-n8", "--exclusive", "--binding=env:linear:6"],
+        ),
     ] {
         let machine = format!("--machine={machine}");
         let done = berth(&[&["plan", &machine][..], options].concat());

@@ -45,8 +45,7 @@ pub(super) fn size(own: &str, words: &Words) -> Option<(String, String)> {
 
 /// Whether the job around has the same cpuset.
 fn is_same(own: &str) -> bool {
-    let read = |text: &str| text.parse::<CpusetRequest>().ok();
-    outer().is_some_and(|outer| read(outer) == read(own))
+    outer().is_some_and(|outer| cpuset::is_same(own, outer))
 }
 
 /// Whether there is one at all, from an outer command.
@@ -64,12 +63,8 @@ pub(super) fn note(own: &str, words: &Words) -> Option<String> {
 pub(super) fn why_not(own: &str, words: &Words) -> Option<String> {
     let is_in_job = is_in_job(words);
     let request: CpusetRequest = own.parse().ok()?;
-    let Some(other) = outer().filter(|_| is_in_job && !is_same(own)) else {
-        let env = |name: &str| std::env::var(name).ok();
-        return cpuset::never_fits(&request, words, env).filter(|_| !is_in_job);
-    };
-    Some(format!(
-        "--cpuset={own}: this job has the cpuset {other}, and its steps run inside it; leave --cpuset out, or \
-         request another one for the job"
-    ))
+    if is_in_job {
+        return cpuset::other_than_job(own, outer()?);
+    }
+    cpuset::never_fits(&request, words, |name| std::env::var(name).ok())
 }

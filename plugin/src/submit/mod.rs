@@ -2,3 +2,4 @@
 
 mod cpuset;
 pub(crate) mod option;
+mod partition;

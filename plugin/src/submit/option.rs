@@ -22,7 +22,7 @@ use slurm_sys::SlurmConf;
 use crate::message::options::{OPTIONS, Own, Row, Texts};
 use crate::planning::ours::Ours;
 use crate::site::standing::{self, NAME};
-use crate::submit::cpuset;
+use crate::submit::{cpuset, partition};
 
 /// The letters that are kept of a default that is too long, because Slurm repeats it.
 const MOST_SHOWN: usize = 60;
@@ -71,12 +71,12 @@ pub(crate) fn check(own: Own, text: &str) -> Result<(), String> {
     }
     let env = |name: &str| std::env::var(name).ok();
     let why = match own {
-        Own::Binding => ours
-            .binding
-            .and_then(|binding| never_fits::why(&binding, words, env)),
-        Own::MapBy | Own::RankBy | Own::BindTo => ours
-            .mapping
-            .and_then(|mapping| never_fits::mapping(&mapping, words, env)),
+        Own::Binding => ours.binding.and_then(|binding| {
+            partition::if_sure(words, |words| never_fits::why(&binding, words, env))
+        }),
+        Own::MapBy | Own::RankBy | Own::BindTo => ours.mapping.and_then(|mapping| {
+            partition::if_sure(words, |words| never_fits::mapping(&mapping, words, env))
+        }),
         Own::Cpuset => cpuset::why_not(text, words),
         // Only the node knows its cores, devices and cgroups.
         Own::CoreKind | Own::Near | Own::Confine | Own::Pool => None,

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use berth_placement::controller::select::SlurmLine;
 use berth_placement::sets::bounded::shown;
 
 /// The most bytes of a wrong name in a message.
@@ -50,6 +51,16 @@ impl Release {
             Self::V25_05 => "25.05",
             Self::V25_11 => "25.11",
             Self::V26_05 => "26.05",
+        }
+    }
+
+    /// The line whose rules the model of slurmctld's selection uses: the newest modelled one that is not newer.
+    #[must_use]
+    pub fn modelled(self) -> SlurmLine {
+        match self {
+            Self::V22_05 | Self::V23_02 | Self::V23_11 | Self::V24_05 => SlurmLine::V22_05,
+            Self::V24_11 | Self::V25_05 | Self::V25_11 => SlurmLine::V24_11,
+            Self::V26_05 => SlurmLine::V26_05,
         }
     }
 }

@@ -186,6 +186,10 @@ fn submitted(line: &str, args: &PlanArgs, step: &PlannedStep) -> Option<String> 
     let words = Words::read("srun", own, args.srun.release);
     let is_inside = args.standing.job.is_some() && args.job.is_none();
     let is_own_job = plan::is_asked(args) && args.job.is_none();
+    let words = match is_own_job && args.jobs_may_get_more(&words) {
+        true => words.where_jobs_may_get_more(),
+        false => words,
+    };
     let cpus = job_cpus(step);
     let variable = |name: &str| match name {
         _ if is_inside => env::var(name).ok(),

@@ -35,7 +35,7 @@ use crate::plan::{ByDefault, SiteSettings};
   berth plan 'srun -p long -t 1:00:00 -n8 -c4 ./app > out'
   berth plan 'sbatch -N2 -n8 job.sh'
   berth plan --machine node.xml -N 4 -n 32 --cpu-bind=cores -m cyclic:block
-  berth plan --machine node.xml -n 2 --binding=linear:2 --format tree --explain
+  berth plan --machine node.xml -n 2 -c 4 --binding=linear:2 --format tree --explain
 Without --cores, --cpus or --whole: inside a job the job's cores, elsewhere slurmctld's choice.
 Exit code: 0 the step or job would run, 1 it would not, 2 a wrong option."
 )]

@@ -244,7 +244,11 @@ fn of_command(case: &Case<'_>, starts: bool) -> Vec<Finding> {
             (None, Kind::Srun) if role == Role::InTasks => found.extend(rules::in_tasks(case)),
             (None, Kind::Srun) if starts => {
                 found.extend(rules::SRUN.iter().filter_map(|rule| rule(case)));
-                found.extend(planned::on_machine(case));
+                // What its own command refuses is not planned.
+                let is_refused = |one: &Finding| rules::AT_SUBMISSION.contains(&one.rule);
+                if !found.iter().any(is_refused) {
+                    found.extend(planned::on_machine(case));
+                }
             }
             (None, Kind::Job(_)) if !case.command.is_known_job => {
                 job_starts(case, &mut found);

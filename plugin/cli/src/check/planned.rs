@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 
 use berth_placement::{Level, Node, Rule};
 use berth_srun::Release;
+use berth_srun::submission::Words;
 use clap::{Args, Command, FromArgMatches};
 
 use super::case::Case;
@@ -57,6 +58,16 @@ impl Place {
     pub(super) fn gives_whole_nodes(&self, partition: Option<&str>, release: Release) -> bool {
         let config = self.args.config();
         config.is_some_and(|config| plan::gives_whole_nodes(config, partition, release))
+    }
+
+    /// Whether the cluster may give a new job more cores than it requests; no where none is named.
+    pub(super) fn may_give_more(
+        &self,
+        words: &Words,
+        variable: impl Fn(&str) -> Option<String>,
+    ) -> bool {
+        let config = self.args.config();
+        config.is_some_and(|config| words.may_get_more(config, variable))
     }
 
     fn roomy() -> Option<&'static Self> {
@@ -152,14 +163,26 @@ thread_local! {
     static REFUSED: RefCell<HashMap<String, bool>> = RefCell::default();
 }
 
-/// Why slurmctld would not start a job there.
-pub(super) fn job_refused(case: &Case<'_>) -> Option<Finding> {
+/// The job alone, on a known machine or cluster.
+fn job_on<'a>(case: &Case<'a>) -> Option<(PlanArgs, &'a Node)> {
     let place = case.around.place?;
     let mut args = place.args.clone();
     args.srun = SrunOptions::read(Vec::new(), Vec::new(), case.around.release).ok()?;
     args.whole_nodes = case.around.whole;
     args.job = case.job_line()?;
-    let why = plan::job_refused(&args, &place.node)?;
+    Some((args, &place.node))
+}
+
+/// The CPUs that the job around a step has there.
+pub(super) fn job_cpus(case: &Case<'_>) -> Option<u32> {
+    let (args, on) = job_on(case)?;
+    plan::job_cpus(&args, on)
+}
+
+/// Why slurmctld would not start a job there.
+pub(super) fn job_refused(case: &Case<'_>) -> Option<Finding> {
+    let (args, on) = job_on(case)?;
+    let why = plan::job_refused(&args, on)?;
     Some(case.warning("refused", why, "the job does not start there"))
 }
 
@@ -168,7 +191,7 @@ pub(super) fn on_machine(case: &Case<'_>) -> Vec<Finding> {
     let planned = || {
         let place = case.around.place?;
         let args = request(case, place)?;
-        let answer = plan::answer(&args, &place.node).or_else(|why| {
+        let answer = plan::answer_of_line(&args, &place.node).or_else(|why| {
             // The submitting command refuses what it cannot use.
             let why = why.downcast::<plan::Unusable>()?;
             Ok::<_, Failure>(Answer::Refused(why.to_string()))

@@ -130,6 +130,7 @@ const REFUSALS: &[&str] = &[
     "mapping-and-binding",
     "mapping-and-list",
     "near-and-others",
+    "cpuset-and-job",
     "more-than-the-job",
     "refused",
     "grid-engine",

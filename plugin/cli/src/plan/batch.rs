@@ -12,7 +12,7 @@ use berth_srun::Release;
 use clap::{Args, Command, FromArgMatches};
 
 use super::request::{batch_file, node};
-use super::{Answer, PlannedStep, answer, json, line, line_in, masks, notes};
+use super::{Answer, PlannedStep, answer_of_line, json, line, line_in, masks, notes};
 use crate::Failure;
 use crate::args::{Format, PlanArgs, as_getopt, shortened};
 use crate::here::{self, Fact};
@@ -37,6 +37,7 @@ pub(crate) fn run(args: &PlanArgs, path: &PathBuf) -> Result<ExitCode, Failure> 
         command: command(),
         defaults: typed_words(),
         format: args.format,
+        of_line: args.format,
         machines: HashMap::new(),
         facts: Vec::new(),
     };
@@ -50,7 +51,11 @@ pub(crate) fn run(args: &PlanArgs, path: &PathBuf) -> Result<ExitCode, Failure> 
         }
         let answer = run.answer(text).unwrap_or_else(|why| {
             failed = true;
-            format!("error: {}", one_line(&why.to_string()))
+            let why = one_line(&why.to_string());
+            match run.of_line {
+                Some(Format::Json) => json::no_plan(&why),
+                _ => format!("error: {why}"),
+            }
         });
         writeln!(output, "{answer}")?;
     }
@@ -96,6 +101,8 @@ struct Run {
     /// The words typed before a line's own.
     defaults: Vec<String>,
     format: Option<Format>,
+    /// The format of the line that is answered, as far as it is known.
+    of_line: Option<Format>,
     machines: Machines,
     /// What was found out and assumed for the answers; each fact is printed once.
     facts: Vec<Fact>,
@@ -107,7 +114,9 @@ impl Run {
     /// # Errors
     /// Why the step would not run, or what is wrong with the line.
     fn answer(&mut self, text: &str) -> Result<String, Failure> {
+        self.of_line = self.format;
         let args = self.read(text)?;
+        self.of_line = args.format.or(self.format);
         let key = (
             args.machine.clone(),
             format!(
@@ -124,7 +133,7 @@ impl Run {
             self.machines.insert(key.clone(), node(&args)?);
         }
         let on = &self.machines[&key];
-        let step = match answer(&args, on)? {
+        let step = match answer_of_line(&args, on)? {
             Answer::Refused(why) => return Err(why.into()),
             Answer::Planned(step) => step,
         };
@@ -133,7 +142,7 @@ impl Run {
                 self.facts.push(fact.clone());
             }
         }
-        let mut line = match args.format.or(self.format) {
+        let mut line = match self.of_line {
             Some(Format::Cpus) => cpus(&step).join(" "),
             Some(Format::Masks) | None => nodes_masks(&step).join(" "),
             Some(Format::Json) => return json::line(&args, on, &step),

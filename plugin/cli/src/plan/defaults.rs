@@ -195,7 +195,7 @@ impl PlanArgs {
     }
 
     /// The configuration of the node on which the command runs, for a plan on it.
-    fn config_of_node(&self) -> Option<Arc<Config>> {
+    pub(super) fn config_of_node(&self) -> Option<Arc<Config>> {
         let here = || self.standing.node.and_then(|_| cluster::of_this_node());
         here().filter(|_| self.standing.is_here())
     }

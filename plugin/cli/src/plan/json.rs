@@ -197,6 +197,22 @@ pub(crate) fn line(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Result<Str
     Ok(serde_json::to_string(&document(args, on, step))?)
 }
 
+/// The line of a file's answer for a request without a plan.
+pub(crate) fn no_plan(why: &str) -> String {
+    #[derive(Serialize)]
+    struct NoPlan<'a> {
+        format: &'static str,
+        version: u32,
+        error: &'a str,
+    }
+    let none = NoPlan {
+        format: "berth-plan",
+        version: 1,
+        error: why,
+    };
+    serde_json::to_string(&none).unwrap_or_default()
+}
+
 fn document<'a>(args: &'a PlanArgs, on: &'a Node, step: &'a PlannedStep) -> Document<'a> {
     let kind = args.socket_kind();
     let parents = |planned: &'a Planned| Some(Parents::new(planned.on(on).machine()?, kind));

@@ -10,6 +10,7 @@ mod defaults;
 mod devices;
 mod explain;
 mod given;
+mod gives_way;
 mod gpus;
 mod granted;
 mod job;
@@ -25,6 +26,7 @@ mod score;
 mod settings;
 mod site;
 mod step;
+mod submission;
 mod table;
 mod variables;
 mod wishes;
@@ -33,7 +35,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-use berth_placement::{Level, Node, Plan};
+use berth_placement::{Node, Plan};
 use clap::FromArgMatches;
 
 use crate::Failure;
@@ -52,6 +54,7 @@ pub(crate) use score::QualityJson;
 pub(crate) use settings::SiteSettings;
 pub(crate) use site::socket_kind;
 pub(crate) use step::{Planned, PlannedStep};
+pub(crate) use submission::job_cpus;
 pub(crate) use table::write_place;
 use variables::Variables;
 
@@ -80,10 +83,11 @@ pub(crate) fn run(typed: &PlanArgs) -> Result<ExitCode, Failure> {
         }
     };
     let on = node(args)?;
-    let answered = answer(args, &on).map_err(|why| match why.downcast::<controller::Unusable>() {
-        Ok(why) => usage(&why.to_string()).exit(),
-        Err(why) => why,
-    });
+    let answered =
+        answer_of_line(args, &on).map_err(|why| match why.downcast::<controller::Unusable>() {
+            Ok(why) => usage(&why.to_string()).exit(),
+            Err(why) => why,
+        });
     let step = match answered? {
         Answer::Planned(step) => step,
         Answer::Refused(why) => {
@@ -244,7 +248,18 @@ pub(crate) fn step(args: &PlanArgs, on: &Node) -> Result<Result<PlannedStep, Str
     }
 }
 
-/// Plans one request.
+/// Plans one request, unless its own command refuses it.
+///
+/// # Errors
+/// Options that do not fit the machine.
+pub(crate) fn answer_of_line(args: &PlanArgs, on: &Node) -> Result<Answer, Failure> {
+    match submission::refused(args, on) {
+        Some(why) => Ok(Answer::Refused(why)),
+        None => answer(args, on),
+    }
+}
+
+/// Plans one request. What its own command refuses is not looked at.
 ///
 /// # Errors
 /// Options that do not fit the machine.
@@ -294,7 +309,7 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
                 .into(),
         );
     }
-    notes.extend(level_beside_near(args));
+    notes.extend(gives_way::note(args));
     let is_bound = step.plans().any(|(_, plan)| plan.is_bound());
     notes.extend(args.confine_note(is_bound).map(String::from));
     notes.extend(args.pool_note(step, on));
@@ -309,20 +324,6 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
         }
     }
     notes
-}
-
-/// The note on a typed level that gives way to a `--near`.
-fn level_beside_near(args: &PlanArgs) -> Option<String> {
-    let near = args.asked_near()?;
-    let is_typed = |word: &String| word.starts_with("--cpu-bind") || word.starts_with("--cpu_bind");
-    let level = srun_options::cpu_bind(args).level?;
-    let gives_way = level != Level::Threads && args.typed.0.iter().any(is_typed);
-    gives_way.then(|| {
-        format!(
-            "--near={near} chooses the cores, and --cpu-bind={level} gives way to it; leave out one \
-             of them"
-        )
-    })
 }
 
 /// Exactly the text in the launch message.

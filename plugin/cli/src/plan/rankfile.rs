@@ -4,16 +4,19 @@
 
 use std::io::Write;
 
-use berth_placement::{CpuId, CpuSet, Node};
+use berth_placement::{CpuId, CpuSet, Machine, Node};
 
 use super::json::allocation;
-use super::owns::is_listed;
-use super::step::PlannedStep;
+use super::request::machine;
+use super::step::{Planned, PlannedStep};
 use crate::Failure;
 use crate::args::PlanArgs;
 use crate::parents::Parents;
 use crate::progress::watched;
 use crate::say;
+
+/// Why there is no rank file.
+const NOTHING: &str = "nothing is bound, so there is no core to write into a rank file; ask for a level, as --cpu-bind=cores";
 
 /// The whole text.
 ///
@@ -25,19 +28,15 @@ pub(crate) fn write(
     on: &Node,
     step: &PlannedStep,
 ) -> Result<(), Failure> {
-    let known = step.planned().iter();
-    let parents: Option<Vec<_>> = known
-        .map(|planned| Some(Parents::new(planned.on(on).machine()?, args.socket_kind())))
-        .collect();
-    let Some(parents) = parents.filter(|_| step.is_bound()) else {
-        return Err(
-            "nothing is bound, so there is no core to write into a rank file; ask for a level, as \
-             --cpu-bind=cores"
-                .into(),
-        );
+    let lacks_cores = |planned: &Planned| planned.on(on).left_out().is_some();
+    let all = match step.planned().iter().any(lacks_cores) {
+        true => Some(machine(args)?),
+        false => None,
     };
+    let parents = parents(args, on, step, all.as_deref());
+    let parents = parents.filter(|_| step.is_bound()).ok_or(NOTHING)?;
     writeln!(out, "# allocation: {}", allocation(step))?;
-    if is_listed(args) {
+    if step.planned().iter().any(|planned| is_part(planned, on)) {
         writeln!(
             out,
             "# cores have their numbers on the whole node; where a cgroup confines the job, Open \
@@ -74,4 +73,30 @@ pub(crate) fn write(
         );
     }
     Ok(())
+}
+
+/// The cores of each different node as Open MPI counts them: with those that slurmd leaves out, on the machine as
+/// it was found.
+fn parents<'a>(
+    args: &PlanArgs,
+    on: &'a Node,
+    step: &'a PlannedStep,
+    all: Option<&'a Machine>,
+) -> Option<Vec<Parents<'a>>> {
+    let known = step.planned().iter();
+    let of_node = known.map(|planned| {
+        let on = planned.on(on);
+        let all = all.filter(|_| on.left_out().is_some());
+        let machine = all.or_else(|| on.machine())?;
+        Some(Parents::new(machine, args.socket_kind()))
+    });
+    of_node.collect()
+}
+
+/// Whether the job may have less than its node, so that a cgroup may confine it.
+fn is_part(planned: &Planned, on: &Node) -> bool {
+    let on = planned.on(on);
+    let all = on.machine().map(|machine| machine.cpus().count());
+    let has_all = all == Some(planned.plan.own.count()) && on.left_out().is_none();
+    !has_all || planned.plan.cpuset.is_some()
 }

@@ -72,6 +72,18 @@ fn discovered(args: &PlanArgs, socket: SocketKind) -> Result<(Shape, Arc<Machine
     Ok((shape, machine.into()))
 }
 
+/// The machine as it was found, with the cores that slurmd leaves out.
+///
+/// # Errors
+/// What hwloc could not read.
+pub(super) fn machine(args: &PlanArgs) -> Result<Arc<Machine>, Failure> {
+    let node = args.standing.node.filter(|_| args.numbering.is_none());
+    match node.and_then(|node| node.machine.clone()) {
+        Some(machine) => Ok(machine),
+        None => Ok(discovered(args, args.socket_kind())?.1),
+    }
+}
+
 /// slurmd's count of a machine, or of the part of it that slurmd counts.
 fn counted(machine: &Machine, args: &PlanArgs, socket: SocketKind) -> Shape {
     Shape::of(part_of(machine, args).as_ref().unwrap_or(machine), socket)

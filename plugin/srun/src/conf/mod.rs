@@ -4,6 +4,7 @@
 
 mod binds;
 mod counting;
+mod growth;
 mod nodes;
 mod partitions;
 mod reading;
@@ -59,6 +60,8 @@ pub struct Config {
     parts: Vec<Part>,
     words: select::Words,
     memory: Option<Memory>,
+    /// `MaxMemPerCPU` for all partitions.
+    limits_memory: bool,
     /// `TaskPlugin`, as it is written.
     pub task_plugin: Option<String>,
     /// `TaskPluginParam`, as it is written.

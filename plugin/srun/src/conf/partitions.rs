@@ -23,6 +23,8 @@ pub(super) struct Part {
     /// `PriorityTier`.
     pub tier: u32,
     pub rules: Partition,
+    /// `MaxMemPerCPU`: a job that asks for more memory gets more CPUs.
+    pub limits_memory: bool,
     /// The default binding of its jobs' steps.
     pub cpu_bind: Option<CpuBind>,
     /// Another unit than the cluster's, and whether memory is handed out.
@@ -36,6 +38,13 @@ pub(super) fn memory(line: &Line, default: Option<&Line>) -> Result<Option<Memor
     let of_node = number(line, default, "defmempernode", u64::MAX)?.filter(|memory| *memory > 0);
     let of_cpu = number(line, default, "defmempercpu", u64::MAX)?.filter(|memory| *memory > 0);
     Ok(of_node.map(Memory::PerNode).or(of_cpu.map(Memory::PerCpu)))
+}
+
+/// Whether each CPU has a limit of memory, if the line says it.
+pub(super) fn limits_memory(line: &Line, default: Option<&Line>) -> Option<bool> {
+    let text = value(line, default, "maxmempercpu")?;
+    let none = ["0", "unlimited", "infinite", "n/a"];
+    Some(!none.iter().any(|word| text.eq_ignore_ascii_case(word)))
 }
 
 /// Reads a line.
@@ -56,6 +65,7 @@ pub(super) fn read(line: &Line, default: Option<&Line>) -> Result<Part, ConfErro
             default_memory: memory(line, default)?,
             least_loaded: yes(line, default, "lln")?,
         },
+        limits_memory: limits_memory(line, default).unwrap_or(false),
         cpu_bind: binds::read(line, default)?,
         select: select(line)?,
         unmodelled: unmodelled(line, default),

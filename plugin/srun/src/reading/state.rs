@@ -125,7 +125,8 @@ impl State {
             "ntasks" => {
                 let text = setting.value.unwrap_or_default();
                 let tasks = number::whole(text, true, release).filter(|tasks| *tasks > 0);
-                self.ntasks = Some(tasks.ok_or_else(|| no_number(setting, 1, i32::MAX as u32))?);
+                let most = i32::MAX as u32 - u32::from(release > Release::V22_05);
+                self.ntasks = Some(tasks.ok_or_else(|| no_number(setting, 1, most))?);
             }
             "nodes" => self.nodes = Some(nodes(setting, release)?),
             "cpus-per-task" => self.cpus_per_task = Some(number()?),

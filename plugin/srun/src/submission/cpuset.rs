@@ -84,6 +84,24 @@ pub fn never_fits(
     })
 }
 
+/// Whether two texts ask for the same cpuset.
+#[must_use]
+pub fn is_same(one: &str, other: &str) -> bool {
+    let read = |text: &str| text.parse::<CpusetRequest>().ok();
+    read(one) == read(other)
+}
+
+/// The reason why a step is refused that asks for a cpuset inside a job with another one.
+#[must_use]
+pub fn other_than_job(own: &str, of_job: &str) -> Option<String> {
+    (!is_same(own, of_job)).then(|| {
+        format!(
+            "--cpuset={own}: this job has the cpuset {of_job}, and its steps run inside it; leave --cpuset out, or \
+             request another one for the job"
+        )
+    })
+}
+
 /// The note where a request has little to choose from: slurmctld gives a job its cores without a look at
 /// the cpuset, and only a job of whole nodes has others.
 #[must_use]
@@ -170,6 +188,20 @@ mod tests {
                 Some(said) => assert!(found.unwrap_or_default().contains(said), "{request} {line}"),
                 None => assert_eq!(found, None, "{request} {line}"),
             }
+        }
+    }
+
+    #[test]
+    fn a_step_has_no_other_cpuset_than_its_job() {
+        for (own, of_job, refused) in [
+            ("NCPUS=4", "NCPUS=4", false),
+            ("CPUSET[NCPUS=4;]", " NCPUS = 4", false),
+            ("NCPUS=2", "NCPUS=4", true),
+            ("CPUSET_TYPE=none", "NCPUS=4", true),
+            ("NCPUS=4", "CPUSET_TYPE=none", true),
+        ] {
+            let why = other_than_job(own, of_job);
+            assert_eq!(why.is_some(), refused, "{own} {of_job}: {why:?}");
         }
     }
 

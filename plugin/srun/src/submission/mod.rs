@@ -8,7 +8,10 @@ pub mod by_default;
 pub mod cpuset;
 mod directives;
 pub mod never_fits;
+mod partition;
 pub mod two_names;
+
+use berth_placement::request::cpu_bind::Mode;
 
 use crate::line::{self, Given, Line, Trouble};
 use crate::options::{Command, variables};
@@ -41,6 +44,7 @@ pub struct Words {
     /// Whether the command is srun, whose steps belong to the job around it, if there is one; the
     /// others make new jobs.
     pub is_srun: bool,
+    command: Option<Command>,
     release: Release,
     /// A script's options, and those of the line, which override them.
     given: Vec<Given>,
@@ -48,6 +52,8 @@ pub struct Words {
     pub program: Option<String>,
     /// Whether another component follows (`:`), or a word may be an option or an argument.
     unsure: bool,
+    /// Whether the job's partition may give it more cores than it requests.
+    may_get_more: bool,
 }
 
 impl Words {
@@ -67,11 +73,23 @@ impl Words {
             ..
         } = line::read(&words, command.unwrap_or(Command::Srun), Some(release));
         Self {
-            is_srun: command == Some(Command::Srun),
-            release,
             unsure: more || command.is_none() || given.iter().any(is_guessed),
-            given,
             program: program.into_iter().next(),
+            ..Self::of(command, given, release)
+        }
+    }
+
+    /// The options of a line that was read before; those of its command's variables are in the environment.
+    #[must_use]
+    pub fn of(command: Option<Command>, given: Vec<Given>, release: Release) -> Self {
+        Self {
+            is_srun: command == Some(Command::Srun),
+            command,
+            release,
+            given,
+            program: None,
+            unsure: false,
+            may_get_more: false,
         }
     }
 
@@ -137,7 +155,7 @@ impl Words {
                 .any(|prefix| env(&format!("{prefix}_{name}")).is_some())
         };
         let grows = |option: &&str| self.has(option) || from_env(option);
-        if self.unsure || GROWING.iter().any(grows) {
+        if self.unsure || self.may_get_more || GROWING.iter().any(grows) {
             return None;
         }
         Some(self.asked(env)?.cpus_per_task.unwrap_or(1))
@@ -152,6 +170,12 @@ impl Words {
             None if asked.nodes.as_ref().is_some_and(range) => None,
             _ => Some(asked.tasks()),
         }
+    }
+
+    /// Whether `--cpu-bind=none` leaves the tasks unbound, whatever else the line asks.
+    fn is_unbound(&self, env: impl Fn(&str) -> Option<String>) -> bool {
+        let mode = self.asked(env).and_then(|asked| asked.cpu_bind.mode);
+        mode == Some(Mode::Free)
     }
 
     /// Whether words could be misread.

@@ -24,7 +24,7 @@ pub fn why(
         Strategy::Explicit(places) => (places.len() as u32, true),
     };
     // Components have allocations of their own.
-    if words.is_unsure() || env("SLURM_HET_SIZE").is_some() {
+    if words.is_unsure() || env("SLURM_HET_SIZE").is_some() || words.is_unbound(&env) {
         return None;
     }
     let tasks = words.tasks(&env)?;
@@ -79,6 +79,9 @@ pub fn mapping(
     let overload = mapping.bind.as_ref().is_some_and(|bind| bind.overload);
     // A job may get more hardware threads than it asks for: Slurm gives whole cores.
     if overload || mapping.takes_threads() || words.is_unsure() || env("SLURM_HET_SIZE").is_some() {
+        return None;
+    }
+    if words.is_unbound(&env) {
         return None;
     }
     let tasks = words.tasks(&env)?;
@@ -141,9 +144,13 @@ mod tests {
             ("linear:4", "-n4 --exclusive a"),
             ("none", "-n4 a"),
             ("explicit:9,9", "a"),
+            ("linear:4", "-n4 --cpu-bind=none a"),
+            ("linear:4", "-n4 --cpu-bind=v,none a"),
         ] {
             assert_eq!(says(binding, line, &[]), "", "{binding} {line}");
         }
+        let unbound = [("SLURM_CPU_BIND", "quiet,none")];
+        assert_eq!(says("linear:4", "-n4 a", &unbound), "");
         let job = [("SLURM_JOB_ID", "1"), ("SLURM_JOB_CPUS_PER_NODE", "4")];
         assert_eq!(says("linear:4", "a", &job), "");
         assert!(says("linear:4", "-n4 a", &job).contains("this allocation has 4 CPUs"));

@@ -3,12 +3,12 @@
 use berth_placement::Binding;
 use berth_placement::request::grid_engine::{Scope, Strategy};
 use berth_srun::options::Command as Program;
-use berth_srun::reading::LevelFrom;
 use berth_srun::submission::{Words, never_fits as submission};
 
 use crate::check::case::Case;
-use crate::check::command::Kind;
+use crate::check::command::{Command, Kind};
 use crate::check::finding::{Finding, Repair};
+use crate::check::planned;
 
 /// The `--binding` that counts, if it can be read.
 pub(super) fn binding(case: &Case<'_>) -> Option<Binding> {
@@ -68,10 +68,9 @@ pub(super) fn submitted<T>(
         Kind::Job(_) => "sbatch",
         _ => "srun",
     };
-    let texts = case.command.words.iter().map(|word| word.text.as_str());
-    let words = Words::read(name, texts, case.around.release);
+    let words = words(case, name, case.command);
     let job = match (&case.script.job, case.command.kind) {
-        (Some(job), Kind::Srun) => Some(job_cpus(case, job)?),
+        (Some(job), Kind::Srun) => Some(planned::job_cpus(case).or_else(|| job_cpus(case, job))?),
         _ => None,
     };
     ask(&words, &|name| match (name, &job) {
@@ -82,13 +81,25 @@ pub(super) fn submitted<T>(
     })
 }
 
+/// The words of a command, and whether its job may get more cores than it requests.
+fn words(case: &Case<'_>, name: &str, command: &Command) -> Words {
+    let texts = command.words.iter().map(|word| word.text.as_str());
+    let words = Words::read(name, texts, case.around.release);
+    let variable = |name: &str| Some(command.variables.get(name)?.value.clone());
+    let place = case.around.place;
+    let is_larger = place.is_some_and(|place| place.may_give_more(&words, variable));
+    match case.is_whole() || is_larger {
+        true => words.where_jobs_may_get_more(),
+        false => words,
+    }
+}
+
 /// The CPUs of a job that has no more than it requests; none if that is not sure.
-pub(super) fn job_cpus(case: &Case<'_>, job: &crate::check::command::Command) -> Option<u32> {
+pub(super) fn job_cpus(case: &Case<'_>, job: &Command) -> Option<u32> {
     if case.is_whole() || !job.is_complete() {
         return None;
     }
-    let texts = job.words.iter().map(|word| word.text.as_str());
-    let words = Words::read("sbatch", texts, case.around.release);
+    let words = words(case, "sbatch", job);
     let env = |_: &str| None;
     words
         .tasks(env)?
@@ -133,20 +144,13 @@ pub(super) fn start_on_shared_nodes(case: &Case<'_>) -> Option<Finding> {
     })
 }
 
-/// A `--cpu-bind` beside it: a list contradicts it, and a level gives way.
-pub(super) fn beside_cpu_bind(case: &Case<'_>) -> Option<Finding> {
+/// A list of `--cpu-bind` beside it contradicts it.
+pub(super) fn beside_list(case: &Case<'_>) -> Option<Finding> {
     let binding = binding(case).filter(|one| one.strategy != Strategy::None)?;
-    let given = case.command.given("cpu-bind")?;
-    let asked = case.asked.as_ref().ok()?;
+    let given = case.command.given("cpu-bind").filter(|_| case.is_list())?;
+    case.asked.as_ref().ok()?;
     let found = format!("--binding={binding} beside --cpu-bind={}", case.cpu_bind());
-    if case.is_list() {
-        let why = "the step is refused: both say which CPUs the tasks get; drop one of them";
-        let finding = case.warning("binding-and-list", found, why);
-        return Some(finding.or(case.command.remove(&case.script.text, given)));
-    }
-    let is_typed = asked.level_from == Some(LevelFrom::CpuBind);
-    (is_typed && !case.cpu_bind().contains("none")).then(|| {
-        let why = "--binding decides alone, and the level gives way to it";
-        case.hint("binding-and-level", found, why)
-    })
+    let why = "the step is refused: both say which CPUs the tasks get; drop one of them";
+    let finding = case.warning("binding-and-list", found, why);
+    Some(finding.or(case.command.remove(&case.script.text, given)))
 }

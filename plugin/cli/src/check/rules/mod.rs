@@ -3,6 +3,7 @@
 
 mod binding;
 mod cpuset;
+mod gives_way;
 mod launchers;
 mod lists;
 mod mapping;
@@ -30,6 +31,15 @@ pub(super) const OPTIONS: &[Rule] = &[
     values::wrong,
 ];
 
+/// Findings by the submitting command's own functions.
+pub(super) const AT_SUBMISSION: &[&str] = &[
+    "binding-per-task",
+    "binding-never-fits",
+    "mapping-never-fits",
+    "cpuset-never-fits",
+    "cpuset-and-job",
+];
+
 /// Rules for a job: sbatch, salloc, and the directives of a script.
 pub(super) const JOB: &[Rule] = &[
     binding::never_fits,
@@ -51,11 +61,16 @@ pub(super) const SRUN: &[Rule] = &[
     lists::on_part_of_a_node,
     lists::rank,
     binding::never_fits,
-    binding::beside_cpu_bind,
+    binding::beside_list,
     binding::start_on_shared_nodes,
     mapping::never_fits,
     mapping::contradicted,
     near::contradicted,
+    gives_way::level,
+    gives_way::none,
+    cpuset::never_fits,
+    cpuset::little_choice,
+    cpuset::other_than_job,
     steps::tasks_and_nodes,
     steps::tasks_per_socket,
     steps::more_than_the_job,

@@ -74,7 +74,7 @@ fn choose(config: &Config, wanted: &Selection, release: Release) -> Result<Chose
     if partition.is_some_and(|names| names.contains(',')) {
         return Err(NoAnswer::NotModelled("-p with several partitions".into()));
     }
-    let chosen = config.choose(partition, modelled(release));
+    let chosen = config.choose(partition, release.modelled());
     let chosen = chosen.map_err(|why| match why.why.strip_prefix("not modelled: ") {
         Some(what) => NoAnswer::NotModelled(what.into()),
         None => NoAnswer::Refused(format!("slurmctld refuses the job: {}", why.why)),
@@ -95,7 +95,7 @@ pub(crate) fn gives_whole_nodes(
     partition: Option<&str>,
     release: Release,
 ) -> bool {
-    config.gives_whole_nodes(partition, modelled(release))
+    config.gives_whole_nodes(partition, release.modelled())
 }
 
 /// Idle nodes like the machine. On a node with berth slurm.conf says what slurmctld hands out.
@@ -133,7 +133,7 @@ fn assumed(args: &PlanArgs, on: &Node, wanted: &Selection) -> Result<Asked, NoAn
                 block_by_default: select.block_by_default || on.rules().block_by_default,
                 ..select
             },
-            line: modelled(args.srun.release),
+            line: args.srun.release.modelled(),
             partition,
         },
         fact: Fact::new("allocation", String::new(), By::Assumed, source),
@@ -166,7 +166,7 @@ fn of_words(words: &str, release: Release) -> Result<Select, NoAnswer> {
     );
     let mut none = |_: &str| Err(String::new());
     let config = Config::read("--select", &text, &mut none);
-    let chosen = config.and_then(|config| config.choose(None, modelled(release)));
+    let chosen = config.and_then(|config| config.choose(None, release.modelled()));
     chosen
         .map(|chosen| chosen.cluster.select)
         .map_err(|why| NoAnswer::Failed(format!("--select: {}", why.why)))
@@ -218,18 +218,9 @@ fn occupy(cluster: &mut Cluster, text: &str) -> Result<(), NoAnswer> {
     Ok(())
 }
 
-/// The line whose rules are used: the newest modelled one that is not newer.
-pub(super) fn modelled(release: Release) -> SlurmLine {
-    match release {
-        Release::V22_05 | Release::V23_02 | Release::V23_11 | Release::V24_05 => SlurmLine::V22_05,
-        Release::V24_11 | Release::V25_05 | Release::V25_11 => SlurmLine::V24_11,
-        Release::V26_05 => SlurmLine::V26_05,
-    }
-}
-
 /// Said where another line's rules stand for the release's.
 fn rules_of(release: Release) -> String {
-    let line = match modelled(release) {
+    let line = match release.modelled() {
         SlurmLine::V22_05 => Release::V22_05,
         SlurmLine::V24_11 => Release::V24_11,
         SlurmLine::V26_05 => Release::V26_05,

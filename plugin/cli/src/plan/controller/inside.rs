@@ -8,7 +8,7 @@ use berth_placement::controller::select::{
 use berth_placement::{CoreIdx, CpuSet, Node};
 use berth_srun::reading::selection::Selection;
 
-use super::cluster::{like, modelled};
+use super::cluster::like;
 use super::{NoAnswer, nodes, of_step};
 use crate::args::PlanArgs;
 use crate::here::{By, Fact, OwnJob, Part};
@@ -30,7 +30,7 @@ pub(super) fn granted(
     let cluster = Cluster {
         nodes: nodes.iter().map(|(name, _)| like(on, name)).collect(),
         select: Select::default(),
-        line: modelled(args.srun.release),
+        line: args.srun.release.modelled(),
         partition: Partition::default(),
     };
     let granted = |(node, (_, cores)): (usize, &JobNode)| {

@@ -134,6 +134,15 @@ pub(super) fn granted(args: &PlanArgs, on: &Node) -> Result<Granted, NoAnswer> {
 
 /// What the request asks of slurmctld. All that concerns it is modelled.
 fn wanted(args: &PlanArgs) -> Result<Selection, NoAnswer> {
+    let line = Line {
+        given: given(args),
+        ..Line::default()
+    };
+    job_line::wanted(&line, Program::Srun, args.srun.release)
+}
+
+/// The options of the request, without those of the job around it.
+pub(super) fn given(args: &PlanArgs) -> Vec<line::Given> {
     let given = |kept: &Kept| line::Given {
         name: kept.name.clone(),
         alias: None,
@@ -144,11 +153,7 @@ fn wanted(args: &PlanArgs) -> Result<Selection, NoAnswer> {
     };
     let kept = args.srun.kept().iter().filter(|kept| !kept.is_jobs);
     let kept = kept.filter(|kept| kept.name != berth_srun::options::HOST_FILE);
-    let line = Line {
-        given: kept.map(given).collect(),
-        ..Line::default()
-    };
-    job_line::wanted(&line, Program::Srun, args.srun.release)
+    kept.map(given).collect()
 }
 
 /// The options that the job of `--job` passes on to its steps by variables, as far as it can be read.
