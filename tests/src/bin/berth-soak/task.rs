@@ -116,7 +116,7 @@ pub fn run(folder: &str, kind: &str) -> ExitCode {
             .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
         if kernel.map(str::trim) != Some(env("BERTH_CPUS").as_str()) {
             let said = format!("{own:?}: told {cpus}, the kernel says {kernel:?}");
-            let what = match plugged(&folder, own.age()) {
+            let what = match plugged(&folder, own.age()) || !are_online(&cpus) {
                 true => "moved",
                 false => "differs",
             };
@@ -136,6 +136,13 @@ pub fn run(folder: &str, kind: &str) -> ExitCode {
 fn plugged(folder: &Path, age: Duration) -> bool {
     let changed = fs::metadata(folder.join(hotplug::MARK)).and_then(|found| found.modified());
     changed.is_ok_and(|at| at.elapsed().is_ok_and(|ago| ago < age + PLANNED))
+}
+
+/// Whether these CPUs are online. slurmd plans steps on the machine as it was until it has discovered it again, which takes
+/// long on a full machine, and slurmd's log then says that the kernel refused the CPUs.
+fn are_online(cpus: &berth_placement::CpuSet) -> bool {
+    let text = fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    berth_placement::CpuSet::from_list(text.trim()).is_ok_and(|online| cpus.is_subset(&online))
 }
 
 /// A fenced task asks for every CPU, and gets its own.
