@@ -1,5 +1,5 @@
 //! Where cgroups with cpusets are mounted.
-//! In: the text of `/proc/self/mountinfo`. Out: the mounts, latest first.
+//! In: the text of `/proc/self/mountinfo`. Out: the mounts, those of the usual place first, and of each place the latest.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use super::Version;
 
+/// Where Slurm too has them, unless cgroup.conf says otherwise. A copy elsewhere may be a container's or a chroot's, and go.
+const USUAL: &str = "/sys/fs/cgroup";
 /// The kernel's file.
 const MOUNTINFO: &str = "/proc/self/mountinfo";
 /// More than hosts with thousands of containers have.
@@ -40,7 +42,10 @@ impl Mounts {
 
     pub(super) fn of(text: &str) -> Self {
         let found = text.lines().rev().filter_map(Mount::of);
-        Self(found.take(MOST_MOUNTS).collect())
+        let is_usual = |one: &Mount| one.point.starts_with(USUAL);
+        let (usual, others): (Vec<_>, Vec<_>) = found.partition(is_usual);
+        let all = usual.into_iter().chain(others);
+        Self(all.take(MOST_MOUNTS).collect())
     }
 }
 
@@ -104,8 +109,8 @@ broken - cgroup2
             .map(|one| (one.version, one.root.as_str(), one.point.to_str()))
             .collect();
         let expected = [
-            (Version::V2, "/job", Some("/mnt/a b")),
             (Version::V1, "/", Some("/sys/fs/cgroup/cpuset")),
+            (Version::V2, "/job", Some("/mnt/a b")),
         ];
         assert_eq!(found, expected);
     }
