@@ -17,22 +17,35 @@ pub(crate) struct JobCpuset {
     pub cpus: CpuSet,
 }
 
-static CPUSETS: Mutex<VecDeque<JobCpuset>> = Mutex::new(VecDeque::new());
+/// The last cpusets, oldest first.
+struct Cpusets(VecDeque<JobCpuset>);
+
+static CPUSETS: Mutex<Cpusets> = Mutex::new(Cpusets(VecDeque::new()));
+
+impl Cpusets {
+    fn of(&self, job: u32) -> Option<JobCpuset> {
+        self.0.iter().rev().find(|one| one.job == job).cloned()
+    }
+
+    fn keep(&mut self, cpuset: JobCpuset) {
+        self.0.retain(|one| one.job != cpuset.job);
+        if self.0.len() >= MOST {
+            self.0.pop_front();
+        }
+        self.0.push_back(cpuset);
+    }
+}
 
 /// The cpuset that a job had last.
 pub(crate) fn of(job: u32) -> Option<JobCpuset> {
     let all = CPUSETS.lock().unwrap_or_else(PoisonError::into_inner);
-    all.iter().rev().find(|one| one.job == job).cloned()
+    all.of(job)
 }
 
 /// Remembers a job's cpuset; the oldest is forgotten for it.
 pub(crate) fn keep(cpuset: JobCpuset) {
     let mut all = CPUSETS.lock().unwrap_or_else(PoisonError::into_inner);
-    all.retain(|one| one.job != cpuset.job);
-    if all.len() >= MOST {
-        all.pop_front();
-    }
-    all.push_back(cpuset);
+    all.keep(cpuset);
 }
 
 #[cfg(test)]
@@ -46,13 +59,14 @@ mod tests {
             request: CpusetRequest::None,
             cpus: CpuSet::from_list(cpus).unwrap_or_default(),
         };
+        let mut all = Cpusets(VecDeque::new());
         for job in 0..MOST as u32 {
-            keep(set(job, "0-3"));
+            all.keep(set(job, "0-3"));
         }
-        keep(set(0, "4"));
-        assert_eq!(of(0), Some(set(0, "4")));
-        assert_eq!(of(1), Some(set(1, "0-3")));
-        keep(set(u32::MAX, "1"));
-        assert_eq!((of(1), of(0)), (None, Some(set(0, "4"))));
+        all.keep(set(0, "4"));
+        assert_eq!(all.of(0), Some(set(0, "4")));
+        assert_eq!(all.of(1), Some(set(1, "0-3")));
+        all.keep(set(u32::MAX, "1"));
+        assert_eq!((all.of(1), all.of(0)), (None, Some(set(0, "4"))));
     }
 }
