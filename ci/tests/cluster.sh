@@ -23,7 +23,7 @@ test_cgroups_go_with_the_cluster() {
     local node
     "$root/ci/cluster" up "$PWD/c" "${plain[@]}" --example cgroup --task-plugin task/cgroup,task/affinity
     trap '"$root/ci/cluster" down "$PWD/c"' EXIT
-    node=$(SLURM_CONF=$PWD/c/etc/slurm.conf sinfo -h -o %n)
+    node=$(SLURM_CONF=$PWD/c/etc/slurm.conf sinfo -h -o %N)
     SLURM_CONF=$PWD/c/etc/slurm.conf srun -n1 true
     "$root/ci/cluster" down "$PWD/c"
     same "$(find /sys/fs/cgroup -name "*$node*")" ''
@@ -33,7 +33,7 @@ test_the_default_state_folder_goes_with_the_cluster() {
     local node
     "$root/ci/cluster" up "$PWD/c" --task-plugin task/berth --no-plugstack
     trap '"$root/ci/cluster" down "$PWD/c"' EXIT
-    node=$(SLURM_CONF=$PWD/c/etc/slurm.conf sinfo -h -o %n)
+    node=$(SLURM_CONF=$PWD/c/etc/slurm.conf sinfo -h -o %N)
     SLURM_CONF=$PWD/c/etc/slurm.conf srun -n1 true
     [ -d "/run/berth/$node" ]
     "$root/ci/cluster" down "$PWD/c"
