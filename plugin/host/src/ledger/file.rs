@@ -202,7 +202,7 @@ impl LedgerFile {
 
     /// Takes the lock without sleeping; nothing if another process keeps it for all of that time.
     pub fn try_lock(&self, at_most: Duration) -> Result<Option<Locked<'_>>, LedgerError> {
-        let locked = lock::try_for(&self.file, WHOLE, at_most, std::hint::spin_loop);
+        let locked = lock::try_for(&self.file, WHOLE, at_most);
         locked.map_err(|why| self.failed("locking it", why))
     }
 
