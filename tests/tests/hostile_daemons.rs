@@ -1,12 +1,11 @@
 //! A slurmd that is short of memory or descriptors, one that is told to read its configuration
 //! again and again, and what a step's files are worth inside a job's own mount namespace.
 
-use berth_tests::hostile::{self, Attacker, Toll, Victim, limit};
+use berth_tests::hostile::{self, Attacker, Job, Toll, Victim, limit};
 use berth_tests::{process, two_cpus};
 
-/// Steps with everything that berth does for one.
-fn steps(attacker: &Attacker<'_>, count: usize) {
-    let job = attacker.job(&["-n1"]);
+/// Steps of one job with everything that berth does for one.
+fn steps(attacker: &Attacker<'_>, job: &Job<'_>, count: usize) {
     let wide = format!("0x{}*65000", "f".repeat(16_000)).into_bytes();
     let long = vec![b'0'; 4 << 20];
     let place = job.option();
@@ -30,7 +29,7 @@ fn short_of_descriptors() {
     }
     let victim = Victim::start(hostile::berth(""));
     limit(victim.slurmd(), "--nofile", 40);
-    victim.attacked(|attacker| steps(attacker, 8));
+    victim.attacked(|attacker| steps(attacker, &attacker.job(&["-n1"]), 8));
 }
 
 #[test]
@@ -41,7 +40,7 @@ fn short_of_memory() {
     let victim = Victim::start(hostile::berth(""));
     // Enough for Slurm's own threads and messages.
     limit(victim.slurmd(), "--as", 1536 << 20);
-    victim.attacked(|attacker| steps(attacker, 8));
+    victim.attacked(|attacker| steps(attacker, &attacker.job(&["-n1"]), 8));
 }
 
 #[test]
@@ -51,6 +50,8 @@ fn told_to_reconfigure_all_the_time() {
     }
     let victim = Victim::start(hostile::berth(""));
     victim.attacked(|attacker| {
+        // A slurmctld that reads its configuration refuses new jobs, which is not the node's.
+        let job = attacker.job(&["-n1"]);
         std::thread::scope(|threads| {
             threads.spawn(|| {
                 for _ in 0..25 {
@@ -58,7 +59,7 @@ fn told_to_reconfigure_all_the_time() {
                     std::thread::sleep(std::time::Duration::from_millis(100));
                 }
             });
-            steps(attacker, 8);
+            steps(attacker, &job, 8);
         });
     });
 }
@@ -83,7 +84,7 @@ fn cpus_that_go_off_and_on() {
                     std::thread::sleep(std::time::Duration::from_millis(150));
                 }
             });
-            steps(attacker, 16);
+            steps(attacker, &attacker.job(&["-n1"]), 16);
         });
     });
     hostile::say(&format!(
