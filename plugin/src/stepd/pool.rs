@@ -63,6 +63,8 @@ pub(crate) struct Entered {
     pub is_full: bool,
     /// What the user must know.
     pub note: Option<String>,
+    /// The step's folders, if it is outside of pools.
+    pub beside: Option<JobFolders>,
     /// What each of its tasks gets.
     pub tasks: Option<TaskClass>,
 }
@@ -90,7 +92,7 @@ pub(crate) fn enter(record: &StepRecord<'_>, heard: &mut Handover, node_name: &s
     let folders = JobFolders::own();
     let Some(member) = pool.member.take() else {
         let weighed = weigh_normal(&job, &folders, (node_name, id.job_id, pool.others));
-        let entered = weighed.map(|weighed| as_normal(&job, &folders, (pool.idle, weighed)));
+        let entered = weighed.map(|weighed| as_normal(&job, folders, (pool.idle, weighed)));
         return entered.unwrap_or_default();
     };
     match come(record, &member, (node_name, &folders, pool.others)) {
@@ -111,7 +113,7 @@ pub(crate) fn enter(record: &StepRecord<'_>, heard: &mut Handover, node_name: &s
                 seat,
                 note,
                 tasks,
-                is_full: false,
+                ..Entered::default()
             }
         }
         Came::Full(full, weighed) => {
@@ -120,7 +122,7 @@ pub(crate) fn enter(record: &StepRecord<'_>, heard: &mut Handover, node_name: &s
             Entered {
                 note: Some(note),
                 is_full: true,
-                ..as_normal(&job, &folders, (pool.idle, weighed))
+                ..as_normal(&job, folders, (pool.idle, weighed))
             }
         }
         // Its other steps may be in the pool: a weight that somebody has written stays.
@@ -129,7 +131,7 @@ pub(crate) fn enter(record: &StepRecord<'_>, heard: &mut Handover, node_name: &s
             let weighed = weigh_if_unweighed(&job, &folders, pool.others);
             Entered {
                 note: Some(unknown(&member)),
-                ..as_normal(&job, &folders, (pool.idle, weighed))
+                ..as_normal(&job, folders, (pool.idle, weighed))
             }
         }
     }
@@ -173,7 +175,7 @@ fn as_member(
 }
 
 /// What a step of any other job gets on a node with pools, beside the job's weight.
-fn as_normal(job: &str, folders: &Folders, (idle, failed): (bool, Weighed)) -> Entered {
+fn as_normal(job: &str, folders: Folders, (idle, failed): (bool, Weighed)) -> Entered {
     let is_nice = failed.is_some() && cgroup::nice_obstacle().is_none();
     if let Some(folders) = folders.as_ref().ok().filter(|_| failed.is_none()) {
         // Linux before 5.15 has no idle groups. A real-time pool works without them, and slurmd has logged a warning.
@@ -187,6 +189,7 @@ fn as_normal(job: &str, folders: &Folders, (idle, failed): (bool, Weighed)) -> E
         }
     }
     Entered {
+        beside: folders.ok(),
         tasks: is_nice.then(|| TaskClass::nice(job)),
         ..Entered::default()
     }

@@ -4,6 +4,7 @@
 
 use std::ffi::c_void;
 
+use berth_host::cgroup::JobFolders;
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::{LIST_BYTES, USER_TEXT};
 use berth_placement::{CpuSet, SetMemory};
@@ -101,7 +102,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     let is_heard = heard.is_ok();
     let mut heard = heard.unwrap_or_else(|_| nothing_heard(&node_name));
     // A job for which its pool is full is planned as a normal one.
-    let (pool, class) = sit(record, &mut heard, &node_name);
+    let sits = sit(record, &mut heard, &node_name);
     let settled = settled(slurm, record, &mut heard, &node_name);
     let (wait, accounts) = accounts(record, settled, &mut heard, &node_name);
     let masks = masks(record, is_heard);
@@ -117,7 +118,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     let memory = memory_masks(slurm, record, &heard);
     Some(Session {
         name: name(id),
-        fences: fences(id, &heard, class.as_ref()),
+        fences: fences(id, &heard, sits.class.as_ref()),
         node_name,
         is_batch: id.kind == StepKind::Batch,
         intent,
@@ -136,8 +137,9 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         outside_cgroup: CpuSet::new(),
         accounts,
         wait,
-        pool,
-        class,
+        pool: sits.pool,
+        beside_pools: sits.beside,
+        class: sits.class,
         said: Vec::new(),
     })
 }
@@ -148,19 +150,28 @@ fn masks(record: &StepRecord<'_>, is_heard: bool) -> String {
     masks.filter(|_| is_heard).unwrap_or_default()
 }
 
-/// Gives the step its place in its job's pool; whether it got one, if it got one or its pool is full, and what each of its
-/// tasks gets.
-fn sit(
-    record: &StepRecord<'_>,
-    heard: &mut Handover,
-    node_name: &str,
-) -> (Option<bool>, Option<TaskClass>) {
+/// What the node's pools are for a step.
+struct Sits {
+    /// Whether its job is in its pool; nothing if no pool is for it.
+    pool: Option<bool>,
+    /// Its folders, if it is outside of them all.
+    beside: Option<JobFolders>,
+    /// What each of its tasks gets.
+    class: Option<TaskClass>,
+}
+
+/// Gives the step its place in its job's pool.
+fn sit(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Sits {
     let entered = pool::enter(record, heard, node_name);
     add_note(heard, entered.note);
     let is_in = entered.seat.is_some();
     let pool = (is_in || entered.is_full).then_some(is_in);
     STATE.sit(entered.seat);
-    (pool, entered.tasks)
+    Sits {
+        pool,
+        beside: entered.beside,
+        class: entered.tasks,
+    }
 }
 
 /// What is reported of a step without a handover, and what holds there: the site's settings.

@@ -3,6 +3,7 @@
 //! ours.
 
 use berth_host::StateDir;
+use berth_host::cgroup::JobFolders;
 use berth_host::counters::Counters;
 use berth_host::ledger::Entry;
 use berth_placement::CpuSet;
@@ -49,6 +50,8 @@ pub(crate) struct Session {
     pub fences: Option<Fences>,
     /// Whether its job is in a pool, if its partition or account puts it there.
     pub pool: Option<bool>,
+    /// Where the kernel counts what its tasks wait for, if its job is outside of the node's pools.
+    pub beside_pools: Option<JobFolders>,
     /// What the node's pools give each task beside its CPUs.
     pub class: Option<TaskClass>,
     /// Texts for the job's stderr, which are written when the step is locked no more.
@@ -80,6 +83,7 @@ impl Session {
             wait: None,
             fences: None,
             pool: None,
+            beside_pools: None,
             class: None,
             said: Vec::new(),
         }
@@ -115,6 +119,7 @@ impl Session {
         let is_bound = matches!(self.intent, Intent::Bind(_)) && !has_failed;
         let bound = if is_bound { applied } else { 0 };
         let fences = self.fences.as_ref();
+        let waited = self.beside_pools.as_ref().and_then(JobFolders::all_waited);
         Counters {
             launches: 1,
             bound,
@@ -125,6 +130,7 @@ impl Session {
             not_confined: fences.map_or(0, |fences| fences.missed.into()),
             in_pool: u64::from(self.pool == Some(true)),
             pool_full: u64::from(self.pool == Some(false)),
+            others_waited: waited.unwrap_or_default(),
             ..Counters::default()
         }
     }

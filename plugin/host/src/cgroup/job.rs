@@ -95,6 +95,13 @@ impl JobFolders {
         members::threads(&members::processes(&self.tasks))
     }
 
+    /// The time so far in which tasks of the step wanted a CPU and none of them had one, in microseconds. Nothing where the
+    /// kernel does not count it.
+    #[must_use]
+    pub fn all_waited(&self) -> Option<u64> {
+        super::load::all_waited(&self.tasks)
+    }
+
     /// The CPU time of all tasks of the step so far, in microseconds.
     ///
     /// # Errors

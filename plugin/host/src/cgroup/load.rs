@@ -7,7 +7,13 @@ use super::Folder;
 /// The time in which at least one thread of a cgroup below this folder waited for a CPU: it grows while one waits.
 /// Nothing where the kernel does not count it (`psi=0`).
 pub(super) fn waited(scope: &Folder, path: &str) -> Option<u64> {
-    total(&scope.read(&format!("{path}/cpu.pressure")).ok()?)
+    total("some ", &scope.read(&format!("{path}/cpu.pressure")).ok()?)
+}
+
+/// The time in which threads of this cgroup wanted a CPU and none of them had one. Nothing where the kernel does not count it
+/// (before Linux 5.13, or `psi=0`).
+pub(super) fn all_waited(cgroup: &Folder) -> Option<u64> {
+    total("full ", &cgroup.read("cpu.pressure").ok()?)
 }
 
 /// The CPU time of all its threads, also of those that have ended.
@@ -15,10 +21,10 @@ pub(super) fn used(scope: &Folder, path: &str) -> Option<u64> {
     usage(&scope.read(&format!("{path}/cpu.stat")).ok()?)
 }
 
-/// The total of the line `some`.
-fn total(text: &str) -> Option<u64> {
-    let some = text.lines().find_map(|line| line.strip_prefix("some "))?;
-    let mut words = some.split_whitespace();
+/// The total of the line that begins with a word.
+fn total(word: &str, text: &str) -> Option<u64> {
+    let found = text.lines().find_map(|line| line.strip_prefix(word))?;
+    let mut words = found.split_whitespace();
     words
         .find_map(|word| word.strip_prefix("total="))?
         .parse()
@@ -40,9 +46,10 @@ mod tests {
     fn the_kernels_lines() {
         let text = "some avg10=0.12 avg60=0.00 avg300=0.00 total=4711\n\
                     full avg10=0.00 avg60=0.00 avg300=0.00 total=7\n";
-        assert_eq!(total(text), Some(4711));
-        assert_eq!(total("full avg10=0.00 total=7\n"), None);
-        assert_eq!(total(""), None);
+        assert_eq!(total("some ", text), Some(4711));
+        assert_eq!(total("full ", text), Some(7));
+        assert_eq!(total("some ", "full avg10=0.00 total=7\n"), None);
+        assert_eq!(total("full ", ""), None);
         let text = "usage_usec 75022443\nuser_usec 51632000\nsystem_usec 23390443\n";
         assert_eq!(usage(text), Some(75_022_443));
         assert_eq!(usage("nr_periods 0\n"), None);

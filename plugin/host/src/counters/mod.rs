@@ -17,7 +17,7 @@ pub const NAME: &str = "berth.prom";
 /// Far more than the file can have.
 const MOST: u64 = 64 << 10;
 /// The number of counts.
-const KINDS: usize = 13;
+const KINDS: usize = 14;
 
 /// The counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +48,8 @@ pub struct Counters {
     pub in_pool: u64,
     /// Those that ran outside of their pool, because it or the node's pools were full.
     pub pool_full: u64,
+    /// Microseconds in which the tasks of a step outside of pools, on a node that has pools, wanted a CPU and none of them had one.
+    pub others_waited: u64,
 }
 
 /// Names and meanings, in the order of the files.
@@ -101,7 +103,14 @@ const NAMES: [(&str, &str); KINDS] = [
         "berth_pool_full_total",
         "Steps and batch scripts that ran outside of their pool, because it was full.",
     ),
+    (
+        OTHERS_WAITED,
+        "Seconds in which tasks of a step wanted a CPU and none of them had one: steps that have ended, outside of pools, \
+         on a node that has pools.",
+    ),
 ];
+/// The one count that is a time: microseconds in the private file, seconds in the public one.
+const OTHERS_WAITED: &str = "berth_pool_others_waited_seconds_total";
 
 /// The state of berth on a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -152,6 +161,7 @@ impl Counters {
             self.not_confined,
             self.in_pool,
             self.pool_full,
+            self.others_waited,
         ]
     }
 
@@ -170,6 +180,7 @@ impl Counters {
             not_confined,
             in_pool,
             pool_full,
+            others_waited,
         ] = values;
         Self {
             launches,
@@ -185,6 +196,7 @@ impl Counters {
             not_confined,
             in_pool,
             pool_full,
+            others_waited,
         }
     }
 
@@ -207,7 +219,7 @@ impl Counters {
                     .is_some_and(|rest| rest.starts_with(['{', ' ']))
             });
             let last = line.and_then(|line| line.rsplit(' ').next());
-            last.and_then(|number| number.parse().ok()).unwrap_or(0)
+            last.and_then(|number| value_of(name, number)).unwrap_or(0)
         };
         Self::of(NAMES.map(|(name, _)| value(name)))
     }
@@ -238,10 +250,39 @@ impl Counters {
         }
         for ((name, help), value) in NAMES.iter().zip(self.values()) {
             let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter");
-            let _ = writeln!(text, "{name}{{node=\"{node}\"}} {value}");
+            let _ = writeln!(text, "{name}{{node=\"{node}\"}} {}", shown(name, value));
         }
         text
     }
+}
+
+/// A count as the public file has it.
+fn shown(name: &str, value: u64) -> String {
+    match name {
+        OTHERS_WAITED => seconds(value),
+        _ => value.to_string(),
+    }
+}
+
+/// The same, read again.
+fn value_of(name: &str, text: &str) -> Option<u64> {
+    match name {
+        OTHERS_WAITED => microseconds(text),
+        _ => text.parse().ok(),
+    }
+}
+
+/// Seconds have six digits behind the point.
+fn seconds(microseconds: u64) -> String {
+    format!(
+        "{}.{:06}",
+        microseconds / 1_000_000,
+        microseconds % 1_000_000
+    )
+}
+
+fn microseconds(seconds: &str) -> Option<u64> {
+    seconds.replace('.', "").parse().ok()
 }
 
 /// A label's value as the format wants it.
@@ -299,9 +340,13 @@ mod tests {
             reserved_used: 5,
             confined: 8,
             not_confined: 9,
+            others_waited: 61_000_007,
             ..Counters::default()
         };
-        assert_eq!(Counters::parse(&some.text(&facts())), some);
+        let text = some.text(&facts());
+        assert_eq!(Counters::parse(&text), some);
+        let waited = "berth_pool_others_waited_seconds_total{node=\"n 1\"} 61.000007";
+        assert!(text.lines().any(|line| line == waited), "{text}");
         assert_eq!(some.plus(&some).launches, u64::MAX);
         assert_eq!(some.plus(&some).switched_off, 6);
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io;
 
-use super::escaped;
+use super::{escaped, microseconds, seconds};
 use crate::atomic_file;
 use crate::state::StateDir;
 use crate::trusted_file::{self, ReadError};
@@ -100,15 +100,11 @@ fn text(node: &str, all: &All) -> String {
         let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} counter");
         for (pool, counts) in all {
             let value = counts.values().get(at).copied().unwrap_or_default();
-            let _ = match at {
-                0 => writeln!(text, "{name}{{node=\"{node}\",pool=\"{pool}\"}} {value}"),
-                _ => writeln!(
-                    text,
-                    "{name}{{node=\"{node}\",pool=\"{pool}\"}} {}.{:06}",
-                    value / 1_000_000,
-                    value % 1_000_000
-                ),
+            let value = match at {
+                0 => value.to_string(),
+                _ => seconds(value),
             };
+            let _ = writeln!(text, "{name}{{node=\"{node}\",pool=\"{pool}\"}} {value}");
         }
     }
     text
@@ -122,8 +118,8 @@ fn parse(text: &str) -> All {
             .lines()
             .filter_map(|line| line.strip_prefix(name)?.split_once(",pool=\""));
         for (pool, value) in lines.filter_map(|(_, rest)| rest.split_once("\"} ")) {
-            // Seconds have six digits behind the point.
-            let Ok(value) = value.replace('.', "").parse() else {
+            // The number of jobs has no point.
+            let Some(value) = microseconds(value) else {
                 continue;
             };
             let mut values = [0; 4];

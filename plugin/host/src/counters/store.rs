@@ -167,6 +167,7 @@ mod tests {
         not_confined: 0,
         in_pool: 0,
         pool_full: 0,
+        others_waited: 0,
     };
 
     #[test]

@@ -28,7 +28,23 @@ fn ended(here: &Here) -> Told {
         !pool.folder.is_dir()
     })?;
     nothing_is_left(here, &busy)?;
-    accounted(here, &pool, (here.pool, counted))
+    accounted(here, &pool, (here.pool, counted))?;
+    felt(here, &busy)
+}
+
+/// What a normal job waited for below the pool is counted when it ends, as the kernel has it.
+fn felt(here: &Here, busy: &Job) -> Told {
+    let (before, waited) = (here.others_waited(), busy.waited()?);
+    here.cluster.run("scancel", &[&busy.id]).expect_ok();
+    let counted = within(LOOKED, "what the others waited is not counted", || {
+        here.others_waited() >= before + waited
+    });
+    let after = here.others_waited();
+    println!("  the busy job waited {waited:.3} s; counted before {before:.3}, after {after:.3}");
+    match waited > 0.0 {
+        true => counted,
+        false => Err("the busy job has not waited, so nothing was seen".into()),
+    }
 }
 
 /// The last step that was in the pool, of a job that goes on: when it started its pool was full.

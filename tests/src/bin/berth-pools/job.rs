@@ -170,6 +170,15 @@ impl Job {
         Ok(used / 1e6)
     }
 
+    /// The seconds in which tasks of its first step wanted a CPU and none had one.
+    pub(crate) fn waited(&self) -> Result<f64, String> {
+        let text = self.file("step_0/user/cpu.pressure");
+        let full = text.lines().find(|line| line.starts_with("full "));
+        let total = full.and_then(|line| line.rsplit("total=").next()?.parse::<f64>().ok());
+        let total = total.ok_or_else(|| format!("job {} has no pressure", self.id))?;
+        Ok(total / 1e6)
+    }
+
     /// The slurmstepd of its first step.
     pub(crate) fn slurmstepd(&self) -> String {
         self.file("step_0/slurm/cgroup.procs")

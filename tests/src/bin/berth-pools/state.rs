@@ -62,11 +62,19 @@ impl Here {
 
     /// How many jobs of the pool have ended, by the counters.
     pub(crate) fn counted(&self) -> u64 {
-        let file = self.state_dir().path().join("berth-pools.prom");
-        let text = fs::read_to_string(file).unwrap_or_default();
-        let line = text
-            .lines()
-            .find(|line| line.starts_with("berth_pool_jobs_total{"));
+        let jobs = self.count("berth-pools.prom", "berth_pool_jobs_total{");
+        jobs as u64
+    }
+
+    /// How many seconds ended steps outside of the pool waited, by the counters.
+    pub(crate) fn others_waited(&self) -> f64 {
+        self.count("berth.prom", "berth_pool_others_waited_seconds_total{")
+    }
+
+    /// 0 where the file has no such line.
+    fn count(&self, file: &str, begins: &str) -> f64 {
+        let text = fs::read_to_string(self.state_dir().path().join(file)).unwrap_or_default();
+        let line = text.lines().find(|line| line.starts_with(begins));
         let value = line.and_then(|line| line.rsplit(' ').next()?.parse().ok());
         value.unwrap_or_default()
     }
