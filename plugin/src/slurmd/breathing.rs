@@ -51,7 +51,7 @@ impl Breathing {
             for scope in &scopes {
                 for one in cgroup::lower_outside(scope).unwrap_or_default() {
                     log::error!(
-                        "{}: its CPUs went offline, so {} could run on CPUs of others; these are ordinary threads now, \
+                        "{}: its CPUs went offline, or its fence has gone, so {} could run on CPUs of others; these are ordinary threads now, \
                          also when the CPUs are back",
                         one.path,
                         counted(one.threads, "real-time thread")

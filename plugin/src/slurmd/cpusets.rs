@@ -55,9 +55,9 @@ pub(crate) fn has_file() -> bool {
 }
 
 /// Reads the file if it is another one than at the last look, has changed, or did not hold then; never in a
-/// launch hook. Returns whether slurmd's announcement must be written again. `before` is called before a file is read, which
-/// may take long: it can lie on another machine, and so can the names of its users.
-pub(crate) fn look(node_name: &str, before: &mut dyn FnMut()) -> bool {
+/// launch hook. Returns whether slurmd's announcement must be written again. It may take long: the file can lie on another
+/// machine, and so can the names of its users.
+pub(crate) fn look(node_name: &str) -> bool {
     let Some(path) = settings::current().cpusets.clone() else {
         let mut known = known();
         let had = known.looked.take().is_some() | known.sets.take().is_some();
@@ -78,7 +78,6 @@ pub(crate) fn look(node_name: &str, before: &mut dyn FnMut()) -> bool {
         }
         is_other
     };
-    before();
     let (again, is_news) = read(&looked.path, node_name, is_other);
     let mut known = known();
     (known.looked, known.again) = (Some(looked), again.map(|pause| Instant::now() + pause));

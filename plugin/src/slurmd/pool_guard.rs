@@ -23,6 +23,8 @@ static HAS_JOBS: AtomicBool = AtomicBool::new(false);
 static HAD_POOLS: AtomicBool = AtomicBool::new(false);
 /// Whether real-time tasks of pools may run.
 static HAS_REALTIME: AtomicBool = AtomicBool::new(false);
+/// Whether slurmstepds hold places by the last look, whatever became of the ledger since.
+static HAS_HOLDERS: AtomicBool = AtomicBool::new(false);
 
 /// slurmd starts, and has not read the file yet: jobs that the slurmd before it has launched may run.
 pub(super) fn begin(node_name: &str) {
@@ -78,8 +80,11 @@ pub(super) fn may_be_realtime() -> bool {
     pools::has(Class::Realtime) || HAS_REALTIME.load(Ordering::Relaxed)
 }
 
-/// Whether the ledger has jobs of pools.
+/// Whether there are jobs of pools: by the ledger, or by who held places in it when it was lost.
 pub(super) fn has_jobs_now(node_name: &str) -> bool {
+    if HAS_HOLDERS.load(Ordering::Relaxed) {
+        return true;
+    }
     let Some(dir) = dir(node_name) else {
         return false;
     };
@@ -148,6 +153,7 @@ fn undo_abandoned(node_name: &str, seats: &mut Seats) {
     if let Err(why) = seats.look(node_name, others) {
         log::debug!("{why}");
     }
+    HAS_HOLDERS.store(seats.has_holders(), Ordering::Relaxed);
     let Ok(mounts) = Mounts::read() else {
         return;
     };

@@ -100,8 +100,8 @@ pub(crate) fn count_as(node: &Node) {
 }
 
 /// Reads the file if it has changed since the last look; never in a launch hook. Returns whether slurmd's
-/// announcement must be written again. `before` is called before the file is read, which may take long.
-pub(crate) fn look(node_name: &str, before: &mut dyn FnMut()) -> bool {
+/// announcement must be written again. It may take long, because the file can lie on another machine.
+pub(crate) fn look(node_name: &str) -> bool {
     let Some(path) = settings::current().pools.clone() else {
         let mut known = known();
         let had = known.looked.take().is_some() | known.pools.take().is_some();
@@ -123,7 +123,6 @@ pub(crate) fn look(node_name: &str, before: &mut dyn FnMut()) -> bool {
     if known().looked.as_ref() == Some(&looked) {
         return false;
     }
-    before();
     let (is_read, is_news) = read(&looked.path, node_name, (cpus, looked.throttle.as_ref()));
     // A file that does not hold is read at each look: the reason may be outside of it.
     known().looked = is_read.then_some(looked);

@@ -66,9 +66,9 @@ fn begin(node_name: &str) {
 /// Reads the files of the site, whose pools count as slurmd does.
 fn site_files(node_name: &str, node: Option<&Node>) {
     node.into_iter().for_each(pools::count_as);
-    cpusets::look(node_name, &mut || ());
+    cpusets::look(node_name);
     pool_guard::begin(node_name);
-    pools::look(node_name, &mut || ());
+    pools::look(node_name);
     if thread::is_ours_to_start() {
         pool_guard::at_start(node_name);
     }

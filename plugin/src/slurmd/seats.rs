@@ -90,6 +90,11 @@ impl Seats {
 }
 
 impl Seats {
+    /// Whether a slurmstepd held a place at the last look.
+    pub(super) fn has_holders(&self) -> bool {
+        self.known.values().any(|(_, held)| !held.is_empty())
+    }
+
     /// Gives the running jobs the weights of the pools in force: once for each file and each set of pool jobs, and again and
     /// again for a while after a change, as steps begin that were planned before it. While a job is in a pool the weights are
     /// compared each time: no step has weighed a job that has its extern step alone, or that began while the switch-off file
@@ -138,8 +143,8 @@ impl Seats {
         Ok(is_over)
     }
 
-    /// The weights that jobs should have; nothing as long as a slurmstepd has not said who it is: its job's folder is not
-    /// known then.
+    /// The weights that jobs should have; nothing as long as it is unknown which process a slurmstepd is: its job's folder is
+    /// not known then.
     fn wanted(&self, seats: &[Entry], (pools, mounts): (&SitePools, &Mounts)) -> Option<Wanted> {
         // A job whose place stands in a lost ledger keeps what it has.
         let known = self.known.values().filter(|(_, held)| !held.is_empty());
@@ -234,12 +239,12 @@ enum Holder {
     At(Place, Process),
     /// One for which Slurm keeps no such folder, or that has ended.
     Nowhere,
-    /// Nobody has said so yet.
+    /// Nobody has said so yet, or one whose number is another PID namespace's.
     Unknown,
 }
 
 fn holder(entry: &Entry, mounts: &Mounts) -> Holder {
-    let Some(stepd) = entry.stepd else {
+    let Some(stepd) = entry.stepd.filter(|stepd| stepd.is_alive()) else {
         return Holder::Unknown;
     };
     let place = Place::of(stepd.pid, mounts).ok();

@@ -11,6 +11,7 @@ use slurm_sys::StepRecord;
 
 use crate::message::handover::InCpuset;
 use crate::planning::ledger;
+use crate::planning::words::name;
 use crate::site::standing::Abi;
 use crate::site::{node, settings};
 
@@ -57,8 +58,8 @@ impl Account {
         }
     }
 
-    /// Takes over slurmd's entry for a step that is about to be bound to these CPUs. If slurmd wrote no entry, it has
-    /// reported that itself.
+    /// Takes over slurmd's entry for a step that is about to be bound to these CPUs. slurmd may have written
+    /// no entry, or another step may have got its place because this one is late.
     ///
     /// # Errors
     /// [`Late`]
@@ -82,7 +83,13 @@ impl Account {
                 What::Cpuset(cpuset) => Self::of_cpuset(*held, dir, cpuset),
             })),
             Ok(Confirmed::Nothing) => match what {
-                What::Binding(_) => Ok(None),
+                What::Binding(_) => {
+                    log::warn!(
+                        "{}: it has no entry in the ledger, so its cores count as free",
+                        name(id)
+                    );
+                    Ok(None)
+                }
                 What::Cpuset(cpuset) => Self::written(record, (cpuset, is_in_pool), dir),
             },
             Ok(Confirmed::Late(taken)) => Err(late(taken)),

@@ -66,7 +66,9 @@ fn jobs(scope: &Folder, which: Which) -> Vec<Outside> {
     let mut left = MOST;
     let mut all = Vec::new();
     for job in below(scope, (&mut left, &mut 0)) {
-        let fence = fence_of(&job, &CpuSet::new());
+        let Some(fence) = fence_of(&job, &CpuSet::new()) else {
+            continue;
+        };
         // A user makes any number in a folder of his own: that is no other job's loss.
         let mut of_user = MOST_OF_USER;
         let mut inside = |folder: &Folder| below(folder, (&mut left, &mut of_user));
@@ -95,12 +97,31 @@ fn below(folder: &Folder, (roots, users): (&mut usize, &mut usize)) -> Vec<Folde
 }
 
 /// The CPUs to which a folder confines, or those of the folder above where it confines to none of its own.
-fn fence_of(folder: &Folder, above: &CpuSet) -> CpuSet {
+/// Nothing if the kernel does not say.
+fn fence_of(folder: &Folder, above: &CpuSet) -> Option<CpuSet> {
     if !above.is_empty() {
-        return above.clone();
+        return Some(above.clone());
     }
-    let text = folder.read(CPUS).unwrap_or_default();
-    CpuSet::from_list(&text).unwrap_or_default()
+    match folder.read(CPUS) {
+        Ok(text) => CpuSet::from_list(&text).ok(),
+        // No cpuset controller is there, or the folder has gone.
+        Err(why) => is_absent(&why).then(CpuSet::new),
+    }
+}
+
+fn is_absent(why: &FenceError) -> bool {
+    matches!(why.errno(), Some(libc::ENOENT | libc::ENODEV))
+}
+
+/// The threads of the folder itself. Above a threaded folder, as a fence can be, `cgroup.procs` has the processes of all
+/// below.
+fn threads_in(folder: &Folder) -> Vec<libc::pid_t> {
+    if let Ok(text) = folder.read("cgroup.threads") {
+        let all = text.lines().filter_map(|line| line.parse().ok());
+        return all.filter(|thread| *thread > 0).collect();
+    }
+    let all = threads(&processes_in(folder)).into_iter();
+    all.map(|thread| thread.number).collect()
 }
 
 /// Whether a real-time thread can run on CPUs that are not its job's. Pools make none without a fence, so where there is
@@ -120,15 +141,16 @@ fn lowered(
     depth: usize,
     below: &mut impl FnMut(&Folder) -> Vec<Folder>,
 ) -> usize {
-    let fence = fence_of(folder, above);
+    let Some(fence) = fence_of(folder, above) else {
+        return 0;
+    };
     let is_meant = |thread: libc::pid_t| match which {
         Which::OfPools => is_of_pool(thread),
         Which::Outside => is_outside(thread, &fence),
     };
-    let own = threads(&processes_in(folder));
+    let own = threads_in(folder).into_iter();
     let here = own
-        .iter()
-        .filter(|thread| is_meant(thread.number) && set_ordinary(thread.number).is_ok())
+        .filter(|thread| is_meant(*thread) && set_ordinary(*thread).is_ok())
         .count();
     let deeper = match depth {
         0 => Vec::new(),

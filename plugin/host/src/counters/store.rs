@@ -42,6 +42,7 @@ pub fn add(dir: &StateDir, facts: &Facts, more: &Counters) -> io::Result<io::Res
     let turn = lock::wait(&file, COUNTING, A_MOMENT)?
         .ok_or_else(|| io::Error::new(ErrorKind::WouldBlock, "another process keeps the counts"))?;
     let sum = now(&file, dir).plus(more);
+    // What a later release counts behind them stays.
     file.write_all_at(&bytes(&sum), 0)?;
     drop(turn);
     Ok(publish_from(&file, dir, facts))
@@ -115,14 +116,13 @@ fn now(file: &File, dir: &StateDir) -> Counters {
     Counters::of(values)
 }
 
-fn bytes(counts: &Counters) -> [u8; BYTES] {
-    let mut bytes = [0; BYTES];
+fn bytes(counts: &Counters) -> Vec<u8> {
     let words = counts.values().map(u64::to_le_bytes);
-    let all = MAGIC.iter().chain(words.iter().flatten());
-    for (place, byte) in bytes.iter_mut().zip(all) {
-        *place = *byte;
-    }
-    bytes
+    MAGIC
+        .iter()
+        .chain(words.iter().flatten())
+        .copied()
+        .collect()
 }
 
 #[cfg(test)]

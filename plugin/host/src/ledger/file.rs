@@ -220,9 +220,9 @@ impl LedgerFile {
         let _ = lock::share(&self.file, self.offset(slot) + LIFE);
     }
 
-    /// Whether a slurmstepd keeps a slot's entry alive.
+    /// Whether a slurmstepd keeps a slot's entry alive. If the kernel does not answer, its cores must not be given away.
     pub fn is_kept_alive(&self, slot: usize) -> bool {
-        lock::is_held(&self.file, self.offset(slot) + LIFE).unwrap_or(false)
+        lock::is_held(&self.file, self.offset(slot) + LIFE).unwrap_or(true)
     }
 
     /// All slots, one after the other; a last one that is cut is left out.

@@ -280,7 +280,8 @@ impl<'a> Session<'a> {
             let lives = match entry.stepd {
                 // A number of another PID namespace has no process here, or another one.
                 Some(_) => alive.next().unwrap_or(true) || file.is_kept_alive(*slot),
-                None => is_awaited(entry, read_at, (own, let_go)),
+                // Where a process could not find out its own number, the entry has none.
+                None => is_awaited(entry, read_at, (own, let_go)) || file.is_kept_alive(*slot),
             };
             if !lives && *slot < *free {
                 (*free, *expired) = (*slot, entry.stepd.is_none());
