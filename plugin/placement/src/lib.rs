@@ -41,7 +41,7 @@ pub use answer::quality::Quality;
 pub use answer::refusal::{Refusal, RefusalKind};
 pub use controller::layout::{Across, TaskPlace};
 pub use owned::Owned;
-pub use plan::{plan, plan_batch, planned_on};
+pub use plan::{near_beside_cpuset, plan, plan_batch, planned_on};
 pub use request::claims::Claims;
 pub use request::confine::{Confine, SiteConfine};
 pub use request::cpu_bind::{CpuBind, Level, Mode};

@@ -1,6 +1,8 @@
 //! The one door: a request on a node gives a plan. Pure: no other inputs.
 //! `berth plan` and the shared object both call this. Source: `lllp_distribution`.
 
+use std::fmt;
+
 use crate::answer::kept_note::KeptNote;
 use crate::answer::memory;
 use crate::answer::note::Note;
@@ -11,8 +13,10 @@ use crate::request::Request;
 use crate::request::claims::Claims;
 use crate::request::core_kind::Kind;
 use crate::request::cpu_bind::{CpuBind, Mode};
+use crate::request::cpuset::CpusetRequest;
 use crate::request::grid_engine::{Binding, Instance};
 use crate::request::mem_bind::MemBind;
+use crate::request::near::Near;
 use crate::request::wish::Wish;
 use crate::sets::bounded::repeated;
 use crate::sets::limits::LIST_BYTES;
@@ -45,7 +49,11 @@ pub fn plan(request: &Request, node: &Node, claims: &Claims) -> Result<Plan, Ref
     if request.tasks == 0 {
         return Err(Refusal::NoTasks);
     }
-    beside_near(request)?;
+    if let Some((without, note)) = beside_near(request)? {
+        let mut plan = plan(&without, node, claims)?;
+        plan.notes.push(note);
+        return Ok(plan);
+    }
     let node = planned_on(request, node);
     let owned = Owned::of(request, node);
     has_core_kind(request, node, &owned)?;
@@ -165,19 +173,42 @@ fn only_reserved(owned: &Owned) -> Option<Note> {
     (owned.reserved == Reserved::All).then(own)
 }
 
-/// Refuses a `--near` beside a cpuset's `CPU_LIST`: both choose the CPUs.
-fn beside_near(request: &Request) -> Result<(), Refusal> {
+/// Refuses a `--near` beside a cpuset's `CPU_LIST`: both choose the CPUs. One that is a default gives way instead.
+fn beside_near(request: &Request) -> Result<Option<(Request, Note)>, Refusal> {
     let near = request.near.as_ref().filter(|near| near.asks());
     let set = request.cpuset.as_ref().filter(|set| set.has_cpu_list());
     let (Some(near), Some(set)) = (near, set) else {
-        return Ok(());
+        return Ok(None);
     };
+    let without = || Request {
+        near: None,
+        ..request.clone()
+    };
+    let (near, set) = (repeated(near), repeated(set));
     match Wish::of(request)? {
-        Wish::Unbound => Ok(()),
-        _ => Err(Refusal::Contradiction {
-            one: format!("--near={}", repeated(near)),
-            other: format!("--cpuset={}", repeated(set)),
-        }),
+        Wish::Unbound => Ok(None),
+        _ if request.near_by_default => Ok(Some((
+            without(),
+            Note::Kept(KeptNote::NoNear {
+                near: near.to_string(),
+                cpuset: set.to_string(),
+            }),
+        ))),
+        _ => Err(both_choose(&near, &set)),
+    }
+}
+
+/// Why a typed `--near` and a typed `--cpuset` do not go together, if that is so: both choose the CPUs.
+#[must_use]
+pub fn near_beside_cpuset(near: &Near, cpuset: &CpusetRequest) -> Option<Refusal> {
+    let both = near.asks() && cpuset.has_cpu_list();
+    both.then(|| both_choose(&repeated(near), &repeated(cpuset)))
+}
+
+fn both_choose(near: &impl fmt::Display, cpuset: &impl fmt::Display) -> Refusal {
+    Refusal::Contradiction {
+        one: format!("--near={near}"),
+        other: format!("--cpuset={cpuset}"),
     }
 }
 

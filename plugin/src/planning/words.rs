@@ -62,6 +62,7 @@ fn describe_in(ask: &Request, line: &mut Bounded) -> fmt::Result {
         gres: _,
         allocation: _,
         reserved: _,
+        near_by_default: _,
     } = ask;
     numbered(line, "n=", *tasks)?;
     numbered(line, " c=", *cpus_per_task)?;

@@ -1,7 +1,9 @@
 //! A step's request, as its launch request has it: Slurm's own words, berth's options, the devices and the cpuset
 //! that Slurm and the job give it. Nonsense is refused here.
 
-use berth_placement::{Confine, CpuBind, Node, PoolWish, RefusalKind, Request};
+use berth_placement::sets::limits::NEAR_BYTES;
+use berth_placement::{Confine, CpuBind, Near, Node, PoolWish, RefusalKind, Request};
+use berth_srun::submission::by_default::NEAR;
 use slurm_sys::views::SpankOption;
 use slurm_sys::{Error, LaunchRequest};
 
@@ -61,6 +63,7 @@ pub(super) fn asked(
     let confine = ours.confine;
     let pool = pool(&options).map_err(refused)?;
     ours.put(&mut request);
+    request.near_by_default = is_default(request.near.as_ref(), launch);
     let (mem_bind, memory_note) = memory::asked(launch, slurm.layout).map_err(refused)?;
     request.mem_bind = mem_bind;
     request.reserved.clone_from(&settings.reserved);
@@ -81,6 +84,12 @@ pub(super) fn asked(
         near,
         notes: notes.into_iter().flatten().collect(),
     })
+}
+
+/// Whether a `--near` is the user's default (`BERTH_NEAR`): the submitting command leaves a mark then.
+fn is_default(near: Option<&Near>, launch: &LaunchRequest<'_>) -> bool {
+    let mark = launch.env_get(NEAR.mark, NEAR_BYTES);
+    near.is_some_and(|near| mark.is_some_and(|mark| mark.parse().as_ref() == Ok(near)))
 }
 
 /// The step's options of berth; none where this process cannot read Slurm's lists. More options, or more variables, than

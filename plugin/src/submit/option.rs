@@ -12,7 +12,9 @@ use berth_host::script_file;
 use berth_placement::request::core_kind::Kind;
 use berth_placement::request::mapping::{BindTo, MapBy, RankBy};
 use berth_placement::sets::limits::SCRIPT_HEAD;
-use berth_placement::{Binding, Confine, CpusetRequest, Near, PoolWish, Refusal, Request, Wish};
+use berth_placement::{
+    Binding, Confine, CpusetRequest, Near, PoolWish, Refusal, Request, Wish, near_beside_cpuset,
+};
 use berth_srun::Release;
 use berth_srun::options::Command;
 use berth_srun::submission::by_default::{self, Typed};
@@ -66,11 +68,11 @@ pub(crate) fn check(own: Own, text: &str) -> Result<(), String> {
     let mut request = Request::default();
     ours.clone().put(&mut request);
     Wish::of(&request).map_err(|both| wrong(Refusal::from(both).to_string()))?;
-    if !cores_count {
-        return Ok(());
-    }
+    both_choose(&all).map_err(wrong)?;
     let env = |name: &str| std::env::var(name).ok();
     let why = match own {
+        // Where jobs may get whole sockets or nodes nobody knows how many cores they will have.
+        Own::Binding | Own::MapBy | Own::RankBy | Own::BindTo if !cores_count => None,
         Own::Binding => ours.binding.and_then(|binding| {
             partition::if_sure(words, |words| never_fits::why(&binding, words, env))
         }),
@@ -82,6 +84,20 @@ pub(crate) fn check(own: Own, text: &str) -> Result<(), String> {
         Own::CoreKind | Own::Near | Own::Confine | Own::Pool => None,
     };
     why.map_or(Ok(()), |why| Err(wrong(why)))
+}
+
+/// Refuses a `--near` beside a `--cpuset` that lists its CPUs. A default gives way, when the step starts.
+fn both_choose(all: &Texts) -> Result<(), String> {
+    let (Some(near), Some(cpuset)) = (all.get(Own::Near), all.get(Own::Cpuset)) else {
+        return Ok(());
+    };
+    let is_default = DEFAULTS.get().and_then(|defaults| defaults.get(Own::Near)) == Some(near);
+    let both = near.parse().ok().zip(cpuset.parse().ok());
+    let both = both.filter(|_| !is_default);
+    match both.and_then(|(near, cpuset)| near_beside_cpuset(&near, &cpuset)) {
+        Some(why) => Err(why.to_string()),
+        None => Ok(()),
+    }
 }
 
 /// What is wrong if an option has two values, by both of its names.

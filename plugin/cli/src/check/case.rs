@@ -104,6 +104,12 @@ impl<'a> Case<'a> {
         Some(last.value.as_deref().unwrap_or_default())
     }
 
+    /// The variable that gives the value of an option that counts.
+    pub(crate) fn variable_of(&self, name: &str) -> Option<&str> {
+        let last = self.settings.iter().rev().find(|one| one.name == name)?;
+        last.variable
+    }
+
     /// The step's mapping.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ pub(super) struct Applied {
     pub value: Option<String>,
     trouble: Option<Trouble>,
     /// The variable by which it comes.
-    variable: Option<&'static str>,
+    pub variable: Option<&'static str>,
     is_jobs: bool,
 }
 

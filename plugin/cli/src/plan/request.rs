@@ -143,6 +143,7 @@ pub(crate) fn request(args: &PlanArgs, allocation: Allocation, tasks: u32) -> Re
         overcommit: asked.overcommit,
         binding,
         near: args.asked_near(),
+        near_by_default: args.is_near_by_default(),
         gres: None,
         mapping: args.asked_mapping(),
         core_spec: asked.core_spec,

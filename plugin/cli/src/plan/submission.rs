@@ -2,7 +2,7 @@
 //! never fit, and a cpuset inside a job that has another one.
 //! In: a request. Out: the refusal, if it is sure.
 
-use berth_placement::Node;
+use berth_placement::{Node, near_beside_cpuset};
 use berth_srun::options::Command as Program;
 use berth_srun::submission::by_default::CPUSET;
 use berth_srun::submission::{Words, cpuset, never_fits};
@@ -79,6 +79,11 @@ impl PlanArgs {
     /// Why a new job can never have what it requests.
     fn never_fits(&self, words: &Words) -> Option<String> {
         let variable = |name: &str| self.variable(name);
+        let near = self.near.as_ref().filter(|_| !self.is_near_by_default());
+        let both = near.zip(self.cpuset.asked.as_ref());
+        if let Some(why) = both.and_then(|(near, set)| near_beside_cpuset(near, set)) {
+            return Some(why.to_string());
+        }
         let set = self.cpuset.asked.as_ref();
         let set = set.and_then(|set| cpuset::never_fits(set, words, variable));
         self.cores_never_fit(words, &variable)

@@ -3,7 +3,9 @@
 
 use berth_placement::request::core_kind::Kind;
 use berth_placement::{Binding, Confine, CpuBind, Mapping, Near, Plan, SiteConfine};
+use berth_srun::submission::by_default::NEAR;
 
+use super::defaults::{ByDefault, GivenBy};
 use crate::args::PlanArgs;
 
 impl PlanArgs {
@@ -37,6 +39,13 @@ impl PlanArgs {
     pub(crate) fn asked_near(&self) -> Option<Near> {
         let near = self.near.clone().filter(Near::asks);
         near.filter(|_| !self.is_binding_off())
+    }
+
+    /// Whether it is the user's own default.
+    pub(crate) fn is_near_by_default(&self) -> bool {
+        let own = GivenBy::Variable(NEAR.own);
+        let found = |one: &ByDefault| one.name == NEAR.option && one.by == own;
+        self.defaults.iter().any(found)
     }
 
     /// The `--core-kind` that holds.

@@ -18,6 +18,13 @@ pub enum KeptNote {
     },
     /// The site keeps all of the step's CPUs free, and it runs there.
     OnlyReserved(CpuSet),
+    /// The user's default `--near` gives way to a cpuset that lists its CPUs.
+    NoNear {
+        /// The default.
+        near: String,
+        /// The cpuset.
+        cpuset: String,
+    },
 }
 
 impl fmt::Display for KeptNote {
@@ -32,6 +39,10 @@ impl fmt::Display for KeptNote {
                 f,
                 "this site keeps some of the CPUs free (reserved) that Slurm has given this step on \
                  this node; {tasks} tasks share the others, CPUs {own}; use fewer tasks or a smaller -c"
+            ),
+            Self::NoNear { near, cpuset } => write!(
+                f,
+                "BERTH_NEAR={near} has no effect on this step: --cpuset={cpuset} lists the CPUs"
             ),
             Self::OnlyReserved(cpus) => write!(
                 f,

@@ -56,6 +56,8 @@ pub struct Request {
     pub binding: Option<Binding>,
     /// `--near`.
     pub near: Option<Near>,
+    /// Whether that is the user's default (`BERTH_NEAR`), which no command line of his has.
+    pub near_by_default: bool,
     /// The step's GPUs, where Slurm gave it some and says which.
     pub gres: Option<Gres>,
     /// `--map-by`, `--rank-by` and `--bind-to`.
@@ -90,6 +92,7 @@ impl Default for Request {
             core_spec: CoreSpec::None,
             binding: None,
             near: None,
+            near_by_default: false,
             gres: None,
             mapping: None,
             core_kind: core_kind::Kind::Any,

@@ -260,3 +260,29 @@ proptest! {
         }
     }
 }
+
+/// One task has a device of each NUMA node of a package, the others have one of the package: the same cores are next to all.
+#[test]
+fn tasks_with_the_same_cores_next_to_them_divide_these_evenly() {
+    let size = Size([2, 2, 1, 4, 2]);
+    let places = [(2, 1), (2, 0), (1, 0), (1, 0)].map(|(kind, which)| place(size, kind, which));
+    let buses: Vec<_> = (1..)
+        .zip(&places)
+        .map(|(bus, place)| (bus, place.as_str()))
+        .collect();
+    let node = Node::of(machine(size, &buses), SocketKind::Package, Rules::default());
+    let request = Request {
+        tasks: 3,
+        near: Some("gpu".parse().unwrap()),
+        binding: Some("auto".parse().unwrap()),
+        allocation: Allocation::Cpus(CpuSet::from_list("5,16-20,23,31").unwrap()),
+        ..Request::default()
+    };
+    let found = plan(&request, &node, &Claims::default()).unwrap();
+    let cpus: Vec<_> = found
+        .tasks
+        .iter()
+        .map(|task| task.cpus.to_string())
+        .collect();
+    assert_eq!(cpus, ["16-17", "18-19", "5,20,23"]);
+}

@@ -182,16 +182,16 @@ fn notes_are_about_all_tasks() {
 #[test]
 fn a_list_of_a_cpuset_chooses_too() {
     let node = two_packages();
-    let beside = |words: &str, cpuset: &str| {
-        let Ok(CpusetRequest::Dynamic(asked)) = cpuset.parse() else {
-            panic!("{cpuset} is a dynamic cpuset");
+    let chosen = |text: &str| {
+        let Ok(CpusetRequest::Dynamic(asked)) = text.parse() else {
+            panic!("{text} is a dynamic cpuset");
         };
-        let cpuset = Some(StepCpuset::Choose(Choice {
-            asked,
-            job_nodes: 1,
-        }));
+        let job_nodes = 1;
+        Some(StepCpuset::Choose(Choice { asked, job_nodes }))
+    };
+    let beside = |words: &str, cpuset: &str| {
         let request = Request {
-            cpuset,
+            cpuset: chosen(cpuset),
             ..ask(words)
         };
         gives(&node, &request)
@@ -216,4 +216,15 @@ fn a_list_of_a_cpuset_chooses_too() {
         let found = beside(words, "CPU_LIST=6-11;NCPUS=4");
         assert!(!found.starts_with("refused"), "{words}: {found}");
     }
+    // What nobody typed gives way, and the user is told.
+    let by_default = Request {
+        near_by_default: true,
+        cpuset: chosen("CPU_LIST=6-11;NCPUS=4"),
+        ..ask("n=2 near=gpu")
+    };
+    let without = beside("n=2", "CPU_LIST=6-11;NCPUS=4");
+    assert_eq!(gives(&node, &by_default), without);
+    let says = "BERTH_NEAR=gpu has no effect on this step: --cpuset=CPUSET[NCPUS=4;CPU_LIST=6-11] lists the CPUs";
+    let told = notes(&node, &by_default);
+    assert!(told.iter().any(|note| note == says), "{told:?}");
 }

@@ -13,9 +13,17 @@ impl Config {
     /// Source: `_valid_pn_min_mem`, which also counts the memory of a job that asks for none (`DefMemPerNode`).
     #[must_use]
     pub fn may_give_more(&self, partitions: Option<&str>, line: SlurmLine) -> bool {
-        let is_larger = |name| {
+        if self.changes_partitions {
+            return true;
+        }
+        let is_one = |name: Option<&str>| {
             let part = self.part(name);
             part.map_or(true, |part| self.is_larger(part, line))
+        };
+        // Where a partition takes no jobs, they go to its other one.
+        let is_larger = |name: Option<&str>| {
+            let other = self.part(name).ok().and_then(|part| part.alternate.clone());
+            is_one(name) || other.is_some_and(|other| is_one(Some(&other)))
         };
         match partitions {
             None => is_larger(None),
@@ -94,6 +102,11 @@ mod tests {
             ("SelectTypeParameters=CR_CPU_Memory", false),
             ("SelectTypeParameters=CR_Socket", true),
             ("SelectType=select/linear", true),
+            ("JobSubmitPlugins=lua,all_partitions", true),
+            ("JobSubmitPlugins=lua", false),
+            ("PartitionName=DEFAULT Alternate=whole", true),
+            ("PartitionName=DEFAULT Alternate=other", true),
+            ("PartitionName=DEFAULT Alternate=plain", false),
         ] {
             let found = config(settings).may_give_more(None, SlurmLine::V24_11);
             assert_eq!(found, more, "{settings}");

@@ -62,6 +62,8 @@ pub struct Config {
     memory: Option<Memory>,
     /// `MaxMemPerCPU` for all partitions.
     limits_memory: bool,
+    /// A plugin of Slurm's own names all partitions for jobs that name none (`job_submit/all_partitions`).
+    changes_partitions: bool,
     /// `TaskPlugin`, as it is written.
     pub task_plugin: Option<String>,
     /// `TaskPluginParam`, as it is written.

@@ -25,6 +25,8 @@ pub(super) struct Part {
     pub rules: Partition,
     /// `MaxMemPerCPU`: a job that asks for more memory gets more CPUs.
     pub limits_memory: bool,
+    /// `Alternate`: the partition for its jobs while it takes none.
+    pub alternate: Option<String>,
     /// The default binding of its jobs' steps.
     pub cpu_bind: Option<CpuBind>,
     /// Another unit than the cluster's, and whether memory is handed out.
@@ -66,6 +68,9 @@ pub(super) fn read(line: &Line, default: Option<&Line>) -> Result<Part, ConfErro
             least_loaded: yes(line, default, "lln")?,
         },
         limits_memory: limits_memory(line, default).unwrap_or(false),
+        alternate: value(line, default, "alternate")
+            .filter(|name| !name.eq_ignore_ascii_case("(null)"))
+            .map(String::from),
         cpu_bind: binds::read(line, default)?,
         select: select(line)?,
         unmodelled: unmodelled(line, default),

@@ -203,6 +203,10 @@ impl Reading {
         config.slurm_conf = value("slurm_conf").or(config.slurm_conf.take());
         config.version = value("slurm_version").or(config.version.take());
         config.memory = partitions::memory(line, None)?.or(config.memory);
+        if let Some(plugins) = line.value("jobsubmitplugins") {
+            config.changes_partitions =
+                plugins.split(',').any(|one| one.trim() == "all_partitions");
+        }
         config.limits_memory =
             partitions::limits_memory(line, None).unwrap_or(config.limits_memory);
         Ok(())

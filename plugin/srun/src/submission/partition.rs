@@ -27,6 +27,12 @@ impl Words {
             .chain(self.variables("PARTITION").filter_map(|name| env(&name)))
             .filter(|names| !names.is_empty())
             .collect();
+        // A reservation can have a partition of its own. Source: `_get_job_parts`.
+        let has_reservation = self.has("reservation")
+            || self
+                .variables("RESERVATION")
+                .any(|name| env(&name).is_some());
+        let is_elsewhere = is_elsewhere || has_reservation && named.is_empty();
         let names = named.join(",");
         let names = Some(names.as_str()).filter(|names| !names.is_empty());
         is_elsewhere || config.may_give_more(names, self.release.modelled())
@@ -65,6 +71,9 @@ mod tests {
             ("sbatch -n4 --partition=whole a", "", true),
             ("srun -n4 -p other a", "", true),
             ("srun -n4 -M elsewhere a", "", true),
+            ("srun -n4 --reservation=r a", "", true),
+            ("srun -n4 --reservation=r -p plain a", "", false),
+            ("sbatch -n4 a", "SBATCH_RESERVATION=r", true),
             ("srun -n4 a", "SLURM_PARTITION=whole", true),
             ("srun -n4 a", "SBATCH_PARTITION=whole", false),
             ("sbatch -n4 a", "SBATCH_PARTITION=whole", true),

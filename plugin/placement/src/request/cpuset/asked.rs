@@ -59,6 +59,12 @@ impl CpusetRequest {
             Self::Dynamic(set) => set.ncpus,
         }
     }
+
+    /// Whether it lists its CPUs.
+    #[must_use]
+    pub fn has_cpu_list(&self) -> bool {
+        matches!(self, Self::Dynamic(set) if set.cpu_list.is_some())
+    }
 }
 
 impl Dynamic {

@@ -43,15 +43,10 @@ impl StepCpuset {
     /// Whether the request that leads to it lists CPUs.
     #[must_use]
     pub fn has_cpu_list(&self) -> bool {
-        let asked = match self {
-            Self::Choose(choice) => &choice.asked,
-            Self::Given(Given {
-                asked: CpusetRequest::Dynamic(asked),
-                ..
-            }) => asked,
-            Self::Given(_) => return false,
-        };
-        asked.cpu_list.is_some()
+        match self {
+            Self::Choose(choice) => choice.asked.cpu_list.is_some(),
+            Self::Given(given) => given.asked.has_cpu_list(),
+        }
     }
 }
 

@@ -184,6 +184,20 @@ fn stretches(here: &Situation<'_>, on: &Surroundings, cores: &Cores) -> Vec<Stre
     stretches
 }
 
+/// The same order without gaps: an object around a place that adds no usable core to it is no ring of its own. So tasks whose
+/// devices have the same usable cores next to them are one group, also where one has several devices.
+fn in_turn(mut rings: Vec<u32>) -> Vec<u32> {
+    let mut known = rings.clone();
+    known.sort_unstable();
+    known.dedup();
+    // Nothing is nearer than what is next to a device, whether tasks can have that or not.
+    let first = known.first().map_or(0, |first| u32::from(*first > 0));
+    for ring in &mut rings {
+        *ring = first + known.partition_point(|one| one < ring) as u32;
+    }
+    rings
+}
+
 /// Tasks by the place of their devices.
 fn groups(on: &Surroundings, devices: &Devices, stretches: &[Stretch]) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
@@ -195,7 +209,7 @@ fn groups(on: &Surroundings, devices: &Devices, stretches: &[Stretch]) -> Vec<Gr
             let rings = own.iter().map(|place| place.ring(stretch.spot));
             rings.min().unwrap_or(0)
         };
-        let rings: Vec<u32> = stretches.iter().map(ring).collect();
+        let rings = in_turn(stretches.iter().map(ring).collect());
         let same = groups.iter().position(|group| group.rings == rings);
         group_of.push(same.unwrap_or(groups.len()));
         if same.is_none() {
