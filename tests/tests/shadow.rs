@@ -36,14 +36,18 @@ fn a_difference_is_logged_and_changes_nothing() {
         .expect_ok();
 
     let log = cluster.slurmd_log();
-    assert!(log.contains("berth: shadow: step=2.0 same"), "{log}");
+    assert!(
+        log.contains("berth: shadow: step=2.0 same slurmd="),
+        "{log}"
+    );
     let differs: Vec<_> = log
         .lines()
         .filter(|line| line.contains(" differs "))
         .collect();
     let [line] = differs[..] else { panic!("{log}") };
     assert!(
-        line.contains("berth: shadow: step=1.0 differs fixes=missing-ldom "),
+        line.contains("berth: shadow: step=1.0 differs slurmd=")
+            && line.contains(" fixes=missing-ldom "),
         "{line}"
     );
     assert_eq!(field(line, " other=", ' '), "refused");
@@ -81,5 +85,8 @@ fn a_difference_is_logged_and_changes_nothing() {
 
     cluster.restart_slurmd();
     let log = cluster.slurmd_log();
-    assert!(log.contains("berth: shadow: 2 steps, 1 differ"), "{log}");
+    for count in ["1 steps, 1 differ", "2 steps, 1 differ"] {
+        let says = format!("berth: shadow: {count} slurmd=");
+        assert!(log.contains(&says), "{says}: {log}");
+    }
 }

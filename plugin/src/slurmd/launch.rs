@@ -133,7 +133,7 @@ fn step(slurm: Abi, launch: &mut LaunchRequest<'_>, node_id: u32) -> Result<(), 
     let node = node_of(slurm, &conf, &settings)?;
     let asked = asked(slurm, launch, &settings, share, &node)?;
     let (ask, cpuset) = (asked.request, asked.cpuset);
-    compare(&settings, id, &ask, &node);
+    compare(&settings, (id, &node_name), &ask, &node);
     let pool = pool_of(launch, index, (&settings, &node), asked.pool);
     let who = Who {
         settings: &settings,
@@ -200,10 +200,10 @@ fn unconfined(site: SiteConfine, asked: Option<Confine>, plan: &Plan) -> Option<
 }
 
 /// `shadow=on`: the log tells what the other behaviour would give.
-fn compare(settings: &Settings, id: StepId, ask: &Request, node: &Node) {
+fn compare(settings: &Settings, (id, node_name): (StepId, &str), ask: &Request, node: &Node) {
     if settings.shadow {
         let alone = plan(ask, node, &Claims::default());
-        shadow::compare(&name(id), ask, node, &alone);
+        shadow::compare(&name(id), (node_name, ask, node), &alone);
     }
 }
 

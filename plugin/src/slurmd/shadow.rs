@@ -2,7 +2,9 @@
 //! In: the request, the host, the answer that was applied. Out: log lines only;
 //! nothing here changes a launch.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use berth_placement::request::core_kind::Kind;
 use berth_placement::{
@@ -12,7 +14,8 @@ use berth_placement::{
 
 use crate::site::slurm_log::VERBOSE;
 
-/// The counts are logged after this number of steps.
+/// The counts are logged after each of these numbers of steps, and every so many.
+const EARLY: [u64; 3] = [1, 10, 100];
 const EVERY: u64 = 1000;
 const LONGEST_LINE: usize = 1000;
 const LONGEST_MASKS: usize = 400;
@@ -21,23 +24,30 @@ static STEPS: AtomicU64 = AtomicU64::new(0);
 static DIFFER: AtomicU64 = AtomicU64::new(0);
 /// The steps at the last logged count.
 static SAID: AtomicU64 = AtomicU64::new(0);
+/// This slurmd among all whose logs somebody adds up: its node, and the second of its first such step.
+static OWN: OnceLock<String> = OnceLock::new();
 
 /// Compares the applied answer with the other behaviour's and logs the result.
 /// `step` is the step as log lines name it, `step=1.0`.
-pub(crate) fn compare(step: &str, ask: &Request, node: &Node, applied: &Result<Plan, Refusal>) {
+pub(crate) fn compare(
+    step: &str,
+    (node_name, ask, node): (&str, &Request, &Node),
+    applied: &Result<Plan, Refusal>,
+) {
     // task/affinity has nothing that could be compared.
     if Wish::of(ask).is_ok_and(|wish| wish.is_only_berths()) {
         return;
     }
+    let own = OWN.get_or_init(|| own(node_name));
     let line = difference(ask, node, &answer(applied));
     let differ =
         DIFFER.fetch_add(u64::from(line.is_some()), Ordering::Relaxed) + u64::from(line.is_some());
     match line {
-        None => log::log!(target: VERBOSE, log::Level::Info, "shadow: {step} same"),
-        Some(line) => log::info!("shadow: {step} differs {line}"),
+        None => log::log!(target: VERBOSE, log::Level::Info, "shadow: {step} same slurmd={own}"),
+        Some(line) => log::info!("shadow: {step} differs slurmd={own} {line}"),
     }
     let steps = STEPS.fetch_add(1, Ordering::Relaxed) + 1;
-    if steps.is_multiple_of(EVERY) {
+    if steps.is_multiple_of(EVERY) || EARLY.contains(&steps) {
         say(steps, differ);
     }
 }
@@ -52,7 +62,13 @@ pub(crate) fn at_end() {
 
 fn say(steps: u64, differ: u64) {
     SAID.store(steps, Ordering::Relaxed);
-    log::info!("shadow: {steps} steps, {differ} differ");
+    let own = OWN.get().map(String::as_str).unwrap_or_default();
+    log::info!("shadow: {steps} steps, {differ} differ slurmd={own}");
+}
+
+fn own(node_name: &str) -> String {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    format!("{node_name}@{}", since.map_or(0, |since| since.as_secs()))
 }
 
 fn answer(plan: &Result<Plan, Refusal>) -> String {
@@ -124,6 +140,7 @@ fn plan_line(ask: &Request, rules: Rules) -> String {
         // Only berth has these, so shadow never compares them.
         mapping: _,
         near: _,
+        near_by_default: _,
         cpuset: _,
         job_allocation: _,
         core_kind,
