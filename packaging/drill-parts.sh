@@ -92,19 +92,24 @@ slurmd_pid() {
     fi
 }
 
-restart_slurmd() {
+# restart_daemon slurmctld|slurmd
+restart_daemon() {
     local old
     if has_systemd; then
-        quietly systemctl restart slurmd
+        quietly systemctl restart "$1"
     else
-        old=$(slurmd_pid)
+        old=$(cat "/run/$1.pid")
         kill "$old"
         until_true gone "$old"
-        quietly slurmd
+        quietly "$1"
     fi
-    until_true is_up
-    # slurmctld reads the file too. Its answer may come late: what counts is the node's state.
-    scontrol reconfigure >> "$log" 2>&1 || true
+}
+
+# After slurm.conf has changed: in the order of the pages, because configless nodes get what slurmctld read last.
+restart_slurmd() {
+    restart_daemon slurmctld
+    until_true scontrol ping
+    restart_daemon slurmd
     until_true is_up
 }
 gone() { [ ! -d "/proc/$1" ]; }

@@ -1,5 +1,5 @@
-//! From berth back to task/affinity, and the other way, while a job runs: as the
-//! README's paragraph says, step by step.
+//! From berth back to task/affinity, and the other way, while a job runs: as the README's paragraph says, but for the
+//! removal of the files, which the packages' drills play.
 
 use std::path::Path;
 use std::process::Child;
@@ -56,14 +56,27 @@ fn back_to_task_affinity_with_a_job_running() {
     }
     let cluster = Cluster::builder().plugstack(Some("")).up();
     let (job, said) = running_job(&cluster);
+    // At once: without a restart.
+    let switch = cluster.folder().join("run/berth/off");
+    std::fs::write(&switch, "").unwrap();
+    assert_ne!(
+        cluster.task_masks(&ONE_CORE),
+        ["0x2"],
+        "all that it may have"
+    );
+    std::fs::remove_file(&switch).unwrap();
+    assert_eq!(cluster.task_masks(&ONE_CORE), ["0x2"], "the other core");
+
+    // For good.
     let (conf, plugstack) = (
         cluster.folder().join("etc/slurm.conf"),
         cluster.folder().join("etc/plugstack.conf"),
     );
     replace_in(&conf, "TaskPlugin=task/berth", "TaskPlugin=task/affinity");
     std::fs::write(plugstack, "").unwrap();
+    // In the order of the page: configless nodes get what slurmctld read last.
+    cluster.restart_slurmctld();
     cluster.restart_slurmd();
-    cluster.scontrol(&["reconfigure"]).expect_ok();
 
     let lines = || cluster.slurmd_log().matches("berth: step=").count();
     let before = lines();
@@ -84,8 +97,9 @@ fn from_task_affinity_to_berth_with_a_job_running() {
     let (job, said) = running_job(&cluster);
     let conf = cluster.folder().join("etc/slurm.conf");
     replace_in(&conf, "TaskPlugin=task/affinity", "TaskPlugin=task/berth");
+    // In the order of the page: configless nodes get what slurmctld read last.
+    cluster.restart_slurmctld();
     cluster.restart_slurmd();
-    cluster.scontrol(&["reconfigure"]).expect_ok();
     assert_eq!(cluster.task_masks(&ONE_CORE), ["0x2"], "the other core");
     assert!(
         cluster
@@ -93,4 +107,46 @@ fn from_task_affinity_to_berth_with_a_job_running() {
             .contains("rule=cores:cyclic masks=0x2 bound=1/1")
     );
     end(&cluster, job, said);
+}
+
+/// Nodes that share slurm.conf have the lines before their slurmds are restarted.
+#[test]
+fn the_lines_before_the_restart() {
+    if !berth_tests::two_cpus() {
+        return;
+    }
+    let cluster = Cluster::builder()
+        .plugstack(Some("compat=affinity"))
+        .task_plugin("task/affinity")
+        .up();
+    let (conf, plugstack) = (
+        cluster.folder().join("etc/slurm.conf"),
+        cluster.folder().join("etc/plugstack.conf"),
+    );
+    let lines = std::fs::read_to_string(&plugstack).unwrap();
+    std::fs::write(&plugstack, "").unwrap();
+    cluster.restart_slurmd();
+    assert_eq!(cluster.task_masks(&ONE_CORE), ["0x1"]);
+
+    std::fs::write(&plugstack, lines).unwrap();
+    replace_in(&conf, "TaskPlugin=task/affinity", "TaskPlugin=task/berth");
+    assert_eq!(
+        cluster.task_masks(&ONE_CORE),
+        ["0x1"],
+        "the step's own CPUs"
+    );
+    let says = "slurmstepd cannot trust slurmd's plan: there is no handover";
+    let reads_itself = berth_tests::srun_lines::release(&cluster).name() == "22.05";
+    assert_eq!(cluster.slurmd_log().contains(says), reads_itself);
+    let done = cluster.srun(&["-n1", "-c1", "--binding=linear:1", "true"]);
+    let is_told = done
+        .stderr
+        .contains("--binding=linear:1 is not honoured on this node");
+    assert!(done.ok() && (is_told || reads_itself), "{done:#?}");
+
+    cluster.restart_slurmctld();
+    cluster.restart_slurmd();
+    let done = cluster.srun(&["-n1", "-c1", "--binding=linear:1", "true"]);
+    assert!(done.ok() && done.stderr.is_empty(), "{done:#?}");
+    assert!(cluster.slurmd_log().contains("rule=binding:linear:1"));
 }

@@ -26,7 +26,9 @@ use crate::stepd::own_cpus::own_cpus;
 use crate::stepd::pool_class::TaskClass;
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
-use crate::stepd::{intent, key, node_facts, pool, quarantine, report, settle, task_memory, tell};
+use crate::stepd::{
+    intent, key, node_facts, pool, quarantine, report, settle, task_memory, tell, unplanned,
+};
 
 /// `task_p_pre_setuid`.
 ///
@@ -111,9 +113,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         _ if !is_heard => (Intent::Own(own_cpus(slurm, record)), None),
         _ => intent::intent(slurm, record, &heard, &masks),
     };
-    if !is_heard {
-        stands_in(slurm, record, &mut heard);
-    }
+    stands_in(slurm, record, (&mut heard, is_heard));
     tell::tell(slurm, record, &intent, &mut heard);
     let memory = memory_masks(slurm, record, &heard);
     Some(Session {
@@ -175,8 +175,11 @@ fn sit(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Sits {
 }
 
 /// What is reported of a step without a handover, and what holds there: the site's settings.
-fn stands_in(slurm: Abi, record: &StepRecord<'_>, heard: &mut Handover) {
-    heard.note = task_memory::unplanned(slurm, record).into();
+fn stands_in(slurm: Abi, record: &StepRecord<'_>, (heard, is_heard): (&mut Handover, bool)) {
+    if is_heard {
+        return;
+    }
+    heard.note = unplanned::note(slurm, record);
     heard.rule = "unplanned:own-cpus".into();
     heard.confine = settings::current().confine.confines(None);
 }

@@ -111,15 +111,11 @@ pub(crate) fn prepare(
     Some((prepared, masks))
 }
 
-/// The note to the user if slurmd could not plan the step.
-pub(crate) fn unplanned(slurm: Abi, record: &StepRecord<'_>) -> &'static str {
+/// Whether a step requests a memory policy.
+pub(crate) fn is_asked(slurm: Abi, record: &StepRecord<'_>) -> bool {
     let c = &slurm.layout.constants;
     let policies = c.MEM_BIND_RANK | c.MEM_BIND_LOCAL | c.MEM_BIND_MAP | c.MEM_BIND_MASK;
-    if record.mem_bind_type() & policies == 0 {
-        return "";
-    }
-    "--mem-bind is not applied, since this step could not be planned; ask the administrator; the \
-     reason is in slurmd's log"
+    record.mem_bind_type() & policies != 0
 }
 
 impl Prepared {

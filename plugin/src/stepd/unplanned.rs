@@ -3,11 +3,21 @@
 //! plan because a record failed its check; every task gets all of the step's CPUs.
 
 use berth_placement::CpuSet;
+use berth_placement::sets::limits::WORD_BYTES;
 use slurm_spank::SpankHandle;
+use slurm_sys::StepRecord;
 
+use crate::planning::ours::Ours;
+use crate::site::standing::Abi;
 use crate::stepd::session::Intent;
 use crate::stepd::state::STATE;
-use crate::stepd::{own_cpus, own_node, spank_only};
+use crate::stepd::{own_cpus, own_node, spank_only, task_memory};
+
+/// Slurm's variable with what `--cpu-bind` chooses, and what chooses CPUs there. Source: `slurm_sprint_cpu_bind_type`.
+const CPU_BIND_TYPE: &str = "SLURM_CPU_BIND_TYPE";
+const BINDS: [&str; 7] = [
+    "threads", "cores", "sockets", "ldoms", "rank", "map_", "mask_",
+];
 
 /// SPANK's `task_post_fork`, in the parent, after the task plugins.
 pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
@@ -30,6 +40,41 @@ pub(crate) fn post_fork(spank: &SpankHandle<'_>) {
     }
 }
 
+/// The note to the user of a step that slurmd could not plan: what he asked for and does not get. Slurm's variable has the
+/// `--cpu-bind` as srun had it, because a slurmd may have changed the record's.
+pub(crate) fn note(slurm: Abi, record: &StepRecord<'_>) -> String {
+    let cpu_bind = record
+        .env_get(CPU_BIND_TYPE, WORD_BYTES)
+        .unwrap_or_default();
+    let binds = BINDS.iter().any(|word| cpu_bind.contains(word));
+    let ours = Ours::read(&STATE.told()).unwrap_or_default().typed();
+    not_applied(&[
+        &ours,
+        if binds { "--cpu-bind" } else { "" },
+        if task_memory::is_asked(slurm, record) {
+            "--mem-bind"
+        } else {
+            ""
+        },
+    ])
+}
+
+fn not_applied(asked: &[&str]) -> String {
+    let asked: Vec<_> = asked
+        .iter()
+        .copied()
+        .filter(|one| !one.is_empty())
+        .collect();
+    match asked.is_empty() {
+        true => String::new(),
+        false => format!(
+            "{}: not applied, since this step could not be planned, and its tasks have all of its CPUs; ask the \
+             administrator; the reason is in slurmd's log",
+            asked.join(" ")
+        ),
+    }
+}
+
 fn cpus(spank: &SpankHandle<'_>) -> Result<CpuSet, String> {
     let list = spank.step_alloc_cores().map_err(|why| why.to_string())?;
     let cores = CpuSet::from_list(list).map_err(|why| why.to_string())?;
@@ -40,4 +85,19 @@ fn cpus(spank: &SpankHandle<'_>) -> Result<CpuSet, String> {
         ));
     }
     Ok(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_is_told_what_was_asked_alone() {
+        assert_eq!(not_applied(&["", "", ""]), "");
+        let said = not_applied(&["--binding=linear:1", "", "--mem-bind"]);
+        assert!(
+            said.starts_with("--binding=linear:1 --mem-bind: not applied, since"),
+            "{said}"
+        );
+    }
 }
