@@ -3,8 +3,9 @@
 #   HealthCheckProgram=/usr/share/berth/monitoring/health-check.sh
 #   HealthCheckInterval=300
 # It reports to the system's log. Tasks of a node that fails run, without placement; so it drains the node only if
-# "drain" is its argument, and then only where doctor itself finds a fault in a slurmd that has berth loaded: neither on
-# the way in, nor on the way back, nor where the command is missing or hangs. BERTH_COLLECTOR=DIRECTORY makes it write the result for node_exporter's textfile collector too.
+# "drain" is its argument, and then only where no task is placed (berth doctor --placement) by a slurmd that has berth
+# loaded: not for a wrong line in a file of the site or for what a single job met, neither on the way in nor on the way back,
+# and not where the command is missing or hangs. BERTH_COLLECTOR=DIRECTORY makes it write the result for node_exporter's textfile collector too.
 # Either takes a script of your own that calls this one. A configless slurmd gets slurm.conf from slurmctld, but not this file.
 # slurmd hands on its own PATH, if that; add the folders of berth and of Slurm's commands where they are others.
 PATH=${PATH:+$PATH:}/usr/local/bin:/usr/bin:/bin
@@ -43,7 +44,12 @@ slurmd_has_it() {
     done
     return 1
 }
-if [ "$1" = drain ] && [ $code -eq 1 ] && slurmd_has_it; then
+# Code 1 alone: a doctor that hangs, or an older one, says nothing.
+nothing_is_placed() {
+    timeout 20 berth doctor --quiet --placement ${SLURMD_NODENAME:+--node "$SLURMD_NODENAME"} > /dev/null 2>&1
+    [ $? -eq 1 ]
+}
+if [ "$1" = drain ] && [ $code -eq 1 ] && slurmd_has_it && nothing_is_placed; then
     # Whoever has drained the node before has had a reason, which stays.
     if ! command -v scontrol > /dev/null; then
         report "the node was not drained: the command scontrol was not found in PATH=$PATH"

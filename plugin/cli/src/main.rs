@@ -18,6 +18,7 @@ mod nodes;
 mod parents;
 mod picture;
 mod plan;
+mod pool_room;
 mod progress;
 mod report;
 mod say;

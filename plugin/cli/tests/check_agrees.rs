@@ -99,6 +99,7 @@ struct Plan {
 
 fn plan(place: &[&str], job: Option<&str>, line: &str) -> Plan {
     let done = Command::new(env!("CARGO_BIN_EXE_berth"))
+        .env("LC_ALL", "C.UTF-8")
         .arg("plan")
         .args(place)
         .args(job.iter().flat_map(|job| ["--job", job]))

@@ -216,6 +216,10 @@ fn the_health_check_drains_where_a_slurmd_with_berth_is_wrong_and_nowhere_else()
     }
     let _slurmd = Slurmd::start(folder.path());
     assert!(drained(folder.path(), "MIXED", wrong).0);
+    // A wrong line in a site's file, or what a job met: tasks are placed as before.
+    let other = "case $* in *--placement*) exit 0 ;; esac; echo wrong; exit 1";
+    let (is_drained, text) = drained(folder.path(), "IDLE", other);
+    assert!(!is_drained && text.contains("wrong"), "{text}");
     // Whoever has drained the node before has had a reason.
     assert!(!drained(folder.path(), "IDLE+DRAIN", wrong).0);
     // The command is not found, hangs, or cannot be run.
@@ -245,6 +249,9 @@ fn counters_are_linked_once_for_each_node_name() {
         .collect();
     found.sort();
     assert_eq!(found, ["n1-berth.prom", "n2-berth.prom"]);
+    let nowhere = collector.path().join("nowhere");
+    let (code, text) = run("link-counters.sh", Some(&nowhere), state.path());
+    assert_ne!(code, Some(0), "{text}");
     // berth replaces its file; the link shows the new one.
     let (file, new) = (
         state.path().join("n1/berth.prom"),

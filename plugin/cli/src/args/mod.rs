@@ -174,6 +174,10 @@ pub(crate) struct DoctorArgs {
     /// Exit with 1 for notes too: unknown settings, a switch-off file, differences read back, …
     #[arg(long)]
     pub strict: bool,
+    /// Exit with 1 only where tasks of this node are not placed at all: because of its slurmd, its task plugin, its
+    /// key, its state directory or its machine file
+    #[arg(long, conflicts_with = "strict")]
+    pub placement: bool,
     /// table, or json for scripts
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: StatusFormat,

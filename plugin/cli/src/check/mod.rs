@@ -93,7 +93,10 @@ fn answer(
     let corrected = repair::corrected(text, &findings, around);
     findings.extend(corrected.iter().flat_map(|one| one.more.clone()));
     findings.sort_by_key(|finding| finding.line);
-    let mut out = say::foreign_output();
+    let mut out: Box<dyn Write> = match args.format {
+        CheckFormat::Json => Box::new(say::output()),
+        _ => Box::new(say::foreign_output()),
+    };
     match args.format {
         CheckFormat::Json => {
             let not_read = not_read(read);

@@ -3,10 +3,10 @@
 //! In: what slurmd has announced, and the node's partitions. Out: a note for the administrator.
 
 use berth_host::announcement::{AnnouncedPool, Announcement};
-use berth_host::site_rules::Counted;
-use berth_placement::pools::Class;
 use berth_placement::sets::count::counted;
 use berth_srun::conf::OnNode;
+
+use crate::pool_room;
 
 /// A pool whose partition lets more jobs start than fit in.
 pub(super) fn beyond(
@@ -19,7 +19,7 @@ pub(super) fn beyond(
         .iter()
         .find(|one| one.name == partition)?
         .max_cpus_per_node;
-    let room = cpus.min(most(words, pool));
+    let room = cpus.min(pool_room::most(words, pool));
     let has = match limit {
         None => "no MaxCPUsPerNode".into(),
         Some(most) if most > room => format!("MaxCPUsPerNode={most}"),
@@ -38,30 +38,10 @@ pub(super) fn beyond(
     ))
 }
 
-/// The most CPUs, as Slurm counts them, of all pools of a node: those without `pool_reserve=`. Real-time tasks never have
-/// all cores, whatever the site reserves.
-fn most(words: &Announcement, pool: &AnnouncedPool) -> u32 {
-    let Some(rules) = words.site_rules() else {
-        return u32::MAX;
-    };
-    // An older release says nothing of the node's threads.
-    let (threads, cores) = (rules.shape.map.len() as u32, cores(&rules.shape));
-    let is_realtime = pool.class.parse() == Ok(Class::Realtime) && threads > 0;
-    let of_class = match is_realtime {
-        true => threads.saturating_sub(threads.div_ceil(cores)),
-        false => u32::MAX,
-    };
-    rules.pool_cpus.min(of_class) / words.threads_of_cpu()
-}
-
-fn cores(shape: &Counted) -> u32 {
-    shape.sockets.saturating_mul(shape.cores).max(1)
-}
-
 #[cfg(test)]
 mod tests {
     use berth_host::SiteRules;
-    use berth_host::site_rules::VERSION;
+    use berth_host::site_rules::{Counted, VERSION};
 
     use super::*;
 

@@ -47,6 +47,15 @@ struct Check {
     looked_at: String,
 }
 
+impl Check {
+    /// Whether no task of the node is placed where this is wrong. The rest concerns single jobs, or a site's file of which
+    /// the earlier content stays in force.
+    fn keeps_from_placement(&self) -> bool {
+        const ALL: [&str; 5] = ["slurmd", "task plugin", "key", "state", "machine file"];
+        ALL.contains(&self.what)
+    }
+}
+
 /// The checks of one node.
 struct Checks {
     node: String,
@@ -105,20 +114,24 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
     let fails = |check: &Check| match check.verdict {
         Verdict::Ok => false,
         Verdict::Note => args.strict,
-        Verdict::Wrong => true,
+        Verdict::Wrong => !args.placement || check.keeps_from_placement(),
     };
     let wrong = all.iter().any(fails);
     if args.quiet {
         all.retain(|check| check.verdict != Verdict::Ok);
     }
-    let mut out = say::text_output();
     match args.format {
         StatusFormat::Json => {
+            let mut out = say::output();
             json::write(&mut out, "berth-doctor", "checks", &all)?;
+            out.flush()?;
         }
-        StatusFormat::Table => write_rows(&mut out, &rows(&all))?,
+        StatusFormat::Table => {
+            let mut out = say::text_output();
+            write_rows(&mut out, &rows(&all))?;
+            out.flush()?;
+        }
     }
-    out.flush()?;
     Ok(if wrong {
         ExitCode::FAILURE
     } else {

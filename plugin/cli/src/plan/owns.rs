@@ -155,23 +155,34 @@ pub(super) fn known_cores(
     }
 }
 
-/// Checks that the CPUs of `--reserved` exist.
+/// Checks that the CPUs of `--reserved` and `--cpus` exist.
 ///
 /// # Errors
 /// A CPU that the machine does not have.
-pub(super) fn has_reserved(args: &PlanArgs, node: &Node) -> Result<(), Failure> {
-    let reserved = args.reserved.clone().unwrap_or_default();
-    let numbered = || node.table().numbered().map(|(cpu, _)| cpu).collect();
-    let there = node
-        .machine()
-        .map_or_else(numbered, |all| all.cpus().clone());
-    let others = reserved.difference(&there);
+pub(super) fn has_cpus(args: &PlanArgs, node: &Node) -> Result<(), Failure> {
+    let mut numbered: CpuSet = node.table().numbered().map(|(cpu, _)| cpu).collect();
+    let online = node.machine().map(|all| all.cpus());
+    if let Some(reserved) = &args.reserved {
+        known_cpus("--reserved", reserved, online.unwrap_or(&numbered))?;
+    }
+    if let Some(owned) = &args.cpus {
+        // slurmd's own line for a step may have CPUs that are offline by now.
+        online
+            .into_iter()
+            .for_each(|online| numbered.insert_all(online));
+        known_cpus("--cpus", owned, &numbered)?;
+    }
+    Ok(())
+}
+
+fn known_cpus(option: &str, list: &CpuSet, there: &CpuSet) -> Result<(), Failure> {
+    let others = list.difference(there);
     match others.is_empty() {
         true => Ok(()),
         false => Err(format!(
-            "--reserved names CPUs {}; this machine has CPUs {}; name only those",
+            "{option} names CPUs {}; this machine has CPUs {}; name only those",
             shown(USER_TEXT / 4, &others),
-            shown(USER_TEXT / 4, &there)
+            shown(USER_TEXT / 4, there)
         )
         .into()),
     }

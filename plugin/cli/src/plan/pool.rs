@@ -9,6 +9,7 @@ use berth_placement::{CoreIdx, CpuSet, Node, Owned, Request};
 use crate::args::PlanArgs;
 use crate::plan::owns::of_cores;
 use crate::plan::step::{Planned, PlannedStep};
+use crate::pool_room;
 
 impl PlanArgs {
     /// What the pool does for the job; nothing without `--pool`, or with `--pool=none`.
@@ -26,12 +27,8 @@ impl PlanArgs {
         };
         // The site's file counts as Slurm does.
         let threads = node.words.threads_of_cpu();
-        let most = node
-            .rules
-            .as_ref()
-            .map_or(u32::MAX, |rules| rules.pool_cpus);
         let cpus = u32::try_from(cpus).ok()?.div_ceil(threads);
-        Some(note(&node.words, (name, cpus), most / threads))
+        Some(note(&node.words, (name, cpus)))
     }
 }
 
@@ -49,7 +46,7 @@ fn of_job(planned: &Planned, on: &Node, reserved: &CpuSet) -> Option<usize> {
     Some(Owned::of(&request, node).cpus.count())
 }
 
-fn note(words: &Announcement, (name, cpus): (&str, u32), most: u32) -> String {
+fn note(words: &Announcement, (name, cpus): (&str, u32)) -> String {
     let found = words.pools.iter().find(|pool| pool.name == name);
     let (Some(pool), Some(weights)) = (found, words.pool_weights()) else {
         let known: Vec<_> = words.pools.iter().map(|pool| pool.name.as_str()).collect();
@@ -61,11 +58,12 @@ fn note(words: &Announcement, (name, cpus): (&str, u32), most: u32) -> String {
             ),
         };
     };
-    if cpus > pool.cpus.min(most) {
+    let room = pool.cpus.min(pool_room::most(words, pool));
+    if cpus > room {
         return format!(
             "a job with {} runs outside of the pool {name}, which owns at most {} here; use fewer CPUs",
             counted(cpus, "CPU"),
-            pool.cpus.min(most)
+            room
         );
     }
     let share = weights.share(pool.weight, cpus) * 100.0;
@@ -94,6 +92,9 @@ fn class(pool: &AnnouncedPool) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use berth_host::SiteRules;
+    use berth_host::site_rules::{Counted, VERSION};
+
     use super::*;
 
     #[test]
@@ -105,8 +106,12 @@ mod tests {
             export: "NCPUS".into(),
             ..AnnouncedPool::default()
         };
-        let mut words = Announcement::default();
-        let said = |words: &Announcement, name, cpus| note(words, (name, cpus), 12);
+        let mut words = Announcement {
+            is_task_plugin: true,
+            ..Announcement::default()
+        };
+        words.set_rules(&site(12));
+        let said = |words: &Announcement, name, cpus| note(words, (name, cpus));
         assert!(said(&words, "multi8", 4).contains("this node has no pools"));
         words.pools = vec![pool("multi8", 8), pool("multi16", 16)];
         let four = said(&words, "multi8", 4);
@@ -130,5 +135,27 @@ mod tests {
         assert!(said(&words, "multi8", 9).contains("owns at most 8 here"));
         assert!(said(&words, "multi16", 13).contains("owns at most 12 here"));
         assert!(said(&words, "multi4", 1).contains("its pools are multi8, multi16"));
+        // Real-time tasks never have all cores.
+        words.set_rules(&site(16));
+        words.pools[1].class = "realtime".into();
+        assert!(said(&words, "multi16", 15).contains("owns at most 14 here"));
+        assert!(said(&words, "multi16", 14).contains("they get about 95 %"));
+    }
+
+    /// Of eight cores with two threads each, of which all pools may have so many threads.
+    fn site(pool_cpus: u32) -> SiteRules {
+        SiteRules {
+            version: VERSION,
+            pool_cpus,
+            shape: Counted {
+                sockets: 2,
+                cores: 4,
+                threads: 2,
+                stride: 2,
+                map: (0..16).collect(),
+                ..Counted::default()
+            },
+            ..SiteRules::default()
+        }
     }
 }

@@ -11,7 +11,7 @@ use berth_placement::{
 };
 
 use super::job::PlannedJob;
-use super::owns::{has_reserved, listed, of_cores};
+use super::owns::{has_cpus, listed, of_cores};
 use super::request::claims;
 use crate::Failure;
 use crate::args::PlanArgs;
@@ -213,7 +213,7 @@ impl Plans {
             self.of_node.push(at);
             return Ok(Ok(()));
         }
-        has_reserved(args, on)?;
+        has_cpus(args, on)?;
         let mut request = asked();
         if request.cpuset.is_some() && job_cores != step_cores {
             // The cpuset is the job's, and the step is inside it.

@@ -68,7 +68,10 @@ struct BoundStep {
 /// # Errors
 /// A state directory or ledger that cannot be read.
 pub(crate) fn run(args: &StatusArgs) -> Result<ExitCode, Failure> {
-    let mut out = say::text_output();
+    let mut out: Box<dyn Write> = match args.format {
+        StatusFormat::Json => Box::new(say::output()),
+        StatusFormat::Table => Box::new(say::text_output()),
+    };
     loop {
         // The text is made before the screen is cleared, so the screen never stays empty.
         let mut text = Vec::new();

@@ -15,6 +15,8 @@ pub fn berth(arguments: &[&str], input: &str) -> Done {
     let mut child = Command::new(env!("CARGO_BIN_EXE_berth"))
         .args(arguments)
         .env("BERTH_STATE_DIR", "/nonexistent")
+        // Elsewhere tables and messages have letters of ASCII alone.
+        .env("LC_ALL", "C.UTF-8")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
