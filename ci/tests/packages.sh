@@ -115,6 +115,7 @@ test_a_package_reads_what_slurm_conf_includes() {
 # In a small repository, whose packaging/build only names what it would make.
 test_the_release_before_is_named_by_its_own_tree() {
     local version
+    command -v git > /dev/null || skip 'git is not installed'
     mkdir -p packaging ci plugin
     cp -- "$root/packaging/previous" packaging
     cp -- "$root/ci/lib.sh" ci
