@@ -240,3 +240,17 @@ fn lines_are_found_wherever_they_stand() {
     assert_eq!(texts, expected);
     assert!(found[4].is_called_wrong && !found[3].is_called_wrong);
 }
+
+/// What programs read is the same everywhere.
+#[test]
+fn json_has_the_same_letters_in_every_locale() {
+    let check = |locale| {
+        let line = "srun -n4 --binding=linear:1:1,1 ./app";
+        let mut check = Command::new(env!("CARGO_BIN_EXE_berth"));
+        let machine = "--machine=pack:2 core:2 pu:1";
+        let check = check.args(["check", "--format=json", machine, line]);
+        check.env("LC_ALL", locale).output().unwrap().stdout
+    };
+    assert!(String::from_utf8(check("C")).unwrap().contains('×'));
+    assert_eq!(check("C"), check("C.UTF-8"));
+}

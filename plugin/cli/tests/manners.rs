@@ -216,15 +216,6 @@ fn ascii_is_asked_for_or_the_locale_wants_it() {
     // What programs read is the same everywhere.
     let svg = |locale| run(locale, &["--format=svg"]);
     assert_eq!(svg("C"), svg("C.UTF-8"));
-    let check = |locale| {
-        let line = "srun -n4 --binding=linear:1:1,1 ./app";
-        let machine = "--machine=pack:2 core:2 pu:1";
-        let mut check = Command::new(env!("CARGO_BIN_EXE_berth"));
-        let check = check.args(["check", "--format=json", machine, line]);
-        check.env("LC_ALL", locale).output().unwrap().stdout
-    };
-    assert!(String::from_utf8(check("C")).unwrap().contains('×'));
-    assert_eq!(check("C"), check("C.UTF-8"));
 }
 
 /// Tables of a large node fit a terminal of 80 columns, and nothing is lost by that.
