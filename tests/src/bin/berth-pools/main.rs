@@ -35,6 +35,7 @@ mod thread;
 mod wakes;
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use berth_tests::Cluster;
@@ -105,6 +106,10 @@ fn main() -> ExitCode {
 impl Here {
     /// Gives the pool another class, as a site does: by its file, which slurmd reads again.
     fn put(&mut self, class: &'static str) {
+        if self.reads() == 0 {
+            // The example's pool may be larger than this machine.
+            fs::write(self.file(), self.line(self.pool)).expect("the file of pools");
+        }
         // The first hook starts the thread that looks.
         self.cluster.srun(&["-pnormal", "true"]).expect_ok();
         self.cluster
@@ -131,10 +136,16 @@ impl Here {
 
     /// The pool may have so many CPUs from now on.
     fn write(&self, cpus: u32) {
+        self.write_line(&self.line(cpus));
+    }
+
+    fn line(&self, cpus: u32) -> String {
         let class = self.class;
-        self.write_line(&format!(
-            "name=multi8 partition=multi8 cpus={cpus} class={class} export=NCPUS\n"
-        ));
+        format!("name=multi8 partition=multi8 cpus={cpus} class={class} export=NCPUS\n")
+    }
+
+    fn file(&self) -> PathBuf {
+        self.cluster.folder().join("etc/pools.conf")
     }
 
     /// The node has no pools from now on.
@@ -144,8 +155,7 @@ impl Here {
 
     fn write_line(&self, line: &str) {
         let before = self.reads();
-        let file = self.cluster.folder().join("etc/pools.conf");
-        fs::write(&file, line).expect("the file of pools");
+        fs::write(self.file(), line).expect("the file of pools");
         self.cluster.wait_for("the changed pools", || {
             (self.reads() > before).then_some(())
         });
