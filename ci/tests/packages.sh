@@ -89,6 +89,14 @@ test_a_package_asks_the_node_before_slurmctld() {
     contains "$(env PATH="$PWD/tools:$PATH" sh after 1 2>&1)" 'Slurm here looks for plugins in /opt/own/lib,'
     printf '#!/bin/sh\necho "	libslurmfull-22.05.9.so => /opt/epel/libslurmfull-22.05.9.so (0x0000)"\n' > tools/ldd
     contains "$(env PATH="$PWD/tools:$PATH" sh after 1 2>&1)" 'Slurm here looks for plugins in /opt/epel/slurm,'
+    # One whose Slurm does not tell, and no slurmctld that does.
+    printf '#!/bin/sh\n' > tools/ldd
+    contains "$(env PATH="$PWD/tools:$PATH" sh after 1 2>&1)" 'Slurm here looks for plugins in /srv/slurm/lib,'
+    mkdir silent
+    cp -- tools/ldd tools/slurmd silent
+    printf '#!/bin/sh\nexit 1\n' > silent/scontrol
+    chmod +x silent/scontrol
+    contains "$(env PATH="$PWD/silent:$PATH" sh after 1 2>&1)" 'slurmd does not tell where it looks for plugins'
     # A machine without Slurm's programs, but with a slurmctld that answers.
     for name in cat readlink sed sh tail timeout; do ln -s "$(type -P $name)" bin; done
     ln -s "$PWD/tools/scontrol" bin

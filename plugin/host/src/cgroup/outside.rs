@@ -66,16 +66,14 @@ fn jobs(scope: &Folder, which: Which) -> Vec<Outside> {
     let mut left = MOST;
     let mut all = Vec::new();
     for job in below(scope, (&mut left, &mut 0)) {
-        let Some(fence) = fence_of(&job, &CpuSet::new()) else {
-            continue;
-        };
+        let fence = fence_of(&job, Some(&CpuSet::new()));
         // A user makes any number in a folder of his own: that is no other job's loss.
         let mut of_user = MOST_OF_USER;
         let mut inside = |folder: &Folder| below(folder, (&mut left, &mut of_user));
         let steps = inside(&job);
         let tasks = steps.iter().filter_map(|step| step.child(TASKS).ok());
         let count = tasks
-            .map(|tasks| lowered(&tasks, (which, &fence), DOWN, &mut inside))
+            .map(|tasks| lowered(&tasks, (which, fence.as_ref()), DOWN, &mut inside))
             .sum();
         if count > 0 {
             all.push(Outside {
@@ -97,8 +95,9 @@ fn below(folder: &Folder, (roots, users): (&mut usize, &mut usize)) -> Vec<Folde
 }
 
 /// The CPUs to which a folder confines, or those of the folder above where it confines to none of its own.
-/// Nothing if the kernel does not say.
-fn fence_of(folder: &Folder, above: &CpuSet) -> Option<CpuSet> {
+/// Nothing if the kernel does not say, here or above.
+fn fence_of(folder: &Folder, above: Option<&CpuSet>) -> Option<CpuSet> {
+    let above = above?;
     if !above.is_empty() {
         return Some(above.clone());
     }
@@ -137,16 +136,16 @@ fn is_outside(thread: libc::pid_t, fence: &CpuSet) -> bool {
 
 fn lowered(
     folder: &Folder,
-    (which, above): (Which, &CpuSet),
+    (which, above): (Which, Option<&CpuSet>),
     depth: usize,
     below: &mut impl FnMut(&Folder) -> Vec<Folder>,
 ) -> usize {
-    let Some(fence) = fence_of(folder, above) else {
-        return 0;
-    };
+    let fence = fence_of(folder, above);
     let is_meant = |thread: libc::pid_t| match which {
         Which::OfPools => is_of_pool(thread),
-        Which::Outside => is_outside(thread, &fence),
+        Which::Outside => fence
+            .as_ref()
+            .is_some_and(|fence| is_outside(thread, fence)),
     };
     let own = threads_in(folder).into_iter();
     let here = own
@@ -158,7 +157,7 @@ fn lowered(
     };
     let deeper = deeper.iter();
     here + deeper
-        .map(|child| lowered(child, (which, &fence), depth - 1, below))
+        .map(|child| lowered(child, (which, fence.as_ref()), depth - 1, below))
         .sum::<usize>()
 }
 
