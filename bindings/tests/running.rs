@@ -7,8 +7,9 @@ use std::ffi::{CStr, CString, c_void};
 use std::path::{Path, PathBuf};
 
 /// Folders where packages keep Slurm's plugins and its internal library.
-const FOLDERS: [&str; 4] = [
+const FOLDERS: [&str; 5] = [
     "/usr/lib/x86_64-linux-gnu/slurm-wlm",
+    "/usr/lib/aarch64-linux-gnu/slurm-wlm",
     "/usr/lib/x86_64-linux-gnu/slurm",
     "/usr/lib64/slurm",
     "/usr/lib/slurm",
