@@ -27,7 +27,7 @@ listening() {
     grep -qE "^ *[0-9]+: [0-9A-F]+$hex [0-9A-F]+:0000 0A" /proc/net/tcp /proc/net/tcp6 2>/dev/null
 }
 
-# Sets $base: slurmctld's port; the slurmds have the ones behind it. A counter under a lock
+# Sets $base: slurmctld's port; the slurmds have the ones behind it, and a slurmdbd the next. A counter under a lock
 # gives two runs different ports even before they listen; below the kernel's own range for
 # outgoing connections, so none of those takes one either.
 choose_ports() {
@@ -38,18 +38,18 @@ choose_ports() {
     base=$(tail -n 1 /run/berth-ci/ports)
     [[ $base =~ ^[0-9]+$ ]] && [ "$base" -ge $first ] && [ "$base" -lt $last ] || base=$first
     port=$base
-    while [ "$port" -le $((base + nodes)) ]; do
+    while [ "$port" -le $((base + nodes + 1)) ]; do
         if [ "$base" -gt $last ]; then base=$first; port=$base; continue; fi
         if listening "$port"; then
             base=$((port + 1))
             tries=$((tries + 1))
-            [ $tries -lt 2000 ] || die "no $((nodes + 1)) free ports in a row between $first and $last"
+            [ $tries -lt 2000 ] || die "no $((nodes + 2)) free ports in a row between $first and $last"
             port=$base
         else
             port=$((port + 1))
         fi
     done
-    printf '%s\n' "$((base + nodes + 1))" > /run/berth-ci/ports
+    printf '%s\n' "$((base + nodes + 2))" > /run/berth-ci/ports
     exec 9>&-
     # The port is nobody else's while the cluster lives, and so are these names.
     node_names=()
@@ -258,7 +258,9 @@ daemon_pids() {
         pid=$(cut -d / -f 3 <<< "$file")
         program=$(readlink "/proc/$pid/exe") || continue
         case $program in
-            */munged | */slurmctld* | */slurmd*) [[ $program != */"${1:-}"* ]] || printf '%s\n' "$pid" ;;
+            # Its name begins as slurmd's does.
+            */slurmdbd) [ -n "${1:-}" ] || printf '%s\n' "$pid" ;;
+            */munged | */slurmctld* | */slurmd* | */mariadbd) [[ $program != */"${1:-}"* ]] || printf '%s\n' "$pid" ;;
         esac
     done
 }

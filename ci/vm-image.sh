@@ -6,11 +6,11 @@
 cache=${BERTH_VM_CACHE:-/var/cache/berth-vm}
 suites='bookworm trixie sid'
 # Raised when what goes into an image changes.
-image_version=2
+image_version=3
 
 vm_packages=(qemu-system-x86 mmdebstrap busybox-static cpio e2fsprogs xz-utils)
 # What a guest has; nothing of Rust: it runs what the host built.
-guest_packages=slurmctld,slurmd,slurm-client,munge,hwloc-nox,numactl,iproute2,procps,openmpi-bin,mpich
+guest_packages=slurmctld,slurmd,slurm-client,slurmdbd,mariadb-server,munge,hwloc-nox,numactl,iproute2,procps,openmpi-bin,mpich
 # What one with systemd as process 1 has: a node of a cluster, and no launchers of MPI.
 systemd_packages=slurmctld,slurmd,slurm-client,munge,hwloc-nox,iproute2,procps,systemd-sysv,dbus
 
@@ -82,7 +82,7 @@ make_image() (
         die "no image of $suite: its packages could not be fetched (above). Offline? An image made elsewhere can be put at $image, with $image_version in $cache/$name.version"
     fi
     line=$(chroot "$making/root" slurmd -V | sed -E 's/^[^0-9]*//')
-    mkfs.ext4 -q -d "$making/root" -m 0 -O ^has_journal "$making/image" 1500M > "$making/log" 2>&1 ||
+    mkfs.ext4 -q -d "$making/root" -m 0 -O ^has_journal "$making/image" 2000M > "$making/log" 2>&1 ||
         { cat "$making/log" >&2; die "no image of $suite: its file system could not be made (above)"; }
     mv -- "$making/image" "$image"
     printf '%s\n' "$line" > "$cache/$name.slurm"

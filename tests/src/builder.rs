@@ -76,6 +76,11 @@ impl Builder {
         self.option("--env", format!("{name}={value}"))
     }
 
+    /// A database and a slurmdbd of its own, and what slurmctld compares with them, as `associations`.
+    pub fn accounting(self, enforced: &str) -> Self {
+        self.option("--accounting", enforced)
+    }
+
     /// Starts it; panics with the daemons' logs if it does not come up.
     #[track_caller]
     pub fn up(self) -> Cluster {

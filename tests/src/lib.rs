@@ -1,6 +1,7 @@
 //! What the tests share: a real Slurm cluster in a temporary folder, the built
 //! object and command, and a way to say that a test was not run.
 
+pub mod accounting;
 pub mod adoption;
 mod builder;
 pub mod check_manuals;

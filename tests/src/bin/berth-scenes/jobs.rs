@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-use berth_tests::{Builder, Cluster};
+use berth_tests::{Builder, Cluster, accounting};
 
 use crate::tools::{all_cpus, assert_disjoint, cpus, in_allocation, me, tasks, whole_node};
 use crate::{Outcome, berth};
@@ -118,5 +118,14 @@ pub fn every_kind() -> Outcome {
     let log = cluster.slurmd_log();
     assert!(!log.contains(".extern tasks="), "{log}");
     assert!(log.contains(".batch tasks="), "{log}");
+    Ok(())
+}
+
+/// Pools by account, QOS and reservation, of users whom slurmctld compares with what slurmdbd has of them.
+pub fn accounts() -> Outcome {
+    if !accounting::can_be_had() {
+        return Err("slurmdbd or mariadbd is not installed".into());
+    }
+    accounting::play();
     Ok(())
 }

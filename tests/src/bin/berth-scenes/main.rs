@@ -42,6 +42,7 @@ const SCENES: &[Scene] = &[
     ("confined by cgroups", SMT, jobs::confined),
     ("confined by cgroups v1", SMT, cgroup_v1::confined),
     ("batch, interactive, extern", SMT, jobs::every_kind),
+    ("accounts and QOS", SMT, jobs::accounts),
     (
         "specialised cores of the node",
         SMT,
