@@ -126,18 +126,15 @@ boot() {
     # Else the kernel changes its own code at a moment when emulated CPUs on other threads run it.
     [ "$parallel" = no ] || words=tsc=unstable
     for other in "${others[@]}"; do disks+=(-drive "file=$cache/$other.ext4,if=virtio,format=raw,readonly=on"); done
-    # Programs always at the same addresses: what was translated for one run serves the next.
-    timeout --kill-after=10 "$seconds" qemu-system-x86_64 -M pc -cpu max,vendor=GenuineIntel "${arguments[@]}" \
-        -smp "$cpus,sockets=$sockets,cores=$cores,threads=$threads" -m "${memory}M" \
-        -nodefaults -display none -no-reboot -serial "file:$here/console" \
-        -kernel "$kernel_home/vmlinux" -initrd "$here/initrd" \
-        -append "console=ttyS0 quiet panic=-1 mitigations=off nokaslr norandmaps nowatchdog transparent_hugepage=never random.trust_cpu=on $words berth.root=$root" \
-        -drive "file=$cache/$image.ext4,if=virtio,format=raw,readonly=on" \
-        "${disks[@]}" -fsdev "local,id=tree,path=$root,security_model=none,readonly=on" -device virtio-9p-pci,fsdev=tree,mount_tag=tree \
-        -fsdev "local,id=exchange,path=$here/exchange,security_model=none" -device virtio-9p-pci,fsdev=exchange,mount_tag=exchange \
-        > "$here/qemu" 2>&1 &
-    pid=$!
-    printf '%s\n' "$pid" > "$here/pid"
+    start_machine
+    # Once in a few times a kernel does not survive what its emulated CPUs on threads of their own do while it boots.
+    for _ in 1 2; do
+        [ "$parallel" = yes ] && ! comes_up || break
+        say "the machine did not come up, and is started again; its console ended with: $(tail -n 1 "$here/console")"
+        kill "$pid" 2> /dev/null || true
+        wait "$pid" || true
+        start_machine
+    done
     # The reader ends when the machine does, having read all.
     tail -c +1 -f --pid="$pid" --sleep-interval=0.1 "$here/exchange/output" 2> /dev/null &
     reader=$!
@@ -152,6 +149,33 @@ boot() {
         die "the machine ended before its command did (its console is above)"
     fi
     exit "$code"
+}
+
+# Starts the emulator with what boot has made, and sets pid.
+start_machine() {
+    # Programs always at the same addresses: what was translated for one run serves the next.
+    timeout --kill-after=10 "$seconds" qemu-system-x86_64 -M pc -cpu max,vendor=GenuineIntel "${arguments[@]}" \
+        -smp "$cpus,sockets=$sockets,cores=$cores,threads=$threads" -m "${memory}M" \
+        -nodefaults -display none -no-reboot -serial "file:$here/console" \
+        -kernel "$kernel_home/vmlinux" -initrd "$here/initrd" \
+        -append "console=ttyS0 quiet panic=-1 mitigations=off nokaslr norandmaps nowatchdog transparent_hugepage=never random.trust_cpu=on $words berth.root=$root" \
+        -drive "file=$cache/$image.ext4,if=virtio,format=raw,readonly=on" \
+        "${disks[@]}" -fsdev "local,id=tree,path=$root,security_model=none,readonly=on" -device virtio-9p-pci,fsdev=tree,mount_tag=tree \
+        -fsdev "local,id=exchange,path=$here/exchange,security_model=none" -device virtio-9p-pci,fsdev=exchange,mount_tag=exchange \
+        > "$here/qemu" 2>&1 &
+    pid=$!
+    printf '%s\n' "$pid" > "$here/pid"
+}
+
+# Whether the machine has read what it is to do: its first program leaves a file then.
+comes_up() {
+    local second
+    for ((second = 0; second < 120; second++)); do
+        [ ! -e "$here/exchange/busybox" ] || return 0
+        kill -0 "$pid" 2> /dev/null || return 1
+        sleep 1
+    done
+    return 1
 }
 
 keep_files() {
