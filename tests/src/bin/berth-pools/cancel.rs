@@ -55,17 +55,17 @@ fn cancelled(here: &Here) -> Told {
 
 /// slurmd is started again as systemd does it, and launches nothing before a job below a pool is cancelled.
 fn without_launch(here: &Here) -> Told {
-    let begin = |role, tasks, threads| {
-        let what = (role, tasks, threads);
-        start(&here.cluster, &["-pnormal"], what)
-    };
-    // On the first CPU, on the others of the pool, and on the first one that is not the pool's.
-    let normal = begin("spin", 1, 2)?;
-    let _between = begin("half", here.pool - 1, 1)?;
-    let beside = begin("spin", 1, 2)?;
+    let begin = |role, threads| start(&here.cluster, &["-pnormal"], (role, 1, threads));
+    // Slurm begins at the lowest CPU for both, and gives a pool job free ones where there are some.
+    let normal = begin("spin", 2)?;
+    let others = (1..here.cpus).map(|_| begin("half", 1));
+    let others: Vec<_> = others.collect::<Result<_, _>>()?;
     let pool = start(&here.cluster, &["-pmulti8"], ("spin", here.pool, 1))?;
     let own = pool.cpus();
     let is_below = |job: &Job| job.cpus().iter().all(|cpu| own.contains(cpu));
+    let free = others.iter().find(|job| !is_below(job));
+    cancel(here, free.ok_or("every job is below the pool")?)?;
+    let beside = begin("spin", 2)?;
     if !is_below(&normal) || is_below(&beside) {
         return Err(format!(
             "the pool has {own:?}, the normal jobs {:?} and {:?}",

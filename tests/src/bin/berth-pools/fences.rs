@@ -12,7 +12,7 @@ use crate::thread::{Thread, threads};
 use crate::{Here, Told};
 
 /// A real-time thread out of its job is an ordinary one within this time; slurmd looks every five seconds.
-const LOWERED: Duration = Duration::from_secs(20);
+pub(crate) const LOWERED: Duration = Duration::from_secs(20);
 
 pub(crate) const SCENES: &[Scene] = &[
     Scene::new("behind its fence", kept),
@@ -23,14 +23,19 @@ pub(crate) const SCENES: &[Scene] = &[
 
 /// A task that widens its affinity, asks for a higher priority, forks twice and leaves its session.
 fn kept(here: &Here) -> Told {
-    // The first CPU cannot go offline.
-    let _first = start(&here.cluster, &["-pmulti8"], ("half", 1, 1))?;
+    let _first = on_the_first_cpu(here)?;
     let job = start(&here.cluster, &["-pmulti8", "-c2"], ("escape", 1, 4))?;
     is_behind(here, &job, &job.cpus())?;
     match here.class {
-        "realtime" => offline(&job),
+        "realtime" => offline(&job, &job.cpus()),
         _ => Ok(()),
     }
+}
+
+/// A job outside of the pool for the first CPU, which cannot go offline: the next one in the partition has others.
+pub(crate) fn on_the_first_cpu(here: &Here) -> Result<Job, String> {
+    let words = ["-pmulti8", "--pool=none"];
+    start(&here.cluster, &words, ("half", 1, 1))
 }
 
 /// The same where Slurm confines no step to its CPUs and binds no task: the fence is berth's.
@@ -51,6 +56,7 @@ fn own_fence(here: &Here) -> Told {
 }
 
 fn unconstrained(here: &Here) -> Told {
+    let _first = on_the_first_cpu(here)?;
     let words = ["-pmulti8", "-c2", "--cpu-bind=none"];
     let job = start(&here.cluster, &words, ("escape", 1, 4))?;
     let (own, slurms) = (here.recorded_cpus(&job.id), job.cpus());
@@ -62,13 +68,17 @@ fn unconstrained(here: &Here) -> Told {
             "a job of two CPUs that Slurm does not confine was expected, not one of {own:?}"
         ));
     }
-    is_behind(here, &job, &own)
+    is_behind(here, &job, &own)?;
+    offline(&job, &own)
 }
 
 /// Whether each thread of the job is on its CPUs, and its program has tried to leave them.
 fn is_behind(here: &Here, job: &Job, own: &[u32]) -> Told {
     let all = threads(&job.processes());
-    println!("  job on {own:?}: {all:?}");
+    println!("  job on {own:?}, weight {}: {all:?}", job.weight());
+    if job.weight() != here.weight_of(2) {
+        return Err("it is no job of the pool".into());
+    }
     let told = |name| fs::read_to_string(job.told.join(name)).unwrap_or_default();
     // The kernel leaves of the wider affinity what the fence has.
     for name in ["widened", "widened-again"] {
@@ -99,8 +109,7 @@ fn is_behind(here: &Here, job: &Job, own: &[u32]) -> Told {
 }
 
 /// Every CPU of the job goes offline: the kernel lets its tasks run on those of others.
-fn offline(job: &Job) -> Told {
-    let own = job.cpus();
+pub(crate) fn offline(job: &Job, own: &[u32]) -> Told {
     let switch = |to: &str| {
         let files = own
             .iter()

@@ -16,6 +16,7 @@
 
 mod bare;
 mod cancel;
+mod changed;
 mod daemons;
 mod ended;
 mod fences;
@@ -140,8 +141,7 @@ impl Here {
     }
 
     fn line(&self, cpus: u32) -> String {
-        let class = self.class;
-        format!("name=multi8 partition=multi8 cpus={cpus} class={class} export=NCPUS\n")
+        line_of(self.class, cpus)
     }
 
     fn file(&self) -> PathBuf {
@@ -188,6 +188,11 @@ impl Here {
     fn others(&self) -> u32 {
         others_of(self.pool)
     }
+}
+
+/// The pool's line in the site's file.
+fn line_of(class: &str, cpus: u32) -> String {
+    format!("name=multi8 partition=multi8 cpus={cpus} class={class} export=NCPUS\n")
 }
 
 /// The weight of jobs outside of a pool of so many CPUs.

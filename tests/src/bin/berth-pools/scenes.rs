@@ -1,7 +1,8 @@
 //! The lines of the experiment: which there are, which are chosen, and what came of them.
 
 use crate::{
-    CLASSES, Here, Told, bare, cancel, ended, fences, full, job, killed, shares, steps, wakes,
+    CLASSES, Here, Told, bare, cancel, changed, ended, fences, full, job, killed, shares, steps,
+    wakes,
 };
 
 /// A line: its name, the classes that have it, and how it is played.
@@ -41,6 +42,7 @@ fn scenes(class: &str) -> impl Iterator<Item = (String, &'static Scene)> {
         full::SCENES,
         wakes::SCENES,
         steps::SCENES,
+        changed::SCENES,
         ended::SCENES,
         killed::SCENES,
     ];

@@ -15,7 +15,7 @@ use crate::{Here, Told, daemons, others_of};
 /// So long a slurmd may take to start itself again.
 const RECONFIGURED: Duration = Duration::from_secs(10);
 /// Every slurmd has looked at its files within this time.
-const LOOKED: Duration = Duration::from_secs(10);
+pub(crate) const LOOKED: Duration = Duration::from_secs(10);
 /// Two jobs that wait for each other have met within this time, or have given up.
 const MET: Duration = Duration::from_secs(300);
 
@@ -44,8 +44,7 @@ fn kept(here: &Here) -> Told {
     let mut all = vec![both()];
     step();
     all.push(both());
-    cluster.scontrol(&["suspend", &job.id]).expect_ok();
-    cluster.scontrol(&["resume", &job.id]).expect_ok();
+    suspended(here, &job)?;
     all.push(both());
     cluster.restart_slurmd();
     daemons::is_back(cluster);
@@ -66,6 +65,22 @@ fn kept(here: &Here) -> Told {
         return Err(format!("{wanted:?} was expected each time"));
     }
     changed(here, (&job, &normal), &step)
+}
+
+/// Suspends a job of two CPUs and resumes it. Its pool, which has no room otherwise, has some meanwhile.
+fn suspended(here: &Here, job: &Job) -> Told {
+    let cpus = here.pool - 1;
+    let (each, wanted) = (format!("-c{cpus}"), format!("NCPUS={cpus}."));
+    let words = ["-pmulti8", "-n1", &each, "sh", "-c", "echo NCPUS=$NCPUS."];
+    let comes_in = || here.cluster.srun(&words).stdout.contains(&wanted);
+    if comes_in() {
+        return Err("the pool has room before the job is suspended".into());
+    }
+    here.cluster.scontrol(&["suspend", &job.id]).expect_ok();
+    let what = "the pool has no room beside a suspended job";
+    let told = within(LOOKED, what, comes_in);
+    here.cluster.scontrol(&["resume", &job.id]).expect_ok();
+    told
 }
 
 /// A pool that is twice as wide has other weights: those of jobs that run follow the file, without a step of theirs.
@@ -91,11 +106,15 @@ fn changed(here: &Here, (job, normal): (&Job, &Job), step: &dyn Fn() -> String) 
 /// Prints its policy and its job's weight.
 pub(crate) const SHOW: &str = "chrt -p $$; grep -h . /sys/fs/cgroup$(sed 's/^0:://;s,/step_.*,,' /proc/self/cgroup)/cpu.weight";
 
-/// Whether such lines are those of a pool job of two CPUs.
-fn is_of_pool(here: &Here, output: &str) -> bool {
-    let weight = here.weight_of(2).to_string();
-    let is_rr = output.contains("SCHED_RR");
-    output.lines().any(|line| line.ends_with(&weight)) && is_rr == (here.class == "realtime")
+/// Whether such lines are those of so many processes of a pool job of so many CPUs.
+fn is_of_pool(here: &Here, output: &str, (cpus, processes): (u32, usize)) -> bool {
+    let weight = here.weight_of(cpus).to_string();
+    let of = |ending: &str| output.lines().filter(|line| line.ends_with(ending)).count();
+    let realtime = match here.class {
+        "realtime" => processes,
+        _ => 0,
+    };
+    (of(&weight), of("SCHED_RR")) == (processes, realtime)
 }
 
 /// Whether such lines are those of so many tasks of a normal job with this weight.
@@ -105,13 +124,14 @@ pub(crate) fn is_normal(output: &str, others: u32, tasks: usize) -> bool {
     all == tasks && !output.contains("SCHED_RR")
 }
 
-/// A script's children.
+/// A script's child, and one step after the other.
 fn script(here: &Here) -> Told {
-    let done = here
-        .cluster
-        .sbatch(&["-pmulti8", "-c2"], &format!("({SHOW}) & wait"));
-    println!("  a script: {:?}", done.output);
-    match is_of_pool(here, &done.output) {
+    let step = "srun -n1 -c2 sh -c \"$show\"";
+    let script =
+        format!("show=$(cat <<'END'\n{SHOW}\nEND\n)\n(eval \"$show\") & wait\n{step}\n{step}\n");
+    let done = here.cluster.sbatch(&["-pmulti8", "-c2"], &script);
+    println!("  a script and two steps: {:?}", done.output);
+    match is_of_pool(here, &done.output, (2, 3)) {
         true => Ok(()),
         false => Err(format!("{done:#?}")),
     }
@@ -128,7 +148,10 @@ fn array(here: &Here) -> Told {
          while [ ! -e {path}/end ]; do sleep 1; done"
     );
     let output = format!("-o{path}/out.%a");
-    let words = ["-pmulti8", "-c2", "--array=1-2", &output, "--wrap", &script];
+    // Both fit into the pool.
+    let cpus = (here.pool / 2).min(2);
+    let each = format!("-c{cpus}");
+    let words = ["-pmulti8", &each, "--array=1-2", &output, "--wrap", &script];
     here.cluster.run("sbatch", &words).expect_ok();
     within(MET, "the jobs of the array do not run", || {
         let ended = |id| folder.path().join(format!("end.{id}")).exists();
@@ -144,9 +167,10 @@ fn array(here: &Here) -> Told {
         let left = here.cluster.run("squeue", &["-h"]).stdout;
         left.trim().is_empty()
     })?;
-    let is_in = |text: &String| is_of_pool(here, text) && text.lines().any(|line| line == "met");
+    let met = |text: &String| text.lines().any(|line| line == "met");
+    let is_in = |text: &String| is_of_pool(here, text, (cpus, 1)) && met(text);
     let status = status?;
-    match all.iter().all(is_in) && (status.owned, status.jobs) == (4, 2) {
+    match all.iter().all(is_in) && (status.owned, status.jobs) == (u64::from(cpus) * 2, 2) {
         true => Ok(()),
         false => Err("two jobs in the pool at once were expected".into()),
     }
@@ -177,7 +201,7 @@ fn heterogeneous(here: &Here) -> Told {
     let normal = of("1:");
     let is_normal =
         normal.lines().any(|line| line.ends_with(&others)) && !normal.contains("SCHED_RR");
-    match done.ok() && is_of_pool(&there, &of("0:")) && is_normal {
+    match done.ok() && is_of_pool(&there, &of("0:"), (2, 1)) && is_normal {
         true => Ok(()),
         false => Err(format!("{done:#?}")),
     }

@@ -184,7 +184,7 @@ fn light(here: &Here, is_pool: bool) -> Told {
 }
 
 /// Whether this kernel chooses by deadlines, as the promise needs it.
-fn is_from_6_12() -> bool {
+pub(crate) fn is_from_6_12() -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut numbers = release.split('.').map(|text| text.parse::<u32>().ok());
     let mut next = || numbers.next().flatten();
