@@ -2,6 +2,7 @@
 //! when a step began stays, and steps that begin later are of the new class.
 
 use std::fs;
+use std::path::PathBuf;
 use std::thread::sleep;
 
 use berth_host::cgroup::USUAL_WEIGHT;
@@ -136,14 +137,11 @@ fn extern_alone(here: &Here) -> Told {
     let mut there = Here { cluster, ..*here };
     there.put(here.class);
     let cluster = &there.cluster;
+    cluster.wait_idle();
     let words = ["--no-shell", "-pnormal", "-n1"];
     cluster.run("salloc", &words).expect_ok();
     let pool = start(cluster, &["-pmulti8", "-c2"], ("spin", 1, 2))?;
-    let jobs = cluster.run("squeue", &["-hpnormal", "-o%i"]).stdout;
-    let place = pool.folder.with_file_name(format!("job_{}", jobs.trim()));
-    if !place.join("step_extern").is_dir() {
-        return Err(format!("{} has no extern step", place.display()));
-    }
+    let place = beside(&pool).ok_or("no job has its extern step alone")?;
     let weight = || fs::read_to_string(place.join("cpu.weight")).unwrap_or_default();
     let wanted = there.others().to_string();
     let told = within(LOOKED, "it has the usual weight", || {
@@ -155,6 +153,13 @@ fn extern_alone(here: &Here) -> Told {
     );
     job::end_all(cluster);
     told
+}
+
+/// The folder of a job that has its extern step alone.
+fn beside(pool: &Job) -> Option<PathBuf> {
+    let all = fs::read_dir(pool.folder.parent()?).ok()?;
+    let mut all = all.flatten().map(|entry| entry.path());
+    all.find(|job| job.join("step_extern").is_dir() && !job.join("step_0").is_dir())
 }
 
 /// Somebody takes the kernel's throttle away while real-time tasks run. Where the kernel keeps time for others in another

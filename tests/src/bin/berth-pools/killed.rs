@@ -14,6 +14,8 @@ use crate::{Here, Told, daemons, others_of};
 
 /// slurmd looks every five seconds.
 const LOWERED: Duration = Duration::from_secs(20);
+/// slurmd is killed so often, if none went first then.
+const KILLS: u32 = 5;
 /// What a slurmd says that has found slurmstepds which went first.
 const ORDINARY: &str = "of slurmstepds are ordinary ones again";
 
@@ -28,7 +30,25 @@ pub(crate) const SCENES: &[Scene] = &[
 fn slurmd_killed(here: &Here) -> Told {
     let busy = start(&here.cluster, &["-pnormal"], ("talk", 1, 2))?;
     let pool = start(&here.cluster, &["-pmulti8"], ("spin", here.pool, 1))?;
-    has_gone_first(here, &busy)?;
+    // One that goes first does so for moments.
+    let mut had_gone = false;
+    for _ in 0..KILLS {
+        has_gone_first(here, &busy)?;
+        had_gone = killed_slurmd(here)?;
+        if had_gone {
+            break;
+        }
+    }
+    cancel(here, &pool)?;
+    nothing_is_left(here, &busy)?;
+    match had_gone {
+        true => Ok(()),
+        false => Err("no slurmstepd went first when slurmd was killed".into()),
+    }
+}
+
+/// Kills slurmd and starts another, which takes back what it finds. Returns whether there was anything.
+fn killed_slurmd(here: &Here) -> Result<bool, String> {
     let taken_back = || here.cluster.slurmd_log().matches(ORDINARY).count();
     let before = taken_back();
     daemons::kill(&here.cluster)?;
@@ -45,12 +65,7 @@ fn slurmd_killed(here: &Here) -> Told {
             taken_back() > before
         })?;
     }
-    cancel(here, &pool)?;
-    nothing_is_left(here, &busy)?;
-    match had_gone {
-        true => Ok(()),
-        false => Err("no slurmstepd went first when slurmd was killed".into()),
-    }
+    Ok(had_gone)
 }
 
 /// A job whose first step was a normal one's, because its pool was full: with the step that came in later goes what the

@@ -71,12 +71,15 @@ fn read(text: &str) -> Run {
             return None;
         };
         BESIDE.iter().find(|one| one.0 == *beside)?;
+        let raw = rest.first().and_then(|raw| raw.parse().ok());
+        // On a quiet node what no job had is nobody's part.
+        let quiet = raw.filter(|_| *beside == "Nobody");
         Some(Bar {
             class: (*class).to_owned(),
             beside: (*beside).to_owned(),
             asked: asked.parse().ok()?,
-            raw: rest.first().and_then(|raw| raw.parse().ok()),
-            scaled: scaled.parse().ok()?,
+            raw,
+            scaled: quiet.or_else(|| scaled.parse().ok())?,
         })
     });
     Run {
@@ -239,10 +242,12 @@ mod tests {
     fn older_files_have_no_raw_figure() {
         let run = read(
             "kernel 6.12\n# weight Serial of words\nweight Serial 8 0.9680 0.0290\n\
-             idle Serial 8 0.9680 0.0290 0.9500 0.1440 0.2560\nlate none 1 2 3 4 of 5\n",
+             idle Serial 8 0.9680 0.0290 0.9500 0.1440 0.2560\n\
+             realtime Nobody 8 1.0000 0.0000 0.9501 0.3993 -0.0000\nlate none 1 2 3 4 of 5\n",
         );
         let bars: Vec<_> = run.bars.iter().map(|bar| (bar.raw, bar.scaled)).collect();
-        assert_eq!(bars, [(None, 0.968), (Some(0.95), 0.968)]);
+        let quiet = (Some(0.9501), 0.9501);
+        assert_eq!(bars, [(None, 0.968), (Some(0.95), 0.968), quiet]);
         assert_eq!(run.kernel, "6.12");
     }
 }
