@@ -38,6 +38,17 @@ TEXT
     SLURM_CONF=$dir/etc/slurm.conf sacctmgr -iQ add cluster "berth$base" >> "$dir/log/slurmdbd.err" 2>&1
 }
 
+# What sacctmgr changes reaches slurmctld from now on.
+wait_registered() {
+    wait_until "$1" is_registered && return
+    say "slurmctld has not registered with slurmdbd after $1 seconds"
+    return 1
+}
+
+is_registered() {
+    [ "$(SLURM_CONF=$dir/etc/slurm.conf sacctmgr -nP show cluster "berth$base" format=ControlPort 2> /dev/null)" = "$base" ]
+}
+
 start_database() {
     local data=$dir/database/data log=$dir/log/mariadbd.log
     local as=(--no-defaults "--datadir=$data" --user=root)
@@ -45,7 +56,7 @@ start_database() {
     mariadb-install-db "${as[@]}" --auth-root-authentication-method=socket --skip-test-db > "$log" 2>&1
     # Nobody needs what it holds after a crash.
     mariadbd "${as[@]}" --socket="$dir/database/socket" --skip-networking --pid-file="$dir/run/mariadbd.pid" \
-        --innodb-flush-log-at-trx-commit=0 --innodb-doublewrite=0 --innodb-log-file-size=8M >> "$log" 2>&1 < /dev/null &
+        --innodb-flush-log-at-trx-commit=0 --innodb-doublewrite=0 --innodb-log-file-size=8M --loose-innodb-snapshot-isolation=OFF >> "$log" 2>&1 < /dev/null &
     disown
     wait_until $((6 * ${BERTH_PATIENCE:-10})) mariadb --no-defaults --socket="$dir/database/socket" -e 'create database if not exists slurm' 2>> "$log" ||
         die "the database did not answer; its log: $log"

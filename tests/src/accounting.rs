@@ -9,15 +9,19 @@ use crate::{Cluster, Done, command};
 /// What a site has slurmctld compare.
 const ENFORCED: &str = "associations,limits,qos";
 const POOLS: &str = "\
-name=phys account=phys cpus=1 export=PHYS
-name=fast qos=fast cpus=1 export=FAST
-name=night reservation=night cpus=1 export=NIGHT
+name=phys account=phys cpus=2 export=PHYS
+name=fast qos=fast cpus=2 export=FAST
+name=night reservation=night cpus=2 export=NIGHT
 ";
 /// A user with both accounts and both QOS, and one who has neither the pool's account nor its QOS.
-const MEMBER: (&str, &str) = ("nobody", "65534");
+const MEMBER: (&str, &str) = ("games", "5");
 const STRANGER: (&str, &str) = ("daemon", "1");
 /// What a task finds.
-const SHOW: [&str; 3] = ["sh", "-c", "echo PHYS=$PHYS FAST=$FAST NIGHT=$NIGHT."];
+const SHOW: [&str; 3] = [
+    "sh",
+    "-c",
+    "echo PHYS=${PHYS:+in} FAST=${FAST:+in} NIGHT=${NIGHT:+in}.",
+];
 const OUTSIDE: &str = "PHYS= FAST= NIGHT=.";
 
 /// Whether a database and slurmdbd are installed.
@@ -57,6 +61,13 @@ fn fill(cluster: &Cluster) {
         cluster,
         &["modify", "user", MEMBER.0, "set", "qos=normal,fast"],
     );
+    // slurmctld hears of it a moment later.
+    let options: [(_, &[&str]); 2] = [(MEMBER, &["--account=phys", "--qos=fast"]), (STRANGER, &[])];
+    for (user, options) in options {
+        cluster.wait_for("what slurmdbd has of a user, in slurmctld", || {
+            srun(user, cluster, options).ok().then_some(())
+        });
+    }
 }
 
 fn manage(cluster: &Cluster, words: &[&str]) {
@@ -92,7 +103,12 @@ fn is_refused(user: (&str, &str), cluster: &Cluster, options: &[&str]) {
 
 fn by_account(cluster: &Cluster) {
     is_in(MEMBER, cluster, &[], OUTSIDE);
-    is_in(MEMBER, cluster, &["--account=phys"], "PHYS=1 FAST= NIGHT=.");
+    is_in(
+        MEMBER,
+        cluster,
+        &["--account=phys"],
+        "PHYS=in FAST= NIGHT=.",
+    );
     is_in(STRANGER, cluster, &[], OUTSIDE);
     is_refused(STRANGER, cluster, &["--account=phys"]);
 }
@@ -111,7 +127,7 @@ fn by_qos(cluster: &Cluster, file: &Path) {
         cluster.slurmd_log()
     );
     let inside = match tells {
-        true => "PHYS= FAST=1 NIGHT=.",
+        true => "PHYS= FAST=in NIGHT=.",
         false => OUTSIDE,
     };
     is_in(MEMBER, cluster, &["--qos=fast"], inside);
@@ -142,7 +158,7 @@ fn by_reservation(cluster: &Cluster) {
     let words = [
         "create",
         "reservation=night",
-        "users=nobody",
+        "users=games",
         "starttime=now",
         "duration=60",
         "nodes=ALL",
@@ -150,6 +166,6 @@ fn by_reservation(cluster: &Cluster) {
     cluster.wait_idle();
     cluster.scontrol(&words).expect_ok();
     let option = ["--reservation=night"];
-    is_in(MEMBER, cluster, &option, "PHYS= FAST= NIGHT=1.");
+    is_in(MEMBER, cluster, &option, "PHYS= FAST= NIGHT=in.");
     is_refused(STRANGER, cluster, &option);
 }
