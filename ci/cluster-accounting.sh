@@ -7,7 +7,7 @@
 have_accounting() {
     local tool
     for tool in slurmdbd mariadbd mariadb-install-db mariadb sacctmgr; do
-        command -v "$tool" > /dev/null || die "--accounting needs $tool, which is not installed (Debian's packages slurmdbd and mariadb-server)"
+        command -v "$tool" > /dev/null || die "--accounting needs $tool, which is not installed (Debian's packages slurmdbd, mariadb-server-core and mariadb-client-core)"
     done
     settings+=('AccountingStorageType=accounting_storage/slurmdbd' 'AccountingStorageHost=localhost'
         "AccountingStoragePort=$((base + nodes + 1))" "AccountingStoragePass=$dir/munge/socket" "AccountingStorageEnforce=$accounting")
