@@ -88,29 +88,48 @@ fn it_gets_the_arguments_and_a_clean_environment() {
 #[test]
 fn it_gets_default_signals_and_a_group_of_its_own() {
     let stage = Stage::new();
-    // Shells unblock signals themselves; awk takes what it gets.
-    let script = stage.script_for(
+    // Shells unblock signals themselves, and gawk ignores SIGPIPE: what is blocked is asked of awk,
+    // what is ignored of a shell's child.
+    let awk = stage.script_for(
         "/usr/bin/awk -f",
         "BEGIN { while ((getline line < \"/proc/self/status\") > 0) print line > ARGV[3]\n\
          getline line < \"/proc/self/stat\"; print line > ARGV[3] }",
     );
+    let lines = told_with_signals_blocked(&stage, &awk);
+    assert_eq!(signals(&lines, "SigBlk:"), 0, "{lines:?}");
+    // Fields of stat(5): pid, name, state, parent, process group.
+    let stat: Vec<_> = lines.last().unwrap().split(' ').collect();
+    assert_eq!(stat[0], stat[4], "{stat:?}");
+
+    let shell = stage.script("cat /proc/self/status > \"$3\"");
+    let lines = told_with_signals_blocked(&stage, &shell);
+    let ours = fs::read_to_string("/proc/self/status").unwrap();
+    let ours: Vec<_> = ours.lines().map(String::from).collect();
+    assert_ne!(
+        signals(&ours, "SigIgn:"),
+        0,
+        "Rust's programs ignore SIGPIPE"
+    );
+    assert_eq!(signals(&lines, "SigIgn:"), 0, "{lines:?}");
+}
+
+/// Runs a script from a thread that has signals blocked, as slurmd's have.
+fn told_with_signals_blocked(stage: &Stage, script: &Path) -> Vec<String> {
     let mut blocked = SigSet::empty();
     blocked.add(Signal::SIGTERM);
     blocked.add(Signal::SIGCHLD);
     blocked.thread_block().unwrap();
-    let ran = discover_child::run(&script, &stage.output(), LONG);
+    let ran = discover_child::run(script, &stage.output(), LONG);
     blocked.thread_unblock().unwrap();
     ran.unwrap();
-    let lines = lines_of(&stage.output());
-    for mask in ["SigBlk:", "SigIgn:"] {
-        let line = lines.iter().find(|line| line.starts_with(mask)).unwrap();
-        let bits = line.trim_start_matches(mask).trim();
-        let bits = u64::from_str_radix(bits, 16).unwrap();
-        assert_eq!(bits & !OF_THE_C_LIBRARY, 0, "{mask} {bits:x}");
-    }
-    // Fields of stat(5): pid, name, state, parent, process group.
-    let stat: Vec<_> = lines.last().unwrap().split(' ').collect();
-    assert_eq!(stat[0], stat[4], "{stat:?}");
+    lines_of(&stage.output())
+}
+
+/// A mask of status(5), without the C library's own signals.
+fn signals(status: &[String], mask: &str) -> u64 {
+    let line = status.iter().find(|line| line.starts_with(mask)).unwrap();
+    let bits = line.trim_start_matches(mask).trim();
+    u64::from_str_radix(bits, 16).unwrap() & !OF_THE_C_LIBRARY
 }
 
 #[test]
