@@ -129,7 +129,7 @@ boot() {
     start_machine
     # Once in a few times a kernel does not survive what its emulated CPUs on threads of their own do while it boots.
     for _ in 1 2; do
-        [ "$parallel" = yes ] && ! comes_up || break
+        if [ "$parallel" = no ] || comes_up; then break; fi
         say "the machine did not come up, and is started again; its console ended with: $(tail -n 1 "$here/console")"
         kill "$pid" 2> /dev/null || true
         wait "$pid" || true
