@@ -1,7 +1,7 @@
 //! Whether a job still fits into its pool, beside the entries that the ledger has. In: the entries, the job. Out:
 //! yes, or why it runs as a normal job. Pure.
 
-use berth_host::ledger::{self, Entry, Task};
+use berth_host::ledger::{self, Entry};
 use berth_placement::CpuSet;
 use berth_placement::pools::{Class, Full, Room};
 
@@ -40,21 +40,14 @@ pub(crate) fn fits(all: &[Entry], job: u32, member: &Member) -> Result<(), Full>
     };
     match check(&|_| true) {
         // Only then the kernel is asked.
-        Err(Full::Pool(_)) => check(&|job| !is_suspended(all, job)),
+        Err(Full::Pool(_)) => check(&|job| !ledger::is_suspended(all, job)),
         found => found,
     }
 }
 
-/// Whether Slurm has suspended a job, as far as its steps' tasks show: it suspends all of them.
-fn is_suspended(all: &[Entry], job: u32) -> bool {
-    let steps = all.iter().filter(|entry| entry.step.job == job);
-    let mut tasks = steps.filter_map(|entry| entry.task).peekable();
-    tasks.peek().is_some() && tasks.all(Task::is_suspended)
-}
-
 #[cfg(test)]
 mod tests {
-    use berth_host::ledger::StepKey;
+    use berth_host::ledger::{StepKey, Task};
 
     use super::*;
 

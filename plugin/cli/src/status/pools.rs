@@ -2,6 +2,7 @@
 //! other jobs wait. Root reads the ledger and cgroups; everybody else sees the pools, but not how full they are.
 //! In: the state directories of some nodes. Out: a table or JSON.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
@@ -33,6 +34,8 @@ struct Row {
     owned: Option<usize>,
     /// The jobs that run in it; null for users.
     jobs: Option<Vec<u32>>,
+    /// Those that Slurm has suspended: they own nothing meanwhile; null for users.
+    suspended: Option<Vec<u32>>,
     /// `cpu.weight` of a job that has as many CPUs as the pool.
     weight: u32,
     /// That of every job in no pool.
@@ -92,9 +95,13 @@ fn rows(node: &str, words: &Announcement, seen: Option<&Seen>) -> Vec<Row> {
     };
     let row = |pool: &announcement::AnnouncedPool| {
         let pair = (pool.name.as_str(), words.threads_of_cpu());
-        let owned = seen.map(|seen| of_pool(&seen.entries, pair));
-        let jobs = |owned: &Vec<(u32, usize)>| owned.iter().map(|(job, _)| *job).collect();
-        let jobs: Option<Vec<u32>> = owned.as_ref().map(jobs);
+        let its = seen.map(|seen| of_pool(&seen.entries, pair));
+        let owned = its
+            .as_ref()
+            .map(|its| its.running.iter().map(|(_, cpus)| cpus).sum());
+        let jobs: Option<Vec<u32>> = its
+            .as_ref()
+            .map(|its| its.running.iter().map(|(job, _)| *job).collect());
         let live = seen.map(|seen| &seen.live);
         let delivered = |job: &u32| live?.delivered.get(job).copied().flatten().map(rounded);
         let others = live.and_then(|live| live.others);
@@ -104,7 +111,7 @@ fn rows(node: &str, words: &Announcement, seen: Option<&Seen>) -> Vec<Row> {
             partition: pool.partition.clone(),
             class: pool.class.clone(),
             cpus: pool.cpus,
-            owned: owned.map(|owned| owned.iter().map(|(_, cpus)| cpus).sum()),
+            owned,
             weight: weights.of_job(pool.weight, pool.cpus),
             others: weights.others,
             delivered: live
@@ -116,28 +123,37 @@ fn rows(node: &str, words: &Announcement, seen: Option<&Seen>) -> Vec<Row> {
             other_jobs: others.map(|others| others.jobs),
             others_waited: others.and_then(|others| others.most),
             jobs,
+            suspended: its.map(|its| its.suspended),
         }
     };
     words.pools.iter().map(row).collect()
 }
 
-/// The jobs of a pool, each with the number of its CPUs, of which each has so many hardware threads.
-fn of_pool(entries: &[Entry], (name, threads): (&str, u32)) -> Vec<(u32, usize)> {
+/// The jobs of a pool.
+struct Jobs {
+    /// Each with the number of its CPUs.
+    running: Vec<(u32, usize)>,
+    /// They have left room in the pool.
+    suspended: Vec<u32>,
+}
+
+/// The jobs of a pool whose CPUs have so many hardware threads.
+fn of_pool(entries: &[Entry], (name, threads): (&str, u32)) -> Jobs {
     let mark = ledger::mark(name);
-    let its = entries
+    let is_its = |entry: &&Entry| entry.pool && entry.mark == mark;
+    let its: Vec<Entry> = entries.iter().filter(is_its).cloned().collect();
+    let count = |entry: &Entry| entry.cpus.count().div_ceil(threads as usize);
+    let jobs: BTreeMap<u32, usize> = its
         .iter()
-        .filter(|entry| entry.pool && entry.mark == mark);
-    let mut jobs: Vec<_> = its
-        .map(|entry| {
-            (
-                entry.step.job,
-                entry.cpus.count().div_ceil(threads as usize),
-            )
-        })
+        .map(|entry| (entry.step.job, count(entry)))
         .collect();
-    jobs.sort_unstable();
-    jobs.dedup_by_key(|(job, _)| *job);
-    jobs
+    let (suspended, running): (Vec<_>, Vec<_>) = jobs
+        .into_iter()
+        .partition(|(job, _)| ledger::is_suspended(&its, *job));
+    Jobs {
+        running,
+        suspended: suspended.into_iter().map(|(job, _)| job).collect(),
+    }
 }
 
 fn table(all: &[Row], out: &mut impl Write) -> std::io::Result<()> {
@@ -199,12 +215,10 @@ fn waited(row: &Row) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use berth_host::SiteRules;
     use berth_host::announcement::AnnouncedPool;
     use berth_host::cgroup::Waiting;
-    use berth_host::ledger::StepKey;
+    use berth_host::ledger::{StepKey, Task};
     use berth_host::site_rules::VERSION;
     use berth_placement::CpuSet;
 
@@ -250,8 +264,39 @@ mod tests {
             (Some(5), Some(vec![1, 2]))
         );
         assert_eq!((found[0].weight, found[0].others), (10_000, 38));
+        assert_eq!(found[0].suspended, Some(vec![]));
         let last = cells(&rows("n1", &words, None));
         assert_eq!(last, "n1 multi8 - weight 8 - - 10000 38 - -");
+    }
+
+    #[test]
+    fn a_suspended_job_owns_nothing() {
+        let entry = |step, suspended| Entry {
+            step: StepKey {
+                job: 1,
+                step,
+                component: 0,
+            },
+            pool: true,
+            mark: ledger::mark("multi8"),
+            cpus: CpuSet::from_list("0-3").unwrap(),
+            task: Some(Task {
+                suspended,
+                ..Task::default()
+            }),
+            ..Entry::default()
+        };
+        let its = |all: &[Entry]| {
+            let its = of_pool(all, ("multi8", 1));
+            (its.running, its.suspended)
+        };
+        let suspended = [entry(0, true), entry(1, true)];
+        assert_eq!(its(&suspended), (vec![], vec![1]));
+        // Slurm suspends all steps of a job.
+        assert_eq!(
+            its(&[entry(0, true), entry(1, false)]),
+            (vec![(1, 4)], vec![])
+        );
     }
 
     /// What root sees where nothing is counted.
@@ -331,7 +376,7 @@ mod tests {
         words.set_rules(&counted);
         assert_eq!(words.threads_of_cpu(), 2);
         let found = of_pool(&[entry], ("multi8", words.threads_of_cpu()));
-        assert_eq!(found, [(0, 4)]);
+        assert_eq!(found.running, [(0, 4)]);
         assert_eq!(Announcement::default().threads_of_cpu(), 1);
     }
 }

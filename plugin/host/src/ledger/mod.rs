@@ -56,7 +56,7 @@ use self::file::LedgerFile;
 pub use self::file::{LedgerError, NAME};
 use self::process::Watch;
 pub use self::process::{Process, Task};
-pub use self::questions::{Beside, content};
+pub use self::questions::{Beside, content, is_suspended};
 use self::record::Look;
 pub use self::record::{Cpuset, Entry, Kind, StepKey, mark};
 pub use self::rule::Others;

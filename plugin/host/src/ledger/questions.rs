@@ -26,6 +26,14 @@ pub fn content(dir: &StateDir) -> Result<u64, LedgerError> {
     Ok(u64::from(first.finalize()) << 32 | u64::from(second.finalize()))
 }
 
+/// Whether Slurm has suspended a job, as far as its steps' tasks show: it suspends all of them.
+#[must_use]
+pub fn is_suspended(all: &[Entry], job: u32) -> bool {
+    let steps = all.iter().filter(|entry| entry.step.job == job);
+    let mut tasks = steps.filter_map(|entry| entry.task).peekable();
+    tasks.peek().is_some() && tasks.all(Task::is_suspended)
+}
+
 /// What the other steps in a job's cpuset do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Beside {

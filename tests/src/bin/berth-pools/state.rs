@@ -13,6 +13,7 @@ use crate::thread::list;
 pub(crate) struct Status {
     pub owned: u64,
     pub jobs: usize,
+    pub suspended: usize,
 }
 
 /// What an ended pool job had, by its line in slurmd's log.
@@ -55,6 +56,7 @@ impl Here {
             Some(Status {
                 owned: pool.get("owned")?.as_u64()?,
                 jobs: pool.get("jobs")?.as_array()?.len(),
+                suspended: pool.get("suspended")?.as_array()?.len(),
             })
         };
         read().ok_or_else(|| format!("berth status --pools: {done:#?}"))

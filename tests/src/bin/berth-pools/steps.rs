@@ -78,9 +78,20 @@ fn suspended(here: &Here, job: &Job) -> Told {
     }
     here.cluster.scontrol(&["suspend", &job.id]).expect_ok();
     let what = "the pool has no room beside a suspended job";
-    let told = within(LOOKED, what, comes_in);
+    let told = within(LOOKED, what, comes_in).and_then(|()| shown(here, (0, 0, 1)));
     here.cluster.scontrol(&["resume", &job.id]).expect_ok();
-    told
+    told?;
+    shown(here, (2, 1, 0))
+}
+
+/// `berth status --pools` has so many owned CPUs, running jobs and suspended ones.
+fn shown(here: &Here, wanted: (u64, usize, usize)) -> Told {
+    let now = || {
+        let status = here.status().ok()?;
+        Some((status.owned, status.jobs, status.suspended))
+    };
+    let what = format!("berth status --pools shows {:?}", now());
+    within(LOOKED, &what, || now() == Some(wanted))
 }
 
 /// A pool that is twice as wide has other weights: those of jobs that run follow the file, without a step of theirs.
