@@ -180,12 +180,13 @@ fn as_normal(job: &str, folders: Folders, (idle, failed): (bool, Weighed)) -> En
     if let Some(folders) = folders.as_ref().ok().filter(|_| failed.is_none()) {
         // Linux before 5.15 has no idle groups. A real-time pool works without them, and slurmd has logged a warning.
         let idle = idle && priority::idle_obstacle().is_none();
-        let idle = idle.then(|| folders.set_idle());
-        for done in [Some(folders.set_first()), idle].into_iter().flatten() {
-            match done {
-                Ok(done) => traced(job, &done),
-                Err(why) => log::warn!("{job}: its tasks are not behind its slurmstepd: {why}"),
-            }
+        let done = match idle {
+            true => folders.set_idle().map(Vec::from),
+            false => folders.set_first().map(|done| vec![done]),
+        };
+        match done {
+            Ok(all) => all.iter().for_each(|done| traced(job, done)),
+            Err(why) => log::warn!("{job}: its tasks are not behind its slurmstepd: {why}"),
         }
     }
     Entered {

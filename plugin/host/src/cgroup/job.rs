@@ -16,6 +16,8 @@ pub(super) const TASKS: &str = "user";
 pub(super) const WEIGHT: &str = "cpu.weight";
 /// The one that the kernel gives every job.
 pub const USUAL_WEIGHT: u32 = 100;
+/// The least that the kernel takes.
+const LOWEST: u32 = 1;
 /// The most jobs of a node, so that a strange tree costs little.
 const MOST_JOBS: usize = 20_000;
 /// Whether the tasks are idle ones.
@@ -83,10 +85,16 @@ impl JobFolders {
     /// Makes the step's tasks idle ones beside their slurmstepd, its only sibling. Nothing need be taken back: the
     /// folder ends with the step.
     ///
+    /// An idle group weighs 3 beside the 10 of this slurmstepd (`WEIGHT_IDLEPRIO` of kernel/sched/sched.h), which goes
+    /// first whenever it wakes, whatever it weighs. More would be too much: while slurmstepd collects a task that has ended,
+    /// the kernel waits busily for what the task still has to do (`shrink_dcache_parent` of fs/dcache.c, before Linux
+    /// 7.1), and with the highest weight the task had a turn once in a minute and a half.
+    ///
     /// # Errors
     /// [`FenceError`]: the kernel has no `cpu.idle` (before Linux 5.15), or the cpu controller is not there.
-    pub fn set_idle(&self) -> Result<Written, FenceError> {
-        put(&self.tasks, IDLE, "1".into())
+    pub fn set_idle(&self) -> Result<[Written; 2], FenceError> {
+        let idle = put(&self.tasks, IDLE, "1".into())?;
+        Ok([idle, put(&self.own, WEIGHT, LOWEST.to_string())?])
     }
 
     /// The threads of the step's tasks.

@@ -23,7 +23,12 @@ const UNSEEN: Duration = Duration::from_secs(2);
 pub(crate) const SCENES: &[Scene] = &[
     Scene::new("scancel", cancelled),
     Scene::new("scancel without a launch", without_launch),
+    Scene::new("scancel while somebody looks", looked_at),
 ];
+/// Whoever ends while he is looked at does not always meet his slurmstepd at the same moment.
+const ROUNDS: u32 = 6;
+/// A job on an otherwise quiet node is gone within this time, or this time on a host without enough cores.
+const GONE: [Duration; 2] = [Duration::from_secs(10), Duration::from_secs(20)];
 
 /// How a job went.
 pub(crate) struct Gone {
@@ -80,6 +85,27 @@ fn without_launch(here: &Here) -> Told {
     job::end_all(&here.cluster);
     slurmd.end();
     judge(here, "scancel-without-launch", [&gone?, &before])
+}
+
+/// A serial normal job, of whose threads somebody has read in `/proc`, as monitors do. What the kernel keeps of that goes when
+/// the threads go, and a slurmstepd that collects them waits for it busily, on their CPU.
+fn looked_at(here: &Here) -> Told {
+    let mut last = Duration::ZERO;
+    for _ in 0..ROUNDS {
+        let mut normal = start(&here.cluster, &["-pnormal"], ("spin", 1, 1))?;
+        let all = threads(&normal.processes());
+        if all.len() < 2 {
+            return Err(format!("{} threads were seen", all.len()));
+        }
+        normal.is_left();
+        last = last.max(cancel(here, &normal)?.processes);
+    }
+    let most = here.host.bound(GONE[0], GONE[1]);
+    println!("  the last of {ROUNDS} slurmstepds went after {last:.1?}");
+    match last <= most {
+        true => Ok(()),
+        false => Err(format!("a slurmstepd took longer than {most:?}")),
+    }
 }
 
 fn judge(here: &Here, name: &str, [gone, before]: [&Gone; 2]) -> Told {
@@ -152,7 +178,8 @@ pub(crate) fn cancel(here: &Here, job: &Job) -> Result<Gone, String> {
     })
 }
 
-fn lives(pid: &u32) -> bool {
+/// Whether a process is there.
+pub(crate) fn lives(pid: &u32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists()
 }
 

@@ -9,10 +9,14 @@ use std::time::{Duration, Instant};
 
 use berth_tests::Cluster;
 
+use crate::left;
 use crate::thread::list;
 
 /// How long a job may take to start on a full, emulated machine.
 const START: Duration = Duration::from_secs(180);
+
+/// Jobs that end take less than this: Slurm drains a node 60 s after it has killed them.
+const SLOW: Duration = Duration::from_secs(40);
 
 /// A user without rights.
 const USER: &str = "65534";
@@ -122,18 +126,24 @@ impl Begun {
 impl Drop for Job {
     fn drop(&mut self) {
         // Its children are of Slurm, which ends them.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.is_left();
     }
 }
 
-/// Ends every job, and waits until they are gone.
+/// Ends every job, and waits until they are gone. Prints what is left if that takes long.
 pub(crate) fn end_all(cluster: &Cluster) {
+    let since = Instant::now();
     for user in ["root", USER] {
         let _ = cluster.run("scancel", &["-u", user, "--signal=KILL"]);
         let _ = cluster.run("scancel", &["-u", user]);
     }
+    let mut told = 0;
     cluster.wait_for("all jobs to end", || {
+        if since.elapsed() > SLOW * (told + 1) {
+            told += 1;
+            println!("  after {:.1?}:", since.elapsed());
+            left::print();
+        }
         let left = cluster.run("squeue", &["-h"]).stdout;
         left.trim().is_empty().then_some(())
     });
@@ -151,6 +161,18 @@ impl Job {
     /// Whether the tasks of its first step are idle ones.
     pub(crate) fn is_idle(&self) -> bool {
         self.file("step_0/user/cpu.idle").trim() == "1"
+    }
+
+    /// The weight of the slurmstepd of its first step beside its tasks.
+    pub(crate) fn weight_of_slurmstepd(&self) -> u32 {
+        let text = self.file("step_0/slurm/cpu.weight");
+        text.trim().parse().unwrap_or_default()
+    }
+
+    /// Its srun is killed.
+    pub(crate) fn is_left(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 
     /// Its CPUs: a list without steps.

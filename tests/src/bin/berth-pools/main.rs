@@ -17,6 +17,7 @@
 mod bare;
 mod cancel;
 mod changed;
+mod crowd;
 mod daemons;
 mod ended;
 mod fences;
@@ -25,6 +26,7 @@ mod full;
 mod host;
 mod job;
 mod killed;
+mod left;
 mod measured;
 mod picture;
 mod program;

@@ -1,8 +1,8 @@
 //! The lines of the experiment: which there are, which are chosen, and what came of them.
 
 use crate::{
-    CLASSES, Here, Told, bare, cancel, changed, ended, fences, full, job, killed, shares, steps,
-    wakes,
+    CLASSES, Here, Told, bare, cancel, changed, crowd, ended, fences, full, job, killed, shares,
+    steps, wakes,
 };
 
 /// A line: its name, the classes that have it, and how it is played.
@@ -45,6 +45,7 @@ fn scenes(class: &str) -> impl Iterator<Item = (String, &'static Scene)> {
         changed::SCENES,
         ended::SCENES,
         killed::SCENES,
+        crowd::SCENES,
     ];
     let its = all.into_iter().flatten();
     its.filter(move |scene| scene.classes.contains(&class))

@@ -133,6 +133,12 @@ fn has_what_it_should(
         return Err(format!("it has the CPUs {:?}", pool.cpus()));
     }
     let is_idle = here.class != "weight";
+    // Beside idle tasks it need not weigh anything to go first.
+    let stepds = if is_idle { 1 } else { HIGHEST };
+    let found: Vec<_> = normal.iter().map(Job::weight_of_slurmstepd).collect();
+    if found.iter().any(|found| *found != stepds) {
+        return Err(format!("slurmstepds weigh {found:?}, and not {stepds}"));
+    }
     match pool.is_idle() == (is_idle && !is_pool)
         && normal.iter().all(|job| job.is_idle() == is_idle)
     {
