@@ -174,7 +174,7 @@ mod tests {
     fn a_name_chooses_its_line_of_each_class_and_a_part_all_that_have_it() {
         let each = ["weight scancel", "idle scancel", "realtime scancel"];
         assert_eq!(lines(&["scancel"]), each);
-        assert_eq!(lines(&["scanc"]).len(), 6);
+        assert_eq!(lines(&["scanc"]).len(), 9);
         assert_eq!(lines(&["idle"]), {
             let all = lines(&[]);
             all.into_iter()
