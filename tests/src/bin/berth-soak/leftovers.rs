@@ -134,10 +134,12 @@ fn is_fixed(path: &Path) -> bool {
     FIXED.contains(&&*name)
 }
 
-/// As if its job had ended a while ago.
+/// As if its job had ended, or the process that was killed while it wrote had died, a while ago.
 fn make_old(path: &Path) {
     let in_jobs = path.parent().is_some_and(|folder| folder.ends_with("jobs"));
-    if !in_jobs {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let is_temporary = name.starts_with('.');
+    if !in_jobs && !is_temporary {
         return;
     }
     if let Ok(file) = fs::File::options().write(true).open(path) {
@@ -154,4 +156,25 @@ fn files(folder: &Path) -> Vec<PathBuf> {
             false => vec![path],
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_tidied_by_its_age_is_made_old_and_nothing_else() {
+        let state = tempfile::tempdir().unwrap();
+        fs::create_dir(state.path().join("jobs")).unwrap();
+        let old = |name: &str| {
+            let path = state.path().join(name);
+            fs::write(&path, "").unwrap();
+            make_old(&path);
+            let changed = fs::metadata(&path).unwrap().modified().unwrap();
+            changed.elapsed().is_ok_and(|age| age >= EPILOGS)
+        };
+        assert!(old("jobs/7.node"));
+        assert!(old(".topology.22991.1820796174"), "of a killed writer");
+        assert!(!old("topology") && !old("jobs.old"));
+    }
 }
