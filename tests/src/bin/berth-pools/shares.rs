@@ -40,7 +40,9 @@ pub(crate) enum Beside {
 fn meetings(here: &Here, beside: Beside) -> Told {
     let normal = fill(here, beside)?;
     let half = here.pool;
-    let mut all = vec![(half, true), (4, true), (1, true)];
+    let mut all = vec![(half, true), (half.min(4), true), (1, true)];
+    // On a small machine the pool has no room for four.
+    all.dedup();
     // Outside of its pool the job is the same in each class.
     if here.class == "weight" && beside != Beside::Nobody {
         all.push((half, false));
