@@ -8,6 +8,10 @@ use std::mem::MaybeUninit;
 
 use libc::{c_int, pid_t};
 
+mod watch;
+
+pub use watch::BeforePools;
+
 /// The lowest real-time priority: kernel threads that are real-time ones themselves go first.
 const PRIORITY: c_int = 1;
 /// The highest one. A site's user may have real-time tasks of any priority. Ordinary threads have the kernel's 5 % beside
@@ -70,6 +74,14 @@ pub fn set_realtime(pid: pid_t) -> io::Result<()> {
 /// The kernel's answer.
 pub fn set_before_realtime(thread: pid_t) -> io::Result<()> {
     schedule(thread, FIRST, HIGHEST)
+}
+
+/// Whether a thread with this policy has no priority of its own, and no deadline.
+fn is_ordinary(policy: c_int) -> bool {
+    matches!(
+        policy & !libc::SCHED_RESET_ON_FORK,
+        libc::SCHED_OTHER | libc::SCHED_BATCH | libc::SCHED_IDLE
+    ) && policy >= 0
 }
 
 /// Whether a thread is one of those: tasks of pools are none, for their children are real-time ones too.
@@ -164,13 +176,9 @@ pub fn realtime_obstacle() -> Option<String> {
 #[must_use]
 pub fn realtime_refusal() -> Option<String> {
     let before = policy(0);
-    // One that has a priority of its own, or a deadline, is no sign of a refusal, and could not be given it back.
-    let is_ordinary = matches!(
-        before & !libc::SCHED_RESET_ON_FORK,
-        libc::SCHED_OTHER | libc::SCHED_BATCH | libc::SCHED_IDLE
-    );
-    let try_it = || schedule(0, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, PRIORITY);
-    let tried = is_ordinary.then(try_it)?;
+    // Another one is no sign of a refusal, and could not be given back what it had.
+    let try_it = || schedule(0, FIRST, PRIORITY);
+    let tried = is_ordinary(before).then(try_it)?;
     let why = tried.and_then(|()| schedule(0, before, 0)).err()?;
     Some(format!(
         "the kernel refuses SCHED_RR ({why}); one with CONFIG_RT_GROUP_SCHED has none in cgroups of version 2, unless it \

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use berth_host::cgroup::{self, Breaths, Mounts, scopes};
+use berth_host::priority::BeforePools;
 use berth_host::{OnlineCpus, priority};
 use berth_placement::sets::count::counted;
 
@@ -17,6 +18,8 @@ const FENCES: Duration = Duration::from_secs(5);
 #[derive(Default)]
 pub(super) struct Breathing {
     breaths: Vec<Breaths>,
+    /// While tasks of pools may be real-time ones.
+    first: Option<BeforePools>,
     online: Option<OnlineCpus>,
     known: String,
     changed: Option<Instant>,
@@ -37,6 +40,7 @@ impl Breathing {
         let mounts = here.and_then(|node_name| Some((node_name, Mounts::read().ok()?)));
         let Some((node_name, mounts)) = mounts else {
             self.rest();
+            self.give_way();
             // A slurmd that started this one in its place went on until its own end, and may have raised some since.
             if std::mem::take(&mut self.had)
                 && let Some(node_name) = node_name
@@ -46,6 +50,7 @@ impl Breathing {
             return false;
         };
         self.had = true;
+        self.go_first();
         let scopes = scopes::usual_scopes(&mounts, node_name);
         if pool_guard::may_be_realtime() && self.is_time_for_fences() {
             for scope in &scopes {
@@ -74,6 +79,21 @@ impl Breathing {
     /// Nobody goes first until the next look.
     pub(super) fn rest(&mut self) {
         self.breaths.iter_mut().for_each(Breaths::rest);
+    }
+
+    /// Real-time tasks whose CPUs have gone offline may have all that are left, and with them the node's ordinary threads:
+    /// this one would see that minutes later.
+    fn go_first(&mut self) {
+        match pool_guard::may_be_realtime() {
+            true if self.first.is_none() => self.first = BeforePools::begin(),
+            true => {}
+            false => self.give_way(),
+        }
+    }
+
+    /// Until the next look this is an ordinary thread: before work that uses much of a CPU.
+    pub(super) fn give_way(&mut self) {
+        self.first = None;
     }
 
     /// slurmd's own cgroup may have real-time threads where those of jobs have none: then nobody knew of it before.

@@ -202,6 +202,7 @@ fn work() {
             // hwloc may take seconds: nobody goes first meanwhile, and fences are looked at before and after.
             breathing.look(Some(&node_name));
             breathing.rest();
+            breathing.give_way();
             discover_again(&node_name, &mut times, &mut last);
             times.breath = Instant::now();
         }

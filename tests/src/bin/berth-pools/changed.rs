@@ -100,7 +100,7 @@ fn another_class(here: &Here) -> Told {
     let told = have(&jobs, next, given)
         .and_then(|()| steps_of(here, &jobs[0], next))
         .and_then(|()| match here.class {
-            "realtime" => offline(&jobs[0], &jobs[0].cpus()),
+            "realtime" => offline(here, &jobs[0], &jobs[0].cpus()),
             _ => Ok(()),
         });
     here.write(here.pool);

@@ -1,13 +1,15 @@
 //! The node's daemons: stopped, killed, and started as a site's service manager starts them.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use berth_tests::{Cluster, process};
 use nix::sys::signal::Signal;
 
-use crate::{Here, Told};
+use crate::cancel::RR;
+use crate::{Here, Told, thread};
 
 /// What is told to end has ended within this time.
 const ENDED: Duration = Duration::from_secs(30);
@@ -26,6 +28,34 @@ pub(crate) fn slurmstepds(cluster: &Cluster) -> Vec<u32> {
     all.into_iter()
         .filter_map(|pid| pid.try_into().ok())
         .collect()
+}
+
+/// berth's thread in slurmd, in `/proc`.
+fn watcher(cluster: &Cluster) -> Option<PathBuf> {
+    let tasks = slurmds(cluster)
+        .into_iter()
+        .filter_map(|pid| fs::read_dir(format!("/proc/{pid}/task")).ok());
+    let mut threads = tasks.flatten().flatten().map(|entry| entry.path());
+    threads.find(|thread| {
+        fs::read_to_string(thread.join("comm")).is_ok_and(|name| name.trim() == "berth")
+    })
+}
+
+/// Whether berth's thread in slurmd goes before the tasks of pools.
+pub(crate) fn watcher_goes_first(cluster: &Cluster) -> bool {
+    let stat = watcher(cluster).and_then(|thread| fs::read_to_string(thread.join("stat")).ok());
+    let is_first = |(policy, priority)| policy == RR && priority == 99;
+    stat.as_deref()
+        .and_then(thread::policy)
+        .is_some_and(is_first)
+}
+
+/// How long that thread has run, and how long it has waited for a CPU while it could have run.
+pub(crate) fn watchers_times(cluster: &Cluster) -> Option<[Duration; 2]> {
+    let text = fs::read_to_string(watcher(cluster)?.join("schedstat")).ok()?;
+    let mut words = text.split_whitespace().map(|word| word.parse().ok());
+    let mut next = || words.next().flatten().map(Duration::from_nanos);
+    Some([next()?, next()?])
 }
 
 /// Kills slurmd, which can undo nothing.

@@ -110,6 +110,11 @@ pub(crate) fn nothing_is_left(here: &Here, busy: &Job) -> Told {
     within(LOOKED, "a slurmstepd goes first", || {
         !goes_first(&daemons::slurmstepds(&here.cluster))
     })?;
+    within(
+        LOOKED,
+        "slurmd's thread goes first without a pool job",
+        || !daemons::watcher_goes_first(&here.cluster),
+    )?;
     let lives = !busy.processes().is_empty() && !busy.slurmstepd().is_empty();
     let (status, entries) = (here.status()?, here.ledger()?);
     println!(

@@ -6,6 +6,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::cancel::RR;
+use crate::daemons::{watcher_goes_first, watchers_times};
+use crate::ended::within;
 use crate::job::{self, Job, start, start_as_user};
 use crate::scenes::Scene;
 use crate::thread::{Thread, threads};
@@ -13,6 +15,11 @@ use crate::{Here, Told};
 
 /// A real-time thread out of its job is an ordinary one within this time; slurmd looks every five seconds.
 pub(crate) const LOWERED: Duration = Duration::from_secs(20);
+
+/// slurmd's thread looks for jobs of pools within this time.
+const LOOKED: Duration = Duration::from_secs(10);
+/// What is real-time on all CPUs that are left is so for this time at most: slurmd's thread goes before it.
+const INSIDE: Duration = Duration::from_secs(10);
 
 pub(crate) const SCENES: &[Scene] = &[
     Scene::new("behind its fence", kept),
@@ -27,7 +34,7 @@ fn kept(here: &Here) -> Told {
     let job = start(&here.cluster, &["-pmulti8", "-c2"], ("escape", 1, 4))?;
     is_behind(here, &job, &job.cpus())?;
     match here.class {
-        "realtime" => offline(&job, &job.cpus()),
+        "realtime" => offline(here, &job, &job.cpus()),
         _ => Ok(()),
     }
 }
@@ -69,7 +76,7 @@ fn unconstrained(here: &Here) -> Told {
         ));
     }
     is_behind(here, &job, &own)?;
-    offline(&job, &own)
+    offline(here, &job, &own)
 }
 
 /// Whether each thread of the job is on its CPUs, and its program has tried to leave them.
@@ -109,26 +116,33 @@ fn is_behind(here: &Here, job: &Job, own: &[u32]) -> Told {
 }
 
 /// Every CPU of the job goes offline: the kernel lets its tasks run on those of others.
-pub(crate) fn offline(job: &Job, own: &[u32]) -> Told {
+pub(crate) fn offline(here: &Here, job: &Job, own: &[u32]) -> Told {
     let switch = |to: &str| {
         let files = own
             .iter()
             .map(|cpu| format!("/sys/devices/system/cpu/cpu{cpu}/online"));
         files.map(|file| fs::write(file, to)).collect::<Vec<_>>()
     };
+    within(
+        LOOKED,
+        "slurmd's thread goes behind the pool's tasks",
+        || watcher_goes_first(&here.cluster),
+    )?;
     let was_realtime = threads(&job.processes()).iter().all(|one| one.policy == RR);
+    let before = watchers_times(&here.cluster);
     let switched = switch("0");
     let since = Instant::now();
     let is_left = || {
         let all = threads(&job.processes());
         all.iter().any(|thread| thread.policy == RR)
     };
-    while is_left() && since.elapsed() < Duration::from_secs(30) {
+    while is_left() && since.elapsed() < INSIDE {
         std::thread::sleep(Duration::from_millis(100));
     }
     let all = threads(&job.processes());
+    let after = watchers_times(&here.cluster);
     let told = format!(
-        "CPUs {own:?} offline ({switched:?}): after {:.1?} {all:?}",
+        "CPUs {own:?} offline ({switched:?}): after {:.1?} {all:?}; slurmd's thread had run and waited for {before:.1?} then, and {after:.1?} now",
         since.elapsed()
     );
     println!("  {told}");

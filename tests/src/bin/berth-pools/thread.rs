@@ -24,14 +24,20 @@ pub(crate) fn threads(processes: &[u32]) -> Vec<Thread> {
         .iter()
         .filter_map(|thread| {
             let stat = fs::read_to_string(thread.join("stat")).ok()?;
-            let fields: Vec<_> = stat.rsplit(')').next()?.split_whitespace().collect();
+            let (policy, priority) = policy(&stat)?;
             Some(Thread {
-                policy: fields.get(38)?.parse().ok()?,
-                priority: fields.get(37)?.parse().ok()?,
+                policy,
+                priority,
                 cpus: allowed(thread)?,
             })
         })
         .collect()
+}
+
+/// A thread's policy and its real-time priority. In: its `stat`.
+pub(crate) fn policy(stat: &str) -> Option<(u32, u32)> {
+    let fields: Vec<_> = stat.rsplit(')').next()?.split_whitespace().collect();
+    Some((fields.get(38)?.parse().ok()?, fields.get(37)?.parse().ok()?))
 }
 
 /// The times of those threads that may run on these CPUs, and on no others.

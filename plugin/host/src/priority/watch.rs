@@ -1,0 +1,65 @@
+//! A thread that watches over the tasks of pools goes before them: they may have taken every CPU.
+//! In: the calling thread. Out: the same as a real-time one, for as long as it watches.
+
+use std::marker::PhantomData;
+
+use libc::c_int;
+
+use super::{is_ordinary, policy, schedule, set_before_realtime};
+
+/// While this lives the calling thread goes before the tasks of pools, of any priority: root's task may have raised its
+/// own. Its children are ordinary ones.
+#[derive(Debug)]
+pub struct BeforePools {
+    policy: c_int,
+    /// It is of one thread.
+    _own: PhantomData<*const ()>,
+}
+
+impl BeforePools {
+    /// Nothing where the kernel refuses it ([`super::realtime_refusal`]), or the thread has a priority of its own already.
+    #[must_use]
+    pub fn begin() -> Option<Self> {
+        let policy = policy(0);
+        let begun = is_ordinary(policy) && set_before_realtime(0).is_ok();
+        begun.then_some(Self {
+            policy,
+            _own: PhantomData,
+        })
+    }
+}
+
+impl Drop for BeforePools {
+    fn drop(&mut self) {
+        // The kernel refuses no thread what it had.
+        let _ = schedule(0, self.policy, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{FIRST, HIGHEST, is_of_pool, priority};
+    use super::*;
+
+    fn watched(own: c_int) -> Option<c_int> {
+        schedule(0, own, 0).unwrap();
+        let begun = BeforePools::begin()?;
+        let found = (policy(0), priority(0), is_of_pool(0));
+        assert_eq!(found, (FIRST, Some(HIGHEST), false));
+        assert!(BeforePools::begin().is_none(), "it is one already");
+        let child = std::thread::spawn(|| policy(0)).join().unwrap();
+        assert_eq!(child, libc::SCHED_OTHER);
+        drop(begun);
+        Some(policy(0))
+    }
+
+    #[test]
+    fn the_thread_that_watches_goes_before_pools_and_is_what_it_was_afterwards() {
+        for own in [libc::SCHED_BATCH, libc::SCHED_OTHER] {
+            match std::thread::spawn(move || watched(own)).join().unwrap() {
+                Some(after) => assert_eq!(after, own),
+                None => eprintln!("skipped: the kernel refuses SCHED_RR here"),
+            }
+        }
+    }
+}
