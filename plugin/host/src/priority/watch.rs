@@ -22,7 +22,8 @@ impl BeforePools {
     pub fn begin() -> Option<Self> {
         let policy = policy(0);
         let begun = is_ordinary(policy) && set_before_realtime(0).is_ok();
-        begun.then_some(Self {
+        // It is made only then: one that is dropped at once would undo what somebody else has given.
+        begun.then(|| Self {
             policy,
             _own: PhantomData,
         })
