@@ -113,14 +113,16 @@ pub fn is_of_pool(thread: pid_t) -> bool {
     if !is_ours || priority(thread) != Some(PRIORITY) {
         return false;
     }
-    let mut limit = MaybeUninit::<libc::rlimit>::zeroed();
+    limit(thread, libc::RLIMIT_RTPRIO).is_some_and(|limit| limit.rlim_max == 0)
+}
+
+/// Nothing for a thread that has ended.
+fn limit(thread: pid_t, resource: libc::__rlimit_resource_t) -> Option<libc::rlimit> {
+    let mut found = MaybeUninit::<libc::rlimit>::zeroed();
     // SAFETY: the kernel writes one record, which lives until the call returns.
-    let read = unsafe {
-        let none = std::ptr::null();
-        libc::prlimit(thread, libc::RLIMIT_RTPRIO, none, limit.as_mut_ptr())
-    };
+    let read = unsafe { libc::prlimit(thread, resource, std::ptr::null(), found.as_mut_ptr()) };
     // SAFETY: zeros are a limit too, where the kernel has written none.
-    read == 0 && unsafe { limit.assume_init() }.rlim_max == 0
+    (read == 0).then(|| unsafe { found.assume_init() })
 }
 
 /// Less than nothing for a thread that has ended.

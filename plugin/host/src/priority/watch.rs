@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use libc::c_int;
 
-use super::{is_ordinary, policy, schedule, set_before_realtime};
+use super::{is_ordinary, limit, policy, schedule, set_before_realtime};
 
 /// While this lives the calling thread goes before the tasks of pools, of any priority: root's task may have raised its
 /// own. Its children are ordinary ones.
@@ -17,11 +17,15 @@ pub struct BeforePools {
 }
 
 impl BeforePools {
-    /// Nothing where the kernel refuses it ([`super::realtime_refusal`]), or the thread has a priority of its own already.
+    /// Nothing where the kernel refuses it ([`super::realtime_refusal`]), or the thread has a priority of its own already,
+    /// or its process has a bound on how long a real-time thread may run (`LimitRTTIME=` of slurmd's unit): the kernel
+    /// ends a process that exceeds it.
     #[must_use]
     pub fn begin() -> Option<Self> {
         let policy = policy(0);
-        let begun = is_ordinary(policy) && set_before_realtime(0).is_ok();
+        let bound = limit(0, libc::RLIMIT_RTTIME);
+        let is_unbounded = bound.is_some_and(|bound| bound.rlim_cur == libc::RLIM_INFINITY);
+        let begun = is_unbounded && is_ordinary(policy) && set_before_realtime(0).is_ok();
         // It is made only then: one that is dropped at once would undo what somebody else has given.
         begun.then(|| Self {
             policy,
