@@ -43,8 +43,20 @@ impl Drop for BeforePools {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Mutex, PoisonError};
+
     use super::super::{FIRST, HIGHEST, is_of_pool, priority};
     use super::*;
+
+    /// The process has one bound for all of its threads, so one test at a time.
+    static BOUND: Mutex<()> = Mutex::new(());
+
+    /// Microseconds that a real-time thread may run without a pause.
+    fn set_bound(bound: libc::rlimit) {
+        // SAFETY: the kernel reads one record, which lives until the call returns.
+        let set = unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &raw const bound) };
+        assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
+    }
 
     fn watched(own: c_int) -> Option<c_int> {
         schedule(0, own, 0).unwrap();
@@ -60,11 +72,27 @@ mod tests {
 
     #[test]
     fn the_thread_that_watches_goes_before_pools_and_is_what_it_was_afterwards() {
+        let _one = BOUND.lock().unwrap_or_else(PoisonError::into_inner);
         for own in [libc::SCHED_BATCH, libc::SCHED_OTHER] {
             match std::thread::spawn(move || watched(own)).join().unwrap() {
                 Some(after) => assert_eq!(after, own),
                 None => eprintln!("skipped: the kernel refuses SCHED_RR here"),
             }
         }
+    }
+
+    #[test]
+    fn where_the_process_has_a_bound_on_real_time_threads_the_thread_stays_an_ordinary_one() {
+        let _one = BOUND.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = limit(0, libc::RLIMIT_RTTIME).unwrap();
+        // A minute: no other test's thread comes near it.
+        set_bound(libc::rlimit {
+            rlim_cur: found.rlim_max.min(60_000_000),
+            ..found
+        });
+        let begin = || (BeforePools::begin().is_some(), policy(0));
+        let begun = std::thread::spawn(begin).join();
+        set_bound(found);
+        assert_eq!(begun.unwrap(), (false, libc::SCHED_OTHER));
     }
 }
