@@ -15,7 +15,7 @@ use crate::output::{Done, mask};
 
 /// How long anything in a cluster may take before a test gives up: a slurmstepd that meets a
 /// slurmctld which is just reading its configuration tries again a minute later.
-const PATIENCE: Duration = Duration::from_secs(150);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(150);
 
 /// A running cluster: munged, slurmctld and one or more slurmds.
 #[derive(Debug)]

@@ -2,9 +2,13 @@
 
 use std::fs;
 use std::process::Child;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+
+use crate::cluster::PATIENCE;
 
 /// Processes whose name is `name` and which have `mark` in their environment or arguments. Slurmstepds may write their
 /// title over these: of them the files that they have open count too.
@@ -51,12 +55,24 @@ pub fn signal(pid: i32, signal: Signal) {
 /// passes this signal on, and cannot pass on one that kills.
 ///
 /// # Panics
-/// Where it is no child of this process.
+/// Where it is no child of this process, or goes on: it is killed then, so that a test fails and does not hang.
 pub fn end(child: &mut Child) {
     if let Ok(pid) = child.id().try_into() {
         signal(pid, Signal::SIGTERM);
     }
-    child.wait().expect("a child");
+    collect(child, PATIENCE);
+}
+
+fn collect(child: &mut Child, patience: Duration) {
+    let start = Instant::now();
+    while child.try_wait().expect("a child").is_none() {
+        if start.elapsed() > patience {
+            child.kill().expect("a child");
+            child.wait().expect("a child");
+            panic!("process {} did not end by a signal", child.id());
+        }
+        sleep(Duration::from_millis(5));
+    }
 }
 
 /// The value of a field of `/proc/PID/status`.
@@ -66,4 +82,18 @@ pub fn status(pid: i32, field: &str) -> Option<String> {
         .lines()
         .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
     Some(line.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "did not end by a signal")]
+    fn a_child_that_goes_on_fails_its_test() {
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        collect(&mut child, Duration::from_millis(100));
+    }
 }
