@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use berth_host::cgroup::{self, Breaths, Mounts, scopes};
+use berth_host::cgroup::{self, Breaths, Mounts, Place, scopes};
 use berth_host::priority::BeforePools;
 use berth_host::{OnlineCpus, priority};
 use berth_placement::sets::count::counted;
@@ -53,15 +53,11 @@ impl Breathing {
         self.go_first();
         let scopes = scopes::usual_scopes(&mounts, node_name);
         if pool_guard::may_be_realtime() && self.is_time_for_fences() {
-            for scope in &scopes {
-                for one in cgroup::lower_outside(scope).unwrap_or_default() {
-                    log::error!(
-                        "{}: its CPUs went offline, or its fence has gone, so {} could run on CPUs of others; these are ordinary threads now, \
-                         also when the CPUs are back",
-                        one.path,
-                        counted(one.threads, "real-time thread")
-                    );
-                }
+            scopes.iter().for_each(lower_outside);
+            if let Some(first) = &self.first
+                && let Err(why) = first.leave(&pool_guard::cpus_of_pools(node_name))
+            {
+                log::debug!("slurmd's thread keeps to CPUs outside of pools: {why}");
             }
         }
         self.breaths.resize_with(scopes.len(), Breaths::default);
@@ -125,5 +121,16 @@ impl Breathing {
             self.looked = Some(Instant::now());
         }
         is_time
+    }
+}
+
+fn lower_outside(scope: &Place) {
+    for one in cgroup::lower_outside(scope).unwrap_or_default() {
+        log::error!(
+            "{}: its CPUs went offline, or its fence has gone, so {} could run on CPUs of others; these are ordinary threads now, \
+             also when the CPUs are back",
+            one.path,
+            counted(one.threads, "real-time thread")
+        );
     }
 }

@@ -10,6 +10,7 @@ use berth_host::ledger;
 use berth_host::pools_file::SitePools;
 use berth_host::priority;
 use berth_host::{OffSwitch, StateDir};
+use berth_placement::CpuSet;
 use berth_placement::pools::Class;
 use berth_placement::sets::count::counted;
 
@@ -90,6 +91,16 @@ pub(super) fn has_jobs_now(node_name: &str) -> bool {
     };
     // One that cannot be read may have some.
     ledger::look(&dir).map_or(true, |entries| entries.iter().any(|entry| entry.pool))
+}
+
+/// The CPUs of all jobs of pools, by the ledger.
+pub(super) fn cpus_of_pools(node_name: &str) -> CpuSet {
+    let entries = dir(node_name).and_then(|dir| ledger::look(&dir).ok());
+    let mut cpus = CpuSet::default();
+    for entry in entries.iter().flatten().filter(|entry| entry.pool) {
+        cpus.insert_all(&entry.cpus);
+    }
+    cpus
 }
 
 fn dir(node_name: &str) -> Option<StateDir> {

@@ -3,7 +3,10 @@
 
 use std::marker::PhantomData;
 
+use berth_placement::{CpuId, CpuSet};
 use libc::c_int;
+
+use crate::affinity::{AffinityError, affinity_from_status, set_affinity};
 
 use super::{is_ordinary, limit, policy, schedule, set_before_realtime};
 
@@ -32,6 +35,37 @@ impl BeforePools {
             _own: PhantomData,
         })
     }
+
+    /// Moves the thread from these CPUs, where it is on one and may use others: what a real-time thread uses of a CPU is
+    /// lost to the pool's tasks there, and the kernel moves none that has a CPU. It may use the same CPUs as before.
+    ///
+    /// # Errors
+    /// [`AffinityError`] where the thread keeps to the other CPUs.
+    pub fn leave(&self, cpus: &CpuSet) -> Result<(), AffinityError> {
+        if !on().is_some_and(|cpu| cpus.contains(cpu)) {
+            return Ok(());
+        }
+        // The kernel's other answer, sched_getaffinity(2), has no CPUs that are offline.
+        let Ok(allowed) = affinity_from_status(gettid()) else {
+            return Ok(());
+        };
+        // The kernel refuses CPUs of which none is online.
+        match set_affinity(0, &allowed.difference(cpus)) {
+            Ok(()) => set_affinity(0, &allowed),
+            Err(_) => Ok(()),
+        }
+    }
+}
+
+/// The CPU on which the calling thread runs.
+fn on() -> Option<CpuId> {
+    // SAFETY: it takes nothing and touches no memory of ours.
+    let cpu = unsafe { libc::sched_getcpu() };
+    cpu.try_into().ok().map(CpuId)
+}
+
+fn gettid() -> libc::pid_t {
+    nix::unistd::gettid().as_raw()
 }
 
 impl Drop for BeforePools {
@@ -94,5 +128,32 @@ mod tests {
         let begun = std::thread::spawn(begin).join();
         set_bound(found);
         assert_eq!(begun.unwrap(), (false, libc::SCHED_OTHER));
+    }
+
+    /// On which CPUs a thread was before and after it left the first, and whether it may still use the same.
+    fn left() -> Option<(CpuId, CpuId, bool)> {
+        let begun = BeforePools::begin()?;
+        let allowed = affinity_from_status(gettid()).unwrap();
+        let before = on().unwrap();
+        begun.leave(&allowed).unwrap();
+        begun.leave(&CpuSet::default()).unwrap();
+        assert_eq!(on(), Some(before), "nowhere to go, or no reason to");
+        begun.leave(&[before].into_iter().collect()).unwrap();
+        let same = affinity_from_status(gettid()).unwrap() == allowed;
+        let after = if allowed.count() > 1 {
+            on()?
+        } else {
+            CpuId(u32::MAX)
+        };
+        Some((before, after, same))
+    }
+
+    #[test]
+    fn the_thread_leaves_cpus_of_pools_and_may_use_them_again() {
+        let _one = BOUND.lock().unwrap_or_else(PoisonError::into_inner);
+        match std::thread::spawn(left).join().unwrap() {
+            Some((before, after, same)) => assert!(before != after && same, "{before:?} {after:?}"),
+            None => eprintln!("skipped: the kernel refuses SCHED_RR here"),
+        }
     }
 }
