@@ -71,8 +71,9 @@ fn in_one_pass() -> BTreeMap<String, usize> {
 
 /// The cgroup of a process, if it is one of those that users have.
 fn place_of(process: &Path) -> Option<String> {
-    let text = fs::read_to_string(process.join("cgroup")).ok()?;
-    users_own(&text)
+    // A user may name his folders by any bytes.
+    let text = fs::read(process.join("cgroup")).ok()?;
+    users_own(&String::from_utf8_lossy(&text))
 }
 
 /// In: `/proc/PID/cgroup`.
@@ -128,6 +129,14 @@ mod tests {
         ] {
             assert_eq!(users_own(inside), None, "{inside}");
         }
+    }
+
+    #[test]
+    fn a_folder_may_have_any_name() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("cgroup"), b"0::/user.slice/u/\xff\n").unwrap();
+        let found = place_of(dir.path()).unwrap();
+        assert_eq!(found, "/user.slice/u/\u{fffd}");
     }
 
     #[test]

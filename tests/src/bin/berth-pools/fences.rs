@@ -1,6 +1,8 @@
 //! Real-time tasks stay on the CPUs of their job, and are ordinary ones where nothing holds them there.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -193,7 +195,7 @@ fn users(here: &Here) -> Told {
     }
 }
 
-fn open_to_users(here: &Here) {
+pub(crate) fn open_to_users(here: &Here) {
     let everybody = ["update", "PartitionName=multi8", "AllowGroups=ALL"];
     here.cluster.scontrol(&everybody).expect_ok();
 }
@@ -207,8 +209,9 @@ fn left(here: &Here) -> Told {
     if !is_realtime(&all) {
         return Err("its task is no real-time one".into());
     }
-    let place = Path::new("/sys/fs/cgroup/user.slice/taken.scope");
-    fs::create_dir_all(place).map_err(|why| why.to_string())?;
+    // Below his own he may name a folder by any bytes.
+    let place = Path::new("/sys/fs/cgroup/user.slice/taken.scope").join(OsStr::from_bytes(b"\xff"));
+    fs::create_dir_all(&place).map_err(|why| why.to_string())?;
     for pid in &all {
         let moved = fs::write(place.join("cgroup.procs"), pid.to_string());
         moved.map_err(|why| why.to_string())?;

@@ -23,6 +23,7 @@ mod ended;
 mod fences;
 mod figures;
 mod full;
+mod hidden;
 mod host;
 mod job;
 mod killed;

@@ -7,6 +7,7 @@ use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::hidden::hide;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
 
 /// How long the light sleeper is watched, and how long each of its sleeps is.
@@ -38,20 +39,21 @@ pub(crate) fn run(words: &[String]) -> Option<ExitCode> {
         "wake" => wake(folder),
         "escape" => escape(threads, folder),
         "daemon" => daemon(threads, folder),
+        "hide" => hide(threads, folder),
         _ => return None,
     }
     Some(ExitCode::SUCCESS)
 }
 
 /// Writes down who it is: the job has begun.
-fn tell(folder: &Path) {
+pub(crate) fn tell(folder: &Path) {
     let variable = |name| std::env::var(name).unwrap_or_default();
     let id = variable("SLURM_PROCID");
     let told = ["NCPUS", "OMP_NUM_THREADS", "SLURM_JOB_ID"]
         .map(variable)
         .join(" ");
     fs::write(folder.join(format!("told.{id}")), told).expect("a file");
-    let own = fs::read_to_string("/proc/self/cgroup").expect("a cgroup");
+    let own = fs::read("/proc/self/cgroup").expect("a cgroup");
     fs::write(folder.join(format!("cgroup.{id}")), own).expect("a file");
 }
 

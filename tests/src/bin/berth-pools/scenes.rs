@@ -1,8 +1,8 @@
 //! The lines of the experiment: which there are, which are chosen, and what came of them.
 
 use crate::{
-    CLASSES, Here, Told, bare, cancel, changed, crowd, ended, fences, full, job, killed, shares,
-    steps, wakes,
+    CLASSES, Here, Told, bare, cancel, changed, crowd, ended, fences, full, hidden, job, killed,
+    shares, steps, wakes,
 };
 
 /// A line: its name, the classes that have it, and how it is played.
@@ -38,6 +38,7 @@ fn scenes(class: &str) -> impl Iterator<Item = (String, &'static Scene)> {
         shares::SCENES,
         bare::SCENES,
         fences::SCENES,
+        hidden::SCENES,
         cancel::SCENES,
         full::SCENES,
         wakes::SCENES,
