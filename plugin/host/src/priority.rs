@@ -8,8 +8,11 @@ use std::mem::MaybeUninit;
 
 use libc::{c_int, pid_t};
 
+mod bound;
 mod watch;
 
+pub use bound::has_bound;
+use bound::limit;
 pub use watch::BeforePools;
 
 /// The lowest real-time priority: kernel threads that are real-time ones themselves go first.
@@ -116,15 +119,6 @@ pub fn is_of_pool(thread: pid_t) -> bool {
     limit(thread, libc::RLIMIT_RTPRIO).is_some_and(|limit| limit.rlim_max == 0)
 }
 
-/// Nothing for a thread that has ended.
-fn limit(thread: pid_t, resource: libc::__rlimit_resource_t) -> Option<libc::rlimit> {
-    let mut found = MaybeUninit::<libc::rlimit>::zeroed();
-    // SAFETY: the kernel writes one record, which lives until the call returns.
-    let read = unsafe { libc::prlimit(thread, resource, std::ptr::null(), found.as_mut_ptr()) };
-    // SAFETY: zeros are a limit too, where the kernel has written none.
-    (read == 0).then(|| unsafe { found.assume_init() })
-}
-
 /// Less than nothing for a thread that has ended.
 fn policy(thread: pid_t) -> c_int {
     // SAFETY: it takes a number and touches no memory of ours.
@@ -173,10 +167,13 @@ pub fn realtime_obstacle() -> Option<String> {
     realtime_refusal().or_else(throttle_obstacle)
 }
 
-/// Why no thread in the caller's cgroup can be a real-time one. The calling thread is one for a moment, and is scheduled
+/// Why no thread in the caller's cgroup can be a real-time one, or the kernel would end it for that. The calling thread is one for a moment, and is scheduled
 /// afterwards as it was before (`CPUSchedulingPolicy=` of slurmd's unit); its children never are.
 #[must_use]
 pub fn realtime_refusal() -> Option<String> {
+    if let Some(why) = bound::obstacle() {
+        return Some(why);
+    }
     let before = policy(0);
     // Another one is no sign of a refusal, and could not be given back what it had.
     let try_it = || schedule(0, FIRST, PRIORITY);

@@ -61,10 +61,7 @@ impl TaskClass {
     /// A task has its CPUs and waits for its first instruction. `fenced` is why it is not confined.
     pub(crate) fn task(&mut self, task: TaskInfo, fenced: Result<(), String>) {
         let done = match self.kind {
-            Kind::Realtime(..) => fenced.and_then(|()| {
-                let set = priority::set_realtime(task.pid);
-                set.map_err(|why| format!("the kernel refuses SCHED_RR: {why}"))
-            }),
+            Kind::Realtime(..) => fenced.and_then(|()| realtime(task.pid)),
             Kind::Nice => priority::set_nicest(task.pid).map_err(|why| why.to_string()),
         };
         match done {
@@ -105,6 +102,15 @@ impl TaskClass {
     }
 }
 
+/// Makes it a real-time one, unless the kernel would end it for that.
+fn realtime(pid: libc::pid_t) -> Result<(), String> {
+    if priority::has_bound(pid) {
+        return Err("the kernel would end a busy real-time task at its limit RLIMIT_RTTIME".into());
+    }
+    let set = priority::set_realtime(pid);
+    set.map_err(|why| format!("the kernel refuses SCHED_RR: {why}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -133,5 +139,21 @@ mod tests {
         );
         assert_eq!(class.word(), " realtime=0/1");
         assert_eq!(TaskClass::nice("step=1.0").fence(), None);
+    }
+
+    #[test]
+    fn a_task_that_the_kernel_would_end_is_no_realtime_one() {
+        // A minute, which it does not come near.
+        let words = ["--rttime=60000000", "sleep", "60"];
+        let child = std::process::Command::new("prlimit").args(words).spawn();
+        let mut child = child.unwrap();
+        let pid = child.id() as libc::pid_t;
+        while !priority::has_bound(pid) {
+            std::thread::yield_now();
+        }
+        let (told, is) = (realtime(pid), priority::is_realtime(pid));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(told.unwrap_err().contains("RLIMIT_RTTIME") && !is);
     }
 }

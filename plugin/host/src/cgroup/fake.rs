@@ -92,6 +92,17 @@ pub(super) fn may_rise() -> bool {
     may
 }
 
+/// Bounds for how many microseconds the real-time threads of a process run without a pause.
+pub(super) fn bound(pid: pid_t, most: u64) {
+    let most = libc::rlimit {
+        rlim_cur: most,
+        rlim_max: most,
+    };
+    // SAFETY: the kernel reads one record and writes none.
+    let set = unsafe { libc::prlimit(pid, libc::RLIMIT_RTTIME, &most, std::ptr::null_mut()) };
+    assert_eq!(set, 0);
+}
+
 /// A CPU that one test has for itself.
 pub(super) struct OwnCpu(
     pub CpuId,
@@ -132,17 +143,11 @@ impl Running {
     /// One beside which nobody else has the CPU, for two seconds at the most.
     pub(super) fn alone(cpu: &OwnCpu) -> Self {
         let one = Self::busy(cpu);
-        let most = libc::rlimit {
-            rlim_cur: 2_000_000,
-            rlim_max: 2_000_000,
-        };
+        bound(one.pid(), 2_000_000);
         let highest = libc::sched_param { sched_priority: 99 };
-        // SAFETY: the kernel reads one record and writes none.
-        let limited =
-            unsafe { libc::prlimit(one.pid(), libc::RLIMIT_RTTIME, &most, std::ptr::null_mut()) };
         // SAFETY: the kernel reads a record that lives until the call returns.
         let set = unsafe { libc::sched_setscheduler(one.pid(), libc::SCHED_FIFO, &highest) };
-        assert_eq!((limited, set), (0, 0));
+        assert_eq!(set, 0);
         one
     }
 

@@ -6,7 +6,9 @@ use std::io;
 use super::members::{Thread, threads};
 use super::stat::Stat;
 use super::stepds::{Stepd, is_slurmstepd};
-use crate::priority::{is_before_realtime, is_realtime, set_before_realtime, set_ordinary};
+use crate::priority::{
+    has_bound, is_before_realtime, is_realtime, set_before_realtime, set_ordinary,
+};
 
 /// A thread that goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +64,7 @@ impl Risen {
 }
 
 /// Lets all threads of a slurmstepd go first. Those that do so already cost no look at what they do. Returns them, and
-/// whether the kernel has refused it to one.
+/// whether the kernel has refused it to one, or its process has a bound on it.
 pub(super) fn rise(stepd: &Stepd, before: Vec<Risen>) -> (Vec<Risen>, bool) {
     let listed = || threads(&[stepd.process]);
     let is_known = |one: &Thread| before.iter().any(|known| known.thread == *one);
@@ -74,6 +76,10 @@ pub(super) fn rise(stepd: &Stepd, before: Vec<Risen>) -> (Vec<Risen>, bool) {
     let is_it = || stepd.lives() && is_slurmstepd(stepd.process, &[]);
     if new.is_empty() || !is_it() {
         return (risen, false);
+    }
+    // Those of a bounded process stay as they are: the kernel would end it.
+    if has_bound(stepd.process) {
+        return (risen, true);
     }
     let mut is_refused = false;
     let mut raised = Vec::new();
@@ -143,6 +149,10 @@ mod tests {
         };
         assert!(!other.lower() && is_realtime(pid(&child)));
         assert!(risen[0].lower() && !risen[0].lower());
+        assert!(!is_realtime(pid(&child)));
+        // A minute, which it does not come near.
+        fake::bound(pid(&child), 60_000_000);
+        assert_eq!(rise(&stepd, Vec::new()), (Vec::new(), true));
         assert!(!is_realtime(pid(&child)));
         end(child);
     }

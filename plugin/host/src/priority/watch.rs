@@ -8,7 +8,7 @@ use libc::c_int;
 
 use crate::affinity::{AffinityError, affinity_from_status, set_affinity};
 
-use super::{is_ordinary, limit, policy, schedule, set_before_realtime};
+use super::{has_bound, is_ordinary, policy, schedule, set_before_realtime};
 
 /// While this lives the calling thread goes before the tasks of pools, of any priority: root's task may have raised its
 /// own. Its children are ordinary ones.
@@ -26,9 +26,7 @@ impl BeforePools {
     #[must_use]
     pub fn begin() -> Option<Self> {
         let policy = policy(0);
-        let bound = limit(0, libc::RLIMIT_RTTIME);
-        let is_unbounded = bound.is_some_and(|bound| bound.rlim_cur == libc::RLIM_INFINITY);
-        let begun = is_unbounded && is_ordinary(policy) && set_before_realtime(0).is_ok();
+        let begun = !has_bound(0) && is_ordinary(policy) && set_before_realtime(0).is_ok();
         // It is made only then: one that is dropped at once would undo what somebody else has given.
         begun.then(|| Self {
             policy,
@@ -77,20 +75,8 @@ impl Drop for BeforePools {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Mutex, PoisonError};
-
     use super::super::{FIRST, HIGHEST, is_of_pool, priority};
     use super::*;
-
-    /// The process has one bound for all of its threads, so one test at a time.
-    static BOUND: Mutex<()> = Mutex::new(());
-
-    /// Microseconds that a real-time thread may run without a pause.
-    fn set_bound(bound: libc::rlimit) {
-        // SAFETY: the kernel reads one record, which lives until the call returns.
-        let set = unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &raw const bound) };
-        assert_eq!(set, 0, "{}", std::io::Error::last_os_error());
-    }
 
     fn watched(own: c_int) -> Option<c_int> {
         schedule(0, own, 0).unwrap();
@@ -106,28 +92,12 @@ mod tests {
 
     #[test]
     fn the_thread_that_watches_goes_before_pools_and_is_what_it_was_afterwards() {
-        let _one = BOUND.lock().unwrap_or_else(PoisonError::into_inner);
         for own in [libc::SCHED_BATCH, libc::SCHED_OTHER] {
             match std::thread::spawn(move || watched(own)).join().unwrap() {
                 Some(after) => assert_eq!(after, own),
                 None => eprintln!("skipped: the kernel refuses SCHED_RR here"),
             }
         }
-    }
-
-    #[test]
-    fn where_the_process_has_a_bound_on_real_time_threads_the_thread_stays_an_ordinary_one() {
-        let _one = BOUND.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = limit(0, libc::RLIMIT_RTTIME).unwrap();
-        // A minute: no other test's thread comes near it.
-        set_bound(libc::rlimit {
-            rlim_cur: found.rlim_max.min(60_000_000),
-            ..found
-        });
-        let begin = || (BeforePools::begin().is_some(), policy(0));
-        let begun = std::thread::spawn(begin).join();
-        set_bound(found);
-        assert_eq!(begun.unwrap(), (false, libc::SCHED_OTHER));
     }
 
     /// On which CPUs a thread was before and after it left the first. `None`: it cannot be a real-time one, or has one CPU.
@@ -148,7 +118,6 @@ mod tests {
 
     #[test]
     fn the_thread_leaves_cpus_of_pools_and_may_use_them_again() {
-        let _one = BOUND.lock().unwrap_or_else(PoisonError::into_inner);
         match std::thread::spawn(left).join().unwrap() {
             Some((before, after)) => assert_ne!(before, after),
             None => eprintln!("skipped: the kernel refuses SCHED_RR here, or there is one CPU"),

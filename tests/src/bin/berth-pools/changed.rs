@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 use std::thread::sleep;
 
 use berth_host::cgroup::USUAL_WEIGHT;
@@ -14,7 +15,7 @@ use crate::job::{self, Job, start};
 use crate::scenes::Scene;
 use crate::steps::LOOKED;
 use crate::thread::threads;
-use crate::{Here, Told, line_of};
+use crate::{Here, Told, daemons, line_of};
 
 /// From this setting on nothing keeps time for others, before Linux 6.12.
 const THROTTLE: &str = "/proc/sys/kernel/sched_rt_runtime_us";
@@ -24,6 +25,7 @@ pub(crate) const SCENES: &[Scene] = &[
     Scene::new("another class", another_class),
     Scene::of(&["weight"], "an extern step alone", extern_alone),
     Scene::of(&["realtime"], "no throttle", unthrottled),
+    Scene::of(&["realtime"], "a bound on real-time threads", bounded),
 ];
 
 /// A job's weight, whether the tasks of its first step are idle ones, and their highest policy.
@@ -187,6 +189,49 @@ fn unthrottled(here: &Here) -> Told {
     match is_realtime(here, &jobs[0])? {
         true => Ok(()),
         false => Err("the class has not come back".into()),
+    }
+}
+
+/// slurmd has a bound on how long a real-time thread may run, which its children inherit: the kernel would end them. What
+/// runs already has none.
+fn bounded(here: &Here) -> Told {
+    let (jobs, given) = both(here)?;
+    // A minute: slurmd's own thread does not come near it.
+    bound(here, "60000000:60000000")?;
+    let told = refused(here, &jobs, given);
+    bound(here, "unlimited:unlimited")?;
+    here.write(here.pool);
+    told?;
+    match is_realtime(here, &jobs[0])? {
+        true => Ok(()),
+        false => Err("the class has not come back".into()),
+    }
+}
+
+fn bound(here: &Here, to: &str) -> Told {
+    for pid in daemons::slurmds(&here.cluster) {
+        let words = ["--pid", &pid.to_string(), &format!("--rttime={to}")];
+        let done = Command::new("prlimit").args(words).status();
+        if !done.is_ok_and(|status| status.success()) {
+            return Err(format!("prlimit {words:?} has failed"));
+        }
+    }
+    Ok(())
+}
+
+fn refused(here: &Here, jobs: &[Job; 2], given: [Found; 2]) -> Told {
+    // slurmd tries the class when it reads the file.
+    here.write(here.pool);
+    let log = here.cluster.slurmd_log();
+    let line = log.lines().find(|line| line.contains("RLIMIT_RTTIME"));
+    println!("  {}", line.unwrap_or_default());
+    if line.is_none() {
+        return Err("slurmd's log does not say why".into());
+    }
+    have(jobs, "with a bound", given)?;
+    match is_realtime(here, &jobs[0])? {
+        true => Err("a new step has real-time tasks".into()),
+        false => Ok(()),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{Here, Told, thread};
 const ENDED: Duration = Duration::from_secs(30);
 
 /// The processes of slurmd, whatever its distribution calls it.
-fn slurmds(cluster: &Cluster) -> Vec<i32> {
+pub(crate) fn slurmds(cluster: &Cluster) -> Vec<i32> {
     let folder = cluster.folder().to_string_lossy().into_owned();
     let of = |name| process::find(name, &folder);
     [of("slurmd"), of("slurmd-wlm")].concat()
