@@ -11,6 +11,7 @@ mod partitions;
 mod pools;
 mod reserved;
 mod switch;
+mod tiers;
 
 use std::fmt::Display;
 use std::io::Write;

@@ -9,7 +9,7 @@ use berth_placement::sets::count::counted;
 use berth_srun::conf::{Config, OnNode};
 
 use super::Verdict::{Note, Ok as Well, Wrong};
-use super::{Checks, full};
+use super::{Checks, full, tiers};
 
 const WHAT: &str = "pools";
 
@@ -38,6 +38,7 @@ fn check_with(checks: &mut Checks, words: &Announcement, (config, is_v1): (Optio
     let beyond = |pool| full::beyond(words, pool, &here);
     doubts.extend(words.pools.iter().filter_map(beyond));
     doubts.extend(crowded(words, &here));
+    doubts.extend(tiers::behind(words, &here));
     doubts.extend(
         config
             .node(&checks.node)
@@ -361,5 +362,12 @@ mod tests {
             &[("multi4", 3), ("multi8", 4)],
             "several values of PriorityTier",
         );
+        for tier in ["", "PriorityTier=1"] {
+            one(
+                &CONF.replacen("PriorityTier=10", tier, 1),
+                &[("multi4", 4)],
+                "Note: the partition multi4 has PriorityTier=1 and normal has 1, so while jobs of both wait",
+            );
+        }
     }
 }
