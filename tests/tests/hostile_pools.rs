@@ -87,11 +87,18 @@ fn attack(attacker: &Attacker<'_>, cluster: &Cluster, normal: &str) {
     }
     other_ways(attacker, normal);
     waiting_job(attacker, cluster, normal);
-    // A client of the user's own: variables and options that only Slurm and berth write.
+    own_client(attacker, normal);
+}
+
+/// A client of the user's own: variables and options that only Slurm and berth write.
+fn own_client(attacker: &Attacker<'_>, normal: &str) {
     let job = attacker.job(&["-pmain", "-n1"]);
     let place = job.option();
     let words = [&[&*place, "--overlap", "-n1"][..], &SHOW].concat();
     let forged = forged();
+    // Its steps run, and show what they are.
+    let done = attacker.srun(&[("env", b"HARMLESS=1")], &words);
+    assert_eq!(done.stdout.trim(), normal, "{done:#?}");
     for variable in &forged {
         let done = attacker.srun(&[("env", variable)], &words);
         outside(&String::from_utf8_lossy(variable), &done.stdout, normal);

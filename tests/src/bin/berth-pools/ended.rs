@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use crate::cancel::goes_first;
 use crate::job::{Job, start};
 use crate::scenes::Scene;
+use crate::state::Accounted;
 use crate::{Here, Told, daemons};
 
 /// A job has ended within this time beyond its work, and slurmd has seen what it looks at every five seconds.
@@ -14,6 +15,7 @@ const LOOKED: Duration = Duration::from_secs(20);
 pub(crate) const SCENES: &[Scene] = &[
     Scene::new("a normal end", ended),
     Scene::new("a normal end of a step", step_ended),
+    Scene::new("two steps, one after the other", steps_counted),
 ];
 
 /// A whole job: its folder goes.
@@ -23,6 +25,7 @@ fn ended(here: &Here) -> Told {
     let mut pool = start(&here.cluster, &["-pmulti8"], ("brief", here.pool, 1))?;
     owns(here, &pool, here.pool)?;
     has_gone_first(here, &busy)?;
+    is_live(here, here.pool)?;
     pool.ends(ENDED)?;
     within(LOOKED, "the job's folder is there", || {
         !pool.folder.is_dir()
@@ -71,6 +74,44 @@ fn step_ended(here: &Here) -> Told {
     }
     nothing_is_left(here, &busy)?;
     accounted(here, &job, (2, counted))
+}
+
+/// A script's two steps, each of which works for as long as the other: the job has one line, with the time of both.
+fn steps_counted(here: &Here) -> Told {
+    let told = tempfile::tempdir().map_err(|why| why.to_string())?;
+    let me = std::env::current_exe().map_err(|why| why.to_string())?;
+    let (path, me, counted) = (told.path().display(), me.display(), here.counted());
+    let step = format!("mkdir {path}/$step && srun -n1 -c2 {me} brief 2 {path}/$step");
+    let script = format!("for step in 1 2; do {step}; done; echo job=$SLURM_JOB_ID");
+    let done = here.cluster.sbatch(&["-pmulti8", "-c2"], &script);
+    let job = done.output.trim().strip_prefix("job=");
+    let line = line_of(here, job.ok_or_else(|| format!("{done:#?}"))?)?;
+    println!(
+        "  {line:?}; counted before {counted}, after {}",
+        here.counted()
+    );
+    // One step's time alone is half of the job's time, at most.
+    match line.asked == 2.0 && (1.2..2.1).contains(&line.delivered) && here.counted() == counted + 1
+    {
+        true => Ok(()),
+        false => Err("both steps' time was expected in one line".into()),
+    }
+}
+
+/// `berth status --pools` shows what the jobs have so far, and what those outside of the pool wait.
+fn is_live(here: &Here, cpus: u32) -> Told {
+    let cpus = f64::from(cpus);
+    let holds = |delivered, waited| (cpus * 0.3..cpus * 1.05).contains(&delivered) && waited > 0.0;
+    let now = || {
+        let status = here.status().ok()?;
+        status.delivered.zip(status.others_waited)
+    };
+    let what = "berth status --pools does not show what the jobs have";
+    let told = within(LOOKED, what, || {
+        now().is_some_and(|(delivered, waited)| holds(delivered, waited))
+    });
+    println!("  delivered, and what others wait in per cent: {:?}", now());
+    told
 }
 
 /// The job is in its pool with so many CPUs, or its end would prove nothing.
@@ -132,8 +173,7 @@ pub(crate) fn nothing_is_left(here: &Here, busy: &Job) -> Told {
 
 /// The job's line has numbers that can be true, and the counters have one job more.
 fn accounted(here: &Here, job: &Job, (cpus, before): (u32, u64)) -> Told {
-    let line = within_some(LOOKED, || here.accounted(&job.id).transpose());
-    let line = line.ok_or("the job has no line in slurmd's log")??;
+    let line = line_of(here, &job.id)?;
     let counted = here.counted();
     println!("  {line:?}; counted before {before}, after {counted}");
     let cpus = f64::from(cpus);
@@ -145,6 +185,11 @@ fn accounted(here: &Here, job: &Job, (cpus, before): (u32, u64)) -> Told {
         true => Ok(()),
         false => Err("the job's account is not as expected".into()),
     }
+}
+
+fn line_of(here: &Here, job: &str) -> Result<Accounted, String> {
+    let line = within_some(LOOKED, || here.accounted(job).transpose());
+    line.ok_or("the job has no line in slurmd's log")?
 }
 
 /// Waits until `holds` is true, at most for this time. If it stays false, the error begins with `what`.

@@ -18,6 +18,10 @@ const HALF: f64 = 0.45;
 /// While it wants a CPU it has one for this part of the time, and on a host without enough cores.
 const WANTED: [f64; 2] = [0.95, 0.9];
 
+/// No more of its CPUs than this part go to neither kind of job: where few cores emulate many CPUs, daemons and the kernel
+/// had a twentieth of them at the most.
+const LOST: f64 = 0.08;
+
 pub(crate) const SCENES: &[Scene] = &[
     Scene::new("Nobody", |here| meetings(here, Beside::Nobody)),
     Scene::new("Wide", |here| meetings(here, Beside::Wide)),
@@ -170,6 +174,9 @@ fn judge(here: &Here, (beside, asked): (Beside, u32), measured: &Measured) -> To
         Beside::Wide | Beside::Serial => (measured.judged(), busy),
     };
     println!("  judged: the {name} figure, {delivered:.3}");
+    if measured.lost() > LOST * measured.asked {
+        return Err("the pool's CPUs are lost to neither kind of job".into());
+    }
     if delivered < wanted {
         return Err(format!(
             "delivered/asked {delivered:.3} ({name}) is below {wanted}"

@@ -14,6 +14,10 @@ pub(crate) struct Status {
     pub owned: u64,
     pub jobs: usize,
     pub suspended: usize,
+    /// CPUs that its jobs have kept busy so far.
+    pub delivered: Option<f64>,
+    /// How long a job outside of it waits for a CPU, in per cent.
+    pub others_waited: Option<f64>,
 }
 
 /// What an ended pool job had, by its line in slurmd's log.
@@ -57,6 +61,8 @@ impl Here {
                 owned: pool.get("owned")?.as_u64()?,
                 jobs: pool.get("jobs")?.as_array()?.len(),
                 suspended: pool.get("suspended")?.as_array()?.len(),
+                delivered: pool.get("delivered")?.as_f64(),
+                others_waited: pool.get("others_waited")?.as_f64(),
             })
         };
         read().ok_or_else(|| format!("berth status --pools: {done:#?}"))
@@ -84,13 +90,17 @@ impl Here {
     /// The line of an ended pool job; none yet if the last step has not ended.
     ///
     /// # Errors
-    /// A number is missing, as in `unknown`.
+    /// A number is missing, as in `unknown`, or there are two lines.
     pub(crate) fn accounted(&self, job: &str) -> Result<Option<Accounted>, String> {
         let log = self.cluster.slurmd_log();
         let begins = format!("job={job} pool=multi8 cpus-asked=");
-        let Some(line) = log.lines().find(|line| line.contains(&begins)) else {
+        let mut lines = log.lines().filter(|line| line.contains(&begins));
+        let Some(line) = lines.next() else {
             return Ok(None);
         };
+        if let Some(other) = lines.next() {
+            return Err(format!("one job, two lines: {line}, {other}"));
+        }
         let number = |name: &str| {
             let word = line
                 .split_whitespace()
