@@ -167,8 +167,9 @@ pub fn realtime_obstacle() -> Option<String> {
     realtime_refusal().or_else(throttle_obstacle)
 }
 
-/// Why no thread in the caller's cgroup can be a real-time one, or the kernel would end it for that. The calling thread is one for a moment, and is scheduled
-/// afterwards as it was before (`CPUSchedulingPolicy=` of slurmd's unit); its children never are.
+/// Why no thread in the caller's cgroup can be a real-time one, or why the kernel would end it for that. The calling thread
+/// is one for a moment, and is scheduled afterwards as it was before (`CPUSchedulingPolicy=` of slurmd's unit); its
+/// children never are.
 #[must_use]
 pub fn realtime_refusal() -> Option<String> {
     if let Some(why) = bound::obstacle() {

@@ -7,8 +7,9 @@ use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::hidden::hide;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_gettime, clock_nanosleep};
+
+use crate::hidden::hide;
 
 /// How long the light sleeper is watched, and how long each of its sleeps is.
 const WATCHED: Duration = Duration::from_secs(8);
