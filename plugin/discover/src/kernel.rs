@@ -23,9 +23,9 @@ pub(crate) fn isolated() -> CpuSet {
 
 /// If nothing is isolated, one file is empty, and the other one may contain `(null)`.
 fn read(path: &str) -> Option<CpuSet> {
-    let mut text = String::new();
+    let mut text = Vec::new();
     let file = File::open(path).ok()?;
     // The kernel fills a page at most.
-    file.take(1 << 16).read_to_string(&mut text).ok()?;
-    CpuSet::from_list(text.trim()).ok()
+    file.take(1 << 16).read_to_end(&mut text).ok()?;
+    CpuSet::from_list(std::str::from_utf8(&text).ok()?.trim()).ok()
 }

@@ -3,13 +3,14 @@
 //! Raw system calls: the C library's `cpu_set_t` ends at 1024 CPUs.
 
 use std::fmt;
-use std::fs;
 use std::io;
 use std::mem::{MaybeUninit, size_of_val};
 
 use berth_placement::sets::cpuset::MAX_CPUS;
 use berth_placement::{CpuId, CpuSet};
 use libc::pid_t;
+
+use crate::kernel_text;
 
 /// Room for every CPU number that berth knows: 8 KiB, of which the kernel fills
 /// as much as it has. So the kernel's own size need not be found out.
@@ -195,7 +196,7 @@ fn last_errno() -> i32 {
 /// # Errors
 /// [`io::Error`] if the file cannot be read or has no such line.
 pub fn affinity_from_status(pid: pid_t) -> io::Result<CpuSet> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let status = kernel_text::read(format!("/proc/{pid}/status"))?;
     status
         .lines()
         .find_map(|line| line.strip_prefix("Cpus_allowed_list:"))

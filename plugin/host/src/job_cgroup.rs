@@ -1,11 +1,11 @@
 //! The kernel's word on this process's job: the cgroups in which slurmstepd put it, their CPUs, and the
 //! job's limits of memory. No user can leave them or make them by name outside Slurm's own folder.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use berth_placement::CpuSet;
+
+use crate::kernel_text;
 
 /// Version 1 writes this or a little less for no limit (`PAGE_COUNTER_MAX` pages).
 const UNLIMITED: u64 = i64::MAX as u64 - (1 << 20);
@@ -13,11 +13,6 @@ const UNLIMITED: u64 = i64::MAX as u64 - (1 << 20);
 /// The end of the name of the cgroup in which version 2 keeps all jobs.
 const SCOPE: &str = "slurmstepd.scope/";
 const SLUID_DIGITS: usize = 13;
-
-/// Bytes that most such texts have.
-const PROC_TEXT: usize = 1 << 13;
-/// Bytes that are read at most.
-const MOST: u64 = 1 << 22;
 
 /// This process's place among Slurm's cgroups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,29 +42,22 @@ pub struct Limits {
 /// does not stand: then the job is the one that the caller takes it for, from Slurm's variables.
 #[must_use]
 pub fn of_this_process(taken_for: Option<u32>) -> Option<Confined> {
-    let own = proc_text("/proc/self/cgroup").ok()?;
-    let mounts = proc_text("/proc/self/mountinfo").ok()?;
+    let own = kernel_text::read("/proc/self/cgroup").ok()?;
+    let mounts = kernel_text::read("/proc/self/mountinfo").ok()?;
     read(&own, &mounts, taken_for)
 }
 
 /// Reads the limits alone, for a process of that job.
 #[must_use]
 pub fn limits_of_this_process(job: u32) -> Limits {
-    let own = proc_text("/proc/self/cgroup").unwrap_or_default();
+    let own = kernel_text::read("/proc/self/cgroup").unwrap_or_default();
     match Place::of(&own, "memory") {
         Some(place) if place.job.is_none_or(|found| found == job) => {
-            let mounts = proc_text("/proc/self/mountinfo").unwrap_or_default();
+            let mounts = kernel_text::read("/proc/self/mountinfo").unwrap_or_default();
             limits(&place, &mounts).unwrap_or_default()
         }
         _ => Limits::default(),
     }
-}
-
-/// The kernel makes such a text anew for each read, so few reads are cheap ones.
-fn proc_text(path: &str) -> io::Result<String> {
-    let mut text = String::with_capacity(PROC_TEXT);
-    File::open(path)?.take(MOST).read_to_string(&mut text)?;
-    Ok(text)
 }
 
 /// The cgroup of a job in the hierarchy of one controller.
@@ -181,7 +169,7 @@ fn mounted(mounts: &str, v1: Option<&str>, path: &str) -> Option<PathBuf> {
 /// every folder has a list; it says something only if it is shorter than the root's.
 fn confining(folder: &Path, is_v1: bool) -> Option<CpuSet> {
     let list = |folder: &Path, name: &str| {
-        let text = fs::read_to_string(folder.join(name)).ok()?;
+        let text = kernel_text::read(folder.join(name)).ok()?;
         CpuSet::from_list(text.trim())
             .ok()
             .filter(|cpus| !cpus.is_empty())
@@ -201,7 +189,7 @@ fn confining(folder: &Path, is_v1: bool) -> Option<CpuSet> {
 fn limits(place: &Place<'_>, mounts: &str) -> Option<Limits> {
     let folder = place.folder(mounts, place.path)?;
     let limit = |name: &str| {
-        let text = fs::read_to_string(folder.join(name)).ok()?;
+        let text = kernel_text::read(folder.join(name)).ok()?;
         let bytes = text.trim().parse::<u64>().ok()?;
         (bytes < UNLIMITED).then_some(bytes)
     };
@@ -221,6 +209,8 @@ fn limits(place: &Place<'_>, mounts: &str) -> Option<Limits> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -128,8 +128,9 @@ fn open(dir: &StateDir) -> io::Result<File> {
 
 /// As much of it as a key has.
 fn text(file: File) -> io::Result<String> {
-    let mut text = String::new();
-    file.take(BYTES as u64 * 2 + 1).read_to_string(&mut text)?;
+    let mut bytes = Vec::new();
+    file.take(BYTES as u64 * 2 + 1).read_to_end(&mut bytes)?;
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
     text.truncate(text.trim_end().len());
     Ok(text)
 }

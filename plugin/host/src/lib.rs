@@ -29,6 +29,7 @@ pub mod inherited;
 pub mod job_cgroup;
 pub mod job_files;
 pub mod kept;
+pub mod kernel_text;
 pub mod key;
 mod kind_json;
 pub mod ledger;

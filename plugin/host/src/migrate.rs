@@ -3,13 +3,15 @@
 //! In: a process, NUMA nodes. Out: how many pages moved, and how many stayed.
 
 use std::collections::VecDeque;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::ptr;
 
 use berth_placement::{NodeSet, NumaId};
 use libc::{c_int, pid_t};
+
+use crate::kernel_text;
 
 const NODES: &str = "/sys/devices/system/node";
 /// Pages of the address space that one slice looks at: 16 MiB with pages of 4 KiB.
@@ -280,7 +282,7 @@ fn page_size() -> u64 {
 /// does not say.
 #[must_use]
 pub fn free_bytes(node: NumaId) -> Option<u64> {
-    let text = fs::read_to_string(format!("{NODES}/node{}/meminfo", node.0)).ok()?;
+    let text = kernel_text::read(format!("{NODES}/node{}/meminfo", node.0)).ok()?;
     let names = [
         "MemFree:",
         "Inactive(file):",

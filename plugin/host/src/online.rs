@@ -2,12 +2,14 @@
 //! machine found earlier is still the same. A launch costs one `pread`.
 //! In: the kernel's files. Out: their texts, unparsed.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use berth_placement::CpuSet;
+
+use crate::kernel_text;
 
 const ONLINE: &str = "/sys/devices/system/cpu/online";
 const POSSIBLE: &str = "/sys/devices/system/cpu/possible";
@@ -100,7 +102,7 @@ impl Proof {
 /// the kernel does not give it.
 #[must_use]
 pub fn possible_cpus() -> Option<u32> {
-    let text = fs::read_to_string(POSSIBLE).ok()?;
+    let text = kernel_text::read(POSSIBLE).ok()?;
     let highest = CpuSet::from_list(&text).ok()?.highest()?;
     Some(highest.0 + 1)
 }
@@ -111,7 +113,7 @@ pub fn possible_cpus() -> Option<u32> {
 /// [`io::Error`] naming the file, also for a text that is no such name.
 pub fn boot_id() -> io::Result<String> {
     let path = Path::new(BOOT_ID);
-    let text = fs::read_to_string(path).map_err(|why| named(path, &why))?;
+    let text = kernel_text::read(path).map_err(|why| named(path, &why))?;
     let id = text.trim();
     let plain = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
     if id.is_empty() || id.len() > 64 || !id.bytes().all(plain) {
@@ -126,6 +128,8 @@ fn named(path: &Path, why: &io::Error) -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

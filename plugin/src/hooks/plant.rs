@@ -8,8 +8,8 @@ const VARIABLE: &str = "BERTH_PLANTED_PANIC";
 #[allow(clippy::panic, reason = "that is its purpose")]
 pub(crate) fn panic_if_planted(hook: &str) {
     let file = std::env::var_os(VARIABLE).unwrap_or_default();
-    let named = std::fs::read_to_string(file).unwrap_or_default();
-    if named.trim() == hook {
+    let named = std::fs::read(file).unwrap_or_default();
+    if named.trim_ascii() == hook.as_bytes() {
         panic!("planted in {hook}");
     }
 }

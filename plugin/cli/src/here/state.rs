@@ -6,6 +6,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use berth_host::kernel_text;
 use berth_host::state::DEFAULT_BASE;
 
 use super::conf;
@@ -49,7 +50,7 @@ fn of_slurmds() -> Vec<PathBuf> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let found = processes.filter_map(|entry| {
         let path = entry.path();
-        let name = fs::read_to_string(path.join("comm")).ok()?;
+        let name = kernel_text::read(path.join("comm")).ok()?;
         (is_slurmd(name.trim_end()) && is_roots(&path)).then_some(())?;
         of_command_line(&fs::read(path.join("cmdline")).ok()?)
     });
@@ -66,7 +67,7 @@ fn is_slurmd(name: &str) -> bool {
 
 /// Any user can name a process as he likes; only root's count.
 fn is_roots(process: &Path) -> bool {
-    let status = fs::read_to_string(process.join("status")).unwrap_or_default();
+    let status = kernel_text::read(process.join("status")).unwrap_or_default();
     let numbers = status.lines().find_map(|line| line.strip_prefix("Uid:"));
     numbers.is_some_and(|numbers| numbers.split_whitespace().all(|number| number == "0"))
 }

@@ -1,9 +1,9 @@
 //! The CPUs and memory that one task has in the kernel, and its plan.
 
 use std::env::var;
-use std::fs;
 
 use berth_host::affinity::affinity_from_status;
+use berth_host::kernel_text;
 use berth_host::mempolicy::{self, Kind};
 use berth_placement::{CpuSet, NodeSet, NumaId};
 use serde::{Deserialize, Serialize};
@@ -193,7 +193,7 @@ fn memory() -> String {
 }
 
 fn allowed_memory(pid: u32) -> String {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let status = kernel_text::read(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status
         .lines()
         .find_map(|line| line.strip_prefix("Mems_allowed_list:"));

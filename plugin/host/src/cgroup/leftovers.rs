@@ -5,6 +5,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use super::{Folder, Name, Place};
+use crate::kernel_text;
 
 /// The most folders that are looked at, so that a strange tree costs little.
 const MOST: usize = 20_000;
@@ -72,7 +73,7 @@ impl Walk {
 /// it is another process, what is left stays until the next look.
 fn is_alive(pid: u32) -> bool {
     let is_roots = || fs::metadata(format!("/proc/{pid}")).is_ok_and(|found| found.uid() == 0);
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let stat = kernel_text::read(format!("/proc/{pid}/stat")).unwrap_or_default();
     // The name before may have brackets.
     let state = stat
         .rsplit(')')

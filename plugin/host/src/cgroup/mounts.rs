@@ -1,18 +1,16 @@
 //! Where cgroups with cpusets are mounted.
 //! In: the text of `/proc/self/mountinfo`. Out: the mounts, those of the usual place first, and of each place the latest.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::PathBuf;
 
 use super::Version;
+use crate::kernel_text;
 
 /// Where Slurm too has them, unless cgroup.conf says otherwise. A copy elsewhere may be a container's or a chroot's, and go.
 const USUAL: &str = "/sys/fs/cgroup";
 /// The kernel's file.
 const MOUNTINFO: &str = "/proc/self/mountinfo";
-/// More than hosts with thousands of containers have.
-const MOST: u64 = 16 << 20;
 /// More mounts of cgroups than any host has.
 const MOST_MOUNTS: usize = 256;
 
@@ -35,9 +33,7 @@ impl Mounts {
     /// # Errors
     /// The kernel's file that cannot be read.
     pub fn read() -> io::Result<Self> {
-        let mut text = Vec::new();
-        File::open(MOUNTINFO)?.take(MOST).read_to_end(&mut text)?;
-        Ok(Self::of(&String::from_utf8_lossy(&text)))
+        Ok(Self::of(&kernel_text::read(MOUNTINFO)?))
     }
 
     pub(super) fn of(text: &str) -> Self {

@@ -3,19 +3,17 @@
 //! `T`; and a program that ignores the stop is frozen all the same, and shown as `S` or `D`.
 //! In: a process. Out: yes, or no where that is not certain.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use libc::pid_t;
+
+use crate::kernel_text::read;
 
 /// Where Slurm has the hierarchies if no `CgroupMountpoint` says otherwise: the freezer of version 1, and version 2.
 const FREEZER: &str = "/sys/fs/cgroup/freezer";
 const UNIFIED: &str = "/sys/fs/cgroup";
 /// What users may put together themselves.
 const USERS: &str = "user.slice/";
-/// The kernel's lines are shorter.
-const MOST: u64 = 64 << 10;
 
 /// Whether it is frozen, by version 1 if that has a freezer.
 pub(super) fn is_frozen(pid: pid_t) -> bool {
@@ -24,23 +22,26 @@ pub(super) fn is_frozen(pid: pid_t) -> bool {
 
 /// The same; nothing where Slurm has no freezer for it, and no where that cannot be read.
 pub(super) fn frozen(pid: pid_t) -> Option<bool> {
-    is_frozen_in(pid, Path::new(UNIFIED))
+    let Ok(own) = read(format!("/proc/{pid}/cgroup")) else {
+        return Some(false);
+    };
+    is_frozen_in(&own, Path::new(UNIFIED))
 }
 
-fn is_frozen_in(pid: pid_t, unified: &Path) -> Option<bool> {
-    let own = read(Path::new(&format!("/proc/{pid}/cgroup")))?;
-    if let Some(folder) = folder(&own, |name| name == "freezer") {
-        let state = read(&Path::new(FREEZER).join(folder).join("freezer.state"));
-        return Some(state.is_some_and(|state| state.trim_end() == "FROZEN"));
+/// In: the text of `/proc/PID/cgroup`, and where version 2 is mounted.
+fn is_frozen_in(own: &str, unified: &Path) -> Option<bool> {
+    if let Some(folder) = folder(own, |name| name == "freezer") {
+        let state = read(Path::new(FREEZER).join(folder).join("freezer.state"));
+        return Some(state.is_ok_and(|state| state.trim_end() == "FROZEN"));
     }
-    let folder = folder(&own, str::is_empty)?;
+    let folder = folder(own, str::is_empty)?;
     // Its user may take it out of its step.
     if folder.starts_with(USERS) {
         return Some(false);
     }
     // Slurm freezes all tasks of a step at once. What is below belongs to berth and to users.
     let folder = of_step(folder)?;
-    let events = read(&unified.join(folder).join("cgroup.events")).unwrap_or_default();
+    let events = read(unified.join(folder).join("cgroup.events")).unwrap_or_default();
     Some(events.lines().any(|line| line == "frozen 1"))
 }
 
@@ -64,13 +65,6 @@ fn of_step(folder: &str) -> Option<&str> {
     let is_it =
         own.get(step..)?.matches('/').count() == 1 && (rest.is_empty() || rest.starts_with('/'));
     is_it.then_some(own)
-}
-
-fn read(path: &Path) -> Option<String> {
-    let mut text = String::new();
-    let file = File::open(path).ok()?;
-    file.take(MOST).read_to_string(&mut text).ok()?;
-    Some(text)
 }
 
 #[cfg(test)]
@@ -105,6 +99,14 @@ mod tests {
         assert!(!is_frozen(std::process::id() as pid_t) && !is_frozen(pid_t::MAX));
     }
 
+    /// A user's folder may have any name, and a stop of his own makes no room: not even where nothing can be read.
+    #[test]
+    fn a_stop_alone_is_no_suspension_where_slurm_has_a_freezer() {
+        let none = Path::new("/nonexistent");
+        assert_eq!(is_frozen_in("0::/user.slice/\u{fffd}\n", none), Some(false));
+        assert_eq!(frozen(pid_t::MAX), Some(false));
+    }
+
     /// Version 2 freezes a program that has not stopped; where version 1 has a freezer too, that counts.
     #[test]
     fn frozen_by_version_2() {
@@ -127,9 +129,9 @@ mod tests {
             .unwrap();
         let write = |file: &Path, text: &str| std::fs::write(file, text).unwrap();
         write(&inner.join("cgroup.procs"), &sleep.id().to_string());
-        let own = read(Path::new(&format!("/proc/{}/cgroup", sleep.id()))).unwrap();
+        let own = read(format!("/proc/{}/cgroup", sleep.id())).unwrap();
         let has_v1 = folder(&own, |name| name == "freezer").is_some();
-        let is = || is_frozen_in(sleep.id() as pid_t, root.unwrap());
+        let is = || is_frozen_in(&own, root.unwrap());
         let text = |on| format!("frozen {on}");
         // berth's own hold of a task, or its user's, is no suspension.
         write(&inner.join("cgroup.freeze"), "1");

@@ -3,6 +3,7 @@
 
 use std::io::ErrorKind;
 
+use berth_host::kernel_text;
 use libc::pid_t;
 
 /// SIGTERM in the masks of /proc.
@@ -40,9 +41,8 @@ impl Tasks {
 
 /// `None` if the kernel does not answer, and inside it `None` if the task is gone.
 fn look(pid: pid_t) -> Option<Option<Signs>> {
-    match std::fs::read(format!("/proc/{pid}/status")) {
-        // A program's name need not be text.
-        Ok(status) => Some(Some(Signs::of(&String::from_utf8_lossy(&status)))),
+    match kernel_text::read(format!("/proc/{pid}/status")) {
+        Ok(status) => Some(Some(Signs::of(&status))),
         Err(why) if why.kind() == ErrorKind::NotFound => Some(None),
         Err(why) if why.raw_os_error() == Some(libc::ESRCH) => Some(None),
         Err(_) => None,
