@@ -53,7 +53,8 @@ impl Walk {
         for name in names {
             match name.parse::<Name>() {
                 Ok(own) if !is_alive(own.maker) => {
-                    if folder.remove(&name).is_ok() {
+                    let is_ours = folder.child(&name).is_ok_and(|child| child.is_roots());
+                    if is_ours && folder.remove(&name).is_ok() {
                         self.removed.push(folder.file(&name));
                     }
                 }
@@ -102,7 +103,11 @@ mod tests {
         }
         fs::create_dir(users.join("berth_1.0.0_4194305")).unwrap();
         fs::create_dir(users.join("7/berth_2.0.0_4194305")).unwrap();
-        std::os::unix::fs::chown(&users, Some(65534), None).unwrap();
+        let users_own = users.join("berth_3.0.0_4194305");
+        fs::create_dir(&users_own).unwrap();
+        for given in [&users, &users_own] {
+            std::os::unix::fs::chown(given, Some(65534), None).unwrap();
+        }
         let place = Place {
             version: Version::V2,
             point: dir.path().into(),
@@ -114,9 +119,10 @@ mod tests {
             removed: Vec::new(),
         };
         walk.look(&folder, 5);
-        assert_eq!(walk.left, 8, "the user's folders do not count");
+        assert_eq!(walk.left, 7, "folders with other names do not count");
         assert_eq!(walk.removed.len(), 1, "{:?}", walk.removed);
         assert!(walk.removed[0].ends_with("task_0/berth_1.0.0_4194305"));
+        assert!(users_own.exists(), "what root did not make is not ours");
     }
 
     #[test]
