@@ -89,18 +89,31 @@ pub fn choose(line: Result<Line, UnknownLine>, micro: Option<u8>, strict: bool) 
         Ok(line) => line,
         Err(unknown) => return Chosen::Inert(unknown_line(unknown)),
     };
-    let mut chosen = match micro {
+    let found = match micro {
         Some(micro) => by_micro(line, micro),
         None => without_micro(line),
     };
-    if let (true, Chosen::Flagged(_, why)) = (strict, &chosen) {
-        chosen = Chosen::Inert(format!(
-            "{why}; because of strict=on no step is bound here; set strict=off or install a newer \
-             berth"
-        ));
+    match found {
+        Err(why) => Chosen::Inert(why),
+        Ok((layout, None)) => Chosen::Known(layout),
+        Ok((_, Some(Doubt { found, cure }))) if strict => Chosen::Inert(format!(
+            "{found}; because of strict=on no step is bound here; set strict=off or {cure}"
+        )),
+        Ok((layout, Some(Doubt { found, cure }))) => Chosen::Flagged(
+            layout,
+            format!("{found}; its tables are used after the sanity checks; {cure}"),
+        ),
     }
-    chosen
 }
+
+/// Why a table may not fit the running release.
+struct Doubt {
+    found: String,
+    cure: String,
+}
+
+/// A table, with what makes it doubtful; or why there is none.
+type Found = Result<(&'static Layout, Option<Doubt>), String>;
 
 fn of_line(line: Line) -> impl DoubleEndedIterator<Item = &'static Layout> {
     Layout::all()
@@ -108,56 +121,59 @@ fn of_line(line: Line) -> impl DoubleEndedIterator<Item = &'static Layout> {
         .filter(move |layout| layout.line == line)
 }
 
-fn by_micro(line: Line, micro: u8) -> Chosen {
+fn by_micro(line: Line, micro: u8) -> Found {
     let Some(layout) = of_line(line).rfind(|layout| layout.first_micro <= micro) else {
-        return Chosen::Inert(unknown_line(UnknownLine {
+        return Err(unknown_line(UnknownLine {
             api_version: None,
             plugin_version: Some(line.plugin_version() | u32::from(micro)),
         }));
     };
     if layout.is_verified(micro) {
-        return Chosen::Known(layout);
+        return Ok((layout, None));
     }
-    let release = Version {
+    let release = |micro| Version {
         line,
         micro: Some(micro),
     };
-    let checked = Version {
-        line,
-        micro: Some(layout.newest_checked()),
+    let (is, newest) = (release(micro), release(layout.newest_checked()));
+    let doubt = match micro > layout.newest_checked() {
+        true => Doubt {
+            found: format!("this is Slurm {is}, but berth was checked only up to {newest}"),
+            cure: "look for a newer berth".into(),
+        },
+        false => Doubt {
+            found: format!(
+                "this is Slurm {is}, with which berth was not checked, while {newest} was"
+            ),
+            cure: format!("upgrade Slurm to {newest}"),
+        },
     };
-    Chosen::Flagged(
-        layout,
-        format!(
-            "this is Slurm {release}, but berth was checked only up to {checked}; its tables are \
-             used after the sanity checks; look for a newer berth"
-        ),
-    )
+    Ok((layout, Some(doubt)))
 }
 
-fn without_micro(line: Line) -> Chosen {
+fn without_micro(line: Line) -> Found {
     if line == Line::V23_02 {
-        return Chosen::Inert(format!(
+        return Err(format!(
             "this is Slurm {line}, but its micro release could not be found out, and 23.02.0 \
              keeps its records elsewhere than 23.02.1; no step is bound here; check that \
              PluginDir holds Slurm's own plugins"
         ));
     }
-    match of_line(line).next_back() {
-        Some(layout) => Chosen::Flagged(
-            layout,
-            format!(
-                "this is Slurm {line}, but its micro release could not be found out; the tables \
-                 of {line}.{} are used after the sanity checks; check that PluginDir holds \
-                 Slurm's own plugins",
-                layout.last_verified_micro
-            ),
-        ),
-        None => Chosen::Inert(unknown_line(UnknownLine {
+    let layout = of_line(line).next_back().ok_or_else(|| {
+        unknown_line(UnknownLine {
             api_version: None,
             plugin_version: Some(line.plugin_version()),
-        })),
-    }
+        })
+    })?;
+    let doubt = Doubt {
+        found: format!(
+            "this is Slurm {line}, but its micro release could not be found out, and berth was \
+             checked with {line}.{}",
+            layout.last_verified_micro
+        ),
+        cure: "check that PluginDir holds Slurm's own plugins".into(),
+    };
+    Ok((layout, Some(doubt)))
 }
 
 fn unknown_line(unknown: UnknownLine) -> String {
