@@ -1,5 +1,6 @@
-//! `cpuset_fail=unbound` and memory outside a mandatory cpuset on a real cluster: a step that cannot have its
-//! cpuset runs without it and is told so, and an explicit `--mem-bind` does not leave a mandatory one.
+//! `cpuset_fail=` and memory outside a mandatory cpuset on a real cluster: a step that cannot have its cpuset is refused,
+//! or runs without it and is told so; a job that is being suspended gets the time to leave it; and an explicit
+//! `--mem-bind` does not leave a mandatory one.
 
 use berth_tests::{Cluster, Done};
 
@@ -59,6 +60,44 @@ fn a_step_runs_unbound_where_the_site_says_so() {
         assert!(done.ok(), "{done:#?}");
         (done.stdout == "1\n" && !done.stderr.contains(says)).then_some(())
     });
+}
+
+/// slurmctld suspends a job and starts the one that preempts it at the same time. Releases of berth before this one had
+/// `cpuset_fail=wait:`, which is `refuse` now.
+#[test]
+fn a_holder_gets_the_time_to_stop_and_no_more() {
+    if !berth_tests::two_cpus() {
+        return;
+    }
+    let builder = Cluster::builder().plugstack(Some("cpuset_fail=wait:300"));
+    let cluster = builder.set(SHARED).up();
+    let log = cluster.slurmd_log();
+    let told = log.matches("cpuset_fail=wait:300").count();
+    assert_eq!(told, 1, "{log}");
+    assert!(log.contains("cpuset_fail=refuse is in force"), "{log}");
+    let first = holder(&cluster);
+    let refused = step(&cluster, &[WANTED]);
+    assert!(!refused.ok() && refused.stdout.is_empty(), "{refused:#?}");
+    let why = "others still have CPUs 1 of this job's cpuset, which are CPUs 1, after 5 s";
+    assert!(refused.stderr.contains(why), "{refused:#?}");
+    // A binding inside the cpuset is not planned again, so it does not wait.
+    let bound = step(&cluster, &[WANTED, "--binding=linear:1"]);
+    assert!(
+        !bound.ok() && bound.stderr.contains("held by others now"),
+        "{bound:#?}"
+    );
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| step(&cluster, &[WANTED]));
+        cluster.wait_for("the step's start", || {
+            let shown = cluster.run("squeue", &["-h", "-t", "R", "-o", "%A"]).stdout;
+            (shown.lines().count() == 2).then_some(())
+        });
+        cluster.scontrol(&["suspend", &first]).expect_ok();
+        let second = second.join().expect("srun");
+        assert_eq!(second.stdout, "1\n", "{second:#?}");
+    });
+    cluster.scontrol(&["resume", &first]).expect_ok();
+    cluster.run("scancel", &["--full", &first]).expect_ok();
 }
 
 /// The machine's shape is made up, so that a host with one memory node has a second one to be refused.

@@ -160,9 +160,9 @@ fn what_cannot_be_read_is_cautious_and_loud() {
             "cpuset_best=on is",
         ),
         (
-            "cpuset_fail=unbound cpuset_fail=wait:301",
+            "cpuset_fail=unbound cpuset_fail=wait:300",
             same,
-            "refuse, unbound or wait:SECONDS",
+            "refuse or unbound; no step waits",
             "cpuset_fail=refuse is",
         ),
         ("fixes=+no-such", same, "smt-neighbours", "compat=berth is"),

@@ -15,7 +15,7 @@ use crate::site::node;
 use crate::slurmd::ready;
 use crate::stepd::job_env::Spank;
 use crate::stepd::state::STATE;
-use crate::stepd::{in_task, pe_hooks, quarantine, spank_only, unplanned, wait, watch};
+use crate::stepd::{in_task, pe_hooks, quarantine, spank_only, unplanned, watch};
 use crate::submit::option;
 
 /// The words of our line in plugstack.conf. A byte that is no UTF-8 spoils its own word, and not the others.
@@ -183,7 +183,6 @@ pub unsafe extern "C" fn slurm_spank_exit(
             spank_only::release();
             // A launch that failed has no post_step, and neither has one after which another task
             // plugin failed.
-            wait::stop();
             watch::stop();
             STATE.release();
         }

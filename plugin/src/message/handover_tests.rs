@@ -118,13 +118,13 @@ fn cpusets() -> impl Strategy<Value = InCpuset> {
         [texts(), texts()],
         memory,
         option::of(held),
-        (0u16..301, any::<bool>()),
+        any::<[bool; 2]>(),
     );
     all.prop_map(
-        |(cpus, [line, asked], (memory, mems), held, (waits, is_debugged))| InCpuset {
+        |(cpus, [line, asked], (memory, mems), held, [is_held, is_debugged])| InCpuset {
             is_debugged,
             cpus,
-            waits,
+            is_held,
             line,
             mems,
             memory,

@@ -18,8 +18,8 @@ pub(crate) struct InCpuset {
     pub held: Option<InLedger>,
     /// The request that chose it, for the day on which its job is resumed; empty for the site's own.
     pub asked: String,
-    /// The seconds that its tasks wait at most, because others have some of its CPUs; 0 if nobody has.
-    pub waits: u16,
+    /// Whether others had some of its CPUs when slurmd planned the step, and may just be being suspended.
+    pub is_held: bool,
     /// Whether the tasks must not wait, because a debugger starts them.
     pub is_debugged: bool,
 }
@@ -52,8 +52,8 @@ impl InCpuset {
         if self.is_debugged {
             text.push_str(" cpuset-debugged=1");
         }
-        if self.waits > 0 {
-            number(text, " cpuset-waits=", self.waits);
+        if self.is_held {
+            text.push_str(" cpuset-held=1");
         }
         if let Some((_, word)) = MEMORY.iter().find(|(memory, _)| *memory == self.memory) {
             field(text, word, &self.mems.to_hex());
@@ -93,7 +93,7 @@ impl InCpuset {
             line: from.text("cpuset-line"),
             held,
             asked: from.text("cpuset-asked"),
-            waits: from.read("cpuset-waits")?.unwrap_or(0),
+            is_held: from.value("cpuset-held").is_some(),
             is_debugged: from.value("cpuset-debugged").is_some(),
         }))
     }

@@ -197,7 +197,7 @@ impl Site {
             cpus: cpuset.cpus,
             ..Entry::default()
         };
-        let waits = cpuset.waits > 0;
+        let waits = cpuset.is_held;
         job.steps.push((step, State::Planned { entry, waits }));
     }
 

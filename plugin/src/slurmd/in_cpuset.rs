@@ -3,13 +3,11 @@
 
 use berth_host::LedgerError;
 use berth_host::ledger::{Cpuset, Entry, Others, Session};
-use berth_placement::sets::bounded::repeated;
 use berth_placement::{
-    ChosenSet, Claims, CpuBind, CpuSet, CpusetFail, MemBind, Mode, Node, Note, Plan, Refusal,
-    Request, StepCpuset, plan,
+    ChosenSet, Claims, CpuBind, CpusetFail, MemBind, Mode, Node, Note, Plan, Refusal, Request,
+    StepCpuset, plan,
 };
 
-use crate::planning::cpuset::GRACE;
 use crate::planning::ledger::{self, Door};
 use crate::slurmd::job_cpusets::{self, JobCpuset};
 use crate::slurmd::settled::{self, Planned, Who};
@@ -24,13 +22,13 @@ pub(super) fn settled_now(
     let Inside {
         inside,
         notes,
-        waits,
+        once_stopped,
     } = match inside(session, (who, wanted), (ask, node)) {
         Ok(inside) => inside,
         Err(why) => return Ok(Err(why)),
     };
-    if let Some(waits) = waits {
-        let planned = waiting((who, wanted), (&inside, node, door), &waits);
+    if let Some(claims) = once_stopped {
+        let planned = held((who, wanted), (&inside, node, door), &claims);
         return Ok(planned.map(|mut planned| {
             planned.plan.notes.extend(notes);
             planned
@@ -60,8 +58,8 @@ struct Inside {
     inside: Request,
     /// The notes on its choice.
     notes: Vec<Note>,
-    /// If others have some of its CPUs.
-    waits: Option<Waits>,
+    /// What the step meets once the jobs that have some of its CPUs are suspended.
+    once_stopped: Option<Claims>,
 }
 
 impl Inside {
@@ -69,18 +67,9 @@ impl Inside {
         Self {
             inside,
             notes: Vec::new(),
-            waits: None,
+            once_stopped: None,
         }
     }
-}
-
-/// How a step waits.
-struct Waits {
-    seconds: u16,
-    /// What the step would meet if these others were gone.
-    claims: Claims,
-    /// The CPUs that others have.
-    held: CpuSet,
 }
 
 fn inside(
@@ -103,10 +92,10 @@ fn inside(
         inside.cpuset = Some(StepCpuset::Given(given));
         return Ok(Inside::of(inside));
     }
-    let (chosen, waits) = match chosen((ask, node), &others) {
+    let (chosen, once_stopped) = match chosen((ask, node), &others) {
         Ok(chosen) => (chosen, None),
         Err(why) if wanted.is_debugged => return Err(why),
-        Err(why) => later((ask, node), &others, why)?,
+        Err(why) => once_stopped((ask, node), &others, why)?,
     };
     // Where the site lets the step run without its cpuset, the step's own plan says so.
     let Some(set) = chosen.cpuset else {
@@ -118,66 +107,47 @@ fn inside(
     Ok(Inside {
         inside,
         notes,
-        waits,
+        once_stopped,
     })
 }
 
-/// The cpuset that a step gets once others are gone, if it is to wait for that: as long as the site says, and else
-/// as long as another job may take that is just being suspended. A `--binding` would have to be planned again then,
-/// and its tasks' variables with it: such a step does not wait.
-fn later(
-    (ask, node): (&Request, &Node),
+/// The cpuset that a step gets once the jobs that have its CPUs are suspended: slurmctld suspends a job and launches the
+/// one that preempts it at the same time. A `--binding` would have to be planned again then, and its tasks' variables
+/// with it: such a step is refused.
+fn once_stopped(
+    asked: (&Request, &Node),
     others: &Others,
     why: Refusal,
-) -> Result<(Plan, Option<Waits>), Refusal> {
-    let held = match &why {
-        Refusal::Cpuset(of) if ask.binding.is_none() => of.held().cloned(),
-        _ => None,
+) -> Result<(Plan, Option<Claims>), Refusal> {
+    let (ask, node) = asked;
+    let is_held = match &why {
+        Refusal::Cpuset(of) => of.held().is_some(),
+        _ => false,
     };
-    let (seconds, more) = match node.rules().cpuset_fail {
-        CpusetFail::Wait(seconds) => (seconds.max(GRACE), Some(Claims::default())),
-        CpusetFail::Refuse => (GRACE, None),
-        CpusetFail::Unbound => return Err(why),
-    };
-    let Some(held) = held else {
+    let is_refused = node.rules().cpuset_fail == CpusetFail::Refuse;
+    if !is_held || !is_refused || ask.binding.is_some() || !others.has_jobs() {
         return Err(why);
-    };
-    let first = others.has_jobs().then(|| others.all_suspended());
-    for claims in first.into_iter().chain(more) {
-        if let Ok(plan) = choice((ask, node), &claims) {
-            let waits = Waits {
-                seconds,
-                claims,
-                held,
-            };
-            return Ok((plan, Some(waits)));
-        }
     }
-    Err(why)
+    let claims = others.all_suspended();
+    match choice(asked, &claims) {
+        Ok(plan) => Ok((plan, Some(claims))),
+        Err(_) => Err(why),
+    }
 }
 
-/// The plan of a step as it starts when others have left its cpuset. Nothing is recorded until then.
-fn waiting(
+/// The plan of a step whose cpuset others have: its slurmstepd looks whether they leave it. Nothing is recorded until
+/// then.
+fn held(
     (who, wanted): (&Who<'_>, &Wanted),
     (inside, node, door): (&Request, &Node, Door),
-    waits: &Waits,
+    claims: &Claims,
 ) -> Result<Planned, Refusal> {
-    let plan = door(inside, node, &waits.claims)?;
+    let plan = door(inside, node, claims)?;
     if let Some(set) = &plan.cpuset {
         remember((who, wanted), set);
     }
-    let said = format!(
-        "others have CPUs {} now; the tasks wait for the CPUs {} of their cpuset, at most {} s",
-        repeated(&waits.held),
-        plan.cpuset
-            .as_ref()
-            .map(|set| repeated(&set.cpus).to_string())
-            .unwrap_or_default(),
-        waits.seconds,
-    );
     Ok(Planned {
-        said: Some(said),
-        waits: waits.seconds,
+        is_held: true,
         ..Planned::alone(plan)
     })
 }

@@ -36,7 +36,7 @@ impl Who<'_> {
     pub(crate) fn handed(&self, planned: &Planned) -> Option<InCpuset> {
         let (wanted, set) = self.cpuset.zip(planned.plan.cpuset.as_ref())?;
         Some(InCpuset {
-            waits: planned.waits,
+            is_held: planned.is_held,
             ..wanted.handed(set, (self.node_name, self.step.job))
         })
     }
@@ -50,8 +50,8 @@ pub(crate) struct Planned {
     /// Whether slurmstepd must plan it again, because another step had the ledger, or because it
     /// depends on a job that may just be stopping.
     pub unsettled: bool,
-    /// The seconds that the tasks wait at most until others have left the cpuset's CPUs; 0 for no wait.
-    pub waits: u16,
+    /// Whether others have CPUs of its cpuset, and may just be being suspended.
+    pub is_held: bool,
 }
 
 impl Planned {
@@ -61,7 +61,7 @@ impl Planned {
             plan,
             said: None,
             unsettled: false,
-            waits: 0,
+            is_held: false,
         }
     }
 

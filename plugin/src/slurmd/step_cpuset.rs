@@ -231,7 +231,7 @@ impl Wanted {
                 true => self.request.to_string(),
                 false => String::new(),
             },
-            waits: 0,
+            is_held: false,
             is_debugged: self.is_debugged,
             held: self.is_chosen_here().then(|| InLedger {
                 exclusive: set.exclusive,

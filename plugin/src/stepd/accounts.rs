@@ -1,46 +1,54 @@
-//! A step's entries in the ledger as it begins: those that slurmd has made for it, or its wait for a cpuset whose CPUs
-//! others have.
+//! A step's entries in the ledger as it begins: those that slurmd has made for it, or that of a cpuset whose CPUs
+//! another job leaves as it is suspended.
 
-use berth_placement::CpusetFail;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use berth_host::StateDir;
+use berth_host::ledger::{Claimed, claim};
 use berth_placement::sets::bounded::repeated;
+use berth_placement::{CpuSet, CpusetFail};
 use slurm_sys::StepRecord;
 
-use crate::message::handover::{Handover, Outcome};
+use crate::message::handover::{Handover, InCpuset, Outcome};
 use crate::planning::cpuset::GRACE;
+use crate::planning::ledger;
 use crate::planning::words::{join, name};
 use crate::site::settings;
-use crate::stepd::account::{Account, Late, What};
-use crate::stepd::session::Wait;
-use crate::stepd::wait;
+use crate::stepd::account::{Account, Late, What, entry_of_cpuset};
 
-/// What its tasks wait for, or the step's entries in the ledger.
+/// The pause between two looks at the ledger.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+/// What a user reads whose node has no ledger.
+const CANNOT: &str = "--cpuset: others have CPUs of this job's cpuset, and whether they leave them cannot be seen; \
+                      ask the administrator; the reason is in slurmd's log";
+
+/// The step's entries in the ledger.
 pub(crate) fn accounts(
     record: &StepRecord<'_>,
     settled: Option<Option<Account>>,
     heard: &mut Handover,
     node_name: &str,
-) -> (Option<Wait>, Vec<Account>) {
-    if let Some(wait) = waits(record, heard, node_name) {
-        return (Some(wait), Vec::new());
+) -> Vec<Account> {
+    if heard.cpuset.as_ref().is_some_and(|cpuset| cpuset.is_held) {
+        return once_stopped(record, heard, node_name).into_iter().collect();
     }
     let is_bound = settled.is_some() || heard.served.is_some();
     let account = match settled {
         Some(account) => account,
         None => confirmed(record, heard, node_name),
     };
-    match cpuset_confirmed(record, heard, node_name) {
-        Ok(cpuset) => (None, account.into_iter().chain(cpuset).collect()),
-        Err(late) => {
-            let wait = match is_bound {
-                true => None,
-                false => waits_after_all(record, &late, heard, node_name),
-            };
-            if wait.is_none() {
-                told_late(record, heard, late);
-            }
-            (wait, account.into_iter().collect())
+    let cpuset = match cpuset_confirmed(record, heard, node_name) {
+        Ok(cpuset) => cpuset,
+        Err(late) if !is_bound && may_be_left(heard, &late) => {
+            once_stopped(record, heard, node_name)
         }
-    }
+        Err(late) => {
+            told_late(record, heard, late);
+            None
+        }
+    };
+    account.into_iter().chain(cpuset).collect()
 }
 
 /// The ledger's entry that slurmd made for this step's binding, if it did.
@@ -81,12 +89,6 @@ pub(crate) fn in_time(
     found.map_err(planned_again).ok()
 }
 
-/// Whether the step has an entry of its binding. The tasks of one that waits for its cpuset have none.
-pub(crate) fn has_entry(heard: &Handover) -> bool {
-    let waits = heard.cpuset.as_ref().is_some_and(|cpuset| cpuset.waits > 0);
-    heard.served.is_some() && !waits
-}
-
 /// The same for its cpuset.
 fn cpuset_confirmed(
     record: &StepRecord<'_>,
@@ -101,34 +103,15 @@ fn cpuset_confirmed(
     Ok(found)
 }
 
-/// Another step took CPUs of its cpuset after slurmd had planned it: it waits for these as it would have if slurmd had
-/// found them taken.
-fn waits_after_all(
-    record: &StepRecord<'_>,
-    late: &Late,
-    heard: &mut Handover,
-    node_name: &str,
-) -> Option<Wait> {
-    let seconds = match settings::current().cpuset_fail {
-        CpusetFail::Wait(seconds) => seconds.max(GRACE),
-        CpusetFail::Refuse => GRACE,
-        CpusetFail::Unbound => return None,
-    };
-    let cpuset = heard.cpuset.as_mut()?;
-    if cpuset.is_debugged || late.taken.is_empty() {
-        return None;
-    }
-    cpuset.waits = seconds;
-    let note = format!(
-        "others have CPUs {} now; the tasks wait for the CPUs {} of their cpuset, at most {seconds} s",
-        repeated(&late.taken),
-        repeated(&cpuset.cpus),
-    );
-    let wait = waits(record, heard, node_name);
-    if wait.is_some() {
-        add_note(heard, Some(note));
-    }
-    wait
+/// Whether another step that took CPUs of its cpuset after slurmd had planned it may leave them, as it would have if
+/// slurmd had found them taken.
+fn may_be_left(heard: &Handover, late: &Late) -> bool {
+    let is_debugged = heard
+        .cpuset
+        .as_ref()
+        .is_none_or(|cpuset| cpuset.is_debugged);
+    let is_refused = settings::current().cpuset_fail == CpusetFail::Refuse;
+    is_refused && !is_debugged && !late.taken.is_empty()
 }
 
 fn told_late(record: &StepRecord<'_>, heard: &mut Handover, late: Late) {
@@ -142,16 +125,73 @@ pub(crate) fn add_note(heard: &mut Handover, late: Option<String>) {
     heard.note = join(&[], [before, late.unwrap_or_default()]);
 }
 
-/// What its tasks wait for, if slurmd says so. A step that cannot wait is refused.
-fn waits(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Option<Wait> {
-    let prepared = wait::prepare(record, (heard, is_in_pool(heard)), node_name);
-    prepared.unwrap_or_else(|why| {
-        let step = name(record.step_id());
-        log::error!("{step}: its tasks cannot wait for their cpuset: {why}");
+/// The entry of a cpuset whose CPUs others have, if they leave it within [`GRACE`]; otherwise the step is refused.
+/// Nothing is forked yet, so Slurm cannot cancel the step before.
+fn once_stopped(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Option<Account> {
+    let cpuset = heard.cpuset.as_ref()?;
+    let found = left_by_others(record, cpuset, (node_name, is_in_pool(heard)));
+    found.unwrap_or_else(|why| {
         heard.outcome = Outcome::Refused;
-        heard.note = wait::CANNOT.into();
+        heard.note = why;
         None
     })
+}
+
+/// Looks again and again. In: the cpuset. Out: its entry, or why the step is refused.
+fn left_by_others(
+    record: &StepRecord<'_>,
+    cpuset: &InCpuset,
+    (node_name, is_in_pool): (&str, bool),
+) -> Result<Option<Account>, String> {
+    let step = name(record.step_id());
+    let broken = |why: &dyn std::fmt::Display| {
+        log::error!("{step}: whether others leave its cpuset cannot be seen: {why}");
+        CANNOT.to_owned()
+    };
+    let own = (ledger::step(record.step_id()), record.uid());
+    let Some(entry) = entry_of_cpuset(own, record.node_tasks(), cpuset) else {
+        return Ok(None);
+    };
+    let dir =
+        StateDir::new(&settings::current().state_dir, node_name).map_err(|why| broken(&why))?;
+    let start = Instant::now();
+    loop {
+        let is_last = start.elapsed() >= GRACE;
+        match claim(&dir, &entry, is_in_pool) {
+            Ok(Claimed::Held(held)) => {
+                let took = start.elapsed().as_secs_f64();
+                log::info!(
+                    "{step} cpuset={:?}: others left it after {took:.1} s",
+                    cpuset.line
+                );
+                return Ok(Some(Account::of_cpuset(*held, dir, cpuset)));
+            }
+            Ok(Claimed::Elsewhere(cpus)) => return Err(elsewhere(&cpus)),
+            Ok(Claimed::Taken(taken)) if is_last => return Err(still_taken(&taken, cpuset)),
+            Err(why) if is_last => return Err(broken(&why)),
+            Ok(Claimed::Taken(_)) => {}
+            Err(why) => log::debug!("{step}: {why}"),
+        }
+        sleep(BETWEEN_LOOKS);
+    }
+}
+
+fn still_taken(taken: &CpuSet, cpuset: &InCpuset) -> String {
+    format!(
+        "--cpuset: others still have CPUs {} of this job's cpuset, which are CPUs {}, after {} s; submit it later, \
+         request fewer CPUs (NCPUS), or submit it with --exclusive",
+        repeated(taken),
+        repeated(&cpuset.cpus),
+        GRACE.as_secs()
+    )
+}
+
+fn elsewhere(cpus: &CpuSet) -> String {
+    format!(
+        "--cpuset: another step of this job was faster, and the job has its cpuset on CPUs {} now; start this step \
+         again",
+        repeated(cpus)
+    )
 }
 
 /// Whether the step's job is in a pool, and has its place there.

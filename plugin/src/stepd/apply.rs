@@ -20,7 +20,7 @@ use crate::stepd::pool_class::TaskClass;
 use crate::stepd::refused::{self, Place};
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
-use crate::stepd::{job_stderr, quarantine, wait, watch};
+use crate::stepd::{job_stderr, quarantine, watch};
 
 /// Slurm fails the step only for a negative result.
 const FAILED: c_int = -1;
@@ -84,7 +84,7 @@ fn forked(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> 
     if local_id + 1 >= step.node_tasks {
         quarantine::end();
         close(step);
-        watch_or_wait(step, here);
+        watch(step, here);
         STATE.all_tasks();
         if let Some(account) = step.accounts.first() {
             account.publish(Some(slurm));
@@ -93,16 +93,11 @@ fn forked(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> 
     code
 }
 
-/// The last task was forked: the step is watched from now on, or as soon as it has its CPUs.
-fn watch_or_wait(step: &mut Session, (slurm, record): Here<'_>) {
-    let watched = watch::of(step, (slurm, record));
-    match step.wait.take() {
-        Some(wait) => wait::start(step, wait, record, watched),
-        None => {
-            let said = watched.and_then(|watched| watch::start(step, watched));
-            said.into_iter().for_each(|text| note(step, text));
-        }
-    }
+/// The last task was forked: the step is watched from now on.
+fn watch(step: &mut Session, here: Here<'_>) {
+    let watched = watch::of(step, here);
+    let said = watched.and_then(|watched| watch::start(step, watched));
+    said.into_iter().for_each(|text| note(step, text));
 }
 
 /// `task_p_post_term`.

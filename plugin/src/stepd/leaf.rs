@@ -1,7 +1,6 @@
 //! A task's own cgroup, which Slurm made and berth wrote: its CPUs, and the mask that the task has there.
 //! The watcher freezes it, and gives it other CPUs.
 
-use berth_host::cgroup::freezer::Events;
 use berth_host::cgroup::members::Thread;
 use berth_host::cgroup::{Fence, FenceError, Folder, Place, Version, Written, freezer, members};
 use berth_host::{affinity_of, set_affinity};
@@ -39,17 +38,6 @@ impl Leaf {
         freezer::freeze(&self.place.open()?, freezes, &mut trace(step))?;
         self.is_frozen = freezes;
         Ok(())
-    }
-
-    /// Whether Slurm has frozen its step.
-    pub(crate) fn is_suspended(&self) -> bool {
-        let events = self
-            .place
-            .above(1)
-            .open()
-            .and_then(|step| Events::open(&step));
-        let state = events.ok().and_then(|events| events.read().ok());
-        state.is_some_and(|state| state.is_frozen)
     }
 
     /// Its processes.

@@ -20,7 +20,7 @@ use crate::planning::words::{join_bounded, name, switched_off_note};
 use crate::site::settings;
 use crate::site::standing::{self, Abi};
 use crate::stepd::account::Account;
-use crate::stepd::accounts::{accounts, add_note, has_entry, in_time};
+use crate::stepd::accounts::{accounts, add_note, in_time};
 use crate::stepd::fence::Fences;
 use crate::stepd::own_cpus::own_cpus;
 use crate::stepd::pool_class::TaskClass;
@@ -106,7 +106,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     // A job for which its pool is full is planned as a normal one.
     let sits = sit(record, &mut heard, &node_name);
     let settled = settled(slurm, record, &mut heard, &node_name);
-    let (wait, accounts) = accounts(record, settled, &mut heard, &node_name);
+    let accounts = accounts(record, settled, &mut heard, &node_name);
     let masks = masks(record, is_heard);
     let (intent, cut) = match heard.outcome {
         Outcome::Refused => (Intent::Leave, None),
@@ -136,7 +136,6 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         deviations: cut.into_iter().collect(),
         outside_cgroup: CpuSet::new(),
         accounts,
-        wait,
         pool: sits.pool,
         beside_pools: sits.beside,
         class: sits.class,
@@ -289,7 +288,7 @@ fn settled(
 ) -> Option<Option<Account>> {
     let settle = heard.settle.take()?;
     if settle.if_late {
-        if !has_entry(heard) {
+        if heard.served.is_none() {
             return None;
         }
         if let Some(account) = in_time(record, heard, node_name) {

@@ -2,13 +2,11 @@
 //! [`crate::stepd::read`] fills it in, or [`crate::stepd::spank_plan`] if there is no task plugin of
 //! ours.
 
-use berth_host::StateDir;
 use berth_host::cgroup::JobFolders;
 use berth_host::counters::Counters;
-use berth_host::ledger::Entry;
 use berth_placement::CpuSet;
 
-use crate::message::handover::{InCpuset, Outcome};
+use crate::message::handover::Outcome;
 use crate::stepd::account::Account;
 use crate::stepd::fence::Fences;
 use crate::stepd::pool_class::TaskClass;
@@ -44,8 +42,6 @@ pub(crate) struct Session {
     pub outside_cgroup: CpuSet,
     /// The step's entries in the ledger: of a `--binding` that chose its cores, and of its cpuset.
     pub accounts: Vec<Account>,
-    /// What its tasks wait for before they start.
-    pub wait: Option<Wait>,
     /// The fences of its tasks, if they are to be confined.
     pub fences: Option<Fences>,
     /// Whether its job is in a pool, if its partition or account puts it there.
@@ -80,7 +76,6 @@ impl Session {
             deviations: Vec::new(),
             outside_cgroup: CpuSet::new(),
             accounts: Vec::new(),
-            wait: None,
             fences: None,
             pool: None,
             beside_pools: None,
@@ -134,16 +129,6 @@ impl Session {
             ..Counters::default()
         }
     }
-}
-
-/// A cpuset that its tasks wait for (`wait.rs`).
-pub(crate) struct Wait {
-    pub cpuset: InCpuset,
-    /// What is to be written into the ledger.
-    pub entry: Entry,
-    pub is_in_pool: bool,
-    /// The ledger's place.
-    pub dir: StateDir,
 }
 
 /// What slurmstepd knows of a step that SPANK's hooks alone serve.

@@ -18,7 +18,6 @@ use berth_host::key::Key;
 use crate::message::handover::Outcome;
 use crate::message::options::{Own, Texts};
 use crate::site::{counters, standing};
-use crate::stepd::gate::Gate;
 use crate::stepd::session::{Adopts, Alone, Quarantine, Session};
 use crate::stepd::{pe_files, pool, task_env, task_memory};
 
@@ -59,13 +58,9 @@ pub(crate) struct State {
     /// The step's place in its job's pool. Written by `pre_setuid`, and taken when the step has ended.
     pool: Mutex<Option<pool::Seat>>,
 
-    /// Where tasks wait before they start. Made by `pre_setuid`; the tasks share one word of it with the
-    /// thread that opens it.
-    pub gate: OnceLock<Gate>,
-
-    /// Whether tasks may have to wait, and whether they are to be real-time ones. Written by `pre_setuid`; read in the
-    /// task.
-    may_wait: AtomicBool,
+    /// Whether tasks may be frozen before their programs start, and whether they are to be real-time ones. Written by
+    /// `pre_setuid`; read in the task.
+    may_be_frozen: AtomicBool,
     is_realtime: AtomicBool,
     /// Whether the tasks must not start. Written by `pre_setuid`; read in the task.
     is_refused: AtomicBool,
@@ -96,8 +91,7 @@ impl State {
             files_asked: OnceLock::new(),
             job_files: OnceLock::new(),
             pool: Mutex::new(None),
-            gate: OnceLock::new(),
-            may_wait: AtomicBool::new(false),
+            may_be_frozen: AtomicBool::new(false),
             is_realtime: AtomicBool::new(false),
             is_refused: AtomicBool::new(false),
             refusal: OnceLock::new(),
@@ -153,7 +147,7 @@ impl State {
         self.is_refused.store(is_refused, Ordering::Relaxed);
         let fences = step.fences.as_ref();
         let in_cpuset = fences.is_some_and(|fences| fences.cpuset().is_some());
-        self.may_wait.store(in_cpuset, Ordering::Relaxed);
+        self.may_be_frozen.store(in_cpuset, Ordering::Relaxed);
         let class = step.class.as_ref();
         let is_realtime = class.is_some_and(|class| class.fence().is_some());
         self.is_realtime.store(is_realtime, Ordering::Relaxed);
@@ -175,9 +169,9 @@ impl State {
         unpoisoned(&self.quarantine)
     }
 
-    /// Whether the task may have to wait for its CPUs before its program starts.
-    pub(crate) fn may_wait(&self) -> bool {
-        self.may_wait.load(Ordering::Relaxed)
+    /// Whether the task may be frozen before its program starts.
+    pub(crate) fn may_be_frozen(&self) -> bool {
+        self.may_be_frozen.load(Ordering::Relaxed)
     }
 
     /// Whether the task is to be a real-time one.

@@ -40,7 +40,7 @@ pub(crate) struct CpusetArgs {
         help_heading = "Rules"
     )]
     pub best: Option<OnOff>,
-    /// What a cpuset that cannot be had leads to: refuse, unbound or wait:SECONDS [default: as here, else refuse]
+    /// What a cpuset that cannot be had leads to: refuse or unbound [default: as here, else refuse]
     #[arg(
         id = "cpuset_fail",
         hide_short_help = true,

@@ -117,7 +117,7 @@ fn refusals_name_cpus_and_what_to_do() {
     }
 }
 
-/// Who holds CPUs is waited for; what can never fit is not.
+/// Who holds CPUs may leave them; what can never fit is refused at once.
 #[test]
 fn waiting_helps_only_where_others_hold_cpus() {
     let node = node(ring(), Rules::default());

@@ -12,7 +12,7 @@ use berth_host::cgroup::freezer::Events;
 use berth_placement::strategy::cpuset::{memory_nodes, moved};
 use berth_placement::{CpuSet, SetMemory};
 
-use crate::planning::cpuset;
+use crate::planning::cpuset::GRACE;
 use crate::stepd::leaf::{Leaf, Ours};
 use crate::stepd::watch::beside::Begins;
 use crate::stepd::watch::choice::{Accepts, Cpuset, Found, Glance};
@@ -26,8 +26,6 @@ const BETWEEN_LOOKS: u16 = 4000;
 const BETWEEN_TRIES: u16 = 1000;
 /// The same as long as a job that has them may just be stopping.
 const BETWEEN_HOPES: u16 = 200;
-/// How long that can take.
-const GRACE: Duration = Duration::from_secs(cpuset::GRACE as u64);
 /// Errors of poll(2) in a row that are borne, and the pause after each.
 const MOST_ERRORS: u32 = 100;
 const AFTER_ERROR: Duration = Duration::from_millis(100);
@@ -92,11 +90,6 @@ impl Watched {
 
     pub(super) fn name(&self) -> &str {
         &self.name
-    }
-
-    /// Whether Slurm has frozen the step at this moment.
-    pub(crate) fn is_suspended(&self) -> bool {
-        self.leaves.first().is_some_and(Leaf::is_suspended)
     }
 
     /// When its tasks begin, which have an entry of this generation.

@@ -1,10 +1,9 @@
 //! `berth-preempt [WORD…]`: LSF's examples of preemption with cpusets, on a machine of two sockets with eight cores each,
 //! for the virtual machines of `ci/vm`. Two jobs of a low partition fill a set, and one of a high partition takes the
 //! place of one of them: by sending the younger back into the queue, as `slurm-conf-examples/cpusets` has it, and by
-//! suspension, where Slurm takes the cores that come first, whosever they are. At last jobs wait for one another.
+//! suspension, where Slurm takes the cores that come first, whosever they are.
 
 mod job;
-mod waiting;
 mod ways;
 
 use std::process::ExitCode;
@@ -41,16 +40,8 @@ fn main() -> ExitCode {
     for way in WAYS.iter().filter(|way| is_chosen(way.name)) {
         counts.judge(way.name, || play(way));
     }
-    for (name, play) in [
-        (BY_AGE.0, (|| Some(BY_AGE.1.into())) as fn() -> Skipped),
-        ("waiting: cancelled, and served", || {
-            waiting::waits();
-            None
-        }),
-    ] {
-        if is_chosen(name) {
-            counts.judge(name, play);
-        }
+    if is_chosen(BY_AGE.0) {
+        counts.judge(BY_AGE.0, || Skipped::Some(BY_AGE.1.into()));
     }
     counts.end("ways")
 }

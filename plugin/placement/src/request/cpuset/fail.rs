@@ -14,12 +14,7 @@ pub enum CpusetFail {
     Refuse,
     /// The step runs without a cpuset and without a binding, with a note.
     Unbound,
-    /// The step waits so many seconds for CPUs that others hold, and is refused after that.
-    Wait(u16),
 }
-
-/// The longest wait, in seconds.
-const LONGEST: u16 = 300;
 
 impl FromStr for CpusetFail {
     type Err = TextError;
@@ -28,16 +23,10 @@ impl FromStr for CpusetFail {
         match text {
             "refuse" => Ok(Self::Refuse),
             "unbound" => Ok(Self::Unbound),
-            _ => {
-                let seconds = text
-                    .strip_prefix("wait:")
-                    .filter(|text| !text.starts_with('+'))
-                    .and_then(|text| text.parse().ok());
-                let seconds = seconds.filter(|seconds| (1..=LONGEST).contains(seconds));
-                seconds.map(Self::Wait).ok_or_else(|| {
-                    TextError::new(text, "refuse, unbound or wait:SECONDS (1 to 300)")
-                })
-            }
+            _ => Err(TextError::new(
+                text,
+                "refuse or unbound; no step waits for CPUs, because Slurm queues jobs",
+            )),
         }
     }
 }
@@ -47,7 +36,6 @@ impl fmt::Display for CpusetFail {
         match self {
             Self::Refuse => f.write_str("refuse"),
             Self::Unbound => f.write_str("unbound"),
-            Self::Wait(seconds) => write!(f, "wait:{seconds}"),
         }
     }
 }
@@ -58,12 +46,10 @@ mod tests {
 
     #[test]
     fn words_are_read_and_written() {
-        for text in ["refuse", "unbound", "wait:1", "wait:300"] {
+        for text in ["refuse", "unbound"] {
             assert_eq!(text.parse::<CpusetFail>().unwrap().to_string(), text);
         }
-        for text in [
-            "", "wait", "wait:", "wait:0", "wait:301", "wait:-1", "wait:+5", "Refuse",
-        ] {
+        for text in ["", "wait", "wait:5", "Refuse"] {
             assert!(text.parse::<CpusetFail>().is_err(), "{text}");
         }
     }
