@@ -240,7 +240,7 @@ fn forty(attacker: &Attacker<'_>, waits: bool) {
             let mut step = attacker.program("srun");
             step.args([&*job.option(), "--overlap", "-n1", "-c2"]);
             step.args(options("--overlap"));
-            step.args(["sleep", if waits { "0" } else { "8" }]);
+            step.args(["sleep", if waits { "0" } else { "5" }]);
             step.stdout(Stdio::null()).stderr(Stdio::piped());
             step.spawn().expect("srun")
         })
@@ -259,7 +259,7 @@ fn steps_that_wait_disturb_nobody() {
     if !two_cpus() {
         return;
     }
-    let berth = Victim::start(hostile::berth("cpuset_fail=wait:8"));
+    let berth = Victim::start(hostile::berth(""));
     let berth = berth.attacked(|attacker| forty(attacker, true));
     let stock = hostile::stock("task/affinity");
     let stock = stock.attacked(|attacker| forty(attacker, false));
