@@ -2,7 +2,7 @@
 
 mod check_common;
 
-use check_common::{holds, rules};
+use check_common::{check, holds, rules};
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table of cases")]
@@ -352,46 +352,32 @@ fn programs_that_start_or_bind() {
 }
 
 #[test]
-fn lines_of_grid_engine() {
-    holds(
-        "24.11",
-        &[
-            (
-                "#$ -pe smp 8 -binding linear:8\n./a\n",
-                "grid-engine",
-                "#SBATCH -n1 -c8 --binding=linear:8\n./a\n",
-            ),
-            (
-                "#!/bin/sh\n#$ -cwd -pe smp 4 # x\n#$ -binding env linear:4\n./a\n",
-                "grid-engine",
-                "#!/bin/sh\n#SBATCH -n1 -c4 --binding=env:linear:4\n#$ -cwd # x\n#$\n./a\n",
-            ),
-            (
-                "qsub -pe mpi 8 -binding pe linear:1 job.sh",
-                "grid-engine",
-                "sbatch -n8 --binding=pe:linear:1 job.sh",
-            ),
-            (
-                "qsub -pe mpi 8 -binding linear:8 j",
-                "grid-engine",
-                "sbatch -n8 --binding=host:linear:8 j",
-            ),
-            (
-                "qsub -pe smp 4 -binding linear:8 j",
-                "grid-engine",
-                "sbatch -n1 -c8 --binding=linear:8 j",
-            ),
-            (
-                "qsub -N \"my job\" -cwd -t 1:4 -binding linear:1 j \"$x\"",
-                "grid-engine",
-                "sbatch --job-name \"my job\" -n1 -c1 --array=1-4 --binding=linear:1 j \"$x\"",
-            ),
-            (
-                "qsub -l h_rt=1 -pe smp 4 j",
-                "grid-engine",
-                "qsub -l h_rt=1 -pe smp 4 j",
-            ),
-            ("qrsh -pe smp 4 ./a", "grid-engine", "srun -n1 -c4 ./a"),
-        ],
-    );
+fn lines_of_other_systems_have_a_page() {
+    for (text, rule, page) in [
+        (
+            "#$ -pe smp 8 -binding linear:8\n./a\n",
+            "grid-engine",
+            "from-grid-engine.md",
+        ),
+        ("qsub -pe smp 4 j", "grid-engine", "from-grid-engine.md"),
+        ("qrsh -pe smp 4 ./a", "grid-engine", "from-grid-engine.md"),
+        ("#!/bin/sh\n#BSUB -n 2\nsrun ./a\n", "lsf", "from-lsf.md"),
+        (
+            "bsub -n 8 -ext \"CPUSET[CPU_LIST=1]\" myjob",
+            "lsf",
+            "from-lsf.md",
+        ),
+    ] {
+        holds("24.11", &[(text, rule, text)]);
+        let shown = String::from_utf8(check(&["-"], text.as_bytes()).stdout).unwrap();
+        assert!(shown.contains(page), "{text}: {shown}");
+    }
+    // A script of Slurm's own may keep lines for another site, and a document is no script.
+    for text in [
+        "#!/bin/sh\n#BSUB -n 8\n#SBATCH -n8\nsrun ./a\n",
+        "#!/bin/sh\nsrun ./a\ncat <<E\n#BSUB -n 8\nE\n",
+    ] {
+        let shown = String::from_utf8(check(&["-"], text.as_bytes()).stdout).unwrap();
+        assert!(!shown.contains("[lsf]"), "{text}: {shown}");
+    }
 }

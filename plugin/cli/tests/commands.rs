@@ -64,7 +64,6 @@ fn folder() -> TempDir {
     let path = |name: &str| folder.path().join(name);
     fs::write(path("report.json"), REPORT.replace('\n', "")).unwrap();
     fs::write(path("job.sh"), "#!/bin/sh\n#SBATCH -n2\nsrun ./app\n").unwrap();
-    fs::write(path("job.lsf"), "#!/bin/sh\n#BSUB -n 2\n./app\n").unwrap();
     fs::copy(
         root().join("tests/topologies/sibling-offline.xml"),
         path("node.xml"),

@@ -16,10 +16,6 @@ pub(crate) enum Kind {
     /// A line of sbatch or salloc, or all `#SBATCH` lines of a script.
     Job(Program),
     Mpirun,
-    /// Grid Engine's: the command, or a directive of its script.
-    Qsub,
-    /// LSF's.
-    Bsub,
 }
 
 /// A variable of the script.

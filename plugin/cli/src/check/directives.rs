@@ -1,11 +1,12 @@
-//! The directives of a script: `#SBATCH` lines for sbatch, `#$` lines for Grid Engine, and `#BSUB` lines for LSF.
+//! The directives of a script: `#SBATCH` lines for sbatch, and those of other systems.
 
 use berth_srun::options::Command as Program;
 use berth_srun::submission::directives;
 
 use super::command::Kind;
+use super::foreign::{Foreign, System};
 use super::script::{Reader, no_word};
-use crate::shell::{Word, scan};
+use crate::shell::{Word, line_of};
 
 impl Reader<'_> {
     /// The `#SBATCH` lines as one line.
@@ -32,31 +33,18 @@ impl Reader<'_> {
         }
     }
 
-    /// `#$` and `#BSUB` lines; Grid Engine and LSF read them anywhere. Each becomes a command, whose name
-    /// is empty and stands where the line begins.
-    pub(super) fn foreign_directives(&mut self, prefix: &[u8], kind: Kind) {
-        let mut start = 0;
+    /// The first line that Grid Engine or LSF takes for a directive; they read them anywhere. A document is no script.
+    pub(super) fn foreign_directive(&mut self, comments: &[usize]) {
         let text = self.found.text.clone();
-        for (at, line) in text.split(|byte| *byte == b'\n').enumerate() {
-            let is_document = self.documents.iter().any(|one| one.range.contains(&start));
-            if let Some(rest) = line.strip_prefix(prefix).filter(|_| !is_document) {
-                let mut words = scan(rest)
-                    .commands
-                    .into_iter()
-                    .next()
-                    .map_or(Vec::new(), |one| one.words);
-                let from = start + prefix.len();
-                for word in &mut words {
-                    word.range = word.range.start + from..word.range.end + from;
-                }
-                let name = Word {
-                    range: start..start,
-                    ..no_word()
-                };
-                let command = self.command(at + 1, kind, name, words);
-                self.found.commands.push(command);
-            }
-            start += line.len() + 1;
-        }
+        self.found.foreign = comments.iter().find_map(|at| {
+            let is_line = *at == 0 || text.get(*at - 1) == Some(&b'\n');
+            let line = text.get(*at..)?.split(|byte| *byte == b'\n').next()?;
+            let system = System::of_comment(line).filter(|_| is_line)?;
+            Some(Foreign {
+                line: line_of(&text, *at),
+                system,
+                is_directive: true,
+            })
+        });
     }
 }

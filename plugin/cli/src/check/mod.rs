@@ -7,13 +7,10 @@ mod directives;
 mod document;
 mod files;
 mod finding;
-mod grid_engine;
+mod foreign;
 mod inner;
 mod input;
 mod installed;
-mod lsf;
-mod lsf_directives;
-mod lsf_values;
 #[cfg(test)]
 mod mutations;
 mod planned;
@@ -71,10 +68,11 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
         files: &files,
     };
     let read = script::script(&text, around);
-    if read.commands.is_empty() && read.job.is_none() && read.inner.is_empty() {
+    let has_commands = !read.commands.is_empty() || read.job.is_some();
+    if !has_commands && read.inner.is_empty() && read.foreign.is_none() {
         return Ok(nothing(
-            "there is no srun, sbatch, mpirun, qsub or bsub in it, so there is nothing to check; give a line \
-             in quotes, a batch script, or - for stdin",
+            "there is no srun, sbatch, salloc or mpirun in it, so there is nothing to check; give a line in quotes, a \
+             batch script, or - for stdin",
         ));
     }
     let asks_here = args.slurm.is_none() && args.cluster.is_none();
@@ -207,9 +205,7 @@ fn of_script(script: &Script, around: Surroundings<'_>, starts: bool) -> Vec<Fin
         let case = Case::new(script, command, around);
         found.extend(of_command(&case, starts));
     }
-    found.extend(grid_engine::translated(script));
-    found.extend(lsf::translated(script));
-    found.extend(lsf_directives::translated(script));
+    found.extend(foreign::named(script));
     if let Some(file) = &script.file {
         for finding in &mut found {
             finding.file = Some(file.clone());
@@ -238,7 +234,6 @@ fn of_command(case: &Case<'_>, starts: bool) -> Vec<Finding> {
     let refused = || rules::OPTIONS.iter().find_map(|rule| rule(case));
     let mut found = Vec::new();
     match (case.command.kind, case.script.role) {
-        (Kind::Qsub | Kind::Bsub, _) => {}
         (Kind::Mpirun, Role::InTasks) => found.extend(rules::in_tasks(case)),
         (Kind::Mpirun, _) if starts => found.extend(rules::mpi::check(case)),
         (Kind::Mpirun, _) => {}

@@ -21,8 +21,6 @@ const HIDING: &[&str] = &[
     "wrong-value",
     "srun-in-srun",
     "nested-launcher",
-    "grid-engine",
-    "lsf",
     "cpuset-never-fits",
 ];
 
@@ -133,9 +131,6 @@ const REFUSALS: &[&str] = &[
     "cpuset-and-job",
     "more-than-the-job",
     "refused",
-    "grid-engine",
-    "lsf",
-    "lsf",
 ];
 
 fn counts(found: &[Finding]) -> BTreeMap<&str, usize> {

@@ -1,5 +1,5 @@
 //! A batch script, or a single line, as the commands in it that matter: srun, mpirun, and the
-//! directives of sbatch, Grid Engine and LSF. It is read, not run, so computed values are unknown. Scripts
+//! directives of sbatch. It is read, not run, so computed values are unknown. Scripts
 //! within it are read too (`inner.rs`).
 
 use std::rc::Rc;
@@ -11,6 +11,7 @@ use berth_srun::{Line, Release};
 use super::case::Surroundings;
 use super::command::{Command, Kind, Variable, Variables};
 use super::files::Files;
+use super::foreign::{Foreign, System};
 use super::inner::{Role, Written};
 use crate::shell::{Document, Simple, Unclosed, Word, line_of, scan};
 
@@ -35,6 +36,8 @@ pub(crate) struct Script {
     /// Whether the job has several components, whose options differ.
     pub has_components: bool,
     pub commands: Vec<Command>,
+    /// Its first line of another system.
+    pub foreign: Option<Foreign>,
     /// Every command with its words, for clues.
     pub all: Vec<Vec<String>>,
     /// Where the first command begins, behind which directives do not count.
@@ -127,8 +130,7 @@ impl<'a> Reader<'a> {
         self.found.unclosed = commands.unclosed;
         self.found.late = late_directives(&self.found, &commands.comments);
         self.slurm_directives();
-        self.foreign_directives(b"#$ ", Kind::Qsub);
-        self.foreign_directives(b"#BSUB ", Kind::Bsub);
+        self.foreign_directive(&commands.comments);
         for simple in &commands.commands {
             self.simple(simple);
         }
@@ -147,8 +149,8 @@ impl<'a> Reader<'a> {
         let mut line = match kind {
             Kind::Srun => read(Program::Srun),
             Kind::Job(program) => read(program),
-            // Their options are not Slurm's.
-            Kind::Mpirun | Kind::Qsub | Kind::Bsub => Line::default(),
+            // Its options are not Slurm's.
+            Kind::Mpirun => Line::default(),
         };
         certain(&mut line);
         Command {
@@ -219,9 +221,15 @@ impl<'a> Reader<'a> {
             "srun" => Kind::Srun,
             "sbatch" => Kind::Job(Program::Sbatch),
             "salloc" => Kind::Job(Program::Salloc),
-            "qsub" | "qrsh" | "qlogin" => Kind::Qsub,
-            "bsub" => Kind::Bsub,
             word if is_launcher(word) => Kind::Mpirun,
+            word if let Some(system) = System::of_program(word) => {
+                self.found.foreign.get_or_insert(Foreign {
+                    line: simple.line,
+                    system,
+                    is_directive: false,
+                });
+                return;
+            }
             "wait" => return self.waits += 1,
             "setenv" => return self.setenv(rest),
             "unset" | "unsetenv" => {

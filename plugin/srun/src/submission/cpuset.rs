@@ -120,7 +120,7 @@ pub fn little_choice(request: &CpusetRequest, words: &Words) -> Option<String> {
 
 /// The first word that needs CPUs to choose from.
 #[must_use]
-pub fn choosing_word(set: &Dynamic) -> Option<&'static str> {
+fn choosing_word(set: &Dynamic) -> Option<&'static str> {
     let words = [
         (set.cpu_list.is_some(), "CPU_LIST"),
         (set.max_radius.is_some(), "MAX_RADIUS"),

@@ -1,0 +1,88 @@
+//! Lines and scripts of Grid Engine and LSF. They are recognised, and the page is named that has Slurm's words for
+//! theirs: what such a script means hangs together too much for a translation word by word.
+
+use super::finding::Finding;
+use super::script::Script;
+
+/// Another system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum System {
+    GridEngine,
+    Lsf,
+}
+
+/// A line of another system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Foreign {
+    /// Its number, from 1.
+    pub line: usize,
+    pub system: System,
+    /// Whether it is a directive of a script, which Slurm takes for a comment.
+    pub is_directive: bool,
+}
+
+impl System {
+    /// The system of a program.
+    pub(super) fn of_program(name: &str) -> Option<Self> {
+        match name {
+            "qsub" | "qrsh" | "qlogin" => Some(Self::GridEngine),
+            "bsub" => Some(Self::Lsf),
+            _ => None,
+        }
+    }
+
+    /// The system of a comment that is a directive of its. `#$` stands before many a comment: only words that place
+    /// a job count there.
+    pub(super) fn of_comment(line: &[u8]) -> Option<Self> {
+        if line.starts_with(b"#BSUB ") {
+            return Some(Self::Lsf);
+        }
+        let words = line.strip_prefix(b"#$ ")?;
+        let mut words = words.split(u8::is_ascii_whitespace);
+        let places = words.any(|word| word == b"-pe" || word == b"-binding");
+        places.then_some(Self::GridEngine)
+    }
+
+    fn rule(self) -> &'static str {
+        match self {
+            Self::GridEngine => "grid-engine",
+            Self::Lsf => "lsf",
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::GridEngine => "Grid Engine",
+            Self::Lsf => "LSF",
+        }
+    }
+
+    fn page(self) -> &'static str {
+        match self {
+            Self::GridEngine => "docs/users/from-grid-engine.md",
+            Self::Lsf => "docs/users/from-lsf.md",
+        }
+    }
+}
+
+/// The finding of a script that has such a line; a script of Slurm's own may keep directives for another site.
+pub(super) fn named(script: &Script) -> Option<Finding> {
+    let foreign = script
+        .foreign
+        .filter(|one| !one.is_directive || script.job.is_none())?;
+    let what = if foreign.is_directive {
+        "script"
+    } else {
+        "line"
+    };
+    let name = foreign.system.name();
+    Some(Finding::warning(
+        foreign.line,
+        foreign.system.rule(),
+        format!("this is a {what} of {name}"),
+        &format!(
+            "berth check reads Slurm's; the page {} has Slurm's words for those of {name}",
+            foreign.system.page()
+        ),
+    ))
+}
