@@ -64,12 +64,8 @@ pub(crate) fn find(words: &Announcement) -> Found {
     }
 }
 
-/// Whether a slurmd that has another number than the announced one cannot be the same. A release
-/// that does not say when it announced itself, 0.1.0, is taken at its word.
+/// Whether a slurmd that has another number than the announced one cannot be the same.
 fn is_another(words: &Announcement, start: u64, same_boot: bool) -> bool {
-    if words.made == 0 {
-        return false;
-    }
     let fork = (FORK * ticks_a_second()) as u64;
     !same_boot || words.is_daemon || start > words.made.saturating_add(fork)
 }
@@ -147,16 +143,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slurmd_that_does_not_say_when_it_announced_itself_is_not_another() {
+    fn a_slurmd_that_began_long_after_the_announcement_is_another() {
         let late = (1000 * ticks_a_second()) as u64;
-        let before = Announcement {
-            berth: "0.1.0".into(),
-            ..Announcement::default()
-        };
-        assert!(!is_another(&before, late, true));
         let early = Announcement {
             made: ticks_a_second() as u64,
-            ..before
+            ..Announcement::default()
         };
         assert!(is_another(&early, late, true));
         assert!(!is_another(&early, early.made, true));

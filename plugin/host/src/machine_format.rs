@@ -5,10 +5,8 @@ use berth_placement::CpuSet;
 use berth_placement::sets::cpuset::MAX_CPUS;
 use thiserror::Error;
 
-/// The version that is written.
+/// The version that is written and read.
 pub(crate) const VERSION: u32 = 2;
-/// The oldest version that is read.
-pub(crate) const OLDEST: u64 = 1;
 
 /// A text that is no machine file of ours.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -20,7 +18,7 @@ pub enum FormatError {
     #[error("it is not berth's machine file: {0}")]
     Foreign(String),
     /// Another release of berth wrote it.
-    #[error("it is of version {0}, and this berth reads versions {OLDEST} to {VERSION}")]
+    #[error("it is of version {0}, and this berth reads version {VERSION}")]
     Version(u64),
     /// The numbers in it do not form a machine.
     #[error("its machine is impossible: {0}")]

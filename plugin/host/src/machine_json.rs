@@ -3,7 +3,7 @@
 //! not. Pure; strict and bounded, since what is read may be anybody's.
 //!
 //! Within a version fields are only added: a reader ignores unknown fields, and missing
-//! fields count as empty. The readers of version 1 refuse any new field.
+//! fields count as empty.
 
 use berth_placement::sets::cpuset::MAX_CPUS;
 use berth_placement::sets::ids::{CpuId, NumaId};
@@ -11,7 +11,7 @@ use berth_placement::{Core, CpuSet, Machine, NumaNode, Package, Parts};
 use serde::{Deserialize, Serialize};
 
 use crate::kind_json::{DeviceText, KindText, bounded_texts, notes_to_write};
-use crate::machine_format::{FormatError, OLDEST, VERSION, bounded, cpus, impossible, wrong};
+use crate::machine_format::{FormatError, VERSION, bounded, cpus, impossible, wrong};
 use crate::online::Proof;
 
 /// The content of a machine file.
@@ -49,7 +49,6 @@ struct Text {
     packages: Vec<Vec<Vec<u32>>>,
     numa: Vec<NumaText>,
     l3: Vec<String>,
-    // Version 1 ended here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     numa_distances: Vec<Vec<u32>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -132,7 +131,7 @@ fn numa_text(node: &NumaNode) -> NumaText {
 pub(crate) fn read(bytes: &[u8]) -> Result<MachineFile, FormatError> {
     // The version is read first, because another one may have other fields.
     let versioned: Versioned = serde_json::from_slice(bytes).map_err(|why| wrong(&why))?;
-    if !(OLDEST..=u64::from(VERSION)).contains(&versioned.berth_machine) {
+    if versioned.berth_machine != u64::from(VERSION) {
         return Err(FormatError::Version(versioned.berth_machine));
     }
     let text: Text = serde_json::from_slice(bytes).map_err(|why| wrong(&why))?;

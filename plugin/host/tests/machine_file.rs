@@ -195,27 +195,6 @@ fn everything_that_a_machine_has_comes_back() {
     );
 }
 
-/// Word by word as the release before wrote it.
-#[test]
-fn a_file_of_version_1_has_none_of_the_new_fields() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join(machine_file::NAME);
-    let text = "{\"berth_machine\":1,\"written_by\":\"0.1.0\",\
-        \"boot_id\":\"01234567-89ab-cdef-0123-456789abcdef\",\"online\":\"0-15\",\
-        \"this_system\":true,\"source\":\"this host\",\"allowed\":\"0-2\",\
-        \"packages\":[[[0,2],[1,3]]],\
-        \"numa\":[{\"id\":0,\"cpus\":\"0-3\"},{\"id\":252,\"cpus\":\"\"}],\
-        \"l3\":[\"0-3\"]}\n";
-    fs::write(&path, text).unwrap();
-    let found = machine_file::read(&path).unwrap();
-    let written_by = "0.1.0".into();
-    let expected = MachineFile {
-        written_by,
-        ..file(machine(1, 2, 2))
-    };
-    assert_eq!(found, expected);
-}
-
 #[test]
 fn fields_of_a_later_release_are_ignored() {
     let dir = tempfile::tempdir().unwrap();

@@ -14,8 +14,7 @@ use super::process::{Process, Task};
 pub(super) const WORD: usize = size_of::<u64>();
 /// Words before the CPUs.
 pub(super) const HEAD: usize = 24;
-/// The step's kind: 1, 2 or 3. Release 0.1.0 compares the whole word; it takes a slot with another value here for a free
-/// one. Cpusets and pools, which that release does not know, have the most similar kind here, and their own in [`CPU_WORDS`].
+/// The step's kind: 1, 2 or 3. Cpusets and pools have the most similar kind here, and their own in [`CPU_WORDS`].
 const KIND: usize = 3;
 /// A cpuset, with its flags.
 const CPUSET: u32 = 0xC0;
