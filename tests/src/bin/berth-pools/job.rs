@@ -1,152 +1,117 @@
 //! A job of the experiment, while it runs: its place among the cgroups, and what the kernel says of it there.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::Child;
+use std::time::Instant;
 
 use berth_tests::Cluster;
-
-use crate::left;
-use crate::thread::list;
-
-/// How long a job may take to start on a full, emulated machine.
-const START: Duration = Duration::from_secs(180);
-
-/// Jobs that end take less than this: Slurm drains a node 60 s after it has killed them.
-const SLOW: Duration = Duration::from_secs(40);
-
-/// A user without rights.
-const USER: &str = "65534";
 
 /// A job.
 pub(crate) struct Job {
     child: Child,
     /// Its folder among the cgroups.
-    pub folder: PathBuf,
-    /// Where its program writes.
-    pub told: PathBuf,
+    folder: PathBuf,
     /// Its number.
     pub id: String,
 }
 
-/// A job that was submitted.
+/// A job that was submitted: where its tasks write which they are.
 pub(crate) struct Begun {
-    job: Job,
-    what: String,
+    child: Child,
+    written: PathBuf,
     tasks: u32,
 }
 
-/// Starts a job of so many tasks in a role, each with so many threads, and waits until all of them work.
-pub(crate) fn start(
-    cluster: &Cluster,
-    options: &[&str],
-    what: (&str, u32, u32),
-) -> Result<Job, String> {
-    begin(cluster, options, what).wait()
-}
-
-/// The same, as a user without rights.
-pub(crate) fn start_as_user(
-    cluster: &Cluster,
-    options: &[&str],
-    what: (&str, u32, u32),
-) -> Result<Job, String> {
-    let mut srun = cluster.program("setpriv");
-    srun.args(["--reuid", USER, "--regid", USER, "--clear-groups", "srun"]);
-    submit(srun, options, what).wait()
-}
-
-/// Submits such a job.
-pub(crate) fn begin(cluster: &Cluster, options: &[&str], what: (&str, u32, u32)) -> Begun {
-    submit(cluster.program("srun"), options, what)
-}
-
-fn submit(
-    mut command: Command,
-    options: &[&str],
-    (role, tasks, threads): (&str, u32, u32),
-) -> Begun {
-    let told = tempfile::tempdir().expect("a folder").keep();
-    // The job may be a user's.
-    fs::set_permissions(&told, Permissions::from_mode(0o777)).expect("a folder");
-    let me = std::env::current_exe().expect("this program's path");
-    command.args(options).arg(format!("-n{tasks}")).arg(me);
-    command.arg(role).arg(threads.to_string()).arg(&told);
-    if role == "talk" {
-        command.stdout(Stdio::null());
-    }
-    let job = Job {
-        child: command.spawn().expect("srun"),
-        folder: PathBuf::new(),
-        told,
-        id: String::new(),
+/// Plays a task's part, if the words say so: so many threads that are busy until they are killed.
+pub(crate) fn spins(words: &[String]) -> bool {
+    let [role, threads, folder] = words else {
+        return false;
     };
+    if role != "spin" {
+        return false;
+    }
+    let threads: u32 = threads.parse().expect("a number of threads");
+    let all: Vec<_> = (0..threads)
+        .map(|_| {
+            std::thread::spawn(|| {
+                loop {
+                    std::hint::spin_loop()
+                }
+            })
+        })
+        .collect();
+    let variable = |name| std::env::var(name).unwrap_or_default();
+    let own = fs::read_to_string("/proc/self/cgroup").expect("a cgroup");
+    let [task, job, count] = ["SLURM_PROCID", "SLURM_JOB_ID", "NCPUS"].map(variable);
+    let text = format!("{job} {count} {}\nend\n", own.trim());
+    fs::write(Path::new(folder).join(task), text).expect("a file");
+    all.into_iter().for_each(|one| drop(one.join()));
+    true
+}
+
+/// Submits a job of so many tasks, each with so many busy threads.
+pub(crate) fn begin(cluster: &Cluster, options: &[&str], (tasks, threads): (u32, u32)) -> Begun {
+    let written = tempfile::tempdir().expect("a folder").keep();
+    let me = std::env::current_exe().expect("this program's path");
+    let mut srun = cluster.program("srun");
+    srun.args(options).arg(format!("-n{tasks}")).arg(me);
+    srun.arg("spin").arg(threads.to_string()).arg(&written);
     Begun {
-        job,
-        what: format!("{options:?}"),
+        child: srun.spawn().expect("srun"),
+        written,
         tasks,
     }
 }
 
+/// The same, and waits until all of its tasks work.
+pub(crate) fn start(cluster: &Cluster, options: &[&str], tasks: (u32, u32)) -> Job {
+    begin(cluster, options, tasks).wait(cluster)
+}
+
 impl Begun {
     /// Waits until all of its tasks work.
-    pub(crate) fn wait(self) -> Result<Job, String> {
-        let Self {
-            mut job,
-            what,
-            tasks,
-        } = self;
-        let since = Instant::now();
-        while since.elapsed() < START {
-            let all: Option<Vec<_>> = (0..tasks)
-                .map(|id| fs::read_to_string(job.told.join(format!("cgroup.{id}"))).ok())
-                .map(|text| text.filter(|text| text.ends_with('\n')))
+    pub(crate) fn wait(self, cluster: &Cluster) -> Job {
+        let first = cluster.wait_for("a job's tasks", || {
+            let read = |task: u32| fs::read_to_string(self.written.join(task.to_string())).ok();
+            let all: Option<Vec<_>> = (0..self.tasks)
+                .map(|task| read(task).filter(|text| text.ends_with("end\n")))
                 .collect();
-            if let Some(own) = all.as_ref().and_then(|all| all.first()) {
-                let path = own.trim().strip_prefix("0::/");
-                let path = path.ok_or("a task is in no cgroup of version 2")?;
-                let place = path.split("/step_").next().unwrap_or_default();
-                let says = fs::read_to_string(job.told.join("told.0")).unwrap_or_default();
-                println!(
-                    "  {tasks} tasks of {what} in {place}, NCPUS, OMP_NUM_THREADS, job: {says}"
-                );
-                job.folder = Path::new("/sys/fs/cgroup").join(place);
-                job.id = says.rsplit(' ').next().unwrap_or_default().into();
-                return Ok(job);
-            }
-            thread::sleep(Duration::from_millis(200));
+            all?.into_iter().next()
+        });
+        println!(
+            "  {} tasks: {}",
+            self.tasks,
+            first.lines().next().unwrap_or_default()
+        );
+        let (id, rest) = first.split_once(' ').expect("a job's number");
+        let place = rest.split("0::/").nth(1).expect("a cgroup of version 2");
+        let place = place.split("/step_").next().unwrap_or_default();
+        Job {
+            child: self.child,
+            folder: Path::new("/sys/fs/cgroup").join(place),
+            id: id.to_owned(),
         }
-        Err(format!("{what} -n{tasks} has not started"))
     }
+}
+
+/// Ends every job, and waits until they are gone.
+pub(crate) fn end_all(cluster: &Cluster) {
+    cluster.run("scancel", &["-u", "root"]);
+    cluster.wait_for("all jobs to end", || {
+        let left = cluster.run("squeue", &["-h"]).stdout;
+        left.trim().is_empty().then_some(())
+    });
+    let state = cluster.sinfo_state();
+    assert!(!state.contains("drain"), "the node is {state}");
 }
 
 impl Drop for Job {
     fn drop(&mut self) {
         // Its children are of Slurm, which ends them.
-        self.is_left();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
-}
-
-/// Ends every job, and waits until they are gone. Prints what is left if that takes long.
-pub(crate) fn end_all(cluster: &Cluster) {
-    let since = Instant::now();
-    for user in ["root", USER] {
-        let _ = cluster.run("scancel", &["-u", user, "--signal=KILL"]);
-        let _ = cluster.run("scancel", &["-u", user]);
-    }
-    let mut told = 0;
-    cluster.wait_for("all jobs to end", || {
-        if since.elapsed() > SLOW * (told + 1) {
-            told += 1;
-            println!("  after {:.1?}:", since.elapsed());
-            left::print();
-        }
-        let left = cluster.run("squeue", &["-h"]).stdout;
-        left.trim().is_empty().then_some(())
-    });
 }
 
 impl Job {
@@ -158,90 +123,25 @@ impl Job {
         self.file("cpu.weight").trim().parse().unwrap_or_default()
     }
 
-    /// Whether the tasks of its first step are idle ones.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.file("step_0/user/cpu.idle").trim() == "1"
-    }
-
-    /// The weight of the slurmstepd of its first step beside its tasks.
-    pub(crate) fn weight_of_slurmstepd(&self) -> u32 {
-        let text = self.file("step_0/slurm/cpu.weight");
-        text.trim().parse().unwrap_or_default()
-    }
-
-    /// Its srun is killed.
-    pub(crate) fn is_left(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-
     /// Its CPUs: a list without steps.
-    pub(crate) fn cpus(&self) -> Vec<u32> {
-        list(&self.file("cpuset.cpus.effective"))
+    pub(crate) fn cpus(&self) -> berth_placement::CpuSet {
+        let list = self.file("cpuset.cpus.effective");
+        berth_placement::CpuSet::from_list(list.trim()).expect("a list of CPUs")
     }
 
-    /// The CPU time of its first step's tasks, in seconds: slurmstepds are no part of what a job asks CPUs for, and
-    /// below a busy pool berth itself lets them go first.
-    pub(crate) fn used(&self) -> Result<f64, String> {
+    /// The CPU time of its first step's tasks, in seconds, at a moment.
+    pub(crate) fn used(&self) -> (Instant, f64) {
         let text = self.file("step_0/user/cpu.stat");
         let used = text
             .lines()
             .find_map(|line| line.strip_prefix("usage_usec "));
-        let used = used.and_then(|text| text.parse::<f64>().ok());
-        let used = used.ok_or_else(|| format!("job {} has no CPU time", self.id))?;
-        Ok(used / 1e6)
+        let used: f64 = used.and_then(|text| text.parse().ok()).expect("CPU time");
+        (Instant::now(), used / 1e6)
     }
 
-    /// The seconds in which tasks of its first step wanted a CPU and none had one.
-    pub(crate) fn waited(&self) -> Result<f64, String> {
-        let text = self.file("step_0/user/cpu.pressure");
-        let full = text.lines().find(|line| line.starts_with("full "));
-        let total = full.and_then(|line| line.rsplit("total=").next()?.parse::<f64>().ok());
-        let total = total.ok_or_else(|| format!("job {} has no pressure", self.id))?;
-        Ok(total / 1e6)
-    }
-
-    /// The slurmstepd of its first step.
-    pub(crate) fn slurmstepd(&self) -> String {
-        self.file("step_0/slurm/cgroup.procs")
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .into()
-    }
-
-    /// Waits until its srun has ended by itself.
-    pub(crate) fn ends(&mut self, most: Duration) -> Result<(), String> {
-        let since = Instant::now();
-        while since.elapsed() < most {
-            match self.child.try_wait().map_err(|why| why.to_string())? {
-                Some(status) if status.success() => return Ok(()),
-                Some(status) => return Err(format!("job {}: {status}", self.id)),
-                None => thread::sleep(Duration::from_millis(100)),
-            }
-        }
-        Err(format!("job {} has not ended after {most:?}", self.id))
-    }
-
-    /// The processes of its first step's tasks.
-    pub(crate) fn processes(&self) -> Vec<u32> {
-        self.processes_of("step_0")
-    }
-
-    /// The same of another step's.
-    pub(crate) fn processes_of(&self, step: &str) -> Vec<u32> {
-        let mut found = Vec::new();
-        gather(&self.folder.join(step).join("user"), &mut found);
-        found
-    }
-}
-
-fn gather(folder: &Path, found: &mut Vec<u32>) {
-    let text = fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
-    found.extend(text.lines().filter_map(|line| line.parse::<u32>().ok()));
-    for below in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if below.path().is_dir() {
-            gather(&below.path(), found);
-        }
+    /// Whether a task of its first step lives.
+    pub(crate) fn has_tasks(&self) -> bool {
+        let events = self.file("step_0/user/cgroup.events");
+        events.lines().any(|line| line == "populated 1")
     }
 }
