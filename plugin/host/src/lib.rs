@@ -38,14 +38,13 @@ mod machine_format;
 mod machine_json;
 pub mod mempolicy;
 pub mod migrate;
+pub mod nice;
 pub mod online;
 pub mod plugstack;
 pub mod pools_file;
-pub mod priority;
 pub mod read_settings;
 #[cfg(test)]
 mod read_settings_tests;
-pub mod run_delay;
 pub mod script_file;
 pub mod settings;
 pub mod site_rules;

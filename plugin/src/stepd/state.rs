@@ -66,7 +66,6 @@ pub(crate) struct State {
     /// Whether tasks may have to wait, and whether they are to be real-time ones. Written by `pre_setuid`; read in the
     /// task.
     may_wait: AtomicBool,
-    is_realtime: AtomicBool,
     /// Whether the tasks must not start. Written by `pre_setuid`; read in the task.
     is_refused: AtomicBool,
     /// The line with the reason, if only SPANK's hooks serve the step. Written by
@@ -98,7 +97,6 @@ impl State {
             pool: Mutex::new(None),
             gate: OnceLock::new(),
             may_wait: AtomicBool::new(false),
-            is_realtime: AtomicBool::new(false),
             is_refused: AtomicBool::new(false),
             refusal: OnceLock::new(),
             entries: OnceLock::new(),
@@ -140,13 +138,6 @@ impl State {
         }
     }
 
-    /// The last task was forked.
-    pub(crate) fn all_tasks(&self) {
-        if let Some(seat) = unpoisoned(&self.pool).as_mut() {
-            seat.all_tasks();
-        }
-    }
-
     /// The step's tasks are about to be forked.
     pub(crate) fn begin(&self, step: Session) {
         let is_refused = step.outcome == Outcome::Refused;
@@ -154,9 +145,6 @@ impl State {
         let fences = step.fences.as_ref();
         let in_cpuset = fences.is_some_and(|fences| fences.cpuset().is_some());
         self.may_wait.store(in_cpuset, Ordering::Relaxed);
-        let class = step.class.as_ref();
-        let is_realtime = class.is_some_and(|class| class.fence().is_some());
-        self.is_realtime.store(is_realtime, Ordering::Relaxed);
         *self.step() = Some(step);
     }
 
@@ -178,11 +166,6 @@ impl State {
     /// Whether the task may have to wait for its CPUs before its program starts.
     pub(crate) fn may_wait(&self) -> bool {
         self.may_wait.load(Ordering::Relaxed)
-    }
-
-    /// Whether the task is to be a real-time one.
-    pub(crate) fn is_realtime(&self) -> bool {
-        self.is_realtime.load(Ordering::Relaxed)
     }
 
     /// Whether the task must not start.

@@ -1,24 +1,24 @@
-//! What a cgroup's threads have waited for and used, as the kernel sums it up: two small files instead of one for each
-//! thread.
+//! What a cgroup's threads have waited for and used, as the kernel sums it up.
 //! In: a folder of the unified hierarchy. Out: microseconds since the cgroup was made.
 
-use super::Folder;
+use super::{FenceError, Folder};
 
-/// The time in which at least one thread of a cgroup below this folder waited for a CPU: it grows while one waits.
-/// Nothing where the kernel does not count it (`psi=0`).
-pub(super) fn waited(scope: &Folder, path: &str) -> Option<u64> {
-    total("some ", &scope.read(&format!("{path}/cpu.pressure")).ok()?)
+/// The time in which at least one thread of this cgroup waited for a CPU. Nothing where the kernel does not count it (`psi=0`).
+pub(super) fn waited(cgroup: &Folder) -> Option<u64> {
+    total("some ", &cgroup.read("cpu.pressure").ok()?)
+}
+
+/// The CPU time of all threads of this cgroup, also of those that have ended.
+pub(super) fn used(cgroup: &Folder) -> Result<u64, FenceError> {
+    const FILE: &str = "cpu.stat";
+    let used = usage(&cgroup.read(FILE)?);
+    used.ok_or_else(|| FenceError::Place(format!("{} has no usage_usec", cgroup.file(FILE))))
 }
 
 /// The time in which threads of this cgroup wanted a CPU and none of them had one. Nothing where the kernel does not count it
 /// (before Linux 5.13, or `psi=0`).
 pub(super) fn all_waited(cgroup: &Folder) -> Option<u64> {
     total("full ", &cgroup.read("cpu.pressure").ok()?)
-}
-
-/// The CPU time of all its threads, also of those that have ended.
-pub(super) fn used(scope: &Folder, path: &str) -> Option<u64> {
-    usage(&scope.read(&format!("{path}/cpu.stat")).ok()?)
 }
 
 /// The total of the line that begins with a word.

@@ -212,8 +212,6 @@ mod tests {
         let full = put(&dir, (1 << 20, Kind::Node), 0, b"x").unwrap_err();
         assert!(matches!(full, JobFilesError::Full { .. }), "{full}");
         put(&dir, (3, Kind::Node), 0, b"again").unwrap();
-        put(&dir, (1 << 20, Kind::Pool), 0, b"x").unwrap();
-        forget(&dir, 1 << 20, Kind::Pool);
         age(&dir, 4);
         put(&dir, (1 << 20, Kind::Node), 0, b"x").unwrap();
         assert!(read(&dir, 4, Kind::Node).is_err());

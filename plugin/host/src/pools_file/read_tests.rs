@@ -49,14 +49,8 @@ fn a_job_is_in_the_first_pool_that_has_all_of_its_words() {
     assert_eq!(pools.len(), 3);
     assert_eq!((pools[1].weight, pools[1].export.as_str()), (5000, "NCPUS"));
     assert_eq!((pools[2].line, pools[2].export.as_str()), (5, "WORKERS"));
-    let classes = |all: &SitePools| all.here().map(|pool| pool.class).collect::<Vec<_>>();
-    assert_eq!(classes(&all), [Class::Weight, Class::Idle, Class::Realtime]);
-    assert!(all.has(Class::Idle) && all.has(Class::Realtime));
-    let without = all.clone().without(Class::Realtime);
-    assert_eq!(
-        classes(&without),
-        [Class::Weight, Class::Idle, Class::Weight]
-    );
+    let old: Vec<_> = all.here().map(|pool| pool.old_class).collect();
+    assert_eq!(old, [None, Some("idle"), Some("realtime")]);
     let weights = all.weights().unwrap();
     assert_eq!((weights.widest, weights.others), (15, 10));
     assert_eq!(SitePools::default().weights(), None);
@@ -87,7 +81,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "name=a partition=p cpus=1 class=fast",
-        "weight, idle or realtime",
+        "class=: \"fast\" is not weight, which every pool has; leave it out",
     ),
     ("name=a partition=p cpus=1 nodes=[", "the list does not end"),
     (
