@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use berth_host::kept::Kept;
 use berth_host::pools_file::{self, Site, SitePools, Stamp};
+use berth_placement::Node;
 use berth_placement::sets::count::counted;
-use berth_placement::{CpuSet, Node};
 
 use crate::site::{node, settings, standing};
 use crate::slurmd::complaints::{self, About};

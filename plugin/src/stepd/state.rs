@@ -63,8 +63,7 @@ pub(crate) struct State {
     /// thread that opens it.
     pub gate: OnceLock<Gate>,
 
-    /// Whether tasks may have to wait, and whether they are to be real-time ones. Written by `pre_setuid`; read in the
-    /// task.
+    /// Whether tasks may have to wait. Written by `pre_setuid`; read in the task.
     may_wait: AtomicBool,
     /// Whether the tasks must not start. Written by `pre_setuid`; read in the task.
     is_refused: AtomicBool,

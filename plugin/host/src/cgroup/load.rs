@@ -40,6 +40,7 @@ fn usage(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fake;
     use super::*;
 
     #[test]
@@ -53,5 +54,20 @@ mod tests {
         let text = "usage_usec 75022443\nuser_usec 51632000\nsystem_usec 23390443\n";
         assert_eq!(usage(text), Some(75_022_443));
         assert_eq!(usage("nr_periods 0\n"), None);
+    }
+    #[test]
+    fn a_kernel_that_does_not_count_gives_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let cgroup = fake::open(dir.path());
+        assert_eq!(waited(&cgroup), None);
+        assert!(used(&cgroup).is_err());
+        let put = |file: &str, text: &str| std::fs::write(dir.path().join(file), text).unwrap();
+        put("cpu.pressure", "some avg10=0.00 total=4711\n");
+        put("cpu.stat", "usage_usec 99\n");
+        assert_eq!((waited(&cgroup), all_waited(&cgroup)), (Some(4711), None));
+        assert_eq!(used(&cgroup).unwrap(), 99);
+        put("cpu.stat", "nr_periods 0\n");
+        let why = used(&cgroup).unwrap_err().to_string();
+        assert!(why.ends_with("/cpu.stat has no usage_usec"), "{why}");
     }
 }

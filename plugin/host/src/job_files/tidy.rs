@@ -99,7 +99,7 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::job_files::{Kind, NodeFacts, begin_step, forget, prepare, put, read, renew};
+    use crate::job_files::{Kind, NodeFacts, begin_step, prepare, put, read, renew};
     use std::os::unix::fs::PermissionsExt;
 
     fn dir(base: &tempfile::TempDir) -> StateDir {

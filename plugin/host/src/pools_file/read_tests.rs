@@ -1,5 +1,9 @@
 //! Lines of the site's file of pools, right and wrong.
 
+use std::path::Path;
+
+use berth_placement::pools::HIGHEST;
+
 use super::*;
 
 fn site() -> Site<'static> {
@@ -139,4 +143,34 @@ fn a_pool_of_all_nodes_is_here() {
     let all = read(text.as_bytes(), &site()).unwrap();
     assert_eq!(all.here().count(), 1);
     assert!(told("name=a partition=p cpus=17 nodes=ALL\n").contains("cpus=17 are more"));
+}
+
+/// One line, however many pools ask for a class that there is no more. Pools of other nodes are not told.
+#[test]
+fn classes_of_earlier_releases_are_told_and_read_as_weight() {
+    let told = |text: &str| {
+        let path = Path::new("/etc/pools.conf");
+        let all = of_text(path, text.as_bytes(), &site()).unwrap();
+        assert!(all.here().all(|pool| pool.weight == HIGHEST));
+        all.about_old_classes()
+    };
+    let weight = "name=a partition=a cpus=1\nname=b partition=b cpus=1 class=weight\n";
+    assert_eq!(told(weight), None);
+    let far = "name=c partition=d cpus=1 class=idle nodes=there\n";
+    assert_eq!(told(far), None);
+    let one = format!("{weight}name=rt partition=c cpus=1 class=realtime\n{far}");
+    let why = "because a task of a real-time class could keep CPUs of the node outside of its job, and pools have weights \
+               alone now";
+    assert_eq!(
+        told(&one).unwrap(),
+        format!(
+            "/etc/pools.conf: class=realtime of the pool rt (line 3) is read as weight, {why}; remove that word"
+        )
+    );
+    let two = told(&one.replace("there", "here")).unwrap();
+    let says = "class=realtime of the pool rt (line 3) and class=idle of the pool c (line 4) are read as weight";
+    assert!(
+        two.contains(says) && two.ends_with("remove those words"),
+        "{two}"
+    );
 }
