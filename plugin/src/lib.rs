@@ -7,6 +7,7 @@
 //! [`planning`], [`message`] and [`site`]. `berth-placement` computes the plans.
 //!
 //! It runs inside slurmd as root: nothing may panic on purpose, print, or end the process.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![deny(
     clippy::exit,
     clippy::expect_used,

@@ -104,7 +104,7 @@ fn the_example_as_it_stands() {
     assert_eq!(count(&cluster, "berth_pool_steps_total"), 2);
     let log = cluster.slurmd_log();
     assert!(
-        log.contains("pool=multi8 cpus-asked=4 cpus-delivered=unknown"),
+        log.contains("pool=multi8 cpus-asked=4 cpus-delivered=unknown stalled=unknown"),
         "{log}"
     );
 }
@@ -230,7 +230,7 @@ fn wrong_files(two_for_one_partition: &str) -> [(Option<&str>, &str); 4] {
     ]
 }
 
-/// Where slurmd counts cores, a task finds what it asked for, and so does the job's line.
+/// Where slurmd counts cores, a task finds what it asked for, and so does the step's line.
 #[test]
 fn a_task_counts_cores_where_slurmd_does() {
     let builder = builder_on("pack:2 core:4 pu:2");
@@ -316,7 +316,8 @@ fn a_file_that_others_could_write_is_read_when_they_cannot() {
     });
 }
 
-/// What slurmd lets go before a pool's tasks is known by its program's name, which each distribution chooses.
+/// slurmd thaws what a slurmstepd has frozen that lives no more. It is known by its program's name, which each distribution
+/// chooses.
 #[test]
 fn the_slurmstepd_of_this_slurm_is_known() {
     let cluster = cluster(None);
@@ -363,27 +364,29 @@ fn a_resource_puts_a_pool_s_jobs_on_the_last_cores() {
     );
 }
 
-/// On this host no pretended core can be a fence: one error line, and the pool has weights alone.
+/// One error line says why, and the pool has weights.
 #[test]
-fn a_class_that_cannot_be_had_is_refused_by_name() {
+fn a_class_of_earlier_releases_is_read_as_weight() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("pools.conf");
     let line = "name=multi8 partition=multi8 cpus=8 class=realtime\n";
     fs::write(&file, line).expect("a file");
     let cluster = cluster(Some(&file));
-    let why = "class=realtime cannot be had on this node, so its pools are class=weight: it pretends to be another machine";
-    let lines = cluster.slurmd_log();
-    let lines = lines.lines().filter(|line| line.contains(why));
-    assert!(lines.clone().count() == 1 && lines.clone().all(|line| line.contains("error")));
+    let why = "class=realtime of the pool multi8 (line 1) is read as weight";
+    let log = cluster.slurmd_log();
+    let lines: Vec<_> = log.lines().filter(|line| line.contains(why)).collect();
+    assert!(
+        lines.len() == 1 && lines[0].contains("error: berth: "),
+        "{lines:#?}"
+    );
     let doctor = berth(&cluster, &["doctor"]);
-    assert!(doctor.stdout.contains(why), "{doctor:#?}");
-    let policy = [
-        "-pmulti8",
-        "-n1",
-        "sh",
-        "-c",
-        "echo $NCPUS,$(cut -d' ' -f41 /proc/$$/stat)",
-    ];
-    let done = cluster.srun(&policy);
+    let line = doctor.stdout.lines().find(|line| line.contains(why));
+    assert!(
+        line.is_some_and(|line| line.contains("warning")),
+        "{doctor:#?}"
+    );
+    // Its number of CPUs, and how its task is scheduled.
+    let show = "echo $NCPUS,$(cut -d' ' -f41 /proc/$$/stat)";
+    let done = cluster.srun(&["-pmulti8", "-n1", "sh", "-c", show]);
     assert_eq!(done.stdout.trim(), "1,0", "{done:#?}");
 }

@@ -14,7 +14,6 @@ fn said(line: &str) -> String {
         name: "multi8".into(),
         partition: "multi8".into(),
         cpus: 8,
-        class: "weight".into(),
         weight: 10_000,
         export: "NCPUS".into(),
     };

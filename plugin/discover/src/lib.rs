@@ -4,6 +4,7 @@
 //!
 //! Discovery may hang or crash with broken firmware, so nothing that lives in
 //! slurmd links this crate: the command does, as a child with a time limit.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![forbid(unsafe_code)]
 
 mod convert;

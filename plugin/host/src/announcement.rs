@@ -4,7 +4,7 @@
 
 use std::io;
 
-use berth_placement::pools::{Class, Weights};
+use berth_placement::pools::Weights;
 use berth_placement::request::cpuset::Words;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{SysconfVar, sysconf};
@@ -147,8 +147,6 @@ pub struct AnnouncedPool {
     pub partition: String,
     /// The most CPUs that its jobs own together on this node.
     pub cpus: u32,
-    /// Its class.
-    pub class: String,
     /// Its weight, if it were as wide as the widest pool of the node.
     pub weight: u32,
     /// The variable that tells a task its number of CPUs.
@@ -162,7 +160,6 @@ impl Announcement {
             name: pool.name.clone(),
             partition: pool.partition().unwrap_or_default().into(),
             cpus: pool.cpus,
-            class: pool.class.to_string(),
             weight: pool.weight,
             export: pool.export.clone(),
         };
@@ -174,13 +171,6 @@ impl Announcement {
     pub fn pool_weights(&self) -> Option<Weights> {
         let pools = self.pools.iter();
         Weights::of(pools.map(|pool| (pool.cpus, pool.weight)))
-    }
-
-    /// Whether the tasks of those jobs are idle ones beside their slurmstepds.
-    #[must_use]
-    pub fn has_idle_others(&self) -> bool {
-        let mut classes = self.pools.iter().filter_map(|pool| pool.class.parse().ok());
-        classes.any(Class::idles_others)
     }
 
     /// Announces the file of cpusets that is in force.

@@ -1,6 +1,5 @@
 //! What a slurmd keeps beside the machine file for the one that follows. A site's file as it last held: that one puts it in
-//! force if the file itself does not hold then, because what runs on the node was launched by it. And that running jobs have
-//! weights that pools gave, for as long as that is so.
+//! force if the file itself does not hold then, because what runs on the node was launched by it.
 //! In: a node's state directory, and the text. Out: a file that only root reads.
 
 use std::fs;
@@ -21,8 +20,6 @@ pub enum Kept {
     Pools,
     /// `cpusets=`
     Cpusets,
-    /// Any text: running jobs have weights that pools gave, whether the site's file has pools any more or not.
-    Weights,
 }
 
 impl Kept {
@@ -30,7 +27,6 @@ impl Kept {
         dir.path().join(match self {
             Self::Pools => "pools.held",
             Self::Cpusets => "cpusets.held",
-            Self::Weights => "weights.held",
         })
     }
 
@@ -78,7 +74,6 @@ mod tests {
         Kept::Pools.forget(&dir);
         Kept::Pools.put(&dir, b"name=a").unwrap();
         Kept::Cpusets.put(&dir, b"name=b").unwrap();
-        Kept::Weights.put(&dir, b"1\n").unwrap();
         Kept::Pools.put(&dir, b"name=c").unwrap();
         assert_eq!(Kept::Pools.text(&dir).as_deref(), Some(&b"name=c"[..]));
         assert_eq!(Kept::Cpusets.text(&dir).as_deref(), Some(&b"name=b"[..]));
@@ -92,7 +87,5 @@ mod tests {
         assert_eq!(Kept::Pools.text(&dir), None);
         Kept::Pools.forget(&dir);
         assert!(!path.exists());
-        // The site may name no pools any more, and running jobs still have their weights.
-        assert!(Kept::Weights.text(&dir).is_some());
     }
 }

@@ -5,6 +5,7 @@
 //! It runs as root inside slurmd and slurmstepd: nothing here panics, nothing
 //! trusts a file or directory that a user could have written, and every error
 //! states what was requested, what was found and what to do. It does not use hwloc.
+#![cfg_attr(not(test), warn(clippy::disallowed_methods))]
 #![deny(
     clippy::exit,
     clippy::expect_used,
@@ -39,14 +40,13 @@ mod machine_format;
 mod machine_json;
 pub mod mempolicy;
 pub mod migrate;
+pub mod nice;
 pub mod online;
 pub mod plugstack;
 pub mod pools_file;
-pub mod priority;
 pub mod read_settings;
 #[cfg(test)]
 mod read_settings_tests;
-pub mod run_delay;
 pub mod script_file;
 pub mod settings;
 pub mod site_rules;

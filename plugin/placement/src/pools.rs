@@ -27,11 +27,7 @@
 //!
 //! A normal job of *n* CPUs counts with *w/n* on each, so it takes less of a pool's CPUs, and has its other ones.
 
-use std::fmt;
-use std::str::FromStr;
-
 use crate::sets::cpuset::CpuSet;
-use crate::sets::error::TextError;
 
 /// The highest weight that Linux knows, and the usual one of a pool.
 pub const HIGHEST: u32 = 10_000;
@@ -41,54 +37,6 @@ const RATIO: u32 = 33;
 const LEAST: u32 = 19;
 /// The largest with which a normal job keeps 1 %.
 const MOST: u32 = 99;
-
-/// How a pool's jobs get their CPUs. Each class also has what the one before it has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Class {
-    /// By the weights of the jobs' cgroups.
-    #[default]
-    Weight,
-    /// The tasks of every other job are idle ones (`cpu.idle`) beside their own slurmstepd, and a CPU that runs
-    /// nothing else counts as an idle one.
-    Idle,
-    /// The pool's tasks are real-time ones (`SCHED_RR`), confined to the job's CPUs.
-    Realtime,
-}
-
-impl Class {
-    /// Whether the tasks of all jobs outside of such a pool are idle ones beside their slurmstepds.
-    #[must_use]
-    pub fn idles_others(self) -> bool {
-        self != Self::Weight
-    }
-
-    const ALL: [Self; 3] = [Self::Weight, Self::Idle, Self::Realtime];
-
-    /// Its word.
-    #[must_use]
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Weight => "weight",
-            Self::Idle => "idle",
-            Self::Realtime => "realtime",
-        }
-    }
-}
-
-impl fmt::Display for Class {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
-    }
-}
-
-impl FromStr for Class {
-    type Err = TextError;
-
-    fn from_str(text: &str) -> Result<Self, TextError> {
-        let found = Self::ALL.into_iter().find(|class| class.word() == text);
-        found.ok_or_else(|| TextError::new(text, "weight, idle or realtime"))
-    }
-}
 
 /// The weights of the jobs of a node with pools.
 ///
@@ -227,15 +175,6 @@ mod tests {
         assert_eq!(weights.of_job(10_000, u32::MAX), HIGHEST);
         let weak = Weights::of([(8, 100)]).unwrap();
         assert_eq!((weak.others, weak.is_enough), (1, false));
-    }
-
-    #[test]
-    fn classes_have_words() {
-        for class in Class::ALL {
-            assert_eq!(class.to_string().parse(), Ok(class));
-        }
-        assert!("Weight".parse::<Class>().is_err());
-        assert!(Class::Weight < Class::Idle && Class::Idle < Class::Realtime);
     }
 
     #[test]

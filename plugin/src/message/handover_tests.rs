@@ -9,7 +9,6 @@ use berth_placement::{NodeSet, NumaId, SetMemory};
 use super::*;
 use crate::message::in_cpuset::MEMORY;
 use crate::message::in_pool::Member;
-use berth_placement::pools::Class;
 
 #[path = "../../placement/tests/common/mod.rs"]
 mod common;
@@ -135,36 +134,25 @@ fn cpusets() -> impl Strategy<Value = InCpuset> {
 }
 
 fn pools() -> impl Strategy<Value = InPool> {
-    let classes = vec![Class::Weight, Class::Idle, Class::Realtime];
-    let class = proptest::sample::select(classes);
     let member = (
         "[a-z0-9._-]{1,9}",
         any::<[u32; 3]>(),
         sets(),
-        (
-            "[A-Z_]{1,9}",
-            class,
-            proptest::sample::select(vec![0, 2, 8]),
-        ),
+        ("[A-Z_]{1,9}", proptest::sample::select(vec![0, 2, 8])),
     );
     let member = member.prop_map(
-        |(name, [limit, most, weight], cpus, (export, class, threads))| Member {
+        |(name, [limit, most, weight], cpus, (export, threads))| Member {
             name,
             limit,
             most,
             weight,
-            class,
             cpus,
             threads,
             export,
         },
     );
-    let all = (any::<u32>(), any::<bool>(), option::of(member));
-    all.prop_map(|(others, idle, member)| InPool {
-        others,
-        idle,
-        member,
-    })
+    let all = (any::<u32>(), option::of(member));
+    all.prop_map(|(others, member)| InPool { others, member })
 }
 
 prop_compose! {

@@ -2,7 +2,6 @@
 //! handover, and back.
 
 use berth_placement::CpuSet;
-use berth_placement::pools::Class;
 
 use crate::message::fields::{self, Fields, field, number, unreadable};
 
@@ -11,8 +10,6 @@ use crate::message::fields::{self, Fields, field, number, unreadable};
 pub(crate) struct InPool {
     /// The weight of every job that is in no pool.
     pub others: u32,
-    /// Whether the tasks of such a job are idle ones beside their slurmstepd.
-    pub idle: bool,
     /// The pool that the job is in, if it fits in.
     pub member: Option<Member>,
 }
@@ -28,8 +25,6 @@ pub(crate) struct Member {
     pub most: u32,
     /// The job's weight.
     pub weight: u32,
-    /// Its class.
-    pub class: Class,
     /// The job's CPUs on this node.
     pub cpus: CpuSet,
     /// The hardware threads of each CPU that Slurm counts; 0 is 1.
@@ -58,9 +53,6 @@ impl Member {
 impl InPool {
     pub(super) fn put(&self, text: &mut String) {
         number(text, " pool-others=", self.others);
-        if self.idle {
-            number(text, " pool-idle=", 1);
-        }
         let Some(member) = &self.member else {
             return;
         };
@@ -68,9 +60,6 @@ impl InPool {
         number(text, " pool-limit=", member.limit);
         number(text, " pool-most=", member.most);
         number(text, " pool-weight=", member.weight);
-        if member.class != Class::Weight {
-            number(text, " pool-class=", member.class);
-        }
         text.push_str(" pool-cpus=");
         // A String takes everything.
         let _ = member.cpus.write_list(text);
@@ -93,18 +82,11 @@ impl InPool {
                 limit: needed("pool-limit")?,
                 most: needed("pool-most")?,
                 weight: needed("pool-weight")?,
-                // A class that a newer slurmd knows is this release's first one.
-                class: from.text("pool-class").parse().unwrap_or_default(),
                 cpus: fields::cpus("pool-cpus", &from.text("pool-cpus"))?,
                 threads: from.read("pool-threads")?.unwrap_or_default(),
                 export: from.text("pool-export"),
             }),
         };
-        let idle = from.read::<u32>("pool-idle")? == Some(1);
-        Ok(Some(Self {
-            others,
-            idle,
-            member,
-        }))
+        Ok(Some(Self { others, member }))
     }
 }

@@ -3,19 +3,17 @@
 
 use berth_host::ledger::{self, Entry};
 use berth_placement::CpuSet;
-use berth_placement::pools::{Class, Full, Room};
+use berth_placement::pools::{Full, Room};
 
 use crate::message::in_pool::Member;
 
-/// Whether there is room. A job that is in already stays in; but real-time tasks never get more cores than their
-/// pools may have, even if its pool was of another class when it came. Slurm gives a suspended job's CPUs to other jobs, so
-/// it leaves room in its pool; its cores stay those of pools, for it may be resumed beside whoever comes now.
+/// Whether there is room. A job that is in already stays in. Slurm gives a suspended job's CPUs to other jobs, so it leaves
+/// room in its pool; its cores stay those of pools, for it may be resumed beside whoever comes now.
 ///
 /// # Errors
 /// [`Full`]
 pub(crate) fn fits(all: &[Entry], job: u32, member: &Member) -> Result<(), Full> {
-    let is_in = all.iter().any(|entry| entry.step.job == job);
-    if is_in && member.class != Class::Realtime {
+    if all.iter().any(|entry| entry.step.job == job) {
         return Ok(());
     }
     let mut jobs: Vec<&Entry> = all.iter().collect();
@@ -32,8 +30,7 @@ pub(crate) fn fits(all: &[Entry], job: u32, member: &Member) -> Result<(), Full>
             own: &member.cpus,
             in_pool: u32::try_from(in_pool).unwrap_or(u32::MAX),
             in_all: &in_all,
-            // What it has in its pool already is counted.
-            limit: if is_in { u32::MAX } else { member.limit },
+            limit: member.limit,
             most: member.most,
         };
         room.check()
@@ -85,20 +82,6 @@ mod tests {
         assert_eq!(fits(3, "b", "6-13"), Err(Full::Pool(10)));
         assert_eq!(fits(3, "c", "6-13"), Err(Full::Node(14)));
         assert_eq!(fits(1, "a", "0-15"), Ok(()));
-        let member = |list| Member {
-            name: "a".into(),
-            class: Class::Realtime,
-            limit: 4,
-            most: 12,
-            cpus: cpus(list),
-            ..Member::default()
-        };
-        assert_eq!(super::fits(&all, 1, &member("0-3")), Ok(()));
-        assert_eq!(
-            super::fits(&all, 1, &member("0-15")),
-            Err(Full::Node(16)),
-            "it was let in as another class"
-        );
     }
 
     #[test]

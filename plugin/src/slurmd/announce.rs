@@ -13,7 +13,7 @@ use slurm_sys::{Layout, Slurm};
 use crate::planning::convert;
 use crate::site::settings::{self, Quarantine, Settings};
 use crate::site::standing::{self, Abi};
-use crate::slurmd::{complaints, cpusets, discovery, pool_idle, pools};
+use crate::slurmd::{complaints, cpusets, discovery, pools};
 
 /// The last announcement: the node, the words, and the kind of object that slurmd calls a socket.
 static LAST: Mutex<Option<(String, Announcement, SocketKind)>> = Mutex::new(None);
@@ -143,9 +143,7 @@ fn write(node_name: &str, words: &mut Announcement, kind: SocketKind) {
     let settings = settings::current();
     words.settings = told(&settings);
     words.set_cpusets(cpusets::in_force().as_deref());
-    let pools = pools::in_force();
-    words.set_pools(pools.as_deref());
-    pool_idle::compare(pools.as_deref());
+    words.set_pools(pools::in_force().as_deref());
     words.complaints = complaints::all();
     let flag = Slurm::get().flag().map(ToString::to_string);
     words.warnings = flag.into_iter().chain(complaints::doubts()).collect();

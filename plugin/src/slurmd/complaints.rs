@@ -7,7 +7,7 @@ static COMPLAINTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// What an administrator should know, though nothing is wrong with this node.
 static DOUBTS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 /// What was found at the last look at something that can change while slurmd runs.
-static LATEST: Mutex<[Latest; 4]> = Mutex::new([Latest::NONE; 4]);
+static LATEST: Mutex<[Latest; 3]> = Mutex::new([Latest::NONE; 3]);
 
 /// What slurmd looks at again while it runs.
 #[derive(Clone, Copy)]
@@ -18,8 +18,6 @@ pub(crate) enum About {
     Cpusets = 1,
     /// The site's file of pools.
     Pools = 2,
-    /// What those pools and the kernel make of the tasks of normal jobs.
-    IdleTasks = 3,
 }
 
 /// The result of the last look.

@@ -1,5 +1,5 @@
-//! The site's files as they last held, and whether pools gave weights, kept by slurmd for the one after it. In: a node's
-//! name. Out: the text; what cannot be kept is a debug line.
+//! The site's files as they last held, kept by slurmd for the one after it. In: a node's name. Out: the text; what cannot
+//! be kept is a debug line.
 
 use berth_host::StateDir;
 use berth_host::kept::Kept;
@@ -23,7 +23,7 @@ pub(super) fn text(which: Kept, node_name: &str) -> Option<Vec<u8>> {
     which.text(&dir(node_name).ok()?)
 }
 
-/// The site names no such file any more, or no job has a weight that pools gave.
+/// The site names no such file any more.
 pub(super) fn forget(which: Kept, node_name: &str) {
     if let Ok(dir) = dir(node_name) {
         which.forget(&dir);

@@ -2,7 +2,6 @@
 //! answer in the handover, and has the ledger's word on whether the job still fits in.
 
 use berth_host::pools_file::Who;
-use berth_placement::pools::Class;
 use berth_placement::{CoreSpec, CpuSet, Node, Owned, PoolWish, Request, planned_on};
 use slurm_sys::views::Credential;
 
@@ -43,32 +42,17 @@ pub(super) fn of(
         Some(Member {
             name: pool.name.clone(),
             limit: pool.cpus.saturating_mul(threads),
-            most: pools::most(node, reserve(pool.class, settings.pool_reserve)),
+            most: pools::most(node, settings.pool_reserve),
             weight: weights.of_job(pool.weight, count.div_ceil(threads)),
-            class: pool.class,
             cpus,
             threads,
             export: pool.export.clone(),
         })
     });
-    // Below real-time tasks a slurmstepd needs every moment that its own tasks would take.
-    let idle = site.here().any(|pool| pool.class.idles_others());
-    Some(InPool {
-        others,
-        idle,
-        member,
-    })
+    Some(InPool { others, member })
 }
 
-/// Real-time tasks never have all cores of a node, whatever the site reserves.
-fn reserve(class: Class, of_site: u32) -> u32 {
-    match class {
-        Class::Realtime => of_site.max(1),
-        Class::Weight | Class::Idle => of_site,
-    }
-}
-
-/// The job's CPUs on this node, without those that the site reserves: real-time tasks have a fence around them.
+/// The job's CPUs on this node, without those that the site reserves.
 fn cpus(cred: &Credential<'_>, index: u32, (settings, node): (&Settings, &Node)) -> Option<CpuSet> {
     let read = || -> Result<Request, slurm_sys::Error> {
         let cores = cred.node_cores(index)?;
@@ -112,14 +96,6 @@ mod tests {
         assert_eq!(
             [false, true].map(|counts| pools::most(&node(counts), 1)),
             [14, 14]
-        );
-    }
-
-    #[test]
-    fn a_realtime_pool_never_has_all_cores() {
-        assert_eq!(
-            [Class::Weight, Class::Realtime].map(|class| reserve(class, 0)),
-            [0, 1]
         );
     }
 }

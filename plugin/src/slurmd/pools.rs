@@ -5,13 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use berth_host::cgroup::{Mounts, Place, Version};
 use berth_host::kept::Kept;
 use berth_host::pools_file::{self, Site, SitePools, Stamp};
-use berth_host::priority;
-use berth_placement::pools::Class;
+use berth_placement::Node;
 use berth_placement::sets::count::counted;
-use berth_placement::{CpuSet, Node};
 
 use crate::site::{node, settings, standing};
 use crate::slurmd::complaints::{self, About};
@@ -24,24 +21,16 @@ struct Looked {
     stamp: Option<Stamp>,
     /// The CPUs against which its lines were checked.
     cpus: Option<u32>,
-    /// Why real-time tasks were refused, by settings of the kernel that may change.
-    throttle: Option<String>,
 }
 
 /// What is in force, and the last look.
 struct Known {
     pools: Option<Arc<SitePools>>,
-    /// The same as the file has it, whatever classes this node can have now.
-    as_written: Option<SitePools>,
-    /// Why real-time tasks were refused then.
-    throttle: Option<String>,
     looked: Option<Looked>,
 }
 
 static KNOWN: Mutex<Known> = Mutex::new(Known {
     pools: None,
-    as_written: None,
-    throttle: None,
     looked: None,
 });
 
@@ -83,14 +72,8 @@ pub(crate) fn threads_of_cpu(node: &Node) -> u32 {
 /// Those of this node, by which the lines of the file are checked.
 static THREADS_OF_CPU: AtomicU32 = AtomicU32::new(1);
 
-/// How many of Slurm's CPUs these are on this node.
-pub(super) fn slurms_count(cpus: &CpuSet) -> u32 {
-    let threads = u32::try_from(cpus.count()).unwrap_or(u32::MAX);
-    threads.div_ceil(threads_here())
-}
-
 /// The hardware threads of a CPU of this node, as it was last counted.
-pub(super) fn threads_here() -> u32 {
+fn threads_here() -> u32 {
     THREADS_OF_CPU.load(Ordering::Relaxed)
 }
 
@@ -105,7 +88,6 @@ pub(crate) fn look(node_name: &str) -> bool {
     let Some(path) = settings::current().pools.clone() else {
         let mut known = known();
         let had = known.looked.take().is_some() | known.pools.take().is_some();
-        known.as_written = None;
         drop(known);
         held::forget(Kept::Pools, node_name);
         return complaints::set(About::Pools, None, Vec::new()) | had;
@@ -118,12 +100,11 @@ pub(crate) fn look(node_name: &str) -> bool {
         stamp: Stamp::of(&path),
         path,
         cpus,
-        throttle: priority::throttle_obstacle(),
     };
     if known().looked.as_ref() == Some(&looked) {
         return false;
     }
-    let (is_read, is_news) = read(&looked.path, node_name, (cpus, looked.throttle.as_ref()));
+    let (is_read, is_news) = read(&looked.path, node_name, cpus);
     // A file that does not hold is read at each look: the reason may be outside of it.
     known().looked = is_read.then_some(looked);
     is_read || is_news
@@ -131,11 +112,7 @@ pub(crate) fn look(node_name: &str) -> bool {
 
 /// Reads the file, and puts it in force; one that does not hold leaves what was in force, also for the slurmd before
 /// this one. Returns whether it holds, and whether there is news for the administrator.
-fn read(
-    path: &Path,
-    node_name: &str,
-    (cpus, throttle): (Option<u32>, Option<&String>),
-) -> (bool, bool) {
+fn read(path: &Path, node_name: &str, cpus: Option<u32>) -> (bool, bool) {
     let site = Site {
         is_here: &|list| node::is_listed(Some(node_name), list),
         cpus,
@@ -147,12 +124,16 @@ fn read(
     match read {
         Ok((pools, text)) => {
             held::keep(Kept::Pools, node_name, &text);
-            let doubts = put(pools, throttle);
+            let doubts = put(pools);
             (true, complaints::set(About::Pools, None, doubts))
         }
         Err(why) => {
-            let before = known().as_written.clone();
-            let before = before.or_else(|| kept(path, node_name));
+            let in_force = in_force();
+            let is_first = in_force.is_none();
+            let before = match in_force {
+                Some(pools) => Some(SitePools::clone(&pools)),
+                None => kept(path, node_name),
+            };
             let why = match &before {
                 Some(pools) if pools.path == path => {
                     format!("{why}; the pools as they were read before stay in force")
@@ -162,10 +143,7 @@ fn read(
                 }
                 None => format!("{why}; this node has no pools"),
             };
-            let is_other = known().pools.is_none() || known().throttle.as_ref() != throttle;
-            let other = before
-                .filter(|_| is_other)
-                .map(|pools| put(pools, throttle));
+            let other = before.filter(|_| is_first).map(put);
             let is_news = complaints::set(About::Pools, Some(why.clone()), Vec::new());
             if is_news {
                 log::error!("{why}");
@@ -181,7 +159,7 @@ pub(super) fn look_again() {
 }
 
 /// The pools of the slurmd before this one, whose lines held: CPUs may have gone offline since.
-pub(super) fn kept(path: &Path, node_name: &str) -> Option<SitePools> {
+fn kept(path: &Path, node_name: &str) -> Option<SitePools> {
     let site = Site {
         is_here: &|list| node::is_listed(Some(node_name), list),
         cpus: None,
@@ -189,85 +167,18 @@ pub(super) fn kept(path: &Path, node_name: &str) -> Option<SitePools> {
     pools_file::of_text(path, &held::text(Kept::Pools, node_name)?, &site).ok()
 }
 
-/// Puts pools in force, with the classes that this node can have. Returns what the administrator should know.
-fn put(pools: SitePools, throttle: Option<&String>) -> Vec<String> {
-    let path = pools.path.display().to_string();
-    let as_written = pools.clone();
-    let obstacles = obstacles(&pools);
-    obstacles.iter().for_each(|(_, why)| log::error!("{why}"));
-    let pools = obstacles
-        .iter()
-        .fold(pools, |pools, (class, _)| pools.without(*class));
+/// Puts pools in force. Returns what the administrator should know.
+fn put(pools: SitePools) -> Vec<String> {
     let mut doubts = doubts(&pools);
-    let here = pools.here().count();
-    log::info!("{path}: {} of this node", counted(here, "pool"));
+    let here = counted(pools.here().count(), "pool");
+    log::info!("{}: {here} of this node", pools.path.display());
     doubts.iter().for_each(|doubt| log::warn!("{doubt}"));
-    doubts.extend(obstacles.into_iter().map(|(_, why)| why));
-    let mut known = known();
-    known.pools = Some(Arc::new(pools));
-    (known.as_written, known.throttle) = (Some(as_written), throttle.cloned());
+    if let Some(why) = pools.about_old_classes() {
+        log::error!("{why}");
+        doubts.push(why);
+    }
+    known().pools = Some(Arc::new(pools));
     doubts
-}
-
-/// Why this node cannot have a class.
-type Obstacle = fn() -> Option<String>;
-
-/// The classes that this node cannot have, and why: their pools have weights alone.
-fn obstacles(pools: &SitePools) -> Vec<(Class, String)> {
-    let found: [(Class, Obstacle); 2] = [
-        (Class::Idle, idle_obstacle),
-        (Class::Realtime, realtime_obstacle),
-    ];
-    let asked = found.into_iter().filter(|(class, _)| pools.has(*class));
-    let told = asked.filter_map(|(class, obstacle)| {
-        let why = obstacle()?;
-        let path = pools.path.display();
-        Some((class, format!("{path}: class={class} cannot be had on this node, so its pools are class=weight: {why}")))
-    });
-    told.collect()
-}
-
-/// Idle groups need version 2 of cgroups.
-fn idle_obstacle() -> Option<String> {
-    priority::idle_obstacle().or_else(|| match own_place() {
-        Err(why) => Some(format!("no cgroup can be found: {why}")),
-        Ok(place) if place.version == Version::V1 => Some("its tasks must be in cgroup v2".into()),
-        Ok(_) => None,
-    })
-}
-
-fn own_place() -> Result<Place, String> {
-    let mounts = Mounts::read().map_err(|why| why.to_string())?;
-    Place::of(0, &mounts).map_err(|why| why.to_string())
-}
-
-/// Real-time tasks need a fence, a kernel that takes them and keeps time for others, and somebody who takes back what
-/// a killed slurmstepd has given.
-fn realtime_obstacle() -> Option<String> {
-    if node::is_pretended() {
-        return Some(
-            "it pretends to be another machine (HWLOC_…), so no task can be confined".into(),
-        );
-    }
-    match own_place() {
-        Err(why) => Some(format!("no task can be confined: {why}")),
-        Ok(place) if place.version == Version::V1 => Some("its tasks must be in cgroup v2".into()),
-        Ok(_) => priority::realtime_obstacle(),
-    }
-}
-
-/// Whether a job of a pool may run here.
-pub(crate) fn has_any() -> bool {
-    in_force().is_some_and(|pools| has_here(&pools))
-}
-
-fn has_here(pools: &SitePools) -> bool {
-    pools.here().next().is_some()
-}
-
-/// Whether a pool of this node has the class.
-pub(crate) fn has(class: Class) -> bool {
-    in_force().is_some_and(|pools| pools.has(class))
 }
 
 /// What the administrator should know of a file that holds.
@@ -289,17 +200,5 @@ fn doubts(pools: &SitePools) -> Vec<String> {
             weights.widest
         )
     });
-    let refusal = match own_place() {
-        Ok(place) if place.version == Version::V2 && has_here(pools) => {
-            priority::realtime_refusal()
-        }
-        _ => None,
-    };
-    let slow = refusal.map(|why| {
-        format!(
-            "{path}: slurmstepds cannot go before the tasks of pools here, so below a busy pool a job is cancelled, and \
-             a step begins, within seconds and not at once: {why}"
-        )
-    });
-    unknown.chain(weak).chain(slow).collect()
+    unknown.chain(weak).collect()
 }

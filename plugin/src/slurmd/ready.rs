@@ -15,7 +15,7 @@ use crate::site::standing::{self, Abi};
 use crate::site::{cgroups, node, settings};
 use crate::slurmd::announce::{self, Role, announce};
 use crate::slurmd::{
-    complaints, counting, cpusets, discovery, key, pool_guard, pools, reserved, thread, worker,
+    complaints, counting, cpusets, discovery, key, pools, reserved, thread, worker,
 };
 
 /// At each load. slurmd loads its task plugins before it reads plugstack.conf, so
@@ -67,11 +67,7 @@ fn begin(node_name: &str) {
 fn site_files(node_name: &str, node: Option<&Node>) {
     node.into_iter().for_each(pools::count_as);
     cpusets::look(node_name);
-    pool_guard::begin(node_name);
     pools::look(node_name);
-    if thread::is_ours_to_start() {
-        pool_guard::at_start(node_name);
-    }
 }
 
 /// Discovers the machine and writes the ready line into slurmd's log, at start and again
@@ -88,7 +84,6 @@ pub(crate) fn start() {
             };
             SAID.call_once(|| {
                 log::log!(level, "{why}");
-                lower(&node::public_name());
                 announce(&node::public_name(), &Role::Aside(why));
                 counting::begin(&node::public_name());
             });
@@ -108,7 +103,6 @@ pub(crate) fn start() {
         // Binding without Slurm's records needs the machine file.
         Err(_) => node::public_name(),
     };
-    lower(&name);
     discovery::at_start(&name);
     begin(&name);
     thread::wake();
@@ -130,14 +124,6 @@ pub(crate) fn start() {
     reserved::compare(&settings::current().reserved, &here);
     announce(&name, &Role::Task(slurm, &here));
     worker::start_at_once();
-}
-
-/// Takes back what a slurmd before this one has given to slurmstepds; our thread begins to look after them with the first
-/// launch only. A program that stands for slurmd leaves them to slurmd.
-fn lower(name: &str) {
-    if thread::is_ours_to_start() {
-        pool_guard::all_ordinary(name);
-    }
 }
 
 fn say_ready(slurm: Abi, node: &Node) {

@@ -108,17 +108,14 @@ pub(super) fn ended() {
     RUNS.store(0, Ordering::Relaxed);
 }
 
-/// Tells the thread that it shall end, and waits for that. Returns whether none runs any more: slurmd's end never hangs
-/// on one that is busy with other work.
-pub(super) fn stop(tell: impl FnOnce()) -> bool {
-    if RUNS.load(Ordering::Relaxed) != std::process::id() {
-        return true;
+/// Tells the thread that it shall end, and waits a moment for that: slurmd's end never hangs on one that is busy.
+pub(super) fn stop(tell: impl FnOnce()) {
+    if RUNS.load(Ordering::Relaxed) == std::process::id()
+        && let Some(thread) = handle().take()
+    {
+        tell();
+        ends(thread, END);
     }
-    let Some(thread) = handle().take() else {
-        return true;
-    };
-    tell();
-    ends(thread, END)
 }
 
 /// Whether a thread ends in this time.

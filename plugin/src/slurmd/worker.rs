@@ -9,11 +9,7 @@ use std::time::{Duration, Instant};
 use nix::time::{ClockId, clock_gettime};
 
 use crate::site::standing::Abi;
-use crate::slurmd::breathing::Breathing;
-use crate::slurmd::seats::Seats;
-use crate::slurmd::{
-    abandoned, announce, counting, cpusets, discovery, key, pool_guard, pools, thread,
-};
+use crate::slurmd::{abandoned, announce, counting, cpusets, discovery, key, pools, thread};
 
 /// After a failed discovery the next one follows after this time, then after twice this time, and
 /// so on.
@@ -24,15 +20,9 @@ const BETWEEN_COUNTS: Duration = Duration::from_secs(1);
 /// A changed file of the site is read within this time, or later where a look uses much of a CPU. A lost key is put back
 /// within this time.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(5);
-/// slurmstepds beside busy pools breathe so often.
-const BETWEEN_BREATHS: Duration = Duration::from_millis(500);
-
-/// And so often while some do: what wakes one thread of a slurmstepd often wakes the next.
-const SOON: Duration = Duration::from_millis(50);
 /// The pause is at least so many times as long as what the look before it used: all looks never take more than a
-/// twentieth of a CPU, however many jobs there are, or a fifth while slurmstepds wait.
+/// twentieth of a CPU, however many jobs there are.
 const LEISURE: u32 = 19;
-const LESS: u32 = 4;
 
 /// The work to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,8 +35,6 @@ struct Todo {
     look: bool,
     /// slurmd's key may be lost.
     key: bool,
-    /// slurmstepds may wait beside a busy pool.
-    breathe: bool,
     stop: bool,
 }
 
@@ -56,7 +44,6 @@ static TODO: Mutex<Todo> = Mutex::new(Todo {
     count: false,
     look: false,
     key: false,
-    breathe: false,
     stop: false,
 });
 
@@ -115,25 +102,20 @@ pub(crate) fn start() {
     thread::start(work);
 }
 
-/// slurmd starts. One that never becomes another process needs no hook for the thread, and the jobs of the slurmd before it
-/// may run for days without a launch.
+/// slurmd starts. One that never becomes another process needs no hook for the thread, and the site's files may change
+/// long before the first launch.
 pub(crate) fn start_at_once() {
     if thread::stays() {
         start();
     }
 }
 
-/// Ends the thread, so that nobody goes first whom nobody would lower. A later hook would start it again.
+/// Ends the thread: slurmd is about to end. A later hook would start it again.
 pub(crate) fn stop() {
-    let tell = || {
+    thread::stop(|| {
         todo().stop = true;
         thread::wake();
-    };
-    if !thread::stop(tell)
-        && let Some(node_name) = announce::node_name()
-    {
-        pool_guard::all_ordinary(&node_name);
-    }
+    });
 }
 
 /// The time at which the work may be done.
@@ -143,9 +125,6 @@ struct Times {
     count: Instant,
     look: Instant,
     key: Instant,
-    breath: Instant,
-    /// Whether there were pools then.
-    breathed: bool,
 }
 
 impl Times {
@@ -158,8 +137,6 @@ impl Times {
             count: now,
             look: now,
             key: now,
-            breath: now,
-            breathed: false,
         }
     }
 }
@@ -169,7 +146,6 @@ fn work() {
     // The process did not have its final number when slurmd loaded its plugins.
     announce::again();
     if let Some(node_name) = announce::node_name() {
-        pool_guard::all_ordinary(&node_name);
         abandoned::thaw(&node_name);
     }
     if discovery::has_failed()
@@ -177,19 +153,15 @@ fn work() {
     {
         todo().discover.get_or_insert(node_name);
     }
-    let (mut last, mut breathing, mut seats) = (None, Breathing::default(), Seats::default());
+    let mut last = None;
     while let Some(due) = wait(&times) {
         let node_name = announce::node_name();
         if due.look {
             times.look = Instant::now() + BETWEEN_LOOKS;
         }
         let looks = node_name.as_deref().filter(|_| due.look);
-        let has_changed =
-            looks.is_some_and(|node| look(node, &mut times, (&mut seats, &mut breathing)));
+        let has_changed = looks.is_some_and(|node| look(node, &mut times));
         let is_back = due.key && look_at_key(node_name.as_deref(), &mut times);
-        if due.breathe {
-            breathe(node_name.as_deref(), &mut times, &mut breathing);
-        }
         let is_lost = due.key && announce::is_lost();
         if due.announce || has_changed || is_back || is_lost {
             announce::again();
@@ -199,29 +171,10 @@ fn work() {
             times.count = Instant::now() + BETWEEN_COUNTS;
         }
         if let Some(node_name) = due.discover {
-            // hwloc may take seconds: nobody goes first meanwhile, and fences are looked at before and after.
-            breathing.look(Some(&node_name));
-            breathing.rest();
-            breathing.give_way();
             discover_again(&node_name, &mut times, &mut last);
-            times.breath = Instant::now();
         }
     }
-    drop(breathing);
     thread::ended();
-}
-
-/// Lets slurmstepds breathe beside pools, and plans the next time.
-fn breathe(node_name: Option<&str>, times: &mut Times, breathing: &mut Breathing) {
-    let began = cpu_time();
-    let is_soon = breathing.look(node_name);
-    let (pause, leisure) = match is_soon {
-        true => (SOON, LESS),
-        false => (BETWEEN_BREATHS, LEISURE),
-    };
-    let took = cpu_time().saturating_sub(began);
-    times.breath = Instant::now() + pause.max(took * leisure);
-    times.breathed = pool_guard::watches();
 }
 
 /// What this thread has used of a CPU; on a full node it waits for one itself, and that is no use.
@@ -230,25 +183,16 @@ fn cpu_time() -> Duration {
     used.map_or(Duration::ZERO, Duration::from)
 }
 
-/// Whether there are files of the site, or jobs of pools, to look at again and again.
+/// Whether there are files of the site to look at again and again.
 fn has_files() -> bool {
-    cpusets::has_file() || pools::has_file() || pool_guard::watches()
+    cpusets::has_file() || pools::has_file()
 }
 
-/// Reads those that have changed, looks after the jobs of pools, and plans the next time. Returns whether slurmd's
+/// Reads those that have changed, thaws what killed slurmstepds have frozen, and plans the next time. Returns whether slurmd's
 /// announcement must be written again.
-fn look(
-    node_name: &str,
-    times: &mut Times,
-    (seats, breathing): (&mut Seats, &mut Breathing),
-) -> bool {
+fn look(node_name: &str, times: &mut Times) -> bool {
     let began = cpu_time();
-    // Files and users' names can come from another machine, and to ask whether a file has changed can take as long: nobody
-    // goes first while nobody would lower him.
-    breathing.rest();
     let has_changed = cpusets::look(node_name) | pools::look(node_name);
-    times.breath = Instant::now();
-    pool_guard::look(node_name, seats);
     abandoned::thaw(node_name);
     let took = cpu_time().saturating_sub(began);
     times.look = times.look.max(Instant::now() + took * LEISURE);
@@ -286,8 +230,6 @@ fn wait(times: &Times) -> Option<Todo> {
             count: now >= times.count && std::mem::take(&mut todo.count),
             look: now >= times.look && has_files(),
             key: now >= times.key && key::is_made(),
-            // Once more when the last such pool has gone: nobody goes first any more.
-            breathe: now >= times.breath && (pool_guard::watches() || times.breathed),
             stop: false,
         };
         if due != Todo::default() {
@@ -298,7 +240,6 @@ fn wait(times: &Times) -> Option<Todo> {
             todo.count.then_some(times.count),
             has_files().then_some(times.look),
             key::is_made().then_some(times.key),
-            pool_guard::watches().then_some(times.breath),
         ];
         todo = match later.into_iter().flatten().min() {
             None => thread::BELL
@@ -360,7 +301,6 @@ mod tests {
             discover: later,
             count: later,
             look: later,
-            breath: later,
             key: Instant::now() + FIRST_PAUSE,
             ..Times::new()
         };

@@ -16,7 +16,6 @@ use crate::site::slurm_log::VERBOSE;
 use crate::site::standing::{self, Abi};
 use crate::stepd::fence::Fences;
 use crate::stepd::own_cpus::own_cpus;
-use crate::stepd::pool_class::TaskClass;
 use crate::stepd::refused::{self, Place};
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
@@ -78,14 +77,13 @@ fn forked(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> 
         STATE.first_task(task.pid);
     }
     let code = bind(step, local_id, task, here);
-    if code == SUCCESS {
-        classify(step, task, record);
+    if code == SUCCESS && step.is_nice {
+        nice(step, task);
     }
     if local_id + 1 >= step.node_tasks {
         quarantine::end();
         close(step);
         watch(step, here);
-        STATE.all_tasks();
         if let Some(account) = step.accounts.first() {
             account.publish(Some(slurm));
         }
@@ -157,25 +155,11 @@ fn bind(step: &mut Session, local_id: u32, task: TaskInfo, here: Here<'_>) -> c_
     }
 }
 
-/// Gives the task what the node's pools give it beside its CPUs. A real-time one is never without a fence.
-fn classify(step: &mut Session, task: TaskInfo, record: &StepRecord<'_>) {
-    let Some(class) = &mut step.class else {
-        return;
-    };
-    let is_unbound = step.intent == Intent::Leave;
-    let fenced = match (class.fence(), step.fences.as_mut()) {
-        (Some(_), _) if node::is_pretended() => {
-            Err("this node pretends to be another machine (HWLOC_…)".into())
-        }
-        (Some(cpus), Some(fences)) => {
-            if is_unbound {
-                fences.around(task, &Fence { cpus, mems: None }, Some(record));
-            }
-            fences.is_around(task)
-        }
-        _ => Ok(()),
-    };
-    class.task(task, fenced);
+/// Lets tasks of pools go before this one.
+fn nice(step: &Session, task: TaskInfo) {
+    if let Err(why) = berth_host::nice::set_nicest(task.pid) {
+        log::debug!("{}: task {}: {why}", step.name, task.gtid);
+    }
 }
 
 /// If hwloc was told to show another machine instead of this one, masks are shown, not
@@ -273,10 +257,7 @@ fn show(step: &mut Session, task: TaskInfo, (_, record): Here<'_>, mask: &CpuSet
 fn close(step: &mut Session) {
     let deviations = some_of(&step.deviations);
     let fences = step.fences.as_ref().map(Fences::note).unwrap_or_default();
-    let class = step.class.as_ref();
-    let classes = class.and_then(TaskClass::note).unwrap_or_default();
-    let class = class.map(TaskClass::word).unwrap_or_default();
-    let told = [&step.note, &deviations, &fences, &classes].map(String::as_str);
+    let told = [&step.note, &deviations, &fences].map(String::as_str);
     let told: Vec<_> = told.into_iter().filter(|text| !text.is_empty()).collect();
     if !told.is_empty() {
         note(step, &told.join("; "));
@@ -292,7 +273,7 @@ fn close(step: &mut Session) {
     log::log!(
         target: VERBOSE,
         log::Level::Info,
-        "{} tasks={} cores={} request={:?} rule={} masks={} bound={}/{} deviations={:?}{}{}{}",
+        "{} tasks={} cores={} request={:?} rule={} masks={} bound={}/{} deviations={:?}{}{}",
         step.name,
         step.node_tasks,
         step.cores,
@@ -311,7 +292,6 @@ fn close(step: &mut Session) {
             Some(fences) => format!(" confined={}/{}", fences.made, step.node_tasks),
             None => String::new(),
         },
-        class,
     );
 }
 

@@ -117,20 +117,6 @@ impl Fences {
         }
     }
 
-    /// Why a task that has been fenced last is not confined.
-    ///
-    /// # Errors
-    /// The reason of the first task that is not.
-    pub(crate) fn is_around(&self, task: TaskInfo) -> Result<(), String> {
-        match self.last {
-            Some((last, true)) if last == task.gtid => Ok(()),
-            _ => Err(self
-                .why
-                .clone()
-                .unwrap_or_else(|| "it is not confined".into())),
-        }
-    }
-
     /// The cgroups that a watcher cares for: in the unified hierarchy, where Slurm can freeze them.
     pub(crate) fn take_leaves(&mut self) -> Vec<Leaf> {
         let mut leaves = std::mem::take(&mut self.leaves);

@@ -19,12 +19,6 @@ pub(crate) fn forked() {
     if STATE.may_be_frozen() {
         forget_handlers();
     }
-    if STATE.is_realtime() {
-        // A setuid program could take a real-time task out of its fence. It fails on no kernel that has real-time
-        // pools.
-        // SAFETY: it takes numbers and touches no memory of ours.
-        unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
-    }
 }
 
 /// `task_p_pre_launch`, as the user: a refused task stops here; the others fill in their entries and set their memory policy.

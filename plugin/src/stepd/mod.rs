@@ -22,8 +22,6 @@ pub(crate) mod pe_hooks;
 pub(crate) mod pe_texts;
 pub(crate) mod pe_writer;
 pub(crate) mod pool;
-pub(crate) mod pool_class;
-mod pool_sampler;
 mod pool_used;
 mod pool_weight;
 pub(crate) mod quarantine;

@@ -1,18 +1,16 @@
 //! slurmstepd and the node's pools, as root before the first fork: the job gets its weight beside other jobs, and a
-//! pool job its place in the ledger, if it still fits into its pool. When a step has ended its part of the job's
-//! CPU time is kept, and the last step of a job writes the job's line. Nothing here fails a launch.
+//! pool job its place in the ledger, if it still fits into its pool. When a step has ended it writes a line with what
+//! it got. Nothing here fails a launch.
 
 use std::time::Duration;
 
 use berth_host::announcement;
 use berth_host::cgroup::{self, JobFolders};
 use berth_host::counters;
-use berth_host::job_files::{self, Kind};
-use berth_host::ledger::{self, Entry, Held, StepKey};
-use berth_host::priority;
-use berth_host::run_delay::Times;
+use berth_host::ledger::{self, Entry, Held};
 use berth_host::{Ledger, LedgerError, StateDir};
-use berth_placement::pools::{Class, Full};
+use berth_placement::CpuSet;
+use berth_placement::pools::Full;
 use berth_placement::sets::count::counted;
 use slurm_sys::StepRecord;
 
@@ -20,11 +18,9 @@ use crate::message::handover::Handover;
 use crate::message::in_pool::{InPool, Member};
 use crate::planning;
 use crate::planning::pool_fit::fits;
-use crate::planning::words::{join, name};
+use crate::planning::words::name;
 use crate::site::settings;
-use crate::stepd::pool_class::TaskClass;
-use crate::stepd::pool_sampler::Sampler;
-use crate::stepd::pool_used::{Used, run_share};
+use crate::stepd::pool_used::Used;
 use crate::stepd::pool_weight::{
     Folders, Weighed, traced, weigh, weigh_if_unweighed, weigh_normal, weigh_unless_in_pool,
 };
@@ -34,6 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// A step's place in its job's pool.
 pub(crate) struct Seat {
+    /// `step=12.0`, for the log.
+    step: String,
     held: Held,
     dir: StateDir,
     node_name: String,
@@ -41,10 +39,10 @@ pub(crate) struct Seat {
     /// The weight of jobs outside of pools.
     others: u32,
     folders: Option<JobFolders>,
+    /// The step's own CPUs, as Slurm counts them.
+    asked: u32,
     /// Nanoseconds since the boot.
     since: u64,
-    /// From the first task on.
-    sampler: Option<Sampler>,
 }
 
 /// What came of a job that its partition puts into a pool.
@@ -65,8 +63,8 @@ pub(crate) struct Entered {
     pub note: Option<String>,
     /// The step's folders, if it is outside of pools.
     pub beside: Option<JobFolders>,
-    /// What each of its tasks gets.
-    pub tasks: Option<TaskClass>,
+    /// Whether its tasks are nice.
+    pub is_nice: bool,
 }
 
 /// What holds on this node for jobs outside of pools, for a step without a handover: whatever was lost, it goes before
@@ -77,7 +75,6 @@ pub(crate) fn of_node(node_name: &str) -> Option<InPool> {
     let weights = words.pool_weights()?;
     Some(InPool {
         others: weights.others,
-        idle: words.has_idle_others(),
         member: None,
     })
 }
@@ -92,14 +89,16 @@ pub(crate) fn enter(record: &StepRecord<'_>, heard: &mut Handover, node_name: &s
     let folders = JobFolders::own();
     let Some(member) = pool.member.take() else {
         let weighed = weigh_normal(&job, &folders, (node_name, id.job_id, pool.others));
-        let entered = weighed.map(|weighed| as_normal(&job, folders, (pool.idle, weighed)));
+        let entered = weighed.map(|weighed| as_normal(&job, folders, weighed));
         return entered.unwrap_or_default();
     };
     match come(record, &member, (node_name, &folders, pool.others)) {
         Came::In(held, dir, weighed) => {
             pool.member = Some(member.clone());
-            let (note, tasks) = as_member(&job, &folders, (&member, weighed));
+            let note = as_member(&job, &member, weighed);
             let seat = Some(Seat {
+                step: job,
+                asked: asked(record, &member),
                 held: *held,
                 dir,
                 node_name: node_name.into(),
@@ -107,12 +106,10 @@ pub(crate) fn enter(record: &StepRecord<'_>, heard: &mut Handover, node_name: &s
                 others: pool.others,
                 folders: folders.ok(),
                 since: ledger::now(),
-                sampler: None,
             });
             Entered {
                 seat,
                 note,
-                tasks,
                 ..Entered::default()
             }
         }
@@ -122,7 +119,7 @@ pub(crate) fn enter(record: &StepRecord<'_>, heard: &mut Handover, node_name: &s
             Entered {
                 note: Some(note),
                 is_full: true,
-                ..as_normal(&job, folders, (pool.idle, weighed))
+                ..as_normal(&job, folders, weighed)
             }
         }
         // Its other steps may be in the pool: a weight that somebody has written stays.
@@ -131,7 +128,7 @@ pub(crate) fn enter(record: &StepRecord<'_>, heard: &mut Handover, node_name: &s
             let weighed = weigh_if_unweighed(&job, &folders, pool.others);
             Entered {
                 note: Some(unknown(&member)),
-                ..as_normal(&job, folders, (pool.idle, weighed))
+                ..as_normal(&job, folders, weighed)
             }
         }
     }
@@ -145,53 +142,45 @@ fn unknown(member: &Member) -> String {
     )
 }
 
-/// What a step of a pool job gets beside the job's weight: its tasks' class.
-fn as_member(
-    job: &str,
-    folders: &Folders,
-    (member, weighed): (&Member, Weighed),
-) -> (Option<String>, Option<TaskClass>) {
+/// The step's part of its job's CPUs, as Slurm counts them.
+fn asked(record: &StepRecord<'_>, member: &Member) -> u32 {
+    let count = |cores: Option<String>| {
+        let cores = CpuSet::from_list(&cores?).ok()?;
+        u32::try_from(cores.count()).ok().filter(|count| *count > 0)
+    };
+    let (own, all) = (
+        count(record.step_alloc_cores()),
+        count(record.job_alloc_cores()),
+    );
+    part(member.asked(), own.zip(all))
+}
+
+/// All of some CPUs where the step's cores or the job's are unknown.
+fn part(cpus: u32, cores: Option<(u32, u32)>) -> u32 {
+    let (own, all) = cores.filter(|(own, all)| own < all).unwrap_or((1, 1));
+    cpus.saturating_mul(own).div_ceil(all)
+}
+
+/// The note of a pool job's step whose job has no weight.
+fn as_member(job: &str, member: &Member, weighed: Weighed) -> Option<String> {
     // Without weights the tasks of all other jobs are nice, where that counts.
-    let why = weighed.and_then(|why| {
-        let nice = cgroup::nice_obstacle()?;
-        Some(no_weight(job, member, &format!("{why}; {nice}")))
-    });
-    if member.class != Class::Realtime {
-        return (why, None);
-    }
-    // Without its folders nobody could take it back if this process were killed.
-    let no_folders = folders.as_ref().err().map(ToString::to_string);
-    match no_folders.or_else(priority::throttle_obstacle) {
-        None => (why, Some(TaskClass::realtime(job, member))),
-        Some(obstacle) => {
-            let pool = &member.name;
-            log::error!("{job}: the real-time pool {pool} gives its tasks no priority: {obstacle}");
-            let note = format!(
-                "this job has no real-time tasks, although it is in the pool {pool}: {obstacle}"
-            );
-            (Some(join(&[], [note, why.unwrap_or_default()])), None)
-        }
-    }
+    let why = weighed?;
+    let nice = cgroup::nice_obstacle()?;
+    Some(no_weight(job, member, &format!("{why}; {nice}")))
 }
 
 /// What a step of any other job gets on a node with pools, beside the job's weight.
-fn as_normal(job: &str, folders: Folders, (idle, failed): (bool, Weighed)) -> Entered {
+fn as_normal(job: &str, folders: Folders, failed: Weighed) -> Entered {
     let is_nice = failed.is_some() && cgroup::nice_obstacle().is_none();
     if let Some(folders) = folders.as_ref().ok().filter(|_| failed.is_none()) {
-        // Linux before 5.15 has no idle groups. A real-time pool works without them, and slurmd has logged a warning.
-        let idle = idle && priority::idle_obstacle().is_none();
-        let done = match idle {
-            true => folders.set_idle().map(Vec::from),
-            false => folders.set_first().map(|done| vec![done]),
-        };
-        match done {
-            Ok(all) => all.iter().for_each(|done| traced(job, done)),
+        match folders.set_first() {
+            Ok(done) => traced(job, &done),
             Err(why) => log::warn!("{job}: its tasks are not behind its slurmstepd: {why}"),
         }
     }
     Entered {
         beside: folders.ok(),
-        tasks: is_nice.then(|| TaskClass::nice(job)),
+        is_nice,
         ..Entered::default()
     }
 }
@@ -257,11 +246,6 @@ fn come(
             let weighed = weigh_unless_in_pool(&job, folders, who, &mut session);
             return Ok((Err(full), weighed.flatten()));
         }
-        // What an earlier run of the same job has left whose steps were all killed is no part of this one's line.
-        let own = entry.step.job;
-        if !session.pools().iter().any(|other| other.step.job == own) {
-            job_files::forget(&dir, own, Kind::Pool);
-        }
         let slot = session.add(entry.clone()).map_err(text)?;
         let weighed = weigh(&job, folders, (member.weight, &session));
         drop(session);
@@ -282,42 +266,14 @@ impl Seat {
         }
     }
 
-    /// The last task was forked.
-    pub(crate) fn all_tasks(&mut self) {
-        self.sampler = Sampler::begin();
-    }
-
-    /// The step has ended. Its part is added to the job's, and the job's last step writes the line.
-    pub(crate) fn leave(mut self) {
-        let own = self.held.entry().step;
-        let used = self.folders.as_ref().map(JobFolders::used);
-        let used = match used {
-            Some(Ok(used)) => Some(used),
-            Some(Err(why)) => {
-                log::debug!("job {}: its CPU time is unknown: {why}", own.job);
-                None
-            }
-            None => None,
-        };
-        let (cpus, pool) = (self.member.asked(), self.member.name.clone());
-        let times = self.sampler.take().and_then(Sampler::end);
-        match self.part(own, (used, times.unwrap_or_default())) {
-            Ok(Some(all)) => {
-                let or_unknown = |number: Option<f64>| {
-                    number.map_or_else(|| "unknown".into(), |number| format!("{number:.2}"))
-                };
-                log::info!(
-                    "job={} pool={pool} cpus-asked={cpus} cpus-delivered={} run-share={}",
-                    own.job,
-                    or_unknown(all.delivered(ledger::now())),
-                    or_unknown(run_share(all.times)),
-                );
-            }
-            Ok(None) => {}
-            Err(why) => log::warn!(
-                "job {}: the pool's line will not have all of its CPU time: {why}",
-                own.job
-            ),
+    /// The step has ended: its line is written, and its place is free.
+    pub(crate) fn leave(self) {
+        let wall = ledger::now().saturating_sub(self.since);
+        let used = Used::of(&self.step, self.folders.as_ref(), wall);
+        let (step, pool) = (self.step.clone(), self.member.name.clone());
+        log::info!("{step} pool={pool} {}", used.line(self.asked));
+        if let Err(why) = self.free(used) {
+            log::warn!("{step}: the counts of the pool {pool} are without it: {why}");
         }
     }
 
@@ -330,13 +286,13 @@ impl Seat {
         })
     }
 
-    /// Adds the job to its pool's counts, while nobody else does.
-    fn count(&self, all: &Used) {
+    /// Adds the step to its pool's counts, while nobody else does.
+    fn count(&self, used: Used) {
         let settings = settings::current();
         if !settings.counters {
             return;
         }
-        let counts = all.counts(self.member.asked(), ledger::now());
+        let counts = used.counts(self.asked);
         let counted =
             counters::add_to_pool(&self.dir, &self.node_name, (&self.member.name, counts));
         if let Err(why) = counted {
@@ -344,44 +300,44 @@ impl Seat {
         }
     }
 
-    /// Adds the step's part, while nobody else does; gives the sum if no other step of the job lives.
-    fn part(
-        self,
-        own: StepKey,
-        (used, times): (Option<u64>, Times),
-    ) -> Result<Option<Used>, String> {
+    /// Counts the step and frees its place, while nobody else writes the ledger.
+    fn free(self, used: Used) -> Result<(), String> {
         let text = |why: LedgerError| why.to_string();
         let mut ledger = Ledger::open(&self.dir).map_err(text)?;
         let mut session = ledger.session(PATIENCE).map_err(text)?;
-        let before = job_files::read(&self.dir, own.job, Kind::Pool).ok();
-        let before = before.and_then(|text| Used::read(&text));
-        // A record of the time to come is another boot's.
-        let before = before.filter(|before| before.since <= ledger::now());
-        let part = Used {
-            since: self.since,
-            cpu: used,
-            times,
-        };
-        let all = part.after(before);
+        let own = self.held.entry().step;
         let others = session.pools();
         let is_last = !others
             .iter()
             .any(|entry| entry.step.job == own.job && entry.step != own);
-        match is_last {
-            true => {
-                // What of the job lives on, as a script that was not in the pool, has no place there any more.
-                let job = format!("job={}", own.job);
-                weigh(&job, &JobFolders::own(), (self.others_now(), &session));
-                job_files::forget(&self.dir, own.job, Kind::Pool);
-                self.count(&all);
-            }
-            false => {
-                let put = (own.job, Kind::Pool);
-                let put = job_files::put(&self.dir, put, 0, all.text().as_bytes());
-                put.map_err(|why| why.to_string())?;
-            }
+        if is_last {
+            // What of the job lives on, as a script that was not in the pool, has no place there any more.
+            weigh(
+                &self.step,
+                &JobFolders::own(),
+                (self.others_now(), &session),
+            );
         }
-        self.held.release().map_err(text)?;
-        Ok(is_last.then_some(all))
+        self.count(used);
+        self.held.release().map_err(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_asks_for_its_part_of_the_job() {
+        for (cores, expected) in [
+            (None, 8),
+            (Some((4, 4)), 8),
+            (Some((1, 4)), 2),
+            (Some((1, 3)), 3),
+            // No step has more than its job.
+            (Some((9, 4)), 8),
+        ] {
+            assert_eq!(part(8, cores), expected, "{cores:?}");
+        }
     }
 }

@@ -23,7 +23,6 @@ use crate::stepd::account::Account;
 use crate::stepd::accounts::{accounts, add_note, in_time};
 use crate::stepd::fence::Fences;
 use crate::stepd::own_cpus::own_cpus;
-use crate::stepd::pool_class::TaskClass;
 use crate::stepd::session::{Intent, Session};
 use crate::stepd::state::STATE;
 use crate::stepd::{
@@ -118,7 +117,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
     let memory = memory_masks(slurm, record, &heard);
     Some(Session {
         name: name(id),
-        fences: fences(id, &heard, sits.class.as_ref()),
+        fences: fences(id, &heard),
         node_name,
         is_batch: id.kind == StepKind::Batch,
         intent,
@@ -138,7 +137,7 @@ fn step(slurm: Abi, record: &mut StepRecord<'_>) -> Option<Session> {
         accounts,
         pool: sits.pool,
         beside_pools: sits.beside,
-        class: sits.class,
+        is_nice: sits.is_nice,
         said: Vec::new(),
     })
 }
@@ -155,8 +154,8 @@ struct Sits {
     pool: Option<bool>,
     /// Its folders, if it is outside of them all.
     beside: Option<JobFolders>,
-    /// What each of its tasks gets.
-    class: Option<TaskClass>,
+    /// Whether its tasks are nice.
+    is_nice: bool,
 }
 
 /// Gives the step its place in its job's pool.
@@ -169,7 +168,7 @@ fn sit(record: &StepRecord<'_>, heard: &mut Handover, node_name: &str) -> Sits {
     Sits {
         pool,
         beside: entered.beside,
-        class: entered.tasks,
+        is_nice: entered.is_nice,
     }
 }
 
@@ -203,12 +202,10 @@ fn heard(record: &StepRecord<'_>, node_name: &str) -> Result<Handover, String> {
     })
 }
 
-/// What confines its tasks: to their own CPUs, or to the step's cpuset. Real-time tasks always are confined.
-fn fences(id: StepId, heard: &Handover, class: Option<&TaskClass>) -> Option<Fences> {
-    let is_realtime = class.is_some_and(|class| class.fence().is_some());
-    let to_own = heard.confine || is_realtime;
-    let confines = to_own || heard.cpuset.is_some();
-    confines.then(|| Fences::new(id, heard.cpuset.clone(), to_own))
+/// What confines its tasks: to their own CPUs, or to the step's cpuset.
+fn fences(id: StepId, heard: &Handover) -> Option<Fences> {
+    let confines = heard.confine || heard.cpuset.is_some();
+    confines.then(|| Fences::new(id, heard.cpuset.clone(), heard.confine))
 }
 
 /// Prepares the tasks' memory policy; gives their masks, if memory is bound.
@@ -288,9 +285,7 @@ fn settled(
 ) -> Option<Option<Account>> {
     let settle = heard.settle.take()?;
     if settle.if_late {
-        if heard.served.is_none() {
-            return None;
-        }
+        heard.served.as_ref()?;
         if let Some(account) = in_time(record, heard, node_name) {
             return Some(account);
         }

@@ -9,7 +9,6 @@ use berth_placement::CpuSet;
 use crate::message::handover::Outcome;
 use crate::stepd::account::Account;
 use crate::stepd::fence::Fences;
-use crate::stepd::pool_class::TaskClass;
 use crate::stepd::report;
 
 /// slurmstepd's knowledge of its step from `pre_setuid` on.
@@ -48,8 +47,8 @@ pub(crate) struct Session {
     pub pool: Option<bool>,
     /// Where the kernel counts what its tasks wait for, if its job is outside of the node's pools.
     pub beside_pools: Option<JobFolders>,
-    /// What the node's pools give each task beside its CPUs.
-    pub class: Option<TaskClass>,
+    /// Whether its tasks are nice beside those of the node's pools.
+    pub is_nice: bool,
     /// Texts for the job's stderr, which are written when the step is locked no more.
     pub said: Vec<String>,
 }
@@ -79,7 +78,7 @@ impl Session {
             fences: None,
             pool: None,
             beside_pools: None,
-            class: None,
+            is_nice: false,
             said: Vec::new(),
         }
     }

@@ -58,10 +58,9 @@ pub(crate) struct State {
     /// The step's place in its job's pool. Written by `pre_setuid`, and taken when the step has ended.
     pool: Mutex<Option<pool::Seat>>,
 
-    /// Whether tasks may be frozen before their programs start, and whether they are to be real-time ones. Written by
-    /// `pre_setuid`; read in the task.
+    /// Whether tasks may be frozen before their programs start. Written by `pre_setuid`; read in the
+    /// task.
     may_be_frozen: AtomicBool,
-    is_realtime: AtomicBool,
     /// Whether the tasks must not start. Written by `pre_setuid`; read in the task.
     is_refused: AtomicBool,
     /// The line with the reason, if only SPANK's hooks serve the step. Written by
@@ -92,7 +91,6 @@ impl State {
             job_files: OnceLock::new(),
             pool: Mutex::new(None),
             may_be_frozen: AtomicBool::new(false),
-            is_realtime: AtomicBool::new(false),
             is_refused: AtomicBool::new(false),
             refusal: OnceLock::new(),
             entries: OnceLock::new(),
@@ -134,13 +132,6 @@ impl State {
         }
     }
 
-    /// The last task was forked.
-    pub(crate) fn all_tasks(&self) {
-        if let Some(seat) = unpoisoned(&self.pool).as_mut() {
-            seat.all_tasks();
-        }
-    }
-
     /// The step's tasks are about to be forked.
     pub(crate) fn begin(&self, step: Session) {
         let is_refused = step.outcome == Outcome::Refused;
@@ -148,9 +139,6 @@ impl State {
         let fences = step.fences.as_ref();
         let in_cpuset = fences.is_some_and(|fences| fences.cpuset().is_some());
         self.may_be_frozen.store(in_cpuset, Ordering::Relaxed);
-        let class = step.class.as_ref();
-        let is_realtime = class.is_some_and(|class| class.fence().is_some());
-        self.is_realtime.store(is_realtime, Ordering::Relaxed);
         *self.step() = Some(step);
     }
 
@@ -172,11 +160,6 @@ impl State {
     /// Whether the task may be frozen before its program starts.
     pub(crate) fn may_be_frozen(&self) -> bool {
         self.may_be_frozen.load(Ordering::Relaxed)
-    }
-
-    /// Whether the task is to be a real-time one.
-    pub(crate) fn is_realtime(&self) -> bool {
-        self.is_realtime.load(Ordering::Relaxed)
     }
 
     /// Whether the task must not start.

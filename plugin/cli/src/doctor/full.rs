@@ -19,7 +19,7 @@ pub(super) fn beyond(
         .iter()
         .find(|one| one.name == partition)?
         .max_cpus_per_node;
-    let room = cpus.min(pool_room::most(words, pool));
+    let room = cpus.min(pool_room::most(words));
     let has = match limit {
         None => "no MaxCPUsPerNode".into(),
         Some(most) if most > room => format!("MaxCPUsPerNode={most}"),
@@ -41,18 +41,17 @@ pub(super) fn beyond(
 #[cfg(test)]
 mod tests {
     use berth_host::SiteRules;
-    use berth_host::site_rules::{Counted, VERSION};
+    use berth_host::site_rules::VERSION;
 
     use super::*;
 
     /// A node of eight CPUs. Its pools may have so many of them, and there is one pool in a partition with that
     /// `MaxCPUsPerNode`.
-    fn said(most: u32, (class, cpus): (&str, u32), limit: Option<u32>) -> Option<String> {
+    fn said(most: u32, cpus: u32, limit: Option<u32>) -> Option<String> {
         let pool = AnnouncedPool {
             name: "wide".into(),
             partition: "p".into(),
             cpus,
-            class: class.into(),
             ..AnnouncedPool::default()
         };
         let mut words = Announcement {
@@ -62,14 +61,6 @@ mod tests {
         words.set_rules(&SiteRules {
             version: VERSION,
             pool_cpus: most,
-            shape: Counted {
-                sockets: 2,
-                cores: 2,
-                threads: 2,
-                stride: 2,
-                map: (0..8).collect(),
-                ..Counted::default()
-            },
             ..SiteRules::default()
         });
         let here = OnNode {
@@ -84,43 +75,22 @@ mod tests {
 
     #[test]
     fn a_pool_that_the_reserve_never_lets_be_full_is_noted() {
-        let why = said(6, ("weight", 8), Some(8)).unwrap();
+        let why = said(6, 8, Some(8)).unwrap();
         assert_eq!(
             why,
             "the partition p has MaxCPUsPerNode=8, so its jobs beyond the 6 CPUs that the pool wide can have beside the \
              node's reserve (cpus=8) run as normal jobs; MaxCPUsPerNode=6 there lets them wait"
         );
-        assert!(said(6, ("weight", 8), Some(7)).is_some());
-        assert!(said(6, ("weight", 8), None).is_some());
+        assert!(said(6, 8, Some(7)).is_some());
+        assert!(said(6, 8, None).is_some());
         // It is full at its own cpus=, or never.
         for (most, cpus, limit) in [(6, 8, 6), (6, 4, 4), (8, 8, 8), (6, 8, 2)] {
-            assert_eq!(
-                said(most, ("weight", cpus), Some(limit)),
-                None,
-                "{most} {cpus}"
-            );
+            assert_eq!(said(most, cpus, Some(limit)), None, "{most} {cpus}");
         }
-        let why = said(8, ("weight", 4), Some(8)).unwrap();
+        let why = said(8, 4, Some(8)).unwrap();
         assert!(
             why.contains("so its jobs beyond cpus=4 of the pool wide run"),
             "{why}"
-        );
-    }
-
-    #[test]
-    fn a_realtime_pool_never_has_all_cores() {
-        let why = said(8, ("realtime", 8), Some(8)).unwrap();
-        assert!(
-            why.contains("beyond the 6 CPUs")
-                && why.ends_with("MaxCPUsPerNode=6 there lets them wait"),
-            "{why}"
-        );
-        assert_eq!(said(8, ("realtime", 8), Some(6)), None);
-        assert_eq!(said(6, ("realtime", 8), Some(6)), None);
-        assert!(
-            said(4, ("realtime", 8), Some(5))
-                .unwrap()
-                .contains("the 4 CPUs")
         );
     }
 }

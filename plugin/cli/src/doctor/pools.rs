@@ -3,11 +3,10 @@
 
 use std::path::Path;
 
-use berth_host::announcement::{AnnouncedPool, Announcement};
+use berth_host::announcement::Announcement;
 use berth_host::pools_file::{self, FileError, Site, SitePools};
 use berth_host::trusted_file::ReadError;
 use berth_placement::SiteConfine;
-use berth_placement::pools::Class;
 use berth_placement::sets::count::counted;
 use berth_srun::host_list::{self, Most};
 
@@ -60,23 +59,14 @@ pub(super) fn check(
 fn is_in_force(pools: &SitePools, words: &Announcement) -> bool {
     let mut now = Announcement::default();
     now.set_pools(Some(pools));
-    // A class that this node cannot have is in force as weights; slurmd has given the reason.
-    for (now, known) in now.pools.iter_mut().zip(&words.pools) {
-        let is_weight = known.class == Class::Weight.word();
-        if is_weight && now.name == known.name {
-            now.class.clone_from(&known.class);
-        }
-    }
     now.pools == words.pools
 }
 
-/// Pools whose tasks are only bound: berth confines those of real-time pools itself.
+/// Pools whose tasks are only bound.
 fn loose(words: &Announcement) -> Option<String> {
     let is_confined =
         words.constrain_cores || words.site_rules()?.confine == SiteConfine::Force.to_string();
-    let bound = |pool: &&AnnouncedPool| pool.class != Class::Realtime.word();
-    let bound: Vec<_> = words.pools.iter().filter(bound).collect();
-    let names: Vec<_> = bound.iter().map(|pool| pool.name.as_str()).collect();
+    let names: Vec<_> = words.pools.iter().map(|pool| pool.name.as_str()).collect();
     (!is_confined && !names.is_empty()).then(|| {
         format!(
             "a program that changes its own affinity can leave its CPUs in {}, because nothing confines a job to its \
@@ -89,20 +79,20 @@ fn loose(words: &Announcement) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use berth_host::SiteRules;
+    use berth_host::announcement::AnnouncedPool;
     use berth_host::site_rules::VERSION;
 
     use super::*;
 
-    fn said(confine: &str, constrain_cores: bool, classes: &[&str]) -> Option<String> {
-        let pool = |class: &&str| AnnouncedPool {
-            name: format!("{class}8"),
-            class: class.to_string(),
+    fn said(confine: &str, constrain_cores: bool, pools: &[&str]) -> Option<String> {
+        let pool = |name: &&str| AnnouncedPool {
+            name: name.to_string(),
             ..AnnouncedPool::default()
         };
         let mut words = Announcement {
             is_task_plugin: true,
             constrain_cores,
-            pools: classes.iter().map(pool).collect(),
+            pools: pools.iter().map(pool).collect(),
             ..Announcement::default()
         };
         words.set_rules(&SiteRules {
@@ -115,20 +105,19 @@ mod tests {
 
     #[test]
     fn tasks_that_nothing_confines_are_noted() {
-        let all = ["weight", "idle", "realtime"];
+        let all = ["multi8", "multi4"];
         let text = said("", false, &all).unwrap();
         assert!(
-            text.contains("its CPUs in weight8, idle8, because"),
+            text.contains("its CPUs in multi8, multi4, because"),
             "{text}"
         );
         assert!(said("task", false, &all).is_some());
-        for (confine, constrain_cores, classes) in [
+        for (confine, constrain_cores, pools) in [
             ("task,force", false, &all[..]),
             ("", true, &all),
-            ("", false, &["realtime"]),
             ("", false, &[]),
         ] {
-            assert_eq!(said(confine, constrain_cores, classes), None, "{confine}");
+            assert_eq!(said(confine, constrain_cores, pools), None, "{confine}");
         }
     }
 }

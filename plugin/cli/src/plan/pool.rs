@@ -1,8 +1,7 @@
 //! `berth plan --pool`: what a pool of this node does for the job, from what slurmd has announced. In: the pool's
 //! name, the plans. Out: a note.
 
-use berth_host::announcement::{AnnouncedPool, Announcement};
-use berth_placement::pools::Class;
+use berth_host::announcement::Announcement;
 use berth_placement::sets::count::counted;
 use berth_placement::{CoreIdx, CpuSet, Node, Owned, Request};
 
@@ -58,7 +57,7 @@ fn note(words: &Announcement, (name, cpus): (&str, u32)) -> String {
             ),
         };
     };
-    let room = pool.cpus.min(pool_room::most(words, pool));
+    let room = pool.cpus.min(pool_room::most(words));
     if cpus > room {
         return format!(
             "a job with {} runs outside of the pool {name}, which owns at most {} here; use fewer CPUs",
@@ -69,30 +68,18 @@ fn note(words: &Announcement, (name, cpus): (&str, u32)) -> String {
     let share = weights.share(pool.weight, cpus) * 100.0;
     format!(
         "the pool {name} gives this job the weight {} and every other job of the node {}: while a job of one CPU is \
-         busy on each of its {}, it gets {share:.1} % of them{}; {} tells each task its number of CPUs",
+         busy on each of its {}, it gets {share:.1} % of them; {} tells each task its number of CPUs",
         weights.of_job(pool.weight, cpus),
         weights.others,
         counted(cpus, "CPU"),
-        class(pool),
         pool.export,
     )
-}
-
-/// What the pool's class does beside its weight.
-fn class(pool: &AnnouncedPool) -> &'static str {
-    match pool.class.parse().unwrap_or_default() {
-        Class::Weight => "",
-        Class::Idle => "; every other job's tasks are idle ones beside their slurmstepd (cpu.idle)",
-        Class::Realtime => {
-            "; its tasks are confined to its CPUs and are real-time ones (SCHED_RR), so they get about 95 % whatever \
-             runs there"
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use berth_host::SiteRules;
+    use berth_host::announcement::AnnouncedPool;
     use berth_host::site_rules::{Counted, VERSION};
 
     use super::*;
@@ -123,23 +110,9 @@ mod tests {
             four.contains("it gets 97.0 % of them; NCPUS tells"),
             "{four}"
         );
-        for (class, says) in [
-            ("idle", "% of them; every other job's tasks are idle ones"),
-            ("realtime", "they get about 95 %"),
-            ("of a later release", "% of them; NCPUS"),
-        ] {
-            words.pools[0].class = class.into();
-            let said = said(&words, "multi8", 4);
-            assert!(said.contains(says), "{said}");
-        }
         assert!(said(&words, "multi8", 9).contains("owns at most 8 here"));
         assert!(said(&words, "multi16", 13).contains("owns at most 12 here"));
         assert!(said(&words, "multi4", 1).contains("its pools are multi8, multi16"));
-        // Real-time tasks never have all cores.
-        words.set_rules(&site(16));
-        words.pools[1].class = "realtime".into();
-        assert!(said(&words, "multi16", 15).contains("owns at most 14 here"));
-        assert!(said(&words, "multi16", 14).contains("they get about 95 %"));
     }
 
     /// Of eight cores with two threads each, of which all pools may have so many threads.

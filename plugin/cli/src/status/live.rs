@@ -66,7 +66,7 @@ fn delivered_to(parts: &[Part], now: u64) -> Option<f64> {
     Some(used as f64 / wall)
 }
 
-/// Two places behind the point, as the line at a job's end has them.
+/// Two places behind the point, as the line at a step's end has them.
 pub(super) fn rounded(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }

@@ -27,7 +27,6 @@ struct Row {
     node: String,
     pool: String,
     partition: String,
-    class: String,
     /// The most CPUs that its jobs own together.
     cpus: u32,
     /// The CPUs that they own now; null for users.
@@ -109,7 +108,6 @@ fn rows(node: &str, words: &Announcement, seen: Option<&Seen>) -> Vec<Row> {
             node: node.into(),
             pool: pool.name.clone(),
             partition: pool.partition.clone(),
-            class: pool.class.clone(),
             cpus: pool.cpus,
             owned,
             weight: weights.of_job(pool.weight, pool.cpus),
@@ -161,7 +159,6 @@ fn table(all: &[Row], out: &mut impl Write) -> std::io::Result<()> {
         "HOSTNAME",
         "POOL",
         "PARTITION",
-        "CLASS",
         "NCPUS",
         "NOWNED",
         "NJOBS",
@@ -180,7 +177,6 @@ fn table(all: &[Row], out: &mut impl Write) -> std::io::Result<()> {
             row.node.clone(),
             row.pool.clone(),
             partition.into(),
-            row.class.clone(),
             row.cpus.to_string(),
             or_dash(row.owned),
             or_dash(row.jobs.as_ref().map(Vec::len)),
@@ -253,7 +249,6 @@ mod tests {
         assert_eq!(rows("n1", &words, Some(&seen)), []);
         words.pools = vec![AnnouncedPool {
             name: "multi8".into(),
-            class: "weight".into(),
             cpus: 8,
             weight: 10_000,
             ..AnnouncedPool::default()
@@ -266,7 +261,7 @@ mod tests {
         assert_eq!((found[0].weight, found[0].others), (10_000, 38));
         assert_eq!(found[0].suspended, Some(vec![]));
         let last = cells(&rows("n1", &words, None));
-        assert_eq!(last, "n1 multi8 - weight 8 - - 10000 38 - -");
+        assert_eq!(last, "n1 multi8 - 8 - - 10000 38 - -");
     }
 
     #[test]
@@ -330,7 +325,6 @@ mod tests {
         let words = Announcement {
             pools: vec![AnnouncedPool {
                 name: "multi8".into(),
-                class: "weight".into(),
                 cpus: 8,
                 weight: 10_000,
                 ..AnnouncedPool::default()
@@ -338,7 +332,7 @@ mod tests {
             ..Announcement::default()
         };
         let mut seen = seen(vec![entry(1, "0-5"), entry(2, "6-7")]);
-        let known = "n1 multi8 - weight 8 8 2 10000 38";
+        let known = "n1 multi8 - 8 8 2 10000 38";
         let last = |seen: &Seen| cells(&rows("n1", &words, Some(seen)));
         assert_eq!(last(&seen), format!("{known} unknown unknown"));
         seen.live.delivered = BTreeMap::from([(1, Some(5.904)), (2, Some(1.9))]);

@@ -7,8 +7,8 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use nix::dir::{Dir, Type};
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, openat};
-use nix::sys::stat::{Mode, fstat, fstatat, mkdirat};
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::{Mode, fstat, mkdirat};
 use nix::sys::statfs::{CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, fstatfs};
 use nix::unistd::{UnlinkatFlags, unlinkat, write};
 
@@ -18,9 +18,6 @@ use super::{FenceError, Place, Version};
 const MOST: u64 = 512 << 10;
 /// Who may look into a child: what Slurm gives its own.
 const MODE: Mode = Mode::from_bits_truncate(0o755);
-
-/// A folder's number, and its links: each processor has types of its own.
-pub(super) type Identity = (libc::ino_t, libc::nlink_t);
 
 /// An open folder of a cgroup.
 #[derive(Debug)]
@@ -134,12 +131,6 @@ impl Folder {
     /// Whether it belongs to root. systemd gives users cgroups of their own.
     pub(super) fn is_roots(&self) -> bool {
         fstat(&self.fd).is_ok_and(|found| found.st_uid == 0)
-    }
-
-    /// A child's number, and a count that the kernel changes with each folder that is made in it or removed.
-    pub(super) fn identity(&self, name: &str) -> Option<Identity> {
-        let found = fstatat(&self.fd, name, AtFlags::AT_SYMLINK_NOFOLLOW).ok()?;
-        Some((found.st_ino, found.st_nlink))
     }
 
     /// The names of at most so many children.

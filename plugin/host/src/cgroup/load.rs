@@ -1,24 +1,24 @@
-//! What a cgroup's threads have waited for and used, as the kernel sums it up: two small files instead of one for each
-//! thread.
+//! What a cgroup's threads have waited for and used, as the kernel sums it up.
 //! In: a folder of the unified hierarchy. Out: microseconds since the cgroup was made.
 
-use super::Folder;
+use super::{FenceError, Folder};
 
-/// The time in which at least one thread of a cgroup below this folder waited for a CPU: it grows while one waits.
-/// Nothing where the kernel does not count it (`psi=0`).
-pub(super) fn waited(scope: &Folder, path: &str) -> Option<u64> {
-    total("some ", &scope.read(&format!("{path}/cpu.pressure")).ok()?)
+/// The time in which at least one thread of this cgroup waited for a CPU. Nothing where the kernel does not count it (`psi=0`).
+pub(super) fn waited(cgroup: &Folder) -> Option<u64> {
+    total("some ", &cgroup.read("cpu.pressure").ok()?)
+}
+
+/// The CPU time of all threads of this cgroup, also of those that have ended.
+pub(super) fn used(cgroup: &Folder) -> Result<u64, FenceError> {
+    const FILE: &str = "cpu.stat";
+    let used = usage(&cgroup.read(FILE)?);
+    used.ok_or_else(|| FenceError::Place(format!("{} has no usage_usec", cgroup.file(FILE))))
 }
 
 /// The time in which threads of this cgroup wanted a CPU and none of them had one. Nothing where the kernel does not count it
 /// (before Linux 5.13, or `psi=0`).
 pub(super) fn all_waited(cgroup: &Folder) -> Option<u64> {
     total("full ", &cgroup.read("cpu.pressure").ok()?)
-}
-
-/// The CPU time of all its threads, also of those that have ended.
-pub(super) fn used(scope: &Folder, path: &str) -> Option<u64> {
-    usage(&scope.read(&format!("{path}/cpu.stat")).ok()?)
 }
 
 /// The total of the line that begins with a word.
@@ -40,6 +40,7 @@ fn usage(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fake;
     use super::*;
 
     #[test]
@@ -53,5 +54,20 @@ mod tests {
         let text = "usage_usec 75022443\nuser_usec 51632000\nsystem_usec 23390443\n";
         assert_eq!(usage(text), Some(75_022_443));
         assert_eq!(usage("nr_periods 0\n"), None);
+    }
+    #[test]
+    fn a_kernel_that_does_not_count_gives_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let cgroup = fake::open(dir.path());
+        assert_eq!(waited(&cgroup), None);
+        assert!(used(&cgroup).is_err());
+        let put = |file: &str, text: &str| std::fs::write(dir.path().join(file), text).unwrap();
+        put("cpu.pressure", "some avg10=0.00 total=4711\n");
+        put("cpu.stat", "usage_usec 99\n");
+        assert_eq!((waited(&cgroup), all_waited(&cgroup)), (Some(4711), None));
+        assert_eq!(used(&cgroup).unwrap(), 99);
+        put("cpu.stat", "nr_periods 0\n");
+        let why = used(&cgroup).unwrap_err().to_string();
+        assert!(why.ends_with("/cpu.stat has no usage_usec"), "{why}");
     }
 }

@@ -16,13 +16,8 @@ const DOWN: usize = 4;
 /// The processes.
 #[must_use]
 pub fn processes(folder: &Folder) -> Vec<pid_t> {
-    processes_within(folder, &mut { FOLDERS })
-}
-
-/// Those of the folder and of so many below it. What is left of the number is for the caller's next folder.
-pub(super) fn processes_within(folder: &Folder, left: &mut usize) -> Vec<pid_t> {
     let mut found = Vec::new();
-    gather(folder, DOWN, left, &mut found);
+    gather(folder, DOWN, &mut { FOLDERS }, &mut found);
     found
 }
 
@@ -69,18 +64,17 @@ impl Thread {
 /// The threads of some processes.
 #[must_use]
 pub fn threads(processes: &[pid_t]) -> Vec<Thread> {
-    let of = |process: &pid_t| threads_within(*process, MOST);
+    let of = |process: &pid_t| threads_of(*process);
     processes.iter().flat_map(of).take(MOST).collect()
 }
 
-/// At most so many threads of a process.
-pub(super) fn threads_within(process: pid_t, most: usize) -> Vec<Thread> {
+fn threads_of(process: pid_t) -> Vec<Thread> {
     let entries = fs::read_dir(format!("/proc/{process}/task")).into_iter();
     let numbers = entries.flatten().flatten().filter_map(|entry| {
         let number = entry.file_name().to_str()?.parse().ok()?;
         Some(Thread { process, number })
     });
-    numbers.take(most).collect()
+    numbers.take(MOST).collect()
 }
 
 #[cfg(test)]

@@ -7,11 +7,7 @@
 //! mount of `/proc/self/mountinfo`, and is opened folder by folder without following links.
 
 mod abandoned;
-mod breath;
 mod child;
-mod credit;
-mod dying;
-mod escaped;
 #[cfg(test)]
 mod fake;
 mod folder;
@@ -19,34 +15,27 @@ pub mod freezer;
 mod held;
 mod job;
 pub mod jobs;
-mod known;
 mod leftovers;
 mod live;
 mod load;
 pub mod members;
 mod mounts;
 mod name;
-mod outside;
 mod place;
-mod risen;
 pub mod scopes;
 mod slurms_step;
-mod stat;
 mod stepds;
 mod write;
 
-pub use abandoned::{Undone, thaw_abandoned, undo_abandoned};
-pub use breath::{Breaths, all_ordinary};
+pub use abandoned::thaw_abandoned;
 pub use child::Child;
-pub use escaped::{any_of_pool, lower_escaped};
 pub use folder::Folder;
 pub use held::held_by_others;
-pub use job::{JobFolders, USUAL_WEIGHT, has_other_weights, lower_job, nice_obstacle, weigh_jobs};
+pub use job::{JobFolders, USUAL_WEIGHT, nice_obstacle};
 pub use leftovers::{leftovers_around, leftovers_in};
 pub use live::{StepNow, Waiting};
 pub use mounts::Mounts;
 pub use name::Name;
-pub use outside::{Outside, lower_outside, lower_realtime};
 pub use place::Place;
 pub use slurms_step::remove_slurms_step;
 pub use stepds::is_slurmstepd;

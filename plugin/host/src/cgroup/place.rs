@@ -98,12 +98,6 @@ impl Place {
         path.try_exists().unwrap_or(true)
     }
 
-    /// The folders below the mount, with slashes between: the same by whichever mount of its hierarchy.
-    #[must_use]
-    pub fn path(&self) -> String {
-        self.folders.join("/")
-    }
-
     /// The folder of the job whose slurmstepd lives there: `JOB` of `JOB/step_X/slurm` in the unified hierarchy, whatever
     /// this Slurm calls the job. Nothing where Slurm keeps its steps in no folders of their own.
     #[must_use]
@@ -293,7 +287,7 @@ mod tests {
             (UNIFIED, "/step_0/slurm".into(), None),
         ] {
             let place = Place::read(&format!("0::{path}\n"), &Mounts::of(mounts)).unwrap();
-            let found = place.job_of_slurmstepd().map(|job| job.path());
+            let found = place.job_of_slurmstepd().map(|job| job.folders.join("/"));
             let expected = job.map(|job| format!("{}/{job}", &scope[1..]));
             assert_eq!(found, expected, "{path}");
         }

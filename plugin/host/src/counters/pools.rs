@@ -1,5 +1,5 @@
-//! Counts of each pool, in a file of their own beside the other counts: what its ended jobs asked for and got.
-//! In: a job that has ended. Out: `berth-pools.prom`, in the format of Prometheus. The caller has the ledger's lock,
+//! Counts of each pool, in a file of their own beside the other counts: what its ended steps asked for and got.
+//! In: a step that has ended. Out: `berth-pools.prom`, in the format of Prometheus. The caller has the ledger's lock,
 //! so nobody else writes.
 
 use std::collections::BTreeMap;
@@ -22,49 +22,48 @@ const PUBLIC: u32 = 0o644;
 /// The counts of a pool; times in microseconds of one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PoolCounts {
-    /// Jobs that have ended here; one without its script counts each time that no step of it is left.
-    pub jobs: u64,
-    /// What their CPUs could have done while they ran.
+    /// Steps and scripts of its jobs that have ended here.
+    pub steps: u64,
+    /// What the CPUs of their jobs could have done while they ran.
     pub asked: u64,
     /// What they did.
     pub delivered: u64,
-    /// How long their threads waited for a CPU.
-    pub waited: u64,
+    /// How long one of a step's tasks or more waited for a CPU.
+    pub stalled: u64,
 }
 
 const NAMES: [(&str, &str); 4] = [
     (
-        "berth_pool_jobs_total",
-        "Jobs of the pool that have ended on this node; one whose script is not here counts each time that the last of its \
-         steps has ended.",
+        "berth_pool_ended_steps_total",
+        "Steps and batch scripts of the pool's jobs that have ended on this node.",
     ),
     (
         "berth_pool_asked_cpu_seconds_total",
-        "Their CPUs times the time that they ran.",
+        "The CPUs of their jobs times the time that they ran.",
     ),
     ("berth_pool_delivered_cpu_seconds_total", "Their CPU time."),
     (
-        "berth_pool_waited_seconds_total",
-        "The time that their threads waited for a CPU, as far as it was seen.",
+        "berth_pool_stalled_seconds_total",
+        "The time in which one of a step's tasks or more waited for a CPU.",
     ),
 ];
 
 impl PoolCounts {
     fn values(self) -> [u64; 4] {
-        [self.jobs, self.asked, self.delivered, self.waited]
+        [self.steps, self.asked, self.delivered, self.stalled]
     }
 
-    fn of([jobs, asked, delivered, waited]: [u64; 4]) -> Self {
+    fn of([steps, asked, delivered, stalled]: [u64; 4]) -> Self {
         Self {
-            jobs,
+            steps,
             asked,
             delivered,
-            waited,
+            stalled,
         }
     }
 }
 
-/// Adds a job to its pool's counts.
+/// Adds a step to its pool's counts.
 ///
 /// # Errors
 /// A file that cannot be written.
@@ -118,7 +117,7 @@ fn parse(text: &str) -> All {
             .lines()
             .filter_map(|line| line.strip_prefix(name)?.split_once(",pool=\""));
         for (pool, value) in lines.filter_map(|(_, rest)| rest.split_once("\"} ")) {
-            // The number of jobs has no point.
+            // The number of steps has no point.
             let Some(value) = microseconds(value) else {
                 continue;
             };
@@ -138,26 +137,26 @@ mod tests {
 
     #[test]
     fn counts_are_added_to_what_was_read() {
-        let counts = |jobs, asked, delivered, waited| PoolCounts {
-            jobs,
+        let counts = |steps, asked, delivered, stalled| PoolCounts {
+            steps,
             asked,
             delivered,
-            waited,
+            stalled,
         };
         let base = tempfile::tempdir().unwrap();
         let dir = StateDir::new(base.path(), "n1").unwrap();
         dir.prepare().unwrap();
         let add = |pool, more| add_to_pool(&dir, "n1", (pool, more)).unwrap();
         add("multi8", counts(1, 80_000_000, 78_100_000, 7));
-        add("rt4", counts(1, 4, 3, 0));
+        add("multi4", counts(1, 4, 3, 0));
         add("multi8", counts(1, 10_000_000, 1_900_001, 1_000_000));
         let written = std::fs::read_to_string(dir.path().join(POOLS)).unwrap();
         for line in [
-            "berth_pool_jobs_total{node=\"n1\",pool=\"multi8\"} 2",
+            "berth_pool_ended_steps_total{node=\"n1\",pool=\"multi8\"} 2",
             "berth_pool_asked_cpu_seconds_total{node=\"n1\",pool=\"multi8\"} 90.000000",
             "berth_pool_delivered_cpu_seconds_total{node=\"n1\",pool=\"multi8\"} 80.000001",
-            "berth_pool_waited_seconds_total{node=\"n1\",pool=\"multi8\"} 1.000007",
-            "berth_pool_delivered_cpu_seconds_total{node=\"n1\",pool=\"rt4\"} 0.000003",
+            "berth_pool_stalled_seconds_total{node=\"n1\",pool=\"multi8\"} 1.000007",
+            "berth_pool_delivered_cpu_seconds_total{node=\"n1\",pool=\"multi4\"} 0.000003",
         ] {
             assert!(
                 written.lines().any(|found| found == line),
@@ -167,8 +166,8 @@ mod tests {
         assert_eq!(text("n1", &parse(&written)), written);
         for foreign in [
             "",
-            "berth_pool_jobs_total{",
-            "berth_pool_jobs_total{a,pool=\"x\"} y",
+            "berth_pool_ended_steps_total{",
+            "berth_pool_ended_steps_total{a,pool=\"x\"} y",
             "\u{0}",
         ] {
             assert!(parse(foreign).is_empty(), "{foreign}");

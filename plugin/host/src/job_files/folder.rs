@@ -31,8 +31,6 @@ pub enum Kind {
     Node,
     /// slurmctld's answer, by the prolog.
     Answer,
-    /// What the steps of a pool job have used, by slurmstepd.
-    Pool,
 }
 
 /// A file that was not written.
@@ -73,7 +71,6 @@ impl Kind {
         match self {
             Self::Node => format!("{job}.node"),
             Self::Answer => format!("{job}.answer"),
-            Self::Pool => format!("{job}.pool"),
         }
     }
 }
@@ -121,8 +118,7 @@ pub fn put(
     }
     prepare(dir)?;
     let file = path(dir).join(kind.name(job));
-    // Jobs of pools are as many as the ledger has, and what they have used must not be lost.
-    if kind != Kind::Pool && !file.exists() {
+    if !file.exists() {
         tidy::make_room(dir)?;
     }
     atomic_file::replace(&file, bytes, FILE_MODE)?;

@@ -99,7 +99,7 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::job_files::{Kind, NodeFacts, begin_step, forget, prepare, put, read, renew};
+    use crate::job_files::{Kind, NodeFacts, begin_step, prepare, put, read, renew};
     use std::os::unix::fs::PermissionsExt;
 
     fn dir(base: &tempfile::TempDir) -> StateDir {
@@ -212,8 +212,6 @@ mod tests {
         let full = put(&dir, (1 << 20, Kind::Node), 0, b"x").unwrap_err();
         assert!(matches!(full, JobFilesError::Full { .. }), "{full}");
         put(&dir, (3, Kind::Node), 0, b"again").unwrap();
-        put(&dir, (1 << 20, Kind::Pool), 0, b"x").unwrap();
-        forget(&dir, 1 << 20, Kind::Pool);
         age(&dir, 4);
         put(&dir, (1 << 20, Kind::Node), 0, b"x").unwrap();
         assert!(read(&dir, 4, Kind::Node).is_err());

@@ -2,13 +2,14 @@
 //! jobs these are.
 //! In: the file's text, read for one node. Out: [`SitePools`], which answers a launch from memory.
 
+mod old_class;
 mod read;
 #[cfg(test)]
 mod read_tests;
 
 use std::path::{Path, PathBuf};
 
-use berth_placement::pools::{Class, Weights};
+use berth_placement::pools::Weights;
 
 pub use crate::cpusets_file::{FileError, LineError, Stamp};
 pub use read::{Site, read};
@@ -32,8 +33,8 @@ pub struct Pool {
     pub cpus: u32,
     /// Its weight, if it were as wide as the widest pool of the node.
     pub weight: u32,
-    /// How its jobs get their CPUs.
-    pub class: Class,
+    /// A class of earlier releases that its line asks for.
+    pub old_class: Option<&'static str>,
     /// The variable that tells a task its number of CPUs.
     pub export: String,
     jobs: Jobs,
@@ -72,21 +73,6 @@ impl SitePools {
     #[must_use]
     pub fn of(&self, who: Who<'_>) -> Option<&Pool> {
         self.here().find(|pool| pool.jobs.has(who))
-    }
-
-    /// Whether a pool of this node has a class.
-    #[must_use]
-    pub fn has(&self, class: Class) -> bool {
-        self.here().any(|pool| pool.class == class)
-    }
-
-    /// The same pools on a node that cannot have a class: those of this class have weights alone.
-    #[must_use]
-    pub fn without(mut self, class: Class) -> Self {
-        let pools = self.pools.iter_mut();
-        let its = pools.filter(|pool| pool.class == class);
-        its.for_each(|pool| pool.class = Class::Weight);
-        self
     }
 
     /// The weights of the jobs of this node; none if it has no pools.

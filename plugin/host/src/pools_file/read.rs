@@ -2,10 +2,10 @@
 //! In: its bytes, and what the node knows beside it. Out: [`SitePools`], or the first wrong line with its number
 //! and the reason. Pure.
 
-use berth_placement::pools::{Class, HIGHEST};
+use berth_placement::pools::HIGHEST;
 use berth_placement::sets::bounded::shown;
 
-use super::{Jobs, LineError, Pool, SitePools};
+use super::{Jobs, LineError, Pool, SitePools, old_class};
 use crate::cpusets_file::read::{LINE, MOST_LINES, check_keys, name, names, needed, value};
 use crate::cpusets_file::words::{SHOWN, Word, words};
 use crate::read_settings::is_all;
@@ -104,18 +104,11 @@ fn pool(words: &[Word], line: usize, site: &Site<'_>) -> Result<Pool, String> {
             Some(text) => number("weight", text, HIGHEST)?,
             None => HIGHEST,
         },
-        class: class(value(words, "class"))?,
+        old_class: old_class::of(value(words, "class"))?,
         export: variable(value(words, "export").unwrap_or("NCPUS"))?,
         jobs,
         is_here,
     })
-}
-
-fn class(text: Option<&str>) -> Result<Class, String> {
-    let read = text.map(str::parse).transpose();
-    Ok(read
-        .map_err(|why| format!("class=: {why}"))?
-        .unwrap_or_default())
 }
 
 fn number(key: &str, text: &str, most: u32) -> Result<u32, String> {

@@ -1,5 +1,9 @@
 //! Lines of the site's file of pools, right and wrong.
 
+use std::path::Path;
+
+use berth_placement::pools::HIGHEST;
+
 use super::*;
 
 fn site() -> Site<'static> {
@@ -49,14 +53,8 @@ fn a_job_is_in_the_first_pool_that_has_all_of_its_words() {
     assert_eq!(pools.len(), 3);
     assert_eq!((pools[1].weight, pools[1].export.as_str()), (5000, "NCPUS"));
     assert_eq!((pools[2].line, pools[2].export.as_str()), (5, "WORKERS"));
-    let classes = |all: &SitePools| all.here().map(|pool| pool.class).collect::<Vec<_>>();
-    assert_eq!(classes(&all), [Class::Weight, Class::Idle, Class::Realtime]);
-    assert!(all.has(Class::Idle) && all.has(Class::Realtime));
-    let without = all.clone().without(Class::Realtime);
-    assert_eq!(
-        classes(&without),
-        [Class::Weight, Class::Idle, Class::Weight]
-    );
+    let old: Vec<_> = all.here().map(|pool| pool.old_class).collect();
+    assert_eq!(old, [None, Some("idle"), Some("realtime")]);
     let weights = all.weights().unwrap();
     assert_eq!((weights.widest, weights.others), (15, 10));
     assert_eq!(SitePools::default().weights(), None);
@@ -87,7 +85,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     (
         "name=a partition=p cpus=1 class=fast",
-        "weight, idle or realtime",
+        "class=: \"fast\" is not weight, which every pool has; leave it out",
     ),
     ("name=a partition=p cpus=1 nodes=[", "the list does not end"),
     (
@@ -145,4 +143,34 @@ fn a_pool_of_all_nodes_is_here() {
     let all = read(text.as_bytes(), &site()).unwrap();
     assert_eq!(all.here().count(), 1);
     assert!(told("name=a partition=p cpus=17 nodes=ALL\n").contains("cpus=17 are more"));
+}
+
+/// One line, however many pools ask for a class that there is no more. Pools of other nodes are not told.
+#[test]
+fn classes_of_earlier_releases_are_told_and_read_as_weight() {
+    let told = |text: &str| {
+        let path = Path::new("/etc/pools.conf");
+        let all = of_text(path, text.as_bytes(), &site()).unwrap();
+        assert!(all.here().all(|pool| pool.weight == HIGHEST));
+        all.about_old_classes()
+    };
+    let weight = "name=a partition=a cpus=1\nname=b partition=b cpus=1 class=weight\n";
+    assert_eq!(told(weight), None);
+    let far = "name=c partition=d cpus=1 class=idle nodes=there\n";
+    assert_eq!(told(far), None);
+    let one = format!("{weight}name=rt partition=c cpus=1 class=realtime\n{far}");
+    let why = "because a task of a real-time class could keep CPUs of the node outside of its job, and pools have weights \
+               alone now";
+    assert_eq!(
+        told(&one).unwrap(),
+        format!(
+            "/etc/pools.conf: class=realtime of the pool rt (line 3) is read as weight, {why}; remove that word"
+        )
+    );
+    let two = told(&one.replace("there", "here")).unwrap();
+    let says = "class=realtime of the pool rt (line 3) and class=idle of the pool c (line 4) are read as weight";
+    assert!(
+        two.contains(says) && two.ends_with("remove those words"),
+        "{two}"
+    );
 }

@@ -11,7 +11,7 @@ use crate::killer;
 use crate::work::Soak;
 
 /// Files of a node that are there as long as slurmd serves it, or for the slurmd that follows.
-const FIXED: [&str; 13] = [
+const FIXED: [&str; 12] = [
     "berth.prom",
     "berth-pools.prom",
     "counts.1",
@@ -23,7 +23,6 @@ const FIXED: [&str; 13] = [
     "pools.held",
     "slurmd.json",
     "topology",
-    "weights.held",
     "off",
 ];
 /// The files of an ended job stay for its epilog, for ten minutes.
