@@ -1,5 +1,5 @@
-//! The real slurmctld and the model get the same random lines: random clusters, random jobs that run,
-//! and first steps. Each run has a new seed, which is printed; `BERTH_SELECT_SEED` repeats it and
+//! The real slurmctld and the model get the same random lines: random idle clusters, and
+//! first steps. Each run has a new seed, which is printed; `BERTH_SELECT_SEED` repeats it and
 //! `BERTH_SELECT_LINES` asks for more lines.
 
 use std::env;
@@ -82,15 +82,15 @@ fn the_command_says_the_same(records: &[record::Record], release: Release) {
 /// than the one whose rules are used.
 #[test]
 fn other_rules_are_noticed() {
-    let text = "line salloc -n1 -c2\nconf SelectType=select/cons_tres\n\
+    let text = "line salloc -n7 --ntasks-per-node=4 -N2\nconf SelectType=select/cons_tres\n\
                 conf SelectTypeParameters=CR_Core\nconf PartitionName=main Nodes=ALL Default=YES\n\
-                conf NodeName=n1 Sockets=2 CoresPerSocket=2\nbusy n1=0 mem:n1=0\n\
-                job granted cpus=2 n1=2-3:2\n";
+                conf NodeName=n1 CoresPerSocket=8\nconf NodeName=n2 CoresPerSocket=8\n\
+                job granted cpus=8 n1=0-3:4 n2=0-3:4\n";
     let verdict = |text: &str| {
         let records = record::read(text).unwrap();
         compare(&records[0], "22.05".parse().unwrap()).job
     };
     assert_eq!(verdict(text), berth_tests::select_truth::Verdict::Equal);
-    let other = text.replace("n1=2-3:2", "n1=1-2:2");
+    let other = text.replace("n2=0-3:4", "n2=0-2:3");
     assert_ne!(verdict(&other), berth_tests::select_truth::Verdict::Equal);
 }

@@ -57,7 +57,6 @@ fn one_idle_node_like_the_machine() {
             "-n3 --select CR_Core,CR_CORE_DEFAULT_DIST_BLOCK",
             "node0 0-1 0-1",
         ),
-        ("-n2 --busy node0=0-2", "node0 3 3"),
         ("-n5 --cores 0-6", "node0 0-6 0-6"),
         ("-n5 --whole", "node0 0-7 0-7"),
         ("-n5 --whole --cores 1-2,4", "node0 1-2,4 1-2,4"),
@@ -89,7 +88,6 @@ fn what_would_happen_instead() {
         ("-N1 -n17", "the job never starts"),
         ("-B 4:1 -n1", "-B asks for 4 sockets; this machine has 2"),
         ("-n2 --gres=gpu:1", "not modelled: --gres"),
-        ("-n9 --busy node0=0-3", "waits"),
         ("-n 999991023 -O", "Slurm counts only to 65535"),
     ] {
         let said = on(options);
@@ -120,13 +118,10 @@ fn a_cluster_from_its_configuration() {
         |more: &[&'static str]| [&["--slurm=22.05", "--cluster", conf.as_str()], more].concat();
     assert_eq!(cores(&ask(&["-n3"])), ["a1 0-2 0-2"]);
     assert_eq!(cores(&ask(&["-n6"])), ["a1 0-3 0-3", "a2 0-1 0-1"]);
-    assert_eq!(cores(&ask(&["-n3", "--busy", "a1=0-1"])), ["a2 0-2 0-2"]);
     assert_eq!(cores(&ask(&["srun -p large -n4 ./app"])), ["b1 0,8 0,8"]);
     let says = |more: &[&'static str]| refused(&ask(more));
     assert!(says(&["-p", "huge", "-n1"]).contains("there is no partition huge"));
     assert!(says(&["-n9"]).contains("the job never starts"));
-    assert!(says(&["-n1", "--busy", "a7=0"]).contains("no node a7"));
-    assert!(says(&["-n1", "--busy", "a1=9"]).contains("a1 has no core 9"));
     let (_, out, _) = berth(&ask(&["-p", "large", "-n3", "--format=json"]));
     let plan: Value = serde_json::from_str(&out).unwrap();
     let site = &plan["assumed"][0];
@@ -137,6 +132,32 @@ fn a_cluster_from_its_configuration() {
         missing.contains("/no/such/slurm.conf cannot be read"),
         "{missing}"
     );
+}
+
+/// Two nodes could hold three tasks; no others than those two could hold six.
+#[test]
+fn nodes_are_assumed_where_there_was_a_choice() {
+    let folder = tempfile::tempdir().unwrap();
+    let conf = conf(folder.path());
+    for (words, assumed) in [
+        (&["-n3"][..], true),
+        (&["--job", "salloc -n3", "srun -n2"], true),
+        (&["salloc -n3"], true),
+        (&["-n6"], false),
+        (&["-n3", "-w", "a2"], false),
+        (&["-p", "large", "-n3"], false),
+    ] {
+        let words = [&["--cluster", conf.as_str()], words].concat();
+        let (code, out, said) = berth(&[&words[..], &["--format=json"]].concat());
+        assert_eq!(code, Some(0), "{words:?}: {said}");
+        let plan: Value = serde_json::from_str(&out).unwrap();
+        let found = plan.get("nodes_assumed").and_then(Value::as_bool);
+        assert_eq!(found, assumed.then_some(true), "{words:?}");
+        let (_, _, said) = berth(&words);
+        assert_eq!(said.contains("nodes assumed"), assumed, "{words:?}: {said}");
+    }
+    let (_, _, said) = berth(&["--machine", MACHINE, "-N2", "-n4"]);
+    assert!(!said.contains("nodes assumed"), "{said}");
 }
 
 /// salloc and sbatch pass some options on by variables, which srun of the release reads; and their

@@ -31,7 +31,7 @@ pub const TARGETS: &[Target] = &[
             "OverSubscribe=FORCE:2\n",
             "\nNodeSet=s Nodes=n1\n",
             "\nSelectType=select/cons_tres\n",
-            "SelectTypeParameters=CR_Core,CR_LLN\n",
+            "SelectTypeParameters=CR_Core,CR_Pack_Nodes\n",
             "DefMemPerCPU=",
             "\\\n",
             "# ",
@@ -92,14 +92,14 @@ fn configuration(text: &str) -> Verdict {
     }
 }
 
-/// Unlike nodes, some with busy cores, as every release line hands them out.
+/// Unlike nodes, as every release line hands them out.
 fn clusters() -> &'static [Cluster] {
     static ALL: OnceLock<Vec<Cluster>> = OnceLock::new();
     ALL.get_or_init(|| {
         let words = [
             "CR_Core",
             "CR_CPU",
-            "CR_Socket_Memory,CR_LLN",
+            "CR_Socket_Memory",
             "CR_Core_Memory,CR_ONE_TASK_PER_CORE",
             "CR_Core,CR_CORE_DEFAULT_DIST_BLOCK,CR_Pack_Nodes",
         ];
@@ -114,11 +114,7 @@ fn clusters() -> &'static [Cluster] {
             );
             let config = Config::read("slurm.conf", &text, &mut |why| Err(why.into()));
             let chosen = config.and_then(|config| config.choose(None, line));
-            let mut cluster = chosen.expect("a configuration").cluster;
-            for core in [1, 2, 5] {
-                cluster.nodes[0].busy.insert(core);
-            }
-            cluster
+            chosen.expect("a configuration").cluster
         };
         words
             .iter()
@@ -147,14 +143,14 @@ fn asked(text: &str) -> Verdict {
     }
 }
 
-/// What no job can have: no node, a node without cores, cores that are not there, or busy ones.
+/// What no job can have: no node, a node without cores, or cores that are not there.
 fn impossible(cluster: &Cluster, grant: &JobGrant) -> Option<String> {
     if grant.nodes.is_empty() {
         return Some("a job without nodes".into());
     }
     grant.nodes.iter().find_map(|given| {
         let node = cluster.nodes.get(given.node)?;
-        let wrong = |core: &u32| *core >= node.cores() || node.busy.contains(*core);
+        let wrong = |core: &u32| *core >= node.cores();
         let core = given.cores.iter().find(wrong);
         match (core, given.cores.is_empty()) {
             (Some(core), _) => Some(format!("core {core} of {}", node.name)),

@@ -37,17 +37,6 @@ impl Asked {
         })
     }
 
-    /// Starts a job that stays. `None` if it does not start at once.
-    pub fn occupy(&mut self, options: &str) -> Option<LoggedJob> {
-        let outcome =
-            self.controller
-                .outcome(self.controller.command("salloc", options, &["--no-shell"]));
-        let job = self.job_of(&outcome).filter(|_| !outcome.job_waits);
-        self.controller.busy.extend(job.as_ref().map(|job| job.id));
-        self.controller.settle();
-        job.map(|job| self.controller.renamed(job))
-    }
-
     /// What scontrol shows of the configuration, the nodes and the partition.
     pub fn shown(&self) -> [String; 3] {
         [&["config"][..], &["nodes", "-o"], &["partition", "-o"]].map(|words| {
@@ -57,25 +46,9 @@ impl Asked {
         })
     }
 
-    /// The jobs that stay.
-    pub fn running(&self) -> Vec<u32> {
-        self.controller.busy.clone()
-    }
-
-    /// Whether every job that stays still runs. A node that was lost for a moment ends its own.
-    pub fn all_stay(&self) -> bool {
-        self.controller.all_stay()
-    }
-
     /// Whether slurmctld runs.
     pub fn lives(&self) -> bool {
         self.controller.lives()
-    }
-
-    /// Ends a job that stayed.
-    pub fn free(&mut self, id: u32) {
-        self.controller.busy.retain(|known| *known != id);
-        self.controller.settle();
     }
 
     /// The answer to a line, and to its first step: salloc's is given, srun's is its own. `None` if

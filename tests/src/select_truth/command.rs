@@ -18,17 +18,23 @@ const NOT_RUN: i32 = 1;
 /// A line that its own command would not take.
 const USAGE: i32 = 2;
 
-/// Asks the command. Memory of other jobs and whole nodes have no option.
+/// Asks the command; on slurmctld's own nodes where it chose others.
 ///
 /// # Panics
 /// Where the command cannot be run, or prints something that is not JSON.
 #[must_use]
 pub fn through_the_command(record: &Record, release: Release) -> Option<Verdict> {
-    let has_words =
-        |busy: &super::record::Busy| !busy.whole && busy.memory.values().all(|used| *used == 0);
-    if !record.busy.iter().all(has_words) || record.step_got == Some(StepTruth::Killed) {
+    if record.step_got == Some(StepTruth::Killed) {
         return None;
     }
+    let first = as_asked(record, release);
+    Some(match (&first, record.on_its_nodes()) {
+        (Verdict::Differs(_), Some(record)) => as_asked(&record, release),
+        _ => first,
+    })
+}
+
+fn as_asked(record: &Record, release: Release) -> Verdict {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let conf = folder.path().join("slurm.conf");
     fs::write(&conf, record.conf.join("\n")).expect("a file in a temporary folder");
@@ -42,11 +48,6 @@ pub fn through_the_command(record: &Record, release: Release) -> Option<Verdict>
         "--cluster",
     ]);
     asked.arg(&conf);
-    for busy in &record.busy {
-        for (node, cores) in &busy.cores {
-            asked.arg("--busy").arg(format!("{node}={}", list(cores)));
-        }
-    }
     match &record.step {
         Some(step) => asked
             .arg("--job")
@@ -56,7 +57,7 @@ pub fn through_the_command(record: &Record, release: Release) -> Option<Verdict>
         None => asked.arg(&record.line),
     };
     let done = Done::from(asked.output().expect("the command can be run"));
-    Some(verdict(record, &done))
+    verdict(record, &done)
 }
 
 fn verdict(record: &Record, done: &Done) -> Verdict {

@@ -4,10 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use berth_placement::CoreSpec;
 use berth_placement::controller::select::{
-    Client, Cluster, CoreSet, JobAnswer, JobGrant, Sharing, SlurmLine, StepAnswer, Wait, job,
-    own_step, step_inside,
+    Client, Cluster, CoreSet, JobAnswer, JobGrant, SlurmLine, StepAnswer, Wait, job, own_step,
+    step_inside,
 };
 use berth_srun::conf::Config;
 use berth_srun::options::Command;
@@ -48,15 +47,22 @@ impl Compared {
     }
 }
 
-/// Compares one record.
+/// Compares one record. Where slurmctld chose other nodes, the model is asked on those.
 ///
 /// # Panics
 /// Where the record's configuration cannot be read: it is what slurmctld was started with.
 #[must_use]
 pub fn compare(record: &Record, release: Release) -> Compared {
+    let first = compare_as_asked(record, release);
+    match (&first.job, record.on_its_nodes()) {
+        (Verdict::Differs(_), Some(record)) => compare_as_asked(&record, release),
+        _ => first,
+    }
+}
+
+fn compare_as_asked(record: &Record, release: Release) -> Compared {
     let line = line_of(release);
-    let mut cluster = cluster(record, line);
-    fill(&mut cluster, record);
+    let cluster = cluster(record, line);
     let refused = |why: String| match record.job {
         JobTruth::Refused(_) => Verdict::Equal,
         _ => Verdict::Differs(format!("refused: {why}")),
@@ -100,7 +106,7 @@ fn line_of(release: Release) -> SlurmLine {
     }
 }
 
-/// The record's cluster without its jobs.
+/// The record's cluster.
 fn cluster(record: &Record, line: SlurmLine) -> Cluster {
     let text = record.conf.join("\n");
     let config = Config::read("record", &text, &mut |_| Err("nothing is included".into()));
@@ -122,43 +128,11 @@ pub(super) fn readers_agree(conf: &[String], [config, nodes, partitions]: &[Stri
     let read = read.unwrap_or_else(|why| panic!("{why}"));
     for line in [SlurmLine::V22_05, SlurmLine::V26_05] {
         let [read, shown] = [&read, &shown].map(|config| {
-            let mut chosen = config
+            config
                 .choose(None, line)
-                .unwrap_or_else(|why| panic!("{why}"));
-            // scontrol does not show which nodes stand on one line.
-            chosen
-                .cluster
-                .nodes
-                .iter_mut()
-                .for_each(|node| node.configuration = 0);
-            chosen
+                .unwrap_or_else(|why| panic!("{why}"))
         });
         assert_eq!(read, shown, "{conf:#?}");
-    }
-}
-
-/// Whether a job with these options of salloc has its nodes alone: of `--exclusive` and `-s` the last
-/// one counts.
-pub(super) fn is_whole(options: &str, may_use_special: bool) -> bool {
-    let asked = selection(&format!("salloc {options}"), Release::V22_05);
-    asked.is_ok_and(|(_, asked)| {
-        let special = may_use_special && asked.options.core_spec != CoreSpec::None;
-        special || asked.options.sharing == Sharing::Exclusive
-    })
-}
-
-/// The jobs that run.
-fn fill(cluster: &mut Cluster, record: &Record) {
-    for node in &mut cluster.nodes {
-        for busy in &record.busy {
-            let cores = busy.cores.get(&node.name);
-            cores
-                .into_iter()
-                .flatten()
-                .for_each(|core| node.busy.insert(*core));
-            node.used_memory += busy.memory.get(&node.name).unwrap_or(&0);
-            node.taken_whole |= busy.whole && cores.is_some();
-        }
     }
 }
 
@@ -182,13 +156,7 @@ fn step_answer(
         None => Ok(own_step(cluster, &asked.options, grant)),
         Some(text) => {
             let (_, step) = selection(text, release)?;
-            Ok(step_inside(
-                cluster,
-                &asked.options,
-                grant,
-                &step.options,
-                &[],
-            ))
+            Ok(step_inside(cluster, &asked.options, grant, &step.options))
         }
     }
 }

@@ -33,8 +33,6 @@ pub(super) struct Controller {
     pub cluster: Cluster,
     /// What stands before n1, n2, … in the real names of the nodes.
     prefix: String,
-    /// Jobs that stay.
-    pub busy: Vec<u32>,
     /// How long the first job took: an emulated machine is many times slower than another.
     first: Duration,
 }
@@ -70,7 +68,6 @@ impl Controller {
         Ok(Self {
             prefix: first.trim_end_matches("n1").to_string(),
             cluster,
-            busy: Vec::new(),
             first: Duration::ZERO,
         })
     }
@@ -86,16 +83,6 @@ impl Controller {
     /// How long one line may take here.
     pub fn patience(&self) -> Duration {
         PATIENCE.max(self.first * 30)
-    }
-
-    /// Whether every job that stays still runs.
-    pub fn all_stay(&self) -> bool {
-        let running = self.squeue(&["-t", "RUNNING", "-o", "%A"]);
-        let running: Vec<u32> = running
-            .split_whitespace()
-            .filter_map(|id| id.parse().ok())
-            .collect();
-        self.busy.iter().all(|id| running.contains(id))
     }
 
     /// Whether slurmctld runs.
@@ -165,40 +152,26 @@ impl Controller {
         self.squeue(&["-j", id, "-o", "%r"]).trim().into()
     }
 
-    /// Cancels every job that does not stay; whether slurmctld took it.
+    /// Cancels every job; whether slurmctld took it.
     fn cancel(&self) -> bool {
-        let others = self.others();
-        if others.is_empty() {
-            return true;
-        }
-        let words: Vec<_> = ["-Q".to_string()].into_iter().chain(others).collect();
-        let words: Vec<_> = words.iter().map(String::as_str).collect();
-        self.cluster.run("scancel", &words).ok()
+        let jobs = self.squeue(&["-o", "%A"]);
+        let words: Vec<_> = ["-Q"].into_iter().chain(jobs.split_whitespace()).collect();
+        words.len() == 1 || self.cluster.run("scancel", &words).ok()
     }
 
-    fn others(&self) -> Vec<String> {
-        let stays = |id: &&str| id.parse().is_ok_and(|id| self.busy.contains(&id));
-        let shown = self.squeue(&["-o", "%A"]);
-        shown
-            .split_whitespace()
-            .filter(|id| !stays(id))
-            .map(String::from)
-            .collect()
-    }
-
-    /// Waits until no other job is left, and no node is at the end of one: such a node takes no job.
+    /// Waits until no job is left, and no node is at the end of one: such a node takes no job.
     pub fn settle(&self) {
         let start = Instant::now();
         let mut cancelled = false;
         while start.elapsed() < self.patience() && self.lives() {
-            let others = !self.others().is_empty();
+            let jobs = !self.squeue(&["-o", "%A"]).trim().is_empty();
             let nodes = self.shown("sinfo", &["-h", "-o", "%T"]);
             // A star stands behind the state of a node that has not answered.
             let ready = !nodes.contains("completing") && !nodes.contains('*');
-            if !others && ready {
+            if !jobs && ready {
                 return;
             }
-            if others && !cancelled {
+            if jobs && !cancelled {
                 cancelled = self.cancel();
             }
             sleep(PAUSE);
@@ -243,10 +216,6 @@ impl Controller {
     pub fn renamed(&self, mut job: LoggedJob) -> LoggedJob {
         let all = std::mem::take(&mut job.nodes).into_iter();
         job.nodes = all
-            .map(|(name, value)| (self.short(&name), value))
-            .collect();
-        let all = std::mem::take(&mut job.memory).into_iter();
-        job.memory = all
             .map(|(name, value)| (self.short(&name), value))
             .collect();
         job

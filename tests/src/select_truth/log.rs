@@ -17,8 +17,6 @@ pub(super) struct LoggedJob {
     pub names: Vec<String>,
     /// Cores and CPUs of each node.
     pub nodes: BTreeMap<String, (Vec<u32>, u32)>,
-    /// Memory of each node.
-    pub memory: BTreeMap<String, u64>,
     /// Cores of a socket, of each node.
     pub per_socket: Vec<u32>,
 }
@@ -55,8 +53,6 @@ pub(super) fn job(log: &str) -> Option<LoggedJob> {
             let at = job.per_socket.len();
             job.per_socket.push(behind(line, "Cores:")?);
             let name = job.names.get(at)?.clone();
-            job.memory
-                .insert(name.clone(), behind(line, "Mem(MB):")?.into());
             job.nodes.insert(name, (Vec::new(), behind(line, "CPUs:")?));
         } else if let Some(socket) = behind(line, "Socket[") {
             let core = socket * job.per_socket.last()? + behind(line, "Core[")?;
@@ -103,7 +99,7 @@ mod tests {
             [t] JobId=7 StepId=0\n[t] JobNode[0] Socket[1] Core[2] is allocated\n\
             [t] JobNode[1] Socket[0] Core[0] is allocated\n[t] ====================\n";
         let job = job(log).unwrap();
-        assert_eq!((job.id, job.memory["a1"]), (7, 10));
+        assert_eq!(job.id, 7);
         assert_eq!(job.nodes["a1"], (vec![1, 6], 4));
         assert_eq!(job.nodes["a2"], (vec![0], 2));
         let step = first_step(log, &job).unwrap();

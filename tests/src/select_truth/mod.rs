@@ -1,4 +1,4 @@
-//! What the real slurmctld gives random lines on random clusters with random busy cores.
+//! What the real slurmctld gives random lines on random idle clusters.
 //! In: a seed and a number of lines. Out: records that [`record`] writes and reads. The nodes are
 //! fake (`SlurmdParameters=config_overrides`), and slurmctld and slurmds are real.
 
@@ -24,14 +24,12 @@ use crate::Done;
 use ask::Asked;
 pub use command::through_the_command;
 pub use compare::{Compared, Verdict, compare};
-use record::{Busy, JobTruth, Record, StepTruth};
+use record::{JobTruth, Record, StepTruth};
 pub use tally::{Count, Known, Tally};
 use world::{World, one, percent};
 
 /// Lines asked of one cluster.
 const OF_A_CLUSTER: usize = 24;
-/// Lines asked while the same jobs run.
-const OF_A_STATE: usize = 6;
 
 /// How often a line is asked again whose answer may be the moment's.
 const AGAIN: usize = 2;
@@ -107,31 +105,23 @@ fn of_cluster(seed: u64, at: usize, count: usize) -> Vec<Record> {
     let mut conf = world.settings.clone();
     let named = world.shapes.iter().enumerate();
     conf.extend(named.map(|(node, shape)| format!("NodeName=n{} {shape}", node + 1)));
-    let mut asked = match Asked::up(&world) {
+    let asked = match Asked::up(&world) {
         Ok(asked) => asked,
         Err(why) => panic!("seed {seed}, cluster {at}: {conf:#?}\n{why}"),
     };
     compare::readers_agree(&conf, &asked.shown());
     let line = release();
-    let (mut records, mut busy) = (Vec::new(), Vec::new());
+    let mut records = Vec::new();
     for question in 0..count {
-        if question % OF_A_STATE == 0 && question > 0 {
-            busy = occupied(&mut random, &world, &mut asked);
-        }
         let mut record = Record {
             comment: format!("seed {seed}, cluster {at}, question {question}"),
             conf: conf.clone(),
-            busy: busy.clone(),
             ..question_of(&mut random, &world)
         };
         answered(&mut record, &asked);
         if asked.lives() && compare(&record, line).differs() {
             // A node that was still being freed takes no job; an answer that stays is slurmctld's.
             answered(&mut record, &asked);
-        }
-        if asked.lives() && !asked.all_stay() {
-            busy = occupied(&mut random, &world, &mut asked);
-            continue;
         }
         if !matches!(record.job, JobTruth::Granted { .. }) {
             record.step = None;
@@ -175,42 +165,9 @@ fn question_of(random: &mut Rng, world: &World) -> Record {
     Record {
         comment: String::new(),
         conf: Vec::new(),
-        busy: Vec::new(),
         line: line.trim().into(),
         step: step.map(|step| step.trim().to_string()),
         job: JobTruth::Pending("slurmctld died".into()),
         step_got: None,
     }
-}
-
-/// Ends the jobs that run, starts others, and ends some of these, so that cores between are free.
-fn occupied(random: &mut Rng, world: &World, asked: &mut Asked) -> Vec<Busy> {
-    for id in asked.running() {
-        asked.free(id);
-    }
-    let mut all = Vec::new();
-    for _ in 0..random.usize(1..=5) {
-        let mut options = lines::job(random, world);
-        if world.memory && !options.contains("--mem") {
-            options += " --mem=10";
-        }
-        if let Some(job) = asked.occupy(options.trim()) {
-            let cores = job
-                .nodes
-                .into_iter()
-                .map(|(name, (cores, _))| (name, cores));
-            let busy = Busy {
-                cores: cores.collect(),
-                memory: job.memory,
-                whole: world.whole || compare::is_whole(&options, world.may_use_special),
-            };
-            all.push((job.id, busy));
-        }
-    }
-    let kept = |random: &mut Rng| percent(random, 65);
-    let (stay, go): (Vec<_>, Vec<_>) = all.into_iter().partition(|_| kept(random));
-    for (id, _) in go {
-        asked.free(id);
-    }
-    stay.into_iter().map(|(_, busy)| busy).collect()
 }

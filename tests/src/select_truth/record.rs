@@ -5,14 +5,12 @@
 //! conf SelectTypeParameters=CR_Core
 //! conf NodeName=n1 Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 CPUs=16 RealMemory=1000
 //! conf PartitionName=main Nodes=ALL Default=YES
-//! busy n1=0-1 mem:n1=0
 //! line salloc -n4 -c2
 //! step srun -n2 --exact
-//! job granted cpus=8 n1=2-5:8
-//! step-got granted n1=2-3
+//! job granted cpus=8 n1=0-3:8
+//! step-got granted n1=0-1
 //! ```
 //!
-//! There is one `busy` line for each job that runs, with the word `whole` if it has its nodes alone.
 //! A job's node is `NAME=CORES:CPUS`; core numbers are socket × cores of a socket + core. `cpus` is
 //! NumCPUs, `-` where nobody could ask for it. Other answers are `pending REASON`, `refused TEXT`
 //! and, for a step, `waits` and `killed slurmctld`. srun's own step has no `step` line.
@@ -22,17 +20,6 @@ use std::fmt;
 
 /// Cores of nodes, by the node's name.
 pub type Cores = BTreeMap<String, Vec<u32>>;
-
-/// A job that ran while a line was asked.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Busy {
-    /// Its cores.
-    pub cores: Cores,
-    /// Its memory on each node, in MiB.
-    pub memory: BTreeMap<String, u64>,
-    /// Whether it has whole nodes.
-    pub whole: bool,
-}
 
 /// slurmctld's answer to the job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,8 +53,6 @@ pub struct Record {
     pub comment: String,
     /// Lines of slurm.conf.
     pub conf: Vec<String>,
-    /// Jobs that run.
-    pub busy: Vec<Busy>,
     /// The line, with its command.
     pub line: String,
     /// The first step's line, if the command starts none itself.
@@ -76,6 +61,25 @@ pub struct Record {
     pub job: JobTruth,
     /// The step's answer, if there was a step.
     pub step_got: Option<StepTruth>,
+}
+
+impl Record {
+    /// The same line on the nodes that slurmctld chose: the others are excluded.
+    pub(super) fn on_its_nodes(&self) -> Option<Self> {
+        let JobTruth::Granted { nodes, .. } = &self.job else {
+            return None;
+        };
+        let names = self.conf.iter().filter_map(|line| {
+            let words = line.strip_prefix("NodeName=")?;
+            words.split(' ').next()
+        });
+        let others: Vec<_> = names.filter(|name| !nodes.contains_key(*name)).collect();
+        (!others.is_empty()).then(|| Self {
+            // Of two -x the last one counts, and it has the nodes of the first.
+            line: format!("{} -x {}", self.line, others.join(",")),
+            ..self.clone()
+        })
+    }
 }
 
 /// Numbers as `0-3,6`; `-` if there are none.
@@ -109,14 +113,6 @@ impl fmt::Display for Record {
         writeln!(f, "# {}", self.comment)?;
         for line in &self.conf {
             writeln!(f, "conf {line}")?;
-        }
-        for busy in &self.busy {
-            f.write_str("busy")?;
-            cores(f, &busy.cores)?;
-            for (node, memory) in &busy.memory {
-                write!(f, " mem:{node}={memory}")?;
-            }
-            writeln!(f, "{}", if busy.whole { " whole" } else { "" })?;
         }
         writeln!(f, "line {}", self.line)?;
         if let Some(step) = &self.step {
@@ -190,7 +186,6 @@ fn one(lines: &[&str]) -> Option<Record> {
     let mut found = Record {
         comment: String::new(),
         conf: Vec::new(),
-        busy: Vec::new(),
         line: String::new(),
         step: None,
         job: JobTruth::Pending(String::new()),
@@ -201,28 +196,11 @@ fn one(lines: &[&str]) -> Option<Record> {
         match key {
             "#" => found.comment = rest.into(),
             "conf" => found.conf.push(rest.into()),
-            "busy" => found.busy.push(busy(rest)?),
             "line" => found.line = rest.into(),
             "step" => found.step = Some(rest.into()),
             "job" => found.job = job(rest)?,
             "step-got" => found.step_got = Some(step(rest)?),
             _ => return None,
-        }
-    }
-    Some(found)
-}
-
-fn busy(text: &str) -> Option<Busy> {
-    let mut found = Busy::default();
-    for word in text.split(' ') {
-        if word == "whole" {
-            found.whole = true;
-            continue;
-        }
-        let (name, value) = word.split_once('=')?;
-        match name.strip_prefix("mem:") {
-            Some(node) => drop(found.memory.insert(node.into(), value.parse().ok()?)),
-            None => drop(found.cores.insert(name.into(), numbers(value)?)),
         }
     }
     Some(found)
@@ -273,7 +251,6 @@ mod tests {
     #[test]
     fn a_record_reads_the_same_again() {
         let text = "# cluster 3, seed 7\nconf SelectTypeParameters=CR_Core\n\
-                    busy n1=0-1,4 mem:n1=10 whole\nbusy n2=3 mem:n2=0\n\
                     line salloc -n4 -c2\nstep srun -n2 --exact\n\
                     job granted cpus=8 n1=2-3,5:6 n2=0:2\nstep-got granted n1=2\n";
         let found = read(text).unwrap();

@@ -25,14 +25,12 @@ pub(super) fn job(output: &str, counts: &[(u32, u32)]) -> Option<LoggedJob> {
     };
     for line in output.lines().filter(|line| line.contains(" CPU_IDs=")) {
         let ids = numbers(field(line, "CPU_IDs=")?)?;
-        let memory = field(line, "Mem=")?.parse().ok()?;
         for name in expand(field(line, "Nodes=")?, Most::COMMAND_LINE).ok()? {
             let number: usize = name.rsplit('n').next()?.parse().ok()?;
             let (threads, cpus) = *counts.get(number.checked_sub(1)?)?;
             let mut cores: Vec<_> = ids.iter().map(|id| id / threads).collect();
             cores.dedup();
             job.nodes.insert(name.clone(), (cores, cpus));
-            job.memory.insert(name.clone(), memory);
             job.names.push(name);
         }
     }

@@ -16,8 +16,6 @@ pub(super) struct World {
     pub cores: u32,
     /// Whether jobs get memory.
     pub memory: bool,
-    /// Whether nodes are given whole.
-    pub whole: bool,
     /// Whether `select/linear` gives them: slurmctld logs no cores of its jobs.
     pub linear: bool,
     /// Whether `--core-spec` counts; slurmctld ignores it otherwise.
@@ -77,7 +75,6 @@ pub(super) fn world(random: &mut Rng) -> World {
     let may_use_special = has("AllowSpecResourcesUsage");
     // Where each socket has a special core, slurmctld does not start, or gives no first job a socket.
     let sockets_only = has("CR_Socket");
-    let whole = linear || has("OverSubscribe=EXCLUSIVE");
     let kinds: Vec<_> = (0..random.usize(1..=3))
         .map(|_| shape(random, sockets_only))
         .collect();
@@ -102,7 +99,6 @@ pub(super) fn world(random: &mut Rng) -> World {
         cpus,
         cores,
         memory,
-        whole,
         linear,
         may_use_special,
         counts,
@@ -133,7 +129,6 @@ fn settings(random: &mut Rng, linear: bool) -> Vec<String> {
         0..4 => " OverSubscribe=EXCLUSIVE",
         4..6 => " OverSubscribe=FORCE:2",
         6..8 => " OverSubscribe=YES:2",
-        8..10 => " LLN=YES",
         _ => "",
     };
     settings.push(format!(
@@ -160,11 +155,7 @@ fn select(random: &mut Rng) -> String {
     if !words.contains("CPU") && percent(random, 12) {
         words += ",CR_ONE_TASK_PER_CORE";
     }
-    for (word, often) in [
-        ("CR_CORE_DEFAULT_DIST_BLOCK", 15),
-        ("CR_LLN", 8),
-        ("CR_Pack_Nodes", 8),
-    ] {
+    for (word, often) in [("CR_CORE_DEFAULT_DIST_BLOCK", 15), ("CR_Pack_Nodes", 8)] {
         if percent(random, often) {
             words += &format!(",{word}");
         }

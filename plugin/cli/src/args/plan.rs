@@ -114,9 +114,6 @@ pub(crate) struct PlanArgs {
         help_heading = "Cluster"
     )]
     pub cluster: Option<String>,
-    /// Cores that other jobs have, as n[1-4]=0-7; may be repeated
-    #[arg(hide_short_help = true, long, value_name = "NODE=CORES", action = ArgAction::Append, help_heading = "Cluster")]
-    pub busy: Vec<String>,
     /// The line of the job, as 'salloc -n8 -c2'; the request is a step inside it
     #[arg(
         hide_short_help = true,

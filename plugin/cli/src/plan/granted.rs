@@ -77,6 +77,7 @@ pub(super) fn as_granted(
         across: Across::new(&tasks, granted.tasks, &order),
         tasks: granted.tasks,
         notes: args.other_settings(&granted.of_job).into_iter().collect(),
+        nodes_assumed: granted.nodes_assumed,
         job: None,
         facts,
         plans: plans.all,

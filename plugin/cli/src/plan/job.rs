@@ -102,6 +102,7 @@ pub(super) fn as_job(
         across: Across::new(&tasks, count, &berth_placement::Distribution::default()),
         tasks: count,
         notes: Vec::new(),
+        nodes_assumed: found.first.nodes_assumed,
         job: Some(job),
         facts,
         plans: plans.all,

@@ -34,6 +34,9 @@ struct Document<'a> {
     allocation: String,
     /// The facts behind the answer, each with its source.
     assumed: &'a [Fact],
+    /// Whether slurmctld may choose other nodes; absent where there was no choice.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    nodes_assumed: bool,
     /// What decided, by the number of tasks on a node.
     rules: BTreeMap<u32, String>,
     bound: bool,
@@ -229,6 +232,7 @@ fn document<'a>(args: &'a PlanArgs, on: &'a Node, step: &'a PlannedStep) -> Docu
         },
         allocation: allocation(step),
         assumed: &step.facts,
+        nodes_assumed: step.nodes_assumed,
         rules: plans()
             .map(|(count, plan)| (count, plan.decision.rule.to_string()))
             .collect(),

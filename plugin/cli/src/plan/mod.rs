@@ -292,10 +292,15 @@ fn is_job(args: &PlanArgs) -> bool {
     !owns::is_listed(args) && !controller::is_asked(args) && !args.step
 }
 
+/// Said where other nodes could hold the job as well.
+const NODES_ASSUMED: &str = "nodes assumed: idle ones that can hold the job, by Weight, then in the list's order; \
+                             slurmctld may choose others";
+
 /// Notes to the user, from srun's reading and from the plans.
 pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<String> {
     let mut notes = args.srun.notes.clone();
     notes.extend(step.notes.iter().cloned());
+    notes.extend(step.nodes_assumed.then(|| NODES_ASSUMED.into()));
     let of_site = args.site_settings.as_ref();
     notes.extend(of_site.into_iter().flat_map(|site| site.complaints.clone()));
     // A step in an allocation is not compared with its nodes (`_step_create`); a job is.

@@ -25,6 +25,8 @@ pub(crate) struct PlannedStep {
     pub tasks: u32,
     /// Notes to the user on the layout.
     pub notes: Vec<String>,
+    /// Whether slurmctld may choose other nodes.
+    pub nodes_assumed: bool,
     /// The job itself, where its line was asked about and no step of it.
     pub job: Option<PlannedJob>,
     /// What the answer rests on.

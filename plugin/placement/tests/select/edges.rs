@@ -20,27 +20,8 @@ fn two() -> World {
 #[test]
 fn what_is_not_modelled_is_named() {
     let world = two();
-    let of_user = "srun -n1 --exclusive=user";
-    assert_eq!(
-        world.job(of_user),
-        world.job("srun -n1"),
-        "nobody else is there"
-    );
-    assert_eq!(two().busy("n1=0").job(of_user), "ExclusiveForUser");
     assert_eq!(world.job("srun -n2 -m arbitrary -w n1,n2"), "Arbitrary");
     assert_eq!(world.step("salloc -n2", "srun -n2 -x n1"), "StepExcludes");
-}
-
-#[test]
-fn jobs_that_may_share_cores_are_not_modelled() {
-    let conf = [
-        "SelectTypeParameters=CR_Core",
-        "PartitionName=p OverSubscribe=FORCE:2",
-        "NodeName=n1 Sockets=1 CoresPerSocket=2 ThreadsPerCore=1",
-    ];
-    let world = World::new(SlurmLine::V22_05, conf).busy("n1=0");
-    assert_eq!(world.job("srun -n1"), "granted n1=1:1");
-    assert_eq!(world.job("srun -n2 -N1"), "SharedCores");
 }
 
 #[test]

@@ -101,10 +101,6 @@ fn the_last_of_exclusive_and_shared_holds() {
             ("srun -n1 --exclusive -s", "granted n1=0:1"),
         ],
     );
-    let busy = core("1x4x1, 1x4x1").busy("n1=0");
-    assert_eq!(busy.job("srun -n1 --exclusive"), "granted n2=0-3:4");
-    let whole = core("1x4x1").busy("n1=0 whole");
-    assert_eq!(whole.job("srun -n1"), "waits");
 }
 
 #[test]
@@ -130,17 +126,14 @@ fn cores_with_one_cpu_count_one_thread() {
 }
 
 #[test]
-fn without_a_default_a_job_has_all_memory() {
+fn a_node_must_have_the_memory() {
     let world = world(SlurmLine::V22_05, "CR_Core_Memory", "1x4x1 RealMemory=1000");
-    assert_eq!(world.job("srun -n1 --mem=600"), "granted n1=0:1");
-    let busy = world.busy("n1=0 mem:n1=600");
     gives(
-        &busy,
+        &world,
         &[
-            ("srun -n1", "waits"),
-            ("srun -n1 --mem=600", "waits"),
-            ("srun -n1 --mem=400", "granted n1=1:1"),
-            ("srun -n2 --mem-per-cpu=300", "waits"),
+            ("srun -n1", "granted n1=0:1"),
+            ("srun -n1 --mem=600", "granted n1=0:1"),
+            ("srun -n3 --mem-per-cpu=300", "granted n1=0-2:3"),
             ("srun -n1 --mem=1001", "refused"),
         ],
     );
@@ -165,27 +158,17 @@ fn special_cores_are_taken_from_the_last_socket_down() {
 }
 
 #[test]
-fn whole_sockets_hand_out_special_cores_once_there_were_jobs() {
-    let mut world = world(SlurmLine::V22_05, "CR_Socket", "2x2x1 CoreSpecCount=1");
-    assert_eq!(world.job("srun -n1"), "granted n1=0-1:2");
-    world = world.busy("n1=0-1");
-    assert_eq!(world.job("srun -n1"), "granted n1=2-3:2");
-    world.cluster.nodes[0].had_jobs = false;
-    assert_eq!(world.job("srun -n1"), "waits");
-}
-
-#[test]
-fn a_socket_with_a_busy_core_is_no_whole_socket() {
-    let world = world(SlurmLine::V22_05, "CR_Socket", "2x2x1").busy("n1=0");
+fn whole_sockets_without_a_special_core_come_first() {
+    let world = world(SlurmLine::V22_05, "CR_Socket", "2x2x1 CoreSpecCount=1");
     gives(
         &world,
-        &[("srun -n1", "granted n1=2-3:2"), ("srun -n3", "waits")],
+        &[("srun -n1", "granted n1=0-1:2"), ("srun -n3", "refused")],
     );
 }
 
 #[test]
 fn cores_per_socket_is_a_minimum_of_free_cores() {
-    let world = core("2x3x1").busy("n1=0");
+    let world = core("2x3x1").special("0");
     gives(
         &world,
         &[
@@ -193,7 +176,7 @@ fn cores_per_socket_is_a_minimum_of_free_cores() {
             ("srun -n1 --cores-per-socket=3", "granted n1=3:1"),
             (
                 "srun -n1 --cores-per-socket=3 --sockets-per-node=2",
-                "waits",
+                "refused",
             ),
         ],
     );
@@ -213,33 +196,49 @@ fn tasks_of_a_socket_limit_its_cpus() {
 }
 
 #[test]
-fn the_lowest_weight_comes_first_then_the_node_that_fits_best() {
+fn the_lowest_weight_comes_first_then_the_first_node_that_holds_all() {
     gives(
         &core("1x4x1 Weight=2, 1x8x1, 1x2x1"),
         &[
-            ("srun -n1", "granted n3=0:1"),
+            ("srun -n1", "granted n2=0:1"),
             ("srun -n4 -N1", "granted n2=0-3:4"),
             ("srun -n10", "granted n2=0-7:8 n3=0-1:2"),
             ("srun -n12", "granted n1=0-1:2 n2=0-7:8 n3=0-1:2"),
         ],
     );
-    let busy = core("1x4x1, 1x4x1").busy("n2=0-1");
-    assert_eq!(busy.job("srun -n2"), "granted n2=2-3:2");
+    gives(
+        &core("1x2x1, 1x4x1, 1x4x1"),
+        &[
+            ("srun -n4", "granted n2=0-3:4"),
+            ("srun -n6", "granted n1=0-1:2 n2=0-3:4"),
+            ("srun -n8 -N2", "granted n2=0-3:4 n3=0-3:4"),
+            ("srun -n3 -N3", "granted n1=0:1 n2=0:1 n3=0:1"),
+        ],
+    );
+}
+
+#[test]
+fn nodes_are_assumed_where_others_could_hold_the_job_too() {
+    let world = core("1x4x1, 1x4x1, 1x2x1");
+    let is_assumed = |line| world.grant(line).nodes_assumed;
+    for line in ["srun -n1", "srun -n5", "srun -n4 -N2 -w n1", "srun -n4"] {
+        assert!(is_assumed(line), "{line}");
+    }
+    for line in [
+        "srun -n4 -w n2",
+        "srun -n2 -w n1,n2",
+        "srun -n10",
+        "srun -n3 -N3",
+        "srun -n3 -N1 -x n1",
+    ] {
+        assert!(!is_assumed(line), "{line}");
+    }
 }
 
 #[test]
 fn earlier_nodes_keep_back_one_core_for_each_node_to_come() {
     let world = core("2x8x1, 2x8x1");
     assert_eq!(world.job("srun -n6 -c2 -N2"), "granted n1=0-9:10 n2=0-1:2");
-}
-
-#[test]
-fn least_loaded_nodes_have_the_highest_share_of_free_cpus() {
-    let world =
-        world(SlurmLine::V22_05, "CR_Core,CR_LLN", "1x4x1, 1x8x1, 1x2x1").busy("n1=0 n2=0-1");
-    assert_eq!(world.job("srun -n1"), "granted n3=0:1");
-    let busy = world.busy("n3=0");
-    assert_eq!(busy.job("srun -n1"), "granted n1=1:1");
 }
 
 #[test]
@@ -252,14 +251,13 @@ fn a_spread_job_takes_as_many_nodes_as_allowed() {
             ("srun -n3", "granted n1=0-2:3"),
         ],
     );
-}
-
-#[test]
-fn neighbours_are_wanted_where_they_must_be_contiguous() {
-    let world = core("1x2x1, 1x2x1, 1x2x1, 1x2x1").busy("n2=0-1");
-    assert_eq!(
-        world.job("srun -n4 -N2 --contiguous"),
-        "granted n3=0-1:2 n4=0-1:2"
+    let later = crate::world::world(SlurmLine::V26_05, "CR_Core", "1x4x1, 1x4x1");
+    gives(
+        &later,
+        &[
+            ("srun -n3 --spread-job", "SpreadJob"),
+            ("srun -n3 -N1 --spread-job", "granted n1=0-2:3"),
+        ],
     );
 }
 
@@ -277,10 +275,6 @@ fn linear_gives_whole_nodes() {
             ("srun -n1", "granted n1=0-1:4"),
             ("srun -n5", "granted n1=0-1:4 n2=0-1:4"),
         ],
-    );
-    assert_eq!(
-        world.busy("n1=0-1 whole").job("srun -n1"),
-        "granted n2=0-1:4"
     );
 }
 

@@ -49,7 +49,7 @@ fn set(options: &mut LineOptions, name: &str, value: &str) {
         "c" => options.cpus_per_task = number(value),
         "N" => options.nodes = Some(nodes(value)),
         "w" => options.node_names = names(value),
-        "x" => options.excluded_names = names(value),
+        "x" => options.excluded_names.extend(names(value)),
         "m" => options.distribution = distribution(value),
         "O" => options.overcommit = true,
         "ntasks-per-node" => options.tasks_per_node = number(value),

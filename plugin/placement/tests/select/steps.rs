@@ -1,8 +1,7 @@
 //! The rules of a step's nodes and cores inside a job.
 
-use berth_placement::controller::select::{CoreSet, SlurmLine, StepAnswer, step_inside};
+use berth_placement::controller::select::SlurmLine;
 
-use crate::line;
 use crate::world::{World, core, world};
 
 #[track_caller]
@@ -56,25 +55,6 @@ fn more_than_the_job_has_is_refused() {
             ),
         ],
     );
-}
-
-#[test]
-fn what_other_steps_use_is_waited_for() {
-    let world = core("2x2x1");
-    let (_, options) = line::read("salloc -n4");
-    let job = world.grant("salloc -n4");
-    let used = [[0].into_iter().collect::<CoreSet>()];
-    let ask = |text: &str| {
-        let step = line::read(text).1;
-        step_inside(&world.cluster, &options, &job, &step, &used)
-    };
-    assert_eq!(ask("srun -n4"), StepAnswer::Waits);
-    let cores = |answer| match answer {
-        StepAnswer::Granted(step) => step.nodes[0].cores.to_string(),
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(cores(ask("srun -n1 --exact")), "1");
-    assert_eq!(cores(ask("srun -n4 --overlap")), "0-3");
 }
 
 #[test]

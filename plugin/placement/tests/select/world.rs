@@ -1,11 +1,11 @@
 //! A cluster in few words, and slurmctld's answers in few words.
-//! In: words of slurm.conf, busy cores, lines. Out: `granted n1=0-3:8` (cores, and the job's CPUs),
+//! In: words of slurm.conf, and lines. Out: `granted n1=0-3:8` (cores, and the job's CPUs),
 //! `waits`, `refused`, or a gap's name.
 
 use berth_placement::controller::select::Client;
 use berth_placement::controller::select::{
-    Cluster, ClusterNode, CoreSet, JobAnswer, JobGrant, Memory, OverSubscribe, Partition, Select,
-    SlurmLine, Specialised, StepAnswer, Unit, job, own_step, step_inside,
+    Cluster, ClusterNode, CoreSet, JobAnswer, JobGrant, Memory, Partition, Select, SlurmLine,
+    Specialised, StepAnswer, Unit, job, own_step, step_inside,
 };
 
 use crate::line;
@@ -16,7 +16,7 @@ pub struct World {
 }
 
 impl World {
-    /// A cluster of idle nodes that had jobs before; `configuration` are lines of slurm.conf.
+    /// A cluster of idle nodes; `configuration` are lines of slurm.conf.
     pub fn new<'a>(line: SlurmLine, configuration: impl IntoIterator<Item = &'a str>) -> Self {
         let mut world = Self {
             cluster: Cluster {
@@ -52,8 +52,6 @@ impl World {
         if let Some(count) = number("CoreSpecCount=") {
             node.specialised = Specialised::Count(count);
         }
-        node.had_jobs = true;
-        node.configuration = self.cluster.nodes.len();
         self.cluster.nodes.push(node);
     }
 
@@ -70,9 +68,8 @@ impl World {
             "DefMemPerNode" => {
                 partition.default_memory = value.parse().ok().map(Memory::PerNode);
             }
-            "LLN" => partition.least_loaded = value == "YES",
             "MaxCPUsPerNode" => partition.max_cpus_per_node = value.parse().ok(),
-            "OverSubscribe" => partition.over_subscribe = over_subscribe(value),
+            "OverSubscribe" => partition.whole_nodes = value == "EXCLUSIVE",
             "PartitionName" => {}
             _ => panic!("{word} is not known here"),
         }
@@ -88,31 +85,14 @@ impl World {
             "CR" => {}
             "CR_ONE_TASK_PER_CORE" => select.one_task_per_core = true,
             "CR_CORE_DEFAULT_DIST_BLOCK" => select.block_by_default = true,
-            "CR_LLN" => select.least_loaded = true,
             "CR_Pack_Nodes" => select.pack_nodes = true,
             _ => panic!("{word} is not known here"),
         }
     }
 
-    /// A running job: `n1=0-3 mem:n1=100`, and `whole` if it has its nodes for itself.
-    pub fn busy(mut self, job: &str) -> Self {
-        let whole = job.split_whitespace().any(|word| word == "whole");
-        for (name, value) in job
-            .split_whitespace()
-            .filter_map(|word| word.split_once('='))
-        {
-            let memory = name.strip_prefix("mem:");
-            let name = memory.unwrap_or(name);
-            let mut nodes = self.cluster.nodes.iter_mut();
-            let node = nodes.find(|node| node.name == name).expect("a node");
-            match memory {
-                Some(_) => node.used_memory += value.parse::<u64>().expect("MiB"),
-                None => {
-                    cores(value).for_each(|core| node.busy.insert(core));
-                    node.taken_whole |= whole;
-                }
-            }
-        }
+    /// Cores of the first node that jobs do not get.
+    pub fn special(mut self, list: &str) -> Self {
+        self.cluster.nodes[0].specialised = Specialised::Cores(cores(list).collect());
         self
     }
 
@@ -151,7 +131,7 @@ impl World {
         let grant = self.grant(line);
         let answer = match client {
             Client::Srun => own_step(&self.cluster, &options, &grant),
-            _ => step_inside(&self.cluster, &options, &grant, &line::read(step).1, &[]),
+            _ => step_inside(&self.cluster, &options, &grant, &line::read(step).1),
         };
         match answer {
             StepAnswer::Granted(step) => {
@@ -168,17 +148,6 @@ impl World {
             StepAnswer::Refused(_) => "refused".to_string(),
             StepAnswer::NotModelled(gap) => format!("{gap:?}"),
         }
-    }
-}
-
-fn over_subscribe(value: &str) -> OverSubscribe {
-    let (word, jobs) = value.split_once(':').unwrap_or((value, "4"));
-    let jobs = jobs.parse().expect("jobs");
-    match word {
-        "NO" => OverSubscribe::No,
-        "EXCLUSIVE" => OverSubscribe::Exclusive,
-        "YES" => OverSubscribe::Yes(jobs),
-        _ => OverSubscribe::Force(jobs),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Whether jobs may get more cores than their tasks and `-c` ask for, by the partition that they go to.
 //! In: a configuration, and names of partitions. Out: yes or no; yes where the configuration does not say.
 
-use berth_placement::controller::select::{OverSubscribe, SlurmLine, Unit};
+use berth_placement::controller::select::{SlurmLine, Unit};
 
 use super::Config;
 use super::partitions::Part;
@@ -47,7 +47,7 @@ impl Config {
             (Ok(all), _) => all.unit,
         };
         matches!(unit, Unit::Socket | Unit::Node)
-            || part.rules.over_subscribe == OverSubscribe::Exclusive
+            || part.rules.whole_nodes
             || part.limits_memory
             || self.limits_memory
     }

@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use berth_placement::CpuBind;
-use berth_placement::controller::select::{Cluster, ClusterNode, Memory, OverSubscribe, SlurmLine};
+use berth_placement::controller::select::{Cluster, ClusterNode, Memory, SlurmLine};
 use berth_placement::sets::limits::MAX_CLUSTER_NODES;
 
 use crate::host_list::expand;
@@ -131,7 +131,7 @@ impl Config {
     /// # Errors
     /// A line that scontrol would not print, or a bound.
     pub fn shown(config: &str, nodes: &str, partitions: &str) -> Result<Self, ConfError> {
-        let mut reading = Reading::shown();
+        let mut reading = Reading::default();
         for (command, text) in [
             ("scontrol show config", config),
             ("scontrol show nodes", nodes),
@@ -295,7 +295,7 @@ impl Config {
         }
         let is_whole = |name| {
             let part = self.part(name);
-            part.is_ok_and(|part| part.rules.over_subscribe == OverSubscribe::Exclusive)
+            part.is_ok_and(|part| part.rules.whole_nodes)
         };
         match partitions {
             None => is_whole(None),

@@ -93,8 +93,6 @@ fn shape(line: &Line, default: Option<&Line>) -> Result<ClusterNode, ConfError> 
     if let Some(cpus) = cpus.filter(|cpus| [sockets, node.cores()].contains(cpus)) {
         node.cpus = cpus;
     }
-    // A cluster that people ask about has run jobs.
-    node.had_jobs = true;
     node.weight = number(line, default, "weight", u32::MAX.into())?.unwrap_or(1) as u32;
     let memory = number(line, default, "realmemory", u64::MAX)?.unwrap_or(1);
     let special = number(line, default, "memspeclimit", u64::MAX)?.unwrap_or(0);

@@ -3,7 +3,7 @@
 //! Source: `_parse_partitionname`.
 
 use berth_placement::CpuBind;
-use berth_placement::controller::select::{Memory, OverSubscribe, Partition, Unit};
+use berth_placement::controller::select::{Memory, Partition, Unit};
 
 use super::binds;
 use super::text::{ConfError, Line, Place};
@@ -60,12 +60,11 @@ pub(super) fn read(line: &Line, default: Option<&Line>) -> Result<Part, ConfErro
         forced: forced(&shared(line, default)),
         tier: whole("prioritytier")?.unwrap_or(1) as u32,
         rules: Partition {
-            over_subscribe: sharing(line, default)?,
+            whole_nodes: is_exclusive(line, default)?,
             min_nodes: whole("minnodes")?.unwrap_or(0) as u32,
             max_nodes: whole("maxnodes")?.map(|most| most as u32),
             max_cpus_per_node: whole("maxcpuspernode")?.map(|most| most as u32),
             default_memory: memory(line, default)?,
-            least_loaded: yes(line, default, "lln")?,
         },
         limits_memory: limits_memory(line, default).unwrap_or(false),
         alternate: value(line, default, "alternate")
@@ -97,13 +96,11 @@ fn forced(text: &str) -> Option<u32> {
     (word == "force" && jobs > 0).then_some(jobs)
 }
 
-fn sharing(line: &Line, default: Option<&Line>) -> Result<OverSubscribe, ConfError> {
+fn is_exclusive(line: &Line, default: Option<&Line>) -> Result<bool, ConfError> {
     let text = shared(line, default);
-    match word_and_jobs(&text) {
-        ("no", _) | ("yes" | "force", 0 | 1) => Ok(OverSubscribe::No),
-        ("exclusive", _) => Ok(OverSubscribe::Exclusive),
-        ("yes", jobs) => Ok(OverSubscribe::Yes(jobs)),
-        ("force", jobs) => Ok(OverSubscribe::Force(jobs)),
+    match word_and_jobs(&text).0 {
+        "no" | "yes" | "force" => Ok(false),
+        "exclusive" => Ok(true),
         _ => {
             let why =
                 format!("OverSubscribe={text} is none of NO, YES, FORCE, EXCLUSIVE; write one");

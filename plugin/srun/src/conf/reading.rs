@@ -22,21 +22,11 @@ pub(super) struct Reading {
     part: Option<Line>,
     down: Vec<Line>,
     cores: u64,
-    /// Whether scontrol printed it.
-    is_shown: bool,
     /// Bytes of lists that are kept as they are written.
     kept: usize,
 }
 
 impl Reading {
-    /// What scontrol prints.
-    pub(super) fn shown() -> Self {
-        Self {
-            is_shown: true,
-            ..Self::default()
-        }
-    }
-
     /// Takes one line.
     pub(super) fn line(&mut self, line: Line) -> Result<(), ConfError> {
         let Some((key, name)) = line.pairs.first() else {
@@ -102,13 +92,12 @@ impl Reading {
     fn add_nodes(&mut self, line: &Line) -> Result<(), ConfError> {
         let Shaped {
             names,
-            mut node,
+            node,
             features,
             cpu_bind,
             parameters,
             usable,
         } = nodes::read(line, self.node.as_ref())?;
-        node.configuration = self.configuration(&node);
         let first = self.config.nodes.len();
         for name in names {
             let at = self.config.nodes.len();
@@ -141,24 +130,6 @@ impl Reading {
             self.config.features.push((nodes, features));
         }
         Ok(())
-    }
-
-    /// The number of the line. scontrol has one line for each node, and does not show which nodes
-    /// slurmctld has read on one line: those that are alike count as such.
-    fn configuration(&self, node: &ClusterNode) -> usize {
-        let Some((last, _)) = self.config.nodes.last() else {
-            return 0;
-        };
-        let is_alike = || {
-            let (name, configuration) = (last.name.clone(), last.configuration);
-            *last
-                == ClusterNode {
-                    name,
-                    configuration,
-                    ..node.clone()
-                }
-        };
-        last.configuration + usize::from(!self.is_shown || !is_alike())
     }
 
     fn add_partition(&mut self, line: &Line) -> Result<(), ConfError> {

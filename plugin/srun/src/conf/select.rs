@@ -106,7 +106,6 @@ impl Words {
             memory: memory || (!linear && !given),
             one_task_per_core: has("cr_one_task_per_core"),
             block_by_default: has("cr_core_default_dist_block"),
-            least_loaded: has("cr_lln"),
             pack_nodes: has("cr_pack_nodes"),
             allow_spec_usage: self.allow_spec_usage,
             spec_cores_first: self.spec_cores_first,

@@ -1,6 +1,6 @@
 //! Facts of configurations.
 
-use berth_placement::controller::select::{OverSubscribe, Specialised, Unit};
+use berth_placement::controller::select::{Specialised, Unit};
 
 use super::*;
 
@@ -92,10 +92,7 @@ fn partitions_and_words() {
         (few.cluster.select.unit, few.cluster.select.memory),
         (Unit::Socket, false)
     );
-    assert_eq!(
-        few.cluster.partition.over_subscribe,
-        OverSubscribe::Force(4)
-    );
+    assert!(!few.cluster.partition.whole_nodes);
     assert_eq!(
         few.cluster.partition.default_memory,
         Some(Memory::PerCpu(100))
@@ -107,9 +104,9 @@ fn partitions_and_words() {
     assert_eq!(all.cluster.nodes[0].memory, 900);
     assert_eq!(all.cluster.nodes[0].specialised, Specialised::Count(1));
     let select = all.cluster.select;
-    assert!(select.memory && select.least_loaded && select.allow_spec_usage);
+    assert!(select.memory && select.allow_spec_usage);
     assert_eq!(select.unit, Unit::Cpu);
-    assert_eq!(all.cluster.partition.over_subscribe, OverSubscribe::No);
+    assert!(!all.cluster.partition.whole_nodes);
     assert_eq!(
         all.cluster.partition.default_memory,
         Some(Memory::PerNode(7))
@@ -183,7 +180,7 @@ fn a_running_cluster() {
         (2, 8, 3, 1000)
     );
     assert_eq!(node.specialised, Specialised::Count(1));
-    assert!(found.cluster.select.least_loaded && found.unmodelled.is_empty());
+    assert!(found.unmodelled.is_empty());
 }
 
 /// Texts, and what is wrong with them.

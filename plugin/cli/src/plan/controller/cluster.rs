@@ -2,14 +2,12 @@
 //! berth on which the user is, or assumed idle nodes like the machine.
 
 use berth_placement::Node;
-use berth_placement::controller::select::{
-    Cluster, ClusterNode, CoreSet, OverSubscribe, Partition, Select, SlurmLine,
-};
+use berth_placement::controller::select::{Cluster, ClusterNode, Partition, Select, SlurmLine};
 use berth_placement::sets::count::counted;
 use berth_placement::sets::limits::MAX_CLUSTER_NODES;
 use berth_srun::Release;
 use berth_srun::conf::{Chosen, Config};
-use berth_srun::host_list::{Most, expand, natural};
+use berth_srun::host_list::natural;
 use berth_srun::reading::selection::Selection;
 
 use super::NoAnswer;
@@ -39,10 +37,7 @@ pub(super) fn asked(args: &PlanArgs, on: &Node, wanted: &Selection) -> Result<As
         None => assumed(args, on, wanted)?,
     };
     if args.whole_nodes {
-        asked.cluster.partition.over_subscribe = OverSubscribe::Exclusive;
-    }
-    for busy in &args.busy {
-        occupy(&mut asked.cluster, busy)?;
+        asked.cluster.partition.whole_nodes = true;
     }
     Ok(asked)
 }
@@ -53,11 +48,10 @@ fn named(args: &PlanArgs, found: &cluster::Found, wanted: &Selection) -> Result<
         .map_err(|why| NoAnswer::Failed(format!("--cluster: {why}")))?;
     let chosen = choose(config, wanted, args.srun.release)?;
     let count = chosen.cluster.nodes.len();
-    let idle = if args.busy.is_empty() { "idle " } else { "" };
     let text = args.cluster.as_deref().unwrap_or_default();
-    let nodes = counted(count, &format!("{idle}node"));
+    let nodes = counted(count, "idle node");
     let source = format!(
-        "slurmctld's choice of {nodes} of partition {}, --cluster {text}{}",
+        "slurmctld's choice on {nodes} of partition {}, --cluster {text}{}",
         chosen.partition,
         rules_of(args.srun.release)
     );
@@ -117,10 +111,9 @@ fn assumed(args: &PlanArgs, on: &Node, wanted: &Selection) -> Result<Asked, NoAn
     };
     let names = names(args, wanted, node.map(|node| node.name.as_str()));
     let nodes: Vec<_> = names.iter().map(|name| like(on, name)).collect();
-    let idle = if args.busy.is_empty() { "idle " } else { "" };
     let count = match nodes.len() {
-        1 => format!("one {idle}node"),
-        several => format!("{several} {idle}nodes like it"),
+        1 => "one idle node".into(),
+        several => format!("{several} idle nodes like it"),
     };
     let source = format!(
         "slurmctld's choice on {count} under {how}{}; --whole is the whole node",
@@ -187,35 +180,6 @@ fn names(args: &PlanArgs, wanted: &Selection, here: Option<&str>) -> Vec<String>
     let more = least.min(MAX_CLUSTER_NODES + 1).saturating_sub(names.len());
     names.extend((0..more).map(|number| format!("node{number}")));
     names
-}
-
-/// Takes the cores of `NODE=CORES`, as `n[1-4]=0-7`.
-fn occupy(cluster: &mut Cluster, text: &str) -> Result<(), NoAnswer> {
-    let wrong = |why: String| NoAnswer::Failed(format!("--busy {text}: {why}"));
-    let (list, cores) = text
-        .split_once('=')
-        .ok_or_else(|| wrong("write NODE=CORES, as n[1-4]=0-7".into()))?;
-    let cores = berth_placement::CpuSet::from_list(cores).map_err(|why| wrong(why.to_string()))?;
-    for name in expand(list, Most::COMMAND_LINE).map_err(|why| wrong(why.to_string()))? {
-        let mut nodes = cluster.nodes.iter_mut();
-        let node = nodes.find(|node| node.name == name).ok_or_else(|| {
-            wrong(format!(
-                "there is no node {name} among those that are asked about"
-            ))
-        })?;
-        if let Some(core) = cores.highest().filter(|core| core.0 >= node.cores()) {
-            let most = node.cores().saturating_sub(1);
-            return Err(wrong(format!(
-                "{name} has no core {}; its cores are 0-{most}",
-                core.0
-            )));
-        }
-        let mut busy = CoreSet::new();
-        cores.iter().for_each(|core| busy.insert(core.0));
-        node.busy.insert_all(&busy);
-        node.had_jobs = true;
-    }
-    Ok(())
 }
 
 /// Said where another line's rules stand for the release's.

@@ -44,6 +44,7 @@ pub(super) fn granted(
     };
     let grant = JobGrant {
         nodes: nodes.iter().enumerate().map(granted).collect(),
+        nodes_assumed: false,
         tasks: wanted.options.tasks.unwrap_or(1),
         record: JobRecord {
             tasks_given: None,
@@ -58,7 +59,7 @@ pub(super) fn granted(
     };
     // What the job's command passes on stands in the variables, and they are in the request.
     let passed = LineOptions::default();
-    let step = select::step_inside(&cluster, &passed, &grant, &wanted.options, &[]);
+    let step = select::step_inside(&cluster, &passed, &grant, &wanted.options);
     let made = nodes::Made {
         cluster: &cluster,
         job: &grant,

@@ -1,4 +1,4 @@
-//! What slurmctld would give the line: nodes and cores of the job, and of its step. It is asked only
+//! What slurmctld would give the line: cores of the job's nodes, and the step's. It is asked only
 //! where no option says what the step owns.
 
 mod cluster;
@@ -181,7 +181,7 @@ pub(crate) fn job_refused(args: &PlanArgs, on: &Node) -> Option<String> {
     }
 }
 
-/// A job that would start now, with its own step.
+/// A job that would start on idle nodes, with its own step.
 fn started(cluster: &Cluster, wanted: &Selection) -> Result<(JobGrant, StepGrant), NoAnswer> {
     let job = of_job(
         Client::Srun,
@@ -191,7 +191,7 @@ fn started(cluster: &Cluster, wanted: &Selection) -> Result<(JobGrant, StepGrant
     Ok((job, step))
 }
 
-/// A job that would start now, with a step inside it while no other runs.
+/// A job that would start on idle nodes, with a step inside it while no other runs.
 fn inside_job(
     cluster: &Cluster,
     client: Client,
@@ -199,7 +199,7 @@ fn inside_job(
     wanted: &Selection,
 ) -> Result<(JobGrant, StepGrant), NoAnswer> {
     let job = of_job(client, select::job(cluster, client, &outer.options))?;
-    let step = select::step_inside(cluster, &outer.options, &job, &wanted.options, &[]);
+    let step = select::step_inside(cluster, &outer.options, &job, &wanted.options);
     Ok((job, of_step(step)?))
 }
 

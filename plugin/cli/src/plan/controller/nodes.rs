@@ -16,6 +16,8 @@ pub(in crate::plan) struct Granted {
     pub nodes: Vec<Part>,
     pub tasks: u32,
     pub fact: Fact,
+    /// Whether slurmctld may choose other nodes.
+    pub nodes_assumed: bool,
     /// The names of all nodes of the job.
     pub of_job: Vec<String>,
 }
@@ -85,6 +87,7 @@ impl Made<'_> {
             },
             tasks: self.step.tasks,
             fact,
+            nodes_assumed: self.job.nodes_assumed,
             of_job: self.names_of_job(),
         }
     }

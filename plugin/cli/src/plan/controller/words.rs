@@ -8,7 +8,7 @@ use berth_placement::controller::select::{
 pub(super) fn waits(wait: Wait) -> &'static str {
     match wait {
         Wait::Resources => {
-            "the job waits until other jobs end: they have what it needs (Resources)"
+            "the job waits: slurmctld takes it, but finds no room for it on idle nodes (Resources)"
         }
         Wait::PartitionConfig => {
             "the job never starts: it asks for more than the nodes have (PartitionConfig); ask for \
@@ -91,9 +91,10 @@ pub(super) fn step_refusal(why: StepRefusal) -> String {
 pub(super) fn gap(gap: Gap) -> &'static str {
     match gap {
         Gap::Cluster(why) => cluster(why),
-        Gap::SharedCores => "jobs that share cores (OverSubscribe=FORCE or YES)",
-        Gap::ExclusiveForUser => "--exclusive=user and =mcs",
         Gap::Arbitrary => "-m arbitrary; name the cores with --cores, or plan with --whole",
+        Gap::SpreadJob => {
+            "--spread-job over several nodes, as Slurm 25.05 and later deal out its tasks"
+        }
         Gap::OvercommittedStep => "-O where tasks of one step share cores",
         Gap::StepExcludes => "-x of a step inside a job",
         Gap::KillsSlurmctld => {

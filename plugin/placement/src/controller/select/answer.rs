@@ -7,7 +7,7 @@ use crate::controller::select::core_set::CoreSet;
 /// The answer to a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobAnswer {
-    /// It would start now.
+    /// It would start on idle nodes.
     Granted(JobGrant),
     /// It would be accepted and wait.
     Waits(Wait),
@@ -22,6 +22,8 @@ pub enum JobAnswer {
 pub struct JobGrant {
     /// Its nodes, in slurm.conf's order.
     pub nodes: Vec<GrantedNode>,
+    /// Whether other nodes could hold it as well, so that slurmctld may choose others.
+    pub nodes_assumed: bool,
     /// The number of tasks in its record: `-n`, or what follows from the other options.
     pub tasks: u32,
     /// Facts of the job's record that its steps depend on.
@@ -63,7 +65,7 @@ pub struct JobRecord {
 /// Why a job waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// It fits, but other jobs have what it needs (`Resources`).
+    /// slurmctld keeps it, but finds no room for it (`Resources`).
     Resources,
     /// It asks for more than the partition has (`PartitionConfig`): it never starts.
     PartitionConfig,
@@ -110,13 +112,10 @@ pub enum ClientRefusal {
 pub enum Gap {
     /// A cluster with impossible numbers.
     Cluster(ClusterError),
-    /// Jobs that share cores (`OverSubscribe=FORCE:n`, or `YES:n` with `-s`): which cores depends on
-    /// the order of the jobs.
-    SharedCores,
-    /// `--exclusive=user` and `=mcs`.
-    ExclusiveForUser,
     /// `-m arbitrary`.
     Arbitrary,
+    /// `--spread-job` over several nodes in 26.05: it deals the tasks out while it chooses the nodes.
+    SpreadJob,
     /// A step with `-O` whose tasks share cores: the answer changes from call to call.
     OvercommittedStep,
     /// `-x` of a step inside a job.

@@ -1,10 +1,9 @@
 //! The nodes among which a job's nodes are chosen, with what each offers and what is still due.
-//! In: offers. Out: taken nodes, each with its CPUs. Pure. Source: `_select_cores`, `_cpus_to_use`,
-//! `_get_rem_max_cpus` and `_enough_nodes` of cons_tres.
+//! In: offers. Out: CPUs of a node. Pure. Source: `_select_cores`, `_cpus_to_use` and `_get_rem_max_cpus` of
+//! cons_tres.
 
-use crate::controller::select::cluster::{Cluster, SlurmLine, Unit};
+use crate::controller::select::cluster::{Cluster, Unit};
 use crate::controller::select::details::Details;
-use crate::controller::select::offer::Offer;
 
 /// How many nodes a job wants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,16 +17,14 @@ pub(super) struct Wanted {
 pub(super) struct Candidates<'a> {
     pub cluster: &'a Cluster,
     pub job: &'a Details,
-    pub offers: Vec<Option<Offer>>,
-    /// Nodes that may be taken.
-    pub open: Vec<bool>,
+    /// CPUs that the job may have on each node (`avail_cpus`); 0 where it may have none.
+    pub offers: Vec<u32>,
 }
 
 /// What is still due while nodes are taken.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Due {
     pub cpus: i64,
-    pub most_cpus: i64,
     pub nodes: i64,
     pub least_nodes: i64,
     pub most_nodes: i64,
@@ -37,20 +34,10 @@ impl Due {
     pub(super) fn new(job: &Details, wanted: Wanted) -> Self {
         Self {
             cpus: job.min_cpus.into(),
-            most_cpus: job.min_cpus.into(),
             nodes: wanted.least.max(wanted.best).into(),
             least_nodes: wanted.least.into(),
             most_nodes: wanted.most.into(),
         }
-    }
-
-    /// Counts one more node.
-    pub(super) fn take(&mut self, cpus: u32) {
-        self.cpus -= i64::from(cpus);
-        self.most_cpus -= i64::from(cpus);
-        self.nodes -= 1;
-        self.least_nodes -= 1;
-        self.most_nodes -= 1;
     }
 
     /// Whether nothing is due any more.
@@ -59,19 +46,15 @@ impl Due {
     }
 }
 
-/// Whether that many nodes suffice for what is due.
-pub(super) fn enough_nodes(found: i64, due: &Due, wanted: Wanted) -> bool {
-    let spare = i64::from(wanted.best) - i64::from(wanted.least);
-    found >= due.nodes - spare.max(0)
-}
-
 impl Candidates<'_> {
+    pub(super) fn weight(&self, at: usize) -> u32 {
+        self.cluster.nodes[at].weight
+    }
+
     /// CPUs of the node that the job's tasks can use; 0 where a node's tasks do not fit.
     pub(super) fn usable(&self, at: usize) -> u32 {
         let job = self.job;
-        let Some(offer) = self.offers[at] else {
-            return 0;
-        };
+        let cpus = self.offers[at];
         let tasks = job
             .per_node
             .or(job.per_socket.filter(|tasks| *tasks > 0))
@@ -80,68 +63,31 @@ impl Candidates<'_> {
                 true => job.tasks.max(1),
                 false => 1,
             });
-        match !job.overcommit && offer.cpus / job.each < tasks {
+        let counts_tasks = !job.overcommit && self.cluster.select.unit != Unit::Node;
+        match counts_tasks && cpus / job.each < tasks {
             true => 0,
-            false => offer.cpus,
+            false => cpus,
         }
     }
 
-    /// CPUs that the job takes of a node that has `cpus` for it: one core's CPUs are kept back for each node
-    /// still due.
-    pub(super) fn taken(&mut self, at: usize, cpus: u32, due: &Due) -> u32 {
+    /// Takes the node; the CPUs that the job takes of it. One core's CPUs are kept back for each node still due.
+    pub(super) fn take(&self, at: usize, due: &mut Due) -> u32 {
         let job = self.job;
         let node = &self.cluster.nodes[at];
-        let Some(offer) = self.offers[at].as_mut().filter(|_| !job.whole) else {
-            return cpus;
-        };
         let unit = match self.cluster.select.unit {
             Unit::Socket => node.cores_per_socket,
             _ => 1,
         };
         let each = i64::from(job.cpus_per_core(node.cpus_per_core())) * i64::from(unit);
-        let left = due.most_cpus - (due.least_nodes - 1).max(0) * each;
-        let mut cpus = cpus;
-        if i64::from(cpus) > left {
+        let left = due.cpus - (due.least_nodes - 1).max(0) * each;
+        let mut cpus = self.usable(at);
+        if !job.whole && i64::from(cpus) > left {
             cpus = left.max(job.node_cpus.into()) as u32;
-            offer.cpus = cpus;
         }
-        if self.cluster.line < SlurmLine::V26_05 {
-            offer.size = offer.cpus;
-        }
+        due.cpus -= i64::from(cpus);
+        due.nodes -= 1;
+        due.least_nodes -= 1;
+        due.most_nodes -= 1;
         cpus
-    }
-
-    /// No way to take nodes counts more CPUs than these, and fewer nodes never have more.
-    pub(super) fn most_cpus(&self) -> u64 {
-        let job = self.job;
-        let open = self.offers.iter().zip(&self.open);
-        let offered = open.filter(|(_, open)| **open);
-        let each = offered.map(|(offer, _)| {
-            let cpus = offer.map_or(0, |offer| offer.cpus).max(job.node_cpus);
-            u64::from(cpus) + u64::from(job.each)
-        });
-        // 26.05 can count one node's CPUs for another (`least_loaded`).
-        match self.cluster.line {
-            SlurmLine::V26_05 if self.takes_least_loaded() => {
-                let count = u64::from(self.open_count());
-                each.max().unwrap_or(0).saturating_mul(count)
-            }
-            _ => each.sum(),
-        }
-    }
-
-    /// `CR_LLN`, or the partition's `LLN=yes`.
-    pub(super) fn takes_least_loaded(&self) -> bool {
-        self.cluster.select.least_loaded || self.cluster.partition.least_loaded
-    }
-
-    /// How many nodes may be taken.
-    pub(super) fn open_count(&self) -> u32 {
-        self.open.iter().filter(|open| **open).count() as u32
-    }
-
-    /// Whether every node of `-w` may be taken.
-    pub(super) fn has_wanted(&self) -> bool {
-        self.job.wanted.iter().all(|node| self.open[*node])
     }
 }

@@ -1,10 +1,10 @@
 //! What the model knows of a cluster: its nodes, one partition, and how slurmctld is configured to select.
-//! In: facts of slurm.conf and of what runs now. Pure data; [`Cluster::check`] bounds all sizes.
+//! In: facts of slurm.conf. Pure data; [`Cluster::check`] bounds all sizes.
 
 use crate::controller::select::core_set::CoreSet;
 use crate::sets::limits::{MAX_CLUSTER_CORES, MAX_CLUSTER_NODES, MAX_CPUS};
 
-/// Nodes of one partition in slurm.conf's order, with all that decides which of them a job gets.
+/// Nodes of one partition in slurm.conf's order, with all that decides what a job gets of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cluster {
     /// The nodes in the order of slurm.conf; answers name them by their position here.
@@ -29,13 +29,11 @@ pub enum SlurmLine {
     V26_05,
 }
 
-/// One node, idle or partly busy.
+/// One idle node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterNode {
     /// `NodeName`.
     pub name: String,
-    /// The number of the `NodeName` line that describes it: `select/linear` tries one line after another.
-    pub configuration: usize,
     /// `Sockets`, at least 1.
     pub sockets: u32,
     /// `CoresPerSocket`, at least 1.
@@ -50,15 +48,6 @@ pub struct ClusterNode {
     pub weight: u32,
     /// `RealMemory` less `MemSpecLimit`, in MiB; slurm.conf's default is 1.
     pub memory: u64,
-    /// Memory that jobs have now, in MiB.
-    pub used_memory: u64,
-    /// Cores that jobs have now.
-    pub busy: CoreSet,
-    /// Whether a job of this node has it whole (`--exclusive`).
-    pub taken_whole: bool,
-    /// Whether a job of the partition has run here since slurmctld started. It matters only with
-    /// specialised cores under `CR_Socket`: before it, their sockets are not handed out.
-    pub had_jobs: bool,
 }
 
 /// Cores of a node that jobs do not get.
@@ -84,8 +73,6 @@ pub struct Select {
     pub one_task_per_core: bool,
     /// `CR_CORE_DEFAULT_DIST_BLOCK`.
     pub block_by_default: bool,
-    /// `CR_LLN`.
-    pub least_loaded: bool,
     /// `CR_Pack_Nodes`.
     pub pack_nodes: bool,
     /// `AllowSpecResourcesUsage`; without it `--core-spec` is ignored.
@@ -102,7 +89,6 @@ impl Default for Select {
             memory: false,
             one_task_per_core: false,
             block_by_default: false,
-            least_loaded: false,
             pack_nodes: false,
             allow_spec_usage: false,
             spec_cores_first: false,
@@ -127,8 +113,8 @@ pub enum Unit {
 /// The facts of a partition that decide what a job gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Partition {
-    /// `OverSubscribe`.
-    pub over_subscribe: OverSubscribe,
+    /// `OverSubscribe=EXCLUSIVE`: every job has whole nodes.
+    pub whole_nodes: bool,
     /// `MinNodes`; slurm.conf's default is 0.
     pub min_nodes: u32,
     /// `MaxNodes`.
@@ -137,22 +123,6 @@ pub struct Partition {
     pub max_cpus_per_node: Option<u32>,
     /// `DefMemPerCPU` or `DefMemPerNode` of the partition or of the cluster.
     pub default_memory: Option<Memory>,
-    /// `LLN=yes`.
-    pub least_loaded: bool,
-}
-
-/// `OverSubscribe` of a partition.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OverSubscribe {
-    /// `NO`, also `FORCE:1` and `YES:1`.
-    #[default]
-    No,
-    /// `EXCLUSIVE`: every job has whole nodes.
-    Exclusive,
-    /// `YES:n`: jobs with `-s` may share cores, n of them each.
-    Yes(u32),
-    /// `FORCE:n`: all jobs share cores, n of them each.
-    Force(u32),
 }
 
 /// An amount of memory in MiB.
@@ -211,7 +181,6 @@ impl ClusterNode {
     pub fn idle(name: &str, sockets: u32, cores_per_socket: u32, threads_per_core: u32) -> Self {
         Self {
             name: name.into(),
-            configuration: 0,
             sockets,
             cores_per_socket,
             threads_per_core,
@@ -221,10 +190,6 @@ impl ClusterNode {
             specialised: Specialised::None,
             weight: 1,
             memory: 1,
-            used_memory: 0,
-            busy: CoreSet::new(),
-            taken_whole: false,
-            had_jobs: false,
         }
     }
 

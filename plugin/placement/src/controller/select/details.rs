@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use crate::controller::select::answer::JobRefusal;
 use crate::controller::select::client::{NO_LIMIT, Sent, Variables};
-use crate::controller::select::cluster::{Cluster, Memory, OverSubscribe, SlurmLine, Unit};
+use crate::controller::select::cluster::{Cluster, Memory, SlurmLine, Unit};
 use crate::controller::select::options::{Client, LineOptions, Sharing};
 use crate::request::CoreSpec;
 use crate::request::distribution::Distribution;
@@ -46,7 +46,6 @@ pub(super) struct Details {
     pub overcommit: bool,
     /// Whether the job takes whole nodes.
     pub whole: bool,
-    pub contiguous: bool,
     pub spread: bool,
     pub use_min_nodes: bool,
     pub core_spec: CoreSpec,
@@ -121,7 +120,6 @@ impl Details {
             threads: sent.threads,
             overcommit: options.overcommit,
             whole: options.sharing == Sharing::Exclusive || given,
-            contiguous: options.contiguous,
             spread: options.spread,
             use_min_nodes: options.use_min_nodes,
             core_spec: if given {
@@ -138,9 +136,8 @@ impl Details {
 
     /// What follows from other numbers of the record.
     fn derive(&mut self, cluster: &Cluster) {
-        let partition = &cluster.partition;
         let linear = cluster.select.unit == Unit::Node;
-        self.whole |= partition.over_subscribe == OverSubscribe::Exclusive || linear;
+        self.whole |= cluster.partition.whole_nodes || linear;
         if let Some(each) = self.per_node.filter(|_| !self.overcommit && self.tasks > 1) {
             self.node_cpus = self.node_cpus.max(self.each.saturating_mul(each));
         }

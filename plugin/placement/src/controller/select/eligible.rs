@@ -1,10 +1,8 @@
 //! Which nodes a job can use at all, and the cores of them that are not specialised (rules of
-//! `_build_node_list`, `_verify_node_state` and `common_mark_avail_cores`).
+//! `_build_node_list` and `common_mark_avail_cores`).
 //! In: the job's record and a node. Out: yes or no, and a set of cores. Pure.
 
-use crate::controller::select::cluster::{
-    Cluster, ClusterNode, Memory, OverSubscribe, Specialised, Unit,
-};
+use crate::controller::select::cluster::{Cluster, ClusterNode, Memory, Specialised, Unit};
 use crate::controller::select::core_set::CoreSet;
 use crate::controller::select::details::Details;
 use crate::request::CoreSpec;
@@ -25,36 +23,19 @@ pub(super) fn is_configured(job: &Details, node: &ClusterNode) -> bool {
         && is_at_least(node.threads_per_core, job.threads)
 }
 
-/// Whether jobs that run now leave the node to this job.
-pub(super) fn is_open(cluster: &Cluster, job: &Details, node: &ClusterNode) -> bool {
-    let is_idle = node.busy.is_empty() && !node.taken_whole;
-    let alone = cluster.partition.over_subscribe == OverSubscribe::Exclusive;
-    let free = match job.whole || alone {
-        true => is_idle,
-        false => !node.taken_whole,
-    };
-    free && has_memory(cluster, job, node)
-}
-
-fn has_memory(cluster: &Cluster, job: &Details, node: &ClusterNode) -> bool {
-    if !cluster.select.memory || cluster.select.unit == Unit::Node {
+/// Whether the node has memory for the job.
+pub(super) fn has_memory(cluster: &Cluster, job: &Details, node: &ClusterNode) -> bool {
+    let Memory::PerCpu(each) = job.memory else {
         return true;
-    }
-    let least = match job.memory {
-        Memory::PerNode(memory) => memory,
-        Memory::PerCpu(memory) => {
-            let each_node = job.per_node.unwrap_or(0);
-            let cpus = each_node.max(job.node_cpus).max(job.each);
-            memory.saturating_mul(cpus.into())
-        }
     };
-    match least {
-        0 => node.used_memory == 0,
-        least => node.memory.saturating_sub(node.used_memory) >= least,
-    }
+    let cpus = match cluster.select.unit {
+        Unit::Node => node.cpus,
+        _ => job.per_node.unwrap_or(0).max(job.node_cpus).max(job.each),
+    };
+    !cluster.select.memory || each.saturating_mul(cpus.into()) <= node.memory
 }
 
-/// The node's cores that the job may have if nothing else runs; none for a node that has too few.
+/// The node's cores that the job may have; none for a node that has too few.
 pub(super) fn unspecialised(cluster: &Cluster, job: &Details, node: &ClusterNode) -> CoreSet {
     let select = &cluster.select;
     let mut cores = CoreSet::first(node.cores());

@@ -1,22 +1,21 @@
 //! The answer to a job (`job_limits_check`, `get_node_cnts`, `_pick_best_nodes`).
 //! In: the cluster and the job's record. Out: the grant, or why there is none. Pure.
 
-use crate::controller::select::answer::{Gap, JobAnswer, JobGrant, JobRefusal, Wait};
+use crate::controller::select::answer::{Gap, JobAnswer, JobRefusal, Wait};
+use crate::controller::select::attempt::{could_run, grant};
 use crate::controller::select::candidates::Wanted;
-use crate::controller::select::cluster::{Cluster, OverSubscribe, SlurmLine, Unit};
+use crate::controller::select::cluster::{Cluster, SlurmLine};
 use crate::controller::select::details::Details;
-use crate::controller::select::eligible::{is_configured, is_open};
-use crate::controller::select::offer::Assumed;
-use crate::controller::select::options::{Client, LineOptions, Sharing};
-use crate::controller::select::{attempt, linear};
+use crate::controller::select::eligible::{has_memory, is_configured};
+use crate::controller::select::options::{Client, LineOptions};
 use crate::request::distribution::AcrossHosts;
 
 /// Slurm's own bound of a job's nodes.
 const MOST_NODES: u32 = 500_000;
 
 pub(super) fn answer(cluster: &Cluster, client: Client, options: &LineOptions) -> JobAnswer {
-    if let Some(gap) = gap(cluster, options) {
-        return JobAnswer::NotModelled(gap);
+    if options.distribution.hosts == AcrossHosts::Arbitrary {
+        return JobAnswer::NotModelled(Gap::Arbitrary);
     }
     let job = match Details::of(cluster, client, options) {
         Ok(job) => job,
@@ -42,7 +41,7 @@ pub(super) fn answer(cluster: &Cluster, client: Client, options: &LineOptions) -
         return JobAnswer::Waits(Wait::PartitionConfig);
     }
     let open: Vec<bool> = (0..fits.len())
-        .map(|at| fits[at] && is_open(cluster, &job, &cluster.nodes[at]))
+        .map(|at| fits[at] && has_memory(cluster, &job, &cluster.nodes[at]))
         .collect();
     // sbatch's job is only tested when it comes; it starts later.
     let tested = client == Client::Sbatch && cluster.line > SlurmLine::V22_05;
@@ -51,56 +50,19 @@ pub(super) fn answer(cluster: &Cluster, client: Client, options: &LineOptions) -
     }
     let wanted_open = job.wanted.iter().all(|at| open[*at]);
     if let Some(grant) = grant(cluster, &job, &open, wanted).filter(|_| wanted_open) {
-        return JobAnswer::Granted(grant);
+        let deals = job.spread && cluster.line == SlurmLine::V26_05 && grant.nodes.len() > 1;
+        return match deals {
+            true => JobAnswer::NotModelled(Gap::SpreadJob),
+            false => JobAnswer::Granted(grant),
+        };
     }
     match could_run(cluster, &job, &fits, wanted) {
-        true if shares(cluster, options) => JobAnswer::NotModelled(Gap::SharedCores),
         true => JobAnswer::Waits(Wait::Resources),
         false => never,
     }
 }
 
-fn grant(cluster: &Cluster, job: &Details, open: &[bool], wanted: Wanted) -> Option<JobGrant> {
-    match cluster.select.unit {
-        Unit::Node => linear::grant(cluster, job, open, wanted),
-        _ => attempt::grant(cluster, job, open, wanted),
-    }
-}
-
-fn could_run(cluster: &Cluster, job: &Details, fits: &[bool], wanted: Wanted) -> bool {
-    match cluster.select.unit {
-        Unit::Node => linear::could_run(cluster, job, fits, wanted),
-        _ => attempt::could_run(cluster, job, fits, wanted, Assumed::Ever),
-    }
-}
-
-/// Whether the job may share cores with others. As long as free cores suffice it does not.
-fn shares(cluster: &Cluster, options: &LineOptions) -> bool {
-    match cluster.partition.over_subscribe {
-        OverSubscribe::No | OverSubscribe::Exclusive => false,
-        OverSubscribe::Yes(jobs) => jobs > 1 && options.sharing == Sharing::Oversubscribe,
-        OverSubscribe::Force(jobs) => jobs > 1,
-    }
-}
-
-/// What the model leaves out.
-fn gap(cluster: &Cluster, options: &LineOptions) -> Option<Gap> {
-    let busy = || cluster.nodes.iter().any(|node| !node.busy.is_empty());
-    // Nodes are shared by jobs with -s alone, and nobody says which jobs these are.
-    let among_others = matches!(cluster.partition.over_subscribe, OverSubscribe::Yes(_));
-    let linear = cluster.select.unit == Unit::Node;
-    match options.sharing {
-        _ if shares(cluster, options) && (among_others || linear) && busy() => {
-            Some(Gap::SharedCores)
-        }
-        // Nobody says whose jobs run there.
-        Sharing::ExclusiveUser | Sharing::ExclusiveMcs if busy() => Some(Gap::ExclusiveForUser),
-        _ if options.distribution.hosts == AcrossHosts::Arbitrary => Some(Gap::Arbitrary),
-        _ => None,
-    }
-}
-
-/// More than the partition has, whatever runs.
+/// More than the partition has.
 fn exceeds_partition(cluster: &Cluster, job: &Details) -> bool {
     let nodes = cluster.nodes.len() as u64;
     let cpus: u64 = cluster.nodes.iter().map(|node| u64::from(node.cpus)).sum();

@@ -1,14 +1,12 @@
-//! Which nodes and cores slurmctld gives a job, and a step inside it: `select/cons_tres` and
-//! `select/linear`.
+//! Which cores of its nodes slurmctld gives a job, and a step inside it: `select/cons_tres` and
+//! `select/linear`. Which nodes a job gets is assumed.
 //! In: a cluster, and a line's options as they were given. Out: nodes with cores and CPUs, or why there
 //! are none. What the model does not know is an answer of its own, never a guess. Pure.
 
 pub mod answer;
 mod attempt;
-mod best_fit;
 mod block;
 mod candidates;
-mod choose;
 mod client;
 pub mod cluster;
 pub mod core_set;
@@ -17,13 +15,10 @@ mod cyclic;
 mod details;
 mod eligible;
 mod job;
-mod least_loaded;
 mod linear;
+mod nodes;
 mod offer;
-mod one_node;
 pub mod options;
-mod spread;
-mod spread_evenly;
 mod step;
 mod take;
 
@@ -32,8 +27,7 @@ pub use answer::{
     StepGrant, StepNode, StepRefusal, Wait,
 };
 pub use cluster::{
-    Cluster, ClusterError, ClusterNode, Memory, OverSubscribe, Partition, Select, SlurmLine,
-    Specialised, Unit,
+    Cluster, ClusterError, ClusterNode, Memory, Partition, Select, SlurmLine, Specialised, Unit,
 };
 pub use core_set::CoreSet;
 pub use options::{Client, Hint, LineOptions, NodesAsked, Sharing};
@@ -41,7 +35,7 @@ pub use options::{Client, Hint, LineOptions, NodesAsked, Sharing};
 use step::asked::Asked;
 use step::job::Job;
 
-/// What slurmctld answers to a job, were it submitted now.
+/// What slurmctld answers to a job while all nodes are idle.
 #[must_use]
 pub fn job(cluster: &Cluster, client: Client, options: &LineOptions) -> JobAnswer {
     match cluster.check() {
@@ -55,26 +49,24 @@ pub fn job(cluster: &Cluster, client: Client, options: &LineOptions) -> JobAnswe
 /// `options` are the same as the job's.
 #[must_use]
 pub fn own_step(cluster: &Cluster, options: &LineOptions, job: &JobGrant) -> StepAnswer {
-    let job = Job::new(cluster, job, &[]);
+    let job = Job::new(cluster, job);
     match Asked::own(cluster, options, &job) {
         Ok(asked) => step::answer(&job, &asked),
         Err(answer) => answer,
     }
 }
 
-/// A step that srun starts inside a job of salloc or sbatch.
+/// A step that srun starts inside a job of salloc or sbatch, while no other step of it runs.
 ///
-/// `job_options` are the job's own: salloc and sbatch pass some of them on as variables. `used` are
-/// the cores that other steps have now, one set for each node of the job; it may be empty.
+/// `job_options` are the job's own: salloc and sbatch pass some of them on as variables.
 #[must_use]
 pub fn step_inside(
     cluster: &Cluster,
     job_options: &LineOptions,
     job: &JobGrant,
     options: &LineOptions,
-    used: &[CoreSet],
 ) -> StepAnswer {
-    let inside = Job::new(cluster, job, used);
+    let inside = Job::new(cluster, job);
     match Asked::inside(cluster, job_options, job, options, &inside) {
         Ok(asked) => step::answer(&inside, &asked),
         Err(answer) => answer,

@@ -9,50 +9,36 @@ use crate::controller::select::core_set::CoreSet;
 use crate::controller::select::details::Details;
 use crate::request::CoreSpec;
 
-/// What a node offers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Offer {
-    /// CPUs that the job may have (`avail_cpus`).
-    pub cpus: u32,
-    /// CPUs by which nodes are dropped one size after another (`avail_res_cnt`).
-    pub size: u32,
-    /// CPUs of all free cores (`max_cpus`): how loaded the node is.
-    pub free: u32,
-}
-
-/// The state that an attempt assumes.
+/// What an attempt asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Assumed {
-    /// Nothing runs, and it is only asked whether the job can ever run.
+    /// Whether the job can ever run. slurmctld then takes specialised cores for used ones.
     Ever,
-    /// Nothing runs, but memory is as it is.
-    Idle,
-    /// What runs is known.
+    /// What it gets.
     Now,
 }
 
-/// What a node offers, or `None`. `cores` are those free for the job; they are cut.
+/// CPUs that a node offers (`avail_cpus`), or `None`. `cores` are those free for the job; they are cut.
 pub(super) fn offer(
     cluster: &Cluster,
     job: &Details,
     node: &ClusterNode,
     assumed: Assumed,
     cores: &mut CoreSet,
-) -> Option<Offer> {
+) -> Option<u32> {
     let sockets = Sockets::of(cluster, job, node, assumed, cores)?;
-    let mut offer = sockets.take(cluster.line, job, node, cores)?;
+    let cpus = sockets.take(cluster.line, job, node, cores)?;
     let tasks = match job.per_node {
         Some(each) => each,
         None if job.overcommit => 1,
         None if job.max_nodes == 1 && job.tasks > 0 => job.tasks,
         None => 1,
     };
-    if offer.cpus == 0 || offer.cpus < tasks.saturating_mul(job.each) {
+    if cpus == 0 || cpus < tasks.saturating_mul(job.each) {
         return None;
     }
-    offer.cpus = by_memory(cluster, job, node, assumed, offer.cpus);
-    offer.size = offer.cpus;
-    (offer.cpus > 0).then_some(offer)
+    let cpus = by_memory(cluster, job, node, cpus);
+    (cpus > 0).then_some(cpus)
 }
 
 /// The cores of each socket, counted.
@@ -81,8 +67,6 @@ impl Sockets {
         if !fits_limits(job, node) {
             return None;
         }
-        // Only what the partition's own jobs use counts as used, once it had any.
-        let knows_used = assumed == Assumed::Now && node.had_jobs;
         let entire = cluster.select.unit == Unit::Socket && !(job.whole && job.has_core_spec());
         let mut sockets = Self {
             free: Vec::with_capacity(node.sockets as usize),
@@ -92,17 +76,15 @@ impl Sockets {
         let mut used_cpus = 0;
         for at in 0..node.sockets {
             let range = socket(node, at);
-            let mut free = cores.count_in(range.clone());
-            let used = match knows_used {
-                true => node.busy.count_in(range),
-                false => node.cores_per_socket - free,
-            };
-            // 24.11 counts these CPUs as used also where it does not know which are.
-            if knows_used || cluster.line == SlurmLine::V24_11 {
-                used_cpus += (used + if entire { free } else { 0 }) * threads * u32::from(used > 0);
-            }
-            if entire && used > 0 {
-                free = 0;
+            let mut free = cores.count_in(range);
+            let used = node.cores_per_socket - free;
+            if assumed == Assumed::Ever && used > 0 {
+                if cluster.line == SlurmLine::V24_11 {
+                    used_cpus += (used + if entire { free } else { 0 }) * threads;
+                }
+                if entire {
+                    free = 0;
+                }
             }
             sockets.free_cpus += free * threads;
             sockets.free.push(free);
@@ -166,7 +148,7 @@ impl Sockets {
         job: &Details,
         node: &ClusterNode,
         cores: &mut CoreSet,
-    ) -> Option<Offer> {
+    ) -> Option<u32> {
         let of_core = job.cpus_per_core(node.cpus_per_core());
         let cpus: u32 = self.free.iter().map(|free| free * of_core).sum();
         let most = job.per_socket.filter(|most| *most > 0);
@@ -211,11 +193,7 @@ impl Sockets {
             }
         }
         let cpus = count.taken - spec_threads(job, node, count.taken);
-        Some(Offer {
-            cpus: self.most.map_or(cpus, |most| cpus.min(most)),
-            size: 0,
-            free: self.free_cpus,
-        })
+        Some(self.most.map_or(cpus, |most| cpus.min(most)))
     }
 }
 
@@ -298,21 +276,11 @@ fn spec_threads(job: &Details, node: &ClusterNode, cpus: u32) -> u32 {
 }
 
 /// The CPUs for which the node has memory.
-fn by_memory(
-    cluster: &Cluster,
-    job: &Details,
-    node: &ClusterNode,
-    assumed: Assumed,
-    cpus: u32,
-) -> u32 {
+fn by_memory(cluster: &Cluster, job: &Details, node: &ClusterNode, cpus: u32) -> u32 {
     if !cluster.select.memory {
         return cpus;
     }
-    let used = match assumed {
-        Assumed::Ever => 0,
-        Assumed::Idle | Assumed::Now => node.used_memory,
-    };
-    let free = node.memory.saturating_sub(used);
+    let free = node.memory;
     let each = match job.memory {
         Memory::PerNode(memory) => return if memory > free { 0 } else { cpus },
         Memory::PerCpu(memory) => memory,

@@ -21,7 +21,12 @@ pub(super) struct Taken {
 }
 
 /// The grant, or `None` if slurmctld does not find the cores after all.
-pub(super) fn take(cluster: &Cluster, job: &Details, taken: Vec<Taken>) -> Option<JobGrant> {
+pub(super) fn take(
+    cluster: &Cluster,
+    job: &Details,
+    taken: Vec<Taken>,
+    nodes_assumed: bool,
+) -> Option<JobGrant> {
     let mut nodes = match job.has_core_spec() || job.whole {
         true => whole(cluster, job, taken)?,
         false => parts(cluster, job, &taken)?,
@@ -33,6 +38,7 @@ pub(super) fn take(cluster: &Cluster, job: &Details, taken: Vec<Taken>) -> Optio
         tasks: job.tasks,
         record: record(cluster.line, job, nodes.len() as u32),
         nodes,
+        nodes_assumed,
     })
 }
 
@@ -156,11 +162,9 @@ fn has_memory(cluster: &Cluster, job: &Details, nodes: &[GrantedNode]) -> bool {
     !cluster.select.memory
         || nodes.all(|granted| {
             let node = &cluster.nodes[granted.node];
-            let free = node.memory.saturating_sub(node.used_memory);
             match job.memory {
-                Memory::PerNode(0) => node.used_memory == 0,
-                Memory::PerNode(memory) => memory <= free,
-                Memory::PerCpu(memory) => memory.saturating_mul(granted.cpus.into()) <= free,
+                Memory::PerNode(memory) => memory <= node.memory,
+                Memory::PerCpu(memory) => memory.saturating_mul(granted.cpus.into()) <= node.memory,
             }
         })
 }

@@ -1,5 +1,5 @@
 //! Which of the job's cores on a node a step gets (`_pick_step_cores`, `_handle_core_select`).
-//! In: the job's free cores of the node, tasks, and CPUs of a task. Out: cores. Pure.
+//! In: the job's cores of the node, tasks, and CPUs of a task. Out: cores. Pure.
 
 use crate::controller::select::answer::{Gap, StepAnswer, StepRefusal};
 use crate::controller::select::cluster::{ClusterNode, SlurmLine};
@@ -53,11 +53,7 @@ pub(in crate::controller::select) fn pick(
     if !has_room {
         return Err(StepAnswer::Refused(StepRefusal::TooManyCpus));
     }
-    let mut free = granted.cores.clone();
-    if !asked.overlap {
-        free.remove_all(&job.used[at]);
-    }
-    let cores = in_order(asked, node, &free, count, of_task);
+    let cores = in_order(asked, node, &granted.cores, count, of_task);
     match cores.count() < count {
         true if asked.overcommit && line == SlurmLine::V26_05 => Ok(cores),
         true if asked.overcommit => Err(StepAnswer::NotModelled(Gap::OvercommittedStep)),

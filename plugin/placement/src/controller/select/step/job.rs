@@ -3,7 +3,6 @@
 
 use crate::controller::select::answer::{GrantedNode, JobGrant};
 use crate::controller::select::cluster::{Cluster, ClusterNode, Memory, Specialised, Unit};
-use crate::controller::select::core_set::CoreSet;
 
 /// A job with its steps.
 pub(in crate::controller::select) struct Job<'a> {
@@ -12,27 +11,18 @@ pub(in crate::controller::select) struct Job<'a> {
     pub nodes: &'a [GrantedNode],
     /// CPUs of each node as srun is told (`cpu_array_value`).
     pub values: Vec<u32>,
-    /// Cores that other steps have, on each node.
-    pub used: Vec<CoreSet>,
     /// All CPUs of the job (`total_cpus`).
     pub all_cpus: u32,
 }
 
 impl<'a> Job<'a> {
-    pub(in crate::controller::select) fn new(
-        cluster: &'a Cluster,
-        grant: &'a JobGrant,
-        used: &[CoreSet],
-    ) -> Self {
+    pub(in crate::controller::select) fn new(cluster: &'a Cluster, grant: &'a JobGrant) -> Self {
         let count = grant.nodes.len();
-        let mut used = used.to_vec();
-        used.resize(count, CoreSet::new());
         let mut job = Self {
             cluster,
             grant,
             nodes: &grant.nodes,
             values: Vec::with_capacity(count),
-            used,
             all_cpus: 0,
         };
         job.values = (0..count).map(|at| job.value(at)).collect();
@@ -42,11 +32,6 @@ impl<'a> Job<'a> {
 
     pub(in crate::controller::select) fn node(&self, at: usize) -> &'a ClusterNode {
         &self.cluster.nodes[self.nodes[at].node]
-    }
-
-    /// CPUs that other steps have on the node.
-    pub(in crate::controller::select) fn used_cpus(&self, at: usize) -> u32 {
-        self.used[at].count() * self.node(at).cpus_per_core()
     }
 
     /// Memory of the job on the node, in MiB, where slurmctld hands out memory per CPU.

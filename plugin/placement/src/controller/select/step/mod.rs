@@ -84,16 +84,14 @@ fn room(job: &Job<'_>, asked: &Asked, each: u32, at: usize) -> u32 {
         _ => asked.per_core,
     };
     let mut cpus = job.nodes[at].cpus;
-    let mut used = if asked.overlap { 0 } else { job.used_cpus(at) };
     let mut each = each;
     if threads == Some(1) {
         cpus /= node.threads_per_core;
-        used /= node.threads_per_core;
     } else if limit == Some(1) {
         each = each.max(threads.unwrap_or(node.threads_per_core));
     }
     let each = each.max(1);
-    let room = (cpus.saturating_sub(used) / each).max(1);
+    let room = (cpus / each).max(1);
     let planes = asked.distribution.hosts == AcrossHosts::Plane;
     match asked.per_node.filter(|_| !planes) {
         Some(most) => room.min(most.saturating_mul(each)),

@@ -36,8 +36,7 @@ struct Pick<'a> {
     usable: Vec<u32>,
     open: Vec<bool>,
     picked: Vec<bool>,
-    /// CPUs and nodes that other steps have.
-    blocked_cpus: u32,
+    /// Nodes without a CPU for it.
     blocked_nodes: u32,
     min_nodes: u32,
     max_nodes: u32,
@@ -54,7 +53,6 @@ impl<'a> Pick<'a> {
             usable: Vec::with_capacity(count),
             open: vec![true; count],
             picked: vec![false; count],
-            blocked_cpus: 0,
             blocked_nodes: 0,
             min_nodes: asked.min_nodes,
             max_nodes: asked.max_nodes,
@@ -69,16 +67,9 @@ impl<'a> Pick<'a> {
     }
 
     fn usable_cpus(&mut self, at: usize) -> u32 {
-        let cpus = self.job.nodes[at].cpus;
-        let mut usable = cpus;
+        let mut usable = self.job.nodes[at].cpus;
         if !self.asked.overlap {
-            let used = self.job.used_cpus(at);
-            usable = match self.asked.whole && used > 0 {
-                true => 0,
-                false => cpus.saturating_sub(used),
-            };
             usable = self.by_threads(at, usable);
-            self.blocked_cpus += used;
             self.blocked_nodes += u32::from(usable == 0);
         }
         match self.asked.memory {
@@ -167,13 +158,7 @@ impl<'a> Pick<'a> {
         if count(&self.open) + picked < self.min_nodes {
             return Err(StepAnswer::Waits);
         }
-        let mut needed = self.min_nodes.saturating_sub(picked);
-        let idle: Vec<bool> = (0..self.open.len())
-            .map(|at| self.open[at] && self.job.used[at].is_empty())
-            .collect();
-        if needed > 0 && count(&idle) >= needed && self.take_from(&idle, picked) {
-            needed = 0;
-        }
+        let needed = self.min_nodes.saturating_sub(picked);
         if needed == 0 {
             return Ok(());
         }
@@ -188,7 +173,7 @@ impl<'a> Pick<'a> {
     }
 
     fn why_none(&self, picked: u32) -> StepAnswer {
-        if self.max_nodes <= picked && self.blocked_cpus == 0 {
+        if self.max_nodes <= picked {
             TOO_MANY_CPUS
         } else if self.min_nodes <= picked + self.blocked_nodes {
             StepAnswer::Waits
@@ -264,11 +249,8 @@ impl<'a> Pick<'a> {
                 nodes += 1;
             }
         }
-        if have >= self.cpus {
-            return Ok(());
-        }
-        match self.cpus <= have + self.blocked_cpus {
-            true => Err(StepAnswer::Waits),
+        match have >= self.cpus {
+            true => Ok(()),
             false => Err(NO_CONFIGURATION),
         }
     }

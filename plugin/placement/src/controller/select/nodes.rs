@@ -1,0 +1,72 @@
+//! Which nodes a job gets: all are taken to be idle, and those that can hold it are taken by weight, then in
+//! slurm.conf's order. slurmctld may choose others, so the answer says where there was a choice.
+//! In: candidates. Out: the taken nodes. Pure.
+
+use std::cmp::Reverse;
+
+use crate::controller::select::candidates::{Candidates, Due, Wanted};
+
+/// The nodes of a job.
+pub(super) struct Chosen {
+    /// Positions, each with the CPUs that the job takes there.
+    pub nodes: Vec<(usize, u32)>,
+    /// Whether other nodes could hold it as well.
+    pub is_assumed: bool,
+}
+
+/// The nodes, in slurm.conf's order, or `None`.
+pub(super) fn choose(from: &Candidates<'_>, wanted: Wanted) -> Option<Chosen> {
+    let job = from.job;
+    let most = match job.tasks {
+        0 => wanted.most,
+        tasks => wanted.most.min(tasks.max(wanted.least)),
+    };
+    let wanted = Wanted { most, ..wanted };
+    let is_named = |at: &usize| job.wanted.binary_search(at).is_ok();
+    let all = 0..from.offers.len();
+    let mut others: Vec<usize> = all
+        .filter(|at| from.usable(*at) > 0 && !is_named(at))
+        .collect();
+    others.sort_by_key(|at| from.weight(*at));
+    let mut nodes = in_order(from, wanted, &others);
+    if nodes.is_none() {
+        // Where these do not hold the job, larger ones may.
+        others.sort_by_key(|at| Reverse(from.usable(*at)));
+        nodes = in_order(from, wanted, &others);
+    }
+    let mut nodes = nodes?;
+    nodes.sort_unstable();
+    let open = nodes.len() - job.wanted.len();
+    Some(Chosen {
+        is_assumed: open > 0 && open < others.len(),
+        nodes,
+    })
+}
+
+/// Takes the nodes of `-w`, and then the others as they stand until nothing is due. Among nodes of one weight, the
+/// first that holds all that is due goes before several.
+fn in_order(from: &Candidates<'_>, wanted: Wanted, others: &[usize]) -> Option<Vec<(usize, u32)>> {
+    let mut due = Due::new(from.job, wanted);
+    let mut taken = Vec::new();
+    for &at in &from.job.wanted {
+        if due.most_nodes <= 0 || from.usable(at) == 0 {
+            return None;
+        }
+        taken.push((at, from.take(at, &mut due)));
+    }
+    for group in others.chunk_by(|one, other| from.weight(*one) == from.weight(*other)) {
+        let holds_all = |at: &usize| i64::from(from.usable(*at)) >= due.cpus;
+        let single = group.iter().copied().find(holds_all);
+        let single = single.filter(|_| due.nodes <= 1);
+        for &at in group {
+            if due.most_nodes <= 0 || due.is_served() {
+                break;
+            }
+            let is_short = due.most_nodes == 1 && i64::from(from.usable(at)) < due.cpus;
+            if !is_short && single.is_none_or(|single| single == at) {
+                taken.push((at, from.take(at, &mut due)));
+            }
+        }
+    }
+    (due.cpus <= 0 && due.least_nodes <= 0).then_some(taken)
+}
