@@ -135,7 +135,7 @@ mod tests {
         let text = |on| format!("frozen {on}");
         // berth's own hold of a task, or its user's, is no suspension.
         write(&inner.join("cgroup.freeze"), "1");
-        while !read(&inner.join("cgroup.events"))
+        while !read(inner.join("cgroup.events"))
             .unwrap()
             .contains("frozen 1")
         {
@@ -145,7 +145,7 @@ mod tests {
         write(&inner.join("cgroup.freeze"), "0");
         for on in [1, 0] {
             write(&above.join("cgroup.freeze"), &on.to_string());
-            while !read(&inner.join("cgroup.events"))
+            while !read(inner.join("cgroup.events"))
                 .unwrap()
                 .contains(&text(on))
             {
