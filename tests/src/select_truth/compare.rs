@@ -183,7 +183,6 @@ fn job_verdict(cluster: &Cluster, truth: &JobTruth, answer: &JobAnswer) -> Verdi
                 Wait::Resources => &["Resources"],
                 // The scheduler calls it so when it looks at the job again.
                 Wait::PartitionConfig => &["PartitionConfig", "PartitionNodeLimit"],
-                Wait::BadConstraints => &["BadConstraints"],
             };
             if reasons
                 .iter()

@@ -14,10 +14,6 @@ pub(super) fn waits(wait: Wait) -> &'static str {
             "the job never starts: it asks for more than the nodes have (PartitionConfig); ask for \
              less, or for more nodes"
         }
-        Wait::BadConstraints => {
-            "the job never starts, because no node is as it asks (BadConstraints); compare -B, \
-             --mincpus and --mem with the nodes"
-        }
     }
 }
 

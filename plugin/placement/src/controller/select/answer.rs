@@ -69,8 +69,6 @@ pub enum Wait {
     Resources,
     /// It asks for more than the partition has (`PartitionConfig`): it never starts.
     PartitionConfig,
-    /// It cannot run on these nodes as they are, but slurmctld keeps it (`BadConstraints`).
-    BadConstraints,
 }
 
 /// Why a job is refused.

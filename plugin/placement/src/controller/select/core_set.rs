@@ -45,16 +45,6 @@ impl CoreSet {
         }
     }
 
-    /// Takes all cores of a range out.
-    pub fn remove_range(&mut self, range: Range<u32>) {
-        for (at, part) in parts(range) {
-            if let Some(word) = self.0.get_mut(at) {
-                *word &= !part;
-            }
-        }
-        self.trim();
-    }
-
     /// Whether the core is a member.
     #[must_use]
     pub fn contains(&self, core: u32) -> bool {
@@ -91,29 +81,12 @@ impl CoreSet {
         parts(range).flat_map(|(at, part)| bits(at as u32, self.word(at) & part))
     }
 
-    /// Adds all members of `other`.
-    pub fn insert_all(&mut self, other: &Self) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), 0);
-        }
-        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
-            *mine |= theirs;
-        }
-    }
-
     /// Takes all members of `other` out.
     pub fn remove_all(&mut self, other: &Self) {
         for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
             *mine &= !theirs;
         }
         self.trim();
-    }
-
-    /// Whether the sets share a member.
-    #[must_use]
-    pub fn intersects(&self, other: &Self) -> bool {
-        let mut both = self.0.iter().zip(&other.0);
-        both.any(|(mine, theirs)| mine & theirs != 0)
     }
 
     fn word(&self, at: usize) -> u64 {
@@ -197,10 +170,6 @@ mod tests {
         assert_eq!(set.count_in(3..65), 3);
         assert_eq!(set.iter_in(63..131).collect::<Vec<_>>(), [63, 64, 65, 130]);
         assert_eq!(set.count_in(4..4) + set.count_in(200..300), 0);
-        let mut rest = set.clone();
-        rest.remove_range(60..200);
-        assert_eq!(rest, [0, 3].into_iter().collect());
-        assert!(rest.intersects(&set) && !rest.intersects(&CoreSet::new()));
     }
 
     #[test]
