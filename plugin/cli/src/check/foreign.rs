@@ -39,8 +39,9 @@ impl System {
         }
         let words = line.strip_prefix(b"#$ ")?;
         let mut words = words.split(u8::is_ascii_whitespace);
-        let places = words.any(|word| word == b"-pe" || word == b"-binding");
-        places.then_some(Self::GridEngine)
+        words
+            .any(|word| word == b"-pe" || word == b"-binding")
+            .then_some(System::GridEngine)
     }
 
     fn rule(self) -> &'static str {
