@@ -1,5 +1,5 @@
 //! The thread itself: slurmd has one of ours at the most, without slurmd's signals, and waits a moment for its end.
-//! In: the work. Out: whether it has ended.
+//! In: the work. Out: nothing, when it has ended or after that moment.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
