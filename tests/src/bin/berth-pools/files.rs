@@ -17,11 +17,11 @@ pub(crate) fn another_size(here: &Here) {
 /// The pool works by its weight, slurmd's log has one error line, and the doctor repeats it.
 pub(crate) fn old_class(here: &Here, class: &str) {
     let word = format!("class={class}");
-    let log = here.write(&here.line(&word));
+    let before = here.write(&here.line(&word));
     let says = |text: &str| text.lines().filter(|line| line.contains(&word)).count();
-    println!("{log}");
-    assert_eq!(says(&log), 1, "{log}");
     let job = start(&here.cluster, &["-pmulti8"], (here.pool, 1));
+    let log = here.log_since(before);
+    assert_eq!(says(&log), 1, "{log}");
     assert_eq!(job.weight(), here.weight_of(here.pool));
     let base = here.cluster.folder().join("run/berth");
     let base = base.to_str().expect("a path");

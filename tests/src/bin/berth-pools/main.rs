@@ -78,18 +78,22 @@ impl Here {
         line_of(self.pool, more)
     }
 
-    /// Writes the site's file, and waits until slurmd has read it. Returns what slurmd has logged since.
-    fn write(&self, line: &str) -> String {
+    /// Writes the site's file, and waits until slurmd has read it. Returns where its log ended before.
+    fn write(&self, line: &str) -> usize {
         let before = self.cluster.slurmd_log().len();
         let file = self.cluster.folder().join("etc/pools.conf");
         fs::write(file, line).expect("the file of pools");
         self.cluster.wait_for("the changed pools", || {
-            let log = self.cluster.slurmd_log();
-            let since = log.get(before..).unwrap_or_default();
-            since
-                .contains(": 1 pool of this node")
-                .then(|| since.to_owned())
-        })
+            let has_read = self.log_since(before).contains(": 1 pool of this node");
+            has_read.then_some(())
+        });
+        before
+    }
+
+    /// What slurmd has logged behind a place.
+    fn log_since(&self, place: usize) -> String {
+        let log = self.cluster.slurmd_log();
+        log.get(place..).unwrap_or_default().to_owned()
     }
 
     /// The weight of a pool job with so many CPUs.
