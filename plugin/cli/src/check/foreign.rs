@@ -2,7 +2,6 @@
 //! theirs: what such a script means hangs together too much for a translation word by word.
 
 use super::finding::Finding;
-use super::script::Script;
 
 /// Another system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,24 +65,22 @@ impl System {
     }
 }
 
-/// The finding of a script that has such a line; a script of Slurm's own may keep directives for another site.
-pub(super) fn named(script: &Script) -> Option<Finding> {
-    let foreign = script
-        .foreign
-        .filter(|one| !one.is_directive || script.job.is_none())?;
-    let what = if foreign.is_directive {
-        "script"
-    } else {
-        "line"
-    };
-    let name = foreign.system.name();
-    Some(Finding::warning(
-        foreign.line,
-        foreign.system.rule(),
-        format!("this is a {what} of {name}"),
-        &format!(
-            "berth check reads Slurm's; the page {} has Slurm's words for those of {name}",
-            foreign.system.page()
-        ),
-    ))
+impl Foreign {
+    /// The finding: which page to read.
+    pub(super) fn finding(self) -> Finding {
+        let name = self.system.name();
+        let what = match self.is_directive {
+            true => "script",
+            false => "line",
+        };
+        Finding::warning(
+            self.line,
+            self.system.rule(),
+            format!("this is a {what} of {name}"),
+            &format!(
+                "berth check reads Slurm's; the page {} has Slurm's words for those of {name}",
+                self.system.page()
+            ),
+        )
+    }
 }

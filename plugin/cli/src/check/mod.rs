@@ -33,6 +33,7 @@ use case::{Case, Surroundings};
 use command::Kind;
 use files::Files;
 use finding::{Finding, Level};
+use foreign::Foreign;
 use inner::Role;
 use input::Input;
 use planned::Place;
@@ -205,7 +206,10 @@ fn of_script(script: &Script, around: Surroundings<'_>, starts: bool) -> Vec<Fin
         let case = Case::new(script, command, around);
         found.extend(of_command(&case, starts));
     }
-    found.extend(foreign::named(script));
+    // A script of Slurm's own may keep directives for another site.
+    let foreign = script.foreign;
+    let foreign = foreign.filter(|one| !one.is_directive || script.job.is_none());
+    found.extend(foreign.map(Foreign::finding));
     if let Some(file) = &script.file {
         for finding in &mut found {
             finding.file = Some(file.clone());

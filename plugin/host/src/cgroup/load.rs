@@ -1,4 +1,4 @@
-//! What a cgroup's threads have waited for and used, as the kernel sums it up.
+//! The CPU time of a cgroup's threads, and how long they waited for a CPU, as the kernel sums both up.
 //! In: a folder of the unified hierarchy. Out: microseconds since the cgroup was made.
 
 use super::{FenceError, Folder};

@@ -4,6 +4,8 @@ use std::fs;
 
 use libc::pid_t;
 
+use crate::kernel_text;
+
 /// The name of its program begins so: Debian's is `slurmstepd-wlm`.
 const NAME: &str = "slurmstepd";
 
@@ -11,10 +13,9 @@ const NAME: &str = "slurmstepd";
 /// task epilog with all of its children: these are not root's, or another program, or a child of one in the cgroup.
 #[must_use]
 pub fn is_slurmstepd(process: pid_t, beside: &[pid_t]) -> bool {
-    let Ok(status) = fs::read(format!("/proc/{process}/status")) else {
+    let Ok(status) = kernel_text::read(format!("/proc/{process}/status")) else {
         return false;
     };
-    let status = String::from_utf8_lossy(&status);
     let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name));
     let parent = field("PPid:").and_then(|text| text.trim().parse::<pid_t>().ok());
     // The real uid and the saved one: the effective one is the user's while a slurmstepd forks tasks.

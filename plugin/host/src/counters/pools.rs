@@ -24,9 +24,9 @@ const PUBLIC: u32 = 0o644;
 pub struct PoolCounts {
     /// Steps and scripts of its jobs that have ended here.
     pub steps: u64,
-    /// What the CPUs of their jobs could have done while they ran.
+    /// The CPUs of their jobs times the time that the steps ran.
     pub asked: u64,
-    /// What they did.
+    /// Their CPU time.
     pub delivered: u64,
     /// How long one of a step's tasks or more waited for a CPU.
     pub stalled: u64,

@@ -1,4 +1,4 @@
-//! What slurmctld would give the line: cores of the job's nodes, and the step's. It is asked only
+//! slurmctld's answer to the line: the job's nodes with their cores, and the step's. It is asked only
 //! where no option says what the step owns.
 
 mod cluster;

@@ -17,7 +17,7 @@ pub(super) fn could_run(cluster: &Cluster, job: &Details, nodes: &[bool], wanted
     select(cluster, job, nodes, wanted, Assumed::Ever).is_some()
 }
 
-/// What the job gets of these nodes.
+/// The cores of these nodes that the job gets.
 pub(super) fn grant(
     cluster: &Cluster,
     job: &Details,

@@ -35,7 +35,7 @@ pub use options::{Client, Hint, LineOptions, NodesAsked, Sharing};
 use step::asked::Asked;
 use step::job::Job;
 
-/// What slurmctld answers to a job while all nodes are idle.
+/// slurmctld's answer to a job while all nodes are idle.
 #[must_use]
 pub fn job(cluster: &Cluster, client: Client, options: &LineOptions) -> JobAnswer {
     match cluster.check() {
