@@ -1,7 +1,7 @@
 //! The room of a node's pools, as its slurmd counts it.
 //! In: what slurmd has announced. Out: CPUs, as Slurm counts them.
 
-use berth_host::announcement::Announcement;
+use berth_site::announcement::Announcement;
 
 /// The most CPUs of all pools of a node: those without `pool_reserve=`.
 pub(crate) fn most(words: &Announcement) -> u32 {

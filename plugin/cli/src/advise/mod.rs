@@ -21,6 +21,7 @@ use crate::Failure;
 use crate::args::{AdviseArgs, Format, Goal, PlanArgs, usage};
 use crate::plan::{self, PlannedStep};
 use crate::say;
+use berth_answer::text;
 use candidates::{About, LEVELS, candidates};
 use criteria::Criterion;
 use devices::Devices;
@@ -77,7 +78,7 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<ExitCode, Failure> {
             Ok(ExitCode::FAILURE)
         }
         Err(No::Refused(why)) => {
-            say::refused(&say::short(&why));
+            say::refused(&text::short(&why));
             Ok(ExitCode::FAILURE)
         }
     }

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use berth_host::announcement::Announcement;
 use berth_placement::request::core_kind::Kind;
 use berth_placement::{Binding, Confine, CpuBind, CpuSet, Near, Numbering, PoolName, TextError};
+use berth_site::announcement::Announcement;
 use berth_srun::Release;
 use berth_srun::conf::DefaultBind;
 use clap::{ArgAction, Args, ColorChoice, ValueEnum};

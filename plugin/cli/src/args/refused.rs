@@ -3,7 +3,7 @@
 use clap::Error;
 use clap::error::{ContextKind, ContextValue};
 
-use crate::say;
+use berth_answer::text;
 
 /// Longer values are cut in messages.
 const MOST_SHOWN: usize = 80;
@@ -14,7 +14,7 @@ pub(super) fn cut(value: &str) -> String {
     if cut.len() < value.len() {
         cut.push('…');
     }
-    say::one_line(&cut).into_owned()
+    text::one_line(&cut).into_owned()
 }
 
 /// clap's error with its values cut.

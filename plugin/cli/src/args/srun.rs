@@ -17,7 +17,7 @@ use super::refused::cut;
 use super::shown::{SHOWN, shown};
 use super::values;
 use crate::here::standing;
-use crate::say;
+use berth_answer::text;
 
 /// srun's reading of the options.
 #[derive(Clone, Debug)]
@@ -368,5 +368,5 @@ fn said(kind: ErrorKind, text: String) -> Error {
         "berth plan"
     };
     let mut command = Command::new(name).override_usage(format!("{name} [OPTIONS]"));
-    Error::raw(kind, say::short(&text)).format(&mut command)
+    Error::raw(kind, text::short(&text)).format(&mut command)
 }

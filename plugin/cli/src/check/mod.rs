@@ -144,7 +144,7 @@ fn is_whole_here(script: &Script, release: Release) -> bool {
             .flat_map(|script| &script.job)
             .chain(commands())
     };
-    let matters = |word: &crate::shell::Word| {
+    let matters = |word: &berth_answer::shell::Word| {
         let text = &word.text;
         text.contains("map_") || text.contains("mask_") || text.contains("binding")
     };

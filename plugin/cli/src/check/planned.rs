@@ -17,8 +17,8 @@ use super::finding::{self, Finding};
 use crate::Failure;
 use crate::args::{MappingArgs, PlanArgs, SrunOptions, shortened};
 use crate::here::{self, LIVE};
-use crate::parents::Parents;
 use crate::plan::{self, Answer, PlannedStep};
+use berth_answer::parents::Parents;
 
 /// Assumed nodes with room for nearly everything.
 const ROOMY: (&str, u32) = ("pack:2 core:64 pu:2", 16);

@@ -13,7 +13,7 @@ use super::command::{Command, Kind, Variable, Variables};
 use super::files::Files;
 use super::foreign::{Foreign, System};
 use super::inner::{Role, Written};
-use crate::shell::{Document, Simple, Unclosed, Word, line_of, scan};
+use berth_answer::shell::{Document, Simple, Unclosed, Word, line_of, scan};
 
 /// Everything that was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

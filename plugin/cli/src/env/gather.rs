@@ -120,7 +120,7 @@ fn threads(
 ) -> Result<HashMap<String, u32>, Failure> {
     let node = here::node().filter(|node| node.name == here);
     let rules = node.and_then(|node| node.rules.as_ref());
-    let shape = rules.and_then(berth_host::SiteRules::shape);
+    let shape = rules.and_then(berth_site::SiteRules::shape);
     let own = shape.map(|shape| (here.to_owned(), shape.threads));
     let is_own = |name: &String| Some(name) == own.as_ref().map(|(name, _)| name);
     let wanted = |name: &String| match (&args.host, args.only) {

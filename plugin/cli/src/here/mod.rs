@@ -4,7 +4,6 @@
 mod child;
 pub(crate) mod cluster;
 pub(crate) mod conf;
-mod fact;
 pub(crate) mod job;
 mod node;
 pub(crate) mod scontrol;
@@ -15,7 +14,6 @@ use std::sync::{Arc, OnceLock};
 
 use berth_srun::Release;
 
-pub(crate) use fact::{By, Fact};
 pub(crate) use job::{OwnJob, Part};
 pub(crate) use node::BerthNode;
 pub(crate) use scontrol::GpusOfJob;

@@ -3,9 +3,11 @@
 
 use std::sync::Arc;
 
-use berth_host::announcement::{self, Announcement};
-use berth_host::{OnlineCpus, SiteRules, StateDir, machine_file};
+use berth_host::announcement;
+use berth_host::{OnlineCpus, StateDir, machine_file};
 use berth_placement::Machine;
+use berth_site::SiteRules;
+use berth_site::announcement::Announcement;
 use berth_srun::Release;
 
 use super::state;

@@ -15,9 +15,10 @@ use super::request::{batch_file, node};
 use super::{Answer, PlannedStep, answer_of_line, json, line, line_in, masks, notes};
 use crate::Failure;
 use crate::args::{Format, PlanArgs, as_getopt, shortened};
-use crate::here::{self, Fact};
-use crate::progress::counted;
+use crate::here;
 use crate::say;
+use berth_answer::Fact;
+use berth_answer::text;
 
 /// The machines that are already discovered, by name, because discovery is far slower than planning.
 type Machines = HashMap<(String, String), Node>;
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &PlanArgs, path: &PathBuf) -> Result<ExitCode, Failure> 
     };
     let mut failed = false;
     let mut output = BufWriter::new(io::stdout().lock());
-    for line in counted(input.lines()) {
+    for line in input.lines() {
         let line = line?;
         let text = line.trim();
         if text.is_empty() || text.starts_with('#') {
@@ -163,7 +164,7 @@ impl Run {
         let words = shlex::split(text).ok_or("a quote is not closed on this line; close it")?;
         let words = match words.first().is_some_and(|word| !word.starts_with('-')) {
             true => line::spelled_out(text, self.release(&words))
-                .map_err(|why| say::short(&why.to_string()).into_owned())?,
+                .map_err(|why| text::short(&why.to_string()).into_owned())?,
             false => {
                 line::one_name(&words).map_err(|why| why.to_string())?;
                 words.iter().flat_map(|word| as_getopt(word)).collect()

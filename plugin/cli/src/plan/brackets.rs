@@ -9,8 +9,7 @@ use berth_placement::{CpuSet, Node};
 use super::step::PlannedStep;
 use super::table;
 use crate::args::PlanArgs;
-use crate::parents::Parents;
-use crate::progress::watched;
+use berth_answer::parents::Parents;
 
 /// The whole text.
 ///
@@ -30,7 +29,7 @@ pub(crate) fn write(
     table::head(out, args, on, step)?;
     writeln!(out)?;
     let mut maps: BTreeMap<(usize, u32), String> = BTreeMap::new();
-    for task in watched(step.tasks(), step.tasks) {
+    for task in step.tasks() {
         let place = task.place;
         let at = step.place_of(place.node);
         let Some(parents) = &parents[at] else {

@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
-use berth_host::announcement::{Announcement, PartitionCpuset, StaticCpuset};
-use berth_host::cpusets_file::{self, PartitionWords, Site};
+use berth_host::site_file;
 use berth_placement::CpusetRequest;
 use berth_placement::request::cpuset::{Keyword, Words};
+use berth_site::announcement::{Announcement, PartitionCpuset, StaticCpuset};
+use berth_site::cpusets::{PartitionWords, Site};
 use berth_srun::host_list::{Most, expand};
 
 use crate::args::PlanArgs;
@@ -113,7 +114,7 @@ impl PlanArgs {
             },
             uid: &|_| None,
         };
-        match cpusets_file::load(path, &site) {
+        match site_file::cpusets(path, &site) {
             Ok(all) => {
                 let mut words = Announcement::default();
                 words.set_cpusets(Some(&all));

@@ -20,8 +20,8 @@ use super::step::{Planned, PlannedStep};
 use super::variables::Variables;
 use crate::Failure;
 use crate::args::PlanArgs;
-use crate::parents::Parents;
 use crate::srun_options::level_from;
+use berth_answer::parents::Parents;
 
 /// What `--confine=task` and the site's `confine=task` mean for the tasks.
 const CONFINED: &str = "confined    each task's cgroup has only its CPUs, so it cannot leave them (--confine, or the \

@@ -5,7 +5,8 @@ use berth_placement::request::near::What;
 use berth_placement::{CpuId, CpuSet, DeviceKind, Gres, Machine, Node};
 
 use crate::args::PlanArgs;
-use crate::here::{self, By, Fact, GpusOfJob};
+use crate::here::{self, GpusOfJob};
+use berth_answer::{By, Fact};
 
 /// What a `--near` in the user's own job may use, and how that is known; `None` where Slurm's GPUs do
 /// not matter, or the job has none.

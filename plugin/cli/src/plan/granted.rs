@@ -11,7 +11,7 @@ use super::site;
 use super::step::{PlannedStep, Plans, refused};
 use crate::Failure;
 use crate::args::PlanArgs;
-use crate::here::Fact;
+use berth_answer::Fact;
 
 /// slurmctld gives CPUs away that the site keeps free by berth's own setting. Those of `CpuSpecList` it
 /// keeps itself.

@@ -17,9 +17,10 @@ use super::step::{PlannedStep, Plans};
 use super::{batch, site};
 use crate::Failure;
 use crate::args::{Format, PlanArgs};
-use crate::columns::write_named;
-use crate::here::{By, Fact};
 use crate::say;
+use berth_answer::columns::write_named;
+use berth_answer::text;
+use berth_answer::{By, Fact};
 
 /// Nodes that the table names; the JSON has all.
 const MOST_NAMES: usize = 8;
@@ -140,7 +141,7 @@ fn has_script(line: &JobLine) -> Result<(), Failure> {
     };
     let why = format!(
         "sbatch finds no file {}; give its path, or plan a job without its script with --wrap=true",
-        say::short(name)
+        text::short(name)
     );
     Err(Unusable::new(why).into())
 }
@@ -279,7 +280,7 @@ impl PlannedJob {
             tasks => counted(tasks, "task"),
         };
         let text = format!("{tasks}: {}", self.nodes_in_words());
-        write_named(out, width, "job", &text)
+        write_named(out, say::width(width), "job", &text)
     }
 
     /// `cores 0-3 on n1, n2; cores 0-1 on n3`

@@ -14,8 +14,8 @@ use berth_srun::{Line, Release, line};
 
 use super::controller::NoAnswer;
 use crate::args::PlanArgs;
-use crate::here::{By, Fact};
-use crate::shell::scan;
+use berth_answer::shell::scan;
+use berth_answer::{By, Fact};
 use berth_host::script_file::content;
 
 /// A job as its line asks for it.

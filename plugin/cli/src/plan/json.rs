@@ -19,10 +19,9 @@ use super::step::{Planned, PlannedStep, Task};
 use super::variables::Variables;
 use crate::Failure;
 use crate::args::PlanArgs;
-use crate::here::Fact;
-use crate::parents::Parents;
 use crate::plan::notes;
-use crate::progress::watched;
+use berth_answer::Fact;
+use berth_answer::parents::Parents;
 
 /// The whole answer.
 #[derive(Serialize)]
@@ -165,9 +164,9 @@ impl Tasks<'_> {
 
 fn one_by_one<S: Serializer>(tasks: &RefCell<Option<Tasks<'_>>>, to: S) -> Result<S::Ok, S::Error> {
     let tasks = tasks.take();
-    let items = tasks.iter().flat_map(|tasks| {
-        watched(tasks.step.tasks(), tasks.step.tasks).map(|task| tasks.json(task))
-    });
+    let items = tasks
+        .iter()
+        .flat_map(|tasks| tasks.step.tasks().map(|task| tasks.json(task)));
     to.collect_seq(items)
 }
 

@@ -40,7 +40,6 @@ use clap::FromArgMatches;
 
 use crate::Failure;
 use crate::args::{Format, PlanArgs, as_getopt, shortened, usage};
-use crate::progress::watched;
 use crate::say;
 use crate::srun_options;
 
@@ -215,7 +214,7 @@ fn show(
                 writeln!(out, "none")?;
                 return Ok(());
             }
-            for task in watched(step.tasks(), step.tasks) {
+            for task in step.tasks() {
                 writeln!(out, "{}", task.plan().cpus)?;
             }
         }

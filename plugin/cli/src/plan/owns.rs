@@ -7,7 +7,8 @@ use berth_placement::{Allocation, CoreIdx, CpuSet, Node};
 
 use crate::Failure;
 use crate::args::{OwnedCores, PlanArgs};
-use crate::here::{By, Fact, Part};
+use crate::here::Part;
+use berth_answer::{By, Fact};
 
 /// The step's part of each node.
 #[derive(Clone, Debug)]

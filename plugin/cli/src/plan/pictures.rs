@@ -11,8 +11,9 @@ use super::step::PlannedStep;
 use super::table;
 use crate::Failure;
 use crate::args::PlanArgs;
-use crate::picture::svg::{self, Caption};
-use crate::picture::{self, Cell, Cells, Picture};
+use crate::say;
+use berth_answer::picture::svg::{self, Caption};
+use berth_answer::picture::{self, Cell, Cells, Picture};
 
 /// For the terminal.
 ///
@@ -27,7 +28,7 @@ pub(crate) fn tree(
     table::head(out, args, on, step)?;
     writeln!(out)?;
     let pictures = pictures(args, on, step)?;
-    picture::show(out, &pictures, args.width, args.color)?;
+    picture::show(out, &pictures, say::screen(args.width, args.color))?;
     Ok(())
 }
 

@@ -1,9 +1,9 @@
 //! `berth plan --pool`: what a pool of this node does for the job, from what slurmd has announced. In: the pool's
 //! name, the plans. Out: a note.
 
-use berth_host::announcement::Announcement;
 use berth_placement::sets::count::counted;
 use berth_placement::{CoreIdx, CpuSet, Node, Owned, Request};
+use berth_site::announcement::Announcement;
 
 use crate::args::PlanArgs;
 use crate::plan::owns::of_cores;
@@ -78,9 +78,9 @@ fn note(words: &Announcement, (name, cpus): (&str, u32)) -> String {
 
 #[cfg(test)]
 mod tests {
-    use berth_host::SiteRules;
-    use berth_host::announcement::AnnouncedPool;
-    use berth_host::site_rules::{Counted, VERSION};
+    use berth_site::SiteRules;
+    use berth_site::announcement::AnnouncedPool;
+    use berth_site::rules::{Counted, VERSION};
 
     use super::*;
 

@@ -11,9 +11,8 @@ use super::request::machine;
 use super::step::{Planned, PlannedStep};
 use crate::Failure;
 use crate::args::PlanArgs;
-use crate::parents::Parents;
-use crate::progress::watched;
 use crate::say;
+use berth_answer::parents::Parents;
 
 /// Why there is no rank file.
 const NOTHING: &str = "nothing is bound, so there is no core to write into a rank file; ask for a level, as --cpu-bind=cores";
@@ -44,7 +43,7 @@ pub(crate) fn write(
         )?;
     }
     let mut narrow = false;
-    for task in watched(step.tasks(), step.tasks) {
+    for task in step.tasks() {
         let told = task.node_plan.chosen.as_ref();
         let cpus = match told {
             Some(chosen) => chosen.cpus_of_task(task.place.local as usize),

@@ -45,7 +45,7 @@ fn slurmds(args: &PlanArgs, socket: SocketKind) -> Option<(Shape, Arc<Machine>)>
     let node = args.standing.node.filter(|_| args.numbering.is_none())?;
     let machine = node.machine.clone()?;
     let rules = node.rules.as_ref().filter(|rules| rules.socket() == socket);
-    let shape = rules.and_then(berth_host::SiteRules::shape);
+    let shape = rules.and_then(berth_site::SiteRules::shape);
     let shape = shape.filter(|_| !args.allow_ecores);
     Some((
         shape.unwrap_or_else(|| counted(&machine, args, socket)),

@@ -4,8 +4,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use berth_host::read_settings;
-use berth_host::settings::Settings;
+use berth_site::read_settings;
+use berth_site::settings::Settings;
 use berth_srun::host_list::{Most, expand};
 
 use crate::args::PlanArgs;

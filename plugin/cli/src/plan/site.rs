@@ -1,8 +1,8 @@
 //! The site's rules for a request: each from its option, else from what slurmd announced on this node,
 //! else assumed. It also puts into words which of the three holds.
 
-use berth_host::site_rules::socket_name;
 use berth_placement::{CpuBind, CpuSet, Fixes, Level, Rules, SiteConfine, SocketKind};
+use berth_site::rules::socket_name;
 use berth_srun::conf::{BindFrom, Config};
 use clap::ValueEnum;
 
@@ -12,8 +12,9 @@ use crate::Failure;
 use crate::args::{
     Autobind, BindingFail, CompatArg, Kept, OnOff, PlanArgs, Socket, one_number, site_bind,
 };
-use crate::here::{self, By, Fact};
+use crate::here;
 use crate::srun_options::cpu_bind;
+use berth_answer::{By, Fact};
 
 impl PlanArgs {
     /// Finds out where the user stands with this request.
@@ -49,13 +50,13 @@ impl PlanArgs {
     }
 
     /// What slurmd announced of its rules here.
-    pub(super) fn announced(&self) -> Option<&'static berth_host::SiteRules> {
+    pub(super) fn announced(&self) -> Option<&'static berth_site::SiteRules> {
         self.standing.node?.rules.as_ref()
     }
 
     /// What counts as a socket.
     pub(crate) fn socket_kind(&self) -> SocketKind {
-        let announced = self.announced().map(berth_host::SiteRules::socket);
+        let announced = self.announced().map(berth_site::SiteRules::socket);
         self.socket
             .map(socket_kind)
             .or(announced)
@@ -77,7 +78,7 @@ impl PlanArgs {
     /// # Errors
     /// A fix that is not known.
     pub(crate) fn rules(&self) -> Result<Rules, Failure> {
-        let site = self.announced().map(berth_host::SiteRules::rules);
+        let site = self.announced().map(berth_site::SiteRules::rules);
         let site = site.unwrap_or(Rules {
             fixes: self.unannounced_fixes(),
             autobind: self.cluster_autobind(),

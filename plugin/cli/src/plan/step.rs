@@ -15,8 +15,8 @@ use super::owns::{has_cpus, listed, of_cores};
 use super::request::claims;
 use crate::Failure;
 use crate::args::PlanArgs;
-use crate::here::Fact;
 use crate::nodes::Names;
+use berth_answer::Fact;
 
 /// A planned step.
 pub(crate) struct PlannedStep {

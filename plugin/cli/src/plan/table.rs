@@ -10,10 +10,9 @@ use super::cpuset::in_words;
 use super::devices;
 use super::step::{Planned, PlannedStep};
 use crate::args::PlanArgs;
-use crate::columns::{Columns, write_named};
-use crate::parents::Parents;
-use crate::progress::watched;
 use crate::say;
+use berth_answer::columns::{Columns, write_named};
+use berth_answer::parents::Parents;
 
 /// The whole text.
 ///
@@ -60,7 +59,7 @@ pub(crate) fn write(
         .iter()
         .map(|rows| rows.iter().map(lines).collect())
         .collect();
-    for task in watched(step.tasks(), step.tasks) {
+    for task in step.tasks() {
         let (id, local) = (task.id.to_string(), task.place.local.to_string());
         let first = prefix([&id, &step.names.short(task.place.node), &local]);
         columns.write_before(
@@ -139,7 +138,7 @@ pub(crate) fn write_place(
         writeln!(out, "nodes       {count} {all}, {tasks}")?;
     }
     for fact in &step.facts {
-        write_named(out, args.width, fact.what, &fact.to_string())?;
+        write_named(out, say::width(args.width), fact.what, &fact.to_string())?;
     }
     Ok(())
 }

@@ -61,7 +61,7 @@ impl PlanArgs {
 
     /// The site's `confine=`: as slurmd announced it here, or of the cluster that is asked about.
     pub(super) fn site_confine(&self) -> SiteConfine {
-        let announced = self.announced().map(berth_host::SiteRules::confine);
+        let announced = self.announced().map(berth_site::SiteRules::confine);
         let of_cluster = || Some(self.site_settings.as_ref()?.settings.confine);
         announced.or_else(of_cluster).unwrap_or_default()
     }

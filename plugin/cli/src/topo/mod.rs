@@ -9,14 +9,14 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use berth_discover::{Discovered, Source, discover};
-use berth_host::SiteRules;
 use berth_placement::{CpuSet, Machine, Shape, SocketKind};
+use berth_site::SiteRules;
 
 use crate::args::{Devices, TopoArgs, TopoFormat};
-use crate::picture::svg::{self, Caption};
-use crate::picture::{self as pictures, Picture};
 use crate::plan::socket_kind;
 use crate::{Failure, devices, here, say};
+use berth_answer::picture::svg::{self, Caption};
+use berth_answer::picture::{self as pictures, Picture};
 
 /// Where the kernel lists CPUs.
 const KERNEL: &str = "/sys/devices/system/cpu";
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
         TopoFormat::String => writeln!(out, "{}", machine.topology_string(kind))?,
         TopoFormat::Tree => {
             let picture = [draw(machine, kind)];
-            pictures::show(&mut out, &picture, args.width, args.color)?;
+            pictures::show(&mut out, &picture, say::screen(args.width, args.color))?;
             if let Some(line) = picture[0].nowhere() {
                 writeln!(out, "{line}")?;
             }

@@ -12,7 +12,8 @@ use berth_srun::reading::selection::Selection;
 
 use super::NoAnswer;
 use crate::args::PlanArgs;
-use crate::here::{By, Fact, cluster};
+use crate::here::cluster;
+use berth_answer::{By, Fact};
 
 /// MiB of memory that no request asks for.
 const MUCH: u64 = 1 << 40;

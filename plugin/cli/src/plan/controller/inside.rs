@@ -11,7 +11,8 @@ use berth_srun::reading::selection::Selection;
 use super::cluster::like;
 use super::{NoAnswer, nodes, of_step};
 use crate::args::PlanArgs;
-use crate::here::{By, Fact, OwnJob, Part};
+use crate::here::{OwnJob, Part};
+use berth_answer::{By, Fact};
 
 /// A node of the job with its cores.
 type JobNode = (String, Vec<CoreIdx>);

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use berth_placement::controller::select::{Cluster, CoreSet, JobGrant, StepGrant, StepNode};
 use berth_placement::{CoreIdx, Machine, Node, Numbering, Shape};
 
-use crate::here::Fact;
 use crate::nodes::Names;
 use crate::plan::owns::listed;
+use berth_answer::Fact;
 
 /// What slurmctld gives.
 pub(in crate::plan) struct Granted {

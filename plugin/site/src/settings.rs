@@ -3,11 +3,8 @@
 //! value of that key can be put in force.
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
 
 use berth_placement::{Binding, CpuSet, CpusetFail, Fixes, SiteConfine};
-
-use crate::OffSwitch;
 
 /// Every key there is.
 pub const KEYS: [&str; 20] = [
@@ -124,7 +121,6 @@ pub struct Settings {
     pub pools: Option<PathBuf>,
     /// `pool_reserve=`: cores that the pools of a node never own together.
     pub pool_reserve: u32,
-    off_switch: OnceLock<Option<OffSwitch>>,
 }
 
 impl Default for Settings {
@@ -148,19 +144,11 @@ impl Default for Settings {
             quarantine: Quarantine::Off,
             pools: None,
             pool_reserve: 1,
-            off_switch: OnceLock::new(),
         }
     }
 }
 
 impl Settings {
-    /// The administrator's switch-off file, in the state directory.
-    #[must_use]
-    pub fn off_switch(&self) -> Option<&OffSwitch> {
-        let switch = || OffSwitch::of(&self.state_dir);
-        self.off_switch.get_or_init(switch).as_ref()
-    }
-
     /// Puts one setting in force. `nodes=` and `fixes=` are for the reader of the whole line.
     ///
     /// # Errors

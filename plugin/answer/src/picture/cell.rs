@@ -6,7 +6,7 @@ use berth_placement::{CpuId, CpuSet, Machine};
 
 /// The content of a CPU in a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Cell {
+pub enum Cell {
     /// A task's number.
     Task(u32),
     /// The lowest of several tasks.
@@ -31,7 +31,8 @@ pub(crate) enum Cell {
     Isolated,
 }
 
-pub(crate) type Cells = BTreeMap<CpuId, Cell>;
+/// What each CPU of a machine shows.
+pub type Cells = BTreeMap<CpuId, Cell>;
 
 /// Every mark: an example, its form in a tree, and its meaning in a tree and in words.
 const MARKS: [(Cell, &str, &str); 11] = [
@@ -89,7 +90,7 @@ const MARKS: [(Cell, &str, &str); 11] = [
 ];
 
 /// The marks that some cells have: each with an example of them, its meaning in a tree, and in words.
-pub(crate) fn marks<'a>(
+pub fn marks<'a>(
     cells: impl Iterator<Item = &'a Cells> + Clone,
 ) -> Vec<(Cell, &'static str, &'static str)> {
     let first = |example: Cell| {
@@ -108,7 +109,7 @@ impl Cell {
     }
 
     /// What stands in the CPU of this number.
-    pub(crate) fn text(self, cpu: CpuId) -> String {
+    pub fn text(self, cpu: CpuId) -> String {
         match self {
             Self::Task(task) => task.to_string(),
             Self::Several(task) => format!("{task}+"),
@@ -125,12 +126,12 @@ impl Cell {
     }
 
     /// Whether the text is the CPU's own number.
-    pub(crate) fn is_number(self) -> bool {
+    pub fn is_number(self) -> bool {
         matches!(self, Self::Number | Self::Forbidden | Self::Isolated)
     }
 
     /// The task whose colour it has.
-    pub(crate) fn task(self) -> Option<u32> {
+    pub fn task(self) -> Option<u32> {
         match self {
             Self::Task(task)
             | Self::Several(task)
@@ -142,7 +143,7 @@ impl Cell {
 }
 
 /// Each CPU of a machine by its own number.
-pub(crate) fn numbers(machine: &Machine, isolated: &CpuSet) -> Cells {
+pub fn numbers(machine: &Machine, isolated: &CpuSet) -> Cells {
     let cell = |cpu| match cpu {
         cpu if !machine.allowed().contains(cpu) => Cell::Forbidden,
         cpu if isolated.contains(cpu) => Cell::Isolated,

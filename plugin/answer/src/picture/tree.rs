@@ -23,7 +23,7 @@ struct Block {
 }
 
 /// Every node, beside each other while there is room.
-pub(crate) fn draw(pictures: &[Picture<'_>], width: usize) -> String {
+pub fn draw(pictures: &[Picture<'_>], width: usize) -> String {
     let nodes: Vec<_> = pictures
         .iter()
         .map(|picture| node(picture, width))

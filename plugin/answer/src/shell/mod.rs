@@ -13,11 +13,11 @@ mod word;
 
 use std::ops::Range;
 
-pub(crate) use scan::scan;
+pub use scan::scan;
 
 /// A word of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Word {
+pub struct Word {
     /// Its bytes in the script.
     pub range: Range<usize>,
     /// The word without its quotes; expansions stand there as they are typed.
@@ -32,7 +32,8 @@ pub(crate) struct Word {
 
 /// A simple command: a program with its words, and the assignments before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Simple {
+pub struct Simple {
+    /// Its words, the program first.
     pub words: Vec<Word>,
     /// The line on which it begins, from 1.
     pub line: usize,
@@ -52,7 +53,8 @@ pub(crate) struct Simple {
 
 /// A file behind `>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Output {
+pub struct Output {
+    /// Its name.
     pub file: Word,
     /// Whether what is in it stays (`>>`).
     pub appends: bool,
@@ -60,7 +62,7 @@ pub(crate) struct Output {
 
 /// A here-document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Document {
+pub struct Document {
     /// Its lines, without the one that ends it.
     pub range: Range<usize>,
     /// Whether the shell leaves it as it is.
@@ -71,7 +73,7 @@ pub(crate) struct Document {
 
 /// A part of a script that never ends: a quote, or a bracket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Unclosed {
+pub struct Unclosed {
     /// Where it begins.
     pub at: usize,
     /// What it is.
@@ -80,17 +82,19 @@ pub(crate) struct Unclosed {
 
 /// The content of a script.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Commands {
+pub struct Commands {
+    /// Its commands, in their order.
     pub commands: Vec<Simple>,
     /// Where comments begin.
     pub comments: Vec<usize>,
+    /// Its here-documents.
     pub documents: Vec<Document>,
     /// What is not closed; the commands after its beginning are not read.
     pub unclosed: Option<Unclosed>,
 }
 
 /// The number of the line, from 1, on which a byte stands.
-pub(crate) fn line_of(text: &[u8], at: usize) -> usize {
+pub fn line_of(text: &[u8], at: usize) -> usize {
     let before = text.get(..at).unwrap_or(text);
     1 + before.iter().filter(|byte| **byte == b'\n').count()
 }

@@ -4,23 +4,22 @@
 mod areas;
 mod cell;
 mod devices;
-pub(crate) mod svg;
+pub mod svg;
 mod tree;
 
-use std::io::{self, IsTerminal, Write, stdout};
+use std::io::{self, Write};
 
-use anstream::{AutoStream, ColorChoice as Choice};
+use anstream::{AutoStream, ColorChoice};
 use berth_placement::{CpuId, Device, Machine, SocketKind};
-use clap::ColorChoice;
 
 use crate::parents::Parents;
-use crate::say;
 use areas::Area;
 
-pub(crate) use cell::{Cell, Cells, numbers};
+pub use cell::{Cell, Cells, numbers};
 
 /// A machine to be drawn.
-pub(crate) struct Picture<'a> {
+pub struct Picture<'a> {
+    /// The name of its node, where there are several.
     pub name: Option<String>,
     machine: &'a Machine,
     sockets: Vec<Area<'a>>,
@@ -31,12 +30,7 @@ pub(crate) struct Picture<'a> {
 
 impl<'a> Picture<'a> {
     /// Sorts a machine's cores into boxes.
-    pub(crate) fn new(
-        machine: &'a Machine,
-        kind: SocketKind,
-        name: Option<String>,
-        cells: Cells,
-    ) -> Self {
+    pub fn new(machine: &'a Machine, kind: SocketKind, name: Option<String>, cells: Cells) -> Self {
         Self {
             name,
             machine,
@@ -47,13 +41,13 @@ impl<'a> Picture<'a> {
     }
 
     /// The same with devices beside their cores.
-    pub(crate) fn with<'d>(mut self, devices: impl Iterator<Item = &'d Device>) -> Self {
+    pub fn with<'d>(mut self, devices: impl Iterator<Item = &'d Device>) -> Self {
         self.nowhere = devices::place(&mut self.sockets, self.machine, devices);
         self
     }
 
     /// Devices that no socket is next to, as a line for people.
-    pub(crate) fn nowhere(&self) -> Option<String> {
+    pub fn nowhere(&self) -> Option<String> {
         let text = self.nowhere.join(", ");
         (!text.is_empty()).then(|| format!("next to no socket: {text}"))
     }
@@ -69,17 +63,25 @@ impl<'a> Picture<'a> {
     }
 }
 
+/// What a terminal can show.
+#[derive(Clone, Copy, Debug)]
+pub struct Screen {
+    /// Letters in a line.
+    pub width: usize,
+    /// Whether it shows colours.
+    pub has_colours: bool,
+}
+
 /// Draws pictures for the terminal, with the meaning of their marks.
 ///
 /// # Errors
 /// Those of `out`.
-pub(crate) fn show(
-    out: &mut impl Write,
-    pictures: &[Picture<'_>],
-    columns: Option<usize>,
-    colours: ColorChoice,
-) -> io::Result<()> {
-    let (width, choice) = (say::width(columns), choice(colours));
+pub fn show(out: &mut impl Write, pictures: &[Picture<'_>], screen: Screen) -> io::Result<()> {
+    let choice = match screen.has_colours {
+        true => ColorChoice::AlwaysAnsi,
+        false => ColorChoice::Never,
+    };
+    let width = screen.width;
     let mut coloured = AutoStream::new(Vec::new(), choice);
     coloured.write_all(tree::draw(pictures, width).as_bytes())?;
     out.write_all(&coloured.into_inner())?;
@@ -94,19 +96,6 @@ pub(crate) fn show(
         }
     }
     writeln!(out, "{line}")
-}
-
-/// Whether to use colours: the option decides, else the terminal and `NO_COLOR`.
-fn choice(asked: ColorChoice) -> Choice {
-    match asked {
-        ColorChoice::Always => Choice::AlwaysAnsi,
-        ColorChoice::Never => Choice::Never,
-        ColorChoice::Auto if !stdout().is_terminal() => Choice::Never,
-        ColorChoice::Auto => match AutoStream::choice(&stdout()) {
-            Choice::Never => Choice::Never,
-            _ => Choice::AlwaysAnsi,
-        },
-    }
 }
 
 #[cfg(test)]

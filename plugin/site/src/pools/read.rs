@@ -6,8 +6,8 @@ use berth_placement::pools::HIGHEST;
 use berth_placement::sets::bounded::shown;
 
 use super::{Jobs, LineError, Pool, SitePools, old_class};
-use crate::cpusets_file::read::{LINE, MOST_LINES, check_keys, name, names, needed, value};
-use crate::cpusets_file::words::{SHOWN, Word, words};
+use crate::cpusets::read::{LINE, MOST_LINES, check_keys, name, names, needed, value};
+use crate::cpusets::words::{SHOWN, Word, words};
 use crate::read_settings::is_all;
 
 /// Pools of one file.

@@ -3,7 +3,7 @@
 use berth_placement::{CoreIdx, CpuId, CpuSet, Machine, NumaId, SocketKind};
 
 /// A machine's cores with their sockets and NUMA nodes.
-pub(crate) struct Parents<'a> {
+pub struct Parents<'a> {
     machine: &'a Machine,
     /// Cores by socket, in Slurm's order.
     pub sockets: Vec<Vec<CoreIdx>>,
@@ -13,14 +13,16 @@ pub(crate) struct Parents<'a> {
 
 /// A core by its place.
 #[derive(Clone, Copy)]
-pub(crate) struct CorePlace {
+pub struct CorePlace {
+    /// The number of its socket.
     pub socket: u32,
+    /// The core.
     pub id: CoreIdx,
 }
 
 impl<'a> Parents<'a> {
     /// Looks a machine through.
-    pub(crate) fn new(machine: &'a Machine, kind: SocketKind) -> Self {
+    pub fn new(machine: &'a Machine, kind: SocketKind) -> Self {
         Self {
             machine,
             sockets: machine.sockets(kind),
@@ -29,7 +31,7 @@ impl<'a> Parents<'a> {
     }
 
     /// Numbers of the sockets, NUMA nodes and cores, as lists.
-    pub(crate) fn of(&self, cpus: &CpuSet) -> [String; 3] {
+    pub fn of(&self, cpus: &CpuSet) -> [String; 3] {
         let (mut sockets, mut cores) = (CpuSet::new(), CpuSet::new());
         for place in self.cores_of(cpus) {
             sockets.insert(CpuId(place.socket));
@@ -41,25 +43,25 @@ impl<'a> Parents<'a> {
     }
 
     /// The cores that have one of some CPUs.
-    pub(crate) fn cores_of<'s>(&'s self, cpus: &'s CpuSet) -> impl Iterator<Item = CorePlace> + 's {
+    pub fn cores_of<'s>(&'s self, cpus: &'s CpuSet) -> impl Iterator<Item = CorePlace> + 's {
         self.cores()
             .filter(|place| self.cpus_of(place.id).iter().any(|cpu| cpus.contains(*cpu)))
     }
 
     /// Every core.
-    pub(crate) fn cores(&self) -> impl Iterator<Item = CorePlace> + '_ {
+    pub fn cores(&self) -> impl Iterator<Item = CorePlace> + '_ {
         (0..)
             .zip(&self.sockets)
             .flat_map(|(socket, cores)| cores.iter().map(move |id| CorePlace { socket, id: *id }))
     }
 
     /// A core's hardware threads.
-    pub(crate) fn cpus_of(&self, core: CoreIdx) -> &'a [CpuId] {
+    pub fn cpus_of(&self, core: CoreIdx) -> &'a [CpuId] {
         self.machine.pus_of(core)
     }
 
     /// The NUMA node that a core is nearest to.
-    pub(crate) fn numa_of(&self, core: CoreIdx) -> Option<NumaId> {
+    pub fn numa_of(&self, core: CoreIdx) -> Option<NumaId> {
         let first = self.cpus_of(core).first()?;
         let near = self.numa.iter().find(|(_, near)| near.contains(*first));
         near.map(|(id, _)| *id)

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use crate::say::{one_line, width};
+use crate::text::one_line;
 
 /// Columns between two cells.
 const GAP: usize = 2;
@@ -15,7 +15,7 @@ const WORD: usize = 8;
 
 /// Widths of columns; a later row with a longer list is folded.
 #[derive(Default)]
-pub(crate) struct Columns(Vec<Column>);
+pub struct Columns(Vec<Column>);
 
 #[derive(Clone, Copy, Default)]
 struct Column {
@@ -25,7 +25,7 @@ struct Column {
 
 impl Columns {
     /// Makes room for a row.
-    pub(crate) fn fit<'a>(&mut self, cells: impl IntoIterator<Item = &'a str>) {
+    pub fn fit<'a>(&mut self, cells: impl IntoIterator<Item = &'a str>) {
         for (at, cell) in cells.into_iter().enumerate() {
             if self.0.len() <= at {
                 self.0.push(Column::default());
@@ -37,7 +37,7 @@ impl Columns {
     }
 
     /// Takes room from the widest lists until a line has at most so many letters.
-    pub(crate) fn fold_to(&mut self, letters: usize) {
+    pub fn fold_to(&mut self, letters: usize) {
         let used = |all: &[Column]| all.iter().map(|column| column.width + GAP).sum::<usize>();
         while used(&self.0) > letters + GAP {
             let lists = self.0.iter_mut().filter(|column| !column.has_sentences);
@@ -53,7 +53,7 @@ impl Columns {
     ///
     /// # Errors
     /// Those of `out`.
-    pub(crate) fn write<'a>(
+    pub fn write<'a>(
         &self,
         out: &mut impl Write,
         cells: impl IntoIterator<Item = &'a str>,
@@ -63,11 +63,7 @@ impl Columns {
     }
 
     /// The lines of a row's cells from a column on, for [`Self::write_before`].
-    pub(crate) fn lines<'a>(
-        &self,
-        from: usize,
-        cells: impl IntoIterator<Item = &'a str>,
-    ) -> Vec<String> {
+    pub fn lines<'a>(&self, from: usize, cells: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         let columns = self.0.get(from..).unwrap_or_default();
         // A row from a user's file must stay one.
         let cells: Vec<_> = cells.into_iter().map(one_line).collect();
@@ -90,7 +86,7 @@ impl Columns {
     ///
     /// # Errors
     /// Those of `out`.
-    pub(crate) fn write_before(
+    pub fn write_before(
         &self,
         out: &mut impl Write,
         first: &[String],
@@ -134,7 +130,7 @@ fn padded<'a>(columns: &[Column], cells: impl Iterator<Item = &'a str>) -> Strin
 
 /// The pieces of a text, each at most so many letters long. Together they are the whole text, but
 /// for the blanks between words of different pieces.
-pub(crate) fn folded(text: &str, letters: usize) -> Vec<Cow<'_, str>> {
+pub fn folded(text: &str, letters: usize) -> Vec<Cow<'_, str>> {
     if text.chars().nth(letters).is_none() {
         return vec![text.into()];
     }
@@ -192,14 +188,9 @@ fn mask(digits: &str, letters: usize) -> Vec<Cow<'_, str>> {
 ///
 /// # Errors
 /// Those of `out`.
-pub(crate) fn write_named(
-    out: &mut impl Write,
-    columns: Option<usize>,
-    name: &str,
-    text: &str,
-) -> io::Result<()> {
+pub fn write_named(out: &mut impl Write, width: usize, name: &str, text: &str) -> io::Result<()> {
     const NAME: usize = 12;
-    let room = width(columns).saturating_sub(NAME).max(NARROWEST);
+    let room = width.saturating_sub(NAME).max(NARROWEST);
     let text = one_line(text);
     for (at, piece) in folded(&text, room).iter().enumerate() {
         let name = if at == 0 { name } else { "" };
@@ -208,15 +199,15 @@ pub(crate) fn write_named(
     Ok(())
 }
 
-/// All rows at once, in as many columns as the terminal has.
+/// All rows at once, in at most so many columns where that can be.
 ///
 /// # Errors
 /// Those of `out`.
-pub(crate) fn write_rows(out: &mut impl Write, rows: &[Vec<String>]) -> io::Result<()> {
+pub fn write_rows(out: &mut impl Write, width: usize, rows: &[Vec<String>]) -> io::Result<()> {
     let mut columns = Columns::default();
     rows.iter()
         .for_each(|row| columns.fit(row.iter().map(String::as_str)));
-    columns.fold_to(width(None));
+    columns.fold_to(width);
     rows.iter()
         .try_for_each(|row| columns.write(out, row.iter().map(String::as_str)))
 }

@@ -4,7 +4,7 @@
 use berth_placement::sets::bounded::shown;
 
 use super::{Pool, SitePools};
-use crate::cpusets_file::words::SHOWN;
+use crate::cpusets::words::SHOWN;
 
 /// The class that every pool has.
 const WEIGHT: &str = "weight";

@@ -7,14 +7,14 @@ use crate::parents::Parents;
 
 /// The frame of an area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Frame {
+pub enum Frame {
     Socket,
     Numa,
     L3,
 }
 
 /// Successive cores of one socket, NUMA node or L3 cache.
-pub(crate) struct Area<'a> {
+pub struct Area<'a> {
     pub frame: Frame,
     /// `NUMA node 0`, `L3 3`: what it is, and what it is the whole of.
     pub names: Vec<String>,
@@ -32,7 +32,7 @@ struct Division {
 }
 
 /// Each socket of a machine with the areas in it.
-pub(crate) fn sockets<'a>(machine: &'a Machine, parents: &Parents<'a>) -> Vec<Area<'a>> {
+pub fn sockets<'a>(machine: &'a Machine, parents: &Parents<'a>) -> Vec<Area<'a>> {
     let all = [numa(parents, machine.core_count()), l3(parents, machine)];
     // A single NUMA node or cache of the whole machine says nothing.
     let all = || all.iter().filter(|division| division.is_several());
@@ -101,7 +101,7 @@ impl Division {
 }
 
 /// An area without areas inside: its names, devices, and itself.
-pub(crate) type Leaf<'l, 'a> = (Vec<&'l str>, Vec<String>, &'l Area<'a>);
+pub type Leaf<'l, 'a> = (Vec<&'l str>, Vec<String>, &'l Area<'a>);
 
 type Cores<'a> = Vec<(CoreIdx, &'a [CpuId])>;
 
@@ -170,7 +170,7 @@ impl<'a> Area<'a> {
 
     /// The areas without areas inside, in order, each with the names from here down, and with the
     /// devices that have not stood beside an earlier one.
-    pub(crate) fn leaves(&self) -> Vec<Leaf<'_, 'a>> {
+    pub fn leaves(&self) -> Vec<Leaf<'_, 'a>> {
         let names = || self.names.iter().map(String::as_str);
         match self.inner.as_slice() {
             [] => vec![(names().collect(), self.devices.clone(), self)],
@@ -192,7 +192,7 @@ impl<'a> Area<'a> {
     }
 
     /// Whether it or an area within it has this frame.
-    pub(crate) fn has(&self, frame: Frame) -> bool {
+    pub fn has(&self, frame: Frame) -> bool {
         self.frame == frame || self.inner.iter().any(|inner| inner.has(frame))
     }
 }

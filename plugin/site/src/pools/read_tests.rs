@@ -1,7 +1,5 @@
 //! Lines of the site's file of pools, right and wrong.
 
-use std::path::Path;
-
 use berth_placement::pools::HIGHEST;
 
 use super::*;
@@ -149,8 +147,8 @@ fn a_pool_of_all_nodes_is_here() {
 #[test]
 fn classes_of_earlier_releases_are_told_and_read_as_weight() {
     let told = |text: &str| {
-        let path = Path::new("/etc/pools.conf");
-        let all = of_text(path, text.as_bytes(), &site()).unwrap();
+        let mut all = read(text.as_bytes(), &site()).unwrap();
+        all.path = "/etc/pools.conf".into();
         assert!(all.here().all(|pool| pool.weight == HIGHEST));
         all.about_old_classes()
     };

@@ -7,11 +7,11 @@ mod read;
 #[cfg(test)]
 mod read_tests;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use berth_placement::pools::Weights;
 
-pub use crate::cpusets_file::{FileError, LineError, Stamp};
+pub use crate::cpusets::LineError;
 pub use read::{Site, read};
 
 /// What the file holds, for the node that has read it.
@@ -121,32 +121,4 @@ impl Jobs {
             && is_in(&self.qos, who.qos, str::eq_ignore_ascii_case)
             && is_in(&self.reservations, who.reservation, equal)
     }
-}
-
-/// Reads the file, as only root can have written it.
-///
-/// # Errors
-/// [`FileError`]; its text names file, line and reason.
-pub fn load(path: &Path, site: &Site<'_>) -> Result<SitePools, FileError> {
-    of_text(path, &text(path)?, site)
-}
-
-/// The file's text, as only root can have written it.
-///
-/// # Errors
-/// [`FileError`]
-pub fn text(path: &Path) -> Result<Vec<u8>, FileError> {
-    crate::cpusets_file::load::text("pools", path)
-}
-
-/// What the file holds that has this text.
-///
-/// # Errors
-/// [`FileError`]; its text names file, line and reason.
-pub fn of_text(path: &Path, text: &[u8], site: &Site<'_>) -> Result<SitePools, FileError> {
-    let all = read(text, site).map_err(|why| FileError::Line(path.into(), why))?;
-    Ok(SitePools {
-        path: path.into(),
-        ..all
-    })
 }

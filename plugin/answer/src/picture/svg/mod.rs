@@ -25,7 +25,7 @@ fn letter(text: &str) -> usize {
 }
 
 /// The text around the pictures of a page.
-pub(crate) struct Caption {
+pub struct Caption {
     /// What was requested or drawn.
     pub title: String,
     /// Lines under the title.
@@ -35,7 +35,7 @@ pub(crate) struct Caption {
 }
 
 /// One document for one or several nodes, beside each other while there is room.
-pub(crate) fn draw(pictures: &[Picture<'_>], caption: &Caption) -> String {
+pub fn draw(pictures: &[Picture<'_>], caption: &Caption) -> String {
     let each = room(pictures.len(), page());
     let sizes: Vec<_> = pictures
         .iter()

@@ -7,7 +7,7 @@ use serde::Serialize;
 /// How the command knows a fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum By {
+pub enum By {
     /// An option gives it.
     Option,
     /// The command found it out.
@@ -18,7 +18,7 @@ pub(crate) enum By {
 
 /// Something that an answer rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Fact {
+pub struct Fact {
     /// Its name in the first lines of an answer: `site`, `allocation`, …
     pub what: &'static str,
     /// Its value, `compat=berth`.
@@ -30,7 +30,9 @@ pub(crate) struct Fact {
 }
 
 impl Fact {
-    pub(crate) fn new(what: &'static str, value: String, by: By, source: String) -> Self {
+    /// A fact of these parts, in the order of the fields.
+    #[must_use]
+    pub fn new(what: &'static str, value: String, by: By, source: String) -> Self {
         Self {
             what,
             value,

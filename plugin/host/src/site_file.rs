@@ -1,13 +1,14 @@
-//! Reads the site's file of cpusets, as only root can have written it, and tells whether it has
+//! Reads the site's files of cpusets and pools, as only root can have written them, and tells whether one has
 //! changed since.
-//! In: its path. Out: [`SiteCpusets`] and a [`Stamp`].
+//! In: a path. Out: [`SiteCpusets`] or [`SitePools`], and a [`Stamp`].
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::SiteCpusets;
-use super::read::{LineError, Site, read};
+use berth_site::cpusets::{self, LineError, SiteCpusets};
+use berth_site::pools::{self, SitePools};
+
 use crate::trust;
 use crate::trusted_file::{self, ReadError};
 
@@ -49,26 +50,6 @@ pub enum FileError {
     Line(PathBuf, LineError),
 }
 
-/// Reads the file.
-///
-/// # Errors
-/// [`FileError`]; its text names file, line and reason.
-pub fn load(path: &Path, site: &Site<'_>) -> Result<SiteCpusets, FileError> {
-    of_text(path, &text("cpusets", path)?, site)
-}
-
-/// What the file holds that has this text.
-///
-/// # Errors
-/// [`FileError`]; its text names file, line and reason.
-pub fn of_text(path: &Path, text: &[u8], site: &Site<'_>) -> Result<SiteCpusets, FileError> {
-    let all = read(text, site).map_err(|why| FileError::Line(path.into(), why))?;
-    Ok(SiteCpusets {
-        path: path.into(),
-        ..all
-    })
-}
-
 /// The text of a file of the site that this key names, as only root can have written it.
 ///
 /// # Errors
@@ -85,6 +66,46 @@ pub fn text(key: &'static str, path: &Path) -> Result<Vec<u8>, FileError> {
     })
 }
 
+/// Reads the file of cpusets.
+///
+/// # Errors
+/// [`FileError`]; its text names file, line and reason.
+pub fn cpusets(path: &Path, site: &cpusets::Site<'_>) -> Result<SiteCpusets, FileError> {
+    cpusets_of(path, &text("cpusets", path)?, site)
+}
+
+/// What a file of cpusets holds that has this text.
+///
+/// # Errors
+/// [`FileError`]; its text names file, line and reason.
+pub fn cpusets_of(
+    path: &Path,
+    text: &[u8],
+    site: &cpusets::Site<'_>,
+) -> Result<SiteCpusets, FileError> {
+    let mut all = cpusets::read(text, site).map_err(|why| FileError::Line(path.into(), why))?;
+    all.path = path.into();
+    Ok(all)
+}
+
+/// Reads the file of pools.
+///
+/// # Errors
+/// [`FileError`]; its text names file, line and reason.
+pub fn pools(path: &Path, site: &pools::Site<'_>) -> Result<SitePools, FileError> {
+    pools_of(path, &text("pools", path)?, site)
+}
+
+/// What a file of pools holds that has this text.
+///
+/// # Errors
+/// [`FileError`]; its text names file, line and reason.
+pub fn pools_of(path: &Path, text: &[u8], site: &pools::Site<'_>) -> Result<SitePools, FileError> {
+    let mut all = pools::read(text, site).map_err(|why| FileError::Line(path.into(), why))?;
+    all.path = path.into();
+    Ok(all)
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs::Permissions;
@@ -94,18 +115,18 @@ mod tests {
 
     #[test]
     fn a_file_of_root_is_read_and_a_change_is_seen() {
-        let site = Site {
+        let site = cpusets::Site {
             is_here: &|_| Ok(true),
             uid: &|_| None,
         };
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("cpusets.conf");
-        let told = || load(&path, &site).unwrap_err().to_string();
+        let told = || cpusets(&path, &site).unwrap_err().to_string();
         assert_eq!(Stamp::of(&path), None);
         assert!(told().contains("cpusets.conf does not exist"), "{}", told());
         fs::write(&path, "name=A cpus=0\n").unwrap();
         let before = Stamp::of(&path).unwrap();
-        let all = load(&path, &site).unwrap();
+        let all = cpusets(&path, &site).unwrap();
         assert_eq!((all.here().count(), &all.path), (1, &path));
         assert_eq!(Stamp::of(&path), Some(before));
         fs::write(&path, "name=A cpus=0\nname=B cpu=1\n").unwrap();

@@ -2,7 +2,6 @@
 //! the words that a partition adds to its jobs' `--cpuset`.
 //! In: the file's text, read for one node. Out: [`SiteCpusets`], which answers a launch from memory.
 
-pub(crate) mod load;
 pub(crate) mod read;
 #[cfg(test)]
 mod read_tests;
@@ -14,7 +13,6 @@ use std::path::PathBuf;
 use berth_placement::request::cpuset::{Attributes, Words};
 use berth_placement::{CpuSet, CpusetName, NodeSet};
 
-pub use load::{FileError, Stamp, load, of_text, text};
 pub use read::{LineError, Site, read};
 
 /// What the file holds, for the node that has read it.
