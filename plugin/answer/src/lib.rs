@@ -2,11 +2,21 @@
 //! It is pure: no file, no process, no clock, no C. So it runs in the command and in a browser alike.
 #![forbid(unsafe_code)]
 
+pub mod args;
 pub mod columns;
 pub mod fact;
+mod nodes;
 pub mod parents;
 pub mod picture;
+pub mod plan;
+pub mod pool_room;
+pub mod question;
 pub mod shell;
+mod srun_options;
 pub mod text;
+pub mod world;
 
 pub use fact::{By, Fact};
+
+/// A failure that is not a usage error.
+pub type Failure = Box<dyn std::error::Error>;

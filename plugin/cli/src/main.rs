@@ -13,13 +13,10 @@ mod env;
 mod here;
 mod json;
 mod man;
-mod nodes;
 mod plan;
-mod pool_room;
 mod report;
 mod say;
 mod slurmd;
-mod srun_options;
 mod state_nodes;
 mod status;
 mod topo;
@@ -30,10 +27,12 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::{Cli, Command, as_getopt, asked_command, shortened};
+use berth_answer::args::{as_getopt, shortened};
 
-/// A failure that is not a usage error: its text goes to stderr, exit code 1.
-pub(crate) type Failure = Box<dyn std::error::Error>;
+use crate::args::{Cli, Command, asked_command};
+
+// Its text goes to stderr, exit code 1.
+pub(crate) use berth_answer::Failure;
 
 fn main() -> ExitCode {
     berth_host::inherited::close();
@@ -71,7 +70,6 @@ fn words() -> Vec<OsString> {
     if command != "plan" && command != "advise" {
         return words;
     }
-    here::look();
     let line = plan::line_in(&mut words);
     let split = |word: OsString| match word.to_str() {
         Some(text) => as_getopt(text).into_iter().map(OsString::from).collect(),

@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use super::criteria::{costs, range};
 use super::tried::Tried;
 use super::{Advice, Criterion};
-use crate::plan::write_place;
+use berth_answer::plan::write_place;
+use clap::ColorChoice;
+
 use crate::say;
 use berth_answer::columns::{Columns, folded, write_named};
 use berth_answer::text;
@@ -18,7 +20,13 @@ pub(super) fn write(out: &mut impl Write, advice: &Advice<'_>) -> io::Result<()>
     let Some(first) = advice.lines().next() else {
         return Ok(());
     };
-    write_place(out, &first.args, advice.on, &first.step)?;
+    write_place(
+        out,
+        &first.args,
+        advice.on,
+        &first.step,
+        say::screen(None, ColorChoice::Never),
+    )?;
     let words: Vec<_> = advice.criteria.iter().map(|one| one.words()).collect();
     let name = format!("for {}", advice.args.goal.word());
     write_named(

@@ -5,8 +5,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, ValueEnum};
 
-use super::srun::usage;
-use super::{Format, PlanArgs};
+use berth_answer::args::{Format, PlanArgs};
+
+use super::usage;
 
 /// The request, the machine, and what the advice is for.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use berth_placement::sets::count::counted;
 use berth_site::announcement::{AnnouncedPool, Announcement};
 use berth_srun::conf::OnNode;
 
-use crate::pool_room;
+use berth_answer::pool_room;
 
 /// A pool whose partition lets more jobs start than fit in.
 pub(super) fn beyond(

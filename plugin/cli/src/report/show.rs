@@ -10,10 +10,10 @@ use super::identity::Identity;
 use super::is_json;
 use super::read::Task;
 use crate::args::ReportArgs;
-use crate::plan::socket_kind;
 use crate::say;
 use berth_answer::columns::write_rows;
 use berth_answer::parents::Parents;
+use berth_answer::plan::socket_kind;
 
 /// What the tasks of a node have.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -25,10 +25,10 @@ use serde_json::Value;
 use crate::Failure;
 use crate::args::{StatusArgs, StatusFormat};
 use crate::json;
-use crate::plan::socket_kind;
 use crate::say;
 use crate::state_nodes::nodes_of;
 use berth_answer::columns::{write_named, write_rows};
+use berth_answer::plan::socket_kind;
 
 /// The terminal's sequence to clear the screen and go to the top.
 const TOP_OF_EMPTY_SCREEN: &str = "\u{1b}[H\u{1b}[2J";

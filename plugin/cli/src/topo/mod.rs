@@ -13,10 +13,10 @@ use berth_placement::{CpuSet, Machine, Shape, SocketKind};
 use berth_site::SiteRules;
 
 use crate::args::{Devices, TopoArgs, TopoFormat};
-use crate::plan::socket_kind;
 use crate::{Failure, devices, here, say};
 use berth_answer::picture::svg::{self, Caption};
 use berth_answer::picture::{self as pictures, Picture};
+use berth_answer::plan::socket_kind;
 
 /// Where the kernel lists CPUs.
 const KERNEL: &str = "/sys/devices/system/cpu";
@@ -75,7 +75,8 @@ struct Apart {
 
 impl Apart {
     fn here() -> Self {
-        let rules = here::node().and_then(|node| node.rules.as_ref());
+        let node = here::node();
+        let rules = node.as_ref().and_then(|node| node.rules.as_ref());
         Self {
             offline: list("offline"),
             reserved: rules.map(SiteRules::reserved).unwrap_or_default(),

@@ -1,0 +1,46 @@
+//! The options of a request, in srun's spelling, and the machine to try them on: clap's definitions, from which help,
+//! man pages and completions come.
+
+mod cpuset;
+mod mapping;
+mod offered;
+mod own;
+mod own_values;
+mod owned_cores;
+mod plan;
+mod refused;
+mod shown;
+mod srun;
+mod value;
+mod values;
+
+use berth_srun::Release;
+use clap::ValueEnum;
+use clap::builder::TypedValueParser;
+
+pub use cpuset::OnOff;
+pub use mapping::MappingArgs;
+pub use own::is_plans_own;
+pub use owned_cores::OwnedCores;
+pub use plan::{Autobind, BindingFail, CompatArg, Format, PlanArgs, site_bind};
+pub use refused::shortened;
+pub(crate) use srun::refusal;
+pub use srun::{Kept, SrunOptions, TypedOptions, as_getopt, ignored, one_number};
+pub use values::of as values_of;
+
+/// A release line of Slurm; completions offer the names.
+pub fn release() -> impl TypedValueParser<Value = Release> {
+    let parse = |text: &str| text.parse::<Release>();
+    offered::named(parse, Release::ALL.map(Release::name))
+}
+
+/// What counts as a socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Socket {
+    /// The processor package (slurmd's default)
+    Package,
+    /// The NUMA node: SlurmdParameters=numa_node_as_socket
+    Numa,
+    /// The L3 cache: SlurmdParameters=l3cache_as_socket
+    L3,
+}
