@@ -99,7 +99,9 @@ fn print(args: &Question, on: &Node, step: &PlannedStep) -> Result<(), Failure> 
         false => Box::new(say::output()),
     };
     let screen = say::screen(args.width, args.color);
-    let unsaid = plan::show(args, on, step, screen, &mut out)?;
+    if let Some(note) = plan::show(args, on, step, screen, &mut out)? {
+        say::note(note);
+    }
     if is_text {
         reasons(&mut out, args, on, step)?;
     }
@@ -109,8 +111,7 @@ fn print(args: &Question, on: &Node, step: &PlannedStep) -> Result<(), Failure> 
         reasons(&mut std::io::stderr(), args, on, step)?;
         say::facts(&step.facts);
     }
-    let unsaid = unsaid.map(String::from);
-    for note in unsaid.into_iter().chain(plan::notes(args, on, step)) {
+    for note in plan::notes(args, on, step) {
         say::note(&note);
     }
     Ok(())
