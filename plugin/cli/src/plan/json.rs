@@ -21,7 +21,7 @@ use crate::Failure;
 use crate::args::PlanArgs;
 use crate::here::Fact;
 use crate::parents::Parents;
-use crate::plan::notes;
+use crate::plan::{bound_to, notes};
 use crate::progress::watched;
 
 /// The whole answer.
@@ -278,6 +278,6 @@ fn of_node(step: &PlannedStep, node: u32) -> NodeJson<'_> {
         step_cores: &planned.step_cores,
         rule: planned.plan.decision.rule.to_string(),
         cpus_per_task: planned.plan.decision.cpus_per_task,
-        masks: planned.plan.text(),
+        masks: bound_to(&planned.plan),
     }
 }

@@ -35,7 +35,7 @@ use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
 
-use berth_placement::{Node, Plan};
+use berth_placement::{Message, Node, Plan};
 use clap::FromArgMatches;
 
 use crate::Failure;
@@ -331,7 +331,15 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
     notes
 }
 
-/// Exactly the text in the launch message.
+/// Exactly the text in the launch message, preceded by its kind where that is not masks.
 pub(crate) fn masks(plan: &Plan) -> String {
-    plan.text().unwrap_or_else(|| "none".into())
+    bound_to(plan).unwrap_or_else(|| "none".into())
+}
+
+/// The same; `None` where nothing is bound.
+fn bound_to(plan: &Plan) -> Option<String> {
+    match &plan.message {
+        Message::AsAsked(list) | Message::Rewritten(list) => Some(list.as_sent()),
+        _ => plan.text(),
+    }
 }
