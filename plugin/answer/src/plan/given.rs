@@ -1,10 +1,12 @@
 //! A step on what the options say that it owns: how many tasks srun starts, and how they are laid out
 //! over nodes that are all alike. slurmctld is not asked.
 
+use berth_placement::controller::task_count::JobCpus;
+use berth_placement::request::core_kind::Kind;
 use berth_placement::sets::count::{counted, either};
-use berth_placement::{Across, Node, Owned, Request};
+use berth_placement::{Across, CpuSet, Node, Owned, Request};
 
-use super::owns::{is_listed, owns};
+use super::owns::owns;
 use super::request::request;
 use super::site;
 use super::step::{PlannedStep, Plans};
@@ -88,10 +90,10 @@ fn tasks(
         (Some(tasks), None) => tasks.saturating_mul(times),
         (None, None) => match asked.cpus_per_task {
             Some(each) => {
-                let tasks = by_cpus(args, on, one, each).saturating_mul(nodes.count);
+                let tasks = by_cpus(on, one, each).saturating_mul(nodes.count);
                 if tasks != nodes.count {
                     notes.push(format!(
-                        "without -n srun starts one task for every {each} CPUs of the step; here \
+                        "without -n srun starts one task for every {each} CPUs of the job; here \
                          the number of tasks is {tasks}"
                     ));
                 }
@@ -106,16 +108,32 @@ fn tasks(
     }
 }
 
-/// Tasks of a node where only `-c` is given: as many as fit the CPUs that slurmctld gives, which are
-/// whole cores for one task, or what is known of the allocation.
-fn by_cpus(args: &Question, on: &Node, one: &Request, each: u32) -> u32 {
-    let named = is_listed(args);
-    let threads = on.shape().threads.max(1);
-    let cpus = match named {
-        true => Owned::of(one, on).count,
-        false => each.div_ceil(threads).saturating_mul(threads),
+/// Tasks of a node where only `-c` is given: as many as the job's CPUs hold. slurmctld knows neither the
+/// kinds of cores nor what the site keeps free.
+fn by_cpus(on: &Node, one: &Request, each: u32) -> u32 {
+    let job = Request {
+        core_kind: Kind::Any,
+        reserved: CpuSet::new(),
+        ..one.clone()
     };
-    (cpus / each.max(1)).max(1)
+    let (cpus, threads) = (Owned::of(&job, on).count, on.shape().threads.max(1));
+    let cpus = match on.counts_cores() {
+        true => JobCpus {
+            cpus: cpus / threads,
+            of_core: 1,
+        },
+        false => JobCpus {
+            cpus,
+            of_core: threads,
+        },
+    };
+    let limit = one.threads_per_core;
+    let limit = if one.cpu_bind.one_thread {
+        Some(1)
+    } else {
+        limit
+    };
+    cpus.tasks(each, limit).max(1)
 }
 
 fn other_count(tasks: u32, listed: usize) -> String {

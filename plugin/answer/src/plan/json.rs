@@ -20,7 +20,7 @@ use super::variables::Variables;
 use crate::Fact;
 use crate::Failure;
 use crate::parents::Parents;
-use crate::plan::notes;
+use crate::plan::{bound_to, notes};
 use crate::question::Question;
 
 /// The whole answer.
@@ -277,6 +277,6 @@ fn of_node(step: &PlannedStep, node: u32) -> NodeJson<'_> {
         step_cores: &planned.step_cores,
         rule: planned.plan.decision.rule.to_string(),
         cpus_per_task: planned.plan.decision.cpus_per_task,
-        masks: planned.plan.text(),
+        masks: bound_to(&planned.plan),
     }
 }

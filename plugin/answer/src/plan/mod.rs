@@ -34,7 +34,7 @@ mod wishes;
 use std::ffi::OsString;
 use std::io::Write;
 
-use berth_placement::{Node, Plan};
+use berth_placement::{Message, Node, Plan};
 
 use crate::Failure;
 use crate::args::Format;
@@ -235,7 +235,15 @@ pub fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
     notes
 }
 
-/// Exactly the text in the launch message.
+/// Exactly the text in the launch message, preceded by its kind where that is not masks.
 pub fn masks(plan: &Plan) -> String {
-    plan.text().unwrap_or_else(|| "none".into())
+    bound_to(plan).unwrap_or_else(|| "none".into())
+}
+
+/// The same; `None` where nothing is bound.
+fn bound_to(plan: &Plan) -> Option<String> {
+    match &plan.message {
+        Message::AsAsked(list) | Message::Rewritten(list) => Some(list.as_sent()),
+        _ => plan.text(),
+    }
 }
