@@ -4,6 +4,7 @@
 mod advise;
 mod cpuset;
 mod env;
+mod foreign;
 mod mapping;
 mod offered;
 mod own;
@@ -27,6 +28,7 @@ use clap_complete::Shell;
 pub(crate) use advise::{AdviseArgs, Goal};
 pub(crate) use cpuset::OnOff;
 pub(crate) use env::{EnvArgs, EnvFormat, EnvMode, JobName};
+pub(crate) use foreign::{ForeignOption, passed_on};
 pub(crate) use mapping::MappingArgs;
 pub(crate) use own::is_plans_own;
 pub(crate) use owned_cores::OwnedCores;

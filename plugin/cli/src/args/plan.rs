@@ -16,6 +16,7 @@ use berth_srun::conf::DefaultBind;
 use clap::{ArgAction, Args, ColorChoice, ValueEnum};
 
 use crate::args::cpuset::CpusetArgs;
+use crate::args::foreign::ForeignOptions;
 use crate::args::mapping::MappingArgs;
 use crate::args::offered::offered;
 use crate::args::owned_cores::OwnedCores;
@@ -95,6 +96,9 @@ pub(crate) struct PlanArgs {
     /// The same as they were typed.
     #[command(flatten)]
     pub typed: Typed,
+    /// Options of other plugins.
+    #[command(flatten)]
+    pub foreign: ForeignOptions,
     // It stands behind srun's options, because clap takes values away in this order and their release
     // depends on it.
     /// live, an hwloc XML file, or a synthetic string: "pack:2 core:4 pu:2"

@@ -7,13 +7,14 @@ use std::path::Path;
 use std::{env, fs};
 
 use berth_srun::line::{Given, Trouble};
-use berth_srun::options::{Command as Program, job_variables};
+use berth_srun::options::{Command as Program, job_variables, nearest};
 use berth_srun::reading::selection::{self, Selection};
 use berth_srun::submission::{directives, two_names};
 use berth_srun::{Line, Release, line};
 
 use super::controller::NoAnswer;
-use crate::args::PlanArgs;
+use super::foreign;
+use crate::args::{ForeignOption, PlanArgs};
 use crate::here::{By, Fact};
 use crate::shell::scan;
 use berth_host::script_file::content;
@@ -25,6 +26,8 @@ pub(super) struct JobLine {
     pub wanted: Selection,
     /// Its options, as they were given.
     pub given: Vec<Given>,
+    /// Its options that are none of Slurm's.
+    pub foreign: Vec<ForeignOption>,
     pub script: Script,
 }
 
@@ -111,20 +114,26 @@ pub(super) fn read(
             .filter_map(|(name, option)| Some(Given::by_variable(name, option, &variable(name)?))),
     );
     given.append(&mut line.given);
-    line.given = given;
+    let (others, own): (Vec<_>, Vec<_>) = given
+        .into_iter()
+        .partition(|given| foreign::is_foreign(given, program, release));
+    line.given = own;
     if let Some(why) = two_names::why(&line.given) {
         return Err(failed(&why));
     }
     if let Some(wrong) = line.given.iter().find(|given| given.trouble.is_some()) {
+        let near = nearest(&wrong.name, program, release);
+        let near = near.map_or(String::new(), |near| format!("; the nearest is --{near}"));
         let why = match &wrong.trouble {
-            Some(Trouble::Unknown) => "its command does not have",
-            _ => "its command does not take so:",
+            Some(Trouble::Unknown) => format!("its command does not have --{}{near}", wrong.name),
+            _ => format!("its command does not take so: --{}", wrong.name),
         };
-        return Err(failed(&format!("{why} --{}", wrong.name)));
+        return Err(failed(&why));
     }
     Ok(JobLine {
         wanted: wanted(&line, program, release)?,
         given: line.given,
+        foreign: others.iter().map(foreign::kept).collect(),
         program,
         script,
     })
@@ -286,7 +295,8 @@ mod tests {
             read("sbatch -n0 job.sh"),
             Err(NoAnswer::NotModelled(_) | NoAnswer::Usage(_))
         ));
-        assert!(matches!(read("sbatch --what"), Err(NoAnswer::Failed(_))));
+        assert!(matches!(read("sbatch --ntask=1"), Err(NoAnswer::Failed(_))));
+        assert_eq!(read("sbatch --foo=1 --image=x").unwrap().foreign.len(), 2);
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod cpuset_words;
 mod defaults;
 mod devices;
 mod explain;
+mod foreign;
 mod given;
 mod gives_way;
 mod gpus;
@@ -314,6 +315,7 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
                 .into(),
         );
     }
+    notes.extend(foreign::notes(args));
     notes.extend(gives_way::note(args));
     let is_bound = step.plans().any(|(_, plan)| plan.is_bound());
     notes.extend(args.confine_note(is_bound).map(String::from));

@@ -144,12 +144,8 @@ fn wanted(args: &PlanArgs) -> Result<Selection, NoAnswer> {
 /// The options of the request, without those of the job around it.
 pub(super) fn given(args: &PlanArgs) -> Vec<line::Given> {
     let given = |kept: &Kept| line::Given {
-        name: kept.name.clone(),
-        alias: None,
-        value: kept.value.clone(),
-        words: 0..0,
-        trouble: None,
         variable: kept.variable.clone(),
+        ..line::Given::typed(&kept.name, kept.value.clone())
     };
     let kept = args.srun.kept().iter().filter(|kept| !kept.is_jobs);
     let kept = kept.filter(|kept| kept.name != berth_srun::options::HOST_FILE);
