@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs;
 
-use crate::Failure;
 use crate::args::PlanArgs;
+use crate::{Failure, Unreadable};
 use berth_srun::host_list::{Most, expand, natural};
 
 /// More tasks than anybody lists by name.
@@ -104,10 +104,10 @@ fn unnamed(asked: Option<u32>) -> Nodes {
 /// Source: `slurm_read_hostfile`.
 fn read(path: &str) -> Result<Vec<String>, Failure> {
     let text = fs::read_to_string(path).map_err(|why| {
-        format!(
+        Unreadable(format!(
             "the host file {path} cannot be read: {why}; write one node per line, or a list \
              without '/'"
-        )
+        ))
     })?;
     let mut names = Vec::new();
     for line in text.lines() {

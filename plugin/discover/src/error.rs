@@ -91,6 +91,14 @@ pub enum DiscoverError {
     Machine(#[from] MachineError),
 }
 
+impl DiscoverError {
+    /// Whether the text or file that names the machine is at fault, and not hwloc or this host.
+    #[must_use]
+    pub fn is_input(&self) -> bool {
+        !matches!(self, Self::Hwloc { .. })
+    }
+}
+
 /// At most 80 characters of a text, so an error never grows with its cause.
 pub(crate) fn shorten(text: &str) -> String {
     let mut short: String = text.chars().take(80).collect();

@@ -10,6 +10,7 @@ use berth_srun::submission::{Words, never_fits};
 use super::devices::Devices;
 use super::figures::Figures;
 use crate::args::PlanArgs;
+use crate::is_unreadable;
 use crate::plan::{self, Added, Answer, PlannedStep, spelled, with};
 
 /// A line that runs.
@@ -52,11 +53,12 @@ impl Request<'_> {
         let refused = || No::Refused("srun refuses these options together".into());
         let mut args = with(self.typed, added).ok_or_else(refused)?;
         args.settle().map_err(No::Usage)?;
-        let answer =
-            plan::answer(&args, self.on).map_err(|why| match why.is::<plan::Unusable>() {
+        let answer = plan::answer(&args, self.on).map_err(|why| {
+            match why.is::<plan::Unusable>() || is_unreadable(&*why) {
                 true => No::Usage(why.to_string()),
                 false => No::Refused(why.to_string()),
-            })?;
+            }
+        })?;
         match answer {
             Answer::Planned(step) => Ok((args, *step)),
             Answer::Refused(why) if plan::is_not_modelled(&why) => Err(No::NotModelled(why)),

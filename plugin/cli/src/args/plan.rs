@@ -38,7 +38,7 @@ use crate::plan::{ByDefault, SiteSettings};
   berth plan --machine node.xml -N 4 -n 32 --cpu-bind=cores -m cyclic:block
   berth plan --machine node.xml -n 2 -c 4 --binding=linear:2 --format tree --explain
 Without --cores, --cpus or --whole: inside a job the job's cores, elsewhere slurmctld's choice.
-Exit code: 0 the step or job would run, 1 it would not, 2 a wrong option."
+Exit code: 0 the step or job would run, 1 it would not, 2 a wrong option or an input that cannot be read."
 )]
 pub(crate) struct PlanArgs {
     /// A whole line of srun, sbatch or salloc in quotes; options beside it override those in it

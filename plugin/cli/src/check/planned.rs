@@ -14,11 +14,11 @@ use clap::{Args, Command, FromArgMatches};
 
 use super::case::Case;
 use super::finding::{self, Finding};
-use crate::Failure;
 use crate::args::{MappingArgs, PlanArgs, SrunOptions, shortened};
 use crate::here::{self, LIVE};
 use crate::parents::Parents;
 use crate::plan::{self, Answer, PlannedStep};
+use crate::{Failure, Unreadable};
 
 /// Assumed nodes with room for nearly everything.
 const ROOMY: (&str, u32) = ("pack:2 core:64 pu:2", 16);
@@ -43,7 +43,7 @@ impl Place {
         args.standing = here::standing(machine, cluster);
         args.standing.has_looked = true;
         if let Some(Err(why)) = &args.standing.cluster {
-            return Err(format!("--cluster: {why}").into());
+            return Err(Unreadable(format!("--cluster: {why}")).into());
         }
         let node = plan::node(&args)?;
         Ok(Self { args, node })

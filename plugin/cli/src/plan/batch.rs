@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use berth_placement::Node;
@@ -13,11 +13,11 @@ use clap::{Args, Command, FromArgMatches};
 
 use super::request::{batch_file, node};
 use super::{Answer, PlannedStep, answer_of_line, json, line, line_in, masks, notes};
-use crate::Failure;
 use crate::args::{Format, PlanArgs, as_getopt, shortened};
 use crate::here::{self, Fact};
 use crate::progress::counted;
 use crate::say;
+use crate::{Failure, Unreadable};
 
 /// The machines that are already discovered, by name, because discovery is far slower than planning.
 type Machines = HashMap<(String, String), Node>;
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &PlanArgs, path: &PathBuf) -> Result<ExitCode, Failure> 
     let input: Box<dyn BufRead> = match batch_file(path) {
         None => Box::new(io::stdin().lock()),
         Some(path) => Box::new(BufReader::new(
-            File::open(path).map_err(|why| format!("--batch {}: {why}", path.display()))?,
+            File::open(path).map_err(|why| unread(path, &why))?,
         )),
     };
     let mut run = Run {
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &PlanArgs, path: &PathBuf) -> Result<ExitCode, Failure> 
     let mut failed = false;
     let mut output = BufWriter::new(io::stdout().lock());
     for line in counted(input.lines()) {
-        let line = line?;
+        let line = line.map_err(|why| unread(path, &why))?;
         let text = line.trim();
         if text.is_empty() || text.starts_with('#') {
             continue;
@@ -66,6 +66,10 @@ pub(crate) fn run(args: &PlanArgs, path: &PathBuf) -> Result<ExitCode, Failure> 
     } else {
         ExitCode::SUCCESS
     })
+}
+
+fn unread(path: &Path, why: &io::Error) -> Unreadable {
+    Unreadable(format!("--batch {} cannot be read: {why}", path.display()))
 }
 
 /// The definitions of a request's options. They are built once, because there are many options and

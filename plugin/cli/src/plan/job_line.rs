@@ -2,7 +2,6 @@
 //! and the batch script with its `#SBATCH` lines.
 //! In: a line of salloc, sbatch or srun. Out: [`JobLine`], or the reason why there is none.
 
-use std::io::ErrorKind;
 use std::path::Path;
 use std::{env, fs};
 
@@ -17,7 +16,7 @@ use super::foreign;
 use crate::args::{ForeignOption, PlanArgs};
 use crate::here::{By, Fact};
 use crate::shell::scan;
-use berth_host::script_file::content;
+use berth_host::script_file::{MOST, content};
 
 /// A job as its line asks for it.
 #[derive(Clone, Debug)]
@@ -40,8 +39,8 @@ pub(super) enum Script {
     Read { name: String, text: Vec<u8> },
     /// A batch script that cannot be read, with the reason.
     Unread(String),
-    /// There is no file of this name where sbatch looks for it.
-    Missing(String),
+    /// There is no file of this name where sbatch looks for it, or none that it can read.
+    Missing { name: String, why: String },
 }
 
 /// An srun of a batch script.
@@ -107,7 +106,7 @@ pub(super) fn read(
     // Variables override the options of the script, and those of the line override both.
     let mut given = match &script {
         Script::Read { text, .. } => directed(text, release)?,
-        Script::None | Script::Unread(_) | Script::Missing(_) => Vec::new(),
+        Script::None | Script::Unread(_) | Script::Missing { .. } => Vec::new(),
     };
     given.extend(
         job_variables(program, release)
@@ -174,19 +173,25 @@ fn of_sbatch(line: &Line) -> Script {
             name: name.clone(),
             text,
         },
-        Err(_) if is_missing(line, name) => Script::Missing(name.clone()),
+        Err(why) if is_unreadable(line, name) => Script::Missing {
+            name: name.clone(),
+            why,
+        },
         Err(why) => Script::Unread(format!("{name} was not read: {why}")),
     }
 }
 
-/// Whether sbatch finds no script: it looks in the working directory, then in `PATH`.
-fn is_missing(line: &Line, name: &str) -> bool {
+/// Whether sbatch cannot read a script either, which it seeks in the working directory, then in `PATH`. It
+/// does read a pipe, and at some sites more than we do.
+fn is_unreadable(line: &Line, name: &str) -> bool {
     let moves = line.given.iter().any(|given| given.name == "chdir");
     let path = env::var_os("PATH").unwrap_or_default();
     let mut others = env::split_paths(&path);
     let is_elsewhere = !name.contains('/') && others.any(|folder| folder.join(name).exists());
-    let found = fs::metadata(name).map_err(|why| why.kind());
-    found.err() == Some(ErrorKind::NotFound) && !moves && !is_elsewhere
+    let is_none = fs::metadata(name).map_or(true, |found| {
+        found.is_dir() || (found.is_file() && found.len() <= MOST)
+    });
+    is_none && !moves && !is_elsewhere
 }
 
 /// The options of a script's `#SBATCH` lines.
@@ -276,7 +281,7 @@ mod tests {
         );
         assert!(matches!(
             read("sbatch /no/such").unwrap().script,
-            Script::Missing(_)
+            Script::Missing { .. }
         ));
         assert!(matches!(
             read("sbatch -D /tmp no-such").unwrap().script,
