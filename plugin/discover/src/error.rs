@@ -9,9 +9,10 @@ use berth_placement::MachineError;
 use berth_placement::sets::cpuset::MAX_CPUS;
 use thiserror::Error;
 
-/// The three forms of a source. A message shows them if a source could not be understood.
-const FORMS: &str = "give \"live\" (this host), the path of an hwloc XML file (lstopo --of xml \
-                     FILE), or a synthetic string such as \"pack:2 core:4 pu:2\"";
+/// The forms of a source. A message shows them if a source could not be understood.
+const FORMS: &str = "give \"live\" (this host), a known machine (berth topo --machine list), the \
+                     path of an hwloc XML file (lstopo --of xml FILE), or a synthetic string such \
+                     as \"pack:2 core:4 pu:2\"";
 
 /// A machine that could not be discovered.
 #[derive(Debug, Error)]

@@ -38,7 +38,7 @@ use crate::plan::{ByDefault, SiteSettings};
   berth plan --machine node.xml -N 4 -n 32 --cpu-bind=cores -m cyclic:block
   berth plan --machine node.xml -n 2 -c 4 --binding=linear:2 --format tree --explain
 Without --cores, --cpus or --whole: inside a job the job's cores, elsewhere slurmctld's choice.
-Exit code: 0 the step or job would run, 1 it would not, 2 a wrong option or an input that cannot be read."
+Exit code: 0 the step or job would run, 1 it would not, 2 a wrong option or unreadable input."
 )]
 pub(crate) struct PlanArgs {
     /// A whole line of srun, sbatch or salloc in quotes; options beside it override those in it
@@ -101,7 +101,7 @@ pub(crate) struct PlanArgs {
     pub foreign: ForeignOptions,
     // It stands behind srun's options, because clap takes values away in this order and their release
     // depends on it.
-    /// live, an hwloc XML file, or a synthetic string: "pack:2 core:4 pu:2"
+    /// live, an hwloc XML file, a known node (lumi-g), or "pack:2 core:4 pu:2"
     #[arg(
         long,
         display_order = 0,

@@ -18,6 +18,7 @@ mod job;
 mod job_line;
 mod json;
 mod line;
+mod numbers;
 mod owns;
 mod pictures;
 mod pool;
@@ -316,6 +317,7 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
         );
     }
     notes.extend(foreign::notes(args));
+    notes.extend(numbers::note(args, on));
     notes.extend(gives_way::note(args));
     let is_bound = step.plans().any(|(_, plan)| plan.is_bound());
     notes.extend(args.confine_note(is_bound).map(String::from));
