@@ -2,6 +2,8 @@
 //! It is pure: no file, no process, no clock, no C. So it runs in the command and in a browser alike.
 #![forbid(unsafe_code)]
 
+use std::fmt;
+
 pub mod args;
 pub mod columns;
 pub mod fact;
@@ -18,5 +20,17 @@ pub mod world;
 
 pub use fact::{By, Fact};
 
-/// A failure that is not a usage error.
+/// A failure that is no refusal of the request.
 pub type Failure = Box<dyn std::error::Error>;
+
+/// A text or a file of the user's that cannot be read.
+#[derive(Debug)]
+pub struct Unreadable(pub String);
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unreadable {}

@@ -5,8 +5,8 @@ use berth_placement::sets::count::{counted, either};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use crate::Failure;
 use crate::question::Question;
+use crate::{Failure, Unreadable};
 use berth_srun::host_list::{Most, expand, natural};
 
 /// More tasks than anybody lists by name.
@@ -106,10 +106,10 @@ fn read(path: &str, found: Option<&Result<String, String>>) -> Result<Vec<String
         found.as_deref().map_err(|why| &**why)
     });
     let text = text.map_err(|why| {
-        format!(
+        Unreadable(format!(
             "the host file {path} cannot be read: {why}; write one node per line, or a list \
              without '/'"
-        )
+        ))
     })?;
     let mut names = Vec::new();
     for line in text.lines() {

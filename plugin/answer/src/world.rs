@@ -55,8 +55,8 @@ pub trait World {
 pub enum ScriptFile {
     /// Its text.
     Text(Vec<u8>),
-    /// There is no such file, here or in `PATH`.
-    Missing,
+    /// sbatch does not find it either, here or in `PATH`, or cannot read it, for this reason.
+    Missing(String),
     /// It cannot be read, for this reason.
     Unread(String),
 }
@@ -207,9 +207,10 @@ impl World for Scripts {
 
     fn script(&self, name: &str) -> ScriptFile {
         let found = self.0.iter().find(|(known, _)| *known == name);
-        found.map_or(ScriptFile::Missing, |(_, text)| {
-            ScriptFile::Text(text.clone().into_bytes())
-        })
+        found.map_or(
+            ScriptFile::Missing("there is no such file".into()),
+            |(_, text)| ScriptFile::Text(text.clone().into_bytes()),
+        )
     }
 
     fn hosts(&self, _path: &str) -> Result<String, String> {

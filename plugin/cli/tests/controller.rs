@@ -155,7 +155,8 @@ fn a_cluster_from_its_configuration() {
     let site = &plan["assumed"][0];
     assert_eq!(site["value"], "compat=affinity, autobind=threads");
     assert_eq!(site["by"], "found");
-    let missing = refused(&["--cluster", "/no/such/slurm.conf", "-n1"]);
+    let (code, _, missing) = berth(&["--cluster", "/no/such/slurm.conf", "-n1"]);
+    assert_eq!(code, Some(2));
     assert!(
         missing.contains("/no/such/slurm.conf cannot be read"),
         "{missing}"

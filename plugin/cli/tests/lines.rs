@@ -164,9 +164,9 @@ fn a_whole_line_is_read_as_srun_reads_it() {
 fn wrong_lines_have_srun_s_words_and_exit_codes() {
     for (line, code, says) in [
         (
-            "srun --foo -n2 ./app",
+            "srun --lable -n2 ./app",
             2,
-            "srun: unrecognized option '--foo'",
+            "srun: unrecognized option '--lable'; the nearest is --label",
         ),
         ("srun -n ./app", 2, "invalid value './app' for '--ntasks"),
         ("srun --nod 2 ./app", 2, "option '--nod' is ambiguous"),
@@ -195,4 +195,76 @@ fn wrong_lines_have_srun_s_words_and_exit_codes() {
         "-n2\nsrun -n9 ./app\n-n1\n",
     );
     assert_eq!((one.code, one.stdout.lines().count()), (1, 3));
+}
+
+/// A line from a centre's manual has options of plugins that the site loads.
+#[test]
+fn options_of_other_plugins_get_one_note() {
+    let machine = "--machine=pack:2 core:64 pu:2";
+    let planned = |line: &str| berth(&["plan", machine, "--format=cpus", line], "");
+    let plain = planned("srun -n4 ./a");
+    for (line, note) in [
+        (
+            "srun --container-image=x -n4 ./a",
+            "note: --container-image (Pyxis) is not Slurm's own option but another plugin's, which this plan passes over",
+        ),
+        (
+            "srun --uenv a/b:v1 --view=default -n4 ./a",
+            "note: these options are not Slurm's own, and this plan passes over them: --uenv (uenv), --view (uenv)",
+        ),
+        (
+            "srun --foo bar -n4 ./a",
+            "note: --foo with the value \"bar\" is taken for another plugin's option, which this plan passes over",
+        ),
+        (
+            "srun --mpibind=v -n4 ./a",
+            "the plugin mpibind binds tasks itself; where a site has it, tasks may get other CPUs than here",
+        ),
+        (
+            "salloc -n4 --image x srun --ccm ./a",
+            "--ccm (Shifter), --image (Shifter)",
+        ),
+    ] {
+        let done = planned(line);
+        assert_eq!(done.code, 0, "{line}: {}", done.stderr);
+        assert_eq!(done.stdout, plain.stdout, "{line}");
+        assert!(done.stderr.contains(note), "{line}: {}", done.stderr);
+    }
+}
+
+/// Also beside a line and in a file of requests; what is nearly an option of Slurm's is misspelt.
+#[test]
+fn options_of_other_plugins_may_stand_anywhere() {
+    let machine = "--machine=pack:2 core:64 pu:2";
+    let planned = |line: &str| berth(&["plan", machine, "--format=cpus", line], "");
+    let plain = planned("srun -n4 ./a");
+    let beside = berth(
+        &[
+            "plan",
+            machine,
+            "-n4",
+            "--container-image",
+            "x",
+            "--format=cpus",
+        ],
+        "",
+    );
+    assert_eq!(beside.stdout, plain.stdout, "{}", beside.stderr);
+    let wrong = planned("srun --ntask-per-nod=2 ./a");
+    assert_eq!(wrong.code, 2);
+    assert!(
+        wrong.stderr.contains("the nearest is --ntasks-per-node"),
+        "{}",
+        wrong.stderr
+    );
+    let batch = berth(
+        &["plan", machine, "--batch", "-"],
+        "srun --container-image=x -n2 ./a\n-n2 --container-image=x\n",
+    );
+    assert_eq!(
+        batch.stdout.matches("--container-image (Pyxis)").count(),
+        2,
+        "{}",
+        batch.stdout
+    );
 }

@@ -2,6 +2,7 @@
 //! man pages and completions come.
 
 mod cpuset;
+mod foreign;
 mod mapping;
 mod offered;
 mod own;
@@ -19,6 +20,7 @@ use clap::ValueEnum;
 use clap::builder::TypedValueParser;
 
 pub use cpuset::OnOff;
+pub use foreign::{ForeignOption, passed_on};
 pub use mapping::MappingArgs;
 pub use own::is_plans_own;
 pub use owned_cores::OwnedCores;

@@ -13,6 +13,7 @@ use berth_srun::Release;
 use clap::{ArgAction, Args, ColorChoice, ValueEnum};
 
 use crate::args::cpuset::CpusetArgs;
+use crate::args::foreign::ForeignOptions;
 use crate::args::mapping::MappingArgs;
 use crate::args::offered::offered;
 use crate::args::owned_cores::OwnedCores;
@@ -32,7 +33,7 @@ use crate::world::LIVE;
   berth plan --machine node.xml -N 4 -n 32 --cpu-bind=cores -m cyclic:block
   berth plan --machine node.xml -n 2 -c 4 --binding=linear:2 --format tree --explain
 Without --cores, --cpus or --whole: inside a job the job's cores, elsewhere slurmctld's choice.
-Exit code: 0 the step or job would run, 1 it would not, 2 a wrong option."
+Exit code: 0 the step or job would run, 1 it would not, 2 a wrong option or unreadable input."
 )]
 pub struct PlanArgs {
     /// A whole line of srun, sbatch or salloc in quotes; options beside it override those in it
@@ -87,7 +88,10 @@ pub struct PlanArgs {
     /// srun's own options.
     #[command(flatten)]
     pub options: TypedOptions,
-    /// live, an hwloc XML file, or a synthetic string: "pack:2 core:4 pu:2"
+    /// Options of other plugins.
+    #[command(flatten)]
+    pub foreign: ForeignOptions,
+    /// live, an hwloc XML file, a known node (lumi-g), or "pack:2 core:4 pu:2"
     #[arg(
         long,
         display_order = 0,

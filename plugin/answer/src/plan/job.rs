@@ -137,11 +137,11 @@ fn is_shown(args: &Question, found: &OnlyJob) -> Result<(), Failure> {
 
 /// sbatch submits nothing without its script.
 fn has_script(line: &JobLine) -> Result<(), Failure> {
-    let Script::Missing(name) = &line.script else {
+    let Script::Missing { name, why } = &line.script else {
         return Ok(());
     };
     let why = format!(
-        "sbatch finds no file {}; give its path, or plan a job without its script with --wrap=true",
+        "sbatch has no script {}: {why}; give its path, or plan a job without its script with --wrap=true",
         text::short(name)
     );
     Err(Unusable::new(why).into())
@@ -212,7 +212,7 @@ fn script(script: &Script) -> Option<Fact> {
             };
             Some(Fact::new("script", value, By::Option, "the line".into()))
         }
-        Script::Unread(why) | Script::Missing(why) => {
+        Script::Unread(why) | Script::Missing { why, .. } => {
             let value = "no #SBATCH lines".to_string();
             Some(Fact::new("script", value, By::Assumed, why.clone()))
         }
@@ -241,7 +241,7 @@ fn pointers(args: &Question, line: &str, script: &Script) -> Vec<Pointer> {
             text: "srun".into(),
             plan: plan("srun ./app"),
         }],
-        Script::Unread(_) | Script::Missing(_) => Vec::new(),
+        Script::Unread(_) | Script::Missing { .. } => Vec::new(),
         Script::Read { text, .. } => {
             let pointer = |step: ScriptStep| Pointer {
                 plan: plan(&step.text),

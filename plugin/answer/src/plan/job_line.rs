@@ -5,12 +5,14 @@
 use std::sync::Arc;
 
 use berth_srun::line::{Given, Trouble};
-use berth_srun::options::{Command as Program, job_variables};
+use berth_srun::options::{Command as Program, job_variables, nearest};
 use berth_srun::reading::selection::{self, Selection};
 use berth_srun::submission::{directives, two_names};
 use berth_srun::{Line, Release, line};
 
 use super::controller::NoAnswer;
+use super::foreign;
+use crate::args::ForeignOption;
 use crate::question::Question;
 use crate::shell::scan;
 use crate::world::{ScriptFile, World};
@@ -23,6 +25,8 @@ pub struct JobLine {
     pub wanted: Selection,
     /// Its options, as they were given.
     pub given: Vec<Given>,
+    /// Its options that are none of Slurm's.
+    pub foreign: Vec<ForeignOption>,
     pub script: Script,
 }
 
@@ -35,8 +39,8 @@ pub enum Script {
     Read { name: String, text: Vec<u8> },
     /// A batch script that cannot be read, with the reason.
     Unread(String),
-    /// There is no file of this name where sbatch looks for it.
-    Missing(String),
+    /// There is no file of this name where sbatch looks for it, or none that it can read.
+    Missing { name: String, why: String },
 }
 
 /// An srun of a batch script.
@@ -108,27 +112,33 @@ pub(super) fn read(
     // Variables override the options of the script, and those of the line override both.
     let mut given = match &script {
         Script::Read { text, .. } => directed(text, release)?,
-        Script::None | Script::Unread(_) | Script::Missing(_) => Vec::new(),
+        Script::None | Script::Unread(_) | Script::Missing { .. } => Vec::new(),
     };
     given.extend(
         job_variables(program, release)
             .filter_map(|(name, option)| Some(Given::by_variable(name, option, &variable(name)?))),
     );
     given.append(&mut line.given);
-    line.given = given;
+    let (others, own): (Vec<_>, Vec<_>) = given
+        .into_iter()
+        .partition(|given| foreign::is_foreign(given, program, release));
+    line.given = own;
     if let Some(why) = two_names::why(&line.given) {
         return Err(failed(&why));
     }
     if let Some(wrong) = line.given.iter().find(|given| given.trouble.is_some()) {
+        let near = nearest(&wrong.name, program, release);
+        let near = near.map_or(String::new(), |near| format!("; the nearest is --{near}"));
         let why = match &wrong.trouble {
-            Some(Trouble::Unknown) => "its command does not have",
-            _ => "its command does not take so:",
+            Some(Trouble::Unknown) => format!("its command does not have --{}{near}", wrong.name),
+            _ => format!("its command does not take so: --{}", wrong.name),
         };
-        return Err(failed(&format!("{why} --{}", wrong.name)));
+        return Err(failed(&why));
     }
     Ok(JobLine {
         wanted: wanted(&line, program, release)?,
         given: line.given,
+        foreign: others.iter().map(foreign::kept).collect(),
         program,
         script,
     })
@@ -171,9 +181,13 @@ fn of_sbatch(line: &Line, world: &dyn World) -> Script {
             text,
         },
         // It may be in the folder to which the job changes.
-        ScriptFile::Missing if moves() => Script::Unread(format!("{name} is not here")),
-        ScriptFile::Missing => Script::Missing(name.clone()),
-        ScriptFile::Unread(why) => Script::Unread(format!("{name} was not read: {why}")),
+        ScriptFile::Missing(why) if !moves() => Script::Missing {
+            name: name.clone(),
+            why,
+        },
+        ScriptFile::Missing(why) | ScriptFile::Unread(why) => {
+            Script::Unread(format!("{name} was not read: {why}"))
+        }
     }
 }
 
@@ -259,7 +273,7 @@ mod tests {
         );
         assert!(matches!(
             read("sbatch /no/such").unwrap().script,
-            Script::Missing(_)
+            Script::Missing { .. }
         ));
         assert!(matches!(
             read("sbatch -D /tmp no-such").unwrap().script,
@@ -277,7 +291,8 @@ mod tests {
             read("sbatch -n0 job.sh"),
             Err(NoAnswer::NotModelled(_) | NoAnswer::Usage(_))
         ));
-        assert!(matches!(read("sbatch --what"), Err(NoAnswer::Failed(_))));
+        assert!(matches!(read("sbatch --ntask=1"), Err(NoAnswer::Failed(_))));
+        assert_eq!(read("sbatch --foo=1 --image=x").unwrap().foreign.len(), 2);
     }
 
     #[test]

@@ -9,8 +9,9 @@ use berth_srun::options::Command as Program;
 use berth_srun::submission::two_names;
 use berth_srun::{Release, options};
 
+use super::foreign::is_foreign;
 use super::job_line::base;
-use crate::args::is_plans_own;
+use crate::args::{is_plans_own, passed_on};
 
 /// Why a line is not planned.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,6 +171,9 @@ fn without_redirections(words: &[String]) -> Vec<String> {
 fn spelled(given: &Given, release: Release) -> Result<String, NoLine> {
     let name = &given.name;
     faultless(given, Program::Srun, release)?;
+    if given.trouble.is_some() {
+        return Ok(passed_on(name, given.value.as_deref()));
+    }
     // `berth plan` has a --cluster of its own.
     let name = if name == "cluster" { "clusters" } else { name };
     Ok(match &given.value {
@@ -188,6 +192,9 @@ fn faultless(given: &Given, program: Program, release: Release) -> Result<(), No
     };
     let command = program.name();
     let wrong = |why: String| Err(NoLine::Usage(format!("{command}: {why}")));
+    if is_foreign(given, program, release) {
+        return Ok(());
+    }
     match &given.trouble {
         Some(Trouble::Unknown) if is_plans_own(name) => {
             return wrong(format!(
@@ -201,7 +208,9 @@ fn faultless(given: &Given, program: Program, release: Release) -> Result<(), No
                 options::Found::Option(_) => format!("; Slurm {release} does not have it"),
                 _ => String::new(),
             };
-            return wrong(format!("unrecognized option '{shown}'{since}"));
+            let near = options::nearest(name, program, release)
+                .map_or(String::new(), |near| format!("; the nearest is --{near}"));
+            return wrong(format!("unrecognized option '{shown}'{since}{near}"));
         }
         Some(Trouble::Ambiguous(names)) => {
             let names: Vec<_> = names.iter().map(|name| format!("'--{name}'")).collect();
@@ -274,6 +283,11 @@ mod tests {
                 "--cpu-bind=map_cpu:0,1 --distribution==block",
             ),
             (
+                "srun --container-im=$X --foo bar -n4 --ccm ./app",
+                "--container-image=$X --line-foreign=foo=bar --ntasks=4 --ccm",
+            ),
+            ("srun --only-job ./a", "--line-foreign=only-job=./a"),
+            (
                 "srun --binding=linear:2 --exclusive",
                 "--binding=linear:2 --exclusive",
             ),
@@ -314,9 +328,10 @@ mod tests {
     fn wrong_ones_are_named_as_srun_names_them() {
         for (line, says) in [
             (
-                "srun --foreign=1 a",
-                "srun: unrecognized option '--foreign'",
+                "srun --ntask-per-nod=1 a",
+                "unrecognized option '--ntask-per-nod'; the nearest is --ntasks-per-node",
             ),
+            ("srun -g a", "srun: unrecognized option '-g'"),
             (
                 "srun --tres-bind=x a",
                 "unrecognized option '--tres-bind'; Slurm 22.05 does not have it",
@@ -332,10 +347,6 @@ mod tests {
             ("srun -n2 --machine pu:2 ./a", "write it beside the line"),
             ("sbatch --reserved=0 job.sh", "write it beside the line"),
             ("salloc -n2 srun --score ./a", "write it beside the line"),
-            (
-                "srun --only-job a",
-                "srun: unrecognized option '--only-job'",
-            ),
             ("srun -n", "option '--ntasks' requires an argument"),
             (
                 "srun --label=1 a",

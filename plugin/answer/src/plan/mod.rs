@@ -8,6 +8,7 @@ mod cpuset_words;
 mod defaults;
 mod devices;
 mod explain;
+mod foreign;
 mod given;
 mod gives_way;
 mod gpus;
@@ -16,6 +17,7 @@ mod job;
 pub(crate) mod job_line;
 mod json;
 pub mod line;
+mod numbers;
 mod one_line;
 mod owns;
 mod pictures;
@@ -218,6 +220,8 @@ pub fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
                 .into(),
         );
     }
+    notes.extend(foreign::notes(args));
+    notes.extend(numbers::note(args, on));
     notes.extend(gives_way::note(args));
     let is_bound = step.plans().any(|(_, plan)| plan.is_bound());
     notes.extend(args.confine_note(is_bound).map(String::from));

@@ -13,6 +13,7 @@ use berth_answer::plan::{self, Added, Answer, PlannedStep, spelled, typed_with};
 use berth_answer::question::Question;
 
 use crate::here::HOST;
+use crate::is_unreadable;
 
 /// A line that runs.
 pub(super) struct Tried {
@@ -56,11 +57,12 @@ impl Request<'_> {
         let refused = || No::Refused("srun refuses these options together".into());
         let typed = typed_with(self.typed, added).ok_or_else(refused)?;
         let args = Question::of(typed, &HOST).map_err(No::Usage)?;
-        let answer =
-            plan::answer(&args, self.on).map_err(|why| match why.is::<plan::Unusable>() {
+        let answer = plan::answer(&args, self.on).map_err(|why| {
+            match why.is::<plan::Unusable>() || is_unreadable(&*why) {
                 true => No::Usage(why.to_string()),
                 false => No::Refused(why.to_string()),
-            })?;
+            }
+        })?;
         match answer {
             Answer::Planned(step) => Ok((args, *step)),
             Answer::Refused(why) if plan::is_not_modelled(&why) => Err(No::NotModelled(why)),

@@ -76,7 +76,7 @@ pub(crate) struct CompletionArgs {
   berth discover                              print this node's machine description
   berth discover --output machine.json        write it to a file")]
 pub(crate) struct DiscoverArgs {
-    /// live, an hwloc XML file, or a synthetic string such as "pack:2 core:4 pu:2"
+    /// live, an hwloc XML file, a synthetic string such as "pack:2 core:4 pu:2", or a known machine such as lumi-g
     #[arg(long, value_name = "M", default_value = "live")]
     pub machine: String,
     /// Machine file to write; without it the description goes to stdout
@@ -107,7 +107,7 @@ pub(crate) enum Devices {
   berth topo --format tree            the same as boxes
   berth topo --machine node.xml --format svg > node.svg")]
 pub(crate) struct TopoArgs {
-    /// live, an hwloc XML file, or a synthetic string such as "pack:2 core:4 pu:2"
+    /// live, an hwloc XML file, a synthetic string such as "pack:2 core:4 pu:2", or a known machine such as lumi-g
     #[arg(long, value_name = "M", default_value = "live")]
     pub machine: String,
     /// What counts as a socket (slurmd: package, unless SlurmdParameters names another)
@@ -225,7 +225,7 @@ pub(crate) struct CheckArgs {
     /// A line of srun, sbatch or salloc in quotes, a batch script, or - for stdin
     #[arg(value_name = "LINE|FILE", required = true, num_args = 1.., trailing_var_arg = true)]
     pub line: Vec<String>,
-    /// The node it is for: live, an hwloc XML file, or a synthetic string
+    /// The node it is for: live, an hwloc XML file, a synthetic string, or a known machine such as lumi-g
     #[arg(long, value_name = "M")]
     pub machine: Option<String>,
     /// The cluster that it is for: its slurm.conf, or live for the one that scontrol reaches

@@ -53,10 +53,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     };
     let place = match (&args.machine, &args.cluster) {
         (None, None) => None,
-        (machine, cluster) => match Place::named(machine.as_deref(), cluster.as_deref()) {
-            Ok(place) => Some(place),
-            Err(why) => return Ok(nothing(&why.to_string())),
-        },
+        (machine, cluster) => Some(Place::named(machine.as_deref(), cluster.as_deref())?),
     };
     let there = || place.as_ref().and_then(Place::release);
     let release = args.slurm.or_else(there);

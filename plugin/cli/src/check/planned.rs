@@ -13,14 +13,14 @@ use berth_srun::submission::Words;
 
 use super::case::Case;
 use super::finding::{self, Finding};
-use crate::Failure;
 use berth_answer::args::{MappingArgs, SrunOptions, shortened};
+use berth_answer::parents::Parents;
+use berth_answer::plan::{self, Answer, PlannedStep};
 use berth_answer::question::{self, Question};
 use berth_answer::world::LIVE;
 
 use crate::here::ELSEWHERE;
-use berth_answer::parents::Parents;
-use berth_answer::plan::{self, Answer, PlannedStep};
+use crate::{Failure, Unreadable};
 
 /// Assumed nodes with room for nearly everything.
 const ROOMY: (&str, u32) = ("pack:2 core:64 pu:2", 16);
@@ -44,7 +44,7 @@ impl Place {
         typed.cluster = cluster.map(String::from);
         let args = Question::new(typed, &ELSEWHERE)?;
         if let Some(Err(why)) = &args.standing.cluster {
-            return Err(format!("--cluster: {why}").into());
+            return Err(Unreadable(format!("--cluster: {why}")).into());
         }
         let node = plan::node(&args, &ELSEWHERE)?;
         Ok(Self { args, node })

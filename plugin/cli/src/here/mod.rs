@@ -11,13 +11,12 @@ pub(crate) mod state;
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use berth_answer::world::{BerthNode, GpusOfJob, LIVE, OwnJob, ScriptFile, Standing, World};
 use berth_discover::{Source, discover};
-use berth_host::script_file::content;
+use berth_host::script_file::{MOST, content};
 use berth_host::site_file;
 use berth_placement::Machine;
 use berth_site::cpusets::{Site, SiteCpusets};
@@ -107,7 +106,7 @@ impl World for Host {
     fn script(&self, name: &str) -> ScriptFile {
         match content(Path::new(name)) {
             Ok(text) => ScriptFile::Text(text),
-            Err(_) if is_missing(name) => ScriptFile::Missing,
+            Err(why) if is_unreadable(name) => ScriptFile::Missing(why),
             Err(why) => ScriptFile::Unread(why),
         }
     }
@@ -121,11 +120,14 @@ impl World for Host {
     }
 }
 
-/// Whether sbatch finds no script: it looks in the working directory, then in `PATH`.
-fn is_missing(name: &str) -> bool {
+/// Whether sbatch cannot read a script either, which it seeks in the working directory, then in `PATH`. It
+/// does read a pipe, and at some sites more than we do.
+fn is_unreadable(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut others = std::env::split_paths(&path);
     let is_elsewhere = !name.contains('/') && others.any(|folder| folder.join(name).exists());
-    let found = fs::metadata(name).map_err(|why| why.kind());
-    found.err() == Some(ErrorKind::NotFound) && !is_elsewhere
+    let is_none = fs::metadata(name).map_or(true, |found| {
+        found.is_dir() || (found.is_file() && found.len() <= MOST)
+    });
+    is_none && !is_elsewhere
 }

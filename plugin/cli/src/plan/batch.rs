@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use berth_answer::args::{Format, PlanArgs, shortened};
 use berth_answer::plan::{self, Answer};
 use berth_answer::question::{Question, Reader, Unread};
-use berth_answer::{Fact, Failure, text};
+use berth_answer::{Fact, Failure, Unreadable, text};
 use berth_placement::Node;
 
 use super::typed_words;
@@ -29,7 +29,7 @@ pub(super) fn run(args: &PlanArgs, path: &Path) -> Result<ExitCode, Failure> {
     let input: Box<dyn BufRead> = match path.as_os_str() == "-" {
         true => Box::new(io::stdin().lock()),
         false => Box::new(BufReader::new(
-            File::open(path).map_err(|why| format!("--batch {}: {why}", path.display()))?,
+            File::open(path).map_err(|why| unread(path, &why))?,
         )),
     };
     let reader = Reader::new(typed_words(), &HOST);
@@ -43,7 +43,7 @@ pub(super) fn run(args: &PlanArgs, path: &Path) -> Result<ExitCode, Failure> {
     let mut failed = false;
     let mut output = BufWriter::new(io::stdout().lock());
     for line in input.lines() {
-        let line = line?;
+        let line = line.map_err(|why| unread(path, &why))?;
         let text = line.trim();
         if text.is_empty() || text.starts_with('#') {
             continue;
@@ -61,6 +61,10 @@ pub(super) fn run(args: &PlanArgs, path: &Path) -> Result<ExitCode, Failure> {
     } else {
         ExitCode::SUCCESS
     })
+}
+
+fn unread(path: &Path, why: &io::Error) -> Unreadable {
+    Unreadable(format!("--batch {} cannot be read: {why}", path.display()))
 }
 
 /// What the lines of a file have in common.

@@ -3,6 +3,7 @@
 //! shown as such.
 
 mod document;
+mod known;
 mod table;
 
 use std::io::Write;
@@ -26,6 +27,10 @@ const KERNEL: &str = "/sys/devices/system/cpu";
 /// # Errors
 /// A machine that cannot be read, an output that cannot be written.
 pub(crate) fn run(args: &TopoArgs) -> Result<ExitCode, Failure> {
+    if args.machine == known::LIST {
+        known::write(args.format)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut found = discover(&Source::parse(&args.machine)?)?;
     if args.format != TopoFormat::String {
         found = devices::add(found, Devices::Sysfs);

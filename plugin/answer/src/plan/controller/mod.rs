@@ -13,6 +13,7 @@ use berth_placement::Node;
 use berth_placement::controller::select::{
     self, Client, Cluster, JobAnswer, JobGrant, JobRefusal, StepAnswer, StepGrant, StepRefusal,
 };
+use berth_placement::sets::count::counted;
 use berth_srun::options::{Command as Program, passed_by};
 use berth_srun::reading::selection::{self, Selection};
 use berth_srun::{Line, line};
@@ -20,9 +21,9 @@ use berth_srun::{Line, line};
 use super::given::uncounted;
 use super::job_line;
 use super::owns::{is_listed, whole_by};
-use crate::Failure;
 use crate::args::Kept;
 use crate::question::Question;
+use crate::{Failure, Unreadable};
 pub use cluster::gives_whole_nodes;
 pub(super) use nodes::Granted;
 pub(super) use only_job::{JobNode, OnlyJob, only_job};
@@ -66,7 +67,7 @@ impl NoAnswer {
     pub(super) fn into_reason(self) -> Result<String, Failure> {
         match self {
             Self::Usage(why) => Err(Unusable(why).into()),
-            Self::Failed(why) => Err(why.into()),
+            Self::Failed(why) => Err(Unreadable(why).into()),
             why => Ok(why.to_string()),
         }
     }
@@ -79,6 +80,18 @@ impl fmt::Display for NoAnswer {
             Self::NotModelled(what) => write!(f, "not modelled: {what}"),
         }
     }
+}
+
+/// Why a node does not start the job, with the size of the nodes that were assumed.
+pub(super) fn with_size(why: &str, on: &Node) -> String {
+    format!("{why}; a node like this has {}", size(on))
+}
+
+/// `2 CPUs on 1 core`
+fn size(on: &Node) -> String {
+    let table = on.table();
+    let cpus = counted(table.numbered().count(), "CPU");
+    format!("{cpus} on {}", counted(table.cores.len(), "core"))
 }
 
 /// Nodes that a request without `-N` may be spread over, to say how many it would need.
@@ -127,7 +140,8 @@ pub(super) fn granted(args: &Question, on: &Node) -> Result<Granted, NoAnswer> {
         Err(NoAnswer::Refused(why)) if asked.is_assumed && outer.is_none() => {
             let starts = |cluster: &Cluster| self::started(cluster, &wanted).is_ok();
             let needed = needed(on, &wanted, &asked.cluster, starts);
-            Err(NoAnswer::Refused(needed.unwrap_or(why)))
+            let needed = needed.unwrap_or_else(|| with_size(&why, on));
+            Err(NoAnswer::Refused(needed))
         }
         Err(why) => Err(why),
     }
@@ -145,12 +159,8 @@ fn wanted(args: &Question) -> Result<Selection, NoAnswer> {
 /// The options of the request, without those of the job around it.
 pub(super) fn given(args: &Question) -> Vec<line::Given> {
     let given = |kept: &Kept| line::Given {
-        name: kept.name.clone(),
-        alias: None,
-        value: kept.value.clone(),
-        words: 0..0,
-        trouble: None,
         variable: kept.variable.clone(),
+        ..line::Given::typed(&kept.name, kept.value.clone())
     };
     let kept = args.srun.kept().iter().filter(|kept| !kept.is_jobs);
     let kept = kept.filter(|kept| kept.name != berth_srun::options::HOST_FILE);
@@ -253,6 +263,7 @@ fn needed(
         count => format!("waits for {count} nodes"),
     };
     Some(format!(
-        "the job {what}: one node like this is too small for it; plan on several with -N {count}"
+        "the job {what}: one node like this, with {}, is too small for it; plan on several with -N {count}",
+        size(on)
     ))
 }

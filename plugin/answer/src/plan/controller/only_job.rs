@@ -6,7 +6,7 @@ use berth_placement::Node;
 use berth_placement::controller::select::{self, Cluster, StepGrant, StepNode};
 use berth_srun::reading::selection;
 
-use super::{Granted, NoAnswer, cluster, needed, nodes, of_job};
+use super::{Granted, NoAnswer, cluster, needed, nodes, of_job, with_size};
 use crate::plan::job_line::JobLine;
 use crate::plan::owns::listed;
 use crate::question::Question;
@@ -52,7 +52,8 @@ pub(in crate::plan) fn only_job(
             let starts =
                 |cluster: &Cluster| of_job(client, select::job(cluster, client, options)).is_ok();
             let needed = needed(on, &line.wanted, &asked.cluster, starts);
-            return Err(NoAnswer::Refused(needed.unwrap_or(why)));
+            let needed = needed.unwrap_or_else(|| with_size(&why, on));
+            return Err(NoAnswer::Refused(needed));
         }
         Err(why) => return Err(why),
     };

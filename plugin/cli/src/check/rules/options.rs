@@ -3,7 +3,7 @@
 
 use berth_srun::Release;
 use berth_srun::line::{Given, Trouble};
-use berth_srun::options::{Command as Program, Found, long, of};
+use berth_srun::options::{Command as Program, Found, long, nearest};
 
 use crate::check::case::Case;
 use crate::check::command::{Command, Kind};
@@ -95,21 +95,6 @@ fn moved(case: &Case<'_>, given: &Given) -> Option<Vec<Edit>> {
         .collect();
     edits.extend(inserted?);
     Some(edits)
-}
-
-/// The option with the nearest name, if it is near enough to be meant.
-fn nearest(name: &str, program: Program, release: Release) -> Option<&'static str> {
-    let name = name.replace('_', "-").to_ascii_lowercase();
-    let most = match name.len() {
-        0..=3 => 0,
-        4..=6 => 1,
-        _ => 2,
-    };
-    let names = of(program, Some(release)).map(|row| row.typed());
-    let names = names.filter(|known| known.len() > 3);
-    let scored = names.map(|known| (strsim::damerau_levenshtein(&name, known), known));
-    let (distance, near) = scored.min()?;
-    (distance <= most).then_some(near)
 }
 
 /// The option's word with another name.
