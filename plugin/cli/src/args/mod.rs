@@ -248,9 +248,12 @@ pub(crate) struct CheckArgs {
     /// The cluster that it is for: its slurm.conf, or live for the one that scontrol reaches
     #[arg(long, value_name = "FILE")]
     pub cluster: Option<String>,
-    /// Jobs get whole nodes, as where a partition has OverSubscribe=EXCLUSIVE
+    /// The job has its nodes alone, as with --exclusive on its own line
     #[arg(long)]
-    pub whole: bool,
+    pub exclusive: bool,
+    /// Nodes of the site's jobs: exclusive or shared [default: shared]; the slurm.conf of --cluster wins
+    #[arg(long, env = SITE, hide_env_values = true, hide_possible_values = true, value_name = "NODES")]
+    pub site: Option<SiteNodes>,
     /// The release line of Slurm it is for, such as 24.11 [default: the installed one]
     #[arg(long, value_name = "LINE", value_parser = release(), hide_possible_values = true)]
     pub slurm: Option<Release>,
@@ -319,6 +322,29 @@ fn seconds(text: &str) -> Result<f64, String> {
         .ok()
         .filter(|number| (0.0..=86400.0).contains(number));
     number.ok_or_else(|| "a number of seconds from 0 to 86400 is expected".into())
+}
+
+/// The note if somebody says how a site hands out nodes beside the configuration of its cluster. A
+/// variable that holds for all commands is no such wish.
+pub(crate) fn unused_site(site: Option<SiteNodes>, cluster: Option<&str>) -> Option<&'static str> {
+    let by_variable = std::env::var(SITE).ok();
+    let by_variable = by_variable.and_then(|text| SiteNodes::from_str(&text, false).ok());
+    let is_typed = site.is_some() && site != by_variable;
+    (is_typed && cluster.is_some()).then_some(
+        "--site is not used: the slurm.conf of --cluster says which partitions give whole nodes",
+    )
+}
+
+/// The variable for `--site`.
+const SITE: &str = "BERTH_SITE";
+
+/// How a site hands out nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SiteNodes {
+    /// Each job has its nodes alone, as where a partition has OverSubscribe=EXCLUSIVE
+    Exclusive,
+    /// Jobs share nodes
+    Shared,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -22,7 +22,7 @@ use crate::args::owned_cores::OwnedCores;
 use crate::args::srun::SrunOptions;
 use crate::args::typed::Typed;
 use crate::args::values;
-use crate::args::{Socket, release};
+use crate::args::{SITE, SiteNodes, Socket, release};
 use crate::here::{LIVE, Standing};
 use crate::plan::{ByDefault, SiteSettings};
 
@@ -36,7 +36,7 @@ use crate::plan::{ByDefault, SiteSettings};
   berth plan 'sbatch -N2 -n8 job.sh'
   berth plan --machine node.xml -N 4 -n 32 --cpu-bind=cores -m cyclic:block
   berth plan --machine node.xml -n 2 -c 4 --binding=linear:2 --format tree --explain
-Without --cores, --cpus or --whole: inside a job the job's cores, elsewhere slurmctld's choice.
+Without --cores or --cpus: inside a job the job's cores, elsewhere slurmctld's choice.
 Exit code: 0 the step or job would run, 1 it would not, 2 a wrong option."
 )]
 pub(crate) struct PlanArgs {
@@ -122,6 +122,17 @@ pub(crate) struct PlanArgs {
         help_heading = "Cluster"
     )]
     pub job: Option<String>,
+    /// Nodes of the site's jobs: exclusive or shared [default: shared]; the slurm.conf of --cluster wins
+    #[arg(
+        hide_short_help = true,
+        hide_possible_values = true,
+        long,
+        env = SITE,
+        hide_env_values = true,
+        value_name = "NODES",
+        help_heading = "Cluster"
+    )]
+    pub site: Option<SiteNodes>,
     /// SelectTypeParameters of an assumed node, or linear [default: CR_Core]
     #[arg(
         hide_short_help = true,
@@ -313,9 +324,6 @@ pub(crate) struct PlanArgs {
     /// Where the user stands, as far as the command has looked.
     #[arg(skip)]
     pub standing: Standing,
-    /// Whether jobs get whole nodes, as where the partition has `OverSubscribe=EXCLUSIVE`.
-    #[arg(skip)]
-    pub whole_nodes: bool,
     /// The least number of nodes that are assumed where no cluster is known.
     #[arg(skip)]
     pub assumed_nodes: u32,

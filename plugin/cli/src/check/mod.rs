@@ -26,7 +26,7 @@ use std::process::ExitCode;
 use berth_srun::Release;
 
 use crate::Failure;
-use crate::args::{CheckArgs, CheckFormat};
+use crate::args::{CheckArgs, CheckFormat, SiteNodes, unused_site};
 use crate::json;
 use crate::say;
 use case::{Case, Surroundings};
@@ -65,7 +65,8 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let mut around = Surroundings {
         place: place.as_ref(),
         release,
-        whole: args.whole,
+        exclusive: args.exclusive,
+        whole: args.site == Some(SiteNodes::Exclusive) && args.cluster.is_none(),
         files: &files,
     };
     let read = script::script(&text, around);
@@ -76,7 +77,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
              batch script, or - for stdin",
         ));
     }
-    let asks_here = args.slurm.is_none() && args.cluster.is_none();
+    let asks_here = args.slurm.is_none() && args.cluster.is_none() && args.site.is_none();
     around.whole |= asks_here && is_whole_here(&read, release);
     answer(args, &text, &read, around)
 }
@@ -112,6 +113,7 @@ fn answer(
             let several = lines > usize::from(text.ends_with(b"\n"));
             show::table(&mut out, &findings, corrected.as_ref(), several)?;
             not_read(read).iter().for_each(|why| say::note(why));
+            unused_site(args.site, args.cluster.as_deref()).map(say::note);
         }
         CheckFormat::Script => {
             show::script(corrected.as_ref().map_or(text, |one| one.text.as_slice()))?

@@ -200,6 +200,7 @@ fn around(files: &Files) -> Surroundings<'_> {
     Surroundings {
         place: None,
         release: Release::V22_05,
+        exclusive: false,
         whole: false,
         files,
     }

@@ -15,7 +15,7 @@ use clap::{Args, Command, FromArgMatches};
 use super::case::Case;
 use super::finding::{self, Finding};
 use crate::Failure;
-use crate::args::{MappingArgs, PlanArgs, SrunOptions, shortened};
+use crate::args::{MappingArgs, PlanArgs, SiteNodes, SrunOptions, shortened};
 use crate::here::{self, LIVE};
 use crate::parents::Parents;
 use crate::plan::{self, Answer, PlannedStep};
@@ -114,7 +114,7 @@ fn request(case: &Case<'_>, place: &Place) -> Option<PlanArgs> {
     args.mapping = MappingArgs(case.mapping().ok()?);
     args.slurm = Some(case.around.release);
     args.srun = SrunOptions::read(options, Vec::new(), case.around.release).ok()?;
-    args.whole_nodes = case.around.whole;
+    args.site = case.around.whole.then_some(SiteNodes::Exclusive);
     args.job = job;
     args.find_defaults().ok()?;
     Some(args)
@@ -168,7 +168,7 @@ fn job_on<'a>(case: &Case<'a>) -> Option<(PlanArgs, &'a Node)> {
     let place = case.around.place?;
     let mut args = place.args.clone();
     args.srun = SrunOptions::read(Vec::new(), Vec::new(), case.around.release).ok()?;
-    args.whole_nodes = case.around.whole;
+    args.site = case.around.whole.then_some(SiteNodes::Exclusive);
     args.job = case.job_line()?;
     Some((args, &place.node))
 }

@@ -161,15 +161,20 @@ impl Run {
     /// The options of a line: those of `berth plan`, or a whole line with srun.
     fn read(&mut self, text: &str) -> Result<PlanArgs, Failure> {
         let words = shlex::split(text).ok_or("a quote is not closed on this line; close it")?;
+        let mut defaults = self.defaults.clone();
         let words = match words.first().is_some_and(|word| !word.starts_with('-')) {
-            true => line::spelled_out(text, self.release(&words))
-                .map_err(|why| say::short(&why.to_string()).into_owned())?,
+            true => {
+                let mut words = line::spelled_out(text, self.release(&words))
+                    .map_err(|why| say::short(&why.to_string()).into_owned())?;
+                line::move_exclusive(&mut words, &mut defaults);
+                words
+            }
             false => {
                 line::one_name(&words).map_err(|why| why.to_string())?;
                 words.iter().flat_map(|word| as_getopt(word)).collect()
             }
         };
-        let defaults = self.defaults.iter().flat_map(|word| as_getopt(word));
+        let defaults = defaults.iter().flat_map(|word| as_getopt(word));
         let matches = self
             .command
             .try_get_matches_from_mut(defaults.chain(words))

@@ -39,7 +39,7 @@ use berth_placement::{Node, Plan};
 use clap::FromArgMatches;
 
 use crate::Failure;
-use crate::args::{Format, PlanArgs, as_getopt, shortened, usage};
+use crate::args::{Format, PlanArgs, as_getopt, shortened, unused_site, usage};
 use crate::progress::watched;
 use crate::say;
 use crate::srun_options;
@@ -145,16 +145,17 @@ fn settled(typed: &PlanArgs) -> Result<PlanArgs, NoLine> {
         None => typed.clone(),
         Some(line) => {
             let mut command = batch::command();
-            let words = line::spelled_out(line, typed.srun.release)?;
+            let mut words = line::spelled_out(line, typed.srun.release)?;
             let is_job = words.iter().any(|word| word.starts_with("--job="));
             if is_job && typed.job.is_some() {
                 let why = "the line is that of a job; leave out --job";
                 return Err(NoLine::Usage(why.into()));
             }
-            let typed = batch::typed_words().into_iter().filter(|word| word != line);
-            let words = words
-                .into_iter()
-                .chain(typed.flat_map(|word| as_getopt(&word)));
+            let mut typed = batch::typed_words();
+            typed.retain(|word| word != line);
+            line::move_exclusive(&mut words, &mut typed);
+            let typed = typed.iter().flat_map(|word| as_getopt(word));
+            let words = words.into_iter().chain(typed);
             let read = command.try_get_matches_from_mut(words);
             let read = read.and_then(|matches| PlanArgs::from_arg_matches(&matches));
             read.unwrap_or_else(|why| shortened(why).exit())
@@ -301,19 +302,14 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
     let mut notes = args.srun.notes.clone();
     notes.extend(step.notes.iter().cloned());
     notes.extend(step.nodes_assumed.then(|| NODES_ASSUMED.into()));
+    notes.extend(unused_site(args.site, args.cluster.as_deref()).map(String::from));
     let of_site = args.site_settings.as_ref();
     notes.extend(of_site.into_iter().flat_map(|site| site.complaints.clone()));
     // A step in an allocation is not compared with its nodes (`_step_create`); a job is.
     let unmet = unmet(args, on).filter(|_| owns::is_listed(args));
     notes
         .extend(unmet.map(|why| format!("slurmctld never starts this as a job of its own: {why}")));
-    if args.srun.exact && args.srun.exclusive.is_none() && is_job(args) {
-        notes.push(
-            "--exact gives the step only the cores that it asks for, and this plan is for the \
-             whole node; leave out --cores all to plan with slurmctld's choice"
-                .into(),
-        );
-    }
+    notes.extend(owns::without_effect(args).map(String::from));
     notes.extend(gives_way::note(args));
     let is_bound = step.plans().any(|(_, plan)| plan.is_bound());
     notes.extend(args.confine_note(is_bound).map(String::from));

@@ -10,7 +10,8 @@ use super::controller::{is_asked, passed_on};
 use super::defaults::{ByDefault, GivenBy};
 use crate::Failure;
 use crate::args::{
-    Autobind, BindingFail, CompatArg, Kept, OnOff, PlanArgs, Socket, one_number, site_bind,
+    Autobind, BindingFail, CompatArg, Kept, OnOff, PlanArgs, SiteNodes, Socket, one_number,
+    site_bind,
 };
 use crate::here::{self, By, Fact};
 use crate::srun_options::cpu_bind;
@@ -41,6 +42,12 @@ impl PlanArgs {
     pub(crate) fn find_defaults(&mut self) -> Result<(), String> {
         self.find_settings();
         self.find_own()
+    }
+
+    /// Whether the user says that jobs of the site get whole nodes. The configuration of a cluster knows
+    /// it itself.
+    pub(crate) fn gives_whole_nodes(&self) -> bool {
+        self.site == Some(SiteNodes::Exclusive) && self.cluster.is_none()
     }
 
     /// The configuration of the cluster that is asked about.

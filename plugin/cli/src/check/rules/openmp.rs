@@ -77,7 +77,7 @@ pub(super) fn more_threads_than_cpus(case: &Case<'_>) -> Option<Finding> {
                 true => "each task has fewer CPUs than threads",
                 false => {
                     "without -c each task has one CPU, unless jobs get whole nodes there (then \
-                          give --whole)"
+                          give --site exclusive)"
                 }
             },
         );
