@@ -319,7 +319,8 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
     let plans = plans.map(|note| devices::of_machine(args, note.to_string()));
     let variables = Variables::of_step(args, step);
     let variables = variables.iter().flat_map(Variables::notes);
-    for note in plans.chain(variables) {
+    let shared = change::shared(args, on, step);
+    for note in shared.into_iter().chain(plans).chain(variables) {
         if !notes.contains(&note) {
             notes.push(note);
         }

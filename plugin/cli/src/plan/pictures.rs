@@ -5,12 +5,14 @@ use std::io::Write;
 
 use berth_placement::{CpuId, CpuSet, Machine, Node, Note, Owned, Plan};
 
+use super::change::shared;
 use super::json::allocation;
 use super::request::claims;
 use super::step::PlannedStep;
 use super::table;
 use crate::Failure;
 use crate::args::PlanArgs;
+use crate::columns::write_named;
 use crate::picture::svg::{self, Caption};
 use crate::picture::{self, Cell, Cells, Picture};
 
@@ -25,6 +27,9 @@ pub(crate) fn tree(
     step: &PlannedStep,
 ) -> Result<(), Failure> {
     table::head(out, args, on, step)?;
+    if let Some(shared) = shared(args, on, step) {
+        write_named(out, args.width, "shared", &shared)?;
+    }
     writeln!(out)?;
     let pictures = pictures(args, on, step)?;
     picture::show(out, &pictures, args.width, args.color)?;
@@ -45,7 +50,7 @@ pub(crate) fn svg(
     let caption = Caption {
         title: title(args),
         below: below(args, on, step),
-        warnings: warnings(step),
+        warnings: warnings(args, on, step),
     };
     out.write_all(svg::draw(&pictures, &caption).as_bytes())?;
     Ok(())
@@ -85,11 +90,12 @@ fn below(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<String> {
     ]
 }
 
-/// What the plans could not give as it was requested.
-fn warnings(step: &PlannedStep) -> Vec<String> {
-    let mut texts: Vec<String> = Vec::new();
+/// What the plans could not give as it was requested, and CPUs that tasks share without need.
+fn warnings(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<String> {
+    let shared = shared(args, on, step).map(|text| format!("shared: {text}"));
+    let mut texts: Vec<String> = shared.into_iter().collect();
     for note in step.plans().flat_map(|(_, plan)| &plan.notes) {
-        let text = note.to_string();
+        let text = format!("did not fit: {note}");
         if !texts.contains(&text) {
             texts.push(text);
         }
