@@ -9,8 +9,9 @@ use plan_common::{berth, plan};
 fn notes(options: &str) -> Vec<String> {
     let mut words = vec!["plan", "--machine", "pack:2 core:4 pu:2", "--cores=all"];
     words.extend(options.split(' '));
-    let said = berth(&words, "").stderr;
-    let lines = said.lines().filter(|line| line.contains("share"));
+    let done = berth(&words, "");
+    assert_eq!(done.code, 0, "{options}");
+    let lines = done.stderr.lines().filter(|line| line.contains("share"));
     lines.map(String::from).collect()
 }
 

@@ -187,6 +187,13 @@ impl<'a> Case<'a> {
         self.around.whole || self.around.exclusive || of_job || own || self.is_partition_whole()
     }
 
+    /// Whether slurmctld hands out memory there; yes where no cluster is named.
+    pub(crate) fn counts_memory(&self) -> bool {
+        let partition = self.job_option("partition").flatten();
+        let place = self.around.place;
+        place.is_none_or(|place| place.counts_memory(partition))
+    }
+
     /// Whether the partition gives whole nodes, as the cluster that was named says.
     fn is_partition_whole(&self) -> bool {
         let of_job = self.job_option("partition");

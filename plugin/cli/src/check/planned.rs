@@ -60,6 +60,12 @@ impl Place {
         config.is_some_and(|config| plan::gives_whole_nodes(config, partition, release))
     }
 
+    /// Whether the cluster hands out memory; yes where none is named.
+    pub(super) fn counts_memory(&self, partition: Option<&str>) -> bool {
+        let config = self.args.config();
+        config.is_none_or(|config| config.counts_memory(partition))
+    }
+
     /// Whether the cluster may give a new job more cores than it requests; no where none is named.
     pub(super) fn may_give_more(
         &self,
