@@ -9,10 +9,10 @@ use berth_srun::Release;
 use berth_srun::conf::DefaultBind;
 use clap::{Args, Command, FromArgMatches};
 
-use crate::args::{PlanArgs, SrunOptions, as_getopt, one_number, refusal};
+use crate::args::{PlanArgs, SiteNodes, SrunOptions, as_getopt, one_number, refusal};
 use crate::plan::controller::{NoAnswer, is_asked, passed_on};
 use crate::plan::job_line::JobLine;
-use crate::plan::line::{NoLine, one_name, spelled_out};
+use crate::plan::line::{NoLine, move_exclusive, one_name, spelled_out};
 use crate::plan::{ByDefault, SiteSettings};
 use crate::world::{GpusOfJob, Standing, World};
 
@@ -27,8 +27,8 @@ pub struct Question {
     pub srun: SrunOptions,
     /// Where the user stands.
     pub standing: Standing,
-    /// Whether jobs get whole nodes, as where the partition has `OverSubscribe=EXCLUSIVE`.
-    pub whole_nodes: bool,
+    /// How the site hands out nodes, as the option or the variable says.
+    pub site: Option<SiteNodes>,
     /// The least number of nodes that are assumed where no cluster is known.
     pub assumed_nodes: u32,
     /// Options of berth's own that the request does not have itself.
@@ -85,12 +85,14 @@ impl Question {
         let there = || standing.release();
         let release = typed.slurm.or_else(there).unwrap_or(Release::NEWEST);
         let srun = SrunOptions::of(&typed, &standing, release).map_err(|why| refusal(&why))?;
+        let variable = standing.variable(SiteNodes::VARIABLE);
+        let site = SiteNodes::of(typed.site, variable.as_deref())?;
         Ok(Self {
             typed,
             beside: Arc::new([]),
             srun,
             standing,
-            whole_nodes: false,
+            site,
             assumed_nodes: 0,
             defaults: Vec::new(),
             job_read: None,
@@ -195,7 +197,9 @@ impl<'a> Reader<'a> {
             let why = "the line is that of a job; leave out --job";
             return Err(why.to_string().into());
         }
-        words.extend(getopt(&self.beside));
+        let mut beside = self.beside.to_vec();
+        move_exclusive(&mut words, &mut beside);
+        words.extend(getopt(&beside));
         let typed = parsed(&mut self.command, words)?;
         self.asked(typed)
     }
@@ -207,14 +211,19 @@ impl<'a> Reader<'a> {
     pub fn line_of_file(&mut self, text: &str) -> Result<Question, Unread> {
         let unclosed = || "a quote is not closed on this line; close it".to_string();
         let words = shlex::split(text).ok_or_else(unclosed)?;
+        let mut beside = self.beside.to_vec();
         let words = match words.first().is_some_and(|word| !word.starts_with('-')) {
-            true => spelled_out(text, self.release)?,
+            true => {
+                let mut words = spelled_out(text, self.release)?;
+                move_exclusive(&mut words, &mut beside);
+                words
+            }
             false => {
                 one_name(&words)?;
                 getopt(&words)
             }
         };
-        let words = getopt(&self.beside).into_iter().chain(words).collect();
+        let words = getopt(&beside).into_iter().chain(words).collect();
         let typed = parsed(&mut self.command, words)?;
         self.asked(typed)
     }

@@ -58,8 +58,8 @@ fn one_idle_node_like_the_machine() {
             "node0 0-1 0-1",
         ),
         ("-n5 --cores 0-6", "node0 0-6 0-6"),
-        ("-n5 --whole", "node0 0-7 0-7"),
-        ("-n5 --whole --cores 1-2,4", "node0 1-2,4 1-2,4"),
+        ("-n5 --cores all", "node0 0-7 0-7"),
+        ("-n5 --cores 1-2,4", "node0 1-2,4 1-2,4"),
     ] {
         assert_eq!(on(options), expected, "{options}");
     }

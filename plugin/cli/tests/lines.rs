@@ -25,7 +25,7 @@ srun -n4 -c 9 --cpu-bind=cores
             "plan",
             "--machine",
             "pack:2 core:4 pu:2",
-            "--whole",
+            "--cores=all",
             "--batch",
             "-",
         ],
@@ -84,7 +84,14 @@ fn a_request_without_a_plan_is_a_document_too() {
     let requests = "-n 2 --cpu-bind=cores\n-n 2 --cpu-bind=map_cpu:0,99\n--what\n-n 2 --format cpus --what\n'open\n\
                     -n 2 --cpu-bind=map_cpu:99 --format masks\n";
     let machine = "--machine=pack:2 core:4 pu:2";
-    let words = ["plan", machine, "--whole", "--format=json", "--batch", "-"];
+    let words = [
+        "plan",
+        machine,
+        "--cores=all",
+        "--format=json",
+        "--batch",
+        "-",
+    ];
     let done = berth(&words, requests);
     let mut lines = done.stdout.lines();
     let mut next = || lines.next().unwrap_or_default();
@@ -112,7 +119,7 @@ fn options_that_change_no_plan() {
         "--exclusive",
         "--exclusive=user",
         "--overlap",
-        "--whole",
+        "--cores=all",
         "--label",
         "-t1:00",
         "--export=NONE",

@@ -36,6 +36,44 @@ pub fn release() -> impl TypedValueParser<Value = Release> {
     offered::named(parse, Release::ALL.map(Release::name))
 }
 
+/// How a site hands out nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SiteNodes {
+    /// Each job has its nodes alone, as where a partition has OverSubscribe=EXCLUSIVE
+    Exclusive,
+    /// Jobs share nodes
+    Shared,
+}
+
+impl SiteNodes {
+    /// The variable that stands for `--site`.
+    pub const VARIABLE: &str = "BERTH_SITE";
+
+    /// What the option says, else the variable.
+    ///
+    /// # Errors
+    /// A value of the variable that is none.
+    pub fn of(typed: Option<Self>, variable: Option<&str>) -> Result<Option<Self>, String> {
+        let Some(text) = variable.filter(|text| typed.is_none() && !text.is_empty()) else {
+            return Ok(typed);
+        };
+        let read = <Self as ValueEnum>::from_str(text, false);
+        let wrong = |_| {
+            let name = Self::VARIABLE;
+            format!("{name}={text}: the value must be exclusive or shared")
+        };
+        read.map(Some).map_err(wrong)
+    }
+}
+
+/// The note if `--site` stands beside the configuration of a cluster.
+#[must_use]
+pub fn unused_site(typed: Option<SiteNodes>, cluster: Option<&str>) -> Option<&'static str> {
+    (typed.is_some() && cluster.is_some()).then_some(
+        "--site is not used: the slurm.conf of --cluster says which partitions give whole nodes",
+    )
+}
+
 /// What counts as a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Socket {

@@ -19,7 +19,7 @@ use crate::args::offered::offered;
 use crate::args::owned_cores::OwnedCores;
 use crate::args::srun::TypedOptions;
 use crate::args::values;
-use crate::args::{Socket, release};
+use crate::args::{SiteNodes, Socket, release};
 use crate::world::LIVE;
 
 /// The request, in srun's spelling, and the machine it is tried on.
@@ -32,7 +32,7 @@ use crate::world::LIVE;
   berth plan 'sbatch -N2 -n8 job.sh'
   berth plan --machine node.xml -N 4 -n 32 --cpu-bind=cores -m cyclic:block
   berth plan --machine node.xml -n 2 -c 4 --binding=linear:2 --format tree --explain
-Without --cores, --cpus or --whole: inside a job the job's cores, elsewhere slurmctld's choice.
+Without --cores or --cpus: inside a job the job's cores, elsewhere slurmctld's choice.
 Exit code: 0 the step or job would run, 1 it would not, 2 a wrong option or unreadable input."
 )]
 pub struct PlanArgs {
@@ -116,6 +116,15 @@ pub struct PlanArgs {
         help_heading = "Cluster"
     )]
     pub job: Option<String>,
+    /// Nodes of the site's jobs: exclusive or shared [default: BERTH_SITE, else shared]; the slurm.conf of --cluster wins
+    #[arg(
+        hide_short_help = true,
+        hide_possible_values = true,
+        long,
+        value_name = "NODES",
+        help_heading = "Cluster"
+    )]
+    pub site: Option<SiteNodes>,
     /// SelectTypeParameters of an assumed node, or linear [default: CR_Core]
     #[arg(
         hide_short_help = true,

@@ -23,18 +23,23 @@ pub(super) const SHOWN: &[Shown] = &[
         "Names of the nodes: n[1-4],m7, or a file of them",
         true,
     ),
-    ("exact", "", "Give the step only the cores it needs", false),
+    (
+        "exact",
+        "",
+        "The step gets only the cores that it asks for",
+        false,
+    ),
     (
         "exclusive",
         "WHO",
-        "The nodes are for the job alone; a plan takes the whole node",
+        "The job has its nodes alone; in a step of a job as --exact",
         false,
     ),
     ("overlap", "", "The step shares its CPUs with others", false),
     (
         "whole",
         "",
-        "The step gets the whole node, or inside a job all that the job has there",
+        "The step gets all that its job has on its nodes",
         false,
     ),
     (

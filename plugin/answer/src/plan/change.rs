@@ -95,6 +95,24 @@ pub fn changes(args: &Question, on: &Node, now: &PlannedStep) -> Vec<Change> {
     kept
 }
 
+/// The note if tasks share CPUs although each could have its own, and nobody asked for that: with the
+/// option that cures it.
+pub(super) fn shared(args: &Question, on: &Node, now: &PlannedStep) -> Option<String> {
+    let is_meant = !args.srun.cpu_bind.asks_nothing() || args.srun.overcommit;
+    let is_alone = now.planned().iter().all(|one| one.plan.tasks.len() < 2);
+    if is_meant || is_alone || now.job.is_some() || is_disjoint(now) {
+        return None;
+    }
+    let cures = changes(args, on, now).into_iter();
+    let cure = cures
+        .into_iter()
+        .find(|one| one.effect == Effect::OwnCpus)?;
+    Some(format!(
+        "{} tasks share CPUs of the step, although there are enough for each; {cure}",
+        now.tasks
+    ))
+}
+
 /// The option as it is typed.
 pub fn spelled((name, value): &Added) -> String {
     match (*name, value) {

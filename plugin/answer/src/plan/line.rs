@@ -77,6 +77,21 @@ fn of_words(words: &[String], release: Release) -> Result<Vec<String>, NoLine> {
     Ok(all)
 }
 
+/// Moves `--exclusive` from the options beside a line into the job that the line makes.
+pub(crate) fn move_exclusive(line: &mut [String], beside: &mut Vec<String>) {
+    let Some(job) = line.iter_mut().find(|word| word.starts_with("--job=")) else {
+        return;
+    };
+    beside.retain(|word| {
+        let is_jobs = word == "--exclusive" || word.starts_with("--exclusive=");
+        if is_jobs {
+            let program = job.find(' ').unwrap_or(job.len());
+            job.insert_str(program, &format!(" {word}"));
+        }
+        !is_jobs
+    });
+}
+
 /// The options of a step, from the words behind srun.
 fn of_step(own: &[String], release: Release) -> Result<Vec<String>, NoLine> {
     let line = read(own, Program::Srun, Some(release));

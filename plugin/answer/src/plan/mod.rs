@@ -39,7 +39,7 @@ use std::io::Write;
 use berth_placement::{Message, Node, Plan};
 
 use crate::Failure;
-use crate::args::Format;
+use crate::args::{Format, unused_site};
 use crate::picture::Screen;
 use crate::question::{self, Question};
 use crate::srun_options;
@@ -207,19 +207,14 @@ pub fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
     let mut notes = args.srun.notes.clone();
     notes.extend(step.notes.iter().cloned());
     notes.extend(step.nodes_assumed.then(|| NODES_ASSUMED.into()));
+    notes.extend(unused_site(args.typed.site, args.cluster.as_deref()).map(String::from));
     let of_site = args.site_settings.as_ref();
     notes.extend(of_site.into_iter().flat_map(|site| site.complaints.clone()));
     // A step in an allocation is not compared with its nodes (`_step_create`); a job is.
     let unmet = unmet(args, on).filter(|_| owns::is_listed(args));
     notes
         .extend(unmet.map(|why| format!("slurmctld never starts this as a job of its own: {why}")));
-    if args.srun.exact && args.srun.exclusive.is_none() && is_job(args) {
-        notes.push(
-            "--exact gives the step only the cores that it asks for, and this plan is for the \
-             whole node; leave out --cores all to plan with slurmctld's choice"
-                .into(),
-        );
-    }
+    notes.extend(owns::without_effect(args).map(String::from));
     notes.extend(foreign::notes(args));
     notes.extend(numbers::note(args, on));
     notes.extend(gives_way::note(args));
@@ -231,7 +226,8 @@ pub fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
     let plans = plans.map(|note| devices::of_machine(args, note.to_string()));
     let variables = Variables::of_step(args, step);
     let variables = variables.iter().flat_map(Variables::notes);
-    for note in plans.chain(variables) {
+    let shared = change::shared(args, on, step);
+    for note in shared.into_iter().chain(plans).chain(variables) {
         if !notes.contains(&note) {
             notes.push(note);
         }

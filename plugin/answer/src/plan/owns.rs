@@ -32,14 +32,29 @@ pub fn is_listed(args: &Question) -> bool {
     args.cpus.is_some() || matches!(args.cores, Some(OwnedCores::Listed(_)))
 }
 
-/// The option that asks for whole nodes, if any. Inside a job, and where slurmctld is asked about a
-/// cluster, `--whole` is srun's own (`--whole`: all of the job's CPUs on a node). `--exclusive` gives the
-/// job whole nodes, and srun's own step only what it asks for; the model of slurmctld answers that.
-pub fn whole_by(args: &Question) -> Option<&'static str> {
-    let outside = args.standing.job.is_none() && args.cluster.is_none() && args.job.is_none();
+/// Whether options say that the step owns whole nodes.
+pub fn is_whole(args: &Question) -> bool {
+    args.cores == Some(OwnedCores::All)
+}
+
+/// The note if srun's word for what a step gets changes nothing here.
+pub(super) fn without_effect(args: &Question) -> Option<&'static str> {
+    let asked = &args.srun;
+    let is_of_job = args.job.is_some() || args.standing.job.is_some();
     match () {
-        () if args.cores == Some(OwnedCores::All) => Some("--cores all"),
-        () if args.srun.whole && outside => Some("--whole"),
+        () if asked.exact && asked.exclusive.is_none() && is_whole(args) => Some(
+            "--exact gives the step only the cores that it asks for, and this plan is for the \
+             whole node; leave out --cores all to plan with slurmctld's choice",
+        ),
+        () if !asked.whole || is_whole(args) || is_listed(args) => None,
+        () if asked.cpus_per_task.is_some() && !asked.overcommit => Some(
+            "srun ignores --whole beside -c: the step gets the CPUs that it asks for; --cores all plans \
+             with the whole node",
+        ),
+        () if !is_of_job && !args.gives_whole_nodes() && args.cluster.is_none() => Some(
+            "--whole gives a step all CPUs of its job, and this job has only those that it asks for; \
+             --exclusive gives a job its nodes, and --cores all plans with the whole node",
+        ),
         () => None,
     }
 }
@@ -69,7 +84,7 @@ pub fn owns(args: &Question, node: &Node) -> Result<Owns, Failure> {
         let owned = Allocation::Cpus(cpus.clone());
         return Ok(Owns::new(owned, value, By::Option, "--cpus".into()));
     }
-    if let Some(by) = whole_by(args) {
+    if is_whole(args) {
         let value = if args.srun.nodes.is_some() {
             "whole nodes"
         } else {
@@ -79,7 +94,7 @@ pub fn owns(args: &Question, node: &Node) -> Result<Owns, Failure> {
             Allocation::Whole,
             value.into(),
             By::Option,
-            by.into(),
+            "--cores all".into(),
         ));
     }
     if args.step {

@@ -5,11 +5,13 @@ use std::io::Write;
 
 use berth_placement::{CpuId, CpuSet, Machine, Node, Note, Owned, Plan};
 
+use super::change::shared;
 use super::json::allocation;
 use super::request::claims;
 use super::step::PlannedStep;
 use super::table;
 use crate::Failure;
+use crate::columns::write_named;
 use crate::picture::svg::{self, Caption};
 use crate::picture::{self, Cell, Cells, Picture, Screen};
 use crate::question::Question;
@@ -26,6 +28,9 @@ pub fn tree(
     screen: Screen,
 ) -> Result<(), Failure> {
     table::head(out, args, on, step, screen)?;
+    if let Some(shared) = shared(args, on, step) {
+        write_named(out, screen.width, "shared", &shared)?;
+    }
     writeln!(out)?;
     let pictures = pictures(args, on, step)?;
     picture::show(out, &pictures, screen)?;
@@ -46,7 +51,7 @@ pub fn svg(
     let caption = Caption {
         title: title(args),
         below: below(args, on, step),
-        warnings: warnings(step),
+        warnings: warnings(args, on, step),
     };
     out.write_all(svg::draw(&pictures, &caption).as_bytes())?;
     Ok(())
@@ -86,11 +91,12 @@ fn below(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
     ]
 }
 
-/// What the plans could not give as it was requested.
-fn warnings(step: &PlannedStep) -> Vec<String> {
-    let mut texts: Vec<String> = Vec::new();
+/// What the plans could not give as it was requested, and CPUs that tasks share without need.
+fn warnings(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
+    let shared = shared(args, on, step).map(|text| format!("shared: {text}"));
+    let mut texts: Vec<String> = shared.into_iter().collect();
     for note in step.plans().flat_map(|(_, plan)| &plan.notes) {
-        let text = note.to_string();
+        let text = format!("did not fit: {note}");
         if !texts.contains(&text) {
             texts.push(text);
         }

@@ -8,12 +8,19 @@ use clap::ValueEnum;
 
 use super::defaults::{ByDefault, GivenBy};
 use crate::Failure;
-use crate::args::{Autobind, BindingFail, CompatArg, Kept, OnOff, Socket, site_bind};
+use crate::args::{Autobind, BindingFail, CompatArg, Kept, OnOff, SiteNodes, Socket, site_bind};
 use crate::question::Question;
 use crate::srun_options::cpu_bind;
 use crate::{By, Fact};
 
 impl Question {
+    /// Whether the user says that jobs of the site get whole nodes. The configuration of a cluster knows
+    /// it itself.
+    #[must_use]
+    pub fn gives_whole_nodes(&self) -> bool {
+        self.site == Some(SiteNodes::Exclusive) && self.cluster.is_none()
+    }
+
     /// The configuration of the cluster that is asked about.
     pub fn config(&self) -> Option<&Config> {
         self.standing.cluster.as_ref()?.as_deref().ok()

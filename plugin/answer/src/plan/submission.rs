@@ -67,13 +67,14 @@ impl Question {
     pub fn jobs_may_get_more(&self, words: &Words) -> bool {
         if let Some(select) = &self.select {
             let select = select.to_ascii_lowercase();
-            return self.whole_nodes
+            return self.gives_whole_nodes()
                 || !["cr_core", "cr_cpu"].iter().any(|one| select.contains(one));
         }
         let of_node = self.config_of_node();
         let config = self.config().or(of_node.as_deref());
         let variable = |name: &str| self.variable(name);
-        self.whole_nodes || config.is_some_and(|config| words.may_get_more(config, variable))
+        self.gives_whole_nodes()
+            || config.is_some_and(|config| words.may_get_more(config, variable))
     }
 
     /// Why a new job can never have what it requests.

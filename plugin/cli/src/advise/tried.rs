@@ -137,10 +137,9 @@ pub(super) fn is_near(step: &PlannedStep) -> bool {
     step.plans().all(|(_, plan)| plan.near.is_some())
 }
 
-/// The options that stay on the line: `--whole` says here what the step owns.
+/// The options that stay on the line.
 pub(super) fn staying(typed: &PlanArgs) -> Vec<String> {
     let words = typed.options.words().into_iter();
-    let words = words.filter(|word| word != "--whole");
     let kind = typed.core_kind.map(|kind| format!("--core-kind={kind}"));
     let confine = typed.confine.map(|what| format!("--confine={what}"));
     let pool = typed.pool.as_ref().map(|name| format!("--pool={name}"));

@@ -45,8 +45,8 @@ impl Goal {
 
 const AFTER: &str = "Examples:
   berth advise -n 4 -c 4
-  berth advise -n 4 --for memory --machine node.xml --whole
-  berth advise -n 8 --for gpu --machine tests/machines/eas-tioga.xml --whole
+  berth advise -n 4 --for memory --machine node.xml --cores all
+  berth advise -n 8 --for gpu --machine tests/machines/eas-tioga.xml --cores all
   berth advise -n 16 --cluster slurm.conf --format json
 Each line was planned as berth plan does it. Options of the request stay on every line.
 A line is shown if it is best in the first point in which the lines differ, if no other line is at least

@@ -11,7 +11,7 @@ use berth_srun::Release;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
-use berth_answer::args::{PlanArgs, Socket, release};
+use berth_answer::args::{PlanArgs, SiteNodes, Socket, release};
 use berth_answer::text;
 use clap::error::ErrorKind;
 
@@ -231,9 +231,12 @@ pub(crate) struct CheckArgs {
     /// The cluster that it is for: its slurm.conf, or live for the one that scontrol reaches
     #[arg(long, value_name = "FILE")]
     pub cluster: Option<String>,
-    /// Jobs get whole nodes, as where a partition has OverSubscribe=EXCLUSIVE
+    /// The job has its nodes alone, as with --exclusive on its own line
     #[arg(long)]
-    pub whole: bool,
+    pub exclusive: bool,
+    /// Nodes of the site's jobs: exclusive or shared [default: BERTH_SITE, else shared]; the slurm.conf of --cluster wins
+    #[arg(long, hide_possible_values = true, value_name = "NODES")]
+    pub site: Option<SiteNodes>,
     /// The release line of Slurm it is for, such as 24.11 [default: the installed one]
     #[arg(long, value_name = "LINE", value_parser = release(), hide_possible_values = true)]
     pub slurm: Option<Release>,

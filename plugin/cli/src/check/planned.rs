@@ -13,7 +13,7 @@ use berth_srun::submission::Words;
 
 use super::case::Case;
 use super::finding::{self, Finding};
-use berth_answer::args::{MappingArgs, SrunOptions, shortened};
+use berth_answer::args::{MappingArgs, SiteNodes, SrunOptions, shortened};
 use berth_answer::parents::Parents;
 use berth_answer::plan::{self, Answer, PlannedStep};
 use berth_answer::question::{self, Question};
@@ -59,6 +59,12 @@ impl Place {
     pub(super) fn gives_whole_nodes(&self, partition: Option<&str>, release: Release) -> bool {
         let config = self.args.config();
         config.is_some_and(|config| plan::gives_whole_nodes(config, partition, release))
+    }
+
+    /// Whether the cluster hands out memory; yes where none is named.
+    pub(super) fn counts_memory(&self, partition: Option<&str>) -> bool {
+        let config = self.args.config();
+        config.is_none_or(|config| config.counts_memory(partition))
     }
 
     /// Whether the cluster may give a new job more cores than it requests; no where none is named.
@@ -110,7 +116,7 @@ fn request(case: &Case<'_>, place: &Place) -> Option<Question> {
     typed.slurm = Some(case.around.release);
     typed.job = job;
     args.srun = SrunOptions::read(options, Vec::new(), case.around.release).ok()?;
-    args.whole_nodes = case.around.whole;
+    args.site = case.around.whole.then_some(SiteNodes::Exclusive);
     args.read_job(&ELSEWHERE);
     args.find_defaults(&ELSEWHERE).ok()?;
     Some(args)
@@ -165,7 +171,7 @@ fn job_on<'a>(case: &Case<'a>) -> Option<(Question, &'a Node)> {
     let place = case.around.place?;
     let mut args = place.args.clone();
     args.srun = SrunOptions::read(Vec::new(), Vec::new(), case.around.release).ok()?;
-    args.whole_nodes = case.around.whole;
+    args.site = case.around.whole.then_some(SiteNodes::Exclusive);
     args.typed.job = case.job_line()?;
     args.read_job(&ELSEWHERE);
     Some((args, &place.node))

@@ -23,6 +23,19 @@ pub(super) struct Applied {
     is_jobs: bool,
 }
 
+impl Applied {
+    /// `--exclusive`, from an option of `berth check`.
+    pub(super) fn exclusive() -> Self {
+        Self {
+            name: "exclusive".into(),
+            value: None,
+            trouble: None,
+            variable: None,
+            is_jobs: false,
+        }
+    }
+}
+
 /// The job around a step, as far as its words are known.
 pub(super) struct Outer {
     pub settings: Vec<Applied>,

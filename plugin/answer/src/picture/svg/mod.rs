@@ -30,7 +30,7 @@ pub struct Caption {
     pub title: String,
     /// Lines under the title.
     pub below: Vec<String>,
-    /// What did not fit, each in a sentence or two.
+    /// What is wrong with the plan, each in a sentence or two.
     pub warnings: Vec<String>,
 }
 
@@ -95,10 +95,9 @@ impl Page {
         self.y += LINE;
     }
 
-    /// What did not fit, in a box that nobody overlooks.
+    /// A warning in a box that nobody overlooks.
     fn warning(&mut self, warning: &str) {
-        let text_of = format!("did not fit: {warning}");
-        let lines = wrapped(&text_of, (self.width - 2 * PAD) / letter(&text_of));
+        let lines = wrapped(warning, (self.width - 2 * PAD) / letter(warning));
         let height = lines.len() * LINE + 6;
         let red = Paint {
             line: ink::WARNING,
@@ -106,7 +105,7 @@ impl Page {
             dashes: "",
         };
         let place = (PAD, self.y + 4, self.width, height);
-        let _ = write!(self.body, "<g class=\"did-not-fit\">");
+        let _ = write!(self.body, "<g class=\"warning\">");
         ink::rect(&mut self.body, place, ink::WARNING_PAPER, red);
         self.y += 7;
         for line in lines {

@@ -37,7 +37,7 @@ pub(super) fn asked(args: &Question, on: &Node, wanted: &Selection) -> Result<As
         Some(found) => named(args, found, wanted)?,
         None => assumed(args, on, wanted)?,
     };
-    if args.whole_nodes {
+    if args.gives_whole_nodes() {
         asked.cluster.partition.whole_nodes = true;
     }
     Ok(asked)
@@ -106,6 +106,11 @@ fn assumed(args: &Question, on: &Node, wanted: &Selection) -> Result<Asked, NoAn
         }
         (None, None) => (Select::default(), Partition::default(), "CR_Core".into()),
     };
+    let whole = if args.gives_whole_nodes() {
+        ", jobs with whole nodes (--site exclusive)"
+    } else {
+        ""
+    };
     let names = names(args, wanted, node.map(|node| node.name.as_str()));
     let nodes: Vec<_> = names.iter().map(|name| like(on, name)).collect();
     let count = match nodes.len() {
@@ -113,7 +118,7 @@ fn assumed(args: &Question, on: &Node, wanted: &Selection) -> Result<Asked, NoAn
         several => format!("{several} idle nodes like it"),
     };
     let source = format!(
-        "slurmctld's choice on {count} under {how}{}; --whole is the whole node",
+        "slurmctld's choice on {count} under {how}{whole}{}; --cores all is the whole node",
         rules_of(args.srun.release)
     );
     Ok(Asked {

@@ -20,7 +20,7 @@ use berth_srun::{Line, line};
 
 use super::given::uncounted;
 use super::job_line;
-use super::owns::{is_listed, whole_by};
+use super::owns::{is_listed, is_whole};
 use crate::args::Kept;
 use crate::question::Question;
 use crate::{Failure, Unreadable};
@@ -99,7 +99,7 @@ const MOST_NEEDED: usize = 64;
 
 /// Whether slurmctld's model decides what the step owns.
 pub fn is_asked(args: &Question) -> bool {
-    args.standing.has_looked && !is_listed(args) && whole_by(args).is_none() && !args.step
+    args.standing.has_looked && !is_listed(args) && !is_whole(args) && !args.step
 }
 
 /// Asks.

@@ -87,7 +87,7 @@ pub(super) fn step_refusal(why: StepRefusal) -> String {
 pub(super) fn gap(gap: Gap) -> &'static str {
     match gap {
         Gap::Cluster(why) => cluster(why),
-        Gap::Arbitrary => "-m arbitrary; name the cores with --cores, or plan with --whole",
+        Gap::Arbitrary => "-m arbitrary; name the cores with --cores, or plan with --cores all",
         Gap::SpreadJob => {
             "--spread-job over several nodes, as Slurm 25.05 and later deal out its tasks"
         }
