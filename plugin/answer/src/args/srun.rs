@@ -11,7 +11,6 @@ use clap::builder::StringValueParser;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
 
 use super::offered::offered;
-use super::plan::PlanArgs;
 use super::refused::cut;
 use super::shown::{SHOWN, shown};
 use super::values;
@@ -66,10 +65,15 @@ impl SrunOptions {
     ///
     /// # Errors
     /// Why srun refuses the options.
-    pub fn of(typed: &PlanArgs, standing: &Standing, release: Release) -> Result<Self, Refused> {
-        let mut kept = from_variables(&typed.line_variables, standing, release);
+    pub fn of(
+        typed: &TypedOptions,
+        on_line: &[String],
+        standing: &Standing,
+        release: Release,
+    ) -> Result<Self, Refused> {
+        let mut kept = from_variables(on_line, standing, release);
         let mut unknown = Vec::new();
-        for option in &typed.options.0 {
+        for option in &typed.0 {
             let row = option.row;
             let known = matches!(long(Program::Srun, Some(release), row.typed()), Found::Option(found) if found.typed() == row.typed());
             if !known {

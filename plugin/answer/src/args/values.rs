@@ -231,7 +231,7 @@ pub fn description(option: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::question::Reader;
+    use crate::reader::Reader;
     use crate::world::Scripts;
 
     /// Something that may stand where a placeholder does.

@@ -1,7 +1,7 @@
 //! What holds where a request itself says nothing: berth's own options of its job's line or of a
 //! variable, and the binding that slurmctld takes from the job's nodes and partition.
 
-use std::fmt::{self, Display};
+use std::fmt::Display;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -11,39 +11,10 @@ use berth_srun::submission::by_default::{
     self, BIND_TO, BINDING, CONFINE, CORE_KIND, CPUSET, MAP_BY, NEAR, Names, POOL, RANK_BY, Typed,
 };
 
-use super::job_line::JobLine;
 use crate::args::MappingArgs;
-use crate::question::Question;
+use crate::lines::job::JobLine;
+use crate::question::{ByDefault, GivenBy, Question};
 use crate::world::LIVE;
-
-/// What gives an option of berth's own that the request does not have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GivenBy {
-    /// A variable, by its name.
-    Variable(&'static str),
-    /// The line of the job around it.
-    Job,
-}
-
-impl Display for GivenBy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Variable(name) => name,
-            Self::Job => "--job",
-        })
-    }
-}
-
-/// An option of berth's own that the request does not have itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ByDefault {
-    /// What gives it.
-    pub by: GivenBy,
-    /// The option's name.
-    pub name: &'static str,
-    /// Its value.
-    pub text: String,
-}
 
 /// What stands around a request that an option of berth's own can come from.
 struct Around {
@@ -164,7 +135,7 @@ impl Question {
     }
 
     /// A variable before the line's command, or of the environment where the line would be typed.
-    pub(super) fn variable(&self, name: &str) -> Option<String> {
+    pub(crate) fn variable(&self, name: &str) -> Option<String> {
         let mut pairs = self.line_variables.iter();
         let on_line = pairs.rfind(|pair| {
             let known = pair.split_once('=').map(|(known, _)| known);

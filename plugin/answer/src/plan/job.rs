@@ -1,61 +1,34 @@
 //! The line of a job, `sbatch -N2 -n8 job.sh` or `salloc -n8`: what the job gets, what its batch
 //! script gets, and how to plan each srun of the script.
 
-use berth_placement::sets::count::counted;
-use std::io::{self, Write};
 use std::sync::Arc;
 
 use berth_placement::request::core_kind::Kind as CoreKind;
 use berth_placement::request::grid_engine::Strategy;
 use berth_placement::{Across, Node, Request, plan_batch};
 use berth_srun::options::Command as Program;
-use serde::Serialize;
 
-use super::controller::{JobNode, NoAnswer, OnlyJob, Unusable, only_job};
-use super::job_line::{self, JobLine, Script, ScriptStep};
+use super::controller::{JobNode, OnlyJob, only_job};
 use super::owns::{listed, of_cores};
+use super::planned_job::{GivenNode, PlannedJob, Pointer};
 use super::site;
 use super::step::{PlannedStep, Plans};
 use crate::Failure;
 use crate::args::Format;
-use crate::columns::write_named;
+use crate::lines::job::{self, JobLine, Script, ScriptStep};
+use crate::lines::{NoAnswer, Unusable};
 use crate::question::Question;
 use crate::text;
 use crate::{By, Fact};
 
-/// Nodes that the table names; the JSON has all.
-const MOST_NAMES: usize = 8;
-
-/// What a job gets.
-#[derive(Clone, Debug, Serialize)]
-pub struct PlannedJob {
-    /// The line, as it was typed.
-    line: String,
-    /// Tasks of the job's record.
-    tasks: u32,
-    nodes: Vec<GivenNode>,
-    /// The sruns of the batch script; of salloc one without options.
-    steps: Vec<Pointer>,
-}
-
-/// A node of the job.
-#[derive(Clone, Debug, Serialize)]
-struct GivenNode {
-    name: String,
-    /// Slurm's numbers of the job's cores.
-    cores: String,
-    /// The CPUs that slurmctld counts for the job there.
-    cpus: u32,
-}
-
-/// A step, and the command that plans it.
-#[derive(Clone, Debug, Serialize)]
-struct Pointer {
-    /// Its line in the script, from 1; none where there is no script.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<usize>,
-    text: String,
-    plan: String,
+impl From<JobNode> for GivenNode {
+    fn from(node: JobNode) -> Self {
+        Self {
+            name: node.name,
+            cores: node.cores,
+            cpus: node.cpus,
+        }
+    }
 }
 
 /// Plans it.
@@ -110,16 +83,6 @@ pub(super) fn as_job(
         plans: plans.all,
         of_node: plans.of_node,
     }))
-}
-
-impl From<JobNode> for GivenNode {
-    fn from(node: JobNode) -> Self {
-        Self {
-            name: node.name,
-            cores: node.cores,
-            cpus: node.cpus,
-        }
-    }
 }
 
 /// salloc runs its command where it is typed, so no format shows masks of it.
@@ -248,7 +211,7 @@ fn pointers(args: &Question, line: &str, script: &Script) -> Vec<Pointer> {
                 line: Some(step.line),
                 text: step.text,
             };
-            job_line::steps(text).into_iter().map(pointer).collect()
+            job::steps(text).into_iter().map(pointer).collect()
         }
     }
 }
@@ -262,58 +225,6 @@ fn assignment(pair: &str) -> Option<String> {
 /// Whether a typed word is the whole line, and no option.
 fn is_line(word: &str) -> bool {
     let mut words = word.split_whitespace();
-    let has = |word: &str| ["sbatch", "salloc"].contains(&job_line::base(word));
+    let has = |word: &str| ["sbatch", "salloc"].contains(&job::base(word));
     !word.starts_with('-') && words.any(has)
-}
-
-impl PlannedJob {
-    /// The job in the head of a table.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub(super) fn write_head(&self, out: &mut impl Write, width: usize) -> io::Result<()> {
-        let tasks = match self.tasks {
-            0 => "no number of tasks".to_string(),
-            tasks => counted(tasks, "task"),
-        };
-        let text = format!("{tasks}: {}", self.nodes_in_words());
-        write_named(out, width, "job", &text)
-    }
-
-    /// `cores 0-3 on n1, n2; cores 0-1 on n3`
-    fn nodes_in_words(&self) -> String {
-        let mut groups: Vec<(&str, Vec<&str>)> = Vec::new();
-        for node in &self.nodes {
-            match groups.iter_mut().find(|(cores, _)| *cores == node.cores) {
-                Some((_, names)) => names.push(&node.name),
-                None => groups.push((&node.cores, vec![&node.name])),
-            }
-        }
-        let group = |(cores, names): &(&str, Vec<&str>)| {
-            let shown = names.iter().take(MOST_NAMES).copied();
-            let shown = shown.collect::<Vec<_>>().join(", ");
-            let more = match names.len().saturating_sub(MOST_NAMES) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            format!("cores {cores} on {shown}{more}")
-        };
-        let groups: Vec<_> = groups.iter().map(group).collect();
-        groups.join("; ")
-    }
-
-    /// The steps, each with the command that plans it; nothing is folded, so it can be copied.
-    ///
-    /// # Errors
-    /// Those of `out`.
-    pub(super) fn write_steps(&self, out: &mut impl Write) -> io::Result<()> {
-        for step in &self.steps {
-            match step.line {
-                Some(line) => writeln!(out, "\nline {line:<6} {}", step.text)?,
-                None => writeln!(out, "\ninside      {}", step.text)?,
-            }
-            writeln!(out, "plan it:    {}", step.plan)?;
-        }
-        Ok(())
-    }
 }

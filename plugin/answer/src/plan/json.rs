@@ -13,7 +13,7 @@ use super::change::{Change, changes};
 use super::cpuset::CpusetJson;
 use super::devices::{self, DeviceJson};
 use super::explain;
-use super::job::PlannedJob;
+use super::planned_job::PlannedJob;
 use super::score::QualityJson;
 use super::step::{Planned, PlannedStep, Task};
 use super::variables::Variables;

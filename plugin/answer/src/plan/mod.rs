@@ -8,19 +8,18 @@ mod cpuset_words;
 mod defaults;
 mod devices;
 mod explain;
-mod foreign;
+mod foreign_notes;
 mod given;
 mod gives_way;
 mod gpus;
 mod granted;
 mod job;
-pub(crate) mod job_line;
 mod json;
-pub mod line;
 mod numbers;
 mod one_line;
 mod owns;
 mod pictures;
+mod planned_job;
 mod pool;
 mod rankfile;
 mod request;
@@ -33,7 +32,6 @@ mod table;
 mod variables;
 mod wishes;
 
-use std::ffi::OsString;
 use std::io::Write;
 
 use berth_placement::{Message, Node, Plan};
@@ -41,17 +39,15 @@ use berth_placement::{Message, Node, Plan};
 use crate::Failure;
 use crate::args::{Format, unused_site};
 use crate::picture::Screen;
-use crate::question::{self, Question};
+use crate::question::Question;
 use crate::srun_options;
 
 pub use change::{Added, spelled, typed_with, with};
-pub use controller::{Unusable, gives_whole_nodes, is_asked, job_refused};
-pub use defaults::ByDefault;
+pub use controller::{gives_whole_nodes, is_asked, job_refused};
 pub use explain::write as explain;
 pub use one_line::{no_line, one_line};
 pub use request::node;
 pub use score::{QualityJson, write as score};
-pub use settings::SiteSettings;
 pub use site::socket_kind;
 pub use step::{Planned, PlannedStep};
 pub use submission::job_cpus;
@@ -69,36 +65,6 @@ pub enum Answer {
 /// Whether a reason says that berth does not know, and not that the step would not run.
 pub fn is_not_modelled(why: &str) -> bool {
     why.starts_with("not modelled: ")
-}
-
-/// Takes a line that was typed without quotes, `berth plan srun -n4 ./app`, out of the words.
-pub fn line_in(words: &mut Vec<OsString>) -> Option<OsString> {
-    let is_program = |word: &OsString| {
-        let name = word.to_str().and_then(|text| text.rsplit('/').next());
-        name.is_some_and(|name| ["srun", "sbatch", "salloc"].contains(&name))
-    };
-    let command = question::command();
-    // Of `--job salloc` it is the value.
-    let is_value = |at: usize| at > 0 && awaits_value(&command, &words[at - 1]);
-    let mut all = words.iter().enumerate();
-    let (at, _) = all.find(|(at, word)| is_program(word) && !is_value(*at))?;
-    let line = words.split_off(at);
-    let line: Vec<_> = line.iter().map(|word| word.to_string_lossy()).collect();
-    let line = shlex::try_join(line.iter().map(AsRef::as_ref)).ok();
-    line.map(OsString::from)
-}
-
-/// Whether a word is a long option whose value is the next word.
-pub fn awaits_value(command: &clap::Command, word: &OsString) -> bool {
-    let name = word.to_str().and_then(|word| word.strip_prefix("--"));
-    let mut options = command.get_arguments();
-    name.is_some()
-        && options.any(|option| {
-            let needs_one = option
-                .get_num_args()
-                .is_none_or(|most| most.min_values() > 0);
-            option.get_long() == name && option.get_action().takes_values() && needs_one
-        })
 }
 
 /// Writes a plan in the format that is asked for. Returns a note on what the format cannot say.
@@ -215,7 +181,7 @@ pub fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
     notes
         .extend(unmet.map(|why| format!("slurmctld never starts this as a job of its own: {why}")));
     notes.extend(owns::without_effect(args).map(String::from));
-    notes.extend(foreign::notes(args));
+    notes.extend(foreign_notes::notes(args));
     notes.extend(numbers::note(args, on));
     notes.extend(gives_way::note(args));
     let is_bound = step.plans().any(|(_, plan)| plan.is_bound());

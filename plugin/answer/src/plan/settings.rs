@@ -1,29 +1,14 @@
 //! berth's settings on a cluster that is asked about: the line for task_berth.so in its
 //! plugstack.conf, as slurmd reads it on a node.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use berth_site::read_settings;
-use berth_site::settings::Settings;
 use berth_srun::host_list::{Most, expand};
 
-use crate::question::Question;
+use crate::question::{Question, SiteSettings};
 use crate::world::World;
 use berth_site::plugstack::PlugstackLine;
-
-/// The settings of a node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SiteSettings {
-    /// Those in force.
-    pub settings: Settings,
-    /// The file in which they stand.
-    pub path: PathBuf,
-    /// The words that cannot be read, as slurmd complains of them.
-    pub complaints: Vec<String>,
-    /// The node, where the line has settings for some nodes alone.
-    node: Option<String>,
-}
 
 impl Question {
     /// Reads the settings of the cluster that is asked about, if its plugstack.conf names berth.

@@ -6,10 +6,10 @@ use berth_site::rules::socket_name;
 use berth_srun::conf::{BindFrom, Config};
 use clap::ValueEnum;
 
-use super::defaults::{ByDefault, GivenBy};
 use crate::Failure;
 use crate::args::{Autobind, BindingFail, CompatArg, Kept, OnOff, SiteNodes, Socket, site_bind};
 use crate::question::Question;
+use crate::question::{ByDefault, GivenBy};
 use crate::srun_options::cpu_bind;
 use crate::{By, Fact};
 

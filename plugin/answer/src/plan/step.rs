@@ -10,8 +10,8 @@ use berth_placement::{
     plan,
 };
 
-use super::job::PlannedJob;
 use super::owns::{has_cpus, listed, of_cores};
+use super::planned_job::PlannedJob;
 use super::request::claims;
 use crate::Fact;
 use crate::Failure;

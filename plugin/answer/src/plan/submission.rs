@@ -8,7 +8,7 @@ use berth_srun::submission::by_default::CPUSET;
 use berth_srun::submission::{Words, cpuset, never_fits};
 
 use super::controller::{given, is_asked, only_job};
-use super::defaults::GivenBy;
+use crate::question::GivenBy;
 use crate::question::Question;
 
 /// The refusal of a request. On cores that an option names the request is no line of a job.

@@ -5,8 +5,8 @@ use berth_placement::request::core_kind::Kind;
 use berth_placement::{Binding, Confine, CpuBind, Mapping, Near, Plan, SiteConfine};
 use berth_srun::submission::by_default::NEAR;
 
-use super::defaults::{ByDefault, GivenBy};
 use crate::question::Question;
+use crate::question::{ByDefault, GivenBy};
 
 impl Question {
     /// The `--binding` that holds: the request's, else the site's default if the request's

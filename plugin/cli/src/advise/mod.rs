@@ -19,7 +19,8 @@ use berth_placement::{DeviceKind, Node, ObjectKind};
 
 use crate::Failure;
 use berth_answer::args::Format;
-use berth_answer::question::{self, Question};
+use berth_answer::question::Question;
+use berth_answer::reader;
 
 use crate::args::{AdviseArgs, Goal, usage};
 use crate::here::HOST;
@@ -256,7 +257,7 @@ impl Advice<'_> {
     fn plan_of(&self, line: &str) -> String {
         let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
         let words: Vec<_> = words.skip_while(|word| word != "advise").skip(1).collect();
-        let place = place::place(&words, &question::command());
+        let place = place::place(&words, &reader::command());
         let mut all = vec!["berth".to_string(), "plan".into()];
         all.extend(place);
         all.push(line.into());

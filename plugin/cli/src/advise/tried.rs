@@ -9,6 +9,7 @@ use berth_srun::submission::{Words, never_fits};
 use super::devices::Devices;
 use super::figures::Figures;
 use berth_answer::args::PlanArgs;
+use berth_answer::lines;
 use berth_answer::plan::{self, Added, Answer, PlannedStep, spelled, typed_with};
 use berth_answer::question::Question;
 
@@ -58,7 +59,7 @@ impl Request<'_> {
         let typed = typed_with(self.typed, added).ok_or_else(refused)?;
         let args = Question::of(typed, &HOST).map_err(No::Usage)?;
         let answer = plan::answer(&args, self.on).map_err(|why| {
-            match why.is::<plan::Unusable>() || is_unreadable(&*why) {
+            match why.is::<lines::Unusable>() || is_unreadable(&*why) {
                 true => No::Usage(why.to_string()),
                 false => No::Refused(why.to_string()),
             }

@@ -5,35 +5,19 @@ use std::collections::BTreeSet;
 
 use berth_placement::request::mapping::MappingTexts;
 use berth_placement::{Mapping, MappingError};
-use berth_srun::Release;
 use berth_srun::options::passed_by;
 use berth_srun::reading::{Asked, Refused};
 
 use super::command::{Command, Kind};
-use super::files::Files;
 use super::finding::{Finding, Repair};
-use super::inner::Role;
-use super::planned::Place;
+use super::place::Surroundings;
+use super::role::Role;
 use super::script::Script;
 use super::settings::{self, Applied, Outer, applied, asked, from_variables};
 use berth_answer::args::Kept;
 
 /// The options of Open MPI's mapping language.
 pub(crate) const MAPPING: [&str; 3] = ["map-by", "rank-by", "bind-to"];
-
-/// The surroundings of a check.
-#[derive(Clone, Copy)]
-pub(crate) struct Surroundings<'a> {
-    /// The machine or the cluster that it will run on, if that is known.
-    pub place: Option<&'a Place>,
-    pub release: Release,
-    /// Whether the job has its nodes alone, as an option of its own line.
-    pub exclusive: bool,
-    /// Whether jobs get whole nodes there, as somebody says.
-    pub whole: bool,
-    /// Files that lines of sbatch may name.
-    pub files: &'a Files,
-}
 
 /// The input of a rule.
 pub(crate) struct Case<'a> {

@@ -1,13 +1,11 @@
 //! The directives of a script: `#SBATCH` lines for sbatch, and those of other systems.
 
-use std::ops::Range;
-
 use berth_srun::options::Command as Program;
 use berth_srun::submission::directives;
 
 use super::command::Kind;
 use super::foreign::{Foreign, System};
-use super::script::{Reader, Script, no_word};
+use super::script::{Reader, no_word};
 use berth_answer::shell::{Word, line_of};
 
 impl Reader<'_> {
@@ -49,20 +47,35 @@ impl Reader<'_> {
             })
         });
     }
-}
 
-/// The blanks before lines that look like directives and stand before the first command.
-pub(super) fn indented_directives(script: &Script, comments: &[usize]) -> Vec<Range<usize>> {
-    let blanks = |at: usize| {
-        let before = script.text.get(..at)?;
-        let count = before.iter().rev().take_while(|byte| b" \t".contains(byte));
-        let start = at - count.count();
-        let is_line = start == 0 || script.text.get(start - 1) == Some(&b'\n');
-        let rest = script.text.get(at..)?;
-        let is_one = start < at && is_line && rest.starts_with(b"#SBATCH ");
-        is_one.then_some(start..at)
-    };
-    let until = script.first_command.unwrap_or(script.text.len());
-    let before = comments.iter().filter(|at| **at < until);
-    before.filter_map(|at| blanks(*at)).collect()
+    /// The blanks before lines that look like directives and stand before the first command.
+    pub(super) fn indented_directives(&mut self, comments: &[usize]) {
+        let script = &self.found;
+        let blanks = |at: usize| {
+            let before = script.text.get(..at)?;
+            let count = before.iter().rev().take_while(|byte| b" \t".contains(byte));
+            let start = at - count.count();
+            let is_line = start == 0 || script.text.get(start - 1) == Some(&b'\n');
+            let rest = script.text.get(at..)?;
+            let is_one = start < at && is_line && rest.starts_with(b"#SBATCH ");
+            is_one.then_some(start..at)
+        };
+        let until = script.first_command.unwrap_or(script.text.len());
+        let before = comments.iter().filter(|at| **at < until);
+        self.found.indented = before.filter_map(|at| blanks(*at)).collect();
+    }
+
+    /// Where lines begin that look like directives and stand behind the first command.
+    pub(super) fn late_directives(&mut self, comments: &[usize]) {
+        let script = &self.found;
+        let Some(first) = script.first_command else {
+            return;
+        };
+        let is_directive = |at: &&usize| {
+            let is_line = **at == 0 || script.text.get(**at - 1) == Some(&b'\n');
+            let rest = script.text.get(**at..).unwrap_or_default();
+            **at > first && is_line && rest.starts_with(b"#SBATCH ")
+        };
+        self.found.late = comments.iter().filter(is_directive).copied().collect();
+    }
 }

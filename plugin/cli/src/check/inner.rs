@@ -2,7 +2,6 @@
 //! line of sbatch names. Their words are moved to where they stand in the script around them, so that
 //! single words can be changed there; words of another file stand nowhere.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use berth_srun::line::read;
@@ -10,6 +9,7 @@ use berth_srun::options::Command as Program;
 
 use super::command::{Command, Kind};
 use super::document::Body;
+use super::role::Role;
 use super::script::{Reader, Script, base};
 use berth_answer::shell::{Simple, Word};
 
@@ -21,23 +21,6 @@ const MOST: usize = 64;
 
 /// Programs that run what they read.
 const SHELLS: &[&str] = &["bash", "sh", "ksh", "zsh", "dash"];
-
-/// What a script is to the one around it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// It is the text that is checked.
-    #[default]
-    Whole,
-    /// A line of sbatch submits it.
-    Submitted,
-    /// It runs in the same job.
-    Part,
-    /// srun's shell runs it in every task.
-    InTasks,
-}
-
-/// Files that a script writes: the here-document that is the whole file, if that is known.
-pub(super) type Written = BTreeMap<String, Option<usize>>;
 
 /// A script's text.
 enum Source {

@@ -13,8 +13,10 @@ mod input;
 mod installed;
 #[cfg(test)]
 mod mutations;
+mod place;
 mod planned;
 mod repair;
+mod role;
 mod rules;
 mod script;
 mod settings;
@@ -31,14 +33,14 @@ use berth_answer::args::{SiteNodes, unused_site};
 use crate::args::{CheckArgs, CheckFormat};
 use crate::json;
 use crate::say;
-use case::{Case, Surroundings};
+use case::Case;
 use command::Kind;
 use files::Files;
 use finding::{Edit, Finding, Level};
 use foreign::Foreign;
-use inner::Role;
 use input::Input;
-use planned::Place;
+use place::{Place, Surroundings};
+use role::Role;
 use script::Script;
 
 /// The exit code where there is nothing to check.

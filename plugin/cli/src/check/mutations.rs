@@ -4,8 +4,8 @@
 
 use berth_srun::Release;
 
-use super::case::Surroundings;
 use super::files::Files;
+use super::place::Surroundings;
 use super::script::script as read;
 use super::{findings, repair};
 

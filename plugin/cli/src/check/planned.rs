@@ -5,88 +5,20 @@
 use berth_placement::sets::count::{counted, either};
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::OnceLock;
 
 use berth_placement::{Level, Node, Rule};
-use berth_srun::Release;
-use berth_srun::submission::Words;
 
 use super::case::Case;
 use super::finding::{self, Finding};
-use berth_answer::args::{MappingArgs, SiteNodes, SrunOptions, shortened};
+use super::place::Place;
+use berth_answer::args::{MappingArgs, SiteNodes, SrunOptions};
+use berth_answer::lines;
 use berth_answer::parents::Parents;
 use berth_answer::plan::{self, Answer, PlannedStep};
-use berth_answer::question::{self, Question};
-use berth_answer::world::LIVE;
+use berth_answer::question::Question;
 
+use crate::Failure;
 use crate::here::ELSEWHERE;
-use crate::{Failure, Unreadable};
-
-/// Assumed nodes with room for nearly everything.
-const ROOMY: (&str, u32) = ("pack:2 core:64 pu:2", 16);
-
-/// The place that a check is for: a kind of node, and perhaps a cluster.
-pub(crate) struct Place {
-    args: Question,
-    node: Node,
-}
-
-impl Place {
-    /// The one that the command line names.
-    ///
-    /// # Errors
-    /// What hwloc could not read, and a configuration that is none.
-    pub(super) fn named(machine: Option<&str>, cluster: Option<&str>) -> Result<Self, Failure> {
-        let machine = machine.unwrap_or(LIVE);
-        let words = ["--machine".to_string(), machine.to_string()].into();
-        let typed = question::parsed(&mut question::command(), words);
-        let mut typed = typed.map_err(|why| shortened(why).to_string())?;
-        typed.cluster = cluster.map(String::from);
-        let args = Question::new(typed, &ELSEWHERE)?;
-        if let Some(Err(why)) = &args.standing.cluster {
-            return Err(Unreadable(format!("--cluster: {why}")).into());
-        }
-        let node = plan::node(&args, &ELSEWHERE)?;
-        Ok(Self { args, node })
-    }
-
-    /// The release of the cluster, or of this node's slurmd.
-    pub(super) fn release(&self) -> Option<Release> {
-        self.args.standing.release()
-    }
-
-    /// Whether a partition of the cluster gives whole nodes; the default one if none is named.
-    pub(super) fn gives_whole_nodes(&self, partition: Option<&str>, release: Release) -> bool {
-        let config = self.args.config();
-        config.is_some_and(|config| plan::gives_whole_nodes(config, partition, release))
-    }
-
-    /// Whether the cluster hands out memory; yes where none is named.
-    pub(super) fn counts_memory(&self, partition: Option<&str>) -> bool {
-        let config = self.args.config();
-        config.is_none_or(|config| config.counts_memory(partition))
-    }
-
-    /// Whether the cluster may give a new job more cores than it requests; no where none is named.
-    pub(super) fn may_give_more(
-        &self,
-        words: &Words,
-        variable: impl Fn(&str) -> Option<String>,
-    ) -> bool {
-        let config = self.args.config();
-        config.is_some_and(|config| words.may_get_more(config, variable))
-    }
-
-    fn roomy() -> Option<&'static Self> {
-        static ROOM: OnceLock<Option<Place>> = OnceLock::new();
-        let made = ROOM.get_or_init(|| {
-            let mut place = Self::named(Some(ROOMY.0), None).ok()?;
-            place.args.assumed_nodes = ROOMY.1;
-            Some(place)
-        });
-        made.as_ref()
-    }
-}
 
 /// berth's own options.
 const OWN: [&str; 9] = [
@@ -197,7 +129,7 @@ pub(super) fn on_machine(case: &Case<'_>) -> Vec<Finding> {
         let args = request(case, place)?;
         let answer = plan::answer_of_line(&args, &place.node).or_else(|why| {
             // The submitting command refuses what it cannot use.
-            let why = why.downcast::<plan::Unusable>()?;
+            let why = why.downcast::<lines::Unusable>()?;
             Ok::<_, Failure>(Answer::Refused(why.to_string()))
         });
         Some((&place.node, answer.ok()?, args))

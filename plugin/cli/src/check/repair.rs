@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::case::{Case, Surroundings};
+use super::case::Case;
 use super::command::{Command, Kind};
 use super::finding::{Finding, Level, Repair, applied};
+use super::place::Surroundings;
 use super::script::{Script, script};
 use super::{findings, planned};
 

@@ -9,12 +9,11 @@ use berth_srun::line::{Given, Trouble, read};
 use berth_srun::options::{Command as Program, Found, Takes, long};
 use berth_srun::{Line, Release};
 
-use super::case::Surroundings;
 use super::command::{Command, Kind, Variable, Variables};
-use super::directives::indented_directives;
 use super::files::Files;
 use super::foreign::{Foreign, System};
-use super::inner::{Role, Written};
+use super::place::Surroundings;
+use super::role::{Role, Written};
 use berth_answer::shell::{Document, Simple, Unclosed, Word, line_of, scan};
 use berth_srun::options::nearest;
 
@@ -133,8 +132,8 @@ impl<'a> Reader<'a> {
         let first = commands.commands.first().and_then(|one| one.words.first());
         self.found.first_command = first.map(|word| word.range.start);
         self.found.unclosed = commands.unclosed;
-        self.found.late = late_directives(&self.found, &commands.comments);
-        self.found.indented = indented_directives(&self.found, &commands.comments);
+        self.late_directives(&commands.comments);
+        self.indented_directives(&commands.comments);
         self.slurm_directives();
         self.foreign_directive(&commands.comments);
         for simple in &commands.commands {
@@ -372,17 +371,4 @@ fn assignment(word: &Word) -> Option<(String, Variable)> {
         end: Some(word.range.end),
     };
     is_name.then(|| (name.to_string(), value))
-}
-
-/// Where such lines begin.
-fn late_directives(script: &Script, comments: &[usize]) -> Vec<usize> {
-    let Some(first) = script.first_command else {
-        return Vec::new();
-    };
-    let is_directive = |at: &&usize| {
-        let is_line = **at == 0 || script.text.get(**at - 1) == Some(&b'\n');
-        let rest = script.text.get(**at..).unwrap_or_default();
-        **at > first && is_line && rest.starts_with(b"#SBATCH ")
-    };
-    comments.iter().filter(is_directive).copied().collect()
 }

@@ -9,7 +9,8 @@ use std::process::ExitCode;
 
 use berth_answer::args::{Format, PlanArgs, shortened};
 use berth_answer::plan::{self, Answer};
-use berth_answer::question::{Question, Reader, Unread};
+use berth_answer::question::Question;
+use berth_answer::reader::{Reader, Unread};
 use berth_answer::{Fact, Failure, Unreadable, text};
 use berth_placement::Node;
 

@@ -7,10 +7,11 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use berth_answer::args::{Format, PlanArgs, shortened};
-use berth_answer::plan::line::NoLine;
+use berth_answer::lines::srun::NoLine;
 use berth_answer::plan::{Answer, PlannedStep};
-use berth_answer::question::{Question, Reader, Unread};
-use berth_answer::{Failure, plan};
+use berth_answer::question::Question;
+use berth_answer::reader::{Reader, Unread};
+use berth_answer::{Failure, lines, plan, reader};
 use berth_placement::Node;
 
 use crate::args::usage;
@@ -36,7 +37,7 @@ pub(crate) fn run(typed: &PlanArgs) -> Result<ExitCode, Failure> {
     };
     let on = plan::node(&question, &HOST)?;
     let answered = plan::answer_of_line(&question, &on).map_err(|why| {
-        match why.downcast::<plan::Unusable>() {
+        match why.downcast::<lines::Unusable>() {
             Ok(why) => usage(&why.to_string()).exit(),
             Err(why) => why,
         }
@@ -87,7 +88,7 @@ fn typed_words() -> Vec<String> {
 
 /// Takes a line that was typed without quotes, `berth plan srun -n4 ./app`, out of the words.
 pub(crate) fn line_in(words: &mut Vec<OsString>) -> Option<OsString> {
-    plan::line_in(words)
+    reader::line_in(words)
 }
 
 /// Prints the answer, what it rests on, and the notes.

@@ -35,6 +35,16 @@ pub(super) enum Kind {
     Any,
 }
 
+impl Place {
+    /// The folder itself.
+    ///
+    /// # Errors
+    /// [`FenceError::File`]
+    pub fn open(&self) -> Result<Folder, FenceError> {
+        Folder::open(self)
+    }
+}
+
 impl Folder {
     /// Opens each folder of a place in turn.
     pub(super) fn open(place: &Place) -> Result<Self, FenceError> {

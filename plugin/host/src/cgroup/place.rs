@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use libc::pid_t;
 
-use super::{FenceError, Folder, Mounts, Version};
+use super::{FenceError, Mounts, Version};
 
 /// Far more than one line for each hierarchy, each with the longest path.
 const MOST: u64 = 64 << 10;
@@ -80,14 +80,6 @@ impl Place {
             point: mount.point.clone(),
             folders,
         })
-    }
-
-    /// The folder itself.
-    ///
-    /// # Errors
-    /// [`FenceError::File`]
-    pub fn open(&self) -> Result<Folder, FenceError> {
-        Folder::open(self)
     }
 
     /// Whether its folder is there, as far as the kernel says.

@@ -11,8 +11,7 @@ use nix::sys::stat::{UtimensatFlags, utimensat};
 use nix::sys::time::TimeSpec;
 use thiserror::Error;
 
-use super::{acl, tidy};
-use crate::atomic_file::{self, WriteError};
+use crate::atomic_file::WriteError;
 use crate::state::StateDir;
 use crate::trust::{self, TrustError};
 use crate::trusted_file::{self, ReadError};
@@ -20,9 +19,8 @@ use crate::trusted_file::{self, ReadError};
 /// Its name in the node's state directory.
 const NAME: &str = "jobs";
 const FOLDER_MODE: u32 = 0o711;
-const FILE_MODE: u32 = 0o600;
 /// Bytes of a file: the answer for a job of ten thousand unlike nodes fits.
-const MOST: u64 = 1 << 20;
+pub(super) const MOST: u64 = 1 << 20;
 
 /// The files of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +65,7 @@ pub enum JobFilesError {
 }
 
 impl Kind {
-    fn name(self, job: u32) -> String {
+    pub(super) fn name(self, job: u32) -> String {
         match self {
             Self::Node => format!("{job}.node"),
             Self::Answer => format!("{job}.answer"),
@@ -99,34 +97,6 @@ pub fn prepare(dir: &StateDir) -> Result<(), JobFilesError> {
         why,
     })?;
     Ok(trust::check_directory(&path)?)
-}
-
-/// For root: writes a file of a job, which its owner may then read. Where the file system has no access
-/// control lists only root may.
-///
-/// # Errors
-/// [`JobFilesError`]; an older file then stays as it was.
-pub fn put(
-    dir: &StateDir,
-    (job, kind): (u32, Kind),
-    owner: u32,
-    bytes: &[u8],
-) -> Result<(), JobFilesError> {
-    if bytes.len() as u64 > MOST {
-        let bytes = bytes.len();
-        return Err(JobFilesError::TooLarge { bytes });
-    }
-    prepare(dir)?;
-    let file = path(dir).join(kind.name(job));
-    if !file.exists() {
-        tidy::make_room(dir)?;
-    }
-    atomic_file::replace(&file, bytes, FILE_MODE)?;
-    if owner != 0 {
-        // The owner's berth env then asks slurmctld alone.
-        let _ = acl::let_read(&file, owner);
-    }
-    Ok(())
 }
 
 /// Reads a file of a job, as only root can have written it.

@@ -10,7 +10,7 @@ use berth_srun::conf::{Chosen, Config};
 use berth_srun::host_list::natural;
 use berth_srun::reading::selection::Selection;
 
-use super::NoAnswer;
+use crate::lines::NoAnswer;
 use crate::question::Question;
 use crate::world;
 use crate::{By, Fact};

@@ -9,7 +9,8 @@ use berth_placement::{CoreIdx, CpuSet, Node};
 use berth_srun::reading::selection::Selection;
 
 use super::cluster::like;
-use super::{NoAnswer, nodes, of_step};
+use super::{nodes, of_step};
+use crate::lines::NoAnswer;
 use crate::question::Question;
 use crate::world::{OwnJob, Part};
 use crate::{By, Fact};

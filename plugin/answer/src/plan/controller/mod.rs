@@ -7,8 +7,6 @@ mod nodes;
 mod only_job;
 mod words;
 
-use std::fmt;
-
 use berth_placement::Node;
 use berth_placement::controller::select::{
     self, Client, Cluster, JobAnswer, JobGrant, JobRefusal, StepAnswer, StepGrant, StepRefusal,
@@ -19,68 +17,14 @@ use berth_srun::reading::selection::{self, Selection};
 use berth_srun::{Line, line};
 
 use super::given::uncounted;
-use super::job_line;
 use super::owns::{is_listed, is_whole};
 use crate::args::Kept;
+use crate::lines::NoAnswer;
+use crate::lines::job;
 use crate::question::Question;
-use crate::{Failure, Unreadable};
 pub use cluster::gives_whole_nodes;
 pub(super) use nodes::Granted;
 pub(super) use only_job::{JobNode, OnlyJob, only_job};
-
-/// Why there is no grant.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoAnswer {
-    /// The job or the step would not run, with what would happen.
-    Refused(String),
-    /// The command itself would not take the line.
-    Usage(String),
-    /// The model does not know it.
-    NotModelled(String),
-    /// Something cannot be read.
-    Failed(String),
-}
-
-/// A line that its own command would not take: it is wrong, whatever slurmctld would say.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unusable(String);
-
-impl Unusable {
-    pub(super) fn new(why: impl Into<String>) -> Self {
-        Self(why.into())
-    }
-}
-
-impl fmt::Display for Unusable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Unusable {}
-
-impl NoAnswer {
-    /// Why the step would not run; else why there can be no answer.
-    ///
-    /// # Errors
-    /// A line that is wrong, and something that cannot be read.
-    pub(super) fn into_reason(self) -> Result<String, Failure> {
-        match self {
-            Self::Usage(why) => Err(Unusable(why).into()),
-            Self::Failed(why) => Err(Unreadable(why).into()),
-            why => Ok(why.to_string()),
-        }
-    }
-}
-
-impl fmt::Display for NoAnswer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused(why) | Self::Usage(why) | Self::Failed(why) => f.write_str(why),
-            Self::NotModelled(what) => write!(f, "not modelled: {what}"),
-        }
-    }
-}
 
 /// Why a node does not start the job, with the size of the nodes that were assumed.
 pub(super) fn with_size(why: &str, on: &Node) -> String {
@@ -153,7 +97,7 @@ fn wanted(args: &Question) -> Result<Selection, NoAnswer> {
         given: given(args),
         ..Line::default()
     };
-    job_line::wanted(&line, Program::Srun, args.srun.release)
+    job::wanted(&line, Program::Srun, args.srun.release)
 }
 
 /// The options of the request, without those of the job around it.

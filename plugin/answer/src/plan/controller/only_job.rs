@@ -6,8 +6,9 @@ use berth_placement::Node;
 use berth_placement::controller::select::{self, Cluster, StepGrant, StepNode};
 use berth_srun::reading::selection;
 
-use super::{Granted, NoAnswer, cluster, needed, nodes, of_job, with_size};
-use crate::plan::job_line::JobLine;
+use super::{Granted, cluster, needed, nodes, of_job, with_size};
+use crate::lines::NoAnswer;
+use crate::lines::job::JobLine;
 use crate::plan::owns::listed;
 use crate::question::Question;
 

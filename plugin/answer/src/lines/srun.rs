@@ -10,8 +10,8 @@ use berth_srun::submission::two_names;
 use berth_srun::{Release, options};
 
 use super::foreign::is_foreign;
-use super::job_line::base;
 use crate::args::{is_plans_own, passed_on};
+use crate::lines::job::base;
 
 /// Why a line is not planned.
 #[derive(Clone, Debug, PartialEq, Eq)]

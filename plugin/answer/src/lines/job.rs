@@ -2,18 +2,15 @@
 //! and the batch script with its `#SBATCH` lines.
 //! In: a line of salloc, sbatch or srun. Out: [`JobLine`], or the reason why there is none.
 
-use std::sync::Arc;
-
 use berth_srun::line::{Given, Trouble};
 use berth_srun::options::{Command as Program, job_variables, nearest};
 use berth_srun::reading::selection::{self, Selection};
 use berth_srun::submission::{directives, two_names};
 use berth_srun::{Line, Release, line};
 
-use super::controller::NoAnswer;
 use super::foreign;
 use crate::args::ForeignOption;
-use crate::question::Question;
+use crate::lines::NoAnswer;
 use crate::shell::scan;
 use crate::world::{ScriptFile, World};
 use crate::{By, Fact};
@@ -45,7 +42,7 @@ pub enum Script {
 
 /// An srun of a batch script.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ScriptStep {
+pub(crate) struct ScriptStep {
     /// Its line, from 1.
     pub line: usize,
     /// The command as it stands there.
@@ -54,7 +51,7 @@ pub(super) struct ScriptStep {
 
 impl JobLine {
     /// An option of berth's own, which the job's steps take over.
-    pub(super) fn own(&self, name: &str) -> Option<&str> {
+    pub(crate) fn own(&self, name: &str) -> Option<&str> {
         let is_own = |given: &&Given| {
             let sure = given.name.strip_prefix("berth-");
             sure.unwrap_or(&given.name) == name
@@ -63,7 +60,7 @@ impl JobLine {
     }
 
     /// The variables that its command takes options from.
-    pub(super) fn variables(&self) -> Option<Fact> {
+    pub(crate) fn variables(&self) -> Option<Fact> {
         let pair = |given: &Given| {
             let value = given.value.as_deref().unwrap_or_default();
             Some(format!("{}={value}", given.variable.as_ref()?))
@@ -75,26 +72,11 @@ impl JobLine {
     }
 }
 
-impl Question {
-    /// The job around the request, if `--job` gives its line.
-    pub(super) fn job_line(&self) -> Option<Result<Arc<JobLine>, NoAnswer>> {
-        self.job_read.clone()
-    }
-
-    /// Reads that line, with the variables that its command would find.
-    pub fn read_job(&mut self, world: &dyn World) {
-        let text = self.job.as_deref();
-        let variable = |name: &str| self.variable(name);
-        let read = |text| read(text, self.srun.release, variable, world).map(Arc::new);
-        self.job_read = text.map(read);
-    }
-}
-
 /// Reads a line. `variable` has the variables that its command finds.
 ///
 /// # Errors
 /// [`NoAnswer`]: the command refuses it, or something in it is not modelled.
-pub(super) fn read(
+pub(crate) fn read(
     text: &str,
     release: Release,
     variable: impl Fn(&str) -> Option<String>,
@@ -148,7 +130,7 @@ pub(super) fn read(
 ///
 /// # Errors
 /// [`NoAnswer`], by the command that refuses it.
-pub(super) fn wanted(
+pub(crate) fn wanted(
     line: &Line,
     program: Program,
     release: Release,
@@ -212,7 +194,7 @@ fn directed(script: &[u8], release: Release) -> Result<Vec<Given>, NoAnswer> {
 }
 
 /// The sruns of a script, as they stand there.
-pub(super) fn steps(script: &[u8]) -> Vec<ScriptStep> {
+pub(crate) fn steps(script: &[u8]) -> Vec<ScriptStep> {
     let commands = scan(script).commands;
     let found = commands.iter().filter_map(|command| {
         let words = &command.words;
@@ -238,7 +220,7 @@ fn is_before(word: &str) -> bool {
 }
 
 /// A program's name without its folder.
-pub(super) fn base(word: &str) -> &str {
+pub(crate) fn base(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or_default()
 }
 

@@ -1,0 +1,9 @@
+//! Lines of Slurm's commands: srun's own, and those that make a job. They are read into what the rest of a question
+//! needs; nothing is planned here.
+
+mod foreign;
+pub(crate) mod job;
+mod no_answer;
+pub mod srun;
+
+pub use no_answer::{NoAnswer, Unusable};

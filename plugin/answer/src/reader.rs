@@ -1,0 +1,256 @@
+//! Reads questions. In: the words of `berth plan`, a whole line or a line of a file, and a [`World`]. Out: a
+//! [`Question`].
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use berth_srun::Release;
+use clap::{Args, Command, FromArgMatches};
+
+use crate::args::{PlanArgs, SiteNodes, SrunOptions, as_getopt, one_number, refusal};
+use crate::lines::job::read;
+use crate::lines::srun::{NoLine, move_exclusive, one_name, spelled_out};
+use crate::plan::controller::{is_asked, passed_on};
+use crate::question::Question;
+use crate::world::World;
+
+impl Question {
+    /// The question of some options, as if somebody had typed them where the world says.
+    ///
+    /// # Errors
+    /// Why srun refuses them; options of the job and of the step that do not go together; a range of nodes
+    /// where slurmctld is not asked how many it gives.
+    pub fn of(typed: PlanArgs, world: &dyn World) -> Result<Self, String> {
+        let mut question = Self::new(typed, world)?;
+        question.read_job(world);
+        let passed = passed_on(&question);
+        if !passed.is_empty() {
+            let srun = question.srun.inside(passed);
+            question.srun = srun.map_err(|why| why.to_string())?;
+        }
+        question.find_defaults(world)?;
+        match is_asked(&question) {
+            true => Ok(question),
+            false => one_number(&question.srun).map(|()| question),
+        }
+    }
+
+    /// The same without the line of a job, and without what holds where the options say nothing.
+    ///
+    /// # Errors
+    /// Why srun refuses the options.
+    pub fn new(typed: PlanArgs, world: &dyn World) -> Result<Self, String> {
+        let standing = world.standing(&typed.machine, typed.cluster.as_deref());
+        let there = || standing.release();
+        let release = typed.slurm.or_else(there).unwrap_or(Release::NEWEST);
+        let srun = SrunOptions::of(&typed.options, &typed.line_variables, &standing, release)
+            .map_err(|why| refusal(&why))?;
+        let variable = standing.variable(SiteNodes::VARIABLE);
+        let site = SiteNodes::of(typed.site, variable.as_deref())?;
+        Ok(Self {
+            typed,
+            beside: Arc::new([]),
+            srun,
+            standing,
+            site,
+            assumed_nodes: 0,
+            defaults: Vec::new(),
+            job_read: None,
+            hosts: None,
+            gpus_of_job: None,
+            bind_of_job: None,
+            site_settings: None,
+            cpusets_of_cluster: None,
+        })
+    }
+
+    /// Finds the site's settings and berth's own options that hold, once the job is known.
+    ///
+    /// # Errors
+    /// Those of the options.
+    pub fn find_defaults(&mut self, world: &dyn World) -> Result<(), String> {
+        let list = self.srun.nodelist.clone();
+        let file = list.filter(|list| list.contains('/'));
+        self.hosts = file.map(|path| world.hosts(&path));
+        self.find_settings(world);
+        self.find_own()?;
+        let job = self.standing.job.as_ref();
+        let job = job.filter(|_| self.asked_near().is_some());
+        self.gpus_of_job = job.map(|job| world.gpus(job));
+        Ok(())
+    }
+
+    /// Reads the line of the job around the request, with the variables that its command would find.
+    pub fn read_job(&mut self, world: &dyn World) {
+        let text = self.job.as_deref();
+        let variable = |name: &str| self.variable(name);
+        let read = |text| read(text, self.srun.release, variable, world).map(Arc::new);
+        self.job_read = text.map(read);
+    }
+}
+
+/// Why words are no question.
+#[derive(Debug)]
+pub enum Unread {
+    /// There is no such option, or its value is wrong.
+    Options(clap::Error),
+    /// The line is wrong, or starts something that is not planned.
+    Line(NoLine),
+}
+
+impl From<NoLine> for Unread {
+    fn from(why: NoLine) -> Self {
+        Self::Line(why)
+    }
+}
+
+impl From<clap::Error> for Unread {
+    fn from(why: clap::Error) -> Self {
+        Self::Options(why)
+    }
+}
+
+impl From<String> for Unread {
+    fn from(why: String) -> Self {
+        Self::Line(NoLine::Usage(why))
+    }
+}
+
+/// Reads questions that have options in common.
+pub struct Reader<'a> {
+    command: Command,
+    /// The options in common, as they were typed.
+    beside: Arc<[String]>,
+    /// The same, read.
+    common: PlanArgs,
+    release: Release,
+    world: &'a dyn World,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of requests beside these words.
+    ///
+    /// # Errors
+    /// An option among them that is wrong.
+    pub fn new(beside: Vec<String>, world: &'a dyn World) -> Result<Self, Unread> {
+        let mut command = command();
+        one_name(&beside)?;
+        let common = parsed(&mut command, getopt(&beside))?;
+        let standing = || world.standing(&common.machine, common.cluster.as_deref());
+        let release = common.slurm.or_else(|| standing().release());
+        Ok(Self {
+            command,
+            beside: beside.into(),
+            release: release.unwrap_or(Release::NEWEST),
+            common,
+            world,
+        })
+    }
+
+    /// The question of the words alone.
+    ///
+    /// # Errors
+    /// [`Unread`]
+    pub fn alone(&self) -> Result<Question, Unread> {
+        self.asked(self.common.clone())
+    }
+
+    /// The question of a whole line; the words beside it override its options.
+    ///
+    /// # Errors
+    /// [`Unread`]
+    pub fn line(&mut self, line: &str) -> Result<Question, Unread> {
+        let mut words = spelled_out(line, self.release)?;
+        if words.iter().any(|word| word.starts_with("--job=")) && self.common.job.is_some() {
+            let why = "the line is that of a job; leave out --job";
+            return Err(why.to_string().into());
+        }
+        let mut beside = self.beside.to_vec();
+        move_exclusive(&mut words, &mut beside);
+        words.extend(getopt(&beside));
+        let typed = parsed(&mut self.command, words)?;
+        self.asked(typed)
+    }
+
+    /// The question of a line of a file: a whole line, or options; they override the words in common.
+    ///
+    /// # Errors
+    /// [`Unread`]
+    pub fn line_of_file(&mut self, text: &str) -> Result<Question, Unread> {
+        let unclosed = || "a quote is not closed on this line; close it".to_string();
+        let words = shlex::split(text).ok_or_else(unclosed)?;
+        let mut beside = self.beside.to_vec();
+        let words = match words.first().is_some_and(|word| !word.starts_with('-')) {
+            true => {
+                let mut words = spelled_out(text, self.release)?;
+                move_exclusive(&mut words, &mut beside);
+                words
+            }
+            false => {
+                one_name(&words)?;
+                getopt(&words)
+            }
+        };
+        let words = getopt(&beside).into_iter().chain(words).collect();
+        let typed = parsed(&mut self.command, words)?;
+        self.asked(typed)
+    }
+
+    fn asked(&self, typed: PlanArgs) -> Result<Question, Unread> {
+        let mut question = Question::of(typed, self.world)?;
+        question.beside = self.beside.clone();
+        Ok(question)
+    }
+}
+
+/// The definitions of a request's options. They are built once for a reader, because there are many options and may
+/// be many lines.
+#[must_use]
+pub fn command() -> Command {
+    let mut command = PlanArgs::augment_args(Command::new("berth plan").no_binary_name(true));
+    command.build();
+    command
+}
+
+/// The options of some words.
+///
+/// # Errors
+/// An option among them that is wrong.
+pub fn parsed(command: &mut Command, words: Vec<String>) -> Result<PlanArgs, clap::Error> {
+    let matches = command.try_get_matches_from_mut(words)?;
+    PlanArgs::from_arg_matches(&matches)
+}
+
+fn getopt(words: &[String]) -> Vec<String> {
+    words.iter().flat_map(|word| as_getopt(word)).collect()
+}
+
+/// Takes a line that was typed without quotes, `berth plan srun -n4 ./app`, out of the words.
+pub fn line_in(words: &mut Vec<OsString>) -> Option<OsString> {
+    let is_program = |word: &OsString| {
+        let name = word.to_str().and_then(|text| text.rsplit('/').next());
+        name.is_some_and(|name| ["srun", "sbatch", "salloc"].contains(&name))
+    };
+    let command = command();
+    // Of `--job salloc` it is the value.
+    let is_value = |at: usize| at > 0 && awaits_value(&command, &words[at - 1]);
+    let mut all = words.iter().enumerate();
+    let (at, _) = all.find(|(at, word)| is_program(word) && !is_value(*at))?;
+    let line = words.split_off(at);
+    let line: Vec<_> = line.iter().map(|word| word.to_string_lossy()).collect();
+    let line = shlex::try_join(line.iter().map(AsRef::as_ref)).ok();
+    line.map(OsString::from)
+}
+
+/// Whether a word is a long option whose value is the next word.
+pub fn awaits_value(command: &clap::Command, word: &OsString) -> bool {
+    let name = word.to_str().and_then(|word| word.strip_prefix("--"));
+    let mut options = command.get_arguments();
+    name.is_some()
+        && options.any(|option| {
+            let needs_one = option
+                .get_num_args()
+                .is_none_or(|most| most.min_values() > 0);
+            option.get_long() == name && option.get_action().takes_values() && needs_one
+        })
+}
