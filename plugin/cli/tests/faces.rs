@@ -1,0 +1,192 @@
+//! One question has one answer, whoever asks: the same random lines through `berth plan`, through `--batch`, and
+//! through the library with a world that is made of texts. The seed is printed, and `BERTH_SEED` repeats a run.
+
+mod plan_common;
+mod random;
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use berth_answer::Failure;
+use berth_answer::args::Format;
+use berth_answer::plan::{self, Answer};
+use berth_answer::reader::Reader;
+use berth_answer::world::{GpusOfJob, OwnJob, ScriptFile, Standing, World};
+use berth_discover::{Source, discover};
+use berth_placement::Machine;
+use berth_site::cpusets::{Site, SiteCpusets};
+use plan_common::berth;
+use random::Random;
+
+/// How many lines are tried.
+const LINES: usize = 500;
+
+const MACHINES: &[&str] = &[
+    "pack:2 core:4 pu:2",
+    "pack:2 numa:2 l3:2 core:4 pu:2",
+    "pack:1 core:6 pu:1",
+    "pack:4 core:2 pu:4",
+];
+
+/// Options of a step, each as one word or two.
+const OPTIONS: &[&str] = &[
+    "-n1",
+    "-n3",
+    "-n4",
+    "-n 8",
+    "-n17",
+    "-c2",
+    "-c 3",
+    "-N1",
+    "-N2",
+    "--ntasks-per-node=2",
+    "--ntasks-per-core=1",
+    "--ntasks-per-socket=1",
+    "--threads-per-core=1",
+    "--hint=nomultithread",
+    "--hint=compute_bound",
+    "--exclusive",
+    "--exact",
+    "--whole",
+    "-O",
+    "-m block:block",
+    "-m cyclic:fcyclic",
+    "-m plane=2",
+    "-B 1:2",
+    "--cpu-bind=cores",
+    "--cpu-bind=threads",
+    "--cpu-bind=sockets",
+    "--cpu-bind=ldoms",
+    "--cpu-bind=none",
+    "--cpu-bind=map_cpu:0,2*2",
+    "--cpu-bind=mask_cpu:0x3",
+    "--mem-bind=local",
+    "--binding=linear:1",
+    "--binding=auto",
+    "--map-by=l3cache",
+    "--map-by=slot:pe=2",
+    "--core-kind=any",
+    "--container-image=x",
+    "--ntask=2",
+    "-t 5",
+];
+
+/// No cluster, no node with berth, no job, no file: machines alone.
+struct Machines;
+
+impl World for Machines {
+    fn standing(&self, machine: &str, _cluster: Option<&str>) -> Standing {
+        Standing {
+            has_looked: true,
+            is_synthetic: matches!(Source::parse(machine), Ok(Source::Synthetic(_))),
+            ..Standing::default()
+        }
+    }
+
+    fn machine(&self, machine: &str, _with_devices: bool) -> Result<Machine, Failure> {
+        Ok(discover(&Source::parse(machine)?)?.machine)
+    }
+
+    fn gpus(&self, _job: &OwnJob) -> Result<GpusOfJob, String> {
+        Ok(GpusOfJob::None)
+    }
+
+    fn script(&self, _name: &str) -> ScriptFile {
+        ScriptFile::Missing("there are no files here".into())
+    }
+
+    fn hosts(&self, _path: &str) -> Result<String, String> {
+        Err("there are no files here".into())
+    }
+
+    fn cpusets(&self, _path: &Path, _site: &Site<'_>) -> Result<SiteCpusets, String> {
+        Ok(SiteCpusets::default())
+    }
+}
+
+fn seed() -> u64 {
+    let typed = std::env::var("BERTH_SEED").ok();
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    typed.map_or_else(|| now().as_secs(), |text| text.parse().unwrap())
+}
+
+fn line(random: &mut Random) -> String {
+    let count = random.below(5);
+    let options: Vec<_> = (0..count).map(|_| *random.one_of(OPTIONS)).collect();
+    format!("srun {} ./app", options.join(" "))
+}
+
+/// The library's answer; none where the line is none.
+fn by_library(machine: &str, line: &str) -> Option<String> {
+    let world = Machines;
+    let words = ["--machine".to_string(), machine.to_string()].into();
+    let mut reader = Reader::new(words, &world).unwrap();
+    let question = reader.line(line).ok()?;
+    let on = plan::node(&question, &world).unwrap();
+    let answer = plan::answer_of_line(&question, &on).ok()?;
+    Some(match answer {
+        Answer::Planned(step) => {
+            plan::one_line(&question, &on, &step, Some(Format::Masks)).unwrap()
+        }
+        Answer::Refused(why) => plan::no_line(&why, Some(Format::Masks)),
+    })
+}
+
+/// The command's answer to one line, in the form of a line of a file.
+fn by_command(machine: &str, line: &str) -> String {
+    let done = berth(
+        &["plan", "--machine", machine, "--format", "masks", line],
+        "",
+    );
+    let said = |kind: &str| {
+        let lines = done.stderr.lines();
+        let found = lines.filter_map(|line| line.strip_prefix(kind));
+        let joined = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        found.map(joined).collect::<Vec<_>>()
+    };
+    let masks: Vec<_> = done.stdout.lines().collect();
+    match done.code {
+        0 => {
+            let notes = said("berth: note: ").into_iter();
+            notes.fold(masks.join(" "), |all, note| format!("{all} # {note}"))
+        }
+        1 => {
+            let why = said("berth: refused: ").into_iter().chain(said("berth: "));
+            format!("error: {}", why.into_iter().next().unwrap_or_default())
+        }
+        _ => format!("error: {}", said("error: ").join(" ")),
+    }
+}
+
+#[test]
+fn every_face_has_the_same_answer() {
+    let seed = seed();
+    println!("BERTH_SEED={seed}");
+    let mut random = Random(seed);
+    for machine in MACHINES {
+        let lines: Vec<_> = (0..LINES / MACHINES.len())
+            .map(|_| line(&mut random))
+            .collect();
+        let file = lines.join("\n");
+        let words = [
+            "plan",
+            "--machine",
+            machine,
+            "--format",
+            "masks",
+            "--batch",
+            "-",
+        ];
+        let of_file = berth(&words, &file).stdout;
+        let of_file: Vec<_> = of_file.lines().collect();
+        assert_eq!(of_file.len(), lines.len(), "{machine}");
+        for (line, of_file) in lines.iter().zip(of_file) {
+            let about = format!("{machine}, {line}, BERTH_SEED={seed}");
+            assert_eq!(by_command(machine, line), of_file, "{about}");
+            match by_library(machine, line) {
+                Some(answer) => assert_eq!(answer, of_file, "{about}"),
+                None => assert!(of_file.starts_with("error: "), "{about}: {of_file}"),
+            }
+        }
+    }
+}
