@@ -86,13 +86,7 @@ fn tasks_by_their_cpus() {
         assert_eq!(code, Some(0), "{words:?}: {said}");
         out.trim().to_string()
     };
-    for whole in [
-        "--whole",
-        "--cores=all",
-        "--cores=0-3",
-        "--cpus=0-7",
-        "--exclusive",
-    ] {
+    for whole in ["--cores=all", "--cores=0-3", "--cpus=0-7", "--exclusive"] {
         assert_eq!(masks(whole), "0x03,0x0C,0x30,0xC0", "{whole}");
         // One thread of each core may be used.
         let hint = format!("{whole}|--threads-per-core=1");

@@ -66,14 +66,15 @@ srun -n4 -c 9 --cpu-bind=cores
 fn a_list_is_shown_as_srun_sends_it() {
     let requests = "-n3 --cpu-bind=mask_cpu:0x1*2,0x2\n-n3 --cpu-bind=map_cpu:4,1*2\n";
     let machine = "--machine=pack:2 core:4 pu:2";
-    let done = berth(&["plan", machine, "--whole", "--batch", "-"], requests);
+    let done = berth(&["plan", machine, "--cores=all", "--batch", "-"], requests);
     let masks: Vec<_> = done
         .stdout
         .lines()
         .filter_map(|line| line.split(' ').next())
         .collect();
     assert_eq!(masks, ["1,1,2", "map_cpu:4,1,1"]);
-    let one = "plan|--machine=pack:1 core:2 pu:1|--whole|-n2|--cpu-bind=map_cpu:1,0|--format=masks";
+    let one =
+        "plan|--machine=pack:1 core:2 pu:1|--cores=all|-n2|--cpu-bind=map_cpu:1,0|--format=masks";
     let one: Vec<_> = one.split('|').collect();
     assert_eq!(berth(&one, "").stdout, "map_cpu:1,0\n");
 }

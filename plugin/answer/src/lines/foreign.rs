@@ -3,7 +3,7 @@
 
 use berth_srun::Release;
 use berth_srun::line::{Given, Trouble};
-use berth_srun::options::{Command as Program, Found, long, nearest};
+use berth_srun::options::{Command as Program, Found, LONGEST, long, nearest};
 
 use crate::args::{ForeignOption, is_plans_own};
 
@@ -15,7 +15,7 @@ pub(crate) fn is_foreign(given: &Given, program: Program, release: Release) -> b
         return given.trouble.is_none();
     }
     // Plugins have no letters.
-    let is_word = name.chars().count() > 1;
+    let is_word = name.chars().count() > 1 && name.len() <= LONGEST;
     given.trouble == Some(Trouble::Unknown)
         && is_word
         && !is_plans_own(name)

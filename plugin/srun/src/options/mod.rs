@@ -10,7 +10,7 @@ use crate::release::Release;
 
 pub use foreign::{Foreign, all_foreign, foreign};
 pub use job_variables::job_variables;
-pub use nearest::nearest;
+pub use nearest::{LONGEST, nearest};
 pub use variables::{passed_by, variables};
 
 /// The variable that names a file of hosts; no option sets it.
