@@ -51,6 +51,7 @@ pub(crate) fn choosing(text: &str) -> Request {
         cpuset: Some(StepCpuset::Choose(Choice {
             asked: dynamic(text),
             job_nodes: 1,
+            is_count_typed: true,
         })),
         cpu_bind: CpuBind {
             mode: Some(Mode::Free),
