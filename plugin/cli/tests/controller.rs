@@ -58,8 +58,8 @@ fn one_idle_node_like_the_machine() {
             "node0 0-1 0-1",
         ),
         ("-n5 --cores 0-6", "node0 0-6 0-6"),
-        ("-n5 --whole", "node0 0-7 0-7"),
-        ("-n5 --whole --cores 1-2,4", "node0 1-2,4 1-2,4"),
+        ("-n5 --cores all", "node0 0-7 0-7"),
+        ("-n5 --cores 1-2,4", "node0 1-2,4 1-2,4"),
     ] {
         assert_eq!(on(options), expected, "{options}");
     }
@@ -86,13 +86,7 @@ fn tasks_by_their_cpus() {
         assert_eq!(code, Some(0), "{words:?}: {said}");
         out.trim().to_string()
     };
-    for whole in [
-        "--whole",
-        "--cores=all",
-        "--cores=0-3",
-        "--cpus=0-7",
-        "--exclusive",
-    ] {
+    for whole in ["--cores=all", "--cores=0-3", "--cpus=0-7", "--exclusive"] {
         assert_eq!(masks(whole), "0x03,0x0C,0x30,0xC0", "{whole}");
         // One thread of each core may be used.
         let hint = format!("{whole}|--threads-per-core=1");
@@ -100,7 +94,7 @@ fn tasks_by_their_cpus() {
     }
     assert_eq!(masks(""), "0x03");
     assert_eq!(masks("--cores=0-2"), "0x03,0x0C,0x30");
-    assert_eq!(masks("--whole|-c9"), "0xFF");
+    assert_eq!(masks("--cores=all|-c9"), "0xFF");
 }
 
 #[test]
@@ -155,7 +149,8 @@ fn a_cluster_from_its_configuration() {
     let site = &plan["assumed"][0];
     assert_eq!(site["value"], "compat=affinity, autobind=threads");
     assert_eq!(site["by"], "found");
-    let missing = refused(&["--cluster", "/no/such/slurm.conf", "-n1"]);
+    let (code, _, missing) = berth(&["--cluster", "/no/such/slurm.conf", "-n1"]);
+    assert_eq!(code, Some(2));
     assert!(
         missing.contains("/no/such/slurm.conf cannot be read"),
         "{missing}"

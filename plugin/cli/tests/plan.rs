@@ -78,7 +78,7 @@ fn masks_are_left_out_where_lines_would_be_too_long() {
     let node = "pack:2 numa:4 l3:2 core:8 pu:2";
     let ask = ["plan", "--machine", node, "--numbering=threads-last"];
     let more = [
-        "--whole",
+        "--cores=all",
         "-n16",
         "--map-by=l3cache",
         "--bind-to=l3cache",
@@ -111,7 +111,7 @@ fn gpus_have_a_column_where_there_are_any() {
         "plan",
         "--machine",
         xml,
-        "--whole",
+        "--cores=all",
         "--allow-ecores",
         "-n2",
         "--cpu-bind=cores",
@@ -129,7 +129,7 @@ fn gpus_have_a_column_where_there_are_any() {
             "1     1       1     1     1     0    0x2"
         ]
     );
-    let json = plan(&format!("--machine {xml} --whole --format json -n1"));
+    let json = plan(&format!("--machine {xml} --cores=all --format json -n1"));
     assert!(json.stdout.contains("\"gpus\": 2,"), "{}", json.stdout);
 }
 
@@ -137,7 +137,7 @@ fn gpus_have_a_column_where_there_are_any() {
 fn memory_has_a_column_where_it_is_asked() {
     let machine = [
         "plan",
-        "--whole",
+        "--cores=all",
         "--machine",
         "pack:2 numa:2 core:2 pu:1",
         "-n3",
@@ -232,7 +232,7 @@ fn exit_codes_and_texts() {
             "core:2 pu:1",
             "-n2",
             "--binding=linear:2",
-            "--whole",
+            "--cores=all",
             "--format=cpus",
         ],
         "",
@@ -243,13 +243,13 @@ fn exit_codes_and_texts() {
         "{}",
         note.stderr
     );
-    assert_eq!(plan("--machine no/such/file.xml").code, 1);
+    assert_eq!(plan("--machine no/such/file.xml").code, 2);
     let free = berth(
         &[
             "plan",
             "--machine",
             "core:2 pu:1",
-            "--whole",
+            "--cores=all",
             "-n2",
             "--cpu-bind=none",
             "--format=masks",
@@ -301,7 +301,7 @@ fn live_is_this_machine() {
     let done = berth(
         &[
             "plan",
-            "--whole",
+            "--cores=all",
             "-n1",
             "--cpu-bind=none",
             "--format=masks",
@@ -367,7 +367,7 @@ fn cores_of_pools_are_left_to_them() {
             "plan",
             "--machine",
             "pack:2 core:4 pu:1",
-            "--whole",
+            "--cores=all",
             "-n1",
             binding,
             "--pool-cores",

@@ -84,3 +84,12 @@ pub(crate) fn ring() -> Machine {
         ],
     )
 }
+
+/// What a request gets on the ring, where others hold some CPUs.
+pub(crate) fn on_ring(request: &str, taken: &str) -> String {
+    let claims = Claims {
+        taken: set(taken),
+        ..Claims::default()
+    };
+    chosen(&choosing(request), &node(ring(), Rules::default()), &claims)
+}
