@@ -36,10 +36,20 @@ impl Columns {
         }
     }
 
+    /// Whether a line has more letters.
+    pub(crate) fn are_wider_than(&self, letters: usize) -> bool {
+        let used: usize = self.0.iter().map(|column| column.width + GAP).sum();
+        used > letters + GAP
+    }
+
+    /// Leaves a column out.
+    pub(crate) fn remove(&mut self, at: usize) {
+        self.0.remove(at);
+    }
+
     /// Takes room from the widest lists until a line has at most so many letters.
     pub fn fold_to(&mut self, letters: usize) {
-        let used = |all: &[Column]| all.iter().map(|column| column.width + GAP).sum::<usize>();
-        while used(&self.0) > letters + GAP {
+        while self.are_wider_than(letters) {
             let lists = self.0.iter_mut().filter(|column| !column.has_sentences);
             let widest = lists.max_by_key(|column| column.width);
             let Some(widest) = widest.filter(|column| column.width > NARROWEST) else {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 /// How the command knows a fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -25,8 +25,15 @@ pub struct Fact {
     pub value: String,
     /// How it is known.
     pub by: By,
-    /// The source: the option, the file or the command; or the reason why nothing better is known.
+    /// The source: the option, the file or the command; or the reason why nothing better is known. Empty if
+    /// there is none.
+    #[serde(serialize_with = "known")]
     pub source: String,
+}
+
+/// A text for scripts: null where there is none.
+fn known<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+    (!text.is_empty()).then_some(text).serialize(to)
 }
 
 impl Fact {

@@ -1,6 +1,8 @@
-//! Which sockets, NUMA nodes and cores a set of CPUs touches, by logical number.
+//! Which sockets, NUMA nodes, caches and cores a set of CPUs touches, by logical number.
 
-use berth_placement::{CoreIdx, CpuId, CpuSet, Machine, NumaId, SocketKind};
+use berth_placement::{
+    CoreIdx, CpuId, CpuSet, Device, DeviceKind, Machine, NumaId, ObjectKind, SocketKind,
+};
 
 /// A machine's cores with their sockets and NUMA nodes.
 pub struct Parents<'a> {
@@ -9,6 +11,8 @@ pub struct Parents<'a> {
     pub sockets: Vec<Vec<CoreIdx>>,
     /// The CPUs nearest to each NUMA node.
     numa: Vec<(NumaId, CpuSet)>,
+    /// The CPUs of each L3 cache.
+    caches: Vec<CpuSet>,
 }
 
 /// A core by its place.
@@ -27,6 +31,7 @@ impl<'a> Parents<'a> {
             machine,
             sockets: machine.sockets(kind),
             numa: machine.cpus_by_nearest_node(),
+            caches: machine.objects(ObjectKind::L3),
         }
     }
 
@@ -40,6 +45,16 @@ impl<'a> Parents<'a> {
         let touched = self.numa.iter().filter(|(_, near)| near.intersects(cpus));
         let numa: CpuSet = touched.map(|(id, _)| CpuId(id.0)).collect();
         [sockets, numa, cores].map(|set| set.to_string())
+    }
+
+    /// Numbers of the L3 caches, as a list.
+    pub(crate) fn caches_of(&self, cpus: &CpuSet) -> String {
+        numbers_of(self.caches.iter(), cpus)
+    }
+
+    /// Numbers of the GPUs next to some CPUs, counted in PCI order, as a list.
+    pub(crate) fn gpus_of(&self, cpus: &CpuSet) -> String {
+        numbers_of(gpus(self.machine).map(|gpu| &gpu.cpus), cpus)
     }
 
     /// The cores that have one of some CPUs.
@@ -66,4 +81,17 @@ impl<'a> Parents<'a> {
         let near = self.numa.iter().find(|(_, near)| near.contains(*first));
         near.map(|(id, _)| *id)
     }
+}
+
+/// The GPUs of a machine, in PCI order.
+pub(crate) fn gpus(machine: &Machine) -> impl Iterator<Item = &Device> {
+    let devices = machine.devices().iter();
+    devices.filter(|device| device.kind == DeviceKind::Gpu)
+}
+
+/// Positions of the sets that have one of some CPUs, as a list.
+fn numbers_of<'a>(sets: impl Iterator<Item = &'a CpuSet>, cpus: &CpuSet) -> String {
+    let touched = (0..).zip(sets).filter(|(_, set)| set.intersects(cpus));
+    let numbers: CpuSet = touched.map(|(number, _)| CpuId(number)).collect();
+    numbers.to_string()
 }

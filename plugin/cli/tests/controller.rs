@@ -94,7 +94,7 @@ fn tasks_by_their_cpus() {
     }
     assert_eq!(masks(""), "0x03");
     assert_eq!(masks("--cores=0-2"), "0x03,0x0C,0x30");
-    assert_eq!(masks("--whole|-c9"), "0xFF");
+    assert_eq!(masks("--cores=all|-c9"), "0xFF");
 }
 
 #[test]

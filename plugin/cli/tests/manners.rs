@@ -246,11 +246,11 @@ fn tables_fit_eighty_columns() {
         ),
     ] {
         let machine = format!("--machine={machine}");
-        let done = berth(&[&["plan", &machine][..], options].concat());
+        let done = berth(&[&["plan", &machine, "--masks"][..], options].concat());
         let text = String::from_utf8(done.stdout).unwrap();
         let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
         assert!(widest <= 80, "{machine} {options:?}: {widest}\n{text}");
-        let wide = berth(&[&["plan", &machine, "--width=1000"][..], options].concat());
+        let wide = berth(&[&["plan", &machine, "--masks", "--width=1000"][..], options].concat());
         let letters = |bytes: &[u8]| {
             let mut all: Vec<u8> = bytes.to_vec();
             all.retain(|byte| !byte.is_ascii_whitespace());

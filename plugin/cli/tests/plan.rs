@@ -72,6 +72,67 @@ fn the_table_says_what_it_assumes() {
     assert_eq!((done.code, done.stderr.as_str()), (0, ""));
 }
 
+/// On a large node people compare sockets, NUMA nodes and caches; masks of 64 digits are for programs.
+#[test]
+fn masks_are_left_out_where_lines_would_be_too_long() {
+    let node = "pack:2 numa:4 l3:2 core:8 pu:2";
+    let ask = ["plan", "--machine", node, "--numbering=threads-last"];
+    let more = [
+        "--cores=all",
+        "-n16",
+        "--map-by=l3cache",
+        "--bind-to=l3cache",
+        "--width=80",
+    ];
+    let words = [&ask[..], &more].concat();
+    let rows = |words: &[&str]| {
+        let table = berth(words, "").stdout;
+        let rows = table.lines().skip_while(|line| !line.starts_with("task"));
+        rows.map(String::from).collect::<Vec<_>>()
+    };
+    let plain = rows(&words);
+    assert_eq!(plain.len(), 17, "{plain:#?}");
+    assert_eq!(plain[0], "task  socket  NUMA  L3  core     CPUs");
+    assert_eq!(plain[2], "1     0       0     1   8-15     8-15,136-143");
+    let masks = rows(&[&words[..], &["--masks"]].concat());
+    assert!(masks[0].ends_with("mask") && masks.len() > 17, "{masks:#?}");
+    let wide = rows(&[&words[..], &["--width=200"]].concat());
+    assert!(wide[0].ends_with("mask") && wide.len() == 17, "{wide:#?}");
+}
+
+/// Without a --near the table shows which GPUs are next to a task, by their numbers in PCI order.
+#[test]
+fn gpus_have_a_column_where_there_are_any() {
+    let xml = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../tests/topologies/kinds-gpus-2.xml"
+    );
+    let words = [
+        "plan",
+        "--machine",
+        xml,
+        "--cores=all",
+        "--allow-ecores",
+        "-n2",
+        "--cpu-bind=cores",
+    ];
+    let table = berth(&words, "").stdout;
+    let rows: Vec<_> = table
+        .lines()
+        .skip_while(|line| !line.starts_with("task"))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            "task  socket  NUMA  core  CPUs  GPU  mask",
+            "0     0       0     0     0     1    0x1",
+            "1     1       1     1     1     0    0x2"
+        ]
+    );
+    let json = plan(&format!("--machine {xml} --cores=all --format json -n1"));
+    assert!(json.stdout.contains("\"gpus\": 2,"), "{}", json.stdout);
+}
+
 #[test]
 fn memory_has_a_column_where_it_is_asked() {
     let machine = [

@@ -89,6 +89,7 @@ impl One {
         let choice = Choice {
             asked,
             job_nodes: 1,
+            is_count_typed: false,
         };
         // A number without a pattern; its high bits change most.
         let is_held = |cpu: &u32| cpu.wrapping_mul(0x9e37_79b9) >> 13 & 1 == 1;

@@ -50,6 +50,7 @@ fn ask(text: &str) -> Request {
                 ask.cpuset = Some(StepCpuset::Choose(Choice {
                     asked,
                     job_nodes: 1,
+                    is_count_typed: true,
                 }));
             }
             other => panic!("unknown word {other}"),

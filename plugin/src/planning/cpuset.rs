@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use berth_placement::CpusetRequest;
-use berth_placement::request::cpuset::Words;
+use berth_placement::request::cpuset::{Keyword, Words};
 use berth_placement::sets::bounded::shown;
 use berth_placement::sets::limits::USER_TEXT;
 
@@ -49,6 +49,11 @@ impl Asked {
             Some(cpus) => words.with_ncpus(cpus),
             None => words,
         }
+    }
+
+    /// Whether the user wrote the number of CPUs.
+    pub(crate) fn has_ncpus(&self) -> bool {
+        self.words.get(Keyword::Ncpus).is_some()
     }
 
     /// The request, with the number of CPUs.

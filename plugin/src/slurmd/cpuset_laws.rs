@@ -111,6 +111,7 @@ impl Site {
         let choice = Choice {
             asked: asked.clone(),
             job_nodes: 1,
+            is_count_typed: false,
         };
         (!own.is_empty()).then(|| Job {
             number: NEXT_JOB.fetch_add(1, Ordering::Relaxed),

@@ -120,10 +120,15 @@ fn wanted(
     index: u32,
 ) -> Result<Option<Wanted>, String> {
     let site = cpusets::in_force();
-    match request(asked, cred, site.as_deref())? {
-        Some((of_job, request)) => of_request(request, of_job, (cred, index)),
-        None => Ok(None),
+    let is_typed = asked.as_ref().is_some_and(Asked::has_ncpus);
+    let Some((of_job, request)) = request(asked, cred, site.as_deref())? else {
+        return Ok(None);
+    };
+    let mut found = of_request(request, of_job, (cred, index))?;
+    if let Some(StepCpuset::Choose(choice)) = found.as_mut().map(|found| &mut found.cpuset) {
+        choice.is_count_typed = is_typed;
     }
+    Ok(found)
 }
 
 /// The cpuset that a request leads to; none for `CPUSET_TYPE=none`.
@@ -137,6 +142,7 @@ fn of_request(
         CpusetRequest::Dynamic(asked) => StepCpuset::Choose(Choice {
             asked: asked.clone(),
             job_nodes: cred.job_nhosts(),
+            is_count_typed: false,
         }),
         CpusetRequest::Static(named) => {
             let (account, partition) = (cred.job_account(), cred.job_partition());

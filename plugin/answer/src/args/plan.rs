@@ -279,6 +279,9 @@ pub struct PlanArgs {
         help_heading = "Output"
     )]
     pub format: Option<Format>,
+    /// Show the masks in the table also where its lines become too long
+    #[arg(hide_short_help = true, long, help_heading = "Output")]
+    pub masks: bool,
     /// Show for each task why it is there, and what would change it
     #[arg(long, help_heading = "Output")]
     pub explain: bool,

@@ -21,6 +21,12 @@ impl Question {
             CpusetRequest::Dynamic(asked) => Some(StepCpuset::Choose(Choice {
                 asked,
                 job_nodes: self.least_nodes(),
+                is_count_typed: self
+                    .cpuset
+                    .asked
+                    .as_ref()
+                    .and_then(CpusetRequest::ncpus)
+                    .is_some(),
             })),
             asked @ CpusetRequest::Static(_) => self.of_site(&asked).map(StepCpuset::Given),
             CpusetRequest::None => None,

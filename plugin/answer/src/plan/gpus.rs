@@ -2,8 +2,9 @@
 //! Otherwise the plan says what it takes for granted.
 
 use berth_placement::request::near::What;
-use berth_placement::{CpuId, CpuSet, DeviceKind, Gres, Machine, Node};
+use berth_placement::{CpuId, CpuSet, Gres, Node};
 
+use crate::parents::gpus;
 use crate::question::Question;
 use crate::world::GpusOfJob;
 use crate::{By, Fact};
@@ -31,7 +32,9 @@ pub(super) fn of_job(args: &Question, on: &Node, nodes: usize) -> Option<(Option
             job.id
         )),
         Ok(GpusOfJob::Known(step)) => {
-            let found = on.machine().map_or(0, count);
+            let found = on
+                .machine()
+                .map_or(0, |machine| gpus(machine).count() as u32);
             let highest = step.last().map_or(0, |index| index + 1);
             let numbers: CpuSet = step.iter().map(|index| CpuId(*index)).collect();
             let value = format!("GPUs {numbers}");
@@ -44,12 +47,4 @@ pub(super) fn of_job(args: &Question, on: &Node, nodes: usize) -> Option<(Option
             Some((Some(gres), Fact::new("devices", value, By::Found, how)))
         }
     }
-}
-
-/// The machine's GPUs.
-fn count(machine: &Machine) -> u32 {
-    let devices = machine.devices().iter();
-    devices
-        .filter(|device| device.kind == DeviceKind::Gpu)
-        .count() as u32
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use berth_placement::answer::cores::places;
-use berth_placement::{CpuSet, Node};
+use berth_placement::{Node, ObjectKind};
 use serde::{Serialize, Serializer};
 
 use super::change::{Change, changes};
@@ -19,9 +19,10 @@ use super::step::{Planned, PlannedStep, Task};
 use super::variables::Variables;
 use crate::Fact;
 use crate::Failure;
-use crate::parents::Parents;
+use crate::parents::{Parents, gpus};
 use crate::plan::{bound_to, notes};
 use crate::question::Question;
+use crate::world::LIVE;
 
 /// The whole answer.
 #[derive(Serialize)]
@@ -69,7 +70,35 @@ struct MachineJson<'a> {
     sockets: u32,
     cores_per_socket: u32,
     threads_per_core: u32,
+    /// How many of each the machine has; null where that is not known.
+    numa_nodes: Option<usize>,
+    l3_caches: Option<usize>,
+    cores: Option<usize>,
+    cpus: Option<usize>,
+    gpus: Option<usize>,
     topology: Option<String>,
+}
+
+impl<'a> MachineJson<'a> {
+    fn of(args: &'a Question, on: &Node) -> Self {
+        let (shape, machine) = (on.shape(), on.machine());
+        let kind = args.socket_kind();
+        let count = |kind| machine.map(|machine| machine.objects(kind).len());
+        // A host's devices are looked for only with --near.
+        let gpus = machine.map(|machine| gpus(machine).count());
+        Self {
+            source: &args.machine,
+            sockets: shape.sockets,
+            cores_per_socket: shape.cores,
+            threads_per_core: shape.threads,
+            numa_nodes: count(ObjectKind::Numa),
+            l3_caches: count(ObjectKind::L3),
+            cores: machine.map(|machine| machine.sockets(kind).concat().len()),
+            cpus: machine.map(|machine| machine.cpus().count()),
+            gpus: gpus.filter(|count| args.machine != LIVE || *count > 0),
+            topology: machine.map(|machine| machine.topology_string(kind)),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -95,9 +124,11 @@ struct TaskJson {
     /// Kernel numbers as a list, `0-3,8`; absent where nothing is bound.
     cpus: Option<String>,
     mask: Option<String>,
-    sockets: String,
-    numa_nodes: String,
-    cores: String,
+    /// Numbers of the objects that it touches; null where nothing is bound, and where there are none.
+    sockets: Option<String>,
+    numa_nodes: Option<String>,
+    l3_caches: Option<String>,
+    cores: Option<String>,
     /// NUMA nodes of its memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     memory: Option<String>,
@@ -134,8 +165,10 @@ impl Tasks<'_> {
         let bound = task.node_plan.is_bound();
         let place = self.step.place_of(task.place.node);
         let parents = &self.parents[place];
-        let touched = |cpus: &CpuSet| parents.as_ref().map(|parents| parents.of(cpus));
-        let [sockets, numa_nodes, cores] = touched(&plan.cpus).unwrap_or_default();
+        let parents = parents.as_ref();
+        let touched = parents.map_or([const { String::new() }; 3], |all| all.of(&plan.cpus));
+        let [sockets, numa_nodes, cores] = touched.map(some);
+        let l3_caches = parents.and_then(|all| some(all.caches_of(&plan.cpus)));
         let chosen = task.node_plan.chosen.as_ref();
         let local = task.place.local as usize;
         let on = self.step.planned_on(task.place.node).on(self.on);
@@ -144,9 +177,10 @@ impl Tasks<'_> {
             node: task.place.node,
             local: task.place.local,
             cpus: bound.then(|| plan.cpus.to_string()),
-            mask: bound.then(|| plan.cpus.to_short_hex()),
+            mask: bound.then(|| plan.cpus.to_hex(on.shape().mask_width())),
             sockets,
             numa_nodes,
+            l3_caches,
             cores,
             memory: plan.mems.as_ref().map(ToString::to_string),
             chosen: chosen.map(|chosen| places(chosen.of_task(local))),
@@ -160,6 +194,11 @@ impl Tasks<'_> {
             distance: devices::distance(task.node_plan, local),
         }
     }
+}
+
+/// A list of numbers, unless it is empty.
+fn some(list: String) -> Option<String> {
+    Some(list).filter(|list| !list.is_empty())
 }
 
 fn one_by_one<S: Serializer>(tasks: &RefCell<Option<Tasks<'_>>>, to: S) -> Result<S::Ok, S::Error> {
@@ -222,13 +261,7 @@ fn document<'a>(args: &'a Question, on: &'a Node, step: &'a PlannedStep) -> Docu
     Document {
         format: "berth-plan",
         version: 1,
-        machine: MachineJson {
-            source: &args.machine,
-            sockets: on.shape().sockets,
-            cores_per_socket: on.shape().cores,
-            threads_per_core: on.shape().threads,
-            topology: on.machine().map(|machine| machine.topology_string(kind)),
-        },
+        machine: MachineJson::of(args, on),
         allocation: allocation(step),
         assumed: &step.facts,
         nodes_assumed: step.nodes_assumed,

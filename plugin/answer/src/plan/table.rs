@@ -4,15 +4,20 @@ use std::io::{self, Write};
 
 use berth_placement::answer::cores::places;
 use berth_placement::request::grid_engine::Instance;
-use berth_placement::{CpuSet, Node, Plan};
+use berth_placement::request::near::What;
+use berth_placement::{CpuSet, Node, ObjectKind, Plan};
 
 use super::cpuset::in_words;
 use super::devices;
 use super::step::{Planned, PlannedStep};
 use crate::columns::{Columns, write_named};
-use crate::parents::Parents;
+use crate::parents::{Parents, gpus};
 use crate::picture::Screen;
 use crate::question::Question;
+
+/// The head of the column that is left out where it makes lines too long.
+const MASK: &str = "mask";
+const GPU: &str = "GPU";
 
 /// The whole text.
 ///
@@ -26,9 +31,9 @@ pub fn write(
     screen: Screen,
 ) -> io::Result<()> {
     head(out, args, on, step, screen)?;
-    let (heads, cells) = cells(args, on, step);
+    let mut rows = Rows::of(args, on, step);
     let several = step.node_count() > 1;
-    if heads.is_empty() && !several {
+    if rows.heads.is_empty() && !several {
         return steps(out, step);
     }
     writeln!(out)?;
@@ -36,38 +41,28 @@ pub fn write(
         true => &["task", "node", "local"],
         false => &["task"],
     };
-    let mut columns = Columns::default();
+    let prefix = |row: [&str; 3]| {
+        let cells = row.into_iter().take(before.len());
+        cells.map(String::from).collect::<Vec<_>>()
+    };
     let last = step.tasks.saturating_sub(1).to_string();
     let names = (0..step.node_count()).map(|node| step.names.short(node));
     let longest = names.max_by_key(|name| name.len()).unwrap_or_default();
-    let heads: Vec<&str> = before.iter().chain(&heads).copied().collect();
-    columns.fit(heads.iter().copied());
-    let prefix = |row: [&str; 3]| {
-        row.into_iter()
-            .take(before.len())
-            .map(String::from)
-            .collect::<Vec<_>>()
+    let fit = Fit {
+        width: screen.width,
+        masks: args.masks,
     };
-    for row in cells.iter().flatten() {
-        let first = prefix([&last, &longest, ""]);
-        columns.fit(first.iter().chain(row).map(String::as_str));
-    }
-    columns.fold_to(screen.width);
-    columns.write(out, heads)?;
+    let columns = rows.columns(before, &prefix([&last, &longest, ""]), fit);
+    columns.write(out, before.iter().chain(&rows.heads).copied())?;
     // A task's cells are those of any task in its place on a node, so they become lines once.
     let lines = |row: &Vec<String>| columns.lines(before.len(), row.iter().map(String::as_str));
-    let cells: Vec<Vec<_>> = cells
-        .iter()
-        .map(|rows| rows.iter().map(lines).collect())
-        .collect();
+    let lines = |rows: &Vec<Vec<String>>| rows.iter().map(lines).collect();
+    let cells: Vec<Vec<_>> = rows.cells.iter().map(lines).collect();
     for task in step.tasks() {
         let (id, local) = (task.id.to_string(), task.place.local.to_string());
         let first = prefix([&id, &step.names.short(task.place.node), &local]);
-        columns.write_before(
-            out,
-            &first,
-            &cells[step.place_of(task.place.node)][task.place.local as usize],
-        )?;
+        let of_node = &cells[step.place_of(task.place.node)];
+        columns.write_before(out, &first, &of_node[task.place.local as usize])?;
     }
     steps(out, step)
 }
@@ -177,68 +172,155 @@ fn counts(step: &PlannedStep) -> String {
     }
 }
 
-/// Rows of cells for each different plan, by local id.
-type Cells = Vec<Vec<Vec<String>>>;
+/// The table behind the task's number: CPUs where they are bound, NUMA nodes where memory is.
+struct Rows {
+    heads: Vec<&'static str>,
+    /// Rows for each different plan, by local id.
+    cells: Vec<Vec<Vec<String>>>,
+}
 
-/// The heads behind the task's number, and each task's cells: CPUs where they are bound, NUMA
-/// nodes where memory is.
-fn cells(args: &Question, on: &Node, step: &PlannedStep) -> (Vec<&'static str>, Cells) {
-    let has = |what: fn(&Plan) -> bool| step.plans().any(|(_, plan)| what(plan));
-    let bound = step.is_bound();
-    let memory = has(|plan| plan.tasks.iter().any(|task| task.mems.is_some()));
-    let near = has(|plan| plan.near.is_some());
-    let told = is_told(args) && has(|plan| plan.chosen.is_some());
-    let mut heads = Vec::new();
-    if bound {
-        heads.extend(["socket", "NUMA", "core", "CPUs", "mask"]);
+/// How wide the table may be, and whether the masks have a column all the same.
+#[derive(Clone, Copy)]
+struct Fit {
+    width: usize,
+    masks: bool,
+}
+
+/// The parts of a plan that have columns.
+#[derive(Clone, Copy)]
+struct Shown {
+    bound: bool,
+    memory: bool,
+    /// The head above the devices of a `--near`.
+    near: Option<&'static str>,
+    /// Whether the job gets its cores in variables instead of being bound to them.
+    chosen: bool,
+    more: More,
+}
+
+impl Rows {
+    fn of(args: &Question, on: &Node, step: &PlannedStep) -> Self {
+        let shown = Shown::of(args, on, step);
+        let rows = |planned: &Planned| {
+            let on = planned.on(on);
+            let parents = on.machine();
+            let parents = parents.map(|machine| Parents::new(machine, args.socket_kind()));
+            let ids = 0..planned.plan.tasks.len();
+            ids.map(|id| shown.row(on, parents.as_ref(), &planned.plan, id))
+                .collect()
+        };
+        Self {
+            heads: shown.heads(),
+            cells: step.planned().iter().map(rows).collect(),
+        }
     }
-    heads.extend(told.then_some("chosen"));
-    if near {
-        heads.extend(["device", "distance"]);
+
+    /// The columns behind those of the task's place. The masks are left out where they make lines too long.
+    fn columns(&mut self, before: &[&str], longest: &[String], fit: Fit) -> Columns {
+        let mut columns = Columns::default();
+        columns.fit(before.iter().chain(&self.heads).copied());
+        for row in self.cells.iter().flatten() {
+            columns.fit(longest.iter().chain(row).map(String::as_str));
+        }
+        let mask = self.heads.iter().position(|head| *head == MASK);
+        if let Some(at) = mask.filter(|_| !fit.masks && columns.are_wider_than(fit.width)) {
+            self.heads.remove(at);
+            columns.remove(before.len() + at);
+            for row in self.cells.iter_mut().flatten() {
+                row.remove(at);
+            }
+        }
+        columns.fold_to(fit.width);
+        columns
     }
-    heads.extend(memory.then_some("memory"));
-    let row = |on: &Node, parents: Option<&Parents<'_>>, plan: &Plan, id: usize| {
+}
+
+impl Shown {
+    fn of(args: &Question, on: &Node, step: &PlannedStep) -> Self {
+        let has = |what: fn(&Plan) -> bool| step.plans().any(|(_, plan)| what(plan));
+        let planned = || step.planned().iter();
+        let machines = || planned().filter_map(|planned| planned.on(on).machine());
+        let near = planned().find(|planned| planned.plan.near.is_some());
+        let asked = near.and_then(|planned| planned.request.near.as_ref());
+        let near = near.map(|_| match asked {
+            Some(asked) if asked.what == What::Gpu => GPU,
+            _ => "device",
+        });
+        Self {
+            bound: step.is_bound(),
+            memory: has(|plan| plan.tasks.iter().any(|task| task.mems.is_some())),
+            near,
+            chosen: is_told(args) && has(|plan| plan.chosen.is_some()),
+            more: More {
+                caches: machines().any(|machine| machine.objects(ObjectKind::L3).len() > 1),
+                gpus: near.is_none() && machines().any(|machine| gpus(machine).next().is_some()),
+            },
+        }
+    }
+
+    fn heads(&self) -> Vec<&'static str> {
+        let mut heads = Vec::new();
+        if self.bound {
+            heads.extend(["socket", "NUMA"]);
+            heads.extend(self.more.caches.then_some("L3"));
+            heads.extend(["core", "CPUs"]);
+            heads.extend(self.more.gpus.then_some(GPU));
+            heads.push(MASK);
+        }
+        heads.extend(self.chosen.then_some("chosen"));
+        if let Some(device) = self.near {
+            heads.extend([device, "distance"]);
+        }
+        heads.extend(self.memory.then_some("memory"));
+        heads
+    }
+
+    fn row(&self, on: &Node, parents: Option<&Parents<'_>>, plan: &Plan, id: usize) -> Vec<String> {
         let task = &plan.tasks[id];
         let mut row = Vec::new();
-        if bound {
-            row.extend(bound_to(on, parents, &task.cpus));
+        if self.bound {
+            row.extend(bound_to(on, self.more, parents, &task.cpus));
         }
-        if told {
-            row.push(
-                plan.chosen
-                    .as_ref()
-                    .map(|chosen| places(chosen.of_task(id)))
-                    .unwrap_or_default(),
-            );
+        if self.chosen {
+            let chosen = plan.chosen.as_ref();
+            row.push(chosen.map_or(String::new(), |chosen| places(chosen.of_task(id))));
         }
-        if near {
+        if self.near.is_some() {
             row.extend(devices::of_task(on, plan, id));
         }
-        if let Some(mems) = task.mems.as_ref().filter(|_| memory) {
+        if let Some(mems) = task.mems.as_ref().filter(|_| self.memory) {
             let first = if task.prefer { " first" } else { "" };
             row.push(format!("{mems}{first}"));
         }
         row
-    };
-    let rows = |planned: &Planned| {
-        let on = planned.on(on);
-        let parents = on.machine();
-        let parents = parents.map(|machine| Parents::new(machine, args.socket_kind()));
-        let ids = 0..planned.plan.tasks.len();
-        ids.map(|id| row(on, parents.as_ref(), &planned.plan, id))
-            .collect()
-    };
-    (heads, step.planned().iter().map(rows).collect())
+    }
+}
+
+/// Columns that only some machines need.
+#[derive(Clone, Copy)]
+struct More {
+    /// There are several L3 caches.
+    caches: bool,
+    /// There are GPUs, and no option says which of them a task gets.
+    gpus: bool,
 }
 
 /// What a task is bound to.
-fn bound_to(on: &Node, parents: Option<&Parents<'_>>, cpus: &CpuSet) -> [String; 5] {
+fn bound_to(on: &Node, more: More, parents: Option<&Parents<'_>>, cpus: &CpuSet) -> Vec<String> {
+    let unknown = || "?".to_string();
     let [sockets, numa, cores] = match parents {
         Some(parents) => parents.of(cpus),
-        None => ["?", "?", "?"].map(String::from),
+        None => [(); 3].map(|()| unknown()),
     };
-    let mask = cpus.to_hex(on.shape().mask_width());
-    [sockets, numa, cores, cpus.to_string(), mask]
+    let of = |known: Option<String>| known.unwrap_or_else(unknown);
+    let caches = || of(parents.map(|parents| parents.caches_of(cpus)));
+    let gpus = || of(parents.map(|parents| parents.gpus_of(cpus)));
+    let mut row = vec![sockets, numa];
+    row.extend(more.caches.then(caches));
+    row.extend([cores, cpus.to_string()]);
+    row.extend(more.gpus.then(gpus));
+    row.push(cpus.to_hex(on.shape().mask_width()));
+    row
 }
 
 /// Whether the job gets its cores in variables instead of being bound to them.

@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::sets::bounded::repeated;
+use crate::sets::count::counted;
 use crate::sets::cpuset::CpuSet;
 use crate::sets::nodeset::NodeSet;
 
@@ -27,6 +28,13 @@ pub enum CpusetNote {
     NoSuchMemory(NodeSet),
     /// `MAX_RADIUS` under first fit.
     RadiusIgnored,
+    /// `NCPUS` is more than the job has on the node.
+    Cut {
+        /// The number that the user wrote.
+        asked: u32,
+        /// Number of CPUs that the job owns on the node.
+        job: u32,
+    },
     /// Other jobs' cpusets have some of its CPUs too.
     Shares(CpuSet),
     /// It has CPUs on memory nodes that other cpusets want for themselves.
@@ -67,6 +75,12 @@ impl fmt::Display for CpusetNote {
             Self::RadiusIgnored => f.write_str(
                 "MAX_RADIUS keeps the job on one node and means nothing else here: this site chooses the \
                  first free CPUs (cpuset_best=off)",
+            ),
+            Self::Cut { asked, job } => write!(
+                f,
+                "NCPUS={asked} is more than the {} that the job has on this node, and the cpuset has no \
+                 others; request more for the job (-n, -c, --exclusive), or write a smaller NCPUS",
+                counted(*job, "CPU")
             ),
             Self::Shares(cpus) => write!(
                 f,

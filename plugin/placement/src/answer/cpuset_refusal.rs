@@ -26,6 +26,8 @@ pub enum CpusetRefusal {
         why: TooFew,
         /// CPUs of the job that others hold. Without them it would be served.
         held: CpuSet,
+        /// Whether a job that owns the whole node would have it.
+        fits_on_node: bool,
     },
     /// The smallest radius is too large.
     Radius {
@@ -37,6 +39,8 @@ pub enum CpusetRefusal {
         smallest: u32,
         /// CPUs of the job that others hold. Without them it would be served.
         held: CpuSet,
+        /// Whether a job that owns the whole node would have it.
+        fits_on_node: bool,
     },
     /// The step needs more CPUs than the cpuset has.
     StepTooLarge {
@@ -46,6 +50,8 @@ pub enum CpusetRefusal {
         has: u32,
         /// Number of CPUs that the job owns on the node.
         job: u32,
+        /// Whether the job could have a cpuset of so many CPUs.
+        fits: bool,
     },
     /// Slurm gave the step too few CPUs of the cpuset.
     StepElsewhere {
@@ -117,8 +123,10 @@ impl fmt::Display for CpusetRefusal {
                 candidates,
                 why,
                 held,
+                fits_on_node,
             } => {
                 too_few(f, (*needed, *most), candidates, *why)?;
+                exclusive(f, *fits_on_node)?;
                 beside(f, held)
             }
             Self::Radius {
@@ -126,11 +134,25 @@ impl fmt::Display for CpusetRefusal {
                 most,
                 smallest,
                 held,
+                fits_on_node,
             } => {
                 radius(f, *needed, *most, *smallest)?;
+                exclusive(f, *fits_on_node)?;
                 beside(f, held)
             }
-            Self::StepTooLarge { needed, has, job } => step_too_large(f, *needed, *has, *job),
+            Self::StepTooLarge {
+                needed,
+                has,
+                job,
+                fits,
+            } => {
+                write!(
+                    f,
+                    "this step needs {} on this node, and the job's cpuset has {has} for it; ",
+                    counted(*needed, "CPU")
+                )?;
+                larger_cpuset(f, *needed, *job, *fits)
+            }
             Self::StepElsewhere { needed, own, set } => write!(
                 f,
                 "this step needs {} of the job's cpuset; the cpuset has CPUs {}, and Slurm gave this step \
@@ -161,10 +183,9 @@ fn too_few(
     candidates: &CpuSet,
     why: TooFew,
 ) -> fmt::Result {
-    let are = either(&needed, "is", "are");
     let (needed, most) = (counted(needed, "CPU"), counted(most, "CPU"));
     let cpus = repeated(candidates);
-    write!(f, "{needed} {are} needed on this node (NCPUS); ")?;
+    write!(f, "the cpuset needs {needed} on this node; ")?;
     match why {
         TooFew::Listed if candidates.is_empty() => {
             write!(f, "the job owns no CPU of CPU_LIST that nobody else holds")?;
@@ -184,7 +205,20 @@ fn too_few(
             "the NUMA nodes that the job owns whole have {most}; the job has CPUs {cpus} free"
         )?,
     }
-    f.write_str("; request fewer CPUs, or submit the job with --exclusive")
+    f.write_str("; request fewer CPUs")?;
+    match why {
+        TooFew::Listed => f.write_str(", or list others in CPU_LIST"),
+        TooFew::PerNode(_) => f.write_str(", or a larger MAX_CPU_PER_NODE"),
+        TooFew::Cpus | TooFew::WholeNodes => Ok(()),
+    }
+}
+
+/// Another way, where a job with the whole node would have its cpuset.
+fn exclusive(f: &mut fmt::Formatter<'_>, fits_on_node: bool) -> fmt::Result {
+    f.write_str(match fits_on_node {
+        true => ", or submit the job with --exclusive",
+        false => "",
+    })
 }
 
 /// The CPUs that might become free.
@@ -199,15 +233,15 @@ fn beside(f: &mut fmt::Formatter<'_>, held: &CpuSet) -> fmt::Result {
     }
 }
 
-fn step_too_large(f: &mut fmt::Formatter<'_>, needed: u32, has: u32, job: u32) -> fmt::Result {
-    write!(
-        f,
-        "this step needs {} on this node, and the job's cpuset has {has} for it; ",
-        counted(needed, "CPU")
-    )?;
+/// What to do where a step needs more than its job's cpuset has.
+fn larger_cpuset(f: &mut fmt::Formatter<'_>, needed: u32, job: u32, fits: bool) -> fmt::Result {
+    if fits {
+        return write!(f, "submit the job with NCPUS={needed}, or use fewer tasks");
+    }
+    f.write_str("use fewer tasks or a smaller -c: ")?;
     match needed <= job {
-        true => write!(f, "submit the job with NCPUS={needed}, or use fewer tasks"),
-        false => write!(f, "use fewer tasks or a smaller -c: the job has {job} here"),
+        true => f.write_str("the job's cpuset can have no more here"),
+        false => write!(f, "the job has {job} here"),
     }
 }
 
@@ -215,7 +249,7 @@ fn radius(f: &mut fmt::Formatter<'_>, needed: u32, most: u32, smallest: u32) -> 
     write!(
         f,
         "MAX_RADIUS={most} is requested for {}; the smallest radius that this job's CPUs allow here is \
-         {smallest}; use a larger MAX_RADIUS, a smaller NCPUS, or --exclusive",
+         {smallest}; use a larger MAX_RADIUS, or request fewer CPUs",
         counted(needed, "CPU")
     )
 }

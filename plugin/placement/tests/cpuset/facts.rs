@@ -3,15 +3,7 @@
 use berth_placement::request::cpuset::{Choice, Given};
 use berth_placement::*;
 
-use crate::making::{choosing, chosen, dynamic, machine, node, ring, set};
-
-fn on_ring(request: &str, taken: &str) -> String {
-    let claims = Claims {
-        taken: set(taken),
-        ..Claims::default()
-    };
-    chosen(&choosing(request), &node(ring(), Rules::default()), &claims)
-}
+use crate::making::{choosing, chosen, dynamic, machine, node, on_ring, ring, set};
 
 #[test]
 fn best_fit_takes_the_smallest_radius_first() {
@@ -74,67 +66,6 @@ fn first_fit_takes_the_first() {
         };
         let found = chosen(&choosing(request), &node(ring(), rules), &claims);
         assert_eq!(found, expected, "{request}");
-    }
-}
-
-#[test]
-fn refusals_name_cpus_and_what_to_do() {
-    for (request, taken, said) in [
-        (
-            "NCPUS=5;MAX_RADIUS=0",
-            "",
-            "the smallest radius that this job's CPUs allow here is 1",
-        ),
-        (
-            "NCPUS=4;MAX_RADIUS=0",
-            "0,2,4,6",
-            "CPUs 0,2,4,6 of the job are held by others now",
-        ),
-        (
-            "NCPUS=4",
-            "0-12",
-            "4 CPUs are needed on this node (NCPUS); the job has 3 CPUs free for it (CPUs 13-15)",
-        ),
-        ("NCPUS=1", "0-15", "the job has no free CPU"),
-        (
-            "NCPUS=2;CPU_LIST=0,40",
-            "",
-            "the job owns 1 CPU of CPU_LIST that nobody else holds (CPUs 0)",
-        ),
-        (
-            "NCPUS=5;MAX_CPU_PER_NODE=1",
-            "",
-            "MAX_CPU_PER_NODE=1 allows 4 CPUs",
-        ),
-        (
-            "NCPUS=4;NODE_EX=Y",
-            "0,2,4,6",
-            "the NUMA nodes that the job owns whole have 0 CPUs",
-        ),
-    ] {
-        let found = on_ring(request, taken);
-        assert!(found.contains(said), "{request}: {found}");
-    }
-}
-
-/// Who holds CPUs may leave them; what can never fit is refused at once.
-#[test]
-fn waiting_helps_only_where_others_hold_cpus() {
-    let node = node(ring(), Rules::default());
-    for (request, taken, helps) in [
-        ("NCPUS=4", "0-12", true),
-        ("NCPUS=2;CPU_LIST=0,40", "1", false),
-        ("NCPUS=5;MAX_RADIUS=0", "0", false),
-        ("NCPUS=4;MAX_RADIUS=0", "0,2,4,6", true),
-    ] {
-        let claims = Claims {
-            taken: set(taken),
-            ..Claims::default()
-        };
-        match plan(&choosing(request), &node, &claims) {
-            Err(Refusal::Cpuset(why)) => assert_eq!(why.held().is_some(), helps, "{request}"),
-            other => panic!("{request}: {other:?}"),
-        }
     }
 }
 
@@ -320,6 +251,7 @@ fn a_radius_means_one_node() {
     request.cpuset = Some(StepCpuset::Choose(Choice {
         asked: dynamic("NCPUS=2;MAX_RADIUS=2"),
         job_nodes: 2,
+        is_count_typed: true,
     }));
     assert!(chosen(&request, &node, &Claims::default()).contains("this job has 2"));
 }

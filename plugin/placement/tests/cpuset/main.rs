@@ -6,5 +6,6 @@ mod facts;
 mod laws;
 mod making;
 mod memory;
+mod refusals;
 mod reserved;
 mod resume;

@@ -51,6 +51,7 @@ pub(crate) fn choosing(text: &str) -> Request {
         cpuset: Some(StepCpuset::Choose(Choice {
             asked: dynamic(text),
             job_nodes: 1,
+            is_count_typed: true,
         })),
         cpu_bind: CpuBind {
             mode: Some(Mode::Free),
@@ -82,4 +83,13 @@ pub(crate) fn ring() -> Machine {
             &[16, 22, 16, 10],
         ],
     )
+}
+
+/// What a request gets on the ring, where others hold some CPUs.
+pub(crate) fn on_ring(request: &str, taken: &str) -> String {
+    let claims = Claims {
+        taken: set(taken),
+        ..Claims::default()
+    };
+    chosen(&choosing(request), &node(ring(), Rules::default()), &claims)
 }

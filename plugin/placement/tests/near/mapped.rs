@@ -186,8 +186,11 @@ fn a_list_of_a_cpuset_chooses_too() {
         let Ok(CpusetRequest::Dynamic(asked)) = text.parse() else {
             panic!("{text} is a dynamic cpuset");
         };
-        let job_nodes = 1;
-        Some(StepCpuset::Choose(Choice { asked, job_nodes }))
+        Some(StepCpuset::Choose(Choice {
+            asked,
+            job_nodes: 1,
+            is_count_typed: true,
+        }))
     };
     let beside = |words: &str, cpuset: &str| {
         let request = Request {

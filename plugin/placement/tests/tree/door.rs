@@ -160,6 +160,7 @@ fn choosing(text: &str) -> StepCpuset {
     StepCpuset::Choose(Choice {
         asked,
         job_nodes: 1,
+        is_count_typed: true,
     })
 }
 

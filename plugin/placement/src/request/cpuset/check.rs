@@ -60,7 +60,10 @@ impl CpusetRequest {
                 Ok(Self::None)
             }
             Type::Static => {
-                let what = "a cpuset that the site defines (CPUSET_TYPE=static)";
+                let what = match named {
+                    Some(_) => "CPUSET_NAME, a cpuset that the site defines,",
+                    None => "CPUSET_TYPE=static",
+                };
                 only(words, Keyword::goes_with_static, what)?;
                 Ok(Self::Static(Static {
                     name: named.ok_or(CpusetError::NoName)?.name()?,

@@ -123,6 +123,9 @@ impl fmt::Display for CpusetError {
             ),
             Self::UnknownAttribute { found, nearest } => {
                 write!(f, "there is no attribute \"{found}\" for CPUSET_OPTIONS; ")?;
+                if found.contains(',') {
+                    return f.write_str("a | stands between two attributes");
+                }
                 one_of(f, *nearest, "attributes", &Attribute::ALL.map(Attribute::word))
             }
             Self::NoName => f.write_str(NO_NAME),
@@ -152,7 +155,7 @@ fn one_of(
 fn few_candidates(f: &mut fmt::Formatter<'_>, listed: u32, ncpus: u32) -> fmt::Result {
     write!(
         f,
-        "CPU_LIST names {listed} CPUs, and {ncpus} are needed on each node (NCPUS); list at least as many, \
+        "CPU_LIST names {listed} CPUs, and the cpuset needs {ncpus} on each node; list at least as many, \
          or request fewer"
     )
 }

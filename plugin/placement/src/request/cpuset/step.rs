@@ -24,6 +24,8 @@ pub struct Choice {
     pub asked: Dynamic,
     /// Number of nodes of the job; 0 if it is unknown.
     pub job_nodes: u32,
+    /// Whether the user wrote the number of CPUs, and no command worked it out.
+    pub is_count_typed: bool,
 }
 
 /// A cpuset that exists.

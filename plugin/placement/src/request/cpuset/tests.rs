@@ -65,7 +65,7 @@ fn every_keyword_and_attribute_is_read_and_written() {
                CPUSET_MEMORY_EXCLUSIVE|CPUSET_MEMORY_KERNEL_AVOID]";
     let fewer = all.replace("NCPUS=8", "NCPUS=4");
     assert_eq!(read(&fewer), fewer);
-    assert!(read(all).contains("CPU_LIST names 4 CPUs, and 8 are needed"));
+    assert!(read(all).contains("CPU_LIST names 4 CPUs, and the cpuset needs 8"));
     let mandatory = "CPUSET[NODE_EX=Y;CPUSET_OPTIONS=CPUSET_MEMORY_MANDATORY|CPUSET_POLICY_KILL]";
     assert_eq!(read(&mandatory.to_ascii_lowercase()), mandatory);
     assert_eq!(
@@ -171,6 +171,10 @@ fn errors_name_the_nearest_word() {
         (
             "CPUSET_OPTIONS=FAST",
             "the attributes are CPUSET_CPU_EXCLUSIVE, ",
+        ),
+        (
+            "CPUSET_OPTIONS=CPUSET_MEMORY_LOCAL,CPUSET_CPU_EXCLUSIVE",
+            "a | stands between two attributes",
         ),
         (
             "CPUSET_OPTIONS=CPUSET_MEMORY_LOCAL|",

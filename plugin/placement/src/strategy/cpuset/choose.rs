@@ -4,9 +4,9 @@
 use crate::answer::cpuset::{ChosenSet, Rejected, SetFrom};
 use crate::answer::cpuset_note::CpusetNote;
 use crate::answer::cpuset_refusal::{CpusetRefusal, TooFew};
-use crate::request::Request;
 use crate::request::claims::Claims;
 use crate::request::cpuset::{Attribute, Choice, CpusetRequest, Dynamic};
+use crate::request::{Allocation, Request};
 use crate::sets::cpuset::CpuSet;
 use crate::strategy::cpuset::best_fit::best_fit;
 use crate::strategy::cpuset::candidates::Candidates;
@@ -30,6 +30,8 @@ pub(super) enum Obstacle {
 /// A choice under way.
 pub(super) struct Choosing<'a> {
     pub(super) asked: &'a Dynamic,
+    /// Whether the user wrote the number of CPUs.
+    pub(super) is_count_typed: bool,
     pub(super) job: &'a Job<'a>,
     pub(super) request: &'a Request,
     pub(super) claims: &'a Claims,
@@ -54,6 +56,7 @@ pub(super) fn choose(
     }
     let here = Choosing {
         asked: &choice.asked,
+        is_count_typed: choice.is_count_typed,
         job,
         request,
         claims,
@@ -73,6 +76,22 @@ pub(super) fn choose(
     let helps = !held.is_empty() && here.fit(&here.listed()).is_ok();
     let held = if helps { held } else { CpuSet::new() };
     Err(here.refusal(&obstacle, open, held))
+}
+
+/// Whether a job could have a cpuset of so many CPUs, if others held none.
+pub(super) fn has_room(asked: &Dynamic, count: u32, job: &Job<'_>, request: &Request) -> bool {
+    let asked = Dynamic {
+        ncpus: Some(count),
+        ..asked.clone()
+    };
+    let here = Choosing {
+        asked: &asked,
+        is_count_typed: false,
+        job,
+        request,
+        claims: &Claims::default(),
+    };
+    count <= job.units && here.fit(&here.listed()).is_ok()
 }
 
 impl Choosing<'_> {
@@ -200,6 +219,7 @@ impl Choosing<'_> {
         if self.is_first_fit() && self.asked.max_radius.is_some() {
             notes.push(CpusetNote::RadiusIgnored);
         }
+        notes.extend(self.cut());
         let set = ChosenSet {
             asked: CpusetRequest::Dynamic(self.asked.clone()),
             count: job.units_in(&fit.cpus),
@@ -216,6 +236,24 @@ impl Choosing<'_> {
             cpus: fit.cpus,
         };
         (set, notes)
+    }
+
+    /// The note on a number that the job cannot have.
+    fn cut(&self) -> Option<CpusetNote> {
+        let asked = self.asked.ncpus.filter(|_| self.is_count_typed)?;
+        let job = self.job.units;
+        (asked > job).then_some(CpusetNote::Cut { asked, job })
+    }
+
+    /// Whether a job that owns the whole node would have the cpuset, and this one does not own it.
+    fn fits_on_node(&self) -> bool {
+        let request = Request {
+            job_allocation: Some(Allocation::Whole),
+            ..self.request.clone()
+        };
+        let job = Job::of(&request, self.job.node, &self.job.owned);
+        let count = self.needed().unwrap_or(1);
+        job.owned.cpus != self.job.owned.cpus && has_room(self.asked, count, &job, &request)
     }
 
     /// What the cpuset has although it is better avoided.
@@ -284,6 +322,7 @@ impl Choosing<'_> {
                 most: self.asked.max_radius.unwrap_or(0),
                 smallest,
                 held,
+                fits_on_node: self.fits_on_node(),
             },
             Obstacle::TooFew(most) => CpusetRefusal::TooFew {
                 needed: self.needed().unwrap_or(1),
@@ -296,6 +335,7 @@ impl Choosing<'_> {
                     (None, None) => TooFew::Cpus,
                 },
                 held,
+                fits_on_node: self.fits_on_node(),
             },
         }
     }

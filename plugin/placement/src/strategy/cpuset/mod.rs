@@ -26,7 +26,7 @@ use crate::answer::refusal::Refusal;
 use crate::owned::Owned;
 use crate::request::Request;
 use crate::request::claims::Claims;
-use crate::request::cpuset::{CpusetFail, StepCpuset};
+use crate::request::cpuset::{CpusetFail, CpusetRequest, Given, StepCpuset};
 use crate::sets::nodeset::NodeSet;
 use crate::strategy::cpuset::job::Job;
 use crate::topology::node::Node;
@@ -115,6 +115,19 @@ fn outside(task: &TaskPlan, mems: &NodeSet) -> Option<NodeSet> {
     (!outside.is_empty()).then_some(outside)
 }
 
+/// Whether another request for the job's cpuset would give it so many CPUs.
+fn has_room(request: &Request, job: &Job<'_>, count: u32) -> bool {
+    let asked = match &request.cpuset {
+        Some(StepCpuset::Choose(choice)) => &choice.asked,
+        Some(StepCpuset::Given(Given {
+            asked: CpusetRequest::Dynamic(asked),
+            ..
+        })) => asked,
+        _ => return false,
+    };
+    choose::has_room(asked, count, job, request)
+}
+
 /// What the step owns of the cpuset, if that is enough for its tasks.
 fn part_of_step(
     request: &Request,
@@ -144,6 +157,7 @@ fn part_of_step(
             needed,
             has,
             job: job.units,
+            fits: has_room(request, job, needed),
         },
     }))
 }

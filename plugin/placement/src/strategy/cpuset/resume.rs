@@ -93,6 +93,7 @@ impl Resume<'_> {
             ..self.asked.clone()
         };
         let choosing = Choosing {
+            is_count_typed: false,
             asked: &asked,
             job: &job.by_threads(),
             request: &request,
