@@ -19,6 +19,7 @@ mod rules;
 mod script;
 mod settings;
 mod show;
+mod steps;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -38,6 +39,8 @@ use inner::Role;
 use input::Input;
 use planned::Place;
 use script::Script;
+
+pub(crate) use steps::{NoStep, ScriptStep, steps};
 
 /// The exit code where there is nothing to check.
 const NOTHING: u8 = 2;

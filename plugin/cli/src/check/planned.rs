@@ -5,6 +5,7 @@
 use berth_placement::sets::count::{counted, either};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::str::FromStr;
 use std::sync::OnceLock;
 
 use berth_placement::{Level, Node, Rule};
@@ -47,6 +48,12 @@ impl Place {
         }
         let node = plan::node(&args)?;
         Ok(Self { args, node })
+    }
+
+    /// The one that a plan is for. Options beside a line hold for every step.
+    pub(super) fn of(mut args: PlanArgs, node: Node) -> Self {
+        (args.line, args.job, args.only_job) = (None, None, false);
+        Self { args, node }
     }
 
     /// The release of the cluster, or of this node's slurmd.
@@ -107,23 +114,32 @@ const OWN: [&str; 9] = [
     "pool",
 ];
 
-/// The request as a plan's; none if only the shell knows what matters.
-fn request(case: &Case<'_>, place: &Place) -> Option<PlanArgs> {
+/// The request as a plan's; none if only the shell knows what matters. What was typed beside the line
+/// goes before its own words.
+pub(super) fn request(case: &Case<'_>, place: &Place) -> Option<PlanArgs> {
     case.knows(&OWN).then_some(())?;
-    let (options, job) = (case.options()?, case.job_line()?);
-    let mut args = place.args.clone();
-    args.binding = case.has("binding").and_then(|value| value.parse().ok());
-    args.core_kind = case.has("core-kind").and_then(|value| value.parse().ok());
-    args.near = case.has("near").and_then(|value| value.parse().ok());
-    args.confine = case.has("confine").and_then(|value| value.parse().ok());
-    args.cpuset.asked = case.has("cpuset").and_then(|value| value.parse().ok());
-    args.mapping = MappingArgs(case.mapping().ok()?);
+    let (mut options, job) = (case.options()?, case.job_line()?);
+    let beside = &place.args;
+    let typed = beside.srun.kept().iter();
+    options.extend(typed.filter(|one| one.variable.is_none()).cloned());
+    let mut args = beside.clone();
+    args.binding = args.binding.or(own(case, "binding"));
+    args.core_kind = args.core_kind.or(own(case, "core-kind"));
+    args.near = args.near.or(own(case, "near"));
+    args.confine = args.confine.or(own(case, "confine"));
+    args.cpuset.asked = args.cpuset.asked.or(own(case, "cpuset"));
+    args.mapping = MappingArgs(args.mapping.0.or(case.mapping().ok()?));
     args.slurm = Some(case.around.release);
     args.srun = SrunOptions::read(options, Vec::new(), case.around.release).ok()?;
     args.site = case.around.whole.then_some(SiteNodes::Exclusive);
     args.job = job;
     args.find_defaults().ok()?;
     Some(args)
+}
+
+/// One of berth's own options.
+fn own<T: FromStr>(case: &Case<'_>, name: &str) -> Option<T> {
+    case.has(name)?.parse().ok()
 }
 
 /// Whether a plan refuses the step on nodes with room for nearly everything. A list of CPUs is for

@@ -39,9 +39,9 @@ pub(crate) fn run(args: &PlanArgs, path: &PathBuf) -> Result<ExitCode, Failure> 
         format: args.format,
         of_line: args.format,
         machines: HashMap::new(),
+        failed: false,
         facts: Vec::new(),
     };
-    let mut failed = false;
     let mut output = BufWriter::new(io::stdout().lock());
     for line in counted(input.lines()) {
         let line = line?;
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &PlanArgs, path: &PathBuf) -> Result<ExitCode, Failure> 
             continue;
         }
         let answer = run.answer(text).unwrap_or_else(|why| {
-            failed = true;
+            run.failed = true;
             let why = one_line(&why.to_string());
             match run.of_line {
                 Some(Format::Json) => json::no_plan(&why),
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &PlanArgs, path: &PathBuf) -> Result<ExitCode, Failure> 
     }
     output.flush()?;
     say::facts(&run.facts);
-    Ok(if failed {
+    Ok(if run.failed {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
@@ -104,6 +104,8 @@ struct Run {
     /// The format of the line that is answered, as far as it is known.
     of_line: Option<Format>,
     machines: Machines,
+    /// Whether a step of a job's script would be refused.
+    failed: bool,
     /// What was found out and assumed for the answers; each fact is printed once.
     facts: Vec<Fact>,
 }
@@ -137,6 +139,8 @@ impl Run {
             Answer::Refused(why) => return Err(why.into()),
             Answer::Planned(step) => step,
         };
+        let mut refused = step.job.iter().flat_map(|job| job.refused_steps());
+        self.failed |= refused.next().is_some();
         for fact in &step.facts {
             if !self.facts.contains(fact) {
                 self.facts.push(fact.clone());
@@ -152,7 +156,9 @@ impl Run {
                 );
             }
         };
-        for note in notes(&args, on, &step) {
+        let of_job = step.job.iter().filter(|_| args.format.is_none());
+        let refused = of_job.flat_map(|job| job.refused_steps());
+        for note in notes(&args, on, &step).into_iter().chain(refused) {
             line.push_str(&format!(" # {}", one_line(&note)));
         }
         Ok(line)
@@ -204,7 +210,7 @@ fn nodes_masks(step: &PlannedStep) -> Vec<String> {
 }
 
 /// Each task's CPUs, in task order.
-fn cpus(step: &PlannedStep) -> Vec<String> {
+pub(super) fn cpus(step: &PlannedStep) -> Vec<String> {
     if !step.is_bound() {
         return vec!["none".into()];
     }

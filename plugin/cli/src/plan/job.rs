@@ -11,12 +11,13 @@ use berth_srun::options::Command as Program;
 use serde::Serialize;
 
 use super::controller::{JobNode, NoAnswer, OnlyJob, Unusable, only_job};
-use super::job_line::{self, JobLine, Script, ScriptStep};
+use super::job_line::{self, JobLine, Script};
 use super::owns::{listed, of_cores};
 use super::step::{PlannedStep, Plans};
-use super::{batch, site};
+use super::{Answer, answer_of_line, batch, is_not_modelled, site};
 use crate::Failure;
 use crate::args::{Format, PlanArgs};
+use crate::check::{self, NoStep, ScriptStep};
 use crate::columns::write_named;
 use crate::here::{By, Fact};
 use crate::say;
@@ -25,7 +26,7 @@ use crate::say;
 const MOST_NAMES: usize = 8;
 
 /// What a job gets.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Serialize)]
 pub(crate) struct PlannedJob {
     /// The line, as it was typed.
     line: String,
@@ -33,7 +34,7 @@ pub(crate) struct PlannedJob {
     tasks: u32,
     nodes: Vec<GivenNode>,
     /// The sruns of the batch script; of salloc one without options.
-    steps: Vec<Pointer>,
+    pub(super) steps: Vec<JobStep>,
 }
 
 /// A node of the job.
@@ -47,13 +48,39 @@ struct GivenNode {
 }
 
 /// A step, and the command that plans it.
-#[derive(Clone, Debug, Serialize)]
-struct Pointer {
+#[derive(Serialize)]
+pub(super) struct JobStep {
     /// Its line in the script, from 1; none where there is no script.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<usize>,
     text: String,
     plan: String,
+    #[serde(flatten)]
+    answer: Option<StepAnswer>,
+}
+
+/// What becomes of a step.
+#[derive(Serialize)]
+#[serde(tag = "status", rename_all = "kebab-case")]
+pub(super) enum StepAnswer {
+    Planned {
+        /// Each task's CPUs; empty where nothing is bound.
+        cpus: Vec<String>,
+        #[serde(skip)]
+        inside: Box<InJob>,
+    },
+    Refused {
+        why: String,
+    },
+    NotPlanned {
+        why: String,
+    },
+}
+
+/// A planned step of a job, with its request.
+pub(super) struct InJob {
+    pub args: PlanArgs,
+    pub step: PlannedStep,
 }
 
 /// Plans it.
@@ -93,7 +120,7 @@ pub(super) fn as_job(
     let job = PlannedJob {
         line: text.into(),
         tasks: found.tasks,
-        steps: pointers(args, text, &found.line.script),
+        steps: steps(args, on, text, &found.line.script),
         nodes: found.nodes.into_iter().map(GivenNode::from).collect(),
     };
     let count = tasks.iter().sum();
@@ -217,13 +244,13 @@ fn script(script: &Script) -> Option<Fact> {
     }
 }
 
-/// The command that plans each srun of the job.
-fn pointers(args: &PlanArgs, line: &str, script: &Script) -> Vec<Pointer> {
+/// Each srun of the job, planned, with the command that plans it alone.
+fn steps(args: &PlanArgs, on: &Node, line: &str, script: &Script) -> Vec<JobStep> {
     let mut before = vec!["berth".to_string(), "plan".into()];
     before.extend(
         batch::typed_words()
             .into_iter()
-            .filter(|word| !is_line(word)),
+            .filter(|word| !is_line(word, line)),
     );
     before.extend(["--job".into(), line.into()]);
     // The job's command passes its variables on to the steps.
@@ -232,26 +259,49 @@ fn pointers(args: &PlanArgs, line: &str, script: &Script) -> Vec<Pointer> {
         .iter()
         .filter_map(|pair| assignment(pair));
     let passed: String = passed.map(|word| word + " ").collect();
+    let submits = format!("{passed}{line}");
     let plan = |step: &str| {
         let step = format!("{passed}{step}");
         let words = before.iter().map(String::as_str).chain([step.as_str()]);
         shlex::try_join(words).unwrap_or_default()
     };
     match script {
-        Script::None => vec![Pointer {
+        Script::None => vec![JobStep {
             line: None,
             text: "srun".into(),
             plan: plan("srun ./app"),
+            answer: None,
         }],
         Script::Unread(_) | Script::Missing(_) => Vec::new(),
-        Script::Read { text, .. } => {
-            let pointer = |step: ScriptStep| Pointer {
+        Script::Read { .. } => {
+            let step = |step: ScriptStep| JobStep {
                 plan: plan(&step.text),
                 line: Some(step.line),
                 text: step.text,
+                answer: Some(answered(step.request, on)),
             };
-            job_line::steps(text).into_iter().map(pointer).collect()
+            let found = check::steps(&submits, args, on);
+            found.into_iter().map(step).collect()
         }
+    }
+}
+
+fn answered(request: Result<Box<PlanArgs>, NoStep>, on: &Node) -> StepAnswer {
+    let args = match request {
+        Ok(args) => *args,
+        Err(NoStep::Refused(why)) => return StepAnswer::Refused { why },
+        Err(NoStep::NotPlanned(why)) => return StepAnswer::NotPlanned { why },
+    };
+    match answer_of_line(&args, on) {
+        Ok(Answer::Planned(step)) => StepAnswer::Planned {
+            cpus: batch::cpus(&step),
+            inside: Box::new(InJob { args, step: *step }),
+        },
+        Ok(Answer::Refused(why)) if is_not_modelled(&why) => StepAnswer::NotPlanned { why },
+        Ok(Answer::Refused(why)) => StepAnswer::Refused { why },
+        Err(why) => StepAnswer::Refused {
+            why: why.to_string(),
+        },
     }
 }
 
@@ -261,11 +311,14 @@ fn assignment(pair: &str) -> Option<String> {
     Some(format!("{name}={}", shlex::try_quote(value).ok()?))
 }
 
-/// Whether a typed word is the whole line, and no option.
-fn is_line(word: &str) -> bool {
+/// Whether a typed word is the whole line or its script, or an option that is the job's now.
+fn is_line(word: &str, line: &str) -> bool {
     let mut words = word.split_whitespace();
     let has = |word: &str| ["sbatch", "salloc"].contains(&job_line::base(word));
-    !word.starts_with('-') && words.any(has)
+    let is_script =
+        || shlex::split(line).is_some_and(|words| words.last().is_some_and(|last| last == word));
+    let is_jobs = word == "--exclusive" || word.starts_with("--exclusive=");
+    is_jobs || !word.starts_with('-') && (words.any(has) || is_script())
 }
 
 impl PlannedJob {
@@ -304,18 +357,38 @@ impl PlannedJob {
         groups.join("; ")
     }
 
-    /// The steps, each with the command that plans it; nothing is folded, so it can be copied.
+    /// The steps that would be refused, in words.
+    pub(super) fn refused_steps(&self) -> impl Iterator<Item = String> + '_ {
+        self.steps.iter().filter_map(|step| match &step.answer {
+            Some(StepAnswer::Refused { why }) => {
+                Some(format!("line {}: refused: {why}", step.line.unwrap_or(1)))
+            }
+            _ => None,
+        })
+    }
+}
+
+impl JobStep {
+    /// The step's line, what becomes of it, and its plan, if there is one. The command that plans it is
+    /// not folded, so it can be copied.
     ///
     /// # Errors
     /// Those of `out`.
-    pub(super) fn write_steps(&self, out: &mut impl Write) -> io::Result<()> {
-        for step in &self.steps {
-            match step.line {
-                Some(line) => writeln!(out, "\nline {line:<6} {}", step.text)?,
-                None => writeln!(out, "\ninside      {}", step.text)?,
-            }
-            writeln!(out, "plan it:    {}", step.plan)?;
+    pub(super) fn write_head(
+        &self,
+        out: &mut impl Write,
+        width: Option<usize>,
+    ) -> io::Result<Option<&InJob>> {
+        match self.line {
+            Some(line) => writeln!(out, "\nline {line:<6} {}", self.text)?,
+            None => writeln!(out, "\ninside      {}", self.text)?,
         }
-        Ok(())
+        match &self.answer {
+            Some(StepAnswer::Planned { inside, .. }) => return Ok(Some(inside)),
+            Some(StepAnswer::Refused { why }) => write_named(out, width, "refused", why)?,
+            Some(StepAnswer::NotPlanned { why }) => write_named(out, width, "not planned", why)?,
+            None => writeln!(out, "plan it:    {}", self.plan)?,
+        }
+        Ok(None)
     }
 }

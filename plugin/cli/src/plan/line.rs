@@ -3,6 +3,7 @@
 //! an sbatch or salloc becomes a `--job`.
 
 use std::fmt;
+use std::path::Path;
 
 use berth_srun::line::{Given, Line, Trouble, read};
 use berth_srun::options::Command as Program;
@@ -38,6 +39,10 @@ const ENDS: [&str; 6] = ["|", "||", "&", "&&", ";", "|&"];
 /// # Errors
 /// [`NoLine`], with the option named as srun names it.
 pub(crate) fn spelled_out(text: &str, release: Release) -> Result<Vec<String>, NoLine> {
+    // A batch script is planned as sbatch takes it.
+    if Path::new(text).is_file() {
+        return of_words(&["sbatch".into(), text.into()], release);
+    }
     let words = shlex::split(text)
         .ok_or_else(|| NoLine::Usage("a quote is not closed on this line; close it".into()))?;
     of_words(&words, release)

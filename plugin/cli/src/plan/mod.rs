@@ -99,7 +99,11 @@ pub(crate) fn run(typed: &PlanArgs) -> Result<ExitCode, Failure> {
         }
     };
     print(args, &on, &step)?;
-    Ok(ExitCode::SUCCESS)
+    let mut refused = step.job.iter().flat_map(|job| job.refused_steps());
+    Ok(match refused.next() {
+        Some(_) => ExitCode::FAILURE,
+        None => ExitCode::SUCCESS,
+    })
 }
 
 /// Whether a reason says that berth does not know, and not that the step would not run.
@@ -303,6 +307,10 @@ pub(crate) fn notes(args: &PlanArgs, on: &Node, step: &PlannedStep) -> Vec<Strin
     notes.extend(step.notes.iter().cloned());
     notes.extend(step.nodes_assumed.then(|| NODES_ASSUMED.into()));
     notes.extend(unused_site(args.site, args.cluster.as_deref()).map(String::from));
+    // The table has them at their lines.
+    let is_table = matches!(args.format, None | Some(Format::Table));
+    let of_job = step.job.iter().filter(|_| !is_table);
+    notes.extend(of_job.flat_map(|job| job.refused_steps()));
     let of_site = args.site_settings.as_ref();
     notes.extend(of_site.into_iter().flat_map(|site| site.complaints.clone()));
     // A step in an allocation is not compared with its nodes (`_step_create`); a job is.

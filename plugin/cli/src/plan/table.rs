@@ -7,8 +7,9 @@ use berth_placement::request::grid_engine::Instance;
 use berth_placement::{CpuSet, Node, Plan};
 
 use super::cpuset::in_words;
-use super::devices;
+use super::job::InJob;
 use super::step::{Planned, PlannedStep};
+use super::{devices, notes};
 use crate::args::PlanArgs;
 use crate::columns::{Columns, write_named};
 use crate::parents::Parents;
@@ -26,10 +27,30 @@ pub(crate) fn write(
     step: &PlannedStep,
 ) -> io::Result<()> {
     head(out, args, on, step)?;
+    rows(out, args, on, step)?;
+    for one in step.job.iter().flat_map(|job| &job.steps) {
+        let Some(InJob { args, step }) = one.write_head(out, args.width)? else {
+            continue;
+        };
+        let facts = step.facts.iter();
+        for fact in facts.filter(|fact| fact.what == "allocation") {
+            write_named(out, args.width, fact.what, &fact.value)?;
+        }
+        write_rules(out, step)?;
+        rows(out, args, on, step)?;
+        for note in notes(args, on, step) {
+            write_named(out, args.width, "note", &note)?;
+        }
+    }
+    Ok(())
+}
+
+/// One row for each task.
+fn rows(out: &mut impl Write, args: &PlanArgs, on: &Node, step: &PlannedStep) -> io::Result<()> {
     let (heads, cells) = cells(args, on, step);
     let several = step.node_count() > 1;
     if heads.is_empty() && !several {
-        return steps(out, step);
+        return Ok(());
     }
     writeln!(out)?;
     let before: &[&str] = match several {
@@ -69,12 +90,7 @@ pub(crate) fn write(
             &cells[step.place_of(task.place.node)][task.place.local as usize],
         )?;
     }
-    steps(out, step)
-}
-
-/// The steps of a job whose line was asked about.
-fn steps(out: &mut impl Write, step: &PlannedStep) -> io::Result<()> {
-    step.job.as_ref().map_or(Ok(()), |job| job.write_steps(out))
+    Ok(())
 }
 
 /// The request and the assumptions.
@@ -88,6 +104,11 @@ pub(super) fn head(
     if let Some(job) = &step.job {
         job.write_head(out, args.width)?;
     }
+    write_rules(out, step)
+}
+
+/// The rules that decided, and what they leave open.
+fn write_rules(out: &mut impl Write, step: &PlannedStep) -> io::Result<()> {
     for (count, plan) in step.plans() {
         if step.plans().count() > 1 {
             writeln!(
