@@ -1,11 +1,11 @@
 //! The command `berth`: what would I get, what do I have, and why? Each subcommand has a file.
-//! Exit codes: 0 the step would run, 1 it would be refused or something failed, 2 usage.
+//! Exit codes: 0 the step would run, 1 it would be refused or something failed, 2 usage or an input that
+//! cannot be read.
 #![forbid(unsafe_code)]
 
 mod advise;
 mod args;
 mod check;
-mod columns;
 mod completions;
 mod devices;
 mod discover;
@@ -14,17 +14,10 @@ mod env;
 mod here;
 mod json;
 mod man;
-mod nodes;
-mod parents;
-mod picture;
 mod plan;
-mod pool_room;
-mod progress;
 mod report;
 mod say;
-mod shell;
 mod slurmd;
-mod srun_options;
 mod state_nodes;
 mod status;
 mod topo;
@@ -33,12 +26,24 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
+use berth_discover::DiscoverError;
 use clap::Parser;
 
-use crate::args::{Cli, Command, as_getopt, asked_command, shortened};
+use berth_answer::args::{as_getopt, shortened};
 
-/// A failure that is not a usage error: its text goes to stderr, exit code 1.
-pub(crate) type Failure = Box<dyn std::error::Error>;
+use crate::args::{Cli, Command, asked_command};
+
+// A failure: its text goes to stderr. The exit code is 2 for an input that cannot be read, else 1.
+pub(crate) use berth_answer::{Failure, Unreadable};
+
+/// The exit code of a wrong usage.
+const USAGE: u8 = 2;
+
+/// Whether the failure is an input's.
+pub(crate) fn is_unreadable(why: &(dyn std::error::Error + 'static)) -> bool {
+    let of_machine = why.downcast_ref::<DiscoverError>();
+    why.is::<Unreadable>() || of_machine.is_some_and(DiscoverError::is_input)
+}
 
 fn main() -> ExitCode {
     berth_host::inherited::close();
@@ -63,7 +68,10 @@ fn main() -> ExitCode {
         Err(why) if is_closed_pipe(&*why) => ExitCode::SUCCESS,
         Err(why) => {
             say::failed(&why.to_string());
-            ExitCode::FAILURE
+            match is_unreadable(&*why) {
+                true => ExitCode::from(USAGE),
+                false => ExitCode::FAILURE,
+            }
         }
     }
 }
@@ -76,7 +84,6 @@ fn words() -> Vec<OsString> {
     if command != "plan" && command != "advise" {
         return words;
     }
-    here::look();
     let line = plan::line_in(&mut words);
     let split = |word: OsString| match word.to_str() {
         Some(text) => as_getopt(text).into_iter().map(OsString::from).collect(),

@@ -278,9 +278,9 @@ fn what_would_not_start_says_why_and_how_sure_it_is() {
         (
             "sbatch /no/such.sh",
             2,
-            "sbatch finds no file /no/such.sh; give its path",
+            "sbatch has no script /no/such.sh: it cannot be read",
         ),
-        ("sbatch -n99 no-such-script", 2, "sbatch finds no file"),
+        ("sbatch -n99 no-such-script", 2, "sbatch has no script"),
     ] {
         let done = ask(&folder, &[line]);
         assert_eq!(

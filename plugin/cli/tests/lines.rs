@@ -61,6 +61,23 @@ srun -n4 -c 9 --cpu-bind=cores
     );
 }
 
+/// srun sends each repeat by itself, and masks without `0x`.
+#[test]
+fn a_list_is_shown_as_srun_sends_it() {
+    let requests = "-n3 --cpu-bind=mask_cpu:0x1*2,0x2\n-n3 --cpu-bind=map_cpu:4,1*2\n";
+    let machine = "--machine=pack:2 core:4 pu:2";
+    let done = berth(&["plan", machine, "--whole", "--batch", "-"], requests);
+    let masks: Vec<_> = done
+        .stdout
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .collect();
+    assert_eq!(masks, ["1,1,2", "map_cpu:4,1,1"]);
+    let one = "plan|--machine=pack:1 core:2 pu:1|--whole|-n2|--cpu-bind=map_cpu:1,0|--format=masks";
+    let one: Vec<_> = one.split('|').collect();
+    assert_eq!(berth(&one, "").stdout, "map_cpu:1,0\n");
+}
+
 /// Programs read every line in one way.
 #[test]
 fn a_request_without_a_plan_is_a_document_too() {
@@ -154,9 +171,9 @@ fn a_whole_line_is_read_as_srun_reads_it() {
 fn wrong_lines_have_srun_s_words_and_exit_codes() {
     for (line, code, says) in [
         (
-            "srun --foo -n2 ./app",
+            "srun --lable -n2 ./app",
             2,
-            "srun: unrecognized option '--foo'",
+            "srun: unrecognized option '--lable'; the nearest is --label",
         ),
         ("srun -n ./app", 2, "invalid value './app' for '--ntasks"),
         ("srun --nod 2 ./app", 2, "option '--nod' is ambiguous"),
@@ -185,4 +202,76 @@ fn wrong_lines_have_srun_s_words_and_exit_codes() {
         "-n2\nsrun -n9 ./app\n-n1\n",
     );
     assert_eq!((one.code, one.stdout.lines().count()), (1, 3));
+}
+
+/// A line from a centre's manual has options of plugins that the site loads.
+#[test]
+fn options_of_other_plugins_get_one_note() {
+    let machine = "--machine=pack:2 core:64 pu:2";
+    let planned = |line: &str| berth(&["plan", machine, "--format=cpus", line], "");
+    let plain = planned("srun -n4 ./a");
+    for (line, note) in [
+        (
+            "srun --container-image=x -n4 ./a",
+            "note: --container-image (Pyxis) is not Slurm's own option but another plugin's, which this plan passes over",
+        ),
+        (
+            "srun --uenv a/b:v1 --view=default -n4 ./a",
+            "note: these options are not Slurm's own, and this plan passes over them: --uenv (uenv), --view (uenv)",
+        ),
+        (
+            "srun --foo bar -n4 ./a",
+            "note: --foo with the value \"bar\" is taken for another plugin's option, which this plan passes over",
+        ),
+        (
+            "srun --mpibind=v -n4 ./a",
+            "the plugin mpibind binds tasks itself; where a site has it, tasks may get other CPUs than here",
+        ),
+        (
+            "salloc -n4 --image x srun --ccm ./a",
+            "--ccm (Shifter), --image (Shifter)",
+        ),
+    ] {
+        let done = planned(line);
+        assert_eq!(done.code, 0, "{line}: {}", done.stderr);
+        assert_eq!(done.stdout, plain.stdout, "{line}");
+        assert!(done.stderr.contains(note), "{line}: {}", done.stderr);
+    }
+}
+
+/// Also beside a line and in a file of requests; what is nearly an option of Slurm's is misspelt.
+#[test]
+fn options_of_other_plugins_may_stand_anywhere() {
+    let machine = "--machine=pack:2 core:64 pu:2";
+    let planned = |line: &str| berth(&["plan", machine, "--format=cpus", line], "");
+    let plain = planned("srun -n4 ./a");
+    let beside = berth(
+        &[
+            "plan",
+            machine,
+            "-n4",
+            "--container-image",
+            "x",
+            "--format=cpus",
+        ],
+        "",
+    );
+    assert_eq!(beside.stdout, plain.stdout, "{}", beside.stderr);
+    let wrong = planned("srun --ntask-per-nod=2 ./a");
+    assert_eq!(wrong.code, 2);
+    assert!(
+        wrong.stderr.contains("the nearest is --ntasks-per-node"),
+        "{}",
+        wrong.stderr
+    );
+    let batch = berth(
+        &["plan", machine, "--batch", "-"],
+        "srun --container-image=x -n2 ./a\n-n2 --container-image=x\n",
+    );
+    assert_eq!(
+        batch.stdout.matches("--container-image (Pyxis)").count(),
+        2,
+        "{}",
+        batch.stdout
+    );
 }

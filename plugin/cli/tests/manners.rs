@@ -88,7 +88,7 @@ fn a_machine_that_is_none_is_told_in_one_line() {
         ] {
             let done = berth(&[command, &[machine]].concat());
             let said = String::from_utf8_lossy(&done.stderr).into_owned();
-            assert_eq!(done.status.code(), Some(1), "{machine}: {said}");
+            assert_eq!(done.status.code(), Some(2), "{machine}: {said}");
             assert!(
                 said.starts_with("berth: ") && !said.contains("panicked"),
                 "{machine}: {said}"

@@ -182,7 +182,7 @@ fn exit_codes_and_texts() {
         "{}",
         note.stderr
     );
-    assert_eq!(plan("--machine no/such/file.xml").code, 1);
+    assert_eq!(plan("--machine no/such/file.xml").code, 2);
     let free = berth(
         &[
             "plan",

@@ -9,9 +9,10 @@ use berth_placement::MachineError;
 use berth_placement::sets::cpuset::MAX_CPUS;
 use thiserror::Error;
 
-/// The three forms of a source. A message shows them if a source could not be understood.
-const FORMS: &str = "give \"live\" (this host), the path of an hwloc XML file (lstopo --of xml \
-                     FILE), or a synthetic string such as \"pack:2 core:4 pu:2\"";
+/// The forms of a source. A message shows them if a source could not be understood.
+const FORMS: &str = "give \"live\" (this host), a known machine (berth topo --machine list), the \
+                     path of an hwloc XML file (lstopo --of xml FILE), or a synthetic string such \
+                     as \"pack:2 core:4 pu:2\"";
 
 /// A machine that could not be discovered.
 #[derive(Debug, Error)]
@@ -89,6 +90,14 @@ pub enum DiscoverError {
     /// The parts do not form a tree.
     #[error(transparent)]
     Machine(#[from] MachineError),
+}
+
+impl DiscoverError {
+    /// Whether the text or file that names the machine is at fault, and not hwloc or this host.
+    #[must_use]
+    pub fn is_input(&self) -> bool {
+        !matches!(self, Self::Hwloc { .. })
+    }
 }
 
 /// At most 80 characters of a text, so an error never grows with its cause.

@@ -22,7 +22,8 @@ mod texts;
 mod whole;
 
 use berth_host::cgroup::held_by_others;
-use berth_placement::{CpuSet, Device, Machine, Parts};
+use berth_placement::topology::presets::Preset;
+use berth_placement::{CpuSet, Device, Machine, MachineError, Parts};
 
 use crate::environment::Live;
 use crate::load::{Input, Objects};
@@ -84,6 +85,7 @@ pub fn discover(source: &Source) -> Result<Discovered, DiscoverError> {
             live.check_followed(looks.slurmds.is_this_system())?;
             finish(&live.input, &looks, live.source)
         }
+        Source::Known(preset) => known(preset),
         other => {
             let (input, words) = input(other)?;
             finish(&input, &Looks::first(&input)?, words)
@@ -101,15 +103,38 @@ pub fn discover(source: &Source) -> Result<Discovered, DiscoverError> {
 pub fn probe_devices(source: &Source, vendors: bool) -> Result<Vec<Device>, DiscoverError> {
     let input = match source {
         Source::Live => Live::from_variables()?.input,
+        Source::Known(preset) => return Ok(known(preset)?.machine.devices().to_vec()),
         other => input(other)?.0,
     };
     devices::devices(&input.load(Objects::Devices { vendors })?)
 }
 
+/// A machine that is known without hwloc.
+fn known(preset: &Preset) -> Result<Discovered, DiscoverError> {
+    let machine = preset.machine().ok_or(MachineError::NoCpu)?;
+    let kind = match preset.numa_count() == preset.size()[0] {
+        true => "Package",
+        false => "Group",
+    };
+    Ok(Discovered {
+        sockets: SocketInfo {
+            packages: preset.size()[0] as usize,
+            l3_caches: preset.cache_count() as usize,
+            numa_parents: preset.numa_count() as usize,
+            numa_parent_kind: Some(kind.into()),
+        },
+        machine,
+        this_system: false,
+        source: format!("known machine {}: {}", preset.name, preset.words),
+        unprobed: false,
+        notes: vec![format!("the facts are from {}", preset.source)],
+    })
+}
+
 /// The input for hwloc, and its source in words.
 fn input(source: &Source) -> Result<(Input, String), DiscoverError> {
     Ok(match source {
-        Source::Live => (Input::Host, "this host".into()),
+        Source::Live | Source::Known(_) => (Input::Host, "this host".into()),
         Source::XmlFile(path) => (
             Input::from_xml_file(path)?,
             format!("file {}", path.display()),

@@ -1,8 +1,10 @@
-//! The source of a machine: this host, an XML file, a synthetic string.
-//! In: the text of `--machine`. Out: a source, or an error with the three forms.
+//! The source of a machine: this host, a known machine, an XML file, a synthetic string.
+//! In: the text of `--machine`. Out: a source, or an error with the forms.
 //! It only checks whether a path exists, and reads nothing.
 
 use std::path::{Path, PathBuf};
+
+use berth_placement::topology::presets::Preset;
 
 use crate::error::{DiscoverError, shorten};
 use crate::synthetic;
@@ -12,6 +14,8 @@ use crate::synthetic;
 pub enum Source {
     /// This host, or the machine that hwloc's own variables put in its place.
     Live,
+    /// A node of a public system, or a common server, by its name.
+    Known(&'static Preset),
     /// A file that `lstopo --of xml` (hwloc 1 or 2) wrote.
     XmlFile(PathBuf),
     /// hwloc's short description, such as `pack:2 core:4 pu:2`.
@@ -19,7 +23,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// Reads `live`, the path of an existing file, or else a synthetic string.
+    /// Reads `live`, the name of a known machine, the path of an existing file, or else a synthetic string.
     ///
     /// A synthetic string is checked by hwloc only when it is discovered. One that ends in cores
     /// gets `pu:1`.
@@ -34,6 +38,9 @@ impl Source {
         }
         if trimmed == "live" {
             return Ok(Self::Live);
+        }
+        if let Some(preset) = Preset::named(trimmed) {
+            return Ok(Self::Known(preset));
         }
         if Path::new(text).exists() {
             return Ok(Self::XmlFile(text.into()));

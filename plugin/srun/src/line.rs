@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::options::{Command, Found, Row, Takes, long, short};
+use crate::options::{Command, Foreign, Found, Takes, foreign, long, short};
 use crate::release::Release;
 
 /// An option of a line.
@@ -21,21 +21,33 @@ pub struct Given {
     pub words: Range<usize>,
     /// The reason why the command would refuse it.
     pub trouble: Option<Trouble>,
+    /// The option of another SPANK plugin that it is, if the plugin is a known one.
+    pub foreign: Option<&'static Foreign>,
     /// The variable that gives it, if it does not stand on the line.
     pub variable: Option<String>,
 }
 
 impl Given {
+    /// An option without words of its own.
+    #[must_use]
+    pub fn typed(name: &str, value: Option<String>) -> Self {
+        Self {
+            name: name.into(),
+            alias: None,
+            value,
+            words: 0..0,
+            trouble: None,
+            foreign: None,
+            variable: None,
+        }
+    }
+
     /// An option that a variable gives.
     #[must_use]
     pub fn by_variable(variable: &str, name: &str, value: &str) -> Self {
         Self {
-            name: name.into(),
-            alias: None,
-            value: Some(value.into()),
-            words: 0..0,
-            trouble: None,
             variable: Some(variable.into()),
+            ..Self::typed(name, Some(value.into()))
         }
     }
 }
@@ -130,37 +142,52 @@ impl<'a, W: AsRef<str>> Reader<'a, W> {
             Some((name, value)) => (name, Some(value.to_string())),
             None => (text, None),
         };
-        let mut alias = None;
-        let (name, value, trouble) = match long(self.table.0, self.table.1, name) {
-            Found::Option(row) => {
-                let (value, trouble) = self.value_of(row, value);
-                alias = Some(row.typed()).filter(|typed| *typed != row.name());
-                (row.name(), value, trouble)
-            }
-            Found::Ambiguous(names) => (name, value, Some(Trouble::Ambiguous(names))),
-            Found::Unknown => {
-                let next = self.word().is_some_and(|next| !next.starts_with('-'));
-                let value = match value {
-                    None if next => self.next(),
-                    value => value,
-                };
-                (name, value, Some(Trouble::Unknown))
-            }
+        let given = match long(self.table.0, self.table.1, name) {
+            Found::Option(row) => Given {
+                alias: Some(row.typed()).filter(|typed| *typed != row.name()),
+                ..self.taking(row.takes(), row.name(), value)
+            },
+            Found::Ambiguous(names) => Given {
+                trouble: Some(Trouble::Ambiguous(names)),
+                ..Given::typed(name, value)
+            },
+            Found::Unknown => match foreign(name) {
+                Some(row) => Given {
+                    foreign: Some(row),
+                    ..self.taking(row.takes, row.name, value)
+                },
+                None => self.unknown(name, value),
+            },
         };
-        self.push(name, value, from, trouble);
-        if let Some(given) = self.given.last_mut() {
-            given.alias = alias;
+        self.push(given, from);
+    }
+
+    /// An option that the tables do not have. A word that is no option is read as its value.
+    fn unknown(&mut self, name: &str, value: Option<String>) -> Given {
+        let next = self.word().is_some_and(|next| !next.starts_with('-'));
+        let value = match value {
+            None if next => self.next(),
+            value => value,
+        };
+        Given {
+            trouble: Some(Trouble::Unknown),
+            ..Given::typed(name, value)
         }
     }
 
-    fn value_of(&mut self, row: &Row, value: Option<String>) -> (Option<String>, Option<Trouble>) {
-        match (row.takes(), value) {
+    /// An option with its value, which may be the next word.
+    fn taking(&mut self, takes: Takes, name: &str, value: Option<String>) -> Given {
+        let (value, trouble) = match (takes, value) {
             (Takes::Nothing, Some(value)) => (Some(value), Some(Trouble::UnwantedValue)),
             (Takes::Value, None) => match self.next() {
                 None => (None, Some(Trouble::NoValue)),
                 value => (value, None),
             },
             (_, value) => (value, None),
+        };
+        Given {
+            trouble,
+            ..Given::typed(name, value)
         }
     }
 
@@ -169,31 +196,30 @@ impl<'a, W: AsRef<str>> Reader<'a, W> {
         let mut rest = letters.chars();
         while let Some(letter) = rest.next() {
             let Some(row) = short(self.table.0, self.table.1, letter) else {
-                let name = letter.to_string();
-                self.push(&name, None, from, Some(Trouble::Unknown));
+                let given = Given {
+                    trouble: Some(Trouble::Unknown),
+                    ..Given::typed(&letter.to_string(), None)
+                };
+                self.push(given, from);
                 continue;
             };
             let attached = Some(rest.as_str()).filter(|text| !text.is_empty());
-            let (value, trouble) = match row.takes() {
-                Takes::Nothing => (None, None),
-                Takes::Attached => (attached.map(String::from), None),
-                Takes::Value => self.value_of(row, attached.map(String::from)),
+            let attached = attached.map(String::from);
+            let given = match row.takes() {
+                Takes::Nothing => Given::typed(row.name(), None),
+                takes => self.taking(takes, row.name(), attached),
             };
-            self.push(row.name(), value, from, trouble);
+            self.push(given, from);
             if row.takes() != Takes::Nothing {
                 return;
             }
         }
     }
 
-    fn push(&mut self, name: &str, value: Option<String>, from: usize, trouble: Option<Trouble>) {
+    fn push(&mut self, given: Given, from: usize) {
         self.given.push(Given {
-            name: name.into(),
-            alias: None,
-            value,
             words: from..self.at,
-            trouble,
-            variable: None,
+            ..given
         });
     }
 }
@@ -278,9 +304,22 @@ mod tests {
             ("--cpus-per-ta=3 a", "cpus-per-task=3"),
             ("--foreign word a", "foreign=word"),
             ("--foreign -n", "foreign=-"),
+            ("--container-image x -n4 a", "container-image=x"),
+            ("--container-readonly x", "container-readonly=-"),
+            ("--auks x", "auks=-"),
         ] {
             assert_eq!(shown(text)[0], expected, "{text}");
         }
+    }
+
+    #[test]
+    fn options_of_other_plugins() {
+        let found = line("--container-im x --view y a");
+        let plugin = |given: &Given| given.foreign.map(|row| row.plugin);
+        let plugins: Vec<_> = found.given.iter().map(plugin).collect();
+        assert_eq!(plugins, [Some("Pyxis"), Some("uenv")]);
+        assert_eq!(found.program, ["a"]);
+        assert!(!found.is_unsure());
     }
 
     #[test]

@@ -5,8 +5,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, ValueEnum};
 
-use super::srun::usage;
-use super::{Format, PlanArgs};
+use berth_answer::args::{Format, PlanArgs};
+
+use super::usage;
 
 /// The request, the machine, and what the advice is for.
 #[derive(Clone, Debug)]
@@ -51,7 +52,7 @@ Each line was planned as berth plan does it. Options of the request stay on ever
 A line is shown if it is best in the first point in which the lines differ, if no other line is at least
 as good in every point and better in one, and if, behind the best line, its tasks do not share cores
 while others stay idle. --for gpu always shows the best line with --near=gpu.
-Exit code: 0 there is a line that runs, 1 there is none, 2 a wrong option.";
+Exit code: 0 there is a line that runs, 1 there is none, 2 a wrong option or unreadable input.";
 
 #[derive(Args)]
 struct Own {

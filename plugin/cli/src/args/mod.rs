@@ -2,38 +2,21 @@
 //! completions come.
 
 mod advise;
-mod cpuset;
 mod env;
-mod mapping;
-mod offered;
-mod own;
-mod own_values;
-mod owned_cores;
-mod plan;
-mod refused;
-mod shown;
-mod srun;
-mod typed;
-mod value;
-mod values;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use berth_srun::Release;
-use clap::builder::TypedValueParser;
 use clap::{Args, ColorChoice, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use berth_answer::args::{PlanArgs, SiteNodes, Socket, release};
+use berth_answer::text;
+use clap::error::ErrorKind;
+
 pub(crate) use advise::{AdviseArgs, Goal};
-pub(crate) use cpuset::OnOff;
 pub(crate) use env::{EnvArgs, EnvFormat, EnvMode, JobName};
-pub(crate) use mapping::MappingArgs;
-pub(crate) use own::is_plans_own;
-pub(crate) use owned_cores::OwnedCores;
-pub(crate) use plan::{Autobind, BindingFail, CompatArg, Format, PlanArgs, site_bind};
-pub(crate) use refused::shortened;
-pub(crate) use srun::{Kept, SrunOptions, as_getopt, asked_command, ignored, one_number, usage};
-pub(crate) use values::of as values_of;
 
 /// Show where Slurm tasks would run, without a cluster, and where they run.
 #[derive(Debug, Parser)]
@@ -93,7 +76,7 @@ pub(crate) struct CompletionArgs {
   berth discover                              print this node's machine description
   berth discover --output machine.json        write it to a file")]
 pub(crate) struct DiscoverArgs {
-    /// live, an hwloc XML file, or a synthetic string such as "pack:2 core:4 pu:2"
+    /// live, an hwloc XML file, a synthetic string such as "pack:2 core:4 pu:2", or a known machine such as lumi-g
     #[arg(long, value_name = "M", default_value = "live")]
     pub machine: String,
     /// Machine file to write; without it the description goes to stdout
@@ -124,7 +107,7 @@ pub(crate) enum Devices {
   berth topo --format tree            the same as boxes
   berth topo --machine node.xml --format svg > node.svg")]
 pub(crate) struct TopoArgs {
-    /// live, an hwloc XML file, or a synthetic string such as "pack:2 core:4 pu:2"
+    /// live, an hwloc XML file, a synthetic string such as "pack:2 core:4 pu:2", or a known machine such as lumi-g
     #[arg(long, value_name = "M", default_value = "live")]
     pub machine: String,
     /// What counts as a socket (slurmd: package, unless SlurmdParameters names another)
@@ -242,7 +225,7 @@ pub(crate) struct CheckArgs {
     /// A line of srun, sbatch or salloc in quotes, a batch script, or - for stdin
     #[arg(value_name = "LINE|FILE", required = true, num_args = 1.., trailing_var_arg = true)]
     pub line: Vec<String>,
-    /// The node it is for: live, an hwloc XML file, or a synthetic string
+    /// The node it is for: live, an hwloc XML file, a synthetic string, or a known machine such as lumi-g
     #[arg(long, value_name = "M")]
     pub machine: Option<String>,
     /// The cluster that it is for: its slurm.conf, or live for the one that scontrol reaches
@@ -251,8 +234,8 @@ pub(crate) struct CheckArgs {
     /// The job has its nodes alone, as with --exclusive on its own line
     #[arg(long)]
     pub exclusive: bool,
-    /// Nodes of the site's jobs: exclusive or shared [default: shared]; the slurm.conf of --cluster wins
-    #[arg(long, env = SITE, hide_env_values = true, hide_possible_values = true, value_name = "NODES")]
+    /// Nodes of the site's jobs: exclusive or shared [default: BERTH_SITE, else shared]; the slurm.conf of --cluster wins
+    #[arg(long, hide_possible_values = true, value_name = "NODES")]
     pub site: Option<SiteNodes>,
     /// The release line of Slurm it is for, such as 24.11 [default: the installed one]
     #[arg(long, value_name = "LINE", value_parser = release(), hide_possible_values = true)]
@@ -310,12 +293,6 @@ pub(crate) enum ReportFormat {
     Json,
 }
 
-/// A release line of Slurm; completions offer the names.
-fn release() -> impl TypedValueParser<Value = Release> {
-    let parse = |text: &str| text.parse::<Release>();
-    offered::named(parse, Release::ALL.map(Release::name))
-}
-
 fn seconds(text: &str) -> Result<f64, String> {
     let number = text
         .parse()
@@ -324,35 +301,20 @@ fn seconds(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "a number of seconds from 0 to 86400 is expected".into())
 }
 
-/// The note if somebody says how a site hands out nodes beside the configuration of its cluster. A
-/// variable that holds for all commands is no such wish.
-pub(crate) fn unused_site(site: Option<SiteNodes>, cluster: Option<&str>) -> Option<&'static str> {
-    let by_variable = std::env::var(SITE).ok();
-    let by_variable = by_variable.and_then(|text| SiteNodes::from_str(&text, false).ok());
-    let is_typed = site.is_some() && site != by_variable;
-    (is_typed && cluster.is_some()).then_some(
-        "--site is not used: the slurm.conf of --cluster says which partitions give whole nodes",
-    )
+/// The subcommand that was typed.
+pub(crate) fn asked_command() -> Option<OsString> {
+    let mut words = std::env::args_os().skip(1);
+    words.find(|word| !word.to_string_lossy().starts_with('-'))
 }
 
-/// The variable for `--site`.
-const SITE: &str = "BERTH_SITE";
-
-/// How a site hands out nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SiteNodes {
-    /// Each job has its nodes alone, as where a partition has OverSubscribe=EXCLUSIVE
-    Exclusive,
-    /// Jobs share nodes
-    Shared,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Socket {
-    /// The processor package (slurmd's default)
-    Package,
-    /// The NUMA node: SlurmdParameters=numa_node_as_socket
-    Numa,
-    /// The L3 cache: SlurmdParameters=l3cache_as_socket
-    L3,
+/// A line that is wrong, as clap shows it, with the usage of the subcommand that was typed.
+pub(crate) fn usage(why: &str) -> clap::Error {
+    let is_advise = asked_command().is_some_and(|word| word == "advise");
+    let name = if is_advise {
+        "berth advise"
+    } else {
+        "berth plan"
+    };
+    let mut command = clap::Command::new(name).override_usage(format!("{name} [OPTIONS]"));
+    clap::Error::raw(ErrorKind::InvalidValue, text::short(why)).format(&mut command)
 }

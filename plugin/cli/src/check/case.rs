@@ -16,7 +16,7 @@ use super::inner::Role;
 use super::planned::Place;
 use super::script::Script;
 use super::settings::{self, Applied, Outer, applied, asked, from_variables};
-use crate::args::Kept;
+use berth_answer::args::Kept;
 
 /// The options of Open MPI's mapping language.
 pub(crate) const MAPPING: [&str; 3] = ["map-by", "rank-by", "bind-to"];

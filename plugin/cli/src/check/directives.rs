@@ -8,7 +8,7 @@ use berth_srun::submission::directives;
 use super::command::Kind;
 use super::foreign::{Foreign, System};
 use super::script::{Reader, Script, no_word};
-use crate::shell::{Word, line_of};
+use berth_answer::shell::{Word, line_of};
 
 impl Reader<'_> {
     /// The `#SBATCH` lines as one line.

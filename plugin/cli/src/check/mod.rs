@@ -27,7 +27,9 @@ use std::process::ExitCode;
 use berth_srun::Release;
 
 use crate::Failure;
-use crate::args::{CheckArgs, CheckFormat, SiteNodes, unused_site};
+use berth_answer::args::{SiteNodes, unused_site};
+
+use crate::args::{CheckArgs, CheckFormat};
 use crate::json;
 use crate::say;
 use case::{Case, Surroundings};
@@ -40,7 +42,7 @@ use input::Input;
 use planned::Place;
 use script::Script;
 
-pub(crate) use steps::{NoStep, ScriptStep, steps};
+pub(crate) use steps::steps;
 
 /// The exit code where there is nothing to check.
 const NOTHING: u8 = 2;
@@ -56,20 +58,22 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
     };
     let place = match (&args.machine, &args.cluster) {
         (None, None) => None,
-        (machine, cluster) => match Place::named(machine.as_deref(), cluster.as_deref()) {
-            Ok(place) => Some(place),
-            Err(why) => return Ok(nothing(&why.to_string())),
-        },
+        (machine, cluster) => Some(Place::named(machine.as_deref(), cluster.as_deref())?),
     };
     let there = || place.as_ref().and_then(Place::release);
     let release = args.slurm.or_else(there);
     let release = release.unwrap_or_else(installed::release);
     let files = Files::beside(path.as_deref());
+    let variable = std::env::var(SiteNodes::VARIABLE).ok();
+    let site = match SiteNodes::of(args.site, variable.as_deref()) {
+        Ok(site) => site,
+        Err(why) => return Ok(nothing(&why)),
+    };
     let mut around = Surroundings {
         place: place.as_ref(),
         release,
         exclusive: args.exclusive,
-        whole: args.site == Some(SiteNodes::Exclusive) && args.cluster.is_none(),
+        whole: site == Some(SiteNodes::Exclusive) && args.cluster.is_none(),
         files: &files,
     };
     let read = script::script(&text, around);
@@ -80,7 +84,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<ExitCode, Failure> {
              batch script, or - for stdin",
         ));
     }
-    let asks_here = args.slurm.is_none() && args.cluster.is_none() && args.site.is_none();
+    let asks_here = args.slurm.is_none() && args.cluster.is_none() && site.is_none();
     around.whole |= asks_here && is_whole_here(&read, release);
     answer(args, &text, &read, around)
 }
@@ -149,7 +153,7 @@ fn is_whole_here(script: &Script, release: Release) -> bool {
             .flat_map(|script| &script.job)
             .chain(commands())
     };
-    let matters = |word: &crate::shell::Word| {
+    let matters = |word: &berth_answer::shell::Word| {
         let text = &word.text;
         text.contains("map_") || text.contains("mask_") || text.contains("binding")
     };

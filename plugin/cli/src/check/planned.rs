@@ -11,22 +11,24 @@ use std::sync::OnceLock;
 use berth_placement::{Level, Node, Rule};
 use berth_srun::Release;
 use berth_srun::submission::Words;
-use clap::{Args, Command, FromArgMatches};
 
 use super::case::Case;
 use super::finding::{self, Finding};
-use crate::Failure;
-use crate::args::{MappingArgs, PlanArgs, SiteNodes, SrunOptions, shortened};
-use crate::here::{self, LIVE};
-use crate::parents::Parents;
-use crate::plan::{self, Answer, PlannedStep};
+use berth_answer::args::{MappingArgs, SiteNodes, SrunOptions, as_getopt, shortened};
+use berth_answer::parents::Parents;
+use berth_answer::plan::{self, Answer, PlannedStep};
+use berth_answer::question::{self, Question};
+use berth_answer::world::LIVE;
+
+use crate::here::{ELSEWHERE, HOST};
+use crate::{Failure, Unreadable};
 
 /// Assumed nodes with room for nearly everything.
 const ROOMY: (&str, u32) = ("pack:2 core:64 pu:2", 16);
 
 /// The place that a check is for: a kind of node, and perhaps a cluster.
 pub(crate) struct Place {
-    args: PlanArgs,
+    args: Question,
     node: Node,
 }
 
@@ -37,23 +39,29 @@ impl Place {
     /// What hwloc could not read, and a configuration that is none.
     pub(super) fn named(machine: Option<&str>, cluster: Option<&str>) -> Result<Self, Failure> {
         let machine = machine.unwrap_or(LIVE);
-        let words = ["--machine".to_string(), machine.to_string()];
-        let mut args = parsed(&words).map_err(|why| why.to_string())?;
-        args.cluster = cluster.map(String::from);
-        // A script is for a job to come, wherever it is checked.
-        args.standing = here::standing(machine, cluster);
-        args.standing.has_looked = true;
+        let words = ["--machine".to_string(), machine.to_string()].into();
+        let typed = question::parsed(&mut question::command(), words);
+        let mut typed = typed.map_err(|why| shortened(why).to_string())?;
+        typed.cluster = cluster.map(String::from);
+        let args = Question::new(typed, &ELSEWHERE)?;
         if let Some(Err(why)) = &args.standing.cluster {
-            return Err(format!("--cluster: {why}").into());
+            return Err(Unreadable(format!("--cluster: {why}")).into());
         }
-        let node = plan::node(&args)?;
+        let node = plan::node(&args, &ELSEWHERE)?;
         Ok(Self { args, node })
     }
 
-    /// The one that a plan is for. Options beside a line hold for every step.
-    pub(super) fn of(mut args: PlanArgs, node: Node) -> Self {
-        (args.line, args.job, args.only_job) = (None, None, false);
-        Self { args, node }
+    /// The one that a plan is for: the words beside its line hold for every step, and `--exclusive` for
+    /// the job.
+    pub(super) fn of(question: &Question, node: &Node) -> Option<Self> {
+        let is_jobs = |word: &&String| *word == "--exclusive" || word.starts_with("--exclusive=");
+        let beside = question.beside.iter().filter(|word| !is_jobs(word));
+        let words = beside.flat_map(|word| as_getopt(word)).collect();
+        let mut typed = question::parsed(&mut question::command(), words).ok()?;
+        typed.line_variables.clone_from(&question.line_variables);
+        let args = Question::new(typed, &HOST).ok()?;
+        let node = node.clone();
+        Some(Self { args, node })
     }
 
     /// The release of the cluster, or of this node's slurmd.
@@ -94,13 +102,6 @@ impl Place {
     }
 }
 
-fn parsed(words: &[String]) -> Result<PlanArgs, clap::Error> {
-    let command = PlanArgs::augment_args(Command::new("berth plan").no_binary_name(true));
-    let matches = command.try_get_matches_from(words);
-    let args = matches.and_then(|matches| PlanArgs::from_arg_matches(&matches));
-    args.map_err(shortened)
-}
-
 /// berth's own options.
 const OWN: [&str; 9] = [
     "binding",
@@ -116,24 +117,25 @@ const OWN: [&str; 9] = [
 
 /// The request as a plan's; none if only the shell knows what matters. What was typed beside the line
 /// goes before its own words.
-pub(super) fn request(case: &Case<'_>, place: &Place) -> Option<PlanArgs> {
+pub(super) fn request(case: &Case<'_>, place: &Place) -> Option<Question> {
     case.knows(&OWN).then_some(())?;
     let (mut options, job) = (case.options()?, case.job_line()?);
-    let beside = &place.args;
-    let typed = beside.srun.kept().iter();
-    options.extend(typed.filter(|one| one.variable.is_none()).cloned());
-    let mut args = beside.clone();
-    args.binding = args.binding.or(own(case, "binding"));
-    args.core_kind = args.core_kind.or(own(case, "core-kind"));
-    args.near = args.near.or(own(case, "near"));
-    args.confine = args.confine.or(own(case, "confine"));
-    args.cpuset.asked = args.cpuset.asked.or(own(case, "cpuset"));
-    args.mapping = MappingArgs(args.mapping.0.or(case.mapping().ok()?));
-    args.slurm = Some(case.around.release);
+    let beside = place.args.srun.kept().iter();
+    options.extend(beside.filter(|one| one.variable.is_none()).cloned());
+    let mut args = place.args.clone();
+    let typed = &mut args.typed;
+    typed.binding = typed.binding.take().or(own(case, "binding"));
+    typed.core_kind = typed.core_kind.take().or(own(case, "core-kind"));
+    typed.near = typed.near.take().or(own(case, "near"));
+    typed.confine = typed.confine.take().or(own(case, "confine"));
+    typed.cpuset.asked = typed.cpuset.asked.take().or(own(case, "cpuset"));
+    typed.mapping = MappingArgs(typed.mapping.0.take().or(case.mapping().ok()?));
+    typed.slurm = Some(case.around.release);
+    typed.job = job;
     args.srun = SrunOptions::read(options, Vec::new(), case.around.release).ok()?;
     args.site = case.around.whole.then_some(SiteNodes::Exclusive);
-    args.job = job;
-    args.find_defaults().ok()?;
+    args.read_job(&ELSEWHERE);
+    args.find_defaults(&ELSEWHERE).ok()?;
     Some(args)
 }
 
@@ -163,7 +165,8 @@ pub(super) fn is_refused(case: &Case<'_>) -> bool {
         let place = Place::roomy()?;
         let mut args = request(case, place)?;
         // These nodes stand for any, and have cores of one kind, no devices and other numbers.
-        (args.core_kind, args.near, args.cpuset.asked) = (None, None, None);
+        let typed = &mut args.typed;
+        (typed.core_kind, typed.near, typed.cpuset.asked) = (None, None, None);
         plan::answer(&args, &place.node).ok()
     };
     let is_refused =
@@ -186,12 +189,13 @@ thread_local! {
 }
 
 /// The job alone, on a known machine or cluster.
-fn job_on<'a>(case: &Case<'a>) -> Option<(PlanArgs, &'a Node)> {
+fn job_on<'a>(case: &Case<'a>) -> Option<(Question, &'a Node)> {
     let place = case.around.place?;
     let mut args = place.args.clone();
     args.srun = SrunOptions::read(Vec::new(), Vec::new(), case.around.release).ok()?;
     args.site = case.around.whole.then_some(SiteNodes::Exclusive);
-    args.job = case.job_line()?;
+    args.typed.job = case.job_line()?;
+    args.read_job(&ELSEWHERE);
     Some((args, &place.node))
 }
 
@@ -277,7 +281,7 @@ fn unbound(case: &Case<'_>, step: &PlannedStep) -> Option<Finding> {
 /// where whole nodes have too few cores.
 fn more_tasks_than_cores(
     case: &Case<'_>,
-    args: &PlanArgs,
+    args: &Question,
     (host, step): (&Node, &PlannedStep),
 ) -> Option<Finding> {
     let is_by_core = args.srun.cpu_bind.level == Some(Level::Cores);
@@ -320,7 +324,7 @@ fn noted(case: &Case<'_>, step: &PlannedStep) -> Option<Finding> {
 /// Neighbours on different sockets, where the other order would place them otherwise.
 fn neighbours_apart(
     case: &Case<'_>,
-    args: &PlanArgs,
+    args: &Question,
     (host, step): (&Node, &PlannedStep),
 ) -> Option<Finding> {
     let gpus = ["gpus", "gpus-per-node", "gpus-per-task", "gpus-per-socket"];
@@ -384,7 +388,7 @@ fn on_one_core(host: &Node, step: &PlannedStep) -> Option<(usize, usize, u32)> {
 }
 
 /// Whether hardware threads are what the user wants.
-fn uses_threads(args: &PlanArgs) -> bool {
+fn uses_threads(args: &Question) -> bool {
     let bind = &args.srun.cpu_bind;
     bind.level == Some(Level::Threads) && !bind.one_thread
 }

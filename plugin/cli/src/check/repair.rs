@@ -204,12 +204,12 @@ impl Corrected {
     pub(super) fn lines(&self) -> Vec<usize> {
         let mut lines = Vec::new();
         for span in &self.spans {
-            let first = crate::shell::line_of(&self.text, span.start);
+            let first = berth_answer::shell::line_of(&self.text, span.start);
             let ended = self
                 .text
                 .get(span.clone())
                 .is_some_and(|text| text.ends_with(b"\n"));
-            let last = crate::shell::line_of(&self.text, span.end - usize::from(ended));
+            let last = berth_answer::shell::line_of(&self.text, span.end - usize::from(ended));
             lines.extend(first..=last);
         }
         lines.sort_unstable();

@@ -15,8 +15,8 @@ use super::directives::indented_directives;
 use super::files::Files;
 use super::foreign::{Foreign, System};
 use super::inner::{Role, Written};
-use super::rules::options::nearest;
-use crate::shell::{Document, Simple, Unclosed, Word, line_of, scan};
+use berth_answer::shell::{Document, Simple, Unclosed, Word, line_of, scan};
+use berth_srun::options::nearest;
 
 /// Everything that was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! The steps of a batch script as requests of `berth plan`, from the reading that `berth check` has.
 
+use berth_answer::plan::{NoStep, ScriptStep};
+use berth_answer::question::Question;
 use berth_placement::Node;
 use berth_srun::reading::selection;
 
@@ -10,30 +12,14 @@ use super::inner::Role;
 use super::planned::{self, Place};
 use super::rules;
 use super::script::{Script, script};
-use crate::args::PlanArgs;
-
-/// A step of a script.
-pub(crate) struct ScriptStep {
-    /// Its line in the script, from 1.
-    pub line: usize,
-    /// Its words.
-    pub text: String,
-    pub request: Result<Box<PlanArgs>, NoStep>,
-}
-
-/// Why there is no request.
-pub(crate) enum NoStep {
-    /// srun would refuse the line.
-    Refused(String),
-    /// It is not known here what it asks for.
-    NotPlanned(String),
-}
 
 /// The steps of the script that a line of sbatch submits; the body of a loop counts once. `args` say where
 /// it is planned.
-pub(crate) fn steps(line: &str, args: &PlanArgs, on: &Node) -> Vec<ScriptStep> {
+pub(crate) fn steps(line: &str, args: &Question, on: &Node) -> Vec<ScriptStep> {
     let files = Files::beside(None);
-    let place = Place::of(args.clone(), on.clone());
+    let Some(place) = Place::of(args, on) else {
+        return Vec::new();
+    };
     let around = Surroundings {
         place: Some(&place),
         release: args.srun.release,
@@ -68,7 +54,7 @@ fn add(script: &Script, around: Surroundings<'_>, place: &Place, found: &mut Vec
     }
 }
 
-fn request(case: &Case<'_>, place: &Place) -> Result<Box<PlanArgs>, NoStep> {
+fn request(case: &Case<'_>, place: &Place) -> Result<Box<Question>, NoStep> {
     if case.command.kind == Kind::Mpirun {
         let why = "it starts its tasks itself; berth plan 'mpirun …' shows Open MPI's";
         return Err(NoStep::NotPlanned(why.into()));

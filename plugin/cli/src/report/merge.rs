@@ -6,10 +6,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use super::show::{Row, rows};
-use crate::Failure;
 use crate::args::ReportArgs;
-use crate::columns::write_rows;
 use crate::say;
+use crate::{Failure, Unreadable};
+use berth_answer::columns::write_rows;
 
 /// Runs it.
 ///
@@ -22,8 +22,9 @@ pub(crate) fn run(args: &ReportArgs, file: &Path) -> Result<ExitCode, Failure> {
             io::stdin().read_to_string(&mut text)?;
             text
         }
-        false => std::fs::read_to_string(file)
-            .map_err(|why| format!("--merge {}: {why}", file.display()))?,
+        false => std::fs::read_to_string(file).map_err(|why| {
+            Unreadable(format!("--merge {} cannot be read: {why}", file.display()))
+        })?,
     };
     let mut tasks = Vec::new();
     // What the program wrote between the lines is not ours; srun --label stands before them.
@@ -33,19 +34,20 @@ pub(crate) fn run(args: &ReportArgs, file: &Path) -> Result<ExitCode, Failure> {
     {
         let from = line.find('{').unwrap_or_default();
         let row: Row = serde_json::from_str(&line[from..]).map_err(|why| {
-            format!("a line does not have the form of berth report --format json: {why}")
+            Unreadable(format!(
+                "a line does not have the form of berth report --format json: {why}"
+            ))
         })?;
         tasks.push(row);
     }
     if tasks.is_empty() {
-        return Err(
-            "the input has no report; make one with srun … berth report --format json".into(),
-        );
+        let why = "the input has no report; make one with srun … berth report --format json";
+        return Err(Unreadable(why.into()).into());
     }
     tasks.sort_by_key(|row| row.task.task);
     let deviates = tasks.iter().any(|row| !row.as_planned);
     let mut out = say::foreign_output();
-    write_rows(&mut out, &rows(&tasks, true))?;
+    write_rows(&mut out, say::width(None), &rows(&tasks, true))?;
     out.flush()?;
     Ok(match deviates && args.check {
         true => ExitCode::FAILURE,

@@ -14,6 +14,7 @@ pub mod object;
 pub mod parts;
 mod performance;
 pub mod places;
+pub mod presets;
 pub mod pu_table;
 pub mod shape;
 pub mod surroundings;

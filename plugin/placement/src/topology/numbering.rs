@@ -22,7 +22,11 @@ pub enum Numbering {
 }
 
 impl Numbering {
-    fn cpu(self, (s, c, t): (u32, u32, u32), (sockets, cores, threads): (u32, u32, u32)) -> CpuId {
+    pub(super) fn cpu(
+        self,
+        (s, c, t): (u32, u32, u32),
+        (sockets, cores, threads): (u32, u32, u32),
+    ) -> CpuId {
         CpuId(match self {
             Self::Block => (s * cores + c) * threads + t,
             Self::Cyclic => t * sockets * cores + c * sockets + s,

@@ -1,12 +1,16 @@
 //! The table of options: the options of a command in a release line, and whether they take a value.
 
+mod foreign;
 mod job_variables;
+mod nearest;
 mod table;
 mod variables;
 
 use crate::release::Release;
 
+pub use foreign::{Foreign, all_foreign, foreign};
 pub use job_variables::job_variables;
+pub use nearest::nearest;
 pub use variables::{passed_by, variables};
 
 /// The variable that names a file of hosts; no option sets it.

@@ -3,12 +3,12 @@
 
 use berth_srun::Release;
 use berth_srun::line::{Given, Trouble};
-use berth_srun::options::{Command as Program, Found, long, of};
+use berth_srun::options::{Command as Program, Found, long, nearest};
 
-use crate::args::is_plans_own;
 use crate::check::case::Case;
 use crate::check::command::{Command, Kind};
 use crate::check::finding::{Edit, Finding};
+use berth_answer::args::is_plans_own;
 
 const REFUSED: &str = "starts nothing with it";
 
@@ -123,25 +123,6 @@ fn moved(case: &Case<'_>, given: &Given) -> Option<Vec<Edit>> {
         .collect();
     edits.extend(inserted?);
     Some(edits)
-}
-
-/// The option with the nearest name, if it is near enough to be meant.
-pub(in crate::check) fn nearest(
-    name: &str,
-    program: Program,
-    release: Release,
-) -> Option<&'static str> {
-    let name = name.replace('_', "-").to_ascii_lowercase();
-    let most = match name.len() {
-        0..=2 => 0,
-        3..=4 => 1,
-        _ => 2,
-    };
-    let names = of(program, Some(release)).map(|row| row.typed());
-    let names = names.filter(|known| known.len() > 2);
-    let scored = names.map(|known| (strsim::damerau_levenshtein(&name, known), known));
-    let (distance, near) = scored.min()?;
-    (distance <= most).then_some(near)
 }
 
 /// The option's word with another name.

@@ -1,0 +1,20 @@
+//! The option that a misspelt one was meant to be.
+
+use super::{Command, of};
+use crate::release::Release;
+
+/// The option with the nearest name, if it is near enough to be meant.
+#[must_use]
+pub fn nearest(name: &str, command: Command, release: Release) -> Option<&'static str> {
+    let name = name.replace('_', "-").to_ascii_lowercase();
+    let most = match name.len() {
+        0..=3 => 0,
+        4..=6 => 1,
+        _ => 2,
+    };
+    let names = of(command, Some(release)).map(|row| row.typed());
+    let names = names.filter(|known| known.len() > 3);
+    let scored = names.map(|known| (strsim::damerau_levenshtein(&name, known), known));
+    let (distance, near) = scored.min()?;
+    (distance <= most).then_some(near)
+}
