@@ -198,7 +198,7 @@ fn between<'a>(text: &'a str, from: &str, to: &str) -> &'a str {
 
 #[test]
 fn every_setting_is_on_the_page_and_no_other() {
-    let code = fs::read_to_string(root().join("plugin/host/src/settings.rs")).unwrap();
+    let code = fs::read_to_string(root().join("plugin/site/src/settings.rs")).unwrap();
     let keys = between(&code, "const KEYS: [", "];");
     let mut keys: Vec<_> = keys.split('"').skip(1).step_by(2).collect();
     keys.sort_unstable();

@@ -11,7 +11,6 @@ use berth_srun::{Line, Release, line};
 use super::foreign;
 use crate::args::ForeignOption;
 use crate::lines::NoAnswer;
-use crate::shell::scan;
 use crate::world::{ScriptFile, World};
 use crate::{By, Fact};
 
@@ -38,15 +37,6 @@ pub enum Script {
     Unread(String),
     /// There is no file of this name where sbatch looks for it, or none that it can read.
     Missing { name: String, why: String },
-}
-
-/// An srun of a batch script.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct ScriptStep {
-    /// Its line, from 1.
-    pub line: usize,
-    /// The command as it stands there.
-    pub text: String,
 }
 
 impl JobLine {
@@ -193,40 +183,9 @@ fn directed(script: &[u8], release: Release) -> Result<Vec<Given>, NoAnswer> {
     Ok(all)
 }
 
-/// The sruns of a script, as they stand there.
-pub(crate) fn steps(script: &[u8]) -> Vec<ScriptStep> {
-    let commands = scan(script).commands;
-    let found = commands.iter().filter_map(|command| {
-        let words = &command.words;
-        let at = words.iter().position(|word| !is_before(&word.text))?;
-        let first = words.get(at).filter(|word| base(&word.text) == "srun")?;
-        let bytes = script.get(first.range.start..words.last()?.range.end)?;
-        Some(ScriptStep {
-            line: command.line,
-            text: on_one_line(&String::from_utf8_lossy(bytes)),
-        })
-    });
-    found.collect()
-}
-
-/// What may stand before the name of a command that runs: assignments, and commands that run others.
-fn is_before(word: &str) -> bool {
-    let is_name = |name: &str| {
-        let is_letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-        !name.is_empty() && name.chars().all(is_letter)
-    };
-    let is_assigned = word.split_once('=').is_some_and(|(name, _)| is_name(name));
-    is_assigned || ["exec", "env", "nohup", "command", "time"].contains(&base(word))
-}
-
 /// A program's name without its folder.
 pub(crate) fn base(word: &str) -> &str {
     word.rsplit('/').next().unwrap_or_default()
-}
-
-fn on_one_line(text: &str) -> String {
-    let lines: Vec<_> = text.split("\\\n").map(str::trim).collect();
-    lines.join(" ")
 }
 
 #[cfg(test)]
@@ -275,16 +234,5 @@ mod tests {
         ));
         assert!(matches!(read("sbatch --ntask=1"), Err(NoAnswer::Failed(_))));
         assert_eq!(read("sbatch --foo=1 --image=x").unwrap().foreign.len(), 2);
-    }
-
-    #[test]
-    fn the_sruns_of_a_script() {
-        let text = "#!/bin/bash\nexport X=1\n# srun no\necho srun\nOMP_NUM_THREADS=2 srun -n4 \\\n  ./app > out\n\
-                    for i in 1 2; do /usr/bin/srun -N1 \"./b c\" & done\nwait\n";
-        let found: Vec<_> = steps(text.as_bytes())
-            .into_iter()
-            .map(|step| format!("{} {}", step.line, step.text))
-            .collect();
-        assert_eq!(found, ["5 srun -n4 ./app", "7 /usr/bin/srun -N1 \"./b c\""]);
     }
 }

@@ -9,27 +9,18 @@ use berth_placement::{Across, Node, Request, plan_batch};
 use berth_srun::options::Command as Program;
 
 use super::controller::{JobNode, OnlyJob, only_job};
+use super::one_line::cpus;
 use super::owns::{listed, of_cores};
-use super::planned_job::{GivenNode, PlannedJob, Pointer};
 use super::site;
-use super::step::{PlannedStep, Plans};
+use super::step::{GivenNode, InJob, JobStep, PlannedJob, PlannedStep, Plans, StepAnswer};
+use super::{Answer, answer_of_line, is_not_modelled};
 use crate::Failure;
 use crate::args::Format;
-use crate::lines::job::{self, JobLine, Script, ScriptStep};
+use crate::lines::job::{self, JobLine, Script};
 use crate::lines::{NoAnswer, Unusable};
 use crate::question::Question;
 use crate::text;
 use crate::{By, Fact};
-
-impl From<JobNode> for GivenNode {
-    fn from(node: JobNode) -> Self {
-        Self {
-            name: node.name,
-            cores: node.cores,
-            cpus: node.cpus,
-        }
-    }
-}
 
 /// Plans it.
 ///
@@ -68,7 +59,16 @@ pub(super) fn as_job(
     let job = PlannedJob {
         line: text.into(),
         tasks: found.tasks,
-        steps: pointers(args, text, &found.line.script),
+        steps: match found.line.script {
+            Script::None => vec![JobStep {
+                line: None,
+                text: "srun".into(),
+                plan: command(args, text, "srun ./app"),
+                answer: None,
+            }],
+            _ => Vec::new(),
+        },
+        submits: matches!(found.line.script, Script::Read { .. }).then(|| passed(args) + text),
         nodes: found.nodes.into_iter().map(GivenNode::from).collect(),
     };
     let count = tasks.iter().sum();
@@ -83,6 +83,16 @@ pub(super) fn as_job(
         plans: plans.all,
         of_node: plans.of_node,
     }))
+}
+
+impl From<JobNode> for GivenNode {
+    fn from(node: JobNode) -> Self {
+        Self {
+            name: node.name,
+            cores: node.cores,
+            cpus: node.cpus,
+        }
+    }
 }
 
 /// salloc runs its command where it is typed, so no format shows masks of it.
@@ -182,37 +192,75 @@ fn script(script: &Script) -> Option<Fact> {
     }
 }
 
-/// The command that plans each srun of the job.
-fn pointers(args: &Question, line: &str, script: &Script) -> Vec<Pointer> {
-    let mut before = vec!["berth".to_string(), "plan".into()];
-    before.extend(args.beside.iter().filter(|word| !is_line(word)).cloned());
-    before.extend(["--job".into(), line.into()]);
-    // The job's command passes its variables on to the steps.
-    let passed = args
-        .line_variables
-        .iter()
-        .filter_map(|pair| assignment(pair));
-    let passed: String = passed.map(|word| word + " ").collect();
-    let plan = |step: &str| {
-        let step = format!("{passed}{step}");
-        let words = before.iter().map(String::as_str).chain([step.as_str()]);
-        shlex::try_join(words).unwrap_or_default()
+/// A step of a script, as it is read there.
+pub struct ScriptStep {
+    /// Its line in the script, from 1.
+    pub line: usize,
+    /// Its words.
+    pub text: String,
+    /// What it asks for.
+    pub request: Result<Box<Question>, NoStep>,
+}
+
+/// Why there is no request.
+pub enum NoStep {
+    /// srun would refuse the line.
+    Refused(String),
+    /// It is not known here what it asks for.
+    NotPlanned(String),
+}
+
+/// The variables before the line of a job, which its command passes on to the steps.
+fn passed(args: &Question) -> String {
+    let passed = args.line_variables.iter();
+    let passed = passed.filter_map(|pair| assignment(pair));
+    passed.map(|word| word + " ").collect()
+}
+
+/// The command that plans a step of the job alone.
+fn command(args: &Question, line: &str, step: &str) -> String {
+    let mut words = vec!["berth".to_string(), "plan".into()];
+    words.extend(args.beside.iter().filter(|word| !is_line(word)).cloned());
+    words.extend(["--job".into(), line.into(), passed(args) + step]);
+    let words = words.iter().map(String::as_str);
+    shlex::try_join(words).unwrap_or_default()
+}
+
+impl PlannedJob {
+    /// The line that submits the script with the variables before it, if the script was read.
+    #[must_use]
+    pub fn submits(&self) -> Option<&str> {
+        self.submits.as_deref()
+    }
+
+    /// Plans the steps of its script.
+    pub fn add_steps(&mut self, found: Vec<ScriptStep>, args: &Question, on: &Node) {
+        let step = |step: ScriptStep| JobStep {
+            plan: command(args, &self.line, &step.text),
+            line: Some(step.line),
+            text: step.text,
+            answer: Some(answered(step.request, on)),
+        };
+        self.steps = found.into_iter().map(step).collect();
+    }
+}
+
+fn answered(request: Result<Box<Question>, NoStep>, on: &Node) -> StepAnswer {
+    let args = match request {
+        Ok(args) => *args,
+        Err(NoStep::Refused(why)) => return StepAnswer::Refused { why },
+        Err(NoStep::NotPlanned(why)) => return StepAnswer::NotPlanned { why },
     };
-    match script {
-        Script::None => vec![Pointer {
-            line: None,
-            text: "srun".into(),
-            plan: plan("srun ./app"),
-        }],
-        Script::Unread(_) | Script::Missing { .. } => Vec::new(),
-        Script::Read { text, .. } => {
-            let pointer = |step: ScriptStep| Pointer {
-                plan: plan(&step.text),
-                line: Some(step.line),
-                text: step.text,
-            };
-            job::steps(text).into_iter().map(pointer).collect()
-        }
+    match answer_of_line(&args, on) {
+        Ok(Answer::Planned(step)) => StepAnswer::Planned {
+            cpus: cpus(&step),
+            inside: Box::new(InJob { args, step: *step }),
+        },
+        Ok(Answer::Refused(why)) if is_not_modelled(&why) => StepAnswer::NotPlanned { why },
+        Ok(Answer::Refused(why)) => StepAnswer::Refused { why },
+        Err(why) => StepAnswer::Refused {
+            why: why.to_string(),
+        },
     }
 }
 
@@ -222,9 +270,10 @@ fn assignment(pair: &str) -> Option<String> {
     Some(format!("{name}={}", shlex::try_quote(value).ok()?))
 }
 
-/// Whether a typed word is the whole line, and no option.
+/// Whether a typed word is the whole line, or an option that is the job's now.
 fn is_line(word: &str) -> bool {
     let mut words = word.split_whitespace();
     let has = |word: &str| ["sbatch", "salloc"].contains(&job::base(word));
-    !word.starts_with('-') && words.any(has)
+    let is_jobs = word == "--exclusive" || word.starts_with("--exclusive=");
+    is_jobs || !word.starts_with('-') && words.any(has)
 }

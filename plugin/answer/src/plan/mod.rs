@@ -45,6 +45,7 @@ use crate::srun_options;
 pub use change::{Added, spelled, typed_with, with};
 pub use controller::{gives_whole_nodes, is_asked, job_refused};
 pub use explain::write as explain;
+pub use job::{NoStep, ScriptStep};
 pub use one_line::{no_line, one_line};
 pub use request::node;
 pub use score::{QualityJson, write as score};
@@ -174,6 +175,10 @@ pub fn notes(args: &Question, on: &Node, step: &PlannedStep) -> Vec<String> {
     notes.extend(step.notes.iter().cloned());
     notes.extend(step.nodes_assumed.then(|| NODES_ASSUMED.into()));
     notes.extend(unused_site(args.typed.site, args.cluster.as_deref()).map(String::from));
+    // The table has them at their lines.
+    let is_table = matches!(args.format, None | Some(Format::Table));
+    let of_job = step.job.iter().filter(|_| !is_table);
+    notes.extend(of_job.flat_map(step::PlannedJob::refused_steps));
     let of_site = args.site_settings.as_ref();
     notes.extend(of_site.into_iter().flat_map(|site| site.complaints.clone()));
     // A step in an allocation is not compared with its nodes (`_step_create`); a job is.

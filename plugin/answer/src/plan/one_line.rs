@@ -29,7 +29,9 @@ pub fn one_line(
             );
         }
     };
-    for note in notes(args, on, step) {
+    let of_job = step.job.iter().filter(|_| format.is_none());
+    let refused = of_job.flat_map(super::step::PlannedJob::refused_steps);
+    for note in notes(args, on, step).into_iter().chain(refused) {
         line.push_str(&format!(" # {}", joined(&note)));
     }
     Ok(line)
@@ -52,7 +54,7 @@ fn nodes_masks(step: &PlannedStep) -> Vec<String> {
 }
 
 /// Each task's CPUs, in task order.
-fn cpus(step: &PlannedStep) -> Vec<String> {
+pub(super) fn cpus(step: &PlannedStep) -> Vec<String> {
     if !step.is_bound() {
         return vec!["none".into()];
     }

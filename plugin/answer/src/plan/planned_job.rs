@@ -1,46 +1,15 @@
-//! What a job gets, and its steps, each with the command that plans it; in words and for scripts.
+//! What a job gets in words: its nodes, and each step of its script.
 
 use std::io::{self, Write};
 
 use berth_placement::sets::count::counted;
-use serde::Serialize;
 
+use super::step::{InJob, JobStep, PlannedJob, StepAnswer};
 use crate::columns::write_named;
+use crate::picture::Screen;
 
 /// Nodes that the table names; the JSON has all.
 const MOST_NAMES: usize = 8;
-
-/// What a job gets.
-#[derive(Clone, Debug, Serialize)]
-pub struct PlannedJob {
-    /// The line, as it was typed.
-    pub(super) line: String,
-    /// Tasks of the job's record.
-    pub(super) tasks: u32,
-    pub(super) nodes: Vec<GivenNode>,
-    /// The sruns of the batch script; of salloc one without options.
-    pub(super) steps: Vec<Pointer>,
-}
-
-/// A node of the job.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct GivenNode {
-    pub(super) name: String,
-    /// Slurm's numbers of the job's cores.
-    pub(super) cores: String,
-    /// The CPUs that slurmctld counts for the job there.
-    pub(super) cpus: u32,
-}
-
-/// A step, and the command that plans it.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct Pointer {
-    /// Its line in the script, from 1; none where there is no script.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) line: Option<usize>,
-    pub(super) text: String,
-    pub(super) plan: String,
-}
 
 impl PlannedJob {
     /// The job in the head of a table.
@@ -78,18 +47,40 @@ impl PlannedJob {
         groups.join("; ")
     }
 
-    /// The steps, each with the command that plans it; nothing is folded, so it can be copied.
+    /// The steps that would be refused, in words.
+    pub fn refused_steps(&self) -> impl Iterator<Item = String> + '_ {
+        self.steps.iter().filter_map(|step| match &step.answer {
+            Some(StepAnswer::Refused { why }) => {
+                Some(format!("line {}: refused: {why}", step.line.unwrap_or(1)))
+            }
+            _ => None,
+        })
+    }
+}
+
+impl JobStep {
+    /// The step's line, what becomes of it, and its plan, if there is one. The command that plans it is
+    /// not folded, so it can be copied.
     ///
     /// # Errors
     /// Those of `out`.
-    pub(super) fn write_steps(&self, out: &mut impl Write) -> io::Result<()> {
-        for step in &self.steps {
-            match step.line {
-                Some(line) => writeln!(out, "\nline {line:<6} {}", step.text)?,
-                None => writeln!(out, "\ninside      {}", step.text)?,
-            }
-            writeln!(out, "plan it:    {}", step.plan)?;
+    pub(super) fn write_head(
+        &self,
+        out: &mut impl Write,
+        screen: Screen,
+    ) -> io::Result<Option<&InJob>> {
+        match self.line {
+            Some(line) => writeln!(out, "\nline {line:<6} {}", self.text)?,
+            None => writeln!(out, "\ninside      {}", self.text)?,
         }
-        Ok(())
+        match &self.answer {
+            Some(StepAnswer::Planned { inside, .. }) => return Ok(Some(inside)),
+            Some(StepAnswer::Refused { why }) => write_named(out, screen.width, "refused", why)?,
+            Some(StepAnswer::NotPlanned { why }) => {
+                write_named(out, screen.width, "not planned", why)?
+            }
+            None => writeln!(out, "plan it:    {}", self.plan)?,
+        }
+        Ok(None)
     }
 }

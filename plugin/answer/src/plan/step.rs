@@ -9,9 +9,9 @@ use berth_placement::{
     Across, Allocation, Claims, CoreIdx, CpuSet, Node, Owned, Plan, Refusal, Request, TaskPlan,
     plan,
 };
+use serde::Serialize;
 
 use super::owns::{has_cpus, listed, of_cores};
-use super::planned_job::PlannedJob;
 use super::request::claims;
 use crate::Fact;
 use crate::Failure;
@@ -148,6 +148,68 @@ impl PlannedStep {
     pub fn is_bound(&self) -> bool {
         self.plans().any(|(_, plan)| plan.is_bound())
     }
+}
+
+/// What a job gets.
+#[derive(Serialize)]
+pub struct PlannedJob {
+    /// The line, as it was typed.
+    pub(super) line: String,
+    /// Tasks of the job's record.
+    pub(super) tasks: u32,
+    /// The nodes that it has.
+    pub(super) nodes: Vec<GivenNode>,
+    /// The sruns of the batch script; of salloc one without options.
+    pub(super) steps: Vec<JobStep>,
+    #[serde(skip)]
+    /// The line that submits the script with the variables before it, if the script was read.
+    pub(super) submits: Option<String>,
+}
+
+/// A node of the job.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct GivenNode {
+    pub(super) name: String,
+    /// Slurm's numbers of the job's cores.
+    pub(super) cores: String,
+    /// The CPUs that slurmctld counts for the job there.
+    pub(super) cpus: u32,
+}
+
+/// A step, and the command that plans it.
+#[derive(Serialize)]
+pub(super) struct JobStep {
+    /// Its line in the script, from 1; none where there is no script.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) line: Option<usize>,
+    pub(super) text: String,
+    pub(super) plan: String,
+    #[serde(flatten)]
+    pub(super) answer: Option<StepAnswer>,
+}
+
+/// What becomes of a step.
+#[derive(Serialize)]
+#[serde(tag = "status", rename_all = "kebab-case")]
+pub(super) enum StepAnswer {
+    Planned {
+        /// Each task's CPUs; empty where nothing is bound.
+        cpus: Vec<String>,
+        #[serde(skip)]
+        inside: Box<InJob>,
+    },
+    Refused {
+        why: String,
+    },
+    NotPlanned {
+        why: String,
+    },
+}
+
+/// A planned step of a job, with its request.
+pub(super) struct InJob {
+    pub args: Question,
+    pub step: PlannedStep,
 }
 
 /// Plans a step, or a batch script.

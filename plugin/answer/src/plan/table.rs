@@ -8,8 +8,8 @@ use berth_placement::request::near::What;
 use berth_placement::{CpuSet, Node, ObjectKind, Plan};
 
 use super::cpuset::in_words;
-use super::devices;
-use super::step::{Planned, PlannedStep};
+use super::step::{InJob, Planned, PlannedStep};
+use super::{devices, notes};
 use crate::columns::{Columns, write_named};
 use crate::parents::{Parents, gpus};
 use crate::picture::Screen;
@@ -31,10 +31,36 @@ pub fn write(
     screen: Screen,
 ) -> io::Result<()> {
     head(out, args, on, step, screen)?;
+    write_tasks(out, args, on, step, screen)?;
+    for one in step.job.iter().flat_map(|job| &job.steps) {
+        let Some(InJob { args, step }) = one.write_head(out, screen)? else {
+            continue;
+        };
+        let facts = step.facts.iter();
+        for fact in facts.filter(|fact| fact.what == "allocation") {
+            write_named(out, screen.width, fact.what, &fact.value)?;
+        }
+        write_rules(out, step)?;
+        write_tasks(out, args, on, step, screen)?;
+        for note in notes(args, on, step) {
+            write_named(out, screen.width, "note", &note)?;
+        }
+    }
+    Ok(())
+}
+
+/// One row for each task.
+fn write_tasks(
+    out: &mut impl Write,
+    args: &Question,
+    on: &Node,
+    step: &PlannedStep,
+    screen: Screen,
+) -> io::Result<()> {
     let mut rows = Rows::of(args, on, step);
     let several = step.node_count() > 1;
     if rows.heads.is_empty() && !several {
-        return steps(out, step);
+        return Ok(());
     }
     writeln!(out)?;
     let before: &[&str] = match several {
@@ -64,12 +90,7 @@ pub fn write(
         let of_node = &cells[step.place_of(task.place.node)];
         columns.write_before(out, &first, &of_node[task.place.local as usize])?;
     }
-    steps(out, step)
-}
-
-/// The steps of a job whose line was asked about.
-fn steps(out: &mut impl Write, step: &PlannedStep) -> io::Result<()> {
-    step.job.as_ref().map_or(Ok(()), |job| job.write_steps(out))
+    Ok(())
 }
 
 /// The request and the assumptions.
@@ -84,6 +105,11 @@ pub(super) fn head(
     if let Some(job) = &step.job {
         job.write_head(out, screen.width)?;
     }
+    write_rules(out, step)
+}
+
+/// The rules that decided, and what they leave open.
+fn write_rules(out: &mut impl Write, step: &PlannedStep) -> io::Result<()> {
     for (count, plan) in step.plans() {
         if step.plans().count() > 1 {
             writeln!(

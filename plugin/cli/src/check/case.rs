@@ -30,7 +30,8 @@ pub(crate) struct Case<'a> {
     pub job: Option<Asked>,
     outer: Option<Outer>,
     settings: Vec<Applied>,
-    unknown: BTreeSet<String>,
+    /// Options whose values only the shell knows.
+    pub unknown: BTreeSet<String>,
 }
 
 impl<'a> Case<'a> {

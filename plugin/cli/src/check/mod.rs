@@ -21,6 +21,7 @@ mod rules;
 mod script;
 mod settings;
 mod show;
+mod steps;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -42,6 +43,8 @@ use input::Input;
 use place::{Place, Surroundings};
 use role::Role;
 use script::Script;
+
+pub(crate) use steps::steps;
 
 /// The exit code where there is nothing to check.
 const NOTHING: u8 = 2;

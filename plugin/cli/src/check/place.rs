@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use berth_answer::args::shortened;
+use berth_answer::args::{as_getopt, shortened};
 use berth_answer::plan;
 use berth_answer::question::Question;
 use berth_answer::reader;
@@ -12,7 +12,7 @@ use berth_srun::Release;
 use berth_srun::submission::Words;
 
 use super::files::Files;
-use crate::here::ELSEWHERE;
+use crate::here::{ELSEWHERE, HOST};
 use crate::{Failure, Unreadable};
 
 /// Assumed nodes with room for nearly everything.
@@ -41,6 +41,19 @@ impl Place {
         }
         let node = plan::node(&args, &ELSEWHERE)?;
         Ok(Self { args, node })
+    }
+
+    /// The one that a plan is for: the words beside its line hold for every step, and `--exclusive` for
+    /// the job.
+    pub(super) fn of(question: &Question, node: &Node) -> Option<Self> {
+        let is_jobs = |word: &&String| *word == "--exclusive" || word.starts_with("--exclusive=");
+        let beside = question.beside.iter().filter(|word| !is_jobs(word));
+        let words = beside.flat_map(|word| as_getopt(word)).collect();
+        let mut typed = reader::parsed(&mut reader::command(), words).ok()?;
+        typed.line_variables.clone_from(&question.line_variables);
+        let args = Question::new(typed, &HOST).ok()?;
+        let node = node.clone();
+        Some(Self { args, node })
     }
 
     /// The release of the cluster, or of this node's slurmd.

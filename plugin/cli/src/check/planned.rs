@@ -5,6 +5,7 @@
 use berth_placement::sets::count::{counted, either};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::str::FromStr;
 
 use berth_placement::{Level, Node, Rule};
 
@@ -33,18 +34,21 @@ const OWN: [&str; 9] = [
     "pool",
 ];
 
-/// The request as a plan's; none if only the shell knows what matters.
-fn request(case: &Case<'_>, place: &Place) -> Option<Question> {
+/// The request as a plan's; none if only the shell knows what matters. What was typed beside the line
+/// goes before its own words.
+pub(super) fn request(case: &Case<'_>, place: &Place) -> Option<Question> {
     case.knows(&OWN).then_some(())?;
-    let (options, job) = (case.options()?, case.job_line()?);
+    let (mut options, job) = (case.options()?, case.job_line()?);
+    let beside = place.args.srun.kept().iter();
+    options.extend(beside.filter(|one| one.variable.is_none()).cloned());
     let mut args = place.args.clone();
     let typed = &mut args.typed;
-    typed.binding = case.has("binding").and_then(|value| value.parse().ok());
-    typed.core_kind = case.has("core-kind").and_then(|value| value.parse().ok());
-    typed.near = case.has("near").and_then(|value| value.parse().ok());
-    typed.confine = case.has("confine").and_then(|value| value.parse().ok());
-    typed.cpuset.asked = case.has("cpuset").and_then(|value| value.parse().ok());
-    typed.mapping = MappingArgs(case.mapping().ok()?);
+    typed.binding = typed.binding.take().or(own(case, "binding"));
+    typed.core_kind = typed.core_kind.take().or(own(case, "core-kind"));
+    typed.near = typed.near.take().or(own(case, "near"));
+    typed.confine = typed.confine.take().or(own(case, "confine"));
+    typed.cpuset.asked = typed.cpuset.asked.take().or(own(case, "cpuset"));
+    typed.mapping = MappingArgs(typed.mapping.0.take().or(case.mapping().ok()?));
     typed.slurm = Some(case.around.release);
     typed.job = job;
     args.srun = SrunOptions::read(options, Vec::new(), case.around.release).ok()?;
@@ -52,6 +56,11 @@ fn request(case: &Case<'_>, place: &Place) -> Option<Question> {
     args.read_job(&ELSEWHERE);
     args.find_defaults(&ELSEWHERE).ok()?;
     Some(args)
+}
+
+/// One of berth's own options.
+fn own<T: FromStr>(case: &Case<'_>, name: &str) -> Option<T> {
+    case.has(name)?.parse().ok()
 }
 
 /// Whether a plan refuses the step on nodes with room for nearly everything. A list of CPUs is for

@@ -320,7 +320,9 @@ impl<'a> Reader<'a> {
         let end = bytes.len() - 1;
         let start = end.checked_sub(value.len())?;
         let is_same = bytes.get(start..end)? == value.as_bytes();
-        let is_open = start.checked_sub(1).and_then(|at| bytes.get(at)) == Some(&quote);
+        // The quote opens before the value, or before the whole word.
+        let is_whole = bytes.first() == Some(&quote) && !bytes.get(1..end)?.contains(&quote);
+        let is_open = is_whole || start.checked_sub(1).and_then(|at| bytes.get(at)) == Some(&quote);
         (is_same && is_open).then(|| (word.range.start + start, value.into()))
     }
 }

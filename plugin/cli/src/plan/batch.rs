@@ -14,7 +14,7 @@ use berth_answer::reader::{Reader, Unread};
 use berth_answer::{Fact, Failure, Unreadable, text};
 use berth_placement::Node;
 
-use super::typed_words;
+use super::{add_steps, as_line, is_step_refused, typed_words};
 use crate::args::usage;
 use crate::here::HOST;
 use crate::say;
@@ -38,10 +38,10 @@ pub(super) fn run(args: &PlanArgs, path: &Path) -> Result<ExitCode, Failure> {
         reader: reader.unwrap_or_else(|why| usage(&reason(why)).exit()),
         format: args.format,
         of_line: args.format,
+        failed: false,
         machines: HashMap::new(),
         facts: Vec::new(),
     };
-    let mut failed = false;
     let mut output = BufWriter::new(io::stdout().lock());
     for line in input.lines() {
         let line = line.map_err(|why| unread(path, &why))?;
@@ -50,14 +50,14 @@ pub(super) fn run(args: &PlanArgs, path: &Path) -> Result<ExitCode, Failure> {
             continue;
         }
         let answer = run.answer(text).unwrap_or_else(|why| {
-            failed = true;
+            run.failed = true;
             plan::no_line(&why.to_string(), run.of_line)
         });
         writeln!(output, "{answer}")?;
     }
     output.flush()?;
     say::facts(&run.facts);
-    Ok(if failed {
+    Ok(if run.failed {
         ExitCode::FAILURE
     } else {
         ExitCode::SUCCESS
@@ -74,6 +74,8 @@ struct Run {
     format: Option<Format>,
     /// The format of the line that is answered, as far as it is known.
     of_line: Option<Format>,
+    /// Whether a line, or a step of a job's script, would be refused.
+    failed: bool,
     machines: Machines,
     /// What was found out and assumed for the answers; each fact is printed once.
     facts: Vec<Fact>,
@@ -86,17 +88,19 @@ impl Run {
     /// Why the step would not run, or what is wrong with the line.
     fn answer(&mut self, text: &str) -> Result<String, Failure> {
         self.of_line = self.format;
-        let args = self.reader.line_of_file(text).map_err(reason)?;
+        let args = self.reader.line_of_file(&as_line(text)).map_err(reason)?;
         self.of_line = args.format.or(self.format);
         let key = key(&args);
         if !self.machines.contains_key(&key) {
             self.machines.insert(key.clone(), plan::node(&args, &HOST)?);
         }
         let on = &self.machines[&key];
-        let step = match plan::answer_of_line(&args, on)? {
+        let mut step = match plan::answer_of_line(&args, on)? {
             Answer::Refused(why) => return Err(why.into()),
             Answer::Planned(step) => step,
         };
+        add_steps(&args, on, &mut step);
+        self.failed |= is_step_refused(&step);
         for fact in &step.facts {
             if !self.facts.contains(fact) {
                 self.facts.push(fact.clone());

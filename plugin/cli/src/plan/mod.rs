@@ -2,8 +2,10 @@
 
 mod batch;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use berth_answer::args::{Format, PlanArgs, shortened};
@@ -15,6 +17,7 @@ use berth_answer::{Failure, lines, plan, reader};
 use berth_placement::Node;
 
 use crate::args::usage;
+use crate::check;
 use crate::here::HOST;
 use crate::say;
 
@@ -42,7 +45,7 @@ pub(crate) fn run(typed: &PlanArgs) -> Result<ExitCode, Failure> {
             Err(why) => why,
         }
     });
-    let step = match answered? {
+    let mut step = match answered? {
         Answer::Planned(step) => step,
         Answer::Refused(why) => {
             match plan::is_not_modelled(&why) {
@@ -52,8 +55,12 @@ pub(crate) fn run(typed: &PlanArgs) -> Result<ExitCode, Failure> {
             return Ok(ExitCode::FAILURE);
         }
     };
+    add_steps(&question, &on, &mut step);
     print(&question, &on, &step)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(match is_step_refused(&step) {
+        true => ExitCode::FAILURE,
+        false => ExitCode::SUCCESS,
+    })
 }
 
 /// The question that was typed.
@@ -62,7 +69,7 @@ fn asked(typed: &PlanArgs) -> Result<Question, Unread> {
     beside.retain(|word| Some(word) != typed.line.as_ref());
     let mut reader = Reader::new(beside, &HOST)?;
     match &typed.line {
-        Some(line) => reader.line(line),
+        Some(line) => reader.line(&as_line(line)),
         None => reader.alone(),
     }
 }
@@ -132,4 +139,30 @@ fn reasons(
         plan::score(out, on, step)?;
     }
     Ok(())
+}
+
+/// Plans the steps of a job's script, as `berth check` reads it.
+fn add_steps(args: &Question, on: &Node, step: &mut PlannedStep) {
+    let Some(job) = &mut step.job else {
+        return;
+    };
+    let found = job.submits().map(|line| check::steps(line, args, on));
+    if let Some(found) = found {
+        job.add_steps(found, args, on);
+    }
+}
+
+/// Whether a step of a job's script would be refused.
+fn is_step_refused(step: &PlannedStep) -> bool {
+    let mut refused = step.job.iter().flat_map(|job| job.refused_steps());
+    refused.next().is_some()
+}
+
+/// A batch script is planned as the line of sbatch that submits it.
+fn as_line(text: &str) -> Cow<'_, str> {
+    let quoted = || shlex::try_quote(text).ok();
+    match Path::new(text).is_file() {
+        true => quoted().map_or(text.into(), |name| format!("sbatch {name}").into()),
+        false => text.into(),
+    }
 }

@@ -1,0 +1,139 @@
+//! `berth plan job.sh`: each step of a batch script is planned, as its own line would be.
+
+mod plan_common;
+
+use std::fs;
+
+use plan_common::{Done, berth};
+use serde_json::Value;
+
+const SCRIPT: &str = "#!/bin/bash\n#SBATCH -N1 -n4 -c2\n\nsrun ./prepare\nTASKS=3\n\
+    srun -n $TASKS \\\n    --cpu-bind=cores ./app > out\nfor i in 1 2; do\n  srun -n1 -c2 --exact ./part $i &\ndone\nwait\n\
+    bash <<EOF\nsrun -n2 ./within\nEOF\n";
+const PLACE: [&str; 4] = ["plan", "--slurm=24.11", "--machine", "pack:2 core:4 pu:2"];
+
+/// A folder with the script and more lines in it.
+fn folder(more: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("job.sh"), format!("{SCRIPT}{more}")).unwrap();
+    folder
+}
+
+fn plan(folder: &tempfile::TempDir, words: &[&str]) -> Done {
+    let script = folder.path().join("job.sh");
+    let words = words
+        .iter()
+        .map(|word| word.replace("job.sh", script.to_str().unwrap()));
+    let words: Vec<_> = words.collect();
+    let words = PLACE.into_iter().chain(words.iter().map(String::as_str));
+    berth(&words.collect::<Vec<_>>(), "")
+}
+
+/// The line, the status and the tasks of each step.
+fn steps(done: &Done) -> Vec<String> {
+    let plan: Value = serde_json::from_str(&done.stdout).unwrap();
+    let all = plan["job"]["steps"].as_array().unwrap().iter();
+    let text = |step: &Value| match step["cpus"].as_array() {
+        Some(cpus) => cpus
+            .iter()
+            .map(|cpus| cpus.as_str().unwrap())
+            .collect::<Vec<_>>()
+            .join(" "),
+        None => step["why"].as_str().unwrap().to_string(),
+    };
+    all.map(|step| {
+        format!(
+            "{} {} {}",
+            step["line"],
+            step["status"].as_str().unwrap(),
+            text(step)
+        )
+    })
+    .collect()
+}
+
+#[test]
+fn each_step_is_planned() {
+    let folder = folder("");
+    let expected = [
+        "4 planned 0-1 2-3 4-5 6-7",
+        "6 planned 0-1 2-3 4-5",
+        "9 planned 0-1",
+        "13 planned 0-1 2-3",
+    ];
+    for words in [&["job.sh"][..], &["sbatch job.sh"], &["sbatch", "job.sh"]] {
+        let done = plan(&folder, &[&["--format=json"], words].concat());
+        assert_eq!(done.code, 0, "{words:?}: {}", done.stderr);
+        assert_eq!(steps(&done), expected, "{words:?}");
+    }
+    // Each is what its own command says.
+    let done = plan(&folder, &["--format=json", "job.sh"]);
+    let found: Value = serde_json::from_str(&done.stdout).unwrap();
+    let one = &found["job"]["steps"][3];
+    let words = shlex::split(one["plan"].as_str().unwrap()).unwrap();
+    let alone = berth(
+        &words.iter().skip(1).map(String::as_str).collect::<Vec<_>>(),
+        "",
+    );
+    let alone: Value = serde_json::from_str(&alone.stdout).unwrap();
+    assert_eq!(alone["tasks"][1]["cpus"], one["cpus"][1]);
+    let table = plan(&folder, &["job.sh"]).stdout;
+    for part in [
+        "\nrule        batch:",
+        "\nline 6      srun -n $TASKS --cpu-bind=cores ./app\n",
+    ] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+}
+
+#[test]
+fn what_is_refused_and_what_is_not_known() {
+    let folder = folder("srun -n $N ./a\nsrun -n9 -c2 ./b\nsrun --ntaks=2 ./c\nmpirun ./d\n");
+    let done = plan(&folder, &["--format=json", "job.sh"]);
+    assert_eq!(done.code, 1);
+    let found = steps(&done);
+    for (step, part) in found[4..].iter().zip([
+        "15 not-planned --ntasks has a value that only the job knows",
+        "16 refused slurmctld refuses the step: ",
+        "17 refused srun: unrecognized option '--ntaks'",
+        "18 not-planned it starts its tasks itself",
+    ]) {
+        assert!(step.starts_with(part), "{step}");
+    }
+    let table = plan(&folder, &["job.sh"]);
+    assert_eq!(table.code, 1);
+    assert!(
+        table
+            .stdout
+            .contains("\nrefused     slurmctld refuses the step"),
+        "{}",
+        table.stdout
+    );
+    assert_eq!(
+        table.stderr.matches("refused").count(),
+        0,
+        "{}",
+        table.stderr
+    );
+    let script = folder.path().join("job.sh");
+    let words = [&PLACE[..], &["--batch", "-"]].concat();
+    let batch = berth(&words, script.to_str().unwrap());
+    assert_eq!(batch.code, 1);
+    assert!(
+        batch.stdout.contains(" # line 16: refused: slurmctld"),
+        "{}",
+        batch.stdout
+    );
+}
+
+/// Options beside the script hold for its steps, and --exclusive for its job.
+#[test]
+fn options_beside_a_script() {
+    let folder = folder("");
+    let done = plan(&folder, &["--format=json", "--cpu-bind=sockets", "job.sh"]);
+    assert_eq!(steps(&done)[2], "9 planned 0-1");
+    assert_eq!(steps(&done)[3], "13 planned 0-3 0-3", "{}", done.stderr);
+    let done = plan(&folder, &["--format=json", "--exclusive", "job.sh"]);
+    let found: Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!(found["job"]["nodes"][0]["cores"], "0-7");
+}
