@@ -6,6 +6,7 @@ use berth_srun::line::{Given, Trouble};
 use berth_srun::options::{Command as Program, Found, long, nearest};
 
 use crate::args::{ForeignOption, PlanArgs, is_plans_own};
+use crate::say;
 
 /// Whether an option can only be another plugin's: no command of Slurm's has it, nor one that is
 /// spelt nearly so.
@@ -75,10 +76,10 @@ fn named(option: &ForeignOption, name: &str) -> String {
 
 /// `--container-image (Pyxis)`, or `--foo with the value "bar"`.
 fn shown(option: &ForeignOption) -> String {
-    let name = &option.name;
+    let name = say::short(&option.name);
     match (option.row, &option.value) {
         (Some(row), _) => format!("--{name} ({})", row.plugin),
-        (None, Some(value)) => format!("--{name} with the value \"{value}\""),
+        (None, Some(value)) => format!("--{name} with the value \"{}\"", say::short(value)),
         (None, None) => format!("--{name}"),
     }
 }

@@ -19,6 +19,7 @@ mod job_line;
 mod json;
 mod line;
 mod numbers;
+mod order;
 mod owns;
 mod pictures;
 mod pool;
