@@ -115,45 +115,18 @@ fn wanted(ask: &Request) -> String {
     format!("{tasks} × {} = {all}", counted(ask.cpus_per_task, "CPU"))
 }
 
-const CPUSET_FAILED: &str = "every task gets all of the step's CPUs, because the cpuset is not available, and this site \
-                             then lets the step run without it";
-
-const BINDING_FAILED: &str = "every task gets all of the step's CPUs, because the --binding or --near cannot be served, \
-                              and it is not strict";
-
 fn why(args: &PlanArgs, ask: &Request, decision: &Decision, rule: &Rule) -> String {
-    let all = format!(
-        "every task gets all of the step's CPUs ({}), because",
-        decision.own
-    );
+    if let Some(why) = why_all(ask, rule) {
+        let own = &decision.own;
+        return format!("every task gets all of the step's CPUs ({own}), because {why}");
+    }
     match rule {
-        Rule::Unbound { whole: true } => {
+        Rule::Unbound { .. } => {
             "nothing is bound, because --cpu-bind=none is given and the step has the whole node"
                 .into()
         }
-        Rule::Unbound { whole: false } => {
-            format!("{all} --cpu-bind=none is given and the step has a part of the node")
-        }
         Rule::Asked(word) => format!("--cpu-bind={word} names the CPUs; berth chooses nothing"),
         Rule::Level { level, from, .. } => level_why(args, ask, *level, *from, &decision.owned),
-        Rule::NoMatch => format!(
-            "{all} no level is requested, and the step does not have exactly as many whole sockets, \
-             whole cores or threads as its tasks need CPUs ({})",
-            wanted(ask)
-        ),
-        Rule::Overcommit => {
-            format!("{all} --overcommit is given and there are fewer CPUs than requested")
-        }
-        Rule::CgroupTooSmall => format!(
-            "{all} the step's cgroup has fewer CPUs than slurmd counts for its cores, and these are \
-             not enough for {}",
-            wanted(ask)
-        ),
-        Rule::TooManyReserved => format!(
-            "{all} the site keeps others free that Slurm has given the step, and the rest is not \
-             enough for {}",
-            wanted(ask)
-        ),
         Rule::Binding(binding) => format!(
             "--binding={binding}: Grid Engine's rules choose the cores, free ones first; Slurm's \
              own levels do not count"
@@ -163,18 +136,49 @@ fn why(args: &PlanArgs, ask: &Request, decision: &Decision, rule: &Rule) -> Stri
              are next to them; Slurm's own levels give way"
         ),
         Rule::Share(binding, out) => share_why(binding, *out),
-        Rule::CpusetFailed => CPUSET_FAILED.into(),
-        Rule::BindingFailed => BINDING_FAILED.into(),
         Rule::Mapped(mapped) => mapped_why(mapped, ask.tasks),
         Rule::Narrowed(near, rule) => format!(
             "--near={near}: tasks with the same devices divide the cores next to these among them; {}",
             why(args, ask, decision, rule)
         ),
-        Rule::Batch => format!(
+        // The others give every task all CPUs.
+        _ => format!(
             "the batch script gets all of the job's CPUs on this node ({})",
             decision.own
         ),
     }
+}
+
+/// Why every task gets all of the step's CPUs; none where a rule divides them.
+fn why_all(ask: &Request, rule: &Rule) -> Option<String> {
+    Some(match rule {
+        Rule::Unbound { whole: false } => {
+            "--cpu-bind=none is given and the step has a part of the node".into()
+        }
+        Rule::NoMatch => format!(
+            "no level is requested, and the step does not have exactly as many whole sockets, whole \
+             cores or threads as its tasks need CPUs ({})",
+            wanted(ask)
+        ),
+        Rule::Overcommit => "--overcommit is given and there are fewer CPUs than requested".into(),
+        Rule::CgroupTooSmall => format!(
+            "the step's cgroup has fewer CPUs than slurmd counts for its cores, and these are not \
+             enough for {}",
+            wanted(ask)
+        ),
+        Rule::TooManyReserved => format!(
+            "the site keeps others free that Slurm has given the step, and the rest is not enough \
+             for {}",
+            wanted(ask)
+        ),
+        Rule::CpusetFailed => {
+            "the cpuset is not available, and this site then lets the step run without it".into()
+        }
+        Rule::BindingFailed => {
+            "the --binding or --near cannot be served, and it is not strict".into()
+        }
+        _ => return None,
+    })
 }
 
 /// How a mapping places tasks, and what it left open.
